@@ -1,0 +1,201 @@
+//! The queues that are compared, and the ways to use them.
+
+use crossbeam_queue::SegQueue;
+use requeue::{Handle, Queue};
+use std::collections::VecDeque;
+use std::hint::black_box;
+use std::sync::{Arc, Mutex};
+
+/// A queue, and one way to use it.
+pub(crate) trait Subject: Default + 'static {
+    const NAME: &'static str;
+    type Port: Port;
+
+    /// What one thread needs to use the queue.
+    fn port(&self) -> Self::Port;
+}
+
+/// One thread's access to a queue.
+pub(crate) trait Port: Send + 'static {
+    fn push(&mut self, item: u64);
+    fn pop(&mut self) -> Option<u64>;
+
+    fn push_batch(&mut self, n: usize) {
+        (0..n as u64).for_each(|item| self.push(item));
+    }
+
+    /// Pops up to `max` items and returns how many.
+    fn pop_batch(&mut self, max: usize) -> usize {
+        (0..max).map_while(|_| self.pop().map(black_box)).count()
+    }
+}
+
+/// Through a handle.
+#[derive(Default)]
+pub(crate) struct Handled(Queue<u64>);
+
+pub(crate) struct HandledPort {
+    handle: Handle<u64>,
+    items: Vec<u64>,
+}
+
+impl Subject for Handled {
+    const NAME: &'static str = "requeue";
+    type Port = HandledPort;
+
+    fn port(&self) -> HandledPort {
+        let (handle, items) = (self.0.handle(), Vec::new());
+        HandledPort { handle, items }
+    }
+}
+
+impl Port for HandledPort {
+    fn push(&mut self, item: u64) {
+        let _ = self.handle.push(item);
+    }
+
+    fn pop(&mut self) -> Option<u64> {
+        self.handle.pop().ok()
+    }
+
+    fn push_batch(&mut self, n: usize) {
+        let _ = self.handle.push_batch(0..n as u64);
+    }
+
+    fn pop_batch(&mut self, max: usize) -> usize {
+        self.items.clear();
+        let n = self.handle.pop_batch(max, &mut self.items);
+        black_box(&self.items);
+        n
+    }
+}
+
+/// Without a handle.
+#[derive(Default)]
+pub(crate) struct Direct(Queue<u64>);
+
+impl Subject for Direct {
+    const NAME: &'static str = "requeue, no handle";
+    type Port = Queue<u64>;
+
+    fn port(&self) -> Queue<u64> {
+        self.0.clone()
+    }
+}
+
+impl Port for Queue<u64> {
+    fn push(&mut self, item: u64) {
+        let _ = Queue::push(self, item);
+    }
+
+    fn pop(&mut self) -> Option<u64> {
+        Queue::pop(self).ok()
+    }
+}
+
+/// Through a handle, each push, pop or batch in a transaction that is begun and committed.
+#[derive(Default)]
+pub(crate) struct Transactional(Queue<u64>);
+
+pub(crate) struct TransactionalPort(Handle<u64>);
+
+impl Subject for Transactional {
+    const NAME: &'static str = "requeue, transaction";
+    type Port = TransactionalPort;
+
+    fn port(&self) -> TransactionalPort {
+        TransactionalPort(self.0.handle())
+    }
+}
+
+impl Port for TransactionalPort {
+    fn push(&mut self, item: u64) {
+        let tx = self.0.begin();
+        let _ = tx.push(item);
+        tx.commit();
+    }
+
+    fn pop(&mut self) -> Option<u64> {
+        let tx = self.0.begin();
+        let item = *tx.pop().ok()?;
+        tx.commit();
+        Some(item)
+    }
+
+    fn push_batch(&mut self, n: usize) {
+        let tx = self.0.begin();
+        for item in 0..n as u64 {
+            let _ = tx.push(item);
+        }
+        tx.commit();
+    }
+
+    fn pop_batch(&mut self, max: usize) -> usize {
+        let tx = self.0.begin();
+        for _ in 0..max {
+            let Ok(item) = tx.pop() else { break };
+            black_box(*item);
+        }
+        tx.commit().len()
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct Seg(Arc<SegQueue<u64>>);
+
+impl Subject for Seg {
+    const NAME: &'static str = "SegQueue";
+    type Port = Arc<SegQueue<u64>>;
+
+    fn port(&self) -> Self::Port {
+        self.0.clone()
+    }
+}
+
+impl Port for Arc<SegQueue<u64>> {
+    fn push(&mut self, item: u64) {
+        SegQueue::push(self, item);
+    }
+
+    fn pop(&mut self) -> Option<u64> {
+        SegQueue::pop(self)
+    }
+}
+
+/// One lock for each push, pop or batch.
+#[derive(Default)]
+pub(crate) struct Locked(LockedPort);
+
+type LockedPort = Arc<Mutex<VecDeque<u64>>>;
+
+impl Subject for Locked {
+    const NAME: &'static str = "Mutex<VecDeque>";
+    type Port = LockedPort;
+
+    fn port(&self) -> LockedPort {
+        self.0.clone()
+    }
+}
+
+impl Port for LockedPort {
+    fn push(&mut self, item: u64) {
+        self.lock().unwrap().push_back(item);
+    }
+
+    fn pop(&mut self) -> Option<u64> {
+        self.lock().unwrap().pop_front()
+    }
+
+    fn push_batch(&mut self, n: usize) {
+        self.lock().unwrap().extend(0..n as u64);
+    }
+
+    fn pop_batch(&mut self, max: usize) -> usize {
+        let mut items = self.lock().unwrap();
+        let n = max.min(items.len());
+        items.drain(..n).for_each(|item| {
+            black_box(item);
+        });
+        n
+    }
+}

@@ -1,0 +1,58 @@
+//! Transactions, open and ended.
+
+use super::item::{Mark, Source, Tracked};
+use requeue::{commit_all, Handle, Taken, Transaction};
+
+/// A handle, and what it was left with.
+pub(crate) struct Worker<const PAD: usize> {
+    pub(crate) handle: Handle<Tracked<PAD>>,
+    pub(crate) queue: usize,
+    pub(crate) source: Source,
+    pub(crate) left: Left,
+}
+
+/// What stays with a handle until its next use.
+#[derive(Debug, Default)]
+pub(crate) struct Left {
+    /// Items that a forgotten transaction holds: they will be ready again.
+    pub(crate) held: Vec<Mark>,
+    /// How many items it staged, or a forgotten `Taken` kept: they will be dropped.
+    pub(crate) doomed: usize,
+}
+
+/// What the model knows of an open transaction.
+#[derive(Debug)]
+pub(crate) struct Open {
+    pub(crate) queue: usize,
+    pub(crate) source: Source,
+    pub(crate) staged: Vec<Mark>,
+    pub(crate) held: Vec<Mark>,
+}
+
+impl Open {
+    pub(crate) fn new<const PAD: usize>(worker: &Worker<PAD>) -> Self {
+        Self {
+            queue: worker.queue,
+            source: worker.source,
+            staged: Vec::new(),
+            held: Vec::new(),
+        }
+    }
+}
+
+/// Commits up to three transactions together.
+pub(crate) fn commit_together<T>(txs: Vec<Transaction<'_, T>>) -> Vec<Taken<'_, T>> {
+    let mut txs = txs.into_iter();
+    match (txs.next(), txs.next(), txs.next()) {
+        (Some(a), Some(b), Some(c)) => {
+            let (a, b, c) = commit_all((a, b, c));
+            vec![a, b, c]
+        }
+        (Some(a), Some(b), None) => {
+            let (a, b) = commit_all((a, b));
+            vec![a, b]
+        }
+        (Some(a), ..) => vec![a.commit()],
+        (None, ..) => Vec::new(),
+    }
+}

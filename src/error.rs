@@ -1,0 +1,121 @@
+//! Why a push or a pop did not happen.
+
+use std::error::Error;
+use std::fmt;
+
+/// A push was refused; it gives the item back.
+///
+/// A queue without bounds that is never closed refuses nothing.
+///
+/// ```
+/// use requeue::PushError;
+///
+/// let refused = PushError::Full("job");
+/// assert!(refused.is_full());
+/// assert_eq!(refused.into_inner(), "job");
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum PushError<T> {
+    /// There was no room.
+    Full(T),
+    /// The queue is closed.
+    Closed(T),
+}
+
+impl<T> PushError<T> {
+    /// The item that was not pushed.
+    ///
+    /// ```
+    /// assert_eq!(requeue::PushError::Closed(7).into_inner(), 7);
+    /// ```
+    pub fn into_inner(self) -> T {
+        match self {
+            Self::Full(item) | Self::Closed(item) => item,
+        }
+    }
+
+    /// Whether there was no room.
+    ///
+    /// ```
+    /// assert!(requeue::PushError::Full(7).is_full());
+    /// ```
+    pub const fn is_full(&self) -> bool {
+        matches!(self, Self::Full(_))
+    }
+
+    /// Whether the queue is closed.
+    ///
+    /// ```
+    /// assert!(requeue::PushError::Closed(7).is_closed());
+    /// ```
+    pub const fn is_closed(&self) -> bool {
+        matches!(self, Self::Closed(_))
+    }
+}
+
+impl<T> fmt::Debug for PushError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Full(_) => "Full(..)",
+            Self::Closed(_) => "Closed(..)",
+        })
+    }
+}
+
+impl<T> fmt::Display for PushError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Full(_) => "the queue is full",
+            Self::Closed(_) => "the queue is closed",
+        })
+    }
+}
+
+impl<T> Error for PushError<T> {}
+
+/// A pop found nothing.
+///
+/// ```
+/// use requeue::{PopError, Queue};
+///
+/// let queue = Queue::<u32>::unbounded();
+/// assert_eq!(queue.pop(), Err(PopError::Empty));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PopError {
+    /// At some instant during the call nothing was ready.
+    Empty,
+    /// The queue is closed, and nothing can become ready any more.
+    Closed,
+}
+
+impl PopError {
+    /// Whether nothing was ready.
+    ///
+    /// ```
+    /// assert!(requeue::PopError::Empty.is_empty());
+    /// ```
+    pub const fn is_empty(&self) -> bool {
+        matches!(self, Self::Empty)
+    }
+
+    /// Whether the queue is closed and drained.
+    ///
+    /// ```
+    /// assert!(requeue::PopError::Closed.is_closed());
+    /// ```
+    pub const fn is_closed(&self) -> bool {
+        matches!(self, Self::Closed)
+    }
+}
+
+impl fmt::Display for PopError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Empty => "the queue is empty",
+            Self::Closed => "the queue is closed and drained",
+        })
+    }
+}
+
+impl Error for PopError {}

@@ -1,0 +1,339 @@
+//! Blocks: the held items of a transaction, and after its abort the home of its runs.
+//!
+//! A block belongs to one handle while it is filled. Each item notes the run it belongs to: what
+//! came from one shard. An abort chains every run's items in order, gives the block up, and links
+//! the runs; no allocation, no copy. The block is retired when all its runs are unlinked.
+
+use super::reclaim::Pin;
+use super::returned::Returned;
+use super::row::Row;
+use super::sink::Sink;
+use super::slot::Slot;
+use crate::sync::{AtomicU64, AtomicUsize, Ordering, UnsafeCell};
+use std::cell::Cell;
+use std::ptr::{self, NonNull};
+
+/// Runs in a block; a transaction that touches more shards uses more blocks.
+pub(super) const RUNS: usize = 4;
+
+/// The allocation: a header and the items.
+pub(super) type Filled<T> = NonNull<Row<Block<T>, Held<T>>>;
+
+/// The header of a block.
+pub(super) struct Block<T> {
+    runs: [Run<T>; RUNS],
+    /// Runs that are still linked.
+    linked: AtomicUsize,
+}
+
+/// A held item.
+pub(super) struct Held<T> {
+    slot: Slot<T>,
+    note: UnsafeCell<Note>,
+}
+
+/// What is noted beside an item.
+#[derive(Clone, Copy)]
+struct Note {
+    attempts: u32,
+    /// While held: its run. In a returned run: the index of the next item.
+    link: u32,
+}
+
+/// What one transaction took from one shard, as far as it is in one block.
+///
+/// Plain fields are written by the transaction's handle, before the link publishes the run.
+pub(super) struct Run<T> {
+    home: Cell<Option<NonNull<Returned<T>>>>,
+    block: Cell<Option<Filled<T>>>,
+    cursor: AtomicU64,
+    next: Cell<*mut Run<T>>,
+    /// Before the link: the last item, the last run of the same home, and the next home's first.
+    last_item: Cell<u32>,
+    last_run: Cell<*mut Run<T>>,
+    sibling: Cell<*mut Run<T>>,
+}
+
+/// Which item of a run comes next, and how many are left: `next << 32 | left`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Cursor(u64);
+
+impl Cursor {
+    #[allow(clippy::cast_possible_truncation)] // the upper half
+    fn next(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    #[inline]
+    pub(super) fn left(self) -> usize {
+        (self.0 & u64::from(u32::MAX)) as usize
+    }
+
+    fn new(next: u32, left: usize) -> Self {
+        Self(u64::from(next) << 32 | left as u64)
+    }
+}
+
+impl<T> Held<T> {
+    fn vacant() -> Self {
+        Self {
+            slot: Slot::vacant(),
+            note: UnsafeCell::new(Note {
+                attempts: 0,
+                link: 0,
+            }),
+        }
+    }
+
+    /// Holds an item of run `run`.
+    ///
+    /// # Safety
+    ///
+    /// The place is vacant and the caller's alone.
+    #[inline]
+    pub(super) unsafe fn fill(&self, item: T, attempts: u32, run: u32) {
+        // SAFETY: by contract, both.
+        unsafe { self.slot.fill(item) };
+        self.note.with_mut(|note| unsafe {
+            *note = Note {
+                attempts,
+                link: run,
+            };
+        });
+    }
+
+    /// Moves the item out.
+    ///
+    /// # Safety
+    ///
+    /// The place is filled and the caller's alone.
+    #[inline]
+    pub(super) unsafe fn take(&self) -> T {
+        // SAFETY: by contract.
+        unsafe { self.slot.take() }
+    }
+
+    /// The address of the item.
+    #[inline]
+    pub(super) fn item(&self) -> *mut T {
+        self.slot.as_ptr()
+    }
+
+    /// How often the item was delivered.
+    #[inline]
+    pub(super) fn attempts(&self) -> u32 {
+        self.note().attempts
+    }
+
+    fn note(&self) -> Note {
+        // SAFETY: written before the block was shared, or by the handle that reads it now.
+        self.note.with(|note| unsafe { *note })
+    }
+}
+
+impl<T> Block<T> {
+    /// Allocates a block for `len` items.
+    pub(super) fn allocate(len: usize) -> Filled<T> {
+        let header = Self {
+            runs: std::array::from_fn(|_| Run::vacant()),
+            linked: AtomicUsize::new(0),
+        };
+        Row::new(header, len, Held::vacant)
+    }
+
+    /// The run of the items from `home`, set aside if there is none yet. `None`: all are in use.
+    ///
+    /// # Safety
+    ///
+    /// The block is alive and the caller's.
+    pub(super) unsafe fn run_for(block: Filled<T>, home: &Returned<T>) -> Option<u32> {
+        let home = Some(NonNull::from(home));
+        // SAFETY: alive.
+        let runs = unsafe { &Row::header(block).runs };
+        let index = runs
+            .iter()
+            .position(|run| run.home.get() == home || run.home.get().is_none())?;
+        runs[index].home.set(home);
+        u32::try_from(index).ok()
+    }
+
+    /// Chains the first `len` items run by run, in their order, and returns the runs with items.
+    ///
+    /// # Safety
+    ///
+    /// The block is alive and the caller's, its first `len` items are filled.
+    pub(super) unsafe fn chain<'a>(block: Filled<T>, len: usize) -> impl Iterator<Item = &'a Run<T>>
+    where
+        T: 'a,
+    {
+        // SAFETY: alive.
+        let header: &'a Self = unsafe { Row::header(block) };
+        for index in 0..len {
+            // SAFETY: within the block.
+            let held: &Held<T> = unsafe { Row::get(block, index) };
+            let run = &header.runs[held.note().link as usize];
+            // SAFETY: as above.
+            unsafe { run.append(block, index) };
+        }
+        let used = || header.runs.iter().filter(|run| run.cursor().left() > 0);
+        // ORDERING: Relaxed; the links publish it.
+        header.linked.store(used().count(), Ordering::Relaxed);
+        used()
+    }
+
+    /// Counts one run as unlinked, and retires the block after the last.
+    ///
+    /// # Safety
+    ///
+    /// The run was unlinked by the caller, while pinned.
+    pub(super) unsafe fn release(block: Filled<T>, pin: &Pin) {
+        // SAFETY: a block with a linked run is alive.
+        let linked = unsafe { &Row::header(block).linked };
+        // ORDERING: AcqRel; the last one sees the unlinks of all others before it retires.
+        if linked.fetch_sub(1, Ordering::AcqRel) == 1 {
+            // SAFETY: no run of it can be reached any more, and whoever still moves items out is
+            // pinned. The items are gone, so that freeing runs no user code.
+            unsafe {
+                let bytes = Row::<Self, Held<T>>::bytes(Row::len(block));
+                pin.retire(bytes, move || Row::free(block));
+            }
+        }
+    }
+}
+
+impl<T> Run<T> {
+    fn vacant() -> Self {
+        Self {
+            home: Cell::new(None),
+            block: Cell::new(None),
+            cursor: AtomicU64::new(0),
+            next: Cell::new(ptr::null_mut()),
+            last_item: Cell::new(0),
+            last_run: Cell::new(ptr::null_mut()),
+            sibling: Cell::new(ptr::null_mut()),
+        }
+    }
+
+    /// Appends the item at `index` of `block`.
+    ///
+    /// # Safety
+    ///
+    /// The block is the run's and the caller's, and the item is filled.
+    #[allow(clippy::cast_possible_truncation)] // blocks are far smaller than u32
+    unsafe fn append(&self, block: Filled<T>, index: usize) {
+        let at = index as u32;
+        let cursor = self.cursor();
+        let cursor = if cursor.left() == 0 {
+            self.block.set(Some(block));
+            Cursor::new(at, 1)
+        } else {
+            // SAFETY: within the block.
+            let last: &Held<T> = unsafe { Row::get(block, self.last_item.get() as usize) };
+            // SAFETY: not shared yet.
+            last.note.with_mut(|note| unsafe { (*note).link = at });
+            Cursor::new(cursor.next(), cursor.left() + 1)
+        };
+        self.last_item.set(at);
+        // ORDERING: Relaxed; the link publishes it.
+        self.cursor.store(cursor.0, Ordering::Relaxed);
+    }
+
+    /// Adds this run to a list with one chain of runs per home, and returns the list's head.
+    pub(super) fn group(&self, homes: *mut Run<T>) -> *mut Run<T> {
+        let this = ptr::from_ref(self).cast_mut();
+        let mut at = homes;
+        // SAFETY: runs of blocks that are not shared yet.
+        while let Some(first) = unsafe { at.as_ref() } {
+            if first.home.get() == self.home.get() {
+                // SAFETY: as above.
+                unsafe { &*first.last_run.get() }.next.set(this);
+                first.last_run.set(this);
+                return homes;
+            }
+            at = first.sibling.get();
+        }
+        self.last_run.set(this);
+        self.sibling.set(homes);
+        this
+    }
+
+    /// Links the chains of a list made by [`Run::group`], each to its home.
+    ///
+    /// # Safety
+    ///
+    /// The runs' blocks are complete, and the caller gives them up.
+    pub(super) unsafe fn link_all(mut homes: *mut Run<T>) {
+        while let Some(first) = NonNull::new(homes) {
+            // SAFETY: not linked yet, so its block is alive. Read before the link: afterwards the
+            // run may be gone.
+            let (home, last) = unsafe {
+                homes = first.as_ref().sibling.get();
+                (first.as_ref().home.get(), first.as_ref().last_run.get())
+            };
+            if let (Some(home), Some(last)) = (home, NonNull::new(last)) {
+                // SAFETY: a home is part of a shard, which the handle keeps alive.
+                unsafe { home.as_ref().link(first, last) };
+            }
+        }
+    }
+
+    #[inline]
+    pub(super) fn cursor(&self) -> Cursor {
+        // ORDERING: Acquire; pairs with the Release in `claim`: who sees a run used up sees that
+        // its home's `emptied` was stepped.
+        Cursor(self.cursor.load(Ordering::Acquire))
+    }
+
+    /// Where the cursor stands after `count` items more.
+    pub(super) fn advance(&self, cursor: Cursor, count: usize) -> Cursor {
+        let left = cursor.left() - count;
+        let mut next = cursor.next();
+        for _ in 0..count.min(cursor.left().saturating_sub(1)) {
+            next = self.held(next).note().link;
+        }
+        Cursor::new(next, left)
+    }
+
+    /// Claims the items between two cursors: true if nobody was faster.
+    pub(super) fn claim(&self, from: Cursor, to: Cursor) -> bool {
+        // ORDERING: Release; pairs with the Acquire in `cursor`. Relaxed on failure.
+        self.cursor
+            .compare_exchange(from.0, to.0, Ordering::Release, Ordering::Relaxed)
+            .is_ok()
+    }
+
+    /// Moves claimed items into the sink.
+    ///
+    /// # Safety
+    ///
+    /// The caller claimed `count` items from `cursor` on, while pinned, and moves them once. The
+    /// sink granted room for them.
+    pub(super) unsafe fn move_out<S: Sink<T>>(&self, cursor: Cursor, count: usize, sink: &mut S) {
+        let mut at = cursor.next();
+        for _ in 0..count {
+            let held = self.held(at);
+            let note = held.note();
+            // SAFETY: ours by the claim; filled before the link. The sink granted room.
+            unsafe { sink.accept(held.slot.take(), note.attempts.saturating_add(1)) };
+            at = note.link;
+        }
+    }
+
+    fn held(&self, index: u32) -> &Held<T> {
+        let block = self.block();
+        // SAFETY: a run is reached only while its block is alive; indices stay within it.
+        unsafe { Row::get(block, index as usize) }
+    }
+
+    pub(super) fn block(&self) -> Filled<T> {
+        self.block.get().expect("a run with items has a block")
+    }
+
+    pub(super) fn next(&self) -> *mut Run<T> {
+        self.next.get()
+    }
+
+    pub(super) fn set_next(&self, next: *mut Run<T>) {
+        self.next.set(next);
+    }
+}

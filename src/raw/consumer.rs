@@ -1,0 +1,259 @@
+//! A consumer: chooses the lane to take from next.
+//!
+//! It stays on a lane until the segment that it entered there is used up, the lane is empty, or
+//! another consumer is faster. Then it compares its lane with a random other one and takes the
+//! older head; every [`ROUND`]th time it goes to the next lane in turn, so that none starves. What
+//! it does not find that way it looks for on every lane, and answers Empty only by the rules of
+//! `strict.rs`.
+
+use super::lanes::Lanes;
+use super::returned::Returned;
+use super::sink::Sink;
+use super::visit::{Take, Visit};
+use crossbeam_utils::Backoff;
+
+/// One in so many choices goes to the next lane in turn.
+const ROUND: u32 = 16;
+
+/// One consumer's choice of lanes. Not shared; whoever has it calls [`Consumer::leave`] at the end.
+pub(super) struct Consumer<T> {
+    lane: Lane<T>,
+    /// The number of `lane`.
+    number: usize,
+    choices: u32,
+    random: u32,
+}
+
+/// The lane a consumer is on.
+enum Lane<T> {
+    /// The common shard, and which of its nodes was entered.
+    Common(u64),
+    Shard(Visit<T>),
+}
+
+impl<T> Lane<T> {
+    fn at(lanes: &Lanes<T>, number: usize) -> Self {
+        match number.checked_sub(1) {
+            None => Lane::Common(lanes.common().node()),
+            Some(number) => Lane::Shard(Visit::new(lanes.shards().get(number))),
+        }
+    }
+
+    /// Returned runs of the lane, and what its head gives.
+    fn take<S: Sink<T>>(&mut self, lanes: &Lanes<T>, sink: &mut S, most: usize) -> Take {
+        let take = match self {
+            Lane::Shard(visit) => visit.take(sink, most),
+            Lane::Common(node) => lanes.common().take(*node, sink, most),
+        };
+        if take != Take::Returned {
+            return take;
+        }
+        match self.returned(lanes).take(sink, most) {
+            0 => Take::Lost,
+            count => Take::Got(count),
+        }
+    }
+
+    fn returned<'l>(&self, lanes: &'l Lanes<T>) -> &'l Returned<T> {
+        match self {
+            Lane::Shard(visit) => visit.shard().returned(),
+            Lane::Common(_) => lanes.common().returned(),
+        }
+    }
+
+    /// Takes until something is got or nothing is visible.
+    fn insist<S: Sink<T>>(&mut self, lanes: &Lanes<T>, sink: &mut S, most: usize) -> Option<usize> {
+        let backoff = Backoff::new();
+        loop {
+            match self.take(lanes, sink, most) {
+                Take::Got(count) => return Some(count),
+                Take::Empty => return None,
+                Take::Spent => self.enter(lanes),
+                Take::Lost | Take::Returned => backoff.spin(),
+            }
+        }
+    }
+
+    /// Enters the segment at the head.
+    fn enter(&mut self, lanes: &Lanes<T>) {
+        match self {
+            Lane::Shard(visit) => visit.enter(),
+            Lane::Common(node) => *node = lanes.common().node(),
+        }
+    }
+
+    fn leave(&mut self) {
+        if let Lane::Shard(visit) = self {
+            visit.flush();
+        }
+    }
+}
+
+impl<T> Consumer<T> {
+    /// `seed`: different for consumers that work side by side.
+    pub(super) fn new(seed: usize) -> Self {
+        #[allow(clippy::cast_possible_truncation)] // any bits will do
+        let random = (seed as u32).wrapping_mul(0x9E37_79B9) | 1;
+        Self {
+            lane: Lane::Common(0),
+            number: 0,
+            choices: 0,
+            random,
+        }
+    }
+
+    /// Takes one item. `None`: the queue was strictly empty.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the pop
+    pub(super) fn take_one(&mut self, lanes: &Lanes<T>) -> Option<T> {
+        if let Lane::Shard(visit) = &mut self.lane {
+            let mut item = None;
+            if let Take::Got(_) = visit.take(&mut item, 1) {
+                return item;
+            }
+        }
+        self.search_one(lanes)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn search_one(&mut self, lanes: &Lanes<T>) -> Option<T> {
+        let mut item = None;
+        self.search(lanes, &mut item, 1);
+        item
+    }
+
+    /// Moves up to `most` items into the sink. 0: the queue was strictly empty.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the pop
+    pub(super) fn take<S: Sink<T>>(
+        &mut self,
+        lanes: &Lanes<T>,
+        sink: &mut S,
+        most: usize,
+    ) -> usize {
+        if let Lane::Shard(visit) = &mut self.lane {
+            if let Take::Got(count) = visit.take(sink, most) {
+                return count;
+            }
+        }
+        self.search(lanes, sink, most)
+    }
+
+    /// Fills the sink with up to `most` items, from as many lanes as it takes. 0: the queue was
+    /// strictly empty.
+    pub(super) fn take_all<S: Sink<T>>(
+        &mut self,
+        lanes: &Lanes<T>,
+        sink: &mut S,
+        most: usize,
+    ) -> usize {
+        if most == 0 {
+            return 0;
+        }
+        let mut taken = self.take(lanes, sink, most);
+        while 0 < taken && taken < most {
+            taken += match self.lane.take(lanes, sink, most - taken) {
+                Take::Got(count) => count,
+                _ => match self.look_around(lanes, sink, most - taken) {
+                    Ok(count) => count,
+                    Err(_) => break,
+                },
+            };
+        }
+        taken
+    }
+
+    /// Says what was moved out of the lane, so that its memory can go back.
+    pub(super) fn leave(&mut self) {
+        self.lane.leave();
+    }
+
+    /// Goes on after a failed attempt, until something is got or the queue is strictly empty.
+    #[cold]
+    #[inline(never)]
+    fn search<S: Sink<T>>(&mut self, lanes: &Lanes<T>, sink: &mut S, most: usize) -> usize {
+        // The attempt may have failed because the head was seen too long ago; now it is known.
+        if let Take::Got(count) = self.lane.take(lanes, sink, most) {
+            return count;
+        }
+        loop {
+            match self.look_around(lanes, sink, most) {
+                Ok(count) => return count,
+                Err(marks) if lanes.mark_if_empty() == Some(marks) => return 0,
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Chooses a lane, and tries all of them from that one on.
+    fn look_around<S: Sink<T>>(
+        &mut self,
+        lanes: &Lanes<T>,
+        sink: &mut S,
+        most: usize,
+    ) -> Result<usize, u64> {
+        self.choose(lanes);
+        self.sweep(lanes, sink, most)
+    }
+
+    /// Tries every lane, from the present one on. `Err`: nothing was visible in any of them, and
+    /// the sum of the marks read before.
+    fn sweep<S: Sink<T>>(
+        &mut self,
+        lanes: &Lanes<T>,
+        sink: &mut S,
+        most: usize,
+    ) -> Result<usize, u64> {
+        let mut marks = 0u64;
+        let count = lanes.count();
+        let start = self.number;
+        for step in 0..count {
+            let number = (start + step) % count;
+            marks = marks.wrapping_add(lanes.mark(number));
+            self.enter(lanes, number);
+            if let Some(count) = self.lane.insist(lanes, sink, most) {
+                return Ok(count);
+            }
+            if let Some(number) = number.checked_sub(1) {
+                lanes.vacate(number);
+            }
+        }
+        Err(marks)
+    }
+
+    /// Chooses between the present lane and another one.
+    fn choose(&mut self, lanes: &Lanes<T>) {
+        self.choices = self.choices.wrapping_add(1);
+        let count = lanes.count();
+        if count == 1 {
+            return;
+        }
+        if self.choices % ROUND == 0 {
+            self.enter(lanes, (self.number + 1) % count);
+            return;
+        }
+        let other = (self.number + 1 + self.random() % (count - 1)) % count;
+        match (lanes.age(self.number), lanes.age(other)) {
+            (Some(here), Some(there)) if there < here => self.enter(lanes, other),
+            (None, Some(_)) => self.enter(lanes, other),
+            _ => {}
+        }
+    }
+
+    fn enter(&mut self, lanes: &Lanes<T>, number: usize) {
+        if number != self.number {
+            self.lane.leave();
+            self.lane = Lane::at(lanes, number);
+            self.number = number;
+        }
+    }
+
+    /// The next number of Marsaglia's 32-bit xorshift ("Xorshift RNGs", 2003).
+    fn random(&mut self) -> usize {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 17;
+        self.random ^= self.random << 5;
+        self.random as usize
+    }
+}

@@ -1,0 +1,182 @@
+//! The directory of a shard: from segment numbers to segments.
+//!
+//! Pages of entries, linked in order. The leaseholder appends; consumers advance the front past
+//! pages that lie behind the head and retire them. An entry is written once before its positions
+//! are published and never changes afterwards, so an entry read for an unclaimed position is right,
+//! however old the read.
+
+use super::reclaim::Pin;
+use super::segment::Segment;
+use crate::sync::{AtomicPtr, AtomicU64, Ordering};
+use std::mem::size_of;
+use std::ptr;
+
+/// Entries in a page.
+const PAGE: usize = if cfg!(loom) { 2 } else { 16 };
+
+/// Where a segment is, and when it was opened.
+struct Entry {
+    segment: AtomicPtr<()>,
+    stamp: AtomicU64,
+}
+
+/// The entries of [`PAGE`] consecutive segment numbers.
+pub(super) struct Page {
+    first: u64,
+    entries: [Entry; PAGE],
+    next: AtomicPtr<Page>,
+    /// The page before; read by the leaseholder alone, and only while it takes back pages that it
+    /// appended since its last publication.
+    previous: *mut Page,
+}
+
+impl Page {
+    /// Appends a page for the numbers from `first` on behind `last`.
+    pub(super) fn append(directory: &Directory, last: *mut Page, first: u64) -> *mut Page {
+        let page = Box::into_raw(Box::new(Page {
+            first,
+            entries: std::array::from_fn(|_| Entry::vacant()),
+            next: AtomicPtr::new(ptr::null_mut()),
+            previous: last,
+        }));
+        let link = if last.is_null() {
+            &directory.front
+        } else {
+            // SAFETY: consumers retire a page only when it has a successor.
+            unsafe { &(*last).next }
+        };
+        // ORDERING: Release; pairs with the Acquire loads in `Directory::find`.
+        link.store(page, Ordering::Release);
+        page
+    }
+
+    /// Takes the last page back if it begins with segment `number` and follows another one, and
+    /// returns what is then the last page.
+    ///
+    /// # Safety
+    ///
+    /// The leaseholder calls it, and no position of segment `number` was ever published.
+    pub(super) unsafe fn take_back(last: *mut Page, number: u64) -> *mut Page {
+        // SAFETY: consumers retire a page only for a published position behind it.
+        let page = unsafe { &*last };
+        let previous = page.previous;
+        if page.first != number || number == 0 {
+            return last;
+        }
+        // SAFETY: as above: no position behind the previous page is published.
+        let link = unsafe { &(*previous).next };
+        // ORDERING: Relaxed; nobody follows this link before the next publication.
+        link.store(ptr::null_mut(), Ordering::Relaxed);
+        // SAFETY: consumers step on a page only for a published position of it.
+        drop(unsafe { Box::from_raw(last) });
+        previous
+    }
+
+    /// Whether segment `number` has its entry on this page.
+    pub(super) fn covers(&self, number: u64) -> bool {
+        (self.first..self.end()).contains(&number)
+    }
+
+    /// Enters segment `number`, which is on this page.
+    pub(super) fn enter<T>(&self, number: u64, segment: Segment<T>, stamp: u64) {
+        let entry = self.entry(number);
+        // ORDERING: Relaxed, both; the Release of the shard's tail publishes them.
+        entry.segment.store(segment.into_raw(), Ordering::Relaxed);
+        entry.stamp.store(stamp, Ordering::Relaxed);
+    }
+
+    #[allow(clippy::cast_possible_truncation)] // less than PAGE
+    fn entry(&self, number: u64) -> &Entry {
+        &self.entries[(number - self.first) as usize]
+    }
+
+    /// One more than the last number on this page.
+    fn end(&self) -> u64 {
+        self.first + PAGE as u64
+    }
+}
+
+impl Entry {
+    fn vacant() -> Self {
+        Self {
+            segment: AtomicPtr::new(ptr::null_mut()),
+            stamp: AtomicU64::new(0),
+        }
+    }
+}
+
+/// The pages of one shard.
+pub(super) struct Directory {
+    front: AtomicPtr<Page>,
+}
+
+impl Directory {
+    pub(super) fn new() -> Self {
+        Self {
+            front: AtomicPtr::new(ptr::null_mut()),
+        }
+    }
+
+    /// Finds segment `number` and its stamp.
+    ///
+    /// The caller has read a head in that segment and a tail beyond that head. `None`: the head has
+    /// moved on meanwhile. Otherwise the segment is the right one for `number`, but alive only if
+    /// one of its positions is found to be unclaimed afterwards.
+    pub(super) fn find<T>(&self, number: u64, pin: &Pin) -> Option<(Segment<T>, u64)> {
+        // ORDERING: Acquire; pairs with the Release in `Page::append` and in `advance`.
+        let mut at = self.front.load(Ordering::Acquire);
+        loop {
+            // SAFETY: reached under the pin; pages are retired, never freed at once.
+            let page = unsafe { at.as_ref() }?;
+            if number < page.first {
+                return None;
+            }
+            if page.covers(number) {
+                let entry = page.entry(number);
+                // ORDERING: Relaxed, both; written before the tail was published, which the caller
+                // has read with Acquire.
+                let segment = Segment::from_raw(entry.segment.load(Ordering::Relaxed))?;
+                return Some((segment, entry.stamp.load(Ordering::Relaxed)));
+            }
+            at = self.advance(at, page, pin);
+        }
+    }
+
+    /// Moves the front past `page`, which lies behind the head, and returns its successor.
+    fn advance(&self, at: *mut Page, page: &Page, pin: &Pin) -> *mut Page {
+        // ORDERING: Acquire; pairs with the Release in `Page::append`.
+        let next = page.next.load(Ordering::Acquire);
+        // ORDERING: Release on success hands the successor on to `find`. Relaxed on failure:
+        // another consumer has advanced the front.
+        let advanced = self
+            .front
+            .compare_exchange(at, next, Ordering::Release, Ordering::Relaxed);
+        if advanced.is_ok() {
+            // SAFETY: the front has left the page for good, and the leaseholder is beyond it.
+            unsafe { pin.retire(size_of::<Page>(), move || drop(Box::from_raw(at))) };
+        }
+        next
+    }
+
+    /// Frees the pages, and the segments from number `first` up to `end`.
+    ///
+    /// # Safety
+    ///
+    /// The caller has the shard alone, and `first..end` are the numbers whose segments are alive.
+    pub(super) unsafe fn free<T>(&self, first: u64, end: u64) {
+        // ORDERING: Relaxed, here and below: the caller has the shard alone.
+        let mut at = self.front.load(Ordering::Relaxed);
+        while !at.is_null() {
+            // SAFETY: pages from the front on are owned by the directory.
+            let page = unsafe { Box::from_raw(at) };
+            for number in page.first.max(first)..page.end().min(end) {
+                let segment = page.entry(number).segment.load(Ordering::Relaxed);
+                if let Some(segment) = Segment::<T>::from_raw(segment) {
+                    // SAFETY: alive by contract, and nobody else is there.
+                    unsafe { segment.free() };
+                }
+            }
+            at = page.next.load(Ordering::Relaxed);
+        }
+    }
+}

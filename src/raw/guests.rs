@@ -1,0 +1,119 @@
+//! Consumers that are lent to pops without a handle.
+//!
+//! A thread tries the consumer of its own number first, so that threads rarely meet. If all are in
+//! use it makes one for the occasion: nobody waits for anybody.
+
+use super::consumer::Consumer;
+use super::desk::{Desk, Tally};
+use super::lanes::Lanes;
+use crate::sync::{AtomicBool, Ordering, UnsafeCell};
+use crossbeam_utils::CachePadded;
+
+const GUESTS: usize = if cfg!(loom) { 1 } else { 8 };
+
+/// The consumers for pops without a handle.
+pub(super) struct Guests<T> {
+    guests: [CachePadded<Guest<T>>; GUESTS],
+    /// Counts the pops of consumers made for the occasion.
+    rest: Desk,
+}
+
+struct Guest<T> {
+    busy: AtomicBool,
+    consumer: UnsafeCell<Consumer<T>>,
+    desk: Desk,
+}
+
+// SAFETY: a consumer holds addresses of the queue's own shards, whose items are of type T.
+unsafe impl<T: Send> Send for Guest<T> {}
+// SAFETY: `consumer` belongs to the thread that set `busy`.
+unsafe impl<T: Send> Sync for Guest<T> {}
+
+impl<T> Guests<T> {
+    pub(super) fn new() -> Self {
+        Self {
+            guests: std::array::from_fn(|seed| CachePadded::new(Guest::new(seed))),
+            rest: Desk::default(),
+        }
+    }
+
+    pub(super) fn pop(&self, lanes: &Lanes<T>) -> Option<T> {
+        let first = thread_number();
+        for step in 0..GUESTS {
+            if let Some(item) = self.guests[(first + step) % GUESTS].pop(lanes) {
+                return item;
+            }
+        }
+        let mut consumer = Consumer::new(first);
+        let item = consumer.take_one(lanes);
+        consumer.leave();
+        self.rest.share_committed(usize::from(item.is_some()));
+        item
+    }
+
+    /// Lets all consumers leave their lanes.
+    pub(super) fn leave(&mut self) {
+        for guest in &self.guests {
+            guest.consumer.with_mut(|consumer| {
+                // SAFETY: `&mut self`: nobody is using them.
+                unsafe { &mut *consumer }.leave();
+            });
+        }
+    }
+
+    pub(super) fn add_to(&self, tally: &mut Tally) {
+        self.rest.add_to(tally);
+        for guest in &self.guests {
+            guest.desk.add_to(tally);
+        }
+    }
+}
+
+impl<T> Guest<T> {
+    fn new(seed: usize) -> Self {
+        Self {
+            busy: AtomicBool::new(false),
+            consumer: UnsafeCell::new(Consumer::new(seed)),
+            desk: Desk::default(),
+        }
+    }
+
+    /// One pop; `None` if the consumer is in use.
+    fn pop(&self, lanes: &Lanes<T>) -> Option<Option<T>> {
+        // ORDERING: Acquire; pairs with the Release below.
+        if self.busy.swap(true, Ordering::Acquire) {
+            return None;
+        }
+        let item = self.consumer.with_mut(|consumer| {
+            // SAFETY: ours while `busy` is.
+            unsafe { &mut *consumer }.take_one(lanes)
+        });
+        self.desk.count_committed(usize::from(item.is_some()));
+        // ORDERING: Release; pairs with the Acquire above.
+        self.busy.store(false, Ordering::Release);
+        Some(item)
+    }
+}
+
+/// A small number of the current thread, different from its neighbours'.
+fn thread_number() -> usize {
+    #[cfg(loom)]
+    return 0;
+    #[cfg(not(loom))]
+    {
+        use std::cell::Cell;
+        use std::sync::atomic::AtomicUsize;
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        std::thread_local! {
+            static NUMBER: Cell<Option<usize>> = const { Cell::new(None) };
+        }
+        NUMBER.with(|number| {
+            number.get().unwrap_or_else(|| {
+                // ORDERING: Relaxed; only distinct numbers matter.
+                let new = NEXT.fetch_add(1, Ordering::Relaxed);
+                number.set(Some(new));
+                new
+            })
+        })
+    }
+}

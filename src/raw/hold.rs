@@ -1,0 +1,263 @@
+//! The hold: what a transaction has taken, at addresses that do not move.
+
+use super::block::{Block, Filled, Held, Run};
+use super::returned::Returned;
+use super::row::Row;
+use super::sink::Sink;
+use std::mem::size_of;
+use std::ptr;
+
+/// Bytes of items in the first block, and the most that is kept for the next transaction.
+const KEPT_BYTES: usize = 2048;
+/// Bytes of items in the largest block.
+const MOST_BYTES: usize = 64 * 1024;
+/// Items in the first block, if they are small.
+const FIRST_ITEMS: usize = if cfg!(loom) { 2 } else { 32 };
+
+/// The held items of one handle, in the order in which they were taken.
+pub(super) struct Hold<T> {
+    parts: Vec<Part<T>>,
+    /// The first vacant place of the last block, and how many there are.
+    next: *const Held<T>,
+    vacant: usize,
+    /// Items from `home` belong to `run` of the last block.
+    home: *const Returned<T>,
+    run: u32,
+    /// Items held and not taken out.
+    len: usize,
+    /// After the commit: the oldest of them, its part, and how many that part still has.
+    oldest: *const Held<T>,
+    oldest_part: usize,
+    oldest_left: usize,
+}
+
+/// A block and how many items were put into it, which is kept up to date for all but the last.
+struct Part<T> {
+    block: Filled<T>,
+    capacity: usize,
+    filled: usize,
+}
+
+/// The place of a held item.
+#[derive(Clone, Copy)]
+pub(super) struct Spot {
+    part: usize,
+    index: usize,
+}
+
+impl<T> Hold<T> {
+    pub(super) fn new() -> Self {
+        Self {
+            parts: Vec::new(),
+            next: ptr::null(),
+            vacant: 0,
+            home: ptr::null(),
+            run: 0,
+            len: 0,
+            oldest: ptr::null(),
+            oldest_part: 0,
+            oldest_left: 0,
+        }
+    }
+
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The item that was accepted last.
+    #[inline]
+    pub(super) fn newest(&self) -> &Held<T> {
+        debug_assert!(self.len > 0);
+        // SAFETY: the place before the first vacant one is filled: an item was just accepted.
+        unsafe { &*self.next.sub(1) }
+    }
+
+    /// Where the next item will be, or the end of the part before it.
+    pub(super) fn end(&self) -> Spot {
+        let part = self.parts.len().saturating_sub(1);
+        Spot {
+            part,
+            index: self.filled(part),
+        }
+    }
+
+    /// The held item at `spot`, which moves on to the next one.
+    pub(super) fn step(&self, spot: &mut Spot) -> &Held<T> {
+        if spot.index == self.filled(spot.part) {
+            spot.part += 1;
+            spot.index = 0;
+        }
+        assert!(
+            spot.index < self.filled(spot.part),
+            "a spot is stepped within the hold"
+        );
+        // SAFETY: the hold owns the block; the index was just checked.
+        let held = unsafe { Row::get(self.parts[spot.part].block, spot.index) };
+        spot.index += 1;
+        held
+    }
+
+    /// How many items were put into a part.
+    fn filled(&self, part: usize) -> usize {
+        match self.parts.get(part) {
+            Some(last) if part + 1 == self.parts.len() => last.capacity - self.vacant,
+            Some(part) => part.filled,
+            None => 0,
+        }
+    }
+
+    /// Makes the held items ready to be taken out.
+    #[inline]
+    pub(super) fn seal(&mut self) {
+        self.start_part(0);
+    }
+
+    #[inline]
+    fn start_part(&mut self, part: usize) {
+        self.oldest_part = part;
+        self.oldest_left = self.filled(part);
+        // SAFETY: the hold owns the block.
+        self.oldest = unsafe { Row::element(self.parts[part].block, 0) };
+    }
+
+    /// Moves the oldest item out, after the commit.
+    #[inline]
+    pub(super) fn take_out(&mut self) -> Option<T> {
+        if self.len == 0 {
+            return None;
+        }
+        if self.oldest_left == 0 {
+            self.start_part(self.oldest_part + 1);
+        }
+        // SAFETY: filled when it was held, and taken out once: `oldest` moves on, within the part.
+        let item = unsafe {
+            let item = (*self.oldest).take();
+            self.oldest = self.oldest.add(1);
+            item
+        };
+        self.oldest_left -= 1;
+        self.len -= 1;
+        if self.len == 0 {
+            self.clear();
+        }
+        Some(item)
+    }
+
+    /// Makes the hold ready for the next transaction. Items that are left are not dropped.
+    #[inline]
+    pub(super) fn clear(&mut self) {
+        self.len = 0;
+        match self.parts.as_slice() {
+            [only] if only.capacity <= Self::fitting(KEPT_BYTES, usize::MAX) => {
+                self.vacant = only.capacity;
+                // SAFETY: the hold owns the block.
+                self.next = unsafe { Row::element(only.block, 0) };
+            }
+            _ => self.free(),
+        }
+    }
+
+    /// Frees all blocks.
+    fn free(&mut self) {
+        self.forget_blocks();
+        for part in self.parts.drain(..) {
+            // SAFETY: the hold owns its blocks, and no item is left in them.
+            unsafe { Row::free(part.block) };
+        }
+    }
+
+    /// Gives everything back to where it came from, in order, as one run per shard and block.
+    pub(super) fn give_back(&mut self) {
+        let mut homes: *mut Run<T> = ptr::null_mut();
+        for (index, part) in self.parts.iter().enumerate() {
+            // SAFETY: the hold owns its blocks; nothing was taken out of an open transaction.
+            for run in unsafe { Block::chain(part.block, self.filled(index)) } {
+                homes = run.group(homes);
+            }
+        }
+        self.parts.clear();
+        self.forget_blocks();
+        self.len = 0;
+        // SAFETY: the blocks are complete, and no longer the hold's.
+        unsafe { Run::link_all(homes) };
+    }
+
+    /// Makes the next item look for its run.
+    fn forget_blocks(&mut self) {
+        self.home = ptr::null();
+        self.vacant = 0;
+    }
+
+    /// Finds a run for items from `home` in the last block, or in a new one.
+    #[cold]
+    fn make_room(&mut self, home: &Returned<T>) {
+        let last = self.parts.last().filter(|_| self.vacant > 0);
+        // SAFETY: the hold owns its blocks.
+        let run = last.and_then(|last| unsafe { Block::run_for(last.block, home) });
+        self.run = run.unwrap_or_else(|| self.add_block(home));
+        self.home = home;
+    }
+
+    /// Adds a block, and returns the run of `home` in it.
+    fn add_block(&mut self, home: &Returned<T>) -> u32 {
+        let capacity = self.next_capacity();
+        if let Some(last) = self.parts.last_mut() {
+            last.filled = last.capacity - self.vacant;
+        }
+        let block = Block::allocate(capacity);
+        self.parts.push(Part {
+            block,
+            capacity,
+            filled: 0,
+        });
+        self.vacant = capacity;
+        // SAFETY: new, and so the hold's.
+        unsafe {
+            self.next = Row::element(block, 0);
+            Block::run_for(block, home).unwrap_or(0)
+        }
+    }
+
+    /// Twice the last block's, within bounds.
+    fn next_capacity(&self) -> usize {
+        match self.parts.last() {
+            None => Self::fitting(KEPT_BYTES, FIRST_ITEMS),
+            Some(last) => (last.capacity * 2).min(Self::fitting(MOST_BYTES, usize::MAX)),
+        }
+    }
+
+    /// How many items fit into `bytes`: at least one, at most `most`.
+    fn fitting(bytes: usize, most: usize) -> usize {
+        (bytes / size_of::<Held<T>>()).min(most).max(1)
+    }
+}
+
+impl<T> Sink<T> for Hold<T> {
+    #[inline]
+    fn reserve(&mut self, wanted: usize, home: &Returned<T>) -> usize {
+        if self.vacant == 0 || !ptr::eq(self.home, home) {
+            self.make_room(home);
+        }
+        wanted.min(self.vacant)
+    }
+
+    #[inline]
+    unsafe fn accept(&mut self, item: T, attempts: u32) {
+        debug_assert!(self.vacant > 0, "room was made");
+        // SAFETY: room was granted, so the place is vacant and in the block, which the hold owns.
+        unsafe {
+            (*self.next).fill(item, attempts, self.run);
+            self.next = self.next.add(1);
+        }
+        self.vacant -= 1;
+        self.len += 1;
+    }
+}
+
+impl<T> Drop for Hold<T> {
+    /// Frees the memory. The handle has settled its items.
+    fn drop(&mut self) {
+        self.free();
+    }
+}

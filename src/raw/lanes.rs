@@ -1,0 +1,124 @@
+//! All lanes of one queue: the common shard is lane 0, the leased shards follow.
+
+use super::common::Common;
+use super::consumer::Consumer;
+use super::desk::{Desk, Tally};
+use super::drops::drop_all;
+use super::guests::Guests;
+use super::reclaim;
+use super::roster::Roster;
+use super::shard::Shard;
+use crate::sync::AtomicU64;
+use crossbeam_utils::CachePadded;
+
+/// Everything that the handles of a queue share.
+pub(crate) struct Lanes<T> {
+    common: Common<T>,
+    shards: Roster<Shard<T>>,
+    desks: Roster<CachePadded<Desk>>,
+    guests: Guests<T>,
+    /// The logical clock that stamps segments when they are opened.
+    stamps: CachePadded<AtomicU64>,
+}
+
+impl<T> Lanes<T> {
+    pub(crate) fn new() -> Self {
+        Self {
+            common: Common::new(),
+            shards: Roster::new(),
+            desks: Roster::new(),
+            guests: Guests::new(),
+            stamps: CachePadded::new(AtomicU64::new(0)),
+        }
+    }
+
+    /// Pushes without a handle.
+    pub(crate) fn push(&self, item: T) {
+        self.common.push(item, &self.stamps);
+    }
+
+    /// Pops without a handle, and commits at once.
+    pub(crate) fn pop(&self) -> Option<T> {
+        self.guests.pop(self)
+    }
+
+    pub(super) fn common(&self) -> &Common<T> {
+        &self.common
+    }
+
+    pub(super) fn shards(&self) -> &Roster<Shard<T>> {
+        &self.shards
+    }
+
+    pub(super) fn desks(&self) -> &Roster<CachePadded<Desk>> {
+        &self.desks
+    }
+
+    pub(super) fn stamps(&self) -> &AtomicU64 {
+        &self.stamps
+    }
+
+    /// How many lanes there are.
+    #[inline]
+    pub(super) fn count(&self) -> usize {
+        self.shards.len() + 1
+    }
+
+    /// The age of a lane's head; `None` if nothing is visible there.
+    pub(super) fn age(&self, lane: usize) -> Option<u64> {
+        match lane.checked_sub(1) {
+            None => self.common.age(),
+            Some(number) => self.shards.get(number).age(),
+        }
+    }
+
+    /// Frees what an empty shard holds if nobody leases it.
+    pub(super) fn vacate(&self, number: usize) {
+        let shard = self.shards.get(number);
+        if shard.is_vacant() || !self.shards.lease_if_free(number) {
+            return;
+        }
+        // SAFETY: leased just now, and given back at once.
+        unsafe {
+            let mut producer = shard.unpark();
+            producer.vacate(shard);
+            shard.park(producer);
+        }
+        self.shards.release(number);
+    }
+
+    /// Ready items, exact at rest.
+    pub(crate) fn ready(&self) -> u64 {
+        let returned = self.common.returned().ready() as u64;
+        self.shards
+            .iter()
+            .map(|shard| shard.backlog() + shard.returned().ready() as u64)
+            .sum::<u64>()
+            + self.common.backlog()
+            + returned
+    }
+
+    /// Items ever pushed, exact at rest.
+    pub(crate) fn pushed(&self) -> u64 {
+        self.common.pushed() + self.shards.iter().map(Shard::pushed).sum::<u64>()
+    }
+
+    /// What the handles count.
+    pub(crate) fn tally(&self) -> Tally {
+        let mut tally = Tally::default();
+        self.desks.iter().for_each(|desk| desk.add_to(&mut tally));
+        self.guests.add_to(&mut tally);
+        tally
+    }
+}
+
+impl<T> Drop for Lanes<T> {
+    /// Drops the items; the fields then free their memory.
+    fn drop(&mut self) {
+        self.guests.leave();
+        let mut consumer = Consumer::new(0);
+        drop_all(|| consumer.take_one(self));
+        consumer.leave();
+        reclaim::collect();
+    }
+}

@@ -1,0 +1,40 @@
+//! The unsafe room: lock-free, never waits, knows no clock and no policy.
+//!
+//! From the bottom up: [`slot`], [`row`] and [`segment`] are memory; [`directory`] finds segments;
+//! [`shard`] is one single-producer queue, with [`producer`] and [`visit`] as its two sides;
+//! [`block`] and [`returned`] bring aborted items back; [`common`] takes pushes without a handle;
+//! [`roster`] leases shards; [`lanes`] is all of a queue's; [`consumer`] chooses among them and
+//! [`strict`] says when they are empty; [`hold`] and [`seat`] are what a handle owns.
+//! The protocols are told in `docs/protocol.md`.
+
+mod block;
+mod common;
+mod consumer;
+mod desk;
+mod directory;
+mod drops;
+mod guests;
+mod hold;
+mod joint;
+mod lanes;
+mod open;
+mod producer;
+mod reclaim;
+mod returned;
+mod roster;
+mod row;
+mod seat;
+mod segment;
+mod shard;
+mod sink;
+mod slot;
+mod strict;
+mod visit;
+
+#[cfg(all(loom, test))]
+mod models;
+
+pub(crate) use joint::{commit_together, Party};
+pub(crate) use lanes::Lanes;
+pub(crate) use open::Open;
+pub(crate) use seat::{HeldItems, Seat};

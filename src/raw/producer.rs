@@ -1,0 +1,153 @@
+//! The private state of a shard's leaseholder: what is staged and where the next item goes.
+
+use super::directory::Page;
+use super::segment::{number, Segment};
+use super::shard::Shard;
+use crate::sync::{AtomicU64, Ordering};
+use std::ptr;
+
+/// Room for this many segments opened in one transaction is kept for the next.
+const KEPT: usize = 16;
+
+/// Stages items behind a shard's tail and publishes them.
+///
+/// The last `staged` positions before `next` hold staged items; `next <= limit`, and the positions
+/// up to there have an open segment. `segment` is the last open one, `page` the page of its number.
+pub(super) struct Producer<T> {
+    next: u64,
+    staged: usize,
+    limit: u64,
+    segment: Option<Segment<T>>,
+    page: *mut Page,
+    /// The segments opened since the last publication, with the one before each.
+    opened: Vec<Option<Segment<T>>>,
+}
+
+impl<T> Producer<T> {
+    pub(super) fn new() -> Self {
+        Self {
+            next: 0,
+            staged: 0,
+            limit: 0,
+            segment: None,
+            page: ptr::null_mut(),
+            opened: Vec::new(),
+        }
+    }
+
+    /// How many items are staged.
+    #[inline]
+    pub(super) fn staged(&self) -> usize {
+        self.staged
+    }
+
+    /// The tail that publishing now gives the shard.
+    pub(super) fn staged_tail(&self) -> u64 {
+        self.next
+    }
+
+    /// The number of the next segment to open.
+    pub(super) fn opened(&self) -> u64 {
+        number::<T>(self.limit)
+    }
+
+    /// Whether the next item needs another segment. So it is with a producer that has no shard.
+    #[inline]
+    pub(super) fn is_full(&self) -> bool {
+        self.next == self.limit
+    }
+
+    /// Stages an item: it is in place, and nobody sees it. Not [full](Self::is_full).
+    #[inline]
+    pub(super) fn stage(&mut self, item: T) {
+        self.put(item);
+        self.staged += 1;
+    }
+
+    #[inline]
+    fn put(&mut self, item: T) {
+        debug_assert!(!self.is_full());
+        if let Some(segment) = self.segment {
+            // SAFETY: a position behind the tail is vacant and the leaseholder's alone, and its
+            // segment is unfinished.
+            unsafe { segment.slot(self.next).fill(item) };
+            self.next += 1;
+        }
+    }
+
+    /// Publishes an item. Nothing is staged, and the producer is not [full](Self::is_full).
+    #[inline]
+    pub(super) fn push(&mut self, shard: &Shard<T>, item: T) {
+        debug_assert!(self.staged == 0);
+        self.put(item);
+        self.publish(shard);
+    }
+
+    /// Opens the next segment.
+    pub(super) fn open(&mut self, shard: &Shard<T>, stamps: &AtomicU64) {
+        let number = self.opened();
+        let segment = shard.spare().unwrap_or_else(Segment::new);
+        self.opened.push(self.segment);
+        // SAFETY: the leaseholder's last page is never retired.
+        if !unsafe { self.page.as_ref() }.is_some_and(|page| page.covers(number)) {
+            self.page = Page::append(shard.directory(), self.page, number);
+        }
+        // ORDERING: Relaxed; a logical clock that only compares ages.
+        let stamp = stamps.fetch_add(1, Ordering::Relaxed) + 1;
+        // SAFETY: as above.
+        unsafe { &*self.page }.enter(number, segment, stamp);
+        self.segment = Some(segment);
+        self.limit += Segment::<T>::LEN as u64;
+    }
+
+    /// Publishes what is staged, all at once.
+    #[inline]
+    pub(super) fn publish(&mut self, shard: &Shard<T>) {
+        shard.publish(self.next);
+        if self.staged > 0 {
+            self.staged = 0;
+        }
+        if !self.opened.is_empty() {
+            self.settle();
+        }
+    }
+
+    /// Forgets which segments can be taken back.
+    #[cold]
+    fn settle(&mut self) {
+        self.opened.clear();
+        self.opened.shrink_to(KEPT);
+    }
+
+    /// Takes the last staged item back out.
+    pub(super) fn unstage(&mut self) -> Option<T> {
+        self.staged = self.staged.checked_sub(1)?;
+        self.next -= 1;
+        let segment = self.segment?;
+        // SAFETY: filled by us, and not published.
+        let item = unsafe { segment.slot(self.next).take() };
+        if self.next == self.limit - Segment::<T>::LEN as u64 {
+            self.close(segment);
+        }
+        Some(item)
+    }
+
+    /// Takes the last open segment back, which is vacant, if it was opened since the last
+    /// publication.
+    fn close(&mut self, segment: Segment<T>) {
+        let Some(before) = self.opened.pop() else {
+            return;
+        };
+        // SAFETY: never published, so it is ours alone.
+        unsafe { segment.free() };
+        self.segment = before;
+        self.limit -= Segment::<T>::LEN as u64;
+        // SAFETY: the page covers the segment just closed, whose positions were never published.
+        self.page = unsafe { Page::take_back(self.page, self.opened()) };
+    }
+
+    /// Gives up what an idle shard need not hold. Nothing is staged.
+    pub(super) fn vacate(&mut self, shard: &Shard<T>) {
+        self.next = shard.vacate(self.next, self.limit, self.segment);
+    }
+}

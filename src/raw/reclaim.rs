@@ -1,0 +1,61 @@
+//! Deferred reclamation of what is reached without a claim: pages, blocks, nodes and joints.
+//!
+//! Pins are short: none lasts longer than one operation, so no idle handle holds anything back.
+//! A thread's garbage waits in its own bag until the bag is flushed; that is done here every
+//! [`FLUSH_BYTES`], so that a queue at rest leaves no more than that behind per thread.
+
+use crossbeam_epoch as epoch;
+use std::cell::Cell;
+use std::mem::ManuallyDrop;
+
+/// Bytes of garbage after which a thread hands its bag over to the collector.
+const FLUSH_BYTES: usize = 4096;
+
+/// Steps of the epoch until garbage handed over now may be freed.
+const EPOCHS: usize = 3;
+
+std::thread_local! {
+    static PENDING: Cell<usize> = const { Cell::new(0) };
+}
+
+/// While a pin lives, nothing that was reachable at its start is freed.
+pub(super) struct Pin(ManuallyDrop<epoch::Guard>);
+
+/// Pins the current thread.
+#[inline]
+pub(super) fn pin() -> Pin {
+    Pin(ManuallyDrop::new(epoch::pin()))
+}
+
+/// Frees the garbage of this thread, as far as nobody is pinned.
+pub(super) fn collect() {
+    for _ in 0..EPOCHS {
+        epoch::pin().flush();
+    }
+}
+
+impl Pin {
+    /// Runs `free` once nobody who is pinned now can still reach what it frees.
+    ///
+    /// # Safety
+    ///
+    /// What `free` frees is out of reach for pins to come, may be freed on any thread, and `free`
+    /// runs no user code and borrows nothing.
+    pub(super) unsafe fn retire(&self, bytes: usize, free: impl FnOnce()) {
+        // SAFETY: by contract.
+        unsafe { self.0.defer_unchecked(free) };
+        PENDING.with(|pending| pending.set(pending.get() + bytes));
+    }
+}
+
+impl Drop for Pin {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: dropped once, here.
+        unsafe { ManuallyDrop::drop(&mut self.0) };
+        if PENDING.with(Cell::get) >= FLUSH_BYTES {
+            PENDING.with(|pending| pending.set(0));
+            collect();
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Returned runs: where a shard's items stand after the transactions that took them aborted.
+//!
+//! A stack of runs, the latest abort on top. A run is what one transaction took from one shard,
+//! in its order; its items are claimed from the front by moving a cursor. An exhausted run is
+//! unlinked when it is on top. Claimants are pinned from their look at the top until the items are
+//! moved out, so a block may be retired as soon as all its runs are unlinked.
+//!
+//! Why a strict Empty needs `emptied`: a run that is linked and used up between two looks would
+//! leave no other trace. It is stepped *before* the claim of a run's last item; see `strict.rs`.
+
+use super::block::{Block, Run};
+use super::reclaim::{self, Pin};
+use super::sink::Sink;
+use crate::sync::{AtomicPtr, AtomicU64, Ordering};
+use std::ptr::{self, NonNull};
+
+/// The returned runs of one shard.
+pub(super) struct Returned<T> {
+    top: AtomicPtr<Run<T>>,
+    emptied: AtomicU64,
+}
+
+impl<T> Returned<T> {
+    pub(super) fn new() -> Self {
+        Self {
+            top: AtomicPtr::new(ptr::null_mut()),
+            emptied: AtomicU64::new(0),
+        }
+    }
+
+    /// Whether no run is linked, not even an exhausted one.
+    #[inline]
+    pub(super) fn is_clear(&self) -> bool {
+        // ORDERING: Acquire; pairs with the Release in `link` and in `unlink`.
+        self.top.load(Ordering::Acquire).is_null()
+    }
+
+    /// How often the last item of a run was about to be claimed.
+    #[inline]
+    pub(super) fn emptied(&self) -> u64 {
+        // ORDERING: Acquire; pairs with the Release of the step in `take`: who sees the step finds
+        // the run linked. A step not seen here is seen after a look that shows its run used up.
+        self.emptied.load(Ordering::Acquire)
+    }
+
+    /// Puts a chain of runs on top.
+    ///
+    /// # Safety
+    ///
+    /// `first` to `last` are linked by their `next`; their blocks are complete and given up by the
+    /// caller, who does not touch them afterwards.
+    pub(super) unsafe fn link(&self, first: NonNull<Run<T>>, last: NonNull<Run<T>>) {
+        // ORDERING: Relaxed; the CAS below checks it.
+        let mut top = self.top.load(Ordering::Relaxed);
+        loop {
+            // SAFETY: not shared yet.
+            unsafe { last.as_ref() }.set_next(top);
+            // ORDERING: Release; pairs with the Acquire in `is_clear`, `take` and `ready`: the
+            // block's contents. Relaxed on failure, as above.
+            match self.top.compare_exchange_weak(
+                top,
+                first.as_ptr(),
+                Ordering::Release,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return,
+                Err(now) => top = now,
+            }
+        }
+    }
+
+    /// Moves up to `most` items of one run into the sink; 0 if none is there.
+    #[cold]
+    pub(super) fn take<S: Sink<T>>(&self, sink: &mut S, most: usize) -> usize {
+        let pin = reclaim::pin();
+        loop {
+            // ORDERING: Acquire; pairs with the Release in `link`.
+            let top = self.top.load(Ordering::Acquire);
+            // SAFETY: reached under the pin.
+            let Some(run) = (unsafe { top.as_ref() }) else {
+                return 0;
+            };
+            let cursor = run.cursor();
+            if cursor.left() == 0 {
+                self.unlink(top, &pin);
+                continue;
+            }
+            let room = sink.reserve(most.min(cursor.left()), self);
+            let after = run.advance(cursor, room);
+            if after.left() == 0 {
+                // ORDERING: Release; pairs with the Acquire in `emptied`. The Release of the claim
+                // keeps it before that.
+                self.emptied.fetch_add(1, Ordering::Release);
+            }
+            if !run.claim(cursor, after) {
+                continue;
+            }
+            // SAFETY: the claim made these items ours; the sink granted `room`.
+            unsafe { run.move_out(cursor, room, sink) };
+            if after.left() == 0 {
+                self.unlink(top, &pin);
+            }
+            return room;
+        }
+    }
+
+    /// Unlinks the exhausted run at `top`, unless it is no longer on top.
+    fn unlink(&self, top: *mut Run<T>, pin: &Pin) {
+        // SAFETY: reached under the pin, so not null and not freed.
+        let run = unsafe { &*top };
+        // ORDERING: AcqRel. Acquire pairs with the Release in `link` for the successor; Release
+        // hands on that the run is used up. Relaxed on failure: somebody else did it, or a newer
+        // run stands on top of it.
+        let unlinked =
+            self.top
+                .compare_exchange(top, run.next(), Ordering::AcqRel, Ordering::Relaxed);
+        if unlinked.is_ok() {
+            // SAFETY: this was the run's only link, and we are pinned.
+            unsafe { Block::release(run.block(), pin) };
+        }
+    }
+
+    /// Items waiting here.
+    pub(super) fn ready(&self) -> usize {
+        let _pin = reclaim::pin();
+        let mut items = 0;
+        // ORDERING: Acquire; pairs with the Release in `link`.
+        let mut at = self.top.load(Ordering::Acquire);
+        // SAFETY: reached under the pin; a run's successors are unlinked after it.
+        while let Some(run) = unsafe { at.as_ref() } {
+            items += run.cursor().left();
+            at = run.next();
+        }
+        items
+    }
+
+    /// Whether no item waits here.
+    pub(super) fn is_exhausted(&self) -> bool {
+        self.is_clear() || self.ready() == 0
+    }
+}

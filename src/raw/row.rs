@@ -1,0 +1,115 @@
+//! A header and a row of elements in one allocation.
+
+use std::alloc::{alloc, dealloc, handle_alloc_error, Layout};
+use std::mem::size_of;
+use std::ptr::{self, NonNull};
+
+/// A header followed by `len` elements, in one allocation.
+///
+/// Rows are shared between threads by address; nothing here takes `&mut` to a whole row.
+#[repr(C)]
+pub(super) struct Row<H, E> {
+    header: H,
+    len: usize,
+    /// Aligns the row, and so the end of this struct, for its elements.
+    elements: [E; 0],
+}
+
+impl<H, E> Row<H, E> {
+    /// Allocates a row of `len` elements.
+    ///
+    /// # Panics
+    ///
+    /// When the row would be larger than the address space.
+    pub(super) fn new(header: H, len: usize, mut element: impl FnMut() -> E) -> NonNull<Self> {
+        let layout = Self::layout(len);
+        // SAFETY: the layout holds `len`, so its size is not zero.
+        let Some(row) = NonNull::new(unsafe { alloc(layout) }.cast::<Self>()) else {
+            handle_alloc_error(layout)
+        };
+        let empty = Self {
+            header,
+            len,
+            elements: [],
+        };
+        // SAFETY: fresh memory of the layout of a header and `len` elements.
+        unsafe {
+            row.as_ptr().write(empty);
+            for index in 0..len {
+                Self::element(row, index).write(element());
+            }
+        }
+        row
+    }
+
+    /// The header.
+    ///
+    /// # Safety
+    ///
+    /// The row is not freed while `'a` lasts.
+    #[inline]
+    pub(super) unsafe fn header<'a>(row: NonNull<Self>) -> &'a H {
+        // SAFETY: the row is alive; the header is never written through another path.
+        unsafe { &*ptr::addr_of!((*row.as_ptr()).header) }
+    }
+
+    /// The element at `index`.
+    ///
+    /// # Safety
+    ///
+    /// The row is not freed while `'a` lasts, and `index` is less than its length.
+    #[inline]
+    pub(super) unsafe fn get<'a>(row: NonNull<Self>, index: usize) -> &'a E {
+        // SAFETY: in bounds and initialised since `new`.
+        unsafe { &*Self::element(row, index) }
+    }
+
+    /// How many elements the row has.
+    ///
+    /// # Safety
+    ///
+    /// The row is alive.
+    #[inline]
+    pub(super) unsafe fn len(row: NonNull<Self>) -> usize {
+        // SAFETY: the row is alive, and its length never changes.
+        unsafe { (*row.as_ptr()).len }
+    }
+
+    /// Frees the row. Items in its slots are not dropped.
+    ///
+    /// # Safety
+    ///
+    /// Nobody uses the row any more, and it came from [`Row::new`].
+    pub(super) unsafe fn free(row: NonNull<Self>) {
+        // SAFETY: the caller has the row alone, and its layout follows from its length.
+        unsafe {
+            let len = Self::len(row);
+            ptr::drop_in_place(ptr::slice_from_raw_parts_mut(Self::element(row, 0), len));
+            ptr::drop_in_place(row.as_ptr());
+            dealloc(row.as_ptr().cast(), Self::layout(len));
+        }
+    }
+
+    /// How many bytes a row of `len` elements takes.
+    pub(super) fn bytes(len: usize) -> usize {
+        Self::layout(len).size()
+    }
+
+    /// The address of the element at `index`.
+    ///
+    /// # Safety
+    ///
+    /// The row is alive or just allocated, and `index` is at most its length.
+    #[inline]
+    pub(super) unsafe fn element(row: NonNull<Self>, index: usize) -> *mut E {
+        // SAFETY: the elements start where the struct ends, which is aligned for them.
+        unsafe { row.as_ptr().add(1).cast::<E>().add(index) }
+    }
+
+    fn layout(len: usize) -> Layout {
+        let elements = Layout::array::<E>(len).expect("the row fits into the address space");
+        let size = size_of::<Self>() + elements.size();
+        Layout::from_size_align(size, std::mem::align_of::<Self>())
+            .expect("the row fits into the address space")
+    }
+}

@@ -1,0 +1,390 @@
+//! A seat: everything that one handle owns, and the operations of its transactions.
+//!
+//! The seat keeps the state of the transaction, so that a forgotten transaction is found and ended
+//! at the next use of the seat, or when it is dropped.
+
+use super::consumer::Consumer;
+use super::desk::Desk;
+use super::drops::drop_all;
+use super::hold::{Hold, Spot};
+use super::joint::{Party, Record, Tail, Tails};
+use super::lanes::Lanes;
+use super::producer::Producer;
+use super::shard::Shard;
+use crate::sync::UnsafeCell;
+use std::marker::PhantomData;
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+
+/// The private state of one handle.
+///
+/// Methods on `&self` run no user code and keep no borrow, so that they never meet each other.
+pub(crate) struct Seat<T> {
+    state: UnsafeCell<State<T>>,
+    lanes: Arc<Lanes<T>>,
+}
+
+struct State<T> {
+    /// Without a shard until the first push.
+    producer: Producer<T>,
+    lease: Option<Lease<T>>,
+    consumer: Consumer<T>,
+    hold: Hold<T>,
+    /// Whether what is held was committed, and only waits to be taken out.
+    taken: bool,
+    desk: NonNull<Desk>,
+    desk_number: usize,
+}
+
+/// The lease of a shard.
+struct Lease<T> {
+    shard: NonNull<Shard<T>>,
+    number: usize,
+}
+
+// SAFETY: a seat owns what it points to or shares it as `Lanes` does; items are of type T. It has
+// no tie to the thread that made it.
+unsafe impl<T: Send> Send for Seat<T> {}
+
+impl<T> State<T> {
+    fn new(lanes: &Lanes<T>) -> Self {
+        let desk_number = lanes.desks().lease();
+        let desk: &Desk = lanes.desks().get(desk_number);
+        Self {
+            producer: Producer::new(),
+            lease: None,
+            consumer: Consumer::new(desk_number),
+            hold: Hold::new(),
+            taken: false,
+            desk: NonNull::from(desk),
+            desk_number,
+        }
+    }
+
+    #[inline]
+    fn desk(&self) -> &Desk {
+        // SAFETY: desks are type-stable, and the seat keeps its queue alive.
+        unsafe { self.desk.as_ref() }
+    }
+
+    /// The leased shard.
+    #[inline]
+    fn shard<'a>(&self) -> Option<&'a Shard<T>> {
+        // SAFETY: shards are type-stable, and the seat keeps its queue alive.
+        self.lease
+            .as_ref()
+            .map(|lease| unsafe { lease.shard.as_ref() })
+    }
+
+    #[inline]
+    fn stage(&mut self, lanes: &Lanes<T>, item: T) {
+        if self.producer.is_full() {
+            self.make_room(lanes);
+        }
+        self.producer.stage(item);
+    }
+
+    /// Leases a shard, opens a segment, or both.
+    #[cold]
+    fn make_room(&mut self, lanes: &Lanes<T>) {
+        let shard = self.shard().unwrap_or_else(|| self.lease(lanes));
+        if self.producer.is_full() {
+            self.producer.open(shard, lanes.stamps());
+        }
+    }
+
+    fn lease<'a>(&mut self, lanes: &Lanes<T>) -> &'a Shard<T> {
+        let number = lanes.shards().lease();
+        let shard = NonNull::from(lanes.shards().get(number));
+        self.lease = Some(Lease { shard, number });
+        // SAFETY: as in `shard`; leased just now.
+        unsafe {
+            self.producer = shard.as_ref().unpark();
+            shard.as_ref()
+        }
+    }
+
+    #[inline]
+    fn push(&mut self, lanes: &Lanes<T>, item: T) {
+        if self.producer.is_full() {
+            self.make_room(lanes);
+        }
+        if let Some(shard) = self.shard() {
+            self.producer.push(shard, item);
+        }
+    }
+
+    #[inline]
+    fn publish(&mut self) {
+        if let Some(shard) = self.shard() {
+            self.producer.publish(shard);
+        }
+    }
+
+    /// Gives everything leased back. Nothing is staged or held.
+    fn leave(&mut self, lanes: &Lanes<T>) {
+        self.consumer.leave();
+        if let (Some(shard), Some(lease)) = (self.shard(), self.lease.take()) {
+            let mut producer = std::mem::replace(&mut self.producer, Producer::new());
+            producer.vacate(shard);
+            // SAFETY: the lease is ours until the next line.
+            unsafe { shard.park(producer) };
+            lanes.shards().release(lease.number);
+        }
+        lanes.desks().release(self.desk_number);
+    }
+}
+
+impl<T> Seat<T> {
+    pub(crate) fn new(lanes: Arc<Lanes<T>>) -> Self {
+        Self {
+            state: UnsafeCell::new(State::new(&lanes)),
+            lanes,
+        }
+    }
+
+    /// Runs `step` on the state. It must run no user code, which could come back here.
+    #[inline]
+    fn with<R>(&self, step: impl FnOnce(&mut State<T>, &Lanes<T>) -> R) -> R {
+        self.state.with_mut(|state| {
+            // SAFETY: the seat is not Sync, and no step calls anything that calls `with`.
+            step(unsafe { &mut *state }, &self.lanes)
+        })
+    }
+
+    /// Ends what a forgotten transaction left.
+    #[inline]
+    pub(crate) fn settle(&mut self) {
+        let open = self.with(|state, _| state.producer.staged() | state.hold.len());
+        if open != 0 {
+            self.settle_forgotten();
+        }
+    }
+
+    #[cold]
+    fn settle_forgotten(&mut self) {
+        if self.with(|state, _| state.taken) {
+            self.drop_taken();
+        }
+        self.abort();
+    }
+
+    /// Stages an item.
+    #[inline]
+    pub(crate) fn stage(&self, item: T) {
+        self.with(|state, lanes| state.stage(lanes, item));
+    }
+
+    /// Staged items.
+    #[inline]
+    pub(crate) fn staged(&self) -> usize {
+        self.with(|state, _| state.producer.staged())
+    }
+
+    /// Pushes one item, committed at once.
+    #[inline]
+    pub(crate) fn push(&mut self, item: T) {
+        self.with(|state, lanes| state.push(lanes, item));
+    }
+
+    /// Takes one item, committed at once.
+    #[inline]
+    pub(crate) fn pop(&mut self) -> Option<T> {
+        self.with(|state, lanes| {
+            let item = state.consumer.take_one(lanes);
+            state.desk().count_committed(usize::from(item.is_some()));
+            item
+        })
+    }
+
+    /// Takes up to `most` items, committed at once.
+    pub(crate) fn pop_batch(&mut self, most: usize, items: &mut Vec<T>) -> usize {
+        self.with(|state, lanes| {
+            let count = state.consumer.take_all(lanes, items, most);
+            state.desk().count_committed(count);
+            count
+        })
+    }
+
+    /// Holds one item more: the item and how often it was delivered.
+    #[inline]
+    pub(crate) fn hold(&self) -> Option<(&mut T, u32)> {
+        let (item, attempts) = self.with(|state, lanes| {
+            if state.consumer.take(lanes, &mut state.hold, 1) == 0 {
+                return None;
+            }
+            state.desk().set_held(state.hold.len());
+            let held = state.hold.newest();
+            Some((held.item(), held.attempts()))
+        })?;
+        // SAFETY: the item was held just now, and only this call gives it out. While the seat is
+        // borrowed it does not move: only methods on `&mut self` take items out.
+        Some((unsafe { &mut *item }, attempts))
+    }
+
+    /// Holds up to `most` items more.
+    pub(crate) fn hold_batch(&self, most: usize) -> HeldItems<'_, T> {
+        let (spot, left) = self.with(|state, lanes| {
+            let spot = state.hold.end();
+            let count = state.consumer.take_all(lanes, &mut state.hold, most);
+            state.desk().set_held(state.hold.len());
+            (spot, count)
+        });
+        HeldItems {
+            seat: self,
+            spot,
+            left,
+            items: PhantomData,
+        }
+    }
+
+    /// Held items, or those left to take out after a commit.
+    #[inline]
+    pub(crate) fn held(&self) -> usize {
+        self.with(|state, _| state.hold.len())
+    }
+
+    /// Commits: publishes what is staged, and leaves what is held to be taken out.
+    #[inline]
+    pub(crate) fn commit(&mut self) {
+        self.with(|state, _| {
+            if state.producer.staged() > 0 {
+                state.publish();
+            }
+        });
+        self.commit_held();
+    }
+
+    /// Leaves what is held to be taken out.
+    #[inline]
+    fn commit_held(&mut self) {
+        self.with(|state, _| {
+            let held = state.hold.len();
+            if held > 0 {
+                state.taken = true;
+                state.hold.seal();
+                state.desk().count_committed(held);
+                state.desk().set_held(0);
+            }
+        });
+    }
+
+    /// Takes out the next committed item.
+    #[inline]
+    pub(crate) fn take_out(&mut self) -> Option<T> {
+        self.with(|state, _| {
+            let item = state.hold.take_out();
+            state.taken = state.hold.len() > 0;
+            item
+        })
+    }
+
+    /// Drops the committed items that were not taken out.
+    #[inline]
+    pub(crate) fn drop_taken(&mut self) {
+        if std::mem::needs_drop::<T>() {
+            drop_all(|| self.take_out());
+        } else {
+            self.with(|state, _| {
+                state.taken = false;
+                state.hold.clear();
+            });
+        }
+    }
+
+    /// Gives back what is held, then drops what is staged.
+    pub(crate) fn abort(&mut self) {
+        self.with(|state, _| {
+            let held = state.hold.len();
+            if held > 0 {
+                state.hold.give_back();
+                state.desk().count_aborted(held);
+                state.desk().set_held(0);
+            }
+        });
+        drop_all(|| self.with(|state, _| state.producer.unstage()));
+    }
+}
+
+impl<T> Drop for Seat<T> {
+    fn drop(&mut self) {
+        /// Leaves also when a destructor of an item panics.
+        struct Leave<'s, T>(&'s mut Seat<T>);
+        impl<T> Drop for Leave<'_, T> {
+            fn drop(&mut self) {
+                self.0.with(State::leave);
+            }
+        }
+        Leave(self).0.settle();
+    }
+}
+
+impl<T> State<T> {
+    /// The shard that a joint has to know about.
+    fn staging_shard<'a>(&self) -> Option<&'a Shard<T>> {
+        self.shard().filter(|_| self.producer.staged() > 0)
+    }
+}
+
+impl<T> Party for Seat<T> {
+    fn collect(&self, tails: &mut Tails) {
+        self.with(|state, _| {
+            if let Some(shard) = state.staging_shard() {
+                tails.push(Tail {
+                    shard: ptr::from_ref(shard).cast(),
+                    tail: state.producer.staged_tail(),
+                });
+            }
+        });
+    }
+
+    fn announce(&self, record: Record) {
+        self.with(|state, _| {
+            if let Some(shard) = state.staging_shard() {
+                shard.announce(record.0);
+            }
+        });
+    }
+
+    fn conclude(&mut self) {
+        self.with(|state, _| {
+            if let Some(shard) = state.staging_shard() {
+                state.publish();
+                shard.announce(ptr::null());
+            }
+        });
+        self.commit_held();
+    }
+}
+
+/// Items that one call has added to a transaction's hold, each given out once.
+pub(crate) struct HeldItems<'t, T> {
+    seat: &'t Seat<T>,
+    spot: Spot,
+    left: usize,
+    items: PhantomData<&'t mut T>,
+}
+
+impl<'t, T> HeldItems<'t, T> {
+    /// The next item and how often it was delivered.
+    #[inline]
+    pub(crate) fn next(&mut self) -> Option<(&'t mut T, u32)> {
+        if self.left == 0 {
+            return None;
+        }
+        self.left -= 1;
+        let (item, attempts) = self.seat.with(|state, _| {
+            let held = state.hold.step(&mut self.spot);
+            (held.item(), held.attempts())
+        });
+        // SAFETY: filled by the call that made this iterator, at an address that does not move; each
+        // spot is given out once, by that call; while `'t` lasts the seat is borrowed, and only
+        // methods on `&mut self` take items out.
+        Some((unsafe { &mut *item }, attempts))
+    }
+
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.left
+    }
+}

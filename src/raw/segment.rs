@@ -1,0 +1,136 @@
+//! Segments: the slots of a run of consecutive positions of one shard.
+
+use super::row::Row;
+use super::slot::Slot;
+use crate::sync::{AtomicU64, Ordering};
+use std::mem::size_of;
+use std::ptr::NonNull;
+
+/// The slots of [`Segment::LEN`] consecutive positions.
+///
+/// A segment is alive while one of its positions is not finished: unclaimed, or claimed and not yet
+/// moved out. Whoever finishes the last one has it alone.
+pub(super) struct Segment<T>(NonNull<Row<Finished, Slot<T>>>);
+
+/// How many positions of a segment are finished.
+struct Finished(AtomicU64);
+
+impl<T> Clone for Segment<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Segment<T> {}
+
+impl<T> Segment<T> {
+    /// Positions in a segment, a power of two: about 2 KiB of items, at most 256 of them.
+    pub(super) const LEN: usize = if cfg!(loom) {
+        2
+    } else {
+        Self::len_for(2048, 256)
+    };
+
+    /// The largest power of two of items that fit into `bytes`, between 1 and `most`.
+    const fn len_for(bytes: usize, most: usize) -> usize {
+        let size = if size_of::<T>() == 0 {
+            1
+        } else {
+            size_of::<T>()
+        };
+        let mut len = most;
+        while len > 1 && len * size > bytes {
+            len /= 2;
+        }
+        len
+    }
+
+    pub(super) fn new() -> Self {
+        Self(Row::new(
+            Finished(AtomicU64::new(0)),
+            Self::LEN,
+            Slot::vacant,
+        ))
+    }
+
+    pub(super) fn into_raw(self) -> *mut () {
+        self.0.as_ptr().cast()
+    }
+
+    pub(super) fn from_raw(raw: *mut ()) -> Option<Self> {
+        NonNull::new(raw.cast()).map(Self)
+    }
+
+    /// The slot of `position`.
+    ///
+    /// # Safety
+    ///
+    /// The segment is alive while `'a` lasts.
+    #[inline]
+    pub(super) unsafe fn slot<'a>(self, position: u64) -> &'a Slot<T> {
+        // SAFETY: alive by contract; the remainder is within the row.
+        unsafe { Row::get(self.0, offset::<T>(position)) }
+    }
+
+    /// Counts `count` more positions as finished. True for the last ones: the caller then has the
+    /// segment alone, and every other access to it happened before.
+    ///
+    /// # Safety
+    ///
+    /// These positions were claimed by the caller, who is done with them and has not counted them.
+    pub(super) unsafe fn finish(self, count: u64) -> bool {
+        // SAFETY: positions that are not counted yet keep the segment alive.
+        let finished = unsafe { &Row::header(self.0).0 };
+        // ORDERING: AcqRel. Release: our moves out of the slots happen before the last finisher's
+        // reuse. Acquire: as the last finisher we see those of all others (their Release here).
+        finished.fetch_add(count, Ordering::AcqRel) + count == Self::LEN as u64
+    }
+
+    /// Makes a segment that its last finisher has alone ready for other positions.
+    ///
+    /// # Safety
+    ///
+    /// The caller has the segment alone.
+    pub(super) unsafe fn reset(self) {
+        // SAFETY: the caller has it alone.
+        let finished = unsafe { &Row::header(self.0).0 };
+        // ORDERING: Relaxed; the segment travels on by the Release of the shard's spare.
+        finished.store(0, Ordering::Relaxed);
+    }
+
+    /// Frees the segment.
+    ///
+    /// # Safety
+    ///
+    /// The caller has the segment alone, and its slots are vacant.
+    pub(super) unsafe fn free(self) {
+        // SAFETY: by contract.
+        unsafe { Row::free(self.0) };
+    }
+}
+
+/// Which segment of its shard holds `position`.
+#[inline]
+pub(super) fn number<T>(position: u64) -> u64 {
+    position / Segment::<T>::LEN as u64
+}
+
+/// Where `position` stands in its segment.
+#[inline]
+#[allow(clippy::cast_possible_truncation)] // less than LEN
+pub(super) fn offset<T>(position: u64) -> usize {
+    (position % Segment::<T>::LEN as u64) as usize
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::Segment;
+
+    #[test]
+    fn segments_are_sized_by_bytes() {
+        assert_eq!(Segment::<()>::LEN, 256);
+        assert_eq!(Segment::<u64>::LEN, 256);
+        assert_eq!(Segment::<[u64; 3]>::LEN, 64);
+        assert_eq!(Segment::<[u8; 4096]>::LEN, 1);
+    }
+}

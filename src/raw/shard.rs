@@ -1,0 +1,298 @@
+//! A shard: a queue with one producer, the holder of its lease, and any number of consumers.
+//!
+//! Positions count the items from the shard's first on. `head <= tail` except for the instant in
+//! which [`Shard::vacate`] skips the rest of a segment.
+//!
+//! | word | written by | read by |
+//! |---|---|---|
+//! | `tail` | the leaseholder: Release | consumers: Acquire, when their cached copy is used up |
+//! | `joint` | the leaseholder, around a commit over several queues | consumers, before `tail` |
+//! | `head` | consumers: CAS | consumers; the leaseholder only when it hands the lease back |
+//! | `returned` | aborts link, consumers unlink | consumers, before `head` |
+
+use super::directory::Directory;
+use super::joint::Joint;
+use super::producer::Producer;
+use super::reclaim;
+use super::returned::Returned;
+use super::segment::{number, offset, Segment};
+use crate::sync::{AtomicPtr, AtomicU64, Ordering, UnsafeCell};
+use crossbeam_utils::CachePadded;
+use std::ptr;
+
+/// One single-producer, multi-consumer queue of a queue's many.
+///
+/// Type-stable: a shard lives as long as the queue, whoever leases it.
+pub(super) struct Shard<T> {
+    published: CachePadded<Published>,
+    consumed: CachePadded<Consumed<T>>,
+    supply: CachePadded<Supply>,
+    /// The leaseholder's private state while nobody holds the lease.
+    parked: UnsafeCell<Option<Producer<T>>>,
+}
+
+/// What the leaseholder writes.
+struct Published {
+    tail: AtomicU64,
+    joint: AtomicPtr<Joint>,
+    /// Positions that never held an item: the ends of segments given up early.
+    skipped: AtomicU64,
+}
+
+/// What consumers write, on one line: a claim reads no other.
+struct Consumed<T> {
+    head: AtomicU64,
+    returned: Returned<T>,
+}
+
+/// Where segments come from and go to.
+struct Supply {
+    directory: Directory,
+    spare: AtomicPtr<()>,
+}
+
+// SAFETY: the shard moves items of type T between threads; its raw pointers are its own.
+unsafe impl<T: Send> Send for Shard<T> {}
+// SAFETY: items leave by value to one claimant each, never by shared reference; `parked` belongs to
+// whoever holds the lease.
+unsafe impl<T: Send> Sync for Shard<T> {}
+
+impl<T> Default for Shard<T> {
+    fn default() -> Self {
+        Self {
+            published: CachePadded::new(Published {
+                tail: AtomicU64::new(0),
+                joint: AtomicPtr::new(ptr::null_mut()),
+                skipped: AtomicU64::new(0),
+            }),
+            consumed: CachePadded::new(Consumed {
+                head: AtomicU64::new(0),
+                returned: Returned::new(),
+            }),
+            supply: CachePadded::new(Supply {
+                directory: Directory::new(),
+                spare: AtomicPtr::new(ptr::null_mut()),
+            }),
+            parked: UnsafeCell::new(Some(Producer::new())),
+        }
+    }
+}
+
+/// The leaseholder's side.
+impl<T> Shard<T> {
+    /// Takes the private state over.
+    ///
+    /// # Safety
+    ///
+    /// The caller has just taken the lease, with Acquire.
+    pub(super) unsafe fn unpark(&self) -> Producer<T> {
+        self.parked.with_mut(|parked| {
+            // SAFETY: the leaseholder has this cell alone.
+            unsafe { (*parked).take() }.expect("the last leaseholder parked it")
+        })
+    }
+
+    /// Leaves the private state for the next leaseholder.
+    ///
+    /// # Safety
+    ///
+    /// The caller holds the lease and gives it back next, with Release.
+    pub(super) unsafe fn park(&self, producer: Producer<T>) {
+        self.parked.with_mut(|parked| {
+            // SAFETY: the leaseholder has this cell alone.
+            unsafe { *parked = Some(producer) };
+        });
+    }
+
+    pub(super) fn directory(&self) -> &Directory {
+        &self.supply.directory
+    }
+
+    /// Publishes all positions below `tail`.
+    #[inline]
+    pub(super) fn publish(&self, tail: u64) {
+        // ORDERING: Release; pairs with the Acquire in `tail`: whoever sees the positions sees the
+        // items, the segment and its entry.
+        self.published.tail.store(tail, Ordering::Release);
+    }
+
+    /// Shows consumers the joint that decides about this shard's next tail; null: none.
+    pub(super) fn announce(&self, joint: *const Joint) {
+        // ORDERING: Release; pairs with the Acquire loads in `tail` and `joint_tail`. Set: the
+        // record is complete, the items are in place. Cleared: the tail is published.
+        self.published
+            .joint
+            .store(joint.cast_mut(), Ordering::Release);
+    }
+
+    /// A segment that was emptied and kept.
+    pub(super) fn spare(&self) -> Option<Segment<T>> {
+        // ORDERING: Relaxed; a look to save the swap below.
+        if self.supply.spare.load(Ordering::Relaxed).is_null() {
+            return None;
+        }
+        // ORDERING: Acquire; pairs with the Release in `recycle`: the consumers are done with it.
+        Segment::from_raw(self.supply.spare.swap(ptr::null_mut(), Ordering::Acquire))
+    }
+
+    /// Gives up the rest of the segment in use if the shard is empty, so that an idle shard holds
+    /// no segment. `tail` is the published tail, `limit` the end of the opened segments. Returns
+    /// the new tail.
+    pub(super) fn vacate(&self, tail: u64, limit: u64, segment: Option<Segment<T>>) -> u64 {
+        let rest = limit - tail;
+        // A claim of vacant positions; it fails unless all before them are claimed.
+        let alone = rest > 0 && self.claim(tail, limit).is_ok();
+        if alone {
+            self.publish(limit);
+            // ORDERING: Relaxed, both; written by the leaseholder alone, for statistics.
+            let skipped = self.published.skipped.load(Ordering::Relaxed);
+            self.published
+                .skipped
+                .store(skipped + rest, Ordering::Relaxed);
+            if let Some(segment) = segment {
+                // SAFETY: the CAS claimed these positions.
+                unsafe { self.finish(segment, rest) };
+            }
+        }
+        if let Some(spare) = self.spare() {
+            // SAFETY: a spare belongs to whoever took it.
+            unsafe { spare.free() };
+        }
+        if alone {
+            limit
+        } else {
+            tail
+        }
+    }
+}
+
+/// The consumers' side.
+impl<T> Shard<T> {
+    #[inline]
+    pub(super) fn returned(&self) -> &Returned<T> {
+        &self.consumed.returned
+    }
+
+    /// The position of the oldest unclaimed item.
+    #[inline]
+    pub(super) fn head(&self) -> u64 {
+        // ORDERING: Acquire; pairs with the Release of other claims: who sees an item gone sees
+        // what its taker saw, which a strict Empty rests on.
+        self.consumed.head.load(Ordering::Acquire)
+    }
+
+    /// The end of what is visible, a committed joint included.
+    #[inline]
+    pub(super) fn tail(&self) -> u64 {
+        // ORDERING: Acquire; pairs with the Release in `announce`. Before the tail: a cleared joint
+        // has its tail published.
+        let joint = self.published.joint.load(Ordering::Acquire);
+        if !joint.is_null() {
+            if let Some(tail) = self.joint_tail() {
+                return tail;
+            }
+        }
+        // ORDERING: Acquire; pairs with the Release in `publish`.
+        self.published.tail.load(Ordering::Acquire)
+    }
+
+    /// The tail that a committed joint gives this shard.
+    #[cold]
+    fn joint_tail(&self) -> Option<u64> {
+        let _pin = reclaim::pin();
+        // ORDERING: Acquire; pairs with the Release in `announce`.
+        let joint = self.published.joint.load(Ordering::Acquire);
+        // SAFETY: read under the pin; joints are retired after they were cleared.
+        unsafe { joint.as_ref() }?.tail_of(ptr::from_ref(self).cast())
+    }
+
+    /// Claims the positions from `head` up to `end`, or tells where the head stands.
+    #[inline]
+    pub(super) fn claim(&self, head: u64, end: u64) -> Result<u64, u64> {
+        // ORDERING: AcqRel; Release pairs with the Acquire in `head`, see there. Acquire, on failure
+        // too, as there.
+        self.consumed
+            .head
+            .compare_exchange(head, end, Ordering::AcqRel, Ordering::Acquire)
+    }
+
+    /// Counts claimed positions of `segment` as finished, and keeps or frees it after the last.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Segment::finish`], and the segment is one of this shard's.
+    pub(super) unsafe fn finish(&self, segment: Segment<T>, count: u64) {
+        // SAFETY: by contract.
+        if unsafe { segment.finish(count) } {
+            // SAFETY: the last finisher has it alone, and all its slots are vacant.
+            unsafe { self.recycle(segment) };
+        }
+    }
+
+    /// # Safety
+    ///
+    /// The caller has the segment alone, and its slots are vacant.
+    unsafe fn recycle(&self, segment: Segment<T>) {
+        // SAFETY: by contract.
+        unsafe { segment.reset() };
+        // ORDERING: Release; pairs with the Acquire in `spare`. Relaxed on failure: there is one.
+        let kept = self.supply.spare.compare_exchange(
+            ptr::null_mut(),
+            segment.into_raw(),
+            Ordering::Release,
+            Ordering::Relaxed,
+        );
+        if kept.is_err() {
+            // SAFETY: by contract.
+            unsafe { segment.free() };
+        }
+    }
+
+    /// Whether an idle shard still holds a segment that [`Shard::vacate`] would free.
+    pub(super) fn is_vacant(&self) -> bool {
+        // ORDERING: Relaxed; a hint.
+        offset::<T>(self.head()) == 0 && self.supply.spare.load(Ordering::Relaxed).is_null()
+    }
+
+    /// Items in line, those of returned runs aside.
+    pub(super) fn backlog(&self) -> u64 {
+        let head = self.head();
+        self.tail().saturating_sub(head)
+    }
+
+    /// Items ever published.
+    pub(super) fn pushed(&self) -> u64 {
+        // ORDERING: Relaxed; statistics.
+        let skipped = self.published.skipped.load(Ordering::Relaxed);
+        self.tail().saturating_sub(skipped)
+    }
+
+    /// The stamp of the segment at the head; `None` if nothing is visible there.
+    pub(super) fn age(&self) -> Option<u64> {
+        if !self.returned().is_clear() {
+            return Some(0);
+        }
+        let head = self.head();
+        if head >= self.tail() {
+            return None;
+        }
+        let pin = reclaim::pin();
+        let found = self.directory().find::<T>(number::<T>(head), &pin);
+        Some(found.map_or(u64::MAX, |(_, stamp)| stamp))
+    }
+}
+
+impl<T> Drop for Shard<T> {
+    /// Frees the memory. The queue has taken all items out, and every consumer has finished.
+    fn drop(&mut self) {
+        // SAFETY: `&mut self`: nobody holds the lease.
+        let producer = unsafe { self.unpark() };
+        let first = number::<T>(self.head());
+        // SAFETY: segments before the head are finished and gone, those behind it are not.
+        unsafe { self.directory().free::<T>(first, producer.opened()) };
+        if let Some(spare) = self.spare() {
+            // SAFETY: a spare belongs to whoever took it.
+            unsafe { spare.free() };
+        }
+    }
+}

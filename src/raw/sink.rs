@@ -1,0 +1,46 @@
+//! Where claimed items go.
+
+use super::returned::Returned;
+
+/// Takes in claimed items.
+///
+/// Room is made before the claim, so that nothing can fail between a claim and its acceptance.
+pub(super) trait Sink<T> {
+    /// Makes room for up to `wanted` items (at least one) of the shard whose aborted items go to
+    /// `home`; returns for how many, at least one.
+    fn reserve(&mut self, wanted: usize, home: &Returned<T>) -> usize;
+
+    /// Takes one in. `attempts`: its deliveries so far, this one included.
+    ///
+    /// # Safety
+    ///
+    /// No more items are accepted than the last `reserve` granted.
+    unsafe fn accept(&mut self, item: T, attempts: u32);
+}
+
+/// One item.
+impl<T> Sink<T> for Option<T> {
+    #[inline]
+    fn reserve(&mut self, _wanted: usize, _home: &Returned<T>) -> usize {
+        1
+    }
+
+    #[inline]
+    unsafe fn accept(&mut self, item: T, _attempts: u32) {
+        *self = Some(item);
+    }
+}
+
+/// Any number.
+impl<T> Sink<T> for Vec<T> {
+    #[inline]
+    fn reserve(&mut self, wanted: usize, _home: &Returned<T>) -> usize {
+        Vec::reserve(self, wanted);
+        wanted
+    }
+
+    #[inline]
+    unsafe fn accept(&mut self, item: T, _attempts: u32) {
+        self.push(item);
+    }
+}

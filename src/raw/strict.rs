@@ -1,0 +1,75 @@
+//! The strict Empty: an answer that was true at one instant of the call.
+//!
+//! Each lane has a mark, the sum of two counts that only grow: positions claimed at its head, and
+//! last items of returned runs about to be claimed. The caller reads each mark and looks for an item
+//! after it (first pass), then looks at every lane again (second pass): no item visible, no run with items, and *then* the mark
+//! unchanged. Why every lane was empty at the instant between the passes:
+//!
+//! - an item at the head then was either claimed since, which moves the head, or is visible now;
+//! - a returned item then is either in a run with items now, or that run was used up since. Whoever
+//!   claimed its last item looked at the run, stepped `emptied`, and claimed, in this order. A step
+//!   after the first pass has changed the mark. A step before it means that the run was linked
+//!   before it too and not yet used up, so the first pass, which looks at the runs after it has
+//!   read the mark, has found an item there.
+//!
+//! A lane that joins in between starts at mark 0 and counts like any other. All marks only grow, so
+//! their sum is unchanged only if each is.
+
+use super::lanes::Lanes;
+
+impl<T> Lanes<T> {
+    /// The mark of a lane.
+    pub(super) fn mark(&self, lane: usize) -> u64 {
+        match lane.checked_sub(1) {
+            None => {
+                let emptied = self.common().returned().emptied();
+                self.common().claimed().wrapping_add(emptied)
+            }
+            Some(number) => {
+                let shard = self.shards().get(number);
+                let emptied = shard.returned().emptied();
+                shard.head().wrapping_add(emptied)
+            }
+        }
+    }
+
+    /// The second pass: the sum of the marks if no item is visible anywhere.
+    pub(super) fn mark_if_empty(&self) -> Option<u64> {
+        (0..self.count()).try_fold(0u64, |sum, lane| {
+            let mark = self.lane_mark_if_empty(lane)?;
+            Some(sum.wrapping_add(mark))
+        })
+    }
+
+    fn lane_mark_if_empty(&self, lane: usize) -> Option<u64> {
+        let (at_head, returned) = match lane.checked_sub(1) {
+            None => {
+                let claimed = self.common().claimed();
+                let empty = self.common().is_empty();
+                (empty.then_some(claimed)?, self.common().returned())
+            }
+            Some(number) => {
+                let shard = self.shards().get(number);
+                let head = shard.head();
+                ((head >= shard.tail()).then_some(head)?, shard.returned())
+            }
+        };
+        let exhausted = returned.is_exhausted();
+        exhausted.then(|| at_head.wrapping_add(returned.emptied()))
+    }
+
+    /// Whether the queue is strictly empty.
+    pub(crate) fn is_empty(&self) -> bool {
+        loop {
+            let marks = (0..self.count())
+                .map(|lane| self.mark(lane))
+                .fold(0, u64::wrapping_add);
+            let looked = self.mark_if_empty();
+            match looked.and_then(|_| self.mark_if_empty()) {
+                None => return false,
+                Some(now) if now == marks => return true,
+                Some(_) => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! A consumer's visit to one shard: what it has cached of it.
+
+use super::reclaim;
+use super::segment::{number, Segment};
+use super::shard::Shard;
+use super::sink::Sink;
+use std::ptr::NonNull;
+
+/// What one attempt to take from a lane gave.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Take {
+    /// So many items, at least one.
+    Got(usize),
+    /// Nothing was visible.
+    Empty,
+    /// Another consumer was faster.
+    Lost,
+    /// The segment that was entered is used up; there may be another one.
+    Spent,
+    /// Nothing yet: returned runs come first.
+    Returned,
+}
+
+/// A consumer's cached view of one shard.
+///
+/// The cached limit may be old, and the segment dead: a successful claim proves both good enough,
+/// because an unclaimed position below an old tail is published and keeps its segment alive. The
+/// head is not read before the claim: it stands where the visitor left it, unless others take from
+/// this shard too, and then the failed claim tells. It never moves back, so if it was at or beyond
+/// a tail it still is.
+pub(super) struct Visit<T> {
+    shard: NonNull<Shard<T>>,
+    /// Where the head was last seen: after our last claim, or where a lost one found it.
+    head: u64,
+    /// Positions from here to `head` were claimed by us, moved out, and not yet counted.
+    since: u64,
+    /// Positions below it were published when it was read, and lie in or before `segment`.
+    limit: u64,
+    /// The end of `segment`.
+    end: u64,
+    segment: Option<Segment<T>>,
+    /// Positions of `segment` before those, likewise.
+    finished: u64,
+}
+
+impl<T> Visit<T> {
+    pub(super) fn new(shard: &Shard<T>) -> Self {
+        let head = shard.head();
+        Self {
+            shard: NonNull::from(shard),
+            head,
+            since: head,
+            limit: 0,
+            end: 0,
+            segment: None,
+            finished: 0,
+        }
+    }
+
+    #[inline]
+    pub(super) fn shard<'a>(&self) -> &'a Shard<T> {
+        // SAFETY: shards are type-stable, and a consumer does not outlive its queue.
+        unsafe { self.shard.as_ref() }
+    }
+
+    /// Moves up to `most` items from the head into the sink, unless returned ones come first.
+    ///
+    /// Claims from where the head was last seen on; lost if it has moved since.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the pop
+    pub(super) fn take<S: Sink<T>>(&mut self, sink: &mut S, most: usize) -> Take {
+        if !self.shard().returned().is_clear() {
+            return Take::Returned;
+        }
+        if self.head >= self.limit {
+            if let Err(why) = self.renew() {
+                return why;
+            }
+        }
+        let Some(segment) = self.segment else {
+            return Take::Spent;
+        };
+        let wanted = most.min(usize::try_from(self.limit - self.head).unwrap_or(usize::MAX));
+        let count = sink.reserve(wanted, self.shard().returned());
+        let (head, after) = (self.head, self.head + count as u64);
+        if let Err(now) = self.shard().claim(head, after) {
+            self.find_head_at(now);
+            return Take::Lost;
+        }
+        for position in head..after {
+            // SAFETY: the claim gave us these positions, which are published, and proved that the
+            // segment found for them is alive. The sink granted room for them.
+            unsafe { sink.accept(segment.slot(position).take(), 1) };
+        }
+        self.head = after;
+        if after == self.end {
+            self.flush();
+        }
+        Take::Got(count)
+    }
+
+    /// Renews the limit, so that the head is below it.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the pop
+    fn renew(&mut self) -> Result<(), Take> {
+        let tail = self.shard().tail();
+        if self.head >= tail {
+            self.flush();
+            return Err(Take::Empty);
+        }
+        if self.head >= self.end {
+            return Err(Take::Spent);
+        }
+        self.limit = tail.min(self.end);
+        Ok(())
+    }
+
+    /// Enters the segment of the head, after [`Take::Spent`].
+    pub(super) fn enter(&mut self) {
+        self.flush();
+        self.find_head_at(self.shard().head());
+        if self.head >= self.shard().tail() {
+            return;
+        }
+        let number = number::<T>(self.head);
+        let found = self.shard().directory().find(number, &reclaim::pin());
+        if let Some((segment, _)) = found {
+            self.segment = Some(segment);
+            self.end = (number + 1) * Segment::<T>::LEN as u64;
+        }
+    }
+
+    /// Goes on from `head`, where others have moved it.
+    fn find_head_at(&mut self, head: u64) {
+        self.finished += self.head - self.since;
+        self.head = head;
+        self.since = head;
+    }
+
+    /// Counts the finished positions in the segment, which may be the last that it waited for.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn flush(&mut self) {
+        self.find_head_at(self.head);
+        let finished = std::mem::take(&mut self.finished);
+        if let Some(segment) = self.segment.filter(|_| finished > 0) {
+            // SAFETY: these positions were claimed in `take` and moved out, all of them in this
+            // segment: entering another one flushes first.
+            unsafe { self.shard().finish(segment, finished) };
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! What several test files share.
+
+#![allow(dead_code)] // No test file uses all of it.
+
+use std::iter;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::thread;
+
+use requeue::Queue;
+
+/// A queue that holds `items`, pushed in that order through one handle.
+pub(crate) fn filled<T>(items: impl IntoIterator<Item = T>) -> Queue<T> {
+    let queue = Queue::unbounded();
+    queue.handle().push_batch(items).unwrap();
+    queue
+}
+
+/// Everything that is ready, in the order in which it leaves.
+pub(crate) fn drain<T>(queue: &Queue<T>) -> Vec<T> {
+    iter::from_fn(|| queue.pop().ok()).collect()
+}
+
+/// Checks the statistics of a queue at rest: what is ready and held, and that nothing was lost.
+pub(crate) fn assert_at_rest<T>(queue: &Queue<T>, ready: usize, held: u64) {
+    let stats = queue.stats();
+    assert_eq!(queue.len(), ready);
+    assert_eq!(queue.is_empty(), ready == 0);
+    assert_eq!((stats.ready, stats.held), (ready as u64, held));
+    assert_eq!(stats.pushed, stats.ready + stats.held + stats.committed);
+}
+
+/// Whether `f` panics.
+pub(crate) fn panics<R>(f: impl FnOnce() -> R) -> bool {
+    panic::catch_unwind(AssertUnwindSafe(f)).is_err()
+}
+
+/// Counts how often each of a number of tracked items was dropped.
+#[derive(Clone)]
+pub(crate) struct Ledger(Arc<[AtomicUsize]>);
+
+impl Ledger {
+    pub(crate) fn new(items: usize) -> Self {
+        Self((0..items).map(|_| AtomicUsize::new(0)).collect())
+    }
+
+    pub(crate) fn item(&self, id: usize) -> Tracked {
+        let (bomb, ledger) = (false, self.clone());
+        Tracked { id, bomb, ledger }
+    }
+
+    /// All items of the ledger, in order.
+    pub(crate) fn items(&self) -> impl Iterator<Item = Tracked> + '_ {
+        (0..self.0.len()).map(|id| self.item(id))
+    }
+
+    /// All items of the ledger, in order; the destructor of one panics, once it has been counted.
+    pub(crate) fn items_with_bomb(&self, bomb: usize) -> impl Iterator<Item = Tracked> {
+        let mut items: Vec<_> = self.items().collect();
+        items[bomb].bomb = true;
+        items.into_iter()
+    }
+
+    /// The number of drops of each item.
+    pub(crate) fn drops(&self) -> Vec<usize> {
+        let count = |drops: &AtomicUsize| drops.load(Ordering::SeqCst);
+        self.0.iter().map(count).collect()
+    }
+
+    pub(crate) fn assert_each_dropped_once(&self) {
+        assert_eq!(self.drops(), vec![1; self.0.len()]);
+    }
+}
+
+/// An item that reports its drop to its ledger.
+pub(crate) struct Tracked {
+    pub(crate) id: usize,
+    bomb: bool,
+    ledger: Ledger,
+}
+
+impl Drop for Tracked {
+    fn drop(&mut self) {
+        self.ledger.0[self.id].fetch_add(1, Ordering::SeqCst);
+        assert!(!self.bomb || thread::panicking(), "item {} panics", self.id);
+    }
+}

@@ -1,0 +1,241 @@
+//! What a queue holds on to, measured by an allocator that counts the live bytes.
+//!
+//! `REQUEUE_MEMORY_ITEMS` scales the number of items; 300,000 by default.
+
+mod common;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::env;
+use std::mem;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use common::drain;
+use requeue::{Handle, Queue};
+
+struct Counting;
+
+/// The bytes that are allocated and not yet freed.
+static LIVE: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: every call goes to the system's allocator unchanged; the count on the side touches no memory of it.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        LIVE.fetch_add(layout.size(), Ordering::Relaxed);
+        // SAFETY: the caller keeps the contract of `alloc`, which is the same here.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: `memory` came from `alloc` above, with this layout, hence from `System`.
+        unsafe { System.dealloc(memory, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+const KIB: usize = 1024;
+
+/// What a queue may keep beyond what the test counts.
+const CONSTANT: usize = 64 * KIB;
+
+/// The epoch reclaimer keeps a bag of retired blocks for each thread and frees them when later
+/// operations have moved the epoch on, so a little garbage may outlive the queue it came from.
+const GARBAGE: usize = 16 * KIB;
+
+/// Keeps the tests apart, so that each sees its own bytes only.
+fn alone() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn live() -> usize {
+    LIVE.load(Ordering::Relaxed)
+}
+
+fn items() -> usize {
+    let items = env::var("REQUEUE_MEMORY_ITEMS");
+    items.map_or(300_000, |items| items.parse().expect("a number of items"))
+}
+
+#[track_caller]
+fn assert_at_most(limit: usize) {
+    let live = live();
+    assert!(live <= limit, "{live} live bytes, at most {limit} expected");
+}
+
+/// Passes items through `handle` in batches of 100 and checks that the second half of them needs no
+/// more memory at its worst than the first half did.
+#[track_caller]
+fn assert_flat_while_items_pass(handle: &mut Handle<u64>) {
+    let mut batch = Vec::with_capacity(100);
+    let mut peak_of_half = || {
+        let rounds = 0..items() / 200;
+        let peaks = rounds.map(|_| {
+            handle.push_batch(0..100).unwrap();
+            let full = live();
+            assert_eq!(handle.pop_batch(100, &mut batch), 100);
+            batch.clear();
+            full
+        });
+        peaks.max().unwrap()
+    };
+    let first = peak_of_half();
+    let second = peak_of_half();
+    assert!(
+        second <= first + GARBAGE,
+        "{first} live bytes became {second}"
+    );
+}
+
+#[test]
+fn a_drained_queue_gives_its_memory_back() {
+    let _alone = alone();
+    let before = live();
+    let queue = Queue::unbounded();
+    let mut handles: Vec<Handle<u64>> = (0..8).map(|_| queue.handle()).collect();
+    for item in 0..items() {
+        handles[item % 8].push(item as u64).unwrap();
+    }
+    assert!(live() >= before + items() * size_of::<u64>());
+    let mut popped = 0;
+    while handles[popped % 8].pop().is_ok() {
+        popped += 1;
+    }
+    assert_eq!(popped, items());
+    assert_at_most(before + CONSTANT);
+}
+
+#[test]
+fn an_open_transaction_pins_its_own_items_only() {
+    let _alone = alone();
+    let queue = Queue::unbounded();
+    let (mut holder, mut worker) = (queue.handle(), queue.handle());
+    worker.push_batch([1, 2]).unwrap();
+    let tx = holder.begin();
+    let item = tx.pop().unwrap();
+    assert_flat_while_items_pass(&mut worker);
+    assert_eq!(*item, 1);
+    tx.commit();
+}
+
+#[test]
+fn an_idle_handle_pins_nothing() {
+    let _alone = alone();
+    let before = live();
+    let queue = Queue::unbounded();
+    let (mut idle, mut worker) = (queue.handle(), queue.handle());
+    worker.push_batch([1, 2]).unwrap();
+    assert_eq!(idle.pop(), Ok(1));
+    assert_flat_while_items_pass(&mut worker);
+    (0..items() as u64).for_each(|item| worker.push(item).unwrap());
+    while worker.pop().is_ok() {}
+    assert_at_most(before + CONSTANT);
+    drop(idle);
+}
+
+#[test]
+fn items_without_a_handle_leave_nothing() {
+    let _alone = alone();
+    let before = live();
+    let queue = Queue::unbounded();
+    for _ in 0..2 {
+        (0..items() / 2).for_each(|item| queue.push(item).unwrap());
+        assert!(live() >= before + items() / 2 * size_of::<usize>());
+        while queue.pop().is_ok() {}
+        assert_at_most(before + CONSTANT);
+    }
+}
+
+#[test]
+fn short_lived_handles_leave_nothing() {
+    let _alone = alone();
+    let queue = Queue::unbounded();
+    let mut consumer = queue.handle();
+    let mut use_up = |handles: u64| {
+        for item in 0..handles {
+            let mut handle = queue.handle();
+            handle.push_batch([2 * item, 2 * item + 1]).unwrap();
+            assert!(handle.pop().is_ok());
+            drop(handle);
+            assert!(consumer.pop().is_ok());
+        }
+        live()
+    };
+    let level = use_up(1_000);
+    use_up(19_000);
+    assert_at_most(level + GARBAGE);
+}
+
+#[test]
+fn many_live_handles_leave_little() {
+    const HANDLES: usize = 1_000;
+    let _alone = alone();
+    let before = live();
+    let queue = Queue::unbounded();
+    let mut handles: Vec<_> = (0..HANDLES).map(|_| queue.handle()).collect();
+    for handle in &mut handles {
+        handle.push_batch(0..10).unwrap();
+    }
+    drop(handles);
+    assert_eq!(drain(&queue).len(), 10 * HANDLES);
+    assert_at_most(before + HANDLES * KIB + CONSTANT);
+}
+
+#[test]
+fn staged_and_aborted_items_leave_no_trace() {
+    let _alone = alone();
+    let before = live();
+    let queue = Queue::unbounded();
+    let mut handle = queue.handle();
+    for (times, staged) in [(1, 100_000), (100, 1_000)] {
+        for _ in 0..times {
+            let tx = handle.begin();
+            (0..staged).for_each(|item| tx.push(Box::new(item)).unwrap());
+            assert!(live() >= before + staged * size_of::<usize>());
+            tx.abort();
+        }
+        assert_at_most(before + CONSTANT);
+    }
+    assert!(queue.is_empty());
+    assert_eq!(queue.stats().pushed, 0);
+}
+
+#[test]
+fn aborted_items_leave_nothing_once_popped() {
+    let _alone = alone();
+    let before = live();
+    let queue = Queue::unbounded();
+    let mut handle = queue.handle();
+    handle.push_batch((0..10_000).map(Box::new)).unwrap();
+    for _ in 0..20 {
+        let tx = handle.begin();
+        assert_eq!(tx.pop_batch(5_000).len(), 5_000);
+        tx.abort();
+    }
+    assert_eq!(drain(&queue).len(), 10_000);
+    assert_at_most(before + CONSTANT);
+}
+
+#[test]
+fn a_dropped_queue_leaves_nothing() {
+    let _alone = alone();
+    let before = live();
+    let queue = Queue::unbounded();
+    let mut handles: Vec<_> = (0..8).map(|_| queue.handle()).collect();
+    for item in 0..items() / 10 {
+        handles[item % 8].push(Box::new(item)).unwrap();
+        queue.push(Box::new(item)).unwrap();
+    }
+    for handle in &mut handles {
+        (0..items() / 100).for_each(|_| drop(handle.pop().unwrap()));
+        let tx = handle.begin();
+        assert_eq!(tx.pop_batch(10).len(), 10);
+        tx.push(Box::new(0)).unwrap();
+        mem::forget(tx);
+    }
+    drop((queue, handles));
+    assert_at_most(before + GARBAGE);
+}

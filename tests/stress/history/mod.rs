@@ -1,0 +1,109 @@
+//! Histories of calls, and what is wrong with them.
+//!
+//! A history is a set of events with the logical time before and after each call. Whatever order
+//! the calls took effect in, each did so between its two times. From this alone follow violations
+//! that hold for sure:
+//!
+//! - every item committed is taken by exactly one committed pop, the final drain included
+//!   ([`lives`]);
+//! - no item is overtaken by a later one of its stream ([`order`]);
+//! - no Empty while an item was ready all through the call, where an item counts as ready as soon as
+//!   anybody got an item of the same commit, in whichever queue ([`empty`]).
+
+mod empty;
+mod lives;
+mod order;
+#[cfg(test)]
+mod planted;
+pub(crate) mod rank;
+
+pub(crate) use lives::Life;
+
+/// The logical times before and after a call. No two calls share a time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Span {
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+}
+
+/// How a hold ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum End {
+    /// The pop was committed.
+    Taken,
+    /// The pop was aborted, during this call.
+    Returned(Span),
+}
+
+/// The pushes without a handle: they leave in the order of their calls, as far as these do not overlap.
+pub(crate) const NO_HANDLE: u64 = 0;
+
+/// Something that a thread did with a queue.
+#[derive(Clone, Debug)]
+pub(crate) enum Event {
+    /// A commit made these items visible, pushed in this order through one handle, the stream. The
+    /// parts of a commit over several queues have the same span.
+    Push {
+        queue: u32,
+        stream: u64,
+        span: Span,
+        items: Vec<usize>,
+    },
+    /// One call claimed these items, in this order.
+    Hold {
+        queue: u32,
+        claim: Span,
+        items: Vec<usize>,
+        end: End,
+    },
+    /// A call said that the queue was empty.
+    Empty { queue: u32, span: Span },
+}
+
+/// What no correct queue could have answered. Items are named by their numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Violation {
+    /// Popped, and not committed to this queue before.
+    Phantom { item: usize },
+    /// Popped while somebody else held it, or after it was taken.
+    Duplicate { item: usize },
+    /// Committed, and neither taken nor found by the final drain.
+    Lost { item: usize },
+    /// Ready all the while when a later one of its stream was claimed.
+    Overtaken { item: usize, by: usize },
+    /// Ready all the while when the queue was called empty.
+    FalseEmpty { item: usize, call: Span },
+}
+
+impl Violation {
+    fn items(self) -> [usize; 2] {
+        match self {
+            Self::Overtaken { item, by } => [item, by],
+            Self::Phantom { item }
+            | Self::Duplicate { item }
+            | Self::Lost { item }
+            | Self::FalseEmpty { item, .. } => [item, item],
+        }
+    }
+}
+
+/// Everything wrong with a history that ends with a drain of every queue.
+pub(crate) fn violations(events: &[Event]) -> Vec<Violation> {
+    let mut found = Vec::new();
+    let lives = lives::trace(events, &mut found);
+    let readies = lives::readies(&lives);
+    order::check(&lives, &readies, &mut found);
+    empty::check(events, &lives, &readies, &mut found);
+    found
+}
+
+/// The lives of the items of a history that has no violations.
+pub(crate) fn sound_lives(events: &[Event]) -> Vec<Life> {
+    let found = violations(events);
+    let mut lives = lives::trace(events, &mut Vec::new());
+    if let Some(first) = found.first() {
+        lives.retain(|life| first.items().contains(&life.item));
+        panic!("{} violations, first {first:?} of {lives:#?}", found.len());
+    }
+    lives
+}
