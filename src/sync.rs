@@ -24,6 +24,14 @@ pub(crate) fn spin_hint() {
     loom::thread::yield_now();
 }
 
+/// The value of an atomic pointer that nobody else can reach.
+pub(crate) fn exclusive<T>(pointer: &mut AtomicPtr<T>) -> *mut T {
+    #[cfg(not(loom))]
+    return *pointer.get_mut();
+    #[cfg(loom)]
+    pointer.with_mut(|pointer| *pointer)
+}
+
 #[cfg(not(loom))]
 mod std_cell {
     /// The standard cell behind loom's closures.

@@ -4,8 +4,8 @@
 //! came from one shard. An abort chains every run's items in order, gives the block up, and links
 //! the runs; no allocation, no copy. The block is retired when all its runs are unlinked.
 
+use super::front::Front;
 use super::reclaim::Pin;
-use super::returned::Returned;
 use super::row::Row;
 use super::sink::Sink;
 use super::slot::Slot;
@@ -44,7 +44,7 @@ struct Note {
 ///
 /// Plain fields are written by the transaction's handle, before the link publishes the run.
 pub(super) struct Run<T> {
-    home: Cell<Option<NonNull<Returned<T>>>>,
+    home: Cell<Option<NonNull<Front<T>>>>,
     block: Cell<Option<Filled<T>>>,
     cursor: AtomicU64,
     next: Cell<*mut Run<T>>,
@@ -146,7 +146,7 @@ impl<T> Block<T> {
     /// # Safety
     ///
     /// The block is alive and the caller's.
-    pub(super) unsafe fn run_for(block: Filled<T>, home: &Returned<T>) -> Option<u32> {
+    pub(super) unsafe fn run_for(block: Filled<T>, home: &Front<T>) -> Option<u32> {
         let home = Some(NonNull::from(home));
         // SAFETY: alive.
         let runs = unsafe { &Row::header(block).runs };

@@ -6,8 +6,8 @@
 //! it does not find that way it looks for on every lane, and answers Empty only by the rules of
 //! `strict.rs`.
 
+use super::front::Front;
 use super::lanes::Lanes;
-use super::returned::Returned;
 use super::sink::Sink;
 use super::visit::{Take, Visit};
 use crossbeam_utils::Backoff;
@@ -34,7 +34,7 @@ enum Lane<T> {
 impl<T> Lane<T> {
     fn at(lanes: &Lanes<T>, number: usize) -> Self {
         match number.checked_sub(1) {
-            None => Lane::Common(lanes.common().node()),
+            None => Lane::Common(lanes.common().entered()),
             Some(number) => Lane::Shard(Visit::new(lanes.shards().get(number))),
         }
     }
@@ -48,16 +48,16 @@ impl<T> Lane<T> {
         if take != Take::Returned {
             return take;
         }
-        match self.returned(lanes).take(sink, most) {
+        match self.front(lanes).take(sink, most) {
             0 => Take::Lost,
             count => Take::Got(count),
         }
     }
 
-    fn returned<'l>(&self, lanes: &'l Lanes<T>) -> &'l Returned<T> {
+    fn front<'l>(&self, lanes: &'l Lanes<T>) -> &'l Front<T> {
         match self {
-            Lane::Shard(visit) => visit.shard().returned(),
-            Lane::Common(_) => lanes.common().returned(),
+            Lane::Shard(visit) => visit.shard().front(),
+            Lane::Common(_) => lanes.common().front(),
         }
     }
 
@@ -78,7 +78,7 @@ impl<T> Lane<T> {
     fn enter(&mut self, lanes: &Lanes<T>) {
         match self {
             Lane::Shard(visit) => visit.enter(),
-            Lane::Common(node) => *node = lanes.common().node(),
+            Lane::Common(node) => *node = lanes.common().entered(),
         }
     }
 

@@ -1,7 +1,7 @@
 //! The hold: what a transaction has taken, at addresses that do not move.
 
 use super::block::{Block, Filled, Held, Run};
-use super::returned::Returned;
+use super::front::Front;
 use super::row::Row;
 use super::sink::Sink;
 use std::mem::size_of;
@@ -21,7 +21,7 @@ pub(super) struct Hold<T> {
     next: *const Held<T>,
     vacant: usize,
     /// Items from `home` belong to `run` of the last block.
-    home: *const Returned<T>,
+    home: *const Front<T>,
     run: u32,
     /// Items held and not taken out.
     len: usize,
@@ -191,7 +191,7 @@ impl<T> Hold<T> {
 
     /// Finds a run for items from `home` in the last block, or in a new one.
     #[cold]
-    fn make_room(&mut self, home: &Returned<T>) {
+    fn make_room(&mut self, home: &Front<T>) {
         let last = self.parts.last().filter(|_| self.vacant > 0);
         // SAFETY: the hold owns its blocks.
         let run = last.and_then(|last| unsafe { Block::run_for(last.block, home) });
@@ -200,7 +200,7 @@ impl<T> Hold<T> {
     }
 
     /// Adds a block, and returns the run of `home` in it.
-    fn add_block(&mut self, home: &Returned<T>) -> u32 {
+    fn add_block(&mut self, home: &Front<T>) -> u32 {
         let capacity = self.next_capacity();
         if let Some(last) = self.parts.last_mut() {
             last.filled = last.capacity - self.vacant;
@@ -235,7 +235,7 @@ impl<T> Hold<T> {
 
 impl<T> Sink<T> for Hold<T> {
     #[inline]
-    fn reserve(&mut self, wanted: usize, home: &Returned<T>) -> usize {
+    fn reserve(&mut self, wanted: usize, home: &Front<T>) -> usize {
         if self.vacant == 0 || !ptr::eq(self.home, home) {
             self.make_room(home);
         }

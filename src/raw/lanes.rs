@@ -89,10 +89,10 @@ impl<T> Lanes<T> {
 
     /// Ready items, exact at rest.
     pub(crate) fn ready(&self) -> u64 {
-        let returned = self.common.returned().ready() as u64;
+        let returned = self.common.front().ready() as u64;
         self.shards
             .iter()
-            .map(|shard| shard.backlog() + shard.returned().ready() as u64)
+            .map(|shard| shard.backlog() + shard.front().ready() as u64)
             .sum::<u64>()
             + self.common.backlog()
             + returned

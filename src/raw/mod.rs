@@ -2,7 +2,7 @@
 //!
 //! From the bottom up: [`slot`], [`row`] and [`segment`] are memory; [`directory`] finds segments;
 //! [`shard`] is one single-producer queue, with [`producer`] and [`visit`] as its two sides;
-//! [`block`] and [`returned`] bring aborted items back; [`common`] takes pushes without a handle;
+//! [`front`] is where they are popped, and [`block`] what brings aborted items back there; [`common`] takes pushes without a handle;
 //! [`roster`] leases shards; [`lanes`] is all of a queue's; [`consumer`] chooses among them and
 //! [`strict`] says when they are empty; [`hold`] and [`seat`] are what a handle owns.
 //! The protocols are told in `docs/protocol.md`.
@@ -13,14 +13,15 @@ mod consumer;
 mod desk;
 mod directory;
 mod drops;
+mod front;
 mod guests;
 mod hold;
 mod joint;
 mod lanes;
+mod node;
 mod open;
 mod producer;
 mod reclaim;
-mod returned;
 mod roster;
 mod row;
 mod seat;

@@ -9,13 +9,18 @@ use std::cell::Cell;
 use std::mem::ManuallyDrop;
 
 /// Bytes of garbage after which a thread hands its bag over to the collector.
-const FLUSH_BYTES: usize = 4096;
+const FLUSH_BYTES: usize = if cfg!(loom) { 1 } else { 4096 };
 
 /// Steps of the epoch until garbage handed over now may be freed.
-const EPOCHS: usize = 3;
+const EPOCHS: usize = 2;
 
+#[cfg(not(loom))]
 std::thread_local! {
     static PENDING: Cell<usize> = const { Cell::new(0) };
+}
+#[cfg(loom)]
+loom::thread_local! {
+    static PENDING: Cell<usize> = Cell::new(0);
 }
 
 /// While a pin lives, nothing that was reachable at its start is freed.
@@ -53,7 +58,7 @@ impl Drop for Pin {
     fn drop(&mut self) {
         // SAFETY: dropped once, here.
         unsafe { ManuallyDrop::drop(&mut self.0) };
-        if PENDING.with(Cell::get) >= FLUSH_BYTES {
+        if PENDING.with(|pending| pending.get()) >= FLUSH_BYTES {
             PENDING.with(|pending| pending.set(0));
             collect();
         }

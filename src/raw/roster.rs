@@ -1,11 +1,11 @@
 //! A roster: records that are leased one holder at a time and live as long as the roster.
 
-use crate::sync::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use crate::sync::{exclusive, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use std::ptr;
 
 /// Records in the first bucket; each further bucket doubles.
-const FIRST: usize = 8;
-const BUCKETS: usize = 28;
+const FIRST: usize = if cfg!(loom) { 2 } else { 8 };
+const BUCKETS: usize = if cfg!(loom) { 2 } else { 28 };
 const WORD: usize = 64;
 
 /// Leases type-stable records, the lowest free number first.
@@ -164,9 +164,8 @@ impl<R> Bucket<R> {
 
 impl<R> Drop for Roster<R> {
     fn drop(&mut self) {
-        for bucket in &self.buckets {
-            // ORDERING: Relaxed; `&mut self`.
-            let at = bucket.load(Ordering::Relaxed);
+        for bucket in &mut self.buckets {
+            let at = exclusive(bucket);
             if !at.is_null() {
                 // SAFETY: made by `Box::into_raw`, and nobody else is there.
                 drop(unsafe { Box::from_raw(at) });

@@ -7,14 +7,13 @@
 //! |---|---|---|
 //! | `tail` | the leaseholder: Release | consumers: Acquire, when their cached copy is used up |
 //! | `joint` | the leaseholder, around a commit over several queues | consumers, before `tail` |
-//! | `head` | consumers: CAS | consumers; the leaseholder only when it hands the lease back |
-//! | `returned` | aborts link, consumers unlink | consumers, before `head` |
+//! | `front` | consumers: claims; aborts | consumers; the leaseholder only when it hands the lease back |
 
 use super::directory::Directory;
+use super::front::Front;
 use super::joint::Joint;
 use super::producer::Producer;
 use super::reclaim;
-use super::returned::Returned;
 use super::segment::{number, offset, Segment};
 use crate::sync::{AtomicPtr, AtomicU64, Ordering, UnsafeCell};
 use crossbeam_utils::CachePadded;
@@ -25,7 +24,7 @@ use std::ptr;
 /// Type-stable: a shard lives as long as the queue, whoever leases it.
 pub(super) struct Shard<T> {
     published: CachePadded<Published>,
-    consumed: CachePadded<Consumed<T>>,
+    front: CachePadded<Front<T>>,
     supply: CachePadded<Supply>,
     /// The leaseholder's private state while nobody holds the lease.
     parked: UnsafeCell<Option<Producer<T>>>,
@@ -37,12 +36,6 @@ struct Published {
     joint: AtomicPtr<Joint>,
     /// Positions that never held an item: the ends of segments given up early.
     skipped: AtomicU64,
-}
-
-/// What consumers write, on one line: a claim reads no other.
-struct Consumed<T> {
-    head: AtomicU64,
-    returned: Returned<T>,
 }
 
 /// Where segments come from and go to.
@@ -65,10 +58,7 @@ impl<T> Default for Shard<T> {
                 joint: AtomicPtr::new(ptr::null_mut()),
                 skipped: AtomicU64::new(0),
             }),
-            consumed: CachePadded::new(Consumed {
-                head: AtomicU64::new(0),
-                returned: Returned::new(),
-            }),
+            front: CachePadded::new(Front::new()),
             supply: CachePadded::new(Supply {
                 directory: Directory::new(),
                 spare: AtomicPtr::new(ptr::null_mut()),
@@ -140,8 +130,9 @@ impl<T> Shard<T> {
     /// the new tail.
     pub(super) fn vacate(&self, tail: u64, limit: u64, segment: Option<Segment<T>>) -> u64 {
         let rest = limit - tail;
-        // A claim of vacant positions; it fails unless all before them are claimed.
-        let alone = rest > 0 && self.claim(tail, limit).is_ok();
+        // A claim of vacant positions, once all before them are claimed.
+        let head = self.front.head();
+        let alone = rest > 0 && head.position() == tail && self.front.claim(head, rest).is_ok();
         if alone {
             self.publish(limit);
             // ORDERING: Relaxed, both; written by the leaseholder alone, for statistics.
@@ -169,16 +160,8 @@ impl<T> Shard<T> {
 /// The consumers' side.
 impl<T> Shard<T> {
     #[inline]
-    pub(super) fn returned(&self) -> &Returned<T> {
-        &self.consumed.returned
-    }
-
-    /// The position of the oldest unclaimed item.
-    #[inline]
-    pub(super) fn head(&self) -> u64 {
-        // ORDERING: Acquire; pairs with the Release of other claims: who sees an item gone sees
-        // what its taker saw, which a strict Empty rests on.
-        self.consumed.head.load(Ordering::Acquire)
+    pub(super) fn front(&self) -> &Front<T> {
+        &self.front
     }
 
     /// The end of what is visible, a committed joint included.
@@ -204,16 +187,6 @@ impl<T> Shard<T> {
         let joint = self.published.joint.load(Ordering::Acquire);
         // SAFETY: read under the pin; joints are retired after they were cleared.
         unsafe { joint.as_ref() }?.tail_of(ptr::from_ref(self).cast())
-    }
-
-    /// Claims the positions from `head` up to `end`, or tells where the head stands.
-    #[inline]
-    pub(super) fn claim(&self, head: u64, end: u64) -> Result<u64, u64> {
-        // ORDERING: AcqRel; Release pairs with the Acquire in `head`, see there. Acquire, on failure
-        // too, as there.
-        self.consumed
-            .head
-            .compare_exchange(head, end, Ordering::AcqRel, Ordering::Acquire)
     }
 
     /// Counts claimed positions of `segment` as finished, and keeps or frees it after the last.
@@ -251,13 +224,20 @@ impl<T> Shard<T> {
     /// Whether an idle shard still holds a segment that [`Shard::vacate`] would free.
     pub(super) fn is_vacant(&self) -> bool {
         // ORDERING: Relaxed; a hint.
-        offset::<T>(self.head()) == 0 && self.supply.spare.load(Ordering::Relaxed).is_null()
+        offset::<T>(self.front.head().position()) == 0
+            && self.supply.spare.load(Ordering::Relaxed).is_null()
+    }
+
+    /// The head's position, if no item is visible there.
+    pub(super) fn position_if_empty(&self) -> Option<u64> {
+        let position = self.front.head().position();
+        (position >= self.tail()).then_some(position)
     }
 
     /// Items in line, those of returned runs aside.
     pub(super) fn backlog(&self) -> u64 {
-        let head = self.head();
-        self.tail().saturating_sub(head)
+        let position = self.front.head().position();
+        self.tail().saturating_sub(position)
     }
 
     /// Items ever published.
@@ -269,15 +249,15 @@ impl<T> Shard<T> {
 
     /// The stamp of the segment at the head; `None` if nothing is visible there.
     pub(super) fn age(&self) -> Option<u64> {
-        if !self.returned().is_clear() {
+        if !self.front.is_clear() {
             return Some(0);
         }
-        let head = self.head();
-        if head >= self.tail() {
+        let position = self.front.head().position();
+        if position >= self.tail() {
             return None;
         }
         let pin = reclaim::pin();
-        let found = self.directory().find::<T>(number::<T>(head), &pin);
+        let found = self.directory().find::<T>(number::<T>(position), &pin);
         Some(found.map_or(u64::MAX, |(_, stamp)| stamp))
     }
 }
@@ -287,7 +267,7 @@ impl<T> Drop for Shard<T> {
     fn drop(&mut self) {
         // SAFETY: `&mut self`: nobody holds the lease.
         let producer = unsafe { self.unpark() };
-        let first = number::<T>(self.head());
+        let first = number::<T>(self.front.head().position());
         // SAFETY: segments before the head are finished and gone, those behind it are not.
         unsafe { self.directory().free::<T>(first, producer.opened()) };
         if let Some(spare) = self.spare() {

@@ -1,6 +1,6 @@
 //! Where claimed items go.
 
-use super::returned::Returned;
+use super::front::Front;
 
 /// Takes in claimed items.
 ///
@@ -8,7 +8,7 @@ use super::returned::Returned;
 pub(super) trait Sink<T> {
     /// Makes room for up to `wanted` items (at least one) of the shard whose aborted items go to
     /// `home`; returns for how many, at least one.
-    fn reserve(&mut self, wanted: usize, home: &Returned<T>) -> usize;
+    fn reserve(&mut self, wanted: usize, home: &Front<T>) -> usize;
 
     /// Takes one in. `attempts`: its deliveries so far, this one included.
     ///
@@ -21,7 +21,7 @@ pub(super) trait Sink<T> {
 /// One item.
 impl<T> Sink<T> for Option<T> {
     #[inline]
-    fn reserve(&mut self, _wanted: usize, _home: &Returned<T>) -> usize {
+    fn reserve(&mut self, _wanted: usize, _home: &Front<T>) -> usize {
         1
     }
 
@@ -34,7 +34,7 @@ impl<T> Sink<T> for Option<T> {
 /// Any number.
 impl<T> Sink<T> for Vec<T> {
     #[inline]
-    fn reserve(&mut self, wanted: usize, _home: &Returned<T>) -> usize {
+    fn reserve(&mut self, wanted: usize, _home: &Front<T>) -> usize {
         Vec::reserve(self, wanted);
         wanted
     }

@@ -15,22 +15,22 @@
 //! A lane that joins in between starts at mark 0 and counts like any other. All marks only grow, so
 //! their sum is unchanged only if each is.
 
+use super::front::Front;
 use super::lanes::Lanes;
 
 impl<T> Lanes<T> {
+    fn front(&self, lane: usize) -> &Front<T> {
+        match lane.checked_sub(1) {
+            None => self.common().front(),
+            Some(number) => self.shards().get(number).front(),
+        }
+    }
+
     /// The mark of a lane.
     pub(super) fn mark(&self, lane: usize) -> u64 {
-        match lane.checked_sub(1) {
-            None => {
-                let emptied = self.common().returned().emptied();
-                self.common().claimed().wrapping_add(emptied)
-            }
-            Some(number) => {
-                let shard = self.shards().get(number);
-                let emptied = shard.returned().emptied();
-                shard.head().wrapping_add(emptied)
-            }
-        }
+        let front = self.front(lane);
+        let emptied = front.emptied();
+        front.head().position().wrapping_add(emptied)
     }
 
     /// The second pass: the sum of the marks if no item is visible anywhere.
@@ -42,20 +42,13 @@ impl<T> Lanes<T> {
     }
 
     fn lane_mark_if_empty(&self, lane: usize) -> Option<u64> {
-        let (at_head, returned) = match lane.checked_sub(1) {
-            None => {
-                let claimed = self.common().claimed();
-                let empty = self.common().is_empty();
-                (empty.then_some(claimed)?, self.common().returned())
-            }
-            Some(number) => {
-                let shard = self.shards().get(number);
-                let head = shard.head();
-                ((head >= shard.tail()).then_some(head)?, shard.returned())
-            }
-        };
-        let exhausted = returned.is_exhausted();
-        exhausted.then(|| at_head.wrapping_add(returned.emptied()))
+        let position = match lane.checked_sub(1) {
+            None => self.common().position_if_empty(),
+            Some(number) => self.shards().get(number).position_if_empty(),
+        }?;
+        let front = self.front(lane);
+        let exhausted = front.is_exhausted();
+        exhausted.then(|| position.wrapping_add(front.emptied()))
     }
 
     /// Whether the queue is strictly empty.

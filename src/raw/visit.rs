@@ -1,5 +1,6 @@
 //! A consumer's visit to one shard: what it has cached of it.
 
+use super::front::Head;
 use super::reclaim;
 use super::segment::{number, Segment};
 use super::shard::Shard;
@@ -26,14 +27,14 @@ pub(super) enum Take {
 /// The cached limit may be old, and the segment dead: a successful claim proves both good enough,
 /// because an unclaimed position below an old tail is published and keeps its segment alive. The
 /// head is not read before the claim: it stands where the visitor left it, unless others take from
-/// this shard too, and then the failed claim tells. It never moves back, so if it was at or beyond
-/// a tail it still is.
+/// this shard too or abort, and then the failed claim tells. It never moves back, so if it was at or
+/// beyond a tail it still is.
 pub(super) struct Visit<T> {
     shard: NonNull<Shard<T>>,
     /// Where the head was last seen: after our last claim, or where a lost one found it.
-    head: u64,
+    head: Head,
     /// Positions from here to `head` were claimed by us, moved out, and not yet counted.
-    since: u64,
+    since: Head,
     /// Positions below it were published when it was read, and lie in or before `segment`.
     limit: u64,
     /// The end of `segment`.
@@ -45,7 +46,7 @@ pub(super) struct Visit<T> {
 
 impl<T> Visit<T> {
     pub(super) fn new(shard: &Shard<T>) -> Self {
-        let head = shard.head();
+        let head = shard.front().head();
         Self {
             shard: NonNull::from(shard),
             head,
@@ -69,46 +70,50 @@ impl<T> Visit<T> {
     #[inline(always)]
     #[allow(clippy::inline_always)] // the pop
     pub(super) fn take<S: Sink<T>>(&mut self, sink: &mut S, most: usize) -> Take {
-        if !self.shard().returned().is_clear() {
+        if !self.shard().front().is_clear() {
             return Take::Returned;
         }
-        if self.head >= self.limit {
-            if let Err(why) = self.renew() {
+        let position = self.head.position();
+        if position >= self.limit {
+            if let Err(why) = self.renew(position) {
                 return why;
             }
         }
         let Some(segment) = self.segment else {
             return Take::Spent;
         };
-        let wanted = most.min(usize::try_from(self.limit - self.head).unwrap_or(usize::MAX));
-        let count = sink.reserve(wanted, self.shard().returned());
-        let (head, after) = (self.head, self.head + count as u64);
-        if let Err(now) = self.shard().claim(head, after) {
-            self.find_head_at(now);
-            return Take::Lost;
+        let front = self.shard().front();
+        let wanted = most.min(usize::try_from(self.limit - position).unwrap_or(usize::MAX));
+        let count = sink.reserve(wanted, front);
+        match front.claim(self.head, count as u64) {
+            Ok(after) => self.head = after,
+            Err(now) => {
+                self.find_head_at(now);
+                return Take::Lost;
+            }
         }
-        for position in head..after {
+        let after = position + count as u64;
+        for position in position..after {
             // SAFETY: the claim gave us these positions, which are published, and proved that the
             // segment found for them is alive. The sink granted room for them.
             unsafe { sink.accept(segment.slot(position).take(), 1) };
         }
-        self.head = after;
         if after == self.end {
             self.flush();
         }
         Take::Got(count)
     }
 
-    /// Renews the limit, so that the head is below it.
+    /// Renews the limit, so that the head's position is below it.
     #[inline(always)]
     #[allow(clippy::inline_always)] // the pop
-    fn renew(&mut self) -> Result<(), Take> {
+    fn renew(&mut self, position: u64) -> Result<(), Take> {
         let tail = self.shard().tail();
-        if self.head >= tail {
+        if position >= tail {
             self.flush();
             return Err(Take::Empty);
         }
-        if self.head >= self.end {
+        if position >= self.end {
             return Err(Take::Spent);
         }
         self.limit = tail.min(self.end);
@@ -118,11 +123,12 @@ impl<T> Visit<T> {
     /// Enters the segment of the head, after [`Take::Spent`].
     pub(super) fn enter(&mut self) {
         self.flush();
-        self.find_head_at(self.shard().head());
-        if self.head >= self.shard().tail() {
+        self.find_head_at(self.shard().front().head());
+        let position = self.head.position();
+        if position >= self.shard().tail() {
             return;
         }
-        let number = number::<T>(self.head);
+        let number = number::<T>(position);
         let found = self.shard().directory().find(number, &reclaim::pin());
         if let Some((segment, _)) = found {
             self.segment = Some(segment);
@@ -131,8 +137,8 @@ impl<T> Visit<T> {
     }
 
     /// Goes on from `head`, where others have moved it.
-    fn find_head_at(&mut self, head: u64) {
-        self.finished += self.head - self.since;
+    fn find_head_at(&mut self, head: Head) {
+        self.finished += self.head.since(self.since);
         self.head = head;
         self.since = head;
     }

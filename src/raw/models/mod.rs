@@ -1,16 +1,192 @@
-//! Loom models of the protocols.
+//! Loom models of the protocols, each beside the ordering that it rests on.
+//!
+//! `cfg(loom)` shrinks segments, pages, nodes and blocks to two places. The table is checked, not
+//! only read: `.ci/weaken` makes each change in a copy of the crate and expects the model to fail.
+//! A change is `file: text => text`; it is made at every place where the text stands.
+//!
+//! | model | file | ordering | weakened to |
+//! |---|---|---|---|
+//! | shard::publish_and_claim | shard.rs | `tail.store(tail, Ordering::Release)` | `tail.store(tail, Ordering::Relaxed)` |
+//! | shard::publish_and_claim | shard.rs | `tail.load(Ordering::Acquire)` | `tail.load(Ordering::Relaxed)` |
+//! | shard::two_claimants | shard.rs | `.compare_exchange(head, end, Ordering::AcqRel, Ordering::Acquire)` | `.swap(end, Ordering::AcqRel).checked_add(0).ok_or(head)` |
+//! | shard::a_segment | segment.rs | `fetch_add(count, Ordering::AcqRel)` | `fetch_add(count, Ordering::Acquire)` |
+//! | shard::a_segment | segment.rs | `fetch_add(count, Ordering::AcqRel)` | `fetch_add(count, Ordering::Release)` |
+//! | shard::a_segment | shard.rs | `segment.into_raw(), Ordering::Release` | `segment.into_raw(), Ordering::Relaxed` |
+//! | shard::a_segment | shard.rs | `swap(ptr::null_mut(), Ordering::Acquire)` | `swap(ptr::null_mut(), Ordering::Relaxed)` |
+//! | shard::a_page | directory.rs | `link.store(page, Ordering::Release)` | `link.store(page, Ordering::Relaxed)` |
+//! | shard::a_page | directory.rs | `self.front.load(Ordering::Acquire)` | `self.front.load(Ordering::Relaxed)` |
+//! | shard::a_page | directory.rs | `next, Ordering::Release` | `next, Ordering::Relaxed` |
+//! | shard::a_page | directory.rs | `page.next.load(Ordering::Acquire)` | `page.next.load(Ordering::Relaxed)` |
+//! | front::an_abort | front.rs | `first.as_ptr(), Ordering::Release` | `first.as_ptr(), Ordering::Relaxed` |
+//! | front::an_abort | front.rs | `let top = self.top.load(Ordering::Acquire)` | `let top = self.top.load(Ordering::Relaxed)` |
+//! | front::claimants | block.rs | `.compare_exchange(from.0, to.0, Ordering::Release, Ordering::Relaxed) .is_ok()` | `.swap(to.0, Ordering::Release) >= from.0` |
+//! | front::two_aborts | front.rs | `.compare_exchange(top, run.next(), Ordering::AcqRel, Ordering::Relaxed)` | `.compare_exchange(top, run.next(), Ordering::Relaxed, Ordering::Relaxed)` |
+//! | front::a_block | block.rs | `fetch_sub(1, Ordering::AcqRel)` | `fetch_sub(1, Ordering::Relaxed)` |
+//! | empty::never_while_a_push | shard.rs | `.compare_exchange(head, end, Ordering::AcqRel, Ordering::Acquire)` | `.compare_exchange(head, end, Ordering::Acquire, Ordering::Acquire)` |
+//! | empty::never_while_a_push | shard.rs | `self.consumed.head.load(Ordering::Acquire)` | `self.consumed.head.load(Ordering::Relaxed)` |
+//! | empty:: | strict.rs | `Some(now) if now == marks` | `Some(now) if now >= marks` |
+//! | empty:: | front.rs | `self.emptied.fetch_add(1, Ordering::Release)` | `()` |
+//! | empty:: | front.rs | `self.emptied.fetch_add(1, Ordering::Release)` | `self.emptied.fetch_add(1, Ordering::Relaxed)` |
+//! | empty:: | front.rs | `self.emptied.load(Ordering::Acquire)` | `self.emptied.load(Ordering::Relaxed)` |
+//! | empty:: | front.rs | `self.top.load(Ordering::Acquire).is_null()` | `self.top.load(Ordering::Relaxed).is_null()` |
+//! | empty:: | block.rs | `compare_exchange(from.0, to.0, Ordering::Release` | `compare_exchange(from.0, to.0, Ordering::Relaxed` |
+//! | empty:: | block.rs | `self.cursor.load(Ordering::Acquire)` | `self.cursor.load(Ordering::Relaxed)` |
+//! | empty:: | front.rs | `run.next(), Ordering::AcqRel` | `run.next(), Ordering::Relaxed` |
+//! | empty:: | consumer.rs | `Err(marks) if lanes.mark_if_empty() == Some(marks)` | `Err(_)` |
+//! | joint:: | joint.rs | `committed.store(true, Ordering::Release)` | `committed.store(true, Ordering::Relaxed)` |
+//! | joint:: | joint.rs | `committed.load(Ordering::Acquire)` | `committed.load(Ordering::Relaxed)` |
+//! | joint:: | shard.rs | `.store(joint.cast_mut(), Ordering::Release)` | `.store(joint.cast_mut(), Ordering::Relaxed)` |
+//! | joint:: | shard.rs | `self.published.joint.load(Ordering::Acquire)` | `self.published.joint.load(Ordering::Relaxed)` |
+//! | lease:: | roster.rs | `fetch_or(bit(offset), Ordering::Release)` | `fetch_or(bit(offset), Ordering::Relaxed)` |
+//! | lease:: | roster.rs | `fetch_and(!lowest, Ordering::Acquire)` | `fetch_and(!lowest, Ordering::Relaxed)` |
+//! | lease:: | roster.rs | `fetch_and(!bit(offset), Ordering::Acquire)` | `fetch_and(!bit(offset), Ordering::Relaxed)` |
+//! | lease:: | roster.rs | `fetch_max(number + 1, Ordering::Release)` | `fetch_max(number + 1, Ordering::Relaxed)` |
+//! | lease:: | roster.rs | `self.len.load(Ordering::Acquire)` | `self.len.load(Ordering::Relaxed)` |
+//! | lease:: | roster.rs | `new, Ordering::Release, Ordering::Acquire` | `new, Ordering::Relaxed, Ordering::Acquire` |
+//! | lease:: | roster.rs | `new, Ordering::Release, Ordering::Acquire` | `new, Ordering::Release, Ordering::Relaxed` |
+//! | lease:: | roster.rs | `bucket.load(Ordering::Acquire)` | `bucket.load(Ordering::Relaxed)` |
+//! | lease:: | roster.rs | `self.buckets[bucket].load(Ordering::Acquire)` | `self.buckets[bucket].load(Ordering::Relaxed)` |
+//! | lease::a_lent | guests.rs | `self.busy.swap(true, Ordering::Acquire)` | `self.busy.swap(true, Ordering::Relaxed)` |
+//! | lease::a_lent | guests.rs | `self.busy.store(false, Ordering::Release)` | `self.busy.store(false, Ordering::Relaxed)` |
+//! | common:: | common.rs | `compare_exchange(VACANT, FULL, Ordering::Release` | `compare_exchange(VACANT, FULL, Ordering::Relaxed` |
+//! | common:: | common.rs | `self.state.load(Ordering::Acquire)` | `self.state.load(Ordering::Relaxed)` |
+//! | common:: | common.rs | `new.as_ptr(), Ordering::Release, Ordering::Acquire` | `new.as_ptr(), Ordering::Relaxed, Ordering::Acquire` |
+//! | common:: | common.rs | `self.node.next.load(Ordering::Acquire)` | `self.node.next.load(Ordering::Relaxed)` |
+//! | common:: | common.rs | `compare_exchange(from, to, Ordering::AcqRel` | `compare_exchange(from, to, Ordering::Acquire` |
+//! | common:: | common.rs | `self.node.claimed.load(Ordering::Acquire)` | `self.node.claimed.load(Ordering::Relaxed)` |
+//! | common:: | common.rs | `self.head.node.load(Ordering::Acquire)` | `self.head.node.load(Ordering::Relaxed)` |
+//! | common:: | common.rs | `self.tail.load(Ordering::Acquire)` | `self.tail.load(Ordering::Relaxed)` |
+//! | common:: | common.rs | `self.state .compare_exchange(VACANT, VOID, Ordering::Relaxed, Ordering::Relaxed) .is_ok()` | `self.state.swap(VOID, Ordering::Relaxed) == VACANT` |
+
+mod common;
+mod empty;
+mod front;
+mod joint;
+mod lease;
 mod shard;
 
+use super::hold::Hold;
 use super::lanes::Lanes;
 use super::producer::Producer;
+use super::seat::Seat;
 use super::shard::Shard;
 use super::visit::{Take, Visit};
 use crate::sync::AtomicU64;
+use loom::thread;
 use std::sync::Arc;
 
-/// Explores all executions, with as many preemptions as `LOOM_MAX_PREEMPTIONS` says, or two.
+/// Explores all executions with at most `LOOM_MAX_PREEMPTIONS` preemptions, or two.
 fn model(run: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
+    builder.max_branches = 20_000;
     builder.preemption_bound = builder.preemption_bound.or(Some(2));
     builder.check(run);
+}
+
+/// The producer's side of a shard.
+struct Pusher {
+    shard: Arc<Shard<u32>>,
+    producer: Producer<u32>,
+    stamps: AtomicU64,
+}
+
+impl Pusher {
+    /// Takes over a shard that nobody else leases.
+    fn new(shard: &Arc<Shard<u32>>) -> Self {
+        Self {
+            shard: Arc::clone(shard),
+            // SAFETY: nobody else leases the shard.
+            producer: unsafe { shard.unpark() },
+            stamps: AtomicU64::new(0),
+        }
+    }
+
+    fn stage(&mut self, item: u32) {
+        if self.producer.is_full() {
+            self.producer.open(&self.shard, &self.stamps);
+        }
+        self.producer.stage(item);
+    }
+
+    fn publish(&mut self) {
+        self.producer.publish(&self.shard);
+    }
+
+    fn push(&mut self, item: u32) {
+        self.stage(item);
+        self.publish();
+    }
+}
+
+impl Drop for Pusher {
+    fn drop(&mut self) {
+        let producer = std::mem::replace(&mut self.producer, Producer::new());
+        // SAFETY: the lease is ours.
+        unsafe { self.shard.park(producer) };
+    }
+}
+
+/// A consumer of one shard.
+struct Popper {
+    shard: Arc<Shard<u32>>,
+    visit: Visit<u32>,
+}
+
+impl Popper {
+    fn new(shard: &Arc<Shard<u32>>) -> Self {
+        Self {
+            shard: Arc::clone(shard),
+            visit: Visit::new(shard),
+        }
+    }
+
+    /// Takes one item, if the shard has one.
+    fn pop(&mut self) -> Option<u32> {
+        let mut item = None;
+        loop {
+            match self.visit.take(&mut item, 1) {
+                Take::Got(_) => return item,
+                Take::Empty => return None,
+                Take::Spent => self.visit.enter(),
+                Take::Lost => {}
+                Take::Returned => match self.shard.front().take(&mut item, 1) {
+                    0 => {}
+                    _ => return item,
+                },
+            }
+        }
+    }
+
+    /// Takes items until the shard looks empty.
+    fn drain(&mut self) -> Vec<u32> {
+        std::iter::from_fn(|| self.pop()).collect()
+    }
+
+    /// Holds up to `most` items of the head.
+    fn hold(&mut self, hold: &mut Hold<u32>, most: usize) {
+        while let Take::Spent = self.visit.take(hold, most) {
+            self.visit.enter();
+        }
+    }
+}
+
+impl Drop for Popper {
+    fn drop(&mut self) {
+        self.visit.flush();
+    }
+}
+
+/// A shard in which `items` are ready.
+fn filled(items: impl IntoIterator<Item = u32>) -> (Arc<Shard<u32>>, Pusher) {
+    let shard = Arc::new(Shard::default());
+    let mut pusher = Pusher::new(&shard);
+    items.into_iter().for_each(|item| pusher.push(item));
+    (shard, pusher)
+}
+
+/// All items in order.
+fn sorted(items: impl IntoIterator<Item = u32>) -> Vec<u32> {
+    let mut items: Vec<_> = items.into_iter().collect();
+    items.sort_unstable();
+    items
 }

@@ -2,73 +2,108 @@
 
 use super::*;
 
-/// The producer's side of a shard.
-struct Pusher {
-    shard: Arc<Shard<u32>>,
-    producer: Producer<u32>,
-    stamps: AtomicU64,
-}
-
-impl Pusher {
-    fn new(shard: &Arc<Shard<u32>>) -> Self {
-        Self {
-            shard: Arc::clone(shard),
-            // SAFETY: nobody else leases the shard.
-            producer: unsafe { shard.unpark() },
-            stamps: AtomicU64::new(0),
-        }
-    }
-
-    fn stage(&mut self, item: u32) {
-        if self.producer.is_full() {
-            self.producer.open(&self.shard, &self.stamps);
-        }
-        self.producer.stage(item);
-    }
-
-    fn push(&mut self, item: u32) {
-        self.stage(item);
-        self.producer.publish(&self.shard);
-    }
-}
-
-impl Drop for Pusher {
-    fn drop(&mut self) {
-        let producer = std::mem::replace(&mut self.producer, Producer::new());
-        // SAFETY: the lease is ours.
-        unsafe { self.shard.park(producer) };
-    }
-}
-
-/// Takes items until the shard looks empty.
-fn drain(visit: &mut Visit<u32>) -> Vec<u32> {
-    let mut items = Vec::new();
-    loop {
-        match visit.take(&mut items, 1) {
-            Take::Empty => return items,
-            Take::Spent => visit.enter(),
-            _ => {}
-        }
-    }
-}
-
 #[test]
 fn publish_and_claim() {
-    super::model(|| {
-        let shard = Arc::new(Shard::default());
-        let mut pusher = Pusher::new(&shard);
-        let thread = loom::thread::spawn(move || {
+    model(|| {
+        let (shard, mut pusher) = filled([]);
+        let producer = thread::spawn(move || {
             pusher.push(1);
             pusher.stage(2);
             pusher.stage(3);
-            pusher.producer.publish(&pusher.shard);
+            pusher.publish();
         });
-        let mut visit = Visit::new(&shard);
-        let mut items = drain(&mut visit);
+        let mut popper = Popper::new(&shard);
+        let mut items = popper.drain();
         assert_ne!(items.len(), 2, "a commit is seen whole or not at all");
-        thread.join().unwrap();
-        items.extend(drain(&mut visit));
+        producer.join().unwrap();
+        items.extend(popper.drain());
         assert_eq!(items, [1, 2, 3]);
-        visit.flush();
+    });
+}
+
+#[test]
+fn two_claimants_share_the_items() {
+    model(|| {
+        let (shard, pusher) = filled([1, 2, 3]);
+        let mut popper = Popper::new(&shard);
+        let other = thread::spawn({
+            let mut popper = Popper::new(&shard);
+            move || popper.drain()
+        });
+        let mine = popper.drain();
+        let theirs = other.join().unwrap();
+        assert!(mine.is_sorted() && theirs.is_sorted());
+        assert_eq!(sorted(mine.into_iter().chain(theirs)), [1, 2, 3]);
+        drop(pusher);
+    });
+}
+
+#[test]
+fn a_segment_is_reused_after_its_last_reader() {
+    model(|| {
+        let (shard, mut pusher) = filled([1, 2]);
+        let reader = thread::spawn({
+            let mut popper = Popper::new(&shard);
+            move || popper.pop()
+        });
+        let mut popper = Popper::new(&shard);
+        let mine = popper.pop();
+        drop(popper);
+        pusher.push(3);
+        pusher.push(4);
+        let theirs = reader.join().unwrap();
+        assert_eq!(sorted(mine.into_iter().chain(theirs)), [1, 2]);
+        assert_eq!(Popper::new(&shard).drain(), [3, 4]);
+    });
+}
+
+#[test]
+fn a_page_is_retired_behind_a_late_reader() {
+    model(|| {
+        let (shard, pusher) = filled([1, 2, 3, 4, 5]);
+        let late = thread::spawn({
+            let mut popper = Popper::new(&shard);
+            move || popper.pop()
+        });
+        let mut popper = Popper::new(&shard);
+        let mine = popper.drain();
+        let theirs = late.join().unwrap();
+        assert_eq!(sorted(mine.into_iter().chain(theirs)), [1, 2, 3, 4, 5]);
+        drop(pusher);
+    });
+}
+
+#[test]
+fn an_idle_shard_is_vacated_unless_it_is_in_use() {
+    model(|| {
+        let (shard, mut pusher) = filled([1]);
+        let consumer = thread::spawn({
+            let mut popper = Popper::new(&shard);
+            move || popper.drain()
+        });
+        pusher.producer.vacate(&shard);
+        pusher.push(2);
+        let items = consumer.join().unwrap();
+        let left = Popper::new(&shard).drain();
+        assert_eq!([items, left].concat(), [1, 2]);
+        assert_eq!(shard.pushed(), 2);
+    });
+}
+
+#[test]
+fn unstaged_items_leave_no_trace() {
+    model(|| {
+        let (shard, mut pusher) = filled([1]);
+        let consumer = thread::spawn({
+            let mut popper = Popper::new(&shard);
+            move || popper.drain()
+        });
+        (10..16).for_each(|item| pusher.stage(item));
+        let undone: Vec<_> = std::iter::from_fn(|| pusher.producer.unstage()).collect();
+        assert_eq!(undone, [15, 14, 13, 12, 11, 10]);
+        pusher.push(2);
+        let items = consumer.join().unwrap();
+        let left = Popper::new(&shard).drain();
+        assert_eq!([items, left].concat(), [1, 2]);
     });
 }

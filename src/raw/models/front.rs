@@ -1,0 +1,94 @@
+//! The front of a lane: aborts against claims.
+
+use super::*;
+
+#[test]
+fn an_abort_comes_before_what_follows() {
+    model(|| {
+        let (shard, pusher) = filled([1, 2, 3]);
+        let mut holder = Popper::new(&shard);
+        let mut hold = Hold::new();
+        holder.hold(&mut hold, 2);
+        let consumer = thread::spawn({
+            let mut popper = Popper::new(&shard);
+            move || popper.drain()
+        });
+        hold.give_back();
+        let mine = holder.drain();
+        let theirs = consumer.join().unwrap();
+        assert!(mine.iter().filter(|item| **item < 3).is_sorted());
+        assert!(theirs.iter().filter(|item| **item < 3).is_sorted());
+        assert_eq!(sorted(mine.into_iter().chain(theirs)), [1, 2, 3]);
+        drop(pusher);
+    });
+}
+
+#[test]
+fn nothing_pushed_after_an_abort_overtakes_it() {
+    model(|| {
+        let (shard, mut pusher) = filled([1]);
+        let mut hold = Hold::new();
+        Popper::new(&shard).hold(&mut hold, 1);
+        let consumer = thread::spawn({
+            let mut popper = Popper::new(&shard);
+            move || popper.pop()
+        });
+        hold.give_back();
+        pusher.push(2);
+        assert_ne!(consumer.join().unwrap(), Some(2));
+    });
+}
+
+#[test]
+fn claimants_share_a_run() {
+    model(|| {
+        let (shard, pusher) = filled([1, 2]);
+        let mut hold = Hold::new();
+        Popper::new(&shard).hold(&mut hold, 2);
+        hold.give_back();
+        let consumer = thread::spawn({
+            let mut popper = Popper::new(&shard);
+            move || popper.drain()
+        });
+        let mine = Popper::new(&shard).drain();
+        let theirs = consumer.join().unwrap();
+        assert_eq!(sorted(mine.into_iter().chain(theirs)), [1, 2]);
+        assert!(shard.front().is_clear());
+        drop(pusher);
+    });
+}
+
+#[test]
+fn two_aborts_keep_their_items_apart() {
+    model(|| {
+        let (shard, pusher) = filled([1, 2]);
+        let (mut first, mut second) = (Hold::new(), Hold::new());
+        let mut popper = Popper::new(&shard);
+        popper.hold(&mut first, 1);
+        popper.hold(&mut second, 1);
+        let holds = [first, second].map(|mut hold| thread::spawn(move || hold.give_back()));
+        let mut items = popper.drain();
+        holds.into_iter().for_each(|hold| hold.join().unwrap());
+        items.extend(popper.drain());
+        assert_eq!(sorted(items), [1, 2]);
+        drop(pusher);
+    });
+}
+
+#[test]
+fn a_block_with_two_runs_is_retired_once() {
+    model(|| {
+        let ((left, pusher), (right, other_pusher)) = (filled([1]), filled([2]));
+        let mut hold = Hold::new();
+        Popper::new(&left).hold(&mut hold, 1);
+        Popper::new(&right).hold(&mut hold, 1);
+        hold.give_back();
+        let consumer = thread::spawn({
+            let mut popper = Popper::new(&left);
+            move || popper.drain()
+        });
+        assert_eq!(Popper::new(&right).drain(), [2]);
+        assert_eq!(consumer.join().unwrap(), [1]);
+        drop((pusher, other_pusher));
+    });
+}

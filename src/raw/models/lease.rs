@@ -1,0 +1,69 @@
+//! Leases: shards that change hands, and consumers that are lent.
+
+use super::*;
+
+#[test]
+fn a_shard_goes_on_with_the_next_leaseholder() {
+    model(|| {
+        let lanes = Arc::new(Lanes::new());
+        let mut first = Seat::new(Arc::clone(&lanes));
+        first.push(1);
+        let leaver = thread::spawn(move || drop(first));
+        let mut second = Seat::new(Arc::clone(&lanes));
+        second.push(2);
+        leaver.join().unwrap();
+        let items = std::iter::from_fn(|| second.pop());
+        assert_eq!(sorted(items), [1, 2]);
+    });
+}
+
+#[test]
+fn a_shard_is_handed_back_while_it_is_popped() {
+    model(|| {
+        let lanes = Arc::new(Lanes::new());
+        let mut first = Seat::new(Arc::clone(&lanes));
+        first.push(1);
+        let mut popper = Seat::new(Arc::clone(&lanes));
+        let leaver = thread::spawn(move || drop(first));
+        assert_eq!(popper.pop(), Some(1));
+        assert_eq!(popper.pop(), None);
+        leaver.join().unwrap();
+        assert_eq!(lanes.ready(), 0);
+    });
+}
+
+#[test]
+fn two_leases_are_different() {
+    model(|| {
+        let lanes = Arc::new(Lanes::new());
+        let pushers = [1, 2].map(|item| {
+            let mut seat = Seat::new(Arc::clone(&lanes));
+            thread::spawn(move || {
+                seat.push(item);
+                seat
+            })
+        });
+        let seats = pushers.map(|pusher| pusher.join().unwrap());
+        let mut popper = Seat::new(Arc::clone(&lanes));
+        assert_eq!(sorted(std::iter::from_fn(|| popper.pop())), [1, 2]);
+        drop(seats);
+    });
+}
+
+#[test]
+fn a_lent_consumer_is_used_by_one_at_a_time() {
+    model(|| {
+        let lanes = Arc::new(Lanes::new());
+        let mut seat = Seat::new(Arc::clone(&lanes));
+        seat.push(1);
+        seat.push(2);
+        let other = thread::spawn({
+            let lanes = Arc::clone(&lanes);
+            move || lanes.pop()
+        });
+        let mine = lanes.pop();
+        let theirs = other.join().unwrap();
+        assert_eq!(sorted(mine.into_iter().chain(theirs)), [1, 2]);
+        drop(seat);
+    });
+}

@@ -1,0 +1,204 @@
+//! Nodes: the cells of the common shard.
+//!
+//! States of a cell: `VACANT` → `FULL` (its producer) or `VACANT` → `VOID` (a consumer).
+
+use super::reclaim::Pin;
+use super::row::Row;
+use super::slot::Slot;
+use crate::sync::{spin_hint, AtomicPtr, AtomicU64, AtomicU8, Ordering};
+use crossbeam_utils::CachePadded;
+use std::mem::size_of;
+use std::ptr::{self, NonNull};
+
+/// Reserved, and not filled.
+const VACANT: u8 = 0;
+/// Filled: part of the queue.
+const FULL: u8 = 1;
+/// Given up: its producer goes elsewhere.
+const VOID: u8 = 2;
+
+/// How often a consumer looks at a reserved cell before it voids it.
+const PATIENCE: usize = if cfg!(loom) { 1 } else { 64 };
+
+/// The allocation: a header and the cells.
+pub(super) type Cells<T> = Row<Node<T>, Cell<T>>;
+
+/// The header of a node.
+pub(super) struct Node<T> {
+    /// The position of its first cell.
+    pub(super) base: u64,
+    /// When it was opened.
+    pub(super) stamp: u64,
+    pub(super) next: AtomicPtr<Cells<T>>,
+    reserved: CachePadded<AtomicU64>,
+}
+
+/// The place of one item, and whether it is there.
+pub(super) struct Cell<T> {
+    state: AtomicU8,
+    slot: Slot<T>,
+}
+
+/// A node that is pinned, or not shared.
+pub(super) struct At<'p, T> {
+    pub(super) row: NonNull<Cells<T>>,
+    pub(super) node: &'p Node<T>,
+}
+
+impl<T> Node<T> {
+    /// Cells in a node: about 2 KiB of them, at most 256.
+    pub(super) const LEN: u64 = if cfg!(loom) {
+        2
+    } else {
+        Self::fitting(2048, 256)
+    };
+
+    const fn fitting(bytes: u64, most: u64) -> u64 {
+        let fitting = bytes / size_of::<Cell<T>>() as u64;
+        if fitting == 0 {
+            1
+        } else if fitting > most {
+            most
+        } else {
+            fitting
+        }
+    }
+
+    #[allow(clippy::cast_possible_truncation)] // at most 256
+    const fn len() -> usize {
+        Self::LEN as usize
+    }
+
+    pub(super) fn allocate(base: u64, stamp: u64) -> NonNull<Cells<T>> {
+        let header = Self {
+            base,
+            stamp,
+            next: AtomicPtr::new(ptr::null_mut()),
+            reserved: CachePadded::new(AtomicU64::new(0)),
+        };
+        Row::new(header, Self::len(), Cell::vacant)
+    }
+
+    /// How many bytes a node takes.
+    pub(super) fn bytes() -> usize {
+        Cells::<T>::bytes(Self::len())
+    }
+}
+
+impl<'p, T> At<'p, T> {
+    pub(super) fn pinned(node: *mut Cells<T>, _pin: &'p Pin) -> Self {
+        Self::owned(NonNull::new(node).expect("the common shard has a node"))
+    }
+
+    /// A node that is pinned, or not shared.
+    pub(super) fn owned(row: NonNull<Cells<T>>) -> Self {
+        // SAFETY: nodes are retired, not freed, while somebody may be pinned.
+        let node = unsafe { Row::header(row) };
+        Self { row, node }
+    }
+
+    #[allow(clippy::cast_possible_truncation)] // at most 256
+    fn cell(&self, index: u64) -> &'p Cell<T> {
+        // SAFETY: alive as the header is; callers stay below LEN.
+        unsafe { Row::get(self.row, index as usize) }
+    }
+
+    /// Reserves a cell; `None` if all are reserved.
+    pub(super) fn reserve(&self) -> Option<&'p Cell<T>> {
+        // ORDERING: Relaxed; the cell's state publishes the item.
+        let index = self.node.reserved.fetch_add(1, Ordering::Relaxed);
+        (index < Node::<T>::LEN).then(|| self.cell(index))
+    }
+
+    /// Reserved cells of this node.
+    pub(super) fn reserved(&self) -> u64 {
+        // ORDERING: Relaxed; only a bound for cells to look at, whose states say the rest.
+        self.node
+            .reserved
+            .load(Ordering::Relaxed)
+            .min(Node::<T>::LEN)
+    }
+
+    pub(super) fn next(&self) -> *mut Cells<T> {
+        // ORDERING: Acquire; pairs with the Release in `Common::grow`.
+        self.node.next.load(Ordering::Acquire)
+    }
+
+    pub(super) fn successor(&self) -> Option<Self> {
+        NonNull::new(self.next()).map(Self::owned)
+    }
+
+    /// How many cells from `index` on are filled, up to `most`.
+    pub(super) fn full_from(&self, index: u64, most: usize) -> usize {
+        let end = index.saturating_add(most as u64).min(Node::<T>::LEN);
+        (index..end)
+            .take_while(|&at| self.cell(at).state() == FULL)
+            .count()
+    }
+
+    /// Whether a cell behind `index` is filled, here or in a later node.
+    pub(super) fn has_more(&self, index: u64) -> bool {
+        (index + 1..self.reserved()).any(|later| self.cell(later).state() == FULL)
+            || !self.next().is_null()
+    }
+
+    /// Whether the cell at `index` is void.
+    pub(super) fn is_void(&self, index: u64) -> bool {
+        self.cell(index).state() == VOID
+    }
+
+    /// Waits a moment for the cell at `index` to be filled, and voids it otherwise: true if so.
+    pub(super) fn void(&self, index: u64) -> bool {
+        let cell = self.cell(index);
+        for _ in 0..PATIENCE {
+            if cell.state() != VACANT {
+                return false;
+            }
+            spin_hint();
+        }
+        // ORDERING: Relaxed; it hands nothing on: the state alone decides who has the item.
+        cell.state
+            .compare_exchange(VACANT, VOID, Ordering::Relaxed, Ordering::Relaxed)
+            .is_ok()
+    }
+
+    /// Moves an item out.
+    ///
+    /// # Safety
+    ///
+    /// The cell is full, and the caller has claimed it.
+    pub(super) unsafe fn take(&self, index: u64) -> T {
+        // SAFETY: by contract.
+        unsafe { self.cell(index).slot.take() }
+    }
+}
+
+impl<T> Cell<T> {
+    fn vacant() -> Self {
+        Self {
+            state: AtomicU8::new(VACANT),
+            slot: Slot::vacant(),
+        }
+    }
+
+    fn state(&self) -> u8 {
+        // ORDERING: Acquire; pairs with the Release in `offer`.
+        self.state.load(Ordering::Acquire)
+    }
+
+    /// Fills the cell, which the caller reserved; gives the item back if it was voided.
+    pub(super) fn offer(&self, item: T) -> Result<(), T> {
+        // SAFETY: the reservation is the caller's alone, and nobody reads before the state says so.
+        unsafe { self.slot.fill(item) };
+        // ORDERING: Release; pairs with the Acquire in `state`. Relaxed on failure: the item never
+        // left this thread.
+        let filled =
+            self.state
+                .compare_exchange(VACANT, FULL, Ordering::Release, Ordering::Relaxed);
+        match filled {
+            Ok(_) => Ok(()),
+            // SAFETY: filled above, and a void cell is read by nobody else.
+            Err(_) => Err(unsafe { self.slot.take() }),
+        }
+    }
+}
