@@ -102,7 +102,7 @@
 //!
 //! See `docs/protocol.md` in the repository, which is part of this documentation as [`protocol`]:
 //! loom models with a checked table of weakened orderings, a differential fuzz target, stress tests
-//! with a history checker, AddressSanitizer.
+//! with a history checker, `AddressSanitizer`.
 //!
 //! # Features and supported Rust
 //!

@@ -104,7 +104,8 @@ fn pushes(
     end: impl Fn(Transaction<'_, u64>, Transaction<'_, u64>) + 'static,
 ) -> Contender {
     let queues = [Queue::unbounded(), Queue::unbounded()];
-    let [mut a, mut b] = queues.each_ref().map(Queue::handle);
+    let [first, second] = &queues;
+    let (mut a, mut b) = (first.handle(), second.handle());
     Contender::new(name, move || -> Duration {
         let elapsed = time(|| {
             for item in 0..ITEMS / 2 {

@@ -50,7 +50,7 @@ pub(super) struct Run<T> {
     next: Cell<*mut Run<T>>,
     /// Before the link: the last item, the last run of the same home, and the next home's first.
     last_item: Cell<u32>,
-    last_run: Cell<*mut Run<T>>,
+    chain_end: Cell<*mut Run<T>>,
     sibling: Cell<*mut Run<T>>,
 }
 
@@ -65,8 +65,9 @@ impl Cursor {
     }
 
     #[inline]
+    #[allow(clippy::cast_possible_truncation)] // the lower half
     pub(super) fn left(self) -> usize {
-        (self.0 & u64::from(u32::MAX)) as usize
+        self.0 as u32 as usize
     }
 
     fn new(next: u32, left: usize) -> Self {
@@ -92,14 +93,14 @@ impl<T> Held<T> {
     /// The place is vacant and the caller's alone.
     #[inline]
     pub(super) unsafe fn fill(&self, item: T, attempts: u32, run: u32) {
-        // SAFETY: by contract, both.
+        let note = Note {
+            attempts,
+            link: run,
+        };
+        // SAFETY: by contract.
         unsafe { self.slot.fill(item) };
-        self.note.with_mut(|note| unsafe {
-            *note = Note {
-                attempts,
-                link: run,
-            };
-        });
+        // SAFETY: likewise.
+        self.note.with_mut(|place| unsafe { *place = note });
     }
 
     /// Moves the item out.
@@ -209,7 +210,7 @@ impl<T> Run<T> {
             cursor: AtomicU64::new(0),
             next: Cell::new(ptr::null_mut()),
             last_item: Cell::new(0),
-            last_run: Cell::new(ptr::null_mut()),
+            chain_end: Cell::new(ptr::null_mut()),
             sibling: Cell::new(ptr::null_mut()),
         }
     }
@@ -240,19 +241,20 @@ impl<T> Run<T> {
 
     /// Adds this run to a list with one chain of runs per home, and returns the list's head.
     pub(super) fn group(&self, homes: *mut Run<T>) -> *mut Run<T> {
-        let this = ptr::from_ref(self).cast_mut();
+        let this: *const Self = self;
+        let this = this.cast_mut();
         let mut at = homes;
         // SAFETY: runs of blocks that are not shared yet.
         while let Some(first) = unsafe { at.as_ref() } {
             if first.home.get() == self.home.get() {
                 // SAFETY: as above.
-                unsafe { &*first.last_run.get() }.next.set(this);
-                first.last_run.set(this);
+                unsafe { &*first.chain_end.get() }.next.set(this);
+                first.chain_end.set(this);
                 return homes;
             }
             at = first.sibling.get();
         }
-        self.last_run.set(this);
+        self.chain_end.set(this);
         self.sibling.set(homes);
         this
     }
@@ -268,7 +270,7 @@ impl<T> Run<T> {
             // run may be gone.
             let (home, last) = unsafe {
                 homes = first.as_ref().sibling.get();
-                (first.as_ref().home.get(), first.as_ref().last_run.get())
+                (first.as_ref().home.get(), first.as_ref().chain_end.get())
             };
             if let (Some(home), Some(last)) = (home, NonNull::new(last)) {
                 // SAFETY: a home is part of a shard, which the handle keeps alive.

@@ -1,7 +1,7 @@
 //! The common shard: where pushes without a handle go, a FIFO of many producers.
 //!
 //! A linked list of nodes of cells, after the fetch-and-add array queue of Correia and Ramalhete
-//! ("FAAArrayQueue", 2016), with claims by CAS. A producer reserves a cell, fills it and then says
+//! (`FAAArrayQueue`, 2016), with claims by CAS. A producer reserves a cell, fills it and then says
 //! so; a cell whose producer stalls in between is voided by a consumer that finds filled cells
 //! behind it, and the producer takes its item to another cell. So nobody waits for anybody.
 

@@ -2,12 +2,15 @@
 
 use crate::sync::{AtomicU64, Ordering};
 
-/// What one handle has done, in items.
+/// What one handle has done, in items. All counts only grow.
 #[derive(Default)]
 pub(super) struct Desk {
+    /// Popped without a transaction.
+    popped: AtomicU64,
+    /// Taken by transactions, and how they ended.
+    taken: AtomicU64,
     committed: AtomicU64,
     aborted: AtomicU64,
-    held: AtomicU64,
 }
 
 /// The counters of all handles, added up.
@@ -20,31 +23,38 @@ pub(crate) struct Tally {
 
 impl Desk {
     #[inline]
+    pub(super) fn count_popped(&self, items: usize) {
+        step(&self.popped, items);
+    }
+
+    #[inline]
+    pub(super) fn count_taken(&self, items: usize) {
+        step(&self.taken, items);
+    }
+
+    #[inline]
     pub(super) fn count_committed(&self, items: usize) {
         step(&self.committed, items);
     }
 
+    #[inline]
     pub(super) fn count_aborted(&self, items: usize) {
         step(&self.aborted, items);
     }
 
-    #[inline]
-    pub(super) fn set_held(&self, items: usize) {
-        // ORDERING: Relaxed; statistics with a single writer.
-        self.held.store(items as u64, Ordering::Relaxed);
-    }
-
     /// Counts on a desk that several threads share.
-    pub(super) fn share_committed(&self, items: usize) {
+    pub(super) fn share_popped(&self, items: usize) {
         // ORDERING: Relaxed; statistics.
-        self.committed.fetch_add(items as u64, Ordering::Relaxed);
+        self.popped.fetch_add(items as u64, Ordering::Relaxed);
     }
 
     pub(super) fn add_to(&self, tally: &mut Tally) {
         // ORDERING: Relaxed, all; statistics.
-        tally.committed += self.committed.load(Ordering::Relaxed);
-        tally.aborted += self.aborted.load(Ordering::Relaxed);
-        tally.held += self.held.load(Ordering::Relaxed);
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let (committed, aborted) = (load(&self.committed), load(&self.aborted));
+        tally.committed += load(&self.popped) + committed;
+        tally.aborted += aborted;
+        tally.held += load(&self.taken).saturating_sub(committed + aborted);
     }
 }
 

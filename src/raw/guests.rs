@@ -40,14 +40,15 @@ impl<T> Guests<T> {
     pub(super) fn pop(&self, lanes: &Lanes<T>) -> Option<T> {
         let first = thread_number();
         for step in 0..GUESTS {
-            if let Some(item) = self.guests[(first + step) % GUESTS].pop(lanes) {
-                return item;
+            let guest = &self.guests[(first + step) % GUESTS];
+            if guest.acquire() {
+                return guest.pop(lanes);
             }
         }
         let mut consumer = Consumer::new(first);
         let item = consumer.take_one(lanes);
         consumer.leave();
-        self.rest.share_committed(usize::from(item.is_some()));
+        self.rest.share_popped(usize::from(item.is_some()));
         item
     }
 
@@ -78,20 +79,22 @@ impl<T> Guest<T> {
         }
     }
 
-    /// One pop; `None` if the consumer is in use.
-    fn pop(&self, lanes: &Lanes<T>) -> Option<Option<T>> {
-        // ORDERING: Acquire; pairs with the Release below.
-        if self.busy.swap(true, Ordering::Acquire) {
-            return None;
-        }
+    /// Borrows the consumer: true if nobody else is using it.
+    fn acquire(&self) -> bool {
+        // ORDERING: Acquire; pairs with the Release in `pop`.
+        !self.busy.swap(true, Ordering::Acquire)
+    }
+
+    /// Pops with the borrowed consumer, and gives it back.
+    fn pop(&self, lanes: &Lanes<T>) -> Option<T> {
         let item = self.consumer.with_mut(|consumer| {
             // SAFETY: ours while `busy` is.
             unsafe { &mut *consumer }.take_one(lanes)
         });
-        self.desk.count_committed(usize::from(item.is_some()));
-        // ORDERING: Release; pairs with the Acquire above.
+        self.desk.count_popped(usize::from(item.is_some()));
+        // ORDERING: Release; pairs with the Acquire in `acquire`.
         self.busy.store(false, Ordering::Release);
-        Some(item)
+        item
     }
 }
 

@@ -25,10 +25,11 @@ pub(super) struct Hold<T> {
     run: u32,
     /// Items held and not taken out.
     len: usize,
-    /// After the commit: the oldest of them, its part, and how many that part still has.
+    /// While they are taken out: the oldest of them, how many its part still has, and the part that
+    /// follows.
     oldest: *const Held<T>,
-    oldest_part: usize,
     oldest_left: usize,
+    following: usize,
 }
 
 /// A block and how many items were put into it, which is kept up to date for all but the last.
@@ -55,8 +56,8 @@ impl<T> Hold<T> {
             run: 0,
             len: 0,
             oldest: ptr::null(),
-            oldest_part: 0,
             oldest_left: 0,
+            following: 0,
         }
     }
 
@@ -107,20 +108,6 @@ impl<T> Hold<T> {
         }
     }
 
-    /// Makes the held items ready to be taken out.
-    #[inline]
-    pub(super) fn seal(&mut self) {
-        self.start_part(0);
-    }
-
-    #[inline]
-    fn start_part(&mut self, part: usize) {
-        self.oldest_part = part;
-        self.oldest_left = self.filled(part);
-        // SAFETY: the hold owns the block.
-        self.oldest = unsafe { Row::element(self.parts[part].block, 0) };
-    }
-
     /// Moves the oldest item out, after the commit.
     #[inline]
     pub(super) fn take_out(&mut self) -> Option<T> {
@@ -128,7 +115,7 @@ impl<T> Hold<T> {
             return None;
         }
         if self.oldest_left == 0 {
-            self.start_part(self.oldest_part + 1);
+            self.follow();
         }
         // SAFETY: filled when it was held, and taken out once: `oldest` moves on, within the part.
         let item = unsafe {
@@ -144,17 +131,43 @@ impl<T> Hold<T> {
         Some(item)
     }
 
+    /// Goes on with the items of the following part.
+    fn follow(&mut self) {
+        self.oldest_left = self.filled(self.following);
+        // SAFETY: the hold owns the block.
+        self.oldest = unsafe { Row::element(self.parts[self.following].block, 0) };
+        self.following += 1;
+    }
+
     /// Makes the hold ready for the next transaction. Items that are left are not dropped.
     #[inline]
     pub(super) fn clear(&mut self) {
         self.len = 0;
-        match self.parts.as_slice() {
-            [only] if only.capacity <= Self::fitting(KEPT_BYTES, usize::MAX) => {
-                self.vacant = only.capacity;
-                // SAFETY: the hold owns the block.
-                self.next = unsafe { Row::element(only.block, 0) };
-            }
-            _ => self.free(),
+        if self.following > 0 {
+            self.following = 0;
+            self.oldest_left = 0;
+        }
+        if self.parts.len() > 1 {
+            self.shrink();
+        }
+        if let Some(only) = self.parts.last_mut() {
+            self.vacant = only.capacity;
+            // SAFETY: the hold owns the block.
+            self.next = unsafe { Row::element(only.block, 0) };
+        }
+    }
+
+    /// Frees all blocks but the last, which is the largest, and that one too if it is too large.
+    #[cold]
+    fn shrink(&mut self) {
+        let kept = self.parts.pop();
+        self.free();
+        let small = |part: &Part<T>| part.capacity <= Self::fitting(KEPT_BYTES, usize::MAX);
+        match kept {
+            Some(part) if small(&part) => self.parts.push(part),
+            // SAFETY: the hold owns its blocks, and no item is left in them.
+            Some(part) => unsafe { Row::free(part.block) },
+            None => {}
         }
     }
 

@@ -64,7 +64,7 @@ pub(crate) fn commit_together(parties: &mut [&mut dyn Party]) {
         party.collect(&mut tails);
     }
     if tails.0.len() < 2 {
-        parties.iter_mut().for_each(|party| party.conclude());
+        conclude(parties);
         return;
     }
     let bytes = size_of::<Joint>() + size_of::<Tail>() * tails.0.len();
@@ -78,7 +78,13 @@ pub(crate) fn commit_together(parties: &mut [&mut dyn Party]) {
     // SAFETY: retired only below.
     // ORDERING: Release; pairs with the Acquire in `tail_of`: all shards show the record.
     unsafe { &*joint }.committed.store(true, Ordering::Release);
-    parties.iter_mut().for_each(|party| party.conclude());
+    conclude(parties);
     // SAFETY: no shard shows the record any more, so no pin to come can reach it.
     unsafe { reclaim::pin().retire(bytes, move || drop(Box::from_raw(joint))) };
+}
+
+fn conclude(parties: &mut [&mut dyn Party]) {
+    for party in parties {
+        party.conclude();
+    }
 }

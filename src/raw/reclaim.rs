@@ -58,9 +58,11 @@ impl Drop for Pin {
     fn drop(&mut self) {
         // SAFETY: dropped once, here.
         unsafe { ManuallyDrop::drop(&mut self.0) };
-        if PENDING.with(|pending| pending.get()) >= FLUSH_BYTES {
-            PENDING.with(|pending| pending.set(0));
-            collect();
-        }
+        PENDING.with(|pending| {
+            if pending.get() >= FLUSH_BYTES {
+                pending.set(0);
+                collect();
+            }
+        });
     }
 }

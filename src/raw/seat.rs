@@ -192,7 +192,7 @@ impl<T> Seat<T> {
     pub(crate) fn pop(&mut self) -> Option<T> {
         self.with(|state, lanes| {
             let item = state.consumer.take_one(lanes);
-            state.desk().count_committed(usize::from(item.is_some()));
+            state.desk().count_popped(usize::from(item.is_some()));
             item
         })
     }
@@ -201,19 +201,20 @@ impl<T> Seat<T> {
     pub(crate) fn pop_batch(&mut self, most: usize, items: &mut Vec<T>) -> usize {
         self.with(|state, lanes| {
             let count = state.consumer.take_all(lanes, items, most);
-            state.desk().count_committed(count);
+            state.desk().count_popped(count);
             count
         })
     }
 
     /// Holds one item more: the item and how often it was delivered.
     #[inline]
+    #[allow(clippy::mut_from_ref)] // each call gives out another item
     pub(crate) fn hold(&self) -> Option<(&mut T, u32)> {
         let (item, attempts) = self.with(|state, lanes| {
             if state.consumer.take(lanes, &mut state.hold, 1) == 0 {
                 return None;
             }
-            state.desk().set_held(state.hold.len());
+            state.desk().count_taken(1);
             let held = state.hold.newest();
             Some((held.item(), held.attempts()))
         })?;
@@ -227,7 +228,7 @@ impl<T> Seat<T> {
         let (spot, left) = self.with(|state, lanes| {
             let spot = state.hold.end();
             let count = state.consumer.take_all(lanes, &mut state.hold, most);
-            state.desk().set_held(state.hold.len());
+            state.desk().count_taken(count);
             (spot, count)
         });
         HeldItems {
@@ -262,9 +263,7 @@ impl<T> Seat<T> {
             let held = state.hold.len();
             if held > 0 {
                 state.taken = true;
-                state.hold.seal();
                 state.desk().count_committed(held);
-                state.desk().set_held(0);
             }
         });
     }
@@ -299,7 +298,6 @@ impl<T> Seat<T> {
             if held > 0 {
                 state.hold.give_back();
                 state.desk().count_aborted(held);
-                state.desk().set_held(0);
             }
         });
         drop_all(|| self.with(|state, _| state.producer.unstage()));
@@ -331,7 +329,7 @@ impl<T> Party for Seat<T> {
         self.with(|state, _| {
             if let Some(shard) = state.staging_shard() {
                 tails.push(Tail {
-                    shard: ptr::from_ref(shard).cast(),
+                    shard: NonNull::from(shard).as_ptr().cast_const().cast(),
                     tail: state.producer.staged_tail(),
                 });
             }

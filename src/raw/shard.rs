@@ -17,7 +17,7 @@ use super::reclaim;
 use super::segment::{number, offset, Segment};
 use crate::sync::{AtomicPtr, AtomicU64, Ordering, UnsafeCell};
 use crossbeam_utils::CachePadded;
-use std::ptr;
+use std::ptr::{self, NonNull};
 
 /// One single-producer, multi-consumer queue of a queue's many.
 ///
@@ -186,7 +186,7 @@ impl<T> Shard<T> {
         // ORDERING: Acquire; pairs with the Release in `announce`.
         let joint = self.published.joint.load(Ordering::Acquire);
         // SAFETY: read under the pin; joints are retired after they were cleared.
-        unsafe { joint.as_ref() }?.tail_of(ptr::from_ref(self).cast())
+        unsafe { joint.as_ref() }?.tail_of(NonNull::from(self).as_ptr().cast_const().cast())
     }
 
     /// Counts claimed positions of `segment` as finished, and keeps or frees it after the last.

@@ -67,7 +67,7 @@ impl<'a> Board<'a> {
     fn look(&mut self, queue: usize, rng: &mut Rng) -> bool {
         if rng.percent(20) {
             let tx = self.handles[queue].begin();
-            drop(tx.pop_batch(1 + rng.below(4)));
+            tx.pop_batch(1 + rng.below(4));
             tx.abort();
         }
         let popped = if rng.percent(50) {
