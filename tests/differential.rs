@@ -41,7 +41,7 @@ fn variable(name: &str) -> Option<u64> {
 fn operations_agree_with_the_model() {
     let seeds = match variable("REQUEUE_SEED") {
         Some(seed) => seed..seed + 1,
-        None => 0..variable("REQUEUE_CASES").unwrap_or(300),
+        None => 0..variable("REQUEUE_CASES").unwrap_or(2_000),
     };
     for seed in seeds {
         let case = case(seed);

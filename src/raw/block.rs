@@ -1,8 +1,9 @@
 //! Blocks: the held items of a transaction, and after its abort the home of its runs.
 //!
-//! A block belongs to one handle while it is filled. Each item notes the run it belongs to: what
-//! came from one shard. An abort chains every run's items in order, gives the block up, and links
-//! the runs; no allocation, no copy. The block is retired when all its runs are unlinked.
+//! A block belongs to one handle while it is filled, in *stretches* of consecutive items that came
+//! from one lane. A run is the chain of one lane's stretches. An abort gives the block up and links
+//! its runs: no allocation, no copy, no work per item. The block is retired when all its runs are
+//! unlinked.
 
 use super::front::Front;
 use super::reclaim::Pin;
@@ -36,8 +37,8 @@ pub(super) struct Held<T> {
 #[derive(Clone, Copy)]
 struct Note {
     attempts: u32,
-    /// While held: its run. In a returned run: the index of the next item.
-    link: u32,
+    /// The index of the next item of its run.
+    next: u32,
 }
 
 /// What one transaction took from one shard, as far as it is in one block.
@@ -48,6 +49,8 @@ pub(super) struct Run<T> {
     block: Cell<Option<Filled<T>>>,
     cursor: AtomicU64,
     next: Cell<*mut Run<T>>,
+    /// Whether it has more than one stretch.
+    scattered: Cell<bool>,
     /// Before the link: the last item, the last run of the same home, and the next home's first.
     last_item: Cell<u32>,
     chain_end: Cell<*mut Run<T>>,
@@ -81,22 +84,19 @@ impl<T> Held<T> {
             slot: Slot::vacant(),
             note: UnsafeCell::new(Note {
                 attempts: 0,
-                link: 0,
+                next: 0,
             }),
         }
     }
 
-    /// Holds an item of run `run`.
+    /// Holds an item, which `next` will follow if that comes from the same lane.
     ///
     /// # Safety
     ///
     /// The place is vacant and the caller's alone.
     #[inline]
-    pub(super) unsafe fn fill(&self, item: T, attempts: u32, run: u32) {
-        let note = Note {
-            attempts,
-            link: run,
-        };
+    pub(super) unsafe fn fill(&self, item: T, attempts: u32, next: u32) {
+        let note = Note { attempts, next };
         // SAFETY: by contract.
         unsafe { self.slot.fill(item) };
         // SAFETY: likewise.
@@ -158,24 +158,43 @@ impl<T> Block<T> {
         u32::try_from(index).ok()
     }
 
-    /// Chains the first `len` items run by run, in their order, and returns the runs with items.
+    /// Adds the items in `start..end`, if any, to the chain of `run`.
     ///
     /// # Safety
     ///
-    /// The block is alive and the caller's, its first `len` items are filled.
-    pub(super) unsafe fn chain<'a>(block: Filled<T>, len: usize) -> impl Iterator<Item = &'a Run<T>>
+    /// The block is alive and the caller's; the items are filled, and follow those of all runs.
+    pub(super) unsafe fn add_stretch(block: Filled<T>, run: u32, start: u32, end: u32) {
+        if start < end {
+            // SAFETY: alive.
+            let runs = unsafe { &Row::header(block).runs };
+            // SAFETY: as the caller's.
+            unsafe { runs[run as usize].extend(block, start, end) };
+        }
+    }
+
+    /// Forgets all stretches.
+    ///
+    /// # Safety
+    ///
+    /// The block is alive and the caller's.
+    pub(super) unsafe fn forget_stretches(block: Filled<T>) {
+        // SAFETY: alive.
+        unsafe { &Row::header(block).runs }
+            .iter()
+            .for_each(Run::clear);
+    }
+
+    /// Makes the block ready to be given up, and returns the runs with items.
+    ///
+    /// # Safety
+    ///
+    /// The block is alive and the caller's.
+    pub(super) unsafe fn complete<'a>(block: Filled<T>) -> impl Iterator<Item = &'a Run<T>>
     where
         T: 'a,
     {
         // SAFETY: alive.
         let header: &'a Self = unsafe { Row::header(block) };
-        for index in 0..len {
-            // SAFETY: within the block.
-            let held: &Held<T> = unsafe { Row::get(block, index) };
-            let run = &header.runs[held.note().link as usize];
-            // SAFETY: as above.
-            unsafe { run.append(block, index) };
-        }
         let used = || header.runs.iter().filter(|run| run.cursor().left() > 0);
         // ORDERING: Relaxed; the links publish it.
         header.linked.store(used().count(), Ordering::Relaxed);
@@ -209,34 +228,41 @@ impl<T> Run<T> {
             block: Cell::new(None),
             cursor: AtomicU64::new(0),
             next: Cell::new(ptr::null_mut()),
+            scattered: Cell::new(false),
             last_item: Cell::new(0),
             chain_end: Cell::new(ptr::null_mut()),
             sibling: Cell::new(ptr::null_mut()),
         }
     }
 
-    /// Appends the item at `index` of `block`.
+    /// Appends the items in `start..end`.
     ///
     /// # Safety
     ///
-    /// The block is the run's and the caller's, and the item is filled.
-    #[allow(clippy::cast_possible_truncation)] // blocks are far smaller than u32
-    unsafe fn append(&self, block: Filled<T>, index: usize) {
-        let at = index as u32;
-        let cursor = self.cursor();
+    /// The block is the run's and the caller's, and the items are filled.
+    unsafe fn extend(&self, block: Filled<T>, start: u32, end: u32) {
+        let (cursor, more) = (self.cursor(), (end - start) as usize);
         let cursor = if cursor.left() == 0 {
             self.block.set(Some(block));
-            Cursor::new(at, 1)
+            Cursor::new(start, more)
         } else {
+            self.scattered.set(true);
             // SAFETY: within the block.
             let last: &Held<T> = unsafe { Row::get(block, self.last_item.get() as usize) };
             // SAFETY: not shared yet.
-            last.note.with_mut(|note| unsafe { (*note).link = at });
-            Cursor::new(cursor.next(), cursor.left() + 1)
+            last.note.with_mut(|note| unsafe { (*note).next = start });
+            Cursor::new(cursor.next(), cursor.left() + more)
         };
-        self.last_item.set(at);
+        self.last_item.set(end - 1);
         // ORDERING: Relaxed; the link publishes it.
         self.cursor.store(cursor.0, Ordering::Relaxed);
+    }
+
+    /// Forgets all items.
+    fn clear(&self) {
+        self.scattered.set(false);
+        // ORDERING: Relaxed; not shared yet.
+        self.cursor.store(0, Ordering::Relaxed);
     }
 
     /// Adds this run to a list with one chain of runs per home, and returns the list's head.
@@ -287,11 +313,16 @@ impl<T> Run<T> {
     }
 
     /// Where the cursor stands after `count` items more.
+    #[allow(clippy::cast_possible_truncation)] // blocks are far smaller than u32
     pub(super) fn advance(&self, cursor: Cursor, count: usize) -> Cursor {
         let left = cursor.left() - count;
         let mut next = cursor.next();
-        for _ in 0..count.min(cursor.left().saturating_sub(1)) {
-            next = self.held(next).note().link;
+        if !self.scattered.get() {
+            next += count as u32;
+        } else if left > 0 {
+            for _ in 0..count {
+                next = self.held(next).note().next;
+            }
         }
         Cursor::new(next, left)
     }
@@ -317,7 +348,7 @@ impl<T> Run<T> {
             let note = held.note();
             // SAFETY: ours by the claim; filled before the link. The sink granted room.
             unsafe { sink.accept(held.slot.take(), note.attempts.saturating_add(1)) };
-            at = note.link;
+            at = note.next;
         }
     }
 

@@ -25,31 +25,43 @@ pub(super) struct Front<T> {
     emptied: AtomicU64,
 }
 
-/// A lane's head: the position of the oldest unclaimed item, and a count of aborts.
+/// A lane's head: `position << 8 | aborts`, the position of the oldest unclaimed item and a count.
 ///
 /// 56 bits of position last for eleven years at 200 million items per second and lane. The 8-bit
 /// count only has to differ between a consumer's look and its claim.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Head(u64);
 
 impl Head {
-    const ABORT: u64 = 1 << 56;
+    const BITS: u32 = 8;
+
+    /// The first head at a position: all heads there compare as at or behind it.
+    #[inline]
+    pub(super) fn first_at(position: u64) -> Self {
+        Self(position << Self::BITS)
+    }
 
     #[inline]
     pub(super) fn position(self) -> u64 {
-        self.0 & (Self::ABORT - 1)
+        self.0 >> Self::BITS
     }
 
     /// The head after a claim of `count` positions.
     #[inline]
     pub(super) fn after(self, count: u64) -> Self {
-        Self(self.0 + count)
+        Self(self.0 + (count << Self::BITS))
     }
 
-    /// How many positions lie between an earlier head, without an abort since, and this one.
+    /// How many positions lie between this head and a later one.
     #[inline]
-    pub(super) fn since(self, earlier: Self) -> u64 {
-        self.0 - earlier.0
+    pub(super) fn until(self, later: Self) -> u64 {
+        later.position() - self.position()
+    }
+
+    /// The head after an abort.
+    fn after_abort(self) -> Self {
+        let count = self.0.wrapping_add(1) & ((1 << Self::BITS) - 1);
+        Self(Self::first_at(self.position()).0 | count)
     }
 }
 
@@ -119,9 +131,19 @@ impl<T> Front<T> {
                 Err(now) => top = now,
             }
         }
+        self.count_abort();
+    }
+
+    /// Makes claims fail that looked at the runs before.
+    fn count_abort(&self) {
         // ORDERING: Release; pairs with the Acquire in `head` and `claim`: who sees the step, or
-        // fails because of it, sees the runs.
-        self.head.fetch_add(Head::ABORT, Ordering::Release);
+        // fails because of it, sees the runs. Relaxed on failure and before: the CAS checks it.
+        let stepped = self
+            .head
+            .fetch_update(Ordering::Release, Ordering::Relaxed, |head| {
+                Some(Head(head).after_abort().0)
+            });
+        debug_assert!(stepped.is_ok());
     }
 
     /// Moves up to `most` items of one run into the sink; 0 if none is there.

@@ -8,21 +8,23 @@ use std::mem::size_of;
 use std::ptr;
 
 /// Bytes of items in the first block, and the most that is kept for the next transaction.
-const KEPT_BYTES: usize = 2048;
+const KEPT_BYTES: u32 = 2048;
 /// Bytes of items in the largest block.
-const MOST_BYTES: usize = 64 * 1024;
+const MOST_BYTES: u32 = 64 * 1024;
 /// Items in the first block, if they are small.
-const FIRST_ITEMS: usize = if cfg!(loom) { 2 } else { 32 };
+const FIRST_ITEMS: u32 = if cfg!(loom) { 2 } else { 32 };
 
 /// The held items of one handle, in the order in which they were taken.
 pub(super) struct Hold<T> {
     parts: Vec<Part<T>>,
-    /// The first vacant place of the last block, and how many there are.
+    /// The first vacant place of the last block, its index, and how many places the block has.
     next: *const Held<T>,
-    vacant: usize,
-    /// Items from `home` belong to `run` of the last block.
+    index: u32,
+    capacity: u32,
+    /// The items of the last block from `start` on came from `home`, and belong to `run`.
     home: *const Front<T>,
     run: u32,
+    start: u32,
     /// Items held and not taken out.
     len: usize,
     /// While they are taken out: the oldest of them, how many its part still has, and the part that
@@ -32,10 +34,11 @@ pub(super) struct Hold<T> {
     following: usize,
 }
 
-/// A block and how many items were put into it, which is kept up to date for all but the last.
+/// A block and how many items were put into it, which is kept up to date for all but the last. None,
+/// if room was made for items that another consumer then got.
 struct Part<T> {
     block: Filled<T>,
-    capacity: usize,
+    capacity: u32,
     filled: usize,
 }
 
@@ -51,9 +54,11 @@ impl<T> Hold<T> {
         Self {
             parts: Vec::new(),
             next: ptr::null(),
-            vacant: 0,
+            index: 0,
+            capacity: 0,
             home: ptr::null(),
             run: 0,
+            start: 0,
             len: 0,
             oldest: ptr::null(),
             oldest_left: 0,
@@ -85,14 +90,11 @@ impl<T> Hold<T> {
 
     /// The held item at `spot`, which moves on to the next one.
     pub(super) fn step(&self, spot: &mut Spot) -> &Held<T> {
-        if spot.index == self.filled(spot.part) {
+        while spot.index == self.filled(spot.part) {
             spot.part += 1;
             spot.index = 0;
+            assert!(spot.part < self.parts.len(), "stepped within the hold");
         }
-        assert!(
-            spot.index < self.filled(spot.part),
-            "a spot is stepped within the hold"
-        );
         // SAFETY: the hold owns the block; the index was just checked.
         let held = unsafe { Row::get(self.parts[spot.part].block, spot.index) };
         spot.index += 1;
@@ -102,7 +104,7 @@ impl<T> Hold<T> {
     /// How many items were put into a part.
     fn filled(&self, part: usize) -> usize {
         match self.parts.get(part) {
-            Some(last) if part + 1 == self.parts.len() => last.capacity - self.vacant,
+            Some(_) if part + 1 == self.parts.len() => self.index as usize,
             Some(part) => part.filled,
             None => 0,
         }
@@ -114,7 +116,7 @@ impl<T> Hold<T> {
         if self.len == 0 {
             return None;
         }
-        if self.oldest_left == 0 {
+        while self.oldest_left == 0 {
             self.follow();
         }
         // SAFETY: filled when it was held, and taken out once: `oldest` moves on, within the part.
@@ -147,13 +149,27 @@ impl<T> Hold<T> {
             self.following = 0;
             self.oldest_left = 0;
         }
+        if self.start > 0 {
+            self.forget_stretches();
+        }
         if self.parts.len() > 1 {
             self.shrink();
         }
-        if let Some(only) = self.parts.last_mut() {
-            self.vacant = only.capacity;
+        if let Some(only) = self.parts.last() {
+            self.index = 0;
+            self.capacity = only.capacity;
             // SAFETY: the hold owns the block.
             self.next = unsafe { Row::element(only.block, 0) };
+        }
+    }
+
+    /// Makes the last block's runs ready for the next transaction.
+    #[cold]
+    fn forget_stretches(&mut self) {
+        self.start = 0;
+        if let Some(last) = self.parts.last() {
+            // SAFETY: the hold owns the block.
+            unsafe { Block::forget_stretches(last.block) };
         }
     }
 
@@ -162,7 +178,7 @@ impl<T> Hold<T> {
     fn shrink(&mut self) {
         let kept = self.parts.pop();
         self.free();
-        let small = |part: &Part<T>| part.capacity <= Self::fitting(KEPT_BYTES, usize::MAX);
+        let small = |part: &Part<T>| part.capacity <= Self::fitting(KEPT_BYTES);
         match kept {
             Some(part) if small(&part) => self.parts.push(part),
             // SAFETY: the hold owns its blocks, and no item is left in them.
@@ -182,14 +198,18 @@ impl<T> Hold<T> {
 
     /// Gives everything back to where it came from, in order, as one run per shard and block.
     pub(super) fn give_back(&mut self) {
+        self.end_stretch();
         let mut homes: *mut Run<T> = ptr::null_mut();
-        for (index, part) in self.parts.iter().enumerate() {
+        for part in self.parts.drain(..) {
             // SAFETY: the hold owns its blocks; nothing was taken out of an open transaction.
-            for run in unsafe { Block::chain(part.block, self.filled(index)) } {
-                homes = run.group(homes);
+            let mut runs = unsafe { Block::complete(part.block) }.peekable();
+            if runs.peek().is_none() {
+                // SAFETY: no item was put into it.
+                unsafe { Row::free(part.block) };
+                continue;
             }
+            homes = runs.fold(homes, |homes, run| run.group(homes));
         }
-        self.parts.clear();
         self.forget_blocks();
         self.len = 0;
         // SAFETY: the blocks are complete, and no longer the hold's.
@@ -199,13 +219,25 @@ impl<T> Hold<T> {
     /// Makes the next item look for its run.
     fn forget_blocks(&mut self) {
         self.home = ptr::null();
-        self.vacant = 0;
+        self.index = 0;
+        self.capacity = 0;
+        self.start = 0;
+    }
+
+    /// Adds the last stretch to its run.
+    fn end_stretch(&mut self) {
+        if let Some(last) = self.parts.last() {
+            // SAFETY: the hold owns the block, and has filled it up to `index`.
+            unsafe { Block::add_stretch(last.block, self.run, self.start, self.index) };
+        }
+        self.start = self.index;
     }
 
     /// Finds a run for items from `home` in the last block, or in a new one.
     #[cold]
     fn make_room(&mut self, home: &Front<T>) {
-        let last = self.parts.last().filter(|_| self.vacant > 0);
+        self.end_stretch();
+        let last = self.parts.last().filter(|_| self.index < self.capacity);
         // SAFETY: the hold owns its blocks.
         let run = last.and_then(|last| unsafe { Block::run_for(last.block, home) });
         self.run = run.unwrap_or_else(|| self.add_block(home));
@@ -216,15 +248,17 @@ impl<T> Hold<T> {
     fn add_block(&mut self, home: &Front<T>) -> u32 {
         let capacity = self.next_capacity();
         if let Some(last) = self.parts.last_mut() {
-            last.filled = last.capacity - self.vacant;
+            last.filled = self.index as usize;
         }
-        let block = Block::allocate(capacity);
+        let block = Block::allocate(capacity as usize);
         self.parts.push(Part {
             block,
             capacity,
             filled: 0,
         });
-        self.vacant = capacity;
+        self.index = 0;
+        self.start = 0;
+        self.capacity = capacity;
         // SAFETY: new, and so the hold's.
         unsafe {
             self.next = Row::element(block, 0);
@@ -233,37 +267,38 @@ impl<T> Hold<T> {
     }
 
     /// Twice the last block's, within bounds.
-    fn next_capacity(&self) -> usize {
+    fn next_capacity(&self) -> u32 {
         match self.parts.last() {
-            None => Self::fitting(KEPT_BYTES, FIRST_ITEMS),
-            Some(last) => (last.capacity * 2).min(Self::fitting(MOST_BYTES, usize::MAX)),
+            None => Self::fitting(KEPT_BYTES).min(FIRST_ITEMS),
+            Some(last) => (last.capacity * 2).min(Self::fitting(MOST_BYTES)),
         }
     }
 
-    /// How many items fit into `bytes`: at least one, at most `most`.
-    fn fitting(bytes: usize, most: usize) -> usize {
-        (bytes / size_of::<Held<T>>()).min(most).max(1)
+    /// How many items fit into `bytes`: at least one.
+    fn fitting(bytes: u32) -> u32 {
+        let size = u32::try_from(size_of::<Held<T>>()).unwrap_or(u32::MAX);
+        (bytes / size).max(1)
     }
 }
 
 impl<T> Sink<T> for Hold<T> {
     #[inline]
     fn reserve(&mut self, wanted: usize, home: &Front<T>) -> usize {
-        if self.vacant == 0 || !ptr::eq(self.home, home) {
+        if self.index == self.capacity || !ptr::eq(self.home, home) {
             self.make_room(home);
         }
-        wanted.min(self.vacant)
+        wanted.min((self.capacity - self.index) as usize)
     }
 
     #[inline]
     unsafe fn accept(&mut self, item: T, attempts: u32) {
-        debug_assert!(self.vacant > 0, "room was made");
+        debug_assert!(self.index < self.capacity, "room was made");
+        self.index += 1;
         // SAFETY: room was granted, so the place is vacant and in the block, which the hold owns.
         unsafe {
-            (*self.next).fill(item, attempts, self.run);
+            (*self.next).fill(item, attempts, self.index);
             self.next = self.next.add(1);
         }
-        self.vacant -= 1;
         self.len += 1;
     }
 }

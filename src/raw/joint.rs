@@ -7,14 +7,19 @@
 use super::reclaim;
 use crate::sync::{AtomicBool, Ordering};
 use std::mem::size_of;
+use std::ptr;
+
+/// Parties of one commit, at most.
+const MOST: usize = 8;
 
 /// A decision about the tails of several shards. Immutable but for its flag.
 pub(super) struct Joint {
     committed: AtomicBool,
-    tails: Vec<Tail>,
+    tails: Tails,
 }
 
 /// The tail that one shard will have.
+#[derive(Clone, Copy)]
 pub(super) struct Tail {
     /// The address of the shard; shards of different item types have different addresses.
     pub(super) shard: *const (),
@@ -29,7 +34,8 @@ impl Joint {
         if !self.committed.load(Ordering::Acquire) {
             return None;
         }
-        let tail = self.tails.iter().find(|tail| tail.shard == shard);
+        let tails = &self.tails.tails[..self.tails.len];
+        let tail = tails.iter().find(|tail| tail.shard == shard);
         tail.map(|tail| tail.tail)
     }
 }
@@ -45,11 +51,26 @@ pub(crate) trait Party {
 }
 
 /// The tails of all parties.
-pub(crate) struct Tails(Vec<Tail>);
+pub(crate) struct Tails {
+    tails: [Tail; MOST],
+    len: usize,
+}
 
 impl Tails {
+    fn new() -> Self {
+        let none = Tail {
+            shard: ptr::null(),
+            tail: 0,
+        };
+        Self {
+            tails: [none; MOST],
+            len: 0,
+        }
+    }
+
     pub(super) fn push(&mut self, tail: Tail) {
-        self.0.push(tail);
+        self.tails[self.len] = tail;
+        self.len += 1;
     }
 }
 
@@ -59,18 +80,17 @@ pub(crate) struct Record(pub(super) *const Joint);
 
 /// Makes the staged items of all parties visible at once.
 pub(crate) fn commit_together(parties: &mut [&mut dyn Party]) {
-    let mut tails = Tails(Vec::with_capacity(parties.len()));
+    let mut tails = Tails::new();
     for party in parties.iter() {
         party.collect(&mut tails);
     }
-    if tails.0.len() < 2 {
+    if tails.len < 2 {
         conclude(parties);
         return;
     }
-    let bytes = size_of::<Joint>() + size_of::<Tail>() * tails.0.len();
     let joint = Box::into_raw(Box::new(Joint {
         committed: AtomicBool::new(false),
-        tails: tails.0,
+        tails,
     }));
     for party in parties.iter() {
         party.announce(Record(joint));
@@ -80,7 +100,7 @@ pub(crate) fn commit_together(parties: &mut [&mut dyn Party]) {
     unsafe { &*joint }.committed.store(true, Ordering::Release);
     conclude(parties);
     // SAFETY: no shard shows the record any more, so no pin to come can reach it.
-    unsafe { reclaim::pin().retire(bytes, move || drop(Box::from_raw(joint))) };
+    unsafe { reclaim::pin().retire(size_of::<Joint>(), move || drop(Box::from_raw(joint))) };
 }
 
 fn conclude(parties: &mut [&mut dyn Party]) {

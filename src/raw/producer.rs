@@ -19,7 +19,8 @@ pub(super) struct Producer<T> {
     limit: u64,
     segment: Option<Segment<T>>,
     page: *mut Page,
-    /// The segments opened since the last publication, with the one before each.
+    /// Of each segment that holds staged items only, the one before it. What a push of one item
+    /// leaves here is forgotten with the next segment.
     opened: Vec<Option<Segment<T>>>,
 }
 
@@ -42,7 +43,7 @@ impl<T> Producer<T> {
     }
 
     /// The tail that publishing now gives the shard.
-    pub(super) fn staged_tail(&self) -> u64 {
+    pub(super) fn next(&self) -> u64 {
         self.next
     }
 
@@ -64,27 +65,31 @@ impl<T> Producer<T> {
         self.staged += 1;
     }
 
-    #[inline]
-    fn put(&mut self, item: T) {
-        debug_assert!(!self.is_full());
-        if let Some(segment) = self.segment {
-            // SAFETY: a position behind the tail is vacant and the leaseholder's alone, and its
-            // segment is unfinished.
-            unsafe { segment.slot(self.next).fill(item) };
-            self.next += 1;
-        }
-    }
-
     /// Publishes an item. Nothing is staged, and the producer is not [full](Self::is_full).
     #[inline]
     pub(super) fn push(&mut self, shard: &Shard<T>, item: T) {
         debug_assert!(self.staged == 0);
         self.put(item);
-        self.publish(shard);
+        shard.publish(self.next);
+    }
+
+    #[inline]
+    fn put(&mut self, item: T) {
+        assert!(self.next < self.limit);
+        // SAFETY: below the limit a segment is open. A position behind the tail is vacant and the
+        // leaseholder's alone, and its segment is unfinished.
+        unsafe {
+            let segment = self.segment.unwrap_unchecked();
+            segment.slot(self.next).fill(item);
+        }
+        self.next += 1;
     }
 
     /// Opens the next segment.
     pub(super) fn open(&mut self, shard: &Shard<T>, stamps: &AtomicU64) {
+        if self.staged == 0 {
+            self.settle();
+        }
         let number = self.opened();
         let segment = shard.spare().unwrap_or_else(Segment::new);
         self.opened.push(self.segment);
@@ -104,19 +109,17 @@ impl<T> Producer<T> {
     #[inline]
     pub(super) fn publish(&mut self, shard: &Shard<T>) {
         shard.publish(self.next);
-        if self.staged > 0 {
-            self.staged = 0;
-        }
-        if !self.opened.is_empty() {
-            self.settle();
-        }
+        self.staged = 0;
+        self.settle();
     }
 
-    /// Forgets which segments can be taken back.
-    #[cold]
+    /// Forgets which segments can be taken back: what was staged in them is published.
+    #[inline]
     fn settle(&mut self) {
         self.opened.clear();
-        self.opened.shrink_to(KEPT);
+        if self.opened.capacity() > KEPT {
+            self.opened.shrink_to(KEPT);
+        }
     }
 
     /// Takes the last staged item back out.
@@ -132,8 +135,7 @@ impl<T> Producer<T> {
         Some(item)
     }
 
-    /// Takes the last open segment back, which is vacant, if it was opened since the last
-    /// publication.
+    /// Takes the last open segment back, which is vacant.
     fn close(&mut self, segment: Segment<T>) {
         let Some(before) = self.opened.pop() else {
             return;

@@ -9,7 +9,7 @@ use std::cell::Cell;
 use std::mem::ManuallyDrop;
 
 /// Bytes of garbage after which a thread hands its bag over to the collector.
-const FLUSH_BYTES: usize = if cfg!(loom) { 1 } else { 4096 };
+const FLUSH_BYTES: usize = if cfg!(loom) { 1 } else { 8192 };
 
 /// Steps of the epoch until garbage handed over now may be freed.
 const EPOCHS: usize = 2;
@@ -24,12 +24,19 @@ loom::thread_local! {
 }
 
 /// While a pin lives, nothing that was reachable at its start is freed.
-pub(super) struct Pin(ManuallyDrop<epoch::Guard>);
+pub(super) struct Pin {
+    guard: ManuallyDrop<epoch::Guard>,
+    /// Whether this thread has enough garbage to hand it over.
+    full: Cell<bool>,
+}
 
 /// Pins the current thread.
 #[inline]
 pub(super) fn pin() -> Pin {
-    Pin(ManuallyDrop::new(epoch::pin()))
+    Pin {
+        guard: ManuallyDrop::new(epoch::pin()),
+        full: Cell::new(false),
+    }
 }
 
 /// Frees the garbage of this thread, as far as nobody is pinned.
@@ -48,8 +55,12 @@ impl Pin {
     /// runs no user code and borrows nothing.
     pub(super) unsafe fn retire(&self, bytes: usize, free: impl FnOnce()) {
         // SAFETY: by contract.
-        unsafe { self.0.defer_unchecked(free) };
-        PENDING.with(|pending| pending.set(pending.get() + bytes));
+        unsafe { self.guard.defer_unchecked(free) };
+        PENDING.with(|pending| {
+            let sum = pending.get() + bytes;
+            self.full.set(sum >= FLUSH_BYTES);
+            pending.set(if self.full.get() { 0 } else { sum });
+        });
     }
 }
 
@@ -57,12 +68,9 @@ impl Drop for Pin {
     #[inline]
     fn drop(&mut self) {
         // SAFETY: dropped once, here.
-        unsafe { ManuallyDrop::drop(&mut self.0) };
-        PENDING.with(|pending| {
-            if pending.get() >= FLUSH_BYTES {
-                pending.set(0);
-                collect();
-            }
-        });
+        unsafe { ManuallyDrop::drop(&mut self.guard) };
+        if self.full.get() {
+            collect();
+        }
     }
 }

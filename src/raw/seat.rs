@@ -84,8 +84,19 @@ impl<T> State<T> {
         self.producer.stage(item);
     }
 
+    #[inline]
+    fn push(&mut self, lanes: &Lanes<T>, item: T) {
+        if self.producer.is_full() {
+            self.make_room(lanes);
+        }
+        // SAFETY: a producer that is not full has a shard.
+        let shard = unsafe { self.shard().unwrap_unchecked() };
+        self.producer.push(shard, item);
+    }
+
     /// Leases a shard, opens a segment, or both.
     #[cold]
+    #[inline(never)]
     fn make_room(&mut self, lanes: &Lanes<T>) {
         let shard = self.shard().unwrap_or_else(|| self.lease(lanes));
         if self.producer.is_full() {
@@ -101,16 +112,6 @@ impl<T> State<T> {
         unsafe {
             self.producer = shard.as_ref().unpark();
             shard.as_ref()
-        }
-    }
-
-    #[inline]
-    fn push(&mut self, lanes: &Lanes<T>, item: T) {
-        if self.producer.is_full() {
-            self.make_room(lanes);
-        }
-        if let Some(shard) = self.shard() {
-            self.producer.push(shard, item);
         }
     }
 
@@ -191,9 +192,9 @@ impl<T> Seat<T> {
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<T> {
         self.with(|state, lanes| {
-            let item = state.consumer.take_one(lanes);
-            state.desk().count_popped(usize::from(item.is_some()));
-            item
+            let item = state.consumer.take_one(lanes)?;
+            state.desk().count_popped(1);
+            Some(item)
         })
     }
 
@@ -330,7 +331,7 @@ impl<T> Party for Seat<T> {
             if let Some(shard) = state.staging_shard() {
                 tails.push(Tail {
                     shard: NonNull::from(shard).as_ptr().cast_const().cast(),
-                    tail: state.producer.staged_tail(),
+                    tail: state.producer.next(),
                 });
             }
         });

@@ -125,35 +125,33 @@ impl<T> Shard<T> {
         Segment::from_raw(self.supply.spare.swap(ptr::null_mut(), Ordering::Acquire))
     }
 
-    /// Gives up the rest of the segment in use if the shard is empty, so that an idle shard holds
-    /// no segment. `tail` is the published tail, `limit` the end of the opened segments. Returns
-    /// the new tail.
+    /// Gives up what an idle shard need not hold: the spare, and the rest of the segment in use if
+    /// the shard is empty. `limit` is the end of the opened segments. Returns the new tail.
     pub(super) fn vacate(&self, tail: u64, limit: u64, segment: Option<Segment<T>>) -> u64 {
-        let rest = limit - tail;
-        // A claim of vacant positions, once all before them are claimed.
-        let head = self.front.head();
-        let alone = rest > 0 && head.position() == tail && self.front.claim(head, rest).is_ok();
-        if alone {
-            self.publish(limit);
-            // ORDERING: Relaxed, both; written by the leaseholder alone, for statistics.
-            let skipped = self.published.skipped.load(Ordering::Relaxed);
-            self.published
-                .skipped
-                .store(skipped + rest, Ordering::Relaxed);
-            if let Some(segment) = segment {
-                // SAFETY: the CAS claimed these positions.
-                unsafe { self.finish(segment, rest) };
-            }
-        }
+        let tail = self.skip_rest(tail, limit, segment).unwrap_or(tail);
         if let Some(spare) = self.spare() {
             // SAFETY: a spare belongs to whoever took it.
             unsafe { spare.free() };
         }
-        if alone {
-            limit
-        } else {
-            tail
+        tail
+    }
+
+    /// Claims the vacant rest of the segment in use, once all positions before it are claimed.
+    fn skip_rest(&self, tail: u64, limit: u64, segment: Option<Segment<T>>) -> Option<u64> {
+        let segment = segment.filter(|_| tail < limit)?;
+        let (rest, head) = (limit - tail, self.front.head());
+        if head.position() != tail || self.front.claim(head, rest).is_err() {
+            return None;
         }
+        self.publish(limit);
+        // ORDERING: Relaxed, both; written by the leaseholder alone, for statistics.
+        let skipped = self.published.skipped.load(Ordering::Relaxed);
+        self.published
+            .skipped
+            .store(skipped + rest, Ordering::Relaxed);
+        // SAFETY: the CAS claimed these positions.
+        unsafe { self.finish(segment, rest) };
+        Some(limit)
     }
 }
 

@@ -35,10 +35,11 @@ pub(super) struct Visit<T> {
     head: Head,
     /// Positions from here to `head` were claimed by us, moved out, and not yet counted.
     since: Head,
-    /// Positions below it were published when it was read, and lie in or before `segment`.
-    limit: u64,
+    /// Positions before it were published when it was read, and lie in or before `segment`.
+    limit: Head,
     /// The end of `segment`.
-    end: u64,
+    end: Head,
+    /// Entered before the limit is first set.
     segment: Option<Segment<T>>,
     /// Positions of `segment` before those, likewise.
     finished: u64,
@@ -51,8 +52,8 @@ impl<T> Visit<T> {
             shard: NonNull::from(shard),
             head,
             since: head,
-            limit: 0,
-            end: 0,
+            limit: Head::first_at(0),
+            end: Head::first_at(0),
             segment: None,
             finished: 0,
         }
@@ -68,23 +69,22 @@ impl<T> Visit<T> {
     ///
     /// Claims from where the head was last seen on; lost if it has moved since.
     #[inline(always)]
-    #[allow(clippy::inline_always)] // the pop
+    #[allow(clippy::inline_always, clippy::cast_possible_truncation)] // the pop; 64-bit only
     pub(super) fn take<S: Sink<T>>(&mut self, sink: &mut S, most: usize) -> Take {
         if !self.shard().front().is_clear() {
             return Take::Returned;
         }
-        let position = self.head.position();
-        if position >= self.limit {
-            if let Err(why) = self.renew(position) {
-                return why;
-            }
+        let mut limit = self.limit;
+        if self.head >= limit {
+            limit = match self.renew() {
+                Ok(limit) => limit,
+                Err(why) => return why,
+            };
         }
-        let Some(segment) = self.segment else {
-            return Take::Spent;
-        };
         let front = self.shard().front();
-        let wanted = most.min(usize::try_from(self.limit - position).unwrap_or(usize::MAX));
-        let count = sink.reserve(wanted, front);
+        let in_line = self.head.until(limit);
+        let count = sink.reserve(most.min(in_line as usize), front);
+        let first = self.head.position();
         match front.claim(self.head, count as u64) {
             Ok(after) => self.head = after,
             Err(now) => {
@@ -92,32 +92,37 @@ impl<T> Visit<T> {
                 return Take::Lost;
             }
         }
-        let after = position + count as u64;
-        for position in position..after {
-            // SAFETY: the claim gave us these positions, which are published, and proved that the
-            // segment found for them is alive. The sink granted room for them.
-            unsafe { sink.accept(segment.slot(position).take(), 1) };
+        // SAFETY: the head was before the end of a segment, so one was entered. The claim gave us these
+        // positions of it, which are published, and proved that it is alive. The sink granted room.
+        unsafe {
+            let segment = self.segment.unwrap_unchecked();
+            for position in first..first + count as u64 {
+                sink.accept(segment.slot(position).take(), 1);
+            }
         }
-        if after == self.end {
+        if self.head >= self.end {
             self.flush();
         }
         Take::Got(count)
     }
 
-    /// Renews the limit, so that the head's position is below it.
+    /// The limit as it is now, above the head; kept if there is more than one item before it.
     #[inline(always)]
     #[allow(clippy::inline_always)] // the pop
-    fn renew(&mut self, position: u64) -> Result<(), Take> {
-        let tail = self.shard().tail();
-        if position >= tail {
+    fn renew(&mut self) -> Result<Head, Take> {
+        let tail = Head::first_at(self.shard().tail());
+        if self.head >= tail {
             self.flush();
             return Err(Take::Empty);
         }
-        if position >= self.end {
+        if self.head >= self.end {
             return Err(Take::Spent);
         }
-        self.limit = tail.min(self.end);
-        Ok(())
+        let limit = tail.min(self.end);
+        if limit > self.head.after(1) {
+            self.limit = limit;
+        }
+        Ok(limit)
     }
 
     /// Enters the segment of the head, after [`Take::Spent`].
@@ -132,13 +137,13 @@ impl<T> Visit<T> {
         let found = self.shard().directory().find(number, &reclaim::pin());
         if let Some((segment, _)) = found {
             self.segment = Some(segment);
-            self.end = (number + 1) * Segment::<T>::LEN as u64;
+            self.end = Head::first_at((number + 1) * Segment::<T>::LEN as u64);
         }
     }
 
     /// Goes on from `head`, where others have moved it.
     fn find_head_at(&mut self, head: Head) {
-        self.finished += self.head.since(self.since);
+        self.finished += self.since.until(self.head);
         self.head = head;
         self.since = head;
     }

@@ -9,7 +9,7 @@ impl Party for Pusher {
     fn collect(&self, tails: &mut Tails) {
         tails.push(Tail {
             shard: Arc::as_ptr(&self.shard).cast(),
-            tail: self.producer.staged_tail(),
+            tail: self.producer.next(),
         });
     }
 
