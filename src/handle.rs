@@ -103,8 +103,8 @@ impl<T> Handle<T> {
         &mut self,
         items: impl IntoIterator<Item = T>,
     ) -> Result<usize, PushError<Vec<T>>> {
-        let tx = Open::new(&mut self.seat);
-        items.into_iter().for_each(|item| tx.seat().stage(item));
+        let mut tx = Open::new(&mut self.seat);
+        tx.seat_mut().stage_all(items.into_iter());
         let count = tx.seat().staged();
         tx.close().commit();
         Ok(count)

@@ -132,8 +132,7 @@ impl Port for TransactionalPort {
 
     fn pop_batch(&mut self, max: usize) -> usize {
         let tx = self.0.begin();
-        for _ in 0..max {
-            let Ok(item) = tx.pop() else { break };
+        for item in tx.pop_batch(max) {
             black_box(*item);
         }
         tx.commit().len()

@@ -45,8 +45,9 @@ impl Page {
             // SAFETY: consumers retire a page only when it has a successor.
             unsafe { &(*last).next }
         };
-        // ORDERING: Release; pairs with the Acquire loads in `Directory::find`.
-        link.store(page, Ordering::Release);
+        // ORDERING: Relaxed; followed only for published positions behind it, so the Release of the
+        // shard's tail publishes it.
+        link.store(page, Ordering::Relaxed);
         page
     }
 
@@ -123,7 +124,8 @@ impl Directory {
     /// moved on meanwhile. Otherwise the segment is the right one for `number`, but alive only if
     /// one of its positions is found to be unclaimed afterwards.
     pub(super) fn find<T>(&self, number: u64, pin: &Pin) -> Option<(Segment<T>, u64)> {
-        // ORDERING: Acquire; pairs with the Release in `Page::append` and in `advance`.
+        // ORDERING: Acquire; pairs with the Release in `advance`: another consumer, who has seen a
+        // later tail, may have moved the front to a page that the caller's tail does not cover.
         let mut at = self.front.load(Ordering::Acquire);
         loop {
             // SAFETY: reached under the pin; pages are retired, never freed at once.
@@ -144,10 +146,10 @@ impl Directory {
 
     /// Moves the front past `page`, which lies behind the head, and returns its successor.
     fn advance(&self, at: *mut Page, page: &Page, pin: &Pin) -> *mut Page {
-        // ORDERING: Acquire; pairs with the Release in `Page::append`.
-        let next = page.next.load(Ordering::Acquire);
-        // ORDERING: Release on success hands the successor on to `find`. Relaxed on failure:
-        // another consumer has advanced the front.
+        // ORDERING: Relaxed; the caller's tail covers the successor.
+        let next = page.next.load(Ordering::Relaxed);
+        // ORDERING: Release; pairs with the Acquire in `find`. Relaxed on failure: another consumer
+        // has advanced the front.
         let advanced = self
             .front
             .compare_exchange(at, next, Ordering::Release, Ordering::Relaxed);

@@ -73,6 +73,40 @@ impl<T> Producer<T> {
         shard.publish(self.next);
     }
 
+    /// Stages items while there is room: true if there are no more. Not [full](Self::is_full).
+    ///
+    /// If the iterator panics, what it gave before is staged.
+    pub(super) fn stage_from(&mut self, items: &mut impl Iterator<Item = T>) -> bool {
+        /// Counts the filled slots, also when the iterator panics.
+        struct Count<'p, T> {
+            producer: &'p mut Producer<T>,
+            filled: u64,
+        }
+        impl<T> Drop for Count<'_, T> {
+            fn drop(&mut self) {
+                self.producer.next += self.filled;
+                self.producer.staged += usize::try_from(self.filled).unwrap_or(0);
+            }
+        }
+        let (first, room) = (self.next, self.limit - self.next);
+        let mut count = Count {
+            producer: self,
+            filled: 0,
+        };
+        let Some(segment) = count.producer.segment else {
+            return true;
+        };
+        while count.filled < room {
+            let Some(item) = items.next() else {
+                return true;
+            };
+            // SAFETY: as in `put`.
+            unsafe { segment.slot(first + count.filled).fill(item) };
+            count.filled += 1;
+        }
+        false
+    }
+
     #[inline]
     fn put(&mut self, item: T) {
         assert!(self.next < self.limit);

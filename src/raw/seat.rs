@@ -144,7 +144,7 @@ impl<T> Seat<T> {
         }
     }
 
-    /// Runs `step` on the state. It must run no user code, which could come back here.
+    /// Runs `step` on the state. It must run no user code that could come back here.
     #[inline]
     fn with<R>(&self, step: impl FnOnce(&mut State<T>, &Lanes<T>) -> R) -> R {
         self.state.with_mut(|state| {
@@ -174,6 +174,18 @@ impl<T> Seat<T> {
     #[inline]
     pub(crate) fn stage(&self, item: T) {
         self.with(|state, lanes| state.stage(lanes, item));
+    }
+
+    /// Stages all items. The iterator cannot come back here: it would need this seat.
+    pub(crate) fn stage_all(&mut self, mut items: impl Iterator<Item = T>) {
+        self.with(|state, lanes| loop {
+            if state.producer.is_full() {
+                state.make_room(lanes);
+            }
+            if state.producer.stage_from(&mut items) {
+                break;
+            }
+        });
     }
 
     /// Staged items.

@@ -72,6 +72,20 @@ impl<T> Segment<T> {
         unsafe { Row::get(self.0, offset::<T>(position)) }
     }
 
+    /// Moves out the items of `count` positions from `first` on.
+    ///
+    /// # Safety
+    ///
+    /// These positions are in the segment, published, and claimed by the caller, who takes each once
+    /// and has not counted them as finished.
+    #[inline]
+    pub(super) unsafe fn take(self, first: u64, count: usize) -> impl Iterator<Item = T> {
+        // SAFETY: within the row, which unfinished positions keep alive.
+        let slots = unsafe { Row::element(self.0, offset::<T>(first)) };
+        // SAFETY: as above; filled before the publication.
+        (0..count).map(move |index| unsafe { (*slots.add(index)).take() })
+    }
+
     /// Counts `count` more positions as finished. True for the last ones: the caller then has the
     /// segment alone, and every other access to it happened before.
     ///

@@ -16,6 +16,19 @@ pub(super) trait Sink<T> {
     ///
     /// No more items are accepted than the last `reserve` granted.
     unsafe fn accept(&mut self, item: T, attempts: u32);
+
+    /// Takes several in, each for the first time.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Sink::accept`].
+    #[inline]
+    unsafe fn accept_all(&mut self, items: impl Iterator<Item = T>) {
+        for item in items {
+            // SAFETY: by contract.
+            unsafe { self.accept(item, 1) };
+        }
+    }
 }
 
 /// One item.
@@ -42,5 +55,17 @@ impl<T> Sink<T> for Vec<T> {
     #[inline]
     unsafe fn accept(&mut self, item: T, _attempts: u32) {
         self.push(item);
+    }
+
+    #[inline]
+    unsafe fn accept_all(&mut self, items: impl Iterator<Item = T>) {
+        let mut len = self.len();
+        for item in items {
+            // SAFETY: there is room by contract, and moving an item cannot panic.
+            unsafe { self.as_mut_ptr().add(len).write(item) };
+            len += 1;
+        }
+        // SAFETY: written above.
+        unsafe { self.set_len(len) };
     }
 }

@@ -96,9 +96,7 @@ impl<T> Visit<T> {
         // positions of it, which are published, and proved that it is alive. The sink granted room.
         unsafe {
             let segment = self.segment.unwrap_unchecked();
-            for position in first..first + count as u64 {
-                sink.accept(segment.slot(position).take(), 1);
-            }
+            sink.accept_all(segment.take(first, count));
         }
         if self.head >= self.end {
             self.flush();

@@ -8,30 +8,27 @@
 //! |---|---|---|---|
 //! | shard::publish_and_claim | shard.rs | `tail.store(tail, Ordering::Release)` | `tail.store(tail, Ordering::Relaxed)` |
 //! | shard::publish_and_claim | shard.rs | `tail.load(Ordering::Acquire)` | `tail.load(Ordering::Relaxed)` |
-//! | shard::two_claimants | shard.rs | `.compare_exchange(head, end, Ordering::AcqRel, Ordering::Acquire)` | `.swap(end, Ordering::AcqRel).checked_add(0).ok_or(head)` |
+//! | shard::two_claimants | front.rs | `.compare_exchange(from.0, to.0, Ordering::AcqRel, Ordering::Acquire)` | `.swap(to.0, Ordering::AcqRel).checked_add(0).ok_or(0u64)` |
 //! | shard::a_segment | segment.rs | `fetch_add(count, Ordering::AcqRel)` | `fetch_add(count, Ordering::Acquire)` |
 //! | shard::a_segment | segment.rs | `fetch_add(count, Ordering::AcqRel)` | `fetch_add(count, Ordering::Release)` |
 //! | shard::a_segment | shard.rs | `segment.into_raw(), Ordering::Release` | `segment.into_raw(), Ordering::Relaxed` |
 //! | shard::a_segment | shard.rs | `swap(ptr::null_mut(), Ordering::Acquire)` | `swap(ptr::null_mut(), Ordering::Relaxed)` |
-//! | shard::a_page | directory.rs | `link.store(page, Ordering::Release)` | `link.store(page, Ordering::Relaxed)` |
-//! | shard::a_page | directory.rs | `self.front.load(Ordering::Acquire)` | `self.front.load(Ordering::Relaxed)` |
-//! | shard::a_page | directory.rs | `next, Ordering::Release` | `next, Ordering::Relaxed` |
-//! | shard::a_page | directory.rs | `page.next.load(Ordering::Acquire)` | `page.next.load(Ordering::Relaxed)` |
 //! | front::an_abort | front.rs | `first.as_ptr(), Ordering::Release` | `first.as_ptr(), Ordering::Relaxed` |
 //! | front::an_abort | front.rs | `let top = self.top.load(Ordering::Acquire)` | `let top = self.top.load(Ordering::Relaxed)` |
+//! | front::nothing_pushed | front.rs | `self.count_abort();` | `()` |
+//! | front::nothing_pushed | front.rs | `.fetch_update(Ordering::Release, Ordering::Relaxed` | `.fetch_update(Ordering::Relaxed, Ordering::Relaxed` |
+//! | front::nothing_pushed | front.rs | `self.top.load(Ordering::Acquire).is_null()` | `self.top.load(Ordering::Relaxed).is_null()` |
 //! | front::claimants | block.rs | `.compare_exchange(from.0, to.0, Ordering::Release, Ordering::Relaxed) .is_ok()` | `.swap(to.0, Ordering::Release) >= from.0` |
-//! | front::two_aborts | front.rs | `.compare_exchange(top, run.next(), Ordering::AcqRel, Ordering::Relaxed)` | `.compare_exchange(top, run.next(), Ordering::Relaxed, Ordering::Relaxed)` |
+//! | front:: | front.rs | `run.next(), Ordering::AcqRel` | `run.next(), Ordering::Relaxed` |
 //! | front::a_block | block.rs | `fetch_sub(1, Ordering::AcqRel)` | `fetch_sub(1, Ordering::Relaxed)` |
-//! | empty::never_while_a_push | shard.rs | `.compare_exchange(head, end, Ordering::AcqRel, Ordering::Acquire)` | `.compare_exchange(head, end, Ordering::Acquire, Ordering::Acquire)` |
-//! | empty::never_while_a_push | shard.rs | `self.consumed.head.load(Ordering::Acquire)` | `self.consumed.head.load(Ordering::Relaxed)` |
+//! | empty:: | front.rs | `.compare_exchange(from.0, to.0, Ordering::AcqRel, Ordering::Acquire)` | `.compare_exchange(from.0, to.0, Ordering::Acquire, Ordering::Acquire)` |
+//! | empty:: | front.rs | `Head(self.head.load(Ordering::Acquire))` | `Head(self.head.load(Ordering::Relaxed))` |
 //! | empty:: | strict.rs | `Some(now) if now == marks` | `Some(now) if now >= marks` |
 //! | empty:: | front.rs | `self.emptied.fetch_add(1, Ordering::Release)` | `()` |
 //! | empty:: | front.rs | `self.emptied.fetch_add(1, Ordering::Release)` | `self.emptied.fetch_add(1, Ordering::Relaxed)` |
 //! | empty:: | front.rs | `self.emptied.load(Ordering::Acquire)` | `self.emptied.load(Ordering::Relaxed)` |
-//! | empty:: | front.rs | `self.top.load(Ordering::Acquire).is_null()` | `self.top.load(Ordering::Relaxed).is_null()` |
 //! | empty:: | block.rs | `compare_exchange(from.0, to.0, Ordering::Release` | `compare_exchange(from.0, to.0, Ordering::Relaxed` |
 //! | empty:: | block.rs | `self.cursor.load(Ordering::Acquire)` | `self.cursor.load(Ordering::Relaxed)` |
-//! | empty:: | front.rs | `run.next(), Ordering::AcqRel` | `run.next(), Ordering::Relaxed` |
 //! | empty:: | consumer.rs | `Err(marks) if lanes.mark_if_empty() == Some(marks)` | `Err(_)` |
 //! | joint:: | joint.rs | `committed.store(true, Ordering::Release)` | `committed.store(true, Ordering::Relaxed)` |
 //! | joint:: | joint.rs | `committed.load(Ordering::Acquire)` | `committed.load(Ordering::Relaxed)` |
@@ -48,15 +45,13 @@
 //! | lease:: | roster.rs | `self.buckets[bucket].load(Ordering::Acquire)` | `self.buckets[bucket].load(Ordering::Relaxed)` |
 //! | lease::a_lent | guests.rs | `self.busy.swap(true, Ordering::Acquire)` | `self.busy.swap(true, Ordering::Relaxed)` |
 //! | lease::a_lent | guests.rs | `self.busy.store(false, Ordering::Release)` | `self.busy.store(false, Ordering::Relaxed)` |
-//! | common:: | common.rs | `compare_exchange(VACANT, FULL, Ordering::Release` | `compare_exchange(VACANT, FULL, Ordering::Relaxed` |
-//! | common:: | common.rs | `self.state.load(Ordering::Acquire)` | `self.state.load(Ordering::Relaxed)` |
-//! | common:: | common.rs | `new.as_ptr(), Ordering::Release, Ordering::Acquire` | `new.as_ptr(), Ordering::Relaxed, Ordering::Acquire` |
-//! | common:: | common.rs | `self.node.next.load(Ordering::Acquire)` | `self.node.next.load(Ordering::Relaxed)` |
-//! | common:: | common.rs | `compare_exchange(from, to, Ordering::AcqRel` | `compare_exchange(from, to, Ordering::Acquire` |
-//! | common:: | common.rs | `self.node.claimed.load(Ordering::Acquire)` | `self.node.claimed.load(Ordering::Relaxed)` |
-//! | common:: | common.rs | `self.head.node.load(Ordering::Acquire)` | `self.head.node.load(Ordering::Relaxed)` |
-//! | common:: | common.rs | `self.tail.load(Ordering::Acquire)` | `self.tail.load(Ordering::Relaxed)` |
-//! | common:: | common.rs | `self.state .compare_exchange(VACANT, VOID, Ordering::Relaxed, Ordering::Relaxed) .is_ok()` | `self.state.swap(VOID, Ordering::Relaxed) == VACANT` |
+//! | common:: | node.rs | `compare_exchange(VACANT, FULL, Ordering::Release` | `compare_exchange(VACANT, FULL, Ordering::Relaxed` |
+//! | common:: | node.rs | `self.state.load(Ordering::Acquire)` | `self.state.load(Ordering::Relaxed)` |
+//! | common:: | common.rs | `new.as_ptr(), Ordering::Release` | `new.as_ptr(), Ordering::Relaxed` |
+//! | common:: | node.rs | `self.node.next.load(Ordering::Acquire)` | `self.node.next.load(Ordering::Relaxed)` |
+//! | common:: | common.rs | `self.first.load(Ordering::Acquire)` | `self.first.load(Ordering::Relaxed)` |
+//! | common:: | common.rs | `self.last.load(Ordering::Acquire)` | `self.last.load(Ordering::Relaxed)` |
+//! | common:: | node.rs | `cell.state .compare_exchange(VACANT, VOID, Ordering::Relaxed, Ordering::Relaxed) .is_ok()` | `cell.state.swap(VOID, Ordering::Relaxed) == VACANT` |
 
 mod common;
 mod empty;
