@@ -33,7 +33,7 @@ pub fn commit_all<C: Transactions>(transactions: C) -> C::Taken {
     transactions.commit_all()
 }
 
-/// A tuple of transactions for [`commit_all`]. Sealed.
+/// A tuple of transactions for [`commit_all()`]. Sealed.
 ///
 /// ```
 /// fn both<C: requeue::Transactions>(transactions: C) -> C::Taken {

@@ -3,6 +3,7 @@
 use crate::raw::{Lanes, Open, Seat};
 use crate::{PopError, PushError, Transaction};
 use std::fmt;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 
 /// One worker's access to a [`Queue`](crate::Queue), with its transactions.
@@ -175,6 +176,10 @@ impl<T> Handle<T> {
         Ok(result)
     }
 }
+
+/// A panic leaves a handle as whole as any other end of a transaction does.
+impl<T> UnwindSafe for Handle<T> {}
+impl<T> RefUnwindSafe for Handle<T> {}
 
 impl<T> fmt::Debug for Handle<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

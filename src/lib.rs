@@ -28,7 +28,7 @@
 //! | the queue itself, shared by cloning | [`Queue`] |
 //! | one thread's or task's fast access | [`Handle`], from [`Queue::handle`] |
 //! | take work that may fail, push its follow-ups | [`Transaction`], from [`Handle::begin`] or [`Handle::transact`] |
-//! | take and push in several queues as one | [`commit_all`] |
+//! | take and push in several queues as one | [`commit_all()`] |
 //! | a push or pop now and then, from anywhere | [`Queue::push`], [`Queue::pop`] |
 //! | many items at once | [`Handle::push_batch`], [`Handle::pop_batch`], [`Transaction::pop_batch`] |
 //!
@@ -52,7 +52,7 @@
 //! # Visibility
 //!
 //! The pushes of a commit become visible all at once: whoever has popped one of the items finds all
-//! others, in all queues of a [`commit_all`]. What a thread did before it committed a push happens
+//! others, in all queues of a [`commit_all()`]. What a thread did before it committed a push happens
 //! before what another does after it popped the item.
 //!
 //! # Transactions
@@ -77,7 +77,7 @@
 //! | push, commit through a handle | wait-free but for allocation | one store |
 //! | pop, hold | lock-free | one read-modify-write for up to a segment of items |
 //! | abort | lock-free, allocates nothing | one read-modify-write for each lane it took from |
-//! | [`commit_all`] | wait-free but for allocation | four stores a queue |
+//! | [`commit_all()`] | wait-free but for allocation | four stores a queue |
 //! | push, pop without a handle | lock-free | three or four read-modify-writes |
 //!
 //! A thread that stalls or dies in any of them delays nobody else.

@@ -3,6 +3,7 @@
 use crate::raw::Lanes;
 use crate::{Handle, PopError, PushError, Stats};
 use std::fmt;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 
 /// A lock-free queue for many producers and many consumers whose dequeues are transactions.
@@ -170,6 +171,10 @@ impl<T> Default for Queue<T> {
         Self::unbounded()
     }
 }
+
+/// A panic leaves a queue as whole as any other end of a transaction does.
+impl<T> UnwindSafe for Queue<T> {}
+impl<T> RefUnwindSafe for Queue<T> {}
 
 impl<T> fmt::Debug for Queue<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

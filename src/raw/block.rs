@@ -209,8 +209,8 @@ impl<T> Block<T> {
     pub(super) unsafe fn release(block: Filled<T>, pin: &Pin) {
         // SAFETY: a block with a linked run is alive.
         let linked = unsafe { &Row::header(block).linked };
-        // ORDERING: AcqRel; the last one sees the unlinks of all others before it retires.
-        if linked.fetch_sub(1, Ordering::AcqRel) == 1 {
+        // ORDERING: Relaxed; the others' accesses end with their pins, which retirement waits for.
+        if linked.fetch_sub(1, Ordering::Relaxed) == 1 {
             // SAFETY: no run of it can be reached any more, and whoever still moves items out is
             // pinned. The items are gone, so that freeing runs no user code.
             unsafe {

@@ -4,7 +4,7 @@
 //! [`shard`] is one single-producer queue, with [`producer`] and [`visit`] as its two sides;
 //! [`front`] is where they are popped, and [`block`] what brings aborted items back there; [`common`] takes pushes without a handle;
 //! [`roster`] leases shards; [`lanes`] is all of a queue's; [`consumer`] chooses among them and
-//! [`strict`] says when they are empty; [`hold`] and [`seat`] are what a handle owns.
+//! [`strict`] says when they are empty; [`hold`], [`state`] and [`seat`] are what a handle owns.
 //! The protocols are told in `docs/protocol.md`.
 
 mod block;
@@ -29,6 +29,7 @@ mod segment;
 mod shard;
 mod sink;
 mod slot;
+mod state;
 mod strict;
 mod visit;
 

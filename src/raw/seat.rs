@@ -3,14 +3,11 @@
 //! The seat keeps the state of the transaction, so that a forgotten transaction is found and ended
 //! at the next use of the seat, or when it is dropped.
 
-use super::consumer::Consumer;
-use super::desk::Desk;
 use super::drops::drop_all;
-use super::hold::{Hold, Spot};
+use super::hold::Spot;
 use super::joint::{Party, Record, Tail, Tails};
 use super::lanes::Lanes;
-use super::producer::Producer;
-use super::shard::Shard;
+use super::state::State;
 use crate::sync::UnsafeCell;
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
@@ -24,117 +21,9 @@ pub(crate) struct Seat<T> {
     lanes: Arc<Lanes<T>>,
 }
 
-struct State<T> {
-    /// Without a shard until the first push.
-    producer: Producer<T>,
-    lease: Option<Lease<T>>,
-    consumer: Consumer<T>,
-    hold: Hold<T>,
-    /// Whether what is held was committed, and only waits to be taken out.
-    taken: bool,
-    desk: NonNull<Desk>,
-    desk_number: usize,
-}
-
-/// The lease of a shard.
-struct Lease<T> {
-    shard: NonNull<Shard<T>>,
-    number: usize,
-}
-
 // SAFETY: a seat owns what it points to or shares it as `Lanes` does; items are of type T. It has
 // no tie to the thread that made it.
 unsafe impl<T: Send> Send for Seat<T> {}
-
-impl<T> State<T> {
-    fn new(lanes: &Lanes<T>) -> Self {
-        let desk_number = lanes.desks().lease();
-        let desk: &Desk = lanes.desks().get(desk_number);
-        Self {
-            producer: Producer::new(),
-            lease: None,
-            consumer: Consumer::new(desk_number),
-            hold: Hold::new(),
-            taken: false,
-            desk: NonNull::from(desk),
-            desk_number,
-        }
-    }
-
-    #[inline]
-    fn desk(&self) -> &Desk {
-        // SAFETY: desks are type-stable, and the seat keeps its queue alive.
-        unsafe { self.desk.as_ref() }
-    }
-
-    /// The leased shard.
-    #[inline]
-    fn shard<'a>(&self) -> Option<&'a Shard<T>> {
-        // SAFETY: shards are type-stable, and the seat keeps its queue alive.
-        self.lease
-            .as_ref()
-            .map(|lease| unsafe { lease.shard.as_ref() })
-    }
-
-    #[inline]
-    fn stage(&mut self, lanes: &Lanes<T>, item: T) {
-        if self.producer.is_full() {
-            self.make_room(lanes);
-        }
-        self.producer.stage(item);
-    }
-
-    #[inline]
-    fn push(&mut self, lanes: &Lanes<T>, item: T) {
-        if self.producer.is_full() {
-            self.make_room(lanes);
-        }
-        // SAFETY: a producer that is not full has a shard.
-        let shard = unsafe { self.shard().unwrap_unchecked() };
-        self.producer.push(shard, item);
-    }
-
-    /// Leases a shard, opens a segment, or both.
-    #[cold]
-    #[inline(never)]
-    fn make_room(&mut self, lanes: &Lanes<T>) {
-        let shard = self.shard().unwrap_or_else(|| self.lease(lanes));
-        if self.producer.is_full() {
-            self.producer.open(shard, lanes.stamps());
-        }
-    }
-
-    fn lease<'a>(&mut self, lanes: &Lanes<T>) -> &'a Shard<T> {
-        let number = lanes.shards().lease();
-        let shard = NonNull::from(lanes.shards().get(number));
-        self.lease = Some(Lease { shard, number });
-        // SAFETY: as in `shard`; leased just now.
-        unsafe {
-            self.producer = shard.as_ref().unpark();
-            shard.as_ref()
-        }
-    }
-
-    #[inline]
-    fn publish(&mut self) {
-        if let Some(shard) = self.shard() {
-            self.producer.publish(shard);
-        }
-    }
-
-    /// Gives everything leased back. Nothing is staged or held.
-    fn leave(&mut self, lanes: &Lanes<T>) {
-        self.consumer.leave();
-        if let (Some(shard), Some(lease)) = (self.shard(), self.lease.take()) {
-            let mut producer = std::mem::replace(&mut self.producer, Producer::new());
-            producer.vacate(shard);
-            // SAFETY: the lease is ours until the next line.
-            unsafe { shard.park(producer) };
-            lanes.shards().release(lease.number);
-        }
-        lanes.desks().release(self.desk_number);
-    }
-}
 
 impl<T> Seat<T> {
     pub(crate) fn new(lanes: Arc<Lanes<T>>) -> Self {
@@ -142,6 +31,11 @@ impl<T> Seat<T> {
             state: UnsafeCell::new(State::new(&lanes)),
             lanes,
         }
+    }
+
+    #[cfg(all(loom, test))]
+    pub(crate) fn lanes(&self) -> &Lanes<T> {
+        &self.lanes
     }
 
     /// Runs `step` on the state. It must run no user code that could come back here.
@@ -327,13 +221,6 @@ impl<T> Drop for Seat<T> {
             }
         }
         Leave(self).0.settle();
-    }
-}
-
-impl<T> State<T> {
-    /// The shard that a joint has to know about.
-    fn staging_shard<'a>(&self) -> Option<&'a Shard<T>> {
-        self.shard().filter(|_| self.producer.staged() > 0)
     }
 }
 

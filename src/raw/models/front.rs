@@ -28,11 +28,9 @@ fn nothing_pushed_after_an_abort_overtakes_it() {
     model(|| {
         let (shard, mut pusher) = filled([1]);
         let mut hold = Hold::new();
-        Popper::new(&shard).hold(&mut hold, 1);
-        let consumer = thread::spawn({
-            let mut popper = Popper::new(&shard);
-            move || popper.pop()
-        });
+        let mut popper = Popper::new(&shard);
+        popper.hold(&mut hold, 1);
+        let consumer = thread::spawn(move || popper.pop());
         hold.give_back();
         pusher.push(2);
         assert_ne!(consumer.join().unwrap(), Some(2));

@@ -14,22 +14,21 @@
 //! | shard::a_segment | shard.rs | `segment.into_raw(), Ordering::Release` | `segment.into_raw(), Ordering::Relaxed` |
 //! | shard::a_segment | shard.rs | `swap(ptr::null_mut(), Ordering::Acquire)` | `swap(ptr::null_mut(), Ordering::Relaxed)` |
 //! | front::an_abort | front.rs | `first.as_ptr(), Ordering::Release` | `first.as_ptr(), Ordering::Relaxed` |
-//! | front::an_abort | front.rs | `let top = self.top.load(Ordering::Acquire)` | `let top = self.top.load(Ordering::Relaxed)` |
+//! | front::two_aborts | front.rs | `let top = self.top.load(Ordering::Acquire)` | `let top = self.top.load(Ordering::Relaxed)` |
 //! | front::nothing_pushed | front.rs | `self.count_abort();` | `()` |
 //! | front::nothing_pushed | front.rs | `.fetch_update(Ordering::Release, Ordering::Relaxed` | `.fetch_update(Ordering::Relaxed, Ordering::Relaxed` |
-//! | front::nothing_pushed | front.rs | `self.top.load(Ordering::Acquire).is_null()` | `self.top.load(Ordering::Relaxed).is_null()` |
 //! | front::claimants | block.rs | `.compare_exchange(from.0, to.0, Ordering::Release, Ordering::Relaxed) .is_ok()` | `.swap(to.0, Ordering::Release) >= from.0` |
-//! | front:: | front.rs | `run.next(), Ordering::AcqRel` | `run.next(), Ordering::Relaxed` |
-//! | front::a_block | block.rs | `fetch_sub(1, Ordering::AcqRel)` | `fetch_sub(1, Ordering::Relaxed)` |
-//! | empty:: | front.rs | `.compare_exchange(from.0, to.0, Ordering::AcqRel, Ordering::Acquire)` | `.compare_exchange(from.0, to.0, Ordering::Acquire, Ordering::Acquire)` |
-//! | empty:: | front.rs | `Head(self.head.load(Ordering::Acquire))` | `Head(self.head.load(Ordering::Relaxed))` |
-//! | empty:: | strict.rs | `Some(now) if now == marks` | `Some(now) if now >= marks` |
-//! | empty:: | front.rs | `self.emptied.fetch_add(1, Ordering::Release)` | `()` |
-//! | empty:: | front.rs | `self.emptied.fetch_add(1, Ordering::Release)` | `self.emptied.fetch_add(1, Ordering::Relaxed)` |
-//! | empty:: | front.rs | `self.emptied.load(Ordering::Acquire)` | `self.emptied.load(Ordering::Relaxed)` |
-//! | empty:: | block.rs | `compare_exchange(from.0, to.0, Ordering::Release` | `compare_exchange(from.0, to.0, Ordering::Relaxed` |
-//! | empty:: | block.rs | `self.cursor.load(Ordering::Acquire)` | `self.cursor.load(Ordering::Relaxed)` |
-//! | empty:: | consumer.rs | `Err(marks) if lanes.mark_if_empty() == Some(marks)` | `Err(_)` |
+//! | empty::never_while_a_push | front.rs | `.compare_exchange(from.0, to.0, Ordering::AcqRel, Ordering::Acquire)` | `.compare_exchange(from.0, to.0, Ordering::Acquire, Ordering::Acquire)` |
+//! | empty::never_while_a_push | front.rs | `Head(self.head.load(Ordering::Acquire))` | `Head(self.head.load(Ordering::Relaxed))` |
+//! | empty::never_while_items | consumer.rs | `Err(marks) if lanes.mark_if_empty() == Some(marks)` | `Err(_)` |
+//! | empty::never_while_a_returned | strict.rs | `Some(now) if now == marks` | `Some(now) if now >= marks` |
+//! | empty::never_while_a_returned | front.rs | `self.emptied.fetch_add(1, Ordering::Release);` | `` |
+//! | empty::never_while_a_returned | front.rs | `run.next(), Ordering::AcqRel` | `run.next(), Ordering::Relaxed` |
+//! | empty::never_while_a_returned | block.rs | `compare_exchange(from.0, to.0, Ordering::Release` | `compare_exchange(from.0, to.0, Ordering::Relaxed` |
+//! | empty::never_while_a_returned | block.rs | `self.cursor.load(Ordering::Acquire)` | `self.cursor.load(Ordering::Relaxed)` |
+//! | empty::never_while_a_returned | front.rs | `self.top.load(Ordering::Acquire).is_null()` | `self.top.load(Ordering::Relaxed).is_null()` |
+//! | empty::never_while_a_returned | front.rs | `self.emptied.fetch_add(1, Ordering::Release)` | `self.emptied.fetch_add(1, Ordering::Relaxed)` |
+//! | empty::never_while_a_returned | front.rs | `self.emptied.load(Ordering::Acquire)` | `self.emptied.load(Ordering::Relaxed)` |
 //! | joint:: | joint.rs | `committed.store(true, Ordering::Release)` | `committed.store(true, Ordering::Relaxed)` |
 //! | joint:: | joint.rs | `committed.load(Ordering::Acquire)` | `committed.load(Ordering::Relaxed)` |
 //! | joint:: | shard.rs | `.store(joint.cast_mut(), Ordering::Release)` | `.store(joint.cast_mut(), Ordering::Relaxed)` |
@@ -72,9 +71,15 @@ use std::sync::Arc;
 
 /// Explores all executions with at most `LOOM_MAX_PREEMPTIONS` preemptions, or two.
 fn model(run: impl Fn() + Sync + Send + 'static) {
+    model_with(2, run);
+}
+
+/// The same for a model that needs `preemptions` to be worth while.
+fn model_with(preemptions: usize, run: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.max_branches = 20_000;
-    builder.preemption_bound = builder.preemption_bound.or(Some(2));
+    let wanted = builder.preemption_bound.unwrap_or(2);
+    builder.preemption_bound = Some(wanted.max(preemptions));
     builder.check(run);
 }
 

@@ -1,0 +1,123 @@
+//! The private state of a seat, as one step of it sees it.
+
+use super::consumer::Consumer;
+use super::desk::Desk;
+use super::hold::Hold;
+use super::lanes::Lanes;
+use super::producer::Producer;
+use super::shard::Shard;
+use std::ptr::NonNull;
+
+/// What a seat owns.
+pub(super) struct State<T> {
+    /// Without a shard until the first push.
+    pub(super) producer: Producer<T>,
+    lease: Option<Lease<T>>,
+    pub(super) consumer: Consumer<T>,
+    pub(super) hold: Hold<T>,
+    /// Whether what is held was committed, and only waits to be taken out.
+    pub(super) taken: bool,
+    desk: NonNull<Desk>,
+    desk_number: usize,
+}
+
+/// The lease of a shard.
+struct Lease<T> {
+    shard: NonNull<Shard<T>>,
+    number: usize,
+}
+
+impl<T> State<T> {
+    pub(super) fn new(lanes: &Lanes<T>) -> Self {
+        let desk_number = lanes.desks().lease();
+        let desk: &Desk = lanes.desks().get(desk_number);
+        Self {
+            producer: Producer::new(),
+            lease: None,
+            consumer: Consumer::new(desk_number),
+            hold: Hold::new(),
+            taken: false,
+            desk: NonNull::from(desk),
+            desk_number,
+        }
+    }
+
+    #[inline]
+    pub(super) fn desk(&self) -> &Desk {
+        // SAFETY: desks are type-stable, and the seat keeps its queue alive.
+        unsafe { self.desk.as_ref() }
+    }
+
+    /// The leased shard.
+    #[inline]
+    fn shard<'a>(&self) -> Option<&'a Shard<T>> {
+        // SAFETY: shards are type-stable, and the seat keeps its queue alive.
+        self.lease
+            .as_ref()
+            .map(|lease| unsafe { lease.shard.as_ref() })
+    }
+
+    #[inline]
+    pub(super) fn stage(&mut self, lanes: &Lanes<T>, item: T) {
+        if self.producer.is_full() {
+            self.make_room(lanes);
+        }
+        self.producer.stage(item);
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, lanes: &Lanes<T>, item: T) {
+        if self.producer.is_full() {
+            self.make_room(lanes);
+        }
+        // SAFETY: a producer that is not full has a shard.
+        let shard = unsafe { self.shard().unwrap_unchecked() };
+        self.producer.push(shard, item);
+    }
+
+    /// Leases a shard, opens a segment, or both.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn make_room(&mut self, lanes: &Lanes<T>) {
+        let shard = self.shard().unwrap_or_else(|| self.lease(lanes));
+        if self.producer.is_full() {
+            self.producer.open(shard, lanes.stamps());
+        }
+    }
+
+    fn lease<'a>(&mut self, lanes: &Lanes<T>) -> &'a Shard<T> {
+        let number = lanes.shards().lease();
+        let shard = NonNull::from(lanes.shards().get(number));
+        self.lease = Some(Lease { shard, number });
+        // SAFETY: as in `shard`; leased just now.
+        unsafe {
+            self.producer = shard.as_ref().unpark();
+            shard.as_ref()
+        }
+    }
+
+    #[inline]
+    pub(super) fn publish(&mut self) {
+        if let Some(shard) = self.shard() {
+            self.producer.publish(shard);
+        }
+    }
+
+    /// Gives everything leased back. Nothing is staged or held.
+    pub(super) fn leave(&mut self, lanes: &Lanes<T>) {
+        self.consumer.leave();
+        if let (Some(shard), Some(lease)) = (self.shard(), self.lease.take()) {
+            let mut producer = std::mem::replace(&mut self.producer, Producer::new());
+            producer.vacate(shard);
+            // SAFETY: the lease is ours until the next line.
+            unsafe { shard.park(producer) };
+            lanes.shards().release(lease.number);
+        }
+        lanes.desks().release(self.desk_number);
+    }
+
+    /// The shard that a joint has to know about.
+    pub(super) fn staging_shard<'a>(&self) -> Option<&'a Shard<T>> {
+        self.shard().filter(|_| self.producer.staged() > 0)
+    }
+}
