@@ -23,6 +23,15 @@ fn warm_popper(lanes: &Arc<Lanes<u32>>, item: u32) -> Seat<u32> {
     seat
 }
 
+/// A third shard: with it, the first lane that a pop without a handle compares with the common one
+/// is that of the first seat, so that it looks at the lanes in their order.
+fn idle_third(lanes: &Arc<Lanes<u32>>) -> Seat<u32> {
+    let mut seat = Seat::new(Arc::clone(lanes));
+    seat.stage(300);
+    seat.abort();
+    seat
+}
+
 #[test]
 fn never_while_a_push_precedes_the_pop() {
     model(|| {
@@ -57,39 +66,20 @@ fn never_while_an_abort_precedes_the_pop() {
 }
 
 #[test]
-fn never_while_items_move_ahead_of_the_look() {
+fn never_while_items_move_behind_the_look() {
     model(|| {
         let lanes = Arc::new(Lanes::new());
         let mut pusher = warm_pusher(&lanes);
         let mut popper = warm_popper(&lanes, 1);
-        let mut looker = Seat::new(Arc::clone(&lanes));
+        let third = idle_third(&lanes);
         let mover = thread::spawn(move || {
             pusher.push(2);
-            let popped = popper.pop();
-            (popped, pusher, popper)
+            (popper.pop(), pusher, popper)
         });
-        let looked = looker.pop();
+        let looked = lanes.pop();
         let (popped, ..) = mover.join().unwrap();
         assert!(looked.is_some(), "one of two items was ready all the time");
         assert_ne!(looked, popped);
-    });
-}
-
-#[test]
-fn never_while_a_returned_item_is_used_up() {
-    model_with(3, || {
-        let lanes = Arc::new(Lanes::new());
-        let mut holder = warm_popper(&lanes, 1);
-        assert!(holder.hold().is_some());
-        let mut popper = warm_popper(&lanes, 2);
-        let mover = thread::spawn(move || {
-            holder.abort();
-            assert_eq!(popper.pop(), Some(2));
-            holder.lanes().push(3);
-            assert_eq!(holder.pop(), Some(1));
-            (holder, popper)
-        });
-        assert!(!lanes.is_empty(), "something was ready all the time");
-        drop(mover.join().unwrap());
+        drop(third);
     });
 }

@@ -1,6 +1,7 @@
 //! The front of a lane: aborts against claims.
 
 use super::*;
+use crate::sync::{AtomicBool, Ordering};
 
 #[test]
 fn an_abort_comes_before_what_follows() {
@@ -60,15 +61,49 @@ fn claimants_share_a_run() {
 fn two_aborts_keep_their_items_apart() {
     model(|| {
         let (shard, pusher) = filled([1, 2]);
-        let (mut first, mut second) = (Hold::new(), Hold::new());
+        let mut hold = Hold::new();
         let mut popper = Popper::new(&shard);
-        popper.hold(&mut first, 1);
-        popper.hold(&mut second, 1);
-        let holds = [first, second].map(|mut hold| thread::spawn(move || hold.give_back()));
+        popper.hold(&mut hold, 1);
+        hold.give_back();
+        let holder = thread::spawn({
+            let mut popper = Popper::new(&shard);
+            move || {
+                let mut hold = Hold::new();
+                assert!(popper.shard.front().take(&mut hold, 1) <= 1);
+                hold.give_back();
+            }
+        });
         let mut items = popper.drain();
-        holds.into_iter().for_each(|hold| hold.join().unwrap());
+        holder.join().unwrap();
         items.extend(popper.drain());
         assert_eq!(sorted(items), [1, 2]);
+        drop(pusher);
+    });
+}
+
+#[test]
+fn a_run_that_comes_and_goes_leaves_a_trace() {
+    model(|| {
+        let (shard, pusher) = filled([1]);
+        let mut hold = Hold::new();
+        Popper::new(&shard).hold(&mut hold, 1);
+        let linked = Arc::new(AtomicBool::new(false));
+        let mover = thread::spawn({
+            let (shard, linked) = (Arc::clone(&shard), Arc::clone(&linked));
+            move || {
+                hold.give_back();
+                linked.store(true, Ordering::Release);
+                let mut item = None;
+                shard.front().take(&mut item, 1)
+            }
+        });
+        let front = shard.front();
+        let before = front.emptied();
+        let not_yet = !linked.load(Ordering::Relaxed);
+        let came = not_yet && linked.load(Ordering::Acquire);
+        let went = came && front.is_exhausted();
+        assert!(!went || front.emptied() != before);
+        assert_eq!(mover.join().unwrap(), 1);
         drop(pusher);
     });
 }
