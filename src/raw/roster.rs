@@ -52,7 +52,7 @@ impl<R: Default> Roster<R> {
     /// The bucket at `index`, which is made if need be.
     fn bucket(&self, index: usize) -> &Bucket<R> {
         let bucket = &self.buckets[index];
-        // ORDERING: Acquire; pairs with the Release below.
+        // ORDERING: Acquire; pairs with the Release below: the records.
         let mut at = bucket.load(Ordering::Acquire);
         if at.is_null() {
             let new = Box::into_raw(Box::new(Bucket::new(FIRST << index)));
@@ -119,8 +119,8 @@ impl<R> Roster<R> {
     }
 
     fn known(&self, bucket: usize) -> &Bucket<R> {
-        // ORDERING: Acquire; pairs with the Release in `bucket`.
-        let at = self.buckets[bucket].load(Ordering::Acquire);
+        // ORDERING: Relaxed; whoever knows a number, from `len` or a lease, has seen its bucket.
+        let at = self.buckets[bucket].load(Ordering::Relaxed);
         // SAFETY: a number that was leased lies in a bucket that was made; buckets live as long as
         // the roster.
         unsafe { at.as_ref() }.expect("the record was leased before")

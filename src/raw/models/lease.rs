@@ -51,6 +51,22 @@ fn two_leases_are_different() {
 }
 
 #[test]
+fn a_shard_joins_while_others_look() {
+    model(|| {
+        let lanes = Arc::new(Lanes::new());
+        let mut seat = Seat::new(Arc::clone(&lanes));
+        let pusher = thread::spawn(move || {
+            seat.push(1);
+            seat
+        });
+        let ready = !lanes.is_empty();
+        let seat = pusher.join().unwrap();
+        assert!(ready || lanes.pop() == Some(1));
+        drop(seat);
+    });
+}
+
+#[test]
 fn a_lent_consumer_is_used_by_one_at_a_time() {
     model(|| {
         let lanes = Arc::new(Lanes::new());

@@ -5,7 +5,7 @@
 //! A change is made at every place where the text stands.
 //!
 //! Not in the table, because it takes more threads or slots to see them, or because a fence of the
-//! reclaimer makes up for them in every model: the orderings of the directory's `front`, of the common
+//! reclaimer makes up for them in every model: the orderings of the directory's `front`, the roster's buckets, the common
 //! shard's `first` and `last`, of the count of aborts in the head, of loads of the head, and of the
 //! step of `emptied`. They are argued where they stand.
 //!
@@ -24,12 +24,12 @@
 //! | front::claimants | block.rs | `.compare_exchange(from.0, to.0, Ordering::Release, Ordering::Relaxed) .is_ok()` | `.swap(to.0, Ordering::Release) >= from.0` |
 //! | empty::never_while_a_push | front.rs | `.compare_exchange(from.0, to.0, Ordering::AcqRel, Ordering::Acquire)` | `.compare_exchange(from.0, to.0, Ordering::Acquire, Ordering::Acquire)` |
 //! | empty::never_while_items_move | consumer.rs | `Err(marks) if lanes.mark_if_empty() == Some(marks)` | `Err(_)` |
-//! | empty::never_while_an_abort | strict.rs | `Some(now) if now == marks` | `Some(now) if now >= marks` |
 //! | front::a_run_that | front.rs | `self.emptied.fetch_add(1, Ordering::Release);` | `` |
 //! | front::a_run_that | front.rs | `run.next(), Ordering::AcqRel` | `run.next(), Ordering::Relaxed` |
 //! | front::a_run_that | block.rs | `compare_exchange(from.0, to.0, Ordering::Release` | `compare_exchange(from.0, to.0, Ordering::Relaxed` |
 //! | front::a_run_that | block.rs | `self.cursor.load(Ordering::Acquire)` | `self.cursor.load(Ordering::Relaxed)` |
 //! | front::a_run_that | front.rs | `self.top.load(Ordering::Acquire).is_null()` | `self.top.load(Ordering::Relaxed).is_null()` |
+//! | front::a_run_that | front.rs | `self.emptied.load(Ordering::Acquire)` | `self.emptied.load(Ordering::Relaxed)` |
 //! | joint:: | joint.rs | `committed.store(true, Ordering::Release)` | `committed.store(true, Ordering::Relaxed)` |
 //! | joint:: | joint.rs | `committed.load(Ordering::Acquire)` | `committed.load(Ordering::Relaxed)` |
 //! | joint:: | shard.rs | `.store(joint.cast_mut(), Ordering::Release)` | `.store(joint.cast_mut(), Ordering::Relaxed)` |
@@ -37,12 +37,8 @@
 //! | lease:: | roster.rs | `fetch_or(bit(offset), Ordering::Release)` | `fetch_or(bit(offset), Ordering::Relaxed)` |
 //! | lease:: | roster.rs | `fetch_and(!lowest, Ordering::Acquire)` | `fetch_and(!lowest, Ordering::Relaxed)` |
 //! | lease:: | roster.rs | `fetch_and(!bit(offset), Ordering::Acquire)` | `fetch_and(!bit(offset), Ordering::Relaxed)` |
-//! | lease:: | roster.rs | `fetch_max(number + 1, Ordering::Release)` | `fetch_max(number + 1, Ordering::Relaxed)` |
-//! | lease:: | roster.rs | `self.len.load(Ordering::Acquire)` | `self.len.load(Ordering::Relaxed)` |
-//! | lease:: | roster.rs | `new, Ordering::Release, Ordering::Acquire` | `new, Ordering::Relaxed, Ordering::Acquire` |
-//! | lease:: | roster.rs | `new, Ordering::Release, Ordering::Acquire` | `new, Ordering::Release, Ordering::Relaxed` |
-//! | lease:: | roster.rs | `bucket.load(Ordering::Acquire)` | `bucket.load(Ordering::Relaxed)` |
-//! | lease:: | roster.rs | `self.buckets[bucket].load(Ordering::Acquire)` | `self.buckets[bucket].load(Ordering::Relaxed)` |
+//! | lease::a_shard_joins | roster.rs | `fetch_max(number + 1, Ordering::Release)` | `fetch_max(number + 1, Ordering::Relaxed)` |
+//! | lease::a_shard_joins | roster.rs | `self.len.load(Ordering::Acquire)` | `self.len.load(Ordering::Relaxed)` |
 //! | lease::a_lent | guests.rs | `self.busy.swap(true, Ordering::Acquire)` | `self.busy.swap(true, Ordering::Relaxed)` |
 //! | lease::a_lent | guests.rs | `self.busy.store(false, Ordering::Release)` | `self.busy.store(false, Ordering::Relaxed)` |
 //! | common:: | node.rs | `compare_exchange(VACANT, FULL, Ordering::Release` | `compare_exchange(VACANT, FULL, Ordering::Relaxed` |
