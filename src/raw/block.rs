@@ -12,6 +12,7 @@ use super::sink::Sink;
 use super::slot::Slot;
 use crate::sync::{AtomicU64, AtomicUsize, Ordering, UnsafeCell};
 use std::cell::Cell;
+use std::mem::MaybeUninit;
 use std::ptr::{self, NonNull};
 
 /// Runs in a block; a transaction that touches more shards uses more blocks.
@@ -30,7 +31,7 @@ pub(super) struct Block<T> {
 /// A held item.
 pub(super) struct Held<T> {
     slot: Slot<T>,
-    note: UnsafeCell<Note>,
+    note: UnsafeCell<MaybeUninit<Note>>,
 }
 
 /// What is noted beside an item.
@@ -82,10 +83,7 @@ impl<T> Held<T> {
     fn vacant() -> Self {
         Self {
             slot: Slot::vacant(),
-            note: UnsafeCell::new(Note {
-                attempts: 0,
-                next: 0,
-            }),
+            note: UnsafeCell::new(MaybeUninit::uninit()),
         }
     }
 
@@ -100,7 +98,7 @@ impl<T> Held<T> {
         // SAFETY: by contract.
         unsafe { self.slot.fill(item) };
         // SAFETY: likewise.
-        self.note.with_mut(|place| unsafe { *place = note });
+        self.note.with_mut(|place| unsafe { (*place).write(note) });
     }
 
     /// Moves the item out.
@@ -121,14 +119,22 @@ impl<T> Held<T> {
     }
 
     /// How often the item was delivered.
+    ///
+    /// # Safety
+    ///
+    /// As for `note`.
     #[inline]
-    pub(super) fn attempts(&self) -> u32 {
-        self.note().attempts
+    pub(super) unsafe fn attempts(&self) -> u32 {
+        // SAFETY: by contract.
+        unsafe { self.note() }.attempts
     }
 
-    fn note(&self) -> Note {
-        // SAFETY: written before the block was shared, or by the handle that reads it now.
-        self.note.with(|note| unsafe { *note })
+    /// # Safety
+    ///
+    /// The place is or was filled, before the block was shared or by the caller.
+    unsafe fn note(&self) -> Note {
+        // SAFETY: by contract.
+        self.note.with(|note| unsafe { (*note).assume_init() })
     }
 }
 
@@ -209,8 +215,9 @@ impl<T> Block<T> {
     pub(super) unsafe fn release(block: Filled<T>, pin: &Pin) {
         // SAFETY: a block with a linked run is alive.
         let linked = unsafe { &Row::header(block).linked };
-        // ORDERING: Relaxed; the others' accesses end with their pins, which retirement waits for.
-        if linked.fetch_sub(1, Ordering::Relaxed) == 1 {
+        // ORDERING: Relaxed, both; the others' accesses end with their pins, which retirement waits
+        // for. The load saves the last one its step.
+        if linked.load(Ordering::Relaxed) == 1 || linked.fetch_sub(1, Ordering::Relaxed) == 1 {
             // SAFETY: no run of it can be reached any more, and whoever still moves items out is
             // pinned. The items are gone, so that freeing runs no user code.
             unsafe {
@@ -250,7 +257,8 @@ impl<T> Run<T> {
             // SAFETY: within the block.
             let last: &Held<T> = unsafe { Row::get(block, self.last_item.get() as usize) };
             // SAFETY: not shared yet.
-            last.note.with_mut(|note| unsafe { (*note).next = start });
+            last.note
+                .with_mut(|note| unsafe { (*note).assume_init_mut().next = start });
             Cursor::new(cursor.next(), cursor.left() + more)
         };
         self.last_item.set(end - 1);
@@ -321,7 +329,8 @@ impl<T> Run<T> {
             next += count as u32;
         } else if left > 0 {
             for _ in 0..count {
-                next = self.held(next).note().next;
+                // SAFETY: filled before the link.
+                next = unsafe { self.held(next).note() }.next;
             }
         }
         Cursor::new(next, left)
@@ -345,7 +354,8 @@ impl<T> Run<T> {
         let mut at = cursor.next();
         for _ in 0..count {
             let held = self.held(at);
-            let note = held.note();
+            // SAFETY: filled before the link.
+            let note = unsafe { held.note() };
             // SAFETY: ours by the claim; filled before the link. The sink granted room.
             unsafe { sink.accept(held.slot.take(), note.attempts.saturating_add(1)) };
             at = note.next;

@@ -123,7 +123,8 @@ impl<T> Seat<T> {
             }
             state.desk().count_taken(1);
             let held = state.hold.newest();
-            Some((held.item(), held.attempts()))
+            // SAFETY: held just now.
+            Some((held.item(), unsafe { held.attempts() }))
         })?;
         // SAFETY: the item was held just now, and only this call gives it out. While the seat is
         // borrowed it does not move: only methods on `&mut self` take items out.
@@ -273,7 +274,8 @@ impl<'t, T> HeldItems<'t, T> {
         self.left -= 1;
         let (item, attempts) = self.seat.with(|state, _| {
             let held = state.hold.step(&mut self.spot);
-            (held.item(), held.attempts())
+            // SAFETY: held by the call that made this iterator.
+            (held.item(), unsafe { held.attempts() })
         });
         // SAFETY: filled by the call that made this iterator, at an address that does not move; each
         // spot is given out once, by that call; while `'t` lasts the seat is borrowed, and only

@@ -5,9 +5,9 @@
 //! A change is made at every place where the text stands.
 //!
 //! Not in the table, because it takes more threads or slots to see them, or because a fence of the
-//! reclaimer makes up for them in every model: the orderings of the directory's `front`, the roster's buckets, the common
-//! shard's `first` and `last`, of the count of aborts in the head, of loads of the head, and of the
-//! step of `emptied`. They are argued where they stand.
+//! reclaimer makes up for them in every model: the orderings of the directory's `front`, of the
+//! roster's buckets, of the common shard's `first` and `last`, of the count of aborts in the head, of
+//! loads of the head, and of the step of `emptied`. They are argued where they stand.
 //!
 //! | model | file | ordering | weakened to |
 //! |---|---|---|---|
