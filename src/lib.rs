@@ -43,7 +43,7 @@
 //!
 //! - Items pushed through one handle leave in that order, aborts apart.
 //! - Of two pushes without a handle, the one that happens before the other leaves first.
-//! - Between handles the order is best effort: consumers prefer the lane whose head is older, in
+//! - Between handles the order is best effort: consumers prefer the shard whose head is older, in
 //!   steps of a segment of items.
 //! - After an abort the items of the transaction come back in their order, before anything not yet
 //!   delivered that came from the same handle. Changes made to them stay. Between two aborted
@@ -76,7 +76,7 @@
 //! |---|---|---|
 //! | push, commit through a handle | wait-free but for allocation | one store |
 //! | pop, hold | lock-free | one read-modify-write for up to a segment of items |
-//! | abort | lock-free, allocates nothing | one read-modify-write for each lane it took from |
+//! | abort | lock-free, allocates nothing | two read-modify-writes for each shard it took from |
 //! | [`commit_all()`] | wait-free but for allocation | four stores a queue |
 //! | push, pop without a handle | lock-free | three or four read-modify-writes |
 //!
@@ -93,7 +93,7 @@
 //!
 //! - Order between handles is given up. If you need one global FIFO, use a channel or
 //!   `crossbeam_queue::SegQueue`, or push without handles, at their speed.
-//! - An Empty answer looks twice at every lane, so polling an empty queue costs in proportion to the
+//! - An Empty answer looks twice at every shard, so polling an empty queue costs in proportion to the
 //!   number of handles that were ever alive at the same time.
 //! - Items are moved twice by a transaction, once by a plain pop: box large ones.
 //! - Positions are 64-bit words; the crate builds on 64-bit targets only.

@@ -233,3 +233,21 @@ fn counts_add_up_after_many_threads() {
     assert_eq!(drain(&queue).len(), ready);
     assert_at_rest(&queue, 0, 0);
 }
+
+#[test]
+fn an_item_that_always_fails_does_not_hide_the_other_shards() {
+    let queue = Queue::unbounded();
+    let (mut bad, mut good) = (queue.handle(), queue.handle());
+    let mut worker = queue.handle();
+    let mut try_one = || {
+        worker.transact(|tx| match *tx.pop().unwrap() {
+            "good" => Ok(()),
+            _ => Err("cannot be done"),
+        })
+    };
+    bad.push("bad").unwrap();
+    assert!(try_one().is_err());
+    good.push("good").unwrap();
+    assert!((0..100).any(|_| try_one().is_ok()));
+    assert_eq!(queue.pop(), Ok("bad"));
+}

@@ -2,9 +2,10 @@
 //!
 //! It stays on a lane until the segment that it entered there is used up, the lane is empty, or
 //! another consumer is faster. Then it compares its lane with a random other one and takes the
-//! older head; every [`ROUND`]th time it goes to the next lane in turn, so that none starves. What
-//! it does not find that way it looks for on every lane, and answers Empty only by the rules of
-//! `strict.rs`.
+//! older head; every [`ROUND`]th time it goes to the next lane in turn, so that none starves. Aborts
+//! count like choices: what is aborted again and again does not keep its consumer from other lanes.
+//! What it does not find that way it looks for on every lane, and answers Empty only by the rules
+//! of `strict.rs`.
 
 use super::front::Front;
 use super::lanes::Lanes;
@@ -222,15 +223,25 @@ impl<T> Consumer<T> {
         Err(marks)
     }
 
+    /// Takes note of an abort.
+    pub(super) fn aborted(&mut self, lanes: &Lanes<T>) {
+        self.go_round(lanes);
+    }
+
+    /// Goes to the next lane if it is time to: true if so.
+    fn go_round(&mut self, lanes: &Lanes<T>) -> bool {
+        self.choices = self.choices.wrapping_add(1);
+        let due = self.choices % ROUND == 0;
+        if due {
+            self.enter(lanes, (self.number + 1) % lanes.count());
+        }
+        due
+    }
+
     /// Chooses between the present lane and another one.
     fn choose(&mut self, lanes: &Lanes<T>) {
-        self.choices = self.choices.wrapping_add(1);
         let count = lanes.count();
-        if count == 1 {
-            return;
-        }
-        if self.choices % ROUND == 0 {
-            self.enter(lanes, (self.number + 1) % count);
+        if self.go_round(lanes) || count == 1 {
             return;
         }
         let other = (self.number + 1 + self.random() % (count - 1)) % count;

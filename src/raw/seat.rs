@@ -201,10 +201,11 @@ impl<T> Seat<T> {
 
     /// Gives back what is held, then drops what is staged.
     pub(crate) fn abort(&mut self) {
-        self.with(|state, _| {
+        self.with(|state, lanes| {
             let held = state.hold.len();
             if held > 0 {
                 state.hold.give_back();
+                state.consumer.aborted(lanes);
                 state.desk().count_aborted(held);
             }
         });
