@@ -78,7 +78,7 @@
 //! | pop, hold | lock-free | one read-modify-write for up to a segment of items |
 //! | abort | lock-free, allocates nothing | two read-modify-writes for each shard it took from |
 //! | [`commit_all()`] | wait-free but for allocation | four stores a queue |
-//! | push, pop without a handle | lock-free | three or four read-modify-writes |
+//! | push, pop without a handle | lock-free | three read-modify-writes |
 //!
 //! A thread that stalls or dies in any of them delays nobody else.
 //!

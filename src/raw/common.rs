@@ -71,7 +71,8 @@ impl<T> Common<T> {
         // ORDERING: Relaxed; a logical clock that only compares ages.
         let stamp = stamps.fetch_add(1, Ordering::Relaxed) + 1;
         let new = Node::allocate(last.node.base + Node::<T>::LEN, stamp);
-        let at = At::owned(new);
+        // SAFETY: not shared yet.
+        let at = unsafe { At::alive(new) };
         match at.reserve() {
             Some(cell) => cell.offer(item)?,
             None => return Err(item),
@@ -268,9 +269,11 @@ impl<T> Drop for Common<T> {
     fn drop(&mut self) {
         let mut at = NonNull::new(exclusive(&mut self.first));
         while let Some(row) = at {
-            at = NonNull::new(At::owned(row).next());
             // SAFETY: from the first on, nodes are the shard's own.
-            unsafe { Row::free(row) };
+            unsafe {
+                at = NonNull::new(At::alive(row).next());
+                Row::free(row);
+            }
         }
     }
 }

@@ -178,6 +178,7 @@ impl Directory {
                     unsafe { segment.free() };
                 }
             }
+            // ORDERING: Relaxed, as above.
             at = page.next.load(Ordering::Relaxed);
         }
     }

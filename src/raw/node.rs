@@ -87,12 +87,18 @@ impl<T> Node<T> {
 
 impl<'p, T> At<'p, T> {
     pub(super) fn pinned(node: *mut Cells<T>, _pin: &'p Pin) -> Self {
-        Self::owned(NonNull::new(node).expect("the common shard has a node"))
+        let row = NonNull::new(node).expect("the common shard has a node");
+        // SAFETY: loaded from the shard under the pin; nodes are retired, not freed at once.
+        unsafe { Self::alive(row) }
     }
 
-    /// A node that is pinned, or not shared.
-    pub(super) fn owned(row: NonNull<Cells<T>>) -> Self {
-        // SAFETY: nodes are retired, not freed, while somebody may be pinned.
+    /// A node that nobody frees meanwhile.
+    ///
+    /// # Safety
+    ///
+    /// The node is not freed while `'p` lasts.
+    pub(super) unsafe fn alive(row: NonNull<Cells<T>>) -> Self {
+        // SAFETY: by contract.
         let node = unsafe { Row::header(row) };
         Self { row, node }
     }
@@ -125,7 +131,9 @@ impl<'p, T> At<'p, T> {
     }
 
     pub(super) fn successor(&self) -> Option<Self> {
-        NonNull::new(self.next()).map(Self::owned)
+        let next = NonNull::new(self.next());
+        // SAFETY: as this node; a successor is retired after it.
+        next.map(|row| unsafe { Self::alive(row) })
     }
 
     /// How many cells from `index` on are filled, up to `most`.

@@ -92,6 +92,7 @@ fn a_run_that_comes_and_goes_leaves_a_trace() {
             let (shard, linked) = (Arc::clone(&shard), Arc::clone(&linked));
             move || {
                 hold.give_back();
+                // ORDERING: Release; pairs with the Acquire below: who reads it finds the run linked.
                 linked.store(true, Ordering::Release);
                 let mut item = None;
                 shard.front().take(&mut item, 1)
@@ -99,7 +100,9 @@ fn a_run_that_comes_and_goes_leaves_a_trace() {
         });
         let front = shard.front();
         let before = front.emptied();
+        // ORDERING: Relaxed; a look that may be old is no later than the look at `emptied`.
         let not_yet = !linked.load(Ordering::Relaxed);
+        // ORDERING: Acquire; pairs with the Release above.
         let came = not_yet && linked.load(Ordering::Acquire);
         let went = came && front.is_exhausted();
         assert!(!went || front.emptied() != before);
