@@ -63,7 +63,9 @@ macro_rules! tuples {
             fn commit_all(self) -> Self::Taken {
                 let ($(mut $tx,)+) = self;
                 commit_together(&mut [$($tx.party()),+]);
-                ($($tx.into_taken(),)+)
+                $(let mut $tx = $tx.into_taken();)+
+                $($tx.announce();)+
+                ($($tx,)+)
             }
         }
 

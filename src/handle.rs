@@ -1,10 +1,14 @@
 //! A handle: one worker's access to a queue.
 
-use crate::raw::{Lanes, Open, Seat};
+use crate::future::{PushAsync, PushBatchAsync, TakeAsync};
+use crate::port::Port;
+use crate::raw::Open;
+use crate::shared::Shared;
 use crate::{PopError, PushError, Transaction};
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
+use std::time::Duration;
 
 /// One worker's access to a [`Queue`](crate::Queue), with its transactions.
 ///
@@ -15,7 +19,21 @@ use std::sync::Arc;
 /// Items pushed through one handle leave in that order, aborts apart.
 ///
 /// Every method first ends what a forgotten transaction of this handle left: its items go back. What
-/// was left of a forgotten [`Taken`](crate::Taken) is dropped.
+/// was left of a forgotten [`Taken`](crate::Taken) is dropped, and the place in the line of a forgotten
+/// future is given up.
+///
+/// # Waiting
+///
+/// Threads and tasks wait in one line, on any async runtime, and who came first is woken first. A
+/// newcomer that waits may be faster than an older waiter that is on its way, but once that one was woken
+/// in vain it keeps its place, and when it is woken again newcomers that wait line up behind it. A
+/// plain [`pop`](Self::pop) waits for nobody; it yields the processor a few times while such a waiter is
+/// on its way. No wait uses the processor but for a few microseconds at its beginning.
+///
+/// Timeouts: zero tries once; [`Duration::MAX`] waits for ever; what arrives wins over the deadline.
+///
+/// The futures are cancel safe: whenever one is dropped, no item is lost, and a wake-up that it had
+/// goes to the next waiter. They need no particular runtime.
 ///
 /// # Example
 ///
@@ -39,14 +57,18 @@ use std::sync::Arc;
 /// # handle.push(1).unwrap();
 /// ```
 pub struct Handle<T> {
-    seat: Seat<T>,
+    port: Port<T>,
 }
 
 impl<T> Handle<T> {
-    pub(crate) fn new(lanes: Arc<Lanes<T>>) -> Self {
+    pub(crate) fn new(shared: Arc<Shared<T>>) -> Self {
         Self {
-            seat: Seat::new(lanes),
+            port: Port::new(shared),
         }
+    }
+
+    pub(crate) fn port(&mut self) -> &mut Port<T> {
+        &mut self.port
     }
 
     /// Pushes an item; it is ready at once. Wait-free but for allocation.
@@ -60,12 +82,69 @@ impl<T> Handle<T> {
     ///
     /// # Errors
     ///
-    /// None: a queue without bounds always has room.
+    /// [`PushError::Full`] if the queue is bounded and had no room at some instant of the call,
+    /// [`PushError::Closed`] if it is closed. The item comes back with the error.
     #[inline]
     pub fn push(&mut self, item: T) -> Result<(), PushError<T>> {
-        self.seat.settle();
-        self.seat.push(item);
-        Ok(())
+        self.port.push(item)
+    }
+
+    /// Pushes an item, and waits for room if there is none. Those who wait are served in order.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::bounded(1);
+    /// let mut handle = queue.handle();
+    /// handle.push_blocking(1)?;
+    /// std::thread::scope(|scope| {
+    ///     scope.spawn(|| handle.push_blocking(2));
+    ///     assert_eq!(queue.pop(), Ok(1));
+    /// });
+    /// assert_eq!(queue.pop(), Ok(2));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`PushError::Closed`] with the item, if the queue is closed.
+    pub fn push_blocking(&mut self, item: T) -> Result<(), PushError<T>> {
+        self.port.push_waiting(item, None)
+    }
+
+    /// Pushes an item, and waits up to `timeout` for room.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let mut handle = requeue::Queue::bounded(1).handle();
+    /// handle.push(1)?;
+    /// let refused = handle.push_timeout(2, Duration::from_millis(1)).unwrap_err();
+    /// assert!(refused.is_full());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`PushError::Full`] with the item, if the time is over; [`PushError::Closed`] with the item, if
+    /// the queue is closed.
+    pub fn push_timeout(&mut self, item: T, timeout: Duration) -> Result<(), PushError<T>> {
+        self.port.push_waiting(item, Some(timeout))
+    }
+
+    /// A future that pushes the item when there is room. Cancel safe: if it is dropped before it is
+    /// ready, the item is dropped with it and was not pushed.
+    ///
+    /// Its output is that of [`Handle::push_blocking`].
+    ///
+    /// ```
+    /// # futures::executor::block_on(async {
+    /// let queue = requeue::Queue::bounded(1);
+    /// queue.handle().push_async("job").await?;
+    /// assert_eq!(queue.pop()?, "job");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
+    pub fn push_async(&mut self, item: T) -> PushAsync<'_, T> {
+        PushAsync::new(&mut self.port, item)
     }
 
     /// Pops an item; the pop is committed at once. Lock-free.
@@ -80,35 +159,169 @@ impl<T> Handle<T> {
     ///
     /// # Errors
     ///
-    /// [`PopError::Empty`] if at some instant during the call nothing was ready.
+    /// [`PopError::Empty`] if at some instant during the call nothing was ready; [`PopError::Closed`] if
+    /// nothing can become ready any more.
     #[inline]
     pub fn pop(&mut self) -> Result<T, PopError> {
-        self.seat.settle();
-        self.seat.pop().ok_or(PopError::Empty)
+        self.port.pop()
+    }
+
+    /// Pops an item, and waits for one if there is none.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::unbounded();
+    /// let mut handle = queue.handle();
+    /// std::thread::scope(|scope| {
+    ///     let popped = scope.spawn(|| handle.pop_blocking());
+    ///     queue.push("job").unwrap();
+    ///     assert_eq!(popped.join().unwrap(), Ok("job"));
+    /// });
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`PopError::Closed`] if nothing can become ready any more.
+    pub fn pop_blocking(&mut self) -> Result<T, PopError> {
+        self.port.pop_waiting(None)
+    }
+
+    /// Pops an item, and waits up to `timeout` for one.
+    ///
+    /// ```
+    /// use requeue::PopError;
+    /// use std::time::Duration;
+    ///
+    /// let mut handle = requeue::Queue::<u32>::unbounded().handle();
+    /// assert_eq!(handle.pop_timeout(Duration::from_millis(1)), Err(PopError::Empty));
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`PopError::Empty`] if the time is over; [`PopError::Closed`] if nothing can become ready any
+    /// more.
+    pub fn pop_timeout(&mut self, timeout: Duration) -> Result<T, PopError> {
+        self.port.pop_waiting(Some(timeout))
+    }
+
+    /// A future that pops an item when there is one. Cancel safe: it pops only when it is ready.
+    ///
+    /// Its output is that of [`Handle::pop_blocking`].
+    ///
+    /// ```
+    /// # futures::executor::block_on(async {
+    /// let queue = requeue::Queue::unbounded();
+    /// queue.push("job")?;
+    /// assert_eq!(queue.handle().pop_async().await?, "job");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
+    pub fn pop_async(&mut self) -> TakeAsync<'_, T> {
+        TakeAsync::new(&mut self.port)
+    }
+
+    /// The items of the queue as a stream, which ends when the queue is closed and drained. Feature
+    /// `stream`.
+    ///
+    /// ```
+    /// use futures::StreamExt;
+    /// # futures::executor::block_on(async {
+    /// let queue = requeue::Queue::unbounded();
+    /// queue.handle().push_batch([1, 2])?;
+    /// queue.close();
+    /// assert_eq!(queue.handle().stream().collect::<Vec<_>>().await, [1, 2]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
+    #[cfg(feature = "stream")]
+    pub fn stream(&mut self) -> crate::PopStream<'_, T> {
+        crate::PopStream::new(&mut self.port)
+    }
+
+    /// A sink that pushes what it is fed, and waits for room. Feature `stream`.
+    ///
+    /// ```
+    /// use futures::SinkExt;
+    /// # futures::executor::block_on(async {
+    /// let queue = requeue::Queue::bounded(2);
+    /// queue.handle().sink().send("job").await?;
+    /// assert_eq!(queue.pop()?, "job");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
+    #[cfg(feature = "stream")]
+    pub fn sink(&mut self) -> crate::PushSink<'_, T> {
+        crate::PushSink::new(&mut self.port)
     }
 
     /// Pushes all items in one transaction, and returns how many they were: they become ready all
     /// at once. If the iterator panics, none does.
     ///
     /// ```
-    /// let queue = requeue::Queue::unbounded();
-    /// assert_eq!(queue.handle().push_batch(1..=3)?, 3);
-    /// assert_eq!(queue.len(), 3);
+    /// let queue = requeue::Queue::bounded(3);
+    /// let mut handle = queue.handle();
+    /// assert_eq!(handle.push_batch(1..=2)?, 2);
+    /// let refused = handle.push_batch(3..=4).unwrap_err();
+    /// assert_eq!(refused.into_inner(), [3, 4]); // only one of them would have fitted
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// None: a queue without bounds always has room.
+    /// [`PushError::Full`] if the queue is bounded and had no room for all of them,
+    /// [`PushError::Closed`] if it is closed. All items come back in their order.
     pub fn push_batch(
         &mut self,
         items: impl IntoIterator<Item = T>,
     ) -> Result<usize, PushError<Vec<T>>> {
-        let mut tx = Open::new(&mut self.seat);
-        tx.seat_mut().stage_all(items.into_iter());
-        let count = tx.seat().staged();
-        tx.close().commit();
-        Ok(count)
+        if self.port.is_bounded() {
+            let items = items.into_iter().collect();
+            return self.port.push_batch(items, Some(Duration::ZERO));
+        }
+        self.port.push_all(items.into_iter())
+    }
+
+    /// Pushes all items in one transaction, and waits until there is room for all of them.
+    ///
+    /// Who is first in the line gathers room as it becomes free, so that a large batch is not kept out
+    /// by small pushes for ever.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::bounded(2);
+    /// let mut handle = queue.handle();
+    /// assert_eq!(handle.push_batch_blocking([1, 2])?, 2);
+    /// assert!(handle.push_batch_blocking([3, 4, 5]).unwrap_err().is_full()); // can never fit
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`PushError::Full`] at once, if they are more than the queue's capacity;
+    /// [`PushError::Closed`] if it is closed. All items come back in their order.
+    pub fn push_batch_blocking(
+        &mut self,
+        items: impl IntoIterator<Item = T>,
+    ) -> Result<usize, PushError<Vec<T>>> {
+        let items = items.into_iter().collect();
+        self.port.push_batch(items, None)
+    }
+
+    /// A future that pushes all items in one transaction when there is room for all of them. Cancel
+    /// safe: if it is dropped before it is ready, the items are dropped with it and were not pushed.
+    ///
+    /// Its output is that of [`Handle::push_batch_blocking`].
+    ///
+    /// ```
+    /// # futures::executor::block_on(async {
+    /// let queue = requeue::Queue::bounded(2);
+    /// assert_eq!(queue.handle().push_batch_async([1, 2]).await?, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
+    pub fn push_batch_async(
+        &mut self,
+        items: impl IntoIterator<Item = T>,
+    ) -> PushBatchAsync<'_, T> {
+        PushBatchAsync::new(&mut self.port, items.into_iter().collect())
     }
 
     /// Pops up to `max` items into `items` and returns how many they were; the pops are committed at
@@ -124,8 +337,34 @@ impl<T> Handle<T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn pop_batch(&mut self, max: usize, items: &mut Vec<T>) -> usize {
-        self.seat.settle();
-        self.seat.pop_batch(max, items)
+        self.port.pop_batch(max, items)
+    }
+
+    /// Pops up to `max` items into `items`, and waits until there are at least `min` of them, but not
+    /// longer than `timeout`. Returns how many they were.
+    ///
+    /// Fewer than `min` (or `max`, if that is less) only if the time is over or the queue is closed and
+    /// drained. What comes meanwhile is popped at once, and each pop committed.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let queue = requeue::Queue::unbounded();
+    /// let mut handle = queue.handle();
+    /// handle.push_batch(1..=3)?;
+    /// let mut items = Vec::new();
+    /// assert_eq!(handle.pop_batch_blocking(2, 10, Duration::MAX, &mut items), 3);
+    /// assert_eq!(handle.pop_batch_blocking(2, 10, Duration::from_millis(1), &mut items), 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn pop_batch_blocking(
+        &mut self,
+        min: usize,
+        max: usize,
+        timeout: Duration,
+        items: &mut Vec<T>,
+    ) -> usize {
+        self.port.pop_batch_waiting(min, max, timeout, items)
     }
 
     /// Begins a transaction.
@@ -142,7 +381,7 @@ impl<T> Handle<T> {
     /// ```
     #[inline]
     pub fn begin(&mut self) -> Transaction<'_, T> {
-        Transaction::new(Open::new(&mut self.seat))
+        Transaction::new(Open::new(&mut self.port))
     }
 
     /// Runs `work` in a transaction: `Ok` commits and drops the held items, `Err` and a panic abort.

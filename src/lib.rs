@@ -111,15 +111,28 @@
 #[cfg(not(target_pointer_width = "64"))]
 compile_error!("requeue builds on 64-bit targets only: its positions are 64-bit words");
 
+mod builder;
+mod capacity;
 mod commit_all;
+mod drain;
 mod error;
+mod future;
 mod handle;
+#[cfg(all(loom, test))]
+mod models;
+mod pop_any;
+mod port;
 mod queue;
 mod raw;
+mod shared;
+mod side;
 mod stats;
+#[cfg(feature = "stream")]
+mod stream;
 mod sync;
 mod taken;
 mod transaction;
+mod wait;
 
 #[cfg(any(doc, doctest))]
 #[doc = include_str!("../docs/protocol.md")]
@@ -130,10 +143,16 @@ pub mod protocol {}
 #[doc = include_str!("../README.md")]
 pub struct Readme;
 
+pub use builder::Builder;
 pub use commit_all::{commit_all, Transactions};
+pub use drain::Drain;
 pub use error::{PopError, PushError};
+pub use future::{PopAsync, PushAsync, PushBatchAsync, StageAsync, TakeAsync};
 pub use handle::Handle;
+pub use pop_any::pop_any;
 pub use queue::Queue;
 pub use stats::Stats;
+#[cfg(feature = "stream")]
+pub use stream::{PopStream, PushSink};
 pub use taken::Taken;
 pub use transaction::{Item, Items, Transaction};

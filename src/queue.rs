@@ -1,7 +1,7 @@
 //! The queue: what all its handles share.
 
-use crate::raw::Lanes;
-use crate::{Handle, PopError, PushError, Stats};
+use crate::shared::Shared;
+use crate::{Builder, Drain, Handle, PopError, PushError, Stats};
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
@@ -11,6 +11,11 @@ use std::sync::Arc;
 /// Cloning a queue gives another reference to the same one. A thread or task that uses it more than
 /// now and then takes a [`Handle`], which is faster and has transactions; [`Queue::push`] and
 /// [`Queue::pop`] work from anywhere.
+///
+/// A queue may be [bounded](Queue::bounded), and may be [closed](Queue::close). Dropping the last
+/// queue and the last handle that pushes is not a close: handles are made from any clone and lease
+/// what they push to only when they do, so nobody could say which one was the last. Those who wait
+/// would wait for ever; close the queue to let them go.
 ///
 /// When the last queue and handle are gone, the items left are dropped.
 ///
@@ -31,10 +36,16 @@ use std::sync::Arc;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Queue<T> {
-    lanes: Arc<Lanes<T>>,
+    shared: Arc<Shared<T>>,
 }
 
 impl<T> Queue<T> {
+    pub(crate) fn with_capacity(capacity: Option<usize>) -> Self {
+        Self {
+            shared: Arc::new(Shared::new(capacity)),
+        }
+    }
+
     /// Makes a queue that takes as many items as memory holds.
     ///
     /// ```
@@ -42,9 +53,113 @@ impl<T> Queue<T> {
     /// assert!(queue.is_empty());
     /// ```
     pub fn unbounded() -> Self {
-        Self {
-            lanes: Arc::new(Lanes::new()),
-        }
+        Self::with_capacity(None)
+    }
+
+    /// Makes a queue that takes at most `capacity` items.
+    ///
+    /// What counts are the ready items, and for each open transaction those it holds or those it has
+    /// staged, whichever are more: what it holds may have to go back, and what it has staged takes the
+    /// place of what it holds. So a transaction may push as many items as it holds even when the queue is
+    /// full, and commits and aborts never fail.
+    ///
+    /// The limit is strict, and [`PushError::Full`] too: at some instant of the call there was no room
+    /// anywhere.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::bounded(1);
+    /// queue.push("first")?;
+    /// assert_eq!(queue.push("second").unwrap_err().into_inner(), "second");
+    ///
+    /// let mut worker = queue.handle();
+    /// let tx = worker.begin();
+    /// let _first = tx.pop()?;
+    /// assert!(queue.push("second").is_err()); // the first may come back
+    /// tx.push("its follow-up")?; // takes its place
+    /// tx.commit();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If `capacity` is 0: a queue must have room for at least one item.
+    pub fn bounded(capacity: usize) -> Self {
+        Self::builder().capacity(capacity).build()
+    }
+
+    /// Begins to make a queue with settings.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::<u32>::builder().capacity(8).build();
+    /// assert_eq!(queue.capacity(), Some(8));
+    /// ```
+    pub fn builder() -> Builder<T> {
+        Builder::new()
+    }
+
+    /// The most items that the queue takes; `None` if there is no bound.
+    ///
+    /// ```
+    /// assert_eq!(requeue::Queue::<u32>::bounded(8).capacity(), Some(8));
+    /// assert_eq!(requeue::Queue::<u32>::unbounded().capacity(), None);
+    /// ```
+    pub fn capacity(&self) -> Option<usize> {
+        self.shared.room().map(|room| room.capacity.limit())
+    }
+
+    /// Closes the queue: true if it was open.
+    ///
+    /// From now on pushes fail with [`PushError::Closed`]; a transaction that has staged items before
+    /// still commits them. Pops take out what is left, what is aborted later included, and say
+    /// [`PopError::Closed`] once nothing is ready and no transaction holds or has staged anything. Until
+    /// then those who wait go on waiting. All who wait for room are woken.
+    ///
+    /// A push that races with the close either says `Ok`, and somebody receives the item, or
+    /// `Closed`, and nobody does.
+    ///
+    /// ```
+    /// use requeue::PopError;
+    ///
+    /// let queue = requeue::Queue::unbounded();
+    /// queue.push(1)?;
+    /// assert!(queue.close());
+    /// assert!(!queue.close());
+    /// assert!(queue.push(2).unwrap_err().is_closed());
+    /// assert_eq!(queue.pop(), Ok(1));
+    /// assert_eq!(queue.pop(), Err(PopError::Closed));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn close(&self) -> bool {
+        self.shared.close()
+    }
+
+    /// Whether the queue was closed. Items may be left.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::<u32>::unbounded();
+    /// assert!(!queue.is_closed());
+    /// queue.close();
+    /// assert!(queue.is_closed());
+    /// ```
+    pub fn is_closed(&self) -> bool {
+        self.shared.word().is_closed()
+    }
+
+    /// Takes out all items until the queue is closed and drained, waiting for them meanwhile. Does not
+    /// close the queue.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::unbounded();
+    /// std::thread::scope(|scope| {
+    ///     let drained = scope.spawn(|| queue.drain().count());
+    ///     queue.push("a").unwrap();
+    ///     queue.push("b").unwrap();
+    ///     queue.close();
+    ///     assert_eq!(drained.join().unwrap(), 2);
+    /// });
+    /// ```
+    pub fn drain(&self) -> Drain<T> {
+        Drain::new(self.handle())
     }
 
     /// Makes a handle: one for each thread or task that works with the queue.
@@ -67,7 +182,7 @@ impl<T> Queue<T> {
     ///
     /// When two billion handles of this queue are alive.
     pub fn handle(&self) -> Handle<T> {
-        Handle::new(Arc::clone(&self.lanes))
+        Handle::new(Arc::clone(&self.shared))
     }
 
     /// Pushes an item without a handle; it is ready at once.
@@ -85,10 +200,10 @@ impl<T> Queue<T> {
     ///
     /// # Errors
     ///
-    /// None: a queue without bounds always has room.
+    /// [`PushError::Full`] if the queue is bounded and had no room at some instant of the call,
+    /// [`PushError::Closed`] if it is closed. The item comes back with the error.
     pub fn push(&self, item: T) -> Result<(), PushError<T>> {
-        self.lanes.push(item);
-        Ok(())
+        self.shared.push(item)
     }
 
     /// Pops an item without a handle; the pop is committed at once. Lock-free.
@@ -103,9 +218,10 @@ impl<T> Queue<T> {
     ///
     /// # Errors
     ///
-    /// [`PopError::Empty`] if at some instant during the call nothing was ready.
+    /// [`PopError::Empty`] if at some instant during the call nothing was ready; [`PopError::Closed`] if
+    /// nothing can become ready any more.
     pub fn pop(&self) -> Result<T, PopError> {
-        self.lanes.pop().ok_or(PopError::Empty)
+        self.shared.pop()
     }
 
     /// How many items are ready: neither staged nor held. Approximate while others work, exact at
@@ -121,7 +237,7 @@ impl<T> Queue<T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn len(&self) -> usize {
-        usize::try_from(self.lanes.ready()).unwrap_or(usize::MAX)
+        usize::try_from(self.shared.lanes().ready()).unwrap_or(usize::MAX)
     }
 
     /// Whether nothing was ready at some instant during the call. Strict, unlike `len() == 0`.
@@ -133,7 +249,7 @@ impl<T> Queue<T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn is_empty(&self) -> bool {
-        self.lanes.is_empty()
+        self.shared.lanes().is_empty()
     }
 
     /// What the queue has done so far. Looks at every shard and handle.
@@ -146,10 +262,11 @@ impl<T> Queue<T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn stats(&self) -> Stats {
-        let tally = self.lanes.tally();
+        let lanes = self.shared.lanes();
+        let tally = lanes.tally();
         Stats {
-            pushed: self.lanes.pushed(),
-            ready: self.lanes.ready(),
+            pushed: lanes.pushed(),
+            ready: lanes.ready(),
             held: tally.held,
             committed: tally.committed,
             aborted: tally.aborted,
@@ -160,7 +277,7 @@ impl<T> Queue<T> {
 impl<T> Clone for Queue<T> {
     fn clone(&self) -> Self {
         Self {
-            lanes: Arc::clone(&self.lanes),
+            shared: Arc::clone(&self.shared),
         }
     }
 }
@@ -179,6 +296,8 @@ impl<T> RefUnwindSafe for Queue<T> {}
 impl<T> fmt::Debug for Queue<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Queue")
+            .field("capacity", &self.capacity())
+            .field("closed", &self.is_closed())
             .field("stats", &self.stats())
             .finish()
     }

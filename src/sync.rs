@@ -2,18 +2,75 @@
 //!
 //! Both have the shape of loom's, so that the code above is written once.
 
+use std::sync::PoisonError;
+
 #[cfg(not(loom))]
 pub(crate) use self::std_cell::UnsafeCell;
 #[cfg(not(loom))]
 pub(crate) use std::sync::atomic::{
-    AtomicBool, AtomicPtr, AtomicU64, AtomicU8, AtomicUsize, Ordering,
+    fence, AtomicBool, AtomicPtr, AtomicU64, AtomicU8, AtomicUsize, Ordering,
 };
 
 #[cfg(loom)]
 pub(crate) use loom::{
     cell::UnsafeCell,
-    sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicU8, AtomicUsize, Ordering},
+    sync::atomic::{fence, AtomicBool, AtomicPtr, AtomicU64, AtomicU8, AtomicUsize, Ordering},
 };
+
+#[cfg(loom)]
+pub(crate) use loom::sync::Mutex;
+#[cfg(not(loom))]
+pub(crate) use std::{sync::Mutex, thread};
+
+#[cfg(loom)]
+pub(crate) use loom::sync::MutexGuard;
+#[cfg(not(loom))]
+pub(crate) use std::sync::MutexGuard;
+
+/// A number with one user at a time, who may be another thread each time.
+///
+/// Atomic only because the compiler cannot know that; not a loom one, since nobody races for it.
+#[derive(Debug, Default)]
+pub(crate) struct Count(std::sync::atomic::AtomicUsize);
+
+impl Count {
+    pub(crate) fn new(count: usize) -> Self {
+        Self(std::sync::atomic::AtomicUsize::new(count))
+    }
+
+    #[inline]
+    pub(crate) fn get(&self) -> usize {
+        // ORDERING: Relaxed; the user has it alone.
+        self.0.load(std::sync::atomic::Ordering::Relaxed)
+    }
+
+    #[inline]
+    pub(crate) fn set(&self, count: usize) {
+        // ORDERING: Relaxed; the user has it alone.
+        self.0.store(count, std::sync::atomic::Ordering::Relaxed);
+    }
+
+    pub(crate) fn take(&self) -> usize {
+        let count = self.get();
+        self.set(0);
+        count
+    }
+}
+
+/// Locks; what a panic left behind a lock of this crate is whole.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Loom's threads, which know no time: they wait for ever instead.
+#[cfg(loom)]
+pub(crate) mod thread {
+    pub(crate) use loom::thread::{current, park, yield_now, Thread};
+
+    pub(crate) fn park_timeout(_: std::time::Duration) {
+        park();
+    }
+}
 
 /// Tells the processor, and loom's scheduler, that this thread waits for another one's next step.
 #[inline]

@@ -1,6 +1,6 @@
 //! What a committed transaction held.
 
-use crate::raw::Seat;
+use crate::port::Port;
 use std::fmt;
 use std::iter::FusedIterator;
 
@@ -22,13 +22,21 @@ use std::iter::FusedIterator;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Taken<'h, T> {
-    seat: &'h mut Seat<T>,
+    port: &'h mut Port<T>,
+    len: usize,
 }
 
 impl<'h, T> Taken<'h, T> {
     #[inline]
-    pub(crate) fn new(seat: &'h mut Seat<T>) -> Self {
-        Self { seat }
+    pub(crate) fn new(port: &'h mut Port<T>) -> Self {
+        let len = port.freed();
+        Self { port, len }
+    }
+
+    /// Wakes those who wait for what the commit has published or freed.
+    #[inline]
+    pub(crate) fn announce(&mut self) {
+        self.port.announce();
     }
 }
 
@@ -37,11 +45,13 @@ impl<T> Iterator for Taken<'_, T> {
 
     #[inline]
     fn next(&mut self) -> Option<T> {
-        self.seat.take_out()
+        let item = self.port.take_out()?;
+        self.len -= 1;
+        Some(item)
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.seat.held(), Some(self.seat.held()))
+        (self.len, Some(self.len))
     }
 }
 
@@ -51,7 +61,9 @@ impl<T> FusedIterator for Taken<'_, T> {}
 impl<T> Drop for Taken<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        self.seat.drop_taken();
+        if self.len > 0 {
+            self.port.drop_taken();
+        }
     }
 }
 

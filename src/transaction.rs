@@ -1,10 +1,13 @@
 //! Transactions: pops that become final, and pushes that become visible, at the commit.
 
+use crate::future::{PopAsync, StageAsync};
+use crate::port::Port;
 use crate::raw::{HeldItems, Open, Party};
 use crate::{PopError, PushError, Taken};
 use std::fmt;
 use std::iter::FusedIterator;
 use std::ops::{Deref, DerefMut};
+use std::time::Duration;
 
 /// A transaction of one [`Handle`](crate::Handle).
 ///
@@ -45,6 +48,10 @@ use std::ops::{Deref, DerefMut};
 /// tx.push(2).unwrap();
 /// ```
 ///
+/// A transaction is `Send`, and may live across an `.await`. While a future lives that it has given out
+/// by [`pop_async`](Self::pop_async) or [`push_async`](Self::push_async) it is lent to that future: all
+/// methods by `&self` panic until the future is ready or dropped.
+///
 /// A held item is gone with its transaction:
 ///
 /// ```compile_fail
@@ -56,12 +63,12 @@ use std::ops::{Deref, DerefMut};
 /// ```
 #[must_use = "a transaction that is dropped aborts"]
 pub struct Transaction<'h, T> {
-    open: Open<'h, T>,
+    open: Open<'h, Port<T>>,
 }
 
 impl<'h, T> Transaction<'h, T> {
     #[inline]
-    pub(crate) fn new(open: Open<'h, T>) -> Self {
+    pub(crate) fn new(open: Open<'h, Port<T>>) -> Self {
         Self { open }
     }
 
@@ -80,11 +87,78 @@ impl<'h, T> Transaction<'h, T> {
     ///
     /// # Errors
     ///
-    /// None: a queue without bounds always has room.
+    /// [`PushError::Full`] if the queue is bounded, this transaction has staged as many items as it
+    /// holds, and at some instant of the call there was no room for more. [`PushError::Closed`] if the
+    /// queue is closed. The item comes back with the error.
+    ///
+    /// # Panics
+    ///
+    /// If the transaction is lent to a future, like all methods by `&self`.
     #[inline]
     pub fn push(&self, item: T) -> Result<(), PushError<T>> {
-        self.open.seat().stage(item);
-        Ok(())
+        self.open.get().stage(item)
+    }
+
+    /// Stages a push, and waits for room if there is none.
+    ///
+    /// Two transactions that both wait for room which only the other's end would free wait for ever.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::bounded(1);
+    /// let mut handle = queue.handle();
+    /// let tx = handle.begin();
+    /// tx.push_blocking(1)?;
+    /// assert!(tx.push_blocking(2).unwrap_err().is_full()); // can never fit
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`PushError::Full`] at once, if the transaction has staged as many items as the queue's
+    /// capacity; [`PushError::Closed`] if the queue is closed. The item comes back with the error.
+    pub fn push_blocking(&self, item: T) -> Result<(), PushError<T>> {
+        self.open.get().stage_waiting(item, None)
+    }
+
+    /// Stages a push, and waits up to `timeout` for room.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let queue = requeue::Queue::bounded(1);
+    /// queue.push(1)?;
+    /// let mut handle = queue.handle();
+    /// let refused = handle.begin().push_timeout(2, Duration::from_millis(1));
+    /// assert!(refused.unwrap_err().is_full());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`PushError::Full`] if the time is over, or at once as in [`Transaction::push_blocking`];
+    /// [`PushError::Closed`] if the queue is closed. The item comes back with the error.
+    pub fn push_timeout(&self, item: T, timeout: Duration) -> Result<(), PushError<T>> {
+        self.open.get().stage_waiting(item, Some(timeout))
+    }
+
+    /// A future that stages a push when there is room. The transaction is lent to it meanwhile.
+    ///
+    /// Its output is that of [`Transaction::push_blocking`]. Cancel safe: if it is dropped before it is
+    /// ready, the item is dropped with it and was not staged.
+    ///
+    /// ```
+    /// # futures::executor::block_on(async {
+    /// let queue = requeue::Queue::bounded(1);
+    /// let mut handle = queue.handle();
+    /// let tx = handle.begin();
+    /// tx.push_async("job").await?;
+    /// tx.commit();
+    /// assert_eq!(queue.pop()?, "job");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
+    pub fn push_async(&self, item: T) -> StageAsync<'_, T> {
+        StageAsync::new(self.open.get(), item)
     }
 
     /// Takes an item and holds it. Lock-free.
@@ -105,14 +179,79 @@ impl<'h, T> Transaction<'h, T> {
     /// # Errors
     ///
     /// [`PopError::Empty`] if at some instant during the call nothing was ready. What this
-    /// transaction holds or has staged is not ready.
+    /// transaction holds or has staged is not ready. [`PopError::Closed`] if nothing can become ready
+    /// any more.
     #[inline]
     pub fn pop(&self) -> Result<Item<'_, T>, PopError> {
-        let held = self.open.seat().hold();
-        held.map(Item::new).ok_or(PopError::Empty)
+        self.open.get().hold().map(Item::new)
     }
 
-    /// Takes up to `max` items; all of them are held when the call returns.
+    /// Takes an item and holds it, and waits for one if there is none.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::unbounded();
+    /// let mut handle = queue.handle();
+    /// std::thread::scope(|scope| {
+    ///     scope.spawn(|| {
+    ///         let tx = handle.begin();
+    ///         let job = tx.pop_blocking().unwrap();
+    ///         assert_eq!(*job, "job");
+    ///         tx.commit();
+    ///     });
+    ///     queue.push("job").unwrap();
+    /// });
+    /// assert_eq!(queue.stats().committed, 1);
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`PopError::Closed`] if nothing can become ready any more. [`PopError::Empty`] if the queue is
+    /// closed, nothing is ready, and this transaction holds or has staged something: it must not wait
+    /// for another one that waits for it.
+    pub fn pop_blocking(&self) -> Result<Item<'_, T>, PopError> {
+        self.open.get().hold_waiting(None).map(Item::new)
+    }
+
+    /// Takes an item and holds it, and waits up to `timeout` for one.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let mut handle = requeue::Queue::<u32>::unbounded().handle();
+    /// let tx = handle.begin();
+    /// assert!(tx.pop_timeout(Duration::from_millis(1)).unwrap_err().is_empty());
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`PopError::Empty`] if the time is over, and as for [`Transaction::pop_blocking`].
+    pub fn pop_timeout(&self, timeout: Duration) -> Result<Item<'_, T>, PopError> {
+        self.open.get().hold_waiting(Some(timeout)).map(Item::new)
+    }
+
+    /// A future that takes an item when there is one, and holds it. The transaction is lent to it
+    /// meanwhile.
+    ///
+    /// Its output is that of [`Transaction::pop_blocking`]. Cancel safe: it takes an item only when it is
+    /// ready, and that item is the transaction's.
+    ///
+    /// ```
+    /// # futures::executor::block_on(async {
+    /// let queue = requeue::Queue::unbounded();
+    /// queue.push("job")?;
+    /// let mut handle = queue.handle();
+    /// let tx = handle.begin();
+    /// assert_eq!(*tx.pop_async().await?, "job");
+    /// tx.commit();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
+    pub fn pop_async(&self) -> PopAsync<'_, T> {
+        PopAsync::new(self.open.get())
+    }
+
+    /// Takes up to `max` items; all of them are held when the call returns. None if at some instant
+    /// during the call nothing was ready.
     ///
     /// ```
     /// let queue = requeue::Queue::unbounded();
@@ -124,8 +263,28 @@ impl<'h, T> Transaction<'h, T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn pop_batch(&self, max: usize) -> Items<'_, T> {
+        self.pop_batch_blocking(1, max, Duration::ZERO)
+    }
+
+    /// Takes up to `max` items, and waits until there are at least `min` of them, but not longer than
+    /// `timeout`.
+    ///
+    /// Fewer than `min` (or `max`, if that is less) only if the time is over or the queue is closed and
+    /// nothing is ready. What comes meanwhile is held at once, so that others do not see it.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let queue = requeue::Queue::unbounded();
+    /// let mut handle = queue.handle();
+    /// handle.push_batch([1, 2, 3])?;
+    /// let tx = handle.begin();
+    /// assert_eq!(tx.pop_batch_blocking(2, 10, Duration::MAX).len(), 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn pop_batch_blocking(&self, min: usize, max: usize, timeout: Duration) -> Items<'_, T> {
         Items {
-            held: self.open.seat().hold_batch(max),
+            held: self.open.get().hold_batch_waiting(min, max, timeout),
         }
     }
 
@@ -139,7 +298,7 @@ impl<'h, T> Transaction<'h, T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn staged(&self) -> usize {
-        self.open.seat().staged()
+        self.open.get().seat().access().staged()
     }
 
     /// How many items are held.
@@ -154,7 +313,7 @@ impl<'h, T> Transaction<'h, T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn held(&self) -> usize {
-        self.open.seat().held()
+        self.open.get().seat().access().held()
     }
 
     /// Commits: the pushes become visible all at once, the pops final. Never fails, never blocks;
@@ -175,9 +334,11 @@ impl<'h, T> Transaction<'h, T> {
     #[inline]
     #[allow(clippy::must_use_candidate)] // dropping the items is the common case
     pub fn commit(self) -> Taken<'h, T> {
-        let seat = self.open.close();
-        seat.commit();
-        Taken::new(seat)
+        let port = self.open.close();
+        port.commit();
+        let mut taken = Taken::new(port);
+        taken.announce();
+        taken
     }
 
     /// Aborts: held items go back to the head of the queue, in their order; staged ones are dropped.
@@ -198,7 +359,9 @@ impl<'h, T> Transaction<'h, T> {
 
     /// This transaction as one of several that commit together.
     pub(crate) fn party(&mut self) -> &mut dyn Party {
-        self.open.seat_mut()
+        let port = self.open.get_mut();
+        port.end_waiting();
+        port
     }
 
     /// The items, after [`Party::conclude`].
@@ -209,7 +372,11 @@ impl<'h, T> Transaction<'h, T> {
 
 impl<T> fmt::Debug for Transaction<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Transaction")
+        let mut debug = f.debug_struct("Transaction");
+        if self.open.get().seat().is_lent() {
+            return debug.finish_non_exhaustive();
+        }
+        debug
             .field("staged", &self.staged())
             .field("held", &self.held())
             .finish()
@@ -235,7 +402,7 @@ pub struct Item<'t, T> {
 
 impl<'t, T> Item<'t, T> {
     #[inline]
-    fn new((item, attempts): (&'t mut T, u32)) -> Self {
+    pub(crate) fn new((item, attempts): (&'t mut T, u32)) -> Self {
         Self { item, attempts }
     }
 

@@ -5,6 +5,7 @@ mod common;
 use std::sync::Barrier;
 use std::thread;
 
+use common::futures::Task;
 use common::{drain, filled};
 use requeue::{PopError, Queue};
 
@@ -152,4 +153,36 @@ fn item_moves_between_two_queues() {
     requeue::commit_all((tx_from, tx_to));
     assert_eq!(drain(&from), [2]);
     assert_eq!(drain(&to), [1]);
+}
+
+/// The high-contention recipe stores the requests of dequeuers and serves them in the order of their
+/// arrival; an item that is enqueued goes to the one who waits longest.
+#[test]
+fn waiting_dequeuers_are_served_in_the_order_of_their_arrival() {
+    let queue = Queue::unbounded();
+    let mut clients: Vec<_> = (0..5).map(|_| queue.handle()).collect();
+    let mut requests: Vec<_> = clients
+        .iter_mut()
+        .map(|client| Task::waiting(client.pop_async()))
+        .collect();
+    for item in 0..5 {
+        queue.push(item).unwrap();
+        assert!(requests[item].was_woken());
+        assert!(requests[item + 1..].iter().all(|later| !later.was_woken()));
+        assert_eq!(requests[item].output(), Ok(item));
+    }
+}
+
+/// A dequeuer that gives up leaves the line; its item goes to the next one.
+#[test]
+fn request_of_a_client_that_is_gone() {
+    let queue = Queue::unbounded();
+    let (mut a, mut b) = (queue.handle(), queue.handle());
+    let gone = Task::waiting(a.pop_async());
+    let mut next = Task::waiting(b.pop_async());
+    queue.push(7).unwrap();
+    assert!(gone.was_woken() && !next.was_woken());
+    drop(gone);
+    assert!(next.was_woken());
+    assert_eq!(next.output(), Ok(7));
 }

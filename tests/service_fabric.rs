@@ -6,6 +6,7 @@ mod common;
 
 use std::sync::Barrier;
 use std::thread;
+use std::time::Duration;
 
 use common::{drain, filled, panics};
 use requeue::{Handle, PopError, Queue};
@@ -216,6 +217,61 @@ fn threshold_on_the_count() {
     assert!(queue.len() < THRESHOLD);
     processed.extend(drain(&queue));
     assert_eq!(processed, (0..23).collect::<Vec<_>>());
+}
+
+/// The same pattern without polling: the consumer sleeps until a batch of that size is there. Nobody
+/// has to say where the items end but `close`.
+#[test]
+fn threshold_by_waiting() {
+    const THRESHOLD: usize = 5;
+    let queue = Queue::unbounded();
+    let batches = thread::scope(|scope| {
+        let mut consumer = queue.handle();
+        let consumer = scope.spawn(move || {
+            let mut batches = Vec::new();
+            loop {
+                let mut batch = Vec::new();
+                consumer.pop_batch_blocking(THRESHOLD, 8, Duration::MAX, &mut batch);
+                if batch.is_empty() {
+                    return batches;
+                }
+                batches.push(batch);
+            }
+        });
+        let mut producer = queue.handle();
+        for item in 0..23 {
+            producer.push(item).unwrap();
+            thread::yield_now(); // a consumer that is not patient enough takes it now
+        }
+        assert!(queue.close());
+        consumer.join().unwrap()
+    });
+    let (last, full) = batches.split_last().unwrap();
+    assert!(full
+        .iter()
+        .all(|batch| (THRESHOLD..=8).contains(&batch.len())));
+    assert!(last.len() <= 8);
+    assert_eq!(batches.concat(), (0..23).collect::<Vec<_>>());
+}
+
+/// The documentation asks for a limit of what a queue may keep in memory: a producer that goes faster
+/// than its consumer waits.
+#[test]
+fn memory_is_limited_by_the_capacity() {
+    const CAPACITY: usize = 4;
+    let queue = Queue::bounded(CAPACITY);
+    thread::scope(|scope| {
+        let mut producer = queue.handle();
+        scope.spawn(move || (0..100).for_each(|item| producer.push_blocking(item).unwrap()));
+        let mut consumer = queue.handle();
+        for item in 0..100 {
+            assert!(queue.stats().pushed <= item + CAPACITY as u64);
+            let tx = consumer.begin();
+            assert_eq!(tx.pop_blocking().as_deref(), Ok(&item));
+            tx.commit();
+        }
+    });
+    assert_eq!(queue.push(0), Ok(()));
 }
 
 /// Pattern "best-effort drain": batches until a dequeue finds nothing, all other tasks stopped.

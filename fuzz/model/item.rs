@@ -1,7 +1,7 @@
 //! Items that are counted and known by name.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex};
 
 /// What keeps an order of its own: one handle, or all pushes without a handle to one queue.
 pub(crate) type Source = usize;
@@ -13,13 +13,28 @@ pub(crate) struct Mark {
     pub(crate) number: u64,
 }
 
-/// The items that are alive.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Ledger(Arc<Mutex<BTreeSet<Mark>>>);
+thread_local! {
+    /// The items that are alive. Not in the items themselves, since a forgotten item must leak nothing.
+    static ALIVE: RefCell<BTreeSet<Mark>> = const { RefCell::new(BTreeSet::new()) };
+    /// The items that went with a forgotten future: nobody may get them, and they need not be dropped.
+    static LOST: RefCell<BTreeSet<Mark>> = const { RefCell::new(BTreeSet::new()) };
+}
 
-impl Ledger {
-    pub(crate) fn alive(&self) -> usize {
-        self.0.lock().unwrap().len()
+/// Begins a case, without items.
+pub(crate) fn clear() {
+    ALIVE.take();
+    LOST.take();
+}
+
+pub(crate) fn alive() -> usize {
+    ALIVE.with_borrow(BTreeSet::len)
+}
+
+/// Says that items went with a forgotten future.
+pub(crate) fn lose(marks: &[Mark]) {
+    for mark in marks {
+        assert!(ALIVE.with_borrow_mut(|alive| alive.remove(mark)));
+        LOST.with_borrow_mut(|lost| lost.insert(*mark));
     }
 }
 
@@ -29,17 +44,15 @@ pub(crate) struct Tracked<const PAD: usize> {
     mark: Mark,
     held: u32,
     pad: [u8; PAD],
-    ledger: Ledger,
 }
 
 impl<const PAD: usize> Tracked<PAD> {
-    pub(crate) fn new(mark: Mark, ledger: &Ledger) -> Self {
-        assert!(ledger.0.lock().unwrap().insert(mark));
+    pub(crate) fn new(mark: Mark) -> Self {
+        assert!(ALIVE.with_borrow_mut(|alive| alive.insert(mark)));
         Self {
             mark,
             held: 0,
             pad: [Self::filler(mark); PAD],
-            ledger: ledger.clone(),
         }
     }
 
@@ -70,7 +83,8 @@ impl<const PAD: usize> Tracked<PAD> {
 
 impl<const PAD: usize> Drop for Tracked<PAD> {
     fn drop(&mut self) {
-        let alive = self.ledger.0.lock().unwrap().remove(&self.mark);
-        assert!(alive, "{:?} is dropped twice", self.mark);
+        let alive = ALIVE.with_borrow_mut(|alive| alive.remove(&self.mark));
+        let lost = LOST.with_borrow_mut(|lost| lost.remove(&self.mark));
+        assert!(alive || lost, "{:?} is dropped twice", self.mark);
     }
 }

@@ -2,11 +2,14 @@
 //!
 //! The fuzz target `operations` and the test `differential` share it.
 
+mod acts;
 mod item;
 mod open;
 mod ops;
 mod order;
+mod rules;
 mod transactions;
+mod waits;
 mod world;
 
 pub(crate) use ops::Case;
@@ -16,8 +19,8 @@ use world::World;
 /// Runs a case and panics where the queues and the model disagree.
 pub(crate) fn run(case: &Case) {
     if case.large {
-        World::<4096>::new().run(case);
+        World::<4096>::new(case).run(case);
     } else {
-        World::<0>::new().run(case);
+        World::<0>::new(case).run(case);
     }
 }

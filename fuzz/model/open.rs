@@ -1,6 +1,7 @@
 //! Transactions, open and ended.
 
 use super::item::{Mark, Source, Tracked};
+use super::waits::Waiter;
 use requeue::{commit_all, Handle, Taken, Transaction};
 
 /// A handle, and what it was left with.
@@ -18,6 +19,8 @@ pub(crate) struct Left {
     pub(crate) held: Vec<Mark>,
     /// How many items it staged, or a forgotten `Taken` kept: they will be dropped.
     pub(crate) doomed: usize,
+    /// A forgotten future, which keeps its place in the line.
+    pub(crate) waiter: Option<Waiter>,
 }
 
 /// What the model knows of an open transaction.
@@ -27,6 +30,8 @@ pub(crate) struct Open {
     pub(crate) source: Source,
     pub(crate) staged: Vec<Mark>,
     pub(crate) held: Vec<Mark>,
+    /// The forgotten future that the transaction is lent to.
+    pub(crate) lent: Option<Waiter>,
 }
 
 impl Open {
@@ -36,6 +41,16 @@ impl Open {
             source: worker.source,
             staged: Vec::new(),
             held: Vec::new(),
+            lent: None,
+        }
+    }
+
+    /// What is left of it, if it is not committed.
+    pub(crate) fn left(&self) -> Left {
+        Left {
+            held: self.held.clone(),
+            doomed: self.staged.len(),
+            waiter: self.lent.clone(),
         }
     }
 }

@@ -16,24 +16,51 @@ const MOST: usize = 12;
 pub(crate) struct Case {
     /// Items of 4 KiB instead of a few words.
     pub(crate) large: bool,
-    /// At the end the queues are dropped before the handles.
-    pub(crate) queues_first: bool,
+    pub(crate) capacities: [Option<usize>; QUEUES],
+    pub(crate) finish: Finish,
     pub(crate) ops: Vec<Op>,
 }
 
 impl<'a> Arbitrary<'a> for Case {
     fn arbitrary(u: &mut Unstructured<'a>) -> Result<Self> {
-        let (large, queues_first) = (u.ratio(1, 8)?, u.arbitrary()?);
+        let (large, finish) = (u.ratio(1, 8)?, u.arbitrary()?);
+        let mut capacities = [None; QUEUES];
+        for capacity in &mut capacities {
+            *capacity = *u.choose(&CAPACITIES)?;
+        }
         let mut ops = Vec::new();
         while !u.is_empty() {
             ops.push(u.arbitrary()?);
         }
         Ok(Self {
             large,
-            queues_first,
+            capacities,
+            finish,
             ops,
         })
     }
+}
+
+/// What a queue may hold.
+const CAPACITIES: [Option<usize>; 8] = [
+    None,
+    None,
+    None,
+    Some(1),
+    Some(2),
+    Some(3),
+    Some(7),
+    Some(40),
+];
+
+/// How a case ends.
+#[derive(Arbitrary, Clone, Copy, Debug)]
+pub(crate) enum Finish {
+    /// The queues are dropped before the handles.
+    QueuesFirst,
+    HandlesFirst,
+    /// The handles are dropped, and the queues closed and drained.
+    Drain,
 }
 
 /// One operation at rest: no transaction is in progress but forgotten ones.
@@ -55,25 +82,75 @@ pub(crate) enum Op {
         steps: Vec<Step>,
         commit: bool,
     },
+    /// A future of a handle that is polled, and what happens until it is polled again or given up.
+    Wait {
+        #[arbitrary(with = slot)]
+        slot: usize,
+        /// It pushes so many items, or pops.
+        #[arbitrary(with = maybe_batch)]
+        push: Option<usize>,
+        #[arbitrary(with = several)]
+        meanwhile: Vec<Act>,
+        then: Then,
+    },
+}
+
+/// What becomes of a future that waits.
+#[derive(Arbitrary, Clone, Copy, Debug)]
+pub(crate) enum Then {
+    /// It is polled once more, and dropped if it still waits.
+    Poll,
+    Drop,
+    Forget,
+}
+
+impl Then {
+    /// The same for the push of a batch: if it were forgotten, its vector would leak.
+    pub(crate) fn of_batch(self) -> Self {
+        match self {
+            Self::Forget => Self::Drop,
+            then => then,
+        }
+    }
+}
+
+/// How a call that may wait is made.
+#[derive(Arbitrary, Clone, Copy, Debug)]
+pub(crate) enum Way {
+    /// By the call that never waits.
+    Try,
+    /// With a timeout of zero.
+    Zero,
+    /// Without end, where the model knows that there is nothing to wait for.
+    Block,
+    Poll(Then),
 }
 
 /// An operation outside any transaction.
 #[derive(Arbitrary, Debug)]
 pub(crate) enum Act {
-    Push(#[arbitrary(with = slot)] usize),
-    Pop(#[arbitrary(with = slot)] usize),
+    Push(#[arbitrary(with = slot)] usize, Way),
+    Pop(#[arbitrary(with = slot)] usize, Way),
     PushBatch(
         #[arbitrary(with = slot)] usize,
         #[arbitrary(with = batch)] usize,
+        Way,
     ),
     PopBatch(
         #[arbitrary(with = slot)] usize,
         #[arbitrary(with = batch)] usize,
+        Way,
     ),
     /// A push without a handle.
     PushDirect(#[arbitrary(with = queue)] usize),
     /// A pop without a handle.
     PopDirect(#[arbitrary(with = queue)] usize),
+    /// So many items are drained, if there are so many.
+    Drain(
+        #[arbitrary(with = queue)] usize,
+        #[arbitrary(with = batch)] usize,
+    ),
+    Close(#[arbitrary(with = seldom_queue)] Option<usize>),
     /// A new handle of the queue takes the place of the one in the slot.
     Handle(
         #[arbitrary(with = slot)] usize,
@@ -85,9 +162,9 @@ pub(crate) enum Act {
 /// An operation while transactions are open: inside one of them, named by its number, or outside.
 #[derive(Arbitrary, Debug)]
 pub(crate) enum Step {
-    Stage(u8),
-    Hold(u8),
-    HoldBatch(u8, #[arbitrary(with = batch)] usize),
+    Stage(u8, Way),
+    Hold(u8, Way),
+    HoldBatch(u8, #[arbitrary(with = batch)] usize, Way),
     Outside(Act),
 }
 
@@ -125,8 +202,17 @@ fn queue(u: &mut Unstructured) -> Result<usize> {
     u.choose_index(QUEUES)
 }
 
+/// Most of a case should find its queues open.
+fn seldom_queue(u: &mut Unstructured) -> Result<Option<usize>> {
+    u.ratio(1, 16)?.then(|| queue(u)).transpose()
+}
+
 fn batch(u: &mut Unstructured) -> Result<usize> {
     u.int_in_range(0..=MOST)
+}
+
+fn maybe_batch(u: &mut Unstructured) -> Result<Option<usize>> {
+    u.ratio(1, 2)?.then(|| batch(u)).transpose()
 }
 
 fn some_slots(u: &mut Unstructured) -> Result<Vec<usize>> {

@@ -1,6 +1,7 @@
 //! The plain model of one queue.
 
 use super::item::{Mark, Source};
+use super::waits::Waiters;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// What is ready in a queue, in which order it may leave, and the counts.
@@ -8,10 +9,23 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 pub(crate) struct Order {
     lines: BTreeMap<Source, Line>,
     aborts: HashMap<Mark, u32>,
+    pub(crate) capacity: Option<usize>,
+    pub(crate) closed: bool,
+    /// The open transactions, by the source of their handle.
+    pub(super) open: HashMap<Source, Work>,
+    pub(crate) poppers: Waiters,
+    pub(crate) pushers: Waiters,
     pub(crate) pushed: usize,
     pub(crate) held: usize,
     pub(crate) committed: usize,
     pub(crate) aborted: usize,
+}
+
+/// How much a transaction holds and has staged.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Work {
+    pub(super) held: usize,
+    pub(super) staged: usize,
 }
 
 /// The ready items of one source.
@@ -23,6 +37,13 @@ struct Line {
 }
 
 impl Order {
+    pub(crate) fn new(capacity: Option<usize>) -> Self {
+        Self {
+            capacity,
+            ..Self::default()
+        }
+    }
+
     pub(crate) fn ready(&self) -> usize {
         self.pushed - self.held - self.committed
     }
@@ -44,6 +65,20 @@ impl Order {
         self.lines.entry(mark.source).or_default().take(mark);
         self.held += 1;
         self.aborts.get(&mark).map_or(1, |aborts| aborts + 1)
+    }
+
+    /// An item was held by the transaction of this source.
+    pub(crate) fn hold_in(&mut self, source: Source) {
+        self.open.entry(source).or_default().held += 1;
+    }
+
+    pub(crate) fn stage_in(&mut self, source: Source) {
+        self.open.entry(source).or_default().staged += 1;
+    }
+
+    /// The transaction of this source has ended.
+    pub(crate) fn end(&mut self, source: Source) {
+        self.open.remove(&source);
     }
 
     /// What a transaction held is gone for good.

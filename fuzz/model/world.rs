@@ -1,9 +1,10 @@
 //! The queues beside their models.
 
-use super::item::{Ledger, Mark, Source, Tracked};
+use super::item::{self, Mark, Source, Tracked};
 use super::open::{Left, Worker};
-use super::ops::{Act, Case, Op, QUEUES, SLOTS};
+use super::ops::{Act, Case, Finish, Op, QUEUES, SLOTS};
 use super::order::Order;
+use super::waits::Waiter;
 use requeue::{PopError, Queue};
 use std::mem;
 
@@ -11,26 +12,28 @@ use std::mem;
 const HANDLES: Source = QUEUES;
 
 pub(crate) struct World<const PAD: usize> {
-    queues: [Queue<Tracked<PAD>>; QUEUES],
+    pub(super) queues: [Queue<Tracked<PAD>>; QUEUES],
     pub(super) orders: [Order; QUEUES],
     pub(super) workers: [Option<Worker<PAD>>; SLOTS],
-    sources: Source,
+    pub(super) sources: Source,
     numbers: u64,
-    ledger: Ledger,
     /// How many items should be alive.
     pub(super) alive: usize,
 }
 
 impl<const PAD: usize> World<PAD> {
     /// All queues empty, each with a handle in the slot of the same number.
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(case: &Case) -> Self {
+        item::clear();
         let mut world = Self {
-            queues: Default::default(),
-            orders: Default::default(),
+            queues: case.capacities.map(|capacity| match capacity {
+                Some(capacity) => Queue::bounded(capacity),
+                None => Queue::unbounded(),
+            }),
+            orders: case.capacities.map(Order::new),
             workers: Default::default(),
             sources: HANDLES,
             numbers: 0,
-            ledger: Ledger::default(),
             alive: 0,
         };
         for queue in 0..QUEUES {
@@ -49,29 +52,50 @@ impl<const PAD: usize> World<PAD> {
                     steps,
                     commit,
                 } => self.transact(*slot, steps, *commit),
+                Op::Wait {
+                    slot,
+                    push,
+                    meanwhile,
+                    then,
+                } => self.wait(*slot, *push, meanwhile, *then),
             }
             self.check();
         }
+        if matches!(case.finish, Finish::Drain) {
+            self.close_and_drain();
+        }
         let Self {
-            queues,
-            workers,
-            ledger,
-            ..
+            queues, workers, ..
         } = self;
-        if case.queues_first {
+        if matches!(case.finish, Finish::QueuesFirst) {
             drop(queues);
             drop(workers);
         } else {
             drop(workers);
             drop(queues);
         }
-        assert_eq!(ledger.alive(), 0, "items outlive their queue");
+        assert_eq!(item::alive(), 0, "items outlive their queue");
+    }
+
+    /// A drain ends when the last item has left a closed queue.
+    fn close_and_drain(&mut self) {
+        (0..SLOTS).for_each(|slot| self.act(&Act::Drop(slot)));
+        for queue in 0..QUEUES {
+            self.act(&Act::Close(Some(queue)));
+            for item in self.queues[queue].drain() {
+                self.receive(queue, Ok(item));
+            }
+            self.receive(queue, self.queues[queue].pop());
+        }
+        self.check();
     }
 
     pub(super) fn check(&self) {
         for (queue, order) in self.queues.iter().zip(&self.orders) {
             assert_eq!(queue.len(), order.ready());
             assert_eq!(queue.is_empty(), order.ready() == 0);
+            assert_eq!(queue.is_closed(), order.closed);
+            order.check();
             let stats = queue.stats();
             let seen = [
                 stats.pushed,
@@ -93,90 +117,66 @@ impl<const PAD: usize> World<PAD> {
                 "pushed, ready, held, committed, aborted"
             );
         }
-        assert_eq!(self.ledger.alive(), self.alive, "items alive");
-    }
-
-    pub(super) fn act(&mut self, act: &Act) {
-        match *act {
-            Act::Push(slot) => self.with(slot, |world, worker| {
-                let item = world.item(worker.source);
-                let mark = item.mark();
-                worker.handle.push(item).unwrap();
-                world.orders[worker.queue].push(&[mark]);
-            }),
-            Act::Pop(slot) => self.with(slot, |world, worker| {
-                world.receive(worker.queue, worker.handle.pop());
-            }),
-            Act::PushBatch(slot, n) => self.with(slot, |world, worker| {
-                let items: Vec<_> = (0..n).map(|_| world.item(worker.source)).collect();
-                let marks: Vec<_> = items.iter().map(Tracked::mark).collect();
-                assert_eq!(worker.handle.push_batch(items).unwrap(), n);
-                world.orders[worker.queue].push(&marks);
-            }),
-            Act::PopBatch(slot, max) => self.with(slot, |world, worker| {
-                let mut items = Vec::new();
-                let n = worker.handle.pop_batch(max, &mut items);
-                assert_eq!(n, items.len());
-                world.check_batch(worker.queue, n, max);
-                for item in items {
-                    world.receive(worker.queue, Ok(item));
-                }
-            }),
-            Act::PushDirect(queue) => {
-                let item = self.item(queue);
-                let mark = item.mark();
-                self.queues[queue].push(item).unwrap();
-                self.orders[queue].push(&[mark]);
-            }
-            Act::PopDirect(queue) => self.receive(queue, self.queues[queue].pop()),
-            Act::Handle(slot, queue) => {
-                self.act(&Act::Drop(slot));
-                let source = self.sources;
-                self.sources += 1;
-                let handle = self.queues[queue].handle();
-                let left = Left::default();
-                self.workers[slot] = Some(Worker {
-                    handle,
-                    queue,
-                    source,
-                    left,
-                });
-            }
-            Act::Drop(slot) => {
-                if let Some(worker) = self.workers[slot].take() {
-                    drop(worker.handle);
-                    self.settle(worker.queue, &worker.left);
-                }
-            }
-        }
+        assert_eq!(item::alive(), self.alive, "items alive");
     }
 
     /// Uses the handle in a slot, if there is one and no open transaction has borrowed it.
     pub(super) fn with(&mut self, slot: usize, work: impl FnOnce(&mut Self, &mut Worker<PAD>)) {
         if let Some(mut worker) = self.workers[slot].take() {
-            self.settle(worker.queue, &mem::take(&mut worker.left));
+            self.settle(worker.queue, worker.source, &mem::take(&mut worker.left));
             work(self, &mut worker);
-            self.workers[slot] = Some(worker);
+            self.put(slot, worker);
         }
     }
 
+    /// Puts a handle back; a new one may have taken its slot.
+    pub(super) fn put(&mut self, slot: usize, worker: Worker<PAD>) {
+        self.act(&Act::Drop(slot));
+        self.workers[slot] = Some(worker);
+    }
+
     /// The next use of a handle ends what it was left with.
-    pub(super) fn settle(&mut self, queue: usize, left: &Left) {
+    pub(super) fn settle(&mut self, queue: usize, source: Source, left: &Left) {
+        self.leave(queue, left.waiter.as_ref());
+        self.orders[queue].end(source);
         self.orders[queue].abort(&left.held);
         self.alive -= left.doomed;
+    }
+
+    /// Nobody waits by this future any more.
+    pub(super) fn leave(&mut self, queue: usize, waiter: Option<&Waiter>) {
+        if let Some(waiter) = waiter {
+            self.orders[queue].poppers.leave(waiter);
+            self.orders[queue].pushers.leave(waiter);
+        }
+    }
+
+    /// Items went with a forgotten future.
+    pub(super) fn lose(&mut self, marks: &[Mark]) {
+        self.alive -= marks.len();
+        item::lose(marks);
+    }
+
+    /// What a push gave back is what was to be pushed.
+    pub(super) fn returned<R>(&mut self, marks: &[Mark], said: Result<R, Vec<Tracked<PAD>>>) {
+        if let Err(items) = said {
+            assert!(items.iter().map(Tracked::mark).eq(marks.iter().copied()));
+            self.alive -= items.len();
+        }
     }
 
     pub(super) fn item(&mut self, source: Source) -> Tracked<PAD> {
         let number = self.numbers;
         self.numbers += 1;
         self.alive += 1;
-        Tracked::new(Mark { source, number }, &self.ledger)
+        Tracked::new(Mark { source, number })
     }
 
     /// The outcome of a pop that is committed at once.
-    fn receive(&mut self, queue: usize, popped: Result<Tracked<PAD>, PopError>) {
-        let Ok(item) = popped else {
-            return self.check_batch(queue, 0, 1);
+    pub(super) fn receive(&mut self, queue: usize, popped: Result<Tracked<PAD>, PopError>) {
+        let item = match popped {
+            Ok(item) => item,
+            Err(said) => return self.orders[queue].check_nothing(said),
         };
         let mark = item.mark();
         let attempt = self.orders[queue].hold(mark);

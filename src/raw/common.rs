@@ -46,54 +46,70 @@ impl<T> Common<T> {
         &self.front
     }
 
-    /// Appends an item.
-    pub(super) fn push(&self, mut item: T, stamps: &AtomicU64) {
+    /// Appends an item, unless `admit` refuses after a cell was reserved.
+    ///
+    /// So whoever makes it refuse and then voids what is reserved knows that nothing more comes.
+    pub(super) fn push(
+        &self,
+        mut item: T,
+        stamps: &AtomicU64,
+        admit: impl Fn() -> bool,
+    ) -> Result<(), T> {
         let pin = reclaim::pin();
         loop {
             let last = self.last_node(&pin);
-            let refused = match last.reserve() {
-                Some(cell) => cell.offer(item),
-                None => self.grow(&last, item, stamps),
+            let Some(index) = last.reserve() else {
+                self.grow(&last, stamps);
+                continue;
             };
-            match refused {
-                Ok(()) => return,
+            if !admit() {
+                self.void(&last, index);
+                return Err(item);
+            }
+            match last.offer(index, item) {
+                Ok(()) => return Ok(()),
                 Err(back) => item = back,
             }
         }
     }
 
-    /// Appends a node that begins with the item, or goes on to the node that is there.
-    fn grow(&self, last: &At<'_, T>, item: T, stamps: &AtomicU64) -> Result<(), T> {
-        if !last.next().is_null() {
-            self.leave_last(last);
-            return Err(item);
+    /// Appends a node, or goes on to the one that is there.
+    fn grow(&self, last: &At<'_, T>, stamps: &AtomicU64) {
+        if last.next().is_null() {
+            // ORDERING: Relaxed; a logical clock that only compares ages.
+            let stamp = stamps.fetch_add(1, Ordering::Relaxed) + 1;
+            let new = Node::allocate(last.node.base + Node::<T>::LEN, stamp);
+            // ORDERING: Release; pairs with the Acquire in `At::next`. Relaxed on failure: the other
+            // thread's node is read there.
+            let linked = last.node.next.compare_exchange(
+                ptr::null_mut(),
+                new.as_ptr(),
+                Ordering::Release,
+                Ordering::Relaxed,
+            );
+            if linked.is_err() {
+                // SAFETY: the node was not shared.
+                unsafe { Row::free(new) };
+            }
         }
-        // ORDERING: Relaxed; a logical clock that only compares ages.
-        let stamp = stamps.fetch_add(1, Ordering::Relaxed) + 1;
-        let new = Node::allocate(last.node.base + Node::<T>::LEN, stamp);
-        // SAFETY: not shared yet.
-        let at = unsafe { At::alive(new) };
-        match at.reserve() {
-            Some(cell) => cell.offer(item)?,
-            None => return Err(item),
-        }
-        // ORDERING: Release; pairs with the Acquire in `At::next`. Relaxed on failure: the other
-        // thread's node is read there.
-        let linked = last.node.next.compare_exchange(
-            ptr::null_mut(),
-            new.as_ptr(),
-            Ordering::Release,
-            Ordering::Relaxed,
-        );
         self.leave_last(last);
-        if linked.is_ok() {
-            return Ok(());
+    }
+
+    /// Gives up a reserved cell, unless it is filled.
+    fn void(&self, at: &At<'_, T>, index: u64) {
+        if at.void(index) {
+            // ORDERING: Relaxed; statistics.
+            self.voided.fetch_add(1, Ordering::Relaxed);
         }
-        // SAFETY: the node was not shared; its one item is filled, and taken out before.
-        unsafe {
-            let item = at.take(0);
-            Row::free(new);
-            Err(item)
+    }
+
+    /// Gives up all reserved cells that are not filled yet.
+    pub(super) fn void_reserved(&self) {
+        let pin = reclaim::pin();
+        let mut at = Some(At::pinned(self.first_row(), &pin));
+        while let Some(node) = at {
+            (0..node.reserved()).for_each(|index| self.void(&node, index));
+            at = node.successor();
         }
     }
 
@@ -155,10 +171,8 @@ impl<T> Common<T> {
             if !at.has_more(index) {
                 return Take::Empty;
             }
-            if at.void(index) {
-                // ORDERING: Relaxed; statistics.
-                self.voided.fetch_add(1, Ordering::Relaxed);
-            }
+            at.wait_for(index);
+            self.void(at, index);
         }
         if at.is_void(index) {
             // Whether this or another consumer gets past it, the next look is further on.
@@ -167,10 +181,14 @@ impl<T> Common<T> {
         Take::Lost
     }
 
+    fn first_row(&self) -> *mut Cells<T> {
+        // ORDERING: Acquire; pairs with the Release in `leave_first`, and with the nodes' links.
+        self.first.load(Ordering::Acquire)
+    }
+
     /// The node of the head. `Err`: empty if it is not there yet, lost if the head has moved on.
     fn node_at<'p>(&self, head: Head, pin: &'p Pin) -> Result<At<'p, T>, Take> {
-        // ORDERING: Acquire; pairs with the Release in `leave_first`, and with the nodes' links.
-        let mut at = At::pinned(self.first.load(Ordering::Acquire), pin);
+        let mut at = At::pinned(self.first_row(), pin);
         loop {
             let index = head.position().checked_sub(at.node.base);
             match index {

@@ -1,16 +1,20 @@
 //! The counters of one handle, written by it alone, so that no shared line is written per item.
+//!
+//! They also say whether the handle has an open transaction, for the end of a closed queue.
 
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicBool, AtomicU64, Ordering};
 
-/// What one handle has done, in items. All counts only grow.
+/// What one handle has done, in items, and whether it has a transaction with work.
 #[derive(Default)]
 pub(super) struct Desk {
     /// Popped without a transaction.
     popped: AtomicU64,
-    /// Taken by transactions, and how they ended.
+    /// Taken by transactions, counted before they are claimed, and how they ended.
     taken: AtomicU64,
     committed: AtomicU64,
     aborted: AtomicU64,
+    /// Whether a transaction has staged something, or is about to.
+    staging: AtomicBool,
 }
 
 /// The counters of all handles, added up.
@@ -27,9 +31,17 @@ impl Desk {
         step(&self.popped, items);
     }
 
+    /// Counts items that are about to be claimed, so that whoever sees the claim sees the count.
     #[inline]
     pub(super) fn count_taken(&self, items: usize) {
         step(&self.taken, items);
+    }
+
+    /// Takes back a count of items that were not there.
+    pub(super) fn uncount_taken(&self, items: usize) {
+        // ORDERING: Relaxed, both; a single writer, and nothing was claimed.
+        let count = self.taken.load(Ordering::Relaxed) - items as u64;
+        self.taken.store(count, Ordering::Relaxed);
     }
 
     #[inline]
@@ -40,6 +52,32 @@ impl Desk {
     #[inline]
     pub(super) fn count_aborted(&self, items: usize) {
         step(&self.aborted, items);
+    }
+
+    /// Says that a transaction is about to stage something. A light barrier follows, and then a look
+    /// at whether the queue is closed.
+    #[inline]
+    pub(super) fn begin_staging(&self) {
+        // ORDERING: Relaxed; the barrier orders it, against the heavy one before `is_open`.
+        self.staging.store(true, Ordering::Relaxed);
+    }
+
+    /// Says that nothing is staged any more.
+    #[inline]
+    pub(super) fn end_staging(&self) {
+        // ORDERING: Release; pairs with the Acquire in `is_open`: who sees it sees what was published.
+        self.staging.store(false, Ordering::Release);
+    }
+
+    /// Whether a transaction holds or has staged something, so that items may still become ready.
+    pub(super) fn is_open(&self) -> bool {
+        // ORDERING: Acquire; pairs with the Release in `end_staging`.
+        let staging = self.staging.load(Ordering::Acquire);
+        // ORDERING: Acquire, both; pair with the Release in `step`: who sees the end of a transaction
+        // sees what it gave back. Before `taken`, which is never less than their sum.
+        let ended = self.committed.load(Ordering::Acquire) + self.aborted.load(Ordering::Acquire);
+        // ORDERING: Relaxed; who has seen a claim, by the Acquire of the head, sees its count.
+        staging || self.taken.load(Ordering::Relaxed) != ended
     }
 
     /// Counts on a desk that several threads share.
@@ -61,7 +99,9 @@ impl Desk {
 /// Steps a counter that only the caller writes.
 #[inline]
 fn step(counter: &AtomicU64, items: usize) {
-    // ORDERING: Relaxed, both; statistics with a single writer.
+    // ORDERING: Relaxed; a single writer.
     let count = counter.load(Ordering::Relaxed) + items as u64;
-    counter.store(count, Ordering::Relaxed);
+    // ORDERING: Release; pairs with the Acquire in `is_open`. A count of taken items is ordered by the
+    // claim that follows.
+    counter.store(count, Ordering::Release);
 }

@@ -43,9 +43,9 @@ impl Joint {
 /// One of the transactions of a commit over several queues.
 pub(crate) trait Party {
     /// Adds the tail of a shard with staged items.
-    fn collect(&self, tails: &mut Tails);
+    fn collect(&mut self, tails: &mut Tails);
     /// Shows the record to the consumers of the shard with staged items.
-    fn announce(&self, record: Record);
+    fn announce(&mut self, record: Record);
     /// Publishes the tail, and stops showing the record.
     fn conclude(&mut self);
 }
@@ -81,7 +81,7 @@ pub(crate) struct Record(pub(super) *const Joint);
 /// Makes the staged items of all parties visible at once.
 pub(crate) fn commit_together(parties: &mut [&mut dyn Party]) {
     let mut tails = Tails::new();
-    for party in parties.iter() {
+    for party in parties.iter_mut() {
         party.collect(&mut tails);
     }
     if tails.len < 2 {
@@ -92,7 +92,7 @@ pub(crate) fn commit_together(parties: &mut [&mut dyn Party]) {
         committed: AtomicBool::new(false),
         tails,
     }));
-    for party in parties.iter() {
+    for party in parties.iter_mut() {
         party.announce(Record(joint));
     }
     // SAFETY: retired only below.

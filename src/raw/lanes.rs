@@ -32,9 +32,9 @@ impl<T> Lanes<T> {
         }
     }
 
-    /// Pushes without a handle.
-    pub(crate) fn push(&self, item: T) {
-        self.common.push(item, &self.stamps);
+    /// Pushes without a handle, unless `admit` refuses once the push has begun.
+    pub(crate) fn push(&self, item: T, admit: impl Fn() -> bool) -> Result<(), T> {
+        self.common.push(item, &self.stamps, admit)
     }
 
     /// Pops without a handle, and commits at once.

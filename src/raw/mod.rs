@@ -7,6 +7,9 @@
 //! [`strict`] says when they are empty; [`hold`], [`state`] and [`seat`] are what a handle owns.
 //! The protocols are told in `docs/protocol.md`.
 
+mod access;
+pub(crate) mod barrier;
+mod batch;
 mod block;
 mod common;
 mod consumer;
@@ -36,7 +39,11 @@ mod visit;
 #[cfg(all(loom, test))]
 mod models;
 
-pub(crate) use joint::{commit_together, Party};
+pub(crate) use access::{Access, Loan};
+pub(crate) use batch::{Batch, HeldItems};
+pub(crate) use joint::{commit_together, Party, Record, Tails};
 pub(crate) use lanes::Lanes;
-pub(crate) use open::Open;
-pub(crate) use seat::{HeldItems, Seat};
+pub(crate) use open::{Open, Session};
+pub(crate) use roster::Roster;
+pub(crate) use seat::Seat;
+pub(crate) use strict::Remainder;

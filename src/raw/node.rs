@@ -1,12 +1,14 @@
 //! Nodes: the cells of the common shard.
 //!
-//! States of a cell: `VACANT` → `FULL` (its producer) or `VACANT` → `VOID` (a consumer).
+//! States of a cell: `VACANT` → `FULL` (its producer) or `VACANT` → `VOID` (a consumer,
+//! or the producer itself when the queue is closed).
 
 use super::reclaim::Pin;
 use super::row::Row;
 use super::slot::Slot;
 use crate::sync::{spin_hint, AtomicPtr, AtomicU64, AtomicU8, Ordering};
 use crossbeam_utils::CachePadded;
+use std::iter;
 use std::mem::size_of;
 use std::ptr::{self, NonNull};
 
@@ -110,10 +112,16 @@ impl<'p, T> At<'p, T> {
     }
 
     /// Reserves a cell; `None` if all are reserved.
-    pub(super) fn reserve(&self) -> Option<&'p Cell<T>> {
-        // ORDERING: Relaxed; the cell's state publishes the item.
+    pub(super) fn reserve(&self) -> Option<u64> {
+        // ORDERING: Relaxed; the cell's state publishes the item. Where the queue is closed, barriers
+        // order it.
         let index = self.node.reserved.fetch_add(1, Ordering::Relaxed);
-        (index < Node::<T>::LEN).then(|| self.cell(index))
+        (index < Node::<T>::LEN).then_some(index)
+    }
+
+    /// Fills the cell, which the caller reserved; gives the item back if it was voided.
+    pub(super) fn offer(&self, index: u64, item: T) -> Result<(), T> {
+        self.cell(index).offer(item)
     }
 
     /// Reserved cells of this node.
@@ -146,8 +154,14 @@ impl<'p, T> At<'p, T> {
 
     /// Whether a cell behind `index` is filled, here or in a later node.
     pub(super) fn has_more(&self, index: u64) -> bool {
-        (index + 1..self.reserved()).any(|later| self.cell(later).state() == FULL)
-            || !self.next().is_null()
+        self.has_full_from(index + 1) || {
+            let mut later = iter::successors(self.successor(), At::successor);
+            later.any(|node| node.has_full_from(0))
+        }
+    }
+
+    fn has_full_from(&self, index: u64) -> bool {
+        (index..self.reserved()).any(|later| self.cell(later).state() == FULL)
     }
 
     /// Whether the cell at `index` is void.
@@ -155,17 +169,21 @@ impl<'p, T> At<'p, T> {
         self.cell(index).state() == VOID
     }
 
-    /// Waits a moment for the cell at `index` to be filled, and voids it otherwise: true if so.
-    pub(super) fn void(&self, index: u64) -> bool {
-        let cell = self.cell(index);
+    /// Waits a moment for the cell at `index` to be filled.
+    pub(super) fn wait_for(&self, index: u64) {
         for _ in 0..PATIENCE {
-            if cell.state() != VACANT {
-                return false;
+            if self.cell(index).state() != VACANT {
+                return;
             }
             spin_hint();
         }
+    }
+
+    /// Voids the cell at `index`, unless it is filled: true if so.
+    pub(super) fn void(&self, index: u64) -> bool {
         // ORDERING: Relaxed; it hands nothing on: the state alone decides who has the item.
-        cell.state
+        self.cell(index)
+            .state
             .compare_exchange(VACANT, VOID, Ordering::Relaxed, Ordering::Relaxed)
             .is_ok()
     }
@@ -195,7 +213,7 @@ impl<T> Cell<T> {
     }
 
     /// Fills the cell, which the caller reserved; gives the item back if it was voided.
-    pub(super) fn offer(&self, item: T) -> Result<(), T> {
+    fn offer(&self, item: T) -> Result<(), T> {
         // SAFETY: the reservation is the caller's alone, and nobody reads before the state says so.
         unsafe { self.slot.fill(item) };
         // ORDERING: Release; pairs with the Acquire in `state`. Relaxed on failure: the item never

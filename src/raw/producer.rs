@@ -73,6 +73,15 @@ impl<T> Producer<T> {
         shard.publish(self.next);
     }
 
+    /// Takes the last published item back, if it is the next one in line and nobody was faster.
+    /// Nothing is staged.
+    pub(super) fn retract(&mut self, shard: &Shard<T>) -> Option<T> {
+        let position = self.next.checked_sub(1)?;
+        let segment = self.segment?;
+        // SAFETY: the segment covers the position before `next`: it was opened for it, or before.
+        unsafe { shard.retract(segment, position) }
+    }
+
     /// Stages items while there is room: true if there are no more. Not [full](Self::is_full).
     ///
     /// If the iterator panics, what it gave before is staged.

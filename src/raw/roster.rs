@@ -9,7 +9,7 @@ const BUCKETS: usize = if cfg!(loom) { 2 } else { 28 };
 const WORD: usize = 64;
 
 /// Leases type-stable records, the lowest free number first.
-pub(super) struct Roster<R> {
+pub(crate) struct Roster<R> {
     buckets: [AtomicPtr<Bucket<R>>; BUCKETS],
     /// One more than the highest number ever leased.
     len: AtomicUsize,
@@ -22,7 +22,7 @@ struct Bucket<R> {
 }
 
 impl<R: Default> Roster<R> {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             buckets: std::array::from_fn(|_| AtomicPtr::new(ptr::null_mut())),
             len: AtomicUsize::new(0),
@@ -34,7 +34,7 @@ impl<R: Default> Roster<R> {
     /// # Panics
     ///
     /// When two billion records are leased at once.
-    pub(super) fn lease(&self) -> usize {
+    pub(crate) fn lease(&self) -> usize {
         let mut first = 0;
         for index in 0..BUCKETS {
             if let Some(offset) = self.bucket(index).lease() {
@@ -80,7 +80,7 @@ impl<R: Default> Roster<R> {
 impl<R> Roster<R> {
     /// One more than the highest number ever leased.
     #[inline]
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         // ORDERING: Acquire; pairs with the Release in `lease`: who has seen something of a record
         // counts it.
         self.len.load(Ordering::Acquire)
@@ -88,18 +88,18 @@ impl<R> Roster<R> {
 
     /// The record with this number, which was leased before.
     #[inline]
-    pub(super) fn get(&self, number: usize) -> &R {
+    pub(crate) fn get(&self, number: usize) -> &R {
         let (bucket, offset) = locate(number);
         &self.known(bucket).records[offset]
     }
 
     /// All records ever leased.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &R> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &R> {
         (0..self.len()).map(|number| self.get(number))
     }
 
     /// Ends the lease of a record.
-    pub(super) fn release(&self, number: usize) {
+    pub(crate) fn release(&self, number: usize) {
         let (bucket, offset) = locate(number);
         // ORDERING: Release; pairs with the Acquire in `Bucket::lease` and `lease_if_free`: the
         // next holder sees all that this one did.
@@ -107,7 +107,7 @@ impl<R> Roster<R> {
     }
 
     /// Leases this very record, if nobody does.
-    pub(super) fn lease_if_free(&self, number: usize) -> bool {
+    pub(crate) fn lease_if_free(&self, number: usize) -> bool {
         let (bucket, offset) = locate(number);
         let word = &self.known(bucket).free[offset / WORD];
         // ORDERING: Relaxed; a look to save the RMW.

@@ -3,21 +3,24 @@
 //! The seat keeps the state of the transaction, so that a forgotten transaction is found and ended
 //! at the next use of the seat, or when it is dropped.
 
+use super::access::{Access, Loan};
+use super::batch::Batch;
 use super::drops::drop_all;
-use super::hold::Spot;
 use super::joint::{Party, Record, Tail, Tails};
 use super::lanes::Lanes;
 use super::state::State;
-use crate::sync::UnsafeCell;
-use std::marker::PhantomData;
+use crate::sync::{AtomicBool, Ordering, UnsafeCell};
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
 /// The private state of one handle.
 ///
-/// Methods on `&self` run no user code and keep no borrow, so that they never meet each other.
+/// Its methods run no user code while they have the state, but for destructors of items that were
+/// taken out of it.
 pub(crate) struct Seat<T> {
     state: UnsafeCell<State<T>>,
+    /// Whether a [`Loan`] lives, or was forgotten.
+    pub(super) lent: AtomicBool,
     lanes: Arc<Lanes<T>>,
 }
 
@@ -29,45 +32,98 @@ impl<T> Seat<T> {
     pub(crate) fn new(lanes: Arc<Lanes<T>>) -> Self {
         Self {
             state: UnsafeCell::new(State::new(&lanes)),
+            lent: AtomicBool::new(false),
             lanes,
         }
     }
 
     #[cfg(all(loom, test))]
-    pub(crate) fn lanes(&self) -> &Lanes<T> {
+    pub(crate) fn lanes(&self) -> &Arc<Lanes<T>> {
         &self.lanes
     }
 
     /// Runs `step` on the state. It must run no user code that could come back here.
     #[inline]
-    fn with<R>(&self, step: impl FnOnce(&mut State<T>, &Lanes<T>) -> R) -> R {
+    fn with<R>(&mut self, step: impl FnOnce(&mut State<T>, &Lanes<T>) -> R) -> R {
+        // SAFETY: `&mut self`, and the contract of this method.
+        unsafe { self.with_shared(step) }
+    }
+
+    /// # Safety
+    ///
+    /// The caller is the only one to use the seat until `step` returns.
+    #[inline]
+    pub(super) unsafe fn with_shared<R>(
+        &self,
+        step: impl FnOnce(&mut State<T>, &Lanes<T>) -> R,
+    ) -> R {
         self.state.with_mut(|state| {
-            // SAFETY: the seat is not Sync, and no step calls anything that calls `with`.
+            // SAFETY: by contract.
             step(unsafe { &mut *state }, &self.lanes)
         })
     }
 
-    /// Ends what a forgotten transaction left.
+    /// The shared use of the seat.
     #[inline]
-    pub(crate) fn settle(&mut self) {
-        let open = self.with(|state, _| state.producer.staged() | state.hold.len());
-        if open != 0 {
-            self.settle_forgotten();
+    pub(crate) fn access(&self) -> Access<'_, T> {
+        Access::new(self)
+    }
+
+    /// Begins a batch of held items.
+    pub(crate) fn batch(&self) -> Batch<'_, T> {
+        Batch::new(self.access())
+    }
+
+    /// Lends the seat until the loan is dropped.
+    ///
+    /// # Panics
+    ///
+    /// If it is lent.
+    pub(crate) fn lend(&self) -> Loan<'_, T> {
+        self.assert_not_lent();
+        // ORDERING: Relaxed; only the thread that has the transaction reads it before the loan ends.
+        self.lent.store(true, Ordering::Relaxed);
+        Loan::new(self)
+    }
+
+    #[inline]
+    pub(super) fn assert_not_lent(&self) {
+        assert!(!self.is_lent(), "the transaction is lent to a future");
+    }
+
+    #[inline]
+    pub(crate) fn is_lent(&self) -> bool {
+        // ORDERING: Acquire; pairs with the Release at the end of a loan.
+        self.lent.load(Ordering::Acquire)
+    }
+
+    /// Ends a loan that was forgotten.
+    #[inline]
+    pub(crate) fn end_loan(&mut self) {
+        if self.is_lent() {
+            // ORDERING: Relaxed; the seat is ours alone.
+            self.lent.store(false, Ordering::Relaxed);
         }
     }
 
+    /// Whether a forgotten transaction has left something.
+    #[inline]
+    pub(crate) fn is_unsettled(&mut self) -> bool {
+        self.with(|state, _| state.producer.staged() | state.hold.len()) != 0
+    }
+
+    /// Ends what a forgotten transaction left.
     #[cold]
-    fn settle_forgotten(&mut self) {
-        if self.with(|state, _| state.taken) {
+    pub(crate) fn settle(&mut self) {
+        if self.is_taken() {
             self.drop_taken();
         }
         self.abort();
     }
 
-    /// Stages an item.
-    #[inline]
-    pub(crate) fn stage(&self, item: T) {
-        self.with(|state, lanes| state.stage(lanes, item));
+    /// Whether what is held was committed, and only waits to be taken out.
+    pub(crate) fn is_taken(&mut self) -> bool {
+        self.with(|state, _| state.taken)
     }
 
     /// Stages all items. The iterator cannot come back here: it would need this seat.
@@ -82,16 +138,15 @@ impl<T> Seat<T> {
         });
     }
 
-    /// Staged items.
-    #[inline]
-    pub(crate) fn staged(&self) -> usize {
-        self.with(|state, _| state.producer.staged())
-    }
-
     /// Pushes one item, committed at once.
     #[inline]
     pub(crate) fn push(&mut self, item: T) {
         self.with(|state, lanes| state.push(lanes, item));
+    }
+
+    /// Takes the item of the last [`Seat::push`] back, if nobody has, and nothing before it waits.
+    pub(crate) fn retract(&mut self) -> Option<T> {
+        self.with(|state, _| state.retract())
     }
 
     /// Takes one item, committed at once.
@@ -113,67 +168,35 @@ impl<T> Seat<T> {
         })
     }
 
-    /// Holds one item more: the item and how often it was delivered.
+    /// Staged items.
     #[inline]
-    #[allow(clippy::mut_from_ref)] // each call gives out another item
-    pub(crate) fn hold(&self) -> Option<(&mut T, u32)> {
-        let (item, attempts) = self.with(|state, lanes| {
-            if state.consumer.take(lanes, &mut state.hold, 1) == 0 {
-                return None;
-            }
-            state.desk().count_taken(1);
-            let held = state.hold.newest();
-            // SAFETY: held just now.
-            Some((held.item(), unsafe { held.attempts() }))
-        })?;
-        // SAFETY: the item was held just now, and only this call gives it out. While the seat is
-        // borrowed it does not move: only methods on `&mut self` take items out.
-        Some((unsafe { &mut *item }, attempts))
-    }
-
-    /// Holds up to `most` items more.
-    pub(crate) fn hold_batch(&self, most: usize) -> HeldItems<'_, T> {
-        let (spot, left) = self.with(|state, lanes| {
-            let spot = state.hold.end();
-            let count = state.consumer.take_all(lanes, &mut state.hold, most);
-            state.desk().count_taken(count);
-            (spot, count)
-        });
-        HeldItems {
-            seat: self,
-            spot,
-            left,
-            items: PhantomData,
-        }
+    pub(crate) fn staged(&mut self) -> usize {
+        self.with(|state, _| state.producer.staged())
     }
 
     /// Held items, or those left to take out after a commit.
     #[inline]
-    pub(crate) fn held(&self) -> usize {
+    pub(crate) fn held(&mut self) -> usize {
         self.with(|state, _| state.hold.len())
     }
 
-    /// Commits: publishes what is staged, and leaves what is held to be taken out.
-    #[inline]
-    pub(crate) fn commit(&mut self) {
-        self.with(|state, _| {
-            if state.producer.staged() > 0 {
-                state.publish();
-            }
-        });
-        self.commit_held();
+    /// Says that a transaction stages something, unless `admit` refuses then.
+    pub(crate) fn begin_staging_if(&mut self, admit: impl FnOnce() -> bool) -> bool {
+        self.with(|state, _| state.begin_staging_if(admit))
     }
 
-    /// Leaves what is held to be taken out.
+    /// Commits: publishes what is staged, and leaves what is held to be taken out. Says how many
+    /// items were staged, and how many held.
     #[inline]
-    fn commit_held(&mut self) {
+    pub(crate) fn commit(&mut self) -> (usize, usize) {
         self.with(|state, _| {
-            let held = state.hold.len();
-            if held > 0 {
-                state.taken = true;
-                state.desk().count_committed(held);
+            let staged = state.producer.staged();
+            if staged > 0 {
+                state.publish();
+                state.desk().end_staging();
             }
-        });
+            (staged, state.commit_held())
+        })
     }
 
     /// Takes out the next committed item.
@@ -201,6 +224,13 @@ impl<T> Seat<T> {
 
     /// Gives back what is held, then drops what is staged.
     pub(crate) fn abort(&mut self) {
+        self.give_back();
+        self.end_staging();
+        self.drop_staged();
+    }
+
+    /// Gives back what is held, and says how many items that were.
+    pub(crate) fn give_back(&mut self) -> usize {
         self.with(|state, lanes| {
             let held = state.hold.len();
             if held > 0 {
@@ -208,7 +238,17 @@ impl<T> Seat<T> {
                 state.consumer.aborted(lanes);
                 state.desk().count_aborted(held);
             }
-        });
+            held
+        })
+    }
+
+    /// Says that nothing of what is staged will be published.
+    pub(crate) fn end_staging(&mut self) {
+        self.with(|state, _| state.desk().end_staging());
+    }
+
+    /// Drops what is staged.
+    pub(crate) fn drop_staged(&mut self) {
         drop_all(|| self.with(|state, _| state.producer.unstage()));
     }
 }
@@ -227,7 +267,7 @@ impl<T> Drop for Seat<T> {
 }
 
 impl<T> Party for Seat<T> {
-    fn collect(&self, tails: &mut Tails) {
+    fn collect(&mut self, tails: &mut Tails) {
         self.with(|state, _| {
             if let Some(shard) = state.staging_shard() {
                 tails.push(Tail {
@@ -238,7 +278,7 @@ impl<T> Party for Seat<T> {
         });
     }
 
-    fn announce(&self, record: Record) {
+    fn announce(&mut self, record: Record) {
         self.with(|state, _| {
             if let Some(shard) = state.staging_shard() {
                 shard.announce(record.0);
@@ -251,41 +291,9 @@ impl<T> Party for Seat<T> {
             if let Some(shard) = state.staging_shard() {
                 state.publish();
                 shard.announce(ptr::null());
+                state.desk().end_staging();
             }
+            state.commit_held();
         });
-        self.commit_held();
-    }
-}
-
-/// Items that one call has added to a transaction's hold, each given out once.
-pub(crate) struct HeldItems<'t, T> {
-    seat: &'t Seat<T>,
-    spot: Spot,
-    left: usize,
-    items: PhantomData<&'t mut T>,
-}
-
-impl<'t, T> HeldItems<'t, T> {
-    /// The next item and how often it was delivered.
-    #[inline]
-    pub(crate) fn next(&mut self) -> Option<(&'t mut T, u32)> {
-        if self.left == 0 {
-            return None;
-        }
-        self.left -= 1;
-        let (item, attempts) = self.seat.with(|state, _| {
-            let held = state.hold.step(&mut self.spot);
-            // SAFETY: held by the call that made this iterator.
-            (held.item(), unsafe { held.attempts() })
-        });
-        // SAFETY: filled by the call that made this iterator, at an address that does not move; each
-        // spot is given out once, by that call; while `'t` lasts the seat is borrowed, and only
-        // methods on `&mut self` take items out.
-        Some((unsafe { &mut *item }, attempts))
-    }
-
-    #[inline]
-    pub(crate) fn len(&self) -> usize {
-        self.left
     }
 }

@@ -144,14 +144,43 @@ impl<T> Shard<T> {
             return None;
         }
         self.publish(limit);
+        self.count_skipped(rest);
+        // SAFETY: the CAS claimed these positions.
+        unsafe { self.finish(segment, rest) };
+        Some(limit)
+    }
+
+    /// Claims the last published position, if it is at the head, and takes its item back.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the leaseholder; `segment` is where it put the item at `position`.
+    pub(super) unsafe fn retract(&self, segment: Segment<T>, position: u64) -> Option<T> {
+        loop {
+            let head = self.front.head();
+            if head.position() != position {
+                return None;
+            }
+            if self.front.claim(head, 1).is_ok() {
+                break;
+            }
+        }
+        self.count_skipped(1);
+        // SAFETY: claimed just now, so it is filled, ours, and keeps its segment alive until then.
+        unsafe {
+            let item = segment.slot(position).take();
+            self.finish(segment, 1);
+            Some(item)
+        }
+    }
+
+    /// Counts published positions that gave nobody an item.
+    fn count_skipped(&self, positions: u64) {
         // ORDERING: Relaxed, both; written by the leaseholder alone, for statistics.
         let skipped = self.published.skipped.load(Ordering::Relaxed);
         self.published
             .skipped
-            .store(skipped + rest, Ordering::Relaxed);
-        // SAFETY: the CAS claimed these positions.
-        unsafe { self.finish(segment, rest) };
-        Some(limit)
+            .store(skipped + positions, Ordering::Relaxed);
     }
 }
 

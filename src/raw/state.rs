@@ -57,6 +57,20 @@ impl<T> State<T> {
             .map(|lease| unsafe { lease.shard.as_ref() })
     }
 
+    /// Says that a transaction stages something, unless `admit` refuses then.
+    #[inline]
+    pub(super) fn begin_staging_if(&self, admit: impl FnOnce() -> bool) -> bool {
+        let first = self.producer.staged() == 0;
+        if first {
+            self.desk().begin_staging();
+        }
+        let admitted = admit();
+        if first && !admitted {
+            self.desk().end_staging();
+        }
+        admitted
+    }
+
     #[inline]
     pub(super) fn stage(&mut self, lanes: &Lanes<T>, item: T) {
         if self.producer.is_full() {
@@ -73,6 +87,13 @@ impl<T> State<T> {
         // SAFETY: a producer that is not full has a shard.
         let shard = unsafe { self.shard().unwrap_unchecked() };
         self.producer.push(shard, item);
+    }
+
+    /// Takes the item that was pushed last back, unless it or an item before it is somebody else's to
+    /// take.
+    pub(super) fn retract(&mut self) -> Option<T> {
+        let shard = self.shard()?;
+        self.producer.retract(shard)
     }
 
     /// Leases a shard, opens a segment, or both.
@@ -101,6 +122,17 @@ impl<T> State<T> {
         if let Some(shard) = self.shard() {
             self.producer.publish(shard);
         }
+    }
+
+    /// Leaves what is held to be taken out, and says how many items that are.
+    #[inline]
+    pub(super) fn commit_held(&mut self) -> usize {
+        let held = self.hold.len();
+        if held > 0 {
+            self.taken = true;
+            self.desk().count_committed(held);
+        }
+        held
     }
 
     /// Gives everything leased back. Nothing is staged or held.

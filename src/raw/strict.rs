@@ -12,6 +12,11 @@
 //!   before it too and not yet used up, so the first pass, which looks at the runs after it has
 //!   read the mark, has found an item there.
 //!
+//! Whether more can come to a closed queue is asked between the passes. At that instant nothing was
+//! ready. An item that a transaction held then was claimed before: not after the first look at its
+//! lane, or the mark would have changed; so the desk said so when it was asked, or the transaction had
+//! ended by then, and what it gave back was claimed after the look or is visible now.
+//!
 //! A lane that joins in between starts at mark 0 and counts like any other. All marks only grow, so
 //! their sum is unchanged only if each is.
 
@@ -51,18 +56,52 @@ impl<T> Lanes<T> {
         exhausted.then(|| position.wrapping_add(front.emptied()))
     }
 
+    fn marks(&self) -> u64 {
+        let lanes = (0..self.count()).map(|lane| self.mark(lane));
+        lanes.fold(0, u64::wrapping_add)
+    }
+
     /// Whether the queue is strictly empty.
     pub(crate) fn is_empty(&self) -> bool {
+        self.remainder(|| true) != Remainder::Ready
+    }
+
+    /// What is left in a queue that takes no more pushes.
+    ///
+    /// The caller has passed a heavy barrier since pushes are refused.
+    pub(crate) fn left_when_closed(&self) -> Remainder {
+        self.remainder(|| {
+            self.common().void_reserved();
+            !self.desks().iter().any(|desk| desk.is_open())
+        })
+    }
+
+    /// Looks twice for an item, and asks in between whether none can come.
+    fn remainder(&self, none_can_come: impl Fn() -> bool) -> Remainder {
         loop {
-            let marks = (0..self.count())
-                .map(|lane| self.mark(lane))
-                .fold(0, u64::wrapping_add);
-            let looked = self.mark_if_empty();
-            match looked.and_then(|_| self.mark_if_empty()) {
-                None => return false,
-                Some(now) if now == marks => return true,
+            let marks = self.marks();
+            if self.mark_if_empty().is_none() {
+                return Remainder::Ready;
+            }
+            if !none_can_come() {
+                return Remainder::Open;
+            }
+            match self.mark_if_empty() {
+                None => return Remainder::Ready,
+                Some(now) if now == marks => return Remainder::Nothing,
                 Some(_) => {}
             }
         }
     }
+}
+
+/// What is left in a queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Remainder {
+    /// An item is ready.
+    Ready,
+    /// A transaction holds or has staged something.
+    Open,
+    /// Nothing, at one instant.
+    Nothing,
 }

@@ -2,13 +2,22 @@
 
 #![allow(dead_code)] // No test file uses all of it.
 
+pub(crate) mod events;
+pub(crate) mod futures;
+pub(crate) mod waits;
+
 use std::iter;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{channel, RecvTimeoutError};
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use requeue::Queue;
+
+/// Longer than any test takes in which nobody sleeps for ever.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A queue that holds `items`, pushed in that order through one handle.
 pub(crate) fn filled<T>(items: impl IntoIterator<Item = T>) -> Queue<T> {
@@ -34,6 +43,18 @@ pub(crate) fn assert_at_rest<T>(queue: &Queue<T>, ready: usize, held: u64) {
 /// Whether `f` panics.
 pub(crate) fn panics<R>(f: impl FnOnce() -> R) -> bool {
     panic::catch_unwind(AssertUnwindSafe(f)).is_err()
+}
+
+/// Runs `work` on a thread of its own, and fails if that never ends.
+#[track_caller]
+pub(crate) fn ends<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> R {
+    let (sender, receiver) = channel();
+    let worker = thread::spawn(move || sender.send(work()));
+    match receiver.recv_timeout(PATIENCE) {
+        Ok(result) => result,
+        Err(RecvTimeoutError::Timeout) => panic!("somebody sleeps for ever"),
+        Err(RecvTimeoutError::Disconnected) => panic::resume_unwind(worker.join().unwrap_err()),
+    }
 }
 
 /// Counts how often each of a number of tracked items was dropped.

@@ -15,11 +15,15 @@ fn pop(common: &Common<u32>) -> Option<u32> {
     }
 }
 
-fn shared(items: impl IntoIterator<Item = u32>) -> Arc<(Common<u32>, AtomicU64)> {
+type Shared = (Common<u32>, AtomicU64);
+
+fn push((common, stamps): &Shared, item: u32) {
+    assert_eq!(common.push(item, stamps, || true), Ok(()));
+}
+
+fn shared(items: impl IntoIterator<Item = u32>) -> Arc<Shared> {
     let common = (Common::new(), AtomicU64::new(0));
-    items
-        .into_iter()
-        .for_each(|item| common.0.push(item, &common.1));
+    items.into_iter().for_each(|item| push(&common, item));
     Arc::new(common)
 }
 
@@ -29,10 +33,10 @@ fn two_producers_get_different_cells() {
         let common = shared([]);
         let producer = thread::spawn({
             let common = Arc::clone(&common);
-            move || common.0.push(1, &common.1)
+            move || push(&common, 1)
         });
-        common.0.push(2, &common.1);
-        common.0.push(3, &common.1);
+        push(&common, 2);
+        push(&common, 3);
         producer.join().unwrap();
         let items: Vec<_> = std::iter::from_fn(|| pop(&common.0)).collect();
         assert!(items.iter().filter(|item| **item > 1).eq([&2, &3]));
@@ -46,9 +50,9 @@ fn a_stalled_producer_hides_nobody_else() {
         let common = shared([]);
         let producer = thread::spawn({
             let common = Arc::clone(&common);
-            move || common.0.push(1, &common.1)
+            move || push(&common, 1)
         });
-        common.0.push(2, &common.1);
+        push(&common, 2);
         assert!(!common.0.position_if_empty().is_some());
         let first = pop(&common.0);
         assert!(first.is_some(), "an item was pushed before");
@@ -80,7 +84,7 @@ fn nodes_are_appended_and_retired() {
         let common = shared([1, 2]);
         let producer = thread::spawn({
             let common = Arc::clone(&common);
-            move || common.0.push(3, &common.1)
+            move || push(&common, 3)
         });
         let mut items: Vec<_> = std::iter::from_fn(|| pop(&common.0)).collect();
         producer.join().unwrap();

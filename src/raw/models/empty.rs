@@ -27,7 +27,7 @@ fn warm_popper(lanes: &Arc<Lanes<u32>>, item: u32) -> Seat<u32> {
 /// is that of the first seat, so that it looks at the lanes in their order.
 fn idle_third(lanes: &Arc<Lanes<u32>>) -> Seat<u32> {
     let mut seat = Seat::new(Arc::clone(lanes));
-    seat.stage(300);
+    assert_eq!(seat.access().stage_if(300, || true), Ok(()));
     seat.abort();
     seat
 }
@@ -53,7 +53,7 @@ fn never_while_an_abort_precedes_the_pop() {
     model(|| {
         let lanes = Arc::new(Lanes::new());
         let mut holder = warm_popper(&lanes, 1);
-        assert!(holder.hold().is_some());
+        assert!(holder.access().hold().is_some());
         let mut popper = warm_popper(&lanes, 2);
         let mover = thread::spawn(move || {
             holder.abort();

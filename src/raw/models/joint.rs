@@ -6,14 +6,14 @@ use crate::raw::{commit_together, Party};
 use std::ptr;
 
 impl Party for Pusher {
-    fn collect(&self, tails: &mut Tails) {
+    fn collect(&mut self, tails: &mut Tails) {
         tails.push(Tail {
             shard: Arc::as_ptr(&self.shard).cast(),
             tail: self.producer.next(),
         });
     }
 
-    fn announce(&self, record: Record) {
+    fn announce(&mut self, record: Record) {
         self.shard.announce(record.0);
     }
 

@@ -1,0 +1,102 @@
+//! What became of the jobs.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+
+/// The counts, and the numbers of the jobs that are accepted and not yet done.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    counts: Mutex<Counts>,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    received: u64,
+    rejected: u64,
+    done: u64,
+    failures: u64,
+    alone: u64,
+    open: HashSet<u64>,
+}
+
+impl Tally {
+    fn counts<R>(&self, change: impl FnOnce(&mut Counts) -> R) -> R {
+        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        change(&mut counts)
+    }
+
+    /// A line came in: the number of its job. Until it is rejected it counts as accepted.
+    pub(crate) fn receive(&self) -> u64 {
+        self.counts(|counts| {
+            counts.received += 1;
+            counts.open.insert(counts.received);
+            counts.received
+        })
+    }
+
+    pub(crate) fn reject(&self, job: u64) {
+        self.counts(|counts| {
+            assert!(counts.open.remove(&job), "a job that was rejected was done");
+            counts.rejected += 1;
+        });
+    }
+
+    pub(crate) fn finish(&self, job: u64) {
+        self.counts(|counts| {
+            assert!(counts.open.remove(&job), "a job was done twice");
+            counts.done += 1;
+        });
+    }
+
+    /// A step failed; it is taken again.
+    pub(crate) fn fail(&self) {
+        self.counts(|counts| counts.failures += 1);
+    }
+
+    /// A step that the closed queue did not take was done at once.
+    pub(crate) fn do_alone(&self) {
+        self.counts(|counts| counts.alone += 1);
+    }
+
+    pub(crate) fn accepted(&self) -> u64 {
+        self.counts(|counts| counts.received - counts.rejected)
+    }
+
+    pub(crate) fn rejected(&self) -> u64 {
+        self.counts(|counts| counts.rejected)
+    }
+
+    /// Accepted = done, at the end.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        self.counts(|counts| {
+            let accepted = counts.received - counts.rejected;
+            if accepted == counts.done && counts.open.is_empty() {
+                return Ok(());
+            }
+            Err(format!(
+                "{accepted} accepted != {} done; open: {:?}",
+                counts.done, counts.open
+            ))
+        })
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.counts(|counts| {
+            let accepted = counts.received - counts.rejected;
+            writeln!(
+                f,
+                "{} received = {accepted} accepted + {} rejected",
+                counts.received, counts.rejected
+            )?;
+            writeln!(
+                f,
+                "{} steps failed and were taken again; {} were done after the queue was closed to them",
+                counts.failures, counts.alone
+            )?;
+            write!(f, "conservation: {accepted} accepted, {} done", counts.done)
+        })
+    }
+}

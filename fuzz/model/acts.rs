@@ -1,0 +1,236 @@
+//! The operations outside any transaction.
+
+use super::item::{Mark, Tracked};
+use super::open::{Left, Worker};
+use super::ops::{Act, Then, Way};
+use super::waits::{as_batch, Outcome, Waiter};
+use super::world::World;
+use requeue::{PopError, PushError};
+use std::future::Future;
+use std::mem;
+use std::task::Poll;
+use std::time::Duration;
+
+/// What the push of a batch said.
+type Pushed<const PAD: usize> = Result<usize, PushError<Vec<Tracked<PAD>>>>;
+
+/// What a pop said.
+type Popped<const PAD: usize> = Result<Tracked<PAD>, PopError>;
+
+impl<const PAD: usize> World<PAD> {
+    pub(super) fn act(&mut self, act: &Act) {
+        match *act {
+            Act::Push(slot, way) => self.with(slot, |world, worker| world.push(worker, way)),
+            Act::Pop(slot, way) => self.with(slot, |world, worker| world.pop(worker, way)),
+            Act::PushBatch(slot, n, way) => {
+                self.with(slot, |world, worker| world.push_batch(worker, n, way));
+            }
+            Act::PopBatch(slot, max, way) => {
+                self.with(slot, |world, worker| world.pop_batch(worker, max, way));
+            }
+            Act::PushDirect(queue) => {
+                let item = self.item(queue);
+                let mark = item.mark();
+                let said = self.queues[queue].push(item);
+                self.pushed(queue, &[mark], as_batch(said));
+            }
+            Act::PopDirect(queue) => self.receive(queue, self.queues[queue].pop()),
+            Act::Drain(queue, n) => self.drain(queue, n),
+            Act::Close(None) => {}
+            Act::Close(Some(queue)) => {
+                let order = &mut self.orders[queue];
+                assert_eq!(self.queues[queue].close(), !order.closed);
+                if !mem::replace(&mut order.closed, true) {
+                    order.poppers.check_all_woken();
+                    order.pushers.check_all_woken();
+                }
+            }
+            Act::Handle(slot, queue) => {
+                self.act(&Act::Drop(slot));
+                let source = self.sources;
+                self.sources += 1;
+                let handle = self.queues[queue].handle();
+                let left = Left::default();
+                self.workers[slot] = Some(Worker {
+                    handle,
+                    queue,
+                    source,
+                    left,
+                });
+            }
+            Act::Drop(slot) => {
+                if let Some(worker) = self.workers[slot].take() {
+                    drop(worker.handle);
+                    self.settle(worker.queue, worker.source, &worker.left);
+                }
+            }
+        }
+    }
+
+    fn push(&mut self, worker: &mut Worker<PAD>, way: Way) {
+        let (items, marks) = self.items(worker, 1);
+        let handle = &mut worker.handle;
+        let queue = worker.queue;
+        let push = |item| match self.orders[queue].way_to_push(way, 1) {
+            Way::Try => Outcome::Answer(handle.push(item)),
+            Way::Zero => Outcome::Answer(handle.push_timeout(item, Duration::ZERO)),
+            Way::Block => Outcome::Answer(handle.push_blocking(item)),
+            Way::Poll(then) => self.attend(queue, Some(1), handle.push_async(item), &[], then),
+        };
+        let outcome = items.into_iter().next().map(push).expect("one item");
+        self.push_ends(worker, &marks, outcome.map(as_batch));
+    }
+
+    fn push_batch(&mut self, worker: &mut Worker<PAD>, n: usize, way: Way) {
+        let (items, marks) = self.items(worker, n);
+        let handle = &mut worker.handle;
+        let outcome = match self.orders[worker.queue].way_to_push(way, n) {
+            Way::Try | Way::Zero => Outcome::Answer(handle.push_batch(items)),
+            Way::Block => Outcome::Answer(handle.push_batch_blocking(items)),
+            Way::Poll(then) => {
+                let future = handle.push_batch_async(items);
+                self.attend(worker.queue, Some(n), future, &[], then.of_batch())
+            }
+        };
+        self.push_ends(worker, &marks, outcome);
+    }
+
+    fn pop(&mut self, worker: &mut Worker<PAD>, way: Way) {
+        let handle = &mut worker.handle;
+        let outcome = match self.orders[worker.queue].way_to_pop(way) {
+            Way::Try => Outcome::Answer(handle.pop()),
+            Way::Zero => Outcome::Answer(handle.pop_timeout(Duration::ZERO)),
+            Way::Block => Outcome::Answer(handle.pop_blocking()),
+            Way::Poll(then) => self.attend(worker.queue, None, handle.pop_async(), &[], then),
+        };
+        self.pop_ends(worker, outcome);
+    }
+
+    fn pop_batch(&mut self, worker: &mut Worker<PAD>, max: usize, way: Way) {
+        let (order, mut items) = (&self.orders[worker.queue], Vec::new());
+        let (handle, min) = (&mut worker.handle, max.min(order.ready()));
+        let n = match order.way_to_pop(way) {
+            Way::Zero => handle.pop_batch_blocking(max, max, Duration::ZERO, &mut items),
+            Way::Block => handle.pop_batch_blocking(min, max, Duration::MAX, &mut items),
+            _ => handle.pop_batch(max, &mut items),
+        };
+        assert_eq!(n, items.len());
+        self.check_batch(worker.queue, n, max);
+        for item in items {
+            self.receive(worker.queue, Ok(item));
+        }
+    }
+
+    /// Drains up to `n` items, if that does not wait.
+    fn drain(&mut self, queue: usize, n: usize) {
+        let order = &self.orders[queue];
+        if matches!(order.way_to_pop(Way::Block), Way::Block) {
+            let n = n.min(order.ready());
+            for item in self.queues[queue].drain().take(n) {
+                self.receive(queue, Ok(item));
+            }
+        }
+    }
+
+    /// Runs other operations while a future of a handle waits.
+    pub(super) fn wait(&mut self, slot: usize, push: Option<usize>, meanwhile: &[Act], then: Then) {
+        self.with(slot, |world, worker| {
+            let queue = worker.queue;
+            if let Some(n) = push {
+                let (items, marks) = world.items(worker, n);
+                let future = worker.handle.push_batch_async(items);
+                let then = then.of_batch();
+                let outcome = world.attend(queue, push, future, meanwhile, then);
+                world.push_ends(worker, &marks, outcome);
+            } else {
+                let future = worker.handle.pop_async();
+                let outcome = world.attend(queue, push, future, meanwhile, then);
+                world.pop_ends(worker, outcome);
+            }
+        });
+    }
+
+    fn attend<F: Future + Unpin>(
+        &mut self,
+        queue: usize,
+        push: Option<usize>,
+        mut future: F,
+        meanwhile: &[Act],
+        then: Then,
+    ) -> Outcome<F::Output> {
+        let waiter = Waiter::default();
+        if let Poll::Ready(result) = waiter.poll(&mut future) {
+            return Outcome::Answer(result);
+        }
+        self.check_waits(queue, push);
+        self.join(queue, push, &waiter);
+        for act in meanwhile {
+            self.act(act);
+            self.check();
+        }
+        self.leave(queue, Some(&waiter));
+        let outcome = Outcome::of(future, waiter, then);
+        if matches!((then, &outcome), (Then::Poll, Outcome::Dropped)) {
+            self.check_waits(queue, push);
+        }
+        outcome
+    }
+
+    fn check_waits(&self, queue: usize, push: Option<usize>) {
+        match push {
+            Some(n) => self.orders[queue].check_push_waits(n),
+            None => self.orders[queue].check_pop_waits(None),
+        }
+    }
+
+    fn join(&mut self, queue: usize, push: Option<usize>, waiter: &Waiter) {
+        match push {
+            Some(n) => self.orders[queue].pushers.join(waiter, n),
+            None => self.orders[queue].poppers.join(waiter, 1),
+        }
+    }
+
+    fn items(&mut self, worker: &Worker<PAD>, n: usize) -> (Vec<Tracked<PAD>>, Vec<Mark>) {
+        let items: Vec<_> = (0..n).map(|_| self.item(worker.source)).collect();
+        let marks = items.iter().map(Tracked::mark).collect();
+        (items, marks)
+    }
+
+    /// The answer to a push that is committed at once.
+    fn pushed(&mut self, queue: usize, marks: &[Mark], said: Pushed<PAD>) {
+        self.orders[queue].check_push(marks.len(), &said);
+        if said.is_ok() {
+            self.orders[queue].push(marks);
+        }
+        self.returned(marks, said.map_err(PushError::into_inner));
+    }
+
+    fn push_ends(
+        &mut self,
+        worker: &mut Worker<PAD>,
+        marks: &[Mark],
+        outcome: Outcome<Pushed<PAD>>,
+    ) {
+        let order = &mut self.orders[worker.queue];
+        match outcome {
+            Outcome::Answer(said) => self.pushed(worker.queue, marks, said),
+            Outcome::Dropped => self.alive -= marks.len(),
+            Outcome::Forgotten(waiter) => {
+                order.pushers.join(&waiter, marks.len());
+                worker.left.waiter = Some(waiter);
+                self.lose(marks);
+            }
+        }
+    }
+
+    fn pop_ends(&mut self, worker: &mut Worker<PAD>, outcome: Outcome<Popped<PAD>>) {
+        match outcome {
+            Outcome::Answer(said) => self.receive(worker.queue, said),
+            Outcome::Dropped => {}
+            Outcome::Forgotten(waiter) => {
+                self.orders[worker.queue].poppers.join(&waiter, 1);
+                worker.left.waiter = Some(waiter);
+            }
+        }
+    }
+}

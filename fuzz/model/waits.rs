@@ -1,0 +1,130 @@
+//! Calls that may wait, and those who wait.
+
+use super::ops::Then;
+use requeue::PushError;
+use std::future::Future;
+use std::mem;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+
+/// What a call said.
+#[derive(Debug)]
+pub(crate) enum Outcome<R> {
+    Answer(R),
+    /// The future waits, and was dropped.
+    Dropped,
+    /// The future waits, and was forgotten.
+    Forgotten(Waiter),
+}
+
+impl<R> Outcome<R> {
+    pub(crate) fn map<S>(self, answer: impl FnOnce(R) -> S) -> Outcome<S> {
+        match self {
+            Self::Answer(result) => Outcome::Answer(answer(result)),
+            Self::Dropped => Outcome::Dropped,
+            Self::Forgotten(waiter) => Outcome::Forgotten(waiter),
+        }
+    }
+
+    /// What comes of a future that was polled with this waiter and waits.
+    pub(crate) fn of(
+        mut future: impl Future<Output = R> + Unpin,
+        waiter: Waiter,
+        then: Then,
+    ) -> Self {
+        match then {
+            Then::Drop => Self::Dropped,
+            Then::Forget => {
+                mem::forget(future);
+                Self::Forgotten(waiter)
+            }
+            Then::Poll => match waiter.poll(&mut future) {
+                Poll::Ready(result) => Self::Answer(result),
+                Poll::Pending => Self::Dropped,
+            },
+        }
+    }
+
+    /// The same of a future that has not been polled.
+    pub(crate) fn of_new(mut future: impl Future<Output = R> + Unpin, then: Then) -> Self {
+        let waiter = Waiter::default();
+        match waiter.poll(&mut future) {
+            Poll::Ready(result) => Self::Answer(result),
+            Poll::Pending => Self::of(future, waiter, then),
+        }
+    }
+}
+
+/// A future that waits: whether it was woken since its last poll.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Waiter(Arc<Flag>);
+
+#[derive(Debug, Default)]
+struct Flag(AtomicBool);
+
+impl Wake for Flag {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Waiter {
+    pub(crate) fn poll<F: Future + Unpin>(&self, future: &mut F) -> Poll<F::Output> {
+        self.0 .0.store(false, Ordering::Relaxed);
+        let waker = Waker::from(Arc::clone(&self.0));
+        Pin::new(future).poll(&mut Context::from_waker(&waker))
+    }
+
+    fn is_woken(&self) -> bool {
+        self.0 .0.load(Ordering::Relaxed)
+    }
+}
+
+/// Those who wait for items, or for room, and how much each of them needs.
+#[derive(Debug, Default)]
+pub(crate) struct Waiters(Vec<(Waiter, usize)>);
+
+impl Waiters {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(crate) fn join(&mut self, waiter: &Waiter, need: usize) {
+        self.0.push((waiter.clone(), need));
+    }
+
+    pub(crate) fn leave(&mut self, waiter: &Waiter) {
+        self.0
+            .retain(|(other, _)| !Arc::ptr_eq(&other.0, &waiter.0));
+    }
+
+    /// Whether somebody waits for room for several items. He may keep what room he has found so far.
+    pub(crate) fn may_gather(&self) -> bool {
+        self.0.iter().any(|(_, need)| *need > 1)
+    }
+
+    /// Nobody sleeps while there is enough for each of them.
+    pub(crate) fn check(&self, enough: usize) {
+        let content = self.0.iter().all(|(_, need)| *need <= enough);
+        let woken = self.0.iter().any(|(waiter, _)| waiter.is_woken());
+        assert!(
+            self.is_empty() || !content || woken,
+            "all sleep beside {enough}: {self:?}"
+        );
+    }
+
+    pub(crate) fn check_all_woken(&self) {
+        assert!(self.0.iter().all(|(waiter, _)| waiter.is_woken()));
+    }
+}
+
+/// The answer to the push of one item, as that to a batch.
+pub(crate) fn as_batch<T>(pushed: Result<(), PushError<T>>) -> Result<usize, PushError<Vec<T>>> {
+    match pushed {
+        Ok(()) => Ok(1),
+        Err(PushError::Full(item)) => Err(PushError::Full(vec![item])),
+        Err(PushError::Closed(item)) => Err(PushError::Closed(vec![item])),
+    }
+}

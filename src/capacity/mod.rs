@@ -1,0 +1,169 @@
+//! The permits of a bounded queue: as many may be out as the queue has room, and never more.
+//!
+//! No shared line is written per permit. A handle takes permits ahead into its *purse*, and gives
+//! permits back in a *till* of its own; both are in its *account*, where others find them. Callers
+//! without a handle use the *pool*, a till with many writers.
+//!
+//! | word | written by | how |
+//! |---|---|---|
+//! | `Till::put` | the owner of the account; of the pool: everybody | store; fetch-and-add |
+//! | `Till::taken` | everybody | CAS, by what a look before has seen |
+//! | `Window::used` | the owner | store, per permit |
+//! | `Window::end` | the owner: opens, withdraws | swap |
+//! | | a thief: marks, truncates | fetch-and-and, CAS |
+//! | `revocations` | a thief, before each truncation | fetch-and-add |
+//!
+//! A permit is *free* while it is in a till (`put - taken`) or in a window (`end - used`); it is *in
+//! hand* within a call that has taken it from there, and *out* when that call has returned it.
+//!
+//! # The window
+//!
+//! ```text
+//!            open: behind all earlier ends              mark (thief)
+//! empty ───────────────────────────────▶ open (e) ───────────────────▶ marked (e)
+//!   ▲                                     │   ▲                           │    │
+//!   │ used up, or withdraw                │   └───────────────────────────┘    │
+//!   └─────────────────────────────────────┘     truncate (thief): open (u < e) │
+//!   ▲                                                                          │
+//!   └──────────────────────────────────────────────────────────────────────────┘
+//!                                    withdraw (owner)
+//! ```
+//!
+//! The owner takes position `u` by storing `used = u + 1`, a light barrier, and a look that the end
+//! is not marked and not below. A thief marks the ends of several windows, passes one heavy barrier,
+//! reads each `used` and truncates by a CAS from the marked end to what it has read; the difference
+//! is in its hand.
+//!
+//! - *Either the owner sees the mark or the thief sees the position used*: by the barriers. It
+//!   holds for a thief that finds a window marked by another one too, since it passes its own
+//!   barrier after it has seen the mark. So no permit is taken twice.
+//! - *An owner that sees a mark, or a lower end*, rolls nothing back and leaves the thief to itself:
+//!   it stores `used` beyond the window and swaps the end. What the swap answers is the truth: a
+//!   truncation came before it, and the rest is in the owner's hand, or will fail. A thief that
+//!   reads `used` from now on finds nothing. So a thief that stalls delays nobody.
+//! - *An owner that stalls between its store and its look* has that one position in hand, whether it
+//!   gets it or not; the others can be revoked. `used` need not be right for that: a thief that
+//!   has seen it leaves the position, and the owner gets it; a thief that has not takes it, and the
+//!   owner's swap says so. So an owner that stalls delays nobody.
+//! - *A thief that comes late* fails. Each window begins behind all ends before it, and ends only
+//!   fall within a window, to an unmarked one: so no value of `end`, marked or not, ever comes
+//!   twice, and a CAS that succeeds was computed from this window, marked all the time since.
+//!   Two thieves at once differ by their CAS alone. A thief that finds nothing leaves the mark,
+//!   which costs the owner one withdrawal.
+//! - *A new window* is opened only after the old one was used up to the end, all positions with a
+//!   look that saw it unmarked, or withdrawn: nobody can truncate it then. Who sees the new end sees
+//!   `used` at its start.
+//!
+//! # Strict Full
+//!
+//! A search walks over the pool and all accounts twice. In both walks nothing was free anywhere,
+//! and between them no mark has changed: the sum of all `taken` and `used`, as seen in each walk,
+//! and `revocations`, read before the first walk and after the second. Then nothing was free after
+//! all that the first walk has seen, and before what the second one has. For let permit `p` have
+//! been free then:
+//!
+//! - In a till the second walk sees it put in, so that it must see it taken; the first walk has not
+//!   seen that, so `taken` differs.
+//! - In a window the second walk sees it opened. If it sees the position used, `used` differs.
+//!   If it sees the end truncated, it sees the thief's step of `revocations` too. If the first walk
+//!   has seen that step before it began, it has seen the mark, hence the window with `p` in it,
+//!   which was free: it has found it. If not, `revocations` differs.
+//!
+//! "Sees" is happens-before: whatever makes a permit go is a Release write, and each look is an
+//! Acquire read. All marks only grow, so their sums are equal only if each is. An account that joins
+//! in between begins with zero. A walk is repeated only if something was found or has changed, and
+//! then somebody else has taken permits: lock-free. `used` may change without a permit being taken,
+//! but only once per window and per withdrawal.
+//!
+//! # Who is to be woken
+//!
+//! A call takes what it needs and, where much is free, a share more: of each place at most the part of
+//! its free permits that leaves as much for all other handles together. Where room is scarce that is
+//! nothing, so that nobody has a permit in hand that it does not use. Somebody may look while a share
+//! is in hand and find none of it. So whatever is put into the own window is reported as *spread*, and
+//! the caller wakes so many who wait.
+
+mod account;
+mod purse;
+mod search;
+mod till;
+
+#[cfg(all(loom, test))]
+mod models;
+#[cfg(all(test, not(loom)))]
+mod tests;
+
+use crate::raw::{barrier, Roster};
+use crate::sync::AtomicUsize;
+use account::Account;
+use crossbeam_utils::CachePadded;
+pub(crate) use purse::Purse;
+use std::sync::Arc;
+use till::Till;
+
+/// More permits than anybody can use up; larger limits are no limits.
+const MOST: usize = 1 << 62;
+/// The most permits that a purse takes ahead.
+const CHUNK: usize = 64;
+
+/// The permits of a bounded queue, shared by all its handles.
+pub(crate) struct Capacity {
+    limit: usize,
+    pool: CachePadded<Till>,
+    /// Attempts to revoke permits of a purse.
+    revocations: CachePadded<AtomicUsize>,
+    accounts: Roster<Arc<Account>>,
+}
+
+/// Permits taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use = "the permits are out, and those spread may be waited for"]
+pub(crate) struct Took {
+    pub(crate) got: usize,
+    /// Permits that others may have missed while this call had them in hand, and can find now: so
+    /// many waiting pushers are to be woken.
+    pub(crate) spread: usize,
+}
+
+impl Capacity {
+    pub(crate) fn new(limit: usize) -> Self {
+        barrier::prepare();
+        Self {
+            limit,
+            pool: CachePadded::new(Till::with(limit.min(MOST))),
+            revocations: CachePadded::new(AtomicUsize::new(0)),
+            accounts: Roster::new(),
+        }
+    }
+
+    pub(crate) fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// Takes up to `want` permits without a purse, fewer only if at some instant none was free.
+    pub(crate) fn take_shared(&self, want: usize) -> usize {
+        self.gather(want, false, &mut 0)
+    }
+
+    /// Gives permits back without a purse; whoever waits for them is the caller's to wake.
+    pub(crate) fn give_shared(&self, permits: usize) {
+        self.pool.put(permits);
+    }
+
+    #[cfg(test)]
+    /// The free permits: approximate while others work, exact at rest.
+    pub(crate) fn free(&self) -> usize {
+        let in_account = |account: &Arc<Account>| {
+            let (unused, _) = account.window.look();
+            unused + account.returned.look().free
+        };
+        let free = self.pool.look().free + self.accounts.iter().map(in_account).sum::<usize>();
+        let out = self.limit.min(MOST).saturating_sub(free);
+        self.limit - out
+    }
+
+    /// How many of so many free permits a purse may take ahead.
+    fn share(&self, free: usize) -> usize {
+        (free / (2 * self.accounts.len().max(1))).min(CHUNK)
+    }
+}

@@ -1,0 +1,57 @@
+//! Accounts that change hands.
+
+use super::*;
+
+#[test]
+fn who_leaves_loses_nothing() {
+    model(|| {
+        let bank = Bank::new(4);
+        let mut owner = Owner::with(&bank, 1);
+        let leaver = spawn(move || {
+            owner.give(1);
+            owner.leave();
+        });
+        let got = bank.take_shared(3);
+        leaver.join().unwrap();
+        assert!(got >= 1, "two others were in the pool");
+        bank.balance(got);
+    });
+}
+
+#[test]
+fn an_account_changes_hands_while_it_is_robbed() {
+    model(|| {
+        let bank = Bank::new(4);
+        let owner = Owner::with(&bank, 1);
+        assert_eq!(bank.take_shared(2), 2);
+        let thief = spawn({
+            let bank = Arc::clone(&bank);
+            move || bank.take_shared(1)
+        });
+        owner.leave();
+        let mut next = Owner::new(&bank);
+        let kept = next.take(1);
+        next.give(kept);
+        let again = next.take(1);
+        let stolen = thief.join().unwrap();
+        bank.balance(3 + again + stolen);
+    });
+}
+
+#[test]
+fn an_account_is_handed_on_to_another_thread() {
+    model(|| {
+        let bank = Bank::new(4);
+        let mut owner = Owner::with(&bank, 1);
+        let leaver = spawn(move || {
+            owner.give(1);
+            owner.leave();
+        });
+        let mut next = Owner::new(&bank);
+        let mut got = next.take(1);
+        got += next.take(1);
+        next.give(got);
+        leaver.join().unwrap();
+        bank.balance(0);
+    });
+}

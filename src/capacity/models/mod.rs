@@ -1,0 +1,119 @@
+//! Loom models of the permits, with a table as in `raw::models`.
+//!
+//! Not in the table: the orderings of what is put into a till, which no model reaches; the Release of
+//! the truncation, for which the heavy barrier makes up; the step of `revocations`, which takes an
+//! owner, a thief and a searcher in the midst of three steps to matter; that each window begins behind
+//! the last end, not at it. They are argued where they stand.
+//!
+//! | model | file | ordering | weakened to |
+//! |---|---|---|---|
+//! | window::an_owner_and_a_thief | capacity/account.rs | `barrier::light();` | `` |
+//! | window::an_owner_and_a_thief | capacity/search.rs | `barrier::heavy();` | `` |
+//! | window::an_owner_and_a_thief | capacity/account.rs | `self.end.load(Ordering::Relaxed) >= unmarked(next)` | `self.end.load(Ordering::Relaxed) & !OPEN >= next` |
+//! | window::an_owner_and_a_thief | capacity/account.rs | `self.end.swap(unmarked(beyond), Ordering::Release) & !OPEN` | `{ let end = self.end.load(Ordering::Relaxed); self.end.store(unmarked(beyond), Ordering::Release); end & !OPEN }` |
+//! | window::two_thieves_do | capacity/account.rs | `.compare_exchange(end, unmarked(used), Ordering::Release, Ordering::Relaxed)` | `.swap(unmarked(used), Ordering::Release).checked_add(0).ok_or(0usize)` |
+//! | window::a_late_thief | capacity/account.rs | `self.end.swap(unmarked(end), Ordering::Release)` | `self.end.swap(unmarked(end), Ordering::Relaxed)` |
+//! | window::a_late_thief | capacity/account.rs | `self.end.swap(unmarked(beyond), Ordering::Release)` | `self.end.swap(unmarked(beyond), Ordering::Relaxed)` |
+//! | till::two_collectors | capacity/till.rs | `.compare_exchange(from, to, Ordering::Release, Ordering::Relaxed)` | `.swap(to, Ordering::Release).checked_add(0).ok_or(0usize)` |
+//! | full::full_is_not_said_while_a_permit_moves_from | capacity/account.rs | `self.used.store(next, Ordering::Release)` | `self.used.store(next, Ordering::Relaxed)` |
+//! | full::full_is_not_said_while_a_permit_moves_from | capacity/account.rs | `let used = self.used.load(Ordering::Acquire)` | `let used = self.used.load(Ordering::Relaxed)` |
+//! | full::full_is_not_said_while_a_permit_moves_between | capacity/till.rs | `compare_exchange(from, to, Ordering::Release` | `compare_exchange(from, to, Ordering::Relaxed` |
+//! | full::full_is_not_said_while_a_permit_moves_between | capacity/till.rs | `self.taken.load(Ordering::Acquire)` | `self.taken.load(Ordering::Relaxed)` |
+//! | full::full_is_not_said_while_a_permit_moves_between | capacity/search.rs | `last.is_some_and(` | `Some(walk).is_some_and(` |
+//! | full::full_is_not_said_while_a_thief | capacity/account.rs | `self.end.load(Ordering::Acquire) & !OPEN` | `self.end.load(Ordering::Relaxed) & !OPEN` |
+//! | full::full_is_not_said_while_a_permit_goes | capacity/search.rs | `last.marks == walk.marks` | `true` |
+
+mod full;
+mod lease;
+mod till;
+mod window;
+
+use super::{Capacity, Purse};
+use loom::thread;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+
+/// Explores all executions with at most `LOOM_MAX_PREEMPTIONS` preemptions, or two.
+fn model(run: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.max_branches = 20_000;
+    builder.preemption_bound = builder.preemption_bound.or(Some(2));
+    builder.check(run);
+}
+
+/// A capacity, and how many permits are out, counted where loom does not see it.
+struct Bank {
+    capacity: Capacity,
+    out: AtomicUsize,
+}
+
+impl Bank {
+    fn new(limit: usize) -> Arc<Self> {
+        Arc::new(Self {
+            capacity: Capacity::new(limit),
+            out: AtomicUsize::new(0),
+        })
+    }
+
+    fn took(&self, permits: usize) -> usize {
+        let before = self.out.fetch_add(permits, Ordering::SeqCst);
+        assert!(before + permits <= self.capacity.limit());
+        permits
+    }
+
+    fn take_shared(&self, want: usize) -> usize {
+        self.took(self.capacity.take_shared(want))
+    }
+
+    /// All is free again when `permits` come back.
+    fn balance(&self, permits: usize) {
+        assert_eq!(self.out.load(Ordering::SeqCst), permits);
+        let limit = self.capacity.limit();
+        assert_eq!(self.capacity.free(), limit - permits);
+        assert_eq!(self.take_shared(limit), limit - permits);
+    }
+}
+
+/// A purse whose permits are counted.
+struct Owner {
+    bank: Arc<Bank>,
+    purse: Purse,
+}
+
+impl Owner {
+    fn new(bank: &Arc<Bank>) -> Self {
+        Self {
+            bank: Arc::clone(bank),
+            purse: Purse::new(&bank.capacity),
+        }
+    }
+
+    /// An owner with one permit out and `ahead` in the purse, when nobody else has an account.
+    fn with(bank: &Arc<Bank>, ahead: usize) -> Self {
+        let mut owner = Self::new(bank);
+        assert_eq!(owner.take(1), 1);
+        assert_eq!(owner.purse.left(), ahead);
+        owner
+    }
+
+    fn take(&mut self, want: usize) -> usize {
+        let got = match want {
+            1 => usize::from(self.purse.take_one(&self.bank.capacity).is_some()),
+            _ => self.purse.take(&self.bank.capacity, want).got,
+        };
+        self.bank.took(got)
+    }
+
+    fn give(&mut self, permits: usize) {
+        self.bank.out.fetch_sub(permits, Ordering::SeqCst);
+        self.purse.give(permits);
+    }
+
+    fn leave(mut self) {
+        self.purse.leave(&self.bank.capacity);
+    }
+}
+
+fn spawn<R: 'static>(run: impl FnOnce() -> R + 'static) -> thread::JoinHandle<R> {
+    thread::spawn(run)
+}

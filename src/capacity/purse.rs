@@ -1,0 +1,131 @@
+//! A purse: one handle's side of its account.
+
+use super::account::Account;
+use super::{Capacity, Took};
+use crate::sync::Count;
+use std::sync::Arc;
+
+/// The permits of one handle, in an account that it leases. One thread uses it at a time.
+pub(crate) struct Purse {
+    account: Arc<Account>,
+    number: usize,
+    /// The first position not used.
+    used: Count,
+    /// The end of the window as it was opened; a thief may have made it lower since.
+    end: Count,
+    /// Permits ever given back.
+    returned: Count,
+    /// The account where permits were found last.
+    first: Count,
+}
+
+impl Purse {
+    pub(crate) fn new(capacity: &Capacity) -> Self {
+        let number = capacity.accounts.lease();
+        let account = Arc::clone(capacity.accounts.get(number));
+        // Whoever leased it before has left an empty window.
+        let used = account.window.used();
+        let returned = account.returned.put_so_far();
+        Self {
+            account,
+            number,
+            used: Count::new(used),
+            end: Count::new(used),
+            returned: Count::new(returned),
+            first: Count::new(0),
+        }
+    }
+
+    /// Takes one permit. Answers how many others this call let others find, as [`Took::spread`], or
+    /// nothing if at some instant no permit was free.
+    #[inline]
+    pub(crate) fn take_one(&self, capacity: &Capacity) -> Option<usize> {
+        let used = self.used.get();
+        if used < self.end.get() && self.account.window.advance(used + 1) {
+            self.used.set(used + 1);
+            return Some(0);
+        }
+        self.refill_one(capacity)
+    }
+
+    #[cold]
+    fn refill_one(&self, capacity: &Capacity) -> Option<usize> {
+        let rest = self.withdraw();
+        let took = self.refill(capacity, rest, 1);
+        (took.got == 1).then_some(took.spread)
+    }
+
+    /// Takes up to `want` permits, fewer only if at some instant no permit was free.
+    pub(crate) fn take(&self, capacity: &Capacity, want: usize) -> Took {
+        let got = want.min(self.left());
+        let next = self.used.get() + got;
+        if got == want && self.account.window.advance(next) {
+            self.used.set(next);
+            return Took { got, spread: 0 };
+        }
+        let rest = self.withdraw();
+        self.refill(capacity, rest, want)
+    }
+
+    /// Gives permits back; whoever waits for them is the caller's to wake.
+    #[inline]
+    pub(crate) fn give(&self, permits: usize) {
+        let returned = self.returned.get().wrapping_add(permits);
+        self.returned.set(returned);
+        self.account.returned.put_up_to(returned);
+    }
+
+    /// Gives everything back, and ends the lease. Answers how many permits others can find now that
+    /// could not before.
+    pub(crate) fn leave(&self, capacity: &Capacity) -> usize {
+        let rest = self.withdraw();
+        self.give(rest);
+        capacity.accounts.release(self.number);
+        rest
+    }
+
+    /// Permits taken ahead, as far as the owner knows.
+    pub(super) fn left(&self) -> usize {
+        self.end.get() - self.used.get()
+    }
+
+    /// Takes what is left in the window, which is empty then.
+    fn withdraw(&self) -> usize {
+        if self.left() == 0 {
+            return 0;
+        }
+        let beyond = self.end.get() + 1;
+        let end = self.account.window.withdraw(beyond);
+        let rest = end - self.used.get();
+        self.used.set(beyond);
+        self.end.set(beyond);
+        rest
+    }
+
+    /// Goes on with `hand` permits until there are `want`, and keeps what is more for later.
+    fn refill(&self, capacity: &Capacity, mut hand: usize, want: usize) -> Took {
+        if hand < want {
+            let own = &self.account.returned;
+            hand += capacity.take_from(own, own.look(), want - hand, true);
+        }
+        if hand < want {
+            let mut first = self.first.get();
+            hand += capacity.gather(want - hand, true, &mut first);
+            self.first.set(first);
+        }
+        let got = hand.min(want);
+        self.keep(hand - got);
+        let spread = hand - got;
+        Took { got, spread }
+    }
+
+    /// Puts permits into the window, which is empty.
+    fn keep(&self, permits: usize) {
+        if permits > 0 {
+            let start = self.end.get() + 1;
+            self.used.set(start);
+            self.end.set(start + permits);
+            self.account.window.open(start, start + permits);
+        }
+    }
+}

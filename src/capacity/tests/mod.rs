@@ -1,0 +1,112 @@
+//! The permits of one thread.
+
+mod stress;
+
+use super::{Capacity, Purse, Took};
+
+/// Takes one by one until nothing is free.
+fn drain(purse: &Purse, capacity: &Capacity) -> usize {
+    std::iter::from_fn(|| purse.take_one(capacity)).count()
+}
+
+#[test]
+fn a_purse_takes_the_limit_and_no_more() {
+    for limit in [1, 2, 3, 7, 64, 1000] {
+        let capacity = Capacity::new(limit);
+        let purse = Purse::new(&capacity);
+        for round in 0..3 {
+            assert_eq!(drain(&purse, &capacity), limit, "round {round}");
+            assert_eq!(capacity.free(), 0);
+            (0..limit).for_each(|_| purse.give(1));
+            assert_eq!(capacity.free(), limit);
+        }
+    }
+}
+
+#[test]
+fn what_one_has_taken_ahead_another_finds() {
+    for limit in [1, 2, 3, 7, 64, 1000] {
+        let capacity = Capacity::new(limit);
+        let purses = [(); 3].map(|()| Purse::new(&capacity));
+        let ahead: Vec<_> = purses
+            .iter()
+            .filter_map(|purse| purse.take_one(&capacity))
+            .collect();
+        assert_eq!(ahead.len(), limit.min(3));
+        let out = ahead.len();
+        assert_eq!(capacity.free(), limit - out);
+        let rest = drain(&purses[0], &capacity);
+        assert_eq!(rest, limit - out);
+        purses[1].give(out);
+        assert_eq!(capacity.take_shared(usize::MAX), out);
+        assert_eq!(purses[2].take_one(&capacity), None);
+        capacity.give_shared(limit);
+        assert_eq!(drain(&purses[1], &capacity), limit);
+    }
+}
+
+#[test]
+fn a_call_without_a_purse_revokes_what_purses_hold() {
+    let capacity = Capacity::new(1000);
+    let purses = [(); 40].map(|()| Purse::new(&capacity));
+    for purse in &purses {
+        assert!(purse.take_one(&capacity).is_some());
+    }
+    let took = capacity.take_shared(1000);
+    assert_eq!(took, 960);
+    assert!(purses
+        .iter()
+        .all(|purse| purse.take_one(&capacity).is_none()));
+}
+
+#[test]
+fn batches_come_from_the_purse_and_from_elsewhere() {
+    let capacity = Capacity::new(100);
+    let purse = Purse::new(&capacity);
+    assert_eq!(purse.take(&capacity, 0).got, 0);
+    let took = purse.take(&capacity, 1);
+    assert_eq!(took, Took { got: 1, spread: 49 });
+    assert_eq!(purse.take(&capacity, 20), Took { got: 20, spread: 0 });
+    assert_eq!(purse.take(&capacity, 60).got, 60);
+    assert_eq!(purse.take(&capacity, 60), Took { got: 19, spread: 0 });
+    assert_eq!(purse.take(&capacity, 0).got, 0);
+    assert_eq!(capacity.free(), 0);
+}
+
+#[test]
+fn who_leaves_gives_everything_back() {
+    let capacity = Capacity::new(100);
+    for _ in 0..3 {
+        let purse = Purse::new(&capacity);
+        assert!(purse.take(&capacity, 10).got == 10);
+        purse.give(10);
+        assert_eq!(capacity.free(), 100);
+        assert_eq!(purse.leave(&capacity), 40);
+        assert_eq!(capacity.take_shared(100), 100);
+        capacity.give_shared(100);
+    }
+    assert_eq!(capacity.accounts.len(), 1);
+}
+
+#[test]
+fn nothing_is_taken_ahead_where_room_is_scarce() {
+    let capacity = Capacity::new(10);
+    let purses = [(); 5].map(|()| Purse::new(&capacity));
+    assert_eq!(purses[0].take_one(&capacity), Some(0));
+    assert_eq!(purses[0].left(), 0);
+}
+
+#[test]
+fn limits_beyond_all_memory_are_kept() {
+    for limit in [usize::MAX, usize::MAX - 1, super::MOST, super::MOST + 1] {
+        let capacity = Capacity::new(limit);
+        assert_eq!((capacity.limit(), capacity.free()), (limit, limit));
+        let purse = Purse::new(&capacity);
+        (0..1000).for_each(|_| assert!(purse.take_one(&capacity).is_some()));
+        assert_eq!(capacity.free(), limit - 1000);
+        purse.give(1000);
+        assert_eq!(capacity.free(), limit);
+        let took = purse.take(&capacity, usize::MAX);
+        assert_eq!(took.got, limit.min(super::MOST));
+    }
+}

@@ -1,0 +1,99 @@
+//! Threads that take and give back, with all permits counted.
+
+use super::super::{Capacity, Purse};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Barrier;
+use std::thread;
+
+fn rounds() -> usize {
+    let scale = std::env::var("REQUEUE_STRESS").ok();
+    20_000 * scale.map_or(1, |scale| scale.parse().unwrap())
+}
+
+/// What a thread of the stress does.
+#[derive(Clone, Copy)]
+enum Role {
+    /// Takes and gives back, by one and in batches, and now and then leaves.
+    Both,
+    Shared,
+    Visitor,
+}
+
+fn work(role: Role, capacity: &Capacity, out: &AtomicUsize, mut seed: u64) {
+    let took = |count: usize| {
+        let before = out.fetch_add(count, Ordering::SeqCst);
+        assert!(before + count <= capacity.limit(), "more than the limit");
+    };
+    let gives = |count: usize| out.fetch_sub(count, Ordering::SeqCst);
+    let mut purse = Purse::new(capacity);
+    let mut mine = 0;
+    for _ in 0..rounds() {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        let choice = (seed >> 33) as usize;
+        let batch = choice / 8 % 5;
+        if choice % 2 == 0 && mine > 0 {
+            let count = mine.min(1 + batch);
+            gives(count);
+            mine -= count;
+            match role {
+                Role::Shared => capacity.give_shared(count),
+                _ => purse.give(count),
+            };
+            continue;
+        }
+        let got = match role {
+            Role::Shared => capacity.take_shared(batch),
+            _ if choice % 8 < 2 => purse.take(capacity, batch).got,
+            _ => usize::from(purse.take_one(capacity).is_some()),
+        };
+        took(got);
+        mine += got;
+        if matches!(role, Role::Visitor) && choice % 64 == 1 {
+            purse.leave(capacity);
+            purse = Purse::new(capacity);
+        }
+    }
+    gives(mine);
+    purse.give(mine);
+    if matches!(role, Role::Visitor) {
+        purse.leave(capacity);
+    }
+}
+
+#[test]
+fn no_permit_is_doubled_or_lost_under_stress() {
+    for limit in [1, 2, 7, 64, 1000] {
+        let (capacity, out) = (Capacity::new(limit), AtomicUsize::new(0));
+        let roles = [Role::Both, Role::Both, Role::Shared, Role::Visitor];
+        thread::scope(|scope| {
+            for (seed, role) in (1..).zip(roles) {
+                let (capacity, out) = (&capacity, &out);
+                scope.spawn(move || work(role, capacity, out, seed));
+            }
+        });
+        assert_eq!(out.load(Ordering::SeqCst), 0);
+        assert_eq!(capacity.free(), limit);
+        assert_eq!(capacity.take_shared(limit + 1), limit);
+    }
+}
+
+/// Nobody ever has more than one permit, in hand or out, so one is free for who has none.
+#[test]
+fn a_permit_that_moves_about_is_found() {
+    let movers = 3;
+    let capacity = Capacity::new(movers);
+    let start = Barrier::new(movers);
+    thread::scope(|scope| {
+        for _ in 0..movers {
+            scope.spawn(|| {
+                let purse = Purse::new(&capacity);
+                start.wait();
+                for _ in 0..rounds() {
+                    assert_eq!(purse.take_one(&capacity), Some(0));
+                    purse.give(1);
+                }
+            });
+        }
+    });
+    assert_eq!(capacity.free(), movers);
+}

@@ -1,0 +1,79 @@
+//! A till: free permits that anybody may take.
+
+use crate::sync::{AtomicUsize, Ordering};
+
+/// Permits put in and taken out, both counted from the beginning; the difference is free.
+///
+/// Both counts only grow, so a take that was computed from a look is right if its CAS finds the
+/// count of takes unchanged: what was put in by then is still there.
+#[derive(Default)]
+pub(super) struct Till {
+    put: AtomicUsize,
+    taken: AtomicUsize,
+}
+
+/// What was seen of a till.
+#[derive(Clone, Copy)]
+pub(super) struct Sight {
+    pub(super) free: usize,
+    /// Taken so far; it grows whenever a permit goes.
+    pub(super) taken: usize,
+}
+
+impl Till {
+    pub(super) fn with(permits: usize) -> Self {
+        Self {
+            put: AtomicUsize::new(permits),
+            taken: AtomicUsize::new(0),
+        }
+    }
+
+    /// How many were ever put in; for the one writer of an account's till.
+    pub(super) fn put_so_far(&self) -> usize {
+        // ORDERING: Relaxed; the lease of the account has passed on what the last writer did.
+        self.put.load(Ordering::Relaxed)
+    }
+
+    /// Puts permits in; for a till with many writers.
+    pub(super) fn put(&self, permits: usize) {
+        // ORDERING: Release; pairs with the Acquire of `put` in `look`: who sees the permits sees
+        // where they come from gone.
+        self.put.fetch_add(permits, Ordering::Release);
+    }
+
+    /// Puts permits in; for the one writer of an account's till, who knows the sum.
+    #[inline]
+    pub(super) fn put_up_to(&self, sum: usize) {
+        // ORDERING: Release; pairs with the Acquire of `put` in `look`.
+        self.put.store(sum, Ordering::Release);
+    }
+
+    #[inline]
+    pub(super) fn look(&self) -> Sight {
+        // ORDERING: Acquire; pairs with the Release in `take`: who sees permits gone sees what
+        // their taker had put elsewhere before. Ahead of `put`, so that the difference is never
+        // negative.
+        let taken = self.taken.load(Ordering::Acquire);
+        // ORDERING: Acquire; pairs with the Release in `put` and `put_up_to`.
+        let put = self.put.load(Ordering::Acquire);
+        Sight {
+            free: put.wrapping_sub(taken),
+            taken,
+        }
+    }
+
+    /// Takes up to `most` of the permits seen. None if somebody else took some since.
+    pub(super) fn take(&self, seen: Sight, most: usize) -> usize {
+        let got = seen.free.min(most);
+        let (from, to) = (seen.taken, seen.taken.wrapping_add(got));
+        // ORDERING: Release; pairs with the Acquire of `taken` in `look`. Relaxed on failure:
+        // nothing is read.
+        match self
+            .taken
+            .compare_exchange(from, to, Ordering::Release, Ordering::Relaxed)
+        {
+            Ok(_) => got,
+            Err(_) => 0,
+        }
+    }
+}

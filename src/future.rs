@@ -1,0 +1,246 @@
+//! Futures that wait for an item or for room.
+//!
+//! A future keeps its place in the line in its handle. It gives the place up when it is ready or
+//! dropped; what a forgotten one leaves is ended by the next use of the handle.
+
+use crate::port::Port;
+use crate::raw::Loan;
+use crate::side::Side;
+use crate::wait::Kind;
+use crate::{Item, PopError, PushError};
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+/// Why a future may not be polled again.
+const DONE: &str = "a future that was ready is not polled again";
+
+/// The future of [`Handle::pop_async`](crate::Handle::pop_async).
+///
+/// # Panics
+///
+/// When it is polled after it was ready.
+#[must_use = "a future does nothing unless it is awaited"]
+pub struct TakeAsync<'h, T> {
+    port: Option<&'h mut Port<T>>,
+}
+
+impl<'h, T> TakeAsync<'h, T> {
+    pub(crate) fn new(port: &'h mut Port<T>) -> Self {
+        port.settle();
+        Self { port: Some(port) }
+    }
+}
+
+impl<T> Future for TakeAsync<'_, T> {
+    type Output = Result<T, PopError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let port = self.port.as_mut().expect(DONE);
+        let poll = port.poll_pop(context.waker());
+        if poll.is_ready() {
+            self.port = None;
+        }
+        poll
+    }
+}
+
+impl<T> Drop for TakeAsync<'_, T> {
+    fn drop(&mut self) {
+        if let Some(port) = &self.port {
+            port.side().leave_lines();
+        }
+    }
+}
+
+/// The future of [`Handle::push_async`](crate::Handle::push_async).
+///
+/// # Panics
+///
+/// When it is polled after it was ready.
+#[must_use = "a future does nothing unless it is awaited"]
+pub struct PushAsync<'h, T> {
+    port: &'h mut Port<T>,
+    item: Option<T>,
+}
+
+impl<'h, T> PushAsync<'h, T> {
+    pub(crate) fn new(port: &'h mut Port<T>, item: T) -> Self {
+        port.settle();
+        let item = Some(item);
+        Self { port, item }
+    }
+}
+
+/// The item is never pinned.
+impl<T> Unpin for PushAsync<'_, T> {}
+
+impl<T> Future for PushAsync<'_, T> {
+    type Output = Result<(), PushError<T>>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        assert!(self.item.is_some(), "{DONE}");
+        let poll = self.port.poll_admit(context.waker());
+        poll.map(|admitted| {
+            let item = self.item.take().expect(DONE);
+            self.port.push_admitted(admitted, item)
+        })
+    }
+}
+
+impl<T> Drop for PushAsync<'_, T> {
+    fn drop(&mut self) {
+        self.port.side().leave_lines();
+    }
+}
+
+/// The future of [`Handle::push_batch_async`](crate::Handle::push_batch_async).
+///
+/// # Panics
+///
+/// When it is polled after it was ready.
+#[must_use = "a future does nothing unless it is awaited"]
+pub struct PushBatchAsync<'h, T> {
+    port: &'h mut Port<T>,
+    items: Option<Vec<T>>,
+}
+
+impl<'h, T> PushBatchAsync<'h, T> {
+    pub(crate) fn new(port: &'h mut Port<T>, items: Vec<T>) -> Self {
+        port.settle();
+        let items = Some(items);
+        Self { port, items }
+    }
+}
+
+impl<T> Unpin for PushBatchAsync<'_, T> {}
+
+impl<T> Future for PushBatchAsync<'_, T> {
+    type Output = Result<usize, PushError<Vec<T>>>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let items = self.items.take().expect(DONE);
+        if self.port.is_too_long(items.len()) {
+            return Poll::Ready(Err(self.port.too_long(items)));
+        }
+        match self.port.poll_admit_batch(items.len(), context.waker()) {
+            Poll::Ready(admitted) => Poll::Ready(self.port.push_admitted_batch(admitted, items)),
+            Poll::Pending => {
+                self.items = Some(items);
+                Poll::Pending
+            }
+        }
+    }
+}
+
+impl<T> Drop for PushBatchAsync<'_, T> {
+    fn drop(&mut self) {
+        self.port.side().leave_lines();
+    }
+}
+
+/// A transaction on loan to a future.
+struct Lent<'t, T> {
+    loan: Loan<'t, T>,
+    side: &'t Side<T>,
+}
+
+impl<'t, T> Lent<'t, T> {
+    fn new(port: &'t Port<T>) -> Self {
+        Self {
+            loan: port.seat().lend(),
+            side: port.side(),
+        }
+    }
+}
+
+impl<T> Drop for Lent<'_, T> {
+    fn drop(&mut self) {
+        self.side.leave_lines();
+    }
+}
+
+/// The future of [`Transaction::pop_async`](crate::Transaction::pop_async).
+///
+/// # Panics
+///
+/// When it is polled after it was ready.
+#[must_use = "a future does nothing unless it is awaited"]
+pub struct PopAsync<'t, T> {
+    lent: Option<Lent<'t, T>>,
+}
+
+impl<'t, T> PopAsync<'t, T> {
+    pub(crate) fn new(port: &'t Port<T>) -> Self {
+        let lent = Some(Lent::new(port));
+        Self { lent }
+    }
+}
+
+impl<'t, T> Future for PopAsync<'t, T> {
+    type Output = Result<Item<'t, T>, PopError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let Lent { loan, side } = self.lent.as_ref().expect(DONE);
+        let attempt = || side.hold_unless_waiting(loan);
+        let poll = side.poll_item(context.waker(), attempt);
+        if poll.is_ready() {
+            self.lent = None;
+        }
+        poll.map(|held| held.map(Item::new))
+    }
+}
+
+/// The future of [`Transaction::push_async`](crate::Transaction::push_async).
+///
+/// # Panics
+///
+/// When it is polled after it was ready.
+#[must_use = "a future does nothing unless it is awaited"]
+pub struct StageAsync<'t, T> {
+    lent: Option<(Lent<'t, T>, T)>,
+}
+
+impl<'t, T> StageAsync<'t, T> {
+    pub(crate) fn new(port: &'t Port<T>, item: T) -> Self {
+        let lent = Some((Lent::new(port), item));
+        Self { lent }
+    }
+}
+
+impl<T> Unpin for StageAsync<'_, T> {}
+
+impl<T> Future for StageAsync<'_, T> {
+    type Output = Result<(), PushError<T>>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let (lent, item) = self.lent.take().expect(DONE);
+        let Lent { loan, side } = &lent;
+        let attempt = || side.admit_staged(loan);
+        let admitted = if side.can_fit(loan) {
+            match side.poll_room(Kind::Permit, context.waker(), attempt) {
+                Poll::Ready(admitted) => Some(admitted),
+                Poll::Pending => {
+                    self.lent = Some((lent, item));
+                    return Poll::Pending;
+                }
+            }
+        } else {
+            attempt()
+        };
+        Poll::Ready(side.stage_if(loan, admitted, item))
+    }
+}
+
+macro_rules! debug {
+    ($($future:ident)+) => {
+        $(impl<T> fmt::Debug for $future<'_, T> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_struct(stringify!($future)).finish_non_exhaustive()
+            }
+        })+
+    };
+}
+
+debug!(TakeAsync PushAsync PushBatchAsync PopAsync StageAsync);

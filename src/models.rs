@@ -1,0 +1,193 @@
+//! Loom models of whole queues: where waiting, capacity and closing meet the lanes.
+//!
+//! The handles are warmed up first, so that what the threads do stays small.
+//!
+//! | model | file | ordering | weakened to |
+//! |---|---|---|---|
+
+use crate::{Handle, PopError, Queue};
+use loom::thread;
+use std::mem;
+
+/// Explores all executions with at most `LOOM_MAX_PREEMPTIONS` preemptions, or two.
+fn model(run: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.max_branches = 50_000;
+    builder.preemption_bound = builder.preemption_bound.or(Some(2));
+    builder.check(run);
+}
+
+/// A handle that has pushed and popped once, and has room for one item without a new segment.
+fn warm(queue: &Queue<u32>) -> Handle<u32> {
+    let mut handle = queue.handle();
+    handle.push(100).unwrap();
+    assert_eq!(handle.pop(), Ok(100));
+    handle
+}
+
+#[test]
+fn a_sleeper_against_a_commit() {
+    model(|| {
+        let queue = Queue::unbounded();
+        let (mut pusher, mut popper) = (warm(&queue), warm(&queue));
+        let other = thread::spawn(move || {
+            let tx = pusher.begin();
+            tx.push(1).unwrap();
+            drop(tx.commit());
+            pusher
+        });
+        assert_eq!(popper.pop_blocking(), Ok(1));
+        drop(other.join().unwrap());
+    });
+}
+
+#[test]
+fn a_sleeper_against_an_abort() {
+    model(|| {
+        let queue = Queue::unbounded();
+        let (mut holder, mut popper) = (warm(&queue), warm(&queue));
+        popper.push(1).unwrap();
+        let tx = holder.begin();
+        assert!(tx.pop().is_ok());
+        mem::forget(tx);
+        let other = thread::spawn(move || {
+            drop(holder.begin());
+            holder
+        });
+        assert_eq!(popper.pop_blocking(), Ok(1));
+        drop(other.join().unwrap());
+    });
+}
+
+#[test]
+fn a_sleeper_against_a_handle_that_is_dropped() {
+    model(|| {
+        let queue = Queue::unbounded();
+        let (mut holder, mut popper) = (warm(&queue), warm(&queue));
+        popper.push(1).unwrap();
+        let tx = holder.begin();
+        assert!(tx.pop().is_ok());
+        mem::forget(tx);
+        let other = thread::spawn(move || drop(holder));
+        assert_eq!(popper.pop_blocking(), Ok(1));
+        other.join().unwrap();
+    });
+}
+
+#[test]
+fn a_sleeper_against_a_close() {
+    model(|| {
+        let queue = Queue::unbounded();
+        let mut popper = warm(&queue);
+        let other = thread::spawn({
+            let queue = queue.clone();
+            move || assert!(queue.close())
+        });
+        assert_eq!(popper.pop_blocking(), Err(PopError::Closed));
+        other.join().unwrap();
+    });
+}
+
+#[test]
+fn a_closed_queue_waits_for_the_transaction_that_holds() {
+    model(|| {
+        let queue = Queue::unbounded();
+        let (mut holder, mut popper) = (warm(&queue), warm(&queue));
+        popper.push(1).unwrap();
+        let tx = holder.begin();
+        assert!(tx.pop().is_ok());
+        mem::forget(tx);
+        queue.close();
+        let other = thread::spawn(move || drop(holder));
+        assert_eq!(popper.pop_blocking(), Ok(1));
+        assert_eq!(popper.pop_blocking(), Err(PopError::Closed));
+        other.join().unwrap();
+    });
+}
+
+#[test]
+fn a_push_against_a_close() {
+    model(|| {
+        let queue = Queue::unbounded();
+        let (mut pusher, mut popper) = (warm(&queue), warm(&queue));
+        let other = thread::spawn(move || (pusher.push(1).is_ok(), pusher));
+        queue.close();
+        let received = popper.pop_blocking().is_ok();
+        let (pushed, pusher) = other.join().unwrap();
+        assert_eq!(pushed, received || popper.pop().is_ok());
+        assert_eq!(popper.pop(), Err(PopError::Closed));
+        assert!(received || !pushed, "a pop said Closed before");
+        drop(pusher);
+    });
+}
+
+#[test]
+fn a_push_without_a_handle_against_a_close() {
+    model(|| {
+        let queue = Queue::unbounded();
+        let mut popper = warm(&queue);
+        let other = thread::spawn({
+            let queue = queue.clone();
+            move || queue.push(1).is_ok()
+        });
+        queue.close();
+        let received = popper.pop_blocking().is_ok();
+        let pushed = other.join().unwrap();
+        assert_eq!(pushed, received);
+    });
+}
+
+#[test]
+fn a_commit_against_a_close() {
+    model(|| {
+        let queue = Queue::unbounded();
+        let (mut pusher, mut popper) = (warm(&queue), warm(&queue));
+        let other = thread::spawn(move || {
+            let tx = pusher.begin();
+            let staged = tx.push(1).is_ok();
+            drop(tx.commit());
+            (staged, pusher)
+        });
+        queue.close();
+        let received = popper.pop_blocking().is_ok();
+        let (staged, pusher) = other.join().unwrap();
+        assert_eq!(staged, received);
+        drop(pusher);
+    });
+}
+
+#[test]
+fn a_pusher_sleeps_until_there_is_room() {
+    model(|| {
+        let queue = Queue::bounded(1);
+        let (mut pusher, mut popper) = (warm(&queue), warm(&queue));
+        pusher.push(1).unwrap();
+        let other = thread::spawn(move || {
+            assert_eq!(popper.pop(), Ok(1));
+            popper
+        });
+        assert_eq!(pusher.push_blocking(2), Ok(()));
+        let mut popper = other.join().unwrap();
+        assert_eq!(popper.pop(), Ok(2));
+    });
+}
+
+#[test]
+fn an_abort_frees_no_room() {
+    model(|| {
+        let queue = Queue::bounded(1);
+        let (mut pusher, mut holder) = (warm(&queue), warm(&queue));
+        pusher.push(1).unwrap();
+        let tx = holder.begin();
+        assert!(tx.pop().is_ok());
+        mem::forget(tx);
+        let other = thread::spawn(move || {
+            drop(holder.begin());
+            holder
+        });
+        assert!(pusher.push(2).unwrap_err().is_full());
+        drop(other.join().unwrap());
+        assert_eq!(pusher.pop(), Ok(1));
+        assert_eq!(pusher.push(2), Ok(()));
+    });
+}

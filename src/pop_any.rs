@@ -1,0 +1,70 @@
+//! The first item of several queues.
+
+use crate::port::Port;
+use crate::wait::{block, Deadline};
+use crate::{Handle, PopError};
+use crossbeam_utils::Backoff;
+use std::borrow::BorrowMut;
+use std::task::{Poll, Waker};
+
+/// Pops from the first of several queues that has an item, and waits until one has. Says which of the
+/// handles it was, and gives the item; the pop is committed at once.
+///
+/// If several have items, the handle that stands first is served. Closed queues are passed over. For
+/// queues of different items, or together with other things to wait for, select among the futures of
+/// [`Handle::pop_async`]: dropping those that were not first loses nothing.
+///
+/// ```
+/// use requeue::{pop_any, Queue};
+///
+/// let (urgent, normal) = (Queue::unbounded(), Queue::unbounded());
+/// normal.push("sweep")?;
+/// urgent.push("put out the fire")?;
+///
+/// let mut handles = [urgent.handle(), normal.handle()];
+/// assert_eq!(pop_any(&mut handles)?, (0, "put out the fire"));
+/// assert_eq!(pop_any(&mut handles)?, (1, "sweep"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// [`PopError::Closed`] if all of the queues are closed and drained, also if there are none.
+pub fn pop_any<T, H: BorrowMut<Handle<T>>>(handles: &mut [H]) -> Result<(usize, T), PopError> {
+    let mut ports: Vec<_> = handles
+        .iter_mut()
+        .map(|handle| handle.borrow_mut().port())
+        .collect();
+    let backoff = Backoff::new();
+    while !backoff.is_completed() {
+        if let Some(result) = first(&mut ports, |port| Poll::Ready(port.pop())) {
+            return result;
+        }
+        backoff.snooze();
+    }
+    let poll = |waker: &Waker| {
+        let result = first(&mut ports, |port| port.poll_pop(waker));
+        result.map_or(Poll::Pending, Poll::Ready)
+    };
+    let result = block(Deadline::NEVER, poll);
+    for port in ports {
+        port.cancel();
+    }
+    result.unwrap_or(Err(PopError::Closed))
+}
+
+/// The first item that `pop` gives, if any; closed if all of them are.
+fn first<T>(
+    ports: &mut [&mut Port<T>],
+    mut pop: impl FnMut(&mut Port<T>) -> Poll<Result<T, PopError>>,
+) -> Option<Result<(usize, T), PopError>> {
+    let mut closed = 0;
+    for (index, port) in ports.iter_mut().enumerate() {
+        match pop(port) {
+            Poll::Ready(Ok(item)) => return Some(Ok((index, item))),
+            Poll::Ready(Err(PopError::Closed)) => closed += 1,
+            Poll::Ready(Err(PopError::Empty)) | Poll::Pending => {}
+        }
+    }
+    (closed == ports.len()).then_some(Err(PopError::Closed))
+}

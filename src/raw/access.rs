@@ -1,0 +1,109 @@
+//! Shared use of a seat: by its transaction, or by the one future that it is lent to.
+
+use super::lanes::Lanes;
+use super::seat::Seat;
+use super::state::State;
+use crate::sync::Ordering;
+use std::ops::Deref;
+
+/// What a transaction does to its seat by shared reference.
+///
+/// The methods run no user code and keep no borrow of the state, so that they never meet each other.
+pub(crate) struct Access<'t, T> {
+    seat: &'t Seat<T>,
+    /// Whether this is the access of the [`Loan`].
+    lent: bool,
+}
+
+impl<'t, T> Access<'t, T> {
+    #[inline]
+    pub(super) fn new(seat: &'t Seat<T>) -> Self {
+        Self { seat, lent: false }
+    }
+
+    /// # Panics
+    ///
+    /// If the seat is lent to somebody else.
+    #[inline]
+    pub(super) fn with<R>(&self, step: impl FnOnce(&mut State<T>, &Lanes<T>) -> R) -> R {
+        if !self.lent {
+            self.seat.assert_not_lent();
+        }
+        // SAFETY: the seat is not Sync, and whoever has it on loan is the only one to pass the line
+        // above. No step runs user code or comes back here.
+        unsafe { self.seat.with_shared(step) }
+    }
+
+    /// Says that a transaction stages something, and stages the item if `admit` agrees then.
+    #[inline]
+    pub(crate) fn stage_if(&self, item: T, admit: impl FnOnce() -> bool) -> Result<(), T> {
+        self.with(|state, lanes| {
+            if !state.begin_staging_if(admit) {
+                return Err(item);
+            }
+            state.stage(lanes, item);
+            Ok(())
+        })
+    }
+
+    /// Staged items.
+    #[inline]
+    pub(crate) fn staged(&self) -> usize {
+        self.with(|state, _| state.producer.staged())
+    }
+
+    /// Held items.
+    #[inline]
+    pub(crate) fn held(&self) -> usize {
+        self.with(|state, _| state.hold.len())
+    }
+
+    /// Holds one item more: the item and how often it was delivered.
+    #[inline]
+    pub(crate) fn hold(&self) -> Option<(&'t mut T, u32)> {
+        let (item, attempts) = self.with(|state, lanes| {
+            state.desk().count_taken(1);
+            if state.consumer.take(lanes, &mut state.hold, 1) == 0 {
+                state.desk().uncount_taken(1);
+                return None;
+            }
+            let held = state.hold.newest();
+            // SAFETY: held just now.
+            Some((held.item(), unsafe { held.attempts() }))
+        })?;
+        // SAFETY: the item was held just now, and only this call gives it out. While the seat is
+        // borrowed it does not move: only methods on `&mut self` take items out.
+        Some((unsafe { &mut *item }, attempts))
+    }
+}
+
+/// A seat that is lent to a future, which may run on another thread than the transaction.
+///
+/// Until the loan ends nobody else can use the seat by shared reference, and by exclusive reference
+/// nobody can while it is borrowed.
+pub(crate) struct Loan<'t, T>(Access<'t, T>);
+
+// SAFETY: the loan is the only use of the seat while it lasts, and the seat may be used on any thread.
+// Its beginning is ordered before the loan is sent, its end by the Release in `drop`.
+unsafe impl<T: Send> Send for Loan<'_, T> {}
+
+impl<'t, T> Loan<'t, T> {
+    pub(super) fn new(seat: &'t Seat<T>) -> Self {
+        Self(Access { seat, lent: true })
+    }
+}
+
+impl<'t, T> Deref for Loan<'t, T> {
+    type Target = Access<'t, T>;
+
+    fn deref(&self) -> &Access<'t, T> {
+        &self.0
+    }
+}
+
+impl<T> Drop for Loan<'_, T> {
+    fn drop(&mut self) {
+        // ORDERING: Release; pairs with the Acquire in `assert_not_lent`.
+        self.0.seat.lent.store(false, Ordering::Release);
+    }
+}

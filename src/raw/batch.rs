@@ -1,0 +1,98 @@
+//! A batch: items that a transaction holds by one call, each given out once.
+
+use super::access::Access;
+use super::hold::Spot;
+use std::marker::PhantomData;
+
+/// Collects items in a transaction's hold.
+pub(crate) struct Batch<'t, T> {
+    access: Access<'t, T>,
+    spot: Spot,
+    /// How many items were held before.
+    before: usize,
+    len: usize,
+}
+
+impl<'t, T> Batch<'t, T> {
+    pub(super) fn new(access: Access<'t, T>) -> Self {
+        let (spot, before) = access.with(|state, _| (state.hold.end(), state.hold.len()));
+        Self {
+            access,
+            spot,
+            before,
+            len: 0,
+        }
+    }
+
+    /// Holds up to `most` items more, and says how many.
+    pub(crate) fn hold(&mut self, most: usize) -> usize {
+        if most == 0 {
+            return 0;
+        }
+        let count = self.access.with(|state, lanes| {
+            state.desk().count_taken(1);
+            let count = state.consumer.take_all(lanes, &mut state.hold, most);
+            match count {
+                0 => state.desk().uncount_taken(1),
+                _ => state.desk().count_taken(count - 1),
+            }
+            count
+        });
+        self.len += count;
+        count
+    }
+
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The items.
+    ///
+    /// # Panics
+    ///
+    /// If others were held meanwhile.
+    pub(crate) fn into_items(self) -> HeldItems<'t, T> {
+        let (before, len) = (self.before, self.len);
+        assert_eq!(self.access.held() - before, len, "one call at a time");
+        HeldItems {
+            access: self.access,
+            spot: self.spot,
+            left: len,
+            items: PhantomData,
+        }
+    }
+}
+
+/// Items that one call has added to a transaction's hold, each given out once.
+pub(crate) struct HeldItems<'t, T> {
+    access: Access<'t, T>,
+    spot: Spot,
+    left: usize,
+    items: PhantomData<&'t mut T>,
+}
+
+impl<'t, T> HeldItems<'t, T> {
+    /// The next item and how often it was delivered.
+    #[inline]
+    pub(crate) fn next(&mut self) -> Option<(&'t mut T, u32)> {
+        if self.left == 0 {
+            return None;
+        }
+        let (item, attempts) = self.access.with(|state, _| {
+            let held = state.hold.step(&mut self.spot);
+            // SAFETY: held by the batch.
+            (held.item(), unsafe { held.attempts() })
+        });
+        self.left -= 1;
+        // SAFETY: filled by the batch, at an address that does not move; each spot is given out once,
+        // here: the batch has checked that all items from its spot on are its own. While `'t` lasts
+        // the seat is borrowed, and only methods on `&mut self` take items out.
+        Some((unsafe { &mut *item }, attempts))
+    }
+
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.left
+    }
+}

@@ -1,0 +1,441 @@
+//! A handle's side towards those who wait: its permits, and its places in the lines.
+//!
+//! All fields may be used by shared reference from any thread, because a future that waits for a
+//! transaction may run on another thread than the transaction. Whoever uses them has them alone.
+
+use crate::capacity::Purse;
+use crate::raw::{Access, Batch, Seat};
+use crate::shared::{Room, Shared};
+use crate::sync::{thread, Count};
+use crate::wait::{block, Deadline, Kind, Line, Place};
+use crate::{PopError, PushError};
+use crossbeam_utils::Backoff;
+use std::sync::Arc;
+use std::task::{Poll, Waker};
+use std::time::Duration;
+
+/// How often a pop that waits for nobody lets a waiter go first that was woken in vain before.
+const COURTESY: usize = 32;
+
+/// A push was refused because the queue is closed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Closed;
+
+/// What one handle has at a queue, its seat aside.
+pub(crate) struct Side<T> {
+    shared: Arc<Shared<T>>,
+    /// Only of bounded queues.
+    purse: Option<Purse>,
+    /// Permits of the open transaction beyond those of the items that it holds.
+    extra: Count,
+    /// Permits that are kept for a push: those that a batch has so far while it waits for the others,
+    /// or that of a sink that is ready.
+    gathered: Count,
+    /// Where it waits, for an item or for room.
+    place: Place,
+}
+
+impl<T> Side<T> {
+    pub(crate) fn new(shared: Arc<Shared<T>>) -> Self {
+        let purse = shared.room().map(|room| Purse::new(&room.capacity));
+        Self {
+            shared,
+            purse,
+            extra: Count::default(),
+            gathered: Count::default(),
+            place: Place::default(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn shared(&self) -> &Shared<T> {
+        &self.shared
+    }
+
+    /// Whether a future was forgotten that waited.
+    #[inline]
+    pub(crate) fn is_unsettled(&self) -> bool {
+        self.place.is_taken()
+    }
+
+    /// Leaves the lines, and gives back what was gathered for a batch that will not be pushed.
+    pub(crate) fn leave_lines(&self) {
+        self.give_back(self.gathered.take());
+        match self.shared.room() {
+            Some(room) if self.place.kind() != Kind::Item => self.place.leave(&room.line),
+            _ => self.place.leave(self.shared.ready()),
+        }
+    }
+}
+
+/// Permits.
+impl<T> Side<T> {
+    #[inline]
+    fn room(&self) -> Option<(&Purse, &Room)> {
+        Some((self.purse.as_ref()?, self.shared.room()?))
+    }
+
+    #[inline]
+    pub(crate) fn is_bounded(&self) -> bool {
+        self.purse.is_some()
+    }
+
+    /// Gives permits back, and wakes those who wait for them.
+    #[inline]
+    pub(crate) fn give_back(&self, count: usize) {
+        if let Some((purse, room)) = self.room() {
+            purse.give(count);
+            room.line.published(count);
+        }
+    }
+
+    /// Takes up to `want` permits; all of them if there is no limit.
+    fn take(&self, want: usize) -> usize {
+        let Some((purse, room)) = self.room() else {
+            return want;
+        };
+        let took = purse.take(&room.capacity, want);
+        room.line.published(took.spread);
+        took.got
+    }
+
+    /// Takes one permit, if there is one.
+    #[inline]
+    fn take_one(&self) -> bool {
+        let Some((purse, room)) = self.room() else {
+            return true;
+        };
+        let spread = purse.take_one(&room.capacity);
+        if let Some(spread @ 1..) = spread {
+            room.line.published(spread);
+        }
+        spread.is_some()
+    }
+
+    /// Ends the account of a transaction: gives back what it has beyond the permits of items that are
+    /// ready now, out of those of `freed` items and its own.
+    #[inline]
+    pub(crate) fn end_transaction(&self, freed: usize, published: usize) {
+        if self.is_bounded() {
+            self.give_back((freed + self.extra.take()).saturating_sub(published));
+        }
+    }
+
+    /// Gives back what the transaction need not have any more, since it holds more than before.
+    fn release(&self, access: &Access<'_, T>) {
+        if self.is_bounded() && self.extra.get() > 0 {
+            let needed = access.staged().saturating_sub(access.held());
+            let excess = self.extra.get().saturating_sub(needed);
+            self.extra.set(self.extra.get() - excess);
+            self.give_back(excess);
+        }
+    }
+}
+
+/// Admission of pushes. `None`: there is no room.
+impl<T> Side<T> {
+    /// Takes a permit for a push without a transaction, the reserved one if there is one.
+    pub(crate) fn admit(&self) -> Option<Result<(), Closed>> {
+        if self.shared.word().is_closed() {
+            return Some(Err(Closed));
+        }
+        if let Some(left) = self.gathered.get().checked_sub(1) {
+            self.gathered.set(left);
+            return Some(Ok(()));
+        }
+        self.take_one().then_some(Ok(()))
+    }
+
+    /// Keeps an admission for the next push.
+    #[cfg(feature = "stream")]
+    pub(crate) fn reserve(&self) {
+        if self.is_bounded() {
+            self.gathered.set(self.gathered.get() + 1);
+        }
+    }
+
+    /// Sees to it that the transaction may stage one item more.
+    pub(crate) fn admit_staged(&self, access: &Access<'_, T>) -> Option<Result<(), Closed>> {
+        if self.shared.word().is_closed() {
+            return Some(Err(Closed));
+        }
+        if self.is_bounded() && access.staged() >= access.held() + self.extra.get() {
+            if !self.take_one() {
+                return None;
+            }
+            self.extra.set(self.extra.get() + 1);
+        }
+        Some(Ok(()))
+    }
+
+    /// Takes permits for a batch, all or none; the first in the line gathers them.
+    pub(crate) fn admit_batch(&self, len: usize) -> Option<Result<(), Closed>> {
+        if self.shared.word().is_closed() {
+            self.give_back(self.gathered.take());
+            return Some(Err(Closed));
+        }
+        if !self.is_bounded() {
+            return Some(Ok(()));
+        }
+        let waits = self.place.is_taken();
+        let first = self
+            .shared
+            .room()
+            .map_or(true, |room| self.place.is_first(&room.line));
+        if waits && !first {
+            return None;
+        }
+        let gathered = self.gathered.get();
+        let got = gathered + self.take(len.saturating_sub(gathered));
+        if got >= len {
+            self.gathered.set(got - len);
+            self.extra.set(self.extra.get() + len);
+            return Some(Ok(()));
+        }
+        let kept = if waits { got } else { 0 };
+        self.gathered.set(kept);
+        self.give_back(got - kept);
+        None
+    }
+
+    /// Stages an item for which there is a permit, unless the queue is closed.
+    #[inline]
+    pub(crate) fn stage(&self, access: &Access<'_, T>, item: T) -> Result<(), PushError<T>> {
+        let staged = access.stage_if(item, || self.is_admitting());
+        staged.map_err(|item| self.refuse(item))
+    }
+
+    /// Whether a push is not refused that has said that it is under way.
+    #[inline]
+    fn is_admitting(&self) -> bool {
+        !self.shared.ready().look().is_closed()
+    }
+
+    /// Refuses what the queue was closed for. Somebody may have seen a transaction that only seemed to
+    /// have work, and wait for its end.
+    #[cold]
+    fn refuse<I>(&self, items: I) -> PushError<I> {
+        self.shared.ended(0);
+        PushError::Closed(items)
+    }
+
+    /// Stages an item if it was admitted.
+    pub(crate) fn stage_if(
+        &self,
+        access: &Access<'_, T>,
+        admitted: Option<Result<(), Closed>>,
+        item: T,
+    ) -> Result<(), PushError<T>> {
+        match admitted {
+            Some(Ok(())) => self.stage(access, item),
+            Some(Err(Closed)) => Err(PushError::Closed(item)),
+            None => Err(PushError::Full(item)),
+        }
+    }
+
+    /// Whether there would be room for one item more if the queue had nothing but this transaction.
+    pub(crate) fn can_fit(&self, access: &Access<'_, T>) -> bool {
+        let room = self.shared.room();
+        room.map_or(true, |room| access.staged() < room.capacity.limit())
+    }
+
+    /// Begins to stage a batch, unless the queue is closed.
+    pub(crate) fn begin_batch<I>(&self, seat: &mut Seat<T>, items: I) -> Result<I, PushError<I>> {
+        if seat.begin_staging_if(|| self.is_admitting()) {
+            Ok(items)
+        } else {
+            Err(self.refuse(items))
+        }
+    }
+}
+
+/// Pops.
+impl<T> Side<T> {
+    /// Pops an item, committed at once.
+    #[inline]
+    pub(crate) fn pop(&self, seat: &mut Seat<T>) -> Result<T, PopError> {
+        let Some(item) = seat.pop() else {
+            return Err(self.shared.why_empty());
+        };
+        self.give_back(1);
+        Ok(item)
+    }
+
+    /// Pops up to `max` items, committed at once.
+    pub(crate) fn pop_batch(&self, seat: &mut Seat<T>, max: usize, items: &mut Vec<T>) -> usize {
+        let count = seat.pop_batch(max, items);
+        self.give_back(count);
+        count
+    }
+
+    /// Holds one item more.
+    pub(crate) fn hold<'t>(&self, access: &Access<'t, T>) -> Result<(&'t mut T, u32), PopError> {
+        if self.is_over() {
+            return Err(self.shared.why_empty());
+        }
+        let held = access.hold().ok_or_else(|| self.nothing_held())?;
+        self.release(access);
+        Ok(held)
+    }
+
+    /// Holds up to `max` items more in a batch.
+    pub(crate) fn hold_batch(
+        &self,
+        access: &Access<'_, T>,
+        batch: &mut Batch<'_, T>,
+        max: usize,
+    ) -> usize {
+        if self.is_over() || max == 0 {
+            return 0;
+        }
+        let count = batch.hold(max);
+        if count == 0 {
+            self.nothing_held();
+        }
+        self.release(access);
+        count
+    }
+
+    /// Holds one item more. `None` if it is worth waiting: not if the queue is closed and this
+    /// transaction has work, or it would wait for one that waits for it.
+    pub(crate) fn hold_unless_waiting<'t>(
+        &self,
+        access: &Access<'t, T>,
+    ) -> Option<Result<(&'t mut T, u32), PopError>> {
+        let closed = self.shared.word().is_closed();
+        match self.hold(access) {
+            Err(PopError::Empty) if closed && has_work(access) => Some(Err(PopError::Empty)),
+            Err(PopError::Empty) => None,
+            other => Some(other),
+        }
+    }
+
+    /// Whether nothing can come that a transaction may wait for, after it found nothing.
+    pub(crate) fn is_at_its_end(&self, access: &Access<'_, T>) -> bool {
+        let closed = self.shared.word().is_closed();
+        closed && (has_work(access) || self.shared.why_empty().is_closed())
+    }
+
+    /// Whether the queue is closed and nothing is ready. A transaction that only tries seems to have
+    /// work meanwhile; so it does not try then.
+    fn is_over(&self) -> bool {
+        self.shared.word().is_closed() && self.shared.lanes().is_empty()
+    }
+
+    /// Why nothing was held, and if somebody may have seen the attempt, and wait for its end, a wake-up.
+    #[cold]
+    pub(crate) fn nothing_held(&self) -> PopError {
+        self.shared.ended(0);
+        self.shared.why_empty()
+    }
+}
+
+/// Waiting.
+impl<T> Side<T> {
+    /// Lets a waiter go first that is being served, for a moment.
+    #[cold]
+    pub(crate) fn give_way(&self) {
+        for _ in 0..COURTESY {
+            if !self.shared.word().is_serving() {
+                return;
+            }
+            thread::yield_now();
+        }
+    }
+
+    /// Polls for an item by way of `attempt`.
+    pub(crate) fn poll_item<R>(
+        &self,
+        waker: &Waker,
+        attempt: impl FnMut() -> Option<R>,
+    ) -> Poll<R> {
+        let line = self.shared.ready();
+        self.place.poll(line, Kind::Item, waker, attempt)
+    }
+
+    /// Polls for room by way of `attempt`.
+    pub(crate) fn poll_room<R>(
+        &self,
+        kind: Kind,
+        waker: &Waker,
+        mut attempt: impl FnMut() -> Option<R>,
+    ) -> Poll<R> {
+        match self.shared.room() {
+            Some(room) => self.place.poll(&room.line, kind, waker, attempt),
+            None => attempt().map_or(Poll::Pending, Poll::Ready),
+        }
+    }
+
+    /// Waits for an item. `None`: the time is over.
+    pub(crate) fn wait_for_item<R>(
+        &self,
+        timeout: Option<Duration>,
+        attempt: impl FnMut() -> Option<R>,
+    ) -> Option<R> {
+        let line = self.shared.ready();
+        wait(&self.place, line, Kind::Item, timeout, attempt)
+    }
+
+    /// Waits for room. `None`: the time is over.
+    pub(crate) fn wait_for_room<R>(
+        &self,
+        kind: Kind,
+        timeout: Option<Duration>,
+        mut attempt: impl FnMut() -> Option<R>,
+    ) -> Option<R> {
+        match self.shared.room() {
+            Some(room) => wait(&self.place, &room.line, kind, timeout, attempt),
+            None => attempt(),
+        }
+    }
+}
+
+fn has_work<T>(access: &Access<'_, T>) -> bool {
+    access.held() + access.staged() > 0
+}
+
+/// Waits in a line; without a timeout for ever. What arrives wins over the deadline.
+fn wait<R>(
+    place: &Place,
+    line: &Line,
+    kind: Kind,
+    timeout: Option<Duration>,
+    mut attempt: impl FnMut() -> Option<R>,
+) -> Option<R> {
+    if timeout.is_some_and(|timeout| timeout.is_zero()) {
+        return attempt();
+    }
+    let deadline = timeout.map_or(Deadline::NEVER, Deadline::after);
+    if let Some(result) = spin(line, &mut attempt) {
+        return Some(result);
+    }
+    let result = block(deadline, |waker| {
+        place.poll(line, kind, waker, &mut attempt)
+    });
+    let result = result.or_else(attempt);
+    place.leave(line);
+    result
+}
+
+/// Tries for a moment, unless somebody is being served.
+fn spin<R>(line: &Line, attempt: &mut impl FnMut() -> Option<R>) -> Option<R> {
+    let backoff = Backoff::new();
+    while !cfg!(loom) && !backoff.is_completed() && !line.word().is_serving() {
+        let result = attempt();
+        if result.is_some() {
+            return result;
+        }
+        backoff.snooze();
+    }
+    None
+}
+
+impl<T> Drop for Side<T> {
+    fn drop(&mut self) {
+        self.leave_lines();
+        if let Some((purse, room)) = self.room() {
+            let spread = purse.leave(&room.capacity);
+            room.line.published(spread);
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! A handle as a stream of items, and as a sink for them: feature `stream`.
+
+use crate::port::Port;
+use crate::PushError;
+use futures_core::stream::{FusedStream, Stream};
+use futures_sink::Sink;
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+/// The items of a queue as a stream, from [`Handle::stream`](crate::Handle::stream).
+///
+/// Each item is popped, and the pop committed, when the stream gives it out. It ends when the queue is
+/// closed and drained. Cancel safe, as [`Handle::pop_async`](crate::Handle::pop_async) is.
+#[must_use = "a stream does nothing unless it is polled"]
+pub struct PopStream<'h, T> {
+    port: &'h mut Port<T>,
+    ended: bool,
+}
+
+impl<'h, T> PopStream<'h, T> {
+    pub(crate) fn new(port: &'h mut Port<T>) -> Self {
+        port.settle();
+        Self { port, ended: false }
+    }
+}
+
+impl<T> Stream for PopStream<'_, T> {
+    type Item = T;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<T>> {
+        let poll = self.port.poll_pop(context.waker()).map(Result::ok);
+        if let Poll::Ready(None) = poll {
+            self.ended = true;
+        }
+        poll
+    }
+}
+
+impl<T> FusedStream for PopStream<'_, T> {
+    fn is_terminated(&self) -> bool {
+        self.ended
+    }
+}
+
+impl<T> Drop for PopStream<'_, T> {
+    fn drop(&mut self) {
+        self.port.cancel();
+    }
+}
+
+/// A sink that pushes into a queue, from [`Handle::sink`](crate::Handle::sink).
+///
+/// It is ready when it has room for an item, which is its own until it pushes or is dropped, or when the
+/// queue is closed. What it takes is pushed, and ready for others, at once: there is nothing to flush.
+/// Closing the sink does not close the queue.
+///
+/// Its errors are those of [`Handle::push`](crate::Handle::push), and give the item back.
+#[must_use = "a sink does nothing unless it is fed"]
+pub struct PushSink<'h, T> {
+    port: &'h mut Port<T>,
+    ready: bool,
+}
+
+impl<'h, T> PushSink<'h, T> {
+    pub(crate) fn new(port: &'h mut Port<T>) -> Self {
+        port.settle();
+        Self { port, ready: false }
+    }
+}
+
+impl<T> Sink<T> for PushSink<'_, T> {
+    type Error = PushError<T>;
+
+    fn poll_ready(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<(), PushError<T>>> {
+        if !self.ready {
+            let Poll::Ready(admitted) = self.port.poll_admit(context.waker()) else {
+                return Poll::Pending;
+            };
+            self.ready = true;
+            if admitted.is_ok() {
+                self.port.side().reserve();
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Without a [`poll_ready`](Sink::poll_ready) that was ready it may find the queue full.
+    fn start_send(mut self: Pin<&mut Self>, item: T) -> Result<(), PushError<T>> {
+        self.ready = false;
+        self.port.push(item)
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Result<(), PushError<T>>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_close(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Result<(), PushError<T>>> {
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<T> Drop for PushSink<'_, T> {
+    fn drop(&mut self) {
+        self.port.cancel();
+    }
+}
+
+impl<T> fmt::Debug for PopStream<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PopStream").finish_non_exhaustive()
+    }
+}
+
+impl<T> fmt::Debug for PushSink<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PushSink").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,264 @@
+//! A line of waiters, and the word that tells publishers of them.
+
+use super::list::{Key, List};
+use super::wake::Wakers;
+use super::word::Word;
+use crate::raw::barrier;
+use crate::sync::{lock, AtomicUsize, Mutex, Ordering};
+use crossbeam_utils::CachePadded;
+use std::task::Waker;
+
+/// A publisher that has looked so often at an armed line without a waiter disarms it.
+const IDLE: usize = 128;
+
+/// Where threads and tasks wait for what others publish.
+pub(crate) struct Line {
+    word: CachePadded<AtomicUsize>,
+    list: Mutex<List>,
+    /// Looks at the armed line since somebody waited, about.
+    idle: AtomicUsize,
+}
+
+/// The publishers' side.
+impl Line {
+    pub(crate) fn new(bounded: bool) -> Self {
+        barrier::prepare();
+        let bounded = if bounded { Word::BOUNDED } else { 0 };
+        let armed = if barrier::is_asymmetric() {
+            0
+        } else {
+            Word::ARMED
+        };
+        Self {
+            word: CachePadded::new(AtomicUsize::new(bounded | armed)),
+            list: Mutex::new(List::default()),
+            idle: AtomicUsize::new(0),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn word(&self) -> Word {
+        // ORDERING: Relaxed; a hint, or a look behind a barrier.
+        Word(self.word.load(Ordering::Relaxed))
+    }
+
+    /// The word, after what this thread stored before. Pairs with the barriers of [`Line::enter`],
+    /// [`Line::wait_again`] and [`Line::close`].
+    ///
+    /// If the line is not armed, the waiter's or closer's barrier is heavy and comes later.
+    #[inline]
+    pub(crate) fn look(&self) -> Word {
+        barrier::compiler();
+        let word = self.word();
+        if !word.is_armed() {
+            return word;
+        }
+        barrier::full();
+        self.word()
+    }
+
+    /// Whether nobody need be told of what was published just now.
+    #[inline]
+    pub(crate) fn is_quiet(&self) -> bool {
+        barrier::compiler();
+        self.word().is_quiet()
+    }
+
+    /// Wakes for `count` things that were published.
+    #[inline]
+    pub(crate) fn published(&self, count: usize) {
+        if count > 0 && !self.is_quiet() {
+            self.tell(count);
+        }
+    }
+
+    /// Wakes for `count` things that were published, and returns the word as it was then.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn tell(&self, count: usize) -> Word {
+        let word = self.look();
+        if word.is_idle() {
+            self.count_idle(word);
+        } else if word.waiting() > 0 {
+            self.wake(count);
+        }
+        word
+    }
+
+    /// Disarms the line when it has been idle for long.
+    fn count_idle(&self, word: Word) {
+        // ORDERING: Relaxed, both; about how many is enough.
+        let idle = self.idle.load(Ordering::Relaxed) + 1;
+        self.idle.store(idle, Ordering::Relaxed);
+        if idle < IDLE || !barrier::is_asymmetric() {
+            return;
+        }
+        // ORDERING: Relaxed, both; whoever needs it armed changes the word and looks at what it was.
+        let _ = self.word.compare_exchange(
+            word.0,
+            word.0 & !Word::ARMED,
+            Ordering::Relaxed,
+            Ordering::Relaxed,
+        );
+    }
+
+    /// Wakes the first `count` waiters that are not woken yet. Where a waker panics, the next waiter
+    /// is woken too.
+    pub(crate) fn wake(&self, mut count: usize) {
+        while count > 0 {
+            let wakers = self.next_wakers(count);
+            if wakers.len() == 0 {
+                break;
+            }
+            count -= wakers.len();
+            count += wakers.wake();
+        }
+    }
+
+    fn next_wakers(&self, count: usize) -> Wakers {
+        let mut list = lock(&self.list);
+        let mut wakers = Wakers::new();
+        while wakers.len() < count && !wakers.is_full() {
+            match list.wake_next() {
+                Some(waker) => wakers.add(waker),
+                None => break,
+            }
+        }
+        // ORDERING: Relaxed; written under the lock, read behind a barrier.
+        let waiting = Word::ONE * wakers.len();
+        self.word.fetch_sub(waiting, Ordering::Relaxed);
+        self.show_serving(&list);
+        wakers
+    }
+
+    /// Wakes all waiters.
+    pub(crate) fn wake_all(&self) {
+        self.wake(usize::MAX);
+    }
+
+    /// Shows in the word whether somebody is being served.
+    fn show_serving(&self, list: &List) {
+        // ORDERING: Relaxed, all; a hint to newcomers, who look at the list itself before they wait.
+        if list.is_serving() == self.word().is_serving() {
+        } else if list.is_serving() {
+            self.word.fetch_or(Word::SERVING, Ordering::Relaxed);
+        } else {
+            self.word.fetch_and(!Word::SERVING, Ordering::Relaxed);
+        }
+    }
+}
+
+/// The waiters' side.
+impl Line {
+    /// Adds a waiter. True: it must look at what is there before it sleeps.
+    pub(super) fn enter(&self, waker: Waker, gathers: bool) -> (Key, bool) {
+        let mut list = lock(&self.list);
+        let entered = list.enter(waker, gathers);
+        self.count_waiter(&list);
+        entered
+    }
+
+    /// Shows one waiter more. What was published before others could see it is visible afterwards.
+    fn count_waiter(&self, _locked: &List) {
+        // ORDERING: Relaxed; the barrier below orders it before the look that follows.
+        let word = Word(self.word.fetch_add(Word::ONE, Ordering::Relaxed));
+        self.arm(word);
+    }
+
+    /// A barrier against publishers, who had seen `word`.
+    ///
+    /// Under the lock, so that whoever finds the line armed knows that the heavy barrier is done.
+    fn arm(&self, word: Word) {
+        // ORDERING: Relaxed, both; `look` orders its load after the publication.
+        self.idle.store(0, Ordering::Relaxed);
+        if word.is_armed() {
+            barrier::full();
+        } else {
+            self.word.fetch_or(Word::ARMED, Ordering::Relaxed);
+            barrier::heavy();
+        }
+    }
+
+    /// Whether a waiter was woken; if not, it is `waker` that will be called.
+    pub(super) fn is_woken(&self, key: Key, waker: &Waker) -> bool {
+        let mut list = lock(&self.list);
+        if list.is_woken(key) {
+            return true;
+        }
+        if list.has_waker(key, waker) {
+            return false;
+        }
+        drop(list);
+        let mut waker = Some(waker.clone());
+        list = lock(&self.list);
+        let woken = list.is_woken(key);
+        if !woken {
+            waker = waker.and_then(|waker| list.replace_waker(key, waker));
+        }
+        drop(list);
+        drop(waker);
+        woken
+    }
+
+    /// Lets a waiter that was woken in vain wait again, at its place. It must look once more.
+    pub(super) fn wait_again(&self, key: Key, waker: Waker) {
+        let mut list = lock(&self.list);
+        list.wait_again(key, waker);
+        self.show_serving(&list);
+        self.count_waiter(&list);
+    }
+
+    /// Removes a waiter. `spent`: it has used its wake-up.
+    pub(super) fn leave(&self, key: Key, spent: bool) {
+        let mut list = lock(&self.list);
+        let left = list.leave(key, spent);
+        if left.waker.is_some() {
+            // ORDERING: Relaxed; written under the lock.
+            self.word.fetch_sub(Word::ONE, Ordering::Relaxed);
+        }
+        self.show_serving(&list);
+        drop(list);
+        self.wake(left.heirs);
+    }
+
+    /// Whether a waiter is the oldest.
+    pub(super) fn is_first(&self, key: Key) -> bool {
+        lock(&self.list).is_first(key)
+    }
+}
+
+/// The end of a queue.
+impl Line {
+    /// Refuses pushes from now on; true if they were not refused before.
+    pub(crate) fn close(&self) -> bool {
+        let list = lock(&self.list);
+        // ORDERING: Relaxed; the barrier of `arm` orders it against what pushes store before they look.
+        let word = Word(self.word.fetch_or(Word::CLOSED, Ordering::Relaxed));
+        if word.is_closed() {
+            return false;
+        }
+        self.arm(word);
+        // ORDERING: Release; pairs with the Acquire in `is_sealed`: the barrier is done.
+        self.word.fetch_or(Word::SEALED, Ordering::Release);
+        drop(list);
+        self.wake_all();
+        true
+    }
+
+    /// Makes sure that no push that began before the close is unseen.
+    pub(crate) fn seal(&self) {
+        // ORDERING: Acquire; pairs with the Release in `close`.
+        if !Word(self.word.load(Ordering::Acquire)).is_sealed() {
+            barrier::heavy();
+        }
+    }
+
+    /// Says that nothing is left, and nothing can come.
+    pub(crate) fn mark_drained(&self) {
+        // ORDERING: Relaxed; it is true for ever, and says nothing of other memory.
+        let word = Word(self.word.fetch_or(Word::DRAINED, Ordering::Relaxed));
+        if !word.is_drained() {
+            self.wake_all();
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Those who wait, in the order in which they came.
+
+use std::task::Waker;
+
+/// Entries that are kept for reuse when nobody waits.
+const KEPT: usize = 64;
+
+/// One waiter: an index into the entries, its own until it leaves.
+pub(super) type Key = usize;
+
+/// A doubly linked list of waiters, oldest first, in a vector.
+#[derive(Default)]
+pub(super) struct List {
+    entries: Vec<Entry>,
+    vacant: Vec<Key>,
+    first: Option<Key>,
+    last: Option<Key>,
+    /// The first one that is not woken yet.
+    next: Option<Key>,
+    tickets: u64,
+    /// How many are being served.
+    serving: usize,
+    /// How many entered without a look at what is there, because somebody was being served.
+    blind: usize,
+}
+
+struct Entry {
+    /// When it came.
+    ticket: u64,
+    before: Option<Key>,
+    after: Option<Key>,
+    /// None: it was woken.
+    waker: Option<Waker>,
+    /// Whether it was woken in vain.
+    vain: bool,
+    /// Whether it gathers what it waits for, when it is the first.
+    gathers: bool,
+}
+
+/// What a waiter leaves behind.
+pub(super) struct Left {
+    /// It was not woken; for the caller to drop.
+    pub(super) waker: Option<Waker>,
+    /// How many others must be woken in its place, at least: it may have had a wake-up too.
+    pub(super) heirs: usize,
+}
+
+impl List {
+    /// Adds a waiter. True: it must look at what is there.
+    pub(super) fn enter(&mut self, waker: Waker, gathers: bool) -> (Key, bool) {
+        self.tickets += 1;
+        let entry = Entry {
+            ticket: self.tickets,
+            before: self.last,
+            after: None,
+            waker: Some(waker),
+            vain: false,
+            gathers,
+        };
+        let key = self.store(entry);
+        match self.last.replace(key) {
+            Some(last) => self.entries[last].after = Some(key),
+            None => self.first = Some(key),
+        }
+        self.next = self.next.or(Some(key));
+        self.blind += usize::from(self.is_serving());
+        (key, !self.is_serving())
+    }
+
+    fn store(&mut self, entry: Entry) -> Key {
+        if let Some(key) = self.vacant.pop() {
+            self.entries[key] = entry;
+            return key;
+        }
+        self.entries.push(entry);
+        self.entries.len() - 1
+    }
+
+    pub(super) fn is_serving(&self) -> bool {
+        self.serving > 0
+    }
+
+    pub(super) fn is_first(&self, key: Key) -> bool {
+        self.first == Some(key)
+    }
+
+    pub(super) fn is_woken(&self, key: Key) -> bool {
+        self.entries[key].waker.is_none()
+    }
+
+    /// Whom to wake next.
+    pub(super) fn wake_next(&mut self) -> Option<Waker> {
+        let key = self.next?;
+        let entry = &mut self.entries[key];
+        self.serving += usize::from(entry.vain);
+        let waker = entry.waker.take();
+        self.next = self.waiting_from(entry_after(&self.entries, key));
+        waker
+    }
+
+    /// The first one from `at` on that is not woken.
+    fn waiting_from(&self, mut at: Option<Key>) -> Option<Key> {
+        while let Some(key) = at.filter(|&key| self.is_woken(key)) {
+            at = entry_after(&self.entries, key);
+        }
+        at
+    }
+
+    /// Gives a waiter that is not woken another waker, and returns the one it had.
+    pub(super) fn replace_waker(&mut self, key: Key, waker: Waker) -> Option<Waker> {
+        self.entries[key].waker.replace(waker)
+    }
+
+    pub(super) fn has_waker(&self, key: Key, waker: &Waker) -> bool {
+        let own = self.entries[key].waker.as_ref();
+        own.is_some_and(|own| own.will_wake(waker))
+    }
+
+    /// Lets a waiter that was woken in vain wait again, at its place.
+    pub(super) fn wait_again(&mut self, key: Key, waker: Waker) {
+        self.end_service(key);
+        let entry = &mut self.entries[key];
+        entry.waker = Some(waker);
+        entry.vain = true;
+        let ticket = entry.ticket;
+        let is_older = |next: Key| ticket < self.entries[next].ticket;
+        if self.next.map_or(true, is_older) {
+            self.next = Some(key);
+        }
+    }
+
+    /// Ends the service of a waiter that was woken, if it was being served.
+    fn end_service(&mut self, key: Key) {
+        let served = self.is_woken(key) && self.entries[key].vain;
+        self.serving -= usize::from(served);
+    }
+
+    /// Removes a waiter. `spent`: it has used its wake-up, if it had one.
+    pub(super) fn leave(&mut self, key: Key, spent: bool) -> Left {
+        let mut heirs = usize::from(self.is_woken(key) && !spent);
+        self.end_service(key);
+        if self.next == Some(key) {
+            self.next = self.waiting_from(entry_after(&self.entries, key));
+        }
+        let waker = self.unlink(key);
+        heirs += self.blind.min(1);
+        self.blind -= self.blind.min(1);
+        let gatherer = self.first.filter(|&first| self.entries[first].gathers);
+        heirs = heirs.max(usize::from(gatherer.is_some() && gatherer == self.next));
+        if self.first.is_none() {
+            self.forget();
+        }
+        Left { waker, heirs }
+    }
+
+    fn unlink(&mut self, key: Key) -> Option<Waker> {
+        let entry = &mut self.entries[key];
+        let (before, after, waker) = (entry.before, entry.after, entry.waker.take());
+        match before {
+            Some(before) => self.entries[before].after = after,
+            None => self.first = after,
+        }
+        match after {
+            Some(after) => self.entries[after].before = before,
+            None => self.last = before,
+        }
+        self.vacant.push(key);
+        waker
+    }
+
+    /// Gives memory back; nobody waits.
+    fn forget(&mut self) {
+        self.blind = 0;
+        if self.entries.len() > KEPT {
+            self.entries = Vec::new();
+            self.vacant = Vec::new();
+        }
+    }
+}
+
+fn entry_after(entries: &[Entry], key: Key) -> Option<Key> {
+    entries[key].after
+}

@@ -1,0 +1,100 @@
+//! Threads that wait: a waker that unparks one.
+
+use crate::sync::{thread, AtomicBool, Ordering};
+use std::sync::Arc;
+use std::task::{Poll, Wake, Waker};
+use std::time::{Duration, Instant};
+
+/// Until when to wait.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Deadline(Option<Instant>);
+
+impl Deadline {
+    pub(crate) const NEVER: Self = Self(None);
+
+    /// In so much time; never, if that is beyond what a clock can say.
+    pub(crate) fn after(timeout: Duration) -> Self {
+        Self(Instant::now().checked_add(timeout))
+    }
+
+    /// Sleeps until the thread is unparked or the time is over: false if it is over.
+    fn park(self) -> bool {
+        let Some(end) = self.0 else {
+            thread::park();
+            return true;
+        };
+        let left = end.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return false;
+        }
+        thread::park_timeout(left);
+        true
+    }
+}
+
+/// A thread that can be woken.
+struct Sleeper {
+    thread: thread::Thread,
+    woken: AtomicBool,
+}
+
+impl Sleeper {
+    fn new() -> Arc<Self> {
+        Arc::new(Self {
+            thread: thread::current(),
+            woken: AtomicBool::new(false),
+        })
+    }
+
+    /// The one of the current thread.
+    fn current() -> Arc<Self> {
+        #[cfg(loom)]
+        return Self::new();
+        #[cfg(not(loom))]
+        {
+            std::thread_local! {
+                static CURRENT: Arc<Sleeper> = Sleeper::new();
+            }
+            // A thread that ends may have dropped it.
+            CURRENT.try_with(Arc::clone).unwrap_or_else(|_| Self::new())
+        }
+    }
+
+    /// Sleeps until it is woken: false if the time is over first.
+    fn sleep(&self, deadline: Deadline) -> bool {
+        // ORDERING: Acquire; pairs with the Release in `wake_by_ref`.
+        while !self.woken.swap(false, Ordering::Acquire) {
+            if !deadline.park() {
+                return false;
+            }
+        }
+        true
+    }
+}
+
+impl Wake for Sleeper {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        // ORDERING: Release; pairs with the Acquire in `sleep`.
+        if !self.woken.swap(true, Ordering::Release) {
+            self.thread.unpark();
+        }
+    }
+}
+
+/// Polls until it is ready, and sleeps in between; `None` when the time is over.
+pub(crate) fn block<R>(deadline: Deadline, mut poll: impl FnMut(&Waker) -> Poll<R>) -> Option<R> {
+    let sleeper = Sleeper::current();
+    let waker = Waker::from(Arc::clone(&sleeper));
+    loop {
+        if let Poll::Ready(result) = poll(&waker) {
+            return Some(result);
+        }
+        if !sleeper.sleep(deadline) {
+            return None;
+        }
+    }
+}

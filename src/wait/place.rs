@@ -1,0 +1,125 @@
+//! One waiter's place in a line.
+
+use super::line::Line;
+use super::list::Key;
+use crate::sync::Count;
+use std::task::{Poll, Waker};
+
+/// What a waiter waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    Item,
+    Permit,
+    /// Several permits: it keeps what it has got while it is the first in the line.
+    Permits,
+}
+
+impl Kind {
+    const ALL: [Self; 3] = [Self::Item, Self::Permit, Self::Permits];
+}
+
+/// The place of a handle, which waits for one thing at a time.
+///
+/// Kept by the handle and not by the future, so that a future that is forgotten loses no wake-up for
+/// good.
+///
+/// 0: none; else one more than the number made of key and kind.
+#[derive(Default)]
+pub(crate) struct Place(Count);
+
+impl Place {
+    #[inline]
+    pub(crate) fn is_taken(&self) -> bool {
+        self.0.get() != 0
+    }
+
+    fn key(&self) -> Option<Key> {
+        let stored = self.0.get().checked_sub(1)?;
+        Some(stored / Kind::ALL.len())
+    }
+
+    /// What is waited for; any, if the place is not taken.
+    pub(crate) fn kind(&self) -> Kind {
+        let stored = self.0.get().saturating_sub(1);
+        Kind::ALL[stored % Kind::ALL.len()]
+    }
+
+    fn take(&self, key: Key, kind: Kind) {
+        self.0.set(key * Kind::ALL.len() + kind as usize + 1);
+    }
+
+    /// Tries, and waits in the line while `attempt` gives nothing. It runs no user code.
+    pub(crate) fn poll<R>(
+        &self,
+        line: &Line,
+        kind: Kind,
+        waker: &Waker,
+        mut attempt: impl FnMut() -> Option<R>,
+    ) -> Poll<R> {
+        let result = match self.key() {
+            None => self.enter(line, kind, waker, &mut attempt),
+            Some(key) if !line.is_woken(key, waker) => None,
+            Some(key) => self.use_wake_up(line, key, waker, &mut attempt),
+        };
+        result.map_or(Poll::Pending, Poll::Ready)
+    }
+
+    fn enter<R>(
+        &self,
+        line: &Line,
+        kind: Kind,
+        waker: &Waker,
+        attempt: &mut impl FnMut() -> Option<R>,
+    ) -> Option<R> {
+        if !line.word().is_serving() {
+            if let Some(result) = attempt() {
+                return Some(result);
+            }
+        }
+        let (key, must_look) = line.enter(waker.clone(), kind == Kind::Permits);
+        self.take(key, kind);
+        if !must_look {
+            return None;
+        }
+        self.leave_with(line, attempt()?, false)
+    }
+
+    fn use_wake_up<R>(
+        &self,
+        line: &Line,
+        key: Key,
+        waker: &Waker,
+        attempt: &mut impl FnMut() -> Option<R>,
+    ) -> Option<R> {
+        if let Some(result) = attempt() {
+            return self.leave_with(line, result, true);
+        }
+        line.wait_again(key, waker.clone());
+        self.leave_with(line, attempt()?, false)
+    }
+
+    fn leave_with<R>(&self, line: &Line, result: R, spent: bool) -> Option<R> {
+        self.give_up(line, spent);
+        Some(result)
+    }
+
+    /// Whether this is the first in the line.
+    pub(crate) fn is_first(&self, line: &Line) -> bool {
+        self.key().is_some_and(|key| line.is_first(key))
+    }
+
+    /// Leaves the line, and passes an unused wake-up on.
+    #[inline]
+    pub(crate) fn leave(&self, line: &Line) {
+        if self.is_taken() {
+            self.give_up(line, false);
+        }
+    }
+
+    fn give_up(&self, line: &Line, spent: bool) {
+        if let Some(key) = self.key() {
+            self.0.set(0);
+            line.leave(key, spent);
+        }
+    }
+}

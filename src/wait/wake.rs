@@ -1,0 +1,53 @@
+//! Calling wakers, which are user code.
+
+use std::mem;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::task::Waker;
+
+/// How many wakers are called for each time that the line is locked.
+const ROUND: usize = 16;
+
+/// Wakers that are called once the line is unlocked.
+pub(super) struct Wakers {
+    wakers: [Option<Waker>; ROUND],
+    len: usize,
+}
+
+impl Wakers {
+    pub(super) fn new() -> Self {
+        Self {
+            wakers: [(); ROUND].map(|()| None),
+            len: 0,
+        }
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.len == ROUND
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(super) fn add(&mut self, waker: Waker) {
+        self.wakers[self.len] = Some(waker);
+        self.len += 1;
+    }
+
+    /// Calls them all, and says how many panicked.
+    pub(super) fn wake(self) -> usize {
+        let wakers = self.wakers.into_iter().flatten();
+        wakers.map(call).filter(|called| !called).count()
+    }
+}
+
+/// Calls a waker: false if it panicked. Whoever publishes is not to suffer for a waiter's waker.
+fn call(waker: Waker) -> bool {
+    let Err(payload) = catch_unwind(AssertUnwindSafe(|| waker.wake())) else {
+        return true;
+    };
+    if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+        mem::forget(again);
+    }
+    false
+}

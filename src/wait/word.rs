@@ -1,0 +1,88 @@
+//! The word of a line: what a publisher looks at.
+
+use std::fmt;
+
+/// What is going on in a line, in one word that is seldom written.
+///
+/// | bits | meaning | set | cleared |
+/// |---|---|---|---|
+/// | `ARMED` | light barriers of publishers are full fences | by a waiter or `close`, before its heavy barrier | by a publisher, after many looks without a waiter |
+/// | `SERVING` | a waiter that was woken in vain before is on its way | when it is woken | when it leaves or waits again |
+/// | `BOUNDED` | the queue has a capacity | at first | never |
+/// | `CLOSED` | pushes are refused | by `close` | never |
+/// | `SEALED` | the heavy barrier of `close` is done | by `close` | never |
+/// | `DRAINED` | nothing is ready, and nothing can become ready | by a pop that found it so | never |
+/// | the rest | how many waiters are not woken yet | under the lock of the line | likewise |
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Word(pub(super) usize);
+
+impl Word {
+    pub(super) const ARMED: usize = 1;
+    pub(super) const SERVING: usize = 1 << 1;
+    pub(super) const BOUNDED: usize = 1 << 2;
+    pub(super) const CLOSED: usize = 1 << 3;
+    pub(super) const SEALED: usize = 1 << 4;
+    pub(super) const DRAINED: usize = 1 << 5;
+    /// One waiter.
+    pub(super) const ONE: usize = 1 << 6;
+
+    /// Whether a publisher has nothing to do.
+    #[inline]
+    pub(crate) fn is_quiet(self) -> bool {
+        self.0 & !(Self::BOUNDED | Self::SERVING) == 0
+    }
+
+    #[inline]
+    pub(super) fn is_armed(self) -> bool {
+        self.0 & Self::ARMED != 0
+    }
+
+    /// Whether nothing is going on but that the line is armed.
+    pub(super) fn is_idle(self) -> bool {
+        self.0 & !Self::BOUNDED == Self::ARMED
+    }
+
+    /// Waiters that are not woken yet.
+    pub(super) fn waiting(self) -> usize {
+        self.0 / Self::ONE
+    }
+
+    #[inline]
+    pub(crate) fn is_serving(self) -> bool {
+        self.0 & Self::SERVING != 0
+    }
+
+    #[inline]
+    pub(crate) fn is_closed(self) -> bool {
+        self.0 & Self::CLOSED != 0
+    }
+
+    pub(crate) fn is_sealed(self) -> bool {
+        self.0 & Self::SEALED != 0
+    }
+
+    pub(crate) fn is_drained(self) -> bool {
+        self.0 & Self::DRAINED != 0
+    }
+
+    /// Whether a pop cannot go the short way.
+    #[inline]
+    pub(crate) fn hinders_pop(self) -> bool {
+        self.0 & (Self::BOUNDED | Self::CLOSED | Self::SERVING) != 0
+    }
+
+    /// Whether a push cannot go the short way.
+    #[inline]
+    pub(crate) fn hinders_push(self) -> bool {
+        self.0 & (Self::BOUNDED | Self::CLOSED) != 0
+    }
+}
+
+impl fmt::Debug for Word {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Word")
+            .field("waiting", &self.waiting())
+            .field("closed", &self.is_closed())
+            .finish_non_exhaustive()
+    }
+}

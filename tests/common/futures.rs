@@ -1,0 +1,161 @@
+//! Futures that a test polls by hand, so that nothing depends on a scheduler.
+
+use std::fmt::Debug;
+use std::future::Future;
+use std::panic::resume_unwind;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+
+/// What a waker rings; it counts.
+#[derive(Default)]
+pub(crate) struct Bell {
+    rings: AtomicUsize,
+    /// Whether each ring panics, once it has been counted.
+    breaks: bool,
+}
+
+impl Wake for Bell {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.rings.fetch_add(1, Ordering::SeqCst);
+        if self.breaks {
+            resume_unwind(Box::new("the waker fails"));
+        }
+    }
+}
+
+/// A future with the bell that its waker rings.
+pub(crate) struct Task<F> {
+    future: F,
+    bell: Arc<Bell>,
+}
+
+impl<F: Future + Unpin> Task<F> {
+    pub(crate) fn new(future: F) -> Self {
+        let bell = Arc::default();
+        Self { future, bell }
+    }
+
+    /// A task that has been polled once and waits.
+    pub(crate) fn waiting(future: F) -> Self
+    where
+        F::Output: Debug,
+    {
+        let mut task = Self::new(future);
+        task.assert_waits();
+        task
+    }
+
+    /// A task that waits, with a waker that panics.
+    pub(crate) fn waiting_with_bomb(future: F) -> Self
+    where
+        F::Output: Debug,
+    {
+        let mut task = Self::new(future);
+        task.break_bell();
+        task.assert_waits();
+        task
+    }
+
+    /// From now on the future is polled with a waker that panics.
+    pub(crate) fn break_bell(&mut self) {
+        self.bell = Arc::new(Bell {
+            breaks: true,
+            ..Bell::default()
+        });
+    }
+
+    pub(crate) fn poll(&mut self) -> Poll<F::Output> {
+        let waker = Waker::from(Arc::clone(&self.bell));
+        Pin::new(&mut self.future).poll(&mut Context::from_waker(&waker))
+    }
+
+    /// Polls the future, which must not be ready.
+    #[track_caller]
+    pub(crate) fn assert_waits(&mut self)
+    where
+        F::Output: Debug,
+    {
+        if let Poll::Ready(output) = self.poll() {
+            panic!("ready with {output:?}");
+        }
+    }
+
+    /// Polls the future, which must be ready.
+    #[track_caller]
+    pub(crate) fn output(&mut self) -> F::Output {
+        match self.poll() {
+            Poll::Ready(output) => output,
+            Poll::Pending => panic!("not ready after {} rings", self.rings()),
+        }
+    }
+
+    /// How often the task was woken.
+    pub(crate) fn rings(&self) -> usize {
+        self.bell.rings.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn was_woken(&self) -> bool {
+        self.rings() > 0
+    }
+
+    /// From now on the task counts anew, by another waker; the future learns it when it is polled.
+    pub(crate) fn renew_waker(&mut self) -> Arc<Bell> {
+        std::mem::take(&mut self.bell)
+    }
+
+    /// Leaks the future, and nothing else.
+    pub(crate) fn forget(self) -> Arc<Bell> {
+        std::mem::forget(self.future);
+        self.bell
+    }
+}
+
+impl Bell {
+    pub(crate) fn rings(&self) -> usize {
+        self.rings.load(Ordering::SeqCst)
+    }
+}
+
+/// Polls a future once.
+pub(crate) fn poll_once<F: Future + Unpin>(future: F) -> Poll<F::Output> {
+    Task::new(future).poll()
+}
+
+/// Which of the tasks were woken, by their places.
+pub(crate) fn woken<F: Future + Unpin>(tasks: &[Task<F>]) -> Vec<usize> {
+    let places = 0..tasks.len();
+    places.filter(|&place| tasks[place].was_woken()).collect()
+}
+
+/// How often the tasks were woken, all together.
+pub(crate) fn all_rings<F: Future + Unpin>(tasks: &[Task<F>]) -> usize {
+    tasks.iter().map(Task::rings).sum()
+}
+
+struct Parker(Thread);
+
+impl Wake for Parker {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// An executor of one task: the thread sleeps until the task is woken.
+pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
+    let mut future = Box::pin(future);
+    let waker = Waker::from(Arc::new(Parker(thread::current())));
+    let mut context = Context::from_waker(&waker);
+    loop {
+        if let Poll::Ready(output) = future.as_mut().poll(&mut context) {
+            return output;
+        }
+        thread::park();
+    }
+}
