@@ -10,7 +10,8 @@ use crate::{Taken, Transaction};
 /// may be named in any order. Dropping them instead, as a panic or an early return before this call
 /// does, aborts them all.
 ///
-/// Wait-free but for allocation; a thread that stalls in it delays nobody. Works for 2 to 8
+/// Wait-free but for allocation, and for waking those who wait; a thread that stalls in it delays
+/// nobody who does not wait. Works for 2 to 8
 /// transactions, of the same or different item types.
 ///
 /// ```
@@ -63,9 +64,9 @@ macro_rules! tuples {
             fn commit_all(self) -> Self::Taken {
                 let ($(mut $tx,)+) = self;
                 commit_together(&mut [$($tx.party()),+]);
-                $(let mut $tx = $tx.into_taken();)+
-                $($tx.announce();)+
-                ($($tx,)+)
+                $(let $tx = $tx.into_taken();)+
+                $($tx.0.wake_for($tx.1);)+
+                ($($tx.0,)+)
             }
         }
 

@@ -28,7 +28,7 @@ pub struct TakeAsync<'h, T> {
 
 impl<'h, T> TakeAsync<'h, T> {
     pub(crate) fn new(port: &'h mut Port<T>) -> Self {
-        port.settle();
+        port.begin_waiting();
         Self { port: Some(port) }
     }
 }
@@ -40,6 +40,7 @@ impl<T> Future for TakeAsync<'_, T> {
         let port = self.port.as_mut().expect(DONE);
         let poll = port.poll_pop(context.waker());
         if poll.is_ready() {
+            port.end_waiting();
             self.port = None;
         }
         poll
@@ -48,8 +49,8 @@ impl<T> Future for TakeAsync<'_, T> {
 
 impl<T> Drop for TakeAsync<'_, T> {
     fn drop(&mut self) {
-        if let Some(port) = &self.port {
-            port.side().leave_lines();
+        if let Some(port) = &mut self.port {
+            port.end_waiting();
         }
     }
 }
@@ -67,7 +68,7 @@ pub struct PushAsync<'h, T> {
 
 impl<'h, T> PushAsync<'h, T> {
     pub(crate) fn new(port: &'h mut Port<T>, item: T) -> Self {
-        port.settle();
+        port.begin_waiting();
         let item = Some(item);
         Self { port, item }
     }
@@ -91,7 +92,7 @@ impl<T> Future for PushAsync<'_, T> {
 
 impl<T> Drop for PushAsync<'_, T> {
     fn drop(&mut self) {
-        self.port.side().leave_lines();
+        self.port.end_waiting();
     }
 }
 
@@ -108,7 +109,7 @@ pub struct PushBatchAsync<'h, T> {
 
 impl<'h, T> PushBatchAsync<'h, T> {
     pub(crate) fn new(port: &'h mut Port<T>, items: Vec<T>) -> Self {
-        port.settle();
+        port.begin_waiting();
         let items = Some(items);
         Self { port, items }
     }
@@ -125,7 +126,11 @@ impl<T> Future for PushBatchAsync<'_, T> {
             return Poll::Ready(Err(self.port.too_long(items)));
         }
         match self.port.poll_admit_batch(items.len(), context.waker()) {
-            Poll::Ready(admitted) => Poll::Ready(self.port.push_admitted_batch(admitted, items)),
+            Poll::Ready(admitted) => {
+                // The batch is a transaction, which ends what it finds forgotten.
+                self.port.end_waiting();
+                Poll::Ready(self.port.push_admitted_batch(admitted, items))
+            }
             Poll::Pending => {
                 self.items = Some(items);
                 Poll::Pending
@@ -136,7 +141,7 @@ impl<T> Future for PushBatchAsync<'_, T> {
 
 impl<T> Drop for PushBatchAsync<'_, T> {
     fn drop(&mut self) {
-        self.port.side().leave_lines();
+        self.port.end_waiting();
     }
 }
 

@@ -71,7 +71,8 @@ impl<T> Handle<T> {
         &mut self.port
     }
 
-    /// Pushes an item; it is ready at once. Wait-free but for allocation.
+    /// Pushes an item; it is ready at once. Wait-free but for allocation where the queue has no bound
+    /// and nobody waits, else lock-free but for waking those who wait.
     ///
     /// ```
     /// let queue = requeue::Queue::unbounded();
@@ -147,7 +148,7 @@ impl<T> Handle<T> {
         PushAsync::new(&mut self.port, item)
     }
 
-    /// Pops an item; the pop is committed at once. Lock-free.
+    /// Pops an item; the pop is committed at once. Lock-free, but for waking those who wait for room.
     ///
     /// ```
     /// let queue = requeue::Queue::unbounded();

@@ -2,8 +2,10 @@
 //! transactions: a worker takes items inside a transaction; until it commits nobody else sees them;
 //! if it aborts, returns early or panics, they go back to the head.
 //!
-//! What it does not do: it keeps nothing on disk, it does not wait (a pop of an empty queue returns
-//! at once), and it keeps no global order, which is what buys the speed.
+//! Pops can wait for items, and pushes for room, on threads and in tasks alike.
+//!
+//! What it does not do: it keeps nothing on disk, it keeps no global order, which is what buys the
+//! speed, and it does not end by itself: a queue is closed by a call, not by dropping its last producer.
 //!
 //! ```
 //! use requeue::Queue;
@@ -31,13 +33,20 @@
 //! | take and push in several queues as one | [`commit_all()`] |
 //! | a push or pop now and then, from anywhere | [`Queue::push`], [`Queue::pop`] |
 //! | many items at once | [`Handle::push_batch`], [`Handle::pop_batch`], [`Transaction::pop_batch`] |
+//! | wait on a thread | [`Handle::pop_blocking`], [`Handle::pop_timeout`], [`Transaction::pop_blocking`] |
+//! | wait in a task | [`Handle::pop_async`], [`Transaction::pop_async`], with feature `stream` `Handle::stream` |
+//! | wait until there are enough | [`Handle::pop_batch_blocking`], [`Transaction::pop_batch_blocking`] |
+//! | no more than so many items | [`Queue::bounded`], [`Queue::builder`] |
+//! | wait for room | [`Handle::push_blocking`], [`Handle::push_async`], [`Transaction::push_blocking`], with feature `stream` `Handle::sink` |
+//! | end in an orderly way | [`Queue::close`], [`Queue::drain`] |
+//! | the first item of several queues | [`pop_any()`], or select among futures |
 //!
 //! # Handles and threads
 //!
 //! A [`Queue`] is `Send` and `Sync`, a [`Handle`] and a [`Transaction`] are `Send` but not `Sync`, all
 //! where the items are `Send`. Make one handle for each thread or task; they are cheap, and may move
 //! between threads. The queue lives as long as one of its clones or handles does; then the items left
-//! are dropped.
+//! are dropped. A handle that waits keeps its queue alive.
 //!
 //! # Order
 //!
@@ -70,6 +79,160 @@
 //! was ready. [`Queue::len`] and [`Stats`] are approximate while others work and exact at rest; they
 //! never underflow.
 //!
+//! # Waiting, cancel safety
+//!
+//! Threads and tasks wait in one line for each queue. A thread parks; a future registers its waker
+//! and needs no particular runtime. No wait uses the processor but for a few microseconds at its
+//! beginning. Everything that makes an item ready wakes: pushes, commits, aborts, and the end of a
+//! handle that had a forgotten transaction. n items wake n waiters, or all if there are fewer.
+//!
+//! ```
+//! use requeue::{PopError, Queue};
+//! use std::thread;
+//!
+//! let queue = Queue::unbounded();
+//! let mut worker = queue.handle();
+//! let done = thread::spawn(move || {
+//!     let mut sum = 0;
+//!     loop {
+//!         let tx = worker.begin();
+//!         match tx.pop_blocking() {
+//!             Ok(job) => sum += *job, // a panic here would give the job back
+//!             Err(PopError::Closed) => return sum,
+//!             Err(PopError::Empty) => unreachable!("this transaction holds nothing yet"),
+//!         }
+//!         tx.commit();
+//!     }
+//! });
+//! queue.push(1)?;
+//! queue.push(2)?;
+//! queue.close();
+//! assert_eq!(done.join().unwrap(), 3);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Who came first is woken first. A newcomer may be faster than a waiter that is on its way, but only
+//! once: when a waiter that was woken in vain is woken again, newcomers that wait line up behind it.
+//! Calls that do not wait may overtake at any time; a plain pop yields a few times before it does.
+//!
+//! A timeout of zero tries once, [`Duration::MAX`](std::time::Duration::MAX) waits for ever, and what
+//! arrives wins over the deadline.
+//!
+//! Every future may be dropped at any point: no item is lost, and a wake-up that it had goes to the
+//! next waiter. A future that pops takes an item only when it is ready; one that pushes drops its
+//! item if it is dropped, and the item was not pushed. A future that is leaked by
+//! [`std::mem::forget`] keeps its place in the line until its handle is used again or dropped, or its
+//! transaction ends.
+//!
+//! A [`Transaction`] may live across an `.await`. While a future lives that it has made, it is lent
+//! to that future, and its methods by `&self` panic. [`Transaction::commit`], [`Transaction::abort`]
+//! and dropping it need the future gone, which the compiler checks.
+//!
+//! Wakers are user code: they are called when nothing is half done, and may use the same queue. If
+//! one panics, the panic is caught, and the next waiter is woken instead.
+//!
+//! # Bounded queues
+//!
+//! [`Queue::bounded`] sets how many items a queue takes. What counts are the ready items, and for
+//! each open transaction those it holds or those it has staged, whichever are more. So a transaction
+//! may push as many items as it holds even when the queue is full, and a commit or an abort never
+//! fails for lack of room. That sum never exceeds the capacity.
+//!
+//! ```
+//! use requeue::Queue;
+//!
+//! let queue = Queue::bounded(2);
+//! let mut handle = queue.handle();
+//! handle.push_batch([1, 2])?;
+//! assert!(handle.push(3).unwrap_err().is_full());
+//!
+//! let tx = handle.begin();
+//! let job = tx.pop()?;
+//! tx.push(*job * 10)?; // takes its place
+//! assert!(tx.push(4).unwrap_err().is_full());
+//! tx.commit();
+//! assert_eq!(queue.len(), 2);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! [`PushError::Full`] says that at some instant of the call no room was free: it was taken by items,
+//! or in the hands of another call, which for an instant may have more in hand than it uses. Room that becomes free wakes those who wait for it, in their order. Two transactions
+//! that each wait for room which only the other's end would free wait for ever; a push that could
+//! never fit is refused at once.
+//!
+//! # Closing and draining
+//!
+//! After [`Queue::close`] pushes fail with [`PushError::Closed`], those of open transactions too;
+//! what these have staged before they still commit. Pops take out what is left, what is aborted later
+//! included. They say [`PopError::Closed`] when nothing is ready and no transaction holds or has
+//! staged anything; until then a plain pop says [`PopError::Empty`], and one that waits goes on
+//! waiting. A push that races with the close says `Ok`, and somebody receives the item, or `Closed`,
+//! and nobody does.
+//!
+//! ```
+//! use requeue::{PopError, Queue};
+//!
+//! let queue = Queue::unbounded();
+//! let mut worker = queue.handle();
+//! queue.push("last job")?;
+//! let tx = worker.begin();
+//! let _job = tx.pop()?;
+//!
+//! queue.close();
+//! assert_eq!(queue.push("too late").unwrap_err().into_inner(), "too late");
+//! assert_eq!(queue.pop(), Err(PopError::Empty)); // the job may come back
+//! tx.abort();
+//! assert_eq!(queue.drain().collect::<Vec<_>>(), ["last job"]);
+//! assert_eq!(queue.pop(), Err(PopError::Closed));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! A pop that waits inside a transaction which itself holds or has staged something gets
+//! [`PopError::Empty`] at once if the queue is closed and nothing is ready: two of them would wait
+//! for each other. Dropping queues and handles closes nothing. A transaction that is forgotten keeps
+//! a closed queue from its end until its handle is used or dropped.
+//!
+//! # Batches
+//!
+//! A batch of pushes is one transaction: all items become ready at once, or all come back. In a
+//! bounded queue [`Handle::push_batch_blocking`] waits until there is room for all of them. The first
+//! in the line keeps what room it gets until it has enough, so small pushes that wait do not keep a
+//! large batch out for ever. A batch of more items than the capacity is refused at once.
+//!
+//! A batch of pops takes what is there, up to a maximum, from as many lanes as it needs. The forms
+//! that wait do so until they have a minimum, but not beyond their timeout; what they take meanwhile
+//! is theirs.
+//!
+//! ```
+//! use requeue::Queue;
+//! use std::time::Duration;
+//!
+//! let queue = Queue::unbounded();
+//! let mut handle = queue.handle();
+//! handle.push_batch(["a", "b", "c"])?;
+//! let tx = handle.begin();
+//! let jobs = tx.pop_batch_blocking(2, 100, Duration::from_secs(1));
+//! assert_eq!(jobs.len(), 3); // at least 2, at most 100
+//! tx.commit();
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Selecting
+//!
+//! A task selects among the futures of several handles by any `select!`: those that were not first
+//! lose nothing when they are dropped. A thread that waits for several queues of one item type calls
+//! [`pop_any()`]; earlier queues go before later ones.
+//!
+//! ```
+//! use requeue::{pop_any, Queue};
+//!
+//! let (urgent, normal) = (Queue::unbounded(), Queue::unbounded());
+//! let mut handles = [urgent.handle(), normal.handle()];
+//! normal.push("sweep")?;
+//! assert_eq!(pop_any(&mut handles)?, (1, "sweep"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! # Progress
 //!
 //! | operation | progress | shared writes |
@@ -79,34 +242,55 @@
 //! | abort | lock-free, allocates nothing | two read-modify-writes for each shard it took from |
 //! | [`commit_all()`] | wait-free but for allocation | four stores a queue |
 //! | push, pop without a handle | lock-free | three read-modify-writes |
+//! | push on a bounded queue | lock-free | one store for the permit; when the handle has none ahead, a search |
+//! | pop on a bounded queue | lock-free | one store to give the permit back |
+//! | blocking calls and futures | wait | the lock of the line, to enter and to leave it |
+//! | waking | takes the lock of the line | only when somebody waits |
+//! | [`Queue::close`] | takes the lock of the line | a barrier of some microseconds |
 //!
-//! A thread that stalls or dies in any of them delays nobody else.
+//! A thread that stalls or dies in any of the first seven delays nobody else. While nobody waits, nobody
+//! takes the lock of a line: a push, commit or abort looks at a word that is seldom written. While
+//! somebody waits, whoever publishes takes the lock for some instructions, in which no user code
+//! runs; a thread that is preempted there delays those who wait, and those who would wake them.
 //!
 //! # Memory
 //!
 //! A slot costs the size of its item. A drained queue gives its memory back, but for a segment of
 //! about 2 KiB for each live handle that has pushed and at most one for each that has popped, and a
-//! kilobyte of bookkeeping for each handle that was alive at the same time. A transaction that stays
-//! open holds back its own items only.
+//! kilobyte of bookkeeping for each handle that was alive at the same time, in a bounded queue some
+//! 400 bytes more. A waiter costs about 64 bytes while it waits. A transaction that stays open holds
+//! back its own items only.
 //!
 //! # Trade-offs
 //!
 //! - Order between handles is given up. If you need one global FIFO, use a channel or
 //!   `crossbeam_queue::SegQueue`, or push without handles, at their speed.
 //! - An Empty answer looks twice at every shard, so polling an empty queue costs in proportion to the
-//!   number of handles that were ever alive at the same time.
+//!   number of handles that were ever alive at the same time; wait instead. In a bounded queue the same
+//!   holds for Full.
+//! - While somebody waits, and for some pushes after, each push passes a full fence. On Linux the first
+//!   waiter after a quiet time makes all running threads of the process pass one (`membarrier`), and so
+//!   does a push that takes room from what another handle has taken ahead. Elsewhere every push and
+//!   commit passes a full fence.
+//! - A bounded queue costs a store for each push and pop, and is slowest when it is nearly full: then
+//!   handles search for room one by one.
 //! - Items are moved twice by a transaction, once by a plain pop: box large ones.
 //! - Positions are 64-bit words; the crate builds on 64-bit targets only.
 //!
 //! # How it works, and how it is verified
 //!
 //! See `docs/protocol.md` in the repository, which is part of this documentation as [`protocol`]:
-//! loom models with a checked table of weakened orderings, a differential fuzz target, stress tests
-//! with a history checker, `AddressSanitizer`.
+//! loom models with checked tables of weakened orderings, shuttle schedules, a differential fuzz target,
+//! stress tests with a history checker, `AddressSanitizer`.
 //!
 //! # Features and supported Rust
 //!
-//! There are no features. The minimum supported Rust version is 1.74; raising it is a minor release.
+//! | feature | what it adds |
+//! |---|---|
+//! | `stream` | `Handle::stream`, a `futures_core::Stream` of items, and `Handle::sink`, a `futures_sink::Sink` for them |
+//!
+//! No feature is on by default; the futures need none. The minimum supported Rust version is 1.74;
+//! raising it is a minor release.
 
 #[cfg(not(target_pointer_width = "64"))]
 compile_error!("requeue builds on 64-bit targets only: its positions are 64-bit words");

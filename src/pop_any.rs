@@ -1,9 +1,8 @@
 //! The first item of several queues.
 
 use crate::port::Port;
-use crate::wait::{block, Deadline};
+use crate::wait::{block, spin, Deadline};
 use crate::{Handle, PopError};
-use crossbeam_utils::Backoff;
 use std::borrow::BorrowMut;
 use std::task::{Poll, Waker};
 
@@ -35,12 +34,9 @@ pub fn pop_any<T, H: BorrowMut<Handle<T>>>(handles: &mut [H]) -> Result<(usize, 
         .iter_mut()
         .map(|handle| handle.borrow_mut().port())
         .collect();
-    let backoff = Backoff::new();
-    while !backoff.is_completed() {
-        if let Some(result) = first(&mut ports, |port| Poll::Ready(port.pop())) {
-            return result;
-        }
-        backoff.snooze();
+    let mut attempt = || first(&mut ports, |port| Poll::Ready(port.pop()));
+    if let Some(result) = spin(|| true, &mut attempt) {
+        return result;
     }
     let poll = |waker: &Waker| {
         let result = first(&mut ports, |port| port.poll_pop(waker));
@@ -48,7 +44,7 @@ pub fn pop_any<T, H: BorrowMut<Handle<T>>>(handles: &mut [H]) -> Result<(usize, 
     };
     let result = block(Deadline::NEVER, poll);
     for port in ports {
-        port.cancel();
+        port.end_waiting();
     }
     result.unwrap_or(Err(PopError::Closed))
 }

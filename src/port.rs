@@ -7,6 +7,7 @@ use crate::shared::Shared;
 use crate::side::{Closed, Side};
 use crate::wait::Kind;
 use crate::{PopError, PushError};
+use std::mem;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 use std::time::Duration;
@@ -15,9 +16,17 @@ use std::time::Duration;
 pub(crate) struct Port<T> {
     seat: Seat<T>,
     side: Side<T>,
-    /// What the last commit published and freed, and nobody was woken for yet.
+    /// What the last commit over several queues did here.
+    concluded: Outcome,
+}
+
+/// What a commit has done, and those are to be told of who wait.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Outcome {
+    /// Items that are ready now.
     published: usize,
-    freed: usize,
+    /// Items that are the caller's now.
+    pub(crate) freed: usize,
 }
 
 impl<T> Port<T> {
@@ -25,8 +34,7 @@ impl<T> Port<T> {
         Self {
             seat: Seat::new(Arc::clone(shared.lanes())),
             side: Side::new(shared),
-            published: 0,
-            freed: 0,
+            concluded: Outcome::default(),
         }
     }
 
@@ -40,64 +48,66 @@ impl<T> Port<T> {
         &self.seat
     }
 
-    /// Whether a transaction or future was forgotten.
-    #[inline]
-    fn is_unsettled(&mut self) -> bool {
-        self.seat.is_unsettled() | self.side.is_unsettled()
-    }
-
     /// Ends what a forgotten transaction or future left.
     #[inline]
-    pub(crate) fn settle(&mut self) {
-        if self.is_unsettled() {
+    fn settle(&mut self) {
+        if self.seat.is_unsettled() {
             self.settle_forgotten();
         }
     }
 
     #[cold]
     fn settle_forgotten(&mut self) {
-        self.side.leave_lines();
+        self.end_waiting();
         if self.seat.is_taken() {
             self.seat.drop_taken();
         }
         self.abort();
     }
 
-    /// Gives up waiting.
-    pub(crate) fn cancel(&mut self) {
+    /// Begins the waiting of a future.
+    pub(crate) fn begin_waiting(&mut self) {
+        self.settle();
+        self.seat.mark_lent();
+    }
+
+    /// Ends the waiting of a future.
+    #[inline(never)]
+    pub(crate) fn end_waiting(&mut self) {
+        self.seat.end_loan();
         self.side.leave_lines();
+    }
+
+    /// Ends the waiting of a future that was forgotten.
+    #[inline]
+    pub(crate) fn end_forgotten(&mut self) {
+        if self.seat.is_lent() {
+            self.end_waiting();
+        }
     }
 }
 
 /// Commits.
 impl<T> Port<T> {
-    /// Commits, all but the waking: that is [`Port::announce`].
-    #[inline]
-    pub(crate) fn commit(&mut self) {
-        self.end_waiting();
-        (self.published, self.freed) = self.seat.commit();
+    /// Commits, all but the waking: that is [`Port::wake_for`].
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // a few stores
+    pub(crate) fn commit(&mut self) -> Outcome {
+        self.end_forgotten();
+        let (published, freed) = self.seat.commit();
+        Outcome { published, freed }
     }
 
-    /// Ends the waiting of a future of this transaction that was forgotten.
-    #[inline]
-    pub(crate) fn end_waiting(&mut self) {
-        self.seat.end_loan();
-        if self.side.is_unsettled() {
-            self.side.leave_lines();
-        }
+    /// What [`commit_together`](crate::raw::commit_together) did here.
+    pub(crate) fn concluded(&mut self) -> Outcome {
+        mem::take(&mut self.concluded)
     }
 
     /// Wakes those who wait for what the commit has published or freed.
     #[inline]
-    pub(crate) fn announce(&mut self) {
-        self.side.end_transaction(self.freed, self.published);
-        self.side.shared().ended(self.published);
-    }
-
-    /// How many items the last commit left to be taken out.
-    #[inline]
-    pub(crate) fn freed(&self) -> usize {
-        self.freed
+    pub(crate) fn wake_for(&self, outcome: Outcome) {
+        self.side.end_transaction(outcome.freed, outcome.published);
+        self.side.shared().ended(outcome.published);
     }
 
     /// Takes out the next committed item.
@@ -117,13 +127,13 @@ impl<T> Port<T> {
 impl<T> Port<T> {
     #[inline]
     pub(crate) fn push(&mut self, item: T) -> Result<(), PushError<T>> {
-        if self.is_unsettled() || self.side.shared().word().hinders_push() {
+        if self.seat.is_unsettled() || self.side.shared().word().hinders_push() {
             return self.push_hindered(item);
         }
         self.publish(item)
     }
 
-    #[cold]
+    /// Pushes to a queue that is bounded or closed, or after something was forgotten.
     #[inline(never)]
     fn push_hindered(&mut self, item: T) -> Result<(), PushError<T>> {
         self.settle();
@@ -132,6 +142,7 @@ impl<T> Port<T> {
     }
 
     /// Pushes if there is a permit.
+    #[inline]
     fn push_if(
         &mut self,
         admitted: Option<Result<(), Closed>>,
@@ -157,7 +168,9 @@ impl<T> Port<T> {
     /// somebody will find it.
     ///
     /// An item that is at the head may have come after the last pop; one behind another item has not,
-    /// since that one is still to be popped.
+    /// since that one is still to be popped. Whoever pops it finds ours: there is a full barrier
+    /// between our publication and our look at the head, and in [`Line::seal`](crate::wait::Line::seal)
+    /// between that pop and the look that says Closed.
     #[cold]
     #[inline(never)]
     fn tell(&mut self) -> Result<(), PushError<T>> {
@@ -190,6 +203,13 @@ impl<T> Port<T> {
         side.poll_room(Kind::Permit, waker, || side.admit())
     }
 
+    /// Pushes what a reservation was made for, or tries to without one.
+    #[cfg(feature = "stream")]
+    pub(crate) fn push_reserved(&mut self, item: T) -> Result<(), PushError<T>> {
+        let admitted = self.side.admit();
+        self.push_if(admitted, item)
+    }
+
     /// Pushes after [`Port::poll_admit`] was ready.
     pub(crate) fn push_admitted(
         &mut self,
@@ -216,8 +236,8 @@ impl<T> Port<T> {
         let count = seat.staged();
         if count > 0 {
             let port = tx.close();
-            port.commit();
-            port.announce();
+            let outcome = port.commit();
+            port.wake_for(outcome);
         }
         Ok(count)
     }
@@ -297,10 +317,11 @@ impl<T> Port<T> {
     /// Whether a pop cannot go the short way.
     #[inline]
     fn is_hindered(&mut self) -> bool {
-        self.is_unsettled() || self.side.shared().word().hinders_pop()
+        self.seat.is_unsettled() || self.side.shared().word().hinders_pop()
     }
 
-    #[cold]
+    /// Pops from a queue that is bounded or closed, or while a waiter is served, or after something
+    /// was forgotten.
     #[inline(never)]
     fn pop_hindered(&mut self) -> Result<T, PopError> {
         self.settle();
@@ -357,12 +378,17 @@ impl<T> Port<T> {
     /// Stages an item.
     #[inline]
     pub(crate) fn stage(&self, item: T) -> Result<(), PushError<T>> {
-        let access = self.seat.access();
         if self.side.is_bounded() {
-            let admitted = self.side.admit_staged(&access);
-            return self.side.stage_if(&access, admitted, item);
+            return self.stage_bounded(item);
         }
-        self.side.stage(&access, item)
+        self.side.stage(&self.seat.access(), item)
+    }
+
+    #[inline(never)]
+    fn stage_bounded(&self, item: T) -> Result<(), PushError<T>> {
+        let access = self.seat.access();
+        let admitted = self.side.admit_staged(&access);
+        self.side.stage_if(&access, admitted, item)
     }
 
     /// Stages an item when there is room; without a timeout waits for ever.
@@ -435,12 +461,11 @@ pub(crate) fn unless_empty<R>(result: Result<R, PopError>) -> Option<Result<R, P
 impl<T> Session for Port<T> {
     #[inline]
     fn begin(&mut self) {
-        self.seat.end_loan();
         self.settle();
     }
 
     fn abort(&mut self) {
-        self.end_waiting();
+        self.end_forgotten();
         let held = self.seat.give_back();
         self.seat.end_staging();
         self.side.end_transaction(0, 0);
@@ -459,8 +484,10 @@ impl<T> Party for Port<T> {
     }
 
     fn conclude(&mut self) {
-        self.published = self.seat.staged();
-        self.freed = self.seat.held();
+        self.concluded = Outcome {
+            published: self.seat.staged(),
+            freed: self.seat.held(),
+        };
         self.seat.conclude();
     }
 }

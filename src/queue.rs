@@ -63,8 +63,8 @@ impl<T> Queue<T> {
     /// place of what it holds. So a transaction may push as many items as it holds even when the queue is
     /// full, and commits and aborts never fail.
     ///
-    /// The limit is strict, and [`PushError::Full`] too: at some instant of the call there was no room
-    /// anywhere.
+    /// The limit is strict. [`PushError::Full`] says that at some instant of the call there was no room
+    /// anywhere; room counts as taken while another call has it in hand, be it for a moment only.
     ///
     /// ```
     /// let queue = requeue::Queue::bounded(1);
@@ -112,7 +112,7 @@ impl<T> Queue<T> {
     /// From now on pushes fail with [`PushError::Closed`]; a transaction that has staged items before
     /// still commits them. Pops take out what is left, what is aborted later included, and say
     /// [`PopError::Closed`] once nothing is ready and no transaction holds or has staged anything. Until
-    /// then those who wait go on waiting. All who wait for room are woken.
+    /// then those who wait go on waiting. All who wait are woken.
     ///
     /// A push that races with the close either says `Ok`, and somebody receives the item, or
     /// `Closed`, and nobody does.
@@ -188,7 +188,8 @@ impl<T> Queue<T> {
     /// Pushes an item without a handle; it is ready at once.
     ///
     /// Pushes without a handle share one FIFO: of two that happen one before the other, on whatever
-    /// threads, the first leaves first. Lock-free; a handle's push is faster.
+    /// threads, the first leaves first. Lock-free, but for waking those who wait; a handle's push is
+    /// faster.
     ///
     /// ```
     /// let queue = requeue::Queue::unbounded();
@@ -206,7 +207,8 @@ impl<T> Queue<T> {
         self.shared.push(item)
     }
 
-    /// Pops an item without a handle; the pop is committed at once. Lock-free.
+    /// Pops an item without a handle; the pop is committed at once. Lock-free, but for waking those who
+    /// wait for room.
     ///
     /// ```
     /// let queue = requeue::Queue::unbounded();

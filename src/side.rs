@@ -7,9 +7,8 @@ use crate::capacity::Purse;
 use crate::raw::{Access, Batch, Seat};
 use crate::shared::{Room, Shared};
 use crate::sync::{thread, Count};
-use crate::wait::{block, Deadline, Kind, Line, Place};
+use crate::wait::{block, spin, Deadline, Kind, Line, Place};
 use crate::{PopError, PushError};
-use crossbeam_utils::Backoff;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 use std::time::Duration;
@@ -50,12 +49,6 @@ impl<T> Side<T> {
     #[inline]
     pub(crate) fn shared(&self) -> &Shared<T> {
         &self.shared
-    }
-
-    /// Whether a future was forgotten that waited.
-    #[inline]
-    pub(crate) fn is_unsettled(&self) -> bool {
-        self.place.is_taken()
     }
 
     /// Leaves the lines, and gives back what was gathered for a batch that will not be pushed.
@@ -117,8 +110,13 @@ impl<T> Side<T> {
     #[inline]
     pub(crate) fn end_transaction(&self, freed: usize, published: usize) {
         if self.is_bounded() {
-            self.give_back((freed + self.extra.take()).saturating_sub(published));
+            self.end_account(freed, published);
         }
+    }
+
+    #[inline(never)]
+    fn end_account(&self, freed: usize, published: usize) {
+        self.give_back((freed + self.extra.take()).saturating_sub(published));
     }
 
     /// Gives back what the transaction need not have any more, since it holds more than before.
@@ -135,6 +133,7 @@ impl<T> Side<T> {
 /// Admission of pushes. `None`: there is no room.
 impl<T> Side<T> {
     /// Takes a permit for a push without a transaction, the reserved one if there is one.
+    #[inline]
     pub(crate) fn admit(&self) -> Option<Result<(), Closed>> {
         if self.shared.word().is_closed() {
             return Some(Err(Closed));
@@ -199,7 +198,8 @@ impl<T> Side<T> {
     }
 
     /// Stages an item for which there is a permit, unless the queue is closed.
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the push of a transaction
     pub(crate) fn stage(&self, access: &Access<'_, T>, item: T) -> Result<(), PushError<T>> {
         let staged = access.stage_if(item, || self.is_admitting());
         staged.map_err(|item| self.refuse(item))
@@ -333,8 +333,15 @@ impl<T> Side<T> {
 /// Waiting.
 impl<T> Side<T> {
     /// Lets a waiter go first that is being served, for a moment.
-    #[cold]
+    #[inline]
     pub(crate) fn give_way(&self) {
+        if self.shared.word().is_serving() {
+            self.wait_a_moment();
+        }
+    }
+
+    #[cold]
+    fn wait_a_moment(&self) {
         for _ in 0..COURTESY {
             if !self.shared.word().is_serving() {
                 return;
@@ -406,7 +413,7 @@ fn wait<R>(
         return attempt();
     }
     let deadline = timeout.map_or(Deadline::NEVER, Deadline::after);
-    if let Some(result) = spin(line, &mut attempt) {
+    if let Some(result) = spin(|| !line.word().is_serving(), &mut attempt) {
         return Some(result);
     }
     let result = block(deadline, |waker| {
@@ -415,19 +422,6 @@ fn wait<R>(
     let result = result.or_else(attempt);
     place.leave(line);
     result
-}
-
-/// Tries for a moment, unless somebody is being served.
-fn spin<R>(line: &Line, attempt: &mut impl FnMut() -> Option<R>) -> Option<R> {
-    let backoff = Backoff::new();
-    while !cfg!(loom) && !backoff.is_completed() && !line.word().is_serving() {
-        let result = attempt();
-        if result.is_some() {
-            return result;
-        }
-        backoff.snooze();
-    }
-    None
 }
 
 impl<T> Drop for Side<T> {

@@ -20,7 +20,7 @@ pub struct PopStream<'h, T> {
 
 impl<'h, T> PopStream<'h, T> {
     pub(crate) fn new(port: &'h mut Port<T>) -> Self {
-        port.settle();
+        port.begin_waiting();
         Self { port, ended: false }
     }
 }
@@ -45,7 +45,7 @@ impl<T> FusedStream for PopStream<'_, T> {
 
 impl<T> Drop for PopStream<'_, T> {
     fn drop(&mut self) {
-        self.port.cancel();
+        self.port.end_waiting();
     }
 }
 
@@ -64,7 +64,7 @@ pub struct PushSink<'h, T> {
 
 impl<'h, T> PushSink<'h, T> {
     pub(crate) fn new(port: &'h mut Port<T>) -> Self {
-        port.settle();
+        port.begin_waiting();
         Self { port, ready: false }
     }
 }
@@ -91,7 +91,7 @@ impl<T> Sink<T> for PushSink<'_, T> {
     /// Without a [`poll_ready`](Sink::poll_ready) that was ready it may find the queue full.
     fn start_send(mut self: Pin<&mut Self>, item: T) -> Result<(), PushError<T>> {
         self.ready = false;
-        self.port.push(item)
+        self.port.push_reserved(item)
     }
 
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Result<(), PushError<T>>> {
@@ -105,7 +105,7 @@ impl<T> Sink<T> for PushSink<'_, T> {
 
 impl<T> Drop for PushSink<'_, T> {
     fn drop(&mut self) {
-        self.port.cancel();
+        self.port.end_waiting();
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a committed transaction held.
 
-use crate::port::Port;
+use crate::port::{Outcome, Port};
 use std::fmt;
 use std::iter::FusedIterator;
 
@@ -28,15 +28,17 @@ pub struct Taken<'h, T> {
 
 impl<'h, T> Taken<'h, T> {
     #[inline]
-    pub(crate) fn new(port: &'h mut Port<T>) -> Self {
-        let len = port.freed();
-        Self { port, len }
+    pub(crate) fn new(port: &'h mut Port<T>, outcome: Outcome) -> Self {
+        Self {
+            port,
+            len: outcome.freed,
+        }
     }
 
     /// Wakes those who wait for what the commit has published or freed.
     #[inline]
-    pub(crate) fn announce(&mut self) {
-        self.port.announce();
+    pub(crate) fn wake_for(&self, outcome: Outcome) {
+        self.port.wake_for(outcome);
     }
 }
 

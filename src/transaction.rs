@@ -1,7 +1,7 @@
 //! Transactions: pops that become final, and pushes that become visible, at the commit.
 
 use crate::future::{PopAsync, StageAsync};
-use crate::port::Port;
+use crate::port::{Outcome, Port};
 use crate::raw::{HeldItems, Open, Party};
 use crate::{PopError, PushError, Taken};
 use std::fmt;
@@ -17,7 +17,7 @@ use std::time::Duration;
 /// back to the head of the queue in their order, staged ones are dropped. A transaction that is
 /// forgotten stays open until its handle is used again or dropped.
 ///
-/// An abort allocates nothing, blocks nobody and cannot fail. Changes made to held items stay.
+/// An abort allocates nothing and cannot fail. Changes made to held items stay.
 ///
 /// # Example
 ///
@@ -316,8 +316,8 @@ impl<'h, T> Transaction<'h, T> {
         self.open.get().seat().access().held()
     }
 
-    /// Commits: the pushes become visible all at once, the pops final. Never fails, never blocks;
-    /// one store, however many items were pushed.
+    /// Commits: the pushes become visible all at once, the pops final. Never fails, and
+    /// never waits: one store, however many items were pushed, and a wake-up for those who wait.
     ///
     /// The held items are given out by value; those not taken are dropped with the iterator.
     ///
@@ -331,13 +331,13 @@ impl<'h, T> Transaction<'h, T> {
     /// assert_eq!(done, ["job done"]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[inline]
-    #[allow(clippy::must_use_candidate)] // dropping the items is the common case
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // a few stores
     pub fn commit(self) -> Taken<'h, T> {
         let port = self.open.close();
-        port.commit();
-        let mut taken = Taken::new(port);
-        taken.announce();
+        let outcome = port.commit();
+        let taken = Taken::new(port, outcome);
+        taken.wake_for(outcome);
         taken
     }
 
@@ -360,13 +360,15 @@ impl<'h, T> Transaction<'h, T> {
     /// This transaction as one of several that commit together.
     pub(crate) fn party(&mut self) -> &mut dyn Party {
         let port = self.open.get_mut();
-        port.end_waiting();
+        port.end_forgotten();
         port
     }
 
-    /// The items, after [`Party::conclude`].
-    pub(crate) fn into_taken(self) -> Taken<'h, T> {
-        Taken::new(self.open.close())
+    /// The items, after [`Party::conclude`], and what is to be announced.
+    pub(crate) fn into_taken(self) -> (Taken<'h, T>, Outcome) {
+        let port = self.open.close();
+        let outcome = port.concluded();
+        (Taken::new(port, outcome), outcome)
     }
 }
 

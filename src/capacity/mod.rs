@@ -104,7 +104,10 @@ use till::Till;
 /// More permits than anybody can use up; larger limits are no limits.
 const MOST: usize = 1 << 62;
 /// The most permits that a purse takes ahead.
-const CHUNK: usize = 64;
+const CHUNK: usize = 256;
+
+/// Fewer are not worth it: where room is scarce others would soon come to revoke them.
+const LEAST: usize = if cfg!(loom) { 1 } else { 16 };
 
 /// The permits of a bounded queue, shared by all its handles.
 pub(crate) struct Capacity {
@@ -164,6 +167,9 @@ impl Capacity {
 
     /// How many of so many free permits a purse may take ahead.
     fn share(&self, free: usize) -> usize {
-        (free / (2 * self.accounts.len().max(1))).min(CHUNK)
+        match free / (2 * self.accounts.len().max(1)) {
+            few if few < LEAST => 0,
+            share => share.min(CHUNK),
+        }
     }
 }

@@ -24,7 +24,8 @@ impl<'t, T> Access<'t, T> {
     /// # Panics
     ///
     /// If the seat is lent to somebody else.
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the push and pop of a transaction
     pub(super) fn with<R>(&self, step: impl FnOnce(&mut State<T>, &Lanes<T>) -> R) -> R {
         if !self.lent {
             self.seat.assert_not_lent();
@@ -35,7 +36,8 @@ impl<'t, T> Access<'t, T> {
     }
 
     /// Says that a transaction stages something, and stages the item if `admit` agrees then.
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the push and pop of a transaction
     pub(crate) fn stage_if(&self, item: T, admit: impl FnOnce() -> bool) -> Result<(), T> {
         self.with(|state, lanes| {
             if !state.begin_staging_if(admit) {
@@ -59,7 +61,8 @@ impl<'t, T> Access<'t, T> {
     }
 
     /// Holds one item more: the item and how often it was delivered.
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the pop of a transaction
     pub(crate) fn hold(&self) -> Option<(&'t mut T, u32)> {
         let (item, attempts) = self.with(|state, lanes| {
             state.desk().count_taken(1);

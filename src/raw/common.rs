@@ -11,7 +11,7 @@ use super::reclaim::{self, Pin};
 use super::row::Row;
 use super::sink::Sink;
 use super::visit::Take;
-use crate::sync::{exclusive, AtomicPtr, AtomicU64, Ordering};
+use crate::sync::{exclusive, AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use crossbeam_utils::CachePadded;
 use std::ptr::{self, NonNull};
 
@@ -23,6 +23,8 @@ pub(super) struct Common<T> {
     /// A node at or before the end.
     last: CachePadded<AtomicPtr<Cells<T>>>,
     voided: AtomicU64,
+    /// Whether anything was ever pushed here: many queues are used through handles alone.
+    used: AtomicBool,
 }
 
 // SAFETY: items of type T move between threads; the raw pointers are the shard's own.
@@ -38,6 +40,7 @@ impl<T> Common<T> {
             first: AtomicPtr::new(node),
             last: CachePadded::new(AtomicPtr::new(node)),
             voided: AtomicU64::new(0),
+            used: AtomicBool::new(false),
         }
     }
 
@@ -55,6 +58,7 @@ impl<T> Common<T> {
         stamps: &AtomicU64,
         admit: impl Fn() -> bool,
     ) -> Result<(), T> {
+        self.mark_used();
         let pin = reclaim::pin();
         loop {
             let last = self.last_node(&pin);
@@ -71,6 +75,21 @@ impl<T> Common<T> {
                 Err(back) => item = back,
             }
         }
+    }
+
+    fn mark_used(&self) {
+        // ORDERING: Relaxed; a look to save the store.
+        if !self.used.load(Ordering::Relaxed) {
+            // ORDERING: Release; pairs with the Acquire in `is_unused`.
+            self.used.store(true, Ordering::Release);
+        }
+    }
+
+    /// Whether nothing was ever pushed here. Who has seen an item from here gone sees that it is not so.
+    #[inline]
+    fn is_unused(&self) -> bool {
+        // ORDERING: Acquire; pairs with the Release in `mark_used`.
+        !self.used.load(Ordering::Acquire)
     }
 
     /// Appends a node, or goes on to the one that is there.
@@ -132,8 +151,16 @@ impl<T> Common<T> {
 
     /// Moves up to `most` items from the head into the sink, unless returned ones come first. Spent
     /// if the head is no longer in the node that was entered.
-    #[inline(never)]
+    #[inline]
     pub(super) fn take<S: Sink<T>>(&self, entered: u64, sink: &mut S, most: usize) -> Take {
+        if self.is_unused() {
+            return Take::Empty;
+        }
+        self.take_used(entered, sink, most)
+    }
+
+    #[inline(never)]
+    fn take_used<S: Sink<T>>(&self, entered: u64, sink: &mut S, most: usize) -> Take {
         let head = self.front.head();
         if !self.front.is_clear() {
             return Take::Returned;
@@ -224,6 +251,9 @@ impl<T> Common<T> {
 
     /// The head's position, if no item is visible there.
     pub(super) fn position_if_empty(&self) -> Option<u64> {
+        if self.is_unused() {
+            return Some(0);
+        }
         let pin = reclaim::pin();
         loop {
             let head = self.front.head();
@@ -255,6 +285,9 @@ impl<T> Common<T> {
 
     /// The stamp of the node at the head; `None` if nothing waits.
     pub(super) fn age(&self) -> Option<u64> {
+        if self.is_unused() {
+            return None;
+        }
         if !self.front.is_clear() {
             return Some(0);
         }

@@ -212,9 +212,11 @@ impl<T> Consumer<T> {
         for step in 0..count {
             let number = (start + step) % count;
             marks = marks.wrapping_add(lanes.mark(number));
-            self.enter(lanes, number);
-            if let Some(count) = self.lane.insist(lanes, sink, most) {
-                return Ok(count);
+            if number == self.number || !lanes.looks_empty(number) {
+                self.enter(lanes, number);
+                if let Some(count) = self.lane.insist(lanes, sink, most) {
+                    return Ok(count);
+                }
             }
             if let Some(number) = number.checked_sub(1) {
                 lanes.vacate(number);

@@ -4,7 +4,8 @@
 //! [`shard`] is one single-producer queue, with [`producer`] and [`visit`] as its two sides;
 //! [`front`] is where they are popped, and [`block`] what brings aborted items back there; [`common`] takes pushes without a handle;
 //! [`roster`] leases shards; [`lanes`] is all of a queue's; [`consumer`] chooses among them and
-//! [`strict`] says when they are empty; [`hold`], [`state`] and [`seat`] are what a handle owns.
+//! [`strict`] says when they are empty; [`hold`], [`state`], [`desk`] and [`seat`] are what a handle owns,
+//! [`access`] and [`batch`] how its transactions use that. [`barrier`] is for the rooms above too.
 //! The protocols are told in `docs/protocol.md`.
 
 mod access;

@@ -97,19 +97,23 @@ impl<T> Seat<T> {
         self.lent.load(Ordering::Acquire)
     }
 
-    /// Ends a loan that was forgotten.
-    #[inline]
-    pub(crate) fn end_loan(&mut self) {
-        if self.is_lent() {
-            // ORDERING: Relaxed; the seat is ours alone.
-            self.lent.store(false, Ordering::Relaxed);
-        }
+    /// Lends the seat to a future that has it alone anyway.
+    pub(crate) fn mark_lent(&mut self) {
+        // ORDERING: Relaxed; the seat is ours alone.
+        self.lent.store(true, Ordering::Relaxed);
     }
 
-    /// Whether a forgotten transaction has left something.
+    /// Ends a loan that has no [`Loan`], or was forgotten.
+    pub(crate) fn end_loan(&mut self) {
+        // ORDERING: Relaxed; the seat is ours alone.
+        self.lent.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether a transaction or a future was forgotten.
     #[inline]
     pub(crate) fn is_unsettled(&mut self) -> bool {
-        self.with(|state, _| state.producer.staged() | state.hold.len()) != 0
+        let lent = usize::from(self.is_lent());
+        self.with(|state, _| state.producer.staged() | state.hold.len() | lent) != 0
     }
 
     /// Ends what a forgotten transaction left.

@@ -56,6 +56,11 @@ impl<T> Lanes<T> {
         exhausted.then(|| position.wrapping_add(front.emptied()))
     }
 
+    /// Whether no item is visible in a lane.
+    pub(super) fn looks_empty(&self, lane: usize) -> bool {
+        self.lane_mark_if_empty(lane).is_some()
+    }
+
     fn marks(&self) -> u64 {
         let lanes = (0..self.count()).map(|lane| self.mark(lane));
         lanes.fold(0, u64::wrapping_add)

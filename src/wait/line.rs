@@ -78,7 +78,7 @@ impl Line {
     pub(crate) fn tell(&self, count: usize) -> Word {
         let word = self.look();
         if word.is_idle() {
-            self.count_idle(word);
+            self.count_idle();
         } else if word.waiting() > 0 {
             self.wake(count);
         }
@@ -86,20 +86,17 @@ impl Line {
     }
 
     /// Disarms the line when it has been idle for long.
-    fn count_idle(&self, word: Word) {
+    #[cold]
+    fn count_idle(&self) {
         // ORDERING: Relaxed, both; about how many is enough.
         let idle = self.idle.load(Ordering::Relaxed) + 1;
         self.idle.store(idle, Ordering::Relaxed);
-        if idle < IDLE || !barrier::is_asymmetric() {
-            return;
+        if idle >= IDLE && barrier::is_asymmetric() {
+            let list = lock(&self.list);
+            if self.word().is_idle() {
+                self.clear(&list, Word::ARMED);
+            }
         }
-        // ORDERING: Relaxed, both; whoever needs it armed changes the word and looks at what it was.
-        let _ = self.word.compare_exchange(
-            word.0,
-            word.0 & !Word::ARMED,
-            Ordering::Relaxed,
-            Ordering::Relaxed,
-        );
     }
 
     /// Wakes the first `count` waiters that are not woken yet. Where a waker panics, the next waiter
@@ -124,10 +121,7 @@ impl Line {
                 None => break,
             }
         }
-        // ORDERING: Relaxed; written under the lock, read behind a barrier.
-        let waiting = Word::ONE * wakers.len();
-        self.word.fetch_sub(waiting, Ordering::Relaxed);
-        self.show_serving(&list);
+        self.show(&list);
         wakers
     }
 
@@ -135,16 +129,31 @@ impl Line {
     pub(crate) fn wake_all(&self) {
         self.wake(usize::MAX);
     }
+}
 
-    /// Shows in the word whether somebody is being served.
-    fn show_serving(&self, list: &List) {
-        // ORDERING: Relaxed, all; a hint to newcomers, who look at the list itself before they wait.
-        if list.is_serving() == self.word().is_serving() {
-        } else if list.is_serving() {
-            self.word.fetch_or(Word::SERVING, Ordering::Relaxed);
-        } else {
-            self.word.fetch_and(!Word::SERVING, Ordering::Relaxed);
-        }
+/// The word, which is written under the lock.
+impl Line {
+    /// Shows who waits, and returns the word as it was.
+    fn show(&self, list: &List) -> Word {
+        self.write(list, self.word().flags())
+    }
+
+    /// Shows one more flag, and returns the word as it was.
+    fn set(&self, list: &List, flag: usize) -> Word {
+        self.write(list, self.word().flags() | flag)
+    }
+
+    fn clear(&self, list: &List, flag: usize) {
+        self.write(list, self.word().flags() & !flag);
+    }
+
+    fn write(&self, list: &List, flags: usize) -> Word {
+        let before = self.word();
+        let word = Word::of(list.waiting(), list.is_serving(), flags);
+        // ORDERING: Release; pairs with the Acquire in `seal`. Publishers look at it behind a barrier
+        // that pairs with the one in `arm`.
+        self.word.store(word.0, Ordering::Release);
+        before
     }
 }
 
@@ -154,27 +163,20 @@ impl Line {
     pub(super) fn enter(&self, waker: Waker, gathers: bool) -> (Key, bool) {
         let mut list = lock(&self.list);
         let entered = list.enter(waker, gathers);
-        self.count_waiter(&list);
+        self.arm(&list);
         entered
     }
 
-    /// Shows one waiter more. What was published before others could see it is visible afterwards.
-    fn count_waiter(&self, _locked: &List) {
-        // ORDERING: Relaxed; the barrier below orders it before the look that follows.
-        let word = Word(self.word.fetch_add(Word::ONE, Ordering::Relaxed));
-        self.arm(word);
-    }
-
-    /// A barrier against publishers, who had seen `word`.
+    /// Shows who waits, and passes a barrier against publishers: what they published before they
+    /// could see it is visible afterwards.
     ///
     /// Under the lock, so that whoever finds the line armed knows that the heavy barrier is done.
-    fn arm(&self, word: Word) {
-        // ORDERING: Relaxed, both; `look` orders its load after the publication.
+    fn arm(&self, list: &List) {
+        // ORDERING: Relaxed; about how many is enough.
         self.idle.store(0, Ordering::Relaxed);
-        if word.is_armed() {
+        if self.set(list, Word::ARMED).is_armed() {
             barrier::full();
         } else {
-            self.word.fetch_or(Word::ARMED, Ordering::Relaxed);
             barrier::heavy();
         }
     }
@@ -204,21 +206,17 @@ impl Line {
     pub(super) fn wait_again(&self, key: Key, waker: Waker) {
         let mut list = lock(&self.list);
         list.wait_again(key, waker);
-        self.show_serving(&list);
-        self.count_waiter(&list);
+        self.arm(&list);
     }
 
     /// Removes a waiter. `spent`: it has used its wake-up.
     pub(super) fn leave(&self, key: Key, spent: bool) {
         let mut list = lock(&self.list);
         let left = list.leave(key, spent);
-        if left.waker.is_some() {
-            // ORDERING: Relaxed; written under the lock.
-            self.word.fetch_sub(Word::ONE, Ordering::Relaxed);
-        }
-        self.show_serving(&list);
+        self.show(&list);
         drop(list);
         self.wake(left.heirs);
+        drop(left.waker);
     }
 
     /// Whether a waiter is the oldest.
@@ -232,32 +230,31 @@ impl Line {
     /// Refuses pushes from now on; true if they were not refused before.
     pub(crate) fn close(&self) -> bool {
         let list = lock(&self.list);
-        // ORDERING: Relaxed; the barrier of `arm` orders it against what pushes store before they look.
-        let word = Word(self.word.fetch_or(Word::CLOSED, Ordering::Relaxed));
-        if word.is_closed() {
+        if self.set(&list, Word::CLOSED).is_closed() {
             return false;
         }
-        self.arm(word);
-        // ORDERING: Release; pairs with the Acquire in `is_sealed`: the barrier is done.
-        self.word.fetch_or(Word::SEALED, Ordering::Release);
+        self.arm(&list);
+        self.set(&list, Word::SEALED);
         drop(list);
         self.wake_all();
         true
     }
 
-    /// Makes sure that no push that began before the close is unseen.
+    /// Makes sure that no push is unseen that began before the close, or that goes on because it has
+    /// seen an item which this thread has taken since.
     pub(crate) fn seal(&self) {
-        // ORDERING: Acquire; pairs with the Release in `close`.
-        if !Word(self.word.load(Ordering::Acquire)).is_sealed() {
+        // ORDERING: Acquire; pairs with the Release in `write`: the barrier of `close` is done.
+        if Word(self.word.load(Ordering::Acquire)).is_sealed() {
+            barrier::full();
+        } else {
             barrier::heavy();
         }
     }
 
     /// Says that nothing is left, and nothing can come.
     pub(crate) fn mark_drained(&self) {
-        // ORDERING: Relaxed; it is true for ever, and says nothing of other memory.
-        let word = Word(self.word.fetch_or(Word::DRAINED, Ordering::Relaxed));
-        if !word.is_drained() {
+        let before = self.set(&lock(&self.list), Word::DRAINED);
+        if !before.is_drained() {
             self.wake_all();
         }
     }

@@ -17,6 +17,8 @@ pub(super) struct List {
     last: Option<Key>,
     /// The first one that is not woken yet.
     next: Option<Key>,
+    /// How many are not woken yet.
+    waiting: usize,
     tickets: u64,
     /// How many are being served.
     serving: usize,
@@ -63,6 +65,7 @@ impl List {
             None => self.first = Some(key),
         }
         self.next = self.next.or(Some(key));
+        self.waiting += 1;
         self.blind += usize::from(self.is_serving());
         (key, !self.is_serving())
     }
@@ -74,6 +77,10 @@ impl List {
         }
         self.entries.push(entry);
         self.entries.len() - 1
+    }
+
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting
     }
 
     pub(super) fn is_serving(&self) -> bool {
@@ -94,6 +101,7 @@ impl List {
         let entry = &mut self.entries[key];
         self.serving += usize::from(entry.vain);
         let waker = entry.waker.take();
+        self.waiting -= 1;
         self.next = self.waiting_from(entry_after(&self.entries, key));
         waker
     }
@@ -122,6 +130,7 @@ impl List {
         let entry = &mut self.entries[key];
         entry.waker = Some(waker);
         entry.vain = true;
+        self.waiting += 1;
         let ticket = entry.ticket;
         let is_older = |next: Key| ticket < self.entries[next].ticket;
         if self.next.map_or(true, is_older) {
@@ -143,6 +152,7 @@ impl List {
             self.next = self.waiting_from(entry_after(&self.entries, key));
         }
         let waker = self.unlink(key);
+        self.waiting -= usize::from(waker.is_some());
         heirs += self.blind.min(1);
         self.blind -= self.blind.min(1);
         let gatherer = self.first.filter(|&first| self.entries[first].gathers);

@@ -27,6 +27,6 @@ mod word;
 mod models;
 
 pub(crate) use line::Line;
-pub(crate) use park::{block, Deadline};
+pub(crate) use park::{block, spin, Deadline};
 pub(crate) use place::{Kind, Place};
 pub(crate) use word::Word;

@@ -1,9 +1,14 @@
 //! Threads that wait: a waker that unparks one.
 
-use crate::sync::{thread, AtomicBool, Ordering};
+use crate::sync::{spin_hint, thread, AtomicBool, Ordering};
 use std::sync::Arc;
 use std::task::{Poll, Wake, Waker};
 use std::time::{Duration, Instant};
+
+/// How often a thread tries before it sleeps, at first at once, then yielding the processor in
+/// between: some microseconds, about what it takes to put a thread to sleep and to wake it.
+const SPINS: usize = if cfg!(loom) { 0 } else { 2 };
+const YIELDS: usize = if cfg!(loom) { 0 } else { 24 };
 
 /// Until when to wait.
 #[derive(Clone, Copy, Debug)]
@@ -83,6 +88,28 @@ impl Wake for Sleeper {
             self.thread.unpark();
         }
     }
+}
+
+/// Tries for a moment while `may_try`: what comes soon costs no sleep.
+pub(crate) fn spin<R>(
+    may_try: impl Fn() -> bool,
+    attempt: &mut impl FnMut() -> Option<R>,
+) -> Option<R> {
+    for turn in 0..SPINS + YIELDS {
+        if !may_try() {
+            return None;
+        }
+        let result = attempt();
+        if result.is_some() {
+            return result;
+        }
+        if turn < SPINS {
+            spin_hint();
+        } else {
+            thread::yield_now();
+        }
+    }
+    None
 }
 
 /// Polls until it is ready, and sleeps in between; `None` when the time is over.

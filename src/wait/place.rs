@@ -81,7 +81,9 @@ impl Place {
         if !must_look {
             return None;
         }
-        self.leave_with(line, attempt()?, false)
+        let result = attempt()?;
+        self.give_up(line, false);
+        Some(result)
     }
 
     fn use_wake_up<R>(
@@ -91,14 +93,12 @@ impl Place {
         waker: &Waker,
         attempt: &mut impl FnMut() -> Option<R>,
     ) -> Option<R> {
-        if let Some(result) = attempt() {
-            return self.leave_with(line, result, true);
+        let first = attempt();
+        let spent = first.is_some();
+        if !spent {
+            line.wait_again(key, waker.clone());
         }
-        line.wait_again(key, waker.clone());
-        self.leave_with(line, attempt()?, false)
-    }
-
-    fn leave_with<R>(&self, line: &Line, result: R, spent: bool) -> Option<R> {
+        let result = first.or_else(attempt)?;
         self.give_up(line, spent);
         Some(result)
     }

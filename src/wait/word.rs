@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What is going on in a line, in one word that is seldom written.
+/// What is going on in a line, in one word that is seldom written, and only under the lock.
 ///
 /// | bits | meaning | set | cleared |
 /// |---|---|---|---|
@@ -12,7 +12,7 @@ use std::fmt;
 /// | `CLOSED` | pushes are refused | by `close` | never |
 /// | `SEALED` | the heavy barrier of `close` is done | by `close` | never |
 /// | `DRAINED` | nothing is ready, and nothing can become ready | by a pop that found it so | never |
-/// | the rest | how many waiters are not woken yet | under the lock of the line | likewise |
+/// | the rest | how many waiters are not woken yet | | |
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Word(pub(super) usize);
 
@@ -25,6 +25,16 @@ impl Word {
     pub(super) const DRAINED: usize = 1 << 5;
     /// One waiter.
     pub(super) const ONE: usize = 1 << 6;
+
+    pub(super) fn of(waiting: usize, serving: bool, flags: usize) -> Self {
+        let serving = if serving { Self::SERVING } else { 0 };
+        Self((waiting * Self::ONE) | serving | flags)
+    }
+
+    /// All flags but `SERVING`.
+    pub(super) fn flags(self) -> usize {
+        self.0 & (Self::ONE - 1) & !Self::SERVING
+    }
 
     /// Whether a publisher has nothing to do.
     #[inline]

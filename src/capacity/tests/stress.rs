@@ -38,7 +38,7 @@ fn work(role: Role, capacity: &Capacity, out: &AtomicUsize, mut seed: u64) {
             match role {
                 Role::Shared => capacity.give_shared(count),
                 _ => purse.give(count),
-            };
+            }
             continue;
         }
         let got = match role {
