@@ -224,7 +224,7 @@ impl<T> Future for StageAsync<'_, T> {
         let Lent { loan, side } = &lent;
         let attempt = || side.admit_staged(loan);
         let admitted = if side.can_fit(loan) {
-            match side.poll_room(Kind::Permit, context.waker(), attempt) {
+            match side.poll_room(Kind::One, context.waker(), attempt) {
                 Poll::Ready(admitted) => Some(admitted),
                 Poll::Pending => {
                     self.lent = Some((lent, item));

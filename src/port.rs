@@ -193,14 +193,14 @@ impl<T> Port<T> {
     ) -> Result<(), PushError<T>> {
         self.settle();
         let side = &self.side;
-        let admitted = side.wait_for_room(Kind::Permit, timeout, || side.admit());
+        let admitted = side.wait_for_room(Kind::One, timeout, || side.admit());
         self.push_if(admitted, item)
     }
 
     /// Polls for room for one item.
     pub(crate) fn poll_admit(&mut self, waker: &Waker) -> Poll<Result<(), Closed>> {
         let side = &self.side;
-        side.poll_room(Kind::Permit, waker, || side.admit())
+        side.poll_room(Kind::One, waker, || side.admit())
     }
 
     /// Pushes what a reservation was made for, or tries to without one.
@@ -254,7 +254,7 @@ impl<T> Port<T> {
         }
         let side = &self.side;
         let attempt = || side.admit_batch(items.len());
-        let admitted = side.wait_for_room(Kind::Permits, timeout, attempt);
+        let admitted = side.wait_for_room(Kind::Several, timeout, attempt);
         if let Some(admitted) = admitted {
             return self.push_admitted_batch(admitted, items);
         }
@@ -288,7 +288,7 @@ impl<T> Port<T> {
         waker: &Waker,
     ) -> Poll<Result<(), Closed>> {
         let side = &self.side;
-        side.poll_room(Kind::Permits, waker, || side.admit_batch(len))
+        side.poll_room(Kind::Several, waker, || side.admit_batch(len))
     }
 
     /// Pushes a batch after [`Port::poll_admit_batch`] was ready.
@@ -398,6 +398,7 @@ impl<T> Port<T> {
         timeout: Option<Duration>,
     ) -> Result<(), PushError<T>> {
         let access = self.seat.access();
+        self.seat.assert_not_lent();
         let side = &self.side;
         let timeout = if side.can_fit(&access) {
             timeout
@@ -405,7 +406,7 @@ impl<T> Port<T> {
             Some(Duration::ZERO)
         };
         let attempt = || side.admit_staged(&access);
-        let admitted = side.wait_for_room(Kind::Permit, timeout, attempt);
+        let admitted = side.wait_for_room(Kind::One, timeout, attempt);
         side.stage_if(&access, admitted, item)
     }
 
@@ -414,6 +415,7 @@ impl<T> Port<T> {
     pub(crate) fn hold(&self) -> Result<(&mut T, u32), PopError> {
         let access = self.seat.access();
         if self.side.shared().word().hinders_pop() {
+            self.seat.assert_not_lent();
             self.side.give_way();
             return self.side.hold(&access);
         }
@@ -426,6 +428,7 @@ impl<T> Port<T> {
         timeout: Option<Duration>,
     ) -> Result<(&mut T, u32), PopError> {
         let access = self.seat.access();
+        self.seat.assert_not_lent();
         let attempt = || self.side.hold_unless_waiting(&access);
         let result = self.side.wait_for_item(timeout, attempt);
         result.unwrap_or(Err(PopError::Empty))
@@ -439,6 +442,7 @@ impl<T> Port<T> {
         timeout: Duration,
     ) -> HeldItems<'_, T> {
         let access = self.seat.access();
+        self.seat.assert_not_lent();
         let mut batch = self.seat.batch();
         self.side.wait_for_item(Some(timeout), || {
             let left = max - batch.len();

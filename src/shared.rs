@@ -87,6 +87,9 @@ impl<T> Shared<T> {
 
     /// Pops without a handle.
     pub(crate) fn pop(&self) -> Result<T, PopError> {
+        if self.word().is_drained() {
+            return Err(PopError::Closed);
+        }
         let item = self.lanes.pop().ok_or_else(|| self.why_empty())?;
         self.give_back(1);
         Ok(item)
@@ -120,6 +123,8 @@ impl<T> Shared<T> {
             }
             self.ready.mark_drained();
         }
+        // Not only who has found it so: that thread may be held up.
+        self.ready.wake_all_if_any();
         PopError::Closed
     }
 

@@ -30,8 +30,9 @@ pub(crate) struct Side<T> {
     /// Permits that are kept for a push: those that a batch has so far while it waits for the others,
     /// or that of a sink that is ready.
     gathered: Count,
-    /// Where it waits, for an item or for room.
-    place: Place,
+    /// Where it waits for an item, and where for room: at one of them at a time.
+    item_place: Place,
+    room_place: Place,
 }
 
 impl<T> Side<T> {
@@ -42,7 +43,8 @@ impl<T> Side<T> {
             purse,
             extra: Count::default(),
             gathered: Count::default(),
-            place: Place::default(),
+            item_place: Place::default(),
+            room_place: Place::default(),
         }
     }
 
@@ -53,10 +55,10 @@ impl<T> Side<T> {
 
     /// Leaves the lines, and gives back what was gathered for a batch that will not be pushed.
     pub(crate) fn leave_lines(&self) {
-        self.give_back(self.gathered.take());
-        match self.shared.room() {
-            Some(room) if self.place.kind() != Kind::Item => self.place.leave(&room.line),
-            _ => self.place.leave(self.shared.ready()),
+        self.item_place.leave(self.shared.ready());
+        if let Some(room) = self.shared.room() {
+            self.give_back(self.gathered.take());
+            self.room_place.leave(&room.line);
         }
     }
 }
@@ -167,34 +169,40 @@ impl<T> Side<T> {
         Some(Ok(()))
     }
 
-    /// Takes permits for a batch, all or none; the first in the line gathers them.
+    /// Takes permits for a batch: all, or none unless it waits and is the first in the line, where it
+    /// gathers them.
     pub(crate) fn admit_batch(&self, len: usize) -> Option<Result<(), Closed>> {
         if self.shared.word().is_closed() {
             self.give_back(self.gathered.take());
             return Some(Err(Closed));
         }
-        if !self.is_bounded() {
+        let Some((_, room)) = self.room() else {
             return Some(Ok(()));
-        }
-        let waits = self.place.is_taken();
-        let first = self
-            .shared
-            .room()
-            .map_or(true, |room| self.place.is_first(&room.line));
-        if waits && !first {
+        };
+        let waits = self.room_place.is_taken();
+        if waits && !self.room_place.is_first(&room.line) {
             return None;
         }
-        let gathered = self.gathered.get();
-        let got = gathered + self.take(len.saturating_sub(gathered));
-        if got >= len {
-            self.gathered.set(got - len);
-            self.extra.set(self.extra.get() + len);
-            return Some(Ok(()));
+        loop {
+            let gathered = self.gathered.take();
+            let missing = len.saturating_sub(gathered);
+            if !waits && !room.capacity.has(missing) {
+                self.give_back(gathered);
+                return None;
+            }
+            let got = gathered + self.take(missing);
+            if got >= len {
+                self.gathered.set(got - len);
+                self.extra.set(self.extra.get() + len);
+                return Some(Ok(()));
+            }
+            if waits {
+                self.gathered.set(got);
+                return None;
+            }
+            // Others were faster; what is left may do yet.
+            self.give_back(got);
         }
-        let kept = if waits { got } else { 0 };
-        self.gathered.set(kept);
-        self.give_back(got - kept);
-        None
     }
 
     /// Stages an item for which there is a permit, unless the queue is closed.
@@ -254,6 +262,9 @@ impl<T> Side<T> {
     /// Pops an item, committed at once.
     #[inline]
     pub(crate) fn pop(&self, seat: &mut Seat<T>) -> Result<T, PopError> {
+        if self.shared.word().is_drained() {
+            return Err(PopError::Closed);
+        }
         let Some(item) = seat.pop() else {
             return Err(self.shared.why_empty());
         };
@@ -263,6 +274,9 @@ impl<T> Side<T> {
 
     /// Pops up to `max` items, committed at once.
     pub(crate) fn pop_batch(&self, seat: &mut Seat<T>, max: usize, items: &mut Vec<T>) -> usize {
+        if self.shared.word().is_drained() {
+            return 0;
+        }
         let count = seat.pop_batch(max, items);
         self.give_back(count);
         count
@@ -319,7 +333,8 @@ impl<T> Side<T> {
     /// Whether the queue is closed and nothing is ready. A transaction that only tries seems to have
     /// work meanwhile; so it does not try then.
     fn is_over(&self) -> bool {
-        self.shared.word().is_closed() && self.shared.lanes().is_empty()
+        let word = self.shared.word();
+        word.is_drained() || word.is_closed() && self.shared.lanes().is_empty()
     }
 
     /// Why nothing was held, and if somebody may have seen the attempt, and wait for its end, a wake-up.
@@ -356,8 +371,11 @@ impl<T> Side<T> {
         waker: &Waker,
         attempt: impl FnMut() -> Option<R>,
     ) -> Poll<R> {
-        let line = self.shared.ready();
-        self.place.poll(line, Kind::Item, waker, attempt)
+        let shared = &self.shared;
+        let spare =
+            |served: usize| shared.word().is_closed() || shared.lanes().ready() > served as u64;
+        self.item_place
+            .poll(shared.ready(), Kind::One, waker, spare, attempt)
     }
 
     /// Polls for room by way of `attempt`.
@@ -367,10 +385,12 @@ impl<T> Side<T> {
         waker: &Waker,
         mut attempt: impl FnMut() -> Option<R>,
     ) -> Poll<R> {
-        match self.shared.room() {
-            Some(room) => self.place.poll(&room.line, kind, waker, attempt),
-            None => attempt().map_or(Poll::Pending, Poll::Ready),
-        }
+        let Some(room) = self.shared.room() else {
+            return attempt().map_or(Poll::Pending, Poll::Ready);
+        };
+        let spare = |served| self.shared.word().is_closed() || room.capacity.free() > served;
+        self.room_place
+            .poll(&room.line, kind, waker, spare, attempt)
     }
 
     /// Waits for an item. `None`: the time is over.
@@ -380,7 +400,11 @@ impl<T> Side<T> {
         attempt: impl FnMut() -> Option<R>,
     ) -> Option<R> {
         let line = self.shared.ready();
-        wait(&self.place, line, Kind::Item, timeout, attempt)
+        let result = wait(line, timeout, attempt, |waker, attempt| {
+            self.poll_item(waker, attempt)
+        });
+        self.item_place.leave(line);
+        result
     }
 
     /// Waits for room. `None`: the time is over.
@@ -390,10 +414,14 @@ impl<T> Side<T> {
         timeout: Option<Duration>,
         mut attempt: impl FnMut() -> Option<R>,
     ) -> Option<R> {
-        match self.shared.room() {
-            Some(room) => wait(&self.place, &room.line, kind, timeout, attempt),
-            None => attempt(),
-        }
+        let Some(room) = self.shared.room() else {
+            return attempt();
+        };
+        let result = wait(&room.line, timeout, attempt, |waker, attempt| {
+            self.poll_room(kind, waker, attempt)
+        });
+        self.room_place.leave(&room.line);
+        result
     }
 }
 
@@ -402,26 +430,19 @@ fn has_work<T>(access: &Access<'_, T>) -> bool {
 }
 
 /// Waits in a line; without a timeout for ever. What arrives wins over the deadline.
-fn wait<R>(
-    place: &Place,
+fn wait<R, A: FnMut() -> Option<R>>(
     line: &Line,
-    kind: Kind,
     timeout: Option<Duration>,
-    mut attempt: impl FnMut() -> Option<R>,
+    mut attempt: A,
+    poll: impl Fn(&Waker, &mut A) -> Poll<R>,
 ) -> Option<R> {
     if timeout.is_some_and(|timeout| timeout.is_zero()) {
         return attempt();
     }
     let deadline = timeout.map_or(Deadline::NEVER, Deadline::after);
-    if let Some(result) = spin(|| !line.word().is_serving(), &mut attempt) {
-        return Some(result);
-    }
-    let result = block(deadline, |waker| {
-        place.poll(line, kind, waker, &mut attempt)
-    });
-    let result = result.or_else(attempt);
-    place.leave(line);
-    result
+    spin(|| !line.word().is_serving(), &mut attempt)
+        .or_else(|| block(deadline, |waker| poll(waker, &mut attempt)))
+        .or_else(attempt)
 }
 
 impl<T> Drop for Side<T> {

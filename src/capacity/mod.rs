@@ -153,7 +153,6 @@ impl Capacity {
         self.pool.put(permits);
     }
 
-    #[cfg(test)]
     /// The free permits: approximate while others work, exact at rest.
     pub(crate) fn free(&self) -> usize {
         let in_account = |account: &Arc<Account>| {

@@ -1,9 +1,11 @@
 //! The search for free permits, wherever they are, and the strict answer that there is none.
 
+use super::account::Account;
 use super::till::{Sight, Till};
 use super::Capacity;
 use crate::raw::barrier;
 use crate::sync::{AtomicUsize, Ordering};
+use std::sync::Arc;
 
 /// So many purses are revoked behind one heavy barrier.
 const AT_ONCE: usize = if cfg!(loom) { 2 } else { 16 };
@@ -58,12 +60,48 @@ impl Capacity {
 
     /// Whether no permit was free at the instant between two walks; the latter has just ended.
     fn none_between(&self, last: Option<&Walk>, walk: &Walk) -> bool {
+        last.is_some_and(|last| !last.found) && !walk.found && self.none_gone(last, walk)
+    }
+
+    /// Whether no permit went away between two walks; the latter has just ended.
+    fn none_gone(&self, last: Option<&Walk>, walk: &Walk) -> bool {
         last.is_some_and(|last| {
             // ORDERING: Relaxed; who has seen permits revoked has seen the step, see `truncate`.
             let revocations = self.revocations.load(Ordering::Relaxed);
-            let unchanged = last.marks == walk.marks && last.before == revocations;
-            unchanged && !last.found && !walk.found
+            last.marks == walk.marks && last.before == revocations
         })
+    }
+
+    /// Whether so many permits are free at once: no only if at some instant they were not.
+    ///
+    /// Two walks find fewer, and none went away between them: those that were free then are among
+    /// those that the second has found.
+    pub(crate) fn has(&self, want: usize) -> bool {
+        let mut last: Option<Walk> = None;
+        loop {
+            let mut walk = Walk::begin(&self.revocations);
+            if self.count(&mut walk) >= want {
+                return true;
+            }
+            if self.none_gone(last.as_ref(), &walk) {
+                return false;
+            }
+            last = Some(walk);
+        }
+    }
+
+    /// Counts the free permits on a walk.
+    fn count(&self, walk: &mut Walk) -> usize {
+        let seen = self.pool.look();
+        walk.count(seen.taken);
+        let in_account = |free: usize, account: &Arc<Account>| {
+            let (unused, used) = account.window.look();
+            let seen = account.returned.look();
+            walk.count(seen.taken);
+            walk.count(used);
+            free.saturating_add(unused).saturating_add(seen.free)
+        };
+        self.accounts.iter().fold(seen.free, in_account)
     }
 
     /// Walks over the pool and what the accounts have returned, from account `first` on, until there

@@ -40,10 +40,12 @@ impl<'t, T> Access<'t, T> {
     #[allow(clippy::inline_always)] // the push and pop of a transaction
     pub(crate) fn stage_if(&self, item: T, admit: impl FnOnce() -> bool) -> Result<(), T> {
         self.with(|state, lanes| {
+            // Room first, so that nothing fails once it is said.
+            state.make_room_for_one(lanes);
             if !state.begin_staging_if(admit) {
                 return Err(item);
             }
-            state.stage(lanes, item);
+            state.producer.stage(item);
             Ok(())
         })
     }

@@ -40,8 +40,18 @@ pub(crate) fn light() {
 }
 
 /// The barrier of the side that may be slow, some microseconds; pairs with [`light`] and [`full`].
+///
+/// Whoever calls it has called [`prepare`], or got what it works on from one who has.
 pub(crate) fn heavy() {
     if !kind::fence_all_threads() {
+        full();
+    }
+}
+
+/// The same; pairs with [`compiler`] too, also where the kernel has begun to refuse.
+pub(crate) fn heavy_against_compiler() {
+    if !kind::fence_all_threads() {
+        kind::wait_for_stores();
         full();
     }
 }
@@ -65,16 +75,24 @@ mod symmetric {
     pub(super) fn fence_all_threads() -> bool {
         false
     }
+
+    pub(super) fn wait_for_stores() {}
 }
 
 #[cfg(all(target_os = "linux", not(loom)))]
 mod asymmetric {
-    use crate::sync::{AtomicBool, Ordering};
+    use crate::sync::{AtomicU8, Ordering};
     use std::sync::Once;
     use std::thread;
     use std::time::Duration;
 
-    static AVAILABLE: AtomicBool = AtomicBool::new(false);
+    /// Full fences on both sides.
+    const SYMMETRIC: u8 = 0;
+    const ASYMMETRIC: u8 = 1;
+    /// Refused just now: light barriers may have bound the compiler only, a moment ago.
+    const REFUSED: u8 = 2;
+
+    static STATE: AtomicU8 = AtomicU8::new(SYMMETRIC);
 
     /// How long a store may stay in a processor's buffer, by far.
     const SETTLED: Duration = Duration::from_millis(1);
@@ -84,32 +102,47 @@ mod asymmetric {
         CHOICE.call_once(|| {
             if membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) {
                 // ORDERING: Relaxed; who does not see it yet uses full fences, which pair as well.
-                AVAILABLE.store(true, Ordering::Relaxed);
+                STATE.store(ASYMMETRIC, Ordering::Relaxed);
             }
         });
     }
 
     #[inline]
+    fn state() -> u8 {
+        // ORDERING: Relaxed; see `prepare` and `refused`.
+        STATE.load(Ordering::Relaxed)
+    }
+
+    #[inline]
     pub(super) fn is_asymmetric() -> bool {
-        // ORDERING: Relaxed; see `prepare` and `fence_all_threads`.
-        AVAILABLE.load(Ordering::Relaxed)
+        state() == ASYMMETRIC
     }
 
     /// Makes all threads pass a fence; false if that is not to be had.
-    ///
-    /// The kernel may begin to refuse, when a sandbox is put up, say. Then all use full fences from
-    /// now on, and what threads stored behind a light one just now has time to reach memory.
     pub(super) fn fence_all_threads() -> bool {
-        if !is_asymmetric() {
-            return false;
+        match state() {
+            SYMMETRIC => false,
+            ASYMMETRIC if membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED) => true,
+            _ => {
+                refused();
+                false
+            }
         }
-        if membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED) {
-            return true;
-        }
-        // ORDERING: Relaxed; the wait makes it seen.
-        AVAILABLE.store(false, Ordering::Relaxed);
+    }
+
+    /// The kernel has begun to refuse, since a sandbox was put up, say. From now on light barriers are
+    /// full; what threads stored behind one just before has time to reach memory.
+    #[cold]
+    fn refused() {
+        // ORDERING: Relaxed, both; the wait makes the first seen before the second.
+        STATE.store(REFUSED, Ordering::Relaxed);
         thread::sleep(SETTLED);
-        false
+        STATE.store(SYMMETRIC, Ordering::Relaxed);
+    }
+
+    /// Where a fence of all threads is not to be had, gives what they stored time to reach memory.
+    pub(super) fn wait_for_stores() {
+        thread::sleep(SETTLED);
     }
 
     fn membarrier(command: libc::c_int) -> bool {

@@ -87,7 +87,7 @@ impl<T> Seat<T> {
     }
 
     #[inline]
-    pub(super) fn assert_not_lent(&self) {
+    pub(crate) fn assert_not_lent(&self) {
         assert!(!self.is_lent(), "the transaction is lent to a future");
     }
 
@@ -133,9 +133,7 @@ impl<T> Seat<T> {
     /// Stages all items. The iterator cannot come back here: it would need this seat.
     pub(crate) fn stage_all(&mut self, mut items: impl Iterator<Item = T>) {
         self.with(|state, lanes| loop {
-            if state.producer.is_full() {
-                state.make_room(lanes);
-            }
+            state.make_room_for_one(lanes);
             if state.producer.stage_from(&mut items) {
                 break;
             }

@@ -72,18 +72,15 @@ impl<T> State<T> {
     }
 
     #[inline]
-    pub(super) fn stage(&mut self, lanes: &Lanes<T>, item: T) {
+    pub(super) fn make_room_for_one(&mut self, lanes: &Lanes<T>) {
         if self.producer.is_full() {
             self.make_room(lanes);
         }
-        self.producer.stage(item);
     }
 
     #[inline]
     pub(super) fn push(&mut self, lanes: &Lanes<T>, item: T) {
-        if self.producer.is_full() {
-            self.make_room(lanes);
-        }
+        self.make_room_for_one(lanes);
         // SAFETY: a producer that is not full has a shard.
         let shard = unsafe { self.shard().unwrap_unchecked() };
         self.producer.push(shard, item);
@@ -99,7 +96,7 @@ impl<T> State<T> {
     /// Leases a shard, opens a segment, or both.
     #[cold]
     #[inline(never)]
-    pub(super) fn make_room(&mut self, lanes: &Lanes<T>) {
+    fn make_room(&mut self, lanes: &Lanes<T>) {
         let shard = self.shard().unwrap_or_else(|| self.lease(lanes));
         if self.producer.is_full() {
             self.producer.open(shard, lanes.stamps());

@@ -1,7 +1,7 @@
 //! A line of waiters, and the word that tells publishers of them.
 
-use super::list::{Key, List};
-use super::wake::Wakers;
+use super::list::{Key, List, Ticket};
+use super::wake::{quietly, Wakers};
 use super::word::Word;
 use crate::raw::barrier;
 use crate::sync::{lock, AtomicUsize, Mutex, Ordering};
@@ -103,7 +103,7 @@ impl Line {
     /// is woken too.
     pub(crate) fn wake(&self, mut count: usize) {
         while count > 0 {
-            let wakers = self.next_wakers(count);
+            let (wakers, _) = self.next_wakers(count, 0, Ticket::MAX);
             if wakers.len() == 0 {
                 break;
             }
@@ -112,22 +112,34 @@ impl Line {
         }
     }
 
-    fn next_wakers(&self, count: usize) -> Wakers {
-        let mut list = lock(&self.list);
-        let mut wakers = Wakers::new();
-        while wakers.len() < count && !wakers.is_full() {
-            match list.wake_next() {
-                Some(waker) => wakers.add(waker),
-                None => break,
+    /// Wakes all who wait now, each once: not again those who wait again meanwhile.
+    pub(crate) fn wake_all(&self) {
+        let until = lock(&self.list).last_ticket();
+        let mut after = 0;
+        loop {
+            let (wakers, newest) = self.next_wakers(usize::MAX, after, until);
+            if wakers.len() == 0 {
+                break;
             }
+            after = newest;
+            wakers.wake();
         }
-        self.show(&list);
-        wakers
     }
 
-    /// Wakes all waiters.
-    pub(crate) fn wake_all(&self) {
-        self.wake(usize::MAX);
+    /// Up to `count` waiters, those that came after `after` and not after `until`, and the newest
+    /// of them.
+    fn next_wakers(&self, count: usize, after: Ticket, until: Ticket) -> (Wakers, Ticket) {
+        let mut list = lock(&self.list);
+        let (mut wakers, mut newest) = (Wakers::new(), after);
+        while wakers.len() < count && !wakers.is_full() {
+            let Some((waker, ticket)) = list.wake_next(after, until) else {
+                break;
+            };
+            wakers.add(waker);
+            newest = ticket;
+        }
+        self.show(&list);
+        (wakers, newest)
     }
 }
 
@@ -150,17 +162,18 @@ impl Line {
     fn write(&self, list: &List, flags: usize) -> Word {
         let before = self.word();
         let word = Word::of(list.waiting(), list.is_serving(), flags);
-        // ORDERING: Release; pairs with the Acquire in `seal`. Publishers look at it behind a barrier
-        // that pairs with the one in `arm`.
-        self.word.store(word.0, Ordering::Release);
+        // ORDERING: Relaxed; written under the lock. Who looks without it has a barrier that pairs with
+        // the one in `arm`.
+        self.word.store(word.0, Ordering::Relaxed);
         before
     }
 }
 
 /// The waiters' side.
 impl Line {
-    /// Adds a waiter. True: it must look at what is there before it sleeps.
-    pub(super) fn enter(&self, waker: Waker, gathers: bool) -> (Key, bool) {
+    /// Adds a waiter, and says how many are being served: if none is, it must look at what is there
+    /// before it sleeps.
+    pub(super) fn enter(&self, waker: Waker, gathers: bool) -> (Key, usize) {
         let mut list = lock(&self.list);
         let entered = list.enter(waker, gathers);
         self.arm(&list);
@@ -177,7 +190,7 @@ impl Line {
         if self.set(list, Word::ARMED).is_armed() {
             barrier::full();
         } else {
-            barrier::heavy();
+            barrier::heavy_against_compiler();
         }
     }
 
@@ -198,7 +211,7 @@ impl Line {
             waker = waker.and_then(|waker| list.replace_waker(key, waker));
         }
         drop(list);
-        drop(waker);
+        quietly(|| drop(waker));
         woken
     }
 
@@ -216,7 +229,7 @@ impl Line {
         self.show(&list);
         drop(list);
         self.wake(left.heirs);
-        drop(left.waker);
+        quietly(|| drop(left.waker));
     }
 
     /// Whether a waiter is the oldest.
@@ -243,18 +256,22 @@ impl Line {
     /// Makes sure that no push is unseen that began before the close, or that goes on because it has
     /// seen an item which this thread has taken since.
     pub(crate) fn seal(&self) {
-        // ORDERING: Acquire; pairs with the Release in `write`: the barrier of `close` is done.
-        if Word(self.word.load(Ordering::Acquire)).is_sealed() {
+        if self.word().is_sealed() {
+            // Pairs with the barrier of `close`, which came before the flag.
             barrier::full();
         } else {
-            barrier::heavy();
+            barrier::heavy_against_compiler();
         }
     }
 
     /// Says that nothing is left, and nothing can come.
     pub(crate) fn mark_drained(&self) {
-        let before = self.set(&lock(&self.list), Word::DRAINED);
-        if !before.is_drained() {
+        self.set(&lock(&self.list), Word::DRAINED);
+    }
+
+    /// Wakes all waiters, if there are any.
+    pub(crate) fn wake_all_if_any(&self) {
+        if self.word().waiting() > 0 {
             self.wake_all();
         }
     }

@@ -8,6 +8,9 @@ const KEPT: usize = 64;
 /// One waiter: an index into the entries, its own until it leaves.
 pub(super) type Key = usize;
 
+/// Numbers waiters in the order in which they came.
+pub(super) type Ticket = u64;
+
 /// A doubly linked list of waiters, oldest first, in a vector.
 #[derive(Default)]
 pub(super) struct List {
@@ -19,16 +22,16 @@ pub(super) struct List {
     next: Option<Key>,
     /// How many are not woken yet.
     waiting: usize,
-    tickets: u64,
+    tickets: Ticket,
     /// How many are being served.
     serving: usize,
-    /// How many entered without a look at what is there, because somebody was being served.
-    blind: usize,
+    /// Wake-ups owed: waiters that did not look at what is there, because others come first.
+    owed: usize,
 }
 
 struct Entry {
     /// When it came.
-    ticket: u64,
+    ticket: Ticket,
     before: Option<Key>,
     after: Option<Key>,
     /// None: it was woken.
@@ -48,8 +51,9 @@ pub(super) struct Left {
 }
 
 impl List {
-    /// Adds a waiter. True: it must look at what is there.
-    pub(super) fn enter(&mut self, waker: Waker, gathers: bool) -> (Key, bool) {
+    /// Adds a waiter, and says how many are being served: only if none is, it may simply look at what
+    /// is there.
+    pub(super) fn enter(&mut self, waker: Waker, gathers: bool) -> (Key, usize) {
         self.tickets += 1;
         let entry = Entry {
             ticket: self.tickets,
@@ -66,8 +70,8 @@ impl List {
         }
         self.next = self.next.or(Some(key));
         self.waiting += 1;
-        self.blind += usize::from(self.is_serving());
-        (key, !self.is_serving())
+        self.owed += self.serving.min(1);
+        (key, self.serving)
     }
 
     fn store(&mut self, entry: Entry) -> Key {
@@ -95,21 +99,40 @@ impl List {
         self.entries[key].waker.is_none()
     }
 
-    /// Whom to wake next.
-    pub(super) fn wake_next(&mut self) -> Option<Waker> {
-        let key = self.next?;
+    /// When the last waiter came.
+    pub(super) fn last_ticket(&self) -> Ticket {
+        self.tickets
+    }
+
+    /// Whom to wake next: the oldest that came after `after`, and not after `until`.
+    pub(super) fn wake_next(&mut self, after: Ticket, until: Ticket) -> Option<(Waker, Ticket)> {
+        let mut at = self.next;
+        while let Some(key) = at.filter(|&key| self.is_woken(key) || self.ticket(key) <= after) {
+            at = self.after(key);
+        }
+        let key = at.filter(|&key| self.ticket(key) <= until)?;
         let entry = &mut self.entries[key];
         self.serving += usize::from(entry.vain);
-        let waker = entry.waker.take();
+        let waker = entry.waker.take()?;
         self.waiting -= 1;
-        self.next = self.waiting_from(entry_after(&self.entries, key));
-        waker
+        if self.next == at {
+            self.next = self.waiting_from(self.after(key));
+        }
+        Some((waker, self.ticket(key)))
+    }
+
+    fn ticket(&self, key: Key) -> Ticket {
+        self.entries[key].ticket
+    }
+
+    fn after(&self, key: Key) -> Option<Key> {
+        self.entries[key].after
     }
 
     /// The first one from `at` on that is not woken.
     fn waiting_from(&self, mut at: Option<Key>) -> Option<Key> {
         while let Some(key) = at.filter(|&key| self.is_woken(key)) {
-            at = entry_after(&self.entries, key);
+            at = self.after(key);
         }
         at
     }
@@ -127,6 +150,8 @@ impl List {
     /// Lets a waiter that was woken in vain wait again, at its place.
     pub(super) fn wait_again(&mut self, key: Key, waker: Waker) {
         self.end_service(key);
+        // One that gathers has not looked at all unless it is the first.
+        self.owed += usize::from(self.entries[key].gathers && !self.is_first(key));
         let entry = &mut self.entries[key];
         entry.waker = Some(waker);
         entry.vain = true;
@@ -149,12 +174,13 @@ impl List {
         let mut heirs = usize::from(self.is_woken(key) && !spent);
         self.end_service(key);
         if self.next == Some(key) {
-            self.next = self.waiting_from(entry_after(&self.entries, key));
+            self.next = self.waiting_from(self.after(key));
         }
         let waker = self.unlink(key);
         self.waiting -= usize::from(waker.is_some());
-        heirs += self.blind.min(1);
-        self.blind -= self.blind.min(1);
+        let owed = self.owed.min(1);
+        self.owed -= owed;
+        heirs += owed;
         let gatherer = self.first.filter(|&first| self.entries[first].gathers);
         heirs = heirs.max(usize::from(gatherer.is_some() && gatherer == self.next));
         if self.first.is_none() {
@@ -180,14 +206,10 @@ impl List {
 
     /// Gives memory back; nobody waits.
     fn forget(&mut self) {
-        self.blind = 0;
+        self.owed = 0;
         if self.entries.len() > KEPT {
             self.entries = Vec::new();
             self.vacant = Vec::new();
         }
     }
-}
-
-fn entry_after(entries: &[Entry], key: Key) -> Option<Key> {
-    entries[key].after
 }

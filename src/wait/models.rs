@@ -5,6 +5,14 @@
 //!
 //! | model | file | ordering | weakened to |
 //! |---|---|---|---|
+//! | a_waiter_sees | wait/line.rs | `barrier::full(); self.word()` | `self.word()` |
+//! | a_waiter_sees | wait/line.rs | `.is_armed() { barrier::full(); }` | `.is_armed() {}` |
+//! | who_gives_up | wait/list.rs | `usize::from(self.is_woken(key) && !spent)` | `0` |
+//! | who_was_woken | wait/place.rs | `first.or_else(attempt)?` | `first?` |
+//! | a_newcomer | wait/list.rs | `heirs += self.blind.min(1);` | `` |
+//! | a_push_that | wait/line.rs | `self.arm(&list); self.set(&list, Word::SEALED);` | `self.set(&list, Word::SEALED);` |
+//! | a_push_that | wait/line.rs | `barrier::full(); } else { barrier::heavy(); } } /// Says` | `} else { barrier::heavy(); } } /// Says` |
+//! | a_close_wakes | wait/line.rs | `self.wake_all(); true` | `true` |
 
 use super::{block, Deadline, Kind, Line, Place};
 use crate::sync::{AtomicBool, AtomicUsize, Ordering};
@@ -64,7 +72,7 @@ impl Things {
     }
 
     fn poll(&self, place: &Place, waker: &Waker) -> Poll<()> {
-        place.poll(&self.line, Kind::Item, waker, || self.take())
+        place.poll(&self.line, Kind::One, waker, |_| false, || self.take())
     }
 }
 
@@ -229,7 +237,7 @@ fn a_close_wakes() {
         });
         let place = Place::default();
         let attempt = || line.word().is_closed().then_some(());
-        let poll = |waker: &Waker| place.poll(&line, Kind::Item, waker, attempt);
+        let poll = |waker: &Waker| place.poll(&line, Kind::One, waker, |_| false, attempt);
         assert!(block(Deadline::NEVER, poll).is_some());
         assert!(closer.join().unwrap());
     });

@@ -1,6 +1,8 @@
 //! Threads that wait: a waker that unparks one.
 
 use crate::sync::{spin_hint, thread, AtomicBool, Ordering};
+#[cfg(not(loom))]
+use std::cell::Cell;
 use std::sync::Arc;
 use std::task::{Poll, Wake, Waker};
 use std::time::{Duration, Instant};
@@ -51,17 +53,21 @@ impl Sleeper {
         })
     }
 
-    /// The one of the current thread.
-    fn current() -> Arc<Self> {
+    /// Runs `wait` with the sleeper of the current thread, or with a new one: if that is in use,
+    /// because a waker that is called while this thread waits waits itself, or gone with the thread.
+    fn with_current<R>(wait: impl FnOnce(&Arc<Self>) -> R) -> R {
         #[cfg(loom)]
-        return Self::new();
+        return wait(&Self::new());
         #[cfg(not(loom))]
         {
             std::thread_local! {
-                static CURRENT: Arc<Sleeper> = Sleeper::new();
+                static CURRENT: Cell<Option<Arc<Sleeper>>> = const { Cell::new(None) };
             }
-            // A thread that ends may have dropped it.
-            CURRENT.try_with(Arc::clone).unwrap_or_else(|_| Self::new())
+            let current = CURRENT.try_with(Cell::take).ok().flatten();
+            let current = current.unwrap_or_else(Self::new);
+            let result = wait(&current);
+            let _ = CURRENT.try_with(|place| place.set(Some(current)));
+            result
         }
     }
 
@@ -114,14 +120,15 @@ pub(crate) fn spin<R>(
 
 /// Polls until it is ready, and sleeps in between; `None` when the time is over.
 pub(crate) fn block<R>(deadline: Deadline, mut poll: impl FnMut(&Waker) -> Poll<R>) -> Option<R> {
-    let sleeper = Sleeper::current();
-    let waker = Waker::from(Arc::clone(&sleeper));
-    loop {
-        if let Poll::Ready(result) = poll(&waker) {
-            return Some(result);
+    Sleeper::with_current(|sleeper| {
+        let waker = Waker::from(Arc::clone(sleeper));
+        loop {
+            if let Poll::Ready(result) = poll(&waker) {
+                return Some(result);
+            }
+            if !sleeper.sleep(deadline) {
+                return None;
+            }
         }
-        if !sleeper.sleep(deadline) {
-            return None;
-        }
-    }
+    })
 }

@@ -8,56 +8,44 @@ use std::task::{Poll, Waker};
 /// What a waiter waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
-    Item,
-    Permit,
-    /// Several permits: it keeps what it has got while it is the first in the line.
-    Permits,
-}
-
-impl Kind {
-    const ALL: [Self; 3] = [Self::Item, Self::Permit, Self::Permits];
+    One,
+    /// Several: it keeps what it has got while it is the first in the line.
+    Several,
 }
 
 /// The place of a handle, which waits for one thing at a time.
 ///
 /// Kept by the handle and not by the future, so that a future that is forgotten loses no wake-up for
 /// good.
-///
-/// 0: none; else one more than the number made of key and kind.
 #[derive(Default)]
-pub(crate) struct Place(Count);
+pub(crate) struct Place {
+    /// One more than the key in the line; 0: not taken.
+    taken: Count,
+}
 
 impl Place {
     #[inline]
     pub(crate) fn is_taken(&self) -> bool {
-        self.0.get() != 0
+        self.taken.get() != 0
     }
 
     fn key(&self) -> Option<Key> {
-        let stored = self.0.get().checked_sub(1)?;
-        Some(stored / Kind::ALL.len())
+        self.taken.get().checked_sub(1)
     }
 
-    /// What is waited for; any, if the place is not taken.
-    pub(crate) fn kind(&self) -> Kind {
-        let stored = self.0.get().saturating_sub(1);
-        Kind::ALL[stored % Kind::ALL.len()]
-    }
-
-    fn take(&self, key: Key, kind: Kind) {
-        self.0.set(key * Kind::ALL.len() + kind as usize + 1);
-    }
-
-    /// Tries, and waits in the line while `attempt` gives nothing. It runs no user code.
+    /// Tries, and waits in the line while `attempt` gives nothing.
+    ///
+    /// `spare`: whether a newcomer may take something though so many older ones are being served.
     pub(crate) fn poll<R>(
         &self,
         line: &Line,
         kind: Kind,
         waker: &Waker,
+        spare: impl Fn(usize) -> bool,
         mut attempt: impl FnMut() -> Option<R>,
     ) -> Poll<R> {
         let result = match self.key() {
-            None => self.enter(line, kind, waker, &mut attempt),
+            None => self.enter(line, kind, waker, spare, &mut attempt),
             Some(key) if !line.is_woken(key, waker) => None,
             Some(key) => self.use_wake_up(line, key, waker, &mut attempt),
         };
@@ -69,6 +57,7 @@ impl Place {
         line: &Line,
         kind: Kind,
         waker: &Waker,
+        spare: impl Fn(usize) -> bool,
         attempt: &mut impl FnMut() -> Option<R>,
     ) -> Option<R> {
         if !line.word().is_serving() {
@@ -76,9 +65,9 @@ impl Place {
                 return Some(result);
             }
         }
-        let (key, must_look) = line.enter(waker.clone(), kind == Kind::Permits);
-        self.take(key, kind);
-        if !must_look {
+        let (key, serving) = line.enter(waker.clone(), kind == Kind::Several);
+        self.taken.set(key + 1);
+        if serving > 0 && !spare(serving) {
             return None;
         }
         let result = attempt()?;
@@ -118,7 +107,7 @@ impl Place {
 
     fn give_up(&self, line: &Line, spent: bool) {
         if let Some(key) = self.key() {
-            self.0.set(0);
+            self.taken.set(0);
             line.leave(key, spent);
         }
     }

@@ -41,9 +41,15 @@ impl Wakers {
     }
 }
 
-/// Calls a waker: false if it panicked. Whoever publishes is not to suffer for a waiter's waker.
+/// Calls a waker: false if it panicked.
 fn call(waker: Waker) -> bool {
-    let Err(payload) = catch_unwind(AssertUnwindSafe(|| waker.wake())) else {
+    quietly(|| waker.wake())
+}
+
+/// Runs what belongs to a waiter's waker: false if it panicked. Whoever publishes, or has something in
+/// hand, is not to suffer for it.
+pub(super) fn quietly(run: impl FnOnce()) -> bool {
+    let Err(payload) = catch_unwind(AssertUnwindSafe(run)) else {
         return true;
     };
     if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
