@@ -308,6 +308,8 @@ mod pop_any;
 mod port;
 mod queue;
 mod raw;
+#[cfg(all(shuttle, test))]
+mod schedules;
 mod shared;
 mod side;
 mod stats;

@@ -1,35 +1,36 @@
-//! The primitives of the lock-free room: the standard ones, or loom's under `--cfg loom`.
+//! The primitives of the lock-free room: the standard ones, or loom's under `--cfg loom`, or shuttle's
+//! under `--cfg shuttle`.
 //!
-//! Both have the shape of loom's, so that the code above is written once.
+//! All have the shape of loom's, so that the code above is written once.
 
 use std::sync::PoisonError;
 
-#[cfg(not(loom))]
-pub(crate) use self::std_cell::UnsafeCell;
-#[cfg(not(loom))]
-pub(crate) use std::sync::atomic::{
+#[cfg(loom)]
+use loom::sync as kind;
+#[cfg(shuttle)]
+use shuttle::sync as kind;
+#[cfg(not(any(loom, shuttle)))]
+use std::sync as kind;
+
+pub(crate) use kind::atomic::{
     fence, AtomicBool, AtomicPtr, AtomicU64, AtomicU8, AtomicUsize, Ordering,
 };
+pub(crate) use kind::{Mutex, MutexGuard};
 
-#[cfg(loom)]
-pub(crate) use loom::{
-    cell::UnsafeCell,
-    sync::atomic::{fence, AtomicBool, AtomicPtr, AtomicU64, AtomicU8, AtomicUsize, Ordering},
-};
-
-#[cfg(loom)]
-pub(crate) use loom::sync::Mutex;
 #[cfg(not(loom))]
-pub(crate) use std::{sync::Mutex, thread};
-
+pub(crate) use self::std_cell::UnsafeCell;
 #[cfg(loom)]
-pub(crate) use loom::sync::MutexGuard;
-#[cfg(not(loom))]
-pub(crate) use std::sync::MutexGuard;
+pub(crate) use loom::cell::UnsafeCell;
+
+#[cfg(not(any(loom, shuttle)))]
+pub(crate) use std::thread;
+
+/// Whether tables and segments are small, so that few steps fill them.
+pub(crate) const SMALL: bool = cfg!(any(loom, shuttle));
 
 /// A number with one user at a time, who may be another thread each time.
 ///
-/// Atomic only because the compiler cannot know that; not a loom one, since nobody races for it.
+/// Atomic only because the compiler cannot know that; not one of the models', since nobody races for it.
 #[derive(Debug, Default)]
 pub(crate) struct Count(std::sync::atomic::AtomicUsize);
 
@@ -62,23 +63,26 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Loom's threads, which know no time: they wait for ever instead.
-#[cfg(loom)]
+/// The threads of loom and shuttle, which know no time: they wait for ever instead.
+#[cfg(any(loom, shuttle))]
 pub(crate) mod thread {
+    #[cfg(loom)]
     pub(crate) use loom::thread::{current, park, yield_now, Thread};
+    #[cfg(shuttle)]
+    pub(crate) use shuttle::thread::{current, park, yield_now, Thread};
 
     pub(crate) fn park_timeout(_: std::time::Duration) {
         park();
     }
 }
 
-/// Tells the processor, and loom's scheduler, that this thread waits for another one's next step.
+/// Tells the processor, or the scheduler of a model, that this thread waits for another one's next step.
 #[inline]
 pub(crate) fn spin_hint() {
-    #[cfg(not(loom))]
+    #[cfg(not(any(loom, shuttle)))]
     std::hint::spin_loop();
-    #[cfg(loom)]
-    loom::thread::yield_now();
+    #[cfg(any(loom, shuttle))]
+    thread::yield_now();
 }
 
 /// The value of an atomic pointer that nobody else can reach.

@@ -90,11 +90,11 @@ mod till;
 
 #[cfg(all(loom, test))]
 mod models;
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 
 use crate::raw::{barrier, Roster};
-use crate::sync::AtomicUsize;
+use crate::sync::{AtomicUsize, SMALL};
 use account::Account;
 use crossbeam_utils::CachePadded;
 pub(crate) use purse::Purse;
@@ -107,7 +107,7 @@ const MOST: usize = 1 << 62;
 const CHUNK: usize = 256;
 
 /// Fewer are not worth it: where room is scarce others would soon come to revoke them.
-const LEAST: usize = if cfg!(loom) { 1 } else { 16 };
+const LEAST: usize = if SMALL { 1 } else { 16 };
 
 /// The permits of a bounded queue, shared by all its handles.
 pub(crate) struct Capacity {

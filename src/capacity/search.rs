@@ -4,11 +4,11 @@ use super::account::Account;
 use super::till::{Sight, Till};
 use super::Capacity;
 use crate::raw::barrier;
-use crate::sync::{AtomicUsize, Ordering};
+use crate::sync::{AtomicUsize, Ordering, SMALL};
 use std::sync::Arc;
 
 /// So many purses are revoked behind one heavy barrier.
-const AT_ONCE: usize = if cfg!(loom) { 2 } else { 16 };
+const AT_ONCE: usize = if SMALL { 2 } else { 16 };
 
 /// What one walk over all places has seen.
 struct Walk {

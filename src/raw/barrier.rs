@@ -4,12 +4,13 @@
 //! other's store. That takes a full fence between store and load on both sides, or a [`light`] one
 //! on one side and a [`heavy`] one on the other. On Linux the heavy one is `membarrier(2)`, which
 //! makes every running thread of the process pass a fence, and the light one binds the compiler only.
-//! Elsewhere both are full fences.
+//! Elsewhere both are full fences, also in the models. Shuttle's `fence` does nothing, which is right
+//! there: whatever the orderings say, it is sequentially consistent.
 
 use crate::sync::fence;
-#[cfg(all(target_os = "linux", not(loom)))]
+#[cfg(all(target_os = "linux", not(any(loom, shuttle))))]
 use asymmetric as kind;
-#[cfg(any(not(target_os = "linux"), loom))]
+#[cfg(any(not(target_os = "linux"), loom, shuttle))]
 use symmetric as kind;
 
 /// Chooses the barriers, once for the process. Until then both are full fences.
@@ -63,7 +64,7 @@ pub(crate) fn full() {
     fence(crate::sync::Ordering::SeqCst);
 }
 
-#[cfg(any(not(target_os = "linux"), loom))]
+#[cfg(any(not(target_os = "linux"), loom, shuttle))]
 mod symmetric {
     pub(super) fn prepare() {}
 
@@ -79,7 +80,7 @@ mod symmetric {
     pub(super) fn wait_for_stores() {}
 }
 
-#[cfg(all(target_os = "linux", not(loom)))]
+#[cfg(all(target_os = "linux", not(any(loom, shuttle))))]
 mod asymmetric {
     use crate::sync::{AtomicU8, Ordering};
     use std::sync::Once;

@@ -22,7 +22,9 @@ pub(super) struct Common<T> {
     first: AtomicPtr<Cells<T>>,
     /// A node at or before the end.
     last: CachePadded<AtomicPtr<Cells<T>>>,
+    /// Cells given up, and those of them that the head has passed.
     voided: AtomicU64,
+    passed: AtomicU64,
     /// Whether anything was ever pushed here: many queues are used through handles alone.
     used: AtomicBool,
 }
@@ -40,6 +42,7 @@ impl<T> Common<T> {
             first: AtomicPtr::new(node),
             last: CachePadded::new(AtomicPtr::new(node)),
             voided: AtomicU64::new(0),
+            passed: AtomicU64::new(0),
             used: AtomicBool::new(false),
         }
     }
@@ -203,7 +206,10 @@ impl<T> Common<T> {
         }
         if at.is_void(index) {
             // Whether this or another consumer gets past it, the next look is further on.
-            let _ = self.front.claim(head, 1);
+            if self.front.claim(head, 1).is_ok() {
+                // ORDERING: Relaxed; statistics.
+                self.passed.fetch_add(1, Ordering::Relaxed);
+            }
         }
         Take::Lost
     }
@@ -273,7 +279,10 @@ impl<T> Common<T> {
     /// Items in line, returned ones aside.
     pub(super) fn backlog(&self) -> u64 {
         let position = self.front.head().position();
-        self.reserved().saturating_sub(position)
+        // ORDERING: Relaxed, both; statistics.
+        let passed = self.passed.load(Ordering::Relaxed);
+        let void = self.voided.load(Ordering::Relaxed).saturating_sub(passed);
+        self.reserved().saturating_sub(position + void)
     }
 
     /// Items ever pushed.

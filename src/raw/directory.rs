@@ -7,12 +7,12 @@
 
 use super::reclaim::Pin;
 use super::segment::Segment;
-use crate::sync::{AtomicPtr, AtomicU64, Ordering};
+use crate::sync::{AtomicPtr, AtomicU64, Ordering, SMALL};
 use std::mem::size_of;
 use std::ptr;
 
 /// Entries in a page.
-const PAGE: usize = if cfg!(loom) { 2 } else { 16 };
+const PAGE: usize = if SMALL { 2 } else { 16 };
 
 /// Where a segment is, and when it was opened.
 struct Entry {

@@ -6,10 +6,10 @@
 use super::consumer::Consumer;
 use super::desk::{Desk, Tally};
 use super::lanes::Lanes;
-use crate::sync::{AtomicBool, Ordering, UnsafeCell};
+use crate::sync::{AtomicBool, Ordering, UnsafeCell, SMALL};
 use crossbeam_utils::CachePadded;
 
-const GUESTS: usize = if cfg!(loom) { 1 } else { 8 };
+const GUESTS: usize = if SMALL { 1 } else { 8 };
 
 /// The consumers for pops without a handle.
 pub(super) struct Guests<T> {
@@ -37,6 +37,7 @@ impl<T> Guests<T> {
         }
     }
 
+    #[allow(clippy::modulo_one)] // of `SMALL`
     pub(super) fn pop(&self, lanes: &Lanes<T>) -> Option<T> {
         let first = thread_number();
         for step in 0..GUESTS {
@@ -100,9 +101,9 @@ impl<T> Guest<T> {
 
 /// A small number of the current thread, different from its neighbours'.
 fn thread_number() -> usize {
-    #[cfg(loom)]
+    #[cfg(any(loom, shuttle))]
     return 0;
-    #[cfg(not(loom))]
+    #[cfg(not(any(loom, shuttle)))]
     {
         use std::cell::Cell;
         use std::sync::atomic::AtomicUsize;

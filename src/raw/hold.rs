@@ -4,6 +4,7 @@ use super::block::{Block, Filled, Held, Run};
 use super::front::Front;
 use super::row::Row;
 use super::sink::Sink;
+use crate::sync::SMALL;
 use std::mem::size_of;
 use std::ptr;
 
@@ -12,7 +13,7 @@ const KEPT_BYTES: u32 = 2048;
 /// Bytes of items in the largest block.
 const MOST_BYTES: u32 = 64 * 1024;
 /// Items in the first block, if they are small.
-const FIRST_ITEMS: u32 = if cfg!(loom) { 2 } else { 32 };
+const FIRST_ITEMS: u32 = if SMALL { 2 } else { 32 };
 
 /// The held items of one handle, in the order in which they were taken.
 pub(super) struct Hold<T> {

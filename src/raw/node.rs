@@ -6,7 +6,7 @@
 use super::reclaim::Pin;
 use super::row::Row;
 use super::slot::Slot;
-use crate::sync::{spin_hint, AtomicPtr, AtomicU64, AtomicU8, Ordering};
+use crate::sync::{spin_hint, AtomicPtr, AtomicU64, AtomicU8, Ordering, SMALL};
 use crossbeam_utils::CachePadded;
 use std::iter;
 use std::mem::size_of;
@@ -20,7 +20,7 @@ const FULL: u8 = 1;
 const VOID: u8 = 2;
 
 /// How often a consumer looks at a reserved cell before it voids it.
-const PATIENCE: usize = if cfg!(loom) { 1 } else { 64 };
+const PATIENCE: usize = if SMALL { 1 } else { 64 };
 
 /// The allocation: a header and the cells.
 pub(super) type Cells<T> = Row<Node<T>, Cell<T>>;
@@ -49,11 +49,7 @@ pub(super) struct At<'p, T> {
 
 impl<T> Node<T> {
     /// Cells in a node: about 2 KiB of them, at most 256.
-    pub(super) const LEN: u64 = if cfg!(loom) {
-        2
-    } else {
-        Self::fitting(2048, 256)
-    };
+    pub(super) const LEN: u64 = if SMALL { 2 } else { Self::fitting(2048, 256) };
 
     const fn fitting(bytes: u64, most: u64) -> u64 {
         let fitting = bytes / size_of::<Cell<T>>() as u64;

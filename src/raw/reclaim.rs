@@ -3,13 +3,20 @@
 //! Pins are short: none lasts longer than one operation, so no idle handle holds anything back.
 //! A thread's garbage waits in its own bag until the bag is flushed; that is done here every
 //! [`FLUSH_BYTES`], so that a queue at rest leaves no more than that behind per thread.
+//!
+//! Under shuttle the reclaimer keeps its real atomics. That is fine: shuttle runs all threads of an
+//! execution in turns on one thread of the system, and switches only at its own primitives, so that
+//! each step of the reclaimer is one step of the schedule. To the reclaimer they are one thread, whose
+//! pins nest: it stays pinned from the first of them to the last, and frees later than it might. What
+//! it runs to free memory touches no primitive of shuttle's, so that it may run in a later execution.
 
+use crate::sync::SMALL;
 use crossbeam_epoch as epoch;
 use std::cell::Cell;
 use std::mem::ManuallyDrop;
 
 /// Bytes of garbage after which a thread hands its bag over to the collector.
-const FLUSH_BYTES: usize = if cfg!(loom) { 1 } else { 8192 };
+const FLUSH_BYTES: usize = if SMALL { 1 } else { 8192 };
 
 /// Steps of the epoch until garbage handed over now may be freed.
 const EPOCHS: usize = 2;

@@ -1,10 +1,10 @@
 //! A roster: records that are leased one holder at a time and live as long as the roster.
 
-use crate::sync::{exclusive, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use crate::sync::{exclusive, AtomicPtr, AtomicU64, AtomicUsize, Ordering, SMALL};
 use std::ptr;
 
 /// Records in the first bucket; each further bucket doubles.
-const FIRST: usize = if cfg!(loom) { 2 } else { 8 };
+const FIRST: usize = if SMALL { 2 } else { 8 };
 const BUCKETS: usize = if cfg!(loom) { 2 } else { 28 };
 const WORD: usize = 64;
 
@@ -185,7 +185,7 @@ fn bit(offset: usize) -> u64 {
     1 << (offset % WORD)
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::{locate, Roster};
 

@@ -2,7 +2,7 @@
 
 use super::row::Row;
 use super::slot::Slot;
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Ordering, SMALL};
 use std::mem::size_of;
 use std::ptr::NonNull;
 
@@ -25,11 +25,7 @@ impl<T> Copy for Segment<T> {}
 
 impl<T> Segment<T> {
     /// Positions in a segment, a power of two: about 2 KiB of items, at most 256 of them.
-    pub(super) const LEN: usize = if cfg!(loom) {
-        2
-    } else {
-        Self::len_for(2048, 256)
-    };
+    pub(super) const LEN: usize = if SMALL { 2 } else { Self::len_for(2048, 256) };
 
     /// The largest power of two of items that fit into `bytes`, between 1 and `most`.
     const fn len_for(bytes: usize, most: usize) -> usize {
@@ -136,7 +132,7 @@ pub(super) fn offset<T>(position: u64) -> usize {
     (position % Segment::<T>::LEN as u64) as usize
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::Segment;
 

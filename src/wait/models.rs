@@ -3,15 +3,16 @@
 //! Loom says "deadlock" where a wake-up is lost. The barriers are fences here; that a heavy barrier
 //! may stand for a full one on the other side is argued in `raw/barrier.rs`, not modelled.
 //!
+//! Not in the table: the barriers of `close` and `seal`. Each makes up for the other where barriers are
+//! full fences, as they are here; they are argued where they stand.
+//!
 //! | model | file | ordering | weakened to |
 //! |---|---|---|---|
 //! | a_waiter_sees | wait/line.rs | `barrier::full(); self.word()` | `self.word()` |
 //! | a_waiter_sees | wait/line.rs | `.is_armed() { barrier::full(); }` | `.is_armed() {}` |
 //! | who_gives_up | wait/list.rs | `usize::from(self.is_woken(key) && !spent)` | `0` |
 //! | who_was_woken | wait/place.rs | `first.or_else(attempt)?` | `first?` |
-//! | a_newcomer | wait/list.rs | `heirs += self.blind.min(1);` | `` |
-//! | a_push_that | wait/line.rs | `self.arm(&list); self.set(&list, Word::SEALED);` | `self.set(&list, Word::SEALED);` |
-//! | a_push_that | wait/line.rs | `barrier::full(); } else { barrier::heavy(); } } /// Says` | `} else { barrier::heavy(); } } /// Says` |
+//! | a_newcomer | wait/list.rs | `heirs += owed;` | `` |
 //! | a_close_wakes | wait/line.rs | `self.wake_all(); true` | `true` |
 
 use super::{block, Deadline, Kind, Line, Place};

@@ -1,7 +1,7 @@
 //! Threads that wait: a waker that unparks one.
 
-use crate::sync::{spin_hint, thread, AtomicBool, Ordering};
-#[cfg(not(loom))]
+use crate::sync::{spin_hint, thread, AtomicBool, Ordering, SMALL};
+#[cfg(not(any(loom, shuttle)))]
 use std::cell::Cell;
 use std::sync::Arc;
 use std::task::{Poll, Wake, Waker};
@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 /// How often a thread tries before it sleeps, at first at once, then yielding the processor in
 /// between: some microseconds, about what it takes to put a thread to sleep and to wake it.
-const SPINS: usize = if cfg!(loom) { 0 } else { 2 };
-const YIELDS: usize = if cfg!(loom) { 0 } else { 24 };
+const SPINS: usize = if SMALL { 0 } else { 2 };
+const YIELDS: usize = if SMALL { 0 } else { 24 };
 
 /// Until when to wait.
 #[derive(Clone, Copy, Debug)]
@@ -56,9 +56,9 @@ impl Sleeper {
     /// Runs `wait` with the sleeper of the current thread, or with a new one: if that is in use,
     /// because a waker that is called while this thread waits waits itself, or gone with the thread.
     fn with_current<R>(wait: impl FnOnce(&Arc<Self>) -> R) -> R {
-        #[cfg(loom)]
+        #[cfg(any(loom, shuttle))]
         return wait(&Self::new());
-        #[cfg(not(loom))]
+        #[cfg(not(any(loom, shuttle)))]
         {
             std::thread_local! {
                 static CURRENT: Cell<Option<Arc<Sleeper>>> = const { Cell::new(None) };
@@ -96,7 +96,8 @@ impl Wake for Sleeper {
     }
 }
 
-/// Tries for a moment while `may_try`: what comes soon costs no sleep.
+/// Tries for a moment while `may_try`: what comes soon costs no sleep. Not at all if [`SMALL`].
+#[allow(clippy::reversed_empty_ranges, clippy::absurd_extreme_comparisons)] // of `SMALL`
 pub(crate) fn spin<R>(
     may_try: impl Fn() -> bool,
     attempt: &mut impl FnMut() -> Option<R>,

@@ -1,0 +1,77 @@
+//! Schedules of whole queues, explored at random under `--cfg shuttle`: more threads and more
+//! operations than loom can bear, but sequentially consistent ones.
+//!
+//! Nothing is lost or doubled, no queue is fuller than it may be, and everybody ends: a wake-up that is
+//! lost leaves a thread asleep, which shuttle reports as a deadlock. Who waits for ever is always
+//! waited for before the queue is closed, since the close would wake it.
+//!
+//! A failure prints its schedule; `REQUEUE_REPLAY` takes it, with the name of the test.
+
+mod crowd;
+mod ledger;
+mod market;
+mod pairs;
+mod pushers;
+mod takers;
+mod waits;
+mod work;
+
+use shuttle::rand::{thread_rng, Rng};
+use shuttle::scheduler::{PctScheduler, RandomScheduler, ReplayScheduler, Scheduler};
+use shuttle::{Config, Runner};
+use std::env;
+use std::sync::Arc;
+
+/// The most points at which the second scheduler changes its mind, and one.
+const DEPTH: usize = 4;
+
+/// How many schedules each scheduler tries.
+fn schedules() -> usize {
+    let schedules = env::var("REQUEUE_SCHEDULES").ok();
+    schedules.map_or(1000, |schedules| schedules.parse().expect("a number"))
+}
+
+/// Runs a scenario in many schedules, or in the one to be replayed.
+fn explore(scenario: fn()) {
+    if let Ok(schedule) = env::var("REQUEUE_REPLAY") {
+        return run(ReplayScheduler::new_from_encoded(&schedule), scenario);
+    }
+    run(RandomScheduler::new(schedules()), scenario);
+    run(PctScheduler::new(DEPTH, schedules()), scenario);
+}
+
+fn run(scheduler: impl Scheduler + 'static, scenario: fn()) {
+    let mut config = Config::new();
+    config.stack_size = 1 << 18;
+    config.silence_warnings = true;
+    Runner::new(scheduler, config).run(scenario);
+}
+
+/// A random number below `end`; it belongs to the schedule.
+fn below(end: usize) -> usize {
+    thread_rng().gen_range(0..end)
+}
+
+/// One of several.
+fn one_of<T: Copy>(choices: &[T]) -> T {
+    choices[below(choices.len())]
+}
+
+/// Starts `count` threads that do the same.
+fn start<C: Send + Sync + 'static>(
+    count: usize,
+    shared: &Arc<C>,
+    work: impl Fn(&C) + Copy + Send + 'static,
+) -> Vec<shuttle::thread::JoinHandle<()>> {
+    let start = |_| {
+        let shared = Arc::clone(shared);
+        shuttle::thread::spawn(move || work(&shared))
+    };
+    (0..count).map(start).collect()
+}
+
+fn join(threads: Vec<shuttle::thread::JoinHandle<()>>) {
+    for thread in threads {
+        thread.join().unwrap();
+    }
+}

@@ -1,0 +1,61 @@
+//! Crowds at one queue: those who push, those who come and go, those who take until the end.
+
+use super::market::Market;
+use super::pushers::push_some;
+use super::takers::{take_all, take_some};
+use super::{below, explore, join, start};
+use shuttle::thread;
+use std::sync::Arc;
+
+/// Runs a crowd until all that was pushed has been taken, and says how many are still waiting.
+fn trade(market: &Arc<Market>) -> Vec<thread::JoinHandle<()>> {
+    let pushers = start(1 + below(2), market, push_some);
+    let visitors = start(1 + below(2), market, take_some);
+    let takers = start(1 + below(2), market, take_all);
+    join(pushers);
+    join(visitors);
+    market.ledger.settle();
+    takers
+}
+
+#[test]
+fn all_that_is_pushed_is_taken_before_a_close() {
+    explore(|| {
+        let market = Market::any();
+        let takers = trade(&market);
+        assert!(market.queue.close());
+        join(takers);
+        market.check_closed();
+    });
+}
+
+#[test]
+fn no_room_is_lost() {
+    explore(|| {
+        let market = Market::any();
+        let takers = trade(&market);
+        let mut handle = market.queue.handle();
+        for _ in &takers {
+            market.poison(&mut handle);
+        }
+        join(takers);
+        market.check_room();
+    });
+}
+
+#[test]
+fn a_close_in_the_midst_ends_all() {
+    explore(|| {
+        let market = Market::any();
+        let mut threads = start(2, &market, push_some);
+        threads.extend(start(2, &market, take_some));
+        threads.extend(start(1 + below(2), &market, take_all));
+        for _ in 0..below(40) {
+            thread::yield_now();
+        }
+        assert!(market.queue.close());
+        assert!(!market.queue.close());
+        join(threads);
+        market.check_closed();
+    });
+}

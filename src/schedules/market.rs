@@ -1,0 +1,156 @@
+//! A queue and its ledger, and calls that are entered into it.
+
+use super::ledger::Ledger;
+use super::{below, one_of};
+use crate::{Handle, PopError, PushError, Queue};
+use shuttle::thread::{self, Thread};
+use std::future::Future;
+use std::mem;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+
+/// Tells whoever drains the queue to stop.
+pub(super) const POISON: u32 = u32::MAX;
+
+pub(super) struct Market {
+    pub(super) queue: Queue<u32>,
+    pub(super) ledger: Ledger,
+}
+
+impl Market {
+    pub(super) fn new(room: Option<usize>) -> Self {
+        Self {
+            queue: room.map_or_else(Queue::unbounded, Queue::bounded),
+            ledger: Ledger::new(room),
+        }
+    }
+
+    /// A queue of any size.
+    pub(super) fn any() -> Arc<Self> {
+        Arc::new(Self::new(one_of(&[None, Some(1), Some(2), Some(7)])))
+    }
+
+    /// Pushes one item: false if the queue is closed.
+    pub(super) fn push(&self, push: impl FnOnce(u32) -> Result<(), PushError<u32>>) -> bool {
+        let item = self.ledger.item();
+        match push(item) {
+            Ok(()) => self.ledger.accepted(&[item]),
+            Err(refused) => return self.refused(refused, &item),
+        }
+        true
+    }
+
+    /// Pushes some items: false if the queue is closed.
+    pub(super) fn push_batch(
+        &self,
+        count: usize,
+        push: impl FnOnce(Vec<u32>) -> Result<usize, PushError<Vec<u32>>>,
+    ) -> bool {
+        let items = self.ledger.items(count);
+        match push(items.clone()) {
+            Ok(pushed) => assert_eq!(pushed, count),
+            Err(refused) => return self.refused(refused, &items),
+        }
+        self.ledger.accepted(&items);
+        true
+    }
+
+    /// What was refused came back whole: false if the queue is closed.
+    pub(super) fn refused<I: PartialEq + std::fmt::Debug>(
+        &self,
+        refused: PushError<I>,
+        items: &I,
+    ) -> bool {
+        let full = refused.is_full();
+        assert!(full || self.queue.is_closed());
+        assert_eq!(refused.into_inner(), *items);
+        full
+    }
+
+    /// Pops one item.
+    pub(super) fn pop(&self, pop: impl FnOnce() -> Result<u32, PopError>) -> Result<u32, PopError> {
+        self.ledger.vacate(1);
+        let result = pop();
+        match result {
+            Ok(POISON) => {}
+            Ok(item) => self.ledger.received(&[item]),
+            Err(_) => self.ledger.occupy(1),
+        }
+        result
+    }
+
+    /// Pops up to `max` items, and says how many of them were poison.
+    pub(super) fn pop_batch(
+        &self,
+        max: usize,
+        pop: impl FnOnce(&mut Vec<u32>) -> usize,
+    ) -> (usize, usize) {
+        let mut items = Vec::new();
+        self.ledger.vacate(max);
+        let count = pop(&mut items);
+        assert_eq!(count, items.len());
+        self.ledger.occupy(max - count);
+        items.retain(|&item| item != POISON);
+        self.ledger.received(&items);
+        (count, count - items.len())
+    }
+
+    /// Pushes something that is in no ledger.
+    pub(super) fn poison(&self, handle: &mut Handle<u32>) {
+        handle.push_blocking(POISON).unwrap();
+        self.ledger.occupy(1);
+    }
+
+    /// Checks a closed queue that nobody uses any more.
+    pub(super) fn check_closed(&self) {
+        assert_eq!(self.queue.pop(), Err(PopError::Closed));
+        assert_eq!(self.queue.len(), 0);
+        self.ledger.check();
+        self.ledger.check();
+    }
+
+    /// Checks that all the room there was is free, in a queue that nobody uses any more.
+    pub(super) fn check_room(&self) {
+        assert_eq!(self.queue.pop(), Err(PopError::Empty));
+        self.ledger.check();
+        let Some(room) = self.queue.capacity() else {
+            return;
+        };
+        let mut handle = self.queue.handle();
+        for item in 0..room {
+            assert!(handle.push(0).is_ok(), "room for {item} of {room}");
+        }
+        assert!(handle.push(0).unwrap_err().is_full());
+    }
+}
+
+/// Polls a future a few times. If it is not ready then, drops it, or forgets it.
+pub(super) fn poll_a_little<F: Future + Unpin>(mut future: F) -> Option<F::Output> {
+    let output = poll_until_tired(&mut future);
+    if output.is_none() && below(3) == 0 {
+        mem::forget(future);
+    }
+    output
+}
+
+/// Polls a future a few times.
+pub(super) fn poll_until_tired<F: Future + Unpin>(mut future: F) -> Option<F::Output> {
+    let waker = Waker::from(Arc::new(Alarm(thread::current())));
+    for _ in 0..=below(4) {
+        let poll = pin!(&mut future).poll(&mut Context::from_waker(&waker));
+        if let Poll::Ready(output) = poll {
+            return Some(output);
+        }
+        thread::yield_now();
+    }
+    None
+}
+
+struct Alarm(Thread);
+
+impl Wake for Alarm {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}

@@ -1,0 +1,123 @@
+//! Commits over two queues.
+
+use super::market::{Market, POISON};
+use super::pushers::push_some;
+use super::takers::{take_all, take_some};
+use super::work::Work;
+use super::{below, explore, join, start};
+use crate::{commit_all, PopError};
+use std::sync::Arc;
+
+/// Two queues: pairs are pushed to both, or items are moved from the first to the second one.
+type Both = [Arc<Market>; 2];
+
+fn any_both() -> Arc<Both> {
+    Arc::new([Market::any(), Market::any()])
+}
+
+/// Commits what was done at both queues mostly.
+fn end_both(first: Work<'_>, second: Work<'_>) {
+    match below(4) {
+        0 => drop([second, first].map(Work::abort)),
+        1 => drop([first, second].map(Work::forget)),
+        _ => commit_both(first, second),
+    }
+}
+
+fn commit_both(first: Work<'_>, second: Work<'_>) {
+    let ((first, first_end), (second, second_end)) = (first.into_end(), second.into_end());
+    let (first, second) = commit_all((first, second));
+    first_end.enter(first);
+    second_end.enter(second);
+}
+
+fn push_pairs([left, right]: &Both) {
+    let mut handles = (left.queue.handle(), right.queue.handle());
+    for _ in 0..3 {
+        let mut first = Work::new(left, &mut handles.0);
+        let mut second = Work::new(right, &mut handles.1);
+        assert!(first.stage(super::super::transaction::Transaction::push_blocking));
+        assert!(second.stage(super::super::transaction::Transaction::push_blocking));
+        end_both(first, second);
+    }
+}
+
+/// Whoever has popped one half finds the other one.
+fn take_pairs([left, right]: &Both) {
+    let mut handle = left.queue.handle();
+    while left.pop(|| handle.pop_blocking()).is_ok() {
+        assert!(right.pop(|| right.queue.pop()).is_ok());
+    }
+}
+
+/// Holds halves for a while.
+fn delay_pairs([left, _]: &Both) {
+    let mut handle = left.queue.handle();
+    for _ in 0..2 {
+        let mut work = Work::new(left, &mut handle);
+        let _ = work.hold(super::super::transaction::Transaction::pop);
+        work.abort();
+    }
+}
+
+fn move_all([from, to]: &Both) {
+    let mut handles = (from.queue.handle(), to.queue.handle());
+    loop {
+        let mut first = Work::new(from, &mut handles.0);
+        match first.hold(super::super::transaction::Transaction::pop_blocking) {
+            Ok(item) => assert_ne!(item, POISON),
+            Err(error) => return assert_eq!(error, PopError::Closed),
+        }
+        let mut second = Work::new(to, &mut handles.1);
+        assert!(second.stage(super::super::transaction::Transaction::push_blocking));
+        // Whoever forgot the second one would keep its room while it waits for the next item.
+        match below(4) {
+            0 => drop([second, first].map(Work::abort)),
+            _ => commit_both(first, second),
+        }
+    }
+}
+
+#[test]
+fn both_halves_of_a_pair_are_visible_at_once() {
+    explore(|| {
+        let both = any_both();
+        let pushers = start(2, &both, push_pairs);
+        let visitors = start(1, &both, delay_pairs);
+        let taker = start(1, &both, take_pairs);
+        join(pushers);
+        join(visitors);
+        for market in both.iter() {
+            market.ledger.settle();
+        }
+        for market in both.iter() {
+            assert!(market.queue.close());
+        }
+        join(taker);
+        for market in both.iter() {
+            market.check_closed();
+        }
+    });
+}
+
+#[test]
+fn what_is_moved_between_queues_is_in_one_of_them() {
+    explore(|| {
+        let both = any_both();
+        let pushers = start(1, &both[0], push_some);
+        let movers = start(2, &both, move_all);
+        let visitors = start(1, &both[1], take_some);
+        let taker = start(1, &both[1], take_all);
+        join(pushers);
+        join(visitors);
+        both[0].ledger.settle();
+        both[0].queue.close();
+        join(movers);
+        both[1].ledger.settle();
+        both[1].queue.close();
+        join(taker);
+        for market in both.iter() {
+            market.check_closed();
+        }
+    });
+}

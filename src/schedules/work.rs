@@ -1,0 +1,105 @@
+//! A transaction, and what it occupies.
+
+use super::market::{Market, POISON};
+use crate::{Handle, Item, PopError, PushError, Taken, Transaction};
+use std::mem;
+
+pub(super) struct Work<'h> {
+    market: &'h Market,
+    tx: Transaction<'h, u32>,
+    held: Vec<u32>,
+    staged: Vec<u32>,
+}
+
+impl<'h> Work<'h> {
+    pub(super) fn new(market: &'h Market, handle: &'h mut Handle<u32>) -> Self {
+        Self {
+            market,
+            tx: handle.begin(),
+            held: Vec::new(),
+            staged: Vec::new(),
+        }
+    }
+
+    /// What it occupies beyond the items that it holds.
+    fn extra(&self) -> usize {
+        self.staged.len().saturating_sub(self.held.len())
+    }
+
+    /// Stages an item: false if the queue is closed.
+    pub(super) fn stage(
+        &mut self,
+        stage: impl FnOnce(&Transaction<'h, u32>, u32) -> Result<(), PushError<u32>>,
+    ) -> bool {
+        let item = self.market.ledger.item();
+        let before = self.extra();
+        if let Err(refused) = stage(&self.tx, item) {
+            let may_be_full = self.staged.len() >= self.held.len();
+            assert!(may_be_full || !refused.is_full(), "the room is its own");
+            return self.market.refused(refused, &item);
+        }
+        self.staged.push(item);
+        self.market.ledger.occupy(self.extra() - before);
+        true
+    }
+
+    /// Holds an item more.
+    pub(super) fn hold(
+        &mut self,
+        hold: impl for<'t> FnOnce(&'t Transaction<'h, u32>) -> Result<Item<'t, u32>, PopError>,
+    ) -> Result<u32, PopError> {
+        let spare = self.extra().min(1);
+        self.market.ledger.vacate(spare);
+        let item = hold(&self.tx).map(|item| *item);
+        match item {
+            Ok(item) => self.held.push(item),
+            Err(_) => self.market.ledger.occupy(spare),
+        }
+        item
+    }
+
+    pub(super) fn commit(self) {
+        let (tx, end) = self.into_end();
+        let taken = tx.commit();
+        end.enter(taken);
+    }
+
+    /// The transaction, and what to enter once it is committed.
+    pub(super) fn into_end(self) -> (Transaction<'h, u32>, End<'h>) {
+        self.market.ledger.vacate(self.held.len() + self.extra());
+        let end = End {
+            market: self.market,
+            held: self.held,
+            staged: self.staged,
+        };
+        (self.tx, end)
+    }
+
+    pub(super) fn abort(self) {
+        self.market.ledger.vacate(self.extra());
+        self.tx.abort();
+    }
+
+    /// Leaves it to the handle.
+    pub(super) fn forget(self) {
+        self.market.ledger.vacate(self.extra());
+        mem::forget(self.tx);
+    }
+}
+
+/// What a commit does.
+#[must_use]
+pub(super) struct End<'h> {
+    market: &'h Market,
+    held: Vec<u32>,
+    staged: Vec<u32>,
+}
+
+impl End<'_> {
+    pub(super) fn enter(mut self, taken: Taken<'_, u32>) {
+        assert_eq!(taken.collect::<Vec<_>>(), self.held);
+        self.held.retain(|&item| item != POISON);
+        self.market.ledger.received(&self.held);
+        self.market.ledger.accepted(&self.staged);
+    }
+}
