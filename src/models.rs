@@ -5,15 +5,15 @@
 //! | model | file | ordering | weakened to |
 //! |---|---|---|---|
 //! | a_sleeper_against_a_commit | shared.rs | `!self.ready.is_quiet() && self.ready.tell(count).is_closed()` | `self.ready.word().is_closed()` |
-//! | a_sleeper_against_an_abort | port.rs | `self.side.shared().ended(held);` | `` |
-//! | a_sleeper_against_a_handle | port.rs | `fn drop(&mut self) { self.settle(); }` | `fn drop(&mut self) {}` |
+//! | a_sleeper_against_an_abort | port/mod.rs | `self.side.shared().ended(held);` | `` |
+//! | a_sleeper_against_a_handle | port/mod.rs | `fn drop(&mut self) { self.settle(); }` | `fn drop(&mut self) {}` |
 //! | a_sleeper_against_a_close | wait/line.rs | `self.wake_all(); true` | `true` |
 //! | a_closed_queue_waits | raw/desk.rs | `staging || self.taken.load(Ordering::Relaxed) != ended` | `staging` |
-//! | a_push_against_a_close | port.rs | `self.seat.retract() else` | `None::<T> else` |
+//! | a_push_against_a_close | port/push.rs | `self.seat.retract() else` | `None::<T> else` |
 //! | a_push_without_a_handle | raw/strict.rs | `self.common().void_reserved();` | `` |
 //! | a_commit_against_a_close | raw/state.rs | `self.desk().begin_staging();` | `` |
-//! | a_pusher_sleeps | side.rs | `room.line.published(count);` | `` |
-//! | an_abort_frees | port.rs | `self.side.end_transaction(0, 0);` | `self.side.end_transaction(held, 0);` |
+//! | a_pusher_sleeps | side/permits.rs | `room.line.published(count);` | `` |
+//! | an_abort_frees | port/mod.rs | `self.side.end_transaction(0, 0);` | `self.side.end_transaction(held, 0);` |
 
 use crate::{Handle, PopError, Queue};
 use loom::thread;

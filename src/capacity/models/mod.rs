@@ -11,7 +11,7 @@
 //! | window::an_owner_and_a_thief | capacity/search.rs | `barrier::heavy();` | `` |
 //! | window::an_owner_and_a_thief | capacity/account.rs | `self.end.load(Ordering::Relaxed) >= unmarked(next)` | `self.end.load(Ordering::Relaxed) & !OPEN >= next` |
 //! | window::an_owner_and_a_thief | capacity/account.rs | `self.end.swap(unmarked(beyond), Ordering::Release) & !OPEN` | `{ let end = self.end.load(Ordering::Relaxed); self.end.store(unmarked(beyond), Ordering::Release); end & !OPEN }` |
-//! | window::two_thieves_do | capacity/account.rs | `.compare_exchange(end, unmarked(end - taken), Ordering::Release, Ordering::Relaxed)` | `.swap(unmarked(end - taken), Ordering::Release).checked_add(0).ok_or(0usize)` |
+//! | window::two_thieves_do | capacity/account.rs | `.compare_exchange( end, unmarked(end - taken), Ordering::Release, Ordering::Relaxed, )` | `.swap(unmarked(end - taken), Ordering::Release).checked_add(0).ok_or(0usize)` |
 //! | window::a_late_thief | capacity/account.rs | `self.end.swap(unmarked(end), Ordering::Release)` | `self.end.swap(unmarked(end), Ordering::Relaxed)` |
 //! | window::a_late_thief | capacity/account.rs | `self.end.swap(unmarked(beyond), Ordering::Release)` | `self.end.swap(unmarked(beyond), Ordering::Relaxed)` |
 //! | till::two_collectors | capacity/till.rs | `.compare_exchange(from, to, Ordering::Release, Ordering::Relaxed)` | `.swap(to, Ordering::Release).checked_add(0).ok_or(0usize)` |

@@ -1,0 +1,165 @@
+//! A port: what a handle owns, a seat at the lanes and a side towards those who wait.
+//!
+//! Here the rules of waiting, capacity and closing meet the lanes, which know none of them.
+
+mod batch;
+mod pop;
+mod push;
+mod staging;
+
+use crate::raw::{Party, Record, Seat, Session, Tails};
+use crate::shared::Shared;
+use crate::side::Side;
+use std::mem;
+use std::sync::Arc;
+
+/// One handle's access to a queue.
+pub(crate) struct Port<T> {
+    seat: Seat<T>,
+    side: Side<T>,
+    /// What the last commit over several queues did here.
+    concluded: Outcome,
+}
+
+/// What a commit has done, and those are to be told of who wait.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Outcome {
+    /// Items that are ready now.
+    published: usize,
+    /// Items that are the caller's now.
+    pub(crate) freed: usize,
+}
+
+impl<T> Port<T> {
+    pub(crate) fn new(shared: Arc<Shared<T>>) -> Self {
+        Self {
+            seat: Seat::new(Arc::clone(shared.lanes())),
+            side: Side::new(shared),
+            concluded: Outcome::default(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn side(&self) -> &Side<T> {
+        &self.side
+    }
+
+    #[inline]
+    pub(crate) fn seat(&self) -> &Seat<T> {
+        &self.seat
+    }
+
+    /// Ends what a forgotten transaction or future left.
+    #[inline]
+    fn settle(&mut self) {
+        if self.seat.is_unsettled() {
+            self.settle_forgotten();
+        }
+    }
+
+    #[cold]
+    fn settle_forgotten(&mut self) {
+        self.end_waiting();
+        if self.seat.is_taken() {
+            self.seat.drop_taken();
+        }
+        self.abort();
+    }
+
+    /// Begins the waiting of a future.
+    pub(crate) fn begin_waiting(&mut self) {
+        self.settle();
+        self.seat.mark_lent();
+    }
+
+    /// Ends the waiting of a future.
+    #[inline(never)]
+    pub(crate) fn end_waiting(&mut self) {
+        self.seat.end_loan();
+        self.side.leave_lines();
+    }
+
+    /// Ends the waiting of a future that was forgotten.
+    #[inline]
+    pub(crate) fn end_forgotten(&mut self) {
+        if self.seat.is_lent() {
+            self.end_waiting();
+        }
+    }
+}
+
+/// Commits.
+impl<T> Port<T> {
+    /// Commits, all but the waking: that is [`Port::wake_for`].
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // a few stores
+    pub(crate) fn commit(&mut self) -> Outcome {
+        self.end_forgotten();
+        let (published, freed) = self.seat.commit();
+        Outcome { published, freed }
+    }
+
+    /// What [`commit_together`](crate::raw::commit_together) did here.
+    pub(crate) fn concluded(&mut self) -> Outcome {
+        mem::take(&mut self.concluded)
+    }
+
+    /// Wakes those who wait for what the commit has published or freed.
+    #[inline]
+    pub(crate) fn wake_for(&self, outcome: Outcome) {
+        self.side.end_transaction(outcome.freed, outcome.published);
+        self.side.shared().ended(outcome.published);
+    }
+
+    /// Takes out the next committed item.
+    #[inline]
+    pub(crate) fn take_out(&mut self) -> Option<T> {
+        self.seat.take_out()
+    }
+
+    /// Drops the committed items that were not taken out.
+    #[inline]
+    pub(crate) fn drop_taken(&mut self) {
+        self.seat.drop_taken();
+    }
+}
+
+impl<T> Session for Port<T> {
+    #[inline]
+    fn begin(&mut self) {
+        self.settle();
+    }
+
+    fn abort(&mut self) {
+        self.end_forgotten();
+        let held = self.seat.give_back();
+        self.seat.end_staging();
+        self.side.end_transaction(0, 0);
+        self.side.shared().ended(held);
+        self.seat.drop_staged();
+    }
+}
+
+impl<T> Party for Port<T> {
+    fn collect(&mut self, tails: &mut Tails) {
+        self.seat.collect(tails);
+    }
+
+    fn announce(&mut self, record: Record) {
+        Party::announce(&mut self.seat, record);
+    }
+
+    fn conclude(&mut self) {
+        self.concluded = Outcome {
+            published: self.seat.staged(),
+            freed: self.seat.held(),
+        };
+        self.seat.conclude();
+    }
+}
+
+impl<T> Drop for Port<T> {
+    fn drop(&mut self) {
+        self.settle();
+    }
+}

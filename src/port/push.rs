@@ -1,0 +1,104 @@
+//! Pushes without a transaction.
+
+use super::Port;
+use crate::side::Closed;
+use crate::wait::Kind;
+use crate::PushError;
+use std::task::{Poll, Waker};
+use std::time::Duration;
+
+impl<T> Port<T> {
+    #[inline]
+    pub(crate) fn push(&mut self, item: T) -> Result<(), PushError<T>> {
+        if self.seat.is_unsettled() || self.side.shared().word().hinders_push() {
+            return self.push_hindered(item);
+        }
+        self.publish(item)
+    }
+
+    /// Pushes to a queue that is bounded or closed, or after something was forgotten.
+    #[inline(never)]
+    fn push_hindered(&mut self, item: T) -> Result<(), PushError<T>> {
+        self.settle();
+        let admitted = self.side.admit();
+        self.push_if(admitted, item)
+    }
+
+    /// Pushes if there is a permit.
+    #[inline]
+    fn push_if(
+        &mut self,
+        admitted: Option<Result<(), Closed>>,
+        item: T,
+    ) -> Result<(), PushError<T>> {
+        match admitted {
+            Some(Ok(())) => self.publish(item),
+            Some(Err(Closed)) => Err(PushError::Closed(item)),
+            None => Err(PushError::Full(item)),
+        }
+    }
+
+    #[inline]
+    fn publish(&mut self, item: T) -> Result<(), PushError<T>> {
+        self.seat.push(item);
+        if self.side.shared().ready().is_quiet() {
+            return Ok(());
+        }
+        self.tell()
+    }
+
+    /// Wakes for the item just pushed. If the queue was closed meanwhile, takes it back, unless
+    /// somebody will find it.
+    ///
+    /// An item that is at the head may have come after the last pop; one behind another item has not,
+    /// since that one is still to be popped. Whoever pops it finds ours: there is a full barrier
+    /// between our publication and our look at the head, and in [`Line::seal`](crate::wait::Line::seal)
+    /// between that pop and the look that says Closed.
+    #[cold]
+    #[inline(never)]
+    fn tell(&mut self) -> Result<(), PushError<T>> {
+        if !self.side.shared().ready().tell(1).is_closed() {
+            return Ok(());
+        }
+        let Some(item) = self.seat.retract() else {
+            return Ok(());
+        };
+        self.side.give_back(1);
+        self.side.shared().ended(0);
+        Err(PushError::Closed(item))
+    }
+
+    /// Pushes when there is room; without a timeout waits for ever.
+    pub(crate) fn push_waiting(
+        &mut self,
+        item: T,
+        timeout: Option<Duration>,
+    ) -> Result<(), PushError<T>> {
+        self.settle();
+        let side = &self.side;
+        let admitted = side.wait_for_room(Kind::One, timeout, || side.admit());
+        self.push_if(admitted, item)
+    }
+
+    /// Polls for room for one item.
+    pub(crate) fn poll_admit(&mut self, waker: &Waker) -> Poll<Result<(), Closed>> {
+        let side = &self.side;
+        side.poll_room(Kind::One, waker, || side.admit())
+    }
+
+    /// Pushes what a reservation was made for, or tries to without one.
+    #[cfg(feature = "stream")]
+    pub(crate) fn push_reserved(&mut self, item: T) -> Result<(), PushError<T>> {
+        let admitted = self.side.admit();
+        self.push_if(admitted, item)
+    }
+
+    /// Pushes after [`Port::poll_admit`] was ready.
+    pub(crate) fn push_admitted(
+        &mut self,
+        admitted: Result<(), Closed>,
+        item: T,
+    ) -> Result<(), PushError<T>> {
+        self.push_if(Some(admitted), item)
+    }
+}

@@ -1,0 +1,87 @@
+//! What a transaction stages and holds.
+
+use super::Port;
+use crate::raw::HeldItems;
+use crate::wait::Kind;
+use crate::{PopError, PushError};
+use std::time::Duration;
+
+impl<T> Port<T> {
+    /// Stages an item.
+    #[inline]
+    pub(crate) fn stage(&self, item: T) -> Result<(), PushError<T>> {
+        if self.side.is_bounded() {
+            return self.stage_bounded(item);
+        }
+        self.side.stage(&self.seat.access(), item)
+    }
+
+    #[inline(never)]
+    fn stage_bounded(&self, item: T) -> Result<(), PushError<T>> {
+        let access = self.seat.access();
+        let admitted = self.side.admit_staged(&access);
+        self.side.stage_if(&access, admitted, item)
+    }
+
+    /// Stages an item when there is room; without a timeout waits for ever.
+    pub(crate) fn stage_waiting(
+        &self,
+        item: T,
+        timeout: Option<Duration>,
+    ) -> Result<(), PushError<T>> {
+        let access = self.seat.access();
+        self.seat.assert_not_lent();
+        let side = &self.side;
+        let timeout = if side.can_fit(&access) {
+            timeout
+        } else {
+            Some(Duration::ZERO)
+        };
+        let attempt = || side.admit_staged(&access);
+        let admitted = side.wait_for_room(Kind::One, timeout, attempt);
+        side.stage_if(&access, admitted, item)
+    }
+
+    /// Holds one item more.
+    #[inline]
+    pub(crate) fn hold(&self) -> Result<(&mut T, u32), PopError> {
+        let access = self.seat.access();
+        if self.side.shared().word().hinders_pop() {
+            self.seat.assert_not_lent();
+            self.side.give_way();
+            return self.side.hold(&access);
+        }
+        access.hold().ok_or_else(|| self.side.nothing_held())
+    }
+
+    /// Holds one item more when there is one; without a timeout waits for ever.
+    pub(crate) fn hold_waiting(
+        &self,
+        timeout: Option<Duration>,
+    ) -> Result<(&mut T, u32), PopError> {
+        let access = self.seat.access();
+        self.seat.assert_not_lent();
+        let attempt = || self.side.hold_unless_waiting(&access);
+        let result = self.side.wait_for_item(timeout, attempt);
+        result.unwrap_or(Err(PopError::Empty))
+    }
+
+    /// Holds up to `max` items more, once there are `min`, or the time is over, or nothing can come.
+    pub(crate) fn hold_batch_waiting(
+        &self,
+        min: usize,
+        max: usize,
+        timeout: Duration,
+    ) -> HeldItems<'_, T> {
+        let access = self.seat.access();
+        self.seat.assert_not_lent();
+        let mut batch = self.seat.batch();
+        self.side.wait_for_item(Some(timeout), || {
+            let left = max - batch.len();
+            let more = self.side.hold_batch(&access, &mut batch, left);
+            let enough = batch.len() >= min.min(max);
+            (enough || more == 0 && self.side.is_at_its_end(&access)).then_some(())
+        });
+        batch.into_items()
+    }
+}

@@ -1,0 +1,72 @@
+//! A handle's side towards those who wait: its permits, and its places in the lines.
+//!
+//! All fields may be used by shared reference from any thread, because a future that waits for a
+//! transaction may run on another thread than the transaction. Whoever uses them has them alone.
+
+mod admission;
+mod permits;
+mod pops;
+mod waits;
+
+use crate::capacity::Purse;
+use crate::shared::Shared;
+use crate::sync::Count;
+use crate::wait::Place;
+use std::sync::Arc;
+
+/// A push was refused because the queue is closed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Closed;
+
+/// What one handle has at a queue, its seat aside.
+pub(crate) struct Side<T> {
+    shared: Arc<Shared<T>>,
+    /// Only of bounded queues.
+    purse: Option<Purse>,
+    /// Permits of the open transaction beyond those of the items that it holds.
+    extra: Count,
+    /// Permits that are kept for a push: those that a batch has so far while it waits for the others,
+    /// or that of a sink that is ready.
+    gathered: Count,
+    /// Where it waits for an item, and where for room: at one of them at a time.
+    item_place: Place,
+    room_place: Place,
+}
+
+impl<T> Side<T> {
+    pub(crate) fn new(shared: Arc<Shared<T>>) -> Self {
+        let purse = shared.room().map(|room| Purse::new(&room.capacity));
+        Self {
+            shared,
+            purse,
+            extra: Count::default(),
+            gathered: Count::default(),
+            item_place: Place::default(),
+            room_place: Place::default(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn shared(&self) -> &Shared<T> {
+        &self.shared
+    }
+
+    /// Leaves the lines, and gives back what was gathered for a batch that will not be pushed.
+    pub(crate) fn leave_lines(&self) {
+        self.item_place.leave(self.shared.ready());
+        if let Some(room) = self.shared.room() {
+            self.give_back(self.gathered.take());
+            self.room_place.leave(&room.line);
+        }
+    }
+}
+
+impl<T> Drop for Side<T> {
+    fn drop(&mut self) {
+        self.leave_lines();
+        if let Some((purse, room)) = self.room() {
+            let spread = purse.leave(&room.capacity);
+            room.line.published(spread);
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! The permits of a handle and its transaction.
+
+use super::Side;
+use crate::capacity::Purse;
+use crate::raw::Access;
+use crate::shared::Room;
+
+impl<T> Side<T> {
+    #[inline]
+    pub(super) fn room(&self) -> Option<(&Purse, &Room)> {
+        Some((self.purse.as_ref()?, self.shared.room()?))
+    }
+
+    #[inline]
+    pub(crate) fn is_bounded(&self) -> bool {
+        self.purse.is_some()
+    }
+
+    /// Gives permits back, and wakes those who wait for them.
+    #[inline]
+    pub(crate) fn give_back(&self, count: usize) {
+        if let Some((purse, room)) = self.room() {
+            purse.give(count);
+            room.line.published(count);
+        }
+    }
+
+    /// Takes up to `want` permits; all of them if there is no limit.
+    pub(super) fn take(&self, want: usize) -> usize {
+        let Some((purse, room)) = self.room() else {
+            return want;
+        };
+        let took = purse.take(&room.capacity, want);
+        room.line.published(took.spread);
+        took.got
+    }
+
+    /// Takes one permit, if there is one.
+    #[inline]
+    pub(super) fn take_one(&self) -> bool {
+        let Some((purse, room)) = self.room() else {
+            return true;
+        };
+        let spread = purse.take_one(&room.capacity);
+        if let Some(spread @ 1..) = spread {
+            room.line.published(spread);
+        }
+        spread.is_some()
+    }
+
+    /// Ends the account of a transaction: gives back what it has beyond the permits of items that are
+    /// ready now, out of those of `freed` items and its own.
+    #[inline]
+    pub(crate) fn end_transaction(&self, freed: usize, published: usize) {
+        if self.is_bounded() {
+            self.end_account(freed, published);
+        }
+    }
+
+    #[inline(never)]
+    fn end_account(&self, freed: usize, published: usize) {
+        self.give_back((freed + self.extra.take()).saturating_sub(published));
+    }
+
+    /// Gives back what the transaction need not have any more, since it holds more than before.
+    pub(super) fn release(&self, access: &Access<'_, T>) {
+        if self.is_bounded() && self.extra.get() > 0 {
+            let needed = access.staged().saturating_sub(access.held());
+            let excess = self.extra.get().saturating_sub(needed);
+            self.extra.set(self.extra.get() - excess);
+            self.give_back(excess);
+        }
+    }
+}

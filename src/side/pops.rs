@@ -1,0 +1,96 @@
+//! Pops, and what they say when they find nothing.
+
+use super::Side;
+use crate::raw::{Access, Batch, Seat};
+use crate::PopError;
+
+impl<T> Side<T> {
+    /// Pops an item, committed at once.
+    #[inline]
+    pub(crate) fn pop(&self, seat: &mut Seat<T>) -> Result<T, PopError> {
+        if self.shared.word().is_drained() {
+            return Err(PopError::Closed);
+        }
+        let Some(item) = seat.pop() else {
+            return Err(self.shared.why_empty());
+        };
+        self.give_back(1);
+        Ok(item)
+    }
+
+    /// Pops up to `max` items, committed at once.
+    pub(crate) fn pop_batch(&self, seat: &mut Seat<T>, max: usize, items: &mut Vec<T>) -> usize {
+        if self.shared.word().is_drained() {
+            return 0;
+        }
+        let count = seat.pop_batch(max, items);
+        self.give_back(count);
+        count
+    }
+
+    /// Holds one item more.
+    pub(crate) fn hold<'t>(&self, access: &Access<'t, T>) -> Result<(&'t mut T, u32), PopError> {
+        if self.is_over() {
+            return Err(self.shared.why_empty());
+        }
+        let held = access.hold().ok_or_else(|| self.nothing_held())?;
+        self.release(access);
+        Ok(held)
+    }
+
+    /// Holds up to `max` items more in a batch.
+    pub(crate) fn hold_batch(
+        &self,
+        access: &Access<'_, T>,
+        batch: &mut Batch<'_, T>,
+        max: usize,
+    ) -> usize {
+        if self.is_over() || max == 0 {
+            return 0;
+        }
+        let count = batch.hold(max);
+        if count == 0 {
+            self.nothing_held();
+        }
+        self.release(access);
+        count
+    }
+
+    /// Holds one item more. `None` if it is worth waiting: not if the queue is closed and this
+    /// transaction has work, or it would wait for one that waits for it.
+    pub(crate) fn hold_unless_waiting<'t>(
+        &self,
+        access: &Access<'t, T>,
+    ) -> Option<Result<(&'t mut T, u32), PopError>> {
+        let closed = self.shared.word().is_closed();
+        match self.hold(access) {
+            Err(PopError::Empty) if closed && has_work(access) => Some(Err(PopError::Empty)),
+            Err(PopError::Empty) => None,
+            other => Some(other),
+        }
+    }
+
+    /// Whether nothing can come that a transaction may wait for, after it found nothing.
+    pub(crate) fn is_at_its_end(&self, access: &Access<'_, T>) -> bool {
+        let closed = self.shared.word().is_closed();
+        closed && (has_work(access) || self.shared.why_empty().is_closed())
+    }
+
+    /// Whether the queue is closed and nothing is ready. A transaction that only tries seems to have
+    /// work meanwhile; so it does not try then.
+    fn is_over(&self) -> bool {
+        let word = self.shared.word();
+        word.is_drained() || word.is_closed() && self.shared.lanes().is_empty()
+    }
+
+    /// Why nothing was held, and if somebody may have seen the attempt, and wait for its end, a wake-up.
+    #[cold]
+    pub(crate) fn nothing_held(&self) -> PopError {
+        self.shared.ended(0);
+        self.shared.why_empty()
+    }
+}
+
+fn has_work<T>(access: &Access<'_, T>) -> bool {
+    access.held() + access.staged() > 0
+}
