@@ -26,9 +26,9 @@ use std::time::Duration;
 ///
 /// Threads and tasks wait in one line, on any async runtime, and who came first is woken first. A
 /// newcomer that waits may be faster than an older waiter that is on its way, but once that one was woken
-/// in vain it keeps its place, and when it is woken again newcomers that wait line up behind it. A
-/// plain [`pop`](Self::pop) waits for nobody; it yields the processor a few times while such a waiter is
-/// on its way. No wait uses the processor but for a few microseconds at its beginning.
+/// in vain it keeps its place, and when it is woken again newcomers that wait leave it what it was woken
+/// for. A plain [`pop`](Self::pop) waits for nobody; it yields the processor a few times while such a
+/// waiter is on its way. No wait uses the processor but for a few microseconds at its beginning.
 ///
 /// Timeouts: zero tries once; [`Duration::MAX`] waits for ever; what arrives wins over the deadline.
 ///

@@ -112,8 +112,9 @@
 //! ```
 //!
 //! Who came first is woken first. A newcomer may be faster than a waiter that is on its way, but only
-//! once: when a waiter that was woken in vain is woken again, newcomers that wait line up behind it.
-//! Calls that do not wait may overtake at any time; a plain pop yields a few times before it does.
+//! once: when a waiter that was woken in vain is woken again, newcomers that wait leave it the one it was
+//! woken for. Calls that do not wait may overtake at any time; a plain pop yields a few times before it
+//! does.
 //!
 //! A timeout of zero tries once, [`Duration::MAX`](std::time::Duration::MAX) waits for ever, and what
 //! arrives wins over the deadline.
@@ -156,9 +157,10 @@
 //! ```
 //!
 //! [`PushError::Full`] says that at some instant of the call no room was free: it was taken by items,
-//! or in the hands of another call, which for an instant may have more in hand than it uses. Room that becomes free wakes those who wait for it, in their order. Two transactions
-//! that each wait for room which only the other's end would free wait for ever; a push that could
-//! never fit is refused at once.
+//! or in the hands of another call, which for an instant may have more in hand than it uses. Room that
+//! becomes free wakes those who wait for it, in their order. Two that each wait for room which only the
+//! other's end would free wait for ever: two transactions, or a transaction and a batch that gathers
+//! room. A push that could never fit is refused at once.
 //!
 //! # Closing and draining
 //!

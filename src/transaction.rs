@@ -101,7 +101,8 @@ impl<'h, T> Transaction<'h, T> {
 
     /// Stages a push, and waits for room if there is none.
     ///
-    /// Two transactions that both wait for room which only the other's end would free wait for ever.
+    /// Two that both wait for room which only the other's end would free wait for ever: two
+    /// transactions, or this one and a batch that gathers room.
     ///
     /// ```
     /// let queue = requeue::Queue::bounded(1);

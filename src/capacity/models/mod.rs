@@ -3,7 +3,8 @@
 //! Not in the table: the orderings of what is put into a till, which no model reaches; the Release of
 //! the truncation, for which the heavy barrier makes up; the step of `revocations`, which takes an
 //! owner, a thief and a searcher in the midst of three steps to matter; that each window begins behind
-//! the last end, not at it. They are argued where they stand.
+//! the last end, not at it; the Release of a window's opening, where so little is taken ahead that no
+//! model sees a thief come too late for it. They are argued where they stand.
 //!
 //! | model | file | ordering | weakened to |
 //! |---|---|---|---|
@@ -12,7 +13,6 @@
 //! | window::an_owner_and_a_thief | capacity/account.rs | `self.end.load(Ordering::Relaxed) >= unmarked(next)` | `self.end.load(Ordering::Relaxed) & !OPEN >= next` |
 //! | window::an_owner_and_a_thief | capacity/account.rs | `self.end.swap(unmarked(beyond), Ordering::Release) & !OPEN` | `{ let end = self.end.load(Ordering::Relaxed); self.end.store(unmarked(beyond), Ordering::Release); end & !OPEN }` |
 //! | window::two_thieves_do | capacity/account.rs | `.compare_exchange( end, unmarked(end - taken), Ordering::Release, Ordering::Relaxed, )` | `.swap(unmarked(end - taken), Ordering::Release).checked_add(0).ok_or(0usize)` |
-//! | window::a_late_thief | capacity/account.rs | `self.end.swap(unmarked(end), Ordering::Release)` | `self.end.swap(unmarked(end), Ordering::Relaxed)` |
 //! | window::a_late_thief | capacity/account.rs | `self.end.swap(unmarked(beyond), Ordering::Release)` | `self.end.swap(unmarked(beyond), Ordering::Relaxed)` |
 //! | till::two_collectors | capacity/till.rs | `.compare_exchange(from, to, Ordering::Release, Ordering::Relaxed)` | `.swap(to, Ordering::Release).checked_add(0).ok_or(0usize)` |
 //! | full::full_is_not_said_while_a_permit_moves_from | capacity/account.rs | `self.used.store(next, Ordering::Release)` | `self.used.store(next, Ordering::Relaxed)` |
