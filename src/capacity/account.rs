@@ -2,7 +2,7 @@
 
 use super::till::Till;
 use crate::raw::barrier;
-use crate::sync::{AtomicUsize, Ordering};
+use crate::sync::{AtomicBool, AtomicUsize, Ordering};
 use crossbeam_utils::CachePadded;
 
 /// Set in an end while the window is open, clear when a thief has marked it.
@@ -26,6 +26,8 @@ pub(super) struct Window {
     used: AtomicUsize,
     /// The position behind the last one, with [`OPEN`] unless it is marked.
     end: AtomicUsize,
+    /// Whether the owner has more in hand than it needs, on the way to this window.
+    filling: AtomicBool,
 }
 
 /// The owner's side.
@@ -74,8 +76,29 @@ impl Window {
     }
 }
 
+/// The owner's side while it has more in hand than it needs.
+impl Window {
+    /// Says that more than is needed is about to be taken from a till, or from the window itself.
+    pub(super) fn begin_filling(&self) {
+        // ORDERING: Relaxed; ordered by the Release of the take: who sees the permits gone sees this.
+        self.filling.store(true, Ordering::Relaxed);
+    }
+
+    /// Says that what was taken is in the window, or that nothing was.
+    pub(super) fn end_filling(&self) {
+        // ORDERING: Release; pairs with the Acquire in `is_filling`: who sees this sees the window.
+        self.filling.store(false, Ordering::Release);
+    }
+}
+
 /// Everybody's side.
 impl Window {
+    /// Whether permits may be on their way to the window; to be asked before a look at it.
+    pub(super) fn is_filling(&self) -> bool {
+        // ORDERING: Acquire; pairs with the Release in `end_filling`.
+        self.filling.load(Ordering::Acquire)
+    }
+
     /// The free positions, and those used.
     pub(super) fn look(&self) -> (usize, usize) {
         // ORDERING: Acquire; pairs with the Release in `open`, `withdraw` and `truncate`. Ahead of

@@ -77,11 +77,10 @@
 //!
 //! # Who is to be woken
 //!
-//! A call takes what it needs and, where much is free, a share more: of each place at most the part of
-//! its free permits that leaves as much for all other handles together. Where room is scarce that is
-//! nothing, so that nobody has a permit in hand that it does not use. Somebody may look while a share
-//! is in hand and find none of it. So whatever is put into the own window is reported as *spread*, and
-//! the caller wakes so many who wait.
+//! A call takes what it needs and, where there is more, a share for its own window. While it has that in
+//! hand the window says that it is *filling*; a search that finds nothing, but a window that is filling,
+//! lets others run and searches again, a number of times. Who has found nothing all the same may wait;
+//! so whatever is put into the own window is reported as *spread*, and the caller wakes so many.
 
 mod account;
 mod purse;
@@ -106,8 +105,8 @@ const MOST: usize = 1 << 62;
 /// The most permits that a purse takes ahead.
 const CHUNK: usize = 256;
 
-/// Fewer are not worth it: where room is scarce others would soon come to revoke them.
-const LEAST: usize = if SMALL { 1 } else { 16 };
+/// A share of fewer is not worth it: others would soon come to revoke them.
+const LEAST: usize = if SMALL { 1 } else { 4 };
 
 /// The permits of a bounded queue, shared by all its handles.
 pub(crate) struct Capacity {
@@ -145,7 +144,7 @@ impl Capacity {
 
     /// Takes up to `want` permits without a purse, fewer only if at some instant none was free.
     pub(crate) fn take_shared(&self, want: usize) -> usize {
-        self.gather(want, false, &mut 0)
+        self.gather(want, None, &mut 0)
     }
 
     /// Gives permits back without a purse; whoever waits for them is the caller's to wake.

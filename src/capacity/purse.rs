@@ -1,6 +1,7 @@
 //! A purse: one handle's side of its account.
 
 use super::account::Account;
+use super::search::{half, take_from};
 use super::{Capacity, Took};
 use crate::sync::Count;
 use std::sync::Arc;
@@ -80,6 +81,7 @@ impl Purse {
     pub(crate) fn leave(&self, capacity: &Capacity) -> usize {
         let rest = self.withdraw();
         self.give(rest);
+        self.account.window.end_filling();
         capacity.accounts.release(self.number);
         rest
     }
@@ -89,11 +91,12 @@ impl Purse {
         self.end.get() - self.used.get()
     }
 
-    /// Takes what is left in the window, which is empty then.
+    /// Takes what is left in the window, which is empty then, and filling.
     fn withdraw(&self) -> usize {
         if self.left() == 0 {
             return 0;
         }
+        self.account.window.begin_filling();
         let beyond = self.end.get() + 1;
         let end = self.account.window.withdraw(beyond);
         let rest = end - self.used.get();
@@ -104,13 +107,15 @@ impl Purse {
 
     /// Goes on with `hand` permits until there are `want`, and keeps what is more for later.
     fn refill(&self, capacity: &Capacity, mut hand: usize, want: usize) -> Took {
+        let window = &self.account.window;
         if hand < want {
             let own = &self.account.returned;
-            hand += capacity.take_from(own, own.look(), want - hand, true);
+            let seen = own.look();
+            hand += take_from(own, seen, want - hand, Some(window), half(seen.free));
         }
         if hand < want {
             let mut first = self.first.get();
-            hand += capacity.gather(want - hand, true, &mut first);
+            hand += capacity.gather(want - hand, Some(window), &mut first);
             self.first.set(first);
         }
         let got = hand.min(want);
@@ -119,7 +124,7 @@ impl Purse {
         Took { got, spread }
     }
 
-    /// Puts permits into the window, which is empty.
+    /// Puts permits into the window, which is empty: then nothing is on its way there.
     fn keep(&self, permits: usize) {
         if permits > 0 {
             let start = self.end.get() + 1;
@@ -127,5 +132,6 @@ impl Purse {
             self.end.set(start + permits);
             self.account.window.open(start, start + permits);
         }
+        self.account.window.end_filling();
     }
 }

@@ -1,14 +1,18 @@
 //! The search for free permits, wherever they are, and the strict answer that there is none.
 
-use super::account::Account;
+use super::account::{Account, Window};
 use super::till::{Sight, Till};
-use super::Capacity;
+use super::{Capacity, CHUNK, LEAST};
 use crate::raw::barrier;
-use crate::sync::{AtomicUsize, Ordering, SMALL};
+use crate::sync::{thread, AtomicUsize, Ordering, SMALL};
 use std::sync::Arc;
 
 /// So many purses are revoked behind one heavy barrier.
 const AT_ONCE: usize = if SMALL { 2 } else { 16 };
+
+/// So often a search lets others run that have permits on their way to their purses, before it says
+/// that it found none.
+const PATIENCE: usize = if SMALL { 1 } else { 64 };
 
 /// What one walk over all places has seen.
 struct Walk {
@@ -21,6 +25,8 @@ struct Walk {
     found: bool,
     /// One was seen in a purse.
     revocable: bool,
+    /// Permits were seen on their way to a purse.
+    underway: bool,
 }
 
 impl Walk {
@@ -31,6 +37,7 @@ impl Walk {
             marks: 0,
             found: false,
             revocable: false,
+            underway: false,
         }
     }
 
@@ -40,19 +47,27 @@ impl Walk {
 }
 
 impl Capacity {
-    /// Takes `want` permits; if `ahead`, a share of what is free more. Fewer only if at some instant
+    /// Takes `want` permits, and for a window some more where many are. Fewer only if at some instant
     /// none was free.
-    pub(super) fn gather(&self, want: usize, ahead: bool, first: &mut usize) -> usize {
+    pub(super) fn gather(&self, want: usize, ahead: Option<&Window>, first: &mut usize) -> usize {
         let mut hand = 0;
         let mut last: Option<Walk> = None;
+        let mut patience = PATIENCE;
         loop {
             let mut walk = Walk::begin(&self.revocations);
             hand += self.collect(want - hand, ahead, first, &mut walk);
             if hand < want && walk.revocable {
                 hand += self.revoke(want - hand);
             }
-            if hand >= want || self.none_between(last.as_ref(), &walk) {
+            if hand >= want {
                 return hand;
+            }
+            if self.none_between(last.as_ref(), &walk) {
+                if !walk.underway || patience == 0 {
+                    return hand;
+                }
+                patience -= 1;
+                thread::yield_now();
             }
             last = Some(walk);
         }
@@ -106,11 +121,18 @@ impl Capacity {
 
     /// Walks over the pool and what the accounts have returned, from account `first` on, until there
     /// is enough.
-    fn collect(&self, want: usize, ahead: bool, first: &mut usize, walk: &mut Walk) -> usize {
+    fn collect(
+        &self,
+        want: usize,
+        ahead: Option<&Window>,
+        first: &mut usize,
+        walk: &mut Walk,
+    ) -> usize {
         let seen = self.pool.look();
         walk.count(seen.taken);
         walk.found |= seen.free > 0;
-        let mut hand = self.take_from(&self.pool, seen, want, ahead);
+        let share = self.share(seen.free);
+        let mut hand = take_from(&self.pool, seen, want, ahead, share);
         let accounts = self.accounts.len();
         let from = *first;
         for number in (from..accounts).chain(0..from.min(accounts)) {
@@ -118,6 +140,7 @@ impl Capacity {
                 break;
             }
             let account = self.accounts.get(number);
+            walk.underway |= account.window.is_filling();
             let (unused, used) = account.window.look();
             let seen = account.returned.look();
             walk.count(seen.taken);
@@ -125,24 +148,11 @@ impl Capacity {
             walk.found |= seen.free > 0 || unused > 0;
             walk.revocable |= unused > 0;
             if seen.free > 0 {
-                hand += self.take_from(&account.returned, seen, want - hand, ahead);
+                hand += take_from(&account.returned, seen, want - hand, ahead, half(seen.free));
                 *first = number;
             }
         }
         hand
-    }
-
-    /// Takes `want` of the permits seen; if `ahead`, a share of them more.
-    pub(super) fn take_from(&self, till: &Till, seen: Sight, want: usize, ahead: bool) -> usize {
-        let most = if ahead {
-            want.max(self.share(seen.free))
-        } else {
-            want
-        };
-        match seen.free {
-            0 => 0,
-            _ => till.take(seen, most),
-        }
     }
 
     /// Takes up to `want` permits that are in purses.
@@ -171,4 +181,35 @@ impl Capacity {
         };
         marked[..len].iter().fold(0, truncate)
     }
+}
+
+/// What a purse may take ahead of so many permits that one handle has given back.
+pub(super) fn half(free: usize) -> usize {
+    match free / 2 {
+        few if few < LEAST => 0,
+        half => half.min(CHUNK),
+    }
+}
+
+/// Takes `want` of the permits seen; for a window up to `share` instead, if that is more, and then the
+/// window is filling.
+pub(super) fn take_from(
+    till: &Till,
+    seen: Sight,
+    want: usize,
+    ahead: Option<&Window>,
+    share: usize,
+) -> usize {
+    if seen.free == 0 {
+        return 0;
+    }
+    let Some(window) = ahead.filter(|_| share > want) else {
+        return till.take(seen, want);
+    };
+    window.begin_filling();
+    let taken = till.take(seen, share);
+    if taken <= want {
+        window.end_filling();
+    }
+    taken
 }

@@ -10,10 +10,15 @@ use std::time::Duration;
 impl<T> Port<T> {
     #[inline]
     pub(crate) fn push(&mut self, item: T) -> Result<(), PushError<T>> {
-        if self.seat.is_unsettled() || self.side.shared().word().hinders_push() {
+        let line = self.side.shared().ready();
+        if self.seat.is_unsettled() || line.word().hinders_push() {
             return self.push_hindered(item);
         }
-        self.publish(item)
+        self.seat.push(item);
+        if line.is_quiet() {
+            return Ok(());
+        }
+        self.tell()
     }
 
     /// Pushes to a queue that is bounded or closed, or after something was forgotten.

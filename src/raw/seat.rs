@@ -112,8 +112,7 @@ impl<T> Seat<T> {
     /// Whether a transaction or a future was forgotten.
     #[inline]
     pub(crate) fn is_unsettled(&mut self) -> bool {
-        let lent = usize::from(self.is_lent());
-        self.with(|state, _| state.producer.staged() | state.hold.len() | lent) != 0
+        self.is_lent() || self.with(|state, _| state.producer.staged() | state.hold.len()) != 0
     }
 
     /// Ends what a forgotten transaction left.
