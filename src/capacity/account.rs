@@ -84,7 +84,7 @@ impl Window {
         self.filling.store(true, Ordering::Relaxed);
     }
 
-    /// Says that what was taken is in the window, or that nothing was.
+    /// Says that what was taken is in the window, or elsewhere to be found.
     pub(super) fn end_filling(&self) {
         // ORDERING: Release; pairs with the Acquire in `is_filling`: who sees this sees the window.
         self.filling.store(false, Ordering::Release);

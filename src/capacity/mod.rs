@@ -77,8 +77,9 @@
 //!
 //! # Who is to be woken
 //!
-//! A call takes what it needs and, where there is more, a share for its own window. While it has that in
-//! hand the window says that it is *filling*; a search that finds nothing, but a window that is filling,
+//! A call takes what it needs and, where there is more, a share for its own window; and who gives much
+//! back moves it to the pool, so that others need not look at every till. While a call has such permits
+//! in hand its window says that it is *filling*; a search that finds nothing, but a window that is filling,
 //! lets others run and searches again, a number of times. Who has found nothing all the same may wait;
 //! so whatever is put into the own window is reported as *spread*, and the caller wakes so many.
 
@@ -106,7 +107,7 @@ const MOST: usize = 1 << 62;
 const CHUNK: usize = 256;
 
 /// A share of fewer is not worth it: others would soon come to revoke them.
-const LEAST: usize = if SMALL { 1 } else { 4 };
+const LEAST: usize = if SMALL { 1 } else { 32 };
 
 /// The permits of a bounded queue, shared by all its handles.
 pub(crate) struct Capacity {

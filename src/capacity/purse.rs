@@ -3,8 +3,11 @@
 use super::account::Account;
 use super::search::{half, take_from};
 use super::{Capacity, Took};
-use crate::sync::Count;
+use crate::sync::{Count, SMALL};
 use std::sync::Arc;
+
+/// After so many permits given back the owner looks whether others come for them.
+const BATCH: usize = if SMALL { 2 } else { 64 };
 
 /// The permits of one handle, in an account that it leases. One thread uses it at a time.
 pub(crate) struct Purse {
@@ -14,8 +17,9 @@ pub(crate) struct Purse {
     used: Count,
     /// The end of the window as it was opened; a thief may have made it lower since.
     end: Count,
-    /// Permits ever given back.
+    /// Permits ever given back, and how many there were at the last look at them.
     returned: Count,
+    looked: Count,
     /// The account where permits were found last.
     first: Count,
 }
@@ -33,6 +37,7 @@ impl Purse {
             used: Count::new(used),
             end: Count::new(used),
             returned: Count::new(returned),
+            looked: Count::new(returned),
             first: Count::new(0),
         }
     }
@@ -68,19 +73,40 @@ impl Purse {
         self.refill(capacity, rest, want)
     }
 
-    /// Gives permits back; whoever waits for them is the caller's to wake.
+    /// Gives permits back. Answers how many others can find now that could not before, or not for a
+    /// moment: so many who wait are to be woken.
     #[inline]
-    pub(crate) fn give(&self, permits: usize) {
+    pub(crate) fn give(&self, capacity: &Capacity, permits: usize) -> usize {
         let returned = self.returned.get().wrapping_add(permits);
         self.returned.set(returned);
         self.account.returned.put_up_to(returned);
+        if returned.wrapping_sub(self.looked.get()) < BATCH {
+            return permits;
+        }
+        permits.max(self.move_to_pool(capacity))
+    }
+
+    /// Moves to the pool what nobody came for, so that those who take need not look at every till.
+    #[cold]
+    fn move_to_pool(&self, capacity: &Capacity) -> usize {
+        self.looked.set(self.returned.get());
+        self.account.window.begin_filling();
+        let own = &self.account.returned;
+        let seen = own.look();
+        let moved = match seen.free {
+            few if few < BATCH / 2 => 0,
+            free => own.take(seen, free),
+        };
+        capacity.give_shared(moved);
+        self.account.window.end_filling();
+        moved
     }
 
     /// Gives everything back, and ends the lease. Answers how many permits others can find now that
     /// could not before.
     pub(crate) fn leave(&self, capacity: &Capacity) -> usize {
         let rest = self.withdraw();
-        self.give(rest);
+        self.give(capacity, rest);
         self.account.window.end_filling();
         capacity.accounts.release(self.number);
         rest

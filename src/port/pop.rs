@@ -6,7 +6,8 @@ use std::task::{Poll, Waker};
 use std::time::Duration;
 
 impl<T> Port<T> {
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the pop
     pub(crate) fn pop(&mut self) -> Result<T, PopError> {
         if self.is_hindered() {
             return self.pop_hindered();

@@ -8,17 +8,13 @@ use std::task::{Poll, Waker};
 use std::time::Duration;
 
 impl<T> Port<T> {
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the push
     pub(crate) fn push(&mut self, item: T) -> Result<(), PushError<T>> {
-        let line = self.side.shared().ready();
-        if self.seat.is_unsettled() || line.word().hinders_push() {
+        if self.seat.is_unsettled() || self.side.shared().word().hinders_push() {
             return self.push_hindered(item);
         }
-        self.seat.push(item);
-        if line.is_quiet() {
-            return Ok(());
-        }
-        self.tell()
+        self.publish(item)
     }
 
     /// Pushes to a queue that is bounded or closed, or after something was forgotten.

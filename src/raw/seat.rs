@@ -112,7 +112,8 @@ impl<T> Seat<T> {
     /// Whether a transaction or a future was forgotten.
     #[inline]
     pub(crate) fn is_unsettled(&mut self) -> bool {
-        self.is_lent() || self.with(|state, _| state.producer.staged() | state.hold.len()) != 0
+        let lent = usize::from(self.is_lent());
+        self.with(|state, _| state.producer.staged() | state.hold.len() | lent) != 0
     }
 
     /// Ends what a forgotten transaction left.

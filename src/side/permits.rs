@@ -20,8 +20,8 @@ impl<T> Side<T> {
     #[inline]
     pub(crate) fn give_back(&self, count: usize) {
         if let Some((purse, room)) = self.room() {
-            purse.give(count);
-            room.line.published(count);
+            let spread = purse.give(&room.capacity, count);
+            room.line.published(spread);
         }
     }
 

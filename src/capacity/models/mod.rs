@@ -106,7 +106,7 @@ impl Owner {
 
     fn give(&mut self, permits: usize) {
         self.bank.out.fetch_sub(permits, Ordering::SeqCst);
-        self.purse.give(permits);
+        self.purse.give(&self.bank.capacity, permits);
     }
 
     fn leave(mut self) {

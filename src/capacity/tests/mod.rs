@@ -17,7 +17,7 @@ fn a_purse_takes_the_limit_and_no_more() {
         for round in 0..3 {
             assert_eq!(drain(&purse, &capacity), limit, "round {round}");
             assert_eq!(capacity.free(), 0);
-            (0..limit).for_each(|_| purse.give(1));
+            (0..limit).for_each(|_| assert!(purse.give(&capacity, 1) > 0));
             assert_eq!(capacity.free(), limit);
         }
     }
@@ -37,7 +37,7 @@ fn what_one_has_taken_ahead_another_finds() {
         assert_eq!(capacity.free(), limit - out);
         let rest = drain(&purses[0], &capacity);
         assert_eq!(rest, limit - out);
-        purses[1].give(out);
+        purses[1].give(&capacity, out);
         assert_eq!(capacity.take_shared(usize::MAX), out);
         assert_eq!(purses[2].take_one(&capacity), None);
         capacity.give_shared(limit);
@@ -79,13 +79,24 @@ fn who_leaves_gives_everything_back() {
     for _ in 0..3 {
         let purse = Purse::new(&capacity);
         assert!(purse.take(&capacity, 10).got == 10);
-        purse.give(10);
+        purse.give(&capacity, 10);
         assert_eq!(capacity.free(), 100);
         assert_eq!(purse.leave(&capacity), 40);
         assert_eq!(capacity.take_shared(100), 100);
         capacity.give_shared(100);
     }
     assert_eq!(capacity.accounts.len(), 1);
+}
+
+#[test]
+fn what_a_consumer_gives_back_reaches_the_pool() {
+    let capacity = Capacity::new(1000);
+    let pusher = Purse::new(&capacity);
+    assert_eq!(pusher.take(&capacity, 1000).got, 1000);
+    let popper = Purse::new(&capacity);
+    let wakes: Vec<_> = (0..64).map(|_| popper.give(&capacity, 1)).collect();
+    assert!(wakes[..63].iter().all(|wakes| *wakes == 1));
+    assert_eq!((wakes[63], capacity.pool.look().free), (64, 64));
 }
 
 #[test]
@@ -104,7 +115,7 @@ fn limits_beyond_all_memory_are_kept() {
         let purse = Purse::new(&capacity);
         (0..1000).for_each(|_| assert!(purse.take_one(&capacity).is_some()));
         assert_eq!(capacity.free(), limit - 1000);
-        purse.give(1000);
+        purse.give(&capacity, 1000);
         assert_eq!(capacity.free(), limit);
         let took = purse.take(&capacity, usize::MAX);
         assert_eq!(took.got, limit.min(super::MOST));

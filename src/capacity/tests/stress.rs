@@ -37,7 +37,7 @@ fn work(role: Role, capacity: &Capacity, out: &AtomicUsize, mut seed: u64) {
             mine -= count;
             match role {
                 Role::Shared => capacity.give_shared(count),
-                _ => purse.give(count),
+                _ => assert!(purse.give(capacity, count) >= count),
             }
             continue;
         }
@@ -54,7 +54,7 @@ fn work(role: Role, capacity: &Capacity, out: &AtomicUsize, mut seed: u64) {
         }
     }
     gives(mine);
-    purse.give(mine);
+    purse.give(capacity, mine);
     if matches!(role, Role::Visitor) {
         purse.leave(capacity);
     }
@@ -90,7 +90,7 @@ fn a_permit_that_moves_about_is_found() {
                 start.wait();
                 for _ in 0..rounds() {
                     assert_eq!(purse.take_one(&capacity), Some(0));
-                    purse.give(1);
+                    purse.give(&capacity, 1);
                 }
             });
         }
