@@ -44,7 +44,7 @@ impl Things {
     }
 
     fn publish(&self, count: usize) {
-        // The orderings of the line must do.
+        // ORDERING: Relaxed, as all in this file; the barriers of the line must do.
         self.count.fetch_add(count, Ordering::Relaxed);
         self.line.published(count);
     }

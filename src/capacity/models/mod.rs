@@ -56,6 +56,7 @@ impl Bank {
     }
 
     fn took(&self, permits: usize) -> usize {
+        // ORDERING: SeqCst, all of `out`; std's, which loom does not see: it counts and orders nothing.
         let before = self.out.fetch_add(permits, Ordering::SeqCst);
         assert!(before + permits <= self.capacity.limit());
         permits

@@ -21,6 +21,7 @@ enum Role {
 
 fn work(role: Role, capacity: &Capacity, out: &AtomicUsize, mut seed: u64) {
     let took = |count: usize| {
+        // ORDERING: SeqCst, all of `out`; a count that is exact between a give and a take.
         let before = out.fetch_add(count, Ordering::SeqCst);
         assert!(before + count <= capacity.limit(), "more than the limit");
     };
