@@ -11,6 +11,7 @@
 //! | `Window::used` | the owner | store, per permit |
 //! | `Window::end` | the owner: opens, withdraws | swap |
 //! | | a thief: marks, truncates | fetch-and-and, CAS |
+//! | `Window::filling` | the owner, around what it takes ahead or moves | store |
 //! | `revocations` | a thief, before each truncation | fetch-and-add |
 //!
 //! A permit is *free* while it is in a till (`put - taken`) or in a window (`end - used`); it is *in
@@ -105,7 +106,6 @@ use till::Till;
 const MOST: usize = 1 << 62;
 /// The most permits that a purse takes ahead.
 const CHUNK: usize = 256;
-
 /// A share of fewer is not worth it: others would soon come to revoke them.
 const LEAST: usize = if SMALL { 1 } else { 32 };
 
@@ -143,7 +143,7 @@ impl Capacity {
         self.limit
     }
 
-    /// Takes up to `want` permits without a purse, fewer only if at some instant none was free.
+    /// Takes up to `want` permits without a purse. Fewer only as [`gather`](Self::gather) says.
     pub(crate) fn take_shared(&self, want: usize) -> usize {
         self.gather(want, None, &mut 0)
     }

@@ -48,7 +48,7 @@ impl Walk {
 
 impl Capacity {
     /// Takes `want` permits, and for a window some more where many are. Fewer only if at some instant
-    /// none was free.
+    /// none was free, but for those that a call which is held up has in hand.
     pub(super) fn gather(&self, want: usize, ahead: Option<&Window>, first: &mut usize) -> usize {
         let mut hand = 0;
         let mut last: Option<Walk> = None;

@@ -82,6 +82,7 @@ struct Flag(AtomicBool);
 
 impl Wake for Flag {
     fn wake(self: Arc<Self>) {
+        // ORDERING: Relaxed, as above.
         self.0.store(true, Ordering::Relaxed);
     }
 }
@@ -208,6 +209,7 @@ fn a_push_that_is_not_refused_is_seen_after_the_close() {
         let pusher = thread::spawn({
             let (line, staged) = (Arc::clone(&line), Arc::clone(&staged));
             move || {
+                // ORDERING: Relaxed; `look` has the barrier.
                 staged.store(true, Ordering::Relaxed);
                 !line.look().is_closed()
             }
@@ -218,6 +220,7 @@ fn a_push_that_is_not_refused_is_seen_after_the_close() {
         });
         if line.word().is_closed() {
             line.seal();
+            // ORDERING: Relaxed; `seal` has the barrier.
             let seen = staged.load(Ordering::Relaxed);
             let admitted = pusher.join().unwrap();
             assert!(seen || !admitted);
