@@ -2,7 +2,7 @@
 
 use super::Port;
 use crate::raw::Open;
-use crate::side::Closed;
+use crate::side::{admitted, Closed};
 use crate::wait::Kind;
 use crate::PushError;
 use std::task::{Poll, Waker};
@@ -41,9 +41,9 @@ impl<T> Port<T> {
         }
         let side = &self.side;
         let attempt = || side.admit_batch(items.len());
-        let admitted = side.wait_for_room(Kind::Several, timeout, attempt);
-        if let Some(admitted) = admitted {
-            return self.push_admitted_batch(admitted, items);
+        let admission = side.wait_for_room(Kind::Several, timeout, attempt);
+        if let Some(admission) = admission {
+            return self.push_admitted_batch(admission, items);
         }
         self.side.leave_lines();
         Err(PushError::Full(items))
@@ -81,12 +81,10 @@ impl<T> Port<T> {
     /// Pushes a batch after [`Port::poll_admit_batch`] was ready.
     pub(crate) fn push_admitted_batch(
         &mut self,
-        admitted: Result<(), Closed>,
+        admission: Result<(), Closed>,
         items: Vec<T>,
     ) -> Result<usize, PushError<Vec<T>>> {
-        match admitted {
-            Ok(()) => self.push_all(items.into_iter()),
-            Err(Closed) => Err(PushError::Closed(items)),
-        }
+        let items = admitted(Some(admission), items)?;
+        self.push_all(items.into_iter())
     }
 }

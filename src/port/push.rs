@@ -1,7 +1,7 @@
 //! Pushes without a transaction.
 
 use super::Port;
-use crate::side::Closed;
+use crate::side::{admitted, Admission, Closed};
 use crate::wait::Kind;
 use crate::PushError;
 use std::task::{Poll, Waker};
@@ -21,22 +21,14 @@ impl<T> Port<T> {
     #[inline(never)]
     fn push_hindered(&mut self, item: T) -> Result<(), PushError<T>> {
         self.settle();
-        let admitted = self.side.admit();
-        self.push_if(admitted, item)
+        let admission = self.side.admit();
+        self.push_if(admission, item)
     }
 
     /// Pushes if there is a permit.
     #[inline]
-    fn push_if(
-        &mut self,
-        admitted: Option<Result<(), Closed>>,
-        item: T,
-    ) -> Result<(), PushError<T>> {
-        match admitted {
-            Some(Ok(())) => self.publish(item),
-            Some(Err(Closed)) => Err(PushError::Closed(item)),
-            None => Err(PushError::Full(item)),
-        }
+    fn push_if(&mut self, admission: Admission, item: T) -> Result<(), PushError<T>> {
+        self.publish(admitted(admission, item)?)
     }
 
     #[inline]
@@ -77,8 +69,8 @@ impl<T> Port<T> {
     ) -> Result<(), PushError<T>> {
         self.settle();
         let side = &self.side;
-        let admitted = side.wait_for_room(Kind::One, timeout, || side.admit());
-        self.push_if(admitted, item)
+        let admission = side.wait_for_room(Kind::One, timeout, || side.admit());
+        self.push_if(admission, item)
     }
 
     /// Polls for room for one item.
@@ -90,8 +82,8 @@ impl<T> Port<T> {
     /// Pushes what a reservation was made for, or tries to without one.
     #[cfg(feature = "stream")]
     pub(crate) fn push_reserved(&mut self, item: T) -> Result<(), PushError<T>> {
-        let admitted = self.side.admit();
-        self.push_if(admitted, item)
+        let admission = self.side.admit();
+        self.push_if(admission, item)
     }
 
     /// Pushes after [`Port::poll_admit`] was ready.

@@ -1,13 +1,13 @@
-//! Admission of pushes: a permit, and a queue that is not closed. `None`: there is no room.
+//! Admission of pushes: a permit, and a queue that is not closed.
 
-use super::{Closed, Side};
+use super::{admitted, Admission, Closed, Side};
 use crate::raw::{Access, Seat};
 use crate::PushError;
 
 impl<T> Side<T> {
     /// Takes a permit for a push without a transaction, the reserved one if there is one.
     #[inline]
-    pub(crate) fn admit(&self) -> Option<Result<(), Closed>> {
+    pub(crate) fn admit(&self) -> Admission {
         if self.shared.word().is_closed() {
             return Some(Err(Closed));
         }
@@ -27,7 +27,7 @@ impl<T> Side<T> {
     }
 
     /// Sees to it that the transaction may stage one item more.
-    pub(crate) fn admit_staged(&self, access: &Access<'_, T>) -> Option<Result<(), Closed>> {
+    pub(crate) fn admit_staged(&self, access: &Access<'_, T>) -> Admission {
         if self.shared.word().is_closed() {
             return Some(Err(Closed));
         }
@@ -42,7 +42,7 @@ impl<T> Side<T> {
 
     /// Takes permits for a batch: all, or none unless it waits and is the first in the line, where it
     /// gathers them.
-    pub(crate) fn admit_batch(&self, len: usize) -> Option<Result<(), Closed>> {
+    pub(crate) fn admit_batch(&self, len: usize) -> Admission {
         if self.shared.word().is_closed() {
             self.give_back(self.gathered.take());
             return Some(Err(Closed));
@@ -102,14 +102,10 @@ impl<T> Side<T> {
     pub(crate) fn stage_if(
         &self,
         access: &Access<'_, T>,
-        admitted: Option<Result<(), Closed>>,
+        admission: Admission,
         item: T,
     ) -> Result<(), PushError<T>> {
-        match admitted {
-            Some(Ok(())) => self.stage(access, item),
-            Some(Err(Closed)) => Err(PushError::Closed(item)),
-            None => Err(PushError::Full(item)),
-        }
+        self.stage(access, admitted(admission, item)?)
     }
 
     /// Whether there would be room for one item more if the queue had nothing but this transaction.

@@ -12,11 +12,25 @@ use crate::capacity::Purse;
 use crate::shared::Shared;
 use crate::sync::Count;
 use crate::wait::Place;
+use crate::PushError;
 use std::sync::Arc;
 
 /// A push was refused because the queue is closed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Closed;
+
+/// Whether a push may go on. `None`: there is no room.
+pub(crate) type Admission = Option<Result<(), Closed>>;
+
+/// What is pushed, if it was admitted, or why not.
+#[inline]
+pub(crate) fn admitted<I>(admission: Admission, items: I) -> Result<I, PushError<I>> {
+    match admission {
+        Some(Ok(())) => Ok(items),
+        Some(Err(Closed)) => Err(PushError::Closed(items)),
+        None => Err(PushError::Full(items)),
+    }
+}
 
 /// What one handle has at a queue, its seat aside.
 pub(crate) struct Side<T> {
