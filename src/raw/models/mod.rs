@@ -45,7 +45,7 @@
 //! | common:: | node.rs | `self.state.load(Ordering::Acquire)` | `self.state.load(Ordering::Relaxed)` |
 //! | common:: | common.rs | `new.as_ptr(), Ordering::Release` | `new.as_ptr(), Ordering::Relaxed` |
 //! | common:: | node.rs | `self.node.next.load(Ordering::Acquire)` | `self.node.next.load(Ordering::Relaxed)` |
-//! | common:: | node.rs | `cell.state .compare_exchange(VACANT, VOID, Ordering::Relaxed, Ordering::Relaxed) .is_ok()` | `cell.state.swap(VOID, Ordering::Relaxed) == VACANT` |
+//! | common:: | node.rs | `self.cell(index) .state .compare_exchange(VACANT, VOID, Ordering::Relaxed, Ordering::Relaxed) .is_ok()` | `self.cell(index).state.swap(VOID, Ordering::Relaxed) == VACANT` |
 
 mod common;
 mod empty;
