@@ -2,7 +2,7 @@
 
 use crate::future::{PopAsync, StageAsync};
 use crate::port::{Outcome, Port};
-use crate::raw::{HeldItems, Open, Party};
+use crate::raw::{HeldItems, Open, Party, Tag};
 use crate::{PopError, PushError, Taken};
 use std::fmt;
 use std::iter::FusedIterator;
@@ -400,13 +400,13 @@ impl<T> fmt::Debug for Transaction<'_, T> {
 /// ```
 pub struct Item<'t, T> {
     item: &'t mut T,
-    attempts: u32,
+    tag: Tag,
 }
 
 impl<'t, T> Item<'t, T> {
     #[inline]
-    pub(crate) fn new((item, attempts): (&'t mut T, u32)) -> Self {
-        Self { item, attempts }
+    pub(crate) fn new((item, tag): (&'t mut T, Tag)) -> Self {
+        Self { item, tag }
     }
 
     /// How often the item was delivered, this time included: 1 at first. Each abort of a
@@ -421,7 +421,7 @@ impl<'t, T> Item<'t, T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn attempts(&self) -> u32 {
-        self.attempts
+        self.tag.attempts
     }
 }
 
@@ -444,7 +444,7 @@ impl<T> DerefMut for Item<'_, T> {
 impl<T> fmt::Debug for Item<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Item")
-            .field("attempts", &self.attempts)
+            .field("attempts", &self.tag.attempts)
             .finish_non_exhaustive()
     }
 }

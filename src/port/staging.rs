@@ -1,7 +1,7 @@
 //! What a transaction stages and holds.
 
 use super::Port;
-use crate::raw::HeldItems;
+use crate::raw::{HeldItems, Tag};
 use crate::wait::Kind;
 use crate::{PopError, PushError};
 use std::time::Duration;
@@ -44,7 +44,7 @@ impl<T> Port<T> {
 
     /// Holds one item more.
     #[inline]
-    pub(crate) fn hold(&self) -> Result<(&mut T, u32), PopError> {
+    pub(crate) fn hold(&self) -> Result<(&mut T, Tag), PopError> {
         let access = self.seat.access();
         if self.side.shared().word().hinders_pop() {
             self.seat.assert_not_lent();
@@ -58,7 +58,7 @@ impl<T> Port<T> {
     pub(crate) fn hold_waiting(
         &self,
         timeout: Option<Duration>,
-    ) -> Result<(&mut T, u32), PopError> {
+    ) -> Result<(&mut T, Tag), PopError> {
         let access = self.seat.access();
         self.seat.assert_not_lent();
         let attempt = || self.side.hold_unless_waiting(&access);

@@ -3,6 +3,7 @@
 use super::lanes::Lanes;
 use super::seat::Seat;
 use super::state::State;
+use super::tag::Tag;
 use crate::sync::Ordering;
 use std::ops::Deref;
 
@@ -62,11 +63,11 @@ impl<'t, T> Access<'t, T> {
         self.with(|state, _| state.hold.len())
     }
 
-    /// Holds one item more: the item and how often it was delivered.
+    /// Holds one item more: the item and its tag.
     #[inline(always)]
     #[allow(clippy::inline_always)] // the pop of a transaction
-    pub(crate) fn hold(&self) -> Option<(&'t mut T, u32)> {
-        let (item, attempts) = self.with(|state, lanes| {
+    pub(crate) fn hold(&self) -> Option<(&'t mut T, Tag)> {
+        let (item, tag) = self.with(|state, lanes| {
             state.desk().count_taken(1);
             if state.consumer.take(lanes, &mut state.hold, 1) == 0 {
                 state.desk().uncount_taken(1);
@@ -74,11 +75,11 @@ impl<'t, T> Access<'t, T> {
             }
             let held = state.hold.newest();
             // SAFETY: held just now.
-            Some((held.item(), unsafe { held.attempts() }))
+            Some((held.item(), unsafe { held.tag() }))
         })?;
         // SAFETY: the item was held just now, and only this call gives it out. While the seat is
         // borrowed it does not move: only methods on `&mut self` take items out.
-        Some((unsafe { &mut *item }, attempts))
+        Some((unsafe { &mut *item }, tag))
     }
 }
 

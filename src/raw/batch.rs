@@ -2,6 +2,7 @@
 
 use super::access::Access;
 use super::hold::Spot;
+use super::tag::Tag;
 use std::marker::PhantomData;
 
 /// Collects items in a transaction's hold.
@@ -73,22 +74,22 @@ pub(crate) struct HeldItems<'t, T> {
 }
 
 impl<'t, T> HeldItems<'t, T> {
-    /// The next item and how often it was delivered.
+    /// The next item and its tag.
     #[inline]
-    pub(crate) fn next(&mut self) -> Option<(&'t mut T, u32)> {
+    pub(crate) fn next(&mut self) -> Option<(&'t mut T, Tag)> {
         if self.left == 0 {
             return None;
         }
-        let (item, attempts) = self.access.with(|state, _| {
+        let (item, tag) = self.access.with(|state, _| {
             let held = state.hold.step(&mut self.spot);
             // SAFETY: held by the batch.
-            (held.item(), unsafe { held.attempts() })
+            (held.item(), unsafe { held.tag() })
         });
         self.left -= 1;
         // SAFETY: filled by the batch, at an address that does not move; each spot is given out once,
         // here: the batch has checked that all items from its spot on are its own. While `'t` lasts
         // the seat is borrowed, and only methods on `&mut self` take items out.
-        Some((unsafe { &mut *item }, attempts))
+        Some((unsafe { &mut *item }, tag))
     }
 
     #[inline]

@@ -10,6 +10,7 @@ use super::reclaim::Pin;
 use super::row::Row;
 use super::sink::Sink;
 use super::slot::Slot;
+use super::tag::Tag;
 use crate::sync::{AtomicU64, AtomicUsize, Ordering, UnsafeCell};
 use std::cell::Cell;
 use std::mem::MaybeUninit;
@@ -37,7 +38,7 @@ pub(super) struct Held<T> {
 /// What is noted beside an item.
 #[derive(Clone, Copy)]
 struct Note {
-    attempts: u32,
+    tag: Tag,
     /// The index of the next item of its run.
     next: u32,
 }
@@ -93,8 +94,8 @@ impl<T> Held<T> {
     ///
     /// The place is vacant and the caller's alone.
     #[inline]
-    pub(super) unsafe fn fill(&self, item: T, attempts: u32, next: u32) {
-        let note = Note { attempts, next };
+    pub(super) unsafe fn fill(&self, item: T, tag: Tag, next: u32) {
+        let note = Note { tag, next };
         // SAFETY: by contract.
         unsafe { self.slot.fill(item) };
         // SAFETY: likewise.
@@ -118,15 +119,15 @@ impl<T> Held<T> {
         self.slot.as_ptr()
     }
 
-    /// How often the item was delivered.
+    /// What is known of the item.
     ///
     /// # Safety
     ///
     /// As for `note`.
     #[inline]
-    pub(super) unsafe fn attempts(&self) -> u32 {
+    pub(super) unsafe fn tag(&self) -> Tag {
         // SAFETY: by contract.
-        unsafe { self.note() }.attempts
+        unsafe { self.note() }.tag
     }
 
     /// # Safety
@@ -357,7 +358,7 @@ impl<T> Run<T> {
             // SAFETY: filled before the link.
             let note = unsafe { held.note() };
             // SAFETY: ours by the claim; filled before the link. The sink granted room.
-            unsafe { sink.accept(held.slot.take(), note.attempts.saturating_add(1)) };
+            unsafe { sink.accept(held.slot.take(), note.tag.again()) };
             at = note.next;
         }
     }

@@ -10,6 +10,7 @@ use super::node::{At, Cells, Node};
 use super::reclaim::{self, Pin};
 use super::row::Row;
 use super::sink::Sink;
+use super::tag::Tag;
 use super::visit::Take;
 use crate::sync::{exclusive, AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use crossbeam_utils::CachePadded;
@@ -190,7 +191,7 @@ impl<T> Common<T> {
         let index = head.position() - at.node.base;
         for index in index..index + count as u64 {
             // SAFETY: full, and ours by the claim. The sink granted room.
-            unsafe { sink.accept(at.take(index), 1) };
+            unsafe { sink.accept(at.take(index), Tag::first(0)) };
         }
         Take::Got(count)
     }

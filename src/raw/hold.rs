@@ -4,6 +4,7 @@ use super::block::{Block, Filled, Held, Run};
 use super::front::Front;
 use super::row::Row;
 use super::sink::Sink;
+use super::tag::Tag;
 use crate::sync::SMALL;
 use std::mem::size_of;
 use std::ptr;
@@ -292,12 +293,12 @@ impl<T> Sink<T> for Hold<T> {
     }
 
     #[inline]
-    unsafe fn accept(&mut self, item: T, attempts: u32) {
+    unsafe fn accept(&mut self, item: T, tag: Tag) {
         debug_assert!(self.index < self.capacity, "room was made");
         self.index += 1;
         // SAFETY: room was granted, so the place is vacant and in the block, which the hold owns.
         unsafe {
-            (*self.next).fill(item, attempts, self.index);
+            (*self.next).fill(item, tag, self.index);
             self.next = self.next.add(1);
         }
         self.len += 1;

@@ -35,6 +35,7 @@ mod sink;
 mod slot;
 mod state;
 mod strict;
+mod tag;
 mod visit;
 
 #[cfg(all(loom, test))]
@@ -48,3 +49,4 @@ pub(crate) use open::{Open, Session};
 pub(crate) use roster::Roster;
 pub(crate) use seat::Seat;
 pub(crate) use strict::Remainder;
+pub(crate) use tag::{Entry, Tag};

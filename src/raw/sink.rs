@@ -1,6 +1,7 @@
 //! Where claimed items go.
 
 use super::front::Front;
+use super::tag::Tag;
 
 /// Takes in claimed items.
 ///
@@ -10,14 +11,14 @@ pub(super) trait Sink<T> {
     /// `home`; returns for how many, at least one.
     fn reserve(&mut self, wanted: usize, home: &Front<T>) -> usize;
 
-    /// Takes one in. `attempts`: its deliveries so far, this one included.
+    /// Takes one in.
     ///
     /// # Safety
     ///
     /// No more items are accepted than the last `reserve` granted.
-    unsafe fn accept(&mut self, item: T, attempts: u32);
+    unsafe fn accept(&mut self, item: T, tag: Tag);
 
-    /// Takes several in, each for the first time.
+    /// Takes several in, each for the first time, and without a time.
     ///
     /// # Safety
     ///
@@ -26,7 +27,7 @@ pub(super) trait Sink<T> {
     unsafe fn accept_all(&mut self, items: impl Iterator<Item = T>) {
         for item in items {
             // SAFETY: by contract.
-            unsafe { self.accept(item, 1) };
+            unsafe { self.accept(item, Tag::first(0)) };
         }
     }
 }
@@ -39,7 +40,7 @@ impl<T> Sink<T> for Option<T> {
     }
 
     #[inline]
-    unsafe fn accept(&mut self, item: T, _attempts: u32) {
+    unsafe fn accept(&mut self, item: T, _tag: Tag) {
         *self = Some(item);
     }
 }
@@ -53,7 +54,7 @@ impl<T> Sink<T> for Vec<T> {
     }
 
     #[inline]
-    unsafe fn accept(&mut self, item: T, _attempts: u32) {
+    unsafe fn accept(&mut self, item: T, _tag: Tag) {
         self.push(item);
     }
 

@@ -1,7 +1,7 @@
 //! Pops, and what they say when they find nothing.
 
 use super::Side;
-use crate::raw::{Access, Batch, Seat};
+use crate::raw::{Access, Batch, Seat, Tag};
 use crate::PopError;
 
 impl<T> Side<T> {
@@ -29,7 +29,7 @@ impl<T> Side<T> {
     }
 
     /// Holds one item more.
-    pub(crate) fn hold<'t>(&self, access: &Access<'t, T>) -> Result<(&'t mut T, u32), PopError> {
+    pub(crate) fn hold<'t>(&self, access: &Access<'t, T>) -> Result<(&'t mut T, Tag), PopError> {
         if self.is_over() {
             return Err(self.shared.why_empty());
         }
@@ -61,7 +61,7 @@ impl<T> Side<T> {
     pub(crate) fn hold_unless_waiting<'t>(
         &self,
         access: &Access<'t, T>,
-    ) -> Option<Result<(&'t mut T, u32), PopError>> {
+    ) -> Option<Result<(&'t mut T, Tag), PopError>> {
         let closed = self.shared.word().is_closed();
         match self.hold(access) {
             Err(PopError::Empty) if closed && has_work(access) => Some(Err(PopError::Empty)),

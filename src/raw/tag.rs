@@ -1,0 +1,33 @@
+//! What is known of an item besides itself.
+
+/// How often an item was delivered, and since when it is in the queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Tag {
+    /// Deliveries so far. A held item's include the present one; 0: it was taken out of the hold.
+    pub(crate) attempts: u32,
+    /// When it was first pushed, in a unit that only the layers above know; 0: not known.
+    pub(crate) since: u64,
+}
+
+impl Tag {
+    /// The tag of an item that is delivered for the first time.
+    #[inline]
+    pub(super) fn first(since: u64) -> Self {
+        Self { attempts: 1, since }
+    }
+
+    /// The tag of the next delivery.
+    pub(super) fn again(self) -> Self {
+        Self {
+            attempts: self.attempts.saturating_add(1),
+            ..self
+        }
+    }
+}
+
+/// An item that is in none of the lanes, and in no hold.
+#[derive(Debug)]
+pub(crate) struct Entry<T> {
+    pub(crate) item: T,
+    pub(crate) tag: Tag,
+}
