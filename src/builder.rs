@@ -1,8 +1,14 @@
 //! A queue with settings.
 
+use crate::dead_letters::DeadLetter;
+use crate::failure::{Failures, Letters, Overflow};
+use crate::post::Lease;
+use crate::time::{Backoff, Clock, Time};
 use crate::Queue;
 use std::fmt;
-use std::marker::PhantomData;
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
 
 /// Settings of a new [`Queue`], from [`Queue::builder`].
 ///
@@ -13,14 +19,45 @@ use std::marker::PhantomData;
 #[must_use = "a builder does nothing until `build` is called"]
 pub struct Builder<T> {
     capacity: Option<usize>,
-    items: PhantomData<fn() -> T>,
+    max_attempts: Option<NonZeroU32>,
+    max_dead_letters: usize,
+    on_dead_overflow: Option<Overflow<T>>,
+    backoff: Option<Backoff>,
+    clock: Option<Arc<dyn Clock>>,
+    timestamps: bool,
+    lease: Option<Lease<T>>,
+    name: Option<Arc<str>>,
+}
+
+/// What a queue is made from.
+pub(crate) struct Settings<T> {
+    pub(crate) capacity: Option<usize>,
+    pub(crate) failures: Failures<T>,
+    pub(crate) time: Time,
+    pub(crate) timed: bool,
+    pub(crate) lease: Option<Lease<T>>,
+    pub(crate) name: Option<Arc<str>>,
+}
+
+impl<T> Settings<T> {
+    /// Whether pops have to look at more than the lanes.
+    pub(crate) fn is_attended(&self) -> bool {
+        self.failures.has_rules() || self.timed || self.lease.is_some() || self.name.is_some()
+    }
 }
 
 impl<T> Builder<T> {
     pub(crate) fn new() -> Self {
         Self {
             capacity: None,
-            items: PhantomData,
+            max_attempts: None,
+            max_dead_letters: usize::MAX,
+            on_dead_overflow: None,
+            backoff: None,
+            clock: None,
+            timestamps: false,
+            lease: None,
+            name: None,
         }
     }
 
@@ -42,6 +79,216 @@ impl<T> Builder<T> {
         self
     }
 
+    /// How often an item is delivered at most. When the last delivery fails, the item becomes a
+    /// [dead letter](Queue::dead_letters). Without it, items are delivered until a delivery is
+    /// committed.
+    ///
+    /// Each end of a transaction that held the item counts as a failed delivery if it was not a commit;
+    /// see [`Reason`](crate::Reason).
+    ///
+    /// ```
+    /// use std::num::NonZeroU32;
+    ///
+    /// let most = NonZeroU32::new(2).unwrap();
+    /// let queue = requeue::Queue::builder().max_attempts(most).build();
+    /// queue.push("poison")?;
+    /// let mut worker = queue.handle();
+    /// for _ in 0..2 {
+    ///     let tx = worker.begin();
+    ///     assert_eq!(*tx.pop()?, "poison");
+    ///     tx.abort();
+    /// }
+    /// assert!(queue.is_empty());
+    /// let letter = queue.dead_letters().next().unwrap();
+    /// assert_eq!((letter.item, letter.attempts), ("poison", 2));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn max_attempts(mut self, attempts: NonZeroU32) -> Self {
+        self.max_attempts = Some(attempts);
+        self
+    }
+
+    /// How many [dead letters](Queue::dead_letters) the queue keeps at most; without it, all of them.
+    ///
+    /// When there are so many, no more items die: they go on being retried, until letters are taken out.
+    /// With [`Builder::on_dead_overflow`] the oldest letter gives way instead.
+    ///
+    /// ```
+    /// use std::num::NonZeroU32;
+    ///
+    /// let queue = requeue::Queue::builder()
+    ///     .max_attempts(NonZeroU32::MIN)
+    ///     .max_dead_letters(1)
+    ///     .build();
+    /// let mut worker = queue.handle();
+    /// worker.push_batch([1, 2])?;
+    /// let tx = worker.begin();
+    /// assert_eq!(tx.pop_batch(2).len(), 2);
+    /// tx.abort();
+    /// assert_eq!((queue.dead_letters().len(), queue.len()), (1, 1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn max_dead_letters(mut self, most: usize) -> Self {
+        self.max_dead_letters = most;
+        self
+    }
+
+    /// What to do with the oldest dead letter when there are more than
+    /// [`max_dead_letters`](Builder::max_dead_letters).
+    ///
+    /// `overflow` is called by whoever ends the transaction whose item died, when nothing is half done;
+    /// it may use the same queue. If it panics, the panic is caught and that letter is lost with it.
+    ///
+    /// ```
+    /// use std::num::NonZeroU32;
+    /// use std::sync::mpsc::channel;
+    ///
+    /// let (log, logged) = channel();
+    /// let queue = requeue::Queue::builder()
+    ///     .max_attempts(NonZeroU32::MIN)
+    ///     .max_dead_letters(1)
+    ///     .on_dead_overflow(move |letter| log.send(letter.item).unwrap())
+    ///     .build();
+    /// let mut worker = queue.handle();
+    /// worker.push_batch([1, 2])?;
+    /// let tx = worker.begin();
+    /// assert_eq!(tx.pop_batch(2).len(), 2);
+    /// tx.abort();
+    /// assert_eq!(logged.try_recv(), Ok(1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn on_dead_overflow(
+        mut self,
+        overflow: impl Fn(DeadLetter<T>) + Send + Sync + 'static,
+    ) -> Self {
+        self.on_dead_overflow = Some(Arc::new(overflow));
+        self
+    }
+
+    /// How long an item is out of the way after a failed delivery. Without it, it goes back to the head
+    /// at once.
+    ///
+    /// ```
+    /// use requeue::{Backoff, ManualClock, Queue};
+    /// use std::time::Duration;
+    ///
+    /// let clock = ManualClock::new();
+    /// let queue = Queue::builder()
+    ///     .backoff(Backoff::fixed(Duration::from_secs(5)))
+    ///     .clock(clock.clone())
+    ///     .build();
+    /// queue.push("job")?;
+    /// let mut worker = queue.handle();
+    /// let tx = worker.begin();
+    /// let _job = tx.pop()?;
+    /// tx.abort();
+    /// assert!(queue.is_empty());
+    /// clock.advance(Duration::from_secs(5));
+    /// assert_eq!(queue.pop()?, "job");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn backoff(mut self, backoff: Backoff) -> Self {
+        self.backoff = Some(backoff);
+        self
+    }
+
+    /// Where the queue reads the time, and who wakes its waiters; without it, the system's clock.
+    ///
+    /// All times go through it: delays, leases, time stamps, and the timeouts of calls that wait. A
+    /// clock that goes backwards makes delays, leases and timeouts longer by that much, and ages
+    /// shorter; nothing is lost by it.
+    ///
+    /// ```
+    /// use requeue::{ManualClock, Queue};
+    ///
+    /// let clock = ManualClock::new();
+    /// let queue = Queue::<u32>::builder().clock(clock.clone()).build();
+    /// assert_eq!(queue.now(), clock.now());
+    /// ```
+    pub fn clock(mut self, clock: impl Clock) -> Self {
+        self.clock = Some(Arc::new(clock));
+        self
+    }
+
+    /// Whether to keep the time of each push, for [`Stats::oldest`](crate::Stats::oldest) and
+    /// [`DeadLetter::pushed_at`]. Costs eight bytes for each item and a look at the clock for each push.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let clock = requeue::ManualClock::new();
+    /// let queue = requeue::Queue::builder().timestamps(true).clock(clock.clone()).build();
+    /// queue.push(1)?;
+    /// clock.advance(Duration::from_secs(3));
+    /// assert_eq!(queue.stats().oldest, Some(Duration::from_secs(3)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn timestamps(mut self, timestamps: bool) -> Self {
+        self.timestamps = timestamps;
+        self
+    }
+
+    /// Lets a transaction hold an item for no longer than `term`. Then the item is available to others,
+    /// and the transaction cannot commit any more: [`Transaction::try_commit`] says
+    /// [`Expired`](crate::Expired). So of several deliveries of an item at most one is committed.
+    /// [`Transaction::renew`] starts the term anew.
+    ///
+    /// What others get is a copy that was made when the item was taken: changes of the late worker are
+    /// lost. Each item that a transaction takes is cloned, and written down under a lock that only those
+    /// contend for who take back what is over.
+    ///
+    /// An item is taken back by whoever pops next, waits, or looks at the queue; a failed delivery counts.
+    ///
+    /// ```
+    /// use requeue::{Expired, ManualClock, Queue};
+    /// use std::time::Duration;
+    ///
+    /// let clock = ManualClock::new();
+    /// let queue = Queue::builder()
+    ///     .leased(Duration::from_secs(30))
+    ///     .clock(clock.clone())
+    ///     .build();
+    /// queue.push("job")?;
+    /// let mut slow = queue.handle();
+    /// let tx = slow.begin();
+    /// assert_eq!(*tx.pop()?, "job");
+    ///
+    /// clock.advance(Duration::from_secs(30));
+    /// assert_eq!(queue.pop()?, "job");
+    /// assert_eq!(tx.try_commit().unwrap_err(), Expired);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If `term` is zero.
+    ///
+    /// [`Transaction::try_commit`]: crate::Transaction::try_commit
+    /// [`Transaction::renew`]: crate::Transaction::renew
+    pub fn leased(mut self, term: Duration) -> Self
+    where
+        T: Clone,
+    {
+        assert!(!term.is_zero(), "a lease must last for some time");
+        self.lease = Some(Lease {
+            term,
+            copy: T::clone,
+        });
+        self
+    }
+
+    /// Names the queue, for `Debug` and for the features `metrics` and `tracing`, which tell of queues
+    /// with a name only.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::<u32>::builder().name("mails").build();
+    /// assert!(format!("{queue:?}").contains("mails"));
+    /// ```
+    pub fn name(mut self, name: impl Into<Arc<str>>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
     /// Makes the queue.
     ///
     /// ```
@@ -49,7 +296,16 @@ impl<T> Builder<T> {
     /// assert_eq!(queue.capacity(), None);
     /// ```
     pub fn build(self) -> Queue<T> {
-        Queue::with_capacity(self.capacity)
+        let time = self.clock.map_or_else(Time::system, Time::of);
+        let letters = Letters::new(self.max_dead_letters, self.on_dead_overflow);
+        Queue::with(Settings {
+            capacity: self.capacity,
+            failures: Failures::new(self.max_attempts, self.backoff, letters),
+            time,
+            timed: self.timestamps,
+            lease: self.lease,
+            name: self.name,
+        })
     }
 }
 
@@ -57,7 +313,14 @@ impl<T> Clone for Builder<T> {
     fn clone(&self) -> Self {
         Self {
             capacity: self.capacity,
-            items: PhantomData,
+            max_attempts: self.max_attempts,
+            max_dead_letters: self.max_dead_letters,
+            on_dead_overflow: self.on_dead_overflow.clone(),
+            backoff: self.backoff,
+            clock: self.clock.clone(),
+            timestamps: self.timestamps,
+            lease: self.lease.clone(),
+            name: self.name.clone(),
         }
     }
 }
@@ -65,8 +328,14 @@ impl<T> Clone for Builder<T> {
 impl<T> fmt::Debug for Builder<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Builder")
+            .field("name", &self.name)
             .field("capacity", &self.capacity)
-            .finish()
+            .field("max_attempts", &self.max_attempts)
+            .field("max_dead_letters", &self.max_dead_letters)
+            .field("backoff", &self.backoff)
+            .field("timestamps", &self.timestamps)
+            .field("lease", &self.lease.as_ref().map(|lease| lease.term))
+            .finish_non_exhaustive()
     }
 }
 

@@ -1,7 +1,7 @@
 //! One commit over several queues.
 
 use crate::raw::commit_together;
-use crate::{Taken, Transaction};
+use crate::{Expired, Taken, Transaction};
 
 /// Commits several transactions as one, and returns what each of them held.
 ///
@@ -30,8 +30,43 @@ use crate::{Taken, Transaction};
 /// assert_eq!(invoices.pop()?, "invoice for order 7");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// # Panics
+///
+/// If a queue [leases](crate::Builder::leased) its items, and one that its transaction held was taken
+/// back; then all are aborted. See [`try_commit_all()`].
 pub fn commit_all<C: Transactions>(transactions: C) -> C::Taken {
-    transactions.commit_all()
+    let taken = transactions.try_commit_all();
+    taken.expect("no lease is over")
+}
+
+/// Commits several transactions as one, as [`commit_all()`] does, unless an item that one of them held
+/// was taken back.
+///
+/// ```
+/// use requeue::{try_commit_all, Expired, ManualClock, Queue};
+/// use std::time::Duration;
+///
+/// let (clock, term) = (ManualClock::new(), Duration::from_secs(1));
+/// let orders = Queue::builder().leased(term).clock(clock.clone()).build();
+/// let invoices = Queue::unbounded();
+/// orders.push(7)?;
+///
+/// let (mut from, mut to) = (orders.handle(), invoices.handle());
+/// let (order, invoice) = (from.begin(), to.begin());
+/// invoice.push(*order.pop()?)?;
+/// clock.advance(term);
+/// assert_eq!(orders.pop()?, 7);
+/// assert_eq!(try_commit_all((order, invoice)).unwrap_err(), Expired);
+/// assert!(invoices.is_empty());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// [`Expired`] if an item was taken back; then all are aborted.
+pub fn try_commit_all<C: Transactions>(transactions: C) -> Result<C::Taken, Expired> {
+    transactions.try_commit_all()
 }
 
 /// A tuple of transactions for [`commit_all()`]. Sealed.
@@ -52,7 +87,7 @@ mod sealed {
     pub trait CommitAll {
         /// A tuple of [`Taken`](crate::Taken), one for each transaction.
         type Taken;
-        fn commit_all(self) -> Self::Taken;
+        fn try_commit_all(self) -> Result<Self::Taken, super::Expired>;
     }
 }
 
@@ -61,12 +96,14 @@ macro_rules! tuples {
         impl<$($lifetime,)+ $($item),+> sealed::CommitAll for ($(Transaction<$lifetime, $item>,)+) {
             type Taken = ($(Taken<$lifetime, $item>,)+);
 
-            fn commit_all(self) -> Self::Taken {
+            fn try_commit_all(self) -> Result<Self::Taken, Expired> {
                 let ($(mut $tx,)+) = self;
+                $($tx.close_book()?;)+
                 commit_together(&mut [$($tx.party()),+]);
                 $(let $tx = $tx.into_taken();)+
                 $($tx.0.wake_for($tx.1);)+
-                ($($tx.0,)+)
+                $($tx.0.end_leases();)+
+                Ok(($($tx.0,)+))
             }
         }
 

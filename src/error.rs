@@ -73,6 +73,23 @@ impl<T> fmt::Display for PushError<T> {
 
 impl<T> Error for PushError<T> {}
 
+/// A transaction cannot commit: what it held was taken back, because its
+/// [lease](crate::Builder::leased) was over or by [`Queue::recover`](crate::Queue::recover).
+///
+/// ```
+/// assert_eq!(requeue::Expired.to_string(), "an item was taken back");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Expired;
+
+impl fmt::Display for Expired {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an item was taken back")
+    }
+}
+
+impl Error for Expired {}
+
 /// A pop found nothing.
 ///
 /// ```

@@ -6,7 +6,7 @@
 use crate::port::Port;
 use crate::raw::Loan;
 use crate::side::Side;
-use crate::wait::Kind;
+use crate::wait::{Kind, Waiter};
 use crate::{Item, PopError, PushError};
 use std::fmt;
 use std::future::Future;
@@ -38,7 +38,7 @@ impl<T> Future for TakeAsync<'_, T> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let port = self.port.as_mut().expect(DONE);
-        let poll = port.poll_pop(context.waker());
+        let poll = port.poll_pop(&Waiter::task(context.waker()));
         if poll.is_ready() {
             port.end_waiting();
             self.port = None;
@@ -82,7 +82,7 @@ impl<T> Future for PushAsync<'_, T> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         assert!(self.item.is_some(), "{DONE}");
-        let poll = self.port.poll_admit(context.waker());
+        let poll = self.port.poll_admit(&Waiter::task(context.waker()));
         poll.map(|admitted| {
             let item = self.item.take().expect(DONE);
             self.port.push_admitted(admitted, item)
@@ -125,7 +125,10 @@ impl<T> Future for PushBatchAsync<'_, T> {
         if self.port.is_too_long(items.len()) {
             return Poll::Ready(Err(self.port.too_long(items)));
         }
-        match self.port.poll_admit_batch(items.len(), context.waker()) {
+        match self
+            .port
+            .poll_admit_batch(items.len(), &Waiter::task(context.waker()))
+        {
             Poll::Ready(admitted) => {
                 // The batch is a transaction, which ends what it finds forgotten.
                 self.port.end_waiting();
@@ -189,7 +192,7 @@ impl<'t, T> Future for PopAsync<'t, T> {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let Lent { loan, side } = self.lent.as_ref().expect(DONE);
         let attempt = || side.hold_unless_waiting(loan);
-        let poll = side.poll_item(context.waker(), attempt);
+        let poll = side.poll_item(&Waiter::task(context.waker()), attempt);
         if poll.is_ready() {
             self.lent = None;
         }
@@ -224,7 +227,7 @@ impl<T> Future for StageAsync<'_, T> {
         let Lent { loan, side } = &lent;
         let attempt = || side.admit_staged(loan);
         let admitted = if side.can_fit(loan) {
-            match side.poll_room(Kind::One, context.waker(), attempt) {
+            match side.poll_room(Kind::One, &Waiter::task(context.waker()), attempt) {
                 Poll::Ready(admitted) => Some(admitted),
                 Poll::Pending => {
                     self.lent = Some((lent, item));

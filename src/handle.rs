@@ -61,9 +61,9 @@ pub struct Handle<T> {
 }
 
 impl<T> Handle<T> {
-    pub(crate) fn new(shared: Arc<Shared<T>>) -> Self {
+    pub(crate) fn new(shared: Arc<Shared<T>>, name: Option<Arc<str>>) -> Self {
         Self {
-            port: Port::new(shared),
+            port: Port::new(shared, name),
         }
     }
 
@@ -366,6 +366,38 @@ impl<T> Handle<T> {
         items: &mut Vec<T>,
     ) -> usize {
         self.port.pop_batch_waiting(min, max, timeout, items)
+    }
+
+    /// Looks at the item that a pop would give, and puts it back to its place. No delivery is counted;
+    /// while `look` runs nobody else is given the item.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::unbounded();
+    /// queue.push(String::from("job"))?;
+    /// let mut handle = queue.handle();
+    /// assert_eq!(handle.peek_with(|job| job.len())?, 3);
+    /// assert_eq!(handle.pop()?, "job");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As for [`Handle::pop`].
+    pub fn peek_with<R>(&mut self, look: impl FnOnce(&T) -> R) -> Result<R, PopError> {
+        let tx = self.begin();
+        let peeked = tx.peek()?;
+        Ok(look(&peeked))
+    }
+
+    /// The name that the handle was given by [`Queue::named_handle`](crate::Queue::named_handle).
+    ///
+    /// ```
+    /// let queue = requeue::Queue::<u32>::unbounded();
+    /// assert_eq!(queue.named_handle("mailer").name(), Some("mailer"));
+    /// assert_eq!(queue.handle().name(), None);
+    /// ```
+    pub fn name(&self) -> Option<&str> {
+        self.port.side().name().map(AsRef::as_ref)
     }
 
     /// Begins a transaction.

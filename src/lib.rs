@@ -297,17 +297,23 @@
 #[cfg(not(target_pointer_width = "64"))]
 compile_error!("requeue builds on 64-bit targets only: its positions are 64-bit words");
 
+mod agenda;
 mod builder;
 mod capacity;
 mod commit_all;
+mod dead_letters;
 mod drain;
 mod error;
+mod failure;
 mod future;
 mod handle;
+mod held;
 #[cfg(all(loom, test))]
 mod models;
+mod peek;
 mod pop_any;
 mod port;
+mod post;
 mod queue;
 mod raw;
 #[cfg(all(shuttle, test))]
@@ -319,6 +325,7 @@ mod stats;
 mod stream;
 mod sync;
 mod taken;
+mod time;
 mod transaction;
 mod wait;
 
@@ -332,15 +339,19 @@ pub mod protocol {}
 pub struct Readme;
 
 pub use builder::Builder;
-pub use commit_all::{commit_all, Transactions};
+pub use commit_all::{commit_all, try_commit_all, Transactions};
+pub use dead_letters::{DeadLetter, DeadLetters, Reason};
 pub use drain::Drain;
-pub use error::{PopError, PushError};
+pub use error::{Expired, PopError, PushError};
 pub use future::{PopAsync, PushAsync, PushBatchAsync, StageAsync, TakeAsync};
 pub use handle::Handle;
+pub use held::Held;
+pub use peek::Peek;
 pub use pop_any::pop_any;
 pub use queue::Queue;
-pub use stats::Stats;
+pub use stats::{Imbalance, Stats};
 #[cfg(feature = "stream")]
 pub use stream::{PopStream, PushSink};
 pub use taken::Taken;
+pub use time::{Backoff, Clock, ManualClock, SystemClock};
 pub use transaction::{Item, Items, Transaction};

@@ -1,10 +1,10 @@
 //! The first item of several queues.
 
 use crate::port::Port;
-use crate::wait::{block, spin, Deadline};
+use crate::wait::{block, spin, Deadline, Waiter};
 use crate::{Handle, PopError};
 use std::borrow::BorrowMut;
-use std::task::{Poll, Waker};
+use std::task::Poll;
 
 /// Pops from the first of several queues that has an item, and waits until one has. Says which of the
 /// handles it was, and gives the item; the pop is committed at once.
@@ -38,8 +38,8 @@ pub fn pop_any<T, H: BorrowMut<Handle<T>>>(handles: &mut [H]) -> Result<(usize, 
     if let Some(result) = spin(|| true, &mut attempt) {
         return result;
     }
-    let poll = |waker: &Waker| {
-        let result = first(&mut ports, |port| port.poll_pop(waker));
+    let poll = |waiter: &Waiter<'_>| {
+        let result = first(&mut ports, |port| port.poll_pop(waiter));
         result.map_or(Poll::Pending, Poll::Ready)
     };
     let result = block(Deadline::NEVER, poll);

@@ -1,10 +1,13 @@
 //! The queue: what all its handles share.
 
+use crate::builder::Settings;
+use crate::port::Port;
 use crate::shared::Shared;
-use crate::{Builder, Drain, Handle, PopError, PushError, Stats};
+use crate::{Builder, DeadLetters, Drain, Handle, Held, PopError, PushError, Stats};
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
+use std::time::Instant;
 
 /// A lock-free queue for many producers and many consumers whose dequeues are transactions.
 ///
@@ -40,9 +43,9 @@ pub struct Queue<T> {
 }
 
 impl<T> Queue<T> {
-    pub(crate) fn with_capacity(capacity: Option<usize>) -> Self {
+    pub(crate) fn with(settings: Settings<T>) -> Self {
         Self {
-            shared: Arc::new(Shared::new(capacity)),
+            shared: Arc::new(Shared::new(settings)),
         }
     }
 
@@ -53,7 +56,7 @@ impl<T> Queue<T> {
     /// assert!(queue.is_empty());
     /// ```
     pub fn unbounded() -> Self {
-        Self::with_capacity(None)
+        Self::builder().build()
     }
 
     /// Makes a queue that takes at most `capacity` items.
@@ -182,7 +185,25 @@ impl<T> Queue<T> {
     ///
     /// When two billion handles of this queue are alive.
     pub fn handle(&self) -> Handle<T> {
-        Handle::new(Arc::clone(&self.shared))
+        Handle::new(Arc::clone(&self.shared), None)
+    }
+
+    /// Makes a handle with a name, by which [`Queue::held`] and [`Queue::recover`] know it.
+    ///
+    /// Names need not be different: those who share one are listed one by one, and recovered together.
+    /// Of a handle with a name the queue knows since when and on which thread its transaction holds
+    /// something, for which each first pop of a transaction looks at the clock.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::<u32>::unbounded();
+    /// assert_eq!(queue.named_handle("mailer").name(), Some("mailer"));
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// As for [`Queue::handle`].
+    pub fn named_handle(&self, name: impl Into<Arc<str>>) -> Handle<T> {
+        Handle::new(Arc::clone(&self.shared), Some(name.into()))
     }
 
     /// Pushes an item without a handle; it is ready at once.
@@ -239,6 +260,7 @@ impl<T> Queue<T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn len(&self) -> usize {
+        self.shared.release_due();
         usize::try_from(self.shared.lanes().ready()).unwrap_or(usize::MAX)
     }
 
@@ -251,6 +273,7 @@ impl<T> Queue<T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn is_empty(&self) -> bool {
+        self.shared.release_due();
         self.shared.lanes().is_empty()
     }
 
@@ -264,15 +287,112 @@ impl<T> Queue<T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn stats(&self) -> Stats {
-        let lanes = self.shared.lanes();
-        let tally = lanes.tally();
-        Stats {
-            pushed: lanes.pushed(),
-            ready: lanes.ready(),
-            held: tally.held,
-            committed: tally.committed,
-            aborted: tally.aborted,
-        }
+        self.shared.stats()
+    }
+
+    /// The items that were delivered as often as they may be: see [`Builder::max_attempts`].
+    ///
+    /// ```
+    /// let queue = requeue::Queue::<u32>::unbounded();
+    /// assert!(queue.dead_letters().next().is_none());
+    /// ```
+    pub fn dead_letters(&self) -> DeadLetters<T> {
+        DeadLetters::new(Arc::clone(&self.shared))
+    }
+
+    /// What open transactions hold: an entry for each that holds something. Approximate while others
+    /// work.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::<u32>::unbounded();
+    /// assert!(queue.held().is_empty());
+    /// ```
+    pub fn held(&self) -> Vec<Held> {
+        self.shared.release_due();
+        self.shared.held()
+    }
+
+    /// Takes back from the handles with this name what their open transactions took before some time, and
+    /// says how many items are ready by that. Touches nothing else.
+    ///
+    /// Only a queue that [leases](Builder::leased) its items has something to take back: a copy. From
+    /// other queues nothing is taken, and the answer is 0. The late transactions cannot commit any more,
+    /// and the deliveries count as failed.
+    ///
+    /// ```
+    /// use requeue::{ManualClock, Queue};
+    /// use std::time::Duration;
+    ///
+    /// let clock = ManualClock::new();
+    /// let queue = Queue::builder()
+    ///     .leased(Duration::from_secs(3600))
+    ///     .clock(clock.clone())
+    ///     .build();
+    /// queue.push("job")?;
+    /// let mut stuck = queue.named_handle("stuck");
+    /// let tx = stuck.begin();
+    /// let _job = tx.pop()?;
+    ///
+    /// clock.advance(Duration::from_secs(1));
+    /// assert_eq!(queue.recover("another", queue.now()), 0);
+    /// assert_eq!(queue.recover("stuck", queue.now()), 1);
+    /// assert_eq!(queue.pop()?, "job");
+    /// assert!(tx.try_commit().is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn recover(&self, worker: &str, before: Instant) -> usize {
+        self.shared.recover(worker, before)
+    }
+
+    /// Visits the ready items, lane by lane and each lane in its order, and says how many they were.
+    ///
+    /// At rest it visits each item once. While others work it misses items that they have at that time,
+    /// and those that are pushed meanwhile, and may see one twice that an abort puts back. It stops
+    /// nobody, but the items of the lane that it visits are held for that time: pops find those of other
+    /// lanes. They come back to the same places, and no delivery is counted. If `visit` panics, they do too.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::unbounded();
+    /// queue.handle().push_batch([1, 2, 3])?;
+    /// let mut seen = Vec::new();
+    /// assert_eq!(queue.snapshot(|item| seen.push(*item)), 3);
+    /// assert_eq!((seen, queue.len()), (vec![1, 2, 3], 3));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn snapshot(&self, visit: impl FnMut(&T)) -> usize {
+        self.shared.release_due();
+        Port::new(Arc::clone(&self.shared), None).visit(visit)
+    }
+
+    /// When something will be ready by itself: the next delayed item, or the end of the next lease. It may
+    /// be earlier: that of something that is gone meanwhile. `None`: nothing will.
+    ///
+    /// Those who wait need not look at it: they are woken in time.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let clock = requeue::ManualClock::new();
+    /// let queue = requeue::Queue::builder().clock(clock.clone()).build();
+    /// queue.push(1)?;
+    /// let mut worker = queue.handle();
+    /// let tx = worker.begin();
+    /// tx.retry_after(tx.pop()?, Duration::from_secs(5))?;
+    /// assert_eq!(queue.next_due(), Some(queue.now() + Duration::from_secs(5)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn next_due(&self) -> Option<Instant> {
+        self.shared.time.instant(self.shared.agenda.next())
+    }
+
+    /// The time by the queue's [clock](Builder::clock).
+    ///
+    /// ```
+    /// let queue = requeue::Queue::<u32>::unbounded();
+    /// assert!(queue.now() <= std::time::Instant::now());
+    /// ```
+    pub fn now(&self) -> Instant {
+        self.shared.time.clock_now()
     }
 }
 
@@ -298,6 +418,7 @@ impl<T> RefUnwindSafe for Queue<T> {}
 impl<T> fmt::Debug for Queue<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Queue")
+            .field("name", &self.shared.name)
             .field("capacity", &self.capacity())
             .field("closed", &self.is_closed())
             .field("stats", &self.stats())

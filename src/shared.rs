@@ -1,17 +1,34 @@
 //! What the handles of a queue share, and what works without a handle.
 
+use crate::agenda::Agenda;
+use crate::builder::Settings;
 use crate::capacity::Capacity;
-use crate::raw::{Lanes, Remainder};
+use crate::failure::{Failed, Failures, Fate};
+use crate::post::{Lease, Posts};
+use crate::raw::{Entry, Lanes, Remainder, Vacant};
+use crate::time::{Time, NEVER};
 use crate::wait::{Line, Word};
-use crate::{PopError, PushError};
+use crate::{PopError, PushError, Reason};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-/// A queue: its lanes, those who wait, and its room.
+/// How long to leave alone a book of leases that is in use, in nanoseconds.
+const BOOK_IN_USE: u64 = 1_000_000;
+
+/// A queue: its lanes, those who wait, its room, and what becomes of failed deliveries.
 pub(crate) struct Shared<T> {
     lanes: Arc<Lanes<T>>,
     /// Where those wait who want an item.
     ready: Line,
     room: Option<Room>,
+    pub(crate) time: Time,
+    pub(crate) agenda: Agenda,
+    pub(crate) failures: Failures<T>,
+    pub(crate) posts: Posts<T>,
+    pub(crate) lease: Option<Lease<T>>,
+    /// Whether the time of each push is kept.
+    pub(crate) timed: bool,
+    pub(crate) name: Option<Arc<str>>,
 }
 
 /// The room of a bounded queue.
@@ -25,7 +42,7 @@ impl Room {
     fn new(capacity: usize) -> Self {
         Self {
             capacity: Capacity::new(capacity),
-            line: Line::new(false),
+            line: Line::new(Word::standing(false, false, false)),
         }
     }
 
@@ -42,11 +59,23 @@ impl Room {
 }
 
 impl<T> Shared<T> {
-    pub(crate) fn new(capacity: Option<usize>) -> Self {
+    pub(crate) fn new(settings: Settings<T>) -> Self {
+        let attended = settings.is_attended();
         Self {
             lanes: Arc::new(Lanes::new()),
-            ready: Line::new(capacity.is_some()),
-            room: capacity.map(Room::new),
+            ready: Line::new(Word::standing(
+                settings.capacity.is_some(),
+                settings.timed,
+                attended,
+            )),
+            room: settings.capacity.map(Room::new),
+            time: settings.time,
+            agenda: Agenda::new(),
+            failures: settings.failures,
+            posts: Posts::new(),
+            lease: settings.lease,
+            timed: settings.timed,
+            name: settings.name,
         }
     }
 
@@ -69,15 +98,30 @@ impl<T> Shared<T> {
         self.ready.word()
     }
 
+    /// The time to keep for a push: 0, if none is kept.
+    pub(crate) fn stamp(&self) -> u64 {
+        if self.timed {
+            self.time.now().max(1)
+        } else {
+            0
+        }
+    }
+
     /// Pushes without a handle.
     pub(crate) fn push(&self, item: T) -> Result<(), PushError<T>> {
+        self.push_since(item, self.stamp())
+    }
+
+    /// Pushes without a handle an item that was first pushed at some time.
+    pub(crate) fn push_since(&self, item: T, since: u64) -> Result<(), PushError<T>> {
         if self.word().is_closed() {
             return Err(PushError::Closed(item));
         }
         if !self.room().map_or(true, Room::take_one) {
             return Err(PushError::Full(item));
         }
-        if let Err(item) = self.lanes.push(item, || !self.ready.look().is_closed()) {
+        let admit = || !self.ready.look().is_closed();
+        if let Err(item) = self.lanes.push(item, since, admit) {
             self.give_back(1);
             return Err(PushError::Closed(item));
         }
@@ -87,15 +131,20 @@ impl<T> Shared<T> {
 
     /// Pops without a handle.
     pub(crate) fn pop(&self) -> Result<T, PopError> {
-        if self.word().is_drained() {
+        let word = self.word();
+        if word.is_drained() {
             return Err(PopError::Closed);
         }
-        let item = self.lanes.pop().ok_or_else(|| self.why_empty())?;
+        if word.is_attended() {
+            self.release_due();
+        }
+        let item = self.lanes.pop(word.is_attended());
+        let item = item.ok_or_else(|| self.why_empty())?;
         self.give_back(1);
         Ok(item)
     }
 
-    fn give_back(&self, permits: usize) {
+    pub(crate) fn give_back(&self, permits: usize) {
         if let Some(room) = self.room() {
             room.give_back(permits);
         }
@@ -118,7 +167,8 @@ impl<T> Shared<T> {
         }
         if !word.is_drained() {
             self.ready.seal();
-            if self.lanes.left_when_closed() != Remainder::Nothing {
+            let none_delayed = || self.failures.delayed.count() == 0;
+            if self.lanes.left_when_closed(none_delayed) != Remainder::Nothing {
                 return PopError::Empty;
             }
             self.ready.mark_drained();
@@ -135,5 +185,101 @@ impl<T> Shared<T> {
         if !self.ready.is_quiet() && self.ready.tell(count).is_closed() {
             self.ready.wake_all();
         }
+    }
+}
+
+/// What becomes ready with time.
+impl<T> Shared<T> {
+    /// Delays an item. Whoever held it counts it as aborted afterwards.
+    pub(crate) fn delay(&self, envelope: Vacant<Failed<T>>, mut failed: Failed<T>, by: Duration) {
+        let due = self.time.after(by);
+        failed.due = due;
+        self.ready.attend();
+        self.failures.delayed.put(envelope, failed);
+        self.agenda.plan(due);
+        self.ready.published(1);
+    }
+
+    /// Puts what is due at the head, and what others have held for longer than they may.
+    #[inline]
+    pub(crate) fn release_due(&self) {
+        if self.agenda.next() != NEVER {
+            self.release(self.time.now());
+        }
+    }
+
+    #[cold]
+    fn release(&self, now: u64) {
+        if now < self.agenda.next() {
+            return;
+        }
+        let delayed = &self.failures.delayed;
+        let begin = || self.agenda.clear();
+        let end = |next| self.agenda.plan(next);
+        let Some(due) = delayed.take_due(now, begin, end) else {
+            return;
+        };
+        let mut released = self.lanes.put_at_head(due);
+        delayed.count_released(released);
+        if self.lease.is_some() {
+            released += self.take_away(now, 0, |_| true);
+        }
+        // At least one waiter has to know of the new plan.
+        let planned = self.agenda.next() != NEVER;
+        self.ready.published(released.max(usize::from(planned)));
+    }
+
+    /// Takes back from the workers picked what they took before `taken` or hold for too long, and says
+    /// how many items are ready by that. Whoever waits for them is still to be woken.
+    pub(crate) fn take_away(
+        &self,
+        now: u64,
+        taken: u64,
+        pick: impl Fn(Option<&str>) -> bool,
+    ) -> usize {
+        let mut ready = 0;
+        for post in self.posts.all() {
+            if !pick(post.name().map(AsRef::as_ref)) {
+                continue;
+            }
+            let Ok(mut book) = post.book.try_lock() else {
+                self.agenda.plan(now.saturating_add(BOOK_IN_USE));
+                continue;
+            };
+            let entries = book.take_away(now, taken);
+            let next = book.next();
+            drop(book);
+            self.agenda.plan(next.unwrap_or(NEVER));
+            let count = entries.len();
+            ready += self.take_over(entries);
+            self.lanes.count_expired(post.desk, count);
+        }
+        ready
+    }
+
+    /// See [`Queue::recover`](crate::Queue::recover).
+    pub(crate) fn recover(&self, worker: &str, before: Instant) -> usize {
+        self.release_due();
+        let before = self.time.nanos(before);
+        let ready = self.take_away(0, before, |name| name == Some(worker));
+        self.ended(ready);
+        ready
+    }
+
+    /// Puts items whose lease is over at the head, but for those that die, and says how many.
+    fn take_over(&self, entries: Vec<Entry<T>>) -> usize {
+        let mut dead = 0;
+        let alive = entries.into_iter().filter_map(|entry| {
+            if self.failures.fate(entry.tag) != Fate::Death {
+                return Some(entry);
+            }
+            dead += 1;
+            let failed = Failed::new(entry, Reason::Expired);
+            self.failures.letters.put(Vacant::new(), failed);
+            None
+        });
+        let ready = self.lanes.put_at_head(alive);
+        self.give_back(dead);
+        ready
     }
 }

@@ -1,9 +1,15 @@
 //! What a queue has done so far.
 
+use crate::shared::Shared;
+use std::error::Error;
+use std::fmt;
+use std::time::Duration;
+
 /// Counts of items since the queue was made.
 ///
-/// While others work the counts are read one after the other and may not add up. At rest, that is
-/// when no call is under way, they are exact, and `pushed = ready + held + committed`.
+/// Each handle counts on its own, so that counting writes nothing that is shared; the counts are added
+/// up when they are read. While others work they are read one after the other and may not add up. At
+/// rest, that is when no call is under way, they are exact: see [`Stats::check`].
 ///
 /// ```
 /// let queue = requeue::Queue::unbounded();
@@ -14,20 +20,120 @@
 ///
 /// let stats = queue.stats();
 /// assert_eq!((stats.pushed, stats.ready, stats.held), (3, 2, 1));
-/// assert_eq!(stats.pushed, stats.ready + stats.held + stats.committed);
+/// stats.check()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
-    /// Items whose push was committed. What is staged does not count.
+    /// Items whose push was committed, dead letters that were pushed again included. What is staged does
+    /// not count.
     pub pushed: u64,
     /// Items that a pop would find.
     pub ready: u64,
     /// Items held by open transactions, forgotten ones included.
     pub held: u64,
+    /// Items that are out of the way until they are due.
+    pub delayed: u64,
     /// Items whose pop was committed.
     pub committed: u64,
-    /// Deliveries that were taken back: each abort counts every item that the transaction held.
+    /// Deliveries that were given back: each abort counts every item that the transaction held, and each
+    /// retry one.
     pub aborted: u64,
+    /// Deliveries that were taken back, because a lease was over or by a recovery.
+    pub expired: u64,
+    /// Items that ever became dead letters.
+    pub dead: u64,
+    /// Threads and tasks that wait for an item and were not woken yet.
+    pub waiting: u64,
+    /// How long ago the oldest ready item was pushed first, if the queue keeps
+    /// [times](crate::Builder::timestamps).
+    pub oldest: Option<Duration>,
+}
+
+impl Stats {
+    /// Checks that nothing was lost and nothing came from nowhere:
+    /// `pushed = ready + held + delayed + committed + dead`.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::unbounded();
+    /// queue.push(1)?;
+    /// queue.stats().check()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Imbalance`] if the counts do not add up, as they may not while others work.
+    pub fn check(&self) -> Result<(), Imbalance> {
+        let known = [
+            self.ready,
+            self.held,
+            self.delayed,
+            self.committed,
+            self.dead,
+        ];
+        let known = known.into_iter().map(u128::from).sum();
+        if u128::from(self.pushed) == known {
+            return Ok(());
+        }
+        Err(Imbalance {
+            pushed: self.pushed,
+            known,
+        })
+    }
+}
+
+/// The counts of [`Stats`] do not add up.
+///
+/// ```
+/// let mut stats = requeue::Queue::<u32>::unbounded().stats();
+/// stats.pushed = 2;
+/// let imbalance = stats.check().unwrap_err();
+/// assert_eq!(imbalance.to_string(), "2 items were pushed, and 0 are accounted for");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Imbalance {
+    /// Items that were pushed.
+    pub pushed: u64,
+    /// Items of which it is known what became of them.
+    pub known: u128,
+}
+
+impl fmt::Display for Imbalance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { pushed, known } = self;
+        write!(
+            f,
+            "{pushed} items were pushed, and {known} are accounted for"
+        )
+    }
+}
+
+impl Error for Imbalance {}
+
+impl<T> Shared<T> {
+    pub(crate) fn stats(&self) -> Stats {
+        self.release_due();
+        let lanes = self.lanes();
+        let tally = lanes.tally();
+        Stats {
+            pushed: lanes.pushed(),
+            ready: lanes.ready(),
+            held: tally.held,
+            delayed: self.failures.delayed.count() as u64,
+            committed: tally.committed,
+            aborted: tally.aborted,
+            expired: tally.expired,
+            dead: self.failures.letters.died(),
+            waiting: self.ready().word().waiting() as u64,
+            oldest: self.oldest(),
+        }
+    }
+
+    fn oldest(&self) -> Option<Duration> {
+        let since = self.lanes().oldest()?;
+        Some(Duration::from_nanos(self.time.now().saturating_sub(since)))
+    }
 }

@@ -1,6 +1,7 @@
 //! A handle as a stream of items, and as a sink for them: feature `stream`.
 
 use crate::port::Port;
+use crate::wait::Waiter;
 use crate::PushError;
 use futures_core::stream::{FusedStream, Stream};
 use futures_sink::Sink;
@@ -29,7 +30,10 @@ impl<T> Stream for PopStream<'_, T> {
     type Item = T;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<T>> {
-        let poll = self.port.poll_pop(context.waker()).map(Result::ok);
+        let poll = self
+            .port
+            .poll_pop(&Waiter::task(context.waker()))
+            .map(Result::ok);
         if let Poll::Ready(None) = poll {
             self.ended = true;
         }
@@ -77,7 +81,7 @@ impl<T> Sink<T> for PushSink<'_, T> {
         context: &mut Context<'_>,
     ) -> Poll<Result<(), PushError<T>>> {
         if !self.ready {
-            let Poll::Ready(admitted) = self.port.poll_admit(context.waker()) else {
+            let Poll::Ready(admitted) = self.port.poll_admit(&Waiter::task(context.waker())) else {
                 return Poll::Pending;
             };
             self.ready = true;

@@ -40,6 +40,11 @@ impl<'h, T> Taken<'h, T> {
     pub(crate) fn wake_for(&self, outcome: Outcome) {
         self.port.wake_for(outcome);
     }
+
+    /// Ends the leases of the items.
+    pub(crate) fn end_leases(&self) {
+        self.port.end_leases();
+    }
 }
 
 impl<T> Iterator for Taken<'_, T> {

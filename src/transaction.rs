@@ -2,8 +2,10 @@
 
 use crate::future::{PopAsync, StageAsync};
 use crate::port::{Outcome, Port};
-use crate::raw::{HeldItems, Open, Party, Tag};
-use crate::{PopError, PushError, Taken};
+use crate::post::Lost;
+use crate::raw::{Grip, HeldItems, Open, Party};
+use crate::side::NoRoom;
+use crate::{Expired, Peek, PopError, PushError, Taken};
 use std::fmt;
 use std::iter::FusedIterator;
 use std::ops::{Deref, DerefMut};
@@ -335,11 +337,209 @@ impl<'h, T> Transaction<'h, T> {
     #[inline(always)]
     #[allow(clippy::inline_always)] // a few stores
     pub fn commit(self) -> Taken<'h, T> {
+        if self.is_leased() {
+            return self.commit_leased();
+        }
+        self.end_by_commit()
+    }
+
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // as above
+    fn end_by_commit(self) -> Taken<'h, T> {
         let port = self.open.close();
         let outcome = port.commit();
         let taken = Taken::new(port, outcome);
         taken.wake_for(outcome);
         taken
+    }
+
+    #[inline]
+    fn is_leased(&self) -> bool {
+        self.open.get().side().is_leased()
+    }
+
+    #[cold]
+    fn commit_leased(self) -> Taken<'h, T> {
+        self.try_commit().expect("the lease is not over")
+    }
+
+    /// Commits, unless the queue [leases](crate::Builder::leased) its items and some of those that this
+    /// transaction held were taken back.
+    ///
+    /// As [`Transaction::commit`] otherwise.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::builder().leased(std::time::Duration::from_secs(60)).build();
+    /// queue.push("job")?;
+    /// let mut handle = queue.handle();
+    /// let tx = handle.begin();
+    /// let _job = tx.pop()?;
+    /// assert_eq!(tx.try_commit()?.next(), Some("job"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Expired`] if an item was taken back. Then this transaction is aborted: what was taken back is
+    /// others', and the rest goes back to the head.
+    pub fn try_commit(self) -> Result<Taken<'h, T>, Expired> {
+        if !self.is_leased() {
+            return Ok(self.end_by_commit());
+        }
+        self.close_book()?;
+        let taken = self.end_by_commit();
+        taken.end_leases();
+        Ok(taken)
+    }
+
+    /// Makes sure that nothing is taken back any more.
+    pub(crate) fn close_book(&self) -> Result<(), Expired> {
+        let closed = self.open.get().side().close_book();
+        closed.map_err(|Lost| Expired)
+    }
+
+    /// Starts the terms of the leases of all held items anew, if the queue
+    /// [leases](crate::Builder::leased) its items.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let clock = requeue::ManualClock::new();
+    /// let queue = requeue::Queue::builder()
+    ///     .leased(Duration::from_secs(10))
+    ///     .clock(clock.clone())
+    ///     .build();
+    /// queue.push("long job")?;
+    /// let mut handle = queue.handle();
+    /// let tx = handle.begin();
+    /// let _job = tx.pop()?;
+    /// for _ in 0..3 {
+    ///     clock.advance(Duration::from_secs(9));
+    ///     tx.renew()?;
+    /// }
+    /// assert!(queue.is_empty());
+    /// assert!(tx.try_commit().is_ok());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Expired`] if an item was taken back: this transaction cannot commit any more.
+    pub fn renew(&self) -> Result<(), Expired> {
+        self.open.get().seat().assert_not_lent();
+        let renewed = self.open.get().side().renew();
+        renewed.map_err(|Lost| Expired)
+    }
+
+    /// Gives a held item back, to be delivered again after a time: as long as the queue's
+    /// [`Backoff`](crate::Backoff) says, or at once if it has none.
+    ///
+    /// As [`Transaction::retry_after`] otherwise.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::unbounded();
+    /// queue.push("job")?;
+    /// let mut handle = queue.handle();
+    /// let tx = handle.begin();
+    /// tx.retry(tx.pop()?)?;
+    /// tx.commit();
+    /// assert_eq!(queue.pop()?, "job");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As for [`Transaction::retry_after`].
+    ///
+    /// # Panics
+    ///
+    /// If the item is of another transaction.
+    pub fn retry(&self, item: Item<'_, T>) -> Result<(), PushError<()>> {
+        self.give_back_later(item, None)
+    }
+
+    /// Gives a held item back, to be delivered again after `delay`. Until then it is out of the way;
+    /// then it is at the head of the queue.
+    ///
+    /// It leaves the transaction at once and for good, however that ends: what else the transaction
+    /// holds or has staged is not touched. This counts as a failed delivery: an item that was delivered
+    /// as often as it may be [dies](crate::Builder::max_attempts) instead. A delay that is longer than a
+    /// clock can say lasts for some centuries.
+    ///
+    /// A closed queue waits for delayed items, as for those that are held.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let clock = requeue::ManualClock::new();
+    /// let queue = requeue::Queue::builder().clock(clock.clone()).build();
+    /// let mut handle = queue.handle();
+    /// handle.push_batch(["fails", "works"])?;
+    ///
+    /// let tx = handle.begin();
+    /// let (first, second) = (tx.pop()?, tx.pop()?);
+    /// tx.retry_after(first, Duration::from_secs(60))?;
+    /// assert_eq!(*second, "works");
+    /// tx.commit();
+    /// assert!(queue.is_empty());
+    ///
+    /// clock.advance(Duration::from_secs(60));
+    /// let tx = handle.begin();
+    /// let again = tx.pop()?;
+    /// assert_eq!((*again, again.attempts()), ("fails", 2));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`PushError::Full`] if the queue is bounded, this transaction has staged as many items as it holds,
+    /// and there is no room: the item may not give its place both to a staged item and to itself. It is
+    /// still held then, and goes back if the transaction is aborted.
+    ///
+    /// # Panics
+    ///
+    /// If the item is of another transaction.
+    pub fn retry_after(&self, item: Item<'_, T>, delay: Duration) -> Result<(), PushError<()>> {
+        self.give_back_later(item, Some(delay))
+    }
+
+    fn give_back_later(
+        &self,
+        item: Item<'_, T>,
+        delay: Option<Duration>,
+    ) -> Result<(), PushError<()>> {
+        let port = self.open.get();
+        let retried = port.side().retry(&port.seat().access(), item.grip, delay);
+        retried.map_err(|NoRoom| PushError::Full(()))
+    }
+
+    /// Looks at the item that a pop would give, without taking it.
+    ///
+    /// The transaction is lent to what this returns, and nobody else is given the item meanwhile. When
+    /// it is dropped the item is back at its place; no delivery is counted.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::unbounded();
+    /// queue.push(7)?;
+    /// let mut handle = queue.handle();
+    /// let tx = handle.begin();
+    /// let peeked = tx.peek()?;
+    /// if *peeked > 5 {
+    ///     assert_eq!(peeked.take().attempts(), 1);
+    /// }
+    /// assert_eq!(tx.held(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As for [`Transaction::pop`].
+    ///
+    /// # Panics
+    ///
+    /// If the transaction is lent to a future, or to another [`Peek`].
+    pub fn peek(&self) -> Result<Peek<'_, T>, PopError> {
+        Peek::new(self.open.get())
     }
 
     /// Aborts: held items go back to the head of the queue, in their order; staged ones are dropped.
@@ -399,14 +599,13 @@ impl<T> fmt::Debug for Transaction<'_, T> {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Item<'t, T> {
-    item: &'t mut T,
-    tag: Tag,
+    grip: Grip<'t, T>,
 }
 
 impl<'t, T> Item<'t, T> {
     #[inline]
-    pub(crate) fn new((item, tag): (&'t mut T, Tag)) -> Self {
-        Self { item, tag }
+    pub(crate) fn new(grip: Grip<'t, T>) -> Self {
+        Self { grip }
     }
 
     /// How often the item was delivered, this time included: 1 at first. Each abort of a
@@ -421,7 +620,7 @@ impl<'t, T> Item<'t, T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn attempts(&self) -> u32 {
-        self.tag.attempts
+        self.grip.tag().attempts
     }
 }
 
@@ -430,21 +629,21 @@ impl<T> Deref for Item<'_, T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        self.item
+        &self.grip
     }
 }
 
 impl<T> DerefMut for Item<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        self.item
+        &mut self.grip
     }
 }
 
 impl<T> fmt::Debug for Item<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Item")
-            .field("attempts", &self.tag.attempts)
+            .field("attempts", &self.grip.tag().attempts)
             .finish_non_exhaustive()
     }
 }

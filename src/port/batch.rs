@@ -3,9 +3,9 @@
 use super::Port;
 use crate::raw::Open;
 use crate::side::{admitted, Closed};
-use crate::wait::Kind;
+use crate::wait::{Kind, Waiter};
 use crate::PushError;
-use std::task::{Poll, Waker};
+use std::task::Poll;
 use std::time::Duration;
 
 impl<T> Port<T> {
@@ -72,10 +72,10 @@ impl<T> Port<T> {
     pub(crate) fn poll_admit_batch(
         &mut self,
         len: usize,
-        waker: &Waker,
+        waiter: &Waiter<'_>,
     ) -> Poll<Result<(), Closed>> {
         let side = &self.side;
-        side.poll_room(Kind::Several, waker, || side.admit_batch(len))
+        side.poll_room(Kind::Several, waiter, || side.admit_batch(len))
     }
 
     /// Pushes a batch after [`Port::poll_admit_batch`] was ready.

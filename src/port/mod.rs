@@ -6,12 +6,15 @@ mod batch;
 mod pop;
 mod push;
 mod staging;
+mod visit;
 
-use crate::raw::{Party, Record, Seat, Session, Tails};
+use crate::raw::{drop_all, Party, Record, Seat, Session, Tails};
 use crate::shared::Shared;
 use crate::side::Side;
+use crate::Reason;
 use std::mem;
 use std::sync::Arc;
+use std::thread;
 
 /// One handle's access to a queue.
 pub(crate) struct Port<T> {
@@ -31,10 +34,12 @@ pub(crate) struct Outcome {
 }
 
 impl<T> Port<T> {
-    pub(crate) fn new(shared: Arc<Shared<T>>) -> Self {
+    pub(crate) fn new(shared: Arc<Shared<T>>, name: Option<Arc<str>>) -> Self {
+        let mut seat = Seat::new(Arc::clone(shared.lanes()));
+        let side = Side::new(shared, seat.desk(), name);
         Self {
-            seat: Seat::new(Arc::clone(shared.lanes())),
-            side: Side::new(shared),
+            seat,
+            side,
             concluded: Outcome::default(),
         }
     }
@@ -63,7 +68,7 @@ impl<T> Port<T> {
         if self.seat.is_taken() {
             self.seat.drop_taken();
         }
-        self.abort();
+        self.abort_for(Reason::Forgotten);
     }
 
     /// Begins the waiting of a future.
@@ -77,6 +82,9 @@ impl<T> Port<T> {
     pub(crate) fn end_waiting(&mut self) {
         self.seat.end_loan();
         self.side.leave_lines();
+        if self.seat.put_back() {
+            self.side.shared().ended(1);
+        }
     }
 
     /// Ends the waiting of a future that was forgotten.
@@ -85,6 +93,25 @@ impl<T> Port<T> {
         if self.seat.is_lent() {
             self.end_waiting();
         }
+    }
+}
+
+/// Ends that are no commits.
+impl<T> Port<T> {
+    /// Undoes the transaction.
+    pub(crate) fn abort_for(&mut self, reason: Reason) {
+        self.end_forgotten();
+        let mut parted = self.side.part_with_lost(&mut self.seat);
+        let dead = self.side.part_with_failed(&mut self.seat, reason);
+        let held = self.seat.give_back();
+        self.seat.end_staging();
+        self.side.end_transaction(dead, 0);
+        self.side.shared().ended(held);
+        if dead > 0 {
+            self.side.drop_excess_letters();
+        }
+        drop_all(|| parted.pop());
+        self.seat.drop_staged();
     }
 }
 
@@ -111,6 +138,12 @@ impl<T> Port<T> {
         self.side.shared().ended(outcome.published);
     }
 
+    /// Ends the leases of what was committed.
+    pub(crate) fn end_leases(&self) {
+        let mut copies = self.side.end_leases();
+        drop_all(|| copies.pop());
+    }
+
     /// Takes out the next committed item.
     #[inline]
     pub(crate) fn take_out(&mut self) -> Option<T> {
@@ -131,12 +164,12 @@ impl<T> Session for Port<T> {
     }
 
     fn abort(&mut self) {
-        self.end_forgotten();
-        let held = self.seat.give_back();
-        self.seat.end_staging();
-        self.side.end_transaction(0, 0);
-        self.side.shared().ended(held);
-        self.seat.drop_staged();
+        let reason = if thread::panicking() {
+            Reason::Panicked
+        } else {
+            Reason::Aborted
+        };
+        self.abort_for(reason);
     }
 }
 

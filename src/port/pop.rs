@@ -1,8 +1,9 @@
 //! Pops without a transaction.
 
 use super::Port;
+use crate::wait::Waiter;
 use crate::PopError;
-use std::task::{Poll, Waker};
+use std::task::Poll;
 use std::time::Duration;
 
 impl<T> Port<T> {
@@ -48,9 +49,9 @@ impl<T> Port<T> {
     }
 
     /// Polls for an item.
-    pub(crate) fn poll_pop(&mut self, waker: &Waker) -> Poll<Result<T, PopError>> {
+    pub(crate) fn poll_pop(&mut self, waiter: &Waiter<'_>) -> Poll<Result<T, PopError>> {
         let (side, seat) = (&self.side, &mut self.seat);
-        side.poll_item(waker, || unless_empty(side.pop(seat)))
+        side.poll_item(waiter, || unless_empty(side.pop(seat)))
     }
 
     /// Pops until there are `min` items, or the time is over, or nothing can come.

@@ -2,9 +2,9 @@
 
 use super::Port;
 use crate::side::{admitted, Admission, Closed};
-use crate::wait::Kind;
+use crate::wait::{Kind, Waiter};
 use crate::PushError;
-use std::task::{Poll, Waker};
+use std::task::Poll;
 use std::time::Duration;
 
 impl<T> Port<T> {
@@ -74,9 +74,9 @@ impl<T> Port<T> {
     }
 
     /// Polls for room for one item.
-    pub(crate) fn poll_admit(&mut self, waker: &Waker) -> Poll<Result<(), Closed>> {
+    pub(crate) fn poll_admit(&mut self, waiter: &Waiter<'_>) -> Poll<Result<(), Closed>> {
         let side = &self.side;
-        side.poll_room(Kind::One, waker, || side.admit())
+        side.poll_room(Kind::One, waiter, || side.admit())
     }
 
     /// Pushes what a reservation was made for, or tries to without one.

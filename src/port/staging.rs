@@ -1,7 +1,7 @@
 //! What a transaction stages and holds.
 
 use super::Port;
-use crate::raw::{HeldItems, Tag};
+use crate::raw::{Grip, HeldItems};
 use crate::wait::Kind;
 use crate::{PopError, PushError};
 use std::time::Duration;
@@ -44,7 +44,7 @@ impl<T> Port<T> {
 
     /// Holds one item more.
     #[inline]
-    pub(crate) fn hold(&self) -> Result<(&mut T, Tag), PopError> {
+    pub(crate) fn hold(&self) -> Result<Grip<'_, T>, PopError> {
         let access = self.seat.access();
         if self.side.shared().word().hinders_pop() {
             self.seat.assert_not_lent();
@@ -55,10 +55,7 @@ impl<T> Port<T> {
     }
 
     /// Holds one item more when there is one; without a timeout waits for ever.
-    pub(crate) fn hold_waiting(
-        &self,
-        timeout: Option<Duration>,
-    ) -> Result<(&mut T, Tag), PopError> {
+    pub(crate) fn hold_waiting(&self, timeout: Option<Duration>) -> Result<Grip<'_, T>, PopError> {
         let access = self.seat.access();
         self.seat.assert_not_lent();
         let attempt = || self.side.hold_unless_waiting(&access);

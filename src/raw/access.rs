@@ -1,9 +1,10 @@
 //! Shared use of a seat: by its transaction, or by the one future that it is lent to.
 
+use super::grip::Grip;
 use super::lanes::Lanes;
 use super::seat::Seat;
 use super::state::State;
-use super::tag::Tag;
+use super::tag::Entry;
 use crate::sync::Ordering;
 use std::ops::Deref;
 
@@ -63,10 +64,15 @@ impl<'t, T> Access<'t, T> {
         self.with(|state, _| state.hold.len())
     }
 
-    /// Holds one item more: the item and its tag.
+    /// As [`Seat::go_to_head`].
+    pub(crate) fn go_to_head(&self) {
+        self.with(|state, lanes| state.consumer.go_to_head(lanes));
+    }
+
+    /// Holds one item more.
     #[inline(always)]
     #[allow(clippy::inline_always)] // the pop of a transaction
-    pub(crate) fn hold(&self) -> Option<(&'t mut T, Tag)> {
+    pub(crate) fn hold(&self) -> Option<Grip<'t, T>> {
         let (item, tag) = self.with(|state, lanes| {
             state.desk().count_taken(1);
             if state.consumer.take(lanes, &mut state.hold, 1) == 0 {
@@ -78,8 +84,27 @@ impl<'t, T> Access<'t, T> {
             Some((held.item(), unsafe { held.tag() }))
         })?;
         // SAFETY: the item was held just now, and only this call gives it out. While the seat is
-        // borrowed it does not move: only methods on `&mut self` take items out.
-        Some((unsafe { &mut *item }, tag))
+        // borrowed it does not move: only `remove`, which takes the grip, and methods on `&mut self`
+        // take items out.
+        Some(unsafe { Grip::new(item, tag) })
+    }
+
+    /// Takes a held item out of the transaction, which must say later how that ended, by
+    /// [`Access::count_aborted`].
+    ///
+    /// # Panics
+    ///
+    /// If another transaction holds the item.
+    pub(crate) fn remove(&self, item: Grip<'_, T>) -> Entry<T> {
+        let item = item.into_raw();
+        // SAFETY: the grip was the only way to use the item, and a grip is of the present transaction:
+        // it borrows the seat.
+        self.with(|state, _| unsafe { state.hold.remove(item) })
+    }
+
+    /// Counts removed items that are somewhere else by now.
+    pub(crate) fn count_aborted(&self, items: usize) {
+        self.with(|state, _| state.desk().count_aborted(items));
     }
 }
 
@@ -96,6 +121,11 @@ unsafe impl<T: Send> Send for Loan<'_, T> {}
 impl<'t, T> Loan<'t, T> {
     pub(super) fn new(seat: &'t Seat<T>) -> Self {
         Self(Access { seat, lent: true })
+    }
+
+    /// The access to the seat once the loan is over.
+    pub(super) fn seat(&self) -> Access<'t, T> {
+        self.0.seat.access()
     }
 }
 

@@ -1,6 +1,7 @@
 //! A batch: items that a transaction holds by one call, each given out once.
 
 use super::access::Access;
+use super::grip::Grip;
 use super::hold::Spot;
 use super::tag::Tag;
 use std::marker::PhantomData;
@@ -9,6 +10,8 @@ use std::marker::PhantomData;
 pub(crate) struct Batch<'t, T> {
     access: Access<'t, T>,
     spot: Spot,
+    /// The first item that was not looked at.
+    seen: Spot,
     /// How many items were held before.
     before: usize,
     len: usize,
@@ -20,6 +23,7 @@ impl<'t, T> Batch<'t, T> {
         Self {
             access,
             spot,
+            seen: spot,
             before,
             len: 0,
         }
@@ -48,6 +52,16 @@ impl<'t, T> Batch<'t, T> {
         self.len
     }
 
+    /// The next item that was not looked at yet, and its tag.
+    pub(crate) fn look(&mut self) -> Option<(&T, Tag)> {
+        let Self { access, seen, .. } = self;
+        access.with(|state, _| {
+            let held = state.hold.step(seen)?;
+            // SAFETY: held by the batch, which gives nothing out before it ends.
+            Some(unsafe { (&*held.item(), held.tag()) })
+        })
+    }
+
     /// The items.
     ///
     /// # Panics
@@ -74,14 +88,14 @@ pub(crate) struct HeldItems<'t, T> {
 }
 
 impl<'t, T> HeldItems<'t, T> {
-    /// The next item and its tag.
+    /// The next item.
     #[inline]
-    pub(crate) fn next(&mut self) -> Option<(&'t mut T, Tag)> {
+    pub(crate) fn next(&mut self) -> Option<Grip<'t, T>> {
         if self.left == 0 {
             return None;
         }
         let (item, tag) = self.access.with(|state, _| {
-            let held = state.hold.step(&mut self.spot);
+            let held = state.hold.step(&mut self.spot).expect("the batch holds it");
             // SAFETY: held by the batch.
             (held.item(), unsafe { held.tag() })
         });
@@ -89,7 +103,7 @@ impl<'t, T> HeldItems<'t, T> {
         // SAFETY: filled by the batch, at an address that does not move; each spot is given out once,
         // here: the batch has checked that all items from its spot on are its own. While `'t` lasts
         // the seat is borrowed, and only methods on `&mut self` take items out.
-        Some((unsafe { &mut *item }, tag))
+        Some(unsafe { Grip::new(item, tag) })
     }
 
     #[inline]

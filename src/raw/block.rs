@@ -10,7 +10,7 @@ use super::reclaim::Pin;
 use super::row::Row;
 use super::sink::Sink;
 use super::slot::Slot;
-use super::tag::Tag;
+use super::tag::{Entry, Tag};
 use crate::sync::{AtomicU64, AtomicUsize, Ordering, UnsafeCell};
 use std::cell::Cell;
 use std::mem::MaybeUninit;
@@ -29,7 +29,8 @@ pub(super) struct Block<T> {
     linked: AtomicUsize,
 }
 
-/// A held item.
+/// The place of a held item, which begins with the item.
+#[repr(C)]
 pub(super) struct Held<T> {
     slot: Slot<T>,
     note: UnsafeCell<MaybeUninit<Note>>,
@@ -113,6 +114,32 @@ impl<T> Held<T> {
         unsafe { self.slot.take() }
     }
 
+    /// Moves the item out, and says so in its tag.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Held::take`].
+    pub(super) unsafe fn remove(&self) -> Entry<T> {
+        // SAFETY: by contract.
+        unsafe {
+            let entry = Entry {
+                tag: self.tag(),
+                item: self.take(),
+            };
+            self.set_tag(Tag::GONE);
+            entry
+        }
+    }
+
+    /// # Safety
+    ///
+    /// The place was filled, and is the caller's alone.
+    pub(super) unsafe fn set_tag(&self, tag: Tag) {
+        // SAFETY: by contract.
+        self.note
+            .with_mut(|note| unsafe { (*note).assume_init_mut().tag = tag });
+    }
+
     /// The address of the item.
     #[inline]
     pub(super) fn item(&self) -> *mut T {
@@ -191,6 +218,19 @@ impl<T> Block<T> {
             .for_each(Run::clear);
     }
 
+    /// Takes places whose items have left out of all runs.
+    ///
+    /// # Safety
+    ///
+    /// The block is alive and the caller's.
+    pub(super) unsafe fn skip_gaps(block: Filled<T>) {
+        // SAFETY: alive.
+        let runs = unsafe { &Row::header(block).runs }.iter();
+        for run in runs.filter(|run| run.cursor().left() > 0) {
+            run.skip_gaps();
+        }
+    }
+
     /// Makes the block ready to be given up, and returns the runs with items.
     ///
     /// # Safety
@@ -255,16 +295,45 @@ impl<T> Run<T> {
             Cursor::new(start, more)
         } else {
             self.scattered.set(true);
-            // SAFETY: within the block.
-            let last: &Held<T> = unsafe { Row::get(block, self.last_item.get() as usize) };
-            // SAFETY: not shared yet.
-            last.note
-                .with_mut(|note| unsafe { (*note).assume_init_mut().next = start });
+            self.set_follower(start);
             Cursor::new(cursor.next(), cursor.left() + more)
         };
         self.last_item.set(end - 1);
         // ORDERING: Relaxed; the link publishes it.
         self.cursor.store(cursor.0, Ordering::Relaxed);
+    }
+
+    /// Takes places whose items have left out of the chain.
+    fn skip_gaps(&self) {
+        let (mut at, count) = (self.cursor().next(), self.cursor().left());
+        let (mut first, mut left) = (at, 0);
+        for _ in 0..count {
+            let held = self.held(at);
+            // SAFETY: filled once.
+            let note = unsafe { held.note() };
+            if !note.tag.is_gone() {
+                if left == 0 {
+                    first = at;
+                } else {
+                    self.set_follower(at);
+                }
+                self.last_item.set(at);
+                left += 1;
+            }
+            at = note.next;
+        }
+        self.scattered.set(true);
+        // ORDERING: Relaxed; the link publishes it.
+        self.cursor
+            .store(Cursor::new(first, left).0, Ordering::Relaxed);
+    }
+
+    /// Makes the item at `next` follow the last one.
+    fn set_follower(&self, next: u32) {
+        // SAFETY: filled once, and not shared yet.
+        self.held(self.last_item.get())
+            .note
+            .with_mut(|note| unsafe { (*note).assume_init_mut().next = next });
     }
 
     /// Forgets all items.

@@ -81,7 +81,8 @@ impl<T> Common<T> {
         }
     }
 
-    fn mark_used(&self) {
+    /// Says that something is, or was, to be found here.
+    pub(super) fn mark_used(&self) {
         // ORDERING: Relaxed; a look to save the store.
         if !self.used.load(Ordering::Relaxed) {
             // ORDERING: Release; pairs with the Acquire in `is_unused`.

@@ -165,6 +165,25 @@ impl<T> Consumer<T> {
         taken
     }
 
+    /// Fills the sink with up to `most` items of one lane.
+    pub(super) fn take_lane<S: Sink<T>>(
+        &mut self,
+        lanes: &Lanes<T>,
+        lane: usize,
+        sink: &mut S,
+        most: usize,
+    ) -> usize {
+        self.enter(lanes, lane);
+        let mut taken = 0;
+        while taken < most {
+            match self.lane.insist(lanes, sink, most - taken) {
+                Some(count) => taken += count,
+                None => break,
+            }
+        }
+        taken
+    }
+
     /// Says what was moved out of the lane, so that its memory can go back.
     pub(super) fn leave(&mut self) {
         self.lane.leave();
@@ -223,6 +242,13 @@ impl<T> Consumer<T> {
             }
         }
         Err(marks)
+    }
+
+    /// Enters the common shard if items were put back there.
+    pub(super) fn go_to_head(&mut self, lanes: &Lanes<T>) {
+        if !lanes.common().front().is_clear() {
+            self.enter(lanes, 0);
+        }
     }
 
     /// Takes note of an abort.

@@ -13,6 +13,8 @@ pub(super) struct Desk {
     taken: AtomicU64,
     committed: AtomicU64,
     aborted: AtomicU64,
+    /// Taken away from transactions by others.
+    expired: AtomicU64,
     /// Whether a transaction has staged something, or is about to.
     staging: AtomicBool,
 }
@@ -22,6 +24,7 @@ pub(super) struct Desk {
 pub(crate) struct Tally {
     pub(crate) committed: u64,
     pub(crate) aborted: u64,
+    pub(crate) expired: u64,
     pub(crate) held: u64,
 }
 
@@ -37,11 +40,12 @@ impl Desk {
         step(&self.taken, items);
     }
 
-    /// Takes back a count of items that were not there.
+    /// Takes back a count of items that were not there, or were put back without a delivery.
     pub(super) fn uncount_taken(&self, items: usize) {
-        // ORDERING: Relaxed, both; a single writer, and nothing was claimed.
+        // ORDERING: Relaxed; a single writer.
         let count = self.taken.load(Ordering::Relaxed) - items as u64;
-        self.taken.store(count, Ordering::Relaxed);
+        // ORDERING: Release; pairs with the Acquire in `is_open`: who sees it sees what was put back.
+        self.taken.store(count, Ordering::Release);
     }
 
     #[inline]
@@ -52,6 +56,19 @@ impl Desk {
     #[inline]
     pub(super) fn count_aborted(&self, items: usize) {
         step(&self.aborted, items);
+    }
+
+    /// Counts items that were taken away from a transaction of this desk, and are elsewhere by now.
+    pub(super) fn count_expired(&self, items: usize) {
+        // ORDERING: Release; pairs with the Acquire in `is_open`.
+        self.expired.fetch_add(items as u64, Ordering::Release);
+    }
+
+    /// Items that its open transaction holds.
+    pub(super) fn held(&self) -> u64 {
+        let mut tally = Tally::default();
+        self.add_to(&mut tally);
+        tally.held
     }
 
     /// Says that a transaction is about to stage something. A light barrier follows, and then a look
@@ -76,8 +93,11 @@ impl Desk {
         // ORDERING: Acquire, both; pair with the Release in `step`: who sees the end of a transaction
         // sees what it gave back. Before `taken`, which is never less than their sum.
         let ended = self.committed.load(Ordering::Acquire) + self.aborted.load(Ordering::Acquire);
-        // ORDERING: Relaxed; who has seen a claim, by the Acquire of the head, sees its count.
-        staging || self.taken.load(Ordering::Relaxed) != ended
+        // ORDERING: Acquire; pairs with the Release in `count_expired`, likewise.
+        let ended = ended + self.expired.load(Ordering::Acquire);
+        // ORDERING: Acquire; pairs with the Release in `uncount_taken`. Who has seen a claim, by the
+        // Acquire of the head, sees its count.
+        staging || self.taken.load(Ordering::Acquire) != ended
     }
 
     /// Counts on a desk that several threads share.
@@ -90,9 +110,11 @@ impl Desk {
         // ORDERING: Relaxed, all; statistics.
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let (committed, aborted) = (load(&self.committed), load(&self.aborted));
+        let expired = load(&self.expired);
         tally.committed += load(&self.popped) + committed;
         tally.aborted += aborted;
-        tally.held += load(&self.taken).saturating_sub(committed + aborted);
+        tally.expired += expired;
+        tally.held += load(&self.taken).saturating_sub(committed + aborted + expired);
     }
 }
 

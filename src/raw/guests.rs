@@ -38,16 +38,17 @@ impl<T> Guests<T> {
     }
 
     #[allow(clippy::modulo_one)] // of `SMALL`
-    pub(super) fn pop(&self, lanes: &Lanes<T>) -> Option<T> {
+    /// Pops; with `from_head` first what was put back without a handle.
+    pub(super) fn pop(&self, lanes: &Lanes<T>, from_head: bool) -> Option<T> {
         let first = thread_number();
         for step in 0..GUESTS {
             let guest = &self.guests[(first + step) % GUESTS];
             if guest.acquire() {
-                return guest.pop(lanes);
+                return guest.pop(lanes, from_head);
             }
         }
         let mut consumer = Consumer::new(first);
-        let item = consumer.take_one(lanes);
+        let item = take_one(&mut consumer, lanes, from_head);
         consumer.leave();
         self.rest.share_popped(usize::from(item.is_some()));
         item
@@ -87,16 +88,23 @@ impl<T> Guest<T> {
     }
 
     /// Pops with the borrowed consumer, and gives it back.
-    fn pop(&self, lanes: &Lanes<T>) -> Option<T> {
+    fn pop(&self, lanes: &Lanes<T>, from_head: bool) -> Option<T> {
         let item = self.consumer.with_mut(|consumer| {
             // SAFETY: ours while `busy` is.
-            unsafe { &mut *consumer }.take_one(lanes)
+            take_one(unsafe { &mut *consumer }, lanes, from_head)
         });
         self.desk.count_popped(usize::from(item.is_some()));
         // ORDERING: Release; pairs with the Acquire in `acquire`.
         self.busy.store(false, Ordering::Release);
         item
     }
+}
+
+fn take_one<T>(consumer: &mut Consumer<T>, lanes: &Lanes<T>, from_head: bool) -> Option<T> {
+    if from_head {
+        consumer.go_to_head(lanes);
+    }
+    consumer.take_one(lanes)
 }
 
 /// A small number of the current thread, different from its neighbours'.

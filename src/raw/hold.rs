@@ -29,6 +29,8 @@ pub(super) struct Hold<T> {
     start: u32,
     /// Items held and not taken out.
     len: usize,
+    /// Places whose item has left: see `removal.rs`.
+    gaps: usize,
     /// While they are taken out: the oldest of them, how many its part still has, and the part that
     /// follows.
     oldest: *const Held<T>,
@@ -45,8 +47,8 @@ struct Part<T> {
 }
 
 /// The place of a held item.
-#[derive(Clone, Copy)]
-pub(super) struct Spot {
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Spot {
     part: usize,
     index: usize,
 }
@@ -62,6 +64,7 @@ impl<T> Hold<T> {
             run: 0,
             start: 0,
             len: 0,
+            gaps: 0,
             oldest: ptr::null(),
             oldest_left: 0,
             following: 0,
@@ -71,6 +74,12 @@ impl<T> Hold<T> {
     #[inline]
     pub(super) fn len(&self) -> usize {
         self.len
+    }
+
+    /// Where the item that was accepted last came from.
+    pub(super) fn home<'a>(&self) -> &'a Front<T> {
+        // SAFETY: a home is part of a lane, which the handle keeps alive.
+        unsafe { self.home.as_ref() }.expect("an item was accepted")
     }
 
     /// The item that was accepted last.
@@ -90,17 +99,56 @@ impl<T> Hold<T> {
         }
     }
 
-    /// The held item at `spot`, which moves on to the next one.
-    pub(super) fn step(&self, spot: &mut Spot) -> &Held<T> {
+    /// The place at `spot`, which moves on to the next one. `None`: there are no more.
+    pub(super) fn step(&self, spot: &mut Spot) -> Option<&Held<T>> {
         while spot.index == self.filled(spot.part) {
+            if spot.part + 1 >= self.parts.len() {
+                return None;
+            }
             spot.part += 1;
             spot.index = 0;
-            assert!(spot.part < self.parts.len(), "stepped within the hold");
         }
         // SAFETY: the hold owns the block; the index was just checked.
         let held = unsafe { Row::get(self.parts[spot.part].block, spot.index) };
         spot.index += 1;
-        held
+        Some(held)
+    }
+
+    /// The blocks, and how many items were put into each.
+    pub(super) fn blocks(&self) -> impl Iterator<Item = (Filled<T>, usize)> + '_ {
+        let parts = self.parts.iter().enumerate();
+        parts.map(|(part, Part { block, .. })| (*block, self.filled(part)))
+    }
+
+    /// Takes note that an item has left.
+    pub(super) fn count_gap(&mut self) {
+        self.len -= 1;
+        self.gaps += 1;
+        if self.len == 0 {
+            self.clear();
+        }
+    }
+
+    /// Makes what is left ready to be taken out.
+    #[inline]
+    pub(super) fn commit(&mut self) {
+        if self.gaps > 0 {
+            self.close_gaps();
+        }
+    }
+
+    #[cold]
+    fn close_gaps(&mut self) {
+        self.gaps = 0;
+        for part in 0..self.parts.len() {
+            let filled = self.filled(part);
+            // SAFETY: the hold owns the block, and has filled so many places.
+            let gaps = unsafe { Self::close_gaps_of(self.parts[part].block, filled) };
+            self.parts[part].filled = filled - gaps;
+        }
+        if let Some(last) = self.parts.last() {
+            self.index = u32::try_from(last.filled).unwrap_or(0);
+        }
     }
 
     /// How many items were put into a part.
@@ -147,6 +195,7 @@ impl<T> Hold<T> {
     #[inline]
     pub(super) fn clear(&mut self) {
         self.len = 0;
+        self.gaps = 0;
         if self.following > 0 {
             self.following = 0;
             self.oldest_left = 0;
@@ -201,6 +250,9 @@ impl<T> Hold<T> {
     /// Gives everything back to where it came from, in order, as one run per shard and block.
     pub(super) fn give_back(&mut self) {
         self.end_stretch();
+        if self.gaps > 0 {
+            self.skip_gaps();
+        }
         let mut homes: *mut Run<T> = ptr::null_mut();
         for part in self.parts.drain(..) {
             // SAFETY: the hold owns its blocks; nothing was taken out of an open transaction.
@@ -216,6 +268,16 @@ impl<T> Hold<T> {
         self.len = 0;
         // SAFETY: the blocks are complete, and no longer the hold's.
         unsafe { Run::link_all(homes) };
+    }
+
+    /// Takes the gaps out of the runs.
+    #[cold]
+    fn skip_gaps(&mut self) {
+        self.gaps = 0;
+        for part in &self.parts {
+            // SAFETY: the hold owns its blocks.
+            unsafe { Block::skip_gaps(part.block) };
+        }
     }
 
     /// Makes the next item look for its run.

@@ -5,9 +5,12 @@ use super::consumer::Consumer;
 use super::desk::{Desk, Tally};
 use super::drops::drop_all;
 use super::guests::Guests;
+use super::hold::Hold;
 use super::reclaim;
 use super::roster::Roster;
 use super::shard::Shard;
+use super::sink::Sink;
+use super::tag::Entry;
 use crate::sync::AtomicU64;
 use crossbeam_utils::CachePadded;
 
@@ -33,13 +36,13 @@ impl<T> Lanes<T> {
     }
 
     /// Pushes without a handle, unless `admit` refuses once the push has begun.
-    pub(crate) fn push(&self, item: T, admit: impl Fn() -> bool) -> Result<(), T> {
+    pub(crate) fn push(&self, item: T, _since: u64, admit: impl Fn() -> bool) -> Result<(), T> {
         self.common.push(item, &self.stamps, admit)
     }
 
-    /// Pops without a handle, and commits at once.
-    pub(crate) fn pop(&self) -> Option<T> {
-        self.guests.pop(self)
+    /// Pops without a handle, and commits at once; with `from_head` first what was put back without one.
+    pub(crate) fn pop(&self, from_head: bool) -> Option<T> {
+        self.guests.pop(self, from_head)
     }
 
     pub(super) fn common(&self) -> &Common<T> {
@@ -96,6 +99,49 @@ impl<T> Lanes<T> {
             .sum::<u64>()
             + self.common.backlog()
             + returned
+    }
+
+    /// Ready items of one lane, exact at rest.
+    pub(super) fn ready_in(&self, lane: usize) -> usize {
+        let (in_line, front) = match lane.checked_sub(1) {
+            None => (self.common.backlog(), self.common.front()),
+            Some(number) => {
+                let shard = self.shards.get(number);
+                (shard.backlog(), shard.front())
+            }
+        };
+        usize::try_from(in_line).unwrap_or(usize::MAX - front.ready()) + front.ready()
+    }
+
+    /// Puts items at the head of the queue, in their order, and says how many they were.
+    pub(crate) fn put_at_head(&self, entries: impl IntoIterator<Item = Entry<T>>) -> usize {
+        let mut hold = Hold::new();
+        for Entry { item, tag } in entries {
+            hold.reserve(1, self.common.front());
+            // SAFETY: room was made for it.
+            unsafe { hold.accept(item, tag) };
+        }
+        let count = hold.len();
+        if count > 0 {
+            self.common.mark_used();
+            hold.give_back();
+        }
+        count
+    }
+
+    /// The numbers of the desks whose transactions hold something, and how many items.
+    pub(crate) fn holders(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
+        let held = self.desks.iter().map(|desk| desk.held()).enumerate();
+        held.filter(|&(_, held)| held > 0)
+    }
+
+    /// Counts items that were taken away from a transaction of this desk, and are elsewhere by now.
+    pub(crate) fn count_expired(&self, desk: usize, items: usize) {
+        self.desks.get(desk).count_expired(items);
+    }
+
+    pub(crate) fn oldest(&self) -> Option<u64> {
+        None
     }
 
     /// Items ever pushed, exact at rest.

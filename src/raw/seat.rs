@@ -6,9 +6,11 @@
 use super::access::{Access, Loan};
 use super::batch::Batch;
 use super::drops::drop_all;
+use super::hold::Spot;
 use super::joint::{Party, Record, Tail, Tails};
 use super::lanes::Lanes;
 use super::state::State;
+use super::tag::{Entry, Tag};
 use crate::sync::{AtomicBool, Ordering, UnsafeCell};
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
@@ -44,7 +46,7 @@ impl<T> Seat<T> {
 
     /// Runs `step` on the state. It must run no user code that could come back here.
     #[inline]
-    fn with<R>(&mut self, step: impl FnOnce(&mut State<T>, &Lanes<T>) -> R) -> R {
+    pub(super) fn with<R>(&mut self, step: impl FnOnce(&mut State<T>, &Lanes<T>) -> R) -> R {
         // SAFETY: `&mut self`, and the contract of this method.
         unsafe { self.with_shared(step) }
     }
@@ -151,6 +153,11 @@ impl<T> Seat<T> {
         self.with(|state, _| state.retract())
     }
 
+    /// Goes to where items were put back without a handle, if there are any, since they come first.
+    pub(crate) fn go_to_head(&mut self) {
+        self.with(|state, lanes| state.consumer.go_to_head(lanes));
+    }
+
     /// Takes one item, committed at once.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<T> {
@@ -242,6 +249,63 @@ impl<T> Seat<T> {
             }
             held
         })
+    }
+
+    /// Gives back what is held without a delivery counted, and says how many items that were.
+    pub(crate) fn give_back_uncounted(&mut self) -> usize {
+        self.with(|state, _| {
+            let held = state.hold.len();
+            state.hold.uncount();
+            state.hold.give_back();
+            state.desk().uncount_taken(held);
+            held
+        })
+    }
+
+    /// Takes the next held item from `spot` that is picked, by its address and its tag, out of the transaction, which must
+    /// say later how that ended, by [`Seat::count_aborted`].
+    pub(crate) fn remove_next(
+        &mut self,
+        spot: &mut Spot,
+        pick: impl Fn(usize, Tag) -> bool,
+    ) -> Option<Entry<T>> {
+        // SAFETY: `&mut self`: no transaction gives items out any more.
+        self.with(|state, _| unsafe { state.hold.remove_next(spot, pick) })
+    }
+
+    /// Counts removed items that are somewhere else by now.
+    pub(crate) fn count_aborted(&mut self, items: usize) {
+        self.with(|state, _| state.desk().count_aborted(items));
+    }
+
+    /// Holds all items that a lane has now, and says whether there is such a lane.
+    pub(crate) fn hold_lane(&mut self, lane: usize) -> bool {
+        self.with(|state, lanes| {
+            if lane >= lanes.count() {
+                return false;
+            }
+            let most = lanes.ready_in(lane);
+            state.desk().count_taken(most);
+            let held = state.consumer.take_lane(lanes, lane, &mut state.hold, most);
+            state.desk().uncount_taken(most - held);
+            true
+        })
+    }
+
+    /// Shows all held items. `visit` cannot come back here: it would need this seat.
+    pub(crate) fn visit(&mut self, mut visit: impl FnMut(&T)) {
+        self.with(|state, _| {
+            let mut spot = Spot::default();
+            while let Some(held) = state.hold.next_at(&mut spot) {
+                // SAFETY: held, and nobody else uses it.
+                visit(unsafe { &*held.item() });
+            }
+        });
+    }
+
+    /// The number of the handle's desk.
+    pub(crate) fn desk(&mut self) -> usize {
+        self.with(|state, _| state.desk_number)
     }
 
     /// Says that nothing of what is staged will be published.

@@ -17,8 +17,10 @@ pub(super) struct State<T> {
     pub(super) hold: Hold<T>,
     /// Whether what is held was committed, and only waits to be taken out.
     pub(super) taken: bool,
-    desk: NonNull<Desk>,
-    desk_number: usize,
+    /// The item that is looked at.
+    pub(super) peeked: Option<Box<Hold<T>>>,
+    pub(super) desk: NonNull<Desk>,
+    pub(super) desk_number: usize,
 }
 
 /// The lease of a shard.
@@ -37,6 +39,7 @@ impl<T> State<T> {
             consumer: Consumer::new(desk_number),
             hold: Hold::new(),
             taken: false,
+            peeked: None,
             desk: NonNull::from(desk),
             desk_number,
         }
@@ -127,6 +130,7 @@ impl<T> State<T> {
         let held = self.hold.len();
         if held > 0 {
             self.taken = true;
+            self.hold.commit();
             self.desk().count_committed(held);
         }
         held

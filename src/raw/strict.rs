@@ -15,7 +15,8 @@
 //! Whether more can come to a closed queue is asked between the passes. At that instant nothing was
 //! ready. An item that a transaction held then was claimed before: not after the first look at its
 //! lane, or the mark would have changed; so the desk said so when it was asked, or the transaction had
-//! ended by then, and what it gave back was claimed after the look or is visible now.
+//! ended by then, and what it gave back was claimed after the look or is visible now. What it put
+//! elsewhere was there when that was asked: nothing left it meanwhile, since it would be ready.
 //!
 //! A lane that joins in between starts at mark 0 and counts like any other. All marks only grow, so
 //! their sum is unchanged only if each is.
@@ -73,11 +74,12 @@ impl<T> Lanes<T> {
 
     /// What is left in a queue that takes no more pushes.
     ///
-    /// The caller has passed a heavy barrier since pushes are refused.
-    pub(crate) fn left_when_closed(&self) -> Remainder {
+    /// The caller has passed a heavy barrier since pushes are refused. `none_elsewhere`: whether no item
+    /// is neither ready nor held; asked after the desks, since items go there from them.
+    pub(crate) fn left_when_closed(&self, none_elsewhere: impl Fn() -> bool) -> Remainder {
         self.remainder(|| {
             self.common().void_reserved();
-            !self.desks().iter().any(|desk| desk.is_open())
+            !self.desks().iter().any(|desk| desk.is_open()) && none_elsewhere()
         })
     }
 

@@ -3,13 +3,23 @@
 /// How often an item was delivered, and since when it is in the queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Tag {
-    /// Deliveries so far. A held item's include the present one; 0: it was taken out of the hold.
+    /// Deliveries so far. A held item's include the present one.
     pub(crate) attempts: u32,
     /// When it was first pushed, in a unit that only the layers above know; 0: not known.
     pub(crate) since: u64,
 }
 
 impl Tag {
+    /// The tag of a place whose item has left the hold.
+    pub(super) const GONE: Self = Self {
+        attempts: u32::MAX,
+        since: 0,
+    };
+
+    pub(super) fn is_gone(self) -> bool {
+        self.attempts == Self::GONE.attempts
+    }
+
     /// The tag of an item that is delivered for the first time.
     #[inline]
     pub(super) fn first(since: u64) -> Self {
@@ -19,7 +29,7 @@ impl Tag {
     /// The tag of the next delivery.
     pub(super) fn again(self) -> Self {
         Self {
-            attempts: self.attempts.saturating_add(1),
+            attempts: (self.attempts + 1).min(Self::GONE.attempts - 1),
             ..self
         }
     }

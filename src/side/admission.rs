@@ -31,13 +31,18 @@ impl<T> Side<T> {
         if self.shared.word().is_closed() {
             return Some(Err(Closed));
         }
+        self.has_one_more(access).then_some(Ok(()))
+    }
+
+    /// Whether the transaction has a permit, or gets one, for one item more than it has staged.
+    pub(super) fn has_one_more(&self, access: &Access<'_, T>) -> bool {
         if self.is_bounded() && access.staged() >= access.held() + self.extra.get() {
             if !self.take_one() {
-                return None;
+                return false;
             }
             self.extra.set(self.extra.get() + 1);
         }
-        Some(Ok(()))
+        true
     }
 
     /// Takes permits for a batch: all, or none unless it waits and is the first in the line, where it

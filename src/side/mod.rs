@@ -4,13 +4,18 @@
 //! transaction may run on another thread than the transaction. Whoever uses them has them alone.
 
 mod admission;
+mod failures;
+mod leases;
 mod permits;
 mod pops;
 mod waits;
 
 use crate::capacity::Purse;
+use crate::failure::Failed;
+use crate::post::Post;
+use crate::raw::Vacant;
 use crate::shared::Shared;
-use crate::sync::Count;
+use crate::sync::{Count, Mutex};
 use crate::wait::Place;
 use crate::PushError;
 use std::sync::Arc;
@@ -18,6 +23,10 @@ use std::sync::Arc;
 /// A push was refused because the queue is closed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Closed;
+
+/// An item cannot be delayed, because it has no place of its own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct NoRoom;
 
 /// Whether a push may go on. `None`: there is no room.
 pub(crate) type Admission = Option<Result<(), Closed>>;
@@ -45,11 +54,23 @@ pub(crate) struct Side<T> {
     /// Where it waits for an item, and where for room: at one of them at a time.
     item_place: Place,
     room_place: Place,
+    /// Whether it is the waiter that knows when something will be due: 1 or 0.
+    keeps_time: Count,
+    /// For items whose delivery may fail.
+    envelopes: Mutex<Vec<Vacant<Failed<T>>>>,
+    /// Only of handles that are watched.
+    post: Option<Arc<Post<T>>>,
 }
 
 impl<T> Side<T> {
-    pub(crate) fn new(shared: Arc<Shared<T>>) -> Self {
+    /// The side of the handle that has this desk.
+    pub(crate) fn new(shared: Arc<Shared<T>>, desk: usize, name: Option<Arc<str>>) -> Self {
         let purse = shared.room().map(|room| Purse::new(&room.capacity));
+        let is_watched = name.is_some() || shared.timed || shared.lease.is_some();
+        if is_watched {
+            shared.ready().attend();
+        }
+        let post = is_watched.then(|| shared.posts.add(desk, name));
         Self {
             shared,
             purse,
@@ -57,17 +78,20 @@ impl<T> Side<T> {
             gathered: Count::default(),
             item_place: Place::default(),
             room_place: Place::default(),
+            keeps_time: Count::default(),
+            envelopes: Mutex::new(Vec::new()),
+            post,
         }
     }
 
     #[inline]
-    pub(crate) fn shared(&self) -> &Shared<T> {
+    pub(crate) fn shared(&self) -> &Arc<Shared<T>> {
         &self.shared
     }
 
     /// Leaves the lines, and gives back what was gathered for a batch that will not be pushed.
     pub(crate) fn leave_lines(&self) {
-        self.item_place.leave(self.shared.ready());
+        self.leave_item_line();
         if let Some(room) = self.shared.room() {
             self.give_back(self.gathered.take());
             self.room_place.leave(&room.line);
@@ -78,6 +102,9 @@ impl<T> Side<T> {
 impl<T> Drop for Side<T> {
     fn drop(&mut self) {
         self.leave_lines();
+        if let Some(post) = &self.post {
+            self.shared.posts.remove(post.desk);
+        }
         if let Some((purse, room)) = self.room() {
             let spread = purse.leave(&room.capacity);
             room.line.published(spread);

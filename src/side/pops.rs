@@ -1,16 +1,35 @@
 //! Pops, and what they say when they find nothing.
 
 use super::Side;
-use crate::raw::{Access, Batch, Seat, Tag};
+use crate::raw::{Access, Batch, Grip, Peeked, Seat};
 use crate::PopError;
 
 impl<T> Side<T> {
+    /// Does what a pop has to do first where there is more than the lanes.
+    fn attend(&self, seat: &mut Seat<T>) {
+        if self.shared.word().is_attended() {
+            self.shared.release_due();
+            seat.go_to_head();
+        }
+    }
+
+    /// As [`Side::attend`], for a transaction: true if there is more than the lanes.
+    fn attend_held(&self, access: &Access<'_, T>) -> bool {
+        let attended = self.shared.word().is_attended();
+        if attended {
+            self.shared.release_due();
+            access.go_to_head();
+        }
+        attended
+    }
+
     /// Pops an item, committed at once.
     #[inline]
     pub(crate) fn pop(&self, seat: &mut Seat<T>) -> Result<T, PopError> {
         if self.shared.word().is_drained() {
             return Err(PopError::Closed);
         }
+        self.attend(seat);
         let Some(item) = seat.pop() else {
             return Err(self.shared.why_empty());
         };
@@ -23,19 +42,48 @@ impl<T> Side<T> {
         if self.shared.word().is_drained() {
             return 0;
         }
+        self.attend(seat);
         let count = seat.pop_batch(max, items);
         self.give_back(count);
         count
     }
 
     /// Holds one item more.
-    pub(crate) fn hold<'t>(&self, access: &Access<'t, T>) -> Result<(&'t mut T, Tag), PopError> {
+    pub(crate) fn hold<'t>(&self, access: &Access<'t, T>) -> Result<Grip<'t, T>, PopError> {
+        let attended = self.attend_held(access);
         if self.is_over() {
             return Err(self.shared.why_empty());
         }
-        let held = access.hold().ok_or_else(|| self.nothing_held())?;
+        let grip = access.hold().ok_or_else(|| self.nothing_held())?;
         self.release(access);
-        Ok(held)
+        if attended {
+            self.take_note(access, &grip);
+        }
+        Ok(grip)
+    }
+
+    /// Looks at the item that a pop would give.
+    pub(crate) fn peek<'t>(&self, seat: &'t Seat<T>) -> Result<Peeked<'t, T>, PopError> {
+        self.attend_held(&seat.access());
+        if self.is_over() {
+            return Err(self.shared.why_empty());
+        }
+        seat.peek().ok_or_else(|| self.nothing_held())
+    }
+
+    /// Holds an item that was looked at.
+    pub(crate) fn hold_peeked<'t>(&self, peeked: Peeked<'t, T>) -> Grip<'t, T> {
+        let (grip, access) = peeked.hold();
+        self.release(&access);
+        self.take_note(&access, &grip);
+        grip
+    }
+
+    /// Sees to what a transaction owes for an item that it has taken.
+    pub(crate) fn take_note(&self, access: &Access<'_, T>, grip: &Grip<'_, T>) {
+        let held = access.held();
+        self.set_envelopes_aside(held);
+        self.note(grip, grip.tag(), held == 1);
     }
 
     /// Holds up to `max` items more in a batch.
@@ -45,14 +93,24 @@ impl<T> Side<T> {
         batch: &mut Batch<'_, T>,
         max: usize,
     ) -> usize {
+        let attended = self.attend_held(access);
         if self.is_over() || max == 0 {
             return 0;
         }
+        let before = access.held();
         let count = batch.hold(max);
         if count == 0 {
             self.nothing_held();
         }
         self.release(access);
+        if attended {
+            self.set_envelopes_aside(before + count);
+            let mut only = before == 0;
+            while let Some((item, tag)) = batch.look() {
+                self.note(item, tag, only);
+                only = false;
+            }
+        }
         count
     }
 
@@ -61,7 +119,7 @@ impl<T> Side<T> {
     pub(crate) fn hold_unless_waiting<'t>(
         &self,
         access: &Access<'t, T>,
-    ) -> Option<Result<(&'t mut T, Tag), PopError>> {
+    ) -> Option<Result<Grip<'t, T>, PopError>> {
         let closed = self.shared.word().is_closed();
         match self.hold(access) {
             Err(PopError::Empty) if closed && has_work(access) => Some(Err(PopError::Empty)),

@@ -1,9 +1,11 @@
 //! Waiting for an item, or for room.
 
 use super::Side;
+use crate::raw::barrier;
 use crate::sync::thread;
-use crate::wait::{block, spin, Deadline, Kind, Line};
-use std::task::{Poll, Waker};
+use crate::time::{Time, NEVER};
+use crate::wait::{block, spin, Deadline, Kind, Line, Waiter};
+use std::task::Poll;
 use std::time::Duration;
 
 /// How often a pop that waits for nobody lets a waiter go first that was woken in vain before.
@@ -31,21 +33,62 @@ impl<T> Side<T> {
     /// Polls for an item by way of `attempt`.
     pub(crate) fn poll_item<R>(
         &self,
-        waker: &Waker,
+        waiter: &Waiter<'_>,
         attempt: impl FnMut() -> Option<R>,
     ) -> Poll<R> {
         let shared = &self.shared;
+        if self.gives_up_time() {
+            // What is due wakes those who wait for it, in their order.
+            shared.release_due();
+        }
         let spare =
             |served: usize| shared.word().is_closed() || shared.lanes().ready() > served as u64;
-        self.item_place
-            .poll(shared.ready(), Kind::One, waker, spare, attempt)
+        let line = shared.ready();
+        let poll = self
+            .item_place
+            .poll(line, Kind::One, waiter.waker, spare, attempt);
+        if poll.is_pending() {
+            self.keep_time(waiter);
+        }
+        poll
+    }
+
+    /// Sleeps no longer than until something is due, unless another waiter does.
+    fn keep_time(&self, waiter: &Waiter<'_>) {
+        let agenda = &self.shared.agenda;
+        let next = agenda.next();
+        if next < agenda.alarm() {
+            agenda.set_alarm(next);
+            self.keeps_time.set(1);
+            waiter.wake_at(&self.shared.time, next);
+        }
+    }
+
+    /// Whether this waiter kept the time; not any more.
+    fn gives_up_time(&self) -> bool {
+        let kept = self.keeps_time.take() != 0;
+        if kept {
+            self.shared.agenda.set_alarm(NEVER);
+        }
+        kept
+    }
+
+    /// Leaves the line of those who wait for an item. If this waiter kept the time another one must.
+    pub(super) fn leave_item_line(&self) {
+        let kept = self.gives_up_time();
+        self.item_place.leave(self.shared.ready());
+        if kept {
+            barrier::full();
+            let planned = self.shared.agenda.next() != NEVER;
+            self.shared.ready().published(usize::from(planned));
+        }
     }
 
     /// Polls for room by way of `attempt`.
     pub(crate) fn poll_room<R>(
         &self,
         kind: Kind,
-        waker: &Waker,
+        waiter: &Waiter<'_>,
         mut attempt: impl FnMut() -> Option<R>,
     ) -> Poll<R> {
         let Some(room) = self.shared.room() else {
@@ -53,7 +96,7 @@ impl<T> Side<T> {
         };
         let spare = |served| self.shared.word().is_closed() || room.capacity.free() > served;
         self.room_place
-            .poll(&room.line, kind, waker, spare, attempt)
+            .poll(&room.line, kind, waiter.waker, spare, attempt)
     }
 
     /// Waits for an item. `None`: the time is over.
@@ -63,10 +106,11 @@ impl<T> Side<T> {
         attempt: impl FnMut() -> Option<R>,
     ) -> Option<R> {
         let line = self.shared.ready();
-        let result = wait(line, timeout, attempt, |waker, attempt| {
-            self.poll_item(waker, attempt)
+        let time = &self.shared.time;
+        let result = wait(time, line, timeout, attempt, |waiter, attempt| {
+            self.poll_item(waiter, attempt)
         });
-        self.item_place.leave(line);
+        self.leave_item_line();
         result
     }
 
@@ -80,8 +124,9 @@ impl<T> Side<T> {
         let Some(room) = self.shared.room() else {
             return attempt();
         };
-        let result = wait(&room.line, timeout, attempt, |waker, attempt| {
-            self.poll_room(kind, waker, attempt)
+        let time = &self.shared.time;
+        let result = wait(time, &room.line, timeout, attempt, |waiter, attempt| {
+            self.poll_room(kind, waiter, attempt)
         });
         self.room_place.leave(&room.line);
         result
@@ -90,16 +135,17 @@ impl<T> Side<T> {
 
 /// Waits in a line; without a timeout for ever. What arrives wins over the deadline.
 fn wait<R, A: FnMut() -> Option<R>>(
+    time: &Time,
     line: &Line,
     timeout: Option<Duration>,
     mut attempt: A,
-    poll: impl Fn(&Waker, &mut A) -> Poll<R>,
+    poll: impl Fn(&Waiter<'_>, &mut A) -> Poll<R>,
 ) -> Option<R> {
     if timeout.is_some_and(|timeout| timeout.is_zero()) {
         return attempt();
     }
-    let deadline = timeout.map_or(Deadline::NEVER, Deadline::after);
+    let deadline = Deadline::after(time, timeout);
     spin(|| !line.word().is_serving(), &mut attempt)
-        .or_else(|| block(deadline, |waker| poll(waker, &mut attempt)))
+        .or_else(|| block(deadline, |waiter| poll(waiter, &mut attempt)))
         .or_else(attempt)
 }

@@ -21,18 +21,24 @@ pub(crate) struct Line {
 
 /// The publishers' side.
 impl Line {
-    pub(crate) fn new(bounded: bool) -> Self {
+    pub(crate) fn new(standing: Word) -> Self {
         barrier::prepare();
-        let bounded = if bounded { Word::BOUNDED } else { 0 };
         let armed = if barrier::is_asymmetric() {
             0
         } else {
             Word::ARMED
         };
         Self {
-            word: CachePadded::new(AtomicUsize::new(bounded | armed)),
+            word: CachePadded::new(AtomicUsize::new(standing.0 | armed)),
             list: Mutex::new(List::default()),
             idle: AtomicUsize::new(0),
+        }
+    }
+
+    /// Makes pops look at more than the lanes from now on.
+    pub(crate) fn attend(&self) {
+        if !self.word().is_attended() {
+            self.set(&lock(&self.list), Word::ATTENDED);
         }
     }
 

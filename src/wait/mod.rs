@@ -27,6 +27,7 @@ mod word;
 mod models;
 
 pub(crate) use line::Line;
-pub(crate) use park::{block, spin, Deadline};
+pub(crate) use park::{block, spin, Deadline, Waiter};
 pub(crate) use place::{Kind, Place};
+pub(crate) use wake::quietly;
 pub(crate) use word::Word;

@@ -1,7 +1,7 @@
 //! Threads that wait: a waker that unparks one.
 
 use crate::sync::{spin_hint, thread, AtomicBool, Ordering, SMALL};
-#[cfg(not(any(loom, shuttle)))]
+use crate::time::Time;
 use std::cell::Cell;
 use std::sync::Arc;
 use std::task::{Poll, Wake, Waker};
@@ -12,30 +12,51 @@ use std::time::{Duration, Instant};
 const SPINS: usize = if SMALL { 0 } else { 2 };
 const YIELDS: usize = if SMALL { 0 } else { 24 };
 
-/// Until when to wait.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Deadline(Option<Instant>);
+/// Until when to wait, by the time of a queue.
+#[derive(Clone, Copy)]
+pub(crate) struct Deadline<'t>(Option<(&'t Time, u64)>);
 
-impl Deadline {
+impl<'t> Deadline<'t> {
     pub(crate) const NEVER: Self = Self(None);
 
-    /// In so much time; never, if that is beyond what a clock can say.
-    pub(crate) fn after(timeout: Duration) -> Self {
-        Self(Instant::now().checked_add(timeout))
+    /// In so much time; without a timeout, never.
+    pub(crate) fn after(time: &'t Time, timeout: Option<Duration>) -> Self {
+        Self(timeout.map(|timeout| (time, time.after(timeout))))
     }
 
-    /// Sleeps until the thread is unparked or the time is over: false if it is over.
-    fn park(self) -> bool {
-        let Some(end) = self.0 else {
-            thread::park();
-            return true;
-        };
-        let left = end.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return false;
+    fn is_over(self) -> bool {
+        self.0.is_some_and(|(time, end)| time.now() >= end)
+    }
+
+    /// Has the waiter woken when it is over.
+    fn announce(self, waiter: &Waiter<'_>) {
+        if let Some((time, end)) = self.0 {
+            waiter.wake_at(time, end);
         }
-        thread::park_timeout(left);
-        true
+    }
+}
+
+/// A thread or a task that waits, and how time can wake it.
+pub(crate) struct Waiter<'w> {
+    pub(crate) waker: &'w Waker,
+    /// When a thread is to wake by itself, by the system's clock. A task has its waker called.
+    nap: Option<&'w Cell<Option<Instant>>>,
+}
+
+impl<'w> Waiter<'w> {
+    pub(crate) fn task(waker: &'w Waker) -> Self {
+        Self { waker, nap: None }
+    }
+
+    /// Sees to it that the waiter wakes at some time, or earlier.
+    pub(crate) fn wake_at(&self, time: &Time, at: u64) {
+        match self.nap.filter(|_| time.is_system()) {
+            None => time.wake_at(at, self.waker),
+            Some(nap) => {
+                let end = nap.get().into_iter().chain(time.instant(at)).min();
+                nap.set(end);
+            }
+        }
     }
 }
 
@@ -71,15 +92,20 @@ impl Sleeper {
         }
     }
 
-    /// Sleeps until it is woken: false if the time is over first.
-    fn sleep(&self, deadline: Deadline) -> bool {
+    /// Sleeps until it is woken, or the nap is over.
+    fn sleep(&self, nap: Option<Instant>) {
         // ORDERING: Acquire; pairs with the Release in `wake_by_ref`.
         while !self.woken.swap(false, Ordering::Acquire) {
-            if !deadline.park() {
-                return false;
+            let Some(end) = nap else {
+                thread::park();
+                continue;
+            };
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
             }
+            thread::park_timeout(left);
         }
-        true
     }
 }
 
@@ -120,16 +146,26 @@ pub(crate) fn spin<R>(
 }
 
 /// Polls until it is ready, and sleeps in between; `None` when the time is over.
-pub(crate) fn block<R>(deadline: Deadline, mut poll: impl FnMut(&Waker) -> Poll<R>) -> Option<R> {
+pub(crate) fn block<R>(
+    deadline: Deadline<'_>,
+    mut poll: impl FnMut(&Waiter<'_>) -> Poll<R>,
+) -> Option<R> {
     Sleeper::with_current(|sleeper| {
         let waker = Waker::from(Arc::clone(sleeper));
         loop {
-            if let Poll::Ready(result) = poll(&waker) {
+            let nap = Cell::new(None);
+            let waiter = Waiter {
+                waker: &waker,
+                nap: Some(&nap),
+            };
+            if let Poll::Ready(result) = poll(&waiter) {
                 return Some(result);
             }
-            if !sleeper.sleep(deadline) {
+            if deadline.is_over() {
                 return None;
             }
+            deadline.announce(&waiter);
+            sleeper.sleep(nap.get());
         }
     })
 }

@@ -46,9 +46,9 @@ fn call(waker: Waker) -> bool {
     quietly(|| waker.wake())
 }
 
-/// Runs what belongs to a waiter's waker: false if it panicked. Whoever publishes, or has something in
+/// Runs user code of somebody else, as a waiter's waker: false if it panicked. Whoever publishes, or has something in
 /// hand, is not to suffer for it.
-pub(super) fn quietly(run: impl FnOnce()) -> bool {
+pub(crate) fn quietly(run: impl FnOnce()) -> bool {
     let Err(payload) = catch_unwind(AssertUnwindSafe(run)) else {
         return true;
     };

@@ -9,6 +9,8 @@ use std::fmt;
 /// | `ARMED` | light barriers of publishers are full fences | by a waiter or `close`, before its heavy barrier | by a publisher, after many looks without a waiter |
 /// | `SERVING` | a waiter that was woken in vain before is on its way | when it is woken | when it leaves or waits again |
 /// | `BOUNDED` | the queue has a capacity | at first | never |
+/// | `TIMED` | the queue keeps times, which pushes give | at first | never |
+/// | `ATTENDED` | pops have to look at more than the lanes | at first, or before the first item is delayed | never |
 /// | `CLOSED` | pushes are refused | by `close` | never |
 /// | `SEALED` | the heavy barrier of `close` is done | by `close` | never |
 /// | `DRAINED` | nothing is ready, and nothing can become ready | by a pop that found it so | never |
@@ -23,8 +25,23 @@ impl Word {
     pub(super) const CLOSED: usize = 1 << 3;
     pub(super) const SEALED: usize = 1 << 4;
     pub(super) const DRAINED: usize = 1 << 5;
+    pub(super) const TIMED: usize = 1 << 6;
+    pub(super) const ATTENDED: usize = 1 << 7;
     /// One waiter.
-    pub(super) const ONE: usize = 1 << 6;
+    pub(super) const ONE: usize = 1 << 8;
+
+    /// Flags that are no news to a publisher.
+    const STANDING: usize = Self::BOUNDED | Self::TIMED | Self::ATTENDED;
+
+    /// The word of a line where nothing has happened yet.
+    pub(crate) fn standing(bounded: bool, timed: bool, attended: bool) -> Self {
+        let flag = |set: bool, flag: usize| if set { flag } else { 0 };
+        Self(
+            flag(bounded, Self::BOUNDED)
+                | flag(timed, Self::TIMED)
+                | flag(attended, Self::ATTENDED),
+        )
+    }
 
     pub(super) fn of(waiting: usize, serving: bool, flags: usize) -> Self {
         let serving = if serving { Self::SERVING } else { 0 };
@@ -39,7 +56,7 @@ impl Word {
     /// Whether a publisher has nothing to do.
     #[inline]
     pub(crate) fn is_quiet(self) -> bool {
-        self.0 & !(Self::BOUNDED | Self::SERVING) == 0
+        self.0 & !(Self::STANDING | Self::SERVING) == 0
     }
 
     #[inline]
@@ -49,11 +66,11 @@ impl Word {
 
     /// Whether nothing is going on but that the line is armed.
     pub(super) fn is_idle(self) -> bool {
-        self.0 & !Self::BOUNDED == Self::ARMED
+        self.0 & !Self::STANDING == Self::ARMED
     }
 
     /// Waiters that are not woken yet.
-    pub(super) fn waiting(self) -> usize {
+    pub(crate) fn waiting(self) -> usize {
         self.0 / Self::ONE
     }
 
@@ -78,13 +95,19 @@ impl Word {
     /// Whether a pop cannot go the short way.
     #[inline]
     pub(crate) fn hinders_pop(self) -> bool {
-        self.0 & (Self::BOUNDED | Self::CLOSED | Self::SERVING) != 0
+        self.0 & (Self::STANDING | Self::CLOSED | Self::SERVING) != 0
     }
 
     /// Whether a push cannot go the short way.
     #[inline]
     pub(crate) fn hinders_push(self) -> bool {
-        self.0 & (Self::BOUNDED | Self::CLOSED) != 0
+        self.0 & (Self::BOUNDED | Self::TIMED | Self::CLOSED) != 0
+    }
+
+    /// Whether pops have to look at more than the lanes.
+    #[inline]
+    pub(crate) fn is_attended(self) -> bool {
+        self.0 & Self::ATTENDED != 0
     }
 }
 

@@ -1,0 +1,172 @@
+//! Items that were delivered too often.
+
+use crate::failure::Failed;
+use crate::raw::Entry;
+use crate::shared::Shared;
+use crate::time::Time;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Why a delivery failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Reason {
+    /// Its transaction was aborted, or dropped.
+    Aborted,
+    /// Its transaction was dropped by a panic.
+    Panicked,
+    /// Its worker gave it back, by [`Transaction::retry`](crate::Transaction::retry) or
+    /// [`Transaction::retry_after`](crate::Transaction::retry_after).
+    Retried,
+    /// Its transaction was forgotten, and ended by the next use or the end of its handle.
+    Forgotten,
+    /// It was held for longer than its [lease](crate::Builder::leased), or
+    /// [recovered](crate::Queue::recover).
+    Expired,
+}
+
+/// An item that was delivered as often as it may be, and never committed.
+///
+/// ```
+/// use requeue::Reason;
+/// use std::num::NonZeroU32;
+///
+/// let queue = requeue::Queue::builder().max_attempts(NonZeroU32::MIN).build();
+/// queue.push("poison")?;
+/// let _ = queue.handle().transact(|tx| tx.pop().map(drop).and(Err::<(), _>(requeue::PopError::Empty)));
+/// let letter = queue.dead_letters().next().unwrap();
+/// assert_eq!((letter.item, letter.attempts), ("poison", 1));
+/// assert_eq!(letter.reason, Reason::Aborted);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct DeadLetter<T> {
+    /// The item, with the changes that its workers made.
+    pub item: T,
+    /// How often it was delivered.
+    pub attempts: u32,
+    /// Why its last delivery failed.
+    pub reason: Reason,
+    /// When it was first pushed, if the queue keeps [times](crate::Builder::timestamps).
+    pub pushed_at: Option<Instant>,
+}
+
+impl<T> DeadLetter<T> {
+    pub(crate) fn new(failed: Failed<T>, time: &Time) -> Self {
+        let Entry { item, tag } = failed.entry;
+        Self {
+            item,
+            attempts: tag.attempts,
+            reason: failed.reason,
+            pushed_at: Some(tag.since)
+                .filter(|&since| since > 0)
+                .and_then(|since| time.instant(since)),
+        }
+    }
+}
+
+/// The dead letters of a queue, from [`Queue::dead_letters`](crate::Queue::dead_letters): an iterator
+/// that takes them out one by one, the oldest first.
+///
+/// It ends when there are none; more may come later. Those that it has not given out stay.
+///
+/// ```
+/// use std::num::NonZeroU32;
+///
+/// let queue = requeue::Queue::builder().max_attempts(NonZeroU32::MIN).build();
+/// let mut worker = queue.handle();
+/// worker.push_batch([1, 2, 3])?;
+/// let tx = worker.begin();
+/// assert_eq!(tx.pop_batch(3).len(), 3);
+/// tx.abort();
+///
+/// let mut letters = queue.dead_letters();
+/// assert_eq!(letters.next().unwrap().item, 1);
+/// assert_eq!(letters.len(), 2);
+/// assert_eq!(letters.requeue_all(), 2);
+/// assert_eq!(queue.len(), 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct DeadLetters<T> {
+    shared: Arc<Shared<T>>,
+}
+
+impl<T> DeadLetters<T> {
+    pub(crate) fn new(shared: Arc<Shared<T>>) -> Self {
+        Self { shared }
+    }
+
+    /// How many dead letters there are. Approximate while others work, exact at rest.
+    ///
+    /// ```
+    /// assert_eq!(requeue::Queue::<u32>::unbounded().dead_letters().len(), 0);
+    /// ```
+    pub fn len(&self) -> usize {
+        self.shared.failures.letters.count()
+    }
+
+    /// Whether there are none.
+    ///
+    /// ```
+    /// assert!(requeue::Queue::<u32>::unbounded().dead_letters().is_empty());
+    /// ```
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Pushes all dead letters there are now again, the oldest first, and says how many items that were.
+    /// Their deliveries are counted anew; the time of their first push is kept.
+    ///
+    /// Ends early if the queue is full or closed; the rest stay dead letters.
+    ///
+    /// ```
+    /// use std::num::NonZeroU32;
+    ///
+    /// let queue = requeue::Queue::builder().max_attempts(NonZeroU32::MIN).build();
+    /// queue.push(1)?;
+    /// let mut worker = queue.handle();
+    /// drop(worker.begin().pop()?);
+    /// assert_eq!(queue.dead_letters().requeue_all(), 1);
+    /// assert_eq!(worker.begin().pop()?.attempts(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn requeue_all(&self) -> usize {
+        (0..self.len()).take_while(|_| self.requeue()).count()
+    }
+
+    /// Pushes the oldest letter again.
+    fn requeue(&self) -> bool {
+        let letters = &self.shared.failures.letters;
+        let Some(Failed { entry, reason, due }) = letters.take() else {
+            return false;
+        };
+        let Entry { item, tag } = entry;
+        let pushed = self.shared.push_since(item, tag.since);
+        let refused = pushed.map_err(|refused| refused.into_inner());
+        if let Err(item) = refused {
+            let entry = Entry { item, tag };
+            letters.put_back(Failed { entry, reason, due });
+            return false;
+        }
+        true
+    }
+}
+
+impl<T> Iterator for DeadLetters<T> {
+    type Item = DeadLetter<T>;
+
+    fn next(&mut self) -> Option<DeadLetter<T>> {
+        let failed = self.shared.failures.letters.take()?;
+        Some(DeadLetter::new(failed, &self.shared.time))
+    }
+}
+
+impl<T> fmt::Debug for DeadLetters<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DeadLetters")
+            .field("len", &self.len())
+            .finish()
+    }
+}

@@ -1,0 +1,91 @@
+//! What becomes of items whose delivery failed, where they do not just go back to the head.
+//!
+//! An item that was delivered too often becomes a dead letter; one that is to be retried later is
+//! delayed until it is due. Both lie in an inbox first, so that an abort neither waits nor allocates:
+//! the envelopes were set aside when the items were taken.
+
+mod delayed;
+mod letters;
+
+pub(crate) use delayed::Delayed;
+pub(crate) use letters::{Letters, Overflow};
+
+use crate::raw::{Entry, Tag};
+use crate::time::{Backoff, NEVER};
+use crate::Reason;
+use std::num::NonZeroU32;
+
+/// An item whose delivery failed.
+pub(crate) struct Failed<T> {
+    pub(crate) entry: Entry<T>,
+    pub(crate) reason: Reason,
+    /// When it is due, if it is delayed.
+    pub(crate) due: u64,
+}
+
+impl<T> Failed<T> {
+    pub(crate) fn new(entry: Entry<T>, reason: Reason) -> Self {
+        Self {
+            entry,
+            reason,
+            due: NEVER,
+        }
+    }
+}
+
+/// Where an item goes whose delivery failed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Fate {
+    /// Back to where it came from.
+    Head,
+    /// It is out of the way for a time.
+    Delay,
+    /// To the dead letters, where there is a place for it.
+    Death,
+}
+
+/// The rules of a queue for failed deliveries, and what they have put aside.
+pub(crate) struct Failures<T> {
+    max_attempts: Option<NonZeroU32>,
+    backoff: Option<Backoff>,
+    pub(crate) delayed: Delayed<T>,
+    pub(crate) letters: Letters<T>,
+}
+
+impl<T> Failures<T> {
+    pub(crate) fn new(
+        max_attempts: Option<NonZeroU32>,
+        backoff: Option<Backoff>,
+        letters: Letters<T>,
+    ) -> Self {
+        Self {
+            max_attempts,
+            backoff,
+            delayed: Delayed::new(),
+            letters,
+        }
+    }
+
+    /// Whether any item may go elsewhere than to the head.
+    #[inline]
+    pub(crate) fn has_rules(&self) -> bool {
+        self.max_attempts.is_some() || self.backoff.is_some()
+    }
+
+    /// The backoff of the queue.
+    pub(crate) fn backoff(&self) -> Option<Backoff> {
+        self.backoff
+    }
+
+    /// Where an item goes whose delivery failed. If that is [`Fate::Death`] a place is taken for it.
+    pub(crate) fn fate(&self, tag: Tag) -> Fate {
+        let is_last = |max: NonZeroU32| tag.attempts >= max.get();
+        if self.max_attempts.is_some_and(is_last) && self.letters.reserve() {
+            Fate::Death
+        } else if self.backoff.is_some() {
+            Fate::Delay
+        } else {
+            Fate::Head
+        }
+    }
+}

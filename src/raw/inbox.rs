@@ -1,0 +1,105 @@
+//! An inbox: a stack that many fill without waiting, and that is emptied as a whole.
+//!
+//! What is put in lies in an envelope that was set aside before, so that putting it in allocates
+//! nothing.
+
+use crate::sync::{exclusive, AtomicPtr, Ordering};
+use std::ptr;
+
+/// Takes in values in any number of threads, and gives them out all at once.
+pub(crate) struct Inbox<N> {
+    top: AtomicPtr<Envelope<N>>,
+}
+
+/// A place for one value.
+struct Envelope<N> {
+    value: Option<N>,
+    below: *mut Envelope<N>,
+}
+
+/// An empty envelope.
+pub(crate) struct Vacant<N>(Box<Envelope<N>>);
+
+// SAFETY: it holds no value, and refers to no other envelope.
+unsafe impl<N: Send> Send for Vacant<N> {}
+// SAFETY: by shared reference nothing of it can be used.
+unsafe impl<N: Send> Sync for Vacant<N> {}
+
+impl<N> Vacant<N> {
+    pub(crate) fn new() -> Self {
+        Self(Box::new(Envelope {
+            value: None,
+            below: ptr::null_mut(),
+        }))
+    }
+}
+
+// SAFETY: values move from one thread to another, never by shared reference.
+unsafe impl<N: Send> Send for Inbox<N> {}
+// SAFETY: as above.
+unsafe impl<N: Send> Sync for Inbox<N> {}
+
+impl<N> Inbox<N> {
+    pub(crate) fn new() -> Self {
+        Self {
+            top: AtomicPtr::new(ptr::null_mut()),
+        }
+    }
+
+    /// Puts a value in. Lock-free, and allocates nothing.
+    pub(crate) fn put(&self, envelope: Vacant<N>, value: N) {
+        let mut envelope = envelope.0;
+        envelope.value = Some(value);
+        // ORDERING: Relaxed; the CAS below checks it.
+        envelope.below = self.top.load(Ordering::Relaxed);
+        let envelope = Box::into_raw(envelope);
+        loop {
+            // SAFETY: not shared yet.
+            let below = unsafe { (*envelope).below };
+            // ORDERING: Release; pairs with the Acquire in `take_all`: the value. Relaxed on failure,
+            // as above.
+            match self.top.compare_exchange_weak(
+                below,
+                envelope,
+                Ordering::Release,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return,
+                // SAFETY: as above.
+                Err(now) => unsafe { (*envelope).below = now },
+            }
+        }
+    }
+
+    /// Takes all values out, the oldest first.
+    pub(crate) fn take_all(&self) -> Vec<N> {
+        // ORDERING: Acquire; pairs with the Release in `put`.
+        let top = self.top.swap(ptr::null_mut(), Ordering::Acquire);
+        // SAFETY: nobody else can reach these envelopes any more.
+        unsafe { open_all(top) }
+    }
+}
+
+impl<N> Drop for Inbox<N> {
+    fn drop(&mut self) {
+        // SAFETY: `&mut self`: nobody else is there.
+        drop(unsafe { open_all(exclusive(&mut self.top)) });
+    }
+}
+
+/// Frees the envelopes from `at` on, and returns their values, the last one first.
+///
+/// # Safety
+///
+/// They are the caller's alone.
+unsafe fn open_all<N>(mut at: *mut Envelope<N>) -> Vec<N> {
+    let mut values = Vec::new();
+    while !at.is_null() {
+        // SAFETY: made by `Box::into_raw`, and the caller's.
+        let envelope = unsafe { Box::from_raw(at) };
+        at = envelope.below;
+        values.extend(envelope.value);
+    }
+    values.reverse();
+    values
+}

@@ -1,0 +1,99 @@
+//! Looking at what a pop would give.
+//!
+//! The item is taken into a hold of its own, and put back to where it came from, without a delivery
+//! counted. So nothing else need be known of it: to others it is held for that time.
+
+use super::access::{Access, Loan};
+use super::grip::Grip;
+use super::hold::{Hold, Spot};
+use super::lanes::Lanes;
+use super::seat::Seat;
+use super::sink::Sink;
+use super::state::State;
+
+/// An item that is looked at. It lends the seat, and puts the item back when it is dropped.
+pub(crate) struct Peeked<'t, T> {
+    loan: Loan<'t, T>,
+    item: &'t T,
+}
+
+impl<T> Seat<T> {
+    /// Looks at what a pop would give.
+    ///
+    /// # Panics
+    ///
+    /// If the seat is lent.
+    pub(crate) fn peek(&self) -> Option<Peeked<'_, T>> {
+        let loan = self.lend();
+        let item = loan.with(State::peek)?;
+        // SAFETY: the item stays where it is until the loan ends.
+        let item = unsafe { &*item };
+        Some(Peeked { loan, item })
+    }
+
+    /// Puts the item of a [`Peeked`] back that was forgotten: true if there is one.
+    pub(crate) fn put_back(&mut self) -> bool {
+        self.with(|state, _| state.put_back())
+    }
+}
+
+impl<'t, T> Peeked<'t, T> {
+    pub(crate) fn item(&self) -> &T {
+        self.item
+    }
+
+    /// Holds the item, and ends the loan of the seat.
+    pub(crate) fn hold(self) -> (Grip<'t, T>, Access<'t, T>) {
+        let grip = self.loan.with(|state, _| {
+            state.hold_peeked();
+            let held = state.hold.newest();
+            // SAFETY: held just now, and given out once; it stays there as after `Access::hold`.
+            unsafe { Grip::new(held.item(), held.tag()) }
+        });
+        (grip, self.loan.seat())
+    }
+}
+
+impl<T> Drop for Peeked<'_, T> {
+    fn drop(&mut self) {
+        self.loan.with(|state, _| state.put_back());
+    }
+}
+
+impl<T> State<T> {
+    fn peek(&mut self, lanes: &Lanes<T>) -> Option<*const T> {
+        let hold = self.peeked.get_or_insert_with(|| Box::new(Hold::new()));
+        // SAFETY: desks are type-stable, and the seat keeps its queue alive.
+        let desk = unsafe { self.desk.as_ref() };
+        desk.count_taken(1);
+        if self.consumer.take(lanes, hold.as_mut(), 1) == 0 {
+            desk.uncount_taken(1);
+            return None;
+        }
+        Some(hold.newest().item().cast_const())
+    }
+
+    /// Puts the item back that is looked at: true if there is one.
+    fn put_back(&mut self) -> bool {
+        let Some(hold) = self.peeked.as_mut().filter(|hold| hold.len() > 0) else {
+            return false;
+        };
+        hold.uncount();
+        hold.give_back();
+        self.desk().uncount_taken(1);
+        true
+    }
+
+    /// Holds the item that is looked at.
+    fn hold_peeked(&mut self) {
+        let peeked = self.peeked.as_mut().expect("an item is looked at");
+        let home = peeked.home();
+        self.hold.reserve(1, home);
+        // SAFETY: only the `Peeked` uses the item, which ends here.
+        let entry = unsafe { peeked.remove_next(&mut Spot::default(), |_, _| true) };
+        if let Some(entry) = entry {
+            // SAFETY: room was made for it.
+            unsafe { self.hold.accept(entry.item, entry.tag) };
+        }
+    }
+}

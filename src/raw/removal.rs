@@ -1,0 +1,108 @@
+//! Items that leave a hold before its transaction ends, and the gaps that they leave behind.
+//!
+//! The other items stay where they are, since they are borrowed; the gaps are closed when the
+//! transaction ends.
+
+use super::block::{Filled, Held};
+use super::hold::{Hold, Spot};
+use super::row::Row;
+use super::tag::{Entry, Tag};
+use std::mem::size_of;
+
+impl<T> Hold<T> {
+    /// Takes an item out that is held.
+    ///
+    /// # Safety
+    ///
+    /// `item` was given out by this hold in its present transaction, and nobody uses it any more.
+    pub(super) unsafe fn remove(&mut self, item: *const T) -> Entry<T> {
+        // SAFETY: by contract it is held and not used.
+        let entry = unsafe { self.place_of(item).remove() };
+        self.count_gap();
+        entry
+    }
+
+    /// The place of an item that is held. Places begin with their items.
+    fn place_of(&self, item: *const T) -> &Held<T> {
+        let place = self.blocks().find_map(|(block, filled)| {
+            // SAFETY: the hold owns the block.
+            let first = unsafe { Row::element(block, 0) } as usize;
+            let index = (item as usize).checked_sub(first)? / size_of::<Held<T>>();
+            // SAFETY: as above; the index is within the row.
+            (index < filled).then(|| unsafe { Row::get(block, index) })
+        });
+        place.expect("the item is held")
+    }
+
+    /// Takes out the next item from `spot` that is picked, by its address and its tag.
+    ///
+    /// # Safety
+    ///
+    /// Nobody uses an item of this hold any more.
+    pub(super) unsafe fn remove_next(
+        &mut self,
+        spot: &mut Spot,
+        pick: impl Fn(usize, Tag) -> bool,
+    ) -> Option<Entry<T>> {
+        loop {
+            let place = self.next_at(spot)?;
+            // SAFETY: filled.
+            if pick(place.item() as usize, unsafe { place.tag() }) {
+                // SAFETY: by contract it is not used.
+                let entry = unsafe { place.remove() };
+                self.count_gap();
+                return Some(entry);
+            }
+        }
+    }
+
+    /// The held item at `spot`, which moves on to the next one. `None`: there are no more.
+    pub(super) fn next_at(&self, spot: &mut Spot) -> Option<&Held<T>> {
+        if self.len() == 0 {
+            return None; // whatever `spot` says of a hold that was cleared
+        }
+        loop {
+            let place = self.step(spot)?;
+            // SAFETY: was filled, whether its item has left or not.
+            if !unsafe { place.tag() }.is_gone() {
+                return Some(place);
+            }
+        }
+    }
+
+    /// Takes the present delivery back out of the tags.
+    pub(super) fn uncount(&mut self) {
+        let mut spot = Spot::default();
+        while let Some(place) = self.next_at(&mut spot) {
+            // SAFETY: filled, and the hold's alone.
+            unsafe {
+                let tag = place.tag();
+                let attempts = tag.attempts.saturating_sub(1);
+                place.set_tag(Tag { attempts, ..tag });
+            }
+        }
+    }
+
+    /// Moves the items of a block together, and says how many gaps there were.
+    ///
+    /// # Safety
+    ///
+    /// The block is the hold's, and so many places of it were filled.
+    pub(super) unsafe fn close_gaps_of(block: Filled<T>, filled: usize) -> usize {
+        let mut gaps = 0;
+        for index in 0..filled {
+            // SAFETY: within the row, and filled once; the place before is vacant, because its item has
+            // left or was moved.
+            unsafe {
+                let place: &Held<T> = Row::get(block, index);
+                let tag = place.tag();
+                if tag.is_gone() {
+                    gaps += 1;
+                } else if gaps > 0 {
+                    Row::get(block, index - gaps).fill(place.take(), tag, 0);
+                }
+            }
+        }
+        gaps
+    }
+}

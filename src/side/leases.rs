@@ -1,0 +1,92 @@
+//! What a handle tells others of its open transaction, and its leases.
+
+use super::Side;
+use crate::post::{Lost, Post};
+use crate::raw::{Entry, Seat, Spot, Tag};
+use crate::sync::lock;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+impl<T> Side<T> {
+    pub(crate) fn name(&self) -> Option<&Arc<str>> {
+        self.post.as_ref().and_then(|post| post.name())
+    }
+
+    /// Takes note of an item that the transaction has taken: the only one that it holds, or not.
+    pub(super) fn note(&self, item: &T, tag: Tag, only: bool) {
+        let Some(post) = &self.post else {
+            return;
+        };
+        let now = self.shared.time.now();
+        if only {
+            post.begin(now);
+        }
+        if let Some(lease) = &self.shared.lease {
+            let until = self.shared.time.after(lease.term);
+            let address = item as *const T as usize;
+            let item = (lease.copy)(item);
+            lock(&post.book).add(address, Entry { item, tag }, now, until);
+            self.shared.agenda.plan(until);
+        }
+    }
+
+    /// The post, if items are leased.
+    fn lessee(&self) -> Option<&Post<T>> {
+        let post = self.post.as_ref()?;
+        self.shared.lease.as_ref().map(|_| &**post)
+    }
+
+    #[inline]
+    pub(crate) fn is_leased(&self) -> bool {
+        self.shared.lease.is_some()
+    }
+
+    /// Starts the terms of all leases anew.
+    pub(crate) fn renew(&self) -> Result<(), Lost> {
+        let (Some(post), Some(lease)) = (self.lessee(), &self.shared.lease) else {
+            return Ok(());
+        };
+        let until = self.shared.time.after(lease.term);
+        lock(&post.book).renew(until)
+    }
+
+    /// Makes sure that nothing of the transaction is taken away any more, unless something was.
+    pub(crate) fn close_book(&self) -> Result<(), Lost> {
+        self.lessee()
+            .map_or(Ok(()), |post| lock(&post.book).close())
+    }
+
+    /// Ends the lease of an item: false if it was taken away before.
+    pub(super) fn end_lease(&self, address: usize) -> bool {
+        let Some(post) = self.lessee() else {
+            return true;
+        };
+        let copy = lock(&post.book).remove(address);
+        copy.is_some()
+    }
+
+    /// Ends all leases of a transaction that was committed, and returns the copies, which are to be
+    /// dropped.
+    pub(crate) fn end_leases(&self) -> Vec<Entry<T>> {
+        self.lessee()
+            .map_or_else(Vec::new, |post| lock(&post.book).end().0)
+    }
+
+    /// Ends all leases of a transaction that is aborted, and returns what is to be dropped: the copies,
+    /// and those of its items that others have.
+    pub(crate) fn part_with_lost(&self, seat: &mut Seat<T>) -> Vec<Entry<T>> {
+        let Some(post) = self.lessee() else {
+            return Vec::new();
+        };
+        let (mut parted, lost) = lock(&post.book).end();
+        if lost.is_empty() {
+            return parted;
+        }
+        let lost: HashSet<_> = lost.into_iter().collect();
+        let mut spot = Spot::default();
+        while let Some(entry) = seat.remove_next(&mut spot, |address, _| lost.contains(&address)) {
+            parted.push(entry);
+        }
+        parted
+    }
+}

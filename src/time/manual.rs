@@ -1,0 +1,150 @@
+//! A clock that is set by hand.
+
+use super::alarms::{Alarm, Alarms};
+use super::Clock;
+use crate::sync::{lock, Mutex};
+use std::fmt;
+use std::sync::Arc;
+use std::task::Waker;
+use std::time::{Duration, Instant};
+
+/// A clock that stands still until it is set, for tests.
+///
+/// Clones are the same clock.
+///
+/// Wakers whose time has come are called by whoever sets the clock, before the call returns, in the order
+/// of their times; [`ManualClock::now`] says the new time already. If one panics the panic is caught,
+/// and the next one is called.
+///
+/// ```
+/// use requeue::ManualClock;
+/// use std::time::Duration;
+///
+/// let clock = ManualClock::new();
+/// let start = clock.now();
+/// clock.clone().advance(Duration::from_secs(5));
+/// assert_eq!(clock.now() - start, Duration::from_secs(5));
+/// ```
+#[derive(Clone)]
+pub struct ManualClock {
+    state: Arc<Mutex<State>>,
+}
+
+struct State {
+    now: Instant,
+    alarms: Alarms,
+}
+
+impl ManualClock {
+    /// A clock that says when it was made.
+    ///
+    /// ```
+    /// use requeue::ManualClock;
+    ///
+    /// let clock = ManualClock::new();
+    /// assert_eq!(clock.now(), clock.now());
+    /// ```
+    pub fn new() -> Self {
+        let state = State {
+            now: Instant::now(),
+            alarms: Alarms::default(),
+        };
+        Self {
+            state: Arc::new(Mutex::new(state)),
+        }
+    }
+
+    /// The time.
+    ///
+    /// ```
+    /// use requeue::{Clock, ManualClock};
+    ///
+    /// let clock = ManualClock::new();
+    /// assert_eq!(clock.now(), Clock::now(&clock));
+    /// ```
+    pub fn now(&self) -> Instant {
+        lock(&self.state).now
+    }
+
+    /// Sets the clock forward.
+    ///
+    /// ```
+    /// use requeue::ManualClock;
+    /// use std::time::Duration;
+    ///
+    /// let clock = ManualClock::new();
+    /// let due = clock.now() + Duration::from_millis(30);
+    /// clock.advance(Duration::from_millis(10));
+    /// clock.advance(Duration::from_millis(20));
+    /// assert_eq!(clock.now(), due);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the new time is beyond what an [`Instant`] can say. The clock is not changed then.
+    pub fn advance(&self, by: Duration) {
+        self.turn(|now| now + by);
+    }
+
+    /// Sets the clock, also backwards: then what was to come comes later by as much.
+    ///
+    /// ```
+    /// use requeue::ManualClock;
+    /// use std::time::Duration;
+    ///
+    /// let clock = ManualClock::new();
+    /// let start = clock.now();
+    /// clock.advance(Duration::from_secs(1));
+    /// clock.set(start);
+    /// assert_eq!(clock.now(), start);
+    /// ```
+    pub fn set(&self, now: Instant) {
+        self.turn(|_| now);
+    }
+
+    fn turn(&self, to: impl FnOnce(Instant) -> Instant) {
+        let mut state = lock(&self.state);
+        let now = to(state.now);
+        state.now = now;
+        let due = state.alarms.take_due(now);
+        drop(state);
+        due.into_iter().for_each(Alarm::ring);
+    }
+}
+
+impl Clock for ManualClock {
+    fn now(&self) -> Instant {
+        self.now()
+    }
+
+    fn wake_at(&self, at: Instant, waker: &Waker) {
+        let alarm = Alarm::new(waker);
+        let mut state = lock(&self.state);
+        if at <= state.now {
+            drop(state);
+            return alarm.ring();
+        }
+        let spare = state.alarms.set(at, alarm);
+        drop(state);
+        if let Some(spare) = spare {
+            spare.discard();
+        }
+    }
+}
+
+/// [`ManualClock::new`].
+impl Default for ManualClock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for ManualClock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = lock(&self.state);
+        f.debug_struct("ManualClock")
+            .field("now", &state.now)
+            .field("alarms", &state.alarms.len())
+            .finish()
+    }
+}

@@ -1,0 +1,97 @@
+//! A set of alarms.
+
+use super::super::alarms::{Alarm, Alarms};
+use super::{Bells, SECOND};
+use std::sync::Arc;
+use std::task::Waker;
+use std::time::Instant;
+
+/// Alarms, and the time from which they count.
+struct Set {
+    alarms: Alarms,
+    start: Instant,
+}
+
+impl Set {
+    fn new() -> Self {
+        Self {
+            alarms: Alarms::default(),
+            start: Instant::now(),
+        }
+    }
+
+    /// Sets an alarm: whether it was needed.
+    fn set(&mut self, second: u32, waker: &Waker) -> bool {
+        let at = self.start + second * SECOND;
+        self.alarms.set(at, Alarm::new(waker)).is_none()
+    }
+
+    fn ring(&mut self, second: u32) {
+        let due = self.alarms.take_due(self.start + second * SECOND);
+        due.into_iter().for_each(Alarm::ring);
+    }
+
+    fn first(&self) -> Option<u32> {
+        let first = self.alarms.first()?;
+        (0..20).find(|&second| self.start + second * SECOND == first)
+    }
+}
+
+#[test]
+fn they_ring_in_the_order_of_their_times() {
+    let (bells, mut set) = (Bells::new(), Set::new());
+    for (second, name) in [(3, "c"), (1, "a"), (4, "e"), (1, "b"), (3, "d")] {
+        assert!(set.set(second, &bells.bell(name)));
+    }
+    set.ring(0);
+    assert!(bells.rung().is_empty());
+    set.ring(3);
+    assert_eq!(bells.rung(), ["a", "b", "c", "d"]);
+    assert_eq!((set.first(), set.alarms.len()), (Some(4), 1));
+    set.ring(4);
+    assert_eq!(bells.rung(), ["e"]);
+    assert_eq!(set.first(), None);
+}
+
+#[test]
+fn a_waker_has_one_the_earliest() {
+    let (bells, mut set) = (Bells::new(), Set::new());
+    let (bell, other) = (bells.bell("bell"), bells.bell("other"));
+    assert!(set.set(5, &bell));
+    assert!(set.set(4, &other));
+    assert_eq!(set.first(), Some(4));
+    for (second, first) in [(6, 4), (5, 4), (3, 3), (5, 3), (2, 2)] {
+        assert!(!set.set(second, &bell.clone()));
+        assert_eq!((set.first(), set.alarms.len()), (Some(first), 2));
+    }
+    set.ring(10);
+    assert_eq!(bells.rung(), ["bell", "other"]);
+    assert!(set.set(11, &bell));
+}
+
+#[test]
+fn none_keeps_a_waker_that_it_does_not_need() {
+    let (bells, mut set) = (Bells::new(), Set::new());
+    let kept = Arc::new(());
+    let count = || Arc::strong_count(&kept);
+    let inside = kept.clone();
+    let bell = bells.bell_that("bell", move || drop(inside));
+    assert!(set.set(1000, &bell));
+    assert!((1..1000).rev().all(|second| !set.set(second, &bell)));
+    assert_eq!(set.alarms.len(), 1);
+    drop(bell);
+    assert_eq!(count(), 2);
+    set.ring(1);
+    assert_eq!((bells.rung(), count()), (vec!["bell"], 1));
+}
+
+#[test]
+fn they_can_all_be_taken_out() {
+    let (bells, mut set) = (Bells::new(), Set::new());
+    let names = ["a", "b", "c"];
+    for (second, name) in (1..).zip(names) {
+        set.set(second, &bells.bell(name));
+    }
+    set.alarms.into_all().for_each(Alarm::ring);
+    assert_eq!(bells.rung(), names);
+}

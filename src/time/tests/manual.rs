@@ -1,0 +1,77 @@
+//! A clock that is set by hand.
+
+use super::super::{Clock, ManualClock};
+use super::{Bells, SECOND};
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::time::Duration;
+
+#[test]
+fn it_rings_when_it_is_set() {
+    let (bells, clock) = (Bells::new(), ManualClock::new());
+    let start = clock.now();
+    for (second, name) in [(2, "b"), (1, "a"), (3, "c")] {
+        clock.wake_at(start + second * SECOND, &bells.bell(name));
+    }
+    clock.advance(SECOND.saturating_sub(Duration::from_nanos(1)));
+    assert!(bells.rung().is_empty());
+    clock.advance(Duration::from_nanos(1));
+    assert_eq!(bells.rung(), ["a"]);
+    clock.set(start + 3 * SECOND);
+    assert_eq!(bells.rung(), ["b", "c"]);
+}
+
+#[test]
+fn it_rings_at_once_what_is_due() {
+    let (bells, clock) = (Bells::new(), ManualClock::new());
+    clock.wake_at(clock.now(), &bells.bell("now"));
+    assert_eq!(bells.rung(), ["now"]);
+}
+
+#[test]
+fn backwards_it_rings_later() {
+    let (bells, clock) = (Bells::new(), ManualClock::new());
+    let start = clock.now();
+    clock.wake_at(start + SECOND, &bells.bell("second"));
+    clock.set(start.checked_sub(SECOND).unwrap());
+    clock.advance(SECOND);
+    assert!(bells.rung().is_empty());
+    clock.advance(SECOND);
+    assert_eq!(bells.rung(), ["second"]);
+}
+
+#[test]
+fn a_waker_may_use_the_clock() {
+    let (bells, clock) = (Bells::new(), ManualClock::new());
+    let at = clock.now() + SECOND;
+    let (again, other) = (clock.clone(), bells.bell("other"));
+    let bell = bells.bell_that("first", move || {
+        assert_eq!(again.now(), at);
+        again.wake_at(at, &other);
+        again.wake_at(at + SECOND, &other);
+        again.advance(SECOND);
+    });
+    clock.wake_at(at, &bell);
+    clock.advance(SECOND);
+    assert_eq!(bells.rung(), ["first", "other", "other"]);
+    assert_eq!(clock.now(), at + SECOND);
+}
+
+#[test]
+fn a_waker_that_panics_holds_up_nobody() {
+    let (bells, clock) = (Bells::new(), ManualClock::new());
+    let at = clock.now() + SECOND;
+    clock.wake_at(at, &bells.bell_that("bad", || panic!("of the waker")));
+    clock.wake_at(at, &bells.bell("good"));
+    clock.advance(SECOND);
+    assert_eq!(bells.rung(), ["bad", "good"]);
+    clock.wake_at(at, &bells.bell_that("late", || panic!("of the waker")));
+    assert_eq!(bells.rung(), ["late"]);
+}
+
+#[test]
+fn beyond_the_end_of_time_it_stands_still() {
+    let clock = ManualClock::new();
+    let now = clock.now();
+    assert!(catch_unwind(AssertUnwindSafe(|| clock.advance(Duration::MAX))).is_err());
+    assert_eq!(clock.now(), now);
+}

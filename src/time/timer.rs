@@ -1,0 +1,97 @@
+//! The thread that rings the alarms of the system's clock.
+
+use super::alarms::{Alarm, Alarms};
+use crate::sync::lock;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::task::Waker;
+use std::time::Instant;
+use std::{io, mem, thread};
+
+/// The alarms of the system's clock, and the thread that waits for the first of them.
+#[derive(Default)]
+pub(super) struct Timer {
+    state: Mutex<State>,
+    /// The first alarm is another one.
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    alarms: Alarms,
+    /// Whether the thread was started.
+    runs: bool,
+}
+
+/// Has the timer of the process call a waker at a time.
+pub(super) fn wake_at(at: Instant, waker: &Waker) {
+    static TIMER: OnceLock<Timer> = OnceLock::new();
+    TIMER.get_or_init(Timer::default).wake_at(at, waker);
+}
+
+impl Timer {
+    /// Has a waker called at a time, or now, if the system has no more threads.
+    pub(super) fn wake_at(&'static self, at: Instant, waker: &Waker) {
+        self.set(at, waker, || self.spawn());
+    }
+
+    /// Sets an alarm, and starts the thread if it does not run.
+    pub(super) fn set(&self, at: Instant, waker: &Waker, spawn: impl FnOnce() -> io::Result<()>) {
+        let alarm = Alarm::new(waker);
+        let mut state = lock(&self.state);
+        let first = state.alarms.first();
+        let spare = state.alarms.set(at, alarm);
+        let changed = state.alarms.first() != first;
+        let runs = mem::replace(&mut state.runs, true);
+        drop(state);
+        if changed {
+            self.changed.notify_one();
+        }
+        if let Some(spare) = spare {
+            spare.discard();
+        }
+        if !runs && spawn().is_err() {
+            self.give_up();
+        }
+    }
+
+    fn spawn(&'static self) -> io::Result<()> {
+        let thread = thread::Builder::new().name("requeue-alarm".to_string());
+        thread.spawn(|| self.run()).map(drop)
+    }
+
+    /// Rings all alarms now: there is no thread to wait for them.
+    fn give_up(&self) {
+        let state = mem::take(&mut *lock(&self.state));
+        state.alarms.into_all().for_each(Alarm::ring);
+    }
+
+    fn run(&self) {
+        loop {
+            self.due().into_iter().for_each(Alarm::ring);
+        }
+    }
+
+    /// Sleeps until alarms are due, and takes them out.
+    fn due(&self) -> Vec<Arc<Alarm>> {
+        let mut state = lock(&self.state);
+        loop {
+            let now = Instant::now();
+            let due = state.alarms.take_due(now);
+            if !due.is_empty() {
+                return due;
+            }
+            state = self.sleep(state, now);
+        }
+    }
+
+    /// Sleeps until the first alarm is due or another one comes first, or by chance less.
+    fn sleep<'s>(&self, state: MutexGuard<'s, State>, now: Instant) -> MutexGuard<'s, State> {
+        let Some(at) = state.alarms.first() else {
+            let woken = self.changed.wait(state);
+            return woken.unwrap_or_else(PoisonError::into_inner);
+        };
+        let left = at.saturating_duration_since(now);
+        let woken = self.changed.wait_timeout(state, left);
+        woken.unwrap_or_else(PoisonError::into_inner).0
+    }
+}
