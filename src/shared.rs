@@ -4,8 +4,9 @@ use crate::agenda::Agenda;
 use crate::builder::Settings;
 use crate::capacity::Capacity;
 use crate::failure::{Failed, Failures, Fate};
-use crate::post::{Lease, Posts};
+use crate::post::{Book, Lease, Posts};
 use crate::raw::{Entry, Lanes, Remainder, Vacant};
+use crate::sync::{lock, MutexGuard};
 use crate::time::{Time, NEVER};
 use crate::wait::{Line, Word};
 use crate::{PopError, PushError, Reason};
@@ -222,37 +223,21 @@ impl<T> Shared<T> {
         let mut released = self.lanes.put_at_head(due);
         delayed.count_released(released);
         if self.lease.is_some() {
-            released += self.take_away(now, 0, |_| true);
+            released += self.end_leases(now);
         }
         // At least one waiter has to know of the new plan.
         let planned = self.agenda.next() != NEVER;
         self.ready.published(released.max(usize::from(planned)));
     }
 
-    /// Takes back from the workers picked what they took before `taken` or hold for too long, and says
-    /// how many items are ready by that. Whoever waits for them is still to be woken.
-    pub(crate) fn take_away(
-        &self,
-        now: u64,
-        taken: u64,
-        pick: impl Fn(Option<&str>) -> bool,
-    ) -> usize {
+    /// Takes back what is held for too long, and says how many items are ready by that.
+    fn end_leases(&self, now: u64) -> usize {
         let mut ready = 0;
         for post in self.posts.all() {
-            if !pick(post.name().map(AsRef::as_ref)) {
-                continue;
+            match post.book.try_lock() {
+                Ok(book) => ready += self.take_away(post.desk, book, now, 0),
+                Err(_) => self.agenda.plan(now.saturating_add(BOOK_IN_USE)),
             }
-            let Ok(mut book) = post.book.try_lock() else {
-                self.agenda.plan(now.saturating_add(BOOK_IN_USE));
-                continue;
-            };
-            let entries = book.take_away(now, taken);
-            let next = book.next();
-            drop(book);
-            self.agenda.plan(next.unwrap_or(NEVER));
-            let count = entries.len();
-            ready += self.take_over(entries);
-            self.lanes.count_expired(post.desk, count);
         }
         ready
     }
@@ -261,8 +246,33 @@ impl<T> Shared<T> {
     pub(crate) fn recover(&self, worker: &str, before: Instant) -> usize {
         self.release_due();
         let before = self.time.nanos(before);
-        let ready = self.take_away(0, before, |name| name == Some(worker));
+        let posts = self.posts.all();
+        let named = posts
+            .iter()
+            .filter(|post| post.name().is_some_and(|name| **name == *worker));
+        let ready = named
+            .map(|post| self.take_away(post.desk, lock(&post.book), 0, before))
+            .sum();
         self.ended(ready);
+        ready
+    }
+
+    /// Takes out of a book what was taken before `taken` or is over at `now`, and says how many items are
+    /// ready by that. Whoever waits for them is still to be woken.
+    fn take_away(
+        &self,
+        desk: usize,
+        mut book: MutexGuard<'_, Book<T>>,
+        now: u64,
+        taken: u64,
+    ) -> usize {
+        let entries = book.take_away(now, taken);
+        let next = book.next();
+        drop(book);
+        self.agenda.plan(next.unwrap_or(NEVER));
+        let count = entries.len();
+        let ready = self.take_over(entries);
+        self.lanes.count_expired(desk, count);
         ready
     }
 

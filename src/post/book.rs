@@ -11,8 +11,10 @@ use std::time::Duration;
 /// The leases of one transaction.
 pub(crate) struct Book<T> {
     leased: Vec<Leased<T>>,
-    /// The addresses of the items that were taken away.
+    /// The addresses of the items that were taken away and are still in the hold.
     lost: Vec<usize>,
+    /// Whether anything was taken away.
+    has_lost: bool,
     /// A commit is under way.
     closed: bool,
 }
@@ -47,6 +49,7 @@ impl<T> Book<T> {
         Self {
             leased: Vec::new(),
             lost: Vec::new(),
+            has_lost: false,
             closed: false,
         }
     }
@@ -70,10 +73,10 @@ impl<T> Book<T> {
     }
 
     fn check(&self) -> Result<(), Lost> {
-        if self.lost.is_empty() {
-            Ok(())
-        } else {
+        if self.has_lost {
             Err(Lost)
+        } else {
+            Ok(())
         }
     }
 
@@ -84,8 +87,10 @@ impl<T> Book<T> {
         Ok(())
     }
 
-    /// Ends the lease of an item that leaves the transaction: its copy, unless the item was lost.
+    /// Ends the lease of an item that leaves the transaction, and its address with it: its copy, unless the
+    /// item was lost.
     pub(crate) fn remove(&mut self, address: usize) -> Option<Entry<T>> {
+        self.lost.retain(|&lost| lost != address);
         let index = self
             .leased
             .iter()
@@ -96,6 +101,7 @@ impl<T> Book<T> {
     /// Ends all leases: the copies, and the addresses of the lost items.
     pub(crate) fn end(&mut self) -> (Vec<Entry<T>>, Vec<usize>) {
         self.closed = false;
+        self.has_lost = false;
         let leased = mem::take(&mut self.leased);
         let copies = leased.into_iter().map(|leased| leased.copy).collect();
         (copies, mem::take(&mut self.lost))
@@ -109,6 +115,7 @@ impl<T> Book<T> {
         let is_over = |leased: &Leased<T>| leased.until <= now || leased.taken < taken;
         let (over, kept) = mem::take(&mut self.leased).into_iter().partition(is_over);
         self.leased = kept;
+        self.has_lost |= !over.is_empty();
         self.lost
             .extend(over.iter().map(|leased: &Leased<T>| leased.address));
         over.into_iter().map(|leased| leased.copy).collect()
