@@ -4,6 +4,7 @@ use crate::failure::Failed;
 use crate::raw::Entry;
 use crate::shared::Shared;
 use crate::time::Time;
+use crate::PushError;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
@@ -60,9 +61,7 @@ impl<T> DeadLetter<T> {
             item,
             attempts: tag.attempts,
             reason: failed.reason,
-            pushed_at: Some(tag.since)
-                .filter(|&since| since > 0)
-                .and_then(|since| time.instant(since)),
+            pushed_at: time.stamped(tag.since),
         }
     }
 }
@@ -144,7 +143,7 @@ impl<T> DeadLetters<T> {
         };
         let Entry { item, tag } = entry;
         let pushed = self.shared.push_since(item, tag.since);
-        let refused = pushed.map_err(|refused| refused.into_inner());
+        let refused = pushed.map_err(PushError::into_inner);
         if let Err(item) = refused {
             let entry = Entry { item, tag };
             letters.put_back(Failed { entry, reason, due });

@@ -5,6 +5,7 @@ use crate::raw::Peeked;
 use crate::side::Side;
 use crate::{Item, PopError};
 use std::fmt;
+use std::mem;
 use std::ops::Deref;
 
 /// The item that a pop would give, from [`Transaction::peek`](crate::Transaction::peek). Dropping it
@@ -23,18 +24,20 @@ use std::ops::Deref;
 /// ```
 #[must_use = "a look alone does nothing"]
 pub struct Peek<'t, T> {
-    peeked: Option<Peeked<'t, T>>,
-    side: &'t Side<T>,
+    // Dropped in this order.
+    peeked: Peeked<'t, T>,
+    back: Back<'t, T>,
 }
+
+/// Says that the item is back.
+struct Back<'t, T>(&'t Side<T>);
 
 impl<'t, T> Peek<'t, T> {
     pub(crate) fn new(port: &'t Port<T>) -> Result<Self, PopError> {
         let side = port.side();
         let peeked = side.peek(port.seat())?;
-        Ok(Self {
-            peeked: Some(peeked),
-            side,
-        })
+        let back = Back(side);
+        Ok(Self { peeked, back })
     }
 
     /// Takes the item: what a pop would have done instead of the look.
@@ -49,9 +52,11 @@ impl<'t, T> Peek<'t, T> {
     /// assert_eq!(tx.commit().next(), Some(2));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn take(mut self) -> Item<'t, T> {
-        let peeked = self.peeked.take().expect("taken once");
-        Item::new(self.side.hold_peeked(peeked))
+    pub fn take(self) -> Item<'t, T> {
+        let Self { peeked, back } = self;
+        let side = back.0;
+        mem::forget(back);
+        Item::new(side.hold_peeked(peeked))
     }
 }
 
@@ -59,16 +64,13 @@ impl<T> Deref for Peek<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        self.peeked.as_ref().expect("not taken yet").item()
+        self.peeked.item()
     }
 }
 
-impl<T> Drop for Peek<'_, T> {
+impl<T> Drop for Back<'_, T> {
     fn drop(&mut self) {
-        if let Some(peeked) = self.peeked.take() {
-            drop(peeked);
-            self.side.shared().ended(1);
-        }
+        self.0.shared().ended(1);
     }
 }
 

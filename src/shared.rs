@@ -63,7 +63,7 @@ impl<T> Shared<T> {
     pub(crate) fn new(settings: Settings<T>) -> Self {
         let attended = settings.is_attended();
         Self {
-            lanes: Arc::new(Lanes::new()),
+            lanes: Arc::new(Lanes::new(settings.timed)),
             ready: Line::new(Word::standing(
                 settings.capacity.is_some(),
                 settings.timed,
@@ -102,7 +102,7 @@ impl<T> Shared<T> {
     /// The time to keep for a push: 0, if none is kept.
     pub(crate) fn stamp(&self) -> u64 {
         if self.timed {
-            self.time.now().max(1)
+            self.time.stamp()
         } else {
             0
         }

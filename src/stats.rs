@@ -134,6 +134,6 @@ impl<T> Shared<T> {
 
     fn oldest(&self) -> Option<Duration> {
         let since = self.lanes().oldest()?;
-        Some(Duration::from_nanos(self.time.now().saturating_sub(since)))
+        Some(self.time.age(since))
     }
 }

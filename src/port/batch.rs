@@ -17,7 +17,10 @@ impl<T> Port<T> {
         let mut tx = Open::new(self);
         let Self { seat, side, .. } = tx.get_mut();
         match side.begin_batch(seat, items) {
-            Ok(items) => seat.stage_all(items),
+            Ok(items) => match side.shared().stamp() {
+                0 => seat.stage_all(items),
+                since => seat.stage_all_at(items, since),
+            },
             Err(refused) => return Err(PushError::Closed(refused.into_inner().collect())),
         }
         let count = seat.staged();

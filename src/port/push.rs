@@ -14,10 +14,11 @@ impl<T> Port<T> {
         if self.seat.is_unsettled() || self.side.shared().word().hinders_push() {
             return self.push_hindered(item);
         }
-        self.publish(item)
+        self.seat.push(item);
+        self.announce()
     }
 
-    /// Pushes to a queue that is bounded or closed, or after something was forgotten.
+    /// Pushes to a queue that is bounded, closed or keeps times, or after something was forgotten.
     #[inline(never)]
     fn push_hindered(&mut self, item: T) -> Result<(), PushError<T>> {
         self.settle();
@@ -28,12 +29,17 @@ impl<T> Port<T> {
     /// Pushes if there is a permit.
     #[inline]
     fn push_if(&mut self, admission: Admission, item: T) -> Result<(), PushError<T>> {
-        self.publish(admitted(admission, item)?)
+        let item = admitted(admission, item)?;
+        match self.side.shared().stamp() {
+            0 => self.seat.push(item),
+            since => self.seat.push_at(item, since),
+        }
+        self.announce()
     }
 
+    /// Wakes for the item just pushed, if need be.
     #[inline]
-    fn publish(&mut self, item: T) -> Result<(), PushError<T>> {
-        self.seat.push(item);
+    fn announce(&mut self) -> Result<(), PushError<T>> {
         if self.side.shared().ready().is_quiet() {
             return Ok(());
         }

@@ -10,14 +10,14 @@ impl<T> Port<T> {
     /// Stages an item.
     #[inline]
     pub(crate) fn stage(&self, item: T) -> Result<(), PushError<T>> {
-        if self.side.is_bounded() {
-            return self.stage_bounded(item);
+        if !self.side.is_plain() {
+            return self.stage_hindered(item);
         }
         self.side.stage(&self.seat.access(), item)
     }
 
     #[inline(never)]
-    fn stage_bounded(&self, item: T) -> Result<(), PushError<T>> {
+    fn stage_hindered(&self, item: T) -> Result<(), PushError<T>> {
         let access = self.seat.access();
         let admitted = self.side.admit_staged(&access);
         self.side.stage_if(&access, admitted, item)

@@ -52,6 +52,17 @@ impl<'t, T> Access<'t, T> {
         })
     }
 
+    /// Stages an item that is in the queue since `since`, as [`Access::stage_if`] does.
+    pub(crate) fn stage_if_at(
+        &self,
+        item: T,
+        since: u64,
+        admit: impl FnOnce() -> bool,
+    ) -> Result<(), T> {
+        self.with(|state, lanes| state.note_time(lanes, since));
+        self.stage_if(item, admit)
+    }
+
     /// Staged items.
     #[inline]
     pub(crate) fn staged(&self) -> usize {

@@ -11,6 +11,7 @@ use super::row::Row;
 use super::sink::Sink;
 use super::slot::Slot;
 use super::tag::{Entry, Tag};
+use super::times::known;
 use crate::sync::{AtomicU64, AtomicUsize, Ordering, UnsafeCell};
 use std::cell::Cell;
 use std::mem::MaybeUninit;
@@ -430,6 +431,19 @@ impl<T> Run<T> {
             unsafe { sink.accept(held.slot.take(), note.tag.again()) };
             at = note.next;
         }
+    }
+
+    /// The least time of the items that are left.
+    pub(super) fn oldest(&self) -> Option<u64> {
+        let cursor = self.cursor();
+        let mut at = cursor.next();
+        let times = (0..cursor.left()).map(|_| {
+            // SAFETY: filled before the link.
+            let note = unsafe { self.held(at).note() };
+            at = note.next;
+            note.tag.since
+        });
+        times.filter_map(known).min()
     }
 
     fn held(&self, index: u32) -> &Held<T> {

@@ -11,6 +11,7 @@ use super::reclaim::{self, Pin};
 use super::row::Row;
 use super::sink::Sink;
 use super::tag::Tag;
+use super::times::known;
 use super::visit::Take;
 use crate::sync::{exclusive, AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use crossbeam_utils::CachePadded;
@@ -36,8 +37,8 @@ unsafe impl<T: Send> Send for Common<T> {}
 unsafe impl<T: Send> Sync for Common<T> {}
 
 impl<T> Common<T> {
-    pub(super) fn new() -> Self {
-        let node = Node::allocate(0, 0).as_ptr();
+    pub(super) fn new(timed: bool) -> Self {
+        let node = Node::allocate(0, 0, timed).as_ptr();
         Self {
             front: CachePadded::new(Front::new()),
             first: AtomicPtr::new(node),
@@ -59,6 +60,7 @@ impl<T> Common<T> {
     pub(super) fn push(
         &self,
         mut item: T,
+        since: u64,
         stamps: &AtomicU64,
         admit: impl Fn() -> bool,
     ) -> Result<(), T> {
@@ -74,7 +76,7 @@ impl<T> Common<T> {
                 self.void(&last, index);
                 return Err(item);
             }
-            match last.offer(index, item) {
+            match last.offer(index, item, since) {
                 Ok(()) => return Ok(()),
                 Err(back) => item = back,
             }
@@ -102,7 +104,8 @@ impl<T> Common<T> {
         if last.next().is_null() {
             // ORDERING: Relaxed; a logical clock that only compares ages.
             let stamp = stamps.fetch_add(1, Ordering::Relaxed) + 1;
-            let new = Node::allocate(last.node.base + Node::<T>::LEN, stamp);
+            let node = last.node;
+            let new = Node::allocate(node.base + Node::<T>::LEN, stamp, node.timed());
             // ORDERING: Release; pairs with the Acquire in `At::next`. Relaxed on failure: the other
             // thread's node is read there.
             let linked = last.node.next.compare_exchange(
@@ -192,7 +195,7 @@ impl<T> Common<T> {
         let index = head.position() - at.node.base;
         for index in index..index + count as u64 {
             // SAFETY: full, and ours by the claim. The sink granted room.
-            unsafe { sink.accept(at.take(index), Tag::first(0)) };
+            unsafe { sink.accept(at.take(index), Tag::first(at.time(index))) };
         }
         Take::Got(count)
     }
@@ -253,7 +256,7 @@ impl<T> Common<T> {
         if left.is_ok() {
             // SAFETY: neither `first` nor `last` point to it any more; its items are claimed, and
             // whoever still moves one out, or fills a voided cell, is pinned.
-            unsafe { pin.retire(Node::<T>::bytes(), move || Row::free(row)) };
+            unsafe { pin.retire(node.node.bytes(), move || Row::free(row)) };
         }
     }
 
@@ -308,6 +311,20 @@ impl<T> Common<T> {
         let pin = reclaim::pin();
         let at = self.node_at(self.front.head(), &pin);
         Some(at.map_or(u64::MAX, |at| at.node.stamp))
+    }
+
+    /// The least of the times of the first item in line and of the returned ones.
+    pub(super) fn oldest(&self) -> Option<u64> {
+        let in_line = self.time_at_head();
+        in_line.into_iter().chain(self.front.oldest()).min()
+    }
+
+    /// The time of the first item in line.
+    fn time_at_head(&self) -> Option<u64> {
+        let pin = reclaim::pin();
+        let head = self.front.head();
+        let at = self.node_at(head, &pin).ok()?;
+        known(at.first_time_from(head.position() - at.node.base)?)
     }
 
     /// Cells ever reserved.

@@ -30,13 +30,22 @@ enum Lane<T> {
     /// The common shard, and which of its nodes was entered.
     Common(u64),
     Shard(Visit<T>),
+    /// A shard whose items have times.
+    Timed(Visit<T>),
 }
 
 impl<T> Lane<T> {
     fn at(lanes: &Lanes<T>, number: usize) -> Self {
         match number.checked_sub(1) {
             None => Lane::Common(lanes.common().entered()),
-            Some(number) => Lane::Shard(Visit::new(lanes.shards().get(number))),
+            Some(number) => {
+                let visit = Visit::new(lanes.shards().get(number));
+                if lanes.timed() {
+                    Lane::Timed(visit)
+                } else {
+                    Lane::Shard(visit)
+                }
+            }
         }
     }
 
@@ -44,6 +53,7 @@ impl<T> Lane<T> {
     fn take<S: Sink<T>>(&mut self, lanes: &Lanes<T>, sink: &mut S, most: usize) -> Take {
         let take = match self {
             Lane::Shard(visit) => visit.take(sink, most),
+            Lane::Timed(visit) => visit.take_timed(sink, most),
             Lane::Common(node) => lanes.common().take(*node, sink, most),
         };
         if take != Take::Returned {
@@ -57,7 +67,7 @@ impl<T> Lane<T> {
 
     fn front<'l>(&self, lanes: &'l Lanes<T>) -> &'l Front<T> {
         match self {
-            Lane::Shard(visit) => visit.shard().front(),
+            Lane::Shard(visit) | Lane::Timed(visit) => visit.shard().front(),
             Lane::Common(_) => lanes.common().front(),
         }
     }
@@ -78,13 +88,13 @@ impl<T> Lane<T> {
     /// Enters the segment at the head.
     fn enter(&mut self, lanes: &Lanes<T>) {
         match self {
-            Lane::Shard(visit) => visit.enter(),
+            Lane::Shard(visit) | Lane::Timed(visit) => visit.enter(),
             Lane::Common(node) => *node = lanes.common().entered(),
         }
     }
 
     fn leave(&mut self) {
-        if let Lane::Shard(visit) = self {
+        if let Lane::Shard(visit) | Lane::Timed(visit) = self {
             visit.flush();
         }
     }

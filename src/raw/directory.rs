@@ -7,6 +7,7 @@
 
 use super::reclaim::Pin;
 use super::segment::Segment;
+use super::times::{TimeRow, Times};
 use crate::sync::{AtomicPtr, AtomicU64, Ordering, SMALL};
 use std::mem::size_of;
 use std::ptr;
@@ -20,10 +21,15 @@ struct Entry {
     stamp: AtomicU64,
 }
 
+/// Where the times of a page's segments are.
+type TimeEntries = [AtomicPtr<TimeRow>; PAGE];
+
 /// The entries of [`PAGE`] consecutive segment numbers.
 pub(super) struct Page {
     first: u64,
     entries: [Entry; PAGE],
+    /// Beside the entries, so that plain queues have no room for it.
+    times: Option<Box<TimeEntries>>,
     next: AtomicPtr<Page>,
     /// The page before; read by the leaseholder alone, and only while it takes back pages that it
     /// appended since its last publication.
@@ -31,11 +37,19 @@ pub(super) struct Page {
 }
 
 impl Page {
-    /// Appends a page for the numbers from `first` on behind `last`.
-    pub(super) fn append(directory: &Directory, last: *mut Page, first: u64) -> *mut Page {
+    /// Appends a page for the numbers from `first` on behind `last`, with room for times if those
+    /// are kept.
+    pub(super) fn append(
+        directory: &Directory,
+        last: *mut Page,
+        first: u64,
+        timed: bool,
+    ) -> *mut Page {
+        let vacant = || std::array::from_fn(|_| AtomicPtr::new(ptr::null_mut()));
         let page = Box::into_raw(Box::new(Page {
             first,
             entries: std::array::from_fn(|_| Entry::vacant()),
+            times: timed.then(|| Box::new(vacant())),
             next: AtomicPtr::new(ptr::null_mut()),
             previous: last,
         }));
@@ -86,9 +100,34 @@ impl Page {
         entry.stamp.store(stamp, Ordering::Relaxed);
     }
 
-    #[allow(clippy::cast_possible_truncation)] // less than PAGE
+    /// Enters the times of segment `number`, which is on this page.
+    pub(super) fn enter_times(&self, number: u64, times: Times) {
+        if let Some(entries) = &self.times {
+            // ORDERING: Relaxed; the Release of the shard's tail publishes it.
+            entries[self.index(number)].store(times.into_raw(), Ordering::Relaxed);
+        }
+    }
+
+    /// The times of segment `number`, which is on this page.
+    fn times(&self, number: u64) -> Option<Times> {
+        let entries = self.times.as_ref()?;
+        // ORDERING: Relaxed; as in `Directory::find`.
+        let row = entries[self.index(number)].load(Ordering::Relaxed);
+        Some(Times::from_raw(row))
+    }
+
     fn entry(&self, number: u64) -> &Entry {
-        &self.entries[(number - self.first) as usize]
+        &self.entries[self.index(number)]
+    }
+
+    #[allow(clippy::cast_possible_truncation)] // less than PAGE
+    fn index(&self, number: u64) -> usize {
+        (number - self.first) as usize
+    }
+
+    /// How many bytes the page takes.
+    fn bytes(&self) -> usize {
+        size_of::<Page>() + self.times.as_ref().map_or(0, |_| size_of::<TimeEntries>())
     }
 
     /// One more than the last number on this page.
@@ -124,21 +163,33 @@ impl Directory {
     /// moved on meanwhile. Otherwise the segment is the right one for `number`, but alive only if
     /// one of its positions is found to be unclaimed afterwards.
     pub(super) fn find<T>(&self, number: u64, pin: &Pin) -> Option<(Segment<T>, u64)> {
+        let entry = self.page(number, pin)?.entry(number);
+        // ORDERING: Relaxed, both; written before the tail was published, which the caller has read
+        // with Acquire.
+        let segment = Segment::from_raw(entry.segment.load(Ordering::Relaxed))?;
+        Some((segment, entry.stamp.load(Ordering::Relaxed)))
+    }
+
+    /// Finds the times of segment `number`, as [`Directory::find`] does the segment.
+    ///
+    /// The row is alive while the pin lasts if the caller has read the head under it.
+    pub(super) fn find_times(&self, number: u64, pin: &Pin) -> Option<Times> {
+        self.page(number, pin)?.times(number)
+    }
+
+    /// The page of segment `number`; `None` if the front has moved past it.
+    fn page<'p>(&self, number: u64, pin: &'p Pin) -> Option<&'p Page> {
         // ORDERING: Acquire; pairs with the Release in `advance`: another consumer, who has seen a
         // later tail, may have moved the front to a page that the caller's tail does not cover.
         let mut at = self.front.load(Ordering::Acquire);
         loop {
             // SAFETY: reached under the pin; pages are retired, never freed at once.
-            let page = unsafe { at.as_ref() }?;
+            let page: &'p Page = unsafe { at.as_ref() }?;
             if number < page.first {
                 return None;
             }
             if page.covers(number) {
-                let entry = page.entry(number);
-                // ORDERING: Relaxed, both; written before the tail was published, which the caller
-                // has read with Acquire.
-                let segment = Segment::from_raw(entry.segment.load(Ordering::Relaxed))?;
-                return Some((segment, entry.stamp.load(Ordering::Relaxed)));
+                return Some(page);
             }
             at = self.advance(at, page, pin);
         }
@@ -155,7 +206,7 @@ impl Directory {
             .compare_exchange(at, next, Ordering::Release, Ordering::Relaxed);
         if advanced.is_ok() {
             // SAFETY: the front has left the page for good, and the leaseholder is beyond it.
-            unsafe { pin.retire(size_of::<Page>(), move || drop(Box::from_raw(at))) };
+            unsafe { pin.retire(page.bytes(), move || drop(Box::from_raw(at))) };
         }
         next
     }

@@ -16,6 +16,7 @@ use super::block::{Block, Run};
 use super::reclaim::{self, Pin};
 use super::sink::Sink;
 use crate::sync::{AtomicPtr, AtomicU64, Ordering};
+use std::iter;
 use std::ptr::{self, NonNull};
 
 /// The head and the returned runs of one lane, on one cache line: a claim reads no other.
@@ -199,16 +200,23 @@ impl<T> Front<T> {
 
     /// Items waiting here.
     pub(super) fn ready(&self) -> usize {
-        let _pin = reclaim::pin();
-        let mut items = 0;
+        let pin = reclaim::pin();
+        self.runs(&pin).map(|run| run.cursor().left()).sum()
+    }
+
+    /// The least time of the items waiting here.
+    pub(super) fn oldest(&self) -> Option<u64> {
+        let pin = reclaim::pin();
+        self.runs(&pin).filter_map(Run::oldest).min()
+    }
+
+    /// The linked runs.
+    fn runs<'p>(&'p self, _pin: &'p Pin) -> impl Iterator<Item = &'p Run<T>> {
         // ORDERING: Acquire; pairs with the Release in `link`.
-        let mut at = self.top.load(Ordering::Acquire);
+        let first = self.top.load(Ordering::Acquire);
         // SAFETY: reached under the pin; a run's successors are unlinked after it.
-        while let Some(run) = unsafe { at.as_ref() } {
-            items += run.cursor().left();
-            at = run.next();
-        }
-        items
+        let run = |at: *mut Run<T>| unsafe { at.as_ref::<'p>() };
+        iter::successors(run(first), move |at| run(at.next()))
     }
 
     /// Whether no item waits here.

@@ -9,7 +9,7 @@ pub(crate) struct Grip<'t, T> {
     tag: Tag,
 }
 
-impl<'t, T> Grip<'t, T> {
+impl<T> Grip<'_, T> {
     /// # Safety
     ///
     /// The item is held and does not move while `'t` lasts, unless by the end of this grip, and this is

@@ -22,22 +22,26 @@ pub(crate) struct Lanes<T> {
     guests: Guests<T>,
     /// The logical clock that stamps segments when they are opened.
     stamps: CachePadded<AtomicU64>,
+    /// Whether items keep the time since when they are in the queue.
+    timed: bool,
 }
 
 impl<T> Lanes<T> {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(timed: bool) -> Self {
         Self {
-            common: Common::new(),
+            common: Common::new(timed),
             shards: Roster::new(),
             desks: Roster::new(),
             guests: Guests::new(),
             stamps: CachePadded::new(AtomicU64::new(0)),
+            timed,
         }
     }
 
-    /// Pushes without a handle, unless `admit` refuses once the push has begun.
-    pub(crate) fn push(&self, item: T, _since: u64, admit: impl Fn() -> bool) -> Result<(), T> {
-        self.common.push(item, &self.stamps, admit)
+    /// Pushes without a handle, unless `admit` refuses once the push has begun. The item is in the
+    /// queue since `since`, if that is kept.
+    pub(crate) fn push(&self, item: T, since: u64, admit: impl Fn() -> bool) -> Result<(), T> {
+        self.common.push(item, since, &self.stamps, admit)
     }
 
     /// Pops without a handle, and commits at once; with `from_head` first what was put back without one.
@@ -59,6 +63,10 @@ impl<T> Lanes<T> {
 
     pub(super) fn stamps(&self) -> &AtomicU64 {
         &self.stamps
+    }
+
+    pub(super) fn timed(&self) -> bool {
+        self.timed
     }
 
     /// How many lanes there are.
@@ -92,17 +100,11 @@ impl<T> Lanes<T> {
 
     /// Ready items, exact at rest.
     pub(crate) fn ready(&self) -> u64 {
-        let returned = self.common.front().ready() as u64;
-        self.shards
-            .iter()
-            .map(|shard| shard.backlog() + shard.front().ready() as u64)
-            .sum::<u64>()
-            + self.common.backlog()
-            + returned
+        (0..self.count()).map(|lane| self.ready_in(lane)).sum()
     }
 
     /// Ready items of one lane, exact at rest.
-    pub(super) fn ready_in(&self, lane: usize) -> usize {
+    pub(super) fn ready_in(&self, lane: usize) -> u64 {
         let (in_line, front) = match lane.checked_sub(1) {
             None => (self.common.backlog(), self.common.front()),
             Some(number) => {
@@ -110,7 +112,7 @@ impl<T> Lanes<T> {
                 (shard.backlog(), shard.front())
             }
         };
-        usize::try_from(in_line).unwrap_or(usize::MAX - front.ready()) + front.ready()
+        in_line + front.ready() as u64
     }
 
     /// Puts items at the head of the queue, in their order, and says how many they were.
@@ -140,8 +142,17 @@ impl<T> Lanes<T> {
         self.desks.get(desk).count_expired(items);
     }
 
+    /// The least time of the items at the heads and of the returned ones, exact at rest; `None` if
+    /// none is ready, or none has a time.
+    ///
+    /// So it is the time of the oldest ready item, if those of each lane were pushed in the order of
+    /// their times.
     pub(crate) fn oldest(&self) -> Option<u64> {
-        None
+        if !self.timed {
+            return None;
+        }
+        let shards = self.shards.iter().filter_map(Shard::oldest);
+        shards.chain(self.common.oldest()).min()
     }
 
     /// Items ever pushed, exact at rest.

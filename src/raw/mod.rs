@@ -1,6 +1,6 @@
 //! The unsafe room: lock-free, never waits, knows no clock and no policy.
 //!
-//! From the bottom up: [`slot`], [`row`] and [`segment`] are memory; [`directory`] finds segments;
+//! From the bottom up: [`slot`], [`row`], [`times`] and [`segment`] are memory; [`directory`] finds segments;
 //! [`shard`] is one single-producer queue, with [`producer`] and [`visit`] as its two sides;
 //! [`front`] is where they are popped, and [`block`] what brings aborted items back there; [`common`] takes pushes without a handle;
 //! [`roster`] leases shards; [`lanes`] is all of a queue's; [`consumer`] chooses among them and
@@ -40,6 +40,7 @@ mod slot;
 mod state;
 mod strict;
 mod tag;
+mod times;
 mod visit;
 
 #[cfg(all(loom, test))]

@@ -6,6 +6,7 @@
 use super::reclaim::Pin;
 use super::row::Row;
 use super::slot::Slot;
+use super::times::Times;
 use crate::sync::{spin_hint, AtomicPtr, AtomicU64, AtomicU8, Ordering, SMALL};
 use crossbeam_utils::CachePadded;
 use std::iter;
@@ -32,6 +33,7 @@ pub(super) struct Node<T> {
     /// When it was opened.
     pub(super) stamp: u64,
     pub(super) next: AtomicPtr<Cells<T>>,
+    times: Times,
     reserved: CachePadded<AtomicU64>,
 }
 
@@ -67,19 +69,33 @@ impl<T> Node<T> {
         Self::LEN as usize
     }
 
-    pub(super) fn allocate(base: u64, stamp: u64) -> NonNull<Cells<T>> {
+    pub(super) fn allocate(base: u64, stamp: u64, timed: bool) -> NonNull<Cells<T>> {
         let header = Self {
             base,
             stamp,
             next: AtomicPtr::new(ptr::null_mut()),
+            times: Times::new(timed, Self::len()),
             reserved: CachePadded::new(AtomicU64::new(0)),
         };
         Row::new(header, Self::len(), Cell::vacant)
     }
 
     /// How many bytes a node takes.
-    pub(super) fn bytes() -> usize {
-        Cells::<T>::bytes(Self::len())
+    pub(super) fn bytes(&self) -> usize {
+        // SAFETY: the times are alive as long as the node.
+        Cells::<T>::bytes(Self::len()) + unsafe { self.times.bytes() }
+    }
+
+    /// Whether its items have times.
+    pub(super) fn timed(&self) -> bool {
+        self.times.are_kept()
+    }
+}
+
+impl<T> Drop for Node<T> {
+    fn drop(&mut self) {
+        // SAFETY: only who has reached the node can reach its times.
+        unsafe { self.times.free() };
     }
 }
 
@@ -101,10 +117,9 @@ impl<'p, T> At<'p, T> {
         Self { row, node }
     }
 
-    #[allow(clippy::cast_possible_truncation)] // at most 256
     fn cell(&self, index: u64) -> &'p Cell<T> {
         // SAFETY: alive as the header is; callers stay below LEN.
-        unsafe { Row::get(self.row, index as usize) }
+        unsafe { Row::get(self.row, place(index)) }
     }
 
     /// Reserves a cell; `None` if all are reserved.
@@ -116,8 +131,16 @@ impl<'p, T> At<'p, T> {
     }
 
     /// Fills the cell, which the caller reserved; gives the item back if it was voided.
-    pub(super) fn offer(&self, index: u64, item: T) -> Result<(), T> {
+    pub(super) fn offer(&self, index: u64, item: T, since: u64) -> Result<(), T> {
+        // SAFETY: the times are alive as long as the node, and the index is a cell's.
+        unsafe { self.node.times.note(place(index), since) };
         self.cell(index).offer(item)
+    }
+
+    /// The time of the item at `index`, which is or was there.
+    pub(super) fn time(&self, index: u64) -> u64 {
+        // SAFETY: as in `offer`.
+        unsafe { self.node.times.get(place(index)) }
     }
 
     /// Reserved cells of this node.
@@ -157,7 +180,20 @@ impl<'p, T> At<'p, T> {
     }
 
     fn has_full_from(&self, index: u64) -> bool {
-        (index..self.reserved()).any(|later| self.cell(later).state() == FULL)
+        self.first_full_from(index).is_some()
+    }
+
+    fn first_full_from(&self, index: u64) -> Option<u64> {
+        (index..self.reserved()).find(|&later| self.cell(later).state() == FULL)
+    }
+
+    /// The time of the first item that is at `index` or behind, here or in a later node.
+    pub(super) fn first_time_from(&self, index: u64) -> Option<u64> {
+        let here = self.first_full_from(index).map(|index| self.time(index));
+        here.or_else(|| {
+            let mut later = iter::successors(self.successor(), At::successor);
+            later.find_map(|node| node.first_full_from(0).map(|index| node.time(index)))
+        })
     }
 
     /// Whether the cell at `index` is void.
@@ -193,6 +229,12 @@ impl<'p, T> At<'p, T> {
         // SAFETY: by contract.
         unsafe { self.cell(index).slot.take() }
     }
+}
+
+/// Where the cell at `index` stands in its row.
+#[allow(clippy::cast_possible_truncation)] // at most 256
+fn place(index: u64) -> usize {
+    index as usize
 }
 
 impl<T> Cell<T> {

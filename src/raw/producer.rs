@@ -1,7 +1,7 @@
 //! The private state of a shard's leaseholder: what is staged and where the next item goes.
 
 use super::directory::Page;
-use super::segment::{number, Segment};
+use super::segment::{number, offset, Segment};
 use super::shard::Shard;
 use crate::sync::{AtomicU64, Ordering};
 use std::ptr;
@@ -56,6 +56,15 @@ impl<T> Producer<T> {
     #[inline]
     pub(super) fn is_full(&self) -> bool {
         self.next == self.limit
+    }
+
+    /// Notes the time of the item that is put in place next. Not [full](Self::is_full).
+    pub(super) fn note_time(&self, since: u64) {
+        assert!(self.next < self.limit);
+        if let Some(segment) = self.segment {
+            // SAFETY: as in `put`.
+            unsafe { segment.times().note(offset::<T>(self.next), since) };
+        }
     }
 
     /// Stages an item: it is in place, and nobody sees it. Not [full](Self::is_full).
@@ -128,22 +137,25 @@ impl<T> Producer<T> {
         self.next += 1;
     }
 
-    /// Opens the next segment.
-    pub(super) fn open(&mut self, shard: &Shard<T>, stamps: &AtomicU64) {
+    /// Opens the next segment, of a queue whose segments all have times or none.
+    pub(super) fn open(&mut self, shard: &Shard<T>, stamps: &AtomicU64, timed: bool) {
         if self.staged == 0 {
             self.settle();
         }
         let number = self.opened();
-        let segment = shard.spare().unwrap_or_else(Segment::new);
+        let segment = shard.spare().unwrap_or_else(|| Segment::new(timed));
         self.opened.push(self.segment);
         // SAFETY: the leaseholder's last page is never retired.
         if !unsafe { self.page.as_ref() }.is_some_and(|page| page.covers(number)) {
-            self.page = Page::append(shard.directory(), self.page, number);
+            self.page = Page::append(shard.directory(), self.page, number, timed);
         }
         // ORDERING: Relaxed; a logical clock that only compares ages.
         let stamp = stamps.fetch_add(1, Ordering::Relaxed) + 1;
         // SAFETY: as above.
-        unsafe { &*self.page }.enter(number, segment, stamp);
+        let page = unsafe { &*self.page };
+        page.enter(number, segment, stamp);
+        // SAFETY: the segment is ours.
+        page.enter_times(number, unsafe { segment.times() });
         self.segment = Some(segment);
         self.limit += Segment::<T>::LEN as u64;
     }
@@ -183,8 +195,9 @@ impl<T> Producer<T> {
         let Some(before) = self.opened.pop() else {
             return;
         };
-        // SAFETY: never published, so it is ours alone.
-        unsafe { segment.free() };
+        // SAFETY: never published, so it is ours alone. It may have been shared for positions that are
+        // claimed by now.
+        unsafe { segment.retire() };
         self.segment = before;
         self.limit -= Segment::<T>::LEN as u64;
         // SAFETY: the page covers the segment just closed, whose positions were never published.

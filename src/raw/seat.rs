@@ -142,10 +142,28 @@ impl<T> Seat<T> {
         });
     }
 
+    /// Stages all items, which are in the queue since the same time, as [`Seat::stage_all`] does.
+    pub(crate) fn stage_all_at(&mut self, items: impl Iterator<Item = T>, since: u64) {
+        self.with(|state, lanes| {
+            items.for_each(|item| {
+                state.note_time(lanes, since);
+                state.producer.stage(item);
+            });
+        });
+    }
+
     /// Pushes one item, committed at once.
     #[inline]
     pub(crate) fn push(&mut self, item: T) {
         self.with(|state, lanes| state.push(lanes, item));
+    }
+
+    /// Pushes one item that is in the queue since `since`, committed at once.
+    pub(crate) fn push_at(&mut self, item: T, since: u64) {
+        self.with(|state, lanes| {
+            state.note_time(lanes, since);
+            state.push(lanes, item);
+        });
     }
 
     /// Takes the item of the last [`Seat::push`] back, if nobody has, and nothing before it waits.
@@ -284,7 +302,7 @@ impl<T> Seat<T> {
             if lane >= lanes.count() {
                 return false;
             }
-            let most = lanes.ready_in(lane);
+            let most = usize::try_from(lanes.ready_in(lane)).unwrap_or(usize::MAX);
             state.desk().count_taken(most);
             let held = state.consumer.take_lane(lanes, lane, &mut state.hold, most);
             state.desk().uncount_taken(most - held);

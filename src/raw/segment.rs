@@ -2,6 +2,7 @@
 
 use super::row::Row;
 use super::slot::Slot;
+use super::times::Times;
 use crate::sync::{AtomicU64, Ordering, SMALL};
 use std::mem::size_of;
 use std::ptr::NonNull;
@@ -10,10 +11,15 @@ use std::ptr::NonNull;
 ///
 /// A segment is alive while one of its positions is not finished: unclaimed, or claimed and not yet
 /// moved out. Whoever finishes the last one has it alone.
-pub(super) struct Segment<T>(NonNull<Row<Finished, Slot<T>>>);
+pub(super) struct Segment<T>(NonNull<Row<Header, Slot<T>>>);
 
-/// How many positions of a segment are finished.
-struct Finished(AtomicU64);
+/// The header of a segment, aligned so that items of 16 bytes lie on one cache line each.
+#[repr(align(16))]
+struct Header {
+    /// How many positions are finished.
+    finished: AtomicU64,
+    times: Times,
+}
 
 impl<T> Clone for Segment<T> {
     fn clone(&self) -> Self {
@@ -41,12 +47,13 @@ impl<T> Segment<T> {
         len
     }
 
-    pub(super) fn new() -> Self {
-        Self(Row::new(
-            Finished(AtomicU64::new(0)),
-            Self::LEN,
-            Slot::vacant,
-        ))
+    /// Allocates a segment, with the times of its items if those are `timed`.
+    pub(super) fn new(timed: bool) -> Self {
+        let header = Header {
+            finished: AtomicU64::new(0),
+            times: Times::new(timed, Self::LEN),
+        };
+        Self(Row::new(header, Self::LEN, Slot::vacant))
     }
 
     pub(super) fn into_raw(self) -> *mut () {
@@ -66,6 +73,16 @@ impl<T> Segment<T> {
     pub(super) unsafe fn slot<'a>(self, position: u64) -> &'a Slot<T> {
         // SAFETY: alive by contract; the remainder is within the row.
         unsafe { Row::get(self.0, offset::<T>(position)) }
+    }
+
+    /// The times of the items.
+    ///
+    /// # Safety
+    ///
+    /// The segment is alive.
+    pub(super) unsafe fn times(self) -> Times {
+        // SAFETY: alive by contract.
+        unsafe { Row::header(self.0) }.times
     }
 
     /// Moves out the items of `count` positions from `first` on.
@@ -90,7 +107,7 @@ impl<T> Segment<T> {
     /// These positions were claimed by the caller, who is done with them and has not counted them.
     pub(super) unsafe fn finish(self, count: u64) -> bool {
         // SAFETY: positions that are not counted yet keep the segment alive.
-        let finished = unsafe { &Row::header(self.0).0 };
+        let finished = unsafe { &Row::header(self.0).finished };
         // ORDERING: AcqRel. Release: our moves out of the slots happen before the last finisher's
         // reuse. Acquire: as the last finisher we see those of all others (their Release here).
         finished.fetch_add(count, Ordering::AcqRel) + count == Self::LEN as u64
@@ -103,19 +120,35 @@ impl<T> Segment<T> {
     /// The caller has the segment alone.
     pub(super) unsafe fn reset(self) {
         // SAFETY: the caller has it alone.
-        let finished = unsafe { &Row::header(self.0).0 };
+        let finished = unsafe { &Row::header(self.0).finished };
         // ORDERING: Relaxed; the segment travels on by the Release of the shard's spare.
         finished.store(0, Ordering::Relaxed);
     }
 
-    /// Frees the segment.
+    /// Frees the segment and its times.
     ///
     /// # Safety
     ///
-    /// The caller has the segment alone, and its slots are vacant.
+    /// The caller has the segment alone, and its slots are vacant. Nobody can reach its times.
     pub(super) unsafe fn free(self) {
         // SAFETY: by contract.
-        unsafe { Row::free(self.0) };
+        unsafe {
+            self.times().free();
+            Row::free(self.0);
+        }
+    }
+
+    /// Frees a segment that was shared.
+    ///
+    /// # Safety
+    ///
+    /// The caller has the segment alone, and its slots are vacant. No unclaimed position is in it.
+    pub(super) unsafe fn retire(self) {
+        // SAFETY: by contract.
+        unsafe {
+            self.times().retire();
+            Row::free(self.0);
+        }
     }
 }
 

@@ -15,6 +15,7 @@ use super::joint::Joint;
 use super::producer::Producer;
 use super::reclaim;
 use super::segment::{number, offset, Segment};
+use super::times::known;
 use crate::sync::{AtomicPtr, AtomicU64, Ordering, UnsafeCell};
 use crossbeam_utils::CachePadded;
 use std::ptr::{self, NonNull};
@@ -130,8 +131,8 @@ impl<T> Shard<T> {
     pub(super) fn vacate(&self, tail: u64, limit: u64, segment: Option<Segment<T>>) -> u64 {
         let tail = self.skip_rest(tail, limit, segment).unwrap_or(tail);
         if let Some(spare) = self.spare() {
-            // SAFETY: a spare belongs to whoever took it.
-            unsafe { spare.free() };
+            // SAFETY: a spare belongs to whoever took it; it was emptied.
+            unsafe { spare.retire() };
         }
         tail
     }
@@ -243,8 +244,8 @@ impl<T> Shard<T> {
             Ordering::Relaxed,
         );
         if kept.is_err() {
-            // SAFETY: by contract.
-            unsafe { segment.free() };
+            // SAFETY: by contract; all its positions were claimed.
+            unsafe { segment.retire() };
         }
     }
 
@@ -286,6 +287,28 @@ impl<T> Shard<T> {
         let pin = reclaim::pin();
         let found = self.directory().find::<T>(number::<T>(position), &pin);
         Some(found.map_or(u64::MAX, |(_, stamp)| stamp))
+    }
+}
+
+/// Times.
+impl<T> Shard<T> {
+    /// The least of the times of the item at the head and of the returned ones.
+    pub(super) fn oldest(&self) -> Option<u64> {
+        let at_head = self.time_at_head();
+        at_head.into_iter().chain(self.front.oldest()).min()
+    }
+
+    /// The time of the item at the head, if one is visible there.
+    fn time_at_head(&self) -> Option<u64> {
+        // Before the look at the head: a row that could be reached then is not freed until the end.
+        let pin = reclaim::pin();
+        let position = self.front.head().position();
+        if position >= self.tail() {
+            return None;
+        }
+        let times = self.directory().find_times(number::<T>(position), &pin)?;
+        // SAFETY: the head was read under the pin, and a row has a time for each position.
+        known(unsafe { times.get(offset::<T>(position)) })
     }
 }
 

@@ -81,6 +81,12 @@ impl<T> State<T> {
         }
     }
 
+    /// Notes the time of the item that is staged or pushed next.
+    pub(super) fn note_time(&mut self, lanes: &Lanes<T>, since: u64) {
+        self.make_room_for_one(lanes);
+        self.producer.note_time(since);
+    }
+
     #[inline]
     pub(super) fn push(&mut self, lanes: &Lanes<T>, item: T) {
         self.make_room_for_one(lanes);
@@ -102,7 +108,7 @@ impl<T> State<T> {
     fn make_room(&mut self, lanes: &Lanes<T>) {
         let shard = self.shard().unwrap_or_else(|| self.lease(lanes));
         if self.producer.is_full() {
-            self.producer.open(shard, lanes.stamps());
+            self.producer.open(shard, lanes.stamps(), lanes.timed());
         }
     }
 

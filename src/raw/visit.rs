@@ -2,9 +2,10 @@
 
 use super::front::Head;
 use super::reclaim;
-use super::segment::{number, Segment};
+use super::segment::{number, offset, Segment};
 use super::shard::Shard;
 use super::sink::Sink;
+use super::tag::Tag;
 use std::ptr::NonNull;
 
 /// What one attempt to take from a lane gave.
@@ -69,17 +70,50 @@ impl<T> Visit<T> {
     ///
     /// Claims from where the head was last seen on; lost if it has moved since.
     #[inline(always)]
-    #[allow(clippy::inline_always, clippy::cast_possible_truncation)] // the pop; 64-bit only
+    #[allow(clippy::inline_always)] // the pop
     pub(super) fn take<S: Sink<T>>(&mut self, sink: &mut S, most: usize) -> Take {
+        let (first, count) = match self.claim(sink, most) {
+            Ok(claimed) => claimed,
+            Err(why) => return why,
+        };
+        // SAFETY: the head was before the end of a segment, so one was entered. The claim gave us these
+        // positions of it, which are published, and proved that it is alive. The sink granted room.
+        unsafe {
+            let segment = self.segment.unwrap_unchecked();
+            sink.accept_all(segment.take(first, count));
+        }
+        self.leave_if_used_up();
+        Take::Got(count)
+    }
+
+    /// Moves items with their times, as [`Visit::take`] does without.
+    pub(super) fn take_timed<S: Sink<T>>(&mut self, sink: &mut S, most: usize) -> Take {
+        let (first, count) = match self.claim(sink, most) {
+            Ok(claimed) => claimed,
+            Err(why) => return why,
+        };
+        // SAFETY: as in `take`. The times are alive as long as the segment.
+        unsafe {
+            let segment = self.segment.unwrap_unchecked();
+            let items = segment.take(first, count);
+            for (index, item) in (offset::<T>(first)..).zip(items) {
+                sink.accept(item, Tag::first(segment.times().get(index)));
+            }
+        }
+        self.leave_if_used_up();
+        Take::Got(count)
+    }
+
+    /// Claims up to `most` positions at the head, for which the sink has room: the first and how many.
+    #[inline(always)]
+    #[allow(clippy::inline_always, clippy::cast_possible_truncation)] // the pop; 64-bit only
+    fn claim<S: Sink<T>>(&mut self, sink: &mut S, most: usize) -> Result<(u64, usize), Take> {
         if !self.shard().front().is_clear() {
-            return Take::Returned;
+            return Err(Take::Returned);
         }
         let mut limit = self.limit;
         if self.head >= limit {
-            limit = match self.renew() {
-                Ok(limit) => limit,
-                Err(why) => return why,
-            };
+            limit = self.renew()?;
         }
         let front = self.shard().front();
         let in_line = self.head.until(limit);
@@ -89,19 +123,19 @@ impl<T> Visit<T> {
             Ok(after) => self.head = after,
             Err(now) => {
                 self.find_head_at(now);
-                return Take::Lost;
+                return Err(Take::Lost);
             }
         }
-        // SAFETY: the head was before the end of a segment, so one was entered. The claim gave us these
-        // positions of it, which are published, and proved that it is alive. The sink granted room.
-        unsafe {
-            let segment = self.segment.unwrap_unchecked();
-            sink.accept_all(segment.take(first, count));
-        }
+        Ok((first, count))
+    }
+
+    /// Counts what was moved out, after the last position of the segment.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the pop
+    fn leave_if_used_up(&mut self) {
         if self.head >= self.end {
             self.flush();
         }
-        Take::Got(count)
     }
 
     /// The limit as it is now, above the head; kept if there is more than one item before it.

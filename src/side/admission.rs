@@ -110,7 +110,13 @@ impl<T> Side<T> {
         admission: Admission,
         item: T,
     ) -> Result<(), PushError<T>> {
-        self.stage(access, admitted(admission, item)?)
+        let item = admitted(admission, item)?;
+        let since = self.shared.stamp();
+        if since == 0 {
+            return self.stage(access, item);
+        }
+        let staged = access.stage_if_at(item, since, || self.is_admitting());
+        staged.map_err(|item| self.refuse(item))
     }
 
     /// Whether there would be room for one item more if the queue had nothing but this transaction.

@@ -44,6 +44,8 @@ pub(crate) fn admitted<I>(admission: Admission, items: I) -> Result<I, PushError
 /// What one handle has at a queue, its seat aside.
 pub(crate) struct Side<T> {
     shared: Arc<Shared<T>>,
+    /// Whether the queue neither has a bound nor keeps times.
+    plain: bool,
     /// Only of bounded queues.
     purse: Option<Purse>,
     /// Permits of the open transaction beyond those of the items that it holds.
@@ -66,13 +68,15 @@ impl<T> Side<T> {
     /// The side of the handle that has this desk.
     pub(crate) fn new(shared: Arc<Shared<T>>, desk: usize, name: Option<Arc<str>>) -> Self {
         let purse = shared.room().map(|room| Purse::new(&room.capacity));
-        let is_watched = name.is_some() || shared.timed || shared.lease.is_some();
+        let is_timed = shared.timed;
+        let is_watched = name.is_some() || is_timed || shared.lease.is_some();
         if is_watched {
             shared.ready().attend();
         }
         let post = is_watched.then(|| shared.posts.add(desk, name));
         Self {
             shared,
+            plain: purse.is_none() && !is_timed,
             purse,
             extra: Count::default(),
             gathered: Count::default(),

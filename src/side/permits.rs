@@ -11,6 +11,12 @@ impl<T> Side<T> {
         Some((self.purse.as_ref()?, self.shared.room()?))
     }
 
+    /// Whether the queue neither has a bound nor keeps times.
+    #[inline]
+    pub(crate) fn is_plain(&self) -> bool {
+        self.plain
+    }
+
     #[inline]
     pub(crate) fn is_bounded(&self) -> bool {
         self.purse.is_some()

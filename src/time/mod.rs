@@ -63,11 +63,26 @@ impl Time {
         }
     }
 
+    /// The time as a stamp: one more, so that 0 can say that it is not known.
+    pub(crate) fn stamp(&self) -> u64 {
+        self.now() + 1
+    }
+
+    /// How long ago a stamp was made.
+    pub(crate) fn age(&self, stamp: u64) -> Duration {
+        Duration::from_nanos(self.stamp().saturating_sub(stamp))
+    }
+
+    /// What the clock said when a stamp was made; `None`, if that is not known.
+    pub(crate) fn stamped(&self, stamp: u64) -> Option<Instant> {
+        self.instant(stamp.checked_sub(1)?)
+    }
+
     /// What the clock says.
     pub(crate) fn clock_now(&self) -> Instant {
         self.clock
             .as_ref()
-            .map_or_else(|| SystemClock.now(), |clock| clock.now())
+            .map_or_else(|| SystemClock.now(), Clock::now)
     }
 
     /// The time in so long: at the end of time, if that is later, but not [`NEVER`].

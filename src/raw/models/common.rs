@@ -18,11 +18,11 @@ fn pop(common: &Common<u32>) -> Option<u32> {
 type Shared = (Common<u32>, AtomicU64);
 
 fn push((common, stamps): &Shared, item: u32) {
-    assert_eq!(common.push(item, stamps, || true), Ok(()));
+    assert_eq!(common.push(item, 0, stamps, || true), Ok(()));
 }
 
 fn shared(items: impl IntoIterator<Item = u32>) -> Arc<Shared> {
-    let common = (Common::new(), AtomicU64::new(0));
+    let common = (Common::new(false), AtomicU64::new(0));
     items.into_iter().for_each(|item| push(&common, item));
     Arc::new(common)
 }

@@ -35,7 +35,7 @@ fn idle_third(lanes: &Arc<Lanes<u32>>) -> Seat<u32> {
 #[test]
 fn never_while_a_push_precedes_the_pop() {
     model(|| {
-        let lanes = Arc::new(Lanes::new());
+        let lanes = Arc::new(Lanes::new(false));
         let mut pusher = warm_pusher(&lanes);
         let mut popper = warm_popper(&lanes, 1);
         let mover = thread::spawn(move || {
@@ -51,7 +51,7 @@ fn never_while_a_push_precedes_the_pop() {
 #[test]
 fn never_while_an_abort_precedes_the_pop() {
     model(|| {
-        let lanes = Arc::new(Lanes::new());
+        let lanes = Arc::new(Lanes::new(false));
         let mut holder = warm_popper(&lanes, 1);
         assert!(holder.access().hold().is_some());
         let mut popper = warm_popper(&lanes, 2);
@@ -68,7 +68,7 @@ fn never_while_an_abort_precedes_the_pop() {
 #[test]
 fn never_while_items_move_behind_the_look() {
     model(|| {
-        let lanes = Arc::new(Lanes::new());
+        let lanes = Arc::new(Lanes::new(false));
         let mut pusher = warm_pusher(&lanes);
         let mut popper = warm_popper(&lanes, 1);
         let third = idle_third(&lanes);

@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn a_shard_goes_on_with_the_next_leaseholder() {
     model(|| {
-        let lanes = Arc::new(Lanes::new());
+        let lanes = Arc::new(Lanes::new(false));
         let mut first = Seat::new(Arc::clone(&lanes));
         first.push(1);
         let leaver = thread::spawn(move || drop(first));
@@ -20,7 +20,7 @@ fn a_shard_goes_on_with_the_next_leaseholder() {
 #[test]
 fn a_shard_is_handed_back_while_it_is_popped() {
     model(|| {
-        let lanes = Arc::new(Lanes::new());
+        let lanes = Arc::new(Lanes::new(false));
         let mut first = Seat::new(Arc::clone(&lanes));
         first.push(1);
         let mut popper = Seat::new(Arc::clone(&lanes));
@@ -35,7 +35,7 @@ fn a_shard_is_handed_back_while_it_is_popped() {
 #[test]
 fn two_leases_are_different() {
     model(|| {
-        let lanes = Arc::new(Lanes::new());
+        let lanes = Arc::new(Lanes::new(false));
         let pushers = [1, 2].map(|item| {
             let mut seat = Seat::new(Arc::clone(&lanes));
             thread::spawn(move || {
@@ -53,7 +53,7 @@ fn two_leases_are_different() {
 #[test]
 fn a_shard_joins_while_others_look() {
     model(|| {
-        let lanes = Arc::new(Lanes::new());
+        let lanes = Arc::new(Lanes::new(false));
         let mut seat = Seat::new(Arc::clone(&lanes));
         let pusher = thread::spawn(move || {
             seat.push(1);
@@ -69,7 +69,7 @@ fn a_shard_joins_while_others_look() {
 #[test]
 fn a_lent_consumer_is_used_by_one_at_a_time() {
     model(|| {
-        let lanes = Arc::new(Lanes::new());
+        let lanes = Arc::new(Lanes::new(false));
         let mut seat = Seat::new(Arc::clone(&lanes));
         seat.push(1);
         seat.push(2);

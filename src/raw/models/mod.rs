@@ -41,6 +41,7 @@
 //! | lease::a_shard_joins | roster.rs | `self.len.load(Ordering::Acquire)` | `self.len.load(Ordering::Relaxed)` |
 //! | lease::a_lent | guests.rs | `self.busy.swap(true, Ordering::Acquire)` | `self.busy.swap(true, Ordering::Relaxed)` |
 //! | lease::a_lent | guests.rs | `self.busy.store(false, Ordering::Release)` | `self.busy.store(false, Ordering::Relaxed)` |
+//! | times::an_item_of | node.rs | `unsafe { self.node.times.note(place(index), since) }; self.cell(index).offer(item)` | `let done = self.cell(index).offer(item); unsafe { self.node.times.note(place(index), since) }; done` |
 //! | common:: | node.rs | `compare_exchange(VACANT, FULL, Ordering::Release` | `compare_exchange(VACANT, FULL, Ordering::Relaxed` |
 //! | common:: | node.rs | `self.state.load(Ordering::Acquire)` | `self.state.load(Ordering::Relaxed)` |
 //! | common:: | common.rs | `new.as_ptr(), Ordering::Release` | `new.as_ptr(), Ordering::Relaxed` |
@@ -53,6 +54,7 @@ mod front;
 mod joint;
 mod lease;
 mod shard;
+mod times;
 
 use super::hold::Hold;
 use super::lanes::Lanes;
@@ -77,6 +79,7 @@ struct Pusher {
     shard: Arc<Shard<u32>>,
     producer: Producer<u32>,
     stamps: AtomicU64,
+    timed: bool,
 }
 
 impl Pusher {
@@ -87,12 +90,13 @@ impl Pusher {
             // SAFETY: nobody else leases the shard.
             producer: unsafe { shard.unpark() },
             stamps: AtomicU64::new(0),
+            timed: false,
         }
     }
 
     fn stage(&mut self, item: u32) {
         if self.producer.is_full() {
-            self.producer.open(&self.shard, &self.stamps);
+            self.producer.open(&self.shard, &self.stamps, self.timed);
         }
         self.producer.stage(item);
     }
