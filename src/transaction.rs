@@ -620,7 +620,7 @@ impl<'t, T> Item<'t, T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn attempts(&self) -> u32 {
-        self.grip.tag().attempts
+        self.grip.attempts()
     }
 }
 
@@ -643,7 +643,7 @@ impl<T> DerefMut for Item<'_, T> {
 impl<T> fmt::Debug for Item<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Item")
-            .field("attempts", &self.grip.tag().attempts)
+            .field("attempts", &self.grip.attempts())
             .finish_non_exhaustive()
     }
 }

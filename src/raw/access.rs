@@ -4,7 +4,7 @@ use super::grip::Grip;
 use super::lanes::Lanes;
 use super::seat::Seat;
 use super::state::State;
-use super::tag::Entry;
+use super::tag::{Entry, Tag};
 use crate::sync::Ordering;
 use std::ops::Deref;
 
@@ -84,7 +84,7 @@ impl<'t, T> Access<'t, T> {
     #[inline(always)]
     #[allow(clippy::inline_always)] // the pop of a transaction
     pub(crate) fn hold(&self) -> Option<Grip<'t, T>> {
-        let (item, tag) = self.with(|state, lanes| {
+        let (item, attempts) = self.with(|state, lanes| {
             state.desk().count_taken(1);
             if state.consumer.take(lanes, &mut state.hold, 1) == 0 {
                 state.desk().uncount_taken(1);
@@ -92,12 +92,21 @@ impl<'t, T> Access<'t, T> {
             }
             let held = state.hold.newest();
             // SAFETY: held just now.
-            Some((held.item(), unsafe { held.tag() }))
+            Some((held.item(), unsafe { held.tag() }.attempts))
         })?;
         // SAFETY: the item was held just now, and only this call gives it out. While the seat is
         // borrowed it does not move: only `remove`, which takes the grip, and methods on `&mut self`
         // take items out.
-        Some(unsafe { Grip::new(item, tag) })
+        Some(unsafe { Grip::new(item, attempts) })
+    }
+
+    /// What is known of a held item.
+    ///
+    /// # Panics
+    ///
+    /// If another transaction holds the item.
+    pub(crate) fn tag_of(&self, item: &Grip<'_, T>) -> Tag {
+        self.with(|state, _| state.hold.tag_of(&**item))
     }
 
     /// Takes a held item out of the transaction, which must say later how that ended, by

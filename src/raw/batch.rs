@@ -94,16 +94,16 @@ impl<'t, T> HeldItems<'t, T> {
         if self.left == 0 {
             return None;
         }
-        let (item, tag) = self.access.with(|state, _| {
+        let (item, attempts) = self.access.with(|state, _| {
             let held = state.hold.step(&mut self.spot).expect("the batch holds it");
             // SAFETY: held by the batch.
-            (held.item(), unsafe { held.tag() })
+            (held.item(), unsafe { held.tag() }.attempts)
         });
         self.left -= 1;
         // SAFETY: filled by the batch, at an address that does not move; each spot is given out once,
         // here: the batch has checked that all items from its spot on are its own. While `'t` lasts
         // the seat is borrowed, and only methods on `&mut self` take items out.
-        Some(unsafe { Grip::new(item, tag) })
+        Some(unsafe { Grip::new(item, attempts) })
     }
 
     #[inline]

@@ -1,12 +1,11 @@
 //! A grip: the one reference to a held item.
 
-use super::tag::Tag;
 use std::ops::{Deref, DerefMut};
 
-/// An item that a transaction holds, and its tag. Each held item has one grip at most.
+/// An item that a transaction holds, and how often it was delivered. Each held item has one grip at most.
 pub(crate) struct Grip<'t, T> {
     item: &'t mut T,
-    tag: Tag,
+    attempts: u32,
 }
 
 impl<T> Grip<'_, T> {
@@ -15,15 +14,15 @@ impl<T> Grip<'_, T> {
     /// The item is held and does not move while `'t` lasts, unless by the end of this grip, and this is
     /// its only grip.
     #[inline]
-    pub(super) unsafe fn new(item: *mut T, tag: Tag) -> Self {
+    pub(super) unsafe fn new(item: *mut T, attempts: u32) -> Self {
         // SAFETY: by contract.
         let item = unsafe { &mut *item };
-        Self { item, tag }
+        Self { item, attempts }
     }
 
     #[inline]
-    pub(crate) fn tag(&self) -> Tag {
-        self.tag
+    pub(crate) fn attempts(&self) -> u32 {
+        self.attempts
     }
 
     /// Where the item is while it is held.

@@ -48,7 +48,7 @@ impl<'t, T> Peeked<'t, T> {
             state.hold_peeked();
             let held = state.hold.newest();
             // SAFETY: held just now, and given out once; it stays there as after `Access::hold`.
-            unsafe { Grip::new(held.item(), held.tag()) }
+            unsafe { Grip::new(held.item(), held.tag().attempts) }
         });
         (grip, self.loan.seat())
     }

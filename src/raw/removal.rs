@@ -22,6 +22,12 @@ impl<T> Hold<T> {
         entry
     }
 
+    /// What is known of an item that is held.
+    pub(super) fn tag_of(&self, item: *const T) -> Tag {
+        // SAFETY: filled, as it is held.
+        unsafe { self.place_of(item).tag() }
+    }
+
     /// The place of an item that is held. Places begin with their items.
     fn place_of(&self, item: *const T) -> &Held<T> {
         let place = self.blocks().find_map(|(block, filled)| {

@@ -13,7 +13,7 @@ impl<T> Side<T> {
     }
 
     /// Takes note of an item that the transaction has taken: the only one that it holds, or not.
-    pub(super) fn note(&self, item: &T, tag: Tag, only: bool) {
+    pub(super) fn note(&self, item: &T, only: bool, tag: impl FnOnce() -> Tag) {
         let Some(post) = &self.post else {
             return;
         };
@@ -25,7 +25,8 @@ impl<T> Side<T> {
             let until = self.shared.time.after(lease.term);
             let address = item as *const T as usize;
             let item = (lease.copy)(item);
-            lock(&post.book).add(address, Entry { item, tag }, now, until);
+            let copy = Entry { item, tag: tag() };
+            lock(&post.book).add(address, copy, now, until);
             self.shared.agenda.plan(until);
         }
     }
@@ -38,7 +39,7 @@ impl<T> Side<T> {
 
     #[inline]
     pub(crate) fn is_leased(&self) -> bool {
-        self.shared.lease.is_some()
+        self.leased
     }
 
     /// Starts the terms of all leases anew.

@@ -46,6 +46,8 @@ pub(crate) struct Side<T> {
     shared: Arc<Shared<T>>,
     /// Whether the queue neither has a bound nor keeps times.
     plain: bool,
+    /// Whether items are leased.
+    leased: bool,
     /// Only of bounded queues.
     purse: Option<Purse>,
     /// Permits of the open transaction beyond those of the items that it holds.
@@ -69,7 +71,8 @@ impl<T> Side<T> {
     pub(crate) fn new(shared: Arc<Shared<T>>, desk: usize, name: Option<Arc<str>>) -> Self {
         let purse = shared.room().map(|room| Purse::new(&room.capacity));
         let is_timed = shared.timed;
-        let is_watched = name.is_some() || is_timed || shared.lease.is_some();
+        let leased = shared.lease.is_some();
+        let is_watched = name.is_some() || is_timed || leased;
         if is_watched {
             shared.ready().attend();
         }
@@ -77,6 +80,7 @@ impl<T> Side<T> {
         Self {
             shared,
             plain: purse.is_none() && !is_timed,
+            leased,
             purse,
             extra: Count::default(),
             gathered: Count::default(),

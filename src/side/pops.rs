@@ -83,7 +83,7 @@ impl<T> Side<T> {
     pub(crate) fn take_note(&self, access: &Access<'_, T>, grip: &Grip<'_, T>) {
         let held = access.held();
         self.set_envelopes_aside(held);
-        self.note(grip, grip.tag(), held == 1);
+        self.note(grip, held == 1, || access.tag_of(grip));
     }
 
     /// Holds up to `max` items more in a batch.
@@ -107,7 +107,7 @@ impl<T> Side<T> {
             self.set_envelopes_aside(before + count);
             let mut only = before == 0;
             while let Some((item, tag)) = batch.look() {
-                self.note(item, tag, only);
+                self.note(item, only, || tag);
                 only = false;
             }
         }
