@@ -325,6 +325,7 @@ mod stats;
 mod stream;
 mod sync;
 mod taken;
+mod telemetry;
 mod time;
 mod transaction;
 mod wait;

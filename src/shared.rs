@@ -4,9 +4,10 @@ use crate::agenda::Agenda;
 use crate::builder::Settings;
 use crate::capacity::Capacity;
 use crate::failure::{Failed, Failures, Fate};
-use crate::post::{Book, Lease, Posts};
+use crate::post::{Book, Lease, Post, Posts};
 use crate::raw::{Entry, Lanes, Remainder, Vacant};
 use crate::sync::{lock, MutexGuard};
+use crate::telemetry::{Event, Telemetry};
 use crate::time::{Time, NEVER};
 use crate::wait::{Line, Word};
 use crate::{PopError, PushError, Reason};
@@ -30,6 +31,7 @@ pub(crate) struct Shared<T> {
     /// Whether the time of each push is kept.
     pub(crate) timed: bool,
     pub(crate) name: Option<Arc<str>>,
+    telemetry: Option<Telemetry>,
 }
 
 /// The room of a bounded queue.
@@ -76,6 +78,7 @@ impl<T> Shared<T> {
             posts: Posts::new(),
             lease: settings.lease,
             timed: settings.timed,
+            telemetry: Telemetry::of(settings.name.as_ref()),
             name: settings.name,
         }
     }
@@ -153,10 +156,26 @@ impl<T> Shared<T> {
 
     pub(crate) fn close(&self) -> bool {
         let closed = self.ready.close();
-        if let Some(room) = self.room().filter(|_| closed) {
-            room.line.wake_all();
+        if closed {
+            if let Some(room) = self.room() {
+                room.line.wake_all();
+            }
+            self.tell(|| Event::Closed);
         }
         closed
+    }
+
+    /// Tells those who listen what happened.
+    #[inline]
+    pub(crate) fn tell<'e>(&self, event: impl FnOnce() -> Event<'e>) {
+        if let Some(telemetry) = &self.telemetry {
+            telemetry.tell(event());
+        }
+    }
+
+    /// Whether anybody listens.
+    pub(crate) fn is_told_of(&self) -> bool {
+        self.telemetry.is_some()
     }
 
     /// What to say of a queue that was found empty just now.
@@ -193,12 +212,16 @@ impl<T> Shared<T> {
 impl<T> Shared<T> {
     /// Delays an item. Whoever held it counts it as aborted afterwards.
     pub(crate) fn delay(&self, envelope: Vacant<Failed<T>>, mut failed: Failed<T>, by: Duration) {
-        let due = self.time.after(by);
+        let (due, attempts) = (self.time.after(by), failed.entry.tag.attempts);
         failed.due = due;
         self.ready.attend();
         self.failures.delayed.put(envelope, failed);
         self.agenda.plan(due);
         self.ready.published(1);
+        self.tell(|| Event::Delayed {
+            attempts,
+            delay: by,
+        });
     }
 
     /// Puts what is due at the head, and what others have held for longer than they may.
@@ -235,7 +258,7 @@ impl<T> Shared<T> {
         let mut ready = 0;
         for post in self.posts.all() {
             match post.book.try_lock() {
-                Ok(book) => ready += self.take_away(post.desk, book, now, 0),
+                Ok(book) => ready += self.take_away(&post, book, now, 0),
                 Err(_) => self.agenda.plan(now.saturating_add(BOOK_IN_USE)),
             }
         }
@@ -251,7 +274,7 @@ impl<T> Shared<T> {
             .iter()
             .filter(|post| post.name().is_some_and(|name| **name == *worker));
         let ready = named
-            .map(|post| self.take_away(post.desk, lock(&post.book), 0, before))
+            .map(|post| self.take_away(post, lock(&post.book), 0, before))
             .sum();
         self.ended(ready);
         ready
@@ -261,7 +284,7 @@ impl<T> Shared<T> {
     /// ready by that. Whoever waits for them is still to be woken.
     fn take_away(
         &self,
-        desk: usize,
+        post: &Post<T>,
         mut book: MutexGuard<'_, Book<T>>,
         now: u64,
         taken: u64,
@@ -272,8 +295,21 @@ impl<T> Shared<T> {
         self.agenda.plan(next.unwrap_or(NEVER));
         let count = entries.len();
         let ready = self.take_over(entries);
-        self.lanes.count_expired(desk, count);
+        self.lanes.count_expired(post.desk, count);
+        if count > 0 {
+            self.tell(|| Event::Expired {
+                worker: post.name().map(AsRef::as_ref),
+                items: count,
+            });
+        }
         ready
+    }
+
+    /// Makes a dead letter of an item for which a place was taken.
+    pub(crate) fn bury(&self, envelope: Vacant<Failed<T>>, failed: Failed<T>) {
+        let (attempts, reason) = (failed.entry.tag.attempts, failed.reason);
+        self.failures.letters.put(envelope, failed);
+        self.tell(|| Event::Died { attempts, reason });
     }
 
     /// Puts items whose lease is over at the head, but for those that die, and says how many.
@@ -284,8 +320,7 @@ impl<T> Shared<T> {
                 return Some(entry);
             }
             dead += 1;
-            let failed = Failed::new(entry, Reason::Expired);
-            self.failures.letters.put(Vacant::new(), failed);
+            self.bury(Vacant::new(), Failed::new(entry, Reason::Expired));
             None
         });
         let ready = self.lanes.put_at_head(alive);

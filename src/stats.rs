@@ -1,6 +1,7 @@
 //! What a queue has done so far.
 
 use crate::shared::Shared;
+use crate::telemetry::Event;
 use std::error::Error;
 use std::fmt;
 use std::time::Duration;
@@ -116,6 +117,12 @@ impl Error for Imbalance {}
 impl<T> Shared<T> {
     pub(crate) fn stats(&self) -> Stats {
         self.release_due();
+        let stats = self.count();
+        self.tell(|| Event::Counted(&stats));
+        stats
+    }
+
+    fn count(&self) -> Stats {
         let lanes = self.lanes();
         let tally = lanes.tally();
         Stats {

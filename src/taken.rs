@@ -41,9 +41,11 @@ impl<'h, T> Taken<'h, T> {
         self.port.wake_for(outcome);
     }
 
-    /// Ends the leases of the items.
-    pub(crate) fn end_leases(&self) {
-        self.port.end_leases();
+    /// Ends the leases of the items, and tells those who listen.
+    pub(crate) fn end_guard(&self) {
+        if self.len > 0 {
+            self.port.end_guard();
+        }
     }
 }
 

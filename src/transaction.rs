@@ -337,8 +337,8 @@ impl<'h, T> Transaction<'h, T> {
     #[inline(always)]
     #[allow(clippy::inline_always)] // a few stores
     pub fn commit(self) -> Taken<'h, T> {
-        if self.is_leased() {
-            return self.commit_leased();
+        if self.is_guarded() {
+            return self.commit_guarded();
         }
         self.end_by_commit()
     }
@@ -354,12 +354,12 @@ impl<'h, T> Transaction<'h, T> {
     }
 
     #[inline]
-    fn is_leased(&self) -> bool {
-        self.open.get().side().is_leased()
+    fn is_guarded(&self) -> bool {
+        self.open.get().side().is_guarded()
     }
 
     #[cold]
-    fn commit_leased(self) -> Taken<'h, T> {
+    fn commit_guarded(self) -> Taken<'h, T> {
         self.try_commit().expect("the lease is not over")
     }
 
@@ -383,12 +383,12 @@ impl<'h, T> Transaction<'h, T> {
     /// [`Expired`] if an item was taken back. Then this transaction is aborted: what was taken back is
     /// others', and the rest goes back to the head.
     pub fn try_commit(self) -> Result<Taken<'h, T>, Expired> {
-        if !self.is_leased() {
+        if !self.is_guarded() {
             return Ok(self.end_by_commit());
         }
         self.close_book()?;
         let taken = self.end_by_commit();
-        taken.end_leases();
+        taken.end_guard();
         Ok(taken)
     }
 

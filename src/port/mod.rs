@@ -101,6 +101,7 @@ impl<T> Port<T> {
     /// Undoes the transaction.
     pub(crate) fn abort_for(&mut self, reason: Reason) {
         self.end_forgotten();
+        let held_any = self.seat.held() > 0;
         let mut parted = self.side.part_with_lost(&mut self.seat);
         let dead = self.side.part_with_failed(&mut self.seat, reason);
         let held = self.seat.give_back();
@@ -109,6 +110,9 @@ impl<T> Port<T> {
         self.side.shared().ended(held);
         if dead > 0 {
             self.side.drop_excess_letters();
+        }
+        if held_any {
+            self.side.note_end();
         }
         drop_all(|| parted.pop());
         self.seat.drop_staged();
@@ -138,9 +142,10 @@ impl<T> Port<T> {
         self.side.shared().ended(outcome.published);
     }
 
-    /// Ends the leases of what was committed.
-    pub(crate) fn end_leases(&self) {
+    /// Ends the leases of what was committed, and tells those who listen.
+    pub(crate) fn end_guard(&self) {
         let mut copies = self.side.end_leases();
+        self.side.note_end();
         drop_all(|| copies.pop());
     }
 

@@ -63,7 +63,7 @@ impl<T> Side<T> {
         let attempts = entry.tag.attempts;
         let failed = Failed::new(entry, reason);
         if fate == Fate::Death {
-            failures.letters.put(self.envelope(), failed);
+            self.shared.bury(self.envelope(), failed);
             return;
         }
         let backoff = || failures.backoff().map(|backoff| backoff.delay(attempts));

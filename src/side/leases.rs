@@ -4,8 +4,10 @@ use super::Side;
 use crate::post::{Lost, Post};
 use crate::raw::{Entry, Seat, Spot, Tag};
 use crate::sync::lock;
+use crate::telemetry::Event;
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 impl<T> Side<T> {
     pub(crate) fn name(&self) -> Option<&Arc<str>> {
@@ -17,17 +19,34 @@ impl<T> Side<T> {
         let Some(post) = &self.post else {
             return;
         };
-        let now = self.shared.time.now();
+        let (shared, tag) = (&self.shared, tag());
+        let now = shared.time.now();
         if only {
             post.begin(now);
         }
-        if let Some(lease) = &self.shared.lease {
-            let until = self.shared.time.after(lease.term);
+        shared.tell(|| Event::Delivered {
+            attempts: tag.attempts,
+            waited: shared
+                .time
+                .stamped(tag.since)
+                .map(|_| shared.time.age(tag.since)),
+        });
+        if let Some(lease) = &shared.lease {
+            let until = shared.time.after(lease.term);
             let address = item as *const T as usize;
             let item = (lease.copy)(item);
-            let copy = Entry { item, tag: tag() };
-            lock(&post.book).add(address, copy, now, until);
-            self.shared.agenda.plan(until);
+            lock(&post.book).add(address, Entry { item, tag }, now, until);
+            shared.agenda.plan(until);
+        }
+    }
+
+    /// Takes note that a transaction has ended that held something.
+    pub(crate) fn note_end(&self) {
+        if let Some(post) = &self.post {
+            let shared = &self.shared;
+            shared.tell(|| Event::Released {
+                held: Duration::from_nanos(shared.time.now().saturating_sub(post.since())),
+            });
         }
     }
 
@@ -37,9 +56,10 @@ impl<T> Side<T> {
         self.shared.lease.as_ref().map(|_| &**post)
     }
 
+    /// Whether there is more to a commit than the lanes and the permits.
     #[inline]
-    pub(crate) fn is_leased(&self) -> bool {
-        self.leased
+    pub(crate) fn is_guarded(&self) -> bool {
+        self.guarded
     }
 
     /// Starts the terms of all leases anew.

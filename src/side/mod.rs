@@ -46,8 +46,8 @@ pub(crate) struct Side<T> {
     shared: Arc<Shared<T>>,
     /// Whether the queue neither has a bound nor keeps times.
     plain: bool,
-    /// Whether items are leased.
-    leased: bool,
+    /// Whether items are leased, or somebody listens.
+    guarded: bool,
     /// Only of bounded queues.
     purse: Option<Purse>,
     /// Permits of the open transaction beyond those of the items that it holds.
@@ -71,8 +71,8 @@ impl<T> Side<T> {
     pub(crate) fn new(shared: Arc<Shared<T>>, desk: usize, name: Option<Arc<str>>) -> Self {
         let purse = shared.room().map(|room| Purse::new(&room.capacity));
         let is_timed = shared.timed;
-        let leased = shared.lease.is_some();
-        let is_watched = name.is_some() || is_timed || leased;
+        let guarded = shared.lease.is_some() || shared.is_told_of();
+        let is_watched = name.is_some() || is_timed || guarded;
         if is_watched {
             shared.ready().attend();
         }
@@ -80,7 +80,7 @@ impl<T> Side<T> {
         Self {
             shared,
             plain: purse.is_none() && !is_timed,
-            leased,
+            guarded,
             purse,
             extra: Count::default(),
             gathered: Count::default(),

@@ -1,0 +1,51 @@
+//! Events as metrics: gauges of what is there, counters of what was, histograms of how long it took.
+
+use super::Event;
+use crate::Stats;
+use metrics::{counter, gauge, histogram};
+use std::sync::Arc;
+
+/// The label of a queue's name.
+const QUEUE: &str = "queue";
+
+pub(super) fn record(queue: &Arc<str>, event: Event<'_>) {
+    let queue = || queue.to_string();
+    match event {
+        Event::Delivered { attempts, waited } => {
+            histogram!("requeue_attempts", QUEUE => queue()).record(f64::from(attempts));
+            if let Some(waited) = waited {
+                histogram!("requeue_wait_seconds", QUEUE => queue()).record(waited);
+            }
+        }
+        Event::Released { held } => {
+            histogram!("requeue_hold_seconds", QUEUE => queue()).record(held);
+        }
+        Event::Counted(stats) => count(&queue(), stats),
+        Event::Delayed { .. } | Event::Died { .. } | Event::Expired { .. } | Event::Closed => {}
+    }
+}
+
+fn count(queue: &str, stats: &Stats) {
+    let counters = [
+        ("requeue_pushed_total", stats.pushed),
+        ("requeue_committed_total", stats.committed),
+        ("requeue_aborted_total", stats.aborted),
+        ("requeue_expired_total", stats.expired),
+        ("requeue_dead_total", stats.dead),
+    ];
+    for (name, value) in counters {
+        counter!(name, QUEUE => queue.to_owned()).absolute(value);
+    }
+    let gauges = [
+        ("requeue_ready", stats.ready),
+        ("requeue_held", stats.held),
+        ("requeue_delayed", stats.delayed),
+        ("requeue_waiting", stats.waiting),
+    ];
+    for (name, value) in gauges {
+        #[allow(clippy::cast_precision_loss)] // exact up to 2^53 items
+        gauge!(name, QUEUE => queue.to_owned()).set(value as f64);
+    }
+    let oldest = stats.oldest.unwrap_or_default();
+    gauge!("requeue_oldest_seconds", QUEUE => queue.to_owned()).set(oldest);
+}

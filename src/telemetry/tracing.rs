@@ -1,0 +1,26 @@
+//! Events for subscribers of `tracing`, with the target `requeue`.
+
+use super::Event;
+use tracing::{debug, info, trace, warn};
+
+pub(super) fn record(queue: &str, event: Event<'_>) {
+    match event {
+        Event::Delivered { attempts, waited } => {
+            trace!(target: "requeue", queue, attempts, ?waited, "an item was taken");
+        }
+        Event::Released { held } => {
+            trace!(target: "requeue", queue, ?held, "a transaction ended");
+        }
+        Event::Delayed { attempts, delay } => {
+            debug!(target: "requeue", queue, attempts, ?delay, "an item is to be retried");
+        }
+        Event::Died { attempts, reason } => {
+            warn!(target: "requeue", queue, attempts, ?reason, "an item is a dead letter");
+        }
+        Event::Expired { worker, items } => {
+            warn!(target: "requeue", queue, worker, items, "items were taken back");
+        }
+        Event::Closed => info!(target: "requeue", queue, "the queue was closed"),
+        Event::Counted(_) => {}
+    }
+}
