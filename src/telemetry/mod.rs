@@ -26,7 +26,7 @@ pub(crate) struct Telemetry {
 
 /// Something that happened in a queue.
 #[derive(Clone, Copy, Debug)]
-#[cfg_attr(not(any(feature = "metrics", feature = "tracing")), allow(dead_code))] // nobody listens
+#[cfg_attr(not(all(feature = "metrics", feature = "tracing")), allow(dead_code))] // not all is told
 pub(crate) enum Event<'e> {
     /// An item was taken by a transaction; how long it was ready, if that is known.
     Delivered {

@@ -1,0 +1,272 @@
+//! What queues with a name tell the crates `metrics` and `tracing`.
+#![cfg(all(feature = "metrics", feature = "tracing"))]
+
+use metrics::{Counter, Gauge, Histogram, Key, KeyName, Metadata, Recorder, SharedString, Unit};
+use metrics::{CounterFn, GaugeFn, HistogramFn};
+use requeue::{Backoff, Builder, ManualClock, Queue};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::num::NonZeroU32;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tracing::field::{Field, Visit};
+use tracing::{span, Event, Subscriber};
+
+/// Everything that was recorded, by the name of the metric and that of the queue.
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<BTreeMap<String, Vec<f64>>>>);
+
+impl Log {
+    fn cell(&self, key: &Key) -> Arc<Cell> {
+        let labels: Vec<_> = key.labels().map(metrics::Label::value).collect();
+        let name = format!("{} {}", key.name(), labels.join(","));
+        Arc::new(Cell {
+            log: self.clone(),
+            name,
+        })
+    }
+
+    fn of(&self, name: &str) -> Vec<f64> {
+        self.0
+            .lock()
+            .unwrap()
+            .get(name)
+            .cloned()
+            .unwrap_or_default()
+    }
+}
+
+struct Cell {
+    log: Log,
+    name: String,
+}
+
+impl Cell {
+    fn add(&self, value: f64) {
+        let mut log = self.log.0.lock().unwrap();
+        log.entry(self.name.clone()).or_default().push(value);
+    }
+}
+
+#[allow(clippy::cast_precision_loss)] // small numbers
+impl CounterFn for Cell {
+    fn increment(&self, value: u64) {
+        self.add(value as f64);
+    }
+
+    fn absolute(&self, value: u64) {
+        self.add(value as f64);
+    }
+}
+
+impl GaugeFn for Cell {
+    fn increment(&self, value: f64) {
+        self.add(value);
+    }
+
+    fn decrement(&self, value: f64) {
+        self.add(-value);
+    }
+
+    fn set(&self, value: f64) {
+        self.add(value);
+    }
+}
+
+impl HistogramFn for Cell {
+    fn record(&self, value: f64) {
+        self.add(value);
+    }
+}
+
+impl Recorder for Log {
+    fn describe_counter(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+    fn describe_gauge(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+    fn describe_histogram(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+
+    fn register_counter(&self, key: &Key, _: &Metadata<'_>) -> Counter {
+        Counter::from_arc(self.cell(key))
+    }
+
+    fn register_gauge(&self, key: &Key, _: &Metadata<'_>) -> Gauge {
+        Gauge::from_arc(self.cell(key))
+    }
+
+    fn register_histogram(&self, key: &Key, _: &Metadata<'_>) -> Histogram {
+        Histogram::from_arc(self.cell(key))
+    }
+}
+
+/// A queue with a name, whose items may fail twice, ten seconds apart.
+fn queue(clock: &ManualClock) -> Queue<u32> {
+    settings().clock(clock.clone()).build()
+}
+
+fn settings() -> Builder<u32> {
+    Queue::builder()
+        .name("mails")
+        .timestamps(true)
+        .max_attempts(NonZeroU32::new(2).unwrap())
+        .backoff(Backoff::fixed(Duration::from_secs(10)))
+}
+
+/// Fails to deliver an item twice, three seconds after it was ready, holding it for a second.
+fn fail_twice(queue: &Queue<u32>, clock: &ManualClock) {
+    let mut worker = queue.named_handle("worker");
+    queue.push(1).unwrap();
+    for wait in [3, 9] {
+        clock.advance(Duration::from_secs(wait));
+        let tx = worker.begin();
+        assert_eq!(*tx.pop().unwrap(), 1);
+        clock.advance(Duration::from_secs(1));
+        tx.abort();
+        clock.advance(Duration::from_secs(1));
+    }
+}
+
+#[test]
+fn metrics_of_deliveries() {
+    let (log, clock) = (Log::default(), ManualClock::new());
+    metrics::with_local_recorder(&log, || {
+        let queue = queue(&clock);
+        fail_twice(&queue, &clock);
+        queue.push(2).unwrap();
+        clock.advance(Duration::from_secs(5));
+        let mut worker = queue.handle();
+        let tx = worker.begin();
+        assert_eq!(*tx.pop().unwrap(), 2);
+        clock.advance(Duration::from_secs(2));
+        tx.commit();
+        queue.stats();
+    });
+    assert_eq!(log.of("requeue_attempts mails"), [1.0, 2.0, 1.0]);
+    assert_eq!(log.of("requeue_wait_seconds mails"), [3.0, 14.0, 5.0]);
+    assert_eq!(log.of("requeue_hold_seconds mails"), [1.0, 1.0, 2.0]);
+    assert_eq!(log.of("requeue_pushed_total mails"), [2.0]);
+    assert_eq!(log.of("requeue_dead_total mails"), [1.0]);
+    assert_eq!(log.of("requeue_aborted_total mails"), [2.0]);
+    assert_eq!(log.of("requeue_committed_total mails"), [1.0]);
+    assert_eq!(log.of("requeue_ready mails"), [0.0]);
+}
+
+#[test]
+fn a_queue_without_a_name_tells_nothing() {
+    let (log, clock) = (Log::default(), ManualClock::new());
+    metrics::with_local_recorder(&log, || {
+        let queue = Queue::builder()
+            .timestamps(true)
+            .clock(clock.clone())
+            .build();
+        queue.push(1).unwrap();
+        let mut worker = queue.handle();
+        let tx = worker.begin();
+        assert!(tx.pop().is_ok());
+        tx.commit();
+        queue.stats();
+    });
+    assert!(log.0.lock().unwrap().is_empty());
+}
+
+#[test]
+fn a_recorder_that_panics_loses_nothing() {
+    struct Broken;
+    impl Recorder for Broken {
+        fn describe_counter(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+        fn describe_gauge(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+        fn describe_histogram(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+        fn register_counter(&self, _: &Key, _: &Metadata<'_>) -> Counter {
+            panic!("no counters")
+        }
+        fn register_gauge(&self, _: &Key, _: &Metadata<'_>) -> Gauge {
+            panic!("no gauges")
+        }
+        fn register_histogram(&self, _: &Key, _: &Metadata<'_>) -> Histogram {
+            panic!("no histograms")
+        }
+    }
+    let clock = ManualClock::new();
+    metrics::with_local_recorder(&Broken, || {
+        let queue = queue(&clock);
+        fail_twice(&queue, &clock);
+        assert_eq!(queue.dead_letters().len(), 1);
+        queue.stats().check().unwrap();
+    });
+}
+
+/// The events' messages and fields.
+#[derive(Clone, Default)]
+struct Lines(Arc<Mutex<Vec<String>>>);
+
+impl Subscriber for Lines {
+    fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
+        metadata.target() == "requeue" && *metadata.level() <= tracing::Level::DEBUG
+    }
+
+    fn event(&self, event: &Event<'_>) {
+        struct Line(String);
+        impl Visit for Line {
+            fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+                self.0 += &format!("{field}={value:?} ");
+            }
+        }
+        let mut line = Line(String::new());
+        event.record(&mut line);
+        self.0.lock().unwrap().push(line.0);
+    }
+
+    fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
+        span::Id::from_u64(1)
+    }
+
+    fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
+    fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
+    fn enter(&self, _: &span::Id) {}
+    fn exit(&self, _: &span::Id) {}
+}
+
+#[test]
+fn events_of_what_goes_wrong() {
+    let (lines, clock) = (Lines::default(), ManualClock::new());
+    tracing::subscriber::with_default(lines.clone(), || {
+        let queue = queue(&clock);
+        fail_twice(&queue, &clock);
+        queue.close();
+    });
+    let lines = lines.0.lock().unwrap();
+    let expected = ["to be retried", "dead letter", "was closed"];
+    assert_eq!(lines.len(), expected.len(), "{lines:?}");
+    for (line, expected) in lines.iter().zip(expected) {
+        assert!(
+            line.contains(expected) && line.contains("queue=\"mails\""),
+            "{line}"
+        );
+    }
+    assert!(lines[0].contains("delay=10s"), "{}", lines[0]);
+    assert!(
+        lines[1].contains("attempts=2 reason=Aborted"),
+        "{}",
+        lines[1]
+    );
+}
+
+#[test]
+fn events_of_leases() {
+    let (lines, clock) = (Lines::default(), ManualClock::new());
+    tracing::subscriber::with_default(lines.clone(), || {
+        let term = Duration::from_secs(1);
+        let queue = Queue::builder()
+            .name("mails")
+            .leased(term)
+            .clock(clock.clone())
+            .build();
+        queue.push(1).unwrap();
+        let mut worker = queue.named_handle("slow");
+        let tx = worker.begin();
+        assert!(tx.pop().is_ok());
+        clock.advance(term);
+        assert_eq!(queue.pop(), Ok(1));
+        assert!(tx.try_commit().is_err());
+    });
+    let lines = lines.0.lock().unwrap();
+    assert!(lines[0].contains("worker=\"slow\" items=1"), "{lines:?}");
+}
