@@ -2,7 +2,9 @@
 //! transactions: a worker takes items inside a transaction; until it commits nobody else sees them;
 //! if it aborts, returns early or panics, they go back to the head.
 //!
-//! Pops can wait for items, and pushes for room, on threads and in tasks alike.
+//! Pops can wait for items, and pushes for room, on threads and in tasks alike. Items that fail can be
+//! retried later, set aside after so many attempts, or taken back from a worker that is stuck, and the
+//! queue says what it is doing.
 //!
 //! What it does not do: it keeps nothing on disk, it keeps no global order, which is what buys the
 //! speed, and it does not end by itself: a queue is closed by a call, not by dropping its last producer.
@@ -40,6 +42,11 @@
 //! | wait for room | [`Handle::push_blocking`], [`Handle::push_async`], [`Transaction::push_blocking`], with feature `stream` `Handle::sink` |
 //! | end in an orderly way | [`Queue::close`], [`Queue::drain`] |
 //! | the first item of several queues | [`pop_any()`], or select among futures |
+//! | look before taking | [`Transaction::peek`], [`Handle::peek_with`], [`Queue::snapshot`] |
+//! | retry what failed later | [`Transaction::retry_after`], [`Builder::backoff`] |
+//! | give up on what always fails | [`Builder::max_attempts`], [`Queue::dead_letters`] |
+//! | take work back from a stuck worker | [`Builder::leased`], [`Transaction::renew`], [`Queue::recover`] |
+//! | see what is going on | [`Queue::stats`], [`Queue::held`], features `metrics` and `tracing` |
 //!
 //! # Handles and threads
 //!
@@ -72,6 +79,65 @@
 //! again or dropped; then it aborts too. Each abort counts in [`Item::attempts`]. A commit or an abort
 //! cannot fail. Destructors, iterators and closures of the user run while nothing is half done, and
 //! may use the same queue; if one panics, no other item is lost or dropped twice.
+//!
+//! # Failed deliveries
+//!
+//! A delivery has failed when the transaction that held the item ends without a commit, by whatever way:
+//! see [`Reason`]. A look and a cancelled wait are no deliveries. What then becomes of the item:
+//!
+//! | if | it goes |
+//! |---|---|
+//! | it was delivered [as often as it may](Builder::max_attempts) | to the [dead letters](Queue::dead_letters), if there is a [place](Builder::max_dead_letters) |
+//! | else, if its worker [retried](Transaction::retry_after) it, or the queue has a [backoff](Builder::backoff) | out of the way until it is due, then to the head |
+//! | else | back to the head at once |
+//!
+//! ```
+//! use requeue::{Backoff, ManualClock, Queue, Reason};
+//! use std::num::NonZeroU32;
+//! use std::time::Duration;
+//!
+//! let clock = ManualClock::new(); // in tests; without it, the system's
+//! let queue = Queue::builder()
+//!     .max_attempts(NonZeroU32::new(3).unwrap())
+//!     .backoff(Backoff::exponential(Duration::from_secs(1), Duration::from_secs(60)))
+//!     .clock(clock.clone())
+//!     .build();
+//! queue.push("poison")?;
+//! let mut worker = queue.handle();
+//! for delay in [1, 2, 0] {
+//!     let tx = worker.begin();
+//!     let _job = tx.pop()?;
+//!     drop(tx); // failed
+//!     clock.advance(Duration::from_secs(delay));
+//! }
+//! let letter = queue.dead_letters().next().unwrap();
+//! assert_eq!((letter.item, letter.attempts, letter.reason), ("poison", 3, Reason::Aborted));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! Delayed items are counted by [`Stats::delayed`]. They keep their place in a bounded queue, and a closed
+//! queue waits for them; dead letters do neither. Between items that are due at once the one that was due
+//! first goes first, and all go before what is ready in the lanes.
+//!
+//! # Time
+//!
+//! A queue reads a clock only where it needs one: for delays, leases, times that it keeps, handles with
+//! names, and timeouts. [`Builder::clock`] replaces the system's; a [`ManualClock`] makes tests that do
+//! not sleep. A [`Clock`] also wakes tasks; one that goes backwards makes delays longer and loses nothing.
+//!
+//! What is due is put at the head by whoever pops, waits, or looks at the queue. A thread that waits
+//! sleeps no longer than until then, one of them for all, so no thread of the crate is needed. A task
+//! cannot, so the clock calls its waker; for the system's clock one thread does so for the whole process,
+//! from the first task on that waits while something is delayed.
+//!
+//! # Leases
+//!
+//! What a worker holds cannot be taken from it, since it may be using it. A queue of items that can be
+//! cloned may be built to [lease](Builder::leased) them: then a transaction holds items for a term, and
+//! what is over goes to others, as a copy. The late transaction can still be aborted, but not be committed:
+//! [`Transaction::try_commit`] says [`Expired`]. So at most one delivery of an item is committed.
+//! [`Transaction::renew`] starts the term anew, and [`Queue::recover`] takes back what one worker took
+//! before some time, whatever its term.
 //!
 //! # Emptiness and counts
 //!
@@ -242,15 +308,18 @@
 //! | push, commit through a handle | wait-free but for allocation | one store |
 //! | pop, hold | lock-free | one read-modify-write for up to a segment of items |
 //! | abort | lock-free, allocates nothing | two read-modify-writes for each shard it took from |
+//! | abort with dead letters or delays | lock-free, allocates nothing | two read-modify-writes more for each such item |
 //! | [`commit_all()`] | wait-free but for allocation | four stores a queue |
 //! | push, pop without a handle | lock-free | three read-modify-writes |
 //! | push on a bounded queue | lock-free | one store for the permit; when the handle has none ahead, a search |
 //! | pop on a bounded queue | lock-free | one store to give the permit back |
 //! | blocking calls and futures | wait | the lock of the line, to enter and to leave it |
 //! | waking | takes the lock of the line | only when somebody waits |
+//! | pop and end of a transaction on a queue with leases | a lock of the handle's own | contended only by who takes back what is over |
+//! | putting what is due at the head | one thread at a time, the others go on | |
 //! | [`Queue::close`] | takes the lock of the line | a barrier of some microseconds |
 //!
-//! A thread that stalls or dies in any of the first seven delays nobody else. While nobody waits, nobody
+//! A thread that stalls or dies in any of the first eight delays nobody else. While nobody waits, nobody
 //! takes the lock of a line: a push, commit or abort looks at a word that is seldom written. While
 //! somebody waits, whoever publishes takes the lock for some instructions, in which no user code
 //! runs; a thread that is preempted there delays those who wait, and those who would wake them.
@@ -289,6 +358,8 @@
 //!
 //! | feature | what it adds |
 //! |---|---|
+//! | `metrics` | queues with a [name](Builder::name) tell the crate `metrics`: histograms `requeue_attempts`, `requeue_wait_seconds` (with [times](Builder::timestamps)), `requeue_hold_seconds` of transactions; with each [`Queue::stats`] the counters `requeue_{pushed,committed,aborted,expired,dead}_total` and the gauges `requeue_{ready,held,delayed,waiting,oldest_seconds}`; all labelled `queue` |
+//! | `tracing` | queues with a name tell subscribers of `tracing`, with the target `requeue`: retries, dead letters, leases that are over, the close |
 //! | `stream` | `Handle::stream`, a `futures_core::Stream` of items, and `Handle::sink`, a `futures_sink::Sink` for them |
 //!
 //! No feature is on by default; the futures need none. The minimum supported Rust version is 1.74;
