@@ -149,17 +149,25 @@ impl<T> Drop for PushBatchAsync<'_, T> {
 }
 
 /// A transaction on loan to a future.
-struct Lent<'t, T> {
+pub(crate) struct Lent<'t, T> {
     loan: Loan<'t, T>,
     side: &'t Side<T>,
 }
 
 impl<'t, T> Lent<'t, T> {
-    fn new(port: &'t Port<T>) -> Self {
+    pub(crate) fn new(port: &'t Port<T>) -> Self {
         Self {
             loan: port.seat().lend(),
             side: port.side(),
         }
+    }
+
+    /// Stages a push.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn stage(&mut self, item: T) -> Result<(), PushError<T>> {
+        let Self { loan, side } = self;
+        let admitted = side.admit_staged(loan);
+        side.stage_if(loan, admitted, item)
     }
 }
 

@@ -40,6 +40,8 @@
 //! | wait until there are enough | [`Handle::pop_batch_blocking`], [`Transaction::pop_batch_blocking`] |
 //! | no more than so many items | [`Queue::bounded`], [`Queue::builder`] |
 //! | wait for room | [`Handle::push_blocking`], [`Handle::push_async`], [`Transaction::push_blocking`], with feature `stream` `Handle::sink` |
+//! | threads or tasks that work through a queue | [`Workers`], with feature `tokio` `Tasks` |
+//! | closures as items, and what became of them | [`Job`], [`Queue::submit`], [`Outcome`] |
 //! | end in an orderly way | [`Queue::close`], [`Queue::drain`] |
 //! | the first item of several queues | [`pop_any()`], or select among futures |
 //! | look before taking | [`Transaction::peek`], [`Handle::peek_with`], [`Queue::snapshot`] |
@@ -358,6 +360,7 @@
 //!
 //! | feature | what it adds |
 //! |---|---|
+//! | `tokio` | workers as tasks: `WorkersBuilder::run_async` |
 //! | `metrics` | queues with a [name](Builder::name) tell the crate `metrics`: histograms `requeue_attempts`, `requeue_wait_seconds` (with [times](Builder::timestamps)), `requeue_hold_seconds` of transactions; with each [`Queue::stats`] the counters `requeue_{pushed,committed,aborted,expired,dead}_total` and the gauges `requeue_{ready,held,delayed,waiting,oldest_seconds}`; all labelled `queue` |
 //! | `tracing` | queues with a name tell subscribers of `tracing`, with the target `requeue`: retries, dead letters, leases that are over, the close |
 //! | `stream` | `Handle::stream`, a `futures_core::Stream` of items, and `Handle::sink`, a `futures_sink::Sink` for them |
@@ -400,6 +403,8 @@ mod telemetry;
 mod time;
 mod transaction;
 mod wait;
+#[cfg(not(any(loom, shuttle)))]
+mod workers;
 
 #[cfg(any(doc, doctest))]
 #[doc = include_str!("../docs/protocol.md")]
@@ -427,3 +432,9 @@ pub use stream::{PopStream, PushSink};
 pub use taken::Taken;
 pub use time::{Backoff, Clock, ManualClock, SystemClock};
 pub use transaction::{Item, Items, Transaction};
+#[cfg(not(any(loom, shuttle)))]
+pub use workers::{
+    Ended, Job, Outcome, Report, WorkerState, WorkerStatus, Workers, WorkersBuilder,
+};
+#[cfg(all(feature = "tokio", not(any(loom, shuttle))))]
+pub use workers::{Staging, Tasks};

@@ -558,6 +558,18 @@ impl<'h, T> Transaction<'h, T> {
         drop(self);
     }
 
+    /// What the queue's clock says.
+    #[cfg(not(any(loom, shuttle)))]
+    pub(crate) fn now(&self) -> std::time::Instant {
+        self.open.get().side().shared().time.clock_now()
+    }
+
+    /// Lends the transaction until what is returned is dropped.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn lend(&self) -> crate::future::Lent<'_, T> {
+        crate::future::Lent::new(self.open.get())
+    }
+
     /// This transaction as one of several that commit together.
     pub(crate) fn party(&mut self) -> &mut dyn Party {
         let port = self.open.get_mut();

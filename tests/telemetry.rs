@@ -5,7 +5,7 @@ use metrics::{Counter, Gauge, Histogram, Key, KeyName, Metadata, Recorder, Share
 use metrics::{CounterFn, GaugeFn, HistogramFn};
 use requeue::{Backoff, Builder, ManualClock, Queue};
 use std::collections::BTreeMap;
-use std::fmt;
+use std::fmt::{self, Write};
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -206,7 +206,7 @@ impl Subscriber for Lines {
         struct Line(String);
         impl Visit for Line {
             fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-                self.0 += &format!("{field}={value:?} ");
+                write!(self.0, "{field}={value:?} ").unwrap();
             }
         }
         let mut line = Line(String::new());

@@ -1,0 +1,132 @@
+//! The settings of a pool.
+
+use super::crew::{Crew, Hook, Shift};
+use crate::{Handle, Queue};
+use std::any::Any;
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::thread;
+
+/// Settings of a new pool of workers, from [`Workers::builder`](crate::Workers::builder).
+///
+/// ```
+/// use requeue::{Queue, Workers};
+///
+/// let queue = Queue::unbounded();
+/// queue.push(3)?;
+/// let workers = Workers::builder(&queue).threads(2).name("count-down").run(|number, tx| {
+///     if *number > 0 {
+///         tx.push(*number - 1)?; // ready when this run is committed
+///     }
+///     Ok::<_, requeue::PushError<u32>>(())
+/// });
+/// while queue.stats().committed < 4 {
+///     std::thread::yield_now();
+/// }
+/// assert_eq!(workers.stop().done, 4);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "a builder does nothing until the workers run"]
+pub struct WorkersBuilder<T> {
+    queue: Queue<T>,
+    count: Option<NonZeroUsize>,
+    name: String,
+    hook: Option<Hook>,
+}
+
+impl<T> WorkersBuilder<T> {
+    pub(super) fn new(queue: Queue<T>) -> Self {
+        Self {
+            queue,
+            count: None,
+            name: "worker".to_owned(),
+            hook: None,
+        }
+    }
+
+    /// How many workers there are. Without it, as many as the machine can run at the same time.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::<u32>::unbounded();
+    /// let workers = requeue::Workers::builder(&queue).threads(3).run(|_, _| Ok::<(), ()>(()));
+    /// assert_eq!(workers.status().len(), 3);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If `count` is 0: nobody would work.
+    pub fn threads(mut self, count: usize) -> Self {
+        let count = NonZeroUsize::new(count).expect("a pool must have at least one worker");
+        self.count = Some(count);
+        self
+    }
+
+    /// The name of the pool: the workers, their threads and their handles are called `name-0`,
+    /// `name-1` and so on. Without it, the name is `worker`.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::<u32>::unbounded();
+    /// let workers = requeue::Workers::builder(&queue).name("mail").run(|_, _| Ok::<(), ()>(()));
+    /// assert_eq!(&*workers.status()[0].name, "mail-0");
+    /// ```
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// Calls `hook` after each run that panicked, on the worker's thread, with the worker's name and
+    /// what the panic carries. What the run held is back in the queue then. The worker lives on; a panic
+    /// of the hook is ignored.
+    ///
+    /// A [`Job`](crate::Job) hands its panic to its [`Outcome`](crate::Outcome) and not to the hook.
+    ///
+    /// ```
+    /// use requeue::{Queue, Workers};
+    /// use std::sync::mpsc::channel;
+    ///
+    /// let (tell, told) = channel();
+    /// let queue = Queue::unbounded();
+    /// queue.push(0)?;
+    /// let workers = Workers::builder(&queue)
+    ///     .threads(1)
+    ///     .on_panic(move |worker, payload| {
+    ///         let message = payload.downcast_ref::<&str>().copied().unwrap_or("?");
+    ///         let _ = tell.send(format!("{worker}: {message}"));
+    ///     })
+    ///     .run(|job, _| match job.attempts() {
+    ///         1 => panic!("bad luck"),
+    ///         _ => Ok::<(), ()>(()),
+    ///     });
+    /// assert_eq!(told.recv()?, "worker-0: bad luck");
+    /// # queue.close();
+    /// # assert_eq!((workers.join().panicked, queue.stats().committed), (1, 1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn on_panic(
+        mut self,
+        hook: impl Fn(&str, &(dyn Any + Send)) + Send + Sync + 'static,
+    ) -> Self {
+        self.hook = Some(Arc::new(hook));
+        self
+    }
+
+    pub(super) fn crew(&self) -> Arc<Crew> {
+        let count = self.count.or_else(|| thread::available_parallelism().ok());
+        let count = count.map_or(1, NonZeroUsize::get);
+        Crew::new(&self.name, count, self.hook.clone())
+    }
+
+    pub(super) fn handle(&self, shift: &Shift) -> Handle<T> {
+        self.queue.named_handle(shift.worker().name())
+    }
+}
+
+impl<T> fmt::Debug for WorkersBuilder<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WorkersBuilder")
+            .field("name", &self.name)
+            .field("count", &self.count)
+            .finish_non_exhaustive()
+    }
+}

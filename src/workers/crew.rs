@@ -1,0 +1,107 @@
+//! The workers of a pool, and who waits for their end.
+
+use super::worker::{Order, Worker};
+use super::{Report, WorkerStatus};
+use crate::sync::{lock, Mutex};
+use crate::wait::quietly;
+use std::any::Any;
+use std::sync::{Arc, Condvar, PoisonError};
+use std::time::Duration;
+
+/// Told of each panic: the worker's name, and what the panic carries.
+pub(super) type Hook = Arc<dyn Fn(&str, &(dyn Any + Send)) + Send + Sync>;
+
+/// What a panic carries.
+pub(super) type Payload = Box<dyn Any + Send>;
+
+/// The workers of a pool.
+pub(super) struct Crew {
+    workers: Vec<Worker>,
+    hook: Option<Hook>,
+    /// How many are on a shift.
+    present: Mutex<usize>,
+    /// Notified when nobody is.
+    gone: Condvar,
+}
+
+impl Crew {
+    pub(super) fn new(prefix: &str, count: usize, hook: Option<Hook>) -> Arc<Self> {
+        let name = |index| format!("{prefix}-{index}").into();
+        Arc::new(Self {
+            workers: (0..count).map(name).map(Worker::new).collect(),
+            hook,
+            present: Mutex::new(0),
+            gone: Condvar::new(),
+        })
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.workers.len()
+    }
+
+    pub(super) fn worker(&self, index: usize) -> &Worker {
+        &self.workers[index]
+    }
+
+    pub(super) fn tell_all(&self, order: Order) {
+        self.workers.iter().for_each(|worker| worker.tell(order));
+    }
+
+    pub(super) fn status(&self) -> Vec<WorkerStatus> {
+        self.workers.iter().map(Worker::status).collect()
+    }
+
+    pub(super) fn report(&self) -> Report {
+        Report::of(self.workers.iter().map(Worker::status))
+    }
+
+    /// Waits until all workers have ended, or the time is over.
+    pub(super) fn wait(&self, timeout: Duration) {
+        let present = lock(&self.present);
+        let waited = self
+            .gone
+            .wait_timeout_while(present, timeout, |present| *present > 0);
+        drop(waited.unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Reports a panic. One of the hook, or of the payload's destructor, is caught and ignored.
+    pub(super) fn panicked(&self, worker: &Worker, payload: Payload) {
+        if let Some(hook) = &self.hook {
+            quietly(|| hook(&worker.name(), &*payload));
+        }
+        quietly(|| drop(payload));
+    }
+}
+
+/// A worker's presence: it has ended when this is dropped.
+pub(super) struct Shift {
+    crew: Arc<Crew>,
+    index: usize,
+}
+
+impl Shift {
+    pub(super) fn new(crew: &Arc<Crew>, index: usize) -> Self {
+        *lock(&crew.present) += 1;
+        let crew = Arc::clone(crew);
+        Self { crew, index }
+    }
+
+    pub(super) fn crew(&self) -> &Crew {
+        &self.crew
+    }
+
+    pub(super) fn worker(&self) -> &Worker {
+        self.crew.worker(self.index)
+    }
+}
+
+impl Drop for Shift {
+    fn drop(&mut self) {
+        self.worker().end();
+        let mut present = lock(&self.crew.present);
+        *present -= 1;
+        if *present == 0 {
+            self.crew.gone.notify_all();
+        }
+    }
+}

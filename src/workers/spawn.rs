@@ -1,0 +1,127 @@
+//! How a pool of tasks is started, and what a task does.
+
+use super::crew::Shift;
+use super::work::{end, poll_pop, settle, Step};
+use super::worker::Worker;
+use super::{Staging, Tasks, WorkersBuilder};
+use crate::{Handle, Item, Transaction};
+use std::future::{poll_fn, Future};
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::pin::{pin, Pin};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::thread;
+use tokio::task::{consume_budget, JoinSet};
+
+/// The future of one run.
+type Run<'t, E> = Pin<Box<dyn Future<Output = Result<(), E>> + Send + 't>>;
+
+impl<T: Send + 'static> WorkersBuilder<T> {
+    /// How many tasks [`run_async`](Self::run_async) spawns: another word for
+    /// [`threads`](Self::threads). Feature `tokio`.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::<u32>::unbounded();
+    /// let builder = requeue::Workers::builder(&queue).tasks(100);
+    /// assert!(format!("{builder:?}").contains("100"));
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If `count` is 0: nobody would work.
+    pub fn tasks(self, count: usize) -> Self {
+        self.threads(count)
+    }
+
+    /// Spawns tasks that run `run` on one item at a time, each in a transaction of its own: `Ok` commits,
+    /// `Err` and a panic give the item back and undo what was pushed by the [`Staging`]. Feature `tokio`.
+    ///
+    /// The future borrows the item, so it comes in a box:
+    ///
+    /// ```
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+    /// use requeue::{Queue, Workers};
+    ///
+    /// let queue = Queue::unbounded();
+    /// queue.push(vec![1, 2])?;
+    /// queue.close();
+    /// let (send, mut sums) = tokio::sync::mpsc::unbounded_channel();
+    /// let tasks = Workers::builder(&queue).run_async(move |numbers, _staging| {
+    ///     let send = send.clone();
+    ///     Box::pin(async move { send.send(numbers.iter().sum::<u32>()) })
+    /// });
+    /// assert_eq!(sums.recv().await, Some(3));
+    /// assert_eq!(tasks.join().await.done, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime.
+    pub fn run_async<E, F>(self, run: F) -> Tasks
+    where
+        E: 'static,
+        F: for<'t> Fn(Item<'t, T>, Staging<'t, T>) -> Run<'t, E>,
+        F: Send + Sync + 'static,
+    {
+        let (crew, run) = (self.crew(), Arc::new(run));
+        let mut spawned = JoinSet::new();
+        for index in 0..crew.len() {
+            let shift = Shift::new(&crew, index);
+            spawned.spawn(work(self.handle(&shift), Arc::clone(&run), shift));
+        }
+        Tasks::new(crew, spawned)
+    }
+}
+
+/// Works until it is told to stop, or the queue is closed and drained.
+async fn work<T, E, F>(mut handle: Handle<T>, run: Arc<F>, shift: Shift)
+where
+    T: Send,
+    F: for<'t> Fn(Item<'t, T>, Staging<'t, T>) -> Run<'t, E>,
+{
+    let worker = shift.worker();
+    while poll_fn(|context| worker.poll_go_on(context.waker())).await {
+        let step = pin!(step(handle.begin(), worker, &*run));
+        if !settle(&shift, Caught(step).await) {
+            break;
+        }
+        consume_budget().await;
+    }
+    drop(handle);
+}
+
+async fn step<T, E, F>(tx: Transaction<'_, T>, worker: &Worker, run: &F) -> Step
+where
+    T: Send,
+    F: for<'t> Fn(Item<'t, T>, Staging<'t, T>) -> Run<'t, E>,
+{
+    let mut pop = tx.pop_async();
+    let popped = poll_fn(|context| poll_pop(&mut pop, worker, context.waker())).await;
+    drop(pop);
+    let item = match popped {
+        Some(Ok(item)) => item,
+        Some(Err(_)) => return Step::Closed,
+        None => return Step::CalledOff,
+    };
+    worker.begin_run(tx.now());
+    let running = run(item, Staging::new(&tx));
+    let result = running.await;
+    end(tx, &result)
+}
+
+/// A future whose panic is its output.
+struct Caught<F>(F);
+
+impl<F: Future + Unpin> Future for Caught<F> {
+    type Output = thread::Result<F::Output>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let poll = || Pin::new(&mut self.0).poll(context);
+        match catch_unwind(AssertUnwindSafe(poll)) {
+            Ok(poll) => poll.map(Ok),
+            Err(payload) => Poll::Ready(Err(payload)),
+        }
+    }
+}

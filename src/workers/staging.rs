@@ -1,0 +1,80 @@
+//! What the future of a run has of its transaction.
+
+use crate::future::Lent;
+use crate::{PushError, Transaction};
+use std::fmt;
+
+/// The pushes of the transaction in which a task runs, from
+/// [`WorkersBuilder::run_async`](crate::WorkersBuilder::run_async). Feature `tokio`.
+///
+/// A task may move between threads while it runs. So its future has, instead of the transaction, this,
+/// which is lent by it until the future is ready or dropped.
+///
+/// ```
+/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+/// use requeue::{PushError, Queue, Workers};
+///
+/// let queue = Queue::unbounded();
+/// queue.push(0)?;
+/// let tasks = Workers::builder(&queue).tasks(1).run_async(|job, mut staging| {
+///     Box::pin(async move {
+///         if *job < 3 {
+///             staging.push(*job + 1)?; // ready when the run is committed
+///         }
+///         Ok::<_, PushError<u32>>(())
+///     })
+/// });
+/// while queue.stats().committed < 4 {
+///     tokio::task::yield_now().await;
+/// }
+/// assert_eq!(tasks.stop().await.done, 4);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
+pub struct Staging<'t, T> {
+    lent: Lent<'t, T>,
+}
+
+impl<'t, T> Staging<'t, T> {
+    pub(super) fn new(tx: &'t Transaction<'_, T>) -> Self {
+        let lent = tx.lend();
+        Self { lent }
+    }
+
+    /// Stages a push, as [`Transaction::push`] does. As many as the transaction holds always fit.
+    ///
+    /// ```
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+    /// use requeue::{Queue, Workers};
+    ///
+    /// let queue = Queue::bounded(1);
+    /// queue.push("request")?;
+    /// let tasks = Workers::builder(&queue).tasks(1).run_async(|job, mut staging| {
+    ///     Box::pin(async move {
+    ///         if *job == "request" {
+    ///             staging.push("reply")?; // takes its place
+    ///         }
+    ///         Ok::<_, requeue::PushError<&str>>(())
+    ///     })
+    /// });
+    /// while queue.stats().committed < 2 {
+    ///     tokio::task::yield_now().await;
+    /// }
+    /// # tasks.stop().await;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Transaction::push`].
+    pub fn push(&mut self, item: T) -> Result<(), PushError<T>> {
+        self.lent.stage(item)
+    }
+}
+
+impl<T> fmt::Debug for Staging<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Staging").finish_non_exhaustive()
+    }
+}

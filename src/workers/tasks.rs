@@ -1,0 +1,250 @@
+//! A pool of tasks.
+
+use super::crew::Crew;
+use super::worker::Order;
+use super::{Report, WorkerStatus};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+/// Tasks of a tokio runtime that wait for the items of a queue, run a function on each, and commit if it
+/// succeeds: the twin of [`Workers`](crate::Workers). Feature `tokio`.
+///
+/// A task ends when it is told to, or when the queue is closed and drained. Dropping the pool aborts the
+/// tasks: what they hold goes back.
+///
+/// ```
+/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+/// use requeue::{Queue, Workers};
+///
+/// let queue = Queue::unbounded();
+/// queue.handle().push_batch(["a", "b"])?;
+/// queue.close();
+/// let tasks = Workers::builder(&queue).tasks(4).run_async(|page, _staging| {
+///     Box::pin(async move {
+///         tokio::task::yield_now().await; // fetch the page
+///         if page.attempts() == 1 { Err("timed out") } else { Ok(()) }
+///     })
+/// });
+/// let report = tasks.join().await;
+/// assert_eq!((report.done, report.failed), (2, 2));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
+#[must_use = "tasks are aborted when they are dropped"]
+pub struct Tasks {
+    crew: Arc<Crew>,
+    spawned: JoinSet<()>,
+    /// What waits for a token, aborted with the pool.
+    watch: JoinSet<()>,
+}
+
+impl Tasks {
+    pub(super) fn new(crew: Arc<Crew>, spawned: JoinSet<()>) -> Self {
+        Self {
+            crew,
+            spawned,
+            watch: JoinSet::new(),
+        }
+    }
+
+    /// What each task does now and has done so far, by their indices.
+    ///
+    /// ```
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+    /// let queue = requeue::Queue::<u32>::unbounded();
+    /// let builder = requeue::Workers::builder(&queue).tasks(2);
+    /// let tasks = builder.run_async(|_, _| Box::pin(async { Ok::<(), ()>(()) }));
+    /// assert_eq!(tasks.status()[1].done, 0);
+    /// # });
+    /// ```
+    pub fn status(&self) -> Vec<WorkerStatus> {
+        self.crew.status()
+    }
+
+    /// Lets a task finish its run and take no more until it is resumed, as
+    /// [`Workers::pause`](crate::Workers::pause) does.
+    ///
+    /// ```
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+    /// let queue = requeue::Queue::<u32>::unbounded();
+    /// let builder = requeue::Workers::builder(&queue).tasks(1);
+    /// let tasks = builder.run_async(|_, _| Box::pin(async { Ok::<(), ()>(()) }));
+    /// tasks.pause(0);
+    /// while tasks.status()[0].state != requeue::WorkerState::Paused {
+    ///     tokio::task::yield_now().await;
+    /// }
+    /// tasks.resume(0);
+    /// # });
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If there is no task of that index.
+    pub fn pause(&self, index: usize) {
+        self.crew.worker(index).tell(Order::Pause);
+    }
+
+    /// Lets a paused task go on.
+    ///
+    /// ```
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+    /// let queue = requeue::Queue::<u32>::unbounded();
+    /// let builder = requeue::Workers::builder(&queue).tasks(1);
+    /// let tasks = builder.run_async(|_, _| Box::pin(async { Ok::<(), ()>(()) }));
+    /// tasks.pause(0);
+    /// tasks.resume(0);
+    /// # });
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If there is no task of that index.
+    pub fn resume(&self, index: usize) {
+        self.crew.worker(index).tell(Order::Work);
+    }
+
+    /// [`pause`](Self::pause) for all tasks.
+    ///
+    /// ```
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+    /// let queue = requeue::Queue::<u32>::unbounded();
+    /// let builder = requeue::Workers::builder(&queue).tasks(2);
+    /// let tasks = builder.run_async(|_, _| Box::pin(async { Ok::<(), ()>(()) }));
+    /// tasks.pause_all();
+    /// tasks.resume_all();
+    /// # });
+    /// ```
+    pub fn pause_all(&self) {
+        self.crew.tell_all(Order::Pause);
+    }
+
+    /// [`resume`](Self::resume) for all tasks.
+    ///
+    /// ```
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+    /// let queue = requeue::Queue::<u32>::unbounded();
+    /// let builder = requeue::Workers::builder(&queue).tasks(2);
+    /// let tasks = builder.run_async(|_, _| Box::pin(async { Ok::<(), ()>(()) }));
+    /// tasks.pause_all();
+    /// tasks.resume_all();
+    /// # });
+    /// ```
+    pub fn resume_all(&self) {
+        self.crew.tell_all(Order::Work);
+    }
+
+    /// Stops the pool when a token is cancelled: the tasks finish what they hold, and take no more.
+    ///
+    /// ```
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+    /// use requeue::{Queue, Workers};
+    /// use tokio_util::sync::CancellationToken;
+    ///
+    /// let token = CancellationToken::new();
+    /// let queue = Queue::<u32>::unbounded();
+    /// let tasks = Workers::builder(&queue)
+    ///     .run_async(|_, _| Box::pin(async { Ok::<(), ()>(()) }))
+    ///     .stop_by(token.clone());
+    /// token.cancel();
+    /// tasks.join().await;
+    /// # });
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime.
+    pub fn stop_by(mut self, token: CancellationToken) -> Self {
+        let crew = Arc::clone(&self.crew);
+        self.watch.spawn(async move {
+            token.cancelled().await;
+            crew.tell_all(Order::Stop);
+        });
+        self
+    }
+
+    /// Waits until the tasks have ended by themselves, because the queue is closed and drained or a
+    /// [token](Self::stop_by) was cancelled.
+    ///
+    /// ```
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+    /// let queue = requeue::Queue::<u32>::unbounded();
+    /// let builder = requeue::Workers::builder(&queue);
+    /// let tasks = builder.run_async(|_, _| Box::pin(async { Ok::<(), ()>(()) }));
+    /// queue.close();
+    /// assert_eq!(tasks.join().await.done, 0);
+    /// # });
+    /// ```
+    pub async fn join(mut self) -> Report {
+        self.all_ended().await;
+        self.crew.report()
+    }
+
+    /// Tells all tasks to stop, and waits until they have finished what they hold. What is ready stays in
+    /// the queue.
+    ///
+    /// ```
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+    /// let queue = requeue::Queue::<u32>::unbounded();
+    /// let builder = requeue::Workers::builder(&queue);
+    /// let tasks = builder.run_async(|_, _| Box::pin(async { Ok::<(), ()>(()) }));
+    /// assert!(tasks.stop().await.stuck.is_empty());
+    /// # });
+    /// ```
+    pub async fn stop(self) -> Report {
+        self.crew.tell_all(Order::Stop);
+        self.join().await
+    }
+
+    /// Tells all tasks to stop, waits for them, but no longer than `limit`, and aborts those that are
+    /// late, at their next `.await`. What these held goes back; [`Report::stuck`] names them.
+    ///
+    /// ```
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+    /// use std::{future::pending, time::Duration};
+    ///
+    /// let queue = requeue::Queue::unbounded();
+    /// queue.push("hangs")?;
+    /// let builder = requeue::Workers::builder(&queue).tasks(1);
+    /// let tasks = builder.run_async(|_, _| Box::pin(pending::<Result<(), ()>>()));
+    /// while queue.stats().held == 0 {
+    ///     tokio::task::yield_now().await;
+    /// }
+    /// assert_eq!(tasks.shutdown(Duration::ZERO).await.stuck.len(), 1);
+    /// assert_eq!(queue.pop()?, "hangs");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// In a tokio runtime without a timer.
+    pub async fn shutdown(mut self, limit: Duration) -> Report {
+        self.crew.tell_all(Order::Stop);
+        if timeout(limit, self.all_ended()).await.is_ok() {
+            return self.crew.report();
+        }
+        let stuck = self.crew.report().stuck;
+        self.spawned.abort_all();
+        self.all_ended().await;
+        Report {
+            stuck,
+            ..self.crew.report()
+        }
+    }
+
+    async fn all_ended(&mut self) {
+        while self.spawned.join_next().await.is_some() {}
+    }
+}
+
+impl fmt::Debug for Tasks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tasks")
+            .field("status", &self.status())
+            .finish()
+    }
+}

@@ -1,0 +1,159 @@
+//! The loop of a worker thread, and what it does with one transaction.
+
+use super::crew::Shift;
+use super::worker::{Ran, Worker};
+use super::Job;
+use crate::wait::{block, spin, Deadline};
+use crate::{Handle, Item, PopAsync, PopError, Transaction};
+use std::future::Future;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+use std::thread;
+
+/// What became of one transaction.
+pub(super) enum Step {
+    Ran(Ran),
+    /// Nothing was taken, because the worker was called off.
+    CalledOff,
+    /// Nothing was taken, and nothing can come.
+    Closed,
+}
+
+/// Works until it is told to stop, or the queue is closed and drained.
+pub(super) fn work<T>(
+    shift: &Shift,
+    mut handle: Handle<T>,
+    step: impl Fn(Transaction<'_, T>, &Worker) -> Step,
+) {
+    let worker = shift.worker();
+    while worker.goes_on() {
+        // A panic drops the transaction while it unwinds.
+        let stepped = catch_unwind(AssertUnwindSafe(|| step(handle.begin(), worker)));
+        if !settle(shift, stepped) {
+            return;
+        }
+    }
+}
+
+/// Notes what became of a transaction, and says whether more may come.
+pub(super) fn settle(shift: &Shift, stepped: thread::Result<Step>) -> bool {
+    let worker = shift.worker();
+    match stepped {
+        Ok(Step::Ran(ran)) => worker.end_run(ran),
+        Ok(Step::CalledOff) => {}
+        Ok(Step::Closed) => return false,
+        Err(payload) => {
+            worker.end_run(Ran::Panicked);
+            shift.crew().panicked(worker, payload);
+        }
+    }
+    true
+}
+
+/// Takes an item, runs, and commits or gives back.
+pub(super) fn each<T, E>(
+    tx: Transaction<'_, T>,
+    worker: &Worker,
+    run: impl for<'t> Fn(Item<'t, T>, &'t Transaction<'t, T>) -> Result<(), E>,
+) -> Step {
+    let item = match take(&tx, worker) {
+        Ok(item) => item,
+        Err(nothing) => return nothing,
+    };
+    let result = run(item, &tx);
+    end(tx, &result)
+}
+
+/// Takes up to `max` items, runs, and commits or gives back.
+pub(super) fn batch<T, E>(
+    tx: Transaction<'_, T>,
+    worker: &Worker,
+    max: usize,
+    run: impl for<'t> Fn(Vec<Item<'t, T>>, &'t Transaction<'t, T>) -> Result<(), E>,
+) -> Step {
+    let first = match take(&tx, worker) {
+        Ok(item) => item,
+        Err(nothing) => return nothing,
+    };
+    let mut items = vec![first];
+    items.extend(tx.pop_batch(max - 1));
+    let result = run(items, &tx);
+    end(tx, &result)
+}
+
+/// Takes a job, runs it, and commits, even if it panicked: it has run.
+pub(super) fn job(tx: Transaction<'_, Job>, worker: &Worker) -> Step {
+    let mut job = match take(&tx, worker) {
+        Ok(job) => job,
+        Err(nothing) => return nothing,
+    };
+    let returned = job.run();
+    match finish(tx) {
+        Ran::Done if !returned => Step::Ran(Ran::Panicked),
+        ran => Step::Ran(ran),
+    }
+}
+
+pub(super) fn end<T, E>(tx: Transaction<'_, T>, result: &Result<(), E>) -> Step {
+    Step::Ran(match result {
+        Ok(()) => finish(tx),
+        Err(_) => give_back(tx),
+    })
+}
+
+fn finish<T>(tx: Transaction<'_, T>) -> Ran {
+    match tx.try_commit() {
+        Ok(_) => Ran::Done,
+        Err(_) => Ran::Failed,
+    }
+}
+
+fn give_back<T>(tx: Transaction<'_, T>) -> Ran {
+    tx.abort();
+    Ran::Failed
+}
+
+/// Takes an item, and waits for one until the worker is called off.
+fn take<'t, T>(tx: &'t Transaction<'_, T>, worker: &Worker) -> Result<Item<'t, T>, Step> {
+    let popped = match tx.pop() {
+        Err(PopError::Empty) => wait(tx, worker).ok_or(Step::CalledOff)?,
+        popped => popped,
+    };
+    let item = popped.map_err(|_| Step::Closed)?;
+    worker.begin_run(tx.now());
+    Ok(item)
+}
+
+/// Waits for an item; `None` if the worker is called off.
+#[cold]
+fn wait<'t, T>(
+    tx: &'t Transaction<'_, T>,
+    worker: &Worker,
+) -> Option<Result<Item<'t, T>, PopError>> {
+    let mut attempt = || match tx.pop() {
+        Err(PopError::Empty) => None,
+        popped => Some(popped),
+    };
+    spin(|| !worker.is_called_off(), &mut attempt).or_else(|| {
+        let mut pop = tx.pop_async();
+        block(Deadline::NEVER, |waiter| {
+            poll_pop(&mut pop, worker, waiter.waker)
+        })
+        .flatten()
+    })
+}
+
+/// Polls for an item; `None` if the worker is called off.
+pub(super) fn poll_pop<'t, T>(
+    pop: &mut PopAsync<'t, T>,
+    worker: &Worker,
+    waker: &Waker,
+) -> Poll<Option<Result<Item<'t, T>, PopError>>> {
+    if worker.poll_called_off(waker).is_ready() {
+        return Poll::Ready(None);
+    }
+    Pin::new(pop)
+        .poll(&mut Context::from_waker(waker))
+        .map(Some)
+}

@@ -1,0 +1,192 @@
+//! One worker: what it is told, what it does, what it has done.
+
+use super::{WorkerState, WorkerStatus};
+use crate::sync::{lock, Mutex};
+use crate::wait::{block, quietly, Deadline};
+use std::mem;
+use std::sync::Arc;
+use std::task::{Poll, Waker};
+use std::time::Instant;
+
+/// What a worker is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    Work,
+    Pause,
+    Stop,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ran {
+    Done,
+    Failed,
+    Panicked,
+}
+
+/// What a worker shares with those who direct it.
+pub(super) struct Worker {
+    record: Mutex<Record>,
+}
+
+struct Record {
+    order: Order,
+    status: WorkerStatus,
+    /// Wakes the worker where it waits.
+    waker: Option<Waker>,
+}
+
+impl Worker {
+    pub(super) fn new(name: Arc<str>) -> Self {
+        let status = WorkerStatus {
+            name,
+            state: WorkerState::Idle,
+            done: 0,
+            failed: 0,
+            panicked: 0,
+        };
+        Self {
+            record: Mutex::new(Record {
+                order: Order::Work,
+                status,
+                waker: None,
+            }),
+        }
+    }
+
+    pub(super) fn status(&self) -> WorkerStatus {
+        lock(&self.record).status.clone()
+    }
+
+    pub(super) fn name(&self) -> Arc<str> {
+        Arc::clone(&lock(&self.record).status.name)
+    }
+
+    /// Tells the worker what to do, and wakes it. A worker that is to stop obeys nothing else.
+    pub(super) fn tell(&self, order: Order) {
+        let mut record = lock(&self.record);
+        if record.order != Order::Stop {
+            record.order = order;
+        }
+        let waker = record.waker.take();
+        drop(record);
+        quietly(|| waker.into_iter().for_each(Waker::wake));
+    }
+
+    fn order(&self) -> Order {
+        lock(&self.record).order
+    }
+
+    /// Whether the worker is to take nothing more for now.
+    pub(super) fn is_called_off(&self) -> bool {
+        self.order() != Order::Work
+    }
+
+    /// Ready when the worker is called off.
+    pub(super) fn poll_called_off(&self, waker: &Waker) -> Poll<()> {
+        self.poll_order(waker, |order| order != Order::Work)
+            .map(drop)
+    }
+
+    /// Ready when the worker is not to pause: whether it goes on.
+    pub(super) fn poll_go_on(&self, waker: &Waker) -> Poll<bool> {
+        let order = self.poll_order(waker, |order| order != Order::Pause);
+        self.show(match order {
+            Poll::Ready(_) => WorkerState::Idle,
+            Poll::Pending => WorkerState::Paused,
+        });
+        order.map(|order| order == Order::Work)
+    }
+
+    /// Waits while the worker is to pause, and says whether it goes on.
+    pub(super) fn goes_on(&self) -> bool {
+        match self.order() {
+            Order::Work => true,
+            Order::Stop => false,
+            Order::Pause => {
+                block(Deadline::NEVER, |waiter| self.poll_go_on(waiter.waker)) == Some(true)
+            }
+        }
+    }
+
+    /// Ready with the order if it is what the worker waits for; if not, an order will wake it.
+    fn poll_order(&self, waker: &Waker, awaited: impl Fn(Order) -> bool) -> Poll<Order> {
+        let mut order = self.order();
+        if !awaited(order) {
+            let mut waker = Some(waker.clone());
+            mem::swap(&mut lock(&self.record).waker, &mut waker);
+            order = self.order();
+        }
+        if awaited(order) {
+            Poll::Ready(order)
+        } else {
+            Poll::Pending
+        }
+    }
+
+    fn show(&self, state: WorkerState) {
+        lock(&self.record).status.state = state;
+    }
+
+    /// The worker has taken something.
+    pub(super) fn begin_run(&self, since: Instant) {
+        self.show(WorkerState::Busy { since });
+    }
+
+    pub(super) fn end_run(&self, ran: Ran) {
+        let status = &mut lock(&self.record).status;
+        status.state = WorkerState::Idle;
+        *match ran {
+            Ran::Done => &mut status.done,
+            Ran::Failed => &mut status.failed,
+            Ran::Panicked => &mut status.panicked,
+        } += 1;
+    }
+
+    pub(super) fn end(&self) {
+        self.show(WorkerState::Stopped);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::Bell;
+    use super::{Order, Worker};
+    use std::task::Poll;
+
+    #[test]
+    fn a_worker_that_is_to_stop_obeys_nothing_else() {
+        let worker = Worker::new("worker".into());
+        for order in [Order::Stop, Order::Pause, Order::Work] {
+            worker.tell(order);
+            assert!(worker.is_called_off());
+            assert!(!worker.goes_on());
+        }
+    }
+
+    #[test]
+    fn an_order_wakes_a_worker_that_waits() {
+        let worker = Worker::new("worker".into());
+        let (bell, waker) = Bell::new();
+        assert!(worker.poll_called_off(&waker).is_pending());
+        worker.tell(Order::Pause);
+        assert_eq!(bell.rings(), 1);
+        assert!(worker.poll_called_off(&waker).is_ready());
+        assert!(worker.poll_go_on(&waker).is_pending());
+        worker.tell(Order::Work);
+        assert_eq!(bell.rings(), 2);
+        assert_eq!(worker.poll_go_on(&waker), Poll::Ready(true));
+    }
+
+    /// An order that comes between a worker's look and its waker finds nobody to wake.
+    #[test]
+    fn a_worker_looks_again_once_it_can_be_woken() {
+        let worker = Worker::new("worker".into());
+        let (_, waker) = Bell::new();
+        let poll = worker.poll_order(&waker, |order| {
+            worker.tell(Order::Stop);
+            order == Order::Stop
+        });
+        assert_eq!(poll, Poll::Ready(Order::Stop));
+    }
+}

@@ -1,0 +1,490 @@
+//! Pools of worker threads.
+
+mod common;
+
+use std::cell::Cell;
+use std::convert::Infallible;
+use std::num::NonZeroU32;
+use std::panic::panic_any;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{channel, Receiver, Sender};
+use std::sync::{Barrier, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::{assert_at_rest, drain, ends, filled, panics};
+use requeue::{
+    ManualClock, PopError, PushError, Queue, Reason, WorkerState, WorkerStatus, Workers,
+    WorkersBuilder,
+};
+
+const _: () = {
+    const fn is_send_and_sync<T: Send + Sync>() {}
+    is_send_and_sync::<Workers>();
+    is_send_and_sync::<WorkersBuilder<Cell<u8>>>();
+};
+
+const FINE: Result<(), Infallible> = Ok(());
+
+/// Waits until a worker is in a state.
+fn await_state(workers: &Workers, index: usize, state: impl Fn(WorkerState) -> bool) {
+    while !state(workers.status()[index].state) {
+        thread::yield_now();
+    }
+}
+
+fn await_paused(workers: &Workers, index: usize) {
+    await_state(workers, index, |state| state == WorkerState::Paused);
+}
+
+/// A pool whose runs each say that they have begun, and end when they are told how.
+fn directed(
+    builder: WorkersBuilder<u32>,
+) -> (Workers, Receiver<u32>, Sender<Result<(), &'static str>>) {
+    let (announce, begun) = channel();
+    let (direct, directions) = channel();
+    let directions = Mutex::new(directions);
+    let workers = builder.run(move |job, _tx| {
+        announce.send(*job).unwrap();
+        let direction = directions.lock().unwrap().recv();
+        direction.unwrap_or(Ok(()))
+    });
+    (workers, begun, direct)
+}
+
+#[test]
+fn each_item_is_run_once_and_committed() {
+    let queue = filled(0..1_000);
+    queue.close();
+    let sum = Mutex::new(0);
+    let report = thread::scope(|scope| {
+        let workers = Workers::builder(&queue).threads(4);
+        let workers = workers.run_scoped(scope, |job, _tx| {
+            *sum.lock().unwrap() += *job;
+            FINE
+        });
+        workers.join()
+    });
+    assert_eq!((report.done, report.failed, report.panicked), (1_000, 0, 0));
+    assert_eq!(sum.into_inner().unwrap(), (0..1_000).sum());
+    assert_eq!(queue.pop(), Err(PopError::Closed));
+    assert_at_rest(&queue, 0, 0);
+}
+
+#[test]
+fn what_a_run_pushes_is_committed_with_its_item() {
+    ends(|| {
+        let queue = filled([5]);
+        let (send, seen) = channel();
+        let workers =
+            Workers::builder(&queue)
+                .threads(2)
+                .run(move |job, tx| -> Result<(), PushError<u32>> {
+                    if *job > 0 {
+                        tx.push(*job - 1)?;
+                    }
+                    send.send(*job).unwrap();
+                    Ok(())
+                });
+        assert_eq!(seen.iter().take(6).collect::<Vec<_>>(), [5, 4, 3, 2, 1, 0]);
+        assert_eq!(workers.stop().done, 6);
+    });
+}
+
+#[test]
+fn an_error_gives_the_item_back_and_undoes_the_pushes() {
+    ends(|| {
+        let queue = filled([1]);
+        let (announce, begun) = channel();
+        let (direct, directions) = channel();
+        let directions = Mutex::new(directions);
+        let workers = Workers::builder(&queue).threads(1).run(move |job, tx| {
+            if *job == 1 {
+                tx.push(2).unwrap();
+            }
+            announce.send((*job, job.attempts())).unwrap();
+            let direction: Result<(), &str> = directions.lock().unwrap().recv().unwrap();
+            direction
+        });
+        assert_eq!(begun.recv(), Ok((1, 1)));
+        direct.send(Err("not now")).unwrap();
+        assert_eq!(begun.recv(), Ok((1, 2)));
+        assert_at_rest(&queue, 0, 1);
+        assert_eq!(workers.status()[0].failed, 1);
+        direct.send(Ok(())).unwrap();
+        assert_eq!(begun.recv(), Ok((2, 1)));
+        direct.send(Ok(())).unwrap();
+        queue.close();
+        let report = workers.join();
+        assert_eq!((report.done, report.failed), (2, 1));
+    });
+}
+
+#[test]
+fn a_worker_lives_on_after_a_panic() {
+    struct Bomb;
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            assert!(thread::panicking(), "the payload panics too");
+        }
+    }
+    ends(|| {
+        let queue = filled([1, 2]);
+        let (tell, told) = channel();
+        let (send, done) = channel();
+        let workers = Workers::builder(&queue)
+            .threads(1)
+            .name("unlucky")
+            .on_panic(move |worker, payload| {
+                tell.send((worker.to_owned(), payload.is::<Bomb>()))
+                    .unwrap();
+                panic!("the hook panics too");
+            })
+            .run(move |job, tx| {
+                tx.push(*job + 10).unwrap();
+                if job.attempts() == 1 && *job == 1 {
+                    panic_any(Bomb);
+                }
+                send.send(*job).unwrap();
+                FINE
+            });
+        assert_eq!(told.recv(), Ok(("unlucky-0".to_owned(), true)));
+        let mut seen: Vec<_> = done.iter().take(3).collect();
+        seen.sort_unstable();
+        assert_eq!(seen, [1, 2, 11]);
+        assert_eq!(workers.stop().panicked, 1);
+        assert!(told.try_recv().is_err());
+    });
+}
+
+#[test]
+fn a_destructor_that_panics_ends_no_worker() {
+    struct Bomb(bool);
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            assert!(!self.0 || thread::panicking(), "the item panics");
+        }
+    }
+    let queue = Queue::unbounded();
+    queue.push(Bomb(true)).unwrap();
+    queue.push(Bomb(false)).unwrap();
+    queue.close();
+    let workers = Workers::builder(&queue).threads(1).run(|_, _| FINE);
+    let report = ends(|| workers.join());
+    assert_eq!((report.done, report.panicked), (1, 1));
+    assert_eq!(queue.stats().committed, 2);
+}
+
+#[test]
+fn stop_waits_for_what_is_held_and_leaves_the_rest() {
+    ends(|| {
+        let queue = filled([1, 2, 3]);
+        let (workers, begun, direct) = directed(Workers::builder(&queue).threads(2));
+        begun.iter().take(2).for_each(drop);
+        let stopped = thread::spawn(move || workers.stop());
+        for _ in 0..3 {
+            let _ = direct.send(Ok(())); // unless they have stopped
+        }
+        let report = stopped.join().unwrap();
+        assert!(report.stuck.is_empty());
+        assert!(report.done >= 2, "{report:?}");
+        let left = drain(&queue).len() as u64;
+        assert_eq!(report.done + left, 3);
+        assert_at_rest(&queue, 0, 0);
+    });
+}
+
+/// A stop beside workers that are about to wait.
+#[test]
+fn no_worker_sleeps_through_a_stop() {
+    ends(|| {
+        let queue = Queue::<u32>::unbounded();
+        for round in 0..500 {
+            let workers = Workers::builder(&queue).threads(2).run(|_, _| FINE);
+            (0..round).for_each(|_| thread::yield_now());
+            assert!(workers.stop().stuck.is_empty());
+        }
+    });
+}
+
+#[test]
+fn a_shutdown_names_who_is_late_and_leaves_it_alone() {
+    ends(|| {
+        let queue = filled([7, 8]);
+        let (workers, begun, direct) = directed(Workers::builder(&queue).threads(1).name("w"));
+        assert_eq!(begun.recv(), Ok(7));
+        let before = Instant::now();
+        let report = workers.shutdown(Duration::ZERO);
+        let [late] = &report.stuck[..] else {
+            panic!("{report:?}");
+        };
+        assert_eq!(&*late.name, "w-0");
+        assert!(matches!(late.state, WorkerState::Busy { since } if since <= before));
+        assert_eq!((queue.len(), queue.stats().held), (1, 1));
+        direct.send(Ok(())).unwrap();
+        while queue.stats().committed == 0 {
+            thread::yield_now();
+        }
+        assert!(begun.recv().is_err(), "the late worker has ended");
+        assert_eq!(drain(&queue), [8]);
+    });
+}
+
+#[test]
+fn a_paused_worker_takes_nothing() {
+    ends(|| {
+        let queue = Queue::unbounded();
+        let (workers, begun, direct) = directed(Workers::builder(&queue).threads(2));
+        workers.pause(0);
+        await_paused(&workers, 0);
+        queue.push(1).unwrap();
+        assert_eq!(begun.recv(), Ok(1));
+        assert!(matches!(
+            workers.status()[1].state,
+            WorkerState::Busy { .. }
+        ));
+        workers.pause(1);
+        direct.send(Ok(())).unwrap();
+        await_paused(&workers, 1);
+        assert_eq!(workers.status()[1].done, 1);
+        queue.push(2).unwrap();
+        assert_eq!(queue.len(), 1);
+        workers.resume(0);
+        assert_eq!(begun.recv(), Ok(2));
+        direct.send(Ok(())).unwrap();
+        await_state(&workers, 0, |state| state == WorkerState::Idle);
+        workers.pause_all();
+        await_paused(&workers, 0);
+        workers.resume_all();
+        queue.push(3).unwrap();
+        assert_eq!(begun.recv(), Ok(3));
+        drop(direct);
+        assert_eq!(workers.stop().done, 3);
+    });
+}
+
+#[test]
+fn a_paused_worker_stops() {
+    ends(|| {
+        let queue = filled([1]);
+        let workers = Workers::builder(&queue).threads(1);
+        let workers = workers.run(|_, _| FINE);
+        workers.pause_all();
+        await_paused(&workers, 0);
+        assert!(workers.stop().stuck.is_empty());
+    });
+}
+
+/// An order beside a wake-up: whichever worker or thread gets it, nobody sleeps beside an item.
+#[test]
+fn an_order_takes_no_wake_up_away() {
+    ends(|| {
+        let queue = Queue::unbounded();
+        let (send, got) = channel();
+        let mut others = Vec::new();
+        for _ in 0..2 {
+            let (mut handle, send) = (queue.handle(), send.clone());
+            others.push(thread::spawn(move || {
+                while let Ok(item) = handle.pop_blocking() {
+                    send.send(item).unwrap();
+                }
+            }));
+        }
+        let workers = Workers::builder(&queue).threads(2);
+        let workers = workers.run(move |item, _tx| send.send(*item));
+        let barrier = Barrier::new(2);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                for _ in 0..2_000 {
+                    barrier.wait();
+                    workers.pause_all();
+                    workers.resume_all();
+                }
+            });
+            for round in 0..2_000 {
+                barrier.wait();
+                queue.push(round).unwrap();
+                assert_eq!(got.recv(), Ok(round));
+            }
+        });
+        queue.close();
+        workers.join();
+        for other in others {
+            other.join().unwrap();
+        }
+    });
+}
+
+#[test]
+fn workers_end_when_the_queue_is_closed_and_drained() {
+    ends(|| {
+        let queue = filled([1, 2]);
+        let (workers, begun, direct) = directed(Workers::builder(&queue).threads(3));
+        begun.iter().take(2).for_each(drop);
+        queue.close();
+        direct.send(Err("once more")).unwrap();
+        begun.recv().unwrap();
+        drop(direct);
+        let report = workers.join();
+        assert_eq!((report.done, report.failed), (2, 1));
+    });
+}
+
+#[test]
+fn dropping_workers_stops_them() {
+    ends(|| {
+        let queue = Queue::unbounded();
+        let (send, got) = channel();
+        let workers = Workers::builder(&queue).threads(2);
+        let workers = workers.run(move |item, _tx| send.send(*item));
+        queue.push(1).unwrap();
+        assert_eq!(got.recv(), Ok(1));
+        drop(workers);
+        assert!(got.recv().is_err());
+        queue.push(2).unwrap();
+        assert_eq!(drain(&queue), [2]);
+    });
+}
+
+#[test]
+fn a_batch_is_one_transaction() {
+    let queue = filled(0..10);
+    queue.close();
+    let (send, sizes) = channel();
+    let workers = Workers::builder(&queue)
+        .threads(1)
+        .run_batches(4, move |items, _tx| {
+            send.send(items.len()).unwrap();
+            let again = items[0].attempts() == 1 && *items[0] == 4;
+            if again {
+                Err("the second batch, once more")
+            } else {
+                Ok(())
+            }
+        });
+    let report = ends(|| workers.join());
+    assert_eq!(sizes.iter().collect::<Vec<_>>(), [4, 4, 4, 2]);
+    assert_eq!((report.done, report.failed), (3, 1));
+    assert_at_rest(&queue, 0, 0);
+}
+
+#[test]
+fn a_scoped_pool_that_is_dropped_lets_the_scope_end() {
+    ends(|| {
+        let queue = filled([1]);
+        let runs = AtomicU32::new(0);
+        thread::scope(|scope| {
+            let builder = Workers::builder(&queue).threads(2);
+            let _workers = builder.run_scoped(scope, |_, _| {
+                runs.fetch_add(1, Ordering::Relaxed);
+                FINE
+            });
+            while queue.stats().committed == 0 {
+                thread::yield_now();
+            }
+        });
+        assert_eq!(runs.into_inner(), 1);
+    });
+}
+
+#[test]
+fn threads_have_the_names_of_their_workers() {
+    let queue = filled([(); 50]);
+    queue.close();
+    let names = Mutex::new(Vec::new());
+    let statuses = thread::scope(|scope| {
+        let builder = Workers::builder(&queue).threads(2).name("pool");
+        let workers = builder.run_scoped(scope, |_, _| {
+            let name = thread::current().name().map(str::to_owned);
+            names.lock().unwrap().extend(name);
+            FINE
+        });
+        let statuses = workers.status();
+        workers.join();
+        statuses
+    });
+    let names_of = |statuses: &[WorkerStatus]| -> Vec<String> {
+        let names = statuses.iter().map(|status| status.name.to_string());
+        names.collect()
+    };
+    assert_eq!(names_of(&statuses), ["pool-0", "pool-1"]);
+    let names = names.into_inner().unwrap();
+    assert_eq!(names.len(), 50);
+    assert!(names
+        .iter()
+        .all(|name| name == "pool-0" || name == "pool-1"));
+}
+
+/// The run is dropped while it unwinds, so the queue knows why.
+#[test]
+fn a_panic_is_the_reason_of_a_dead_letter() {
+    let once = NonZeroU32::new(1).unwrap();
+    let queue = Queue::builder().max_attempts(once).build();
+    queue.handle().push_batch([1, 2]).unwrap();
+    queue.close();
+    let workers = Workers::builder(&queue).threads(1).run(|job, _tx| {
+        assert_eq!(*job, 1, "the worker fails");
+        Err::<(), _>("not now")
+    });
+    workers.join();
+    let reasons: Vec<_> = queue.dead_letters().map(|dead| dead.reason).collect();
+    assert_eq!(reasons, [Reason::Aborted, Reason::Panicked]);
+}
+
+#[test]
+fn a_run_whose_lease_is_over_has_failed() {
+    ends(|| {
+        let queue = Queue::builder().leased(Duration::MAX).build();
+        queue.push(1).unwrap();
+        let (workers, begun, direct) = directed(Workers::builder(&queue).threads(1).name("w"));
+        assert_eq!(begun.recv(), Ok(1));
+        workers.pause_all();
+        while queue.recover("w-0", queue.now()) == 0 {}
+        direct.send(Ok(())).unwrap();
+        await_paused(&workers, 0);
+        assert_eq!(
+            (workers.status()[0].done, workers.status()[0].failed),
+            (0, 1)
+        );
+        assert_eq!(drain(&queue), [1]);
+    });
+}
+
+#[test]
+fn a_run_may_put_its_item_off() {
+    ends(|| {
+        let clock = ManualClock::new();
+        let queue = Queue::builder().clock(clock.clone()).build();
+        queue.push(1).unwrap();
+        let (send, seen) = channel();
+        let workers = Workers::builder(&queue).threads(1);
+        let workers = workers.run(move |job, tx| {
+            send.send(job.attempts()).unwrap();
+            match job.attempts() {
+                1 => tx.retry_after(job, Duration::from_secs(1)),
+                _ => Ok(()),
+            }
+        });
+        assert_eq!(seen.recv(), Ok(1));
+        while queue.next_due().is_none() {
+            thread::yield_now();
+        }
+        clock.advance(Duration::from_secs(1));
+        assert_eq!(seen.recv(), Ok(2));
+        workers.stop();
+        assert_at_rest(&queue, 0, 0);
+    });
+}
+
+#[test]
+fn nobody_can_ask_for_no_workers_or_empty_batches() {
+    let queue = Queue::<u32>::unbounded();
+    assert!(panics(|| Workers::builder(&queue).threads(0)));
+    assert!(panics(
+        || Workers::builder(&queue).run_batches(0, |_, _| FINE)
+    ));
+    assert!(panics(|| Workers::builder(&queue)
+        .threads(1)
+        .run(|_, _| FINE)
+        .pause(1)));
+}
