@@ -382,6 +382,7 @@ mod failure;
 mod future;
 mod handle;
 mod held;
+mod item;
 #[cfg(all(loom, test))]
 mod models;
 mod peek;
@@ -423,6 +424,7 @@ pub use error::{Expired, PopError, PushError};
 pub use future::{PopAsync, PushAsync, PushBatchAsync, StageAsync, TakeAsync};
 pub use handle::Handle;
 pub use held::Held;
+pub use item::{Item, Items};
 pub use peek::Peek;
 pub use pop_any::pop_any;
 pub use queue::Queue;
@@ -431,7 +433,7 @@ pub use stats::{Imbalance, Stats};
 pub use stream::{PopStream, PushSink};
 pub use taken::Taken;
 pub use time::{Backoff, Clock, ManualClock, SystemClock};
-pub use transaction::{Item, Items, Transaction};
+pub use transaction::Transaction;
 #[cfg(not(any(loom, shuttle)))]
 pub use workers::{
     Ended, Job, Outcome, Report, WorkerState, WorkerStatus, Workers, WorkersBuilder,

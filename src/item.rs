@@ -1,0 +1,110 @@
+//! What a transaction holds.
+
+use crate::raw::{Grip, HeldItems};
+use std::fmt;
+use std::iter::FusedIterator;
+use std::ops::{Deref, DerefMut};
+
+/// An item that a [`Transaction`] holds.
+///
+/// ```
+/// let queue = requeue::Queue::unbounded();
+/// queue.push(String::from("job"))?;
+/// let mut handle = queue.handle();
+/// let tx = handle.begin();
+/// let mut job = tx.pop()?;
+/// job.push('!');
+/// assert_eq!(*job, "job!");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Item<'t, T> {
+    pub(crate) grip: Grip<'t, T>,
+}
+
+impl<'t, T> Item<'t, T> {
+    #[inline]
+    pub(crate) fn new(grip: Grip<'t, T>) -> Self {
+        Self { grip }
+    }
+
+    /// How often the item was delivered, this time included: 1 at first. Each abort of a
+    /// transaction that held it, by whatever way, adds one.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::unbounded();
+    /// queue.push(1)?;
+    /// let mut handle = queue.handle();
+    /// assert_eq!(handle.begin().pop()?.attempts(), 1);
+    /// assert_eq!(handle.begin().pop()?.attempts(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn attempts(&self) -> u32 {
+        self.grip.attempts()
+    }
+}
+
+impl<T> Deref for Item<'_, T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        &self.grip
+    }
+}
+
+impl<T> DerefMut for Item<'_, T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.grip
+    }
+}
+
+impl<T> fmt::Debug for Item<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Item")
+            .field("attempts", &self.grip.attempts())
+            .finish_non_exhaustive()
+    }
+}
+
+/// The items of one [`Transaction::pop_batch`]. All of them are held, whether iterated or not.
+///
+/// ```
+/// let queue = requeue::Queue::unbounded();
+/// queue.push(1)?;
+/// let mut handle = queue.handle();
+/// let tx = handle.begin();
+/// let items = tx.pop_batch(8);
+/// assert_eq!(items.len(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Items<'t, T> {
+    held: HeldItems<'t, T>,
+}
+
+impl<'t, T> Items<'t, T> {
+    pub(crate) fn new(held: HeldItems<'t, T>) -> Self {
+        Self { held }
+    }
+}
+
+impl<'t, T> Iterator for Items<'t, T> {
+    type Item = Item<'t, T>;
+
+    fn next(&mut self) -> Option<Item<'t, T>> {
+        self.held.next().map(Item::new)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.held.len(), Some(self.held.len()))
+    }
+}
+
+impl<T> ExactSizeIterator for Items<'_, T> {}
+impl<T> FusedIterator for Items<'_, T> {}
+
+impl<T> fmt::Debug for Items<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Items").field("len", &self.len()).finish()
+    }
+}

@@ -1,0 +1,151 @@
+//! How a transaction ends.
+
+use super::Transaction;
+use crate::port::Outcome;
+use crate::post::Lost;
+use crate::raw::Party;
+use crate::{Expired, Taken};
+
+impl<'h, T> Transaction<'h, T> {
+    /// Commits: the pushes become visible all at once, the pops final. Never fails, and
+    /// never waits: one store, however many items were pushed, and a wake-up for those who wait.
+    ///
+    /// The held items are given out by value; those not taken are dropped with the iterator.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::unbounded();
+    /// queue.push("job".to_string())?;
+    /// let mut handle = queue.handle();
+    /// let tx = handle.begin();
+    /// tx.pop()?.push_str(" done");
+    /// let done: Vec<String> = tx.commit().collect();
+    /// assert_eq!(done, ["job done"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // a few stores
+    pub fn commit(self) -> Taken<'h, T> {
+        if self.is_guarded() {
+            return self.commit_guarded();
+        }
+        self.end_by_commit()
+    }
+
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // as above
+    fn end_by_commit(self) -> Taken<'h, T> {
+        let port = self.open.close();
+        let outcome = port.commit();
+        let taken = Taken::new(port, outcome);
+        taken.wake_for(outcome);
+        taken
+    }
+
+    #[inline]
+    fn is_guarded(&self) -> bool {
+        self.open.get().side().is_guarded()
+    }
+
+    #[cold]
+    fn commit_guarded(self) -> Taken<'h, T> {
+        self.try_commit().expect("the lease is not over")
+    }
+
+    /// Commits, unless the queue [leases](crate::Builder::leased) its items and some of those that this
+    /// transaction held were taken back.
+    ///
+    /// As [`Transaction::commit`] otherwise.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::builder().leased(std::time::Duration::from_secs(60)).build();
+    /// queue.push("job")?;
+    /// let mut handle = queue.handle();
+    /// let tx = handle.begin();
+    /// let _job = tx.pop()?;
+    /// assert_eq!(tx.try_commit()?.next(), Some("job"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Expired`] if an item was taken back. Then this transaction is aborted: what was taken back is
+    /// others', and the rest goes back to the head.
+    pub fn try_commit(self) -> Result<Taken<'h, T>, Expired> {
+        if !self.is_guarded() {
+            return Ok(self.end_by_commit());
+        }
+        self.close_book()?;
+        let taken = self.end_by_commit();
+        taken.end_guard();
+        Ok(taken)
+    }
+
+    /// Makes sure that nothing is taken back any more.
+    pub(crate) fn close_book(&self) -> Result<(), Expired> {
+        let closed = self.open.get().side().close_book();
+        closed.map_err(|Lost| Expired)
+    }
+
+    /// Starts the terms of the leases of all held items anew, if the queue
+    /// [leases](crate::Builder::leased) its items.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let clock = requeue::ManualClock::new();
+    /// let queue = requeue::Queue::builder()
+    ///     .leased(Duration::from_secs(10))
+    ///     .clock(clock.clone())
+    ///     .build();
+    /// queue.push("long job")?;
+    /// let mut handle = queue.handle();
+    /// let tx = handle.begin();
+    /// let _job = tx.pop()?;
+    /// for _ in 0..3 {
+    ///     clock.advance(Duration::from_secs(9));
+    ///     tx.renew()?;
+    /// }
+    /// assert!(queue.is_empty());
+    /// assert!(tx.try_commit().is_ok());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Expired`] if an item was taken back: this transaction cannot commit any more.
+    pub fn renew(&self) -> Result<(), Expired> {
+        self.open.get().seat().assert_not_lent();
+        let renewed = self.open.get().side().renew();
+        renewed.map_err(|Lost| Expired)
+    }
+
+    /// Aborts: held items go back to the head of the queue, in their order; staged ones are dropped.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::unbounded();
+    /// queue.push(1)?;
+    /// let mut handle = queue.handle();
+    /// let tx = handle.begin();
+    /// let _job = tx.pop()?;
+    /// tx.abort();
+    /// assert_eq!(queue.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn abort(self) {
+        drop(self);
+    }
+
+    /// This transaction as one of several that commit together.
+    pub(crate) fn party(&mut self) -> &mut dyn Party {
+        let port = self.open.get_mut();
+        port.end_forgotten();
+        port
+    }
+
+    /// The items, after [`Party::conclude`], and what is to be announced.
+    pub(crate) fn into_taken(self) -> (Taken<'h, T>, Outcome) {
+        let port = self.open.close();
+        let outcome = port.concluded();
+        (Taken::new(port, outcome), outcome)
+    }
+}

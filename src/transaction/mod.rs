@@ -1,0 +1,101 @@
+//! Transactions: pops that become final, and pushes that become visible, at the commit.
+
+mod end;
+mod pop;
+mod push;
+mod retry;
+
+use crate::future::Lent;
+use crate::port::Port;
+use crate::raw::Open;
+use std::fmt;
+use std::time::Instant;
+
+/// A transaction of one [`Handle`](crate::Handle).
+///
+/// What it pops is *held*: nobody else sees it. What it pushes is *staged*: nobody sees it, this
+/// transaction neither. [`commit`](Self::commit) makes all pushes visible at once and the pops
+/// final. Dropping the transaction, by an early return or a panic too, aborts it: held items go
+/// back to the head of the queue in their order, staged ones are dropped. A transaction that is
+/// forgotten stays open until its handle is used again or dropped.
+///
+/// An abort allocates nothing and cannot fail. Changes made to held items stay.
+///
+/// # Example
+///
+/// A job stays borrowed while its follow-ups are pushed:
+///
+/// ```
+/// let queue = requeue::Queue::unbounded();
+/// let mut worker = queue.handle();
+/// worker.push(vec![1, 2])?;
+///
+/// let tx = worker.begin();
+/// let job = tx.pop()?;
+/// for part in job.iter() {
+///     tx.push(vec![*part])?;
+/// }
+/// tx.commit();
+/// assert_eq!(queue.len(), 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// A transaction that was committed cannot be touched again:
+///
+/// ```compile_fail
+/// let mut worker = requeue::Queue::unbounded().handle();
+/// let tx = worker.begin();
+/// tx.push(1).unwrap();
+/// tx.commit();
+/// tx.push(2).unwrap();
+/// ```
+///
+/// A transaction is `Send`, and may live across an `.await`. While a future lives that it has given out
+/// by [`pop_async`](Self::pop_async) or [`push_async`](Self::push_async) it is lent to that future: all
+/// methods by `&self` panic until the future is ready or dropped.
+///
+/// A held item is gone with its transaction:
+///
+/// ```compile_fail
+/// let mut worker = requeue::Queue::<u32>::unbounded().handle();
+/// let tx = worker.begin();
+/// let job = tx.pop().unwrap();
+/// tx.commit();
+/// println!("{}", *job);
+/// ```
+#[must_use = "a transaction that is dropped aborts"]
+pub struct Transaction<'h, T> {
+    open: Open<'h, Port<T>>,
+}
+
+impl<'h, T> Transaction<'h, T> {
+    #[inline]
+    pub(crate) fn new(open: Open<'h, Port<T>>) -> Self {
+        Self { open }
+    }
+
+    /// What the queue's clock says.
+    #[cfg(not(any(loom, shuttle)))]
+    pub(crate) fn now(&self) -> Instant {
+        self.open.get().side().shared().time.clock_now()
+    }
+
+    /// Lends the transaction until what is returned is dropped.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn lend(&self) -> Lent<'_, T> {
+        Lent::new(self.open.get())
+    }
+}
+
+impl<T> fmt::Debug for Transaction<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = f.debug_struct("Transaction");
+        if self.open.get().seat().is_lent() {
+            return debug.finish_non_exhaustive();
+        }
+        debug
+            .field("staged", &self.staged())
+            .field("held", &self.held())
+            .finish()
+    }
+}

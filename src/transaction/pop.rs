@@ -1,0 +1,177 @@
+//! What a transaction takes and holds, and looks at.
+
+use super::Transaction;
+use crate::future::PopAsync;
+use crate::{Item, Items, Peek, PopError};
+use std::time::Duration;
+
+impl<T> Transaction<'_, T> {
+    /// Takes an item and holds it. Lock-free.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::unbounded();
+    /// queue.push(1)?;
+    /// queue.push(2)?;
+    /// let mut handle = queue.handle();
+    /// let tx = handle.begin();
+    /// let (first, second) = (tx.pop()?, tx.pop()?);
+    /// assert_eq!((*first, *second), (1, 2));
+    /// tx.abort();
+    /// assert_eq!(queue.pop()?, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`PopError::Empty`] if at some instant during the call nothing was ready. What this
+    /// transaction holds or has staged is not ready. [`PopError::Closed`] if nothing can become ready
+    /// any more.
+    #[inline]
+    pub fn pop(&self) -> Result<Item<'_, T>, PopError> {
+        self.open.get().hold().map(Item::new)
+    }
+
+    /// Takes an item and holds it, and waits for one if there is none.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::unbounded();
+    /// let mut handle = queue.handle();
+    /// std::thread::scope(|scope| {
+    ///     scope.spawn(|| {
+    ///         let tx = handle.begin();
+    ///         let job = tx.pop_blocking().unwrap();
+    ///         assert_eq!(*job, "job");
+    ///         tx.commit();
+    ///     });
+    ///     queue.push("job").unwrap();
+    /// });
+    /// assert_eq!(queue.stats().committed, 1);
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`PopError::Closed`] if nothing can become ready any more. [`PopError::Empty`] if the queue is
+    /// closed, nothing is ready, and this transaction holds or has staged something: it must not wait
+    /// for another one that waits for it.
+    pub fn pop_blocking(&self) -> Result<Item<'_, T>, PopError> {
+        self.open.get().hold_waiting(None).map(Item::new)
+    }
+
+    /// Takes an item and holds it, and waits up to `timeout` for one.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let mut handle = requeue::Queue::<u32>::unbounded().handle();
+    /// let tx = handle.begin();
+    /// assert!(tx.pop_timeout(Duration::from_millis(1)).unwrap_err().is_empty());
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`PopError::Empty`] if the time is over, and as for [`Transaction::pop_blocking`].
+    pub fn pop_timeout(&self, timeout: Duration) -> Result<Item<'_, T>, PopError> {
+        self.open.get().hold_waiting(Some(timeout)).map(Item::new)
+    }
+
+    /// A future that takes an item when there is one, and holds it. The transaction is lent to it
+    /// meanwhile.
+    ///
+    /// Its output is that of [`Transaction::pop_blocking`]. Cancel safe: it takes an item only when it is
+    /// ready, and that item is the transaction's.
+    ///
+    /// ```
+    /// # futures::executor::block_on(async {
+    /// let queue = requeue::Queue::unbounded();
+    /// queue.push("job")?;
+    /// let mut handle = queue.handle();
+    /// let tx = handle.begin();
+    /// assert_eq!(*tx.pop_async().await?, "job");
+    /// tx.commit();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
+    pub fn pop_async(&self) -> PopAsync<'_, T> {
+        PopAsync::new(self.open.get())
+    }
+
+    /// Takes up to `max` items; all of them are held when the call returns. None if at some instant
+    /// during the call nothing was ready.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::unbounded();
+    /// let mut handle = queue.handle();
+    /// handle.push_batch([1, 2, 3])?;
+    /// let tx = handle.begin();
+    /// let sum: i32 = tx.pop_batch(10).map(|item| *item).sum();
+    /// assert_eq!((sum, tx.held()), (6, 3));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn pop_batch(&self, max: usize) -> Items<'_, T> {
+        self.pop_batch_blocking(1, max, Duration::ZERO)
+    }
+
+    /// Takes up to `max` items, and waits until there are at least `min` of them, but not longer than
+    /// `timeout`.
+    ///
+    /// Fewer than `min` (or `max`, if that is less) only if the time is over or the queue is closed and
+    /// nothing is ready. What comes meanwhile is held at once, so that others do not see it.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let queue = requeue::Queue::unbounded();
+    /// let mut handle = queue.handle();
+    /// handle.push_batch([1, 2, 3])?;
+    /// let tx = handle.begin();
+    /// assert_eq!(tx.pop_batch_blocking(2, 10, Duration::MAX).len(), 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn pop_batch_blocking(&self, min: usize, max: usize, timeout: Duration) -> Items<'_, T> {
+        Items::new(self.open.get().hold_batch_waiting(min, max, timeout))
+    }
+
+    /// Looks at the item that a pop would give, without taking it.
+    ///
+    /// The transaction is lent to what this returns, and nobody else is given the item meanwhile. When
+    /// it is dropped the item is back at its place; no delivery is counted.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::unbounded();
+    /// queue.push(7)?;
+    /// let mut handle = queue.handle();
+    /// let tx = handle.begin();
+    /// let peeked = tx.peek()?;
+    /// if *peeked > 5 {
+    ///     assert_eq!(peeked.take().attempts(), 1);
+    /// }
+    /// assert_eq!(tx.held(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As for [`Transaction::pop`].
+    ///
+    /// # Panics
+    ///
+    /// If the transaction is lent to a future, or to another [`Peek`].
+    pub fn peek(&self) -> Result<Peek<'_, T>, PopError> {
+        Peek::new(self.open.get())
+    }
+
+    /// How many items are held.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::unbounded();
+    /// queue.push(1)?;
+    /// let mut handle = queue.handle();
+    /// let tx = handle.begin();
+    /// let _job = tx.pop()?;
+    /// assert_eq!(tx.held(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn held(&self) -> usize {
+        self.open.get().seat().access().held()
+    }
+}

@@ -1,0 +1,111 @@
+//! What a transaction stages.
+
+use super::Transaction;
+use crate::future::StageAsync;
+use crate::PushError;
+use std::time::Duration;
+
+impl<T> Transaction<'_, T> {
+    /// Stages a push.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::unbounded();
+    /// let mut handle = queue.handle();
+    /// let tx = handle.begin();
+    /// tx.push(1)?;
+    /// assert!(tx.pop().is_err()); // a transaction does not read its own writes
+    /// tx.commit();
+    /// assert_eq!(queue.pop()?, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`PushError::Full`] if the queue is bounded, this transaction has staged as many items as it
+    /// holds, and at some instant of the call there was no room for more. [`PushError::Closed`] if the
+    /// queue is closed. The item comes back with the error.
+    ///
+    /// # Panics
+    ///
+    /// If the transaction is lent to a future, like all methods by `&self`.
+    #[inline]
+    pub fn push(&self, item: T) -> Result<(), PushError<T>> {
+        self.open.get().stage(item)
+    }
+
+    /// Stages a push, and waits for room if there is none.
+    ///
+    /// Two that both wait for room which only the other's end would free wait for ever: two
+    /// transactions, or this one and a batch that gathers room.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::bounded(1);
+    /// let mut handle = queue.handle();
+    /// let tx = handle.begin();
+    /// tx.push_blocking(1)?;
+    /// assert!(tx.push_blocking(2).unwrap_err().is_full()); // can never fit
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`PushError::Full`] at once, if the transaction has staged as many items as the queue's
+    /// capacity; [`PushError::Closed`] if the queue is closed. The item comes back with the error.
+    pub fn push_blocking(&self, item: T) -> Result<(), PushError<T>> {
+        self.open.get().stage_waiting(item, None)
+    }
+
+    /// Stages a push, and waits up to `timeout` for room.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let queue = requeue::Queue::bounded(1);
+    /// queue.push(1)?;
+    /// let mut handle = queue.handle();
+    /// let refused = handle.begin().push_timeout(2, Duration::from_millis(1));
+    /// assert!(refused.unwrap_err().is_full());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`PushError::Full`] if the time is over, or at once as in [`Transaction::push_blocking`];
+    /// [`PushError::Closed`] if the queue is closed. The item comes back with the error.
+    pub fn push_timeout(&self, item: T, timeout: Duration) -> Result<(), PushError<T>> {
+        self.open.get().stage_waiting(item, Some(timeout))
+    }
+
+    /// A future that stages a push when there is room. The transaction is lent to it meanwhile.
+    ///
+    /// Its output is that of [`Transaction::push_blocking`]. Cancel safe: if it is dropped before it is
+    /// ready, the item is dropped with it and was not staged.
+    ///
+    /// ```
+    /// # futures::executor::block_on(async {
+    /// let queue = requeue::Queue::bounded(1);
+    /// let mut handle = queue.handle();
+    /// let tx = handle.begin();
+    /// tx.push_async("job").await?;
+    /// tx.commit();
+    /// assert_eq!(queue.pop()?, "job");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
+    pub fn push_async(&self, item: T) -> StageAsync<'_, T> {
+        StageAsync::new(self.open.get(), item)
+    }
+
+    /// How many pushes are staged.
+    ///
+    /// ```
+    /// let mut handle = requeue::Queue::unbounded().handle();
+    /// let tx = handle.begin();
+    /// tx.push(1)?;
+    /// assert_eq!(tx.staged(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn staged(&self) -> usize {
+        self.open.get().seat().access().staged()
+    }
+}

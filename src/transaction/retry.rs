@@ -1,0 +1,90 @@
+//! What leaves a transaction before its end.
+
+use super::Transaction;
+use crate::side::NoRoom;
+use crate::{Item, PushError};
+use std::time::Duration;
+
+impl<T> Transaction<'_, T> {
+    /// Gives a held item back, to be delivered again after a time: as long as the queue's
+    /// [`Backoff`](crate::Backoff) says, or at once if it has none.
+    ///
+    /// As [`Transaction::retry_after`] otherwise.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::unbounded();
+    /// queue.push("job")?;
+    /// let mut handle = queue.handle();
+    /// let tx = handle.begin();
+    /// tx.retry(tx.pop()?)?;
+    /// tx.commit();
+    /// assert_eq!(queue.pop()?, "job");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As for [`Transaction::retry_after`].
+    ///
+    /// # Panics
+    ///
+    /// If the item is of another transaction.
+    pub fn retry(&self, item: Item<'_, T>) -> Result<(), PushError<()>> {
+        self.give_back_later(item, None)
+    }
+
+    /// Gives a held item back, to be delivered again after `delay`. Until then it is out of the way;
+    /// then it is at the head of the queue.
+    ///
+    /// It leaves the transaction at once and for good, however that ends: what else the transaction
+    /// holds or has staged is not touched. This counts as a failed delivery: an item that was delivered
+    /// as often as it may be [dies](crate::Builder::max_attempts) instead. A delay that is longer than a
+    /// clock can say lasts for some centuries.
+    ///
+    /// A closed queue waits for delayed items, as for those that are held.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let clock = requeue::ManualClock::new();
+    /// let queue = requeue::Queue::builder().clock(clock.clone()).build();
+    /// let mut handle = queue.handle();
+    /// handle.push_batch(["fails", "works"])?;
+    ///
+    /// let tx = handle.begin();
+    /// let (first, second) = (tx.pop()?, tx.pop()?);
+    /// tx.retry_after(first, Duration::from_secs(60))?;
+    /// assert_eq!(*second, "works");
+    /// tx.commit();
+    /// assert!(queue.is_empty());
+    ///
+    /// clock.advance(Duration::from_secs(60));
+    /// let tx = handle.begin();
+    /// let again = tx.pop()?;
+    /// assert_eq!((*again, again.attempts()), ("fails", 2));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`PushError::Full`] if the queue is bounded, this transaction has staged as many items as it holds,
+    /// and there is no room: the item may not give its place both to a staged item and to itself. It is
+    /// still held then, and goes back if the transaction is aborted.
+    ///
+    /// # Panics
+    ///
+    /// If the item is of another transaction.
+    pub fn retry_after(&self, item: Item<'_, T>, delay: Duration) -> Result<(), PushError<()>> {
+        self.give_back_later(item, Some(delay))
+    }
+
+    fn give_back_later(
+        &self,
+        item: Item<'_, T>,
+        delay: Option<Duration>,
+    ) -> Result<(), PushError<()>> {
+        let port = self.open.get();
+        let retried = port.side().retry(&port.seat().access(), item.grip, delay);
+        retried.map_err(|NoRoom| PushError::Full(()))
+    }
+}
