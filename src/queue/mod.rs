@@ -1,13 +1,13 @@
 //! The queue: what all its handles share.
 
+mod inspect;
+
 use crate::builder::Settings;
-use crate::port::Port;
 use crate::shared::Shared;
-use crate::{Builder, DeadLetters, Drain, Handle, Held, PopError, PushError, Stats};
+use crate::{Builder, Drain, Handle, PopError, PushError};
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
-use std::time::Instant;
 
 /// A lock-free queue for many producers and many consumers whose dequeues are transactions.
 ///
@@ -245,154 +245,6 @@ impl<T> Queue<T> {
     /// nothing can become ready any more.
     pub fn pop(&self) -> Result<T, PopError> {
         self.shared.pop()
-    }
-
-    /// How many items are ready: neither staged nor held. Approximate while others work, exact at
-    /// rest. Looks at every shard.
-    ///
-    /// ```
-    /// let queue = requeue::Queue::unbounded();
-    /// let mut handle = queue.handle();
-    /// handle.push_batch([10, 20, 30])?;
-    /// let tx = handle.begin();
-    /// let held = tx.pop()?;
-    /// assert_eq!(queue.len(), 2);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn len(&self) -> usize {
-        self.shared.release_due();
-        usize::try_from(self.shared.lanes().ready()).unwrap_or(usize::MAX)
-    }
-
-    /// Whether nothing was ready at some instant during the call. Strict, unlike `len() == 0`.
-    ///
-    /// ```
-    /// let queue = requeue::Queue::unbounded();
-    /// queue.push(1)?;
-    /// assert!(!queue.is_empty());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn is_empty(&self) -> bool {
-        self.shared.release_due();
-        self.shared.lanes().is_empty()
-    }
-
-    /// What the queue has done so far. Looks at every shard and handle.
-    ///
-    /// ```
-    /// let queue = requeue::Queue::unbounded();
-    /// queue.push(1)?;
-    /// queue.pop()?;
-    /// assert_eq!(queue.stats().committed, 1);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn stats(&self) -> Stats {
-        self.shared.stats()
-    }
-
-    /// The items that were delivered as often as they may be: see [`Builder::max_attempts`].
-    ///
-    /// ```
-    /// let queue = requeue::Queue::<u32>::unbounded();
-    /// assert!(queue.dead_letters().next().is_none());
-    /// ```
-    pub fn dead_letters(&self) -> DeadLetters<T> {
-        DeadLetters::new(Arc::clone(&self.shared))
-    }
-
-    /// What open transactions hold: an entry for each that holds something. Approximate while others
-    /// work.
-    ///
-    /// ```
-    /// let queue = requeue::Queue::<u32>::unbounded();
-    /// assert!(queue.held().is_empty());
-    /// ```
-    pub fn held(&self) -> Vec<Held> {
-        self.shared.release_due();
-        self.shared.held()
-    }
-
-    /// Takes back from the handles with this name what their open transactions took before some time, and
-    /// says how many items are ready by that. Touches nothing else.
-    ///
-    /// Only a queue that [leases](Builder::leased) its items has something to take back: a copy. From
-    /// other queues nothing is taken, and the answer is 0. The late transactions cannot commit any more,
-    /// and the deliveries count as failed.
-    ///
-    /// ```
-    /// use requeue::{ManualClock, Queue};
-    /// use std::time::Duration;
-    ///
-    /// let clock = ManualClock::new();
-    /// let queue = Queue::builder()
-    ///     .leased(Duration::from_secs(3600))
-    ///     .clock(clock.clone())
-    ///     .build();
-    /// queue.push("job")?;
-    /// let mut stuck = queue.named_handle("stuck");
-    /// let tx = stuck.begin();
-    /// let _job = tx.pop()?;
-    ///
-    /// clock.advance(Duration::from_secs(1));
-    /// assert_eq!(queue.recover("another", queue.now()), 0);
-    /// assert_eq!(queue.recover("stuck", queue.now()), 1);
-    /// assert_eq!(queue.pop()?, "job");
-    /// assert!(tx.try_commit().is_err());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn recover(&self, worker: &str, before: Instant) -> usize {
-        self.shared.recover(worker, before)
-    }
-
-    /// Visits the ready items, lane by lane and each lane in its order, and says how many they were.
-    ///
-    /// At rest it visits each item once. While others work it misses items that they have at that time,
-    /// and those that are pushed meanwhile, and may see one twice that an abort puts back. It stops
-    /// nobody, but the items of the lane that it visits are held for that time: pops find those of other
-    /// lanes. They come back to the same places, and no delivery is counted. If `visit` panics, they do too.
-    ///
-    /// ```
-    /// let queue = requeue::Queue::unbounded();
-    /// queue.handle().push_batch([1, 2, 3])?;
-    /// let mut seen = Vec::new();
-    /// assert_eq!(queue.snapshot(|item| seen.push(*item)), 3);
-    /// assert_eq!((seen, queue.len()), (vec![1, 2, 3], 3));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn snapshot(&self, visit: impl FnMut(&T)) -> usize {
-        self.shared.release_due();
-        Port::new(Arc::clone(&self.shared), None).visit(visit)
-    }
-
-    /// When something will be ready by itself: the next delayed item, or the end of the next lease. It may
-    /// be earlier: that of something that is gone meanwhile. `None`: nothing will.
-    ///
-    /// Those who wait need not look at it: they are woken in time.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    ///
-    /// let clock = requeue::ManualClock::new();
-    /// let queue = requeue::Queue::builder().clock(clock.clone()).build();
-    /// queue.push(1)?;
-    /// let mut worker = queue.handle();
-    /// let tx = worker.begin();
-    /// tx.retry_after(tx.pop()?, Duration::from_secs(5))?;
-    /// assert_eq!(queue.next_due(), Some(queue.now() + Duration::from_secs(5)));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn next_due(&self) -> Option<Instant> {
-        self.shared.time.instant(self.shared.agenda.next())
-    }
-
-    /// The time by the queue's [clock](Builder::clock).
-    ///
-    /// ```
-    /// let queue = requeue::Queue::<u32>::unbounded();
-    /// assert!(queue.now() <= std::time::Instant::now());
-    /// ```
-    pub fn now(&self) -> Instant {
-        self.shared.time.clock_now()
     }
 }
 
