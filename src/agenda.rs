@@ -33,13 +33,13 @@ impl Agenda {
         self.next.load(Ordering::Relaxed)
     }
 
-    /// Says that something will be due. The caller then looks whether somebody waits.
-    pub(crate) fn plan(&self, at: u64) {
+    /// Says that something will be due: true if nothing is due earlier. The caller then looks whether
+    /// somebody waits.
+    pub(crate) fn plan(&self, at: u64) -> bool {
         // ORDERING: Relaxed; a look to save the RMW.
-        if at < self.next.load(Ordering::Relaxed) {
+        at < self.next.load(Ordering::Relaxed)
             // ORDERING: Release; pairs with the Acquire in `clear`: what is due was put down before.
-            self.next.fetch_min(at, Ordering::Release);
-        }
+            && at < self.next.fetch_min(at, Ordering::Release)
     }
 
     /// Forgets what was planned. The caller then looks at all there is, and plans anew.

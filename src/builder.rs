@@ -136,8 +136,8 @@ impl<T> Builder<T> {
     /// What to do with the oldest dead letter when there are more than
     /// [`max_dead_letters`](Builder::max_dead_letters).
     ///
-    /// `overflow` is called by whoever ends the transaction whose item died, when nothing is half done;
-    /// it may use the same queue. If it panics, the panic is caught and that letter is lost with it.
+    /// `overflow` is called by whoever ends the transaction whose item died, or finds that its lease is
+    /// over, when nothing is half done; it may use the same queue. If it panics, the panic is caught and that letter is lost with it.
     ///
     /// ```
     /// use std::num::NonZeroU32;
@@ -237,7 +237,8 @@ impl<T> Builder<T> {
     /// lost. Each item that a transaction takes is cloned, and written down under a lock that only those
     /// contend for who take back what is over.
     ///
-    /// An item is taken back by whoever pops next, waits, or looks at the queue; a failed delivery counts.
+    /// An item is taken back by whoever pops next, waits, or looks at the queue. That counts as a failed
+    /// delivery; the item does not wait for a [backoff](Builder::backoff) then, it has waited already.
     ///
     /// ```
     /// use requeue::{Expired, ManualClock, Queue};

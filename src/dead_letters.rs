@@ -6,6 +6,7 @@ use crate::shared::Shared;
 use crate::time::Time;
 use crate::PushError;
 use std::fmt;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -161,6 +162,10 @@ impl<T> Iterator for DeadLetters<T> {
         Some(DeadLetter::new(failed, &self.shared.time))
     }
 }
+
+/// As those of [`Queue`](crate::Queue).
+impl<T> UnwindSafe for DeadLetters<T> {}
+impl<T> RefUnwindSafe for DeadLetters<T> {}
 
 impl<T> fmt::Debug for DeadLetters<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -438,6 +438,10 @@ impl<T> Handle<T> {
     /// # Errors
     ///
     /// That of `work`.
+    ///
+    /// # Panics
+    ///
+    /// If the queue [leases](crate::Builder::leased) its items, and one that `work` took was taken back.
     pub fn transact<R, E>(
         &mut self,
         work: impl FnOnce(&Transaction<'_, T>) -> Result<R, E>,

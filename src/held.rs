@@ -47,7 +47,7 @@ impl<T> Shared<T> {
             Held {
                 worker: post.and_then(|post| post.name().cloned()),
                 items: usize::try_from(items).unwrap_or(usize::MAX),
-                since: post.and_then(|post| self.time.instant(post.since())),
+                since: post.and_then(|post| self.time.stamped(post.since())),
                 thread: post.and_then(|post| post.thread()),
             }
         });

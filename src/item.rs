@@ -5,7 +5,7 @@ use std::fmt;
 use std::iter::FusedIterator;
 use std::ops::{Deref, DerefMut};
 
-/// An item that a [`Transaction`] holds.
+/// An item that a [`Transaction`](crate::Transaction) holds.
 ///
 /// ```
 /// let queue = requeue::Queue::unbounded();
@@ -67,7 +67,8 @@ impl<T> fmt::Debug for Item<'_, T> {
     }
 }
 
-/// The items of one [`Transaction::pop_batch`]. All of them are held, whether iterated or not.
+/// The items of one [`Transaction::pop_batch`](crate::Transaction::pop_batch). All of them are held,
+/// whether iterated or not.
 ///
 /// ```
 /// let queue = requeue::Queue::unbounded();

@@ -8,7 +8,7 @@ use crate::post::{Book, Lease, Post, Posts};
 use crate::raw::{Entry, Lanes, Remainder, Vacant};
 use crate::sync::{lock, MutexGuard};
 use crate::telemetry::{Event, Telemetry};
-use crate::time::{Time, NEVER};
+use crate::time::{later, Time, NEVER};
 use crate::wait::{Line, Word};
 use crate::{PopError, PushError, Reason};
 use std::sync::Arc;
@@ -211,17 +211,27 @@ impl<T> Shared<T> {
 /// What becomes ready with time.
 impl<T> Shared<T> {
     /// Delays an item. Whoever held it counts it as aborted afterwards.
-    pub(crate) fn delay(&self, envelope: Vacant<Failed<T>>, mut failed: Failed<T>, by: Duration) {
-        let (due, attempts) = (self.time.after(by), failed.entry.tag.attempts);
+    pub(crate) fn delay(
+        &self,
+        envelope: Vacant<Failed<T>>,
+        mut failed: Failed<T>,
+        now: u64,
+        delay: Duration,
+    ) {
+        let (due, attempts) = (later(now, delay), failed.entry.tag.attempts);
         failed.due = due;
         self.ready.attend();
         self.failures.delayed.put(envelope, failed);
         self.agenda.plan(due);
         self.ready.published(1);
-        self.tell(|| Event::Delayed {
-            attempts,
-            delay: by,
-        });
+        self.tell(|| Event::Delayed { attempts, delay });
+    }
+
+    /// Puts an item at the head. Whoever held it counts it as aborted afterwards.
+    pub(crate) fn put_at_head(&self, entry: Entry<T>) {
+        self.ready.attend();
+        let count = self.lanes.put_at_head([entry]);
+        self.ready.published(count);
     }
 
     /// Puts what is due at the head, and what others have held for longer than they may.
@@ -239,7 +249,9 @@ impl<T> Shared<T> {
         }
         let delayed = &self.failures.delayed;
         let begin = || self.agenda.clear();
-        let end = |next| self.agenda.plan(next);
+        let end = |next| {
+            self.agenda.plan(next);
+        };
         let Some(due) = delayed.take_due(now, begin, end) else {
             return;
         };
@@ -250,7 +262,8 @@ impl<T> Shared<T> {
         }
         // At least one waiter has to know of the new plan.
         let planned = self.agenda.next() != NEVER;
-        self.ready.published(released.max(usize::from(planned)));
+        self.ended(released.max(usize::from(planned)));
+        self.failures.letters.drop_excess(&self.time);
     }
 
     /// Takes back what is held for too long, and says how many items are ready by that.
@@ -259,7 +272,9 @@ impl<T> Shared<T> {
         for post in self.posts.all() {
             match post.book.try_lock() {
                 Ok(book) => ready += self.take_away(&post, book, now, 0),
-                Err(_) => self.agenda.plan(now.saturating_add(BOOK_IN_USE)),
+                Err(_) => {
+                    self.agenda.plan(now.saturating_add(BOOK_IN_USE));
+                }
             }
         }
         ready
@@ -277,6 +292,7 @@ impl<T> Shared<T> {
             .map(|post| self.take_away(post, lock(&post.book), 0, before))
             .sum();
         self.ended(ready);
+        self.failures.letters.drop_excess(&self.time);
         ready
     }
 

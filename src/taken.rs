@@ -43,9 +43,7 @@ impl<'h, T> Taken<'h, T> {
 
     /// Ends the leases of the items, and tells those who listen.
     pub(crate) fn end_guard(&self) {
-        if self.len > 0 {
-            self.port.end_guard();
-        }
+        self.port.end_guard(self.len > 0);
     }
 }
 

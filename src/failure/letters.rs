@@ -4,6 +4,7 @@ use super::Failed;
 use crate::raw::{Inbox, Vacant};
 use crate::sync::{lock, AtomicU64, AtomicUsize, Mutex, Ordering};
 use crate::time::Time;
+use crate::wait::quietly;
 use crate::DeadLetter;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -58,17 +59,22 @@ impl<T> Letters<T> {
 
     /// Takes the oldest letter out.
     pub(crate) fn take(&self) -> Option<Failed<T>> {
+        self.take_beyond(0)
+    }
+
+    /// Takes the oldest letter out if there are more than `most`.
+    fn take_beyond(&self, most: usize) -> Option<Failed<T>> {
         let mut list = lock(&self.list);
+        if self.count() <= most {
+            return None;
+        }
         if list.is_empty() {
             list.extend(self.inbox.take_all());
         }
-        let letter = list.pop_front();
-        drop(list);
-        if letter.is_some() {
-            // ORDERING: Relaxed; as in `reserve`.
-            self.count.fetch_sub(1, Ordering::Relaxed);
-        }
-        letter
+        let letter = list.pop_front()?;
+        // ORDERING: Relaxed; as in `reserve`.
+        self.count.fetch_sub(1, Ordering::Relaxed);
+        Some(letter)
     }
 
     /// Puts a letter that was taken out back, as the oldest.
@@ -95,11 +101,8 @@ impl<T> Letters<T> {
         let Some(overflow) = &self.overflow else {
             return;
         };
-        while self.count() > self.most {
-            match self.take() {
-                Some(oldest) => overflow(DeadLetter::new(oldest, time)),
-                None => break,
-            }
+        while let Some(oldest) = self.take_beyond(self.most) {
+            quietly(|| overflow(DeadLetter::new(oldest, time)));
         }
     }
 }

@@ -14,6 +14,7 @@ use crate::raw::{Entry, Tag};
 use crate::time::{Backoff, NEVER};
 use crate::Reason;
 use std::num::NonZeroU32;
+use std::time::Duration;
 
 /// An item whose delivery failed.
 pub(crate) struct Failed<T> {
@@ -39,7 +40,7 @@ pub(crate) enum Fate {
     /// Back to where it came from.
     Head,
     /// It is out of the way for a time.
-    Delay,
+    Delay(Duration),
     /// To the dead letters, where there is a place for it.
     Death,
 }
@@ -72,20 +73,22 @@ impl<T> Failures<T> {
         self.max_attempts.is_some() || self.backoff.is_some()
     }
 
-    /// The backoff of the queue.
-    pub(crate) fn backoff(&self) -> Option<Backoff> {
-        self.backoff
+    /// Where an item goes whose delivery failed, by these rules. If that is [`Fate::Death`] a place is taken
+    /// for it.
+    pub(crate) fn fate(&self, tag: Tag) -> Fate {
+        let backoff = self.backoff.map(|backoff| backoff.delay(tag.attempts));
+        self.fate_after(tag, backoff.unwrap_or_default())
     }
 
-    /// Where an item goes whose delivery failed. If that is [`Fate::Death`] a place is taken for it.
-    pub(crate) fn fate(&self, tag: Tag) -> Fate {
+    /// As [`Failures::fate`], with this delay if it is to be retried.
+    pub(crate) fn fate_after(&self, tag: Tag, delay: Duration) -> Fate {
         let is_last = |max: NonZeroU32| tag.attempts >= max.get();
         if self.max_attempts.is_some_and(is_last) && self.letters.reserve() {
             Fate::Death
-        } else if self.backoff.is_some() {
-            Fate::Delay
-        } else {
+        } else if delay.is_zero() {
             Fate::Head
+        } else {
+            Fate::Delay(delay)
         }
     }
 }

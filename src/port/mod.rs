@@ -18,8 +18,9 @@ use std::thread;
 
 /// One handle's access to a queue.
 pub(crate) struct Port<T> {
-    seat: Seat<T>,
+    // Dropped first: its post is under the number of the seat's desk.
     side: Side<T>,
+    seat: Seat<T>,
     /// What the last commit over several queues did here.
     concluded: Outcome,
 }
@@ -114,8 +115,17 @@ impl<T> Port<T> {
         if held_any {
             self.side.note_end();
         }
+        let _staged = Staged(&mut self.seat);
         drop_all(|| parted.pop());
-        self.seat.drop_staged();
+    }
+}
+
+/// Drops what is staged, also when the destructor of something else panics.
+struct Staged<'p, T>(&'p mut Seat<T>);
+
+impl<T> Drop for Staged<'_, T> {
+    fn drop(&mut self) {
+        self.0.drop_staged();
     }
 }
 
@@ -143,9 +153,11 @@ impl<T> Port<T> {
     }
 
     /// Ends the leases of what was committed, and tells those who listen.
-    pub(crate) fn end_guard(&self) {
+    pub(crate) fn end_guard(&self, held_any: bool) {
         let mut copies = self.side.end_leases();
-        self.side.note_end();
+        if held_any {
+            self.side.note_end();
+        }
         drop_all(|| copies.pop());
     }
 

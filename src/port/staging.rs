@@ -70,14 +70,12 @@ impl<T> Port<T> {
         max: usize,
         timeout: Duration,
     ) -> HeldItems<'_, T> {
-        let access = self.seat.access();
-        self.seat.assert_not_lent();
         let mut batch = self.seat.batch();
         self.side.wait_for_item(Some(timeout), || {
             let left = max - batch.len();
-            let more = self.side.hold_batch(&access, &mut batch, left);
+            let more = self.side.hold_batch(&mut batch, left);
             let enough = batch.len() >= min.min(max);
-            (enough || more == 0 && self.side.is_at_its_end(&access)).then_some(())
+            (enough || more == 0 && self.side.is_at_its_end(batch.access())).then_some(())
         });
         batch.into_items()
     }

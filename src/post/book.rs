@@ -11,10 +11,8 @@ use std::time::Duration;
 /// The leases of one transaction.
 pub(crate) struct Book<T> {
     leased: Vec<Leased<T>>,
-    /// The addresses of the items that were taken away and are still in the hold.
+    /// The addresses of the items that were taken away.
     lost: Vec<usize>,
-    /// Whether anything was taken away.
-    has_lost: bool,
     /// A commit is under way.
     closed: bool,
 }
@@ -49,7 +47,6 @@ impl<T> Book<T> {
         Self {
             leased: Vec::new(),
             lost: Vec::new(),
-            has_lost: false,
             closed: false,
         }
     }
@@ -73,10 +70,10 @@ impl<T> Book<T> {
     }
 
     fn check(&self) -> Result<(), Lost> {
-        if self.has_lost {
-            Err(Lost)
-        } else {
+        if self.lost.is_empty() {
             Ok(())
+        } else {
+            Err(Lost)
         }
     }
 
@@ -87,10 +84,8 @@ impl<T> Book<T> {
         Ok(())
     }
 
-    /// Ends the lease of an item that leaves the transaction, and its address with it: its copy, unless the
-    /// item was lost.
+    /// Ends the lease of an item that leaves the transaction: its copy, unless the item was lost.
     pub(crate) fn remove(&mut self, address: usize) -> Option<Entry<T>> {
-        self.lost.retain(|&lost| lost != address);
         let index = self
             .leased
             .iter()
@@ -101,7 +96,6 @@ impl<T> Book<T> {
     /// Ends all leases: the copies, and the addresses of the lost items.
     pub(crate) fn end(&mut self) -> (Vec<Entry<T>>, Vec<usize>) {
         self.closed = false;
-        self.has_lost = false;
         let leased = mem::take(&mut self.leased);
         let copies = leased.into_iter().map(|leased| leased.copy).collect();
         (copies, mem::take(&mut self.lost))
@@ -115,7 +109,6 @@ impl<T> Book<T> {
         let is_over = |leased: &Leased<T>| leased.until <= now || leased.taken < taken;
         let (over, kept) = mem::take(&mut self.leased).into_iter().partition(is_over);
         self.leased = kept;
-        self.has_lost |= !over.is_empty();
         self.lost
             .extend(over.iter().map(|leased: &Leased<T>| leased.address));
         over.into_iter().map(|leased| leased.copy).collect()

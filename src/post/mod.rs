@@ -20,7 +20,7 @@ pub(crate) struct Post<T> {
     /// The number of the handle's desk.
     pub(crate) desk: usize,
     name: Option<Arc<str>>,
-    /// Since when its transaction holds something.
+    /// A stamp of when its transaction took the first item.
     since: AtomicU64,
     /// The thread that took the first item.
     thread: Mutex<Option<ThreadId>>,
@@ -65,13 +65,13 @@ impl<T> Post<T> {
     }
 
     /// Takes note that the transaction has taken its first item.
-    pub(crate) fn begin(&self, now: u64) {
+    pub(crate) fn begin(&self, stamp: u64) {
         // ORDERING: Relaxed; for those who look.
-        self.since.store(now, Ordering::Relaxed);
+        self.since.store(stamp, Ordering::Relaxed);
         *lock(&self.thread) = Some(thread::current().id());
     }
 
-    /// Since when the transaction holds something.
+    /// A stamp of when the transaction took its first item.
     pub(crate) fn since(&self) -> u64 {
         // ORDERING: Relaxed; as above.
         self.since.load(Ordering::Relaxed)

@@ -1,14 +1,15 @@
 //! A batch: items that a transaction holds by one call, each given out once.
 
-use super::access::Access;
+use super::access::{Access, Loan};
 use super::grip::Grip;
 use super::hold::Spot;
 use super::tag::Tag;
 use std::marker::PhantomData;
 
-/// Collects items in a transaction's hold.
+/// Collects items in a transaction's hold. The seat is lent to it, since user code may run meanwhile, and
+/// what others do with the hold would spoil the places that it remembers.
 pub(crate) struct Batch<'t, T> {
-    access: Access<'t, T>,
+    loan: Loan<'t, T>,
     spot: Spot,
     /// The first item that was not looked at.
     seen: Spot,
@@ -18,10 +19,10 @@ pub(crate) struct Batch<'t, T> {
 }
 
 impl<'t, T> Batch<'t, T> {
-    pub(super) fn new(access: Access<'t, T>) -> Self {
-        let (spot, before) = access.with(|state, _| (state.hold.end(), state.hold.len()));
+    pub(super) fn new(loan: Loan<'t, T>) -> Self {
+        let (spot, before) = loan.with(|state, _| (state.hold.end(), state.hold.len()));
         Self {
-            access,
+            loan,
             spot,
             seen: spot,
             before,
@@ -34,7 +35,7 @@ impl<'t, T> Batch<'t, T> {
         if most == 0 {
             return 0;
         }
-        let count = self.access.with(|state, lanes| {
+        let count = self.loan.with(|state, lanes| {
             state.desk().count_taken(1);
             let count = state.consumer.take_all(lanes, &mut state.hold, most);
             match count {
@@ -54,24 +55,25 @@ impl<'t, T> Batch<'t, T> {
 
     /// The next item that was not looked at yet, and its tag.
     pub(crate) fn look(&mut self) -> Option<(&T, Tag)> {
-        let Self { access, seen, .. } = self;
-        access.with(|state, _| {
+        let Self { loan, seen, .. } = self;
+        loan.with(|state, _| {
             let held = state.hold.step(seen)?;
             // SAFETY: held by the batch, which gives nothing out before it ends.
             Some(unsafe { (&*held.item(), held.tag()) })
         })
     }
 
-    /// The items.
-    ///
-    /// # Panics
-    ///
-    /// If others were held meanwhile.
+    /// The use of the seat meanwhile.
+    pub(crate) fn access(&self) -> &Access<'t, T> {
+        &self.loan
+    }
+
+    /// The items. Ends the loan.
     pub(crate) fn into_items(self) -> HeldItems<'t, T> {
         let (before, len) = (self.before, self.len);
-        assert_eq!(self.access.held() - before, len, "one call at a time");
+        assert_eq!(self.loan.held() - before, len, "one call at a time");
         HeldItems {
-            access: self.access,
+            access: self.loan.seat(),
             spot: self.spot,
             left: len,
             items: PhantomData,

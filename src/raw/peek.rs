@@ -42,15 +42,19 @@ impl<'t, T> Peeked<'t, T> {
         self.item
     }
 
-    /// Holds the item, and ends the loan of the seat.
-    pub(crate) fn hold(self) -> (Grip<'t, T>, Access<'t, T>) {
-        let grip = self.loan.with(|state, _| {
+    /// The use of the seat while it is lent.
+    pub(crate) fn access(&self) -> &Access<'t, T> {
+        &self.loan
+    }
+
+    /// Holds the item. What is left of the look is to be dropped when the seat is not needed any more.
+    pub(crate) fn hold(&mut self) -> Grip<'t, T> {
+        self.loan.with(|state, _| {
             state.hold_peeked();
             let held = state.hold.newest();
             // SAFETY: held just now, and given out once; it stays there as after `Access::hold`.
             unsafe { Grip::new(held.item(), held.tag().attempts) }
-        });
-        (grip, self.loan.seat())
+        })
     }
 }
 

@@ -72,8 +72,12 @@ impl<T> Seat<T> {
     }
 
     /// Begins a batch of held items.
+    ///
+    /// # Panics
+    ///
+    /// If the seat is lent.
     pub(crate) fn batch(&self) -> Batch<'_, T> {
-        Batch::new(self.access())
+        Batch::new(self.lend())
     }
 
     /// Lends the seat until the loan is dropped.
@@ -90,7 +94,7 @@ impl<T> Seat<T> {
 
     #[inline]
     pub(crate) fn assert_not_lent(&self) {
-        assert!(!self.is_lent(), "the transaction is lent to a future");
+        assert!(!self.is_lent(), "the transaction is lent");
     }
 
     #[inline]

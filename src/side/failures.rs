@@ -1,10 +1,10 @@
 //! What a handle has ready for deliveries that fail, and where such items go.
 
 use super::{NoRoom, Side};
-use crate::failure::{Failed, Failures, Fate};
-use crate::raw::{Access, Entry, Grip, Seat, Spot, Vacant};
+use crate::failure::{Failed, Fate};
+use crate::raw::{Access, Grip, Seat, Spot, Vacant};
+use crate::shared::Shared;
 use crate::sync::lock;
-use crate::wait::quietly;
 use crate::Reason;
 use std::cell::Cell;
 use std::time::Duration;
@@ -32,10 +32,12 @@ impl<T> Side<T> {
     /// Parts with the held items that do not go back to where they came from, and says how many permits
     /// that frees.
     pub(crate) fn part_with_failed(&self, seat: &mut Seat<T>, reason: Reason) -> usize {
-        if !self.shared.failures.has_rules() {
+        let Shared { failures, time, .. } = &**self.shared();
+        if !failures.has_rules() {
             return 0;
         }
-        let failures = &self.shared.failures;
+        // A clock is user code, so it is read before anything is taken out.
+        let now = time.now();
         let (mut spot, fate) = (Spot::default(), Cell::new(Fate::Head));
         let mut dead = 0;
         while let Some(entry) = seat.remove_next(&mut spot, |_, tag| {
@@ -43,7 +45,7 @@ impl<T> Side<T> {
             fate.get() != Fate::Head
         }) {
             dead += usize::from(fate.get() == Fate::Death);
-            self.put_away(fate.get(), entry, reason, None);
+            self.put_away(fate.get(), now, Failed::new(entry, reason));
             seat.count_aborted(1);
         }
         lock(&self.envelopes).truncate(KEPT);
@@ -52,23 +54,17 @@ impl<T> Side<T> {
 
     /// Hands over the dead letters that are too many.
     pub(crate) fn drop_excess_letters(&self) {
-        let Failures { letters, .. } = &self.shared.failures;
-        quietly(|| letters.drop_excess(&self.shared.time));
+        let Shared { failures, time, .. } = &**self.shared();
+        failures.letters.drop_excess(time);
     }
 
-    /// Puts a failed item where it goes, which is not back to the head: to the dead letters, or out of the
-    /// way for `delay` or as long as the queue's rules say.
-    fn put_away(&self, fate: Fate, entry: Entry<T>, reason: Reason, delay: Option<Duration>) {
-        let failures = &self.shared.failures;
-        let attempts = entry.tag.attempts;
-        let failed = Failed::new(entry, reason);
-        if fate == Fate::Death {
-            self.shared.bury(self.envelope(), failed);
-            return;
+    /// Puts a failed item where it goes.
+    fn put_away(&self, fate: Fate, now: u64, failed: Failed<T>) {
+        match fate {
+            Fate::Head => self.shared.put_at_head(failed.entry),
+            Fate::Delay(delay) => self.shared.delay(self.envelope(), failed, now, delay),
+            Fate::Death => self.shared.bury(self.envelope(), failed),
         }
-        let backoff = || failures.backoff().map(|backoff| backoff.delay(attempts));
-        let delay = delay.or_else(backoff).unwrap_or_default();
-        self.shared.delay(self.envelope(), failed, delay);
     }
 
     /// Takes a held item out of the transaction, to be delivered later: after `delay`, or as the queue's
@@ -79,18 +75,22 @@ impl<T> Side<T> {
         item: Grip<'_, T>,
         delay: Option<Duration>,
     ) -> Result<(), NoRoom> {
+        let Shared { failures, time, .. } = &**self.shared();
+        let (tag, now) = (access.tag_of(&item), time.now());
         // It takes its permit with it, which may be the one of a staged item.
         if !self.has_one_more(access) {
             return Err(NoRoom);
         }
-        let address = item.address();
-        let entry = access.remove(item);
-        if !self.end_lease(address) {
-            // Others have it, and its delivery is counted.
+        let Ok(copy) = self.end_lease(item.address()) else {
+            // Others have it, and its delivery is counted; it leaves with its transaction.
             return Ok(());
-        }
-        let fate = self.shared.failures.fate(entry.tag);
-        self.put_away(fate, entry, Reason::Retried, delay);
+        };
+        let entry = access.remove(item);
+        let fate = delay.map_or_else(
+            || failures.fate(tag),
+            |delay| failures.fate_after(tag, delay),
+        );
+        self.put_away(fate, now, Failed::new(entry, Reason::Retried));
         access.count_aborted(1);
         if fate == Fate::Death {
             self.give_back(1);
@@ -98,6 +98,7 @@ impl<T> Side<T> {
         }
         // After the close the end of a delivery may be what others wait for.
         self.shared.ended(0);
+        drop(copy); // user code
         Ok(())
     }
 }

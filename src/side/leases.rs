@@ -7,11 +7,17 @@ use crate::sync::lock;
 use crate::telemetry::Event;
 use std::collections::HashSet;
 use std::sync::Arc;
-use std::time::Duration;
 
 impl<T> Side<T> {
     pub(crate) fn name(&self) -> Option<&Arc<str>> {
         self.post.as_ref().and_then(|post| post.name())
+    }
+
+    /// Takes note that the transaction holds something from now on.
+    pub(super) fn note_begin(&self) {
+        if let Some(post) = &self.post {
+            post.begin(self.shared.time.stamp());
+        }
     }
 
     /// Takes note of an item that the transaction has taken: the only one that it holds, or not.
@@ -20,9 +26,8 @@ impl<T> Side<T> {
             return;
         };
         let (shared, tag) = (&self.shared, tag());
-        let now = shared.time.now();
         if only {
-            post.begin(now);
+            self.note_begin();
         }
         shared.tell(|| Event::Delivered {
             attempts: tag.attempts,
@@ -32,11 +37,12 @@ impl<T> Side<T> {
                 .map(|_| shared.time.age(tag.since)),
         });
         if let Some(lease) = &shared.lease {
-            let until = shared.time.after(lease.term);
+            let (now, until) = (shared.time.now(), shared.time.after(lease.term));
             let address = item as *const T as usize;
             let item = (lease.copy)(item);
             lock(&post.book).add(address, Entry { item, tag }, now, until);
-            shared.agenda.plan(until);
+            let is_news = shared.agenda.plan(until);
+            shared.ready().published(usize::from(is_news));
         }
     }
 
@@ -45,7 +51,7 @@ impl<T> Side<T> {
         if let Some(post) = &self.post {
             let shared = &self.shared;
             shared.tell(|| Event::Released {
-                held: Duration::from_nanos(shared.time.now().saturating_sub(post.since())),
+                held: shared.time.age(post.since()),
             });
         }
     }
@@ -77,13 +83,13 @@ impl<T> Side<T> {
             .map_or(Ok(()), |post| lock(&post.book).close())
     }
 
-    /// Ends the lease of an item: false if it was taken away before.
-    pub(super) fn end_lease(&self, address: usize) -> bool {
+    /// Ends the lease of an item, and returns the copy; [`Lost`], if it was taken away before.
+    pub(super) fn end_lease(&self, address: usize) -> Result<Option<Entry<T>>, Lost> {
         let Some(post) = self.lessee() else {
-            return true;
+            return Ok(None);
         };
         let copy = lock(&post.book).remove(address);
-        copy.is_some()
+        copy.map(Some).ok_or(Lost)
     }
 
     /// Ends all leases of a transaction that was committed, and returns the copies, which are to be

@@ -68,14 +68,19 @@ impl<T> Side<T> {
         if self.is_over() {
             return Err(self.shared.why_empty());
         }
-        seat.peek().ok_or_else(|| self.nothing_held())
+        let peeked = seat.peek().ok_or_else(|| self.nothing_held())?;
+        if peeked.access().held() == 0 {
+            self.note_begin();
+        }
+        Ok(peeked)
     }
 
     /// Holds an item that was looked at.
-    pub(crate) fn hold_peeked<'t>(&self, peeked: Peeked<'t, T>) -> Grip<'t, T> {
-        let (grip, access) = peeked.hold();
-        self.release(&access);
-        self.take_note(&access, &grip);
+    pub(crate) fn hold_peeked<'t>(&self, mut peeked: Peeked<'t, T>) -> Grip<'t, T> {
+        let grip = peeked.hold();
+        let access = peeked.access();
+        self.release(access);
+        self.take_note(access, &grip);
         grip
     }
 
@@ -87,22 +92,17 @@ impl<T> Side<T> {
     }
 
     /// Holds up to `max` items more in a batch.
-    pub(crate) fn hold_batch(
-        &self,
-        access: &Access<'_, T>,
-        batch: &mut Batch<'_, T>,
-        max: usize,
-    ) -> usize {
-        let attended = self.attend_held(access);
+    pub(crate) fn hold_batch(&self, batch: &mut Batch<'_, T>, max: usize) -> usize {
+        let attended = self.attend_held(batch.access());
         if self.is_over() || max == 0 {
             return 0;
         }
-        let before = access.held();
+        let before = batch.access().held();
         let count = batch.hold(max);
         if count == 0 {
             self.nothing_held();
         }
-        self.release(access);
+        self.release(batch.access());
         if attended {
             self.set_envelopes_aside(before + count);
             let mut only = before == 0;

@@ -37,7 +37,8 @@ impl<T> Side<T> {
         attempt: impl FnMut() -> Option<R>,
     ) -> Poll<R> {
         let shared = &self.shared;
-        if self.gives_up_time() {
+        let kept = self.gives_up_time();
+        if kept {
             // What is due wakes those who wait for it, in their order.
             shared.release_due();
         }
@@ -49,6 +50,8 @@ impl<T> Side<T> {
             .poll(line, Kind::One, waiter.waker, spare, attempt);
         if poll.is_pending() {
             self.keep_time(waiter);
+        } else if kept {
+            self.hand_time_over();
         }
         poll
     }
@@ -78,10 +81,15 @@ impl<T> Side<T> {
         let kept = self.gives_up_time();
         self.item_place.leave(self.shared.ready());
         if kept {
-            barrier::full();
-            let planned = self.shared.agenda.next() != NEVER;
-            self.shared.ready().published(usize::from(planned));
+            self.hand_time_over();
         }
+    }
+
+    /// Wakes another waiter to keep the time, after this one has given that up.
+    fn hand_time_over(&self) {
+        barrier::full();
+        let planned = self.shared.agenda.next() != NEVER;
+        self.shared.ready().published(usize::from(planned));
     }
 
     /// Polls for room by way of `attempt`.
@@ -105,13 +113,12 @@ impl<T> Side<T> {
         timeout: Option<Duration>,
         attempt: impl FnMut() -> Option<R>,
     ) -> Option<R> {
+        let _leave = Leave(|| self.leave_item_line());
         let line = self.shared.ready();
         let time = &self.shared.time;
-        let result = wait(time, line, timeout, attempt, |waiter, attempt| {
+        wait(time, line, timeout, attempt, |waiter, attempt| {
             self.poll_item(waiter, attempt)
-        });
-        self.leave_item_line();
-        result
+        })
     }
 
     /// Waits for room. `None`: the time is over.
@@ -125,11 +132,19 @@ impl<T> Side<T> {
             return attempt();
         };
         let time = &self.shared.time;
-        let result = wait(time, &room.line, timeout, attempt, |waiter, attempt| {
+        let _leave = Leave(|| self.room_place.leave(&room.line));
+        wait(time, &room.line, timeout, attempt, |waiter, attempt| {
             self.poll_room(kind, waiter, attempt)
-        });
-        self.room_place.leave(&room.line);
-        result
+        })
+    }
+}
+
+/// Leaves a line, also when user code panics: a clock, or the copying of an item.
+struct Leave<F: Fn()>(F);
+
+impl<F: Fn()> Drop for Leave<F> {
+    fn drop(&mut self) {
+        (self.0)();
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a queue with a name tells the crates `metrics` and `tracing`, where those features are on.
 //!
-//! Without them nothing here does anything. Recorders and subscribers are user code: they run when
-//! nothing is half done and no lock is held, and if one panics the panic is caught.
+//! Without them nothing here does anything. Recorders and subscribers are user code: they run while no
+//! lock is held, and if one panics the panic is caught.
 
 #[cfg(feature = "metrics")]
 mod metrics;

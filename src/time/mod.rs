@@ -87,7 +87,7 @@ impl Time {
 
     /// The time in so long: at the end of time, if that is later, but not [`NEVER`].
     pub(crate) fn after(&self, delay: Duration) -> u64 {
-        self.now().saturating_add(whole(delay)).min(NEVER - 1)
+        later(self.now(), delay)
     }
 
     /// What the clock says at a time; `None`, if it can never say so.
@@ -119,6 +119,11 @@ mod timer {
     use super::{Instant, Waker};
 
     pub(super) fn wake_at(_: Instant, _: &Waker) {}
+}
+
+/// The time so long after another one: at the end of time, if that is later, but not [`NEVER`].
+pub(crate) fn later(now: u64, delay: Duration) -> u64 {
+    now.saturating_add(whole(delay)).min(NEVER - 1)
 }
 
 /// In nanoseconds, before [`NEVER`].

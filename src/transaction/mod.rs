@@ -5,7 +5,6 @@ mod pop;
 mod push;
 mod retry;
 
-use crate::future::Lent;
 use crate::port::Port;
 use crate::raw::Open;
 use std::fmt;
@@ -82,8 +81,8 @@ impl<'h, T> Transaction<'h, T> {
 
     /// Lends the transaction until what is returned is dropped.
     #[cfg(feature = "tokio")]
-    pub(crate) fn lend(&self) -> Lent<'_, T> {
-        Lent::new(self.open.get())
+    pub(crate) fn lend(&self) -> crate::future::Lent<'_, T> {
+        crate::future::Lent::new(self.open.get())
     }
 }
 
