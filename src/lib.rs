@@ -48,6 +48,8 @@
 //! | retry what failed later | [`Transaction::retry_after`], [`Builder::backoff`] |
 //! | give up on what always fails | [`Builder::max_attempts`], [`Queue::dead_letters`] |
 //! | take work back from a stuck worker | [`Builder::leased`], [`Transaction::renew`], [`Queue::recover`] |
+//! | run a function on each item, on a pool of threads or tasks | [`Workers`] |
+//! | queue closures and wait for what they return | [`Queue::submit`](Queue#method.submit), [`Queue::wrap`](Queue#method.wrap), [`Job`] |
 //! | see what is going on | [`Queue::stats`], [`Queue::held`], features `metrics` and `tracing` |
 //!
 //! # Handles and threads
@@ -140,6 +142,31 @@
 //! [`Transaction::try_commit`] says [`Expired`]. So at most one delivery of an item is committed.
 //! [`Transaction::renew`] starts the term anew, and [`Queue::recover`] takes back what one worker took
 //! before some time, whatever its term.
+//!
+//! # Workers
+//!
+//! [`Workers`] are a pool of threads that wait for items and run a function on each, in a transaction: `Ok`
+//! commits, `Err` and a panic give back, and the worker lives on. With feature `tokio` they may be tasks.
+//!
+//! ```
+//! use requeue::{Queue, Workers};
+//! use std::time::Duration;
+//!
+//! let queue = Queue::unbounded();
+//! queue.handle().push_batch(["a.png", "broken", "b.png"])?;
+//! queue.close();
+//! let workers = Workers::builder(&queue)
+//!     .threads(2)
+//!     .on_panic(|worker, _| eprintln!("{worker} panicked"))
+//!     .run(|file, tx| match file.strip_suffix(".png") {
+//!         Some(_) => Ok(()),
+//!         None if file.attempts() > 1 => Ok(()), // give up
+//!         None => tx.retry_after(file, Duration::from_millis(1)),
+//!     });
+//! assert_eq!(workers.join().done, 4);
+//! queue.stats().check()?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 //!
 //! # Emptiness and counts
 //!
@@ -363,6 +390,7 @@
 //! | `tokio` | workers as tasks: `WorkersBuilder::run_async` |
 //! | `metrics` | queues with a [name](Builder::name) tell the crate `metrics`: histograms `requeue_attempts`, `requeue_wait_seconds` (with [times](Builder::timestamps)), `requeue_hold_seconds` of transactions; with each [`Queue::stats`] the counters `requeue_{pushed,committed,aborted,expired,dead}_total` and the gauges `requeue_{ready,held,delayed,waiting,oldest_seconds}`; all labelled `queue` |
 //! | `tracing` | queues with a name tell subscribers of `tracing`, with the target `requeue`: retries, dead letters, leases that are over, the close |
+//! | `tokio` | workers as tasks of tokio: `WorkersBuilder::tasks` |
 //! | `stream` | `Handle::stream`, a `futures_core::Stream` of items, and `Handle::sink`, a `futures_sink::Sink` for them |
 //!
 //! No feature is on by default; the futures need none. The minimum supported Rust version is 1.74;
