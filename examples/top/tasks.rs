@@ -1,0 +1,103 @@
+//! The tasks of the three queues, and the simulated work on them.
+
+use std::num::NonZeroU32;
+use std::panic::resume_unwind;
+use std::thread;
+use std::time::Duration;
+
+use requeue::{Backoff, Queue};
+
+const CAPACITY: usize = 2000;
+/// How long a report may take, and how long one takes that hangs.
+const LEASE: Duration = Duration::from_millis(1500);
+const HANG: Duration = Duration::from_secs(2);
+
+/// What a task needs to know: every so many of them are in trouble.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Task(pub(crate) u64);
+
+#[derive(Debug)]
+pub(crate) struct Failed;
+
+/// What is done with the tasks of a queue.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Trade {
+    /// Some addresses answer at the second attempt, some never.
+    Mail,
+    /// Some images make their worker panic.
+    Images,
+    /// One slow worker. Some reports take longer than their lease.
+    Reports,
+}
+
+impl Trade {
+    pub(crate) const ALL: [Self; 3] = [Self::Mail, Self::Images, Self::Reports];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Mail => "mail",
+            Self::Images => "images",
+            Self::Reports => "reports",
+        }
+    }
+
+    pub(crate) fn workers(self) -> usize {
+        match self {
+            Self::Mail => 3,
+            Self::Images => 2,
+            Self::Reports => 1,
+        }
+    }
+
+    /// How many tasks come in a second, on average and at a load of 100 %.
+    pub(crate) fn rate(self) -> f64 {
+        match self {
+            Self::Mail => 60.0,
+            Self::Images => 18.0,
+            Self::Reports => 3.0,
+        }
+    }
+
+    /// How long a task takes.
+    fn time(self) -> Duration {
+        Duration::from_millis(match self {
+            Self::Mail => 40,
+            Self::Images => 90,
+            Self::Reports => 220,
+        })
+    }
+
+    pub(crate) fn queue(self) -> Queue<Task> {
+        let builder = Queue::builder()
+            .name(self.name())
+            .capacity(CAPACITY)
+            .timestamps(true);
+        let (attempts, builder) = match self {
+            Self::Mail => {
+                let (first, cap) = (Duration::from_secs(1), Duration::from_secs(8));
+                let backoff = Backoff::exponential(first, cap).with_jitter();
+                (3, builder.backoff(backoff))
+            }
+            Self::Images => (2, builder.backoff(Backoff::fixed(Duration::from_secs(1)))),
+            Self::Reports => (1, builder.leased(LEASE)),
+        };
+        let attempts = NonZeroU32::new(attempts).expect("a task is tried at least once");
+        builder.max_attempts(attempts).build()
+    }
+
+    /// Does a task, at the given attempt.
+    pub(crate) fn perform(self, task: Task, attempt: u32) -> Result<(), Failed> {
+        thread::sleep(self.time());
+        match self {
+            Self::Mail if task.0 % 60 == 0 => Err(Failed),
+            Self::Mail if task.0 % 8 == 0 && attempt == 1 => Err(Failed),
+            // Unlike `panic!`, this tells no hook: that of the terminal would leave it.
+            Self::Images if task.0 % 25 == 0 => resume_unwind(Box::new("a broken image")),
+            Self::Reports if task.0 % 15 == 0 => {
+                thread::sleep(HANG);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! The tables with a row for each queue.
+
+use ratatui::layout::Rect;
+use ratatui::style::{Color, Stylize};
+use ratatui::text::Line;
+use ratatui::widgets::{Cell, Row};
+use ratatui::Frame;
+
+use super::super::app::App;
+use super::super::history::History;
+use super::super::plant::Shop;
+use super::{
+    block, count, number_cell, row_style, seconds, table, DEAD, DELAYED, FAINT, HELD, READY,
+};
+
+/// How many samples the small graph of a queue shows.
+const SHOWN: u16 = 28;
+/// What must hold at rest.
+const LAW: &str = " pushed = ready + held + delayed + committed + dead ";
+/// No full block: the graphs of two rows must not touch.
+const BARS: [char; 7] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇'];
+
+pub(super) fn draw(frame: &mut Frame, area: Rect, app: &App) {
+    let columns = [
+        ("queue", 9),
+        ("load", 5),
+        ("ready", 6),
+        ("held", 5),
+        ("delayed", 7),
+        ("committed", 10),
+        ("push/s", 7),
+        ("commit/s", 8),
+        ("fail/s", 7),
+        ("oldest", 8),
+        ("depth", SHOWN),
+    ];
+    let table = table(columns, rows(app, row));
+    frame.render_widget(table.block(block("queues")), area);
+}
+
+fn row(shop: &Shop, history: &History) -> Row<'static> {
+    let stats = history.latest();
+    let rate = |rate: f64, color| number_cell(format!("{rate:.1}"), color);
+    let oldest = stats.oldest.map(seconds).unwrap_or_default();
+    Row::new([
+        Cell::from(shop.trade.name()),
+        number_cell(format!("{} %", shop.load()), Color::Reset),
+        count(stats.ready, READY),
+        count(stats.held, HELD),
+        count(stats.delayed, DELAYED),
+        count(stats.committed, Color::Reset),
+        rate(history.rate(|stats| stats.pushed), Color::Reset),
+        rate(history.rate(|stats| stats.committed), Color::Reset),
+        rate(history.rate(|stats| stats.aborted + stats.expired), DEAD),
+        number_cell(oldest, Color::Reset),
+        number_cell(bars(history), READY),
+    ])
+}
+
+/// The last depths of a queue, one character each.
+fn bars(history: &History) -> String {
+    let depths: Vec<_> = history.depths(SHOWN.into()).collect();
+    let most = depths.iter().max().copied().unwrap_or_default().max(8);
+    let bar = |depth: u64| {
+        let height = (depth * BARS.len() as u64).div_ceil(most);
+        usize::try_from(height).ok()?.checked_sub(1)
+    };
+    let bars = depths
+        .into_iter()
+        .map(|depth| bar(depth).map_or(' ', |bar| BARS[bar]));
+    bars.collect()
+}
+
+/// What became of the deliveries that failed.
+pub(super) fn draw_failures(frame: &mut Frame, area: Rect, app: &App) {
+    let columns = [
+        ("queue", 9),
+        ("aborted", 8),
+        ("expired", 8),
+        ("dead now", 9),
+        ("dead ever", 10),
+    ];
+    let block = block("failed deliveries").title_bottom(Line::from(LAW).fg(FAINT));
+    let table = table(columns, rows(app, failures));
+    frame.render_widget(table.block(block), area);
+}
+
+fn failures(shop: &Shop, history: &History) -> Row<'static> {
+    let stats = history.latest();
+    Row::new([
+        Cell::from(shop.trade.name()),
+        count(stats.aborted, HELD),
+        count(stats.expired, HELD),
+        count(shop.queue.dead_letters().len(), DEAD),
+        count(stats.dead, Color::Reset),
+    ])
+}
+
+/// The row of each shop; that of the selected one stands out.
+fn rows(app: &App, row: impl Fn(&Shop, &History) -> Row<'static>) -> Vec<Row<'static>> {
+    let shops = app.shops.iter().zip(&app.histories).enumerate();
+    shops
+        .map(|(index, (shop, history))| row(shop, history).style(row_style(index == app.shop)))
+        .collect()
+}

@@ -1,0 +1,40 @@
+//! The example `top` as its users meet it without a terminal: its own tests, and what it prints.
+
+/// The example's modules, so that their own tests run here.
+#[allow(dead_code)]
+#[path = "../examples/top/main.rs"]
+mod top;
+
+use std::env;
+use std::process::{Command, Output};
+
+fn run(args: &[&str]) -> Output {
+    let test = env::current_exe().unwrap();
+    let profile = test.ancestors().nth(2).unwrap();
+    let name = format!("top{}", env::consts::EXE_SUFFIX);
+    let program = profile.join("examples").join(name);
+    let hint = "`cargo test` without a filter builds it, and so does `cargo build --example top`";
+    assert!(program.is_file(), "no {}: {hint}", program.display());
+    Command::new(program).args(args).output().unwrap()
+}
+
+#[test]
+fn frames_are_printed_without_a_terminal() {
+    let output = run(&["--frames", "2"]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let printed = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(printed.matches("requeue top").count(), 2, "{printed}");
+    for name in ["mail-0", "images-1", "reports-0", "dead ever"] {
+        assert_eq!(printed.matches(name).count(), 2, "{name} in {printed}");
+    }
+    assert!(printed.contains("mail: "), "{printed}");
+}
+
+#[test]
+fn a_bad_argument_is_told() {
+    let output = run(&["--frames", "many"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8(output.stderr)
+        .unwrap()
+        .contains("Usage: top"));
+}
