@@ -166,7 +166,7 @@ impl<T> Builder<T> {
     }
 
     /// How long an item is out of the way after a failed delivery. Without it, it goes back to the head
-    /// at once.
+    /// at once, as does one that was taken back from a worker: it has waited for its lease.
     ///
     /// ```
     /// use requeue::{Backoff, ManualClock, Queue};

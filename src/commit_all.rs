@@ -102,7 +102,7 @@ macro_rules! tuples {
                 commit_together(&mut [$($tx.party()),+]);
                 $(let $tx = $tx.into_taken();)+
                 $($tx.0.wake_for($tx.1);)+
-                $($tx.0.end_guard();)+
+                drop(($($tx.0.end_guard(),)+));
                 Ok(($($tx.0,)+))
             }
         }

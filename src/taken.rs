@@ -1,6 +1,7 @@
 //! What a committed transaction held.
 
 use crate::port::{Outcome, Port};
+use crate::raw::Entry;
 use std::fmt;
 use std::iter::FusedIterator;
 
@@ -41,9 +42,9 @@ impl<'h, T> Taken<'h, T> {
         self.port.wake_for(outcome);
     }
 
-    /// Ends the leases of the items, and tells those who listen.
-    pub(crate) fn end_guard(&self) {
-        self.port.end_guard(self.len > 0);
+    /// Ends the leases of the items, tells those who listen, and returns the copies.
+    pub(crate) fn end_guard(&self) -> Vec<Entry<T>> {
+        self.port.end_guard(self.len > 0)
     }
 }
 

@@ -8,7 +8,7 @@ mod push;
 mod staging;
 mod visit;
 
-use crate::raw::{drop_all, Party, Record, Seat, Session, Tails};
+use crate::raw::{Entry, Party, Record, Seat, Session, Tails};
 use crate::shared::Shared;
 use crate::side::Side;
 use crate::Reason;
@@ -103,7 +103,7 @@ impl<T> Port<T> {
     pub(crate) fn abort_for(&mut self, reason: Reason) {
         self.end_forgotten();
         let held_any = self.seat.held() > 0;
-        let mut parted = self.side.part_with_lost(&mut self.seat);
+        let parted = self.side.part_with_lost(&mut self.seat);
         let dead = self.side.part_with_failed(&mut self.seat, reason);
         let held = self.seat.give_back();
         self.seat.end_staging();
@@ -116,7 +116,7 @@ impl<T> Port<T> {
             self.side.note_end();
         }
         let _staged = Staged(&mut self.seat);
-        drop_all(|| parted.pop());
+        drop(parted);
     }
 }
 
@@ -152,13 +152,14 @@ impl<T> Port<T> {
         self.side.shared().ended(outcome.published);
     }
 
-    /// Ends the leases of what was committed, and tells those who listen.
-    pub(crate) fn end_guard(&self, held_any: bool) {
-        let mut copies = self.side.end_leases();
+    /// Ends the leases of what was committed, tells those who listen, and returns the copies, whose
+    /// destructors are user code.
+    pub(crate) fn end_guard(&self, held_any: bool) -> Vec<Entry<T>> {
+        let copies = self.side.end_leases();
         if held_any {
             self.side.note_end();
         }
-        drop_all(|| copies.pop());
+        copies
     }
 
     /// Takes out the next committed item.

@@ -2,7 +2,7 @@
 
 /// Drops all that `next` gives. When a destructor panics the others still run, and the panic goes
 /// on afterwards; `next` must be consistent between calls.
-pub(crate) fn drop_all<T>(next: impl FnMut() -> Option<T>) {
+pub(super) fn drop_all<T>(next: impl FnMut() -> Option<T>) {
     let mut rest = Rest(next);
     while let Some(item) = (rest.0)() {
         drop(item);

@@ -48,7 +48,6 @@ mod models;
 
 pub(crate) use access::{Access, Loan};
 pub(crate) use batch::{Batch, HeldItems};
-pub(crate) use drops::drop_all;
 pub(crate) use grip::Grip;
 pub(crate) use hold::Spot;
 pub(crate) use inbox::{Inbox, Vacant};

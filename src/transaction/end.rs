@@ -76,7 +76,7 @@ impl<'h, T> Transaction<'h, T> {
         }
         self.close_book()?;
         let taken = self.end_by_commit();
-        taken.end_guard();
+        drop(taken.end_guard());
         Ok(taken)
     }
 

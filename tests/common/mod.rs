@@ -3,6 +3,7 @@
 #![allow(dead_code)] // No test file uses all of it.
 
 pub(crate) mod events;
+pub(crate) mod failing;
 pub(crate) mod futures;
 pub(crate) mod waits;
 
@@ -37,7 +38,7 @@ pub(crate) fn assert_at_rest<T>(queue: &Queue<T>, ready: usize, held: u64) {
     assert_eq!(queue.len(), ready);
     assert_eq!(queue.is_empty(), ready == 0);
     assert_eq!((stats.ready, stats.held), (ready as u64, held));
-    assert_eq!(stats.pushed, stats.ready + stats.held + stats.committed);
+    stats.check().unwrap();
 }
 
 /// Whether `f` panics.

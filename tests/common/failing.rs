@@ -1,0 +1,123 @@
+//! Queues whose deliveries fail, and what becomes of the items.
+
+use std::mem;
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use super::panics;
+use requeue::{Builder, Handle, ManualClock, Queue, Reason, Transaction};
+
+pub(crate) const SECOND: Duration = Duration::from_secs(1);
+/// The shortest time there is.
+pub(crate) const INSTANT: Duration = Duration::from_nanos(1);
+/// An instant less than a second.
+pub(crate) const NEARLY: Duration = Duration::from_nanos(999_999_999);
+
+/// A builder with a clock that stands still.
+pub(crate) fn clocked<T>() -> (ManualClock, Builder<T>) {
+    let clock = ManualClock::new();
+    let builder = Queue::builder().clock(clock.clone());
+    (clock, builder)
+}
+
+/// A queue with a clock that stands still, and these items, pushed through one handle.
+pub(crate) fn clocked_with<T>(items: impl IntoIterator<Item = T>) -> (ManualClock, Queue<T>) {
+    let (clock, builder) = clocked();
+    let queue = builder.build();
+    queue.handle().push_batch(items).unwrap();
+    (clock, queue)
+}
+
+/// A queue that leases its items for a second.
+pub(crate) fn leased<T: Clone>(items: impl IntoIterator<Item = T>) -> (ManualClock, Queue<T>) {
+    let (clock, builder) = clocked();
+    let queue = builder.leased(SECOND).build();
+    queue.handle().push_batch(items).unwrap();
+    (clock, queue)
+}
+
+pub(crate) fn times(number: u32) -> NonZeroU32 {
+    NonZeroU32::new(number).unwrap()
+}
+
+/// Takes the next item and gives it back for a time.
+#[track_caller]
+pub(crate) fn put_off<T>(queue: &Queue<T>, delay: Duration) {
+    let mut handle = queue.handle();
+    let tx = handle.begin();
+    let item = tx.pop().unwrap();
+    assert!(tx.retry_after(item, delay).is_ok());
+    tx.commit();
+}
+
+/// The dead letters, taken out: the items, how often they were delivered, and why they failed last.
+pub(crate) fn letters<T>(queue: &Queue<T>) -> Vec<(T, u32, Reason)> {
+    let letters = queue.dead_letters();
+    letters
+        .map(|letter| (letter.item, letter.attempts, letter.reason))
+        .collect()
+}
+
+/// A way to end a transaction that holds items without a commit.
+pub(crate) type Failure<T> = fn(&mut Handle<T>, &mut dyn FnMut(&Transaction<'_, T>));
+
+/// All ways, and what the dead letters call them.
+pub(crate) fn failures<T>() -> [(Reason, Failure<T>); 6] {
+    [
+        (Reason::Aborted, |handle, work| {
+            let tx = handle.begin();
+            work(&tx);
+            tx.abort();
+        }),
+        (Reason::Aborted, |handle, work| work(&handle.begin())),
+        (Reason::Aborted, |handle, work| {
+            let failed = handle.transact(|tx| {
+                work(tx);
+                Err::<(), _>(())
+            });
+            assert!(failed.is_err());
+        }),
+        (Reason::Panicked, |handle, work| {
+            assert!(panics(|| {
+                let tx = handle.begin();
+                work(&tx);
+                panic!("the worker fails");
+            }));
+        }),
+        (Reason::Forgotten, |handle, work| {
+            let tx = handle.begin();
+            work(&tx);
+            mem::forget(tx);
+            drop(handle.begin());
+        }),
+        (Reason::Retried, |handle, work| {
+            let tx = handle.begin();
+            work(&tx);
+            tx.commit();
+        }),
+    ]
+}
+
+/// Takes the next item, once, and fails in the given way.
+#[track_caller]
+pub(crate) fn fail<T>(handle: &mut Handle<T>, (reason, failure): (Reason, Failure<T>)) {
+    failure(handle, &mut |tx| {
+        let item = tx.pop().unwrap();
+        if reason == Reason::Retried {
+            assert!(tx.retry(item).is_ok());
+        }
+    });
+}
+
+/// Checks that a bounded queue at rest has just as much room as its items leave.
+#[track_caller]
+pub(crate) fn assert_room(queue: &Queue<u32>) {
+    let stats = queue.stats();
+    let inside = stats.ready + stats.held + stats.delayed;
+    let capacity = queue.capacity().unwrap() as u64;
+    let mut handle = queue.handle();
+    for item in inside..capacity {
+        assert!(handle.push(0).is_ok(), "{item} of {capacity}");
+    }
+    assert!(handle.push(0).is_err(), "more than {capacity}");
+}
