@@ -40,9 +40,29 @@ pub(super) struct Held<T> {
 /// What is noted beside an item.
 #[derive(Clone, Copy)]
 struct Note {
-    tag: Tag,
+    since: u64,
+    attempts: u32,
     /// The index of the next item of its run.
     next: u32,
+}
+
+impl Note {
+    #[inline]
+    fn new(Tag { attempts, since }: Tag, next: u32) -> Self {
+        Self {
+            since,
+            attempts,
+            next,
+        }
+    }
+
+    #[inline]
+    fn tag(self) -> Tag {
+        Tag {
+            attempts: self.attempts,
+            since: self.since,
+        }
+    }
 }
 
 /// What one transaction took from one shard, as far as it is in one block.
@@ -97,7 +117,7 @@ impl<T> Held<T> {
     /// The place is vacant and the caller's alone.
     #[inline]
     pub(super) unsafe fn fill(&self, item: T, tag: Tag, next: u32) {
-        let note = Note { tag, next };
+        let note = Note::new(tag, next);
         // SAFETY: by contract.
         unsafe { self.slot.fill(item) };
         // SAFETY: likewise.
@@ -137,8 +157,10 @@ impl<T> Held<T> {
     /// The place was filled, and is the caller's alone.
     pub(super) unsafe fn set_tag(&self, tag: Tag) {
         // SAFETY: by contract.
-        self.note
-            .with_mut(|note| unsafe { (*note).assume_init_mut().tag = tag });
+        self.note.with_mut(|note| unsafe {
+            let note = (*note).assume_init_mut();
+            *note = Note::new(tag, note.next);
+        });
     }
 
     /// The address of the item.
@@ -155,7 +177,7 @@ impl<T> Held<T> {
     #[inline]
     pub(super) unsafe fn tag(&self) -> Tag {
         // SAFETY: by contract.
-        unsafe { self.note() }.tag
+        unsafe { self.note() }.tag()
     }
 
     /// # Safety
@@ -312,7 +334,7 @@ impl<T> Run<T> {
             let held = self.held(at);
             // SAFETY: filled once.
             let note = unsafe { held.note() };
-            if !note.tag.is_gone() {
+            if !note.tag().is_gone() {
                 if left == 0 {
                     first = at;
                 } else {
@@ -428,7 +450,7 @@ impl<T> Run<T> {
             // SAFETY: filled before the link.
             let note = unsafe { held.note() };
             // SAFETY: ours by the claim; filled before the link. The sink granted room.
-            unsafe { sink.accept(held.slot.take(), note.tag.again()) };
+            unsafe { sink.accept(held.slot.take(), note.tag().again()) };
             at = note.next;
         }
     }
@@ -441,7 +463,7 @@ impl<T> Run<T> {
             // SAFETY: filled before the link.
             let note = unsafe { self.held(at).note() };
             at = note.next;
-            note.tag.since
+            note.since
         });
         times.filter_map(known).min()
     }

@@ -125,6 +125,7 @@ impl<T> Hold<T> {
         self.len -= 1;
         self.gaps += 1;
         if self.len == 0 {
+            self.gaps = 0;
             self.clear();
         }
     }
@@ -195,7 +196,6 @@ impl<T> Hold<T> {
     #[inline]
     pub(super) fn clear(&mut self) {
         self.len = 0;
-        self.gaps = 0;
         if self.following > 0 {
             self.following = 0;
             self.oldest_left = 0;
