@@ -3,9 +3,10 @@
 mod common;
 
 use std::mem;
+use std::sync::Arc;
 use std::thread;
 
-use common::{filled, Ledger, Tracked};
+use common::{filled, panics, Ledger, Tracked};
 use requeue::{Handle, Queue};
 
 #[test]
@@ -148,4 +149,24 @@ fn threads_that_take_abort_and_stop_lose_nothing() {
     assert_eq!(dropped as u64, stats.committed);
     drop(queue);
     ledger.assert_each_dropped_once();
+}
+
+/// A push that is refused, or an iterator that panics, at the end of a segment has opened another one.
+#[test]
+fn what_was_staged_before_a_segment_that_stays_vacant() {
+    for staged in 1..600_usize {
+        let (queue, probe) = (Queue::unbounded(), Arc::new(()));
+        let mut handle = queue.handle();
+        let items = || (0..staged).map(|_| Arc::clone(&probe));
+        let broken = items().chain(std::iter::once_with(|| panic!("the source fails")));
+        assert!(panics(|| handle.push_batch(broken)));
+        assert_eq!(Arc::strong_count(&probe), 1, "{staged} staged");
+
+        let tx = handle.begin();
+        items().for_each(|item| tx.push(item).unwrap());
+        queue.close();
+        assert!(tx.push(Arc::clone(&probe)).is_err());
+        drop(tx);
+        assert_eq!(Arc::strong_count(&probe), 1, "{staged} staged");
+    }
 }

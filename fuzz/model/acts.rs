@@ -1,13 +1,12 @@
-//! The operations outside any transaction.
+//! Pushes and pops outside any transaction.
 
 use super::item::{Mark, Tracked};
-use super::open::{Left, Worker};
+use super::open::Worker;
 use super::ops::{Act, Then, Way};
 use super::waits::{as_batch, Outcome, Waiter};
 use super::world::World;
 use requeue::{PopError, PushError};
 use std::future::Future;
-use std::mem;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -18,56 +17,7 @@ type Pushed<const PAD: usize> = Result<usize, PushError<Vec<Tracked<PAD>>>>;
 type Popped<const PAD: usize> = Result<Tracked<PAD>, PopError>;
 
 impl<const PAD: usize> World<PAD> {
-    pub(super) fn act(&mut self, act: &Act) {
-        match *act {
-            Act::Push(slot, way) => self.with(slot, |world, worker| world.push(worker, way)),
-            Act::Pop(slot, way) => self.with(slot, |world, worker| world.pop(worker, way)),
-            Act::PushBatch(slot, n, way) => {
-                self.with(slot, |world, worker| world.push_batch(worker, n, way));
-            }
-            Act::PopBatch(slot, max, way) => {
-                self.with(slot, |world, worker| world.pop_batch(worker, max, way));
-            }
-            Act::PushDirect(queue) => {
-                let item = self.item(queue);
-                let mark = item.mark();
-                let said = self.queues[queue].push(item);
-                self.pushed(queue, &[mark], as_batch(said));
-            }
-            Act::PopDirect(queue) => self.receive(queue, self.queues[queue].pop()),
-            Act::Drain(queue, n) => self.drain(queue, n),
-            Act::Close(None) => {}
-            Act::Close(Some(queue)) => {
-                let order = &mut self.orders[queue];
-                assert_eq!(self.queues[queue].close(), !order.closed);
-                if !mem::replace(&mut order.closed, true) {
-                    order.poppers.check_all_woken();
-                    order.pushers.check_all_woken();
-                }
-            }
-            Act::Handle(slot, queue) => {
-                self.act(&Act::Drop(slot));
-                let source = self.sources;
-                self.sources += 1;
-                let handle = self.queues[queue].handle();
-                let left = Left::default();
-                self.workers[slot] = Some(Worker {
-                    handle,
-                    queue,
-                    source,
-                    left,
-                });
-            }
-            Act::Drop(slot) => {
-                if let Some(worker) = self.workers[slot].take() {
-                    drop(worker.handle);
-                    self.settle(worker.queue, worker.source, &worker.left);
-                }
-            }
-        }
-    }
-
-    fn push(&mut self, worker: &mut Worker<PAD>, way: Way) {
+    pub(super) fn push(&mut self, worker: &mut Worker<PAD>, way: Way) {
         let (items, marks) = self.items(worker, 1);
         let handle = &mut worker.handle;
         let queue = worker.queue;
@@ -81,7 +31,7 @@ impl<const PAD: usize> World<PAD> {
         self.push_ends(worker, &marks, outcome.map(as_batch));
     }
 
-    fn push_batch(&mut self, worker: &mut Worker<PAD>, n: usize, way: Way) {
+    pub(super) fn push_batch(&mut self, worker: &mut Worker<PAD>, n: usize, way: Way) {
         let (items, marks) = self.items(worker, n);
         let handle = &mut worker.handle;
         let outcome = match self.orders[worker.queue].way_to_push(way, n) {
@@ -95,7 +45,8 @@ impl<const PAD: usize> World<PAD> {
         self.push_ends(worker, &marks, outcome);
     }
 
-    fn pop(&mut self, worker: &mut Worker<PAD>, way: Way) {
+    pub(super) fn pop(&mut self, worker: &mut Worker<PAD>, way: Way) {
+        self.orders[worker.queue].release();
         let handle = &mut worker.handle;
         let outcome = match self.orders[worker.queue].way_to_pop(way) {
             Way::Try => Outcome::Answer(handle.pop()),
@@ -106,7 +57,8 @@ impl<const PAD: usize> World<PAD> {
         self.pop_ends(worker, outcome);
     }
 
-    fn pop_batch(&mut self, worker: &mut Worker<PAD>, max: usize, way: Way) {
+    pub(super) fn pop_batch(&mut self, worker: &mut Worker<PAD>, max: usize, way: Way) {
+        self.orders[worker.queue].release();
         let (order, mut items) = (&self.orders[worker.queue], Vec::new());
         let (handle, min) = (&mut worker.handle, max.min(order.ready()));
         let n = match order.way_to_pop(way) {
@@ -122,7 +74,8 @@ impl<const PAD: usize> World<PAD> {
     }
 
     /// Drains up to `n` items, if that does not wait.
-    fn drain(&mut self, queue: usize, n: usize) {
+    pub(super) fn drain(&mut self, queue: usize, n: usize) {
+        self.orders[queue].release();
         let order = &self.orders[queue];
         if matches!(order.way_to_pop(Way::Block), Way::Block) {
             let n = n.min(order.ready());
@@ -159,16 +112,22 @@ impl<const PAD: usize> World<PAD> {
         then: Then,
     ) -> Outcome<F::Output> {
         let waiter = Waiter::default();
+        if push.is_none() {
+            self.orders[queue].release();
+        }
         if let Poll::Ready(result) = waiter.poll(&mut future) {
             return Outcome::Answer(result);
         }
+        self.look(queue);
         self.check_waits(queue, push);
         self.join(queue, push, &waiter);
         for act in meanwhile {
-            self.act(act);
-            self.check();
+            self.act_and_check(act);
         }
         self.leave(queue, Some(&waiter));
+        if push.is_none() {
+            self.orders[queue].release();
+        }
         let outcome = Outcome::of(future, waiter, then);
         if matches!((then, &outcome), (Then::Poll, Outcome::Dropped)) {
             self.check_waits(queue, push);
@@ -197,7 +156,7 @@ impl<const PAD: usize> World<PAD> {
     }
 
     /// The answer to a push that is committed at once.
-    fn pushed(&mut self, queue: usize, marks: &[Mark], said: Pushed<PAD>) {
+    pub(super) fn pushed(&mut self, queue: usize, marks: &[Mark], said: Pushed<PAD>) {
         self.orders[queue].check_push(marks.len(), &said);
         if said.is_ok() {
             self.orders[queue].push(marks);

@@ -1,7 +1,7 @@
 //! Items that are counted and known by name.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What keeps an order of its own: one handle, or all pushes without a handle to one queue.
 pub(crate) type Source = usize;
@@ -14,26 +14,59 @@ pub(crate) struct Mark {
 }
 
 thread_local! {
-    /// The items that are alive. Not in the items themselves, since a forgotten item must leak nothing.
-    static ALIVE: RefCell<BTreeSet<Mark>> = const { RefCell::new(BTreeSet::new()) };
+    /// The items that are alive, with their copies. Not in the items themselves, since a forgotten item
+    /// must leak nothing.
+    static ALIVE: RefCell<BTreeMap<Mark, usize>> = const { RefCell::new(BTreeMap::new()) };
     /// The items that went with a forgotten future: nobody may get them, and they need not be dropped.
     static LOST: RefCell<BTreeSet<Mark>> = const { RefCell::new(BTreeSet::new()) };
+    /// The dead letters that were handed over.
+    static SPILLED: RefCell<Vec<Mark>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Begins a case, without items.
 pub(crate) fn clear() {
     ALIVE.take();
     LOST.take();
+    SPILLED.take();
 }
 
+/// How many items are alive, each with all its copies.
 pub(crate) fn alive() -> usize {
-    ALIVE.with_borrow(BTreeSet::len)
+    ALIVE.with_borrow(|alive| alive.values().sum())
+}
+
+/// Takes note of a dead letter that was handed over.
+pub(crate) fn overflow<const PAD: usize>(item: &Tracked<PAD>) {
+    SPILLED.with_borrow_mut(|spilled| spilled.push(item.mark()));
+}
+
+/// The dead letters that were handed over since the last call.
+pub(crate) fn spilled() -> Vec<Mark> {
+    SPILLED.take()
+}
+
+fn count(mark: Mark) {
+    ALIVE.with_borrow_mut(|alive| *alive.entry(mark).or_default() += 1);
+}
+
+/// Takes one off: false if there is none.
+fn uncount(mark: Mark) -> bool {
+    ALIVE.with_borrow_mut(|alive| {
+        let Some(count) = alive.get_mut(&mark) else {
+            return false;
+        };
+        *count -= 1;
+        if *count == 0 {
+            alive.remove(&mark);
+        }
+        true
+    })
 }
 
 /// Says that items went with a forgotten future.
 pub(crate) fn lose(marks: &[Mark]) {
     for mark in marks {
-        assert!(ALIVE.with_borrow_mut(|alive| alive.remove(mark)));
+        assert!(uncount(*mark));
         LOST.with_borrow_mut(|lost| lost.insert(*mark));
     }
 }
@@ -48,7 +81,7 @@ pub(crate) struct Tracked<const PAD: usize> {
 
 impl<const PAD: usize> Tracked<PAD> {
     pub(crate) fn new(mark: Mark) -> Self {
-        assert!(ALIVE.with_borrow_mut(|alive| alive.insert(mark)));
+        count(mark);
         Self {
             mark,
             held: 0,
@@ -81,10 +114,21 @@ impl<const PAD: usize> Tracked<PAD> {
     }
 }
 
+/// As a lease does it.
+impl<const PAD: usize> Clone for Tracked<PAD> {
+    fn clone(&self) -> Self {
+        count(self.mark());
+        Self { ..*self }
+    }
+}
+
 impl<const PAD: usize> Drop for Tracked<PAD> {
     fn drop(&mut self) {
-        let alive = ALIVE.with_borrow_mut(|alive| alive.remove(&self.mark));
-        let lost = LOST.with_borrow_mut(|lost| lost.remove(&self.mark));
-        assert!(alive || lost, "{:?} is dropped twice", self.mark);
+        let lost = || LOST.with_borrow_mut(|lost| lost.remove(&self.mark));
+        assert!(
+            uncount(self.mark) || lost(),
+            "{:?} is dropped twice",
+            self.mark
+        );
     }
 }

@@ -3,13 +3,22 @@
 //! The fuzz target `operations` and the test `differential` share it.
 
 mod acts;
+mod counts;
+mod ends;
+mod failures;
 mod item;
+mod line;
+mod looks;
 mod open;
 mod ops;
 mod order;
+mod retries;
 mod rules;
+mod settings;
+mod shapes;
 mod transactions;
 mod waits;
+mod work;
 mod world;
 
 pub(crate) use ops::Case;

@@ -2,7 +2,8 @@
 
 use super::item::{Mark, Source, Tracked};
 use super::waits::Waiter;
-use requeue::{commit_all, Handle, Taken, Transaction};
+use super::work::Held;
+use requeue::{try_commit_all, Expired, Handle, Taken, Transaction};
 
 /// A handle, and what it was left with.
 pub(crate) struct Worker<const PAD: usize> {
@@ -16,7 +17,7 @@ pub(crate) struct Worker<const PAD: usize> {
 #[derive(Debug, Default)]
 pub(crate) struct Left {
     /// Items that a forgotten transaction holds: they will be ready again.
-    pub(crate) held: Vec<Mark>,
+    pub(crate) held: Vec<Held>,
     /// How many items it staged, or a forgotten `Taken` kept: they will be dropped.
     pub(crate) doomed: usize,
     /// A forgotten future, which keeps its place in the line.
@@ -29,8 +30,8 @@ pub(crate) struct Open {
     pub(crate) queue: usize,
     pub(crate) source: Source,
     pub(crate) staged: Vec<Mark>,
-    pub(crate) held: Vec<Mark>,
-    /// The forgotten future that the transaction is lent to.
+    pub(crate) held: Vec<Held>,
+    /// The forgotten future that the transaction is lent to, or nobody for a forgotten look.
     pub(crate) lent: Option<Waiter>,
 }
 
@@ -56,18 +57,20 @@ impl Open {
 }
 
 /// Commits up to three transactions together.
-pub(crate) fn commit_together<T>(txs: Vec<Transaction<'_, T>>) -> Vec<Taken<'_, T>> {
+pub(crate) fn commit_together<T>(
+    txs: Vec<Transaction<'_, T>>,
+) -> Result<Vec<Taken<'_, T>>, Expired> {
     let mut txs = txs.into_iter();
     match (txs.next(), txs.next(), txs.next()) {
         (Some(a), Some(b), Some(c)) => {
-            let (a, b, c) = commit_all((a, b, c));
-            vec![a, b, c]
+            let (a, b, c) = try_commit_all((a, b, c))?;
+            Ok(vec![a, b, c])
         }
         (Some(a), Some(b), None) => {
-            let (a, b) = commit_all((a, b));
-            vec![a, b]
+            let (a, b) = try_commit_all((a, b))?;
+            Ok(vec![a, b])
         }
-        (Some(a), ..) => vec![a.commit()],
-        (None, ..) => Vec::new(),
+        (Some(a), ..) => Ok(vec![a.try_commit()?]),
+        (None, ..) => Ok(Vec::new()),
     }
 }

@@ -1,5 +1,10 @@
 //! The operations.
 
+use super::settings::{Settings, Ticks};
+use super::shapes::{
+    batch, few, few_acts, maybe_batch, maybe_delay, queue, seldom_queue, several, slot, some_slots,
+};
+use super::work::Name;
 use arbitrary::{Arbitrary, Result, Unstructured};
 
 /// How many queues there are.
@@ -8,15 +13,12 @@ pub(crate) const QUEUES: usize = 3;
 /// How many handles may be alive at once.
 pub(crate) const SLOTS: usize = 6;
 
-/// The most operations inside one transaction, and the most items of one batch.
-const MOST: usize = 12;
-
 /// A sequence of operations.
 #[derive(Debug)]
 pub(crate) struct Case {
     /// Items of 4 KiB instead of a few words.
     pub(crate) large: bool,
-    pub(crate) capacities: [Option<usize>; QUEUES],
+    pub(crate) settings: [Settings; QUEUES],
     pub(crate) finish: Finish,
     pub(crate) ops: Vec<Op>,
 }
@@ -24,34 +26,19 @@ pub(crate) struct Case {
 impl<'a> Arbitrary<'a> for Case {
     fn arbitrary(u: &mut Unstructured<'a>) -> Result<Self> {
         let (large, finish) = (u.ratio(1, 8)?, u.arbitrary()?);
-        let mut capacities = [None; QUEUES];
-        for capacity in &mut capacities {
-            *capacity = *u.choose(&CAPACITIES)?;
-        }
+        let settings = u.arbitrary()?;
         let mut ops = Vec::new();
         while !u.is_empty() {
             ops.push(u.arbitrary()?);
         }
         Ok(Self {
             large,
-            capacities,
+            settings,
             finish,
             ops,
         })
     }
 }
-
-/// What a queue may hold.
-const CAPACITIES: [Option<usize>; 8] = [
-    None,
-    None,
-    None,
-    Some(1),
-    Some(2),
-    Some(3),
-    Some(7),
-    Some(40),
-];
 
 /// How a case ends.
 #[derive(Arbitrary, Clone, Copy, Debug)]
@@ -80,7 +67,7 @@ pub(crate) enum Op {
         slot: usize,
         #[arbitrary(with = several)]
         steps: Vec<Step>,
-        commit: bool,
+        close: Close,
     },
     /// A future of a handle that is polled, and what happens until it is polled again or given up.
     Wait {
@@ -93,6 +80,14 @@ pub(crate) enum Op {
         meanwhile: Vec<Act>,
         then: Then,
     },
+}
+
+/// How a closure ends that works on a transaction.
+#[derive(Arbitrary, Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Close {
+    Commit,
+    Abort,
+    Panic,
 }
 
 /// What becomes of a future that waits.
@@ -155,8 +150,41 @@ pub(crate) enum Act {
     Handle(
         #[arbitrary(with = slot)] usize,
         #[arbitrary(with = queue)] usize,
+        Label,
     ),
     Drop(#[arbitrary(with = slot)] usize),
+    /// So much time goes by.
+    Advance(#[arbitrary(with = few)] Ticks),
+    /// A look without a transaction.
+    Peek(#[arbitrary(with = slot)] usize),
+    Snapshot(#[arbitrary(with = queue)] usize),
+    /// What the handles of this name took earlier than so long ago is taken back.
+    Recover(
+        #[arbitrary(with = queue)] usize,
+        Label,
+        #[arbitrary(with = few)] Ticks,
+    ),
+    /// The oldest dead letter is taken out.
+    Letter(#[arbitrary(with = queue)] usize),
+    Requeue(#[arbitrary(with = queue)] usize),
+}
+
+/// The name of a handle.
+#[derive(Arbitrary, Clone, Copy, Debug)]
+pub(crate) enum Label {
+    None,
+    Ann,
+    Ben,
+}
+
+impl Label {
+    pub(crate) fn name(self) -> Option<Name> {
+        match self {
+            Self::None => None,
+            Self::Ann => Some("ann"),
+            Self::Ben => Some("ben"),
+        }
+    }
 }
 
 /// An operation while transactions are open: inside one of them, named by its number, or outside.
@@ -165,7 +193,20 @@ pub(crate) enum Step {
     Stage(u8, Way),
     Hold(u8, Way),
     HoldBatch(u8, #[arbitrary(with = batch)] usize, Way),
+    /// A look at the next item, what happens meanwhile, and what becomes of it.
+    Peek(u8, #[arbitrary(with = few_acts)] Vec<Act>, Look),
+    /// One of the held items is given back early.
+    Retry(u8, #[arbitrary(with = maybe_delay)] Option<Ticks>),
+    Renew(u8),
     Outside(Act),
+}
+
+/// What becomes of an item that is looked at.
+#[derive(Arbitrary, Clone, Copy, Debug)]
+pub(crate) enum Look {
+    Drop,
+    Take,
+    Forget,
 }
 
 /// How the transactions that are open together end.
@@ -192,35 +233,4 @@ pub(crate) struct Rest {
     pub(crate) take: usize,
     /// The others are forgotten with their iterator, not dropped.
     pub(crate) forget: bool,
-}
-
-fn slot(u: &mut Unstructured) -> Result<usize> {
-    u.choose_index(SLOTS)
-}
-
-fn queue(u: &mut Unstructured) -> Result<usize> {
-    u.choose_index(QUEUES)
-}
-
-/// Most of a case should find its queues open.
-fn seldom_queue(u: &mut Unstructured) -> Result<Option<usize>> {
-    u.ratio(1, 16)?.then(|| queue(u)).transpose()
-}
-
-fn batch(u: &mut Unstructured) -> Result<usize> {
-    u.int_in_range(0..=MOST)
-}
-
-fn maybe_batch(u: &mut Unstructured) -> Result<Option<usize>> {
-    u.ratio(1, 2)?.then(|| batch(u)).transpose()
-}
-
-fn some_slots(u: &mut Unstructured) -> Result<Vec<usize>> {
-    (0..u.int_in_range(1..=3)?).map(|_| slot(u)).collect()
-}
-
-fn several<'a, T: Arbitrary<'a>>(u: &mut Unstructured<'a>) -> Result<Vec<T>> {
-    (0..u.int_in_range(0..=MOST)?)
-        .map(|_| u.arbitrary())
-        .collect()
 }

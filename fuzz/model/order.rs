@@ -1,126 +1,176 @@
 //! The plain model of one queue.
 
+use super::failures::{Delayed, Letter};
 use super::item::{Mark, Source};
+use super::line::Line;
+use super::settings::{Settings, Ticks};
 use super::waits::Waiters;
+use super::work::Work;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-/// What is ready in a queue, in which order it may leave, and the counts.
-#[derive(Debug, Default)]
+/// What is in a queue, in which order it may leave, and the counts.
+#[derive(Debug)]
 pub(crate) struct Order {
-    lines: BTreeMap<Source, Line>,
-    aborts: HashMap<Mark, u32>,
-    pub(crate) capacity: Option<usize>,
+    pub(crate) settings: Settings,
+    /// The source of the pushes without a handle. Its line takes in what is put at the head.
+    pub(super) common: Source,
+    pub(super) lines: BTreeMap<Source, Line>,
+    pub(super) facts: HashMap<Mark, Fact>,
+    /// In the order in which they came.
+    pub(super) delayed: Vec<Delayed>,
+    pub(crate) letters: VecDeque<Letter>,
+    /// The letters that were handed over, since this was looked at.
+    pub(crate) spilled: Vec<Mark>,
+    /// Whether pops look for what was put back.
+    pub(crate) attended: bool,
+    pub(crate) now: Ticks,
     pub(crate) closed: bool,
-    /// The open transactions, by the source of their handle.
+    /// The handles, by the number of their desk, and their transactions.
+    pub(super) desks: BTreeMap<usize, Source>,
     pub(super) open: HashMap<Source, Work>,
+    /// How often a transaction has taken an item.
+    pub(super) holds: usize,
     pub(crate) poppers: Waiters,
     pub(crate) pushers: Waiters,
     pub(crate) pushed: usize,
     pub(crate) held: usize,
     pub(crate) committed: usize,
     pub(crate) aborted: usize,
+    pub(crate) expired: usize,
+    pub(crate) dead: usize,
 }
 
-/// How much a transaction holds and has staged.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Work {
-    pub(super) held: usize,
-    pub(super) staged: usize,
-}
-
-/// The ready items of one source.
-#[derive(Debug, Default)]
-struct Line {
-    fresh: VecDeque<Mark>,
-    /// One run for each aborted transaction, in the order in which it took the items.
-    runs: Vec<Vec<Mark>>,
+/// What is known of an item.
+#[derive(Debug)]
+pub(super) struct Fact {
+    /// Whose line it is in, or comes back to.
+    pub(super) lane: Source,
+    /// Deliveries that count.
+    pub(super) failures: u32,
+    /// How often it was changed by those who held it.
+    pub(super) changes: u32,
+    /// When it was pushed first.
+    pub(super) since: Ticks,
 }
 
 impl Order {
-    pub(crate) fn new(capacity: Option<usize>) -> Self {
+    pub(crate) fn new(settings: Settings, common: Source) -> Self {
+        let strict = Line {
+            strict: true,
+            ..Line::default()
+        };
         Self {
-            capacity,
-            ..Self::default()
+            common,
+            lines: BTreeMap::from([(common, strict)]),
+            facts: HashMap::new(),
+            delayed: Vec::new(),
+            letters: VecDeque::new(),
+            spilled: Vec::new(),
+            attended: settings.is_attended(),
+            settings,
+            now: 0,
+            closed: false,
+            desks: BTreeMap::new(),
+            open: HashMap::new(),
+            holds: 0,
+            poppers: Waiters::default(),
+            pushers: Waiters::default(),
+            pushed: 0,
+            held: 0,
+            committed: 0,
+            aborted: 0,
+            expired: 0,
+            dead: 0,
         }
     }
 
     pub(crate) fn ready(&self) -> usize {
-        self.pushed - self.held - self.committed
+        self.lines.values().map(Line::len).sum()
+    }
+
+    pub(super) fn fact(&self, mark: Mark) -> &Fact {
+        self.facts.get(&mark).expect("an item of this queue")
+    }
+
+    pub(super) fn fact_mut(&mut self, mark: Mark) -> &mut Fact {
+        self.facts.get_mut(&mark).expect("an item of this queue")
+    }
+
+    pub(super) fn line(&mut self, source: Source) -> &mut Line {
+        self.lines.entry(source).or_default()
+    }
+
+    /// How often an item was changed.
+    pub(crate) fn changes(&self, mark: Mark) -> u32 {
+        self.fact(mark).changes
+    }
+
+    /// An item is made, that is to be pushed.
+    pub(super) fn make(&mut self, mark: Mark) {
+        let fact = Fact {
+            lane: mark.source,
+            failures: 0,
+            changes: 0,
+            since: self.now,
+        };
+        self.facts.entry(mark).or_insert(fact);
     }
 
     /// Items become ready.
     pub(crate) fn push(&mut self, marks: &[Mark]) {
         self.pushed += marks.len();
         for &mark in marks {
-            self.lines
-                .entry(mark.source)
-                .or_default()
-                .fresh
-                .push_back(mark);
+            self.make(mark);
+            let lane = self.fact(mark).lane;
+            self.line(lane).fresh.push_back(mark);
         }
     }
 
-    /// A transaction takes an item. Returns which attempt this is.
-    pub(crate) fn hold(&mut self, mark: Mark) -> u32 {
-        self.lines.entry(mark.source).or_default().take(mark);
+    /// Takes an item, and says which one follows where it was.
+    pub(super) fn take(&mut self, mark: Mark) -> Option<Mark> {
+        let (common, lane) = (self.common, self.fact(mark).lane);
+        let attended = self.attended;
+        let head = self.line(common);
+        let at_head = head.returned().any(|&other| other == mark);
+        assert!(
+            !attended || at_head || head.runs.is_empty(),
+            "{mark:?} overtakes what was put at the head: {:?}",
+            head.runs
+        );
         self.held += 1;
-        self.aborts.get(&mark).map_or(1, |aborts| aborts + 1)
+        self.line(lane).take(mark)
     }
 
-    /// An item was held by the transaction of this source.
-    pub(crate) fn hold_in(&mut self, source: Source) {
-        self.open.entry(source).or_default().held += 1;
+    /// A pop takes an item. Returns which attempt this is.
+    pub(crate) fn hold(&mut self, mark: Mark) -> u32 {
+        self.take(mark);
+        self.fact(mark).failures + 1
     }
 
-    pub(crate) fn stage_in(&mut self, source: Source) {
-        self.open.entry(source).or_default().staged += 1;
-    }
-
-    /// The transaction of this source has ended.
-    pub(crate) fn end(&mut self, source: Source) {
-        self.open.remove(&source);
-    }
-
-    /// What a transaction held is gone for good.
+    /// What was held is gone for good.
     pub(crate) fn commit(&mut self, held: &[Mark]) {
         self.held -= held.len();
         self.committed += held.len();
     }
 
-    /// What a transaction held comes back.
-    pub(crate) fn abort(&mut self, held: &[Mark]) {
-        self.held -= held.len();
-        self.aborted += held.len();
+    /// Shows all ready items to somebody, who sees them in this order and puts them back.
+    pub(crate) fn visit(&mut self, marks: &[Mark]) {
+        assert_eq!(marks.len(), self.ready(), "items in the snapshot");
+        for &mark in marks {
+            self.take(mark);
+        }
+        self.held -= marks.len();
+        self.give_back(marks);
+    }
+
+    /// Items come back to where they were, in this order.
+    pub(super) fn give_back(&mut self, marks: &[Mark]) {
         let mut runs = BTreeMap::<Source, Vec<Mark>>::new();
-        for &mark in held {
-            *self.aborts.entry(mark).or_default() += 1;
-            runs.entry(mark.source).or_default().push(mark);
+        for &mark in marks {
+            runs.entry(self.fact(mark).lane).or_default().push(mark);
         }
         for (source, run) in runs {
-            self.lines.entry(source).or_default().runs.push(run);
+            self.line(source).add_run(run);
         }
-    }
-}
-
-impl Line {
-    /// Takes an item that may be the next.
-    fn take(&mut self, mark: Mark) {
-        let Some(run) = self.runs.iter_mut().find(|run| run.contains(&mark)) else {
-            assert!(self.runs.is_empty(), "{mark:?} overtakes {:?}", self.runs);
-            let oldest = self.fresh.pop_front();
-            assert_eq!(
-                oldest,
-                Some(mark),
-                "not the oldest ready item of its source"
-            );
-            return;
-        };
-        let place = run.iter().position(|&other| other == mark).unwrap();
-        // A transaction may have taken items of two aborted runs against the order of their
-        // pushes: either order is the original one then.
-        let overtaken = run[..place].iter().find(|&&other| other < mark);
-        assert_eq!(overtaken, None, "{mark:?} comes back before it");
-        run.remove(place);
-        self.runs.retain(|run| !run.is_empty());
     }
 }

@@ -2,14 +2,15 @@
 
 use super::item::Source;
 use super::ops::Way;
-use super::order::{Order, Work};
+use super::order::Order;
+use super::work::Work;
 use requeue::{PopError, PushError};
 
 impl Order {
     fn room(&self) -> usize {
-        let open = self.open.values().map(|work| work.held.max(work.staged));
-        let occupancy = self.ready() + open.sum::<usize>();
-        match self.capacity {
+        let extra = self.open.values().map(|work| work.extra).sum::<usize>();
+        let occupancy = self.ready() + self.delayed.len() + self.held + extra;
+        match self.settings.capacity {
             Some(capacity) => capacity
                 .checked_sub(occupancy)
                 .expect("within the capacity"),
@@ -17,18 +18,37 @@ impl Order {
         }
     }
 
-    fn work(&self, source: Source) -> Work {
-        self.open.get(&source).copied().unwrap_or_default()
+    /// Whether the transaction of this source may have one item more staged, or one less held.
+    fn fits(&self, source: Source) -> bool {
+        self.work(source).has_permit() || self.room() > 0
+    }
+
+    /// Whether a permit may be kept from a transaction that needs one.
+    fn is_gathered(&self, source: Source) -> bool {
+        !self.work(source).has_permit() && self.pushers.may_gather()
+    }
+
+    /// Whether a pop would wait for its own transaction.
+    fn is_alone(&self, source: Source) -> bool {
+        let work = self.work(source);
+        self.closed && work.held + work.staged > 0
+    }
+
+    fn is_any_open(&self) -> bool {
+        self.open.values().any(Work::is_open)
     }
 
     /// Whether a push of so many items can never succeed.
     fn is_too_large(&self, items: usize) -> bool {
-        self.capacity.is_some_and(|capacity| items > capacity)
+        self.settings
+            .capacity
+            .is_some_and(|capacity| items > capacity)
     }
 
     /// Closed, and nothing will be ready any more.
     fn is_over(&self) -> bool {
-        self.closed && self.ready() == 0 && self.open.is_empty()
+        let nothing = self.ready() == 0 && self.delayed.is_empty();
+        self.closed && nothing && !self.is_any_open()
     }
 
     /// How a push is made: it blocks only if it is answered at once.
@@ -38,8 +58,7 @@ impl Order {
     }
 
     pub(crate) fn way_to_stage(&self, way: Way, source: Source) -> Way {
-        let Work { held, staged } = self.work(source);
-        let full = staged >= held && self.room() == 0 && !self.is_too_large(staged + 1);
+        let full = !self.fits(source) && !self.is_too_large(self.work(source).staged + 1);
         way.unless(full && !self.closed || !self.pushers.is_empty())
     }
 
@@ -49,8 +68,7 @@ impl Order {
     }
 
     pub(crate) fn way_to_hold(&self, way: Way, source: Source) -> Way {
-        let own = self.closed && self.open.contains_key(&source);
-        let answered = self.ready() > 0 || self.is_over() || own;
+        let answered = self.ready() > 0 || self.is_over() || self.is_alone(source);
         way.unless(!answered || !self.poppers.is_empty())
     }
 
@@ -73,21 +91,37 @@ impl Order {
     }
 
     pub(crate) fn check_stage<T>(&self, source: Source, said: &Result<usize, PushError<T>>) {
-        let Work { held, staged } = self.work(source);
-        let fits = staged < held || self.room() > 0;
+        let fits = self.fits(source);
         match said {
             Ok(_) => assert!(!self.closed && fits),
             Err(PushError::Closed(_)) => assert!(self.closed),
             Err(PushError::Full(_)) => {
-                let gathered = staged >= held && self.pushers.may_gather();
-                assert!(!self.closed && (!fits || gathered));
+                assert!(!self.closed && (!fits || self.is_gathered(source)));
             }
         }
     }
 
+    /// What the transaction was told that gives an item back early.
+    pub(crate) fn check_retry(&self, source: Source, said: Result<(), PushError<()>>) {
+        match said {
+            Ok(()) => assert!(self.fits(source)),
+            Err(PushError::Closed(())) => panic!("only a push may be refused so"),
+            Err(PushError::Full(())) => {
+                assert!(!self.fits(source) || self.is_gathered(source));
+            }
+        }
+    }
+
+    /// How many dead letters go back, if so many did.
+    pub(crate) fn check_requeue(&self, count: usize) {
+        let room = if self.closed { 0 } else { self.room() };
+        let most = room.min(self.letters.len());
+        assert!(count == most || count < most && self.pushers.may_gather());
+    }
+
     pub(crate) fn check_stage_waits(&self, source: Source) {
-        let Work { held, staged } = self.work(source);
-        assert!(!self.closed && staged >= held && !self.is_too_large(staged + 1));
+        let work = self.work(source);
+        assert!(!self.closed && !work.has_permit() && !self.is_too_large(work.staged + 1));
         assert!(self.room() == 0 || !self.pushers.is_empty());
     }
 
@@ -99,19 +133,25 @@ impl Order {
 
     /// A pop waits, rightly. `own` is that of its transaction.
     pub(crate) fn check_pop_waits(&self, own: Option<Source>) {
-        let alone = self.closed && own.is_some_and(|own| self.open.contains_key(&own));
+        let alone = own.is_some_and(|own| self.is_alone(own));
         let nothing = self.ready() == 0 && !self.is_over() && !alone;
         assert!(nothing || !self.poppers.is_empty());
     }
 
     /// At rest: nobody sleeps whose wait is over.
     pub(crate) fn check(&self) {
-        let held: usize = self.open.values().map(|work| work.held).sum();
+        let held: usize = self.open.values().map(Work::own).sum();
         assert_eq!(held, self.held);
         self.pushers
             .check(if self.closed { usize::MAX } else { self.room() });
         self.poppers
             .check(usize::from(self.ready() > 0 || self.is_over()));
+    }
+
+    /// Somebody is awake when something is due.
+    pub(crate) fn check_alarm(&self) {
+        let due = self.next_due().is_some_and(|due| due <= self.now);
+        self.poppers.check(usize::from(due));
     }
 }
 

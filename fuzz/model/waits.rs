@@ -115,6 +115,13 @@ impl Waiters {
         );
     }
 
+    /// Who was woken may wait again at his place, and an alarm is no news to the line.
+    pub(crate) fn check_count(&self, waiting: usize) {
+        let asleep = self.0.iter().filter(|(waiter, _)| !waiter.is_woken());
+        let known = asleep.count()..=self.0.len();
+        assert!(known.contains(&waiting), "{waiting} wait: {self:?}");
+    }
+
     pub(crate) fn check_all_woken(&self) {
         assert!(self.0.iter().all(|(waiter, _)| waiter.is_woken()));
     }

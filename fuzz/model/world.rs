@@ -2,16 +2,25 @@
 
 use super::item::{self, Mark, Source, Tracked};
 use super::open::{Left, Worker};
-use super::ops::{Act, Case, Finish, Op, QUEUES, SLOTS};
+use super::ops::{Act, Case, Finish, Label, Op, QUEUES, SLOTS};
 use super::order::Order;
+use super::settings::Ticks;
 use super::waits::Waiter;
-use requeue::{PopError, Queue};
+use requeue::{ManualClock, PopError, Queue, Reason};
+use std::array;
 use std::mem;
+use std::time::{Duration, Instant};
 
 /// The sources up to here are the pushes without a handle, one for each queue.
 const HANDLES: Source = QUEUES;
 
+/// Longer than any delay.
+const LONG: Ticks = 100;
+
 pub(crate) struct World<const PAD: usize> {
+    pub(super) clock: ManualClock,
+    /// When the queues were made.
+    pub(super) start: Instant,
     pub(super) queues: [Queue<Tracked<PAD>>; QUEUES],
     pub(super) orders: [Order; QUEUES],
     pub(super) workers: [Option<Worker<PAD>>; SLOTS],
@@ -25,19 +34,19 @@ impl<const PAD: usize> World<PAD> {
     /// All queues empty, each with a handle in the slot of the same number.
     pub(crate) fn new(case: &Case) -> Self {
         item::clear();
+        let clock = ManualClock::new();
         let mut world = Self {
-            queues: case.capacities.map(|capacity| match capacity {
-                Some(capacity) => Queue::bounded(capacity),
-                None => Queue::unbounded(),
-            }),
-            orders: case.capacities.map(Order::new),
+            start: clock.now(),
+            queues: case.settings.map(|settings| settings.build(&clock)),
+            orders: array::from_fn(|queue| Order::new(case.settings[queue], queue)),
+            clock,
             workers: Default::default(),
             sources: HANDLES,
             numbers: 0,
             alive: 0,
         };
         for queue in 0..QUEUES {
-            world.act(&Act::Handle(queue, queue));
+            world.act(&Act::Handle(queue, queue, Label::None));
         }
         world
     }
@@ -45,13 +54,12 @@ impl<const PAD: usize> World<PAD> {
     pub(crate) fn run(mut self, case: &Case) {
         for op in &case.ops {
             match op {
-                Op::Plain(act) => self.act(act),
+                Op::Plain(act) => {
+                    self.act_and_check(act);
+                    continue;
+                }
                 Op::Begin { slots, steps, end } => self.begin(slots, steps, end),
-                Op::Transact {
-                    slot,
-                    steps,
-                    commit,
-                } => self.transact(*slot, steps, *commit),
+                Op::Transact { slot, steps, close } => self.transact(*slot, steps, *close),
                 Op::Wait {
                     slot,
                     push,
@@ -80,8 +88,10 @@ impl<const PAD: usize> World<PAD> {
     /// A drain ends when the last item has left a closed queue.
     fn close_and_drain(&mut self) {
         (0..SLOTS).for_each(|slot| self.act(&Act::Drop(slot)));
+        self.advance(LONG);
         for queue in 0..QUEUES {
             self.act(&Act::Close(Some(queue)));
+            self.orders[queue].release();
             for item in self.queues[queue].drain() {
                 self.receive(queue, Ok(item));
             }
@@ -90,40 +100,41 @@ impl<const PAD: usize> World<PAD> {
         self.check();
     }
 
-    pub(super) fn check(&self) {
+    pub(super) fn check(&mut self) {
+        (0..QUEUES).for_each(|queue| self.look(queue));
         for (queue, order) in self.queues.iter().zip(&self.orders) {
-            assert_eq!(queue.len(), order.ready());
             assert_eq!(queue.is_empty(), order.ready() == 0);
             assert_eq!(queue.is_closed(), order.closed);
             order.check();
-            let stats = queue.stats();
-            let seen = [
-                stats.pushed,
-                stats.ready,
-                stats.held,
-                stats.committed,
-                stats.aborted,
-            ];
-            let expected = [
-                order.pushed,
-                order.ready(),
-                order.held,
-                order.committed,
-                order.aborted,
-            ];
-            assert_eq!(
-                seen,
-                expected.map(|n| n as u64),
-                "pushed, ready, held, committed, aborted"
-            );
+            order.check_stats(&queue.stats());
+            order.check_held(self.start, &queue.held());
+            let due = queue.next_due().map(|due| due - self.start);
+            order.check_next_due(due.map(whole));
+            assert_eq!(queue.dead_letters().len(), order.letters.len());
         }
+        let expected = self
+            .orders
+            .iter_mut()
+            .flat_map(|order| order.spilled.drain(..));
+        let spilled = item::spilled();
+        assert!(
+            expected.eq(spilled.iter().copied()),
+            "{spilled:?} handed over"
+        );
+        self.alive -= spilled.len();
         assert_eq!(item::alive(), self.alive, "items alive");
+    }
+
+    /// Looks at a queue, which has what is due released.
+    pub(super) fn look(&mut self, queue: usize) {
+        self.orders[queue].release();
+        assert_eq!(self.queues[queue].len(), self.orders[queue].ready());
     }
 
     /// Uses the handle in a slot, if there is one and no open transaction has borrowed it.
     pub(super) fn with(&mut self, slot: usize, work: impl FnOnce(&mut Self, &mut Worker<PAD>)) {
         if let Some(mut worker) = self.workers[slot].take() {
-            self.settle(worker.queue, worker.source, &mem::take(&mut worker.left));
+            self.settle_left(worker.queue, worker.source, &mem::take(&mut worker.left));
             work(self, &mut worker);
             self.put(slot, worker);
         }
@@ -136,11 +147,19 @@ impl<const PAD: usize> World<PAD> {
     }
 
     /// The next use of a handle ends what it was left with.
-    pub(super) fn settle(&mut self, queue: usize, source: Source, left: &Left) {
+    pub(super) fn settle_left(&mut self, queue: usize, source: Source, left: &Left) {
+        self.settle(queue, source, left, Reason::Forgotten);
+    }
+
+    /// A transaction ends, and is not committed.
+    pub(super) fn settle(&mut self, queue: usize, source: Source, left: &Left, reason: Reason) {
         self.leave(queue, left.waiter.as_ref());
-        self.orders[queue].end(source);
-        self.orders[queue].abort(&left.held);
-        self.alive -= left.doomed;
+        let order = &mut self.orders[queue];
+        let (lost, copies) = order.end(source);
+        let own = left.held.iter().filter(|held| !lost.contains(held));
+        let own: Vec<_> = own.map(|held| held.mark).collect();
+        order.abort(&own, reason);
+        self.alive -= left.doomed + lost.len() + copies;
     }
 
     /// Nobody waits by this future any more.
@@ -179,10 +198,10 @@ impl<const PAD: usize> World<PAD> {
             Err(said) => return self.orders[queue].check_nothing(said),
         };
         let mark = item.mark();
-        let attempt = self.orders[queue].hold(mark);
+        self.orders[queue].hold(mark);
         assert_eq!(
-            item.times_held() + 1,
-            attempt,
+            item.times_held(),
+            self.orders[queue].changes(mark),
             "changes made while held stay"
         );
         self.orders[queue].commit(&[mark]);
@@ -201,4 +220,8 @@ impl<const PAD: usize> World<PAD> {
             "empty, but {ready} are ready"
         );
     }
+}
+
+fn whole(time: Duration) -> Ticks {
+    Ticks::try_from(time.as_millis()).unwrap_or(Ticks::MAX)
 }

@@ -180,18 +180,25 @@ impl<T> Producer<T> {
     /// Takes the last staged item back out.
     pub(super) fn unstage(&mut self) -> Option<T> {
         self.staged = self.staged.checked_sub(1)?;
+        // One may have been opened for an item that was then refused, or did not come.
+        self.close_if_vacant();
         self.next -= 1;
         let segment = self.segment?;
-        // SAFETY: filled by us, and not published.
+        // SAFETY: filled by us, and not published; the segment is the one of this position, since it is not
+        // vacant.
         let item = unsafe { segment.slot(self.next).take() };
-        if self.next == self.limit - Segment::<T>::LEN as u64 {
-            self.close(segment);
-        }
+        self.close_if_vacant();
         Some(item)
     }
 
-    /// Takes the last open segment back, which is vacant.
-    fn close(&mut self, segment: Segment<T>) {
+    /// Takes the last open segment back if it is vacant.
+    fn close_if_vacant(&mut self) {
+        let Some(segment) = self.segment else {
+            return;
+        };
+        if self.next + (Segment::<T>::LEN as u64) != self.limit {
+            return;
+        }
         let Some(before) = self.opened.pop() else {
             return;
         };

@@ -1,0 +1,84 @@
+//! What a queue says of itself.
+
+use super::item::Mark;
+use super::order::Order;
+use super::settings::{ticks, Ticks};
+use super::work::{Name, Work};
+use requeue::{Held, Stats};
+use std::thread;
+use std::time::{Duration, Instant};
+
+impl Order {
+    pub(crate) fn check_stats(&self, stats: &Stats) {
+        let seen = [
+            stats.pushed,
+            stats.ready,
+            stats.held,
+            stats.delayed,
+            stats.committed,
+            stats.aborted,
+            stats.expired,
+            stats.dead,
+        ];
+        let expected = [
+            self.pushed,
+            self.ready(),
+            self.held,
+            self.delayed.len(),
+            self.committed,
+            self.aborted,
+            self.expired,
+            self.dead,
+        ];
+        assert_eq!(
+            seen,
+            expected.map(|n| n as u64),
+            "pushed, ready, held, delayed, committed, aborted, expired, dead"
+        );
+        stats.check().expect("nothing is lost");
+        assert_eq!(stats.oldest, self.oldest(), "the oldest item");
+        let waiting = usize::try_from(stats.waiting).unwrap();
+        self.poppers.check_count(waiting);
+    }
+
+    /// When an item was pushed first, if that is kept.
+    pub(crate) fn pushed_at(&self, mark: Mark) -> Option<Ticks> {
+        self.settings.timed.then(|| self.fact(mark).since)
+    }
+
+    /// How old the oldest ready item is.
+    fn oldest(&self) -> Option<Duration> {
+        let lines = self.lines.values();
+        let heads = lines.flat_map(|line| line.returned().chain(line.fresh.front()));
+        let oldest = heads.map(|&mark| self.fact(mark).since).min()?;
+        self.settings.timed.then(|| ticks(self.now - oldest))
+    }
+
+    /// What open transactions hold, by their desks.
+    pub(crate) fn check_held(&self, start: Instant, seen: &[Held]) {
+        let work = self.desks.values().map(|&source| self.work(source));
+        let expected: Vec<_> = work.filter(|work| work.own() > 0).collect();
+        assert_eq!(seen.len(), expected.len(), "{seen:?}");
+        for (seen, work) in seen.iter().zip(expected) {
+            assert_eq!(seen.worker.as_deref(), work.name);
+            assert_eq!(seen.items, work.own());
+            let since = self.is_watched(work).then_some(work.since);
+            assert_eq!(seen.since, since.map(|since| start + ticks(since)));
+            let thread = since.map(|_| thread::current().id());
+            assert_eq!(seen.thread, thread);
+        }
+    }
+
+    fn is_watched(&self, work: &Work) -> bool {
+        let name: Option<Name> = work.name;
+        name.is_some() || self.settings.timed || self.settings.lease.is_some()
+    }
+
+    /// Says when something is due no later than it is, but not that it is due.
+    pub(crate) fn check_next_due(&self, seen: Option<Ticks>) {
+        let seen = seen.unwrap_or(Ticks::MAX);
+        assert!(seen > self.now, "due at {seen}, and not released");
+        let due = self.next_due().unwrap_or(Ticks::MAX);
+        assert!(seen <= due, "{due} is before {seen}");
+    }
+}

@@ -1,0 +1,158 @@
+//! How transactions begin and end.
+
+use super::item::Tracked;
+use super::open::{commit_together, Left, Open, Worker};
+use super::ops::{Close, End, Ending, Rest, Step};
+use super::world::World;
+use requeue::{Expired, Reason, Taken, Transaction};
+use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
+use std::{mem, slice};
+
+impl<const PAD: usize> World<PAD> {
+    pub(super) fn begin(&mut self, slots: &[usize], steps: &[Step], end: &Ending) {
+        let taken = slots
+            .iter()
+            .filter_map(|&slot| Some((slot, self.workers[slot].take()?)));
+        let (slots, mut workers): (Vec<_>, Vec<_>) = taken.collect();
+        for worker in &mut workers {
+            self.settle_left(worker.queue, worker.source, &mem::take(&mut worker.left));
+        }
+        let mut open: Vec<_> = workers.iter().map(Open::new).collect();
+        let txs: Vec<_> = workers
+            .iter_mut()
+            .map(|worker| worker.handle.begin())
+            .collect();
+        self.steps(&txs, &mut open, steps);
+        let left: Vec<_> = match end {
+            Ending::Joint(rest) => self.commit_jointly(txs, &open, rest),
+            Ending::Each(ends) => {
+                let txs = txs.into_iter().zip(open).zip(ends);
+                txs.map(|((tx, open), end)| self.end(tx, &open, end))
+                    .collect()
+            }
+        };
+        for ((slot, worker), left) in slots.into_iter().zip(workers).zip(left) {
+            self.put(slot, Worker { left, ..worker });
+        }
+    }
+
+    fn commit_jointly(
+        &mut self,
+        txs: Vec<Transaction<'_, Tracked<PAD>>>,
+        open: &[Open],
+        rest: &Rest,
+    ) -> Vec<Left> {
+        let is_lost = open.iter().any(|open| self.has_lost(open));
+        if let Ok(taken) = commit_together(txs) {
+            assert!(!is_lost, "committed what others have");
+            let taken = taken.into_iter().zip(open);
+            return taken
+                .map(|(taken, open)| self.commit(taken, open, rest))
+                .collect();
+        }
+        assert!(is_lost, "nothing was taken away");
+        // They are dropped in the order of local variables.
+        for open in open.iter().rev() {
+            self.settle(open.queue, open.source, &open.left(), Reason::Aborted);
+        }
+        open.iter().map(|_| Left::default()).collect()
+    }
+
+    fn has_lost(&self, open: &Open) -> bool {
+        self.orders[open.queue].has_lost(open.source)
+    }
+
+    pub(super) fn transact(&mut self, slot: usize, steps: &[Step], close: Close) {
+        self.with(slot, |world, worker| {
+            let mut open = [Open::new(worker)];
+            let mut commit = close == Close::Commit;
+            let outcome = catch_unwind(AssertUnwindSafe(|| {
+                worker.handle.transact(|tx| {
+                    world.steps(slice::from_ref(tx), &mut open, steps);
+                    // A commit of what others have would panic.
+                    commit &= !world.has_lost(&open[0]);
+                    match close {
+                        Close::Panic => resume_unwind(Box::new(Close::Panic)),
+                        _ if commit => Ok(()),
+                        _ => Err(()),
+                    }
+                })
+            }));
+            let outcome = outcome.map_err(|panic| {
+                // Not one of the model, nor of the queue.
+                if !panic.is::<Close>() {
+                    resume_unwind(panic);
+                }
+            });
+            assert_eq!(outcome == Ok(Ok(())), commit);
+            let [open] = open;
+            if commit {
+                world.alive -= open.held.len();
+                world.conclude(&open);
+            } else {
+                let reason = match close {
+                    Close::Panic => Reason::Panicked,
+                    _ => Reason::Aborted,
+                };
+                world.settle(open.queue, open.source, &open.left(), reason);
+            }
+        });
+    }
+
+    fn end(&mut self, tx: Transaction<'_, Tracked<PAD>>, open: &Open, end: &End) -> Left {
+        let left = open.left();
+        match end {
+            End::Commit(rest) => {
+                let is_lost = self.has_lost(open);
+                match tx.try_commit() {
+                    Ok(taken) => {
+                        assert!(!is_lost, "committed what others have");
+                        return self.commit(taken, open, rest);
+                    }
+                    Err(Expired) => assert!(is_lost, "nothing was taken away"),
+                }
+            }
+            End::Abort => tx.abort(),
+            End::Drop => drop(tx),
+            End::Forget => {
+                mem::forget(tx);
+                return left;
+            }
+        }
+        self.settle(open.queue, open.source, &left, Reason::Aborted);
+        Left::default()
+    }
+
+    /// A commit: what is staged is ready, what is held is gone, and nobody waits.
+    fn conclude(&mut self, open: &Open) {
+        self.leave(open.queue, open.lent.as_ref());
+        let order = &mut self.orders[open.queue];
+        let (_, copies) = order.end(open.source);
+        let held: Vec<_> = open.held.iter().map(|held| held.mark).collect();
+        order.commit(&held);
+        order.push(&open.staged);
+        self.alive -= copies;
+    }
+
+    fn commit(&mut self, mut taken: Taken<'_, Tracked<PAD>>, open: &Open, rest: &Rest) -> Left {
+        self.conclude(open);
+        let held = &open.held;
+        assert_eq!(taken.len(), held.len());
+        for (item, held) in taken.by_ref().zip(held).take(rest.take) {
+            assert_eq!(item.mark(), held.mark, "taken in the order of the pops");
+            self.alive -= 1;
+        }
+        let doomed = held.len().saturating_sub(rest.take);
+        assert_eq!(taken.len(), doomed);
+        if rest.forget {
+            mem::forget(taken);
+            return Left {
+                doomed,
+                ..Left::default()
+            };
+        }
+        drop(taken);
+        self.alive -= doomed;
+        Left::default()
+    }
+}

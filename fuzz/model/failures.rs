@@ -1,0 +1,141 @@
+//! What becomes of deliveries that fail.
+
+use super::item::Mark;
+use super::order::Order;
+use super::settings::Ticks;
+use requeue::Reason;
+
+/// An item that is out of the way.
+#[derive(Debug)]
+pub(crate) struct Delayed {
+    mark: Mark,
+    pub(super) due: Ticks,
+}
+
+/// A dead letter.
+#[derive(Debug)]
+pub(crate) struct Letter {
+    pub(crate) mark: Mark,
+    pub(crate) attempts: u32,
+    pub(crate) reason: Reason,
+}
+
+impl Order {
+    /// What is due is at the head, and what is leased for too long.
+    pub(crate) fn release(&mut self) {
+        let now = self.now;
+        let mut due = Vec::new();
+        self.delayed.retain(|delayed| {
+            let is_due = delayed.due <= now;
+            if is_due {
+                due.push((delayed.due, delayed.mark));
+            }
+            !is_due
+        });
+        due.sort_by_key(|&(at, _)| at);
+        self.put_at_head(due.into_iter().map(|(_, mark)| mark).collect());
+        self.end_leases();
+    }
+
+    pub(super) fn put_at_head(&mut self, run: Vec<Mark>) {
+        let common = self.common;
+        for &mark in &run {
+            self.fact_mut(mark).lane = common;
+        }
+        self.line(common).add_run(run);
+    }
+
+    /// Whether a push makes a dead letter, if the attempts are used up.
+    fn has_place(&self) -> bool {
+        let most = self.settings.letters.unwrap_or(usize::MAX);
+        self.settings.overflow || self.letters.len() < most
+    }
+
+    /// A delivery has failed. Whether the item dies by that.
+    pub(super) fn fail(&mut self, mark: Mark, reason: Reason) -> bool {
+        let fact = self.fact_mut(mark);
+        fact.failures += 1;
+        fact.changes += u32::from(reason != Reason::Expired);
+        let attempts = fact.failures;
+        let max = self.settings.max_attempts;
+        let dies = max.is_some_and(|max| attempts >= max.get()) && self.has_place();
+        if dies {
+            self.dead += 1;
+            self.letters.push_back(Letter {
+                mark,
+                attempts,
+                reason,
+            });
+        }
+        dies
+    }
+
+    /// Hands over the letters that are too many.
+    pub(super) fn spill(&mut self) {
+        let most = self.settings.letters.unwrap_or(usize::MAX);
+        while self.letters.len() > most {
+            let oldest = self.letters.pop_front();
+            self.spilled.extend(oldest.map(|letter| letter.mark));
+        }
+    }
+
+    pub(super) fn delay(&mut self, mark: Mark, by: Ticks) {
+        let due = self.now + by;
+        self.delayed.push(Delayed { mark, due });
+    }
+
+    /// What a transaction held comes back, or goes where it belongs.
+    pub(crate) fn abort(&mut self, held: &[Mark], reason: Reason) {
+        self.held -= held.len();
+        self.aborted += held.len();
+        let mut back = Vec::new();
+        for &mark in held {
+            if self.fail(mark, reason) {
+                continue;
+            }
+            match self.settings.delay(self.fact(mark).failures) {
+                0 => back.push(mark),
+                delay => self.delay(mark, delay),
+            }
+        }
+        self.give_back(&back);
+        self.spill();
+    }
+
+    /// A held item is given back early, and no longer in the transaction.
+    pub(super) fn retry(&mut self, mark: Mark, delay: Option<Ticks>) {
+        self.held -= 1;
+        self.aborted += 1;
+        if !self.fail(mark, Reason::Retried) {
+            let backoff = self.settings.delay(self.fact(mark).failures);
+            match delay.unwrap_or(backoff) {
+                0 => self.put_at_head(vec![mark]),
+                delay => self.delay(mark, delay),
+            }
+            self.attended = true;
+        }
+        self.spill();
+    }
+
+    /// The oldest letters are pushed again, so many of them.
+    pub(crate) fn requeue(&mut self, count: usize) {
+        let marks: Vec<_> = self
+            .letters
+            .drain(..count)
+            .map(|letter| letter.mark)
+            .collect();
+        let common = self.common;
+        for &mark in &marks {
+            let fact = self.fact_mut(mark);
+            fact.failures = 0;
+            fact.lane = common;
+        }
+        self.push(&marks);
+    }
+
+    /// When something is due next.
+    pub(crate) fn next_due(&self) -> Option<Ticks> {
+        let delayed = self.delayed.iter().map(|delayed| delayed.due);
+        delayed.chain(self.leases()).min()
+    }
+}

@@ -1,0 +1,66 @@
+//! The ready items of one source, in the order in which they may leave.
+
+use super::item::Mark;
+use std::collections::VecDeque;
+
+/// The ready items of one source.
+#[derive(Debug, Default)]
+pub(super) struct Line {
+    pub(super) fresh: VecDeque<Mark>,
+    /// One run for each aborted transaction, in the order in which it took the items; and one for
+    /// each release of items that were due, in the order in which they were.
+    pub(super) runs: Vec<Vec<Mark>>,
+    /// Whether the order of a run is the only one, and not that of the pushes too.
+    pub(super) strict: bool,
+}
+
+impl Line {
+    pub(super) fn len(&self) -> usize {
+        self.fresh.len() + self.returned().count()
+    }
+
+    /// The items of all runs.
+    pub(super) fn returned(&self) -> impl Iterator<Item = &Mark> {
+        self.runs.iter().flatten()
+    }
+
+    pub(super) fn add_run(&mut self, run: Vec<Mark>) {
+        if !run.is_empty() {
+            self.runs.push(run);
+        }
+    }
+
+    /// Takes an item that may be the next, and says which follows it in its run.
+    pub(super) fn take(&mut self, mark: Mark) -> Option<Mark> {
+        let Some(run) = self.runs.iter_mut().find(|run| run.contains(&mark)) else {
+            assert!(self.runs.is_empty(), "{mark:?} overtakes {:?}", self.runs);
+            let oldest = self.fresh.pop_front();
+            assert_eq!(
+                oldest,
+                Some(mark),
+                "not the oldest ready item of its source"
+            );
+            return None;
+        };
+        let place = run.iter().position(|&other| other == mark).unwrap();
+        // A transaction may have taken items of two aborted runs against the order of their
+        // pushes: either order is the original one then.
+        let overtaken = run[..place]
+            .iter()
+            .find(|&&other| self.strict || other < mark);
+        assert_eq!(overtaken, None, "{mark:?} comes back before it");
+        run.remove(place);
+        let follower = run.get(place).copied();
+        self.runs.retain(|run| !run.is_empty());
+        follower
+    }
+
+    /// Puts an item back that was looked at, before the one that followed it if that is still the next.
+    pub(super) fn put_back(&mut self, mark: Mark, follower: Option<Mark>) {
+        let next = |run: &&mut Vec<Mark>| run.first().copied() == follower;
+        match self.runs.iter_mut().find(next) {
+            Some(run) => run.insert(0, mark),
+            None => self.runs.push(vec![mark]),
+        }
+    }
+}

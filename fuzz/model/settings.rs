@@ -1,0 +1,117 @@
+//! What a queue is made with.
+
+use super::item::{overflow, Tracked};
+use super::shapes::some;
+use arbitrary::{Arbitrary, Result, Unstructured};
+use requeue::{Backoff, ManualClock, Queue};
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+/// The unit of time of the model.
+pub(crate) type Ticks = u64;
+
+/// How long so many ticks are.
+pub(crate) fn ticks(count: Ticks) -> Duration {
+    Duration::from_millis(count)
+}
+
+/// The settings of one queue.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Settings {
+    pub(crate) capacity: Option<usize>,
+    pub(crate) max_attempts: Option<NonZeroU32>,
+    /// How many dead letters are kept, and whether the oldest leaves for more.
+    pub(crate) letters: Option<usize>,
+    pub(crate) overflow: bool,
+    /// The first delay, which doubles up to the second.
+    pub(crate) backoff: Option<(Ticks, Ticks)>,
+    /// How long items are leased.
+    pub(crate) lease: Option<Ticks>,
+    pub(crate) timed: bool,
+}
+
+impl<'a> Arbitrary<'a> for Settings {
+    /// A third of all queues only has a bound, or not even that.
+    fn arbitrary(u: &mut Unstructured<'a>) -> Result<Self> {
+        let plain = Self {
+            capacity: *u.choose(&CAPACITIES)?,
+            ..Self::default()
+        };
+        if u.ratio(1, 3)? {
+            return Ok(plain);
+        }
+        Ok(Self {
+            max_attempts: some(u, 1..=3)?.and_then(NonZeroU32::new),
+            letters: some(u, 0..=3)?,
+            overflow: u.arbitrary()?,
+            backoff: *u.choose(&BACKOFFS)?,
+            lease: some(u, 1..=4)?,
+            timed: u.arbitrary()?,
+            ..plain
+        })
+    }
+}
+
+/// What a queue may hold.
+const CAPACITIES: [Option<usize>; 8] = [
+    None,
+    None,
+    None,
+    Some(1),
+    Some(2),
+    Some(3),
+    Some(7),
+    Some(40),
+];
+
+const BACKOFFS: [Option<(Ticks, Ticks)>; 6] = [
+    None,
+    None,
+    Some((0, 0)),
+    Some((2, 2)),
+    Some((1, 4)),
+    Some((5, 3)),
+];
+
+impl Settings {
+    pub(crate) fn build<const PAD: usize>(&self, clock: &ManualClock) -> Queue<Tracked<PAD>> {
+        let mut builder = Queue::builder().clock(clock.clone()).timestamps(self.timed);
+        if let Some(capacity) = self.capacity {
+            builder = builder.capacity(capacity);
+        }
+        if let Some(attempts) = self.max_attempts {
+            builder = builder.max_attempts(attempts);
+        }
+        if let Some(most) = self.letters {
+            builder = builder.max_dead_letters(most);
+        }
+        if self.overflow {
+            builder = builder.on_dead_overflow(|letter| overflow(&letter.item));
+        }
+        if let Some((first, cap)) = self.backoff {
+            let backoff = if first == cap {
+                Backoff::fixed(ticks(first))
+            } else {
+                Backoff::exponential(ticks(first), ticks(cap))
+            };
+            builder = builder.backoff(backoff);
+        }
+        if let Some(term) = self.lease {
+            builder = builder.leased(ticks(term));
+        }
+        builder.build()
+    }
+
+    /// Whether pops look for what was put back, from the beginning.
+    pub(crate) fn is_attended(&self) -> bool {
+        let rules = self.max_attempts.is_some() || self.backoff.is_some();
+        rules || self.timed || self.lease.is_some()
+    }
+
+    /// How long an item is delayed after so many failures.
+    pub(crate) fn delay(&self, failures: u32) -> Ticks {
+        let (first, cap) = self.backoff.unwrap_or((0, 0));
+        let doubled = (1..failures).fold(first, |delay, _| delay.saturating_mul(2));
+        doubled.min(cap)
+    }
+}

@@ -1,0 +1,232 @@
+//! What the model knows of the transaction of a handle, and its leases.
+
+use super::item::{Mark, Source};
+use super::ops::SLOTS;
+use super::order::Order;
+use super::settings::Ticks;
+use requeue::Reason;
+
+/// The names that handles have.
+pub(crate) type Name = &'static str;
+
+/// A delivery to a transaction, which may get the same item again after it lost it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Held {
+    pub(crate) mark: Mark,
+    number: usize,
+}
+
+/// A handle and its transaction.
+#[derive(Debug, Default)]
+pub(crate) struct Work {
+    pub(super) name: Option<Name>,
+    /// What is in the hold, lost items included.
+    pub(super) held: usize,
+    pub(super) staged: usize,
+    /// Permits beyond those of the items that it holds.
+    pub(super) extra: usize,
+    /// What is looked at, and what followed it.
+    pub(super) peeked: Option<(Mark, Option<Mark>)>,
+    /// When it took the first of the items that it holds.
+    pub(super) since: Ticks,
+    leased: Vec<Leased>,
+    /// What was taken away and is still in the hold.
+    pub(super) lost: Vec<Held>,
+    has_lost: bool,
+}
+
+#[derive(Debug)]
+struct Leased {
+    held: Held,
+    taken: Ticks,
+    until: Ticks,
+}
+
+impl Work {
+    /// Whether it has permits for one item more that is staged, or for one less that is held.
+    pub(super) fn has_permit(&self) -> bool {
+        self.staged < self.held + self.extra
+    }
+
+    /// It needs a permit more.
+    fn take_permit(&mut self) {
+        self.extra += usize::from(!self.has_permit());
+    }
+
+    /// Items that nobody else has.
+    pub(super) fn own(&self) -> usize {
+        self.held - self.lost.len() + usize::from(self.peeked.is_some())
+    }
+
+    /// Whether something may still come of it.
+    pub(super) fn is_open(&self) -> bool {
+        self.own() + self.staged > 0
+    }
+}
+
+impl Order {
+    pub(super) fn work(&self, source: Source) -> &Work {
+        self.open.get(&source).expect("a handle")
+    }
+
+    fn work_mut(&mut self, source: Source) -> &mut Work {
+        self.open.get_mut(&source).expect("a handle")
+    }
+
+    /// A handle is made; it has the lowest desk that is free.
+    pub(crate) fn join(&mut self, source: Source, name: Option<Name>) {
+        let free = (0..SLOTS * 2).find(|desk| !self.desks.contains_key(desk));
+        self.desks.insert(free.expect("few handles"), source);
+        self.attended |= name.is_some();
+        let work = Work {
+            name,
+            ..Work::default()
+        };
+        self.open.insert(source, work);
+    }
+
+    pub(crate) fn quit(&mut self, source: Source) {
+        self.desks.retain(|_, other| *other != source);
+        self.open.remove(&source);
+    }
+
+    /// An item was held by the transaction of this source.
+    pub(crate) fn hold_in(&mut self, source: Source, mark: Mark) -> Held {
+        let (taken, term) = (self.now, self.settings.lease);
+        self.holds += 1;
+        let held = Held {
+            mark,
+            number: self.holds,
+        };
+        let work = self.work_mut(source);
+        work.held += 1;
+        work.extra = work.extra.min(work.staged.saturating_sub(work.held));
+        if work.held == 1 {
+            work.since = taken;
+        }
+        work.leased.extend(term.map(|term| Leased {
+            held,
+            taken,
+            until: taken + term,
+        }));
+        held
+    }
+
+    pub(crate) fn stage_in(&mut self, source: Source, mark: Mark) {
+        self.make(mark);
+        let work = self.work_mut(source);
+        work.take_permit();
+        work.staged += 1;
+    }
+
+    /// The transaction looks at an item.
+    pub(crate) fn peek(&mut self, source: Source, mark: Mark) {
+        let follower = self.take(mark);
+        let now = self.now;
+        let work = self.work_mut(source);
+        work.peeked = Some((mark, follower));
+        if work.held == 0 {
+            work.since = now;
+        }
+    }
+
+    /// It has put the item back, if it looked at one.
+    pub(crate) fn put_back(&mut self, source: Source) {
+        if let Some((mark, follower)) = self.work_mut(source).peeked.take() {
+            self.held -= 1;
+            let lane = self.fact(mark).lane;
+            self.line(lane).put_back(mark, follower);
+        }
+    }
+
+    /// It holds the item that it looked at. Returns which attempt this is.
+    pub(crate) fn hold_peeked(&mut self, source: Source) -> u32 {
+        let (mark, _) = self.work_mut(source).peeked.take().expect("a look");
+        self.fact(mark).failures + 1
+    }
+
+    /// The transaction of this source has ended. Returns what it had lost, and how many copies there were.
+    pub(crate) fn end(&mut self, source: Source) -> (Vec<Held>, usize) {
+        self.put_back(source);
+        let work = self.work_mut(source);
+        let name = work.name;
+        let ended = std::mem::take(work);
+        work.name = name;
+        (ended.lost, ended.leased.len())
+    }
+
+    /// A held item leaves the transaction to come back later: false if it was taken away, and so stays.
+    pub(crate) fn retry_in(&mut self, source: Source, held: Held, delay: Option<Ticks>) -> bool {
+        let work = self.work_mut(source);
+        work.take_permit();
+        if work.lost.contains(&held) {
+            return false;
+        }
+        work.held -= 1;
+        work.leased.retain(|leased| leased.held != held);
+        self.retry(held.mark, delay);
+        true
+    }
+
+    /// Whether something was taken away from the transaction.
+    pub(crate) fn has_lost(&self, source: Source) -> bool {
+        self.work(source).has_lost
+    }
+
+    /// The terms begin anew: false if something was taken away.
+    pub(crate) fn renew(&mut self, source: Source) -> bool {
+        let until = self.now + self.settings.lease.unwrap_or(0);
+        let work = self.work_mut(source);
+        if !work.has_lost {
+            for leased in &mut work.leased {
+                leased.until = leased.until.max(until);
+            }
+        }
+        !work.has_lost
+    }
+
+    pub(super) fn leases(&self) -> impl Iterator<Item = Ticks> + '_ {
+        let leased = self.open.values().flat_map(|work| &work.leased);
+        leased.map(|leased| leased.until)
+    }
+
+    pub(super) fn end_leases(&mut self) {
+        let now = self.now;
+        for source in self.desks.clone().into_values() {
+            self.take_away(source, |leased| leased.until <= now);
+        }
+    }
+
+    /// The handles of this name lose what they took before. Returns how many items are ready by that.
+    pub(crate) fn recover(&mut self, name: Name, before: Ticks) -> usize {
+        let mut ready = 0;
+        for source in self.desks.clone().into_values() {
+            if self.work(source).name == Some(name) {
+                ready += self.take_away(source, |leased| leased.taken < before);
+            }
+        }
+        ready
+    }
+
+    fn take_away(&mut self, source: Source, is_over: impl Fn(&Leased) -> bool) -> usize {
+        let work = self.work_mut(source);
+        let leased = std::mem::take(&mut work.leased);
+        let (over, kept) = leased.into_iter().partition(is_over);
+        work.leased = kept;
+        let over = over
+            .iter()
+            .map(|leased: &Leased| leased.held)
+            .collect::<Vec<_>>();
+        work.has_lost |= !over.is_empty();
+        work.lost.extend(&over);
+        self.held -= over.len();
+        self.expired += over.len();
+        let marks = over.into_iter().map(|held| held.mark);
+        let alive = marks.filter(|&mark| !self.fail(mark, Reason::Expired));
+        let alive: Vec<_> = alive.collect();
+        let ready = alive.len();
+        self.put_at_head(alive);
+        self.spill();
+        ready
+    }
+}
