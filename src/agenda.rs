@@ -36,10 +36,9 @@ impl Agenda {
     /// Says that something will be due: true if nothing is due earlier. The caller then looks whether
     /// somebody waits.
     pub(crate) fn plan(&self, at: u64) -> bool {
-        // ORDERING: Relaxed; a look to save the RMW.
-        at < self.next.load(Ordering::Relaxed)
-            // ORDERING: Release; pairs with the Acquire in `clear`: what is due was put down before.
-            && at < self.next.fetch_min(at, Ordering::Release)
+        // ORDERING: Release; pairs with the Acquire in `clear`: what is due was put down before. Without a
+        // look first: it might find what another thread has just cleared that did not see this.
+        at < self.next.fetch_min(at, Ordering::Release)
     }
 
     /// Forgets what was planned. The caller then looks at all there is, and plans anew.

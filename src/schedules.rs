@@ -8,6 +8,7 @@
 //! A failure prints its schedule; `REQUEUE_REPLAY` takes it, with the name of the test.
 
 mod crowd;
+mod failing;
 mod ledger;
 mod market;
 mod pairs;

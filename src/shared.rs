@@ -6,7 +6,7 @@ use crate::capacity::Capacity;
 use crate::failure::{Failed, Failures, Fate};
 use crate::post::{Book, Lease, Post, Posts};
 use crate::raw::{Entry, Lanes, Remainder, Vacant};
-use crate::sync::{lock, MutexGuard};
+use crate::sync::{lock, thread, MutexGuard};
 use crate::telemetry::{Event, Telemetry};
 use crate::time::{later, Time, NEVER};
 use crate::wait::{Line, Word};
@@ -253,6 +253,7 @@ impl<T> Shared<T> {
             self.agenda.plan(next);
         };
         let Some(due) = delayed.take_due(now, begin, end) else {
+            thread::yield_now();
             return;
         };
         let mut released = self.lanes.put_at_head(due);
@@ -262,7 +263,7 @@ impl<T> Shared<T> {
         }
         // At least one waiter has to know of the new plan.
         let planned = self.agenda.next() != NEVER;
-        self.ended(released.max(usize::from(planned)));
+        self.ended(released + usize::from(planned));
         self.failures.letters.drop_excess(&self.time);
     }
 

@@ -116,6 +116,7 @@ impl<T> Book<T> {
 
     /// When the next lease is over.
     pub(crate) fn next(&self) -> Option<u64> {
-        self.leased.iter().map(|leased| leased.until).min()
+        let open = self.leased.iter().filter(|_| !self.closed);
+        open.map(|leased| leased.until).min()
     }
 }

@@ -8,7 +8,6 @@ mod retry;
 use crate::port::Port;
 use crate::raw::Open;
 use std::fmt;
-use std::time::Instant;
 
 /// A transaction of one [`Handle`](crate::Handle).
 ///
@@ -75,7 +74,7 @@ impl<'h, T> Transaction<'h, T> {
 
     /// What the queue's clock says.
     #[cfg(not(any(loom, shuttle)))]
-    pub(crate) fn now(&self) -> Instant {
+    pub(crate) fn now(&self) -> std::time::Instant {
         self.open.get().side().shared().time.clock_now()
     }
 

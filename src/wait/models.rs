@@ -15,7 +15,7 @@
 //! | a_newcomer | wait/list.rs | `heirs += owed;` | `` |
 //! | a_close_wakes | wait/line.rs | `self.wake_all(); true` | `true` |
 
-use super::{block, Deadline, Kind, Line, Place};
+use super::{block, Deadline, Kind, Line, Place, Waiter, Word};
 use crate::sync::{AtomicBool, AtomicUsize, Ordering};
 use loom::thread;
 use std::sync::Arc;
@@ -67,7 +67,7 @@ impl Things {
     /// Waits for one on this thread.
     fn wait(&self) {
         let place = Place::default();
-        let poll = |waker: &Waker| self.poll(&place, waker);
+        let poll = |waiter: &Waiter<'_>| self.poll(&place, waiter.waker);
         assert!(block(Deadline::NEVER, poll).is_some());
         assert!(!place.is_taken());
     }
@@ -241,7 +241,8 @@ fn a_close_wakes() {
         });
         let place = Place::default();
         let attempt = || line.word().is_closed().then_some(());
-        let poll = |waker: &Waker| place.poll(&line, Kind::One, waker, |_| false, attempt);
+        let poll =
+            |waiter: &Waiter<'_>| place.poll(&line, Kind::One, waiter.waker, |_| false, attempt);
         assert!(block(Deadline::NEVER, poll).is_some());
         assert!(closer.join().unwrap());
     });

@@ -76,7 +76,7 @@ fn never_while_items_move_behind_the_look() {
             pusher.push(2);
             (popper.pop(), pusher, popper)
         });
-        let looked = lanes.pop();
+        let looked = lanes.pop(false);
         let (popped, ..) = mover.join().unwrap();
         assert!(looked.is_some(), "one of two items was ready all the time");
         assert_ne!(looked, popped);

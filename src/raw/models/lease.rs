@@ -61,7 +61,7 @@ fn a_shard_joins_while_others_look() {
         });
         let ready = !lanes.is_empty();
         let seat = pusher.join().unwrap();
-        assert!(ready || lanes.pop() == Some(1));
+        assert!(ready || lanes.pop(false) == Some(1));
         drop(seat);
     });
 }
@@ -75,9 +75,9 @@ fn a_lent_consumer_is_used_by_one_at_a_time() {
         seat.push(2);
         let other = thread::spawn({
             let lanes = Arc::clone(&lanes);
-            move || lanes.pop()
+            move || lanes.pop(false)
         });
-        let mine = lanes.pop();
+        let mine = lanes.pop(false);
         let theirs = other.join().unwrap();
         assert_eq!(sorted(mine.into_iter().chain(theirs)), [1, 2]);
         drop(seat);

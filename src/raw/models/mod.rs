@@ -42,6 +42,8 @@
 //! | lease::a_lent | guests.rs | `self.busy.swap(true, Ordering::Acquire)` | `self.busy.swap(true, Ordering::Relaxed)` |
 //! | lease::a_lent | guests.rs | `self.busy.store(false, Ordering::Release)` | `self.busy.store(false, Ordering::Relaxed)` |
 //! | times::an_item_of | node.rs | `unsafe { self.node.times.note(place(index), since) }; self.cell(index).offer(item)` | `let done = self.cell(index).offer(item); unsafe { self.node.times.note(place(index), since) }; done` |
+//! | inbox::who_takes | inbox.rs | `envelope, Ordering::Release,` | `envelope, Ordering::Relaxed,` |
+//! | inbox::who_takes | inbox.rs | `swap(ptr::null_mut(), Ordering::Acquire)` | `swap(ptr::null_mut(), Ordering::Relaxed)` |
 //! | common:: | node.rs | `compare_exchange(VACANT, FULL, Ordering::Release` | `compare_exchange(VACANT, FULL, Ordering::Relaxed` |
 //! | common:: | node.rs | `self.state.load(Ordering::Acquire)` | `self.state.load(Ordering::Relaxed)` |
 //! | common:: | common.rs | `new.as_ptr(), Ordering::Release` | `new.as_ptr(), Ordering::Relaxed` |
@@ -51,6 +53,7 @@
 mod common;
 mod empty;
 mod front;
+mod inbox;
 mod joint;
 mod lease;
 mod shard;

@@ -1,0 +1,135 @@
+//! Leases that are over, against what else becomes of a transaction.
+
+use super::{large_model, model, warm};
+use crate::{Handle, ManualClock, PopError, Queue};
+use loom::thread;
+use std::mem;
+use std::time::Duration;
+
+/// Longer than a book of leases that is in use is left alone.
+const TERM: Duration = Duration::from_secs(1);
+
+fn lending() -> (Queue<u32>, ManualClock) {
+    let clock = ManualClock::new();
+    let queue = Queue::builder().leased(TERM).clock(clock.clone()).build();
+    (queue, clock)
+}
+
+/// Two handles, and an item that is ready.
+fn two(queue: &Queue<u32>) -> (Handle<u32>, Handle<u32>) {
+    let (holder, mut popper) = (warm(queue), warm(queue));
+    popper.push(1).unwrap();
+    (holder, popper)
+}
+
+/// A pop by another thread.
+fn pops(mut popper: Handle<u32>) -> thread::JoinHandle<(usize, Handle<u32>)> {
+    thread::spawn(move || (usize::from(popper.pop().is_ok()), popper))
+}
+
+/// Takes all that is left at last.
+fn drain(queue: &Queue<u32>, clock: &ManualClock) -> usize {
+    clock.advance(TERM);
+    let left = std::iter::from_fn(|| queue.pop().ok()).count();
+    assert_eq!(queue.stats().check(), Ok(()));
+    left
+}
+
+#[test]
+fn a_commit_against_an_expiry() {
+    model(|| {
+        let (queue, clock) = lending();
+        let (mut holder, popper) = two(&queue);
+        let tx = holder.begin();
+        assert!(tx.pop().is_ok());
+        clock.advance(TERM);
+        let other = pops(popper);
+        let committed = usize::from(tx.try_commit().is_ok());
+        let (popped, popper) = other.join().unwrap();
+        assert_eq!(committed + popped + drain(&queue, &clock), 1);
+        assert_eq!(queue.stats().committed, 3);
+        drop((holder, popper));
+    });
+}
+
+#[test]
+fn an_abort_against_an_expiry() {
+    model(|| {
+        let (queue, clock) = lending();
+        let (mut holder, popper) = two(&queue);
+        let tx = holder.begin();
+        assert!(tx.pop().is_ok());
+        clock.advance(TERM);
+        let other = pops(popper);
+        tx.abort();
+        let (popped, popper) = other.join().unwrap();
+        assert_eq!(popped + drain(&queue, &clock), 1);
+        drop((holder, popper));
+    });
+}
+
+#[test]
+fn a_retry_against_an_expiry() {
+    model(|| {
+        let (queue, clock) = lending();
+        let (mut holder, popper) = two(&queue);
+        let tx = holder.begin();
+        let item = tx.pop().unwrap();
+        clock.advance(TERM);
+        let other = pops(popper);
+        tx.retry_after(item, Duration::ZERO).unwrap();
+        let (popped, popper) = other.join().unwrap();
+        drop(tx);
+        assert_eq!(popped + drain(&queue, &clock), 1);
+        drop((holder, popper));
+    });
+}
+
+#[test]
+fn a_renewal_against_an_expiry() {
+    model(|| {
+        let (queue, clock) = lending();
+        let (mut holder, popper) = two(&queue);
+        let tx = holder.begin();
+        assert!(tx.pop().is_ok());
+        clock.advance(TERM);
+        let other = pops(popper);
+        let renewed = tx.renew().is_ok();
+        assert_eq!(tx.try_commit().is_ok(), renewed);
+        let (popped, popper) = other.join().unwrap();
+        assert_eq!(usize::from(renewed) + popped + drain(&queue, &clock), 1);
+        drop((holder, popper));
+    });
+}
+
+#[test]
+fn a_sleeper_against_a_lease() {
+    model(|| {
+        let (queue, clock) = lending();
+        let (mut holder, mut popper) = two(&queue);
+        let other = thread::spawn(move || (popper.pop_blocking(), popper));
+        let tx = holder.begin();
+        let _ = tx.pop();
+        clock.advance(TERM);
+        let (popped, popper) = other.join().unwrap();
+        assert_eq!(popped, Ok(1));
+        drop((tx, popper));
+    });
+}
+
+/// The desk of a handle that leaves is the next one's.
+#[test]
+fn a_handle_that_leaves_takes_no_others_leases() {
+    model(|| {
+        let (queue, clock) = lending();
+        queue.push(1).unwrap();
+        let first = queue.handle();
+        let other = thread::spawn(move || drop(first));
+        let mut second = queue.handle();
+        let tx = second.begin();
+        assert!(tx.pop().is_ok());
+        mem::forget(tx);
+        other.join().unwrap();
+        assert_eq!(drain(&queue, &clock), 1);
+    });
+}
