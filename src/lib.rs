@@ -120,8 +120,9 @@
 //! ```
 //!
 //! Delayed items are counted by [`Stats::delayed`]. They keep their place in a bounded queue, and a closed
-//! queue waits for them; dead letters do neither. Between items that are due at once the one that was due
-//! first goes first, and all go before what is ready in the lanes.
+//! queue waits for them; dead letters do neither. What is due goes before what is ready in the lanes. Items
+//! that are found due together come in the order of their times; those found due later go before them, if
+//! they are still there.
 //!
 //! # Time
 //!
