@@ -84,13 +84,14 @@ impl<T> Book<T> {
         Ok(())
     }
 
-    /// Ends the lease of an item that leaves the transaction: its copy, unless the item was lost.
-    pub(crate) fn remove(&mut self, address: usize) -> Option<Entry<T>> {
-        let index = self
-            .leased
-            .iter()
-            .position(|leased| leased.address == address)?;
-        Some(self.leased.remove(index).copy)
+    /// Ends the lease of an item that leaves the transaction: its copy, if it has one.
+    pub(crate) fn remove(&mut self, address: usize) -> Result<Option<Entry<T>>, Lost> {
+        if self.lost.contains(&address) {
+            return Err(Lost);
+        }
+        let mut leased = self.leased.iter();
+        let index = leased.position(|leased| leased.address == address);
+        Ok(index.map(|index| self.leased.remove(index).copy))
     }
 
     /// Ends all leases: the copies, and the addresses of the lost items.

@@ -85,11 +85,8 @@ impl<T> Side<T> {
 
     /// Ends the lease of an item, and returns the copy; [`Lost`], if it was taken away before.
     pub(super) fn end_lease(&self, address: usize) -> Result<Option<Entry<T>>, Lost> {
-        let Some(post) = self.lessee() else {
-            return Ok(None);
-        };
-        let copy = lock(&post.book).remove(address);
-        copy.map(Some).ok_or(Lost)
+        self.lessee()
+            .map_or(Ok(None), |post| lock(&post.book).remove(address))
     }
 
     /// Ends all leases of a transaction that was committed, and returns the copies, which are to be
