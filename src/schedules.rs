@@ -11,6 +11,7 @@ mod crowd;
 mod failing;
 mod ledger;
 mod market;
+mod names;
 mod pairs;
 mod pushers;
 mod takers;

@@ -4,18 +4,15 @@ use crate::agenda::Agenda;
 use crate::builder::Settings;
 use crate::capacity::Capacity;
 use crate::failure::{Failed, Failures, Fate};
-use crate::post::{Book, Lease, Post, Posts};
+use crate::post::{Lease, Post, Posts};
 use crate::raw::{Entry, Lanes, Remainder, Vacant};
-use crate::sync::{lock, thread, MutexGuard};
+use crate::sync::{lock, thread};
 use crate::telemetry::{Event, Telemetry};
 use crate::time::{later, Time, NEVER};
-use crate::wait::{Line, Word};
+use crate::wait::{quietly, Line, Word};
 use crate::{PopError, PushError, Reason};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-/// How long to leave alone a book of leases that is in use, in nanoseconds.
-const BOOK_IN_USE: u64 = 1_000_000;
 
 /// A queue: its lanes, those who wait, its room, and what becomes of failed deliveries.
 pub(crate) struct Shared<T> {
@@ -165,11 +162,11 @@ impl<T> Shared<T> {
         closed
     }
 
-    /// Tells those who listen what happened.
+    /// Tells those who listen what happened. A clock that panics while it is asked for that is ignored.
     #[inline]
     pub(crate) fn tell<'e>(&self, event: impl FnOnce() -> Event<'e>) {
         if let Some(telemetry) = &self.telemetry {
-            telemetry.tell(event());
+            quietly(|| telemetry.tell(event()));
         }
     }
 
@@ -269,16 +266,8 @@ impl<T> Shared<T> {
 
     /// Takes back what is held for too long, and says how many items are ready by that.
     fn end_leases(&self, now: u64) -> usize {
-        let mut ready = 0;
-        for post in self.posts.all() {
-            match post.book.try_lock() {
-                Ok(book) => ready += self.take_away(&post, book, now, 0),
-                Err(_) => {
-                    self.agenda.plan(now.saturating_add(BOOK_IN_USE));
-                }
-            }
-        }
-        ready
+        let posts = self.posts.all();
+        posts.iter().map(|post| self.take_away(post, now, 0)).sum()
     }
 
     /// See [`Queue::recover`](crate::Queue::recover).
@@ -289,9 +278,7 @@ impl<T> Shared<T> {
         let named = posts
             .iter()
             .filter(|post| post.name().is_some_and(|name| **name == *worker));
-        let ready = named
-            .map(|post| self.take_away(post, lock(&post.book), 0, before))
-            .sum();
+        let ready = named.map(|post| self.take_away(post, 0, before)).sum();
         self.ended(ready);
         self.failures.letters.drop_excess(&self.time);
         ready
@@ -299,13 +286,8 @@ impl<T> Shared<T> {
 
     /// Takes out of a book what was taken before `taken` or is over at `now`, and says how many items are
     /// ready by that. Whoever waits for them is still to be woken.
-    fn take_away(
-        &self,
-        post: &Post<T>,
-        mut book: MutexGuard<'_, Book<T>>,
-        now: u64,
-        taken: u64,
-    ) -> usize {
+    fn take_away(&self, post: &Post<T>, now: u64, taken: u64) -> usize {
+        let mut book = lock(&post.book);
         let entries = book.take_away(now, taken);
         let next = book.next();
         drop(book);

@@ -75,6 +75,23 @@ fn since_when_and_on_which_thread_is_known_of_those_with_a_name() {
 }
 
 #[test]
+fn a_look_is_listed_since_it_began() {
+    let (clock, queue) = with_clock(2);
+    let mut handle = queue.named_handle("looker");
+    drop(handle.begin().pop());
+    for _ in 0..2 {
+        clock.advance(SECOND);
+        let since = queue.now();
+        let tx = handle.begin();
+        let _peek = tx.peek().unwrap();
+        clock.advance(SECOND);
+        let held = queue.held();
+        assert_eq!(names(&held), [Some("looker")]);
+        assert_eq!((held[0].items, held[0].since), (1, Some(since)));
+    }
+}
+
+#[test]
 fn a_queue_with_leases_or_times_knows_all_its_workers() {
     for leases in [true, false] {
         let (clock, builder) = clocked();

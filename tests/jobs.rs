@@ -3,12 +3,13 @@
 mod common;
 
 use std::cell::Cell;
+use std::panic::resume_unwind;
 use std::sync::mpsc::channel;
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use common::futures::{block_on, Task};
+use common::futures::{block_on, poll_once, Task};
 use common::{assert_at_rest, ends, panics};
 use requeue::{Ended, Job, Outcome, PushError, Queue, Workers};
 
@@ -133,6 +134,39 @@ fn an_outcome_wakes_the_last_waker_that_polled_it() {
     assert_eq!((first.rings(), task.rings()), (0, 1));
     assert_eq!(task.output().done(), Some(5));
     assert!(panics(|| task.poll()), "it is given out once");
+}
+
+/// Its destructor panics.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        assert!(thread::panicking(), "the destructor fails");
+    }
+}
+
+#[test]
+fn what_nobody_waits_for_may_panic_when_it_is_dropped() {
+    ends(|| {
+        let queue = Queue::unbounded();
+        drop(queue.submit(|| Bomb));
+        drop(queue.submit(|| resume_unwind(Box::new(Bomb))));
+        queue.close();
+        let report = Workers::builder(&queue).threads(1).run_jobs().join();
+        assert_eq!((report.done, report.failed, report.panicked), (1, 0, 1));
+        let stats = queue.stats();
+        assert_eq!((stats.committed, stats.aborted), (2, 0));
+    });
+}
+
+#[test]
+fn a_job_has_ended_also_when_its_outcome_was_given_out() {
+    let (mut job, mut outcome) = Job::new(|| 5);
+    assert!(!outcome.has_ended());
+    job.run();
+    assert!(outcome.has_ended());
+    assert!(poll_once(&mut outcome).is_ready());
+    assert!(outcome.has_ended());
 }
 
 #[test]

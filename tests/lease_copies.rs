@@ -4,51 +4,15 @@
 mod common;
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::thread;
 
+use common::cloned::Cloned;
 use common::failing::{leased, SECOND};
 use common::futures::Task;
 use common::{drain, ends, panics};
 use requeue::{commit_all, Handle, ManualClock, PopError, Queue};
-
-/// An item whose clones run something, which may panic, and that counts its values.
-struct Cloned {
-    number: u32,
-    hook: Arc<dyn Fn() + Send + Sync>,
-    alive: Arc<AtomicUsize>,
-}
-
-impl Cloned {
-    fn new(number: u32, hook: impl Fn() + Send + Sync + 'static) -> Self {
-        let alive = Arc::new(AtomicUsize::new(1));
-        let hook = Arc::new(hook);
-        Self {
-            number,
-            hook,
-            alive,
-        }
-    }
-}
-
-impl Clone for Cloned {
-    fn clone(&self) -> Self {
-        (self.hook)();
-        self.alive.fetch_add(1, Ordering::SeqCst);
-        Self {
-            number: self.number,
-            hook: Arc::clone(&self.hook),
-            alive: Arc::clone(&self.alive),
-        }
-    }
-}
-
-impl Drop for Cloned {
-    fn drop(&mut self) {
-        self.alive.fetch_sub(1, Ordering::SeqCst);
-    }
-}
 
 #[test]
 fn every_copy_is_dropped() {

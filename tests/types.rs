@@ -5,10 +5,14 @@ mod common;
 use std::cell::Cell;
 use std::error::Error;
 use std::fmt::Debug;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::rc::Rc;
 
 use common::filled;
-use requeue::{commit_all, Handle, Item, PopError, PushError, Queue, Stats, Taken, Transaction};
+use requeue::{
+    commit_all, Backoff, Builder, DeadLetters, Handle, Held, Item, ManualClock, Peek, PopError,
+    PushError, Queue, Stats, Taken, Transaction,
+};
 
 /// Compiles only if the type has all the traits.
 macro_rules! has {
@@ -40,7 +44,18 @@ has!(Handle<Cell<u8>>: Send + 'static);
 has!(Transaction<'static, Cell<u8>>: Send);
 has!(Item<'static, Cell<u8>>: Send);
 has!(Taken<'static, Cell<u8>>: Send);
+has!(Peek<'static, u8>: Send);
+has!(Builder<Cell<u8>>: Send);
+has!(DeadLetters<Cell<u8>>: Send + Sync + 'static);
+has!(ManualClock: Send + Sync + Clone + Default + 'static);
+has!(Backoff: Send + Sync + Copy + 'static);
+has!(Held: Send + Sync + Clone + 'static);
 has!(Stats: Send + Sync + Clone);
+
+has!(Queue<Cell<u8>>: UnwindSafe + RefUnwindSafe);
+has!(Handle<Cell<u8>>: UnwindSafe);
+has!(DeadLetters<Cell<u8>>: UnwindSafe + RefUnwindSafe);
+has!(ManualClock: UnwindSafe + RefUnwindSafe);
 
 lacks!(Handle<u8>: Sync);
 lacks!(Transaction<'static, u8>: Sync);
@@ -53,6 +68,8 @@ lacks!(Handle<Rc<u8>>: Send);
 lacks!(Transaction<'static, Rc<u8>>: Send);
 lacks!(Item<'static, Rc<u8>>: Send);
 lacks!(Taken<'static, Rc<u8>>: Send);
+lacks!(Peek<'static, Rc<u8>>: Send);
+lacks!(DeadLetters<Rc<u8>>: Send);
 
 has!(PopError: Error + Clone + Copy + PartialEq + Eq + Send + Sync + 'static);
 has!(PushError<u8>: Error + Clone + Copy + PartialEq + Eq + Send + Sync + 'static);

@@ -30,7 +30,7 @@ impl<T> Port<T> {
     #[inline]
     fn push_if(&mut self, admission: Admission, item: T) -> Result<(), PushError<T>> {
         let item = admitted(admission, item)?;
-        match self.side.shared().stamp() {
+        match self.side.stamp_admitted() {
             0 => self.seat.push(item),
             since => self.seat.push_at(item, since),
         }

@@ -3,6 +3,7 @@
 use super::{admitted, Admission, Closed, Side};
 use crate::raw::{Access, Seat};
 use crate::PushError;
+use std::mem;
 
 impl<T> Side<T> {
     /// Takes a permit for a push without a transaction, the reserved one if there is one.
@@ -16,6 +17,21 @@ impl<T> Side<T> {
             return Some(Ok(()));
         }
         self.take_one().then_some(Ok(()))
+    }
+
+    /// The time to keep for a push that was admitted; if the clock panics, its permit is given back.
+    pub(crate) fn stamp_admitted(&self) -> u64 {
+        /// The permit of a push that may yet fail.
+        struct Permit<'s, T>(&'s Side<T>);
+        impl<T> Drop for Permit<'_, T> {
+            fn drop(&mut self) {
+                self.0.give_back(1);
+            }
+        }
+        let permit = Permit(self);
+        let since = self.shared.stamp();
+        mem::forget(permit);
+        since
     }
 
     /// Keeps an admission for the next push.

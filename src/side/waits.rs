@@ -5,6 +5,7 @@ use crate::raw::barrier;
 use crate::sync::thread;
 use crate::time::{Time, NEVER};
 use crate::wait::{block, spin, Deadline, Kind, Line, Waiter};
+use std::mem;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -37,8 +38,10 @@ impl<T> Side<T> {
         attempt: impl FnMut() -> Option<R>,
     ) -> Poll<R> {
         let shared = &self.shared;
-        let kept = self.gives_up_time();
-        if kept {
+        let handing_over = self
+            .gives_up_time()
+            .then(|| Leave(|| self.hand_time_over()));
+        if handing_over.is_some() {
             // What is due wakes those who wait for it, in their order.
             shared.release_due();
         }
@@ -49,9 +52,8 @@ impl<T> Side<T> {
             .item_place
             .poll(line, Kind::One, waiter.waker, spare, attempt);
         if poll.is_pending() {
+            mem::forget(handing_over);
             self.keep_time(waiter);
-        } else if kept {
-            self.hand_time_over();
         }
         poll
     }
@@ -139,7 +141,7 @@ impl<T> Side<T> {
     }
 }
 
-/// Leaves a line, also when user code panics: a clock, or the copying of an item.
+/// Leaves a line, or hands the time over, also when user code panics: a clock, or the copying of an item.
 struct Leave<F: Fn()>(F);
 
 impl<F: Fn()> Drop for Leave<F> {

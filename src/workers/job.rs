@@ -2,6 +2,7 @@
 
 use super::outcome::Reply;
 use super::{Ended, Outcome};
+use crate::wait::quietly;
 use std::any::Any;
 use std::fmt;
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -66,7 +67,8 @@ impl<W: Work> Call for Task<W> {
             Err(payload) => Ended::Panicked(payload),
         };
         let returned = matches!(ended, Ended::Done(_));
-        reply.send(ended);
+        // If nobody waits for it its destructor runs, which is user code.
+        quietly(|| reply.send(ended));
         returned
     }
 

@@ -155,7 +155,7 @@ impl<R> Outcome<R> {
     /// assert!(outcome.has_ended());
     /// ```
     pub fn has_ended(&self) -> bool {
-        matches!(*lock(&self.place), Place::Filled(_))
+        !matches!(*lock(&self.place), Place::Open(_))
     }
 
     fn poll_ended(&self, waker: &Waker) -> Poll<Ended<R>> {

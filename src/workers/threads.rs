@@ -188,10 +188,11 @@ impl Workers {
     ///
     /// let queue = Queue::unbounded();
     /// let (send, begun) = channel();
-    /// let workers = Workers::builder(&queue).threads(1).run(move |_job, _tx| {
-    ///     send.send(())?;
-    ///     std::thread::park(); // hangs
-    ///     Ok::<(), std::sync::mpsc::SendError<()>>(())
+    /// let workers = Workers::builder(&queue).threads(1).run(move |_job, _tx| -> Result<(), ()> {
+    ///     send.send(()).unwrap();
+    ///     loop {
+    ///         std::thread::park(); // hangs
+    ///     }
     /// });
     /// queue.push("job")?;
     /// begun.recv()?;

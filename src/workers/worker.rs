@@ -128,9 +128,13 @@ impl Worker {
         lock(&self.record).status.state = state;
     }
 
-    /// The worker has taken something.
+    /// The worker has taken something. It waits no more, so an order must not wake what it runs.
     pub(super) fn begin_run(&self, since: Instant) {
-        self.show(WorkerState::Busy { since });
+        let mut record = lock(&self.record);
+        record.status.state = WorkerState::Busy { since };
+        let waker = record.waker.take();
+        drop(record);
+        quietly(|| drop(waker));
     }
 
     pub(super) fn end_run(&self, ran: Ran) {
@@ -153,6 +157,7 @@ mod tests {
     use super::super::tests::Bell;
     use super::{Order, Worker};
     use std::task::Poll;
+    use std::time::Instant;
 
     #[test]
     fn a_worker_that_is_to_stop_obeys_nothing_else() {
@@ -176,6 +181,16 @@ mod tests {
         worker.tell(Order::Work);
         assert_eq!(bell.rings(), 2);
         assert_eq!(worker.poll_go_on(&waker), Poll::Ready(true));
+    }
+
+    #[test]
+    fn an_order_wakes_no_worker_that_runs() {
+        let worker = Worker::new("worker".into());
+        let (bell, waker) = Bell::new();
+        assert!(worker.poll_called_off(&waker).is_pending());
+        worker.begin_run(Instant::now());
+        worker.tell(Order::Stop);
+        assert_eq!(bell.rings(), 0);
     }
 
     /// An order that comes between a worker's look and its waker finds nobody to wake.

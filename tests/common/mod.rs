@@ -2,6 +2,7 @@
 
 #![allow(dead_code)] // No test file uses all of it.
 
+pub(crate) mod cloned;
 pub(crate) mod events;
 pub(crate) mod failing;
 pub(crate) mod futures;

@@ -1,9 +1,9 @@
 //! Deliveries fail in all ways while a clock runs, leases end, workers are recovered and dead letters are
 //! pushed again. In the end every item was committed once, or is dead, and nobody waits.
 
-use crate::common::ends;
 use crate::common::failing::{put_off, times};
 use crate::common::futures::block_on;
+use crate::common::{drain, ends};
 use crate::harness::{on_all_threads, panic_as_planned, scaled, together, unless_planned};
 use crate::rng::Rng;
 use requeue::{Backoff, Builder, Handle, Item, ManualClock, PopError, Queue, Transaction};
@@ -140,10 +140,15 @@ impl Floor {
         assert!(queue.held().is_empty());
         clock.advance(1_000 * TERM);
         assert_eq!(queue.stats().delayed, 0);
-        queue.close();
         let mut all = self.done.into_inner().unwrap();
         assert_eq!(all.len() as u64, queue.stats().committed);
-        all.extend(queue.drain());
+        all.extend(drain(&queue));
+        if let Some(capacity) = queue.capacity().filter(|_| !queue.is_closed()) {
+            let refused = (0..=capacity).find(|_| queue.push(0).is_err());
+            assert_eq!(refused, Some(capacity));
+        }
+        queue.close();
+        queue.drain().for_each(drop);
         let stats = queue.stats();
         assert_eq!((stats.ready, stats.held, stats.delayed), (0, 0, 0));
         stats.check().unwrap();

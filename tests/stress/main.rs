@@ -19,6 +19,7 @@ mod joint;
 mod port;
 mod rank;
 mod recorder;
+mod retry;
 mod rng;
 mod room;
 mod storms;

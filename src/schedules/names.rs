@@ -1,0 +1,31 @@
+//! Handles with names that come and go, one after the other at the same desk.
+
+use super::{explore, join};
+use crate::Queue;
+use shuttle::thread;
+
+/// Begins and drops handles; while one holds something it is known by its name.
+fn come_and_go(queue: &Queue<u32>, names: [&str; 2]) {
+    for name in names {
+        let mut handle = queue.named_handle(name);
+        let tx = handle.begin();
+        if tx.pop().is_ok() {
+            let held = queue.held();
+            let mut workers = held.iter().map(|held| held.worker.as_deref());
+            assert!(workers.any(|worker| worker == Some(name)));
+        }
+    }
+}
+
+#[test]
+fn a_handle_keeps_its_name_when_the_one_before_it_ends() {
+    explore(|| {
+        let queue = Queue::unbounded();
+        queue.handle().push_batch([1, 2]).unwrap();
+        let visitors = [["a", "b"], ["c", "d"]].map(|names| {
+            let queue = queue.clone();
+            thread::spawn(move || come_and_go(&queue, names))
+        });
+        join(visitors.into());
+    });
+}

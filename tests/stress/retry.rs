@@ -1,0 +1,40 @@
+//! Items that are given back beside those who look whether there are any.
+
+use crate::harness::{on_all_threads, scaled};
+use requeue::Queue;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+/// An item that was given back without a delay is there when the call returns, whatever those do who look
+/// for what is due.
+#[test]
+fn what_was_given_back_is_not_overlooked() {
+    on_all_threads(|threads, _| {
+        let queue = Queue::unbounded();
+        let stop = AtomicBool::new(false);
+        let overlooked = thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| {
+                    while !stop.load(Ordering::Relaxed) {
+                        let _ = queue.is_empty();
+                    }
+                });
+            }
+            let mut handle = queue.handle();
+            let overlooked = (0..scaled(3_000))
+                .filter(|&item| {
+                    handle.push(item).unwrap();
+                    let tx = handle.begin();
+                    tx.retry(tx.pop().unwrap()).unwrap();
+                    tx.commit();
+                    let popped = handle.pop();
+                    while popped.is_err() && handle.pop().is_err() {}
+                    popped.is_err()
+                })
+                .count();
+            stop.store(true, Ordering::Relaxed);
+            overlooked
+        });
+        assert_eq!(overlooked, 0);
+    });
+}
