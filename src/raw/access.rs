@@ -75,7 +75,7 @@ impl<'t, T> Access<'t, T> {
         self.with(|state, _| state.hold.len())
     }
 
-    /// As [`Seat::go_to_head`].
+    /// Goes to where items were put back without a handle, if there are any, since they come first.
     pub(crate) fn go_to_head(&self) {
         self.with(|state, lanes| state.consumer.go_to_head(lanes));
     }

@@ -175,11 +175,6 @@ impl<T> Seat<T> {
         self.with(|state, _| state.retract())
     }
 
-    /// Goes to where items were put back without a handle, if there are any, since they come first.
-    pub(crate) fn go_to_head(&mut self) {
-        self.with(|state, lanes| state.consumer.go_to_head(lanes));
-    }
-
     /// Takes one item, committed at once.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<T> {

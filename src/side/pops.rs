@@ -6,19 +6,18 @@ use crate::PopError;
 
 impl<T> Side<T> {
     /// Does what a pop has to do first where there is more than the lanes.
-    fn attend(&self, seat: &mut Seat<T>) {
-        if self.shared.word().is_attended() {
-            self.shared.release_due();
-            seat.go_to_head();
-        }
+    #[cold]
+    fn attend(&self, access: &Access<'_, T>) {
+        self.shared.release_due();
+        access.go_to_head();
     }
 
-    /// As [`Side::attend`], for a transaction: true if there is more than the lanes.
-    fn attend_held(&self, access: &Access<'_, T>) -> bool {
+    /// As [`Side::attend`], if there is more than the lanes: true if so.
+    #[inline]
+    fn attend_if_need_be(&self, access: &Access<'_, T>) -> bool {
         let attended = self.shared.word().is_attended();
         if attended {
-            self.shared.release_due();
-            access.go_to_head();
+            self.attend(access);
         }
         attended
     }
@@ -26,10 +25,13 @@ impl<T> Side<T> {
     /// Pops an item, committed at once.
     #[inline]
     pub(crate) fn pop(&self, seat: &mut Seat<T>) -> Result<T, PopError> {
-        if self.shared.word().is_drained() {
+        let word = self.shared.word();
+        if word.is_drained() {
             return Err(PopError::Closed);
         }
-        self.attend(seat);
+        if word.is_attended() {
+            self.attend(&seat.access());
+        }
         let Some(item) = seat.pop() else {
             return Err(self.shared.why_empty());
         };
@@ -39,10 +41,13 @@ impl<T> Side<T> {
 
     /// Pops up to `max` items, committed at once.
     pub(crate) fn pop_batch(&self, seat: &mut Seat<T>, max: usize, items: &mut Vec<T>) -> usize {
-        if self.shared.word().is_drained() {
+        let word = self.shared.word();
+        if word.is_drained() {
             return 0;
         }
-        self.attend(seat);
+        if word.is_attended() {
+            self.attend(&seat.access());
+        }
         let count = seat.pop_batch(max, items);
         self.give_back(count);
         count
@@ -50,7 +55,7 @@ impl<T> Side<T> {
 
     /// Holds one item more.
     pub(crate) fn hold<'t>(&self, access: &Access<'t, T>) -> Result<Grip<'t, T>, PopError> {
-        let attended = self.attend_held(access);
+        let attended = self.attend_if_need_be(access);
         if self.is_over() {
             return Err(self.shared.why_empty());
         }
@@ -64,7 +69,7 @@ impl<T> Side<T> {
 
     /// Looks at the item that a pop would give.
     pub(crate) fn peek<'t>(&self, seat: &'t Seat<T>) -> Result<Peeked<'t, T>, PopError> {
-        self.attend_held(&seat.access());
+        self.attend_if_need_be(&seat.access());
         if self.is_over() {
             return Err(self.shared.why_empty());
         }
@@ -93,7 +98,7 @@ impl<T> Side<T> {
 
     /// Holds up to `max` items more in a batch.
     pub(crate) fn hold_batch(&self, batch: &mut Batch<'_, T>, max: usize) -> usize {
-        let attended = self.attend_held(batch.access());
+        let attended = self.attend_if_need_be(batch.access());
         if self.is_over() || max == 0 {
             return 0;
         }

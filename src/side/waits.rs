@@ -70,15 +70,18 @@ impl<T> Side<T> {
     }
 
     /// Whether this waiter kept the time; not any more.
+    #[inline]
     fn gives_up_time(&self) -> bool {
-        let kept = self.keeps_time.take() != 0;
+        let kept = self.keeps_time.get() != 0;
         if kept {
+            self.keeps_time.set(0);
             self.shared.agenda.set_alarm(NEVER);
         }
         kept
     }
 
     /// Leaves the line of those who wait for an item. If this waiter kept the time another one must.
+    #[inline]
     pub(super) fn leave_item_line(&self) {
         let kept = self.gives_up_time();
         self.item_place.leave(self.shared.ready());
