@@ -175,6 +175,11 @@ impl<T> Seat<T> {
         self.with(|state, _| state.retract())
     }
 
+    /// As [`Access::go_to_head`].
+    pub(crate) fn go_to_head(&mut self) {
+        self.with(|state, lanes| state.consumer.go_to_head(lanes));
+    }
+
     /// Takes one item, committed at once.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<T> {

@@ -12,6 +12,13 @@ impl<T> Side<T> {
         access.go_to_head();
     }
 
+    /// As [`Side::attend`], of who has the seat alone.
+    #[cold]
+    fn attend_alone(&self, seat: &mut Seat<T>) {
+        self.shared.release_due();
+        seat.go_to_head();
+    }
+
     /// As [`Side::attend`], if there is more than the lanes: true if so.
     #[inline]
     fn attend_if_need_be(&self, access: &Access<'_, T>) -> bool {
@@ -30,7 +37,7 @@ impl<T> Side<T> {
             return Err(PopError::Closed);
         }
         if word.is_attended() {
-            self.attend(&seat.access());
+            self.attend_alone(seat);
         }
         let Some(item) = seat.pop() else {
             return Err(self.shared.why_empty());
@@ -46,7 +53,7 @@ impl<T> Side<T> {
             return 0;
         }
         if word.is_attended() {
-            self.attend(&seat.access());
+            self.attend_alone(seat);
         }
         let count = seat.pop_batch(max, items);
         self.give_back(count);
