@@ -5,6 +5,8 @@
 
 use crate::port::Port;
 use crate::raw::Loan;
+#[cfg(feature = "tokio")]
+use crate::side::NoRoom;
 use crate::side::Side;
 use crate::wait::{Kind, Waiter};
 use crate::{Item, PopError, PushError};
@@ -12,6 +14,8 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+#[cfg(feature = "tokio")]
+use std::time::Duration;
 
 /// Why a future may not be polled again.
 const DONE: &str = "a future that was ready is not polled again";
@@ -168,6 +172,17 @@ impl<'t, T> Lent<'t, T> {
         let Self { loan, side } = self;
         let admitted = side.admit_staged(loan);
         side.stage_if(loan, admitted, item)
+    }
+
+    /// Gives a held item back, to be delivered again later.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn retry(
+        &mut self,
+        item: Item<'_, T>,
+        delay: Option<Duration>,
+    ) -> Result<(), PushError<()>> {
+        let retried = self.side.retry(&self.loan, item.grip, delay);
+        retried.map_err(|NoRoom| PushError::Full(()))
     }
 }
 

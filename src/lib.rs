@@ -359,8 +359,9 @@
 //! A slot costs the size of its item. A drained queue gives its memory back, but for a segment of
 //! about 2 KiB for each live handle that has pushed and at most one for each that has popped, and a
 //! kilobyte of bookkeeping for each handle that was alive at the same time, in a bounded queue some
-//! 400 bytes more. A waiter costs about 64 bytes while it waits. A transaction that stays open holds
-//! back its own items only.
+//! 400 bytes more. A waiter costs about 64 bytes while it waits, a delayed item or a dead letter its own
+//! size and some 40 bytes, an item with a time eight bytes more, and one on lease its copy. A transaction
+//! that stays open holds back its own items only.
 //!
 //! # Trade-offs
 //!

@@ -270,3 +270,31 @@ fn tasks_are_spawned_in_a_runtime_only() {
         builder().run_async(|_, _| Box::pin(async { Ok::<(), ()>(()) }))
     }));
 }
+
+#[test]
+fn a_run_that_retries_commits_the_rest() {
+    on_tokio(|| async {
+        let queue = filled([1]);
+        let tasks = Workers::builder(&queue)
+            .tasks(1)
+            .run_async(|item, mut staging| {
+                Box::pin(async move {
+                    yield_now().await;
+                    if item.attempts() > 1 {
+                        return Ok(());
+                    }
+                    if *item == 1 {
+                        staging.push(2).unwrap();
+                    }
+                    staging.retry(item)
+                })
+            });
+        while queue.stats().committed < 2 {
+            yield_now().await;
+        }
+        let report = tasks.stop().await;
+        assert_eq!((report.done, report.failed), (4, 0));
+        assert_eq!(queue.stats().aborted, 2);
+        assert_at_rest(&queue, 0, 0);
+    });
+}

@@ -1,10 +1,11 @@
 //! What the future of a run has of its transaction.
 
 use crate::future::Lent;
-use crate::{PushError, Transaction};
+use crate::{Item, PushError, Transaction};
 use std::fmt;
+use std::time::Duration;
 
-/// The pushes of the transaction in which a task runs, from
+/// What a task may do by the transaction in which it runs, from
 /// [`WorkersBuilder::run_async`](crate::WorkersBuilder::run_async). Feature `tokio`.
 ///
 /// A task may move between threads while it runs. So its future has, instead of the transaction, this,
@@ -70,6 +71,56 @@ impl<'t, T> Staging<'t, T> {
     /// Those of [`Transaction::push`].
     pub fn push(&mut self, item: T) -> Result<(), PushError<T>> {
         self.lent.stage(item)
+    }
+
+    /// Gives an item of the run back, to be delivered again as the queue's
+    /// [`Backoff`](crate::Backoff) says; see [`Transaction::retry`].
+    ///
+    /// # Errors
+    ///
+    /// As for [`Transaction::retry`].
+    ///
+    /// # Panics
+    ///
+    /// If the item is of another transaction.
+    pub fn retry(&mut self, item: Item<'_, T>) -> Result<(), PushError<()>> {
+        self.lent.retry(item, None)
+    }
+
+    /// Gives an item of the run back, to be delivered again after `delay`; see
+    /// [`Transaction::retry_after`]. If the run then succeeds, the rest of it is committed.
+    ///
+    /// ```
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+    /// use requeue::{Queue, Workers};
+    /// use std::time::Duration;
+    ///
+    /// let queue = Queue::unbounded();
+    /// queue.push("https://example.org/")?;
+    /// queue.close();
+    /// let tasks = Workers::builder(&queue).tasks(1).run_async(|page, mut staging| {
+    ///     Box::pin(async move {
+    ///         match page.attempts() {
+    ///             1 => staging.retry_after(page, Duration::from_millis(1)), // too many requests
+    ///             _ => Ok(()),
+    ///         }
+    ///     })
+    /// });
+    /// assert_eq!(tasks.join().await.done, 2);
+    /// assert_eq!(queue.stats().committed, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As for [`Transaction::retry_after`].
+    ///
+    /// # Panics
+    ///
+    /// If the item is of another transaction.
+    pub fn retry_after(&mut self, item: Item<'_, T>, delay: Duration) -> Result<(), PushError<()>> {
+        self.lent.retry(item, Some(delay))
     }
 }
 
