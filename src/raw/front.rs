@@ -12,8 +12,9 @@
 //! Why a strict Empty needs `emptied`: a run that is linked and used up between two looks would
 //! leave no other trace. It is stepped *before* the claim of a run's last item; see `strict.rs`.
 
-use super::block::{Block, Run};
+use super::block::Block;
 use super::reclaim::{self, Pin};
+use super::run::Run;
 use super::sink::Sink;
 use crate::sync::{AtomicPtr, AtomicU64, Ordering};
 use std::iter;

@@ -1,8 +1,9 @@
 //! The hold: what a transaction has taken, at addresses that do not move.
 
-use super::block::{Block, Filled, Held, Run};
+use super::block::{Block, Filled, Held};
 use super::front::Front;
 use super::row::Row;
+use super::run::Run;
 use super::sink::Sink;
 use super::tag::Tag;
 use crate::sync::SMALL;

@@ -2,10 +2,12 @@
 //!
 //! From the bottom up: [`slot`], [`row`], [`times`] and [`segment`] are memory; [`directory`] finds segments;
 //! [`shard`] is one single-producer queue, with [`producer`] and [`visit`] as its two sides;
-//! [`front`] is where they are popped, and [`block`] what brings aborted items back there; [`common`] takes pushes without a handle;
-//! [`roster`] leases shards; [`lanes`] is all of a queue's; [`consumer`] chooses among them and
-//! [`strict`] says when they are empty; [`hold`], [`state`], [`desk`] and [`seat`] are what a handle owns,
-//! [`access`] and [`batch`] how its transactions use that. [`barrier`] is for the rooms above too.
+//! [`front`] is where they are popped, [`block`] keeps what a transaction holds, and by [`run`] an abort
+//! brings it back there; [`common`] takes pushes without a handle; [`roster`] leases shards; [`lanes`] is all
+//! of a queue's; [`consumer`] chooses among them and [`strict`] says when they are empty; [`hold`], [`state`],
+//! [`desk`] and [`seat`] are what a handle owns, [`access`], [`batch`], [`grip`] and [`peek`] how its
+//! transactions use that, and [`removal`] how items leave early, with their [`tag`]. [`inbox`] and [`barrier`]
+//! are for the rooms above.
 //! The protocols are told in `docs/protocol.md`.
 
 mod access;
@@ -32,6 +34,7 @@ mod reclaim;
 mod removal;
 mod roster;
 mod row;
+mod run;
 mod seat;
 mod segment;
 mod shard;

@@ -21,13 +21,13 @@
 //! | front::an_abort | front.rs | `first.as_ptr(), Ordering::Release` | `first.as_ptr(), Ordering::Relaxed` |
 //! | front::two_aborts | front.rs | `let top = self.top.load(Ordering::Acquire)` | `let top = self.top.load(Ordering::Relaxed)` |
 //! | front::nothing_pushed | front.rs | `self.count_abort();` | `()` |
-//! | front::claimants | block.rs | `.compare_exchange(from.0, to.0, Ordering::Release, Ordering::Relaxed) .is_ok()` | `.swap(to.0, Ordering::Release) >= from.0` |
+//! | front::claimants | run.rs | `.compare_exchange(from.0, to.0, Ordering::Release, Ordering::Relaxed) .is_ok()` | `.swap(to.0, Ordering::Release) >= from.0` |
 //! | empty::never_while_a_push | front.rs | `.compare_exchange(from.0, to.0, Ordering::AcqRel, Ordering::Acquire)` | `.compare_exchange(from.0, to.0, Ordering::Acquire, Ordering::Acquire)` |
 //! | empty::never_while_items_move | consumer.rs | `Err(marks) if lanes.mark_if_empty() == Some(marks)` | `Err(_)` |
 //! | front::a_run_that | front.rs | `self.emptied.fetch_add(1, Ordering::Release);` | `` |
 //! | front::a_run_that | front.rs | `run.next(), Ordering::AcqRel` | `run.next(), Ordering::Relaxed` |
-//! | front::a_run_that | block.rs | `compare_exchange(from.0, to.0, Ordering::Release` | `compare_exchange(from.0, to.0, Ordering::Relaxed` |
-//! | front::a_run_that | block.rs | `self.cursor.load(Ordering::Acquire)` | `self.cursor.load(Ordering::Relaxed)` |
+//! | front::a_run_that | run.rs | `compare_exchange(from.0, to.0, Ordering::Release` | `compare_exchange(from.0, to.0, Ordering::Relaxed` |
+//! | front::a_run_that | run.rs | `self.cursor.load(Ordering::Acquire)` | `self.cursor.load(Ordering::Relaxed)` |
 //! | front::a_run_that | front.rs | `self.top.load(Ordering::Acquire).is_null()` | `self.top.load(Ordering::Relaxed).is_null()` |
 //! | front::a_run_that | front.rs | `self.emptied.load(Ordering::Acquire)` | `self.emptied.load(Ordering::Relaxed)` |
 //! | joint:: | joint.rs | `committed.store(true, Ordering::Release)` | `committed.store(true, Ordering::Relaxed)` |
