@@ -137,7 +137,8 @@ impl<T> Builder<T> {
     /// [`max_dead_letters`](Builder::max_dead_letters).
     ///
     /// `overflow` is called by whoever ends the transaction whose item died, or finds that its lease is
-    /// over, when nothing is half done; it may use the same queue. If it panics, the panic is caught and that letter is lost with it.
+    /// over, when nothing is half done. It may use the same queue, but if it owns it the queue is never
+    /// dropped. If it panics, the panic is caught and that letter is lost with it.
     ///
     /// ```
     /// use std::num::NonZeroU32;

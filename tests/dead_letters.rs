@@ -6,7 +6,7 @@ use std::mem;
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{channel, Sender};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 use common::failing::{
@@ -231,14 +231,14 @@ fn an_overflow_that_panics_loses_its_letter_and_nothing_else() {
 
 #[test]
 fn an_overflow_may_use_the_queue() {
-    let place: Arc<OnceLock<Queue<u32>>> = Arc::default();
+    let place: Arc<Mutex<Option<Queue<u32>>>> = Arc::default();
     let inner = Arc::clone(&place);
     let queue = Queue::builder()
         .capacity(3)
         .max_attempts(times(1))
         .max_dead_letters(1)
         .on_dead_overflow(move |letter| {
-            let queue = inner.get().unwrap();
+            let queue = inner.lock().unwrap().clone().unwrap();
             assert_eq!(queue.stats().held, 0);
             let mut handle = queue.handle();
             let tx = handle.begin();
@@ -248,13 +248,14 @@ fn an_overflow_may_use_the_queue() {
             assert_eq!(queue.dead_letters().len(), 1);
         })
         .build();
-    assert!(place.set(queue.clone()).is_ok());
+    *place.lock().unwrap() = Some(queue.clone());
     let mut handle = queue.handle();
     handle.push_batch([1, 2, 3]).unwrap();
     kill(&mut handle, 2);
     assert_eq!(drain(&queue), [3, 11]);
     assert_eq!(letters(&queue), [(2, 1, Reason::Aborted)]);
     assert_room(&queue);
+    place.lock().unwrap().take(); // else the queue would own itself
 }
 
 #[test]
