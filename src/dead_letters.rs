@@ -119,7 +119,8 @@ impl<T> DeadLetters<T> {
     /// Pushes all dead letters there are now again, the oldest first, and says how many items that were.
     /// Their deliveries are counted anew; the time of their first push is kept.
     ///
-    /// Ends early if the queue is full or closed; the rest stay dead letters.
+    /// Ends early if the queue is full or closed; the rest stay dead letters. While items die beside it, one
+    /// more than [`max_dead_letters`](crate::Builder::max_dead_letters) may stay.
     ///
     /// ```
     /// use std::num::NonZeroU32;

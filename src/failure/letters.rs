@@ -77,7 +77,7 @@ impl<T> Letters<T> {
         Some(letter)
     }
 
-    /// Puts a letter that was taken out back, as the oldest.
+    /// Puts a letter that was taken out back, as the oldest, even if its place was taken meanwhile.
     pub(crate) fn put_back(&self, letter: Failed<T>) {
         // ORDERING: Relaxed; as in `reserve`.
         self.count.fetch_add(1, Ordering::Relaxed);
@@ -96,7 +96,7 @@ impl<T> Letters<T> {
         self.died.load(Ordering::Relaxed)
     }
 
-    /// Hands over what is too much. User code runs, which may panic.
+    /// Hands over what is too much. User code runs; its panics are caught.
     pub(crate) fn drop_excess(&self, time: &Time) {
         let Some(overflow) = &self.overflow else {
             return;

@@ -82,7 +82,8 @@ impl<T> Queue<T> {
         Port::new(Arc::clone(&self.shared), None).visit(visit)
     }
 
-    /// The items that were delivered as often as they may be: see [`Builder::max_attempts`](crate::Builder::max_attempts).
+    /// The items that were delivered as often as they may be: see
+    /// [`Builder::max_attempts`](crate::Builder::max_attempts).
     ///
     /// ```
     /// let queue = requeue::Queue::<u32>::unbounded();

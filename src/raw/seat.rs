@@ -284,8 +284,8 @@ impl<T> Seat<T> {
         })
     }
 
-    /// Takes the next held item from `spot` that is picked, by its address and its tag, out of the transaction, which must
-    /// say later how that ended, by [`Seat::count_aborted`].
+    /// Takes the next held item from `spot` that is picked, by its address and its tag, out of the
+    /// transaction, which must say later how that ended, by [`Seat::count_aborted`].
     pub(crate) fn remove_next(
         &mut self,
         spot: &mut Spot,

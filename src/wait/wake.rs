@@ -46,8 +46,8 @@ fn call(waker: Waker) -> bool {
     quietly(|| waker.wake())
 }
 
-/// Runs user code of somebody else, as a waiter's waker: false if it panicked. Whoever publishes, or has something in
-/// hand, is not to suffer for it.
+/// Runs user code of somebody else, as a waiter's waker: false if it panicked. Whoever publishes, or
+/// has something in hand, is not to suffer for it.
 pub(crate) fn quietly(run: impl FnOnce()) -> bool {
     let Err(payload) = catch_unwind(AssertUnwindSafe(run)) else {
         return true;

@@ -178,8 +178,8 @@ impl Workers {
     ///
     /// Nobody can take a run away from its thread: workers that have not ended in time are named in
     /// [`Report::stuck`] and left alone. They hold what they hold until their run ends, and end then;
-    /// their queue lives so long. From a queue that leases its items, [`Queue::recover`] takes it back. Those of [`run_scoped`](WorkersBuilder::run_scoped) are joined by their
-    /// scope even so.
+    /// their queue lives so long. From a queue that leases its items, [`Queue::recover`] takes it back.
+    /// Those of [`run_scoped`](WorkersBuilder::run_scoped) are joined by their scope even so.
     ///
     /// ```
     /// use requeue::{Queue, Workers};
