@@ -4,7 +4,7 @@ use crate::dead_letters::DeadLetter;
 use crate::failure::{Failures, Letters, Overflow};
 use crate::post::Lease;
 use crate::time::{Backoff, Clock, Time};
-use crate::Queue;
+use crate::{Fifo, Pace, Queue};
 use std::fmt;
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -16,8 +16,12 @@ use std::time::Duration;
 /// let queue = requeue::Queue::<u32>::builder().capacity(100).build();
 /// assert_eq!(queue.capacity(), Some(100));
 /// ```
+///
+/// `O` says in which order the items come: [`Fifo`], by key ([`ByKey`](crate::ByKey)) or by priority
+/// ([`ByPriority`](crate::ByPriority)).
 #[must_use = "a builder does nothing until `build` is called"]
-pub struct Builder<T> {
+pub struct Builder<T, O = Fifo> {
+    order: O,
     capacity: Option<usize>,
     max_attempts: Option<NonZeroU32>,
     max_dead_letters: usize,
@@ -26,6 +30,8 @@ pub struct Builder<T> {
     clock: Option<Arc<dyn Clock>>,
     timestamps: bool,
     lease: Option<Lease<T>>,
+    pace: Pace,
+    max_held: Option<usize>,
     name: Option<Arc<str>>,
 }
 
@@ -36,19 +42,30 @@ pub(crate) struct Settings<T> {
     pub(crate) time: Time,
     pub(crate) timed: bool,
     pub(crate) lease: Option<Lease<T>>,
+    /// Whether a discipline says which item is next.
+    pub(crate) ordered: bool,
+    pub(crate) pace: Pace,
+    pub(crate) max_held: Option<usize>,
     pub(crate) name: Option<Arc<str>>,
 }
 
 impl<T> Settings<T> {
     /// Whether pops have to look at more than the lanes.
     pub(crate) fn is_attended(&self) -> bool {
-        self.failures.has_rules() || self.timed || self.lease.is_some() || self.name.is_some()
+        self.failures.has_rules()
+            || self.timed
+            || self.ordered
+            || self.lease.is_some()
+            || !self.pace.is_unlimited()
+            || self.max_held.is_some()
+            || self.name.is_some()
     }
 }
 
-impl<T> Builder<T> {
-    pub(crate) fn new() -> Self {
+impl<T, O> Builder<T, O> {
+    pub(crate) fn with_order(order: O) -> Self {
         Self {
+            order,
             capacity: None,
             max_attempts: None,
             max_dead_letters: usize::MAX,
@@ -57,6 +74,8 @@ impl<T> Builder<T> {
             clock: None,
             timestamps: false,
             lease: None,
+            pace: Pace::unlimited(),
+            max_held: None,
             name: None,
         }
     }
@@ -279,6 +298,63 @@ impl<T> Builder<T> {
         self
     }
 
+    /// How fast items are started: popped, in a transaction or not. Without it, as fast as one can.
+    ///
+    /// When the pace allows no start, pops say [`Empty`](crate::PopError::Empty), or wait until it does.
+    /// Each item takes a turn, those of a batch too. A turn is given back when its item is aborted or
+    /// retried; what that is worth, the pace says. See [`Queue::set_pace`].
+    ///
+    /// ```
+    /// use requeue::{ManualClock, Pace, Queue};
+    /// use std::time::Duration;
+    ///
+    /// let clock = ManualClock::new();
+    /// let second = Duration::from_secs(1);
+    /// let queue = Queue::builder()
+    ///     .pace(Pace::every(second))
+    ///     .clock(clock.clone())
+    ///     .build();
+    /// queue.push("first")?;
+    /// queue.push("second")?;
+    /// assert_eq!(queue.pop()?, "first");
+    /// assert!(queue.pop().unwrap_err().is_empty());
+    /// clock.advance(second);
+    /// assert_eq!(queue.pop()?, "second");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn pace(mut self, pace: Pace) -> Self {
+        self.pace = pace;
+        self
+    }
+
+    /// How many items may be held by transactions at once, all together. Without it, any number.
+    ///
+    /// When there are so many, pops say [`Empty`](crate::PopError::Empty), or wait until an item is committed,
+    /// aborted, retried or taken back. A transaction that holds all that may be held waits for itself: do not
+    /// wait for another item then.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::builder().max_held(1).build();
+    /// queue.push(1)?;
+    /// queue.push(2)?;
+    /// let mut worker = queue.handle();
+    /// let tx = worker.begin();
+    /// let _first = tx.pop()?;
+    /// assert!(queue.pop().unwrap_err().is_empty());
+    /// tx.commit();
+    /// assert_eq!(queue.pop()?, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If `items` is 0: a queue that gives out nothing is a paused one.
+    pub fn max_held(mut self, items: usize) -> Self {
+        assert!(items > 0, "a queue must let at least one item be held");
+        self.max_held = Some(items);
+        self
+    }
+
     /// Names the queue, for `Debug` and for the features `metrics` and `tracing`, which tell of queues
     /// with a name only.
     ///
@@ -291,6 +367,31 @@ impl<T> Builder<T> {
         self
     }
 
+    /// The settings of all queues, and those of its order.
+    pub(crate) fn into_settings(self) -> (Settings<T>, O) {
+        let time = self.clock.map_or_else(Time::system, Time::of);
+        let letters = Letters::new(self.max_dead_letters, self.on_dead_overflow);
+        let settings = Settings {
+            capacity: self.capacity,
+            failures: Failures::new(self.max_attempts, self.backoff, letters),
+            time,
+            timed: self.timestamps,
+            lease: self.lease,
+            ordered: false,
+            pace: self.pace,
+            max_held: self.max_held,
+            name: self.name,
+        };
+        (settings, self.order)
+    }
+
+    /// The settings of the order.
+    pub(crate) fn order(&mut self) -> &mut O {
+        &mut self.order
+    }
+}
+
+impl<T> Builder<T> {
     /// Makes the queue.
     ///
     /// ```
@@ -298,22 +399,14 @@ impl<T> Builder<T> {
     /// assert_eq!(queue.capacity(), None);
     /// ```
     pub fn build(self) -> Queue<T> {
-        let time = self.clock.map_or_else(Time::system, Time::of);
-        let letters = Letters::new(self.max_dead_letters, self.on_dead_overflow);
-        Queue::with(Settings {
-            capacity: self.capacity,
-            failures: Failures::new(self.max_attempts, self.backoff, letters),
-            time,
-            timed: self.timestamps,
-            lease: self.lease,
-            name: self.name,
-        })
+        Queue::with(self.into_settings().0)
     }
 }
 
-impl<T> Clone for Builder<T> {
+impl<T, O: Clone> Clone for Builder<T, O> {
     fn clone(&self) -> Self {
         Self {
+            order: self.order.clone(),
             capacity: self.capacity,
             max_attempts: self.max_attempts,
             max_dead_letters: self.max_dead_letters,
@@ -322,12 +415,14 @@ impl<T> Clone for Builder<T> {
             clock: self.clock.clone(),
             timestamps: self.timestamps,
             lease: self.lease.clone(),
+            pace: self.pace.clone(),
+            max_held: self.max_held,
             name: self.name.clone(),
         }
     }
 }
 
-impl<T> fmt::Debug for Builder<T> {
+impl<T, O> fmt::Debug for Builder<T, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Builder")
             .field("name", &self.name)
@@ -337,6 +432,8 @@ impl<T> fmt::Debug for Builder<T> {
             .field("backoff", &self.backoff)
             .field("timestamps", &self.timestamps)
             .field("lease", &self.lease.as_ref().map(|lease| lease.term))
+            .field("pace", &self.pace)
+            .field("max_held", &self.max_held)
             .finish_non_exhaustive()
     }
 }
@@ -344,6 +441,6 @@ impl<T> fmt::Debug for Builder<T> {
 /// [`Queue::builder`].
 impl<T> Default for Builder<T> {
     fn default() -> Self {
-        Self::new()
+        Self::with_order(Fifo)
     }
 }

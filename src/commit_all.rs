@@ -92,29 +92,29 @@ mod sealed {
 }
 
 macro_rules! tuples {
-    ($($item:ident $tx:ident $lifetime:lifetime),+) => {
-        impl<$($lifetime,)+ $($item),+> sealed::CommitAll for ($(Transaction<$lifetime, $item>,)+) {
+    ($($item:ident $order:ident $tx:ident $lifetime:lifetime),+) => {
+        impl<$($lifetime,)+ $($item, $order),+> sealed::CommitAll for ($(Transaction<$lifetime, $item, $order>,)+) {
             type Taken = ($(Taken<$lifetime, $item>,)+);
 
             fn try_commit_all(self) -> Result<Self::Taken, Expired> {
                 let ($(mut $tx,)+) = self;
                 $($tx.close_book()?;)+
                 commit_together(&mut [$($tx.party()),+]);
-                $(let $tx = $tx.into_taken();)+
+                $(let mut $tx = $tx.into_taken();)+
                 $($tx.0.wake_for($tx.1);)+
                 drop(($($tx.0.end_guard(),)+));
                 Ok(($($tx.0,)+))
             }
         }
 
-        impl<$($lifetime,)+ $($item),+> Transactions for ($(Transaction<$lifetime, $item>,)+) {}
+        impl<$($lifetime,)+ $($item, $order),+> Transactions for ($(Transaction<$lifetime, $item, $order>,)+) {}
     };
 }
 
-tuples!(A a 'a, B b 'b);
-tuples!(A a 'a, B b 'b, C c 'c);
-tuples!(A a 'a, B b 'b, C c 'c, D d 'd);
-tuples!(A a 'a, B b 'b, C c 'c, D d 'd, E e 'e);
-tuples!(A a 'a, B b 'b, C c 'c, D d 'd, E e 'e, F f 'f);
-tuples!(A a 'a, B b 'b, C c 'c, D d 'd, E e 'e, F f 'f, G g 'g);
-tuples!(A a 'a, B b 'b, C c 'c, D d 'd, E e 'e, F f 'f, G g 'g, H h 'h);
+tuples!(A AO a 'a, B BO b 'b);
+tuples!(A AO a 'a, B BO b 'b, C CO c 'c);
+tuples!(A AO a 'a, B BO b 'b, C CO c 'c, D DO d 'd);
+tuples!(A AO a 'a, B BO b 'b, C CO c 'c, D DO d 'd, E EO e 'e);
+tuples!(A AO a 'a, B BO b 'b, C CO c 'c, D DO d 'd, E EO e 'e, F FO f 'f);
+tuples!(A AO a 'a, B BO b 'b, C CO c 'c, D DO d 'd, E EO e 'e, F FO f 'f, G GO g 'g);
+tuples!(A AO a 'a, B BO b 'b, C CO c 'c, D DO d 'd, E EO e 'e, F FO f 'f, G GO g 'g, H HO h 'h);

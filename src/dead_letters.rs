@@ -144,7 +144,9 @@ impl<T> DeadLetters<T> {
             return false;
         };
         let Entry { item, tag } = entry;
-        let pushed = self.shared.push_since(item, tag.since);
+        let pushed = self
+            .shared
+            .push_as(item, |item| self.shared.label_again(item, tag.label()));
         let refused = pushed.map_err(PushError::into_inner);
         if let Err(item) = refused {
             let entry = Entry { item, tag };

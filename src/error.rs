@@ -100,7 +100,9 @@ impl Error for Expired {}
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PopError {
-    /// At some instant during the call nothing was ready.
+    /// At some instant during the call nothing was ready, or nothing may be taken just now: the queue is
+    /// [paused](crate::Queue::pause), its [pace](crate::Builder::pace) allows no start yet, or
+    /// [as many items](crate::Builder::max_held) are held as may be.
     Empty,
     /// The queue is closed, and nothing can become ready any more.
     Closed,

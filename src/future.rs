@@ -85,11 +85,12 @@ impl<T> Future for PushAsync<'_, T> {
     type Output = Result<(), PushError<T>>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        assert!(self.item.is_some(), "{DONE}");
-        let poll = self.port.poll_admit(&Waiter::task(context.waker()));
+        let Self { port, item } = &mut *self;
+        let waiting = item.as_ref().expect(DONE);
+        let poll = port.poll_admit_item(&Waiter::task(context.waker()), waiting);
         poll.map(|admitted| {
-            let item = self.item.take().expect(DONE);
-            self.port.push_admitted(admitted, item)
+            let item = item.take().expect(DONE);
+            port.push_admitted(admitted, item)
         })
     }
 }
@@ -131,7 +132,7 @@ impl<T> Future for PushBatchAsync<'_, T> {
         }
         match self
             .port
-            .poll_admit_batch(items.len(), &Waiter::task(context.waker()))
+            .poll_admit_batch(&items, &Waiter::task(context.waker()))
         {
             Poll::Ready(admitted) => {
                 // The batch is a transaction, which ends what it finds forgotten.
@@ -170,7 +171,7 @@ impl<'t, T> Lent<'t, T> {
     #[cfg(feature = "tokio")]
     pub(crate) fn stage(&mut self, item: T) -> Result<(), PushError<T>> {
         let Self { loan, side } = self;
-        let admitted = side.admit_staged(loan);
+        let admitted = side.admit_staged_item(loan, &item);
         side.stage_if(loan, admitted, item)
     }
 
@@ -248,7 +249,7 @@ impl<T> Future for StageAsync<'_, T> {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let (lent, item) = self.lent.take().expect(DONE);
         let Lent { loan, side } = &lent;
-        let attempt = || side.admit_staged(loan);
+        let attempt = || side.admit_staged_item(loan, &item);
         let admitted = if side.can_fit(loan) {
             match side.poll_room(Kind::One, &Waiter::task(context.waker()), attempt) {
                 Poll::Ready(admitted) => Some(admitted),

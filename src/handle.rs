@@ -4,8 +4,9 @@ use crate::future::{PushAsync, PushBatchAsync, TakeAsync};
 use crate::port::Port;
 use crate::raw::Open;
 use crate::shared::Shared;
-use crate::{PopError, PushError, Transaction};
+use crate::{Fifo, PopError, PushError, Transaction};
 use std::fmt;
+use std::marker::PhantomData;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,14 +57,16 @@ use std::time::Duration;
 /// });
 /// # handle.push(1).unwrap();
 /// ```
-pub struct Handle<T> {
+pub struct Handle<T, O = Fifo> {
     port: Port<T>,
+    order: PhantomData<fn() -> O>,
 }
 
-impl<T> Handle<T> {
+impl<T, O> Handle<T, O> {
     pub(crate) fn new(shared: Arc<Shared<T>>, name: Option<Arc<str>>) -> Self {
         Self {
             port: Port::new(shared, name),
+            order: PhantomData,
         }
     }
 
@@ -160,8 +163,8 @@ impl<T> Handle<T> {
     ///
     /// # Errors
     ///
-    /// [`PopError::Empty`] if at some instant during the call nothing was ready; [`PopError::Closed`] if
-    /// nothing can become ready any more.
+    /// [`PopError::Empty`] if at some instant during the call nothing was ready, or nothing
+    /// [may be taken](PopError::Empty) now; [`PopError::Closed`] if nothing can become ready any more.
     #[inline]
     pub fn pop(&mut self) -> Result<T, PopError> {
         self.port.pop()
@@ -413,7 +416,7 @@ impl<T> Handle<T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[inline]
-    pub fn begin(&mut self) -> Transaction<'_, T> {
+    pub fn begin(&mut self) -> Transaction<'_, T, O> {
         Transaction::new(Open::new(&mut self.port))
     }
 
@@ -444,7 +447,7 @@ impl<T> Handle<T> {
     /// If the queue [leases](crate::Builder::leased) its items, and one that `work` took was taken back.
     pub fn transact<R, E>(
         &mut self,
-        work: impl FnOnce(&Transaction<'_, T>) -> Result<R, E>,
+        work: impl FnOnce(&Transaction<'_, T, O>) -> Result<R, E>,
     ) -> Result<R, E> {
         let tx = self.begin();
         let result = work(&tx)?;
@@ -454,10 +457,10 @@ impl<T> Handle<T> {
 }
 
 /// A panic leaves a handle as whole as any other end of a transaction does.
-impl<T> UnwindSafe for Handle<T> {}
-impl<T> RefUnwindSafe for Handle<T> {}
+impl<T, O> UnwindSafe for Handle<T, O> {}
+impl<T, O> RefUnwindSafe for Handle<T, O> {}
 
-impl<T> fmt::Debug for Handle<T> {
+impl<T, O> fmt::Debug for Handle<T, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Handle").finish_non_exhaustive()
     }

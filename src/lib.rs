@@ -43,6 +43,9 @@
 //! | threads or tasks that work through a queue | [`Workers`], with feature `tokio` `Tasks` |
 //! | closures as items, and what became of them | [`Job`], [`Queue::submit`], [`Outcome`] |
 //! | end in an orderly way | [`Queue::close`], [`Queue::drain`] |
+//! | nobody keeps the others waiting by having much to do: fair by key | [`FairQueue`] |
+//! | the items of a key one after the other, on any number of workers | [`FairQueue`] with [`Builder::serial`] |
+//! | what is urgent first; what is for later, later | [`PriorityQueue`] |
 //! | the first item of several queues | [`pop_any()`], or select among futures |
 //! | look before taking | [`Transaction::peek`], [`Handle::peek_with`], [`Queue::snapshot`] |
 //! | retry what failed later | [`Transaction::retry_after`], [`Builder::backoff`] |
@@ -50,6 +53,9 @@
 //! | take work back from a stuck worker | [`Builder::leased`], [`Transaction::renew`], [`Queue::recover`] |
 //! | run a function on each item, on a pool of threads or tasks | [`Workers`] |
 //! | queue closures and wait for what they return | [`Queue::submit`](Queue#method.submit), [`Queue::wrap`](Queue#method.wrap), [`Job`] |
+//! | no more than so many a second | [`Builder::pace`] with [`Pace`], which queues may share |
+//! | no more than so many in work | [`Builder::max_held`] |
+//! | stop giving out items for a while | [`Queue::pause`] |
 //! | see what is going on | [`Queue::stats`], [`Queue::held`], features `metrics` and `tracing` |
 //!
 //! # Handles and threads
@@ -68,6 +74,39 @@
 //! - After an abort the items of the transaction come back in their order, before anything not yet
 //!   delivered that came from the same handle. Changes made to them stay. Between two aborted
 //!   transactions the order is free.
+//!
+//! # Other orders
+//!
+//! | type | the next item | pushes | pops |
+//! |---|---|---|---|
+//! | [`Queue`] | about the oldest | wait-free but for allocation | lock-free |
+//! | [`FairQueue`] | that of the key whose turn it is | a lock that those of a sixteenth of the keys share | one lock for all |
+//! | [`PriorityQueue`] | the ready one of the least priority | as in a [`Queue`] | a lock of each consumer's own, now and then another's; [strict](Builder::strict): one for all |
+//!
+//! Only which item is next differs: both deref to a [`Queue`], their handles are [`Handle`]s and their
+//! transactions [`Transaction`]s. Waiting, bounds, closing, retries, leases, dead letters, workers and
+//! counts are the same, and [`commit_all()`] goes over queues of any orders. Any of them can be
+//! [paced](Builder::pace) and [paused](Queue::pause).
+//!
+//! ```
+//! use requeue::{commit_all, FairQueue, PriorityQueue};
+//!
+//! let inbox = FairQueue::by(|job: &(&str, u16)| job.0); // in turn
+//! let outbox = PriorityQueue::unbounded(); // the most urgent first
+//! for job in [("alice", 3), ("alice", 2), ("bob", 1)] {
+//!     inbox.push(job)?;
+//! }
+//! let (mut from, mut to) = (inbox.handle(), outbox.handle());
+//! while !inbox.is_empty() {
+//!     let (taking, giving) = (from.begin(), to.begin());
+//!     let job = taking.pop()?;
+//!     giving.push_with(job.1, None, job.0)?;
+//!     commit_all((taking, giving)); // in one of them at any time
+//! }
+//! outbox.close();
+//! assert!(outbox.drain().eq(["bob", "alice", "alice"]));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 //!
 //! # Visibility
 //!
@@ -258,6 +297,38 @@
 //! other's end would free wait for ever: two transactions, or a transaction and a batch that gathers
 //! room. A push that could never fit is refused at once.
 //!
+//! # Pace
+//!
+//! A queue may be told how fast its items are started ([`Builder::pace`], [`Queue::set_pace`]), how many
+//! may be held at once ([`Builder::max_held`]), and to give out none for a while ([`Queue::pause`]). Pushes
+//! go on meanwhile. A pop that gets nothing for such a reason says [`PopError::Empty`]; one that waits
+//! sleeps until it may go on, and those who wait are served in their order.
+//!
+//! ```
+//! use requeue::{ManualClock, Pace, PopError, Queue};
+//! use std::time::Duration;
+//!
+//! let clock = ManualClock::new();
+//! let second = Duration::from_secs(1);
+//! let queue = Queue::builder()
+//!     .pace(Pace::rate(10, second).burst(2))
+//!     .clock(clock.clone())
+//!     .build();
+//! queue.handle().push_batch(["a", "b", "c"])?;
+//! assert_eq!((queue.pop()?, queue.pop()?), ("a", "b"));
+//! assert_eq!(queue.pop(), Err(PopError::Empty));
+//! clock.advance(second / 10);
+//! assert_eq!(queue.pop()?, "c");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! A turn of the pace is used by an item that is committed. One whose item is aborted, retried or forgotten is
+//! given back, as far as its interval is not over; but without a burst no two starts are closer together than
+//! the interval, whatever becomes of the items. Clones of a pace are the same one, in any number of queues;
+//! one that is refused a turn because another queue had it tries again when that would have been over,
+//! also if it comes back earlier. A [`Turnstile`] in a store serves several processes. A pop on a queue with a
+//! pace that limits reads the clock; one that does not limit costs next to nothing.
+//!
 //! # Closing and draining
 //!
 //! After [`Queue::close`] pushes fail with [`PushError::Closed`], those of open transactions too;
@@ -347,6 +418,7 @@
 //! | waking | takes the lock of the line | only when somebody waits |
 //! | pop and end of a transaction on a queue with leases | a lock of the handle's own | contended only by who takes back what is over |
 //! | putting what is due at the head | one thread at a time, the others go on | |
+//! | pop on a [`FairQueue`] or a [`PriorityQueue`] | a lock, for some instructions without user code | |
 //! | [`Queue::close`] | takes the lock of the line | a barrier of some microseconds |
 //!
 //! A thread that stalls or dies in any of the first eight delays nobody else. While nobody waits, nobody
@@ -409,16 +481,21 @@ mod dead_letters;
 mod drain;
 mod error;
 mod failure;
+mod fair;
 mod future;
+mod gate;
 mod handle;
 mod held;
 mod item;
 #[cfg(all(loom, test))]
 mod models;
+mod order;
+mod pace;
 mod peek;
 mod pop_any;
 mod port;
 mod post;
+mod priority;
 mod queue;
 mod raw;
 #[cfg(all(shuttle, test))]
@@ -451,12 +528,16 @@ pub use commit_all::{commit_all, try_commit_all, Transactions};
 pub use dead_letters::{DeadLetter, DeadLetters, Reason};
 pub use drain::Drain;
 pub use error::{Expired, PopError, PushError};
+pub use fair::{ByKey, FairQueue, FairSnapshot};
 pub use future::{PopAsync, PushAsync, PushBatchAsync, StageAsync, TakeAsync};
 pub use handle::Handle;
 pub use held::Held;
 pub use item::{Item, Items};
+pub use order::Fifo;
+pub use pace::{Pace, Turn, Turnstile};
 pub use peek::Peek;
 pub use pop_any::pop_any;
+pub use priority::{ByPriority, OutOfRange, PriorityError, PriorityQueue, Ticket};
 pub use queue::Queue;
 pub use stats::{Imbalance, Stats};
 #[cfg(feature = "stream")]

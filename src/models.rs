@@ -4,7 +4,7 @@
 //!
 //! | model | file | ordering | weakened to |
 //! |---|---|---|---|
-//! | a_sleeper_against_a_commit | shared.rs | `!self.ready.is_quiet() && self.ready.tell(count).is_closed()` | `self.ready.word().is_closed()` |
+//! | a_sleeper_against_a_commit | shared/mod.rs | `!self.ready.is_quiet() && self.ready.tell(count).is_closed()` | `self.ready.word().is_closed()` |
 //! | a_sleeper_against_an_abort | port/mod.rs | `self.side.shared().ended(held);` | `` |
 //! | a_sleeper_against_a_handle | port/mod.rs | `fn drop(&mut self) { self.settle(); }` | `fn drop(&mut self) {}` |
 //! | a_sleeper_against_a_close | wait/line.rs | `self.wake_all(); true` | `true` |
@@ -14,13 +14,13 @@
 //! | a_commit_against_a_close | raw/state.rs | `self.desk().begin_staging();` | `` |
 //! | a_pusher_sleeps | side/permits.rs | `room.line.published(spread);` | `` |
 //! | an_abort_frees | port/mod.rs | `self.side.end_transaction(dead, 0);` | `self.side.end_transaction(held, 0);` |
-//! | failing::a_sleeper_against_a_retry | shared.rs | `self.ready.published(count);` | `let _ = count;` |
-//! | failing::a_peek_against_a_sleeper | peek.rs | `self.0.shared().ended(1);` | `` |
+//! | failing::a_sleeper_against_a_retry | shared/due.rs | `self.ready.published(count);` | `let _ = count;` |
+//! | failing::a_peek_against_a_sleeper | peek.rs | `self.side.shared().ended(1);` | `` |
 //! | failing::a_peek_against_a_close | raw/peek.rs | `hold.give_back(); self.desk().uncount_taken(1);` | `unsafe { self.desk.as_ref() }.uncount_taken(1); hold.give_back();` |
-//! | due::a_sleeper_against_a_delay | shared.rs | `self.agenda.plan(due); self.ready.published(1);` | `self.agenda.plan(due);` |
+//! | due::a_sleeper_against_a_delay | shared/due.rs | `self.agenda.plan(due); self.ready.published(1);` | `self.agenda.plan(due);` |
 //! | due::who_ | side/waits.rs | `self.hand_time_over();` | `` |
 //! | due::a_retry_against_a_release | agenda.rs | `at < self.next.fetch_min(at, Ordering::Release)` | `at < self.next.load(Ordering::Relaxed) && at < self.next.fetch_min(at, Ordering::Release)` |
-//! | due::a_release_against_a_close | shared.rs | `let mut released = self.lanes.put_at_head(due); delayed.count_released(released);` | `delayed.count_released(due.len()); let mut released = self.lanes.put_at_head(due);` |
+//! | due::a_release_against_a_close | shared/due.rs | `let mut released = self.lanes.put_at_head(due); delayed.count_released(released);` | `delayed.count_released(due.len()); let mut released = self.lanes.put_at_head(due);` |
 //! | lent::a_commit_against | post/book.rs | `self.closed = true;` | `` |
 //! | lent::a_sleeper_against | side/leases.rs | `shared.ready().published(usize::from(is_news));` | `let _ = is_news;` |
 //! | lent::a_handle_that_leaves | port/mod.rs | `side: Side<T>, seat: Seat<T>,` | `seat: Seat<T>, side: Side<T>,` |

@@ -30,13 +30,17 @@ pub struct Peek<'t, T> {
 }
 
 /// Says that the item is back.
-struct Back<'t, T>(&'t Side<T>);
+struct Back<'t, T> {
+    side: &'t Side<T>,
+    /// Whether something is owed for the item.
+    owes: bool,
+}
 
 impl<'t, T> Peek<'t, T> {
     pub(crate) fn new(port: &'t Port<T>) -> Result<Self, PopError> {
         let side = port.side();
-        let peeked = side.peek(port.seat())?;
-        let back = Back(side);
+        let (peeked, owes) = side.peek(port.seat())?;
+        let back = Back { side, owes };
         Ok(Self { peeked, back })
     }
 
@@ -54,7 +58,7 @@ impl<'t, T> Peek<'t, T> {
     /// ```
     pub fn take(self) -> Item<'t, T> {
         let Self { peeked, back } = self;
-        let side = back.0;
+        let side = back.side;
         mem::forget(back);
         Item::new(side.hold_peeked(peeked))
     }
@@ -70,7 +74,10 @@ impl<T> Deref for Peek<'_, T> {
 
 impl<T> Drop for Back<'_, T> {
     fn drop(&mut self) {
-        self.0.shared().ended(1);
+        if self.owes {
+            self.side.owe_no_more();
+        }
+        self.side.shared().ended(1);
     }
 }
 

@@ -29,7 +29,9 @@ use std::task::Poll;
 /// # Errors
 ///
 /// [`PopError::Closed`] if all of the queues are closed and drained, also if there are none.
-pub fn pop_any<T, H: BorrowMut<Handle<T>>>(handles: &mut [H]) -> Result<(usize, T), PopError> {
+pub fn pop_any<T, O, H: BorrowMut<Handle<T, O>>>(
+    handles: &mut [H],
+) -> Result<(usize, T), PopError> {
     let mut ports: Vec<_> = handles
         .iter_mut()
         .map(|handle| handle.borrow_mut().port())

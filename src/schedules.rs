@@ -9,9 +9,11 @@
 
 mod crowd;
 mod failing;
+mod gates;
 mod ledger;
 mod market;
 mod names;
+mod orders;
 mod pairs;
 mod pushers;
 mod takers;

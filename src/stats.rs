@@ -116,7 +116,7 @@ impl Error for Imbalance {}
 
 impl<T> Shared<T> {
     pub(crate) fn stats(&self) -> Stats {
-        self.release_due();
+        self.bring_up_to_date();
         let stats = self.count();
         self.tell(|| Event::Counted(&stats));
         stats
@@ -127,9 +127,9 @@ impl<T> Shared<T> {
         let tally = lanes.tally();
         Stats {
             pushed: lanes.pushed(),
-            ready: lanes.ready(),
+            ready: self.ready_items(),
             held: tally.held,
-            delayed: self.failures.delayed.count() as u64,
+            delayed: self.failures.delayed.count() as u64 + self.waiting_items(),
             committed: tally.committed,
             aborted: tally.aborted,
             expired: tally.expired,
@@ -140,7 +140,7 @@ impl<T> Shared<T> {
     }
 
     fn oldest(&self) -> Option<Duration> {
-        let since = self.lanes().oldest()?;
+        let since = self.least_since()?;
         Some(self.time.age(since))
     }
 }

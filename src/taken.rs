@@ -43,7 +43,7 @@ impl<'h, T> Taken<'h, T> {
     }
 
     /// Ends the leases of the items, tells those who listen, and returns the copies.
-    pub(crate) fn end_guard(&self) -> Vec<Entry<T>> {
+    pub(crate) fn end_guard(&mut self) -> Vec<Entry<T>> {
         self.port.end_guard(self.len > 0)
     }
 }

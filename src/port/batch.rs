@@ -1,7 +1,7 @@
 //! Batches of pushes: one transaction each.
 
 use super::Port;
-use crate::raw::Open;
+use crate::raw::{Label, Open};
 use crate::side::{admitted, Closed};
 use crate::wait::{Kind, Waiter};
 use crate::PushError;
@@ -16,20 +16,49 @@ impl<T> Port<T> {
     ) -> Result<usize, PushError<Vec<T>>> {
         let mut tx = Open::new(self);
         let Self { seat, side, .. } = tx.get_mut();
-        match side.begin_batch(seat, items) {
-            Ok(items) => match side.shared().stamp() {
-                0 => seat.stage_all(items),
-                since => seat.stage_all_at(items, since),
-            },
+        let items = match side.begin_batch(seat, items) {
+            Ok(items) => items,
             Err(refused) => return Err(PushError::Closed(refused.into_inner().collect())),
+        };
+        if side.shared().is_labelled() {
+            let since = side.shared().stamp();
+            for item in items {
+                // Where there is no limit there is always a label.
+                let label = side.shared().label_since(&item, since);
+                seat.stage_labelled(item, label.unwrap_or(Label::NONE));
+            }
+        } else {
+            seat.stage_all(items);
         }
-        let count = seat.staged();
+        Ok(Self::commit_batch(tx))
+    }
+
+    /// Pushes items that are counted and labelled.
+    fn push_labelled(
+        &mut self,
+        labels: Vec<Label>,
+        items: Vec<T>,
+    ) -> Result<usize, PushError<Vec<T>>> {
+        let mut tx = Open::new(self);
+        let Self { seat, side, .. } = tx.get_mut();
+        let mut labels = side.enrolled(labels);
+        let items = side.begin_batch(seat, items)?;
+        for (item, label) in items.into_iter().zip(&mut labels) {
+            seat.stage_labelled(item, label);
+        }
+        drop(labels);
+        Ok(Self::commit_batch(tx))
+    }
+
+    /// Commits what was staged, and says how many items that were.
+    fn commit_batch(mut tx: Open<'_, Self>) -> usize {
+        let count = tx.get_mut().seat.staged();
         if count > 0 {
             let port = tx.close();
             let outcome = port.commit();
             port.wake_for(outcome);
         }
-        Ok(count)
+        count
     }
 
     /// Pushes a batch when there is room; without a timeout waits for ever.
@@ -43,7 +72,7 @@ impl<T> Port<T> {
             return Err(self.too_long(items));
         }
         let side = &self.side;
-        let attempt = || side.admit_batch(items.len());
+        let attempt = || side.admit_items(&items);
         let admission = side.wait_for_room(Kind::Several, timeout, attempt);
         if let Some(admission) = admission {
             return self.push_admitted_batch(admission, items);
@@ -74,20 +103,23 @@ impl<T> Port<T> {
     /// Polls for room for a batch.
     pub(crate) fn poll_admit_batch(
         &mut self,
-        len: usize,
+        items: &[T],
         waiter: &Waiter<'_>,
-    ) -> Poll<Result<(), Closed>> {
+    ) -> Poll<Result<Vec<Label>, Closed>> {
         let side = &self.side;
-        side.poll_room(Kind::Several, waiter, || side.admit_batch(len))
+        side.poll_room(Kind::Several, waiter, || side.admit_items(items))
     }
 
     /// Pushes a batch after [`Port::poll_admit_batch`] was ready.
     pub(crate) fn push_admitted_batch(
         &mut self,
-        admission: Result<(), Closed>,
+        admission: Result<Vec<Label>, Closed>,
         items: Vec<T>,
     ) -> Result<usize, PushError<Vec<T>>> {
-        let items = admitted(Some(admission), items)?;
+        let (labels, items) = admitted(Some(admission), items)?;
+        if self.side.shared().is_labelled() {
+            return self.push_labelled(labels, items);
+        }
         self.push_all(items.into_iter())
     }
 }

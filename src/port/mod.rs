@@ -57,7 +57,7 @@ impl<T> Port<T> {
 
     /// Ends what a forgotten transaction or future left.
     #[inline]
-    fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         if self.seat.is_unsettled() {
             self.settle_forgotten();
         }
@@ -108,6 +108,7 @@ impl<T> Port<T> {
         let held = self.seat.give_back();
         self.seat.end_staging();
         self.side.end_transaction(dead, 0);
+        self.side.pay_for_aborted();
         self.side.shared().ended(held);
         if dead > 0 {
             self.side.drop_excess_letters();
@@ -115,17 +116,17 @@ impl<T> Port<T> {
         if held_any {
             self.side.note_end();
         }
-        let _staged = Staged(&mut self.seat);
+        let _staged = Staged(self);
         drop(parted);
     }
 }
 
 /// Drops what is staged, also when the destructor of something else panics.
-struct Staged<'p, T>(&'p mut Seat<T>);
+struct Staged<'p, T>(&'p mut Port<T>);
 
 impl<T> Drop for Staged<'_, T> {
     fn drop(&mut self) {
-        self.0.drop_staged();
+        self.0.side.drop_staged(&mut self.0.seat);
     }
 }
 
@@ -154,7 +155,9 @@ impl<T> Port<T> {
 
     /// Ends the leases of what was committed, tells those who listen, and returns the copies, whose
     /// destructors are user code.
-    pub(crate) fn end_guard(&self, held_any: bool) -> Vec<Entry<T>> {
+    pub(crate) fn end_guard(&mut self, held_any: bool) -> Vec<Entry<T>> {
+        self.side.pay_for_committed();
+        self.side.leave_held(&mut self.seat);
         let copies = self.side.end_leases();
         if held_any {
             self.side.note_end();

@@ -1,6 +1,8 @@
 //! Pushes without a transaction.
 
 use super::Port;
+use crate::raw::{Entry, Label};
+use crate::shared::Shared;
 use crate::side::{admitted, Admission, Closed};
 use crate::wait::{Kind, Waiter};
 use crate::PushError;
@@ -22,17 +24,30 @@ impl<T> Port<T> {
     #[inline(never)]
     fn push_hindered(&mut self, item: T) -> Result<(), PushError<T>> {
         self.settle();
-        let admission = self.side.admit();
+        let admission = self.side.admit_item(&item);
         self.push_if(admission, item)
     }
 
-    /// Pushes if there is a permit.
+    /// Pushes an item with the label that it is given, if there is room for it.
+    pub(crate) fn push_as(
+        &mut self,
+        item: T,
+        label: impl FnOnce(&Shared<T>) -> Label,
+    ) -> Result<(), PushError<T>> {
+        self.settle();
+        let side = &self.side;
+        let admission = side.admit_with(|| Some(label(side.shared())));
+        self.push_if(admission, item)
+    }
+
+    /// Pushes an item if it was admitted.
     #[inline]
-    fn push_if(&mut self, admission: Admission, item: T) -> Result<(), PushError<T>> {
-        let item = admitted(admission, item)?;
-        match self.side.stamp_admitted() {
-            0 => self.seat.push(item),
-            since => self.seat.push_at(item, since),
+    fn push_if(&mut self, admission: Admission<Label>, item: T) -> Result<(), PushError<T>> {
+        let (label, item) = admitted(admission, item)?;
+        if self.side.shared().is_labelled() {
+            self.seat.push_labelled(item, label);
+        } else {
+            self.seat.push(item);
         }
         self.announce()
     }
@@ -59,10 +74,11 @@ impl<T> Port<T> {
         if !self.side.shared().ready().tell(1).is_closed() {
             return Ok(());
         }
-        let Some(item) = self.seat.retract() else {
+        let Some(Entry { item, tag }) = self.seat.retract() else {
             return Ok(());
         };
         self.side.give_back(1);
+        self.side.shared().strike(tag.order);
         self.side.shared().ended(0);
         Err(PushError::Closed(item))
     }
@@ -75,11 +91,22 @@ impl<T> Port<T> {
     ) -> Result<(), PushError<T>> {
         self.settle();
         let side = &self.side;
-        let admission = side.wait_for_room(Kind::One, timeout, || side.admit());
+        let admission = side.wait_for_room(Kind::One, timeout, || side.admit_item(&item));
         self.push_if(admission, item)
     }
 
-    /// Polls for room for one item.
+    /// Polls for room for an item.
+    pub(crate) fn poll_admit_item(
+        &mut self,
+        waiter: &Waiter<'_>,
+        item: &T,
+    ) -> Poll<Result<Label, Closed>> {
+        let side = &self.side;
+        side.poll_room(Kind::One, waiter, || side.admit_item(item))
+    }
+
+    /// Polls for room for an item that is not known yet.
+    #[cfg(feature = "stream")]
     pub(crate) fn poll_admit(&mut self, waiter: &Waiter<'_>) -> Poll<Result<(), Closed>> {
         let side = &self.side;
         side.poll_room(Kind::One, waiter, || side.admit())
@@ -88,14 +115,14 @@ impl<T> Port<T> {
     /// Pushes what a reservation was made for, or tries to without one.
     #[cfg(feature = "stream")]
     pub(crate) fn push_reserved(&mut self, item: T) -> Result<(), PushError<T>> {
-        let admission = self.side.admit();
+        let admission = self.side.admit_item(&item);
         self.push_if(admission, item)
     }
 
-    /// Pushes after [`Port::poll_admit`] was ready.
+    /// Pushes after [`Port::poll_admit_item`] was ready.
     pub(crate) fn push_admitted(
         &mut self,
-        admitted: Result<(), Closed>,
+        admitted: Result<Label, Closed>,
         item: T,
     ) -> Result<(), PushError<T>> {
         self.push_if(Some(admitted), item)

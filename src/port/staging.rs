@@ -1,7 +1,8 @@
 //! What a transaction stages and holds.
 
 use super::Port;
-use crate::raw::{Grip, HeldItems};
+use crate::raw::{Grip, HeldItems, Label};
+use crate::shared::Shared;
 use crate::wait::Kind;
 use crate::{PopError, PushError};
 use std::time::Duration;
@@ -19,8 +20,20 @@ impl<T> Port<T> {
     #[inline(never)]
     fn stage_hindered(&self, item: T) -> Result<(), PushError<T>> {
         let access = self.seat.access();
-        let admitted = self.side.admit_staged(&access);
+        let admitted = self.side.admit_staged_item(&access, &item);
         self.side.stage_if(&access, admitted, item)
+    }
+
+    /// Stages an item with the label that it is given.
+    pub(crate) fn stage_as(
+        &self,
+        item: T,
+        label: impl FnOnce(&Shared<T>) -> Label,
+    ) -> Result<(), PushError<T>> {
+        let access = self.seat.access();
+        let side = &self.side;
+        let admitted = side.admit_staged_with(&access, || Some(label(side.shared())));
+        side.stage_if(&access, admitted, item)
     }
 
     /// Stages an item when there is room; without a timeout waits for ever.
@@ -37,7 +50,7 @@ impl<T> Port<T> {
         } else {
             Some(Duration::ZERO)
         };
-        let attempt = || side.admit_staged(&access);
+        let attempt = || side.admit_staged_item(&access, &item);
         let admitted = side.wait_for_room(Kind::One, timeout, attempt);
         side.stage_if(&access, admitted, item)
     }

@@ -14,7 +14,7 @@ impl<T> Port<T> {
             }
         }
         let (mut lane, mut count) = (0, 0);
-        while self.seat.hold_lane(lane) {
+        while self.side.hold_lane(&mut self.seat, lane) {
             let held = Lane(self);
             held.0.seat.visit(&mut visit);
             count += held.0.seat.held();

@@ -20,8 +20,8 @@ impl<T> Queue<T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn len(&self) -> usize {
-        self.shared.release_due();
-        usize::try_from(self.shared.lanes().ready()).unwrap_or(usize::MAX)
+        self.shared.bring_up_to_date();
+        usize::try_from(self.shared.ready_items()).unwrap_or(usize::MAX)
     }
 
     /// Whether nothing was ready at some instant during the call. Strict, unlike `len() == 0`.
@@ -33,8 +33,8 @@ impl<T> Queue<T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn is_empty(&self) -> bool {
-        self.shared.release_due();
-        self.shared.lanes().is_empty()
+        self.shared.bring_up_to_date();
+        self.shared.is_empty()
     }
 
     /// What the queue has done so far. Looks at every shard and handle.
@@ -78,7 +78,7 @@ impl<T> Queue<T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn snapshot(&self, visit: impl FnMut(&T)) -> usize {
-        self.shared.release_due();
+        self.shared.bring_up_to_date();
         Port::new(Arc::clone(&self.shared), None).visit(visit)
     }
 
@@ -125,8 +125,9 @@ impl<T> Queue<T> {
         self.shared.recover(worker, before)
     }
 
-    /// When something will be ready by itself: the next delayed item, or the end of the next lease. It may
-    /// be earlier: that of something that is gone meanwhile. `None`: nothing will.
+    /// When something will be ready by itself: the next delayed item, the end of the next lease, or the next
+    /// start that the pace allows, if somebody was refused one. It may be earlier: that of something that is
+    /// gone meanwhile. `None`: nothing will.
     ///
     /// Those who wait need not look at it: they are woken in time.
     ///

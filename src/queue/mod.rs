@@ -1,10 +1,14 @@
 //! The queue: what all its handles share.
 
 mod inspect;
+mod pace;
 
+use crate::agenda::Agenda;
 use crate::builder::Settings;
+use crate::order::Discipline;
+use crate::raw::Lanes;
 use crate::shared::Shared;
-use crate::{Builder, Drain, Handle, PopError, PushError};
+use crate::{Builder, Drain, Fifo, Handle, PopError, PushError};
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
@@ -45,8 +49,33 @@ pub struct Queue<T> {
 impl<T> Queue<T> {
     pub(crate) fn with(settings: Settings<T>) -> Self {
         Self {
-            shared: Arc::new(Shared::new(settings)),
+            shared: Arc::new(Shared::new(settings, |_, _| None)),
         }
+    }
+
+    /// A queue with a discipline, which is made for its lanes and its agenda, and can be used by itself too.
+    pub(crate) fn ordered<D: Discipline<T> + 'static>(
+        mut settings: Settings<T>,
+        discipline: impl FnOnce(&Arc<Lanes<T>>, &Arc<Agenda>) -> D,
+    ) -> (Self, Arc<D>) {
+        settings.ordered = true;
+        let mut made = None;
+        let shared = Shared::new(settings, |lanes, agenda| {
+            let discipline = Arc::new(discipline(lanes, agenda));
+            made = Some(Arc::clone(&discipline));
+            Some(discipline)
+        });
+        let shared = Arc::new(shared);
+        (Self { shared }, made.expect("it was made just now"))
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared<T>> {
+        &self.shared
+    }
+
+    /// A handle that can do what the order `O` of the queue allows.
+    pub(crate) fn handle_of<O>(&self, name: Option<Arc<str>>) -> Handle<T, O> {
+        Handle::new(Arc::clone(&self.shared), name)
     }
 
     /// Makes a queue that takes as many items as memory holds.
@@ -97,7 +126,7 @@ impl<T> Queue<T> {
     /// assert_eq!(queue.capacity(), Some(8));
     /// ```
     pub fn builder() -> Builder<T> {
-        Builder::new()
+        Builder::with_order(Fifo)
     }
 
     /// The most items that the queue takes; `None` if there is no bound.
@@ -107,7 +136,7 @@ impl<T> Queue<T> {
     /// assert_eq!(requeue::Queue::<u32>::unbounded().capacity(), None);
     /// ```
     pub fn capacity(&self) -> Option<usize> {
-        self.shared.room().map(|room| room.capacity.limit())
+        self.shared.room().and_then(|room| room.limit)
     }
 
     /// Closes the queue: true if it was open.
@@ -185,7 +214,7 @@ impl<T> Queue<T> {
     ///
     /// When two billion handles of this queue are alive.
     pub fn handle(&self) -> Handle<T> {
-        Handle::new(Arc::clone(&self.shared), None)
+        self.handle_of(None)
     }
 
     /// Makes a handle with a name, by which [`Queue::held`] and [`Queue::recover`] know it.
@@ -203,7 +232,7 @@ impl<T> Queue<T> {
     ///
     /// As for [`Queue::handle`].
     pub fn named_handle(&self, name: impl Into<Arc<str>>) -> Handle<T> {
-        Handle::new(Arc::clone(&self.shared), Some(name.into()))
+        self.handle_of(Some(name.into()))
     }
 
     /// Pushes an item without a handle; it is ready at once.
@@ -241,8 +270,8 @@ impl<T> Queue<T> {
     ///
     /// # Errors
     ///
-    /// [`PopError::Empty`] if at some instant during the call nothing was ready; [`PopError::Closed`] if
-    /// nothing can become ready any more.
+    /// [`PopError::Empty`] if at some instant during the call nothing was ready, or nothing
+    /// [may be taken](PopError::Empty) now; [`PopError::Closed`] if nothing can become ready any more.
     pub fn pop(&self) -> Result<T, PopError> {
         self.shared.pop()
     }

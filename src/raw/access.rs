@@ -4,7 +4,7 @@ use super::grip::Grip;
 use super::lanes::Lanes;
 use super::seat::Seat;
 use super::state::State;
-use super::tag::{Entry, Tag};
+use super::tag::{Entry, Label, Tag};
 use crate::sync::Ordering;
 use std::ops::Deref;
 
@@ -52,14 +52,14 @@ impl<'t, T> Access<'t, T> {
         })
     }
 
-    /// Stages an item that is in the queue since `since`, as [`Access::stage_if`] does.
-    pub(crate) fn stage_if_at(
+    /// Stages an item with a label, as [`Access::stage_if`] does.
+    pub(crate) fn stage_labelled_if(
         &self,
         item: T,
-        since: u64,
+        label: Label,
         admit: impl FnOnce() -> bool,
     ) -> Result<(), T> {
-        self.with(|state, lanes| state.note_time(lanes, since));
+        self.with(|state, lanes| state.note_label(lanes, label));
         self.stage_if(item, admit)
     }
 
@@ -90,13 +90,19 @@ impl<'t, T> Access<'t, T> {
                 state.desk().uncount_taken(1);
                 return None;
             }
-            let held = state.hold.newest();
-            // SAFETY: held just now.
-            Some((held.item(), unsafe { held.tag() }.attempts))
+            Some(state.newest())
         })?;
         // SAFETY: the item was held just now, and only this call gives it out. While the seat is
         // borrowed it does not move: only `remove`, which takes the grip, and methods on `&mut self`
         // take items out.
+        Some(unsafe { Grip::new(item, attempts) })
+    }
+
+    /// Holds what `next` gives, which must not come back here, if anything.
+    pub(crate) fn hold_next(&self, next: impl FnOnce() -> Option<Entry<T>>) -> Option<Grip<'t, T>> {
+        let (item, attempts) =
+            self.with(|state, lanes| state.hold_next(lanes, next).then(|| state.newest()))?;
+        // SAFETY: as in `hold`.
         Some(unsafe { Grip::new(item, attempts) })
     }
 

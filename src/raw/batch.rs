@@ -3,7 +3,7 @@
 use super::access::{Access, Loan};
 use super::grip::Grip;
 use super::hold::Spot;
-use super::tag::Tag;
+use super::tag::{Entry, Tag};
 use std::marker::PhantomData;
 
 /// Collects items in a transaction's hold. The seat is lent to it, since user code may run meanwhile, and
@@ -46,6 +46,13 @@ impl<'t, T> Batch<'t, T> {
         });
         self.len += count;
         count
+    }
+
+    /// Holds what `next` gives, which must not come back here: true if that is an item.
+    pub(crate) fn hold_next(&mut self, next: impl FnOnce() -> Option<Entry<T>>) -> bool {
+        let held = self.loan.with(|state, lanes| state.hold_next(lanes, next));
+        self.len += usize::from(held);
+        held
     }
 
     #[inline]

@@ -39,6 +39,7 @@ pub(super) struct Held<T> {
 #[derive(Clone, Copy)]
 pub(super) struct Note {
     pub(super) since: u64,
+    order: u64,
     attempts: u32,
     /// The index of the next item of its run.
     pub(super) next: u32,
@@ -46,9 +47,15 @@ pub(super) struct Note {
 
 impl Note {
     #[inline]
-    fn new(Tag { attempts, since }: Tag, next: u32) -> Self {
+    fn new(tag: Tag, next: u32) -> Self {
+        let Tag {
+            attempts,
+            since,
+            order,
+        } = tag;
         Self {
             since,
+            order,
             attempts,
             next,
         }
@@ -59,6 +66,7 @@ impl Note {
         Tag {
             attempts: self.attempts,
             since: self.since,
+            order: self.order,
         }
     }
 }

@@ -25,23 +25,23 @@ pub(super) struct Consumer<T> {
     random: u32,
 }
 
-/// The lane a consumer is on.
-enum Lane<T> {
+/// A lane that a consumer is on.
+pub(super) enum Lane<T> {
     /// The common shard, and which of its nodes was entered.
     Common(u64),
     Shard(Visit<T>),
-    /// A shard whose items have times.
-    Timed(Visit<T>),
+    /// A shard whose items have labels.
+    Labelled(Visit<T>),
 }
 
 impl<T> Lane<T> {
-    fn at(lanes: &Lanes<T>, number: usize) -> Self {
+    pub(super) fn at(lanes: &Lanes<T>, number: usize) -> Self {
         match number.checked_sub(1) {
             None => Lane::Common(lanes.common().entered()),
             Some(number) => {
                 let visit = Visit::new(lanes.shards().get(number));
-                if lanes.timed() {
-                    Lane::Timed(visit)
+                if lanes.labelled() {
+                    Lane::Labelled(visit)
                 } else {
                     Lane::Shard(visit)
                 }
@@ -51,11 +51,7 @@ impl<T> Lane<T> {
 
     /// Returned runs of the lane, and what its head gives.
     fn take<S: Sink<T>>(&mut self, lanes: &Lanes<T>, sink: &mut S, most: usize) -> Take {
-        let take = match self {
-            Lane::Shard(visit) => visit.take(sink, most),
-            Lane::Timed(visit) => visit.take_timed(sink, most),
-            Lane::Common(node) => lanes.common().take(*node, sink, most),
-        };
+        let take = self.take_pushed(lanes, sink, most);
         if take != Take::Returned {
             return take;
         }
@@ -65,9 +61,32 @@ impl<T> Lane<T> {
         }
     }
 
+    /// How many items there may be more than were seen last.
+    #[inline]
+    pub(super) fn backlog(&self, lanes: &Lanes<T>) -> u64 {
+        match self {
+            Lane::Shard(visit) | Lane::Labelled(visit) => visit.backlog(),
+            Lane::Common(_) => lanes.common().backlog(),
+        }
+    }
+
+    /// What the head of the lane gives.
+    pub(super) fn take_pushed<S: Sink<T>>(
+        &mut self,
+        lanes: &Lanes<T>,
+        sink: &mut S,
+        most: usize,
+    ) -> Take {
+        match self {
+            Lane::Shard(visit) => visit.take(sink, most),
+            Lane::Labelled(visit) => visit.take_labelled(sink, most),
+            Lane::Common(node) => lanes.common().take(*node, sink, most),
+        }
+    }
+
     fn front<'l>(&self, lanes: &'l Lanes<T>) -> &'l Front<T> {
         match self {
-            Lane::Shard(visit) | Lane::Timed(visit) => visit.shard().front(),
+            Lane::Shard(visit) | Lane::Labelled(visit) => visit.shard().front(),
             Lane::Common(_) => lanes.common().front(),
         }
     }
@@ -86,15 +105,15 @@ impl<T> Lane<T> {
     }
 
     /// Enters the segment at the head.
-    fn enter(&mut self, lanes: &Lanes<T>) {
+    pub(super) fn enter(&mut self, lanes: &Lanes<T>) {
         match self {
-            Lane::Shard(visit) | Lane::Timed(visit) => visit.enter(),
+            Lane::Shard(visit) | Lane::Labelled(visit) => visit.enter(),
             Lane::Common(node) => *node = lanes.common().entered(),
         }
     }
 
-    fn leave(&mut self) {
-        if let Lane::Shard(visit) | Lane::Timed(visit) = self {
+    pub(super) fn leave(&mut self) {
+        if let Lane::Shard(visit) | Lane::Labelled(visit) = self {
             visit.flush();
         }
     }

@@ -5,9 +5,9 @@
 //! are published and never changes afterwards, so an entry read for an unclaimed position is right,
 //! however old the read.
 
+use super::labels::{LabelRow, Labels};
 use super::reclaim::Pin;
 use super::segment::Segment;
-use super::times::{TimeRow, Times};
 use crate::sync::{AtomicPtr, AtomicU64, Ordering, SMALL};
 use std::mem::size_of;
 use std::ptr;
@@ -21,15 +21,15 @@ struct Entry {
     stamp: AtomicU64,
 }
 
-/// Where the times of a page's segments are.
-type TimeEntries = [AtomicPtr<TimeRow>; PAGE];
+/// Where the labels of a page's segments are.
+type LabelEntries = [AtomicPtr<LabelRow>; PAGE];
 
 /// The entries of [`PAGE`] consecutive segment numbers.
 pub(super) struct Page {
     first: u64,
     entries: [Entry; PAGE],
     /// Beside the entries, so that plain queues have no room for it.
-    times: Option<Box<TimeEntries>>,
+    labels: Option<Box<LabelEntries>>,
     next: AtomicPtr<Page>,
     /// The page before; read by the leaseholder alone, and only while it takes back pages that it
     /// appended since its last publication.
@@ -37,19 +37,19 @@ pub(super) struct Page {
 }
 
 impl Page {
-    /// Appends a page for the numbers from `first` on behind `last`, with room for times if those
+    /// Appends a page for the numbers from `first` on behind `last`, with room for labels if those
     /// are kept.
     pub(super) fn append(
         directory: &Directory,
         last: *mut Page,
         first: u64,
-        timed: bool,
+        labelled: bool,
     ) -> *mut Page {
         let vacant = || std::array::from_fn(|_| AtomicPtr::new(ptr::null_mut()));
         let page = Box::into_raw(Box::new(Page {
             first,
             entries: std::array::from_fn(|_| Entry::vacant()),
-            times: timed.then(|| Box::new(vacant())),
+            labels: labelled.then(|| Box::new(vacant())),
             next: AtomicPtr::new(ptr::null_mut()),
             previous: last,
         }));
@@ -100,20 +100,20 @@ impl Page {
         entry.stamp.store(stamp, Ordering::Relaxed);
     }
 
-    /// Enters the times of segment `number`, which is on this page.
-    pub(super) fn enter_times(&self, number: u64, times: Times) {
-        if let Some(entries) = &self.times {
+    /// Enters the labels of segment `number`, which is on this page.
+    pub(super) fn enter_labels(&self, number: u64, labels: Labels) {
+        if let Some(entries) = &self.labels {
             // ORDERING: Relaxed; the Release of the shard's tail publishes it.
-            entries[self.index(number)].store(times.into_raw(), Ordering::Relaxed);
+            entries[self.index(number)].store(labels.into_raw(), Ordering::Relaxed);
         }
     }
 
-    /// The times of segment `number`, which is on this page.
-    fn times(&self, number: u64) -> Option<Times> {
-        let entries = self.times.as_ref()?;
+    /// The labels of segment `number`, which is on this page.
+    fn labels(&self, number: u64) -> Option<Labels> {
+        let entries = self.labels.as_ref()?;
         // ORDERING: Relaxed; as in `Directory::find`.
         let row = entries[self.index(number)].load(Ordering::Relaxed);
-        Some(Times::from_raw(row))
+        Some(Labels::from_raw(row))
     }
 
     fn entry(&self, number: u64) -> &Entry {
@@ -127,7 +127,11 @@ impl Page {
 
     /// How many bytes the page takes.
     fn bytes(&self) -> usize {
-        size_of::<Page>() + self.times.as_ref().map_or(0, |_| size_of::<TimeEntries>())
+        size_of::<Page>()
+            + self
+                .labels
+                .as_ref()
+                .map_or(0, |_| size_of::<LabelEntries>())
     }
 
     /// One more than the last number on this page.
@@ -170,11 +174,11 @@ impl Directory {
         Some((segment, entry.stamp.load(Ordering::Relaxed)))
     }
 
-    /// Finds the times of segment `number`, as [`Directory::find`] does the segment.
+    /// Finds the labels of segment `number`, as [`Directory::find`] does the segment.
     ///
     /// The row is alive while the pin lasts if the caller has read the head under it.
-    pub(super) fn find_times(&self, number: u64, pin: &Pin) -> Option<Times> {
-        self.page(number, pin)?.times(number)
+    pub(super) fn find_labels(&self, number: u64, pin: &Pin) -> Option<Labels> {
+        self.page(number, pin)?.labels(number)
     }
 
     /// The page of segment `number`; `None` if the front has moved past it.

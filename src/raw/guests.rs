@@ -54,6 +54,11 @@ impl<T> Guests<T> {
         item
     }
 
+    /// Counts pops of others.
+    pub(super) fn count_popped(&self, items: usize) {
+        self.rest.share_popped(items);
+    }
+
     /// Lets all consumers leave their lanes.
     pub(super) fn leave(&mut self) {
         for guest in &self.guests {

@@ -10,7 +10,7 @@ use super::reclaim;
 use super::roster::Roster;
 use super::shard::Shard;
 use super::sink::Sink;
-use super::tag::Entry;
+use super::tag::{Entry, Label};
 use crate::sync::AtomicU64;
 use crossbeam_utils::CachePadded;
 
@@ -22,26 +22,25 @@ pub(crate) struct Lanes<T> {
     guests: Guests<T>,
     /// The logical clock that stamps segments when they are opened.
     stamps: CachePadded<AtomicU64>,
-    /// Whether items keep the time since when they are in the queue.
-    timed: bool,
+    /// Whether items keep their labels.
+    labelled: bool,
 }
 
 impl<T> Lanes<T> {
-    pub(crate) fn new(timed: bool) -> Self {
+    pub(crate) fn new(labelled: bool) -> Self {
         Self {
-            common: Common::new(timed),
+            common: Common::new(labelled),
             shards: Roster::new(),
             desks: Roster::new(),
             guests: Guests::new(),
             stamps: CachePadded::new(AtomicU64::new(0)),
-            timed,
+            labelled,
         }
     }
 
-    /// Pushes without a handle, unless `admit` refuses once the push has begun. The item is in the
-    /// queue since `since`, if that is kept.
-    pub(crate) fn push(&self, item: T, since: u64, admit: impl Fn() -> bool) -> Result<(), T> {
-        self.common.push(item, since, &self.stamps, admit)
+    /// Pushes without a handle, unless `admit` refuses once the push has begun.
+    pub(crate) fn push(&self, item: T, label: Label, admit: impl Fn() -> bool) -> Result<(), T> {
+        self.common.push(item, label, &self.stamps, admit)
     }
 
     /// Pops without a handle, and commits at once; with `from_head` first what was put back without one.
@@ -65,8 +64,8 @@ impl<T> Lanes<T> {
         &self.stamps
     }
 
-    pub(super) fn timed(&self) -> bool {
-        self.timed
+    pub(super) fn labelled(&self) -> bool {
+        self.labelled
     }
 
     /// How many lanes there are.
@@ -81,6 +80,11 @@ impl<T> Lanes<T> {
             None => self.common.age(),
             Some(number) => self.shards.get(number).age(),
         }
+    }
+
+    /// Frees what empty shards hold that nobody leases.
+    pub(crate) fn vacate_all(&self) {
+        (0..self.shards.len()).for_each(|number| self.vacate(number));
     }
 
     /// Frees what an empty shard holds if nobody leases it.
@@ -105,14 +109,15 @@ impl<T> Lanes<T> {
 
     /// Ready items of one lane, exact at rest.
     pub(super) fn ready_in(&self, lane: usize) -> u64 {
-        let (in_line, front) = match lane.checked_sub(1) {
-            None => (self.common.backlog(), self.common.front()),
-            Some(number) => {
-                let shard = self.shards.get(number);
-                (shard.backlog(), shard.front())
-            }
-        };
-        in_line + front.ready() as u64
+        self.in_line(lane) + self.front(lane).ready() as u64
+    }
+
+    /// Items of one lane that were never returned, exact at rest.
+    fn in_line(&self, lane: usize) -> u64 {
+        match lane.checked_sub(1) {
+            None => self.common.backlog(),
+            Some(number) => self.shards.get(number).backlog(),
+        }
     }
 
     /// Puts items at the head of the queue, in their order, and says how many they were.
@@ -148,7 +153,7 @@ impl<T> Lanes<T> {
     /// So it is the time of the oldest ready item, if those of each lane were pushed in the order of
     /// their times.
     pub(crate) fn oldest(&self) -> Option<u64> {
-        if !self.timed {
+        if !self.labelled {
             return None;
         }
         let shards = self.shards.iter().filter_map(Shard::oldest);
@@ -158,6 +163,11 @@ impl<T> Lanes<T> {
     /// Items ever pushed, exact at rest.
     pub(crate) fn pushed(&self) -> u64 {
         self.common.pushed() + self.shards.iter().map(Shard::pushed).sum::<u64>()
+    }
+
+    /// Counts items that were popped without a handle.
+    pub(crate) fn count_popped(&self, items: usize) {
+        self.guests.count_popped(items);
     }
 
     /// What the handles count.

@@ -1,12 +1,13 @@
 //! The unsafe room: lock-free, never waits, knows no clock and no policy.
 //!
-//! From the bottom up: [`slot`], [`row`], [`times`] and [`segment`] are memory; [`directory`] finds segments;
+//! From the bottom up: [`slot`], [`row`], [`labels`] and [`segment`] are memory; [`directory`] finds segments;
 //! [`shard`] is one single-producer queue, with [`producer`] and [`visit`] as its two sides;
 //! [`front`] is where they are popped, [`block`] keeps what a transaction holds, and by [`run`] an abort
 //! brings it back there; [`common`] takes pushes without a handle; [`roster`] leases shards; [`lanes`] is all
 //! of a queue's; [`consumer`] chooses among them and [`strict`] says when they are empty; [`hold`], [`state`],
 //! [`desk`] and [`seat`] are what a handle owns, [`access`], [`batch`], [`grip`] and [`peek`] how its
-//! transactions use that, and [`removal`] how items leave early, with their [`tag`]. [`inbox`] and [`barrier`]
+//! transactions use that, [`removal`] how items leave early, with their [`tag`], and [`intake`]
+//! how a discipline gets them. [`inbox`] and [`barrier`]
 //! are for the rooms above.
 //! The protocols are told in `docs/protocol.md`.
 
@@ -24,7 +25,9 @@ mod grip;
 mod guests;
 mod hold;
 mod inbox;
+mod intake;
 mod joint;
+mod labels;
 mod lanes;
 mod node;
 mod open;
@@ -43,7 +46,6 @@ mod slot;
 mod state;
 mod strict;
 mod tag;
-mod times;
 mod visit;
 
 #[cfg(all(loom, test))]
@@ -54,6 +56,7 @@ pub(crate) use batch::{Batch, HeldItems};
 pub(crate) use grip::Grip;
 pub(crate) use hold::Spot;
 pub(crate) use inbox::{Inbox, Vacant};
+pub(crate) use intake::Intake;
 pub(crate) use joint::{commit_together, Party, Record, Tails};
 pub(crate) use lanes::Lanes;
 pub(crate) use open::{Open, Session};
@@ -61,4 +64,4 @@ pub(crate) use peek::Peeked;
 pub(crate) use roster::Roster;
 pub(crate) use seat::Seat;
 pub(crate) use strict::Remainder;
-pub(crate) use tag::{Entry, Tag};
+pub(crate) use tag::{Entry, Label, Tag};

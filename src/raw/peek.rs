@@ -10,6 +10,7 @@ use super::lanes::Lanes;
 use super::seat::Seat;
 use super::sink::Sink;
 use super::state::State;
+use super::tag::Entry;
 
 /// An item that is looked at. It lends the seat, and puts the item back when it is dropped.
 pub(crate) struct Peeked<'t, T> {
@@ -27,6 +28,22 @@ impl<T> Seat<T> {
         let loan = self.lend();
         let item = loan.with(State::peek)?;
         // SAFETY: the item stays where it is until the loan ends.
+        let item = unsafe { &*item };
+        Some(Peeked { loan, item })
+    }
+
+    /// Looks at what `next` gives, which must not come back here.
+    ///
+    /// # Panics
+    ///
+    /// If the seat is lent.
+    pub(crate) fn peek_next(
+        &self,
+        next: impl FnOnce() -> Option<Entry<T>>,
+    ) -> Option<Peeked<'_, T>> {
+        let loan = self.lend();
+        let item = loan.with(|state, lanes| state.peek_next(lanes, next))?;
+        // SAFETY: as in `peek`.
         let item = unsafe { &*item };
         Some(Peeked { loan, item })
     }
@@ -74,6 +91,26 @@ impl<T> State<T> {
             desk.uncount_taken(1);
             return None;
         }
+        Some(hold.newest().item().cast_const())
+    }
+
+    fn peek_next(
+        &mut self,
+        lanes: &Lanes<T>,
+        next: impl FnOnce() -> Option<Entry<T>>,
+    ) -> Option<*const T> {
+        let hold = self.peeked.get_or_insert_with(|| Box::new(Hold::new()));
+        hold.reserve(1, lanes.common().front());
+        lanes.common().mark_used();
+        // SAFETY: as in `peek`.
+        let desk = unsafe { self.desk.as_ref() };
+        desk.count_taken(1);
+        let Some(Entry { item, tag }) = next() else {
+            desk.uncount_taken(1);
+            return None;
+        };
+        // SAFETY: room was made for it.
+        unsafe { hold.accept(item, tag) };
         Some(hold.newest().item().cast_const())
     }
 

@@ -3,6 +3,7 @@
 use super::directory::Page;
 use super::segment::{number, offset, Segment};
 use super::shard::Shard;
+use super::tag::{Entry, Label};
 use crate::sync::{AtomicU64, Ordering};
 use std::ptr;
 
@@ -58,12 +59,12 @@ impl<T> Producer<T> {
         self.next == self.limit
     }
 
-    /// Notes the time of the item that is put in place next. Not [full](Self::is_full).
-    pub(super) fn note_time(&self, since: u64) {
+    /// Notes the label of the item that is put in place next. Not [full](Self::is_full).
+    pub(super) fn note_label(&self, label: Label) {
         assert!(self.next < self.limit);
         if let Some(segment) = self.segment {
             // SAFETY: as in `put`.
-            unsafe { segment.times().note(offset::<T>(self.next), since) };
+            unsafe { segment.labels().note(offset::<T>(self.next), label) };
         }
     }
 
@@ -84,7 +85,7 @@ impl<T> Producer<T> {
 
     /// Takes the last published item back, if it is the next one in line and nobody was faster.
     /// Nothing is staged.
-    pub(super) fn retract(&mut self, shard: &Shard<T>) -> Option<T> {
+    pub(super) fn retract(&mut self, shard: &Shard<T>) -> Option<Entry<T>> {
         let position = self.next.checked_sub(1)?;
         let segment = self.segment?;
         // SAFETY: the segment covers the position before `next`: it was opened for it, or before.
@@ -137,17 +138,17 @@ impl<T> Producer<T> {
         self.next += 1;
     }
 
-    /// Opens the next segment, of a queue whose segments all have times or none.
-    pub(super) fn open(&mut self, shard: &Shard<T>, stamps: &AtomicU64, timed: bool) {
+    /// Opens the next segment, of a queue whose segments all have labels or none.
+    pub(super) fn open(&mut self, shard: &Shard<T>, stamps: &AtomicU64, labelled: bool) {
         if self.staged == 0 {
             self.settle();
         }
         let number = self.opened();
-        let segment = shard.spare().unwrap_or_else(|| Segment::new(timed));
+        let segment = shard.spare().unwrap_or_else(|| Segment::new(labelled));
         self.opened.push(self.segment);
         // SAFETY: the leaseholder's last page is never retired.
         if !unsafe { self.page.as_ref() }.is_some_and(|page| page.covers(number)) {
-            self.page = Page::append(shard.directory(), self.page, number, timed);
+            self.page = Page::append(shard.directory(), self.page, number, labelled);
         }
         // ORDERING: Relaxed; a logical clock that only compares ages.
         let stamp = stamps.fetch_add(1, Ordering::Relaxed) + 1;
@@ -155,7 +156,7 @@ impl<T> Producer<T> {
         let page = unsafe { &*self.page };
         page.enter(number, segment, stamp);
         // SAFETY: the segment is ours.
-        page.enter_times(number, unsafe { segment.times() });
+        page.enter_labels(number, unsafe { segment.labels() });
         self.segment = Some(segment);
         self.limit += Segment::<T>::LEN as u64;
     }
@@ -178,7 +179,7 @@ impl<T> Producer<T> {
     }
 
     /// Takes the last staged item back out.
-    pub(super) fn unstage(&mut self) -> Option<T> {
+    pub(super) fn unstage(&mut self) -> Option<Entry<T>> {
         self.staged = self.staged.checked_sub(1)?;
         // One may have been opened for an item that was then refused, or did not come.
         self.close_if_vacant();
@@ -186,9 +187,9 @@ impl<T> Producer<T> {
         let segment = self.segment?;
         // SAFETY: filled by us, and not published; the segment is the one of this position, since it is not
         // vacant.
-        let item = unsafe { segment.slot(self.next).take() };
+        let entry = unsafe { segment.take_one(self.next) };
         self.close_if_vacant();
-        Some(item)
+        Some(entry)
     }
 
     /// Takes the last open segment back if it is vacant.

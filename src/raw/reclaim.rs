@@ -1,4 +1,4 @@
-//! Deferred reclamation of what is reached without a claim: pages, blocks, nodes, joints and times.
+//! Deferred reclamation of what is reached without a claim: pages, blocks, nodes, joints and labels.
 //!
 //! Pins are short: none lasts longer than one operation, so no idle handle holds anything back.
 //! A thread's garbage waits in its own bag until the bag is flushed; that is done here every

@@ -10,7 +10,7 @@ use super::hold::Spot;
 use super::joint::{Party, Record, Tail, Tails};
 use super::lanes::Lanes;
 use super::state::State;
-use super::tag::{Entry, Tag};
+use super::tag::{Entry, Label, Tag};
 use crate::sync::{AtomicBool, Ordering, UnsafeCell};
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
@@ -146,13 +146,11 @@ impl<T> Seat<T> {
         });
     }
 
-    /// Stages all items, which are in the queue since the same time, as [`Seat::stage_all`] does.
-    pub(crate) fn stage_all_at(&mut self, items: impl Iterator<Item = T>, since: u64) {
+    /// Stages an item with its label.
+    pub(crate) fn stage_labelled(&mut self, item: T, label: Label) {
         self.with(|state, lanes| {
-            items.for_each(|item| {
-                state.note_time(lanes, since);
-                state.producer.stage(item);
-            });
+            state.note_label(lanes, label);
+            state.producer.stage(item);
         });
     }
 
@@ -162,16 +160,16 @@ impl<T> Seat<T> {
         self.with(|state, lanes| state.push(lanes, item));
     }
 
-    /// Pushes one item that is in the queue since `since`, committed at once.
-    pub(crate) fn push_at(&mut self, item: T, since: u64) {
+    /// Pushes one item with its label, committed at once.
+    pub(crate) fn push_labelled(&mut self, item: T, label: Label) {
         self.with(|state, lanes| {
-            state.note_time(lanes, since);
+            state.note_label(lanes, label);
             state.push(lanes, item);
         });
     }
 
     /// Takes the item of the last [`Seat::push`] back, if nobody has, and nothing before it waits.
-    pub(crate) fn retract(&mut self) -> Option<T> {
+    pub(crate) fn retract(&mut self) -> Option<Entry<T>> {
         self.with(|state, _| state.retract())
     }
 
@@ -197,6 +195,16 @@ impl<T> Seat<T> {
             state.desk().count_popped(count);
             count
         })
+    }
+
+    /// Counts an item that was popped elsewhere.
+    pub(crate) fn count_popped(&mut self) {
+        self.with(|state, _| state.desk().count_popped(1));
+    }
+
+    /// Holds what `next` gives, which must not come back here: true if that is an item.
+    pub(crate) fn hold_next(&mut self, next: impl FnOnce() -> Option<Entry<T>>) -> bool {
+        self.with(|state, lanes| state.hold_next(lanes, next))
     }
 
     /// Staged items.
@@ -314,6 +322,17 @@ impl<T> Seat<T> {
         })
     }
 
+    /// Shows the tags of all held items. `visit` cannot come back here: it would need this seat.
+    pub(crate) fn visit_tags(&mut self, mut visit: impl FnMut(Tag)) {
+        self.with(|state, _| {
+            let mut spot = Spot::default();
+            while let Some(held) = state.hold.next_at(&mut spot) {
+                // SAFETY: held.
+                visit(unsafe { held.tag() });
+            }
+        });
+    }
+
     /// Shows all held items. `visit` cannot come back here: it would need this seat.
     pub(crate) fn visit(&mut self, mut visit: impl FnMut(&T)) {
         self.with(|state, _| {
@@ -335,9 +354,14 @@ impl<T> Seat<T> {
         self.with(|state, _| state.desk().end_staging());
     }
 
+    /// Takes the last staged item back out.
+    pub(crate) fn unstage(&mut self) -> Option<Entry<T>> {
+        self.with(|state, _| state.producer.unstage())
+    }
+
     /// Drops what is staged.
     pub(crate) fn drop_staged(&mut self) {
-        drop_all(|| self.with(|state, _| state.producer.unstage()));
+        drop_all(|| self.unstage());
     }
 }
 

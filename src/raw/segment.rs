@@ -1,8 +1,9 @@
 //! Segments: the slots of a run of consecutive positions of one shard.
 
+use super::labels::Labels;
 use super::row::Row;
 use super::slot::Slot;
-use super::times::Times;
+use super::tag::{Entry, Tag};
 use crate::sync::{AtomicU64, Ordering, SMALL};
 use std::mem::size_of;
 use std::ptr::NonNull;
@@ -18,7 +19,7 @@ pub(super) struct Segment<T>(NonNull<Row<Header, Slot<T>>>);
 struct Header {
     /// How many positions are finished.
     finished: AtomicU64,
-    times: Times,
+    labels: Labels,
 }
 
 impl<T> Clone for Segment<T> {
@@ -47,11 +48,11 @@ impl<T> Segment<T> {
         len
     }
 
-    /// Allocates a segment, with the times of its items if those are `timed`.
-    pub(super) fn new(timed: bool) -> Self {
+    /// Allocates a segment, with the labels of its items if those are `labelled`.
+    pub(super) fn new(labelled: bool) -> Self {
         let header = Header {
             finished: AtomicU64::new(0),
-            times: Times::new(timed, Self::LEN),
+            labels: Labels::new(labelled, Self::LEN),
         };
         Self(Row::new(header, Self::LEN, Slot::vacant))
     }
@@ -75,14 +76,14 @@ impl<T> Segment<T> {
         unsafe { Row::get(self.0, offset::<T>(position)) }
     }
 
-    /// The times of the items.
+    /// The labels of the items.
     ///
     /// # Safety
     ///
     /// The segment is alive.
-    pub(super) unsafe fn times(self) -> Times {
+    pub(super) unsafe fn labels(self) -> Labels {
         // SAFETY: alive by contract.
-        unsafe { Row::header(self.0) }.times
+        unsafe { Row::header(self.0) }.labels
     }
 
     /// Moves out the items of `count` positions from `first` on.
@@ -97,6 +98,22 @@ impl<T> Segment<T> {
         let slots = unsafe { Row::element(self.0, offset::<T>(first)) };
         // SAFETY: as above; filled before the publication.
         (0..count).map(move |index| unsafe { (*slots.add(index)).take() })
+    }
+
+    /// Moves out the item of one position, with its label.
+    ///
+    /// # Safety
+    ///
+    /// The position is in the segment, filled, and the caller's, who takes it once.
+    pub(super) unsafe fn take_one(self, position: u64) -> Entry<T> {
+        // SAFETY: by contract; the labels are alive as long as the segment.
+        unsafe {
+            let label = self.labels().get(offset::<T>(position));
+            Entry {
+                item: self.slot(position).take(),
+                tag: Tag::first(label),
+            }
+        }
     }
 
     /// Counts `count` more positions as finished. True for the last ones: the caller then has the
@@ -125,15 +142,15 @@ impl<T> Segment<T> {
         finished.store(0, Ordering::Relaxed);
     }
 
-    /// Frees the segment and its times.
+    /// Frees the segment and its labels.
     ///
     /// # Safety
     ///
-    /// The caller has the segment alone, and its slots are vacant. Nobody can reach its times.
+    /// The caller has the segment alone, and its slots are vacant. Nobody can reach its labels.
     pub(super) unsafe fn free(self) {
         // SAFETY: by contract.
         unsafe {
-            self.times().free();
+            self.labels().free();
             Row::free(self.0);
         }
     }
@@ -146,7 +163,7 @@ impl<T> Segment<T> {
     pub(super) unsafe fn retire(self) {
         // SAFETY: by contract.
         unsafe {
-            self.times().retire();
+            self.labels().retire();
             Row::free(self.0);
         }
     }

@@ -12,10 +12,11 @@
 use super::directory::Directory;
 use super::front::Front;
 use super::joint::Joint;
+use super::labels::known;
 use super::producer::Producer;
 use super::reclaim;
 use super::segment::{number, offset, Segment};
-use super::times::known;
+use super::tag::Entry;
 use crate::sync::{AtomicPtr, AtomicU64, Ordering, UnsafeCell};
 use crossbeam_utils::CachePadded;
 use std::ptr::{self, NonNull};
@@ -156,7 +157,7 @@ impl<T> Shard<T> {
     /// # Safety
     ///
     /// The caller is the leaseholder; `segment` is where it put the item at `position`.
-    pub(super) unsafe fn retract(&self, segment: Segment<T>, position: u64) -> Option<T> {
+    pub(super) unsafe fn retract(&self, segment: Segment<T>, position: u64) -> Option<Entry<T>> {
         loop {
             let head = self.front.head();
             if head.position() != position {
@@ -169,9 +170,9 @@ impl<T> Shard<T> {
         self.count_skipped(1);
         // SAFETY: claimed just now, so it is filled, ours, and keeps its segment alive until then.
         unsafe {
-            let item = segment.slot(position).take();
+            let entry = segment.take_one(position);
             self.finish(segment, 1);
-            Some(item)
+            Some(entry)
         }
     }
 
@@ -290,7 +291,7 @@ impl<T> Shard<T> {
     }
 }
 
-/// Times.
+/// Labels.
 impl<T> Shard<T> {
     /// The least of the times of the item at the head and of the returned ones.
     pub(super) fn oldest(&self) -> Option<u64> {
@@ -306,9 +307,9 @@ impl<T> Shard<T> {
         if position >= self.tail() {
             return None;
         }
-        let times = self.directory().find_times(number::<T>(position), &pin)?;
+        let labels = self.directory().find_labels(number::<T>(position), &pin)?;
         // SAFETY: the head was read under the pin, and a row has a time for each position.
-        known(unsafe { times.get(offset::<T>(position)) })
+        known(unsafe { labels.get(offset::<T>(position)) }.since)
     }
 }
 

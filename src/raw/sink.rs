@@ -1,7 +1,7 @@
 //! Where claimed items go.
 
 use super::front::Front;
-use super::tag::Tag;
+use super::tag::{Entry, Label, Tag};
 
 /// Takes in claimed items.
 ///
@@ -18,7 +18,7 @@ pub(super) trait Sink<T> {
     /// No more items are accepted than the last `reserve` granted.
     unsafe fn accept(&mut self, item: T, tag: Tag);
 
-    /// Takes several in, each for the first time, and without a time.
+    /// Takes several in, each for the first time, and without a label.
     ///
     /// # Safety
     ///
@@ -27,7 +27,7 @@ pub(super) trait Sink<T> {
     unsafe fn accept_all(&mut self, items: impl Iterator<Item = T>) {
         for item in items {
             // SAFETY: by contract.
-            unsafe { self.accept(item, Tag::first(0)) };
+            unsafe { self.accept(item, Tag::first(Label::NONE)) };
         }
     }
 }
@@ -68,5 +68,17 @@ impl<T> Sink<T> for Vec<T> {
         }
         // SAFETY: written above.
         unsafe { self.set_len(len) };
+    }
+}
+
+/// Any number, with their tags.
+impl<T> Sink<T> for Vec<Entry<T>> {
+    fn reserve(&mut self, wanted: usize, _home: &Front<T>) -> usize {
+        Vec::reserve(self, wanted);
+        wanted
+    }
+
+    unsafe fn accept(&mut self, item: T, tag: Tag) {
+        self.push(Entry { item, tag });
     }
 }

@@ -6,6 +6,8 @@ use super::hold::Hold;
 use super::lanes::Lanes;
 use super::producer::Producer;
 use super::shard::Shard;
+use super::sink::Sink;
+use super::tag::{Entry, Label};
 use std::ptr::NonNull;
 
 /// What a seat owns.
@@ -81,10 +83,10 @@ impl<T> State<T> {
         }
     }
 
-    /// Notes the time of the item that is staged or pushed next.
-    pub(super) fn note_time(&mut self, lanes: &Lanes<T>, since: u64) {
+    /// Notes the label of the item that is staged or pushed next.
+    pub(super) fn note_label(&mut self, lanes: &Lanes<T>, label: Label) {
         self.make_room_for_one(lanes);
-        self.producer.note_time(since);
+        self.producer.note_label(label);
     }
 
     #[inline]
@@ -97,7 +99,7 @@ impl<T> State<T> {
 
     /// Takes the item that was pushed last back, unless it or an item before it is somebody else's to
     /// take.
-    pub(super) fn retract(&mut self) -> Option<T> {
+    pub(super) fn retract(&mut self) -> Option<Entry<T>> {
         let shard = self.shard()?;
         self.producer.retract(shard)
     }
@@ -108,7 +110,7 @@ impl<T> State<T> {
     fn make_room(&mut self, lanes: &Lanes<T>) {
         let shard = self.shard().unwrap_or_else(|| self.lease(lanes));
         if self.producer.is_full() {
-            self.producer.open(shard, lanes.stamps(), lanes.timed());
+            self.producer.open(shard, lanes.stamps(), lanes.labelled());
         }
     }
 
@@ -128,6 +130,33 @@ impl<T> State<T> {
         if let Some(shard) = self.shard() {
             self.producer.publish(shard);
         }
+    }
+
+    /// Holds what `next` gives, if anything. If it is given back it goes to the common shard.
+    pub(super) fn hold_next(
+        &mut self,
+        lanes: &Lanes<T>,
+        next: impl FnOnce() -> Option<Entry<T>>,
+    ) -> bool {
+        self.hold.reserve(1, lanes.common().front());
+        lanes.common().mark_used();
+        // Before it is taken, as in `Access::hold`.
+        self.desk().count_taken(1);
+        let Some(Entry { item, tag }) = next() else {
+            self.desk().uncount_taken(1);
+            return false;
+        };
+        // SAFETY: room was made for it.
+        unsafe { self.hold.accept(item, tag) };
+        true
+    }
+
+    /// The item that was held last, and how often it was delivered.
+    #[inline]
+    pub(super) fn newest(&self) -> (*mut T, u32) {
+        let held = self.hold.newest();
+        // SAFETY: the newest is held.
+        (held.item(), unsafe { held.tag() }.attempts)
     }
 
     /// Leaves what is held to be taken out, and says how many items that are.

@@ -18,6 +18,11 @@
 //! ended by then, and what it gave back was claimed after the look or is visible now. What it put
 //! elsewhere was there when that was asked: nothing left it meanwhile, since it would be ready.
 //!
+//! A queue with a discipline asks in between whether that has none. Items come there only from the lanes,
+//! by claims; whoever claims them has the lock of the structure until they are in it. So if the marks are
+//! unchanged, none came since the first pass but such that were there when the lock was had, and what was
+//! seen empty was still so at the second pass.
+//!
 //! A lane that joins in between starts at mark 0 and counts like any other. All marks only grow, so
 //! their sum is unchanged only if each is.
 
@@ -25,7 +30,7 @@ use super::front::Front;
 use super::lanes::Lanes;
 
 impl<T> Lanes<T> {
-    fn front(&self, lane: usize) -> &Front<T> {
+    pub(super) fn front(&self, lane: usize) -> &Front<T> {
         match lane.checked_sub(1) {
             None => self.common().front(),
             Some(number) => self.shards().get(number).front(),
@@ -74,17 +79,23 @@ impl<T> Lanes<T> {
 
     /// What is left in a queue that takes no more pushes.
     ///
-    /// The caller has passed a heavy barrier since pushes are refused. `none_elsewhere`: whether no item
-    /// is neither ready nor held; asked after the desks, since items go there from them.
-    pub(crate) fn left_when_closed(&self, none_elsewhere: impl Fn() -> bool) -> Remainder {
+    /// The caller has passed a heavy barrier since pushes are refused. `none_in_order`: whether a discipline
+    /// has none; asked first, since items leave it for transactions, and come there only from the lanes.
+    /// `none_elsewhere`: whether no item is neither ready nor held; asked after the desks, since items go
+    /// there from them.
+    pub(crate) fn left_when_closed(
+        &self,
+        mut none_in_order: impl FnMut() -> bool,
+        none_elsewhere: impl Fn() -> bool,
+    ) -> Remainder {
         self.remainder(|| {
             self.common().void_reserved();
-            !self.desks().iter().any(|desk| desk.is_open()) && none_elsewhere()
+            none_in_order() && !self.desks().iter().any(|desk| desk.is_open()) && none_elsewhere()
         })
     }
 
     /// Looks twice for an item, and asks in between whether none can come.
-    fn remainder(&self, none_can_come: impl Fn() -> bool) -> Remainder {
+    pub(crate) fn remainder(&self, mut none_can_come: impl FnMut() -> bool) -> Remainder {
         loop {
             let marks = self.marks();
             if self.mark_if_empty().is_none() {

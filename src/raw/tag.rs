@@ -1,12 +1,27 @@
 //! What is known of an item besides itself.
 
-/// How often an item was delivered, and since when it is in the queue.
+/// What comes with an item when it is pushed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Label {
+    /// When it was first pushed, in a unit that only the layers above know; 0: not known.
+    pub(crate) since: u64,
+    /// By what the queue's discipline knows it, if it has one.
+    pub(crate) order: u64,
+}
+
+impl Label {
+    pub(crate) const NONE: Self = Self { since: 0, order: 0 };
+}
+
+/// How often an item was delivered, since when it is in the queue, and by what its discipline knows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Tag {
     /// Deliveries so far. A held item's include the present one.
     pub(crate) attempts: u32,
-    /// When it was first pushed, in a unit that only the layers above know; 0: not known.
+    /// As in [`Label`].
     pub(crate) since: u64,
+    /// As in [`Label`].
+    pub(crate) order: u64,
 }
 
 impl Tag {
@@ -14,6 +29,7 @@ impl Tag {
     pub(super) const GONE: Self = Self {
         attempts: u32::MAX,
         since: 0,
+        order: 0,
     };
 
     pub(super) fn is_gone(self) -> bool {
@@ -22,8 +38,20 @@ impl Tag {
 
     /// The tag of an item that is delivered for the first time.
     #[inline]
-    pub(super) fn first(since: u64) -> Self {
-        Self { attempts: 1, since }
+    pub(super) fn first(Label { since, order }: Label) -> Self {
+        Self {
+            attempts: 1,
+            since,
+            order,
+        }
+    }
+
+    /// What came with the item.
+    pub(crate) fn label(self) -> Label {
+        Label {
+            since: self.since,
+            order: self.order,
+        }
     }
 
     /// The tag of the next delivery.

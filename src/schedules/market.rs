@@ -2,10 +2,11 @@
 
 use super::ledger::Ledger;
 use super::{below, one_of};
-use crate::{Handle, PopError, PushError, Queue};
+use crate::{Builder, FairQueue, Handle, PopError, PriorityQueue, PushError, Queue};
 use shuttle::thread::{self, Thread};
 use std::future::Future;
 use std::mem;
+use std::ops::Deref;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
@@ -26,9 +27,14 @@ impl Market {
         }
     }
 
-    /// A queue of any size.
+    /// A queue of any size and order.
     pub(super) fn any() -> Arc<Self> {
-        Arc::new(Self::new(one_of(&[None, Some(1), Some(2), Some(7)])))
+        let room = one_of(&[None, Some(1), Some(2), Some(7)]);
+        let market = Self::new(room);
+        Arc::new(Self {
+            queue: of_any_order(market.queue, room),
+            ..market
+        })
     }
 
     /// Pushes one item: false if the queue is closed.
@@ -122,6 +128,24 @@ impl Market {
             assert!(handle.push(0).is_ok(), "room for {item} of {room}");
         }
         assert!(handle.push(0).unwrap_err().is_full());
+    }
+}
+
+/// The queue, or one of another order.
+fn of_any_order(plain: Queue<u32>, room: Option<usize>) -> Queue<u32> {
+    fn with<O>(builder: Builder<u32, O>, room: Option<usize>) -> Builder<u32, O> {
+        match room {
+            Some(room) => builder.capacity(room),
+            None => builder,
+        }
+    }
+    match below(4) {
+        0 => with(FairQueue::builder(|item| item % 2), room)
+            .build()
+            .deref()
+            .clone(),
+        1 => with(PriorityQueue::builder(), room).build().deref().clone(),
+        _ => plain,
     }
 }
 

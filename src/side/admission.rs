@@ -1,9 +1,33 @@
 //! Admission of pushes: a permit, and a queue that is not closed.
 
 use super::{admitted, Admission, Closed, Side};
-use crate::raw::{Access, Seat};
+use crate::raw::{Access, Label, Seat};
+use crate::shared::Permit;
 use crate::PushError;
+use std::collections::VecDeque;
 use std::mem;
+
+/// Labels of items that are yet to be staged, and are struck if that does not happen.
+pub(crate) struct Enrolled<'s, T> {
+    side: &'s Side<T>,
+    labels: VecDeque<Label>,
+}
+
+impl<T> Iterator for Enrolled<'_, T> {
+    type Item = Label;
+
+    fn next(&mut self) -> Option<Label> {
+        self.labels.pop_front()
+    }
+}
+
+impl<T> Drop for Enrolled<'_, T> {
+    fn drop(&mut self) {
+        for label in self.labels.drain(..) {
+            self.side.shared.strike(label.order);
+        }
+    }
+}
 
 impl<T> Side<T> {
     /// Takes a permit for a push without a transaction, the reserved one if there is one.
@@ -19,19 +43,20 @@ impl<T> Side<T> {
         self.take_one().then_some(Ok(()))
     }
 
-    /// The time to keep for a push that was admitted; if the clock panics, its permit is given back.
-    pub(crate) fn stamp_admitted(&self) -> u64 {
-        /// The permit of a push that may yet fail.
-        struct Permit<'s, T>(&'s Side<T>);
-        impl<T> Drop for Permit<'_, T> {
-            fn drop(&mut self) {
-                self.0.give_back(1);
-            }
+    /// Takes a permit for an item that is pushed without a transaction, and labels it.
+    pub(crate) fn admit_item(&self, item: &T) -> Admission<Label> {
+        self.admit_with(|| self.shared.label(item))
+    }
+
+    /// Takes a permit, and makes a label. If there is none, or its making panics, the permit goes back.
+    pub(crate) fn admit_with(&self, label: impl FnOnce() -> Option<Label>) -> Admission<Label> {
+        if let Err(closed) = self.admit()? {
+            return Some(Err(closed));
         }
-        let permit = Permit(self);
-        let since = self.shared.stamp();
+        let permit = Permit(|| self.give_back(1));
+        let label = label()?;
         mem::forget(permit);
-        since
+        Some(Ok(label))
     }
 
     /// Keeps an admission for the next push.
@@ -48,6 +73,27 @@ impl<T> Side<T> {
             return Some(Err(Closed));
         }
         self.has_one_more(access).then_some(Ok(()))
+    }
+
+    /// As [`Side::admit_staged`], and labels the item.
+    pub(crate) fn admit_staged_item(&self, access: &Access<'_, T>, item: &T) -> Admission<Label> {
+        self.admit_staged_with(access, || self.shared.label(item))
+    }
+
+    /// As [`Side::admit_staged`], and makes a label.
+    pub(crate) fn admit_staged_with(
+        &self,
+        access: &Access<'_, T>,
+        label: impl FnOnce() -> Option<Label>,
+    ) -> Admission<Label> {
+        if let Err(closed) = self.admit_staged(access)? {
+            return Some(Err(closed));
+        }
+        let label = label();
+        if label.is_none() {
+            self.release(access);
+        }
+        label.map(Ok)
     }
 
     /// Whether the transaction has a permit, or gets one, for one item more than it has staged.
@@ -97,6 +143,42 @@ impl<T> Side<T> {
         }
     }
 
+    /// As [`Side::admit_batch`], and labels the items, if they have labels.
+    pub(crate) fn admit_items(&self, items: &[T]) -> Admission<Vec<Label>> {
+        if let Err(closed) = self.admit_batch(items.len())? {
+            return Some(Err(closed));
+        }
+        let permits = Permit(|| {
+            self.extra.set(self.extra.get() - items.len());
+            self.give_back(items.len());
+        });
+        let labels = self.label_all(items)?;
+        mem::forget(permits);
+        Some(Ok(labels))
+    }
+
+    fn label_all(&self, items: &[T]) -> Option<Vec<Label>> {
+        if !self.shared.is_labelled() {
+            return Some(Vec::new());
+        }
+        let since = self.shared.stamp();
+        let mut labels = self.enrolled(Vec::with_capacity(items.len()));
+        for item in items {
+            labels
+                .labels
+                .push_back(self.shared.label_since(item, since)?);
+        }
+        Some(mem::take(&mut labels.labels).into())
+    }
+
+    /// Labels of items that are yet to be staged.
+    pub(crate) fn enrolled(&self, labels: Vec<Label>) -> Enrolled<'_, T> {
+        Enrolled {
+            side: self,
+            labels: labels.into(),
+        }
+    }
+
     /// Stages an item for which there is a permit, unless the queue is closed.
     #[inline(always)]
     #[allow(clippy::inline_always)] // the push of a transaction
@@ -123,16 +205,18 @@ impl<T> Side<T> {
     pub(crate) fn stage_if(
         &self,
         access: &Access<'_, T>,
-        admission: Admission,
+        admission: Admission<Label>,
         item: T,
     ) -> Result<(), PushError<T>> {
-        let item = admitted(admission, item)?;
-        let since = self.shared.stamp();
-        if since == 0 {
+        let (label, item) = admitted(admission, item)?;
+        if !self.shared.is_labelled() {
             return self.stage(access, item);
         }
-        let staged = access.stage_if_at(item, since, || self.is_admitting());
-        staged.map_err(|item| self.refuse(item))
+        let staged = access.stage_labelled_if(item, label, || self.is_admitting());
+        staged.map_err(|item| {
+            self.shared.strike(label.order);
+            self.refuse(item)
+        })
     }
 
     /// Whether there would be room for one item more if the queue had nothing but this transaction.

@@ -96,6 +96,7 @@ impl<T> Side<T> {
             self.give_back(1);
             self.drop_excess_letters();
         }
+        self.pay_for_one();
         // After the close the end of a delivery may be what others wait for.
         self.shared.ended(0);
         drop(copy); // user code

@@ -65,7 +65,7 @@ impl<T> Side<T> {
     /// Whether there is more to a commit than the lanes and the permits.
     #[inline]
     pub(crate) fn is_guarded(&self) -> bool {
-        self.guarded
+        self.guarded.get() != 0
     }
 
     /// Starts the terms of all leases anew.
@@ -106,6 +106,7 @@ impl<T> Side<T> {
         if lost.is_empty() {
             return parted;
         }
+        self.forget_counted(lost.len());
         let lost: HashSet<_> = lost.into_iter().collect();
         let mut spot = Spot::default();
         while let Some(entry) = seat.remove_next(&mut spot, |address, _| lost.contains(&address)) {

@@ -6,12 +6,15 @@
 mod admission;
 mod failures;
 mod leases;
+mod order;
+mod passes;
 mod permits;
 mod pops;
 mod waits;
 
 use crate::capacity::Purse;
 use crate::failure::Failed;
+use crate::gate::Start;
 use crate::post::Post;
 use crate::raw::Vacant;
 use crate::shared::Shared;
@@ -29,25 +32,31 @@ pub(crate) struct Closed;
 pub(crate) struct NoRoom;
 
 /// Whether a push may go on. `None`: there is no room.
-pub(crate) type Admission = Option<Result<(), Closed>>;
+pub(crate) type Admission<L = ()> = Option<Result<L, Closed>>;
 
 /// What is pushed, if it was admitted, or why not.
 #[inline]
-pub(crate) fn admitted<I>(admission: Admission, items: I) -> Result<I, PushError<I>> {
+pub(crate) fn admitted<L, I>(admission: Admission<L>, items: I) -> Result<(L, I), PushError<I>> {
     match admission {
-        Some(Ok(())) => Ok(items),
+        Some(Ok(labels)) => Ok((labels, items)),
         Some(Err(Closed)) => Err(PushError::Closed(items)),
         None => Err(PushError::Full(items)),
     }
 }
 
+/// What makes the end of a transaction a guarded one: that items are leased, that somebody listens, or that
+/// a discipline has to know of it.
+const ALWAYS: usize = 1;
+/// That it has turns, or items that are counted.
+const INDEBTED: usize = 1 << 1;
+
 /// What one handle has at a queue, its seat aside.
 pub(crate) struct Side<T> {
     shared: Arc<Shared<T>>,
-    /// Whether the queue neither has a bound nor keeps times.
+    /// Whether the queue neither has a bound nor labels.
     plain: bool,
-    /// Whether items are leased, or somebody listens.
-    guarded: bool,
+    /// Whether there is more to the end of a transaction than the lanes and the permits: 0 if not.
+    guarded: Count,
     /// Only of bounded queues.
     purse: Option<Purse>,
     /// Permits of the open transaction beyond those of the items that it holds.
@@ -62,8 +71,14 @@ pub(crate) struct Side<T> {
     keeps_time: Count,
     /// For items whose delivery may fail.
     envelopes: Mutex<Vec<Vacant<Failed<T>>>>,
+    /// The turns of what the transaction has taken.
+    starts: Mutex<Vec<Start>>,
+    /// Items of the transaction that the gate counts as held.
+    counted: Count,
     /// Only of handles that are watched.
     post: Option<Arc<Post<T>>>,
+    /// One more than its number as a consumer of a discipline; 0: it has taken nothing yet.
+    consumer: Count,
 }
 
 impl<T> Side<T> {
@@ -71,16 +86,22 @@ impl<T> Side<T> {
     pub(crate) fn new(shared: Arc<Shared<T>>, desk: usize, name: Option<Arc<str>>) -> Self {
         let purse = shared.room().map(|room| Purse::new(&room.capacity));
         let is_timed = shared.timed;
-        let guarded = shared.lease.is_some() || shared.is_told_of();
-        let is_watched = name.is_some() || is_timed || guarded;
+        let listens = shared.lease.is_some() || shared.is_told_of();
+        let is_watched = name.is_some() || is_timed || listens;
         if is_watched {
             shared.ready().attend();
         }
+        let plain = purse.is_none() && !shared.is_labelled();
+        let guarded = if listens || shared.is_ordered() {
+            ALWAYS
+        } else {
+            0
+        };
         let post = is_watched.then(|| shared.posts.add(desk, name));
         Self {
             shared,
-            plain: purse.is_none() && !is_timed,
-            guarded,
+            plain,
+            guarded: Count::new(guarded),
             purse,
             extra: Count::default(),
             gathered: Count::default(),
@@ -88,7 +109,10 @@ impl<T> Side<T> {
             room_place: Place::default(),
             keeps_time: Count::default(),
             envelopes: Mutex::new(Vec::new()),
+            starts: Mutex::new(Vec::new()),
+            counted: Count::default(),
             post,
+            consumer: Count::default(),
         }
     }
 
@@ -110,6 +134,7 @@ impl<T> Side<T> {
 impl<T> Drop for Side<T> {
     fn drop(&mut self) {
         self.leave_lines();
+        self.quit();
         if let Some(post) = &self.post {
             self.shared.posts.remove(post.desk);
         }

@@ -2,6 +2,7 @@
 
 use super::Side;
 use crate::raw::{Access, Batch, Grip, Peeked, Seat};
+use crate::shared::Pass;
 use crate::PopError;
 
 impl<T> Side<T> {
@@ -9,14 +10,18 @@ impl<T> Side<T> {
     #[cold]
     fn attend(&self, access: &Access<'_, T>) {
         self.shared.release_due();
-        access.go_to_head();
+        if !self.shared.is_ordered() {
+            access.go_to_head();
+        }
     }
 
     /// As [`Side::attend`], of who has the seat alone.
     #[cold]
     fn attend_alone(&self, seat: &mut Seat<T>) {
         self.shared.release_due();
-        seat.go_to_head();
+        if !self.shared.is_ordered() {
+            seat.go_to_head();
+        }
     }
 
     /// As [`Side::attend`], if there is more than the lanes: true if so.
@@ -36,10 +41,13 @@ impl<T> Side<T> {
         if word.is_drained() {
             return Err(PopError::Closed);
         }
-        if word.is_attended() {
+        let item = if word.is_attended() {
             self.attend_alone(seat);
-        }
-        let Some(item) = seat.pop() else {
+            self.take_item_by_leave(seat)
+        } else {
+            seat.pop()
+        };
+        let Some(item) = item else {
             return Err(self.shared.why_empty());
         };
         self.give_back(1);
@@ -52,10 +60,12 @@ impl<T> Side<T> {
         if word.is_drained() {
             return 0;
         }
-        if word.is_attended() {
+        let count = if word.is_attended() {
             self.attend_alone(seat);
-        }
-        let count = seat.pop_batch(max, items);
+            self.by_leave(max, false, |most| self.take_batch(seat, most, items))
+        } else {
+            seat.pop_batch(max, items)
+        };
         self.give_back(count);
         count
     }
@@ -66,25 +76,41 @@ impl<T> Side<T> {
         if self.is_over() {
             return Err(self.shared.why_empty());
         }
-        let grip = access.hold().ok_or_else(|| self.nothing_held())?;
+        let pass = if attended && !self.shared.gate.is_open() {
+            Some(self.leave_to_hold()?)
+        } else {
+            None
+        };
+        let grip = self.take_hold(access).ok_or_else(|| self.nothing_held())?;
         self.release(access);
+        if let Some(pass) = pass {
+            self.owe(pass);
+        }
         if attended {
             self.take_note(access, &grip);
         }
         Ok(grip)
     }
 
-    /// Looks at the item that a pop would give.
-    pub(crate) fn peek<'t>(&self, seat: &'t Seat<T>) -> Result<Peeked<'t, T>, PopError> {
+    fn leave_to_hold(&self) -> Result<Pass<'_, T>, PopError> {
+        self.shared
+            .pass(true)
+            .ok_or_else(|| self.shared.why_empty())
+    }
+
+    /// Looks at the item that a pop would give, and says whether something is owed for it.
+    pub(crate) fn peek<'t>(&self, seat: &'t Seat<T>) -> Result<(Peeked<'t, T>, bool), PopError> {
         self.attend_if_need_be(&seat.access());
         if self.is_over() {
             return Err(self.shared.why_empty());
         }
-        let peeked = seat.peek().ok_or_else(|| self.nothing_held())?;
+        let pass = self.leave_to_hold()?;
+        let peeked = self.look(seat).ok_or_else(|| self.nothing_held())?;
+        let owes = self.owe(pass);
         if peeked.access().held() == 0 {
             self.note_begin();
         }
-        Ok(peeked)
+        Ok((peeked, owes))
     }
 
     /// Holds an item that was looked at.
@@ -110,10 +136,14 @@ impl<T> Side<T> {
             return 0;
         }
         let before = batch.access().held();
-        let count = batch.hold(max);
-        if count == 0 {
-            self.nothing_held();
-        }
+        let hold = |most| {
+            let count = self.take_hold_of_batch(batch, most);
+            if count == 0 {
+                self.nothing_held();
+            }
+            count
+        };
+        let count = self.by_leave(max, true, hold);
         self.release(batch.access());
         if attended {
             self.set_envelopes_aside(before + count);
@@ -150,7 +180,7 @@ impl<T> Side<T> {
     /// work meanwhile; so it does not try then.
     fn is_over(&self) -> bool {
         let word = self.shared.word();
-        word.is_drained() || word.is_closed() && self.shared.lanes().is_empty()
+        word.is_drained() || word.is_closed() && self.shared.is_empty()
     }
 
     /// Why nothing was held, and if somebody may have seen the attempt, and wait for its end, a wake-up.

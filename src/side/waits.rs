@@ -46,7 +46,7 @@ impl<T> Side<T> {
             shared.release_due();
         }
         let spare =
-            |served: usize| shared.word().is_closed() || shared.lanes().ready() > served as u64;
+            |served: usize| shared.word().is_closed() || shared.ready_items() > served as u64;
         let line = shared.ready();
         let poll = self
             .item_place

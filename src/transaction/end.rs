@@ -6,7 +6,7 @@ use crate::post::Lost;
 use crate::raw::Party;
 use crate::{Expired, Taken};
 
-impl<'h, T> Transaction<'h, T> {
+impl<'h, T, O> Transaction<'h, T, O> {
     /// Commits: the pushes become visible all at once, the pops final. Never fails, and
     /// never waits: one store, however many items were pushed, and a wake-up for those who wait.
     ///
@@ -75,7 +75,7 @@ impl<'h, T> Transaction<'h, T> {
             return Ok(self.end_by_commit());
         }
         self.close_book()?;
-        let taken = self.end_by_commit();
+        let mut taken = self.end_by_commit();
         drop(taken.end_guard());
         Ok(taken)
     }

@@ -7,7 +7,9 @@ mod retry;
 
 use crate::port::Port;
 use crate::raw::Open;
+use crate::Fifo;
 use std::fmt;
+use std::marker::PhantomData;
 
 /// A transaction of one [`Handle`](crate::Handle).
 ///
@@ -62,14 +64,22 @@ use std::fmt;
 /// println!("{}", *job);
 /// ```
 #[must_use = "a transaction that is dropped aborts"]
-pub struct Transaction<'h, T> {
+pub struct Transaction<'h, T, O = Fifo> {
     open: Open<'h, Port<T>>,
+    order: PhantomData<fn() -> O>,
 }
 
-impl<'h, T> Transaction<'h, T> {
+impl<'h, T, O> Transaction<'h, T, O> {
     #[inline]
     pub(crate) fn new(open: Open<'h, Port<T>>) -> Self {
-        Self { open }
+        Self {
+            open,
+            order: PhantomData,
+        }
+    }
+
+    pub(crate) fn port(&self) -> &Port<T> {
+        self.open.get()
     }
 
     /// What the queue's clock says.
@@ -85,7 +95,7 @@ impl<'h, T> Transaction<'h, T> {
     }
 }
 
-impl<T> fmt::Debug for Transaction<'_, T> {
+impl<T, O> fmt::Debug for Transaction<'_, T, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut debug = f.debug_struct("Transaction");
         if self.open.get().seat().is_lent() {

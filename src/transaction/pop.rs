@@ -5,7 +5,7 @@ use crate::future::PopAsync;
 use crate::{Item, Items, Peek, PopError};
 use std::time::Duration;
 
-impl<T> Transaction<'_, T> {
+impl<T, O> Transaction<'_, T, O> {
     /// Takes an item and holds it. Lock-free.
     ///
     /// ```
@@ -23,9 +23,9 @@ impl<T> Transaction<'_, T> {
     ///
     /// # Errors
     ///
-    /// [`PopError::Empty`] if at some instant during the call nothing was ready. What this
-    /// transaction holds or has staged is not ready. [`PopError::Closed`] if nothing can become ready
-    /// any more.
+    /// [`PopError::Empty`] if at some instant during the call nothing was ready, or nothing
+    /// [may be taken](PopError::Empty) now. What this transaction holds or has staged is not ready.
+    /// [`PopError::Closed`] if nothing can become ready any more.
     #[inline]
     pub fn pop(&self) -> Result<Item<'_, T>, PopError> {
         self.open.get().hold().map(Item::new)
@@ -51,7 +51,7 @@ impl<T> Transaction<'_, T> {
     /// # Errors
     ///
     /// [`PopError::Closed`] if nothing can become ready any more. [`PopError::Empty`] if the queue is
-    /// closed, nothing is ready, and this transaction holds or has staged something: it must not wait
+    /// closed, nothing is ready or may be taken, and this transaction holds or has staged something: it must not wait
     /// for another one that waits for it.
     pub fn pop_blocking(&self) -> Result<Item<'_, T>, PopError> {
         self.open.get().hold_waiting(None).map(Item::new)

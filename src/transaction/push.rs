@@ -5,7 +5,7 @@ use crate::future::StageAsync;
 use crate::PushError;
 use std::time::Duration;
 
-impl<T> Transaction<'_, T> {
+impl<T, O> Transaction<'_, T, O> {
     /// Stages a push.
     ///
     /// ```

@@ -5,7 +5,7 @@ use crate::side::NoRoom;
 use crate::{Item, PushError};
 use std::time::Duration;
 
-impl<T> Transaction<'_, T> {
+impl<T, O> Transaction<'_, T, O> {
     /// Gives a held item back, to be delivered again after a time: as long as the queue's
     /// [`Backoff`](crate::Backoff) says, or at once if it has none.
     ///

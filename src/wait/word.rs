@@ -9,7 +9,7 @@ use std::fmt;
 /// | `ARMED` | light barriers of publishers are full fences | by a waiter or `close`, before its heavy barrier | by a publisher, after many looks without a waiter |
 /// | `SERVING` | a waiter that was woken in vain before is on its way | when it is woken | when it leaves or waits again |
 /// | `BOUNDED` | the queue has a capacity | at first | never |
-/// | `TIMED` | the queue keeps times, which pushes give | at first | never |
+/// | `LABELLED` | items have labels, which pushes give | at first | never |
 /// | `ATTENDED` | pops have to look at more than the lanes | at first, or before the first item is delayed | never |
 /// | `CLOSED` | pushes are refused | by `close` | never |
 /// | `SEALED` | the heavy barrier of `close` is done | by `close` | never |
@@ -25,20 +25,20 @@ impl Word {
     pub(super) const CLOSED: usize = 1 << 3;
     pub(super) const SEALED: usize = 1 << 4;
     pub(super) const DRAINED: usize = 1 << 5;
-    pub(super) const TIMED: usize = 1 << 6;
+    pub(super) const LABELLED: usize = 1 << 6;
     pub(super) const ATTENDED: usize = 1 << 7;
     /// One waiter.
     pub(super) const ONE: usize = 1 << 8;
 
     /// Flags that are no news to a publisher.
-    const STANDING: usize = Self::BOUNDED | Self::TIMED | Self::ATTENDED;
+    const STANDING: usize = Self::BOUNDED | Self::LABELLED | Self::ATTENDED;
 
     /// The word of a line where nothing has happened yet.
-    pub(crate) fn standing(bounded: bool, timed: bool, attended: bool) -> Self {
+    pub(crate) fn standing(bounded: bool, labelled: bool, attended: bool) -> Self {
         let flag = |set: bool, flag: usize| if set { flag } else { 0 };
         Self(
             flag(bounded, Self::BOUNDED)
-                | flag(timed, Self::TIMED)
+                | flag(labelled, Self::LABELLED)
                 | flag(attended, Self::ATTENDED),
         )
     }
@@ -101,7 +101,7 @@ impl Word {
     /// Whether a push cannot go the short way.
     #[inline]
     pub(crate) fn hinders_push(self) -> bool {
-        self.0 & (Self::BOUNDED | Self::TIMED | Self::CLOSED) != 0
+        self.0 & (Self::BOUNDED | Self::LABELLED | Self::CLOSED) != 0
     }
 
     /// Whether pops have to look at more than the lanes.

@@ -41,7 +41,7 @@
 //! | lease::a_shard_joins | roster.rs | `self.len.load(Ordering::Acquire)` | `self.len.load(Ordering::Relaxed)` |
 //! | lease::a_lent | guests.rs | `self.busy.swap(true, Ordering::Acquire)` | `self.busy.swap(true, Ordering::Relaxed)` |
 //! | lease::a_lent | guests.rs | `self.busy.store(false, Ordering::Release)` | `self.busy.store(false, Ordering::Relaxed)` |
-//! | times::an_item_of | node.rs | `unsafe { self.node.times.note(place(index), since) }; self.cell(index).offer(item)` | `let done = self.cell(index).offer(item); unsafe { self.node.times.note(place(index), since) }; done` |
+//! | labels::an_item_of | node.rs | `unsafe { self.node.labels.note(place(index), label) }; self.cell(index).offer(item)` | `let done = self.cell(index).offer(item); unsafe { self.node.labels.note(place(index), label) }; done` |
 //! | inbox::who_takes | inbox.rs | `envelope, Ordering::Release,` | `envelope, Ordering::Relaxed,` |
 //! | inbox::who_takes | inbox.rs | `swap(ptr::null_mut(), Ordering::Acquire)` | `swap(ptr::null_mut(), Ordering::Relaxed)` |
 //! | common:: | node.rs | `compare_exchange(VACANT, FULL, Ordering::Release` | `compare_exchange(VACANT, FULL, Ordering::Relaxed` |
@@ -55,9 +55,9 @@ mod empty;
 mod front;
 mod inbox;
 mod joint;
+mod labels;
 mod lease;
 mod shard;
-mod times;
 
 use super::hold::Hold;
 use super::lanes::Lanes;
@@ -82,7 +82,7 @@ struct Pusher {
     shard: Arc<Shard<u32>>,
     producer: Producer<u32>,
     stamps: AtomicU64,
-    timed: bool,
+    labelled: bool,
 }
 
 impl Pusher {
@@ -93,13 +93,13 @@ impl Pusher {
             // SAFETY: nobody else leases the shard.
             producer: unsafe { shard.unpark() },
             stamps: AtomicU64::new(0),
-            timed: false,
+            labelled: false,
         }
     }
 
     fn stage(&mut self, item: u32) {
         if self.producer.is_full() {
-            self.producer.open(&self.shard, &self.stamps, self.timed);
+            self.producer.open(&self.shard, &self.stamps, self.labelled);
         }
         self.producer.stage(item);
     }

@@ -99,7 +99,9 @@ fn unstaged_items_leave_no_trace() {
             move || popper.drain()
         });
         (10..16).for_each(|item| pusher.stage(item));
-        let undone: Vec<_> = std::iter::from_fn(|| pusher.producer.unstage()).collect();
+        let undone: Vec<_> = std::iter::from_fn(|| pusher.producer.unstage())
+            .map(|entry| entry.item)
+            .collect();
         assert_eq!(undone, [15, 14, 13, 12, 11, 10]);
         pusher.push(2);
         let items = consumer.join().unwrap();

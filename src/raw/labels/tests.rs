@@ -1,6 +1,6 @@
-//! The times of items in all lanes of a queue: each item carries its own, so that a wrong one shows.
+//! The labels of items in all lanes of a queue: each item carries its own, so that a wrong one shows.
 
-use crate::raw::{Lanes, Seat};
+use crate::raw::{Label, Lanes, Seat};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::thread;
@@ -8,8 +8,16 @@ use std::thread;
 /// More than two segments or nodes of numbers, and a part of one.
 const MANY: u64 = 600;
 
-fn timed<T>() -> Arc<Lanes<T>> {
+fn labelled<T>() -> Arc<Lanes<T>> {
     Arc::new(Lanes::new(true))
+}
+
+/// The label of an item that is in the queue since then; its order says so too.
+fn at(since: u64) -> Label {
+    Label {
+        since,
+        order: !since,
+    }
 }
 
 fn seat<T>(lanes: &Arc<Lanes<T>>) -> Seat<T> {
@@ -23,7 +31,7 @@ fn hold_all(seat: &mut Seat<u64>, attempts: u32) -> usize {
     let mut items = batch.into_items();
     while let Some(grip) = items.next() {
         let (item, tag) = (*grip, seat.access().tag_of(&grip));
-        assert_eq!((tag.since, tag.attempts), (item, attempts));
+        assert_eq!((tag.label(), tag.attempts), (at(item), attempts));
     }
     count
 }
@@ -31,14 +39,14 @@ fn hold_all(seat: &mut Seat<u64>, attempts: u32) -> usize {
 /// Pushes with and without a handle: more than a segment and a node of each.
 fn fill(lanes: &Lanes<u64>, seat: &mut Seat<u64>) {
     for since in 1..=MANY {
-        seat.push_at(since, since);
-        lanes.push(since, since, || true).unwrap();
+        seat.push_labelled(since, at(since));
+        lanes.push(since, at(since), || true).unwrap();
     }
 }
 
 #[test]
 fn items_keep_their_times_through_aborts() {
-    let lanes = timed();
+    let lanes = labelled();
     let mut seat = seat(&lanes);
     fill(&lanes, &mut seat);
     for attempts in 1..4 {
@@ -51,7 +59,7 @@ fn items_keep_their_times_through_aborts() {
 
 #[test]
 fn what_is_forgotten_or_left_by_a_dropped_handle_keeps_its_time() {
-    let lanes = timed();
+    let lanes = labelled();
     let mut first = seat(&lanes);
     fill(&lanes, &mut first);
     hold_all(&mut first, 1);
@@ -64,9 +72,9 @@ fn what_is_forgotten_or_left_by_a_dropped_handle_keeps_its_time() {
 
 #[test]
 fn a_shard_that_is_handed_on_goes_on_with_its_times() {
-    let lanes = timed();
+    let lanes = labelled();
     for since in 1..=MANY {
-        seat(&lanes).push_at(since, since);
+        seat(&lanes).push_labelled(since, at(since));
         if since % 7 == 0 {
             assert_eq!(lanes.oldest(), Some(since - 6));
             assert_eq!(hold_all(&mut seat(&lanes), 1), 7);
@@ -78,10 +86,10 @@ fn a_shard_that_is_handed_on_goes_on_with_its_times() {
 
 #[test]
 fn emptied_segments_take_new_times() {
-    let lanes = timed();
+    let lanes = labelled();
     let mut seat = seat(&lanes);
     for since in 1..=10 * MANY {
-        seat.push_at(since, since);
+        seat.push_labelled(since, at(since));
         assert_eq!(lanes.oldest(), Some(since));
         assert_eq!(hold_all(&mut seat, 1), 1);
         seat.commit();
@@ -91,30 +99,30 @@ fn emptied_segments_take_new_times() {
 
 #[test]
 fn a_batch_has_one_time() {
-    let lanes = timed();
+    let lanes = labelled();
     let mut seat = seat(&lanes);
-    seat.stage_all_at(std::iter::repeat(5).take(600), 5);
+    (0..600).for_each(|_| seat.stage_labelled(5, at(5)));
     assert_eq!(lanes.oldest(), None);
     seat.commit();
-    seat.push_at(6, 6);
+    seat.push_labelled(6, at(6));
     assert_eq!(lanes.oldest(), Some(5));
     assert_eq!(hold_all(&mut seat, 1), 601);
 }
 
 #[test]
 fn what_is_not_published_leaves_no_time() {
-    let lanes = timed();
+    let lanes = labelled();
     let mut seat = seat(&lanes);
-    seat.push_at(0, 0);
+    seat.push_labelled(0, at(0));
     assert_eq!(seat.pop(), Some(0));
-    seat.stage_all_at(0..3 * MANY, 1);
+    (0..3 * MANY).for_each(|item| seat.stage_labelled(item, at(1)));
     seat.abort();
-    assert_eq!(seat.access().stage_if_at(2, 2, || false), Err(2));
-    seat.push_at(3, 3);
-    assert_eq!(seat.retract(), Some(3));
-    assert_eq!(lanes.push(4, 4, || false), Err(4));
+    assert_eq!(seat.access().stage_labelled_if(2, at(2), || false), Err(2));
+    seat.push_labelled(3, at(3));
+    assert_eq!(seat.retract().map(|entry| entry.item), Some(3));
+    assert_eq!(lanes.push(4, at(4), || false), Err(4));
     assert_eq!(lanes.oldest(), None);
-    assert_eq!(seat.access().stage_if_at(5, 5, || true), Ok(()));
+    assert_eq!(seat.access().stage_labelled_if(5, at(5), || true), Ok(()));
     seat.commit();
     assert_eq!(lanes.oldest(), Some(5));
     assert_eq!(hold_all(&mut seat, 1), 1);
@@ -122,16 +130,16 @@ fn what_is_not_published_leaves_no_time() {
 
 #[test]
 fn the_oldest_is_looked_for_in_every_lane() {
-    let lanes = timed();
+    let lanes = labelled();
     let mut seats = [seat(&lanes), seat(&lanes), seat(&lanes)];
     assert_eq!(lanes.oldest(), None);
-    lanes.push(40, 40, || true).unwrap();
+    lanes.push(40, at(40), || true).unwrap();
     for (seat, since) in seats.iter_mut().zip([30, 10, 20]) {
-        seat.push_at(since, since);
+        seat.push_labelled(since, at(since));
     }
     assert_eq!(lanes.oldest(), Some(10));
     assert_eq!(hold_all(&mut seats[0], 1), 4);
-    lanes.push(50, 50, || true).unwrap();
+    lanes.push(50, at(50), || true).unwrap();
     assert_eq!(lanes.oldest(), Some(50));
     seats[0].abort();
     assert_eq!(lanes.oldest(), Some(10));
@@ -141,9 +149,9 @@ fn the_oldest_is_looked_for_in_every_lane() {
 
 #[test]
 fn the_oldest_of_a_partly_used_run_is_what_is_left() {
-    let lanes = timed();
+    let lanes = labelled();
     let mut seat = seat(&lanes);
-    (1..=9).for_each(|since| seat.push_at(since, since));
+    (1..=9).for_each(|since| seat.push_labelled(since, at(since)));
     hold_all(&mut seat, 1);
     seat.abort();
     for since in 1..9 {
@@ -156,8 +164,8 @@ fn the_oldest_of_a_partly_used_run_is_what_is_left() {
 fn a_plain_queue_keeps_no_times() {
     let lanes = Arc::new(Lanes::new(false));
     let mut seat = seat(&lanes);
-    seat.push_at(1, 1);
-    lanes.push(2, 2, || true).unwrap();
+    seat.push_labelled(1, at(1));
+    lanes.push(2, at(2), || true).unwrap();
     assert_eq!(lanes.oldest(), None);
     while let Some(grip) = seat.access().hold() {
         let tag = seat.access().tag_of(&grip);
@@ -170,21 +178,21 @@ fn a_plain_queue_keeps_no_times() {
 
 #[test]
 fn items_without_a_time_are_not_the_oldest() {
-    let lanes = timed();
+    let lanes = labelled();
     let mut seats = [seat(&lanes), seat(&lanes)];
     seats[0].push(1);
     assert_eq!(lanes.oldest(), None);
-    seats[1].push_at(2, 2);
+    seats[1].push_labelled(2, at(2));
     assert_eq!(lanes.oldest(), Some(2));
 }
 
 /// Items of any layout, each in both kinds of lane.
 fn check_layout<T: Clone>(item: &T) {
-    let lanes = timed();
+    let lanes = labelled();
     let mut seat = seat(&lanes);
     for since in 1..=MANY {
-        seat.push_at(item.clone(), since);
-        assert!(lanes.push(item.clone(), since, || true).is_ok());
+        seat.push_labelled(item.clone(), at(since));
+        assert!(lanes.push(item.clone(), at(since), || true).is_ok());
     }
     for attempts in 1..3 {
         let mut sum = 0;
@@ -214,7 +222,7 @@ fn items_of_any_layout_have_times() {
 /// Segments, pages, nodes and runs are freed and used again while somebody looks for the oldest.
 #[test]
 fn the_oldest_is_found_while_others_work() {
-    let lanes = timed();
+    let lanes = labelled();
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
         let (lanes, done) = (&lanes, &done);

@@ -1,0 +1,108 @@
+//! Tables against a map.
+
+use super::{Pages, Slab, PAGE, REMEMBERED};
+use std::collections::HashMap;
+
+/// A sequence of numbers that look random.
+fn numbers() -> impl FnMut(usize) -> usize {
+    let mut state = 1_u64;
+    move |limit| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (state >> 33) as usize % limit
+    }
+}
+
+/// For how many values there is memory.
+fn places<V>(pages: &Pages<V>) -> usize {
+    let places = pages.list.iter().map(|page| page.places.capacity());
+    places.sum()
+}
+
+#[test]
+fn a_table_has_what_was_put() {
+    let mut pages = Pages::<String>::new();
+    for number in [0, 63, 64, 1_000] {
+        assert_eq!(pages.get(number), None);
+        let (value, is_new) = pages.meet(number);
+        assert!(is_new && value.is_empty());
+        value.push_str(&number.to_string());
+    }
+    pages.meet(64).0.push('!');
+    assert!(!pages.meet(64).1);
+    let all: Vec<_> = pages.iter().map(|(at, value)| (at, &**value)).collect();
+    assert_eq!(all, [(0, "0"), (63, "63"), (64, "64!"), (1_000, "1000")]);
+    assert_eq!((pages.take(64).as_str(), pages.get(64)), ("64!", None));
+    assert_eq!((pages.len(), pages.iter().count()), (3, 3));
+    assert_eq!(pages.get(99_999), None);
+    assert_eq!(pages.get_mut(65), None);
+    assert_eq!(pages[1_000], "1000");
+    assert_eq!(pages.meet(64).0, "");
+}
+
+#[test]
+fn a_slab_is_like_a_map() {
+    let mut number = numbers();
+    let mut slab = Slab::new();
+    let mut map = HashMap::new();
+    let mut taken = Vec::new();
+    for step in 0..50_000 {
+        let growing = step / 10_000 % 2 == 0;
+        if number(10) < if growing { 7 } else { 3 } {
+            let at = slab.put(step);
+            assert_eq!(map.insert(at, step), None);
+            taken.push(at);
+        } else if !taken.is_empty() {
+            let at = taken.swap_remove(number(taken.len()));
+            assert_eq!(Some(slab.take(at)), map.remove(&at));
+            assert_eq!(slab.values.get(at), None);
+        }
+        assert_eq!(slab.len(), map.len());
+    }
+    assert!(map
+        .iter()
+        .all(|(at, step)| slab.values.get(*at) == Some(step)));
+}
+
+#[test]
+fn a_slab_fills_the_gaps_before_it_grows() {
+    let mut slab = Slab::new();
+    for value in 0..PAGE * 10 {
+        assert_eq!(slab.put(value), value);
+    }
+    for number in (0..PAGE * 10).step_by(3) {
+        slab.take(number);
+    }
+    let gaps = (PAGE * 10).div_ceil(3);
+    assert!((0..gaps).all(|value| slab.put(value) < PAGE * 10));
+    assert_eq!(slab.put(0), PAGE * 10);
+}
+
+#[test]
+fn pages_that_fall_empty_leave_no_memory() {
+    let mut slab = Slab::new();
+    for value in 0..100_000 {
+        slab.put(value);
+    }
+    for number in (0..100_000).filter(|number| *number != 77_777) {
+        slab.take(number);
+    }
+    assert!(places(&slab.values) <= 2 * PAGE as usize);
+    assert_eq!(slab.take(77_777), 77_777);
+    assert!(places(&slab.values) <= PAGE as usize);
+    assert!(slab.values.list.capacity() <= REMEMBERED);
+    assert!(slab.roomy.capacity() <= REMEMBERED);
+}
+
+#[test]
+fn one_that_comes_and_goes_uses_the_same_memory() {
+    let mut slab = Slab::new();
+    let mut memory = || {
+        let number = slab.put(1);
+        let memory: *const i32 = slab.values.get(number).unwrap();
+        slab.take(number);
+        memory
+    };
+    assert_eq!(memory(), memory());
+}

@@ -1,0 +1,259 @@
+//! The keys that have something ready, in the order in which they are served, and their items.
+//!
+//! The keys stand in a ring. Whose visit is over goes to its back and belongs to the next round; so does
+//! a key that joins. The keys at the front that belong to the present round are those that it still has to
+//! visit. A key of weight 3 gets up to three turns in one visit. What comes back brings its key to the
+//! front, into the present round, with the turn that it had.
+//!
+//! A key that has no item here is forgotten, but for a *serial* queue while one of its items is out: that
+//! key stays out of the ring, its items wait, until the item comes back or is gone.
+
+use super::lists::{List, Lists};
+use super::mark::Mark;
+use super::pages::Pages;
+use crate::order::Order;
+use crate::raw::Entry;
+
+/// No key.
+const NONE: u32 = u32::MAX;
+
+/// The items of all keys.
+pub(super) struct Rounds<T> {
+    items: Lists<T>,
+    /// The keys in the ring and those that are out, by their numbers.
+    keys: Pages<Key<T>>,
+    /// The key at the front of the ring.
+    front: u32,
+    /// How many keys stand in the ring.
+    ring: usize,
+    /// The number of the present round. Keys in the ring belong to it or to the next one.
+    round: u32,
+    /// Whether no item of a key is given out while another is.
+    serial: bool,
+}
+
+struct Key<T> {
+    items: List<T>,
+    /// Its neighbours in the ring. It is out of the ring while `after` is [`NONE`].
+    before: u32,
+    after: u32,
+    /// To which round its place in the ring belongs.
+    round: u32,
+    /// How many turns are left of its visit; 0: none has begun.
+    turns: u32,
+    weight: u32,
+}
+
+impl<T> Default for Key<T> {
+    fn default() -> Self {
+        Self {
+            items: List::new(),
+            before: 0,
+            after: 0,
+            round: 0,
+            turns: 0,
+            weight: 0,
+        }
+    }
+}
+
+impl<T> Key<T> {
+    /// Whether one of its items is out, and the key not in the ring.
+    #[inline]
+    fn is_out(&self) -> bool {
+        self.after == NONE
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    Front,
+    Back,
+}
+
+/// What a snapshot tells of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Standing {
+    /// Its number.
+    pub(super) key: u32,
+    pub(super) items: usize,
+    /// Whether the present round still has to visit it.
+    pub(super) in_round: bool,
+}
+
+impl<T> Rounds<T> {
+    pub(super) fn new(serial: bool) -> Self {
+        Self {
+            items: Lists::new(),
+            keys: Pages::new(),
+            front: NONE,
+            ring: 0,
+            round: 0,
+            serial,
+        }
+    }
+
+    /// The keys in the order in which they will be served, then those that wait for an item that is out.
+    pub(super) fn standings(&self) -> impl Iterator<Item = Standing> + '_ {
+        let standing = |number, key: &Key<T>| Standing {
+            key: number,
+            items: key.items.len(),
+            in_round: !key.is_out() && key.round == self.round,
+        };
+        let out = self
+            .keys
+            .iter()
+            .filter(|(_, key)| key.is_out() && !key.items.is_empty());
+        let ring = self
+            .ring()
+            .map(move |number| standing(number, &self.keys[number]));
+        ring.chain(out.map(move |(number, key)| standing(number, key)))
+    }
+
+    /// The numbers of the keys in the ring.
+    fn ring(&self) -> impl Iterator<Item = u32> + '_ {
+        std::iter::successors(Some(self.front), |number| Some(self.keys[*number].after))
+            .take(self.ring)
+    }
+
+    /// Forgets a key that has no items.
+    #[inline]
+    fn forget(&mut self, number: u32) {
+        let key = self.keys.take(number);
+        self.items.keep(key.items);
+    }
+
+    /// Puts a key that is not in the ring at its front, for this round, or at its back, for the next one.
+    #[inline]
+    fn join(&mut self, number: u32, end: End) {
+        let (mut before, mut after) = (number, number);
+        if self.ring > 0 {
+            after = self.front;
+            before = std::mem::replace(&mut self.keys[after].before, number);
+            self.keys[before].after = number;
+        }
+        let late = u32::from(end == End::Back);
+        let key = &mut self.keys[number];
+        (key.before, key.after) = (before, after);
+        key.round = self.round.wrapping_add(late);
+        if end == End::Front || self.ring == 0 {
+            self.front = number;
+        }
+        self.ring += 1;
+    }
+
+    /// Takes a key out of the ring.
+    #[inline]
+    fn quit(&mut self, number: u32) {
+        let key = &mut self.keys[number];
+        let (before, after) = (key.before, std::mem::replace(&mut key.after, NONE));
+        self.ring -= 1;
+        if self.ring > 0 {
+            self.keys[before].after = after;
+            self.keys[after].before = before;
+        }
+        if self.front == number {
+            self.front = after;
+        }
+    }
+}
+
+impl<T: Send> Order<T> for Rounds<T> {
+    #[inline]
+    fn arrive(&mut self, entry: Entry<T>) {
+        let mark = Mark::of(entry.tag.order);
+        let (key, is_new) = self.keys.meet(mark.key);
+        key.weight = mark.weight;
+        self.items.push_back(&mut key.items, entry);
+        if is_new {
+            self.join(mark.key, End::Back);
+        }
+    }
+
+    /// Gives the key a turn back, unless all turns of this round lie before it anyway.
+    fn come_back(&mut self, entry: Entry<T>) {
+        let mark = Mark::of(entry.tag.order);
+        let (key, is_new) = self.keys.meet(mark.key);
+        key.weight = mark.weight;
+        self.items.push_front(&mut key.items, entry);
+        let in_ring = !is_new && !key.is_out();
+        if key.turns > 0 || !in_ring || key.round != self.round {
+            key.turns = key.weight.min(key.turns + 1);
+        }
+        if in_ring {
+            self.quit(mark.key);
+        }
+        self.join(mark.key, End::Front);
+    }
+
+    #[inline]
+    fn next(&mut self) -> Option<Entry<T>> {
+        if self.ring == 0 {
+            return None;
+        }
+        let number = self.front;
+        let key = &mut self.keys[number];
+        let entry = self.items.pop_front(&mut key.items);
+        let turns = if key.turns == 0 {
+            key.weight
+        } else {
+            key.turns
+        };
+        key.turns = turns - 1;
+        self.round = key.round;
+        if self.serial {
+            self.quit(number);
+        } else if key.items.is_empty() {
+            self.quit(number);
+            self.forget(number);
+        } else if key.turns == 0 {
+            // To the back, into the next round.
+            key.round = self.round.wrapping_add(1);
+            self.front = key.after;
+        }
+        entry
+    }
+
+    fn minds_leaving(&self) -> bool {
+        self.serial
+    }
+
+    /// Goes on with the visit of the key, if it has turns left.
+    fn leave(&mut self, order: u64) -> usize {
+        let number = Mark::of(order).key;
+        let Some(key) = self.keys.get(number).filter(|key| key.is_out()) else {
+            return 0;
+        };
+        if key.items.is_empty() {
+            self.forget(number);
+            return 0;
+        }
+        let end = if key.turns > 0 { End::Front } else { End::Back };
+        self.join(number, end);
+        1
+    }
+
+    fn ready(&self) -> usize {
+        if self.serial {
+            self.ring
+        } else {
+            self.items.len()
+        }
+    }
+
+    fn waiting(&self) -> usize {
+        self.items.len() - self.ready()
+    }
+
+    fn oldest(&self) -> Option<u64> {
+        let most = if self.serial { 1 } else { usize::MAX };
+        let entries = self
+            .ring()
+            .flat_map(|number| self.keys[number].items.iter().take(most));
+        let times = entries.map(|entry| entry.tag.since);
+        times.filter(|since| *since != 0).min()
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;

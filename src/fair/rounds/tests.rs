@@ -1,0 +1,396 @@
+//! Rounds by hand, and against a plain model.
+
+use super::{Mark, Order, Rounds, Standing};
+use crate::raw::{Entry, Tag};
+use std::collections::VecDeque;
+
+/// An item of a key of weight 1; the first letter of the name is the key.
+fn entry(name: &str) -> Entry<String> {
+    weighted(name, 1)
+}
+
+fn weighted(name: &str, weight: u32) -> Entry<String> {
+    let key = u32::from(name.as_bytes()[0]);
+    Entry {
+        item: name.to_owned(),
+        tag: Tag {
+            attempts: 1,
+            since: 0,
+            order: Mark { key, weight }.word(),
+        },
+    }
+}
+
+fn arrive(rounds: &mut Rounds<String>, names: &str) {
+    for name in names.split_whitespace() {
+        rounds.arrive(entry(name));
+    }
+}
+
+/// The next items, as many as there are names, which are to be those.
+#[track_caller]
+fn expect(rounds: &mut Rounds<String>, names: &str) {
+    for name in names.split_whitespace() {
+        let item = rounds.next().map(|entry| entry.item);
+        assert_eq!(item.as_deref(), Some(name));
+    }
+}
+
+#[track_caller]
+fn expect_all(rounds: &mut Rounds<String>, names: &str) {
+    expect(rounds, names);
+    assert!(rounds.next().is_none());
+    assert_eq!((rounds.ready(), rounds.keys.len()), (0, 0));
+}
+
+fn order(name: &str) -> u64 {
+    entry(name).tag.order
+}
+
+#[test]
+fn each_round_serves_each_key_once() {
+    let mut rounds = Rounds::new(false);
+    arrive(&mut rounds, "A1 B1 A2 A3 B2 C1 C2 C3 C4");
+    expect_all(&mut rounds, "A1 B1 C1 A2 B2 C2 A3 C3 C4");
+}
+
+#[test]
+fn who_comes_later_is_served_in_the_next_round() {
+    let mut rounds = Rounds::new(false);
+    arrive(&mut rounds, "a1 b1 a2");
+    expect(&mut rounds, "a1");
+    arrive(&mut rounds, "a3 a4");
+    expect(&mut rounds, "b1");
+    arrive(&mut rounds, "b2");
+    expect_all(&mut rounds, "a2 b2 a3 a4");
+}
+
+#[test]
+fn what_comes_back_keeps_its_turn() {
+    let mut rounds = Rounds::new(false);
+    arrive(&mut rounds, "a1 a2 b1 b2 c1");
+    expect(&mut rounds, "a1 b1 c1 a2");
+    for name in ["a2", "c1", "b1", "a1"] {
+        rounds.come_back(entry(name));
+    }
+    expect_all(&mut rounds, "a1 b1 c1 a2 b2");
+}
+
+#[test]
+fn a_key_of_weight_has_so_many_turns_in_a_round() {
+    let mut rounds = Rounds::new(false);
+    for name in ["a1", "a2", "a3", "a4", "a5"] {
+        rounds.arrive(weighted(name, 3));
+    }
+    arrive(&mut rounds, "b1 b2 b3");
+    expect(&mut rounds, "a1 a2 a3 b1 a4");
+    // Another visit, of which one turn is used.
+    rounds.arrive(weighted("a6", 3));
+    rounds.arrive(weighted("a7", 3));
+    expect_all(&mut rounds, "a5 a6 b2 a7 b3");
+}
+
+#[test]
+fn turns_come_back_one_by_one() {
+    let mut rounds = Rounds::new(false);
+    for name in ["a1", "a2", "a3", "a4", "a5", "a6"] {
+        rounds.arrive(weighted(name, 3));
+    }
+    arrive(&mut rounds, "b1 b2");
+    expect(&mut rounds, "a1 a2 a3");
+    rounds.come_back(weighted("a3", 3)); // the others are done
+    expect(&mut rounds, "a3 b1 a4 a5");
+    rounds.come_back(weighted("a5", 3));
+    rounds.come_back(weighted("a4", 3));
+    expect_all(&mut rounds, "a4 a5 a6 b2");
+}
+
+#[test]
+fn a_visit_that_lies_ahead_stays_whole() {
+    let mut rounds = Rounds::new(false);
+    rounds.arrive(weighted("a1", 2));
+    expect(&mut rounds, "a1");
+    arrive(&mut rounds, "b1");
+    for name in ["a2", "a3", "a4"] {
+        rounds.arrive(weighted(name, 2));
+    }
+    arrive(&mut rounds, "c1");
+    expect(&mut rounds, "b1");
+    rounds.come_back(weighted("a1", 2));
+    expect_all(&mut rounds, "a1 a2 c1 a3 a4");
+}
+
+#[test]
+fn what_comes_back_after_the_visit_has_its_turn_in_the_same_round() {
+    let mut rounds = Rounds::new(false);
+    for name in ["a1", "a2", "a3", "a4"] {
+        rounds.arrive(weighted(name, 2));
+    }
+    arrive(&mut rounds, "b1 c1 b2 c2");
+    expect(&mut rounds, "a1 a2 b1");
+    rounds.come_back(weighted("a2", 2));
+    expect_all(&mut rounds, "a2 c1 b2 a3 a4 c2");
+}
+
+#[test]
+fn a_serial_key_waits_for_its_item() {
+    let mut rounds = Rounds::new(true);
+    arrive(&mut rounds, "a1 a2 b1 a3");
+    assert_eq!((rounds.ready(), rounds.waiting()), (2, 2));
+    expect(&mut rounds, "a1 b1");
+    assert!(rounds.next().is_none());
+    assert_eq!((rounds.ready(), rounds.waiting()), (0, 2));
+    arrive(&mut rounds, "b2");
+    assert_eq!(rounds.leave(order("b1")), 1);
+    assert_eq!(rounds.leave(order("a1")), 1);
+    expect(&mut rounds, "b2 a2");
+    assert_eq!(rounds.leave(order("b2")), 0);
+    rounds.come_back(entry("a2"));
+    assert_eq!((rounds.ready(), rounds.waiting()), (1, 1));
+    expect(&mut rounds, "a2");
+    assert_eq!(rounds.leave(order("a2")), 1);
+    expect(&mut rounds, "a3");
+    assert_eq!(rounds.leave(order("a3")), 0);
+    expect_all(&mut rounds, "");
+}
+
+#[test]
+fn a_serial_key_of_weight_goes_on_with_its_visit() {
+    let mut rounds = Rounds::new(true);
+    for name in ["a1", "a2", "a3"] {
+        rounds.arrive(weighted(name, 2));
+    }
+    arrive(&mut rounds, "b1 b2");
+    for name in ["a1", "a2", "b1", "a3", "b2"] {
+        expect(&mut rounds, name);
+        rounds.leave(order(name));
+    }
+    expect_all(&mut rounds, "");
+}
+
+#[test]
+fn nothing_leaves_that_is_not_out() {
+    let mut rounds = Rounds::new(false);
+    arrive(&mut rounds, "a1 a2");
+    expect(&mut rounds, "a1");
+    assert_eq!(rounds.leave(order("a1")), 0);
+    assert_eq!(rounds.leave(order("z1")), 0);
+    expect_all(&mut rounds, "a2");
+}
+
+#[test]
+fn standings_tell_of_the_round_and_of_all_keys() {
+    let tell = |rounds: &Rounds<_>| -> Vec<_> {
+        let standings = rounds.standings();
+        standings
+            .map(
+                |Standing {
+                     key,
+                     items,
+                     in_round,
+                 }| (char::from_u32(key).unwrap(), items, in_round),
+            )
+            .collect()
+    };
+    let mut rounds = Rounds::new(true);
+    arrive(&mut rounds, "a1 b1 c1 a2 a3 c2");
+    assert_eq!(
+        tell(&rounds),
+        [('a', 3, false), ('b', 1, false), ('c', 2, false)]
+    );
+    expect(&mut rounds, "a1");
+    assert_eq!(
+        tell(&rounds),
+        [('b', 1, true), ('c', 2, true), ('a', 2, false)]
+    );
+    rounds.leave(order("a1"));
+    arrive(&mut rounds, "d1");
+    expect(&mut rounds, "b1");
+    assert_eq!(
+        tell(&rounds),
+        [('c', 2, true), ('a', 2, false), ('d', 1, false)]
+    );
+}
+
+#[test]
+fn the_oldest_is_the_least_time_that_is_known() {
+    let oldest = |serial| {
+        let mut rounds = Rounds::new(serial);
+        for (name, since) in [("a1", 7), ("a2", 3), ("b1", 0), ("b2", 5)] {
+            let mut entry = entry(name);
+            entry.tag.since = since;
+            rounds.arrive(entry);
+        }
+        rounds.oldest()
+    };
+    assert_eq!((oldest(false), oldest(true)), (Some(3), Some(7)));
+    assert_eq!(Rounds::<String>::new(false).oldest(), None);
+}
+
+#[test]
+fn a_million_keys_leave_no_memory() {
+    let mut rounds = Rounds::new(false);
+    for key in 0..1_000_000 {
+        let tag = Tag {
+            attempts: 1,
+            since: 0,
+            order: Mark { key, weight: 1 }.word(),
+        };
+        rounds.arrive(Entry { item: key, tag });
+    }
+    for key in 0..1_000_000 {
+        assert_eq!(rounds.next().map(|entry| entry.item), Some(key));
+    }
+    assert!(rounds.next().is_none());
+    assert_eq!((rounds.items.len(), rounds.keys.len()), (0, 0));
+}
+
+/// Two lists of keys and what they have.
+#[derive(Default)]
+struct Plain {
+    present: VecDeque<u32>,
+    next: VecDeque<u32>,
+    items: [VecDeque<u32>; KEYS],
+    turns: [u32; KEYS],
+    out: [bool; KEYS],
+    serial: bool,
+}
+
+const KEYS: usize = 5;
+
+fn weight(key: u32) -> u32 {
+    1 + key % 3
+}
+
+impl Plain {
+    fn arrive(&mut self, key: u32, item: u32) {
+        let k = key as usize;
+        self.items[k].push_back(item);
+        if !self.out[k] && !self.present.contains(&key) && !self.next.contains(&key) {
+            self.next.push_back(key);
+            self.turns[k] = 0;
+        }
+    }
+
+    fn come_back(&mut self, key: u32, item: u32) {
+        let k = key as usize;
+        self.items[k].push_front(item);
+        self.out[k] = false;
+        let lies_ahead = self.turns[k] == 0 && self.present.contains(&key);
+        self.present.retain(|other| *other != key);
+        self.next.retain(|other| *other != key);
+        self.present.push_front(key);
+        if !lies_ahead {
+            self.turns[k] = weight(key).min(self.turns[k] + 1);
+        }
+    }
+
+    fn next(&mut self) -> Option<(u32, u32)> {
+        if self.present.is_empty() {
+            self.present.append(&mut self.next);
+        }
+        let key = self.present.pop_front()?;
+        let k = key as usize;
+        let item = self.items[k].pop_front().unwrap();
+        let turns = if self.turns[k] == 0 {
+            weight(key)
+        } else {
+            self.turns[k]
+        };
+        self.turns[k] = turns - 1;
+        if self.serial {
+            self.out[k] = true;
+        } else if self.items[k].is_empty() {
+            self.turns[k] = 0;
+        } else if turns > 1 {
+            self.present.push_front(key);
+        } else {
+            self.next.push_back(key);
+        }
+        Some((key, item))
+    }
+
+    fn leave(&mut self, key: u32) -> usize {
+        let k = key as usize;
+        if !self.out[k] {
+            return 0;
+        }
+        self.out[k] = false;
+        if self.items[k].is_empty() {
+            self.turns[k] = 0;
+            return 0;
+        }
+        if self.turns[k] > 0 {
+            self.present.push_front(key);
+        } else {
+            self.next.push_back(key);
+        }
+        1
+    }
+}
+
+fn is_like_the_model(serial: bool) {
+    let mut state = 7_u64;
+    let mut number = |limit: usize| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (state >> 33) as usize % limit
+    };
+    let mut rounds = Rounds::new(serial);
+    let mut plain = Plain {
+        serial,
+        ..Plain::default()
+    };
+    let mut out: Vec<Entry<u32>> = Vec::new();
+    for step in 0..100_000 {
+        match number(8) {
+            0..=2 => {
+                let key = u32::try_from(number(KEYS)).unwrap();
+                let order = Mark {
+                    key,
+                    weight: weight(key),
+                }
+                .word();
+                let tag = Tag {
+                    attempts: 1,
+                    since: 0,
+                    order,
+                };
+                rounds.arrive(Entry { item: step, tag });
+                plain.arrive(key, step);
+            }
+            3..=5 => {
+                let entry = rounds.next();
+                let told = entry
+                    .as_ref()
+                    .map(|entry| (Mark::of(entry.tag.order).key, entry.item));
+                assert_eq!(told, plain.next());
+                out.extend(entry);
+            }
+            6 if !out.is_empty() => {
+                let entry = out.swap_remove(number(out.len()));
+                plain.come_back(Mark::of(entry.tag.order).key, entry.item);
+                rounds.come_back(entry);
+            }
+            _ if !out.is_empty() => {
+                let entry = out.swap_remove(number(out.len()));
+                let ready = rounds.leave(entry.tag.order);
+                assert_eq!(ready, plain.leave(Mark::of(entry.tag.order).key));
+            }
+            _ => {}
+        }
+        let queued: usize = plain.items.iter().map(VecDeque::len).sum();
+        assert_eq!(rounds.ready() + rounds.waiting(), queued);
+    }
+}
+
+#[test]
+fn rounds_are_like_the_model() {
+    is_like_the_model(false);
+}
+
+#[test]
+fn serial_rounds_are_like_the_model() {
+    is_like_the_model(true);
+}

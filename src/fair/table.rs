@@ -1,0 +1,165 @@
+//! The keys of one shard, under its lock.
+
+use super::index::Index;
+use super::pages::{Slab, PAGE};
+use crate::sync::SMALL;
+use std::sync::Arc;
+
+/// How many tables share the keys. One in the models: which one a key gets is left to chance.
+pub(super) const SHARDS: u32 = if SMALL { 1 } else { 128 };
+/// How many keys a table has at most, so that the numbers of all tables fit into a word.
+const MOST: usize = (u32::MAX / SHARDS - PAGE) as usize;
+
+/// The keys of a shard.
+pub(super) struct Table<K> {
+    keys: Slab<Known<K>>,
+    index: Index,
+}
+
+struct Known<K> {
+    key: Kept<K>,
+    hash: u32,
+    weight: u32,
+    /// How many items with this key are somewhere.
+    alive: u32,
+}
+
+/// A key, until the last item with it is gone.
+#[derive(Default)]
+pub(super) enum Kept<K> {
+    Here(K),
+    /// Of a key that somebody has seen.
+    Shared(Arc<K>),
+    #[default]
+    Gone,
+}
+
+impl<K> Kept<K> {
+    #[inline]
+    fn get(&self) -> Option<&K> {
+        match self {
+            Self::Here(key) => Some(key),
+            Self::Shared(key) => Some(key),
+            Self::Gone => None,
+        }
+    }
+
+    /// The key, which is moved to where it can be shared.
+    fn share(&mut self) -> Option<Arc<K>> {
+        let key = match std::mem::take(self) {
+            Self::Here(key) => Arc::new(key),
+            Self::Shared(key) => key,
+            Self::Gone => return None,
+        };
+        *self = Self::Shared(Arc::clone(&key));
+        Some(key)
+    }
+}
+
+impl<K> Default for Known<K> {
+    fn default() -> Self {
+        Self {
+            key: Kept::Gone,
+            hash: 0,
+            weight: 0,
+            alive: 0,
+        }
+    }
+}
+
+/// What a table says to an item.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Answer {
+    /// It is counted, and this is where its key is.
+    Welcome {
+        index: u32,
+        weight: u32,
+    },
+    Full,
+    /// Its key is new.
+    Unknown,
+}
+
+impl<K> Table<K> {
+    pub(super) fn new() -> Self {
+        Self {
+            keys: Slab::new(),
+            index: Index::new(),
+        }
+    }
+
+    pub(super) fn key(&mut self, index: u32) -> Option<Arc<K>> {
+        self.keys.get_mut(index)?.key.share()
+    }
+
+    /// Adds a key that is not known, and counts an item with it.
+    pub(super) fn add(&mut self, hash: u32, key: K, weight: u32) -> Answer {
+        if self.keys.len() >= MOST {
+            return Answer::Full;
+        }
+        let index = self.keys.put(Known {
+            key: Kept::Here(key),
+            hash,
+            weight,
+            alive: 1,
+        });
+        self.index.add(hash, index);
+        Answer::Welcome { index, weight }
+    }
+
+    /// An item with the key at `index` is gone. Gives out the key, if no other item has it.
+    #[inline]
+    pub(super) fn leave(&mut self, index: u32) -> Kept<K> {
+        let known = &mut self.keys[index];
+        known.alive -= 1;
+        if known.alive > 0 {
+            return Kept::Gone;
+        }
+        self.index.remove(known.hash, index);
+        self.keys.take(index).key
+    }
+}
+
+impl<K: Eq> Table<K> {
+    #[inline]
+    fn find(&self, hash: u32, key: &K) -> Option<u32> {
+        let is = |index| self.keys[index].key.get() == Some(key);
+        self.index.find(hash, is)
+    }
+
+    /// How many items with this key are somewhere.
+    pub(super) fn alive(&self, hash: u32, key: &K) -> u32 {
+        self.find(hash, key)
+            .map_or(0, |index| self.keys[index].alive)
+    }
+
+    /// Counts an item, if its key is known.
+    #[inline]
+    pub(super) fn count(&mut self, hash: u32, key: &K, limit: u32) -> Answer {
+        let Some(index) = self.find(hash, key) else {
+            return Answer::Unknown;
+        };
+        let known = &mut self.keys[index];
+        if known.alive >= limit {
+            return Answer::Full;
+        }
+        known.alive += 1;
+        Answer::Welcome {
+            index,
+            weight: known.weight,
+        }
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+impl<K> Table<K> {
+    /// How many keys there are.
+    pub(super) fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// How many hashes it has room for without allocating, and as many more.
+    pub(super) fn room(&self) -> usize {
+        self.index.room()
+    }
+}

@@ -1,0 +1,54 @@
+//! The simplest discipline, for tests: who came last leaves first.
+
+use super::{Order, Roll, Sorted};
+use crate::raw::Entry;
+use crate::Queue;
+
+/// The items of one rack. The rank is the number of the newest item, the highest first.
+#[derive(Default)]
+pub(super) struct Lifo(Vec<Entry<u32>>);
+
+impl Order<u32> for Lifo {
+    fn arrive(&mut self, entry: Entry<u32>) {
+        self.0.push(entry);
+    }
+
+    fn come_back(&mut self, entry: Entry<u32>) {
+        self.0.push(entry);
+    }
+
+    fn next(&mut self) -> Option<Entry<u32>> {
+        self.0.pop()
+    }
+
+    fn ready(&self) -> usize {
+        self.0.len()
+    }
+
+    fn oldest(&self) -> Option<u64> {
+        None
+    }
+
+    fn rank(&self) -> u64 {
+        let newest = self.0.last().map_or(0, |entry| entry.item);
+        u64::from(u32::MAX - newest)
+    }
+}
+
+/// There is always room.
+pub(super) struct Anybody;
+
+impl Roll<u32> for Anybody {
+    fn enrol(&self, _: &u32) -> Option<u64> {
+        Some(0)
+    }
+}
+
+/// A queue of this order with some racks.
+pub(crate) fn queue(racks: usize) -> Queue<u32> {
+    let (settings, _) = Queue::builder().into_settings();
+    let (queue, _) = Queue::ordered(settings, |lanes, agenda| {
+        Sorted::new((0..racks).map(|_| Lifo::default()), Anybody, lanes, agenda)
+    });
+    queue
+}

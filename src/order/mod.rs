@@ -1,0 +1,166 @@
+//! Disciplines: which ready item is next.
+//!
+//! A queue without one takes items straight from its lanes. With one, whoever pops moves what the lanes
+//! have into an *order*, a sequential structure under a lock, and takes the next item out of that. All
+//! else is as in any queue: pushes go to the lanes, commits make them visible there, transactions hold
+//! what they took, and an abort gives it back to the lanes, whence it comes back to the order first.
+//!
+//! A new discipline is an [`Order`], and a [`Roll`] if it has to know more of an item than the item's
+//! label says.
+
+#[cfg(test)]
+pub(crate) mod lifo;
+#[cfg(all(loom, test))]
+mod models;
+mod rack;
+mod sorted;
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;
+
+pub(crate) use sorted::Sorted;
+
+use crate::raw::Entry;
+use crate::time::NEVER;
+use std::any::Any;
+
+/// The order of a plain [`Queue`](crate::Queue): who came first leaves first, as well as can be told
+/// without slowing anybody down.
+///
+/// The least that a [`Handle`](crate::Handle) and a [`Transaction`](crate::Transaction) can do; those of
+/// queues with other orders may do more.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Fifo;
+
+/// A structure that says which item is next. One thread at a time uses it, under a lock, so it runs no
+/// user code.
+pub(crate) trait Order<T>: Send {
+    /// Takes in an item that was pushed.
+    fn arrive(&mut self, entry: Entry<T>);
+
+    /// Takes back an item that was given out: it goes before all others of its kind.
+    ///
+    /// Of items that come back together the last one comes first, so that afterwards they stand in the
+    /// order in which they were given out.
+    fn come_back(&mut self, entry: Entry<T>);
+
+    /// Gives out the next item.
+    fn next(&mut self) -> Option<Entry<T>>;
+
+    /// Whether [`Order::leave`] is to be called.
+    fn minds_leaving(&self) -> bool {
+        false
+    }
+
+    /// Takes note that an item is gone for good that was given out, and says how many others are ready by
+    /// that.
+    fn leave(&mut self, _order: u64) -> usize {
+        0
+    }
+
+    /// Makes ready what is due at `now`, and says how many items that are.
+    fn advance(&mut self, _now: u64) -> usize {
+        0
+    }
+
+    /// When the next item is due of those that wait for their time.
+    fn next_due(&self) -> u64 {
+        NEVER
+    }
+
+    /// Items that can be given out now.
+    fn ready(&self) -> usize;
+
+    /// Items that cannot be given out yet.
+    fn waiting(&self) -> usize {
+        0
+    }
+
+    /// The least time that is known of the ready items.
+    fn oldest(&self) -> Option<u64>;
+
+    /// What compares the next item with those of other racks: the least is preferred.
+    fn rank(&self) -> u64 {
+        0
+    }
+}
+
+/// What a discipline knows of items wherever they are, from before they are pushed until they are gone for
+/// good. Many threads use it at once.
+pub(crate) trait Roll<T>: Any + Send + Sync {
+    /// The word by which the discipline will know an item; `None`, if there is no room for one like it.
+    ///
+    /// May run user code.
+    fn enrol(&self, item: &T) -> Option<u64>;
+
+    /// As [`Roll::enrol`], of an item that was known by `order` once.
+    fn enrol_again(&self, item: &T, _order: u64) -> Option<u64> {
+        self.enrol(item)
+    }
+
+    /// Whether there may be no room for an item while the queue has room.
+    fn is_limited(&self) -> bool {
+        false
+    }
+
+    /// Takes note that an item is gone for good, or was never pushed. May run destructors of user code, whose
+    /// panics are caught.
+    fn leave(&self, _order: u64) {}
+}
+
+/// A discipline, as its queue sees it.
+pub(crate) trait Discipline<T>: Send + Sync {
+    /// As [`Roll::enrol`].
+    fn enrol(&self, item: &T) -> Option<u64>;
+
+    /// As [`Roll::enrol_again`].
+    fn enrol_again(&self, item: &T, order: u64) -> Option<u64>;
+
+    /// As [`Roll::is_limited`].
+    fn is_limited(&self) -> bool;
+
+    /// An item is gone for good that was given out: how many others are ready by that.
+    fn leave(&self, order: u64) -> usize;
+
+    /// An item is gone for good, or was not pushed after all, that was never given out.
+    fn strike(&self, order: u64);
+
+    /// The [`Roll`], for those who know which it is.
+    fn roll(&self) -> &dyn Any;
+
+    /// Takes note of one consumer more, and numbers it.
+    fn join(&self) -> usize;
+
+    /// Takes note of one consumer less.
+    fn quit(&self);
+
+    /// Takes the next item for a consumer; without one, as if it were the only one.
+    fn take(&self, consumer: Option<usize>) -> Next<T>;
+
+    /// Takes in what the lanes have: true, if something of that may be due already.
+    fn take_in(&self) -> bool;
+
+    /// Ready items, and those that are not ready yet, of what was taken in.
+    fn counts(&self) -> (usize, usize);
+
+    /// The least time that is known of the ready items that were taken in.
+    fn oldest(&self) -> Option<u64>;
+
+    /// Whether nothing is ready, strictly.
+    fn is_empty(&self) -> bool;
+
+    /// Whether no item is in the order at this instant, ready or not.
+    fn has_none(&self) -> bool;
+
+    /// Makes ready what is due at `now`, plans what is due next, and says how many items are ready by that.
+    fn advance(&self, now: u64) -> usize;
+}
+
+/// What a look for the next item gave.
+#[derive(Debug)]
+pub(crate) enum Next<T> {
+    Item(Entry<T>),
+    /// Something came in that may be due already: look at the clock, and try again.
+    Due,
+    /// Nothing was ready, at one instant.
+    Nothing,
+}

@@ -1,0 +1,93 @@
+//! What all disciplines have in common, shown by the simplest one.
+
+use super::lifo;
+use crate::{commit_all, PopError, Queue};
+
+#[test]
+fn the_order_is_exact_for_a_lone_consumer() {
+    for racks in 1..4 {
+        let queue = lifo::queue(racks);
+        let mut handle = queue.handle();
+        for item in 0..100 {
+            queue.push(item).unwrap();
+            handle.push(100 + item).unwrap();
+        }
+        let mut newest = queue.handle();
+        let mut items = Vec::new();
+        assert_eq!(newest.pop_batch(50, &mut items), 50);
+        queue.push(1000).unwrap();
+        assert_eq!(newest.pop(), Ok(1000));
+        newest.pop_batch(1000, &mut items);
+        items.sort_unstable();
+        assert!(items.into_iter().eq(0..200));
+        assert_eq!(newest.pop(), Err(PopError::Empty));
+    }
+}
+
+#[test]
+fn what_is_given_back_comes_first_in_its_order() {
+    let queue = lifo::queue(2);
+    let (mut one, mut other) = (queue.handle(), queue.handle());
+    one.push_batch([1, 2, 3]).unwrap();
+    let tx = one.begin();
+    let items: Vec<u32> = tx.pop_batch(2).map(|item| *item).collect();
+    assert_eq!(items, [3, 2]);
+    other.push(4).unwrap();
+    tx.abort();
+    let tx = other.begin();
+    let attempts: Vec<_> = tx
+        .pop_batch(9)
+        .map(|item| (*item, item.attempts()))
+        .collect();
+    assert_eq!(attempts, [(4, 1), (3, 2), (2, 2), (1, 1)]);
+}
+
+#[test]
+fn counts_know_both_lanes_and_racks() {
+    let queue = lifo::queue(2);
+    let mut handle = queue.handle();
+    handle.push_batch([1, 2, 3]).unwrap();
+    assert_eq!(handle.pop(), Ok(3));
+    queue.push(4).unwrap();
+    assert_eq!((queue.len(), queue.is_empty()), (3, false));
+    let tx = handle.begin();
+    assert_eq!(*tx.pop().unwrap(), 4);
+    tx.push(5).unwrap();
+    let stats = queue.stats();
+    assert_eq!((stats.pushed, stats.ready, stats.held), (4, 2, 1));
+    stats.check().unwrap();
+    tx.commit();
+    queue.stats().check().unwrap();
+    let mut seen = Vec::new();
+    assert_eq!(queue.snapshot(|item| seen.push(*item)), 3);
+    assert_eq!(seen, [5, 2, 1]);
+    queue.close();
+    assert_eq!(queue.drain().collect::<Vec<_>>(), [5, 2, 1]);
+    assert_eq!(queue.pop(), Err(PopError::Closed));
+}
+
+#[test]
+fn one_commit_goes_over_queues_of_different_orders() {
+    let (sorted, plain) = (lifo::queue(1), Queue::unbounded());
+    let (mut from, mut to) = (sorted.handle(), plain.handle());
+    from.push_batch([1, 2]).unwrap();
+    let (taking, giving) = (from.begin(), to.begin());
+    giving.push(*taking.pop().unwrap()).unwrap();
+    taking.push(3).unwrap();
+    commit_all((taking, giving));
+    assert_eq!(plain.pop(), Ok(2));
+    assert_eq!((sorted.pop(), sorted.pop()), (Ok(3), Ok(1)));
+}
+
+#[test]
+fn a_look_takes_nothing() {
+    let queue = lifo::queue(2);
+    let mut handle = queue.handle();
+    handle.push_batch([1, 2]).unwrap();
+    assert_eq!(handle.peek_with(|item| *item), Ok(2));
+    let tx = handle.begin();
+    let item = tx.peek().unwrap().take();
+    assert_eq!((*item, item.attempts()), (2, 1));
+    drop(tx);
+    assert_eq!((queue.pop(), queue.pop()), (Ok(2), Ok(1)));
+}

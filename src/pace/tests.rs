@@ -1,0 +1,284 @@
+//! Paces of one thread.
+
+use super::{Pace, Turn, Turnstile};
+use std::time::{Duration, Instant};
+
+const SECOND: Duration = Duration::from_secs(1);
+const NANO: Duration = Duration::from_nanos(1);
+/// A second, but for a nanosecond.
+const SHORT: Duration = Duration::from_nanos(999_999_999);
+const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// How many turns may be had at a time.
+fn count(pace: &Pace, now: Instant) -> usize {
+    (0..1000).take_while(|_| pace.start(now).is_ok()).count()
+}
+
+#[test]
+fn an_interval_begins_with_each_start() {
+    let (pace, start) = (Pace::every(SECOND), Instant::now());
+    for late in [0, 1, 2, 5] {
+        let now = start + SECOND * late + SECOND / 4 * late;
+        assert_eq!(count(&pace, now), 1);
+        let next = pace.start(now + SECOND / 2).unwrap_err();
+        assert_eq!(next, now + SECOND);
+        assert!(pace.start(now + SHORT).is_err());
+    }
+}
+
+#[test]
+fn who_tries_in_vain_changes_nothing() {
+    let (pace, now) = (Pace::every(SECOND), Instant::now());
+    assert_eq!(count(&pace, now), 1);
+    assert!((0..10).all(|_| pace.start(now) == Err(now + SECOND)));
+    assert!(pace.start(now + SECOND).is_ok());
+}
+
+#[test]
+fn a_rate_is_never_exceeded_by_rounding() {
+    let (pace, now) = (Pace::rate(3, SECOND), Instant::now());
+    assert!(pace.start(now).is_ok());
+    let next = pace.start(now).unwrap_err();
+    assert_eq!(next - now, Duration::from_nanos(333_333_334));
+}
+
+#[test]
+fn a_rate_of_more_than_a_billion_a_second_is_one_of_a_billion() {
+    let (pace, now) = (Pace::rate(u32::MAX, SECOND), Instant::now());
+    assert!(pace.start(now).is_ok());
+    assert_eq!(pace.start(now), Err(now + NANO));
+}
+
+#[test]
+#[should_panic(expected = "at least one")]
+fn a_rate_of_none_is_refused() {
+    let _ = Pace::rate(0, SECOND);
+}
+
+#[test]
+#[should_panic(expected = "at least one")]
+fn a_burst_of_none_is_refused() {
+    let _ = Pace::every(SECOND).burst(0);
+}
+
+#[test]
+fn a_burst_comes_back_with_time() {
+    let (pace, start) = (Pace::every(SECOND).burst(4), Instant::now());
+    assert_eq!(count(&pace, start), 4);
+    assert_eq!(count(&pace, start + SECOND), 1);
+    assert_eq!(count(&pace, start + SECOND * 3), 2);
+    assert_eq!(count(&pace, start + SECOND * 100), 4);
+    assert_eq!(count(&pace, start + SECOND * 101), 1);
+}
+
+#[test]
+fn a_burst_is_that_of_a_new_pace() {
+    let (one, now) = (Pace::every(SECOND), Instant::now());
+    assert_eq!(count(&one, now), 1);
+    let many = one.clone().burst(5);
+    assert_eq!((count(&many, now), count(&one, now)), (5, 0));
+    assert_eq!(format!("{many:?}"), "Pace { interval: 1s, burst: 5 }");
+    assert_eq!(count(&many.burst(1), now), 1);
+}
+
+#[test]
+fn no_interval_is_no_limit() {
+    let now = Instant::now();
+    for pace in [
+        Pace::unlimited(),
+        Pace::unlimited().burst(3),
+        Pace::every(Duration::ZERO),
+        Pace::rate(7, Duration::ZERO),
+    ] {
+        assert!(pace.is_unlimited());
+        assert_eq!(count(&pace, now), 1000);
+    }
+}
+
+#[test]
+fn an_unused_turn_counts_as_never_had() {
+    let start = Instant::now();
+    for burst in [1, 2, 5] {
+        let pace = Pace::every(SECOND).burst(burst);
+        for round in 0..10 {
+            let now = start + SECOND / 4 * round;
+            let turn = pace.start(now).unwrap();
+            pace.cancel(turn, now + SECOND / 8);
+        }
+        let now = start + SECOND * 3;
+        assert_eq!(count(&pace, now), burst as usize);
+    }
+}
+
+#[test]
+fn a_turn_that_is_cancelled_late_makes_nobody_too_early() {
+    let (pace, start) = (Pace::every(SECOND), Instant::now());
+    let old = pace.start(start).unwrap();
+    let now = start + SECOND;
+    let _used = pace.start(now).unwrap();
+    pace.cancel(old, now);
+    assert_eq!(pace.start(now), Err(now + SECOND));
+}
+
+#[test]
+fn an_aborted_start_keeps_its_distance() {
+    let (pace, start) = (Pace::every(SECOND), Instant::now());
+    for round in 0..10 {
+        let now = start + SECOND * round;
+        let turn = pace.start(now).unwrap();
+        pace.give_back(turn, now);
+        let early = now + SHORT;
+        assert_eq!(pace.start(early), Err(now + SECOND));
+    }
+}
+
+#[test]
+fn of_a_burst_each_aborted_start_comes_back() {
+    let (pace, now) = (Pace::every(SECOND).burst(3), Instant::now());
+    for round in 0..10 {
+        let turns = [(); 3].map(|()| pace.start(now).unwrap());
+        assert_eq!(pace.start(now), Err(now + SECOND), "round {round}");
+        for turn in turns {
+            pace.give_back(turn, now);
+        }
+    }
+    assert_eq!(count(&pace, now), 3);
+}
+
+#[test]
+fn of_an_old_turn_nothing_comes_back() {
+    let (pace, start) = (Pace::every(SECOND).burst(3), Instant::now());
+    let old = [(); 3].map(|()| pace.start(start).unwrap());
+    let now = start + SECOND * 5;
+    assert_eq!(count(&pace, now), 3);
+    for turn in old {
+        pace.give_back(turn, now);
+    }
+    assert_eq!(pace.start(now), Err(now + SECOND));
+}
+
+/// Small random numbers, the same each time.
+fn numbers(seed: u64) -> impl FnMut(u64) -> u64 {
+    let mut state = seed;
+    move |below| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    }
+}
+
+/// Whatever is given back when: in no window are more started, of what is kept, than the pace says.
+#[test]
+fn what_is_kept_obeys_the_pace_in_each_window() {
+    let origin = Instant::now();
+    let at = |tenths: u64| origin + SECOND / 10 * u32::try_from(tenths).unwrap();
+    for seed in 0..500 {
+        let mut below = numbers(seed);
+        let burst = 1 + below(5);
+        let pace = Pace::every(SECOND).burst(u32::try_from(burst).unwrap());
+        let (mut now, mut kept) = (0, Vec::new());
+        for _ in 0..60 {
+            match below(4) {
+                0 => now += below(25),
+                1 if !kept.is_empty() => {
+                    let index = usize::try_from(below(kept.len() as u64)).unwrap();
+                    let (had, turn): (u64, Turn) = kept.remove(index);
+                    assert!(had <= now);
+                    pace.give_back(turn, at(now));
+                    if burst == 1 {
+                        kept.push((had, Turn::new(at(0), 0)));
+                    }
+                }
+                _ => kept.extend(pace.start(at(now)).ok().map(|turn| (now, turn))),
+            }
+            kept.sort_by_key(|&(had, _)| had);
+            for (i, &(from, _)) in kept.iter().enumerate() {
+                for (j, &(to, _)) in kept.iter().enumerate().skip(i) {
+                    let started = (j - i + 1) as u64;
+                    assert!(started <= burst + (to - from) / 10, "seed {seed}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_clock_that_goes_back_waits_the_longer() {
+    let (pace, earlier) = (Pace::every(SECOND), Instant::now());
+    let now = earlier + SECOND * 60;
+    assert!(pace.start(now).is_ok());
+    assert_eq!(pace.start(earlier), Err(now + SECOND));
+    let turn = pace.start(now + SECOND).unwrap();
+    pace.cancel(turn, earlier);
+    assert!(pace.start(now + SECOND).is_ok());
+}
+
+#[test]
+fn times_far_off_are_no_times_to_panic() {
+    let now = Instant::now();
+    let far = now.checked_add(YEAR * 1000).unwrap_or(now + YEAR * 100);
+    let long_ago = now.checked_sub(YEAR * 1000).unwrap_or(now);
+    for interval in [NANO, SECOND, YEAR * 400, Duration::MAX] {
+        for burst in [1, 2, u32::MAX] {
+            let pace = Pace::every(interval).burst(burst);
+            for time in [long_ago, far, now, far, long_ago, far] {
+                match pace.start(time) {
+                    Ok(turn) => pace.give_back(turn, long_ago),
+                    Err(next) => assert!(next > time),
+                }
+                if let Ok(turn) = pace.start(time) {
+                    pace.cancel(turn, far);
+                }
+            }
+        }
+    }
+    let pace = Pace::every(Duration::MAX);
+    assert!(pace.start(now).is_ok());
+    assert!(pace.start(now).unwrap_err() > now + YEAR * 100);
+}
+
+#[test]
+fn a_turn_of_another_pace_is_no_reason_to_panic() {
+    let (pace, now) = (Pace::every(SECOND).burst(2), Instant::now());
+    for mark in [0, u64::MAX] {
+        pace.cancel(Turn::new(now, mark), now);
+        pace.give_back(Turn::new(now, mark), now);
+    }
+}
+
+/// A turnstile that lets one in, and out again.
+struct Door(std::sync::Mutex<bool>);
+
+impl Turnstile for Door {
+    fn start(&self, now: Instant) -> Result<Turn, Instant> {
+        let mut taken = self.0.lock().unwrap();
+        if std::mem::replace(&mut *taken, true) {
+            return Err(now + SECOND);
+        }
+        Ok(Turn::new(now, 7))
+    }
+
+    fn give_back(&self, turn: Turn, _: Instant) {
+        assert_eq!(turn.mark(), 7);
+        *self.0.lock().unwrap() = false;
+    }
+}
+
+#[test]
+fn a_shared_pace_asks_its_turnstile() {
+    let (pace, now) = (Pace::shared(Door(false.into())), Instant::now());
+    assert!(!pace.is_unlimited());
+    let turn = pace.start(now).unwrap();
+    assert_eq!(pace.clone().start(now), Err(now + SECOND));
+    pace.give_back(turn, now);
+    let turn = pace.start(now).unwrap();
+    pace.cancel(turn, now); // by itself, does nothing
+    assert!(pace.start(now).is_err());
+}
+
+#[test]
+#[should_panic(expected = "bursts of its own")]
+fn a_shared_pace_takes_no_burst() {
+    let _ = Pace::shared(Door(false.into())).burst(2);
+}

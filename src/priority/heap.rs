@@ -1,0 +1,332 @@
+//! The items of a priority queue in their order.
+//!
+//! The next item is the ready one of the least priority; of those the one scheduled for the earliest
+//! time, of those the one that came first. Items whose time has not come wait in a heap of their own.
+//!
+//! # Ageing
+//!
+//! With ageing by a step `d`, an item that has been ready since `s` is at time `t` preferred like one of
+//! the priority `p - (t - s) / d`. Of two items the one with the lesser `p·d + s` has the lesser such
+//! priority, at whatever time they are compared: so this sum is all that is kept, and never changes.
+//!
+//! # Lists and heaps
+//!
+//! Items that come without a time, and in order, need no heap; see [`Levels`]. All others have a mark in
+//! one; see [`Marks`]. With ageing there are no lists, as the order is not by priority.
+
+use super::levels::Levels;
+use super::marks::{Mark, Marks};
+use super::slab::{Seated, Slab, Turn};
+use super::ticket::Ticket;
+use super::times::Times;
+use super::word::{Priority, Word};
+use crate::order::Order;
+use crate::raw::Entry;
+use crate::time::NEVER;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// So many stale marks or vacant places are always left.
+const SLACK: usize = 256;
+
+/// The items of one rack of a priority queue.
+pub(crate) struct Heap<T> {
+    times: Arc<Times>,
+    ageing: Option<Step>,
+    slab: Slab<T>,
+    levels: Levels,
+    /// Of ready items that are not in the lists.
+    ready: Marks,
+    waiting: Marks,
+    /// The numbers of arrivals go up, those of items that come back go down.
+    last: i64,
+    first: i64,
+    /// Where the items with tickets are; only after somebody has asked.
+    places: Option<HashMap<Ticket, u32>>,
+}
+
+/// How many nanoseconds of waiting count as much as one priority.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Step(u64);
+
+impl Step {
+    /// Ten days: then 9999 steps are less than half of the time there is.
+    const LONGEST: u64 = 10 * 24 * 60 * 60 * 1_000_000_000;
+
+    pub(super) fn of(step: Duration) -> Self {
+        let step = u64::try_from(step.as_nanos()).unwrap_or(Self::LONGEST);
+        Self(step.min(Self::LONGEST))
+    }
+}
+
+impl<T> Heap<T> {
+    pub(super) fn new(times: Arc<Times>, ageing: Option<Step>) -> Self {
+        Self {
+            times,
+            ageing,
+            slab: Slab::with_room_for(0),
+            levels: Levels::new(),
+            ready: Marks::new(),
+            waiting: Marks::new(),
+            last: 0,
+            first: 0,
+            places: None,
+        }
+    }
+
+    /// Takes out an item that is not given out.
+    pub(super) fn cancel(&mut self, ticket: Ticket) -> Option<Entry<T>> {
+        let place = self.place_of(ticket)?;
+        self.leave_line(place);
+        let seated = self.slab.take(place)?;
+        Some(self.part_with(seated))
+    }
+
+    /// Gives another priority to an item that is not given out: `false`, if there is none with this ticket.
+    pub(super) fn reprioritize(&mut self, ticket: Ticket, priority: Priority) -> bool {
+        let Some(place) = self.place_of(ticket) else {
+            return false;
+        };
+        let Seated { word, turn, .. } = self.slab[place];
+        if turn == Turn::Waits {
+            self.slab[place].word = word.with(priority);
+        } else if word.priority() != priority.get() {
+            self.leave_line(place);
+            let seated = &mut self.slab[place];
+            seated.word = word.with(priority);
+            seated.turn = Turn::Listed;
+            self.line_up(place);
+            self.tidy();
+        }
+        true
+    }
+
+    /// The rank of a ready item, by which two are compared first, those of two heaps too.
+    #[inline]
+    fn rank_of(&self, priority: u16, due: u64, since: u64) -> u64 {
+        let priority = u64::from(priority);
+        match self.ageing {
+            // The first bits of the time are enough to compare heaps; within one, all follow.
+            None => priority << 50 | due >> 14,
+            Some(Step(step)) => {
+                let ready_since = since.max(due.saturating_add(1));
+                (priority * step).saturating_add(ready_since)
+            }
+        }
+    }
+
+    #[inline]
+    fn seat(&mut self, entry: Entry<T>, arrival: i64) -> u32 {
+        let place = self.slab.put(Seated::new(entry, arrival));
+        if self.places.is_some() {
+            self.note_place(place);
+        }
+        place
+    }
+
+    /// Puts a ready item where its turn is.
+    #[inline]
+    fn line_up(&mut self, place: u32) {
+        let word = self.slab[place].word;
+        let may_be_listed = self.ageing.is_none() && !word.is_scheduled();
+        if !may_be_listed || !self.levels.add(&mut self.slab, place) {
+            self.mark(place, self.times.due(word));
+        }
+    }
+
+    fn mark(&mut self, place: u32, due: u64) {
+        let seated = &mut self.slab[place];
+        seated.turn = Turn::Marked;
+        let Seated {
+            word,
+            since,
+            arrival,
+            ..
+        } = *seated;
+        self.ready.add(Mark {
+            rank: self.rank_of(word.priority(), due, since),
+            due,
+            arrival,
+            place,
+            priority: Some(word.priority()),
+        });
+    }
+
+    /// Puts an item among those whose time has not come.
+    fn wait(&mut self, place: u32) {
+        let seated = &mut self.slab[place];
+        seated.turn = Turn::Waits;
+        self.waiting.add(Mark {
+            rank: 0,
+            due: self.times.due(seated.word),
+            arrival: seated.arrival,
+            place,
+            priority: None,
+        });
+    }
+
+    /// Takes an item from where its turn is. It is taken out of the slab then, or lined up again.
+    fn leave_line(&mut self, place: u32) {
+        match self.slab[place].turn {
+            Turn::Listed => self.levels.remove(&mut self.slab, place),
+            Turn::Marked => self.ready.give_up_one(),
+            Turn::Waits => self.waiting.give_up_one(),
+        }
+    }
+
+    /// Takes the next item out of the slab.
+    #[inline]
+    fn take_next(&mut self) -> Option<Seated<T>> {
+        if self.ready.current() > 0 && self.is_marked_next() {
+            let mark = self.ready.pop()?;
+            self.slab.take(mark.place)
+        } else {
+            self.levels.pop(&mut self.slab)
+        }
+    }
+
+    /// Whether the first marked item comes before all that are listed.
+    fn is_marked_next(&self) -> bool {
+        let (Some(mark), Some(place)) = (self.ready.first(), self.levels.first()) else {
+            return true;
+        };
+        let Seated { word, arrival, .. } = self.slab[place];
+        let rank = self.rank_of(word.priority(), 0, 0);
+        (mark.rank, mark.due, mark.arrival) < (rank, 0, arrival)
+    }
+
+    /// Makes the first ready of those that wait.
+    fn make_first_ready(&mut self) {
+        if let Some(mark) = self.waiting.pop() {
+            self.mark(mark.place, mark.due);
+            self.waiting.drop_stale(&self.slab);
+        }
+    }
+
+    /// Takes leave of an item that was taken out of the slab.
+    #[inline]
+    fn part_with(&mut self, seated: Seated<T>) -> Entry<T> {
+        if self.places.is_some() {
+            self.forget_place(seated.word);
+        }
+        self.tidy();
+        seated.into_entry()
+    }
+
+    #[inline(never)]
+    fn note_place(&mut self, place: u32) {
+        if let (Some(places), Some(ticket)) = (&mut self.places, self.slab[place].word.ticket()) {
+            places.insert(ticket, place);
+        }
+    }
+
+    #[inline(never)]
+    fn forget_place(&mut self, word: Word) {
+        if let (Some(places), Some(ticket)) = (&mut self.places, word.ticket()) {
+            places.remove(&ticket);
+        }
+    }
+
+    fn place_of(&mut self, ticket: Ticket) -> Option<u32> {
+        let slab = &self.slab;
+        let places = self.places.get_or_insert_with(|| {
+            let ticketed = slab
+                .iter()
+                .filter_map(|(place, seated)| Some((seated.word.ticket()?, place)));
+            ticketed.collect()
+        });
+        places.get(&ticket).copied()
+    }
+
+    /// Drops the stale marks that come first; all of them if they, or the vacant places, are too many.
+    #[inline]
+    fn tidy(&mut self) {
+        let items = self.slab.len();
+        let stale = self.ready.stale() + self.waiting.stale();
+        if stale > items + SLACK || self.slab.places() > 4 * items + SLACK {
+            self.sweep();
+        } else if stale > 0 {
+            self.ready.drop_stale(&self.slab);
+            self.waiting.drop_stale(&self.slab);
+        }
+    }
+
+    /// Drops all stale marks and vacant places, and gives their memory back.
+    #[cold]
+    fn sweep(&mut self) {
+        let mut slab = Slab::with_room_for(self.slab.len());
+        self.levels.move_items(&mut self.slab, &mut slab);
+        self.ready.move_items(&mut self.slab, &mut slab);
+        self.waiting.move_items(&mut self.slab, &mut slab);
+        self.slab = slab;
+        self.places = None;
+    }
+}
+
+impl<T: Send> Order<T> for Heap<T> {
+    /// What was scheduled waits, even if its time has come: only [`Order::advance`] knows that.
+    #[inline]
+    fn arrive(&mut self, entry: Entry<T>) {
+        self.last += 1;
+        let scheduled = Word::of(entry.tag.order).is_scheduled();
+        let place = self.seat(entry, self.last);
+        if scheduled {
+            self.wait(place);
+        } else {
+            self.line_up(place);
+        }
+    }
+
+    /// It was given out once, so its time has come.
+    fn come_back(&mut self, entry: Entry<T>) {
+        self.first -= 1;
+        let place = self.seat(entry, self.first);
+        self.line_up(place);
+    }
+
+    #[inline]
+    fn next(&mut self) -> Option<Entry<T>> {
+        let seated = self.take_next()?;
+        Some(self.part_with(seated))
+    }
+
+    fn advance(&mut self, now: u64) -> usize {
+        let before = self.waiting.current();
+        while self.next_due() <= now {
+            self.make_first_ready();
+        }
+        before - self.waiting.current()
+    }
+
+    fn next_due(&self) -> u64 {
+        self.waiting.first().map_or(NEVER, |first| first.due)
+    }
+
+    fn ready(&self) -> usize {
+        self.slab.len() - self.waiting.current()
+    }
+
+    fn waiting(&self) -> usize {
+        self.waiting.current()
+    }
+
+    fn oldest(&self) -> Option<u64> {
+        let seated = self.slab.iter().map(|(_, seated)| seated);
+        let ready = seated.filter(|seated| seated.turn != Turn::Waits);
+        // A queue knows all times or none.
+        let times = ready.map(|seated| seated.since);
+        times.take_while(|&since| since != 0).min()
+    }
+
+    #[inline]
+    fn rank(&self) -> u64 {
+        let listed = self.levels.first_priority();
+        let listed = listed.map_or(u64::MAX, |priority| self.rank_of(priority, 0, 0));
+        let marked = self.ready.first().map_or(u64::MAX, |first| first.rank);
+        listed.min(marked)
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;

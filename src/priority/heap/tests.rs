@@ -1,0 +1,360 @@
+//! A heap beside a plain model: whatever is done, both give the same items in the same order.
+
+use super::*;
+use crate::raw::Tag;
+
+const STEP: u64 = 100;
+const OPERATIONS: usize = 12_000;
+
+/// An item of the model; items are numbered.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    item: i64,
+    priority: Priority,
+    due: u64,
+    arrival: i64,
+    since: u64,
+    ready: bool,
+    word: Word,
+}
+
+/// A heap, and what is known of it.
+struct Pair {
+    heap: Heap<i64>,
+    ageing: bool,
+    inside: Vec<Known>,
+    outside: Vec<Known>,
+    now: u64,
+    arrived: i64,
+    returned: i64,
+    random: u64,
+}
+
+impl Pair {
+    fn new(ageing: bool) -> Self {
+        let step = ageing.then(|| Step::of(Duration::from_nanos(STEP)));
+        Self {
+            heap: Heap::new(Arc::new(Times::new()), step),
+            ageing,
+            inside: Vec::new(),
+            outside: Vec::new(),
+            now: 0,
+            arrived: 0,
+            returned: 0,
+            random: 88_172_645_463_325_252,
+        }
+    }
+
+    /// A number below `end`, by Marsaglia's 64-bit xorshift.
+    fn below(&mut self, end: u64) -> u64 {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        self.random % end
+    }
+
+    /// An index into something that has `len` of them.
+    fn index(&mut self, len: usize) -> usize {
+        usize::try_from(self.below(len as u64)).unwrap()
+    }
+
+    fn priority(&mut self) -> Priority {
+        const PRIORITIES: [u16; 5] = [1, 2, 5000, 5001, 9999];
+        Priority::new(PRIORITIES[self.index(5)]).unwrap()
+    }
+
+    fn arrive(&mut self) {
+        let mut priority = self.priority();
+        let (mut due, since) = (0, self.now + 1);
+        let word = match self.below(3) {
+            0 => {
+                priority = Priority::DEFAULT;
+                Word::plain(priority)
+            }
+            1 => Word::ticketed(priority, Ticket::new()),
+            _ => {
+                due = (self.now + self.below(2000)).saturating_sub(700);
+                scheduled(&self.heap.times, priority, due)
+            }
+        };
+        self.arrived += 1;
+        let known = Known {
+            item: self.arrived,
+            priority,
+            due,
+            arrival: self.arrived,
+            since,
+            ready: word.scheduled_ticket().is_none(),
+            word,
+        };
+        self.inside.push(known);
+        self.heap.arrive(entry(known));
+    }
+
+    /// Where the next item is in the model.
+    fn next_place(&self) -> Option<usize> {
+        let key = |known: &Known| {
+            let priority = u64::from(known.priority.get());
+            let rank = if self.ageing {
+                priority * STEP + known.since.max(known.due + 1)
+            } else {
+                priority
+            };
+            (rank, known.due, known.arrival)
+        };
+        let places = (0..self.inside.len()).filter(|&place| self.inside[place].ready);
+        places.min_by_key(|&place| key(&self.inside[place]))
+    }
+
+    fn next(&mut self) {
+        let known = self.next_place().map(|place| self.inside.remove(place));
+        let entry = self.heap.next();
+        assert_eq!(
+            entry.as_ref().map(|entry| entry.item),
+            known.map(|known| known.item)
+        );
+        if let (Some(mut known), Some(entry)) = (known, entry) {
+            known.word = Word::of(entry.tag.order);
+            assert_eq!(known.word.priority(), known.priority.get());
+            self.outside.push(known);
+        }
+    }
+
+    fn come_back(&mut self) {
+        for _ in 0..self.below(4) {
+            if let Some(mut known) = self.outside.pop() {
+                self.returned -= 1;
+                known.arrival = self.returned;
+                self.inside.push(known);
+                self.heap.come_back(entry(known));
+            }
+        }
+    }
+
+    /// Some ticket, most often of an item that is inside, and where that is.
+    fn some_ticket(&mut self) -> Option<(Option<usize>, Ticket)> {
+        let from_outside = self.below(4) == 0;
+        let count = if from_outside {
+            self.outside.len()
+        } else {
+            self.inside.len()
+        };
+        let place = self.index(count.max(1));
+        let known = if from_outside {
+            &self.outside
+        } else {
+            &self.inside
+        };
+        let ticket = known.get(place)?.word.ticket()?;
+        Some(((!from_outside).then_some(place), ticket))
+    }
+
+    fn cancel(&mut self) {
+        let Some((place, ticket)) = self.some_ticket() else {
+            return;
+        };
+        let cancelled = self.heap.cancel(ticket).map(|entry| entry.item);
+        assert_eq!(cancelled, place.map(|place| self.inside.remove(place).item));
+        assert!(self.heap.cancel(ticket).is_none());
+    }
+
+    fn reprioritize(&mut self) {
+        let priority = self.priority();
+        let Some((place, ticket)) = self.some_ticket() else {
+            return;
+        };
+        let found = self.heap.reprioritize(ticket, priority);
+        assert_eq!(found, place.is_some());
+        if let Some(place) = place {
+            self.inside[place].priority = priority;
+        }
+    }
+
+    fn advance(&mut self) {
+        self.now += self.below(300);
+        let due = self
+            .inside
+            .iter_mut()
+            .filter(|known| !known.ready && known.due <= self.now);
+        let count = due.map(|known| known.ready = true).count();
+        assert_eq!(self.heap.advance(self.now), count);
+    }
+
+    fn check(&self) {
+        let (ready, waiting): (Vec<&Known>, Vec<&Known>) =
+            self.inside.iter().partition(|known| known.ready);
+        assert_eq!(self.heap.ready(), ready.len());
+        assert_eq!(self.heap.waiting(), waiting.len());
+        let due = waiting.iter().map(|known| known.due).min();
+        assert_eq!(self.heap.next_due(), due.unwrap_or(NEVER));
+        let oldest = ready.iter().map(|known| known.since).min();
+        assert_eq!(self.heap.oldest(), oldest);
+        assert_eq!(self.heap.rank() == u64::MAX, ready.is_empty());
+    }
+}
+
+fn entry(known: Known) -> Entry<i64> {
+    Entry {
+        item: known.item,
+        tag: Tag {
+            attempts: 1,
+            since: known.since,
+            order: known.word.order(),
+        },
+    }
+}
+
+/// The entry of an item with this word; no times are kept.
+fn plain(item: usize, word: Word) -> Entry<usize> {
+    Entry {
+        item,
+        tag: Tag {
+            attempts: 1,
+            since: 0,
+            order: word.order(),
+        },
+    }
+}
+
+fn heap() -> Heap<usize> {
+    Heap::new(Arc::new(Times::new()), None)
+}
+
+fn ticketed(priority: u16) -> Word {
+    Word::ticketed(Priority::new(priority).unwrap(), Ticket::new())
+}
+
+fn scheduled(times: &Times, priority: Priority, due: u64) -> Word {
+    let ticket = Ticket::new();
+    times.note(ticket, due);
+    Word::scheduled(priority, ticket)
+}
+
+fn all(heap: &mut Heap<usize>) -> Vec<usize> {
+    std::iter::from_fn(|| heap.next())
+        .map(|entry| entry.item)
+        .collect()
+}
+
+#[test]
+fn a_heap_does_as_its_model() {
+    for ageing in [false, true] {
+        let mut pair = Pair::new(ageing);
+        for operation in 0..OPERATIONS {
+            // The heap grows in one half of the time, and shrinks in the other.
+            let growing = operation % 4000 < 2000;
+            match pair.below(10) {
+                0..=3 if growing => pair.arrive(),
+                0..=2 => pair.next(),
+                3 => pair.come_back(),
+                4..=5 => pair.cancel(),
+                6..=7 => pair.reprioritize(),
+                8 => pair.advance(),
+                _ => {
+                    pair.next();
+                    pair.arrive();
+                }
+            }
+            pair.check();
+        }
+        pair.now += 10_000;
+        while pair.heap.ready() + pair.heap.waiting() > 0 {
+            pair.advance();
+            pair.next();
+        }
+        assert!(pair.inside.is_empty());
+    }
+}
+
+#[test]
+fn only_what_is_out_of_order_needs_a_heap() {
+    let mut heap = heap();
+    let words: Vec<_> = (0..9).map(|item| ticketed(1 + item % 3)).collect();
+    for (item, &word) in words.iter().enumerate() {
+        heap.arrive(plain(item, word));
+    }
+    let out: Vec<_> = (0..5).map(|_| heap.next().unwrap()).collect();
+    for entry in out.into_iter().rev() {
+        heap.come_back(entry);
+    }
+    assert_eq!((heap.ready(), heap.ready.current()), (9, 0));
+    let middle = words[3].ticket().unwrap();
+    for (priority, marked) in [(2, 0), (1, 1), (3, 0), (1, 1)] {
+        assert!(heap.reprioritize(middle, Priority::new(priority).unwrap()));
+        assert_eq!((heap.ready(), heap.ready.current()), (9, marked));
+    }
+    assert!(heap.cancel(words[4].ticket().unwrap()).is_some());
+    assert_eq!(all(&mut heap), [0, 3, 6, 1, 7, 2, 5, 8]);
+}
+
+#[test]
+fn items_that_come_back_together_keep_their_order() {
+    let mut heap = heap();
+    for item in 0..6 {
+        let word = ticketed(if item < 3 { 2 } else { 3 });
+        heap.arrive(plain(item, word));
+    }
+    for _ in 0..2 {
+        let mut out: Vec<_> = (0..5).map(|_| heap.next().unwrap()).collect();
+        while let Some(entry) = out.pop() {
+            heap.come_back(entry);
+        }
+    }
+    assert_eq!(all(&mut heap), [0, 1, 2, 3, 4, 5]);
+}
+
+#[test]
+fn what_comes_back_is_ready() {
+    let mut heap = heap();
+    let word = scheduled(&heap.times, Priority::DEFAULT, 10);
+    heap.arrive(plain(7, word));
+    assert_eq!(heap.advance(10), 1);
+    let entry = heap.next().unwrap();
+    heap.come_back(entry);
+    assert_eq!((heap.ready(), heap.waiting()), (1, 0));
+}
+
+#[test]
+fn a_heap_gives_its_memory_back() {
+    let mut heap = heap();
+    let words: Vec<_> = (0..10_000).map(|_| ticketed(5)).collect();
+    for (item, &word) in words.iter().enumerate() {
+        heap.arrive(plain(item, word));
+    }
+    // Stays through the whole of it, in a place that was far behind.
+    let last = words[9_999];
+    assert!(heap.reprioritize(last.ticket().unwrap(), Priority::new(9999).unwrap()));
+    for _ in 0..9_999 {
+        heap.next().unwrap();
+    }
+    assert!(heap.slab.places() <= SLACK + 4);
+    assert_eq!(all(&mut heap), [9_999]);
+}
+
+#[test]
+fn stale_marks_are_swept() {
+    let step = Step::of(Duration::from_secs(1));
+    let mut heap = Heap::new(Arc::new(Times::new()), Some(step));
+    let words: Vec<_> = (0..100).map(|_| ticketed(9999)).collect();
+    for (item, &word) in words.iter().enumerate() {
+        heap.arrive(plain(item, word));
+    }
+    for round in 0..1000_u16 {
+        let ticket = words[usize::from(round) % 100].ticket().unwrap();
+        let priority = Priority::new(2000 - round).unwrap();
+        assert!(heap.reprioritize(ticket, priority));
+        assert!(heap.ready.stale() <= 100 + SLACK);
+    }
+    assert_eq!(all(&mut heap), (0..100).rev().collect::<Vec<_>>());
+}
+
+#[test]
+fn the_longest_step_of_ageing_keeps_priorities_apart() {
+    for step in [Duration::MAX, Duration::from_nanos(u64::MAX)] {
+        let heap = Heap::<()>::new(Arc::new(Times::new()), Some(Step::of(step)));
+        let late = u64::MAX / 2;
+        let rank = |priority, due| heap.rank_of(priority, due, late);
+        assert!(rank(9998, 0) < rank(9999, 0));
+        assert!(rank(9999, NEVER) > rank(9999, 0));
+    }
+}

@@ -1,0 +1,177 @@
+//! Items in places that are used again.
+
+use super::word::Word;
+use crate::raw::{Entry, Tag};
+use std::mem;
+use std::ops::{Index, IndexMut};
+
+const VACANT: &str = "listed, current and known places are taken";
+
+/// The items of a heap.
+pub(super) struct Slab<T> {
+    places: Vec<Place<T>>,
+    /// The first vacant place; as many as there are places, if none is.
+    vacant: u32,
+    items: usize,
+}
+
+enum Place<T> {
+    Taken(Seated<T>),
+    /// The next vacant place.
+    Vacant(u32),
+}
+
+/// An item in its place: what an [`Entry`] has, and what says where its turn is. Of few bytes, as most of
+/// the time that a long queue takes is spent on fetching them.
+pub(super) struct Seated<T> {
+    item: T,
+    pub(super) since: u64,
+    pub(super) word: Word,
+    pub(super) arrival: i64,
+    attempts: u32,
+    /// The places of its neighbours, if it is listed and has them.
+    pub(super) before: u32,
+    pub(super) after: u32,
+    pub(super) turn: Turn,
+}
+
+/// By what the turn of an item is known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Turn {
+    /// It is ready, and in the list of its priority.
+    Listed,
+    /// It is ready, and has a mark.
+    Marked,
+    /// Its time has not come; it has a mark among those that wait.
+    Waits,
+}
+
+impl<T> Seated<T> {
+    pub(super) fn new(Entry { item, tag }: Entry<T>, arrival: i64) -> Self {
+        Self {
+            item,
+            since: tag.since,
+            word: Word::of(tag.order),
+            arrival,
+            attempts: tag.attempts,
+            before: 0,
+            after: 0,
+            turn: Turn::Listed,
+        }
+    }
+
+    pub(super) fn into_entry(self) -> Entry<T> {
+        let tag = Tag {
+            attempts: self.attempts,
+            since: self.since,
+            order: self.word.order(),
+        };
+        Entry {
+            item: self.item,
+            tag,
+        }
+    }
+}
+
+impl<T> Slab<T> {
+    pub(super) fn with_room_for(items: usize) -> Self {
+        Self {
+            places: Vec::with_capacity(items),
+            vacant: 0,
+            items: 0,
+        }
+    }
+
+    /// How many items there are.
+    pub(super) fn len(&self) -> usize {
+        self.items
+    }
+
+    /// How many places there are.
+    pub(super) fn places(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Puts an item into a vacant place.
+    #[inline]
+    pub(super) fn put(&mut self, seated: Seated<T>) -> u32 {
+        let place = self.vacant;
+        self.items += 1;
+        match self.places.get_mut(place as usize) {
+            None => {
+                self.vacant = place.checked_add(1).expect("no more than 2³² items");
+                self.places.push(Place::Taken(seated));
+            }
+            Some(at) => match mem::replace(at, Place::Taken(seated)) {
+                Place::Vacant(next) => self.vacant = next,
+                Place::Taken(_) => unreachable!("a vacant place is taken"),
+            },
+        }
+        place
+    }
+
+    /// Takes the item out of a place, if there is one.
+    #[inline]
+    pub(super) fn take(&mut self, place: u32) -> Option<Seated<T>> {
+        let at = self.places.get_mut(place as usize)?;
+        if matches!(at, Place::Vacant(_)) {
+            return None;
+        }
+        let Place::Taken(seated) = mem::replace(at, Place::Vacant(self.vacant)) else {
+            return None;
+        };
+        self.vacant = place;
+        self.items -= 1;
+        Some(seated)
+    }
+
+    #[inline]
+    pub(super) fn get(&self, place: u32) -> Option<&Seated<T>> {
+        match self.places.get(place as usize)? {
+            Place::Taken(seated) => Some(seated),
+            Place::Vacant(_) => None,
+        }
+    }
+
+    /// All items with their places.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Seated<T>)> {
+        let places = (0..).zip(&self.places);
+        places.filter_map(|(place, at)| match at {
+            Place::Taken(seated) => Some((place, seated)),
+            Place::Vacant(_) => None,
+        })
+    }
+}
+
+/// The item in a place that is taken.
+impl<T> Index<u32> for Slab<T> {
+    type Output = Seated<T>;
+
+    #[inline]
+    fn index(&self, place: u32) -> &Seated<T> {
+        match &self.places[place as usize] {
+            Place::Taken(seated) => seated,
+            Place::Vacant(_) => unreachable!("{VACANT}"),
+        }
+    }
+}
+
+impl<T> IndexMut<u32> for Slab<T> {
+    #[inline]
+    fn index_mut(&mut self, place: u32) -> &mut Seated<T> {
+        match &mut self.places[place as usize] {
+            Place::Taken(seated) => seated,
+            Place::Vacant(_) => unreachable!("{VACANT}"),
+        }
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_small() {
+        assert_eq!(mem::size_of::<Place<u64>>(), 48);
+    }
+}

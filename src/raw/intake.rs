@@ -1,0 +1,100 @@
+//! An intake: empties the lanes for a discipline, which then says what comes next.
+//!
+//! Items that were given back are taken apart from those that were pushed, since they come first.
+
+use super::consumer::Lane;
+use super::front::Front;
+use super::lanes::Lanes;
+use super::sink::Sink;
+use super::tag::{Entry, Tag};
+use super::visit::Take;
+use crossbeam_utils::Backoff;
+use std::sync::Arc;
+
+/// Takes all there is, and keeps its queue's lanes alive.
+pub(crate) struct Intake<T> {
+    /// As many as were needed so far, by their numbers.
+    visited: Vec<Lane<T>>,
+    lanes: Arc<Lanes<T>>,
+}
+
+// SAFETY: as for `Seat`: lanes are visited, by which items of type T come.
+unsafe impl<T: Send> Send for Intake<T> {}
+
+/// Hands each item on.
+struct Handed<F>(F);
+
+impl<T> Intake<T> {
+    pub(crate) fn new(lanes: Arc<Lanes<T>>) -> Self {
+        Self {
+            visited: Vec::new(),
+            lanes,
+        }
+    }
+
+    /// Whether something was given back.
+    #[inline]
+    pub(crate) fn has_returned(&self) -> bool {
+        !self.lanes.common().front().is_clear()
+    }
+
+    /// Takes what was given back: the latest transaction first, the items of each in their order.
+    pub(crate) fn take_returned(&mut self, into: &mut Vec<Entry<T>>) {
+        let front = self.lanes.common().front();
+        while !front.is_clear() && front.take(into, usize::MAX) > 0 {}
+    }
+
+    /// Hands on what was pushed and is visible now.
+    #[inline]
+    pub(crate) fn take_arrived(&mut self, mut hand_on: impl FnMut(Entry<T>)) {
+        let Self { visited, lanes } = self;
+        let count = lanes.count();
+        while visited.len() < count {
+            visited.push(Lane::at(lanes, visited.len()));
+        }
+        for lane in visited {
+            let backlog = lane.backlog(lanes);
+            if backlog > 0 {
+                take_in(lane, lanes, backlog, &mut hand_on);
+            }
+        }
+    }
+
+    /// Leaves all lanes, so that their memory can go back.
+    pub(crate) fn leave(&mut self) {
+        self.visited.drain(..).for_each(|mut lane| lane.leave());
+    }
+}
+
+/// Takes up to `most` items from the head of a lane.
+fn take_in<T>(lane: &mut Lane<T>, lanes: &Lanes<T>, most: u64, hand_on: &mut impl FnMut(Entry<T>)) {
+    let mut sink = Handed(hand_on);
+    let mut left = usize::try_from(most).unwrap_or(usize::MAX);
+    let backoff = Backoff::new();
+    while left > 0 {
+        match lane.take_pushed(lanes, &mut sink, left) {
+            Take::Got(count) => left -= count,
+            Take::Spent => lane.enter(lanes),
+            Take::Lost => backoff.spin(),
+            Take::Empty | Take::Returned => break,
+        }
+    }
+}
+
+impl<T> Drop for Intake<T> {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+impl<T, F: FnMut(Entry<T>)> Sink<T> for Handed<F> {
+    #[inline]
+    fn reserve(&mut self, wanted: usize, _home: &Front<T>) -> usize {
+        wanted
+    }
+
+    #[inline]
+    unsafe fn accept(&mut self, item: T, tag: Tag) {
+        (self.0)(Entry { item, tag });
+    }
+}

@@ -1,0 +1,61 @@
+//! Disciplines: no pop finds nothing while something is ready.
+
+use super::{below, explore, join, one_of};
+use crate::order::lifo;
+use crate::{Handle, Queue};
+use shuttle::thread;
+
+/// Takes items that others may need too, and gives each back one way or another.
+fn borrow_some(queue: &Queue<u32>) {
+    let mut handle = queue.handle();
+    for _ in 0..3 {
+        if below(4) == 0 {
+            handle = queue.handle();
+        }
+        borrow(queue, &mut handle);
+    }
+}
+
+fn borrow(queue: &Queue<u32>, handle: &mut Handle<u32>) {
+    const READY: &str = "an item is ready at any time";
+    match below(5) {
+        0 => handle.peek_with(|_| thread::yield_now()).expect(READY),
+        1 => {
+            let tx = handle.begin();
+            let item = *tx.pop().expect(READY);
+            tx.push(item).unwrap();
+            tx.commit();
+        }
+        2 => {
+            let tx = handle.begin();
+            assert_eq!(tx.pop_batch(1).len(), 1, "{READY}");
+        }
+        3 => assert!(!queue.is_empty(), "{READY}"),
+        _ => {
+            let tx = handle.begin();
+            tx.pop().expect(READY);
+            tx.abort();
+        }
+    }
+}
+
+#[test]
+fn with_an_item_more_than_can_be_held_nobody_finds_nothing() {
+    explore(|| {
+        let queue = lifo::queue(one_of(&[1, 2, 3]));
+        let threads = one_of(&[2, 3]);
+        let items = u32::try_from(threads).unwrap();
+        queue.handle().push_batch(0..items).unwrap();
+        let borrowers = (0..threads).map(|_| {
+            let queue = queue.clone();
+            thread::spawn(move || borrow_some(&queue))
+        });
+        join(borrowers.collect());
+        assert_eq!(queue.len(), threads);
+        queue.stats().check().unwrap();
+        queue.close();
+        let mut left: Vec<_> = queue.drain().collect();
+        left.sort_unstable();
+        assert!(left.into_iter().eq(0..items));
+    });
+}

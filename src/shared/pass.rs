@@ -1,0 +1,134 @@
+//! Leave to take items, where a gate is to be asked for it.
+
+use super::Shared;
+use crate::gate::Start;
+use crate::wait::quietly;
+use crate::Pace;
+use std::mem;
+
+/// The leave to take one item. If it is dropped none was taken.
+pub(crate) struct Pass<'s, T> {
+    shared: &'s Shared<T>,
+    debt: Debt,
+}
+
+/// What is owed to the gate for an item.
+#[derive(Default)]
+pub(crate) struct Debt {
+    pub(crate) start: Option<Start>,
+    /// Whether the item is counted as held.
+    pub(crate) counted: bool,
+}
+
+impl<T> Shared<T> {
+    /// The leave to take one item, and to hold it or not; `None`: not now.
+    #[inline]
+    pub(crate) fn pass(&self, holds: bool) -> Option<Pass<'_, T>> {
+        if self.gate.is_open() {
+            return Some(self.free_pass());
+        }
+        self.ask(holds)
+    }
+
+    fn free_pass(&self) -> Pass<'_, T> {
+        Pass {
+            shared: self,
+            debt: Debt::default(),
+        }
+    }
+
+    /// What is undone here is undone only if others were faster, after it seemed that an item could be taken.
+    /// So those who are woken for it do not wake each other for ever.
+    fn ask(&self, holds: bool) -> Option<Pass<'_, T>> {
+        if self.gate.is_paused() || !self.gate.has_room() || self.is_empty() {
+            return None;
+        }
+        let start = self.gate.start(&self.time);
+        let start = start.map_err(|next| self.agenda.plan(next)).ok()?;
+        let mut pass = self.free_pass();
+        pass.debt.start = start;
+        if holds && self.gate.is_limited() {
+            pass.debt.counted = self.gate.count_in();
+            if !pass.debt.counted {
+                return None;
+            }
+        }
+        Some(pass)
+    }
+
+    /// Takes back what is owed for an item that was not taken.
+    pub(crate) fn undo(&self, Debt { start, counted }: Debt) {
+        if start.is_none() && !counted {
+            return;
+        }
+        self.gate.count_out(usize::from(counted));
+        if let Some(start) = start {
+            quietly(|| start.cancel(self.time.clock_now()));
+        }
+        // Others may have been refused meanwhile.
+        self.ready.published(1);
+    }
+
+    pub(crate) fn pause(&self) {
+        self.ready.attend();
+        self.gate.pause();
+    }
+
+    pub(crate) fn resume(&self) {
+        self.gate.resume();
+        self.wake_all_waiters();
+    }
+
+    pub(crate) fn set_pace(&self, pace: Pace) {
+        self.ready.attend();
+        let old = self.gate.set_pace(pace);
+        self.wake_all_waiters();
+        drop(old);
+    }
+
+    fn wake_all_waiters(&self) {
+        if self.ready.look().waiting() > 0 {
+            self.ready.wake_all();
+        }
+    }
+
+    /// Takes note that items are not held any more that were counted.
+    pub(crate) fn count_out(&self, items: usize) {
+        self.gate.count_out(items);
+        self.ready.published(items);
+    }
+
+    /// Gives turns back whose items were not committed. The pace and the clock are user code, whose panics are
+    /// caught.
+    pub(crate) fn give_turns_back(&self, starts: Vec<Start>) {
+        let count = starts.len();
+        if count > 0 {
+            quietly(|| {
+                let now = self.time.clock_now();
+                for start in starts {
+                    start.give_back(now);
+                }
+            });
+            self.ready.published(count);
+        }
+    }
+}
+
+impl<T> Pass<'_, T> {
+    /// The item was taken.
+    ///
+    /// Where there is a pace, whoever waits next has to find out when the next start is. And an item that is
+    /// committed at once leaves the others as many to hold as before.
+    pub(crate) fn used(mut self) -> Debt {
+        let (shared, debt) = (self.shared, mem::take(&mut self.debt));
+        let more = debt.start.is_some() || !debt.counted && shared.gate.is_limited();
+        shared.ready.published(usize::from(more));
+        debt
+    }
+}
+
+impl<T> Drop for Pass<'_, T> {
+    fn drop(&mut self) {
+        self.shared.undo(mem::take(&mut self.debt));
+    }
+}

@@ -1,0 +1,137 @@
+//! What a handle takes where a discipline says which item is next.
+
+use super::Side;
+use crate::order::Discipline;
+use crate::raw::{Access, Batch, Entry, Grip, Peeked, Seat};
+
+impl<T> Side<T> {
+    /// Takes the next item of the discipline.
+    fn next(&self) -> Option<Entry<T>> {
+        self.shared.next(Some(self.consumer()))
+    }
+
+    /// The number of this consumer.
+    fn consumer(&self) -> usize {
+        if self.consumer.get() == 0 {
+            let joined = self.shared.order().map_or(0, Discipline::join);
+            self.consumer.set(joined + 1);
+        }
+        self.consumer.get() - 1
+    }
+
+    /// Is a consumer no more.
+    pub(super) fn quit(&self) {
+        if let (1.., Some(order)) = (self.consumer.take(), self.shared.order()) {
+            order.quit();
+        }
+    }
+
+    /// Takes one item with the leave to do so, committed at once.
+    #[inline]
+    pub(super) fn take_item_by_leave(&self, seat: &mut Seat<T>) -> Option<T> {
+        if self.shared.gate.is_open() {
+            return self.take_item(seat);
+        }
+        let pass = self.shared.pass(false)?;
+        let item = self.take_item(seat)?;
+        pass.used();
+        Some(item)
+    }
+
+    /// Takes one item, committed at once.
+    #[inline]
+    pub(super) fn take_item(&self, seat: &mut Seat<T>) -> Option<T> {
+        if !self.shared.is_ordered() {
+            return seat.pop();
+        }
+        let Entry { item, tag } = self.next()?;
+        seat.count_popped();
+        self.shared.leave(tag.order);
+        Some(item)
+    }
+
+    /// Takes up to `max` items, committed at once.
+    pub(super) fn take_batch(&self, seat: &mut Seat<T>, max: usize, items: &mut Vec<T>) -> usize {
+        if !self.shared.is_ordered() {
+            return seat.pop_batch(max, items);
+        }
+        let before = items.len();
+        while items.len() - before < max {
+            items.reserve(1);
+            match self.take_item(seat) {
+                Some(item) => items.push(item),
+                None => break,
+            }
+        }
+        items.len() - before
+    }
+
+    /// Holds one item more.
+    pub(super) fn take_hold<'t>(&self, access: &Access<'t, T>) -> Option<Grip<'t, T>> {
+        if self.shared.is_ordered() {
+            access.hold_next(|| self.next())
+        } else {
+            access.hold()
+        }
+    }
+
+    /// Holds up to `max` items more.
+    pub(super) fn take_hold_of_batch(&self, batch: &mut Batch<'_, T>, max: usize) -> usize {
+        if !self.shared.is_ordered() {
+            return batch.hold(max);
+        }
+        let before = batch.len();
+        while batch.len() - before < max && batch.hold_next(|| self.next()) {}
+        batch.len() - before
+    }
+
+    /// Looks at the next item.
+    pub(super) fn look<'t>(&self, seat: &'t Seat<T>) -> Option<Peeked<'t, T>> {
+        if self.shared.is_ordered() {
+            seat.peek_next(|| self.next())
+        } else {
+            seat.peek()
+        }
+    }
+
+    /// Holds all ready items of one more lane, or of the discipline: true if there was one more.
+    pub(crate) fn hold_lane(&self, seat: &mut Seat<T>, lane: usize) -> bool {
+        if !self.shared.is_ordered() {
+            return seat.hold_lane(lane);
+        }
+        if lane == 0 {
+            while seat.hold_next(|| self.next()) {}
+        }
+        lane == 0
+    }
+
+    /// Takes note that what a transaction holds is gone for good.
+    pub(crate) fn leave_held(&self, seat: &mut Seat<T>) {
+        if self.shared.is_ordered() {
+            seat.visit_tags(|tag| self.shared.leave(tag.order));
+        }
+    }
+
+    /// Drops what a transaction has staged.
+    pub(crate) fn drop_staged(&self, seat: &mut Seat<T>) {
+        if !self.shared.is_ordered() {
+            return seat.drop_staged();
+        }
+        let rest = Rest(self, seat);
+        while let Some(entry) = rest.1.unstage() {
+            self.shared.strike(entry.tag.order);
+            drop(entry);
+        }
+    }
+}
+
+/// What is still to be dropped when the destructor of an item panics.
+struct Rest<'s, T>(&'s Side<T>, &'s mut Seat<T>);
+
+impl<T> Drop for Rest<'_, T> {
+    fn drop(&mut self) {
+        if self.1.staged() > 0 {
+            self.0.drop_staged(self.1);
+        }
+    }
+}
