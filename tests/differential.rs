@@ -1,12 +1,14 @@
 //! Random sequences of operations, run on the queues and on a plain model.
 //!
-//! `REQUEUE_CASES` says how many; `REQUEUE_SEED` runs one case only, as a failure names it.
+//! `REQUEUE_CASES` says how many for each kind of queues; `REQUEUE_SEED` runs one case of each only, as a
+//! failure names it.
 
 #[path = "../fuzz/model/mod.rs"]
 mod model;
 
 use arbitrary::{Arbitrary, Unstructured};
-use model::Case;
+use std::fmt::Debug;
+use std::ops::Deref;
 use std::panic::catch_unwind;
 use std::sync::mpsc::channel;
 use std::thread;
@@ -25,13 +27,13 @@ fn next(state: &mut u64) -> u64 {
 }
 
 /// Between 0 and 512 words of random bytes, read as operations.
-fn case(seed: u64) -> Case {
+fn case<C: for<'a> Arbitrary<'a>>(seed: u64) -> C {
     let mut state = seed;
     let words = next(&mut state) % 512;
     let bytes: Vec<u8> = (0..words)
         .flat_map(|_| next(&mut state).to_le_bytes())
         .collect();
-    Case::arbitrary(&mut Unstructured::new(&bytes)).expect("any bytes are operations")
+    C::arbitrary(&mut Unstructured::new(&bytes)).expect("any bytes are operations")
 }
 
 fn variable(name: &str) -> Option<u64> {
@@ -43,17 +45,20 @@ fn variable(name: &str) -> Option<u64> {
     )
 }
 
-#[test]
-fn operations_agree_with_the_model() {
+/// Runs cases of one kind.
+fn agree<C>()
+where
+    C: Debug + for<'a> Arbitrary<'a> + Deref<Target = model::Case>,
+{
     let seeds = match variable("REQUEUE_SEED") {
         Some(seed) => seed..seed + 1,
-        None => 0..variable("REQUEUE_CASES").unwrap_or(2_000),
+        None => 0..variable("REQUEUE_CASES").unwrap_or(1_000),
     };
     let (done, finished) = channel();
     let all = seeds.clone();
     thread::spawn(move || {
         for seed in all {
-            let outcome = catch_unwind(|| model::run(&case(seed)));
+            let outcome = catch_unwind(|| model::run(&case::<C>(seed)));
             if done.send(outcome.is_ok()).is_err() || outcome.is_err() {
                 return;
             }
@@ -65,7 +70,22 @@ fn operations_agree_with_the_model() {
             agrees,
             Ok(true),
             "REQUEUE_SEED={seed} fails: {:?}",
-            case(seed)
+            case::<C>(seed)
         );
     }
+}
+
+#[test]
+fn plain_queues_agree_with_the_model() {
+    agree::<model::Plain>();
+}
+
+#[test]
+fn fair_queues_agree_with_the_model() {
+    agree::<model::Fair>();
+}
+
+#[test]
+fn queues_by_priority_agree_with_the_model() {
+    agree::<model::ByPriority>();
 }

@@ -1,0 +1,299 @@
+//! Keys that are many, awkward, or limited.
+
+use crate::common::failing::{put_off, SECOND};
+use crate::common::futures::Task;
+use crate::common::{assert_at_rest, drain, ends, panics};
+use crate::{filled, names, pull_all};
+use requeue::{FairQueue, ManualClock, PopError, PushError};
+use std::cell::Cell;
+use std::hash::{Hash, Hasher};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Call {
+    None,
+    By,
+    Weight,
+    Hash,
+    Eq,
+    Drop,
+}
+
+thread_local! {
+    /// The call that is to panic, once.
+    static BOMB: Cell<Call> = const { Cell::new(Call::None) };
+}
+
+fn may_panic(call: Call) {
+    if BOMB.with(Cell::get) == call {
+        BOMB.with(|bomb| bomb.set(Call::None));
+        panic!("as it was told");
+    }
+}
+
+/// A key with a poor hash that counts how many of them there are.
+struct Odd {
+    id: u32,
+    alive: Arc<AtomicUsize>,
+}
+
+impl Odd {
+    fn new(id: u32, alive: &Arc<AtomicUsize>) -> Self {
+        alive.fetch_add(1, Ordering::SeqCst);
+        let alive = Arc::clone(alive);
+        Self { id, alive }
+    }
+}
+
+impl PartialEq for Odd {
+    fn eq(&self, other: &Self) -> bool {
+        may_panic(Call::Eq);
+        self.id == other.id
+    }
+}
+
+impl Eq for Odd {}
+
+impl Hash for Odd {
+    fn hash<H: Hasher>(&self, _: &mut H) {
+        may_panic(Call::Hash);
+    }
+}
+
+impl Drop for Odd {
+    fn drop(&mut self) {
+        self.alive.fetch_sub(1, Ordering::SeqCst);
+        may_panic(Call::Drop);
+    }
+}
+
+/// A queue of numbers by their tens, and how many keys there are.
+fn odd(key_capacity: usize) -> (FairQueue<Odd, u32>, impl Fn() -> usize) {
+    let alive = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&alive);
+    let by = move |item: &u32| {
+        may_panic(Call::By);
+        Odd::new(item / 10, &count)
+    };
+    let weigh = |_: &Odd| {
+        may_panic(Call::Weight);
+        1
+    };
+    let builder = FairQueue::builder(by).weight(weigh);
+    let queue = builder.key_capacity(key_capacity).build();
+    (queue, move || alive.load(Ordering::SeqCst))
+}
+
+#[test]
+fn none_is_a_key_like_others() {
+    let queue = FairQueue::by(|item: &(Option<u8>, u8)| item.0);
+    for item in [(None, 1), (None, 2), (Some(0), 3), (Some(1), 4), (None, 5)] {
+        queue.push(item).unwrap();
+    }
+    let numbers: Vec<_> = drain(&queue)
+        .into_iter()
+        .map(|(_, number)| number)
+        .collect();
+    assert_eq!(numbers, [1, 3, 4, 2, 5]);
+}
+
+#[test]
+fn keys_of_all_items_that_are_somewhere_are_kept_once() {
+    let (queue, keys) = odd(100);
+    let mut worker = queue.handle();
+    worker.push_batch([10, 11, 20, 21]).unwrap();
+    assert_eq!(keys(), 2);
+    let tx = worker.begin();
+    tx.push(30).unwrap();
+    assert_eq!(keys(), 3);
+    tx.pop().unwrap();
+    tx.abort();
+    assert_eq!(keys(), 2);
+    queue.pop().unwrap();
+    queue.pop().unwrap();
+    assert_eq!(keys(), 2);
+    queue.pop().unwrap();
+    assert_eq!(keys(), 1);
+    let tx = worker.begin();
+    tx.pop().unwrap();
+    assert_eq!(keys(), 1);
+    drop(tx.commit());
+    assert_eq!(keys(), 0);
+}
+
+#[test]
+fn a_snapshot_keeps_its_keys_and_a_queue_takes_its_keys_along() {
+    let (queue, keys) = odd(100);
+    queue.handle().push_batch([10, 11, 20]).unwrap();
+    let snapshot = queue.snapshot();
+    drain(&queue);
+    assert_eq!(keys(), 2);
+    drop(snapshot);
+    assert_eq!(keys(), 0);
+    queue.push(10).unwrap();
+    drop(queue);
+    assert_eq!(keys(), 0);
+}
+
+#[test]
+fn keys_with_one_hash_are_served_in_turn() {
+    let (queue, keys) = odd(100);
+    queue.handle().push_batch([10, 11, 12, 20, 21, 30]).unwrap();
+    assert_eq!(drain(&queue), [10, 20, 30, 11, 21, 12]);
+    assert_eq!(keys(), 0);
+}
+
+/// Also with a push of several items, and in a transaction, of which the others are not lost.
+#[test]
+fn user_code_that_panics_loses_nothing_but_what_it_was_given() {
+    for call in [Call::By, Call::Weight, Call::Hash, Call::Eq, Call::Drop] {
+        let (queue, keys) = odd(4);
+        queue.handle().push_batch([10, 20]).unwrap();
+        let arm = || BOMB.with(|bomb| bomb.set(call));
+        // The weight is asked for a new key only, and only one that is not new is dropped.
+        let next = if call == Call::Weight { 30 } else { 11 };
+        arm();
+        assert!(panics(|| queue.push(next)));
+        assert_at_rest(&queue, 2, 0);
+        arm();
+        assert!(panics(|| queue.handle().push_batch([12, next])));
+        assert_at_rest(&queue, 2, 0);
+        let mut worker = queue.handle();
+        let tx = worker.begin();
+        tx.push(13).unwrap();
+        arm();
+        assert!(panics(|| tx.push(next)));
+        assert_eq!(tx.staged(), 1);
+        tx.commit();
+        BOMB.with(|bomb| bomb.set(Call::None));
+        assert_at_rest(&queue, 3, 0);
+        assert_eq!(keys(), 2);
+        // Nothing that was not pushed counts against the limit.
+        queue.handle().push_batch([14, 15]).unwrap();
+        assert_eq!(queue.push(16), Err(PushError::Full(16)));
+        assert_eq!(drain(&queue), [10, 20, 13, 14, 15]);
+        assert_eq!(keys(), 0);
+        queue.stats().check().unwrap();
+    }
+}
+
+#[test]
+fn a_destructor_of_a_key_that_panics_harms_nobody() {
+    let (queue, keys) = odd(4);
+    queue.handle().push_batch([10, 20]).unwrap();
+    BOMB.with(|bomb| bomb.set(Call::Drop));
+    assert_eq!(drain(&queue), [10, 20]);
+    assert_eq!(keys(), 0);
+    assert_at_rest(&queue, 0, 0);
+}
+
+#[test]
+fn a_key_function_that_changes_its_mind_loses_nothing() {
+    let calls = AtomicUsize::new(0);
+    let queue = FairQueue::builder(move |_: &u32| calls.fetch_add(1, Ordering::SeqCst) % 3)
+        .serial()
+        .build();
+    let mut worker = queue.handle();
+    worker.push_batch(0..30).unwrap();
+    let tx = worker.begin();
+    assert_eq!(tx.pop_batch(9).len(), 3);
+    tx.abort();
+    let mut left = drain(&queue);
+    left.sort_unstable();
+    assert!(left.into_iter().eq(0..30));
+    assert_at_rest(&queue, 0, 0);
+}
+
+#[test]
+fn an_item_that_is_changed_stays_with_its_key() {
+    let queue = FairQueue::by(|item: &u32| item / 10);
+    let mut worker = queue.handle();
+    worker.push_batch([10, 11, 20]).unwrap();
+    let tx = worker.begin();
+    *tx.pop().unwrap() = 90;
+    tx.abort();
+    assert_eq!(drain(&queue), [90, 20, 11]);
+    assert_eq!(queue.snapshot().keys().len(), 0);
+}
+
+#[test]
+fn a_key_has_no_more_items_than_its_limit() {
+    let queue = filled(names().key_capacity(2), "a1 a2 b1");
+    let refused = queue.push("a3").unwrap_err();
+    assert_eq!(refused, PushError::Full("a3"));
+    assert_eq!(queue.key_at_limit(&"a3"), Some('a'));
+    assert_eq!(queue.key_at_limit(&"b2"), None);
+    let mut worker = queue.handle();
+    assert_eq!(worker.push("a3"), Err(PushError::Full("a3")));
+    assert_eq!(
+        worker.push_batch(["b2", "a3"]),
+        Err(PushError::Full(vec!["b2", "a3"]))
+    );
+    let tx = worker.begin();
+    tx.pop().unwrap();
+    assert_eq!(tx.push("a3"), Err(PushError::Full("a3")));
+    tx.push("b2").unwrap();
+    tx.commit();
+    queue.push("a3").unwrap();
+    pull_all(&queue, "b1 a2 b2 a3");
+    assert_eq!(queue.capacity(), None);
+}
+
+#[test]
+fn what_is_delayed_counts_against_the_limit() {
+    let clock = ManualClock::new();
+    let queue = filled(names().key_capacity(1).clock(clock.clone()), "a1");
+    put_off(&queue, SECOND);
+    queue.push("a2").unwrap_err();
+    clock.advance(SECOND);
+    pull_all(&queue, "a1");
+    queue.push("a2").unwrap();
+}
+
+#[test]
+fn who_waits_for_room_of_a_key_is_woken_by_that() {
+    let queue = filled(names().key_capacity(1), "a1 b1");
+    let (mut a, mut b) = (queue.handle(), queue.handle());
+    let mut waiting = Task::waiting(a.push_async("b2"));
+    queue.pop().unwrap();
+    waiting.assert_waits();
+    queue.pop().unwrap();
+    assert!(waiting.was_woken());
+    assert_eq!(waiting.output(), Ok(()));
+    drop(waiting);
+    let queue = ends(move || {
+        std::thread::scope(|scope| {
+            let pushed = scope.spawn(|| b.push_blocking("b3"));
+            while queue.pop().is_err() {
+                std::thread::yield_now();
+            }
+            assert_eq!(pushed.join().unwrap(), Ok(()));
+        });
+        queue
+    });
+    pull_all(&queue, "b3");
+}
+
+#[test]
+fn a_limit_of_none_cannot_be_set() {
+    assert!(panics(|| names().key_capacity(0)));
+    let queue = filled(names().key_capacity(usize::MAX), "a1");
+    assert_eq!(queue.key_at_limit(&"a1"), None);
+}
+
+#[test]
+fn a_million_keys_with_one_item_each() {
+    const KEYS: u32 = 1_000_000;
+    let queue = FairQueue::by(|item: &u32| *item);
+    let mut handle = queue.handle();
+    for item in 0..KEYS {
+        handle.push(item).unwrap();
+    }
+    assert_eq!(queue.len(), KEYS as usize);
+    for item in 0..KEYS {
+        assert_eq!(handle.pop(), Ok(item));
+    }
+    assert_eq!(handle.pop(), Err(PopError::Empty));
+    assert_at_rest(&queue, 0, 0);
+}

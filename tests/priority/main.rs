@@ -1,0 +1,60 @@
+//! Queues by priority and schedule.
+//!
+//! One consumer at a time where the order is checked: then it is exact.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod ends;
+mod order;
+#[path = "../stress/rng.rs"]
+#[allow(dead_code)] // the stress tests use all of it
+mod rng;
+mod schedule;
+mod threads;
+mod tickets;
+mod waiting;
+
+use std::time::Instant;
+
+use requeue::{ByPriority, Handle, ManualClock, PriorityError, PriorityQueue, Ticket};
+
+/// A form of a push with a priority.
+type Push = fn(
+    &PriorityQueue<u32>,
+    &mut Handle<u32, ByPriority>,
+    u16,
+    Option<Instant>,
+    u32,
+) -> Result<Ticket, PriorityError<u32>>;
+
+/// All forms: without a handle, through one, and in a transaction.
+const PUSHES: [Push; 3] = [
+    |queue, _, priority, not_before, item| queue.push_with(priority, not_before, item),
+    |_, handle, priority, not_before, item| handle.push_with(priority, not_before, item),
+    |_, handle, priority, not_before, item| {
+        let tx = handle.begin();
+        let ticket = tx.push_with(priority, not_before, item);
+        tx.commit();
+        ticket
+    },
+];
+
+/// A queue with a clock that stands still.
+fn clocked() -> (ManualClock, PriorityQueue<u32>) {
+    let clock = ManualClock::new();
+    let queue = PriorityQueue::builder().clock(clock.clone()).build();
+    (clock, queue)
+}
+
+/// A queue of items that were pushed with these priorities, in this order; items are numbered.
+fn filled(priorities: &[u16]) -> (PriorityQueue<u32>, Vec<Ticket>) {
+    let queue = PriorityQueue::unbounded();
+    let tickets = fill(&queue, priorities);
+    (queue, tickets)
+}
+
+fn fill(queue: &PriorityQueue<u32>, priorities: &[u16]) -> Vec<Ticket> {
+    let numbered = (0..).zip(priorities);
+    let tickets = numbered.map(|(item, &priority)| queue.push_with(priority, None, item));
+    tickets.collect::<Result<_, _>>().unwrap()
+}

@@ -1,0 +1,176 @@
+//! Those who wait sleep until the next time, and no longer.
+
+use std::sync::Barrier;
+use std::task::Poll;
+use std::thread;
+use std::time::Duration;
+
+use super::clocked;
+use super::common::ends;
+use super::common::failing::{INSTANT, NEARLY, SECOND};
+use super::common::futures::{block_on, woken, Task};
+use super::common::waits::{poppers, PopTask, ASYNC_POPS, BLOCKING_POPS};
+use requeue::{PopError, PriorityQueue, Queue};
+
+#[test]
+fn a_task_is_woken_when_an_item_is_due() {
+    for pop in ASYNC_POPS {
+        for waits_first in [true, false] {
+            let (clock, queue) = clocked();
+            let plain: &Queue<u32> = &queue;
+            let mut handle = plain.handle();
+            let mut task = Task::new(pop(&mut handle));
+            if waits_first {
+                task.assert_waits();
+            }
+            queue.push_after(SECOND, 7).unwrap();
+            // One who waits is told of the time, so that it keeps it.
+            task.assert_waits();
+            let told = task.rings();
+            clock.advance(NEARLY);
+            assert_eq!(task.rings(), told);
+            clock.advance(INSTANT);
+            assert!(task.rings() > told);
+            assert_eq!(task.output(), Ok(7));
+        }
+    }
+}
+
+#[test]
+fn every_blocked_pop_is_woken_when_an_item_is_due() {
+    ends(|| {
+        for (form, pop) in BLOCKING_POPS {
+            for round in 0..4 {
+                let (clock, queue) = clocked();
+                let start = Barrier::new(2);
+                let before = round % 2 == 0;
+                if before {
+                    queue.push_after(SECOND, 7).unwrap();
+                }
+                let popped = thread::scope(|scope| {
+                    let plain: &Queue<u32> = &queue;
+                    let waiter = scope.spawn(|| {
+                        let mut handle = plain.handle();
+                        start.wait();
+                        pop(&mut handle)
+                    });
+                    start.wait();
+                    (0..round * 40).for_each(|_| thread::yield_now());
+                    if !before {
+                        queue.push_after(SECOND, 7).unwrap();
+                    }
+                    clock.advance(SECOND);
+                    waiter.join().unwrap()
+                });
+                assert_eq!(popped, Ok(7), "{form}");
+            }
+        }
+    });
+}
+
+#[test]
+fn threads_and_tasks_wake_by_the_clock_of_the_system() {
+    ends(|| {
+        let queue = PriorityQueue::unbounded();
+        let plain: &Queue<u32> = &queue;
+        let mut handle = plain.handle();
+        for (_, pop) in BLOCKING_POPS {
+            queue.push_after(Duration::from_millis(1), 7).unwrap();
+            assert_eq!(pop(&mut handle), Ok(7));
+        }
+        for pop in ASYNC_POPS {
+            queue.push_after(Duration::from_millis(1), 7).unwrap();
+            assert_eq!(block_on(pop(&mut handle)), Ok(7));
+        }
+    });
+}
+
+#[test]
+fn an_earlier_time_after_a_later_one_is_kept() {
+    let (clock, queue) = clocked();
+    queue.push_after(10 * SECOND, 1).unwrap();
+    let plain: &Queue<u32> = &queue;
+    let mut handles = [plain.handle(), plain.handle()];
+    let mut tasks = poppers(&mut handles);
+    queue.push_after(SECOND, 2).unwrap();
+    tasks.iter_mut().for_each(Task::assert_waits);
+    clock.advance(SECOND);
+    assert_eq!(next_output(&mut tasks), 2);
+    clock.advance(9 * SECOND);
+    assert_eq!(next_output(&mut tasks), 1);
+}
+
+#[test]
+fn as_many_get_something_as_items_are_due() {
+    let (clock, queue) = clocked();
+    let plain: &Queue<u32> = &queue;
+    let mut handles: Vec<_> = (0..4).map(|_| plain.handle()).collect();
+    let mut tasks = poppers(&mut handles);
+    for (item, seconds) in (0..).zip([1, 1, 2, 3]) {
+        queue.push_after(seconds * SECOND, item).unwrap();
+    }
+    tasks.iter_mut().for_each(Task::assert_waits);
+    for due in [vec![0, 1], vec![2], vec![3]] {
+        clock.advance(SECOND);
+        let mut items: Vec<_> = due.iter().map(|_| next_output(&mut tasks)).collect();
+        items.sort_unstable();
+        assert_eq!(items, due);
+    }
+}
+
+/// Polls those who were woken until one of them has something, which somebody must.
+#[track_caller]
+fn next_output(tasks: &mut Vec<PopTask<'_>>) -> u32 {
+    for _ in 0..=tasks.len() {
+        for place in woken(tasks) {
+            if let Poll::Ready(output) = tasks[place].poll() {
+                drop(tasks.remove(place));
+                return output.unwrap();
+            }
+        }
+    }
+    panic!("nobody got anything");
+}
+
+#[test]
+fn a_waiter_takes_what_comes_before_the_time() {
+    for pop in ASYNC_POPS {
+        let (_, queue) = clocked();
+        queue.push_after(SECOND, 7).unwrap();
+        let plain: &Queue<u32> = &queue;
+        let mut handle = plain.handle();
+        let mut task = Task::waiting(pop(&mut handle));
+        queue.push_with(9999, None, 8).unwrap();
+        assert!(task.was_woken());
+        assert_eq!(task.output(), Ok(8));
+    }
+}
+
+#[test]
+fn a_waiter_at_a_closed_queue_ends_when_the_last_is_cancelled() {
+    for pop in ASYNC_POPS {
+        let (_, queue) = clocked();
+        let ticket = queue.push_after(SECOND, 7).unwrap();
+        let plain: &Queue<u32> = &queue;
+        let mut handle = plain.handle();
+        let mut task = Task::waiting(pop(&mut handle));
+        queue.close();
+        task.assert_waits();
+        let told = task.rings();
+        assert_eq!(queue.cancel(ticket), Some(7));
+        assert!(task.rings() > told);
+        assert_eq!(task.output(), Err(PopError::Closed));
+    }
+}
+
+#[test]
+fn a_cancelled_item_makes_room_for_who_waits_for_it() {
+    let queue = PriorityQueue::bounded(1);
+    let ticket = queue.push_with(1, None, 7).unwrap();
+    let mut handle = queue.handle();
+    let mut task = Task::waiting(handle.push_async(8));
+    assert_eq!(queue.cancel(ticket), Some(7));
+    assert!(task.was_woken());
+    assert_eq!(task.output(), Ok(()));
+    assert_eq!(queue.pop(), Ok(8));
+}
