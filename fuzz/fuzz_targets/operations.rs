@@ -13,4 +13,4 @@ mod model;
 
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|case: model::Case| model::run(&case));
+fuzz_target!(|case: model::Plain| model::run(&case));

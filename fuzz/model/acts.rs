@@ -1,8 +1,9 @@
 //! Pushes and pops outside any transaction.
 
-use super::item::{Mark, Tracked};
+use super::item::{Mark, Source, Tracked};
 use super::open::Worker;
 use super::ops::{Act, Then, Way};
+use super::queues::Kind;
 use super::waits::{as_batch, Outcome, Waiter};
 use super::world::World;
 use requeue::{PopError, PushError};
@@ -13,40 +14,43 @@ use std::time::Duration;
 /// What the push of a batch said.
 type Pushed<const PAD: usize> = Result<usize, PushError<Vec<Tracked<PAD>>>>;
 
+/// Who takes something without a handle of the model.
+pub(super) const PASSER_BY: Source = Source::MAX;
+
 /// What a pop said.
 type Popped<const PAD: usize> = Result<Tracked<PAD>, PopError>;
 
-impl<const PAD: usize> World<PAD> {
-    pub(super) fn push(&mut self, worker: &mut Worker<PAD>, way: Way) {
+impl<const PAD: usize, O: Kind> World<PAD, O> {
+    pub(super) fn push(&mut self, worker: &mut Worker<PAD, O>, way: Way) {
         let (items, marks) = self.items(worker, 1);
         let handle = &mut worker.handle;
         let queue = worker.queue;
-        let push = |item| match self.orders[queue].way_to_push(way, 1) {
+        let push = |item| match self.orders[queue].way_to_push(way, &marks) {
             Way::Try => Outcome::Answer(handle.push(item)),
             Way::Zero => Outcome::Answer(handle.push_timeout(item, Duration::ZERO)),
             Way::Block => Outcome::Answer(handle.push_blocking(item)),
-            Way::Poll(then) => self.attend(queue, Some(1), handle.push_async(item), &[], then),
+            Way::Poll(then) => self.attend(queue, Some(&marks), handle.push_async(item), &[], then),
         };
         let outcome = items.into_iter().next().map(push).expect("one item");
         self.push_ends(worker, &marks, outcome.map(as_batch));
     }
 
-    pub(super) fn push_batch(&mut self, worker: &mut Worker<PAD>, n: usize, way: Way) {
+    pub(super) fn push_batch(&mut self, worker: &mut Worker<PAD, O>, n: usize, way: Way) {
         let (items, marks) = self.items(worker, n);
         let handle = &mut worker.handle;
-        let outcome = match self.orders[worker.queue].way_to_push(way, n) {
+        let outcome = match self.orders[worker.queue].way_to_push(way, &marks) {
             Way::Try | Way::Zero => Outcome::Answer(handle.push_batch(items)),
             Way::Block => Outcome::Answer(handle.push_batch_blocking(items)),
             Way::Poll(then) => {
                 let future = handle.push_batch_async(items);
-                self.attend(worker.queue, Some(n), future, &[], then.of_batch())
+                self.attend(worker.queue, Some(&marks), future, &[], then.of_batch())
             }
         };
         self.push_ends(worker, &marks, outcome);
     }
 
-    pub(super) fn pop(&mut self, worker: &mut Worker<PAD>, way: Way) {
-        self.orders[worker.queue].release();
+    pub(super) fn pop(&mut self, worker: &mut Worker<PAD, O>, way: Way) {
+        self.orders[worker.queue].release_for(worker.source);
         let handle = &mut worker.handle;
         let outcome = match self.orders[worker.queue].way_to_pop(way) {
             Way::Try => Outcome::Answer(handle.pop()),
@@ -57,8 +61,8 @@ impl<const PAD: usize> World<PAD> {
         self.pop_ends(worker, outcome);
     }
 
-    pub(super) fn pop_batch(&mut self, worker: &mut Worker<PAD>, max: usize, way: Way) {
-        self.orders[worker.queue].release();
+    pub(super) fn pop_batch(&mut self, worker: &mut Worker<PAD, O>, max: usize, way: Way) {
+        self.orders[worker.queue].release_for(worker.source);
         let (order, mut items) = (&self.orders[worker.queue], Vec::new());
         let (handle, min) = (&mut worker.handle, max.min(order.ready()));
         let n = match order.way_to_pop(way) {
@@ -67,7 +71,7 @@ impl<const PAD: usize> World<PAD> {
             _ => handle.pop_batch(max, &mut items),
         };
         assert_eq!(n, items.len());
-        self.check_batch(worker.queue, n, max);
+        self.check_popped(worker.queue, n, max);
         for item in items {
             self.receive(worker.queue, Ok(item));
         }
@@ -75,7 +79,7 @@ impl<const PAD: usize> World<PAD> {
 
     /// Drains up to `n` items, if that does not wait.
     pub(super) fn drain(&mut self, queue: usize, n: usize) {
-        self.orders[queue].release();
+        self.orders[queue].release_for(PASSER_BY);
         let order = &self.orders[queue];
         if matches!(order.way_to_pop(Way::Block), Way::Block) {
             let n = n.min(order.ready());
@@ -83,6 +87,7 @@ impl<const PAD: usize> World<PAD> {
                 self.receive(queue, Ok(item));
             }
         }
+        self.orders[queue].stock.quit(PASSER_BY);
     }
 
     /// Runs other operations while a future of a handle waits.
@@ -93,11 +98,12 @@ impl<const PAD: usize> World<PAD> {
                 let (items, marks) = world.items(worker, n);
                 let future = worker.handle.push_batch_async(items);
                 let then = then.of_batch();
-                let outcome = world.attend(queue, push, future, meanwhile, then);
+                let outcome = world.attend(queue, Some(&marks), future, meanwhile, then);
                 world.push_ends(worker, &marks, outcome);
             } else {
+                world.orders[queue].release_for(worker.source);
                 let future = worker.handle.pop_async();
-                let outcome = world.attend(queue, push, future, meanwhile, then);
+                let outcome = world.attend(queue, None, future, meanwhile, then);
                 world.pop_ends(worker, outcome);
             }
         });
@@ -106,7 +112,7 @@ impl<const PAD: usize> World<PAD> {
     fn attend<F: Future + Unpin>(
         &mut self,
         queue: usize,
-        push: Option<usize>,
+        push: Option<&[Mark]>,
         mut future: F,
         meanwhile: &[Act],
         then: Then,
@@ -135,21 +141,22 @@ impl<const PAD: usize> World<PAD> {
         outcome
     }
 
-    fn check_waits(&self, queue: usize, push: Option<usize>) {
+    fn check_waits(&self, queue: usize, push: Option<&[Mark]>) {
         match push {
-            Some(n) => self.orders[queue].check_push_waits(n),
+            Some(marks) => self.orders[queue].check_push_waits(marks),
             None => self.orders[queue].check_pop_waits(None),
         }
     }
 
-    fn join(&mut self, queue: usize, push: Option<usize>, waiter: &Waiter) {
+    fn join(&mut self, queue: usize, push: Option<&[Mark]>, waiter: &Waiter) {
+        let order = &mut self.orders[queue];
         match push {
-            Some(n) => self.orders[queue].pushers.join(waiter, n),
-            None => self.orders[queue].poppers.join(waiter, 1),
+            Some(marks) => order.wait_to_push(waiter, marks),
+            None => order.wait_to_pop(waiter),
         }
     }
 
-    fn items(&mut self, worker: &Worker<PAD>, n: usize) -> (Vec<Tracked<PAD>>, Vec<Mark>) {
+    fn items(&mut self, worker: &Worker<PAD, O>, n: usize) -> (Vec<Tracked<PAD>>, Vec<Mark>) {
         let items: Vec<_> = (0..n).map(|_| self.item(worker.source)).collect();
         let marks = items.iter().map(Tracked::mark).collect();
         (items, marks)
@@ -157,7 +164,7 @@ impl<const PAD: usize> World<PAD> {
 
     /// The answer to a push that is committed at once.
     pub(super) fn pushed(&mut self, queue: usize, marks: &[Mark], said: Pushed<PAD>) {
-        self.orders[queue].check_push(marks.len(), &said);
+        self.orders[queue].check_push(marks, &said);
         if said.is_ok() {
             self.orders[queue].push(marks);
         }
@@ -166,7 +173,7 @@ impl<const PAD: usize> World<PAD> {
 
     fn push_ends(
         &mut self,
-        worker: &mut Worker<PAD>,
+        worker: &mut Worker<PAD, O>,
         marks: &[Mark],
         outcome: Outcome<Pushed<PAD>>,
     ) {
@@ -175,19 +182,19 @@ impl<const PAD: usize> World<PAD> {
             Outcome::Answer(said) => self.pushed(worker.queue, marks, said),
             Outcome::Dropped => self.alive -= marks.len(),
             Outcome::Forgotten(waiter) => {
-                order.pushers.join(&waiter, marks.len());
+                order.wait_to_push(&waiter, marks);
                 worker.left.waiter = Some(waiter);
                 self.lose(marks);
             }
         }
     }
 
-    fn pop_ends(&mut self, worker: &mut Worker<PAD>, outcome: Outcome<Popped<PAD>>) {
+    fn pop_ends(&mut self, worker: &mut Worker<PAD, O>, outcome: Outcome<Popped<PAD>>) {
         match outcome {
             Outcome::Answer(said) => self.receive(worker.queue, said),
             Outcome::Dropped => {}
             Outcome::Forgotten(waiter) => {
-                self.orders[worker.queue].poppers.join(&waiter, 1);
+                self.orders[worker.queue].wait_to_pop(&waiter);
                 worker.left.waiter = Some(waiter);
             }
         }

@@ -24,7 +24,7 @@ impl Order {
             self.pushed,
             self.ready(),
             self.held,
-            self.delayed.len(),
+            self.waiting(),
             self.committed,
             self.aborted,
             self.expired,
@@ -43,15 +43,14 @@ impl Order {
 
     /// When an item was pushed first, if that is kept.
     pub(crate) fn pushed_at(&self, mark: Mark) -> Option<Ticks> {
-        self.settings.timed.then(|| self.fact(mark).since)
+        self.settings.is_timed().then(|| self.fact(mark).since)
     }
 
     /// How old the oldest ready item is.
     fn oldest(&self) -> Option<Duration> {
-        let lines = self.lines.values();
-        let heads = lines.flat_map(|line| line.returned().chain(line.fresh.front()));
-        let oldest = heads.map(|&mark| self.fact(mark).since).min()?;
-        self.settings.timed.then(|| ticks(self.now - oldest))
+        let heads = self.stock.heads().into_iter();
+        let oldest = heads.map(|mark| self.fact(mark).since).min()?;
+        self.settings.is_timed().then(|| ticks(self.now - oldest))
     }
 
     /// What open transactions hold, by their desks.
@@ -71,7 +70,7 @@ impl Order {
 
     fn is_watched(&self, work: &Work) -> bool {
         let name: Option<Name> = work.name;
-        name.is_some() || self.settings.timed || self.settings.lease.is_some()
+        name.is_some() || self.settings.is_timed() || self.settings.lease.is_some()
     }
 
     /// Says when something is due no later than it is, but not that it is due.

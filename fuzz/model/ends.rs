@@ -3,12 +3,13 @@
 use super::item::Tracked;
 use super::open::{commit_together, Left, Open, Worker};
 use super::ops::{Close, End, Ending, Rest, Step};
+use super::queues::Kind;
 use super::world::World;
 use requeue::{Expired, Reason, Taken, Transaction};
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::{mem, slice};
 
-impl<const PAD: usize> World<PAD> {
+impl<const PAD: usize, O: Kind> World<PAD, O> {
     pub(super) fn begin(&mut self, slots: &[usize], steps: &[Step], end: &Ending) {
         let taken = slots
             .iter()
@@ -38,7 +39,7 @@ impl<const PAD: usize> World<PAD> {
 
     fn commit_jointly(
         &mut self,
-        txs: Vec<Transaction<'_, Tracked<PAD>>>,
+        txs: Vec<Transaction<'_, Tracked<PAD>, O>>,
         open: &[Open],
         rest: &Rest,
     ) -> Vec<Left> {
@@ -99,7 +100,7 @@ impl<const PAD: usize> World<PAD> {
         });
     }
 
-    fn end(&mut self, tx: Transaction<'_, Tracked<PAD>>, open: &Open, end: &End) -> Left {
+    fn end(&mut self, tx: Transaction<'_, Tracked<PAD>, O>, open: &Open, end: &End) -> Left {
         let left = open.left();
         match end {
             End::Commit(rest) => {
@@ -130,7 +131,7 @@ impl<const PAD: usize> World<PAD> {
         let (_, copies) = order.end(open.source);
         let held: Vec<_> = open.held.iter().map(|held| held.mark).collect();
         order.commit(&held);
-        order.push(&open.staged);
+        order.publish(&open.staged);
         self.alive -= copies;
     }
 

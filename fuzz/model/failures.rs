@@ -1,6 +1,6 @@
 //! What becomes of deliveries that fail.
 
-use super::item::Mark;
+use super::item::{Mark, Source};
 use super::order::Order;
 use super::settings::Ticks;
 use requeue::Reason;
@@ -33,16 +33,24 @@ impl Order {
             !is_due
         });
         due.sort_by_key(|&(at, _)| at);
-        self.put_at_head(due.into_iter().map(|(_, mark)| mark).collect());
+        let due: Vec<_> = due.into_iter().map(|(_, mark)| mark).collect();
+        self.put_at_head(&due);
         self.end_leases();
+        self.stock.look(now);
     }
 
-    pub(super) fn put_at_head(&mut self, run: Vec<Mark>) {
+    /// As [`Order::release`], for somebody who will try to take something.
+    pub(crate) fn release_for(&mut self, consumer: Source) {
+        self.release();
+        self.stock.join(consumer);
+    }
+
+    pub(super) fn put_at_head(&mut self, run: &[Mark]) {
         let common = self.common;
-        for &mark in &run {
+        for &mark in run {
             self.fact_mut(mark).lane = common;
         }
-        self.line(common).add_run(run);
+        self.give_back(run);
     }
 
     /// Whether a push makes a dead letter, if the attempts are used up.
@@ -66,6 +74,8 @@ impl Order {
                 attempts,
                 reason,
             });
+            self.stock.leave(mark);
+            self.strike(mark);
         }
         dies
     }
@@ -109,7 +119,7 @@ impl Order {
         if !self.fail(mark, Reason::Retried) {
             let backoff = self.settings.delay(self.fact(mark).failures);
             match delay.unwrap_or(backoff) {
-                0 => self.put_at_head(vec![mark]),
+                0 => self.put_at_head(&[mark]),
                 delay => self.delay(mark, delay),
             }
             self.attended = true;
@@ -129,6 +139,8 @@ impl Order {
             let fact = self.fact_mut(mark);
             fact.failures = 0;
             fact.lane = common;
+            fact.wished.due = None;
+            fact.wished.ticket = false;
         }
         self.push(&marks);
     }
@@ -136,6 +148,9 @@ impl Order {
     /// When something is due next.
     pub(crate) fn next_due(&self) -> Option<Ticks> {
         let delayed = self.delayed.iter().map(|delayed| delayed.due);
-        delayed.chain(self.leases()).min()
+        delayed
+            .chain(self.leases())
+            .chain(self.stock.next_due())
+            .min()
     }
 }

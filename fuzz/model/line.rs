@@ -1,7 +1,58 @@
-//! The ready items of one source, in the order in which they may leave.
+//! The ready items of a plain queue, in the order in which they may leave.
 
-use super::item::Mark;
-use std::collections::VecDeque;
+use super::item::{Mark, Source};
+use std::collections::{BTreeMap, VecDeque};
+
+/// The ready items of all sources.
+#[derive(Debug)]
+pub(crate) struct Lines {
+    /// The source of the pushes without a handle. Its line takes in what is put at the head.
+    common: Source,
+    lines: BTreeMap<Source, Line>,
+}
+
+impl Lines {
+    pub(super) fn new(common: Source) -> Self {
+        let strict = Line {
+            strict: true,
+            ..Line::default()
+        };
+        Self {
+            common,
+            lines: BTreeMap::from([(common, strict)]),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.lines.values().map(Line::len).sum()
+    }
+
+    pub(super) fn line(&mut self, source: Source) -> &mut Line {
+        self.lines.entry(source).or_default()
+    }
+
+    /// Those of which one must be the oldest.
+    pub(super) fn heads(&self) -> Vec<Mark> {
+        let lines = self.lines.values();
+        lines
+            .flat_map(|line| line.returned().chain(line.fresh.front()))
+            .copied()
+            .collect()
+    }
+
+    /// Takes an item out of its line, and says which one follows it. `attended`: nothing overtakes what
+    /// was put at the head.
+    pub(super) fn take(&mut self, mark: Mark, source: Source, attended: bool) -> Option<Mark> {
+        let head = self.line(self.common);
+        let at_head = head.returned().any(|&other| other == mark);
+        assert!(
+            !attended || at_head || head.runs.is_empty(),
+            "{mark:?} overtakes what was put at the head: {:?}",
+            head.runs
+        );
+        self.line(source).take(mark)
+    }
+}
 
 /// The ready items of one source.
 #[derive(Debug, Default)]

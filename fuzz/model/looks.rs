@@ -1,14 +1,17 @@
 //! The operations at rest by name, and what may be seen and done without a transaction.
 
+use super::acts::PASSER_BY;
 use super::item::{Mark, Tracked};
 use super::open::{Left, Worker};
 use super::ops::{Act, Label};
+use super::queues::Kind;
 use super::settings::{ticks, Ticks};
 use super::waits::as_batch;
 use super::world::World;
+use requeue::Queue;
 use std::mem;
 
-impl<const PAD: usize> World<PAD> {
+impl<const PAD: usize, O: Kind> World<PAD, O> {
     pub(super) fn act(&mut self, act: &Act) {
         match *act {
             Act::Push(slot, way) => self.with(slot, |world, worker| world.push(worker, way)),
@@ -29,6 +32,7 @@ impl<const PAD: usize> World<PAD> {
                 self.orders[queue].release();
                 self.receive(queue, self.queues[queue].pop());
             }
+            Act::Own(verb) => self.do_own(verb),
             Act::Drain(queue, n) => self.drain(queue, n),
             Act::Close(None) => {}
             Act::Close(Some(queue)) => {
@@ -51,10 +55,12 @@ impl<const PAD: usize> World<PAD> {
             Act::Peek(slot) => self.with(slot, World::peek),
             Act::Snapshot(queue) => {
                 let mut marks = Vec::new();
-                self.orders[queue].release();
-                let count = self.queues[queue].snapshot(|item| marks.push(item.mark()));
+                self.orders[queue].release_for(PASSER_BY);
+                let queued: &Queue<_> = &self.queues[queue];
+                let count = queued.snapshot(|item| marks.push(item.mark()));
                 assert_eq!(count, marks.len());
                 self.orders[queue].visit(&marks);
+                self.orders[queue].stock.quit(PASSER_BY);
             }
             Act::Recover(queue, label, ago) => self.recover(queue, label, ago),
             Act::Letter(queue) => self.take_letter(queue),
@@ -78,10 +84,7 @@ impl<const PAD: usize> World<PAD> {
         self.act(&Act::Drop(slot));
         let source = self.sources;
         self.sources += 1;
-        let handle = match label.name() {
-            Some(name) => self.queues[queue].named_handle(name),
-            None => self.queues[queue].handle(),
-        };
+        let handle = O::handle(&self.queues[queue], label.name());
         assert_eq!(handle.name(), label.name());
         self.orders[queue].join(source, label.name());
         let left = Left::default();
@@ -101,9 +104,9 @@ impl<const PAD: usize> World<PAD> {
         }
     }
 
-    fn peek(&mut self, worker: &mut Worker<PAD>) {
+    fn peek(&mut self, worker: &mut Worker<PAD, O>) {
         let order = &mut self.orders[worker.queue];
-        order.release();
+        order.release_for(worker.source);
         let seen = |item: &Tracked<PAD>| (item.mark(), item.times_held());
         match worker.handle.peek_with(seen) {
             Ok((mark, changes)) => {

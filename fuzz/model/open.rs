@@ -6,8 +6,8 @@ use super::work::Held;
 use requeue::{try_commit_all, Expired, Handle, Taken, Transaction};
 
 /// A handle, and what it was left with.
-pub(crate) struct Worker<const PAD: usize> {
-    pub(crate) handle: Handle<Tracked<PAD>>,
+pub(crate) struct Worker<const PAD: usize, O> {
+    pub(crate) handle: Handle<Tracked<PAD>, O>,
     pub(crate) queue: usize,
     pub(crate) source: Source,
     pub(crate) left: Left,
@@ -18,7 +18,9 @@ pub(crate) struct Worker<const PAD: usize> {
 pub(crate) struct Left {
     /// Items that a forgotten transaction holds: they will be ready again.
     pub(crate) held: Vec<Held>,
-    /// How many items it staged, or a forgotten `Taken` kept: they will be dropped.
+    /// Items that it staged: they will be dropped.
+    pub(crate) staged: Vec<Mark>,
+    /// How many items a forgotten `Taken` kept: they will be dropped.
     pub(crate) doomed: usize,
     /// A forgotten future, which keeps its place in the line.
     pub(crate) waiter: Option<Waiter>,
@@ -36,7 +38,7 @@ pub(crate) struct Open {
 }
 
 impl Open {
-    pub(crate) fn new<const PAD: usize>(worker: &Worker<PAD>) -> Self {
+    pub(crate) fn new<const PAD: usize, O>(worker: &Worker<PAD, O>) -> Self {
         Self {
             queue: worker.queue,
             source: worker.source,
@@ -50,15 +52,16 @@ impl Open {
     pub(crate) fn left(&self) -> Left {
         Left {
             held: self.held.clone(),
-            doomed: self.staged.len(),
+            staged: self.staged.clone(),
+            doomed: 0,
             waiter: self.lent.clone(),
         }
     }
 }
 
 /// Commits up to three transactions together.
-pub(crate) fn commit_together<T>(
-    txs: Vec<Transaction<'_, T>>,
+pub(crate) fn commit_together<T, O>(
+    txs: Vec<Transaction<'_, T, O>>,
 ) -> Result<Vec<Taken<'_, T>>, Expired> {
     let mut txs = txs.into_iter();
     match (txs.next(), txs.next(), txs.next()) {

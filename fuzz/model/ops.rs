@@ -1,9 +1,10 @@
 //! The operations.
 
-use super::settings::{Settings, Ticks};
+use super::settings::{Rule, Settings, Ticks};
 use super::shapes::{
     batch, few, few_acts, maybe_batch, maybe_delay, queue, seldom_queue, several, slot, some_slots,
 };
+use super::wishes::{priority, Wish};
 use super::work::Name;
 use arbitrary::{Arbitrary, Result, Unstructured};
 
@@ -23,10 +24,23 @@ pub(crate) struct Case {
     pub(crate) ops: Vec<Op>,
 }
 
-impl<'a> Arbitrary<'a> for Case {
-    fn arbitrary(u: &mut Unstructured<'a>) -> Result<Self> {
+impl Case {
+    /// Whether all queues are by priority; else none is.
+    pub(crate) fn is_by_priority(&self) -> bool {
+        let mut rules = self.settings.iter().map(|settings| settings.rule);
+        rules.all(|rule| matches!(rule, Rule::Priority(_)))
+    }
+
+    /// Makes a case of queues with such rules.
+    pub(crate) fn of<'a>(
+        u: &mut Unstructured<'a>,
+        rule: fn(&mut Unstructured<'a>) -> Result<Rule>,
+    ) -> Result<Self> {
         let (large, finish) = (u.ratio(1, 8)?, u.arbitrary()?);
-        let settings = u.arbitrary()?;
+        let mut settings: [Settings; QUEUES] = u.arbitrary()?;
+        for settings in &mut settings {
+            settings.rule = rule(u)?;
+        }
         let mut ops = Vec::new();
         while !u.is_empty() {
             ops.push(u.arbitrary()?);
@@ -167,6 +181,18 @@ pub(crate) enum Act {
     /// The oldest dead letter is taken out.
     Letter(#[arbitrary(with = queue)] usize),
     Requeue(#[arbitrary(with = queue)] usize),
+    Own(Verb),
+}
+
+/// What only queues by priority do; others push as they always do.
+#[derive(Arbitrary, Clone, Copy, Debug)]
+pub(crate) enum Verb {
+    Push(#[arbitrary(with = slot)] usize, Wish),
+    /// A push without a handle.
+    PushDirect(#[arbitrary(with = queue)] usize, Wish),
+    /// Of one of the items that were pushed so.
+    Cancel(u8),
+    Reprioritize(u8, #[arbitrary(with = priority)] u16),
 }
 
 /// The name of a handle.
@@ -191,6 +217,8 @@ impl Label {
 #[derive(Arbitrary, Debug)]
 pub(crate) enum Step {
     Stage(u8, Way),
+    /// As [`Verb::Push`].
+    StageSo(u8, Wish),
     Hold(u8, Way),
     HoldBatch(u8, #[arbitrary(with = batch)] usize, Way),
     /// A look at the next item, what happens meanwhile, and what becomes of it.

@@ -1,20 +1,24 @@
 //! The plain model of one queue.
 
+use super::disciplines::Key;
 use super::failures::{Delayed, Letter};
 use super::item::{Mark, Source};
-use super::line::Line;
 use super::settings::{Settings, Ticks};
+use super::stock::{Card, Stock};
 use super::waits::Waiters;
 use super::work::Work;
+use requeue::PriorityQueue;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 /// What is in a queue, in which order it may leave, and the counts.
 #[derive(Debug)]
 pub(crate) struct Order {
     pub(crate) settings: Settings,
-    /// The source of the pushes without a handle. Its line takes in what is put at the head.
+    /// The source of the pushes without a handle.
     pub(super) common: Source,
-    pub(super) lines: BTreeMap<Source, Line>,
+    pub(super) stock: Stock,
+    /// How many items of each key are somewhere.
+    pub(super) keys: BTreeMap<Key, usize>,
     pub(super) facts: HashMap<Mark, Fact>,
     /// In the order in which they came.
     pub(super) delayed: Vec<Delayed>,
@@ -51,17 +55,34 @@ pub(super) struct Fact {
     pub(super) changes: u32,
     /// When it was pushed first.
     pub(super) since: Ticks,
+    pub(super) wished: Wished,
+}
+
+/// What was said of an item when it was pushed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wished {
+    pub(crate) priority: u16,
+    pub(crate) due: Option<Ticks>,
+    /// Whether its ticket is good for anything.
+    pub(crate) ticket: bool,
+}
+
+impl Default for Wished {
+    fn default() -> Self {
+        Self {
+            priority: PriorityQueue::<()>::DEFAULT_PRIORITY,
+            due: None,
+            ticket: false,
+        }
+    }
 }
 
 impl Order {
     pub(crate) fn new(settings: Settings, common: Source) -> Self {
-        let strict = Line {
-            strict: true,
-            ..Line::default()
-        };
         Self {
             common,
-            lines: BTreeMap::from([(common, strict)]),
+            stock: Stock::new(&settings, common),
+            keys: BTreeMap::new(),
             facts: HashMap::new(),
             delayed: Vec::new(),
             letters: VecDeque::new(),
@@ -85,7 +106,12 @@ impl Order {
     }
 
     pub(crate) fn ready(&self) -> usize {
-        self.lines.values().map(Line::len).sum()
+        self.stock.ready()
+    }
+
+    /// What is out of the way until a time comes, or another item is gone.
+    pub(crate) fn waiting(&self) -> usize {
+        self.delayed.len() + self.stock.waiting()
     }
 
     pub(super) fn fact(&self, mark: Mark) -> &Fact {
@@ -96,10 +122,6 @@ impl Order {
         self.facts.get_mut(&mark).expect("an item of this queue")
     }
 
-    pub(super) fn line(&mut self, source: Source) -> &mut Line {
-        self.lines.entry(source).or_default()
-    }
-
     /// How often an item was changed.
     pub(crate) fn changes(&self, mark: Mark) -> u32 {
         self.fact(mark).changes
@@ -107,38 +129,46 @@ impl Order {
 
     /// An item is made, that is to be pushed.
     pub(super) fn make(&mut self, mark: Mark) {
+        self.make_with(mark, Wished::default());
+    }
+
+    /// An item is made that is to be pushed so.
+    pub(super) fn make_with(&mut self, mark: Mark, wished: Wished) {
         let fact = Fact {
             lane: mark.source,
             failures: 0,
             changes: 0,
             since: self.now,
+            wished,
         };
         self.facts.entry(mark).or_insert(fact);
     }
 
-    /// Items become ready.
+    /// Items become ready, or wait for their time.
     pub(crate) fn push(&mut self, marks: &[Mark]) {
-        self.pushed += marks.len();
         for &mark in marks {
             self.make(mark);
+            self.enrol(mark);
+        }
+        self.publish(marks);
+    }
+
+    /// What was pushed is visible.
+    pub(crate) fn publish(&mut self, marks: &[Mark]) {
+        self.pushed += marks.len();
+        for &mark in marks {
             let lane = self.fact(mark).lane;
-            self.line(lane).fresh.push_back(mark);
+            let number = self.number_lane(lane);
+            let card = self.card(mark);
+            self.stock.push(card, lane, number);
         }
     }
 
     /// Takes an item, and says which one follows where it was.
     pub(super) fn take(&mut self, mark: Mark) -> Option<Mark> {
-        let (common, lane) = (self.common, self.fact(mark).lane);
-        let attended = self.attended;
-        let head = self.line(common);
-        let at_head = head.returned().any(|&other| other == mark);
-        assert!(
-            !attended || at_head || head.runs.is_empty(),
-            "{mark:?} overtakes what was put at the head: {:?}",
-            head.runs
-        );
+        let lane = self.fact(mark).lane;
         self.held += 1;
-        self.line(lane).take(mark)
+        self.stock.take(mark, lane, self.attended)
     }
 
     /// A pop takes an item. Returns which attempt this is.
@@ -151,6 +181,10 @@ impl Order {
     pub(crate) fn commit(&mut self, held: &[Mark]) {
         self.held -= held.len();
         self.committed += held.len();
+        for &mark in held {
+            self.stock.leave(mark);
+            self.strike(mark);
+        }
     }
 
     /// Shows all ready items to somebody, who sees them in this order and puts them back.
@@ -165,12 +199,25 @@ impl Order {
 
     /// Items come back to where they were, in this order.
     pub(super) fn give_back(&mut self, marks: &[Mark]) {
-        let mut runs = BTreeMap::<Source, Vec<Mark>>::new();
+        let mut runs = BTreeMap::<Source, Vec<Card>>::new();
         for &mark in marks {
-            runs.entry(self.fact(mark).lane).or_default().push(mark);
+            let lane = self.stock.home(self.fact(mark).lane);
+            runs.entry(lane).or_default().push(self.card(mark));
         }
         for (source, run) in runs {
-            self.line(source).add_run(run);
+            self.stock.give_back(source, run);
+        }
+    }
+
+    /// What decides about the order of an item.
+    pub(super) fn card(&self, mark: Mark) -> Card {
+        let Fact { since, wished, .. } = *self.fact(mark);
+        Card {
+            mark,
+            key: self.settings.key_of(mark),
+            priority: wished.priority,
+            due: wished.due,
+            since,
         }
     }
 }

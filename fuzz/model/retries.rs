@@ -3,6 +3,7 @@
 use super::item::Tracked;
 use super::open::Open;
 use super::ops::{Act, Look};
+use super::queues::Kind;
 use super::settings::{ticks, Ticks};
 use super::waits::Waiter;
 use super::work::Held;
@@ -28,7 +29,7 @@ impl<const PAD: usize> Grasp<'_, PAD> {
     }
 }
 
-impl<const PAD: usize> World<PAD> {
+impl<const PAD: usize, O: Kind> World<PAD, O> {
     /// A transaction holds an item more.
     pub(super) fn grasp<'t>(
         &mut self,
@@ -54,13 +55,13 @@ impl<const PAD: usize> World<PAD> {
 
     pub(super) fn peek_in<'t>(
         &mut self,
-        tx: &'t Transaction<'_, Tracked<PAD>>,
+        tx: &'t Transaction<'_, Tracked<PAD>, O>,
         open: &mut Open,
         meanwhile: &[Act],
         look: Look,
     ) -> Option<Grasp<'t, PAD>> {
         let (queue, source) = (open.queue, open.source);
-        self.orders[queue].release();
+        self.orders[queue].release_for(source);
         let peek = match tx.peek() {
             Ok(peek) => peek,
             Err(said) => {
@@ -95,7 +96,7 @@ impl<const PAD: usize> World<PAD> {
     /// Gives one of the held items back early.
     pub(super) fn retry<'t>(
         &mut self,
-        txs: &'t [Transaction<'_, Tracked<PAD>>],
+        txs: &'t [Transaction<'_, Tracked<PAD>, O>],
         open: &mut [Open],
         items: &mut Vec<(usize, Grasp<'t, PAD>)>,
         pick: usize,

@@ -1,21 +1,45 @@
 //! What a call must say, and when it may wait.
 
-use super::item::Source;
+use super::disciplines::Key;
+use super::item::{Mark, Source};
 use super::ops::Way;
 use super::order::Order;
+use super::waits::Waiter;
 use super::work::Work;
 use requeue::{PopError, PushError};
 
 impl Order {
     fn room(&self) -> usize {
         let extra = self.open.values().map(|work| work.extra).sum::<usize>();
-        let occupancy = self.ready() + self.delayed.len() + self.held + extra;
+        let occupancy = self.ready() + self.waiting() + self.held + extra;
         match self.settings.capacity {
             Some(capacity) => capacity
                 .checked_sub(occupancy)
                 .expect("within the capacity"),
             None => usize::MAX,
         }
+    }
+
+    /// Whether there is room for items with these keys.
+    fn admits(&self, keys: &[Key]) -> bool {
+        keys.len() <= self.room() && self.admits_keys(keys)
+    }
+
+    fn admits_all(&self, marks: &[Mark]) -> bool {
+        self.admits(&self.keys_of(marks))
+    }
+
+    fn admits_key_of(&self, mark: Mark) -> bool {
+        self.admits_keys(&self.keys_of(&[mark]))
+    }
+
+    pub(crate) fn wait_to_push(&mut self, waiter: &Waiter, marks: &[Mark]) {
+        let keys = self.keys_of(marks);
+        self.pushers.join(waiter, keys);
+    }
+
+    pub(crate) fn wait_to_pop(&mut self, waiter: &Waiter) {
+        self.poppers.join(waiter, Vec::new());
     }
 
     /// Whether the transaction of this source may have one item more staged, or one less held.
@@ -47,18 +71,19 @@ impl Order {
 
     /// Closed, and nothing will be ready any more.
     fn is_over(&self) -> bool {
-        let nothing = self.ready() == 0 && self.delayed.is_empty();
+        let nothing = self.ready() + self.waiting() == 0;
         self.closed && nothing && !self.is_any_open()
     }
 
     /// How a push is made: it blocks only if it is answered at once.
-    pub(crate) fn way_to_push(&self, way: Way, items: usize) -> Way {
-        let answered = self.closed || items <= self.room() || self.is_too_large(items);
+    pub(crate) fn way_to_push(&self, way: Way, marks: &[Mark]) -> Way {
+        let answered = self.closed || self.admits_all(marks) || self.is_too_large(marks.len());
         way.unless(!answered || !self.pushers.is_empty())
     }
 
-    pub(crate) fn way_to_stage(&self, way: Way, source: Source) -> Way {
-        let full = !self.fits(source) && !self.is_too_large(self.work(source).staged + 1);
+    pub(crate) fn way_to_stage(&self, way: Way, source: Source, mark: Mark) -> Way {
+        let fits = self.fits(source) && self.admits_key_of(mark);
+        let full = !fits && !self.is_too_large(self.work(source).staged + 1);
         way.unless(full && !self.closed || !self.pushers.is_empty())
     }
 
@@ -72,26 +97,32 @@ impl Order {
         way.unless(!answered || !self.poppers.is_empty())
     }
 
-    pub(crate) fn check_push<T>(&self, items: usize, said: &Result<usize, PushError<T>>) {
+    pub(crate) fn check_push<T>(&self, marks: &[Mark], said: &Result<usize, PushError<T>>) {
         match said {
-            Ok(count) => assert_eq!(*count, items),
+            Ok(count) => assert_eq!(*count, marks.len()),
             // A batch of nothing may look whether the queue is closed.
             Err(PushError::Closed(_)) => assert!(self.closed),
             Err(PushError::Full(_)) => {
-                assert!(!self.closed && (items > self.room() || self.pushers.may_gather()));
+                assert!(!self.closed && (!self.admits_all(marks) || self.pushers.may_gather()));
             }
         }
-        assert!(said.is_err() || items == 0 || !self.closed && items <= self.room());
+        let admitted = !self.closed && self.admits_all(marks);
+        assert!(said.is_err() || marks.is_empty() || admitted);
     }
 
     /// A push waits, rightly: there is no room, or somebody is before it.
-    pub(crate) fn check_push_waits(&self, items: usize) {
-        assert!(!self.closed && !self.is_too_large(items));
-        assert!(items > self.room() || !self.pushers.is_empty());
+    pub(crate) fn check_push_waits(&self, marks: &[Mark]) {
+        assert!(!self.closed && !self.is_too_large(marks.len()));
+        assert!(!self.admits_all(marks) || !self.pushers.is_empty());
     }
 
-    pub(crate) fn check_stage<T>(&self, source: Source, said: &Result<usize, PushError<T>>) {
-        let fits = self.fits(source);
+    pub(crate) fn check_stage<T>(
+        &self,
+        source: Source,
+        mark: Mark,
+        said: &Result<usize, PushError<T>>,
+    ) {
+        let fits = self.fits(source) && self.admits_key_of(mark);
         match said {
             Ok(_) => assert!(!self.closed && fits),
             Err(PushError::Closed(_)) => assert!(self.closed),
@@ -114,15 +145,17 @@ impl Order {
 
     /// How many dead letters go back, if so many did.
     pub(crate) fn check_requeue(&self, count: usize) {
-        let room = if self.closed { 0 } else { self.room() };
-        let most = room.min(self.letters.len());
+        let letters: Vec<_> = self.letters.iter().map(|letter| letter.mark).collect();
+        let fit = |count: &usize| !self.closed && self.admits_all(&letters[..*count]);
+        let most = (1..=letters.len()).take_while(fit).count();
         assert!(count == most || count < most && self.pushers.may_gather());
     }
 
-    pub(crate) fn check_stage_waits(&self, source: Source) {
-        let work = self.work(source);
-        assert!(!self.closed && !work.has_permit() && !self.is_too_large(work.staged + 1));
-        assert!(self.room() == 0 || !self.pushers.is_empty());
+    pub(crate) fn check_stage_waits(&self, source: Source, mark: Mark) {
+        let (work, admitted) = (self.work(source), self.admits_key_of(mark));
+        assert!(!self.closed && !self.is_too_large(work.staged + 1));
+        assert!(!(admitted && work.has_permit()));
+        assert!(self.room() == 0 || !admitted || !self.pushers.is_empty());
     }
 
     /// What a pop said that found nothing.
@@ -142,16 +175,14 @@ impl Order {
     pub(crate) fn check(&self) {
         let held: usize = self.open.values().map(Work::own).sum();
         assert_eq!(held, self.held);
-        self.pushers
-            .check(if self.closed { usize::MAX } else { self.room() });
-        self.poppers
-            .check(usize::from(self.ready() > 0 || self.is_over()));
+        self.pushers.check(|keys| self.closed || self.admits(keys));
+        self.poppers.check(|_| self.ready() > 0 || self.is_over());
     }
 
     /// Somebody is awake when something is due.
     pub(crate) fn check_alarm(&self) {
         let due = self.next_due().is_some_and(|due| due <= self.now);
-        self.poppers.check(usize::from(due));
+        self.poppers.check(|_| due);
     }
 }
 

@@ -1,9 +1,11 @@
 //! What a queue is made with.
 
-use super::item::{overflow, Tracked};
+use super::disciplines::{Fairness, Key, Urgency};
+use super::item::{overflow, Mark, Tracked};
+use super::queues::AnyQueue;
 use super::shapes::some;
 use arbitrary::{Arbitrary, Result, Unstructured};
-use requeue::{Backoff, ManualClock, Queue};
+use requeue::{Backoff, Builder, FairQueue, ManualClock, PriorityQueue, Queue};
 use std::num::NonZeroU32;
 use std::time::Duration;
 
@@ -28,6 +30,16 @@ pub(crate) struct Settings {
     /// How long items are leased.
     pub(crate) lease: Option<Ticks>,
     pub(crate) timed: bool,
+    pub(crate) rule: Rule,
+}
+
+/// Which item is next.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) enum Rule {
+    #[default]
+    Arrival,
+    Fair(Fairness),
+    Priority(Urgency),
 }
 
 impl<'a> Arbitrary<'a> for Settings {
@@ -74,8 +86,28 @@ const BACKOFFS: [Option<(Ticks, Ticks)>; 6] = [
 ];
 
 impl Settings {
-    pub(crate) fn build<const PAD: usize>(&self, clock: &ManualClock) -> Queue<Tracked<PAD>> {
-        let mut builder = Queue::builder().clock(clock.clone()).timestamps(self.timed);
+    pub(crate) fn build<const PAD: usize>(&self, clock: &ManualClock) -> AnyQueue<PAD> {
+        match self.rule {
+            Rule::Arrival => AnyQueue::Plain(self.fit(Queue::builder(), clock).build()),
+            Rule::Fair(rules) => {
+                let builder =
+                    FairQueue::builder(move |item: &Tracked<PAD>| rules.key_of(item.mark()));
+                AnyQueue::Fair(rules.fit(self.fit(builder, clock)).build())
+            }
+            Rule::Priority(rules) => {
+                let builder = self.fit(PriorityQueue::builder(), clock);
+                AnyQueue::Priority(rules.fit(builder).build())
+            }
+        }
+    }
+
+    /// Sets what any queue may have.
+    fn fit<const PAD: usize, O>(
+        &self,
+        builder: Builder<Tracked<PAD>, O>,
+        clock: &ManualClock,
+    ) -> Builder<Tracked<PAD>, O> {
+        let mut builder = builder.clock(clock.clone()).timestamps(self.timed);
         if let Some(capacity) = self.capacity {
             builder = builder.capacity(capacity);
         }
@@ -99,13 +131,35 @@ impl Settings {
         if let Some(term) = self.lease {
             builder = builder.leased(ticks(term));
         }
-        builder.build()
+        builder
     }
 
     /// Whether pops look for what was put back, from the beginning.
     pub(crate) fn is_attended(&self) -> bool {
         let rules = self.max_attempts.is_some() || self.backoff.is_some();
         rules || self.timed || self.lease.is_some()
+    }
+
+    /// Whether the time of each push is kept.
+    pub(crate) fn is_timed(&self) -> bool {
+        let ages = matches!(self.rule, Rule::Priority(Urgency { age: Some(_), .. }));
+        self.timed || ages
+    }
+
+    /// The key of an item; all items of other than fair queues have the same.
+    pub(crate) fn key_of(&self, mark: Mark) -> Key {
+        match self.rule {
+            Rule::Fair(rules) => rules.key_of(mark),
+            _ => Key::default(),
+        }
+    }
+
+    /// The most items of one key.
+    pub(crate) fn key_capacity(&self) -> usize {
+        match self.rule {
+            Rule::Fair(rules) => rules.capacity.unwrap_or(usize::MAX),
+            _ => usize::MAX,
+        }
     }
 
     /// How long an item is delayed after so many failures.

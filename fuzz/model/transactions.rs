@@ -1,19 +1,21 @@
 //! The operations on open transactions.
 
+use super::item::Mark;
 use super::item::Tracked;
 use super::open::Open;
 use super::ops::{Step, Way};
+use super::queues::Kind;
 use super::retries::Grasp;
 use super::waits::{as_batch, Outcome};
 use super::world::World;
 use requeue::{Item, PushError, Transaction};
 use std::time::Duration;
 
-impl<const PAD: usize> World<PAD> {
+impl<const PAD: usize, O: Kind> World<PAD, O> {
     /// Runs steps inside and beside the open transactions. What they hold stays readable.
     pub(super) fn steps(
         &mut self,
-        txs: &[Transaction<'_, Tracked<PAD>>],
+        txs: &[Transaction<'_, Tracked<PAD>, O>],
         open: &mut [Open],
         steps: &[Step],
     ) {
@@ -21,6 +23,7 @@ impl<const PAD: usize> World<PAD> {
         for step in steps {
             let n = match *step {
                 Step::Stage(n, _)
+                | Step::StageSo(n, _)
                 | Step::Hold(n, _)
                 | Step::HoldBatch(n, ..)
                 | Step::Peek(n, ..)
@@ -51,12 +54,13 @@ impl<const PAD: usize> World<PAD> {
 
     fn step<'t>(
         &mut self,
-        tx: &'t Transaction<'_, Tracked<PAD>>,
+        tx: &'t Transaction<'_, Tracked<PAD>, O>,
         open: &mut Open,
         step: &Step,
     ) -> Vec<Grasp<'t, PAD>> {
         match *step {
             Step::Stage(_, way) => self.stage(tx, open, way),
+            Step::StageSo(_, wish) => self.stage_so(tx, open, wish),
             Step::Hold(_, way) => return Vec::from_iter(self.hold(tx, open, way)),
             Step::HoldBatch(_, max, way) => return self.hold_batch(tx, open, max, way),
             Step::Peek(_, ref meanwhile, look) => {
@@ -71,7 +75,7 @@ impl<const PAD: usize> World<PAD> {
         Vec::new()
     }
 
-    fn check_open(&mut self, txs: &[Transaction<'_, Tracked<PAD>>], open: &[Open]) {
+    fn check_open(&mut self, txs: &[Transaction<'_, Tracked<PAD>, O>], open: &[Open]) {
         for (tx, open) in txs.iter().zip(open) {
             if open.lent.is_none() {
                 assert_eq!(
@@ -83,45 +87,55 @@ impl<const PAD: usize> World<PAD> {
         self.check();
     }
 
-    fn stage(&mut self, tx: &Transaction<'_, Tracked<PAD>>, open: &mut Open, way: Way) {
+    fn stage(&mut self, tx: &Transaction<'_, Tracked<PAD>, O>, open: &mut Open, way: Way) {
         let item = self.item(open.source);
         let mark = item.mark();
-        let outcome = match self.orders[open.queue].way_to_stage(way, open.source) {
+        let outcome = match self.orders[open.queue].way_to_stage(way, open.source, mark) {
             Way::Try => Outcome::Answer(tx.push(item)),
             Way::Zero => Outcome::Answer(tx.push_timeout(item, Duration::ZERO)),
             Way::Block => Outcome::Answer(tx.push_blocking(item)),
             Way::Poll(then) => Outcome::of_new(tx.push_async(item), then),
         };
         let order = &mut self.orders[open.queue];
-        match outcome.map(as_batch) {
-            Outcome::Answer(said) => {
-                order.check_stage(open.source, &said);
-                if said.is_ok() {
-                    order.stage_in(open.source, mark);
-                    open.staged.push(mark);
-                }
-                self.returned(&[mark], said.map_err(PushError::into_inner));
-            }
+        match outcome {
+            Outcome::Answer(said) => self.staged(open, mark, said),
             Outcome::Dropped => {
-                order.check_stage_waits(open.source);
+                order.check_stage_waits(open.source, mark);
                 self.alive -= 1;
             }
             Outcome::Forgotten(waiter) => {
-                order.check_stage_waits(open.source);
-                order.pushers.join(&waiter, 1);
+                order.check_stage_waits(open.source, mark);
+                order.wait_to_push(&waiter, &[mark]);
                 open.lent = Some(waiter);
                 self.lose(&[mark]);
             }
         }
     }
 
+    /// The answer to the push of a transaction.
+    pub(super) fn staged(
+        &mut self,
+        open: &mut Open,
+        mark: Mark,
+        said: Result<(), PushError<Tracked<PAD>>>,
+    ) {
+        let order = &mut self.orders[open.queue];
+        let said = as_batch(said);
+        order.check_stage(open.source, mark, &said);
+        if said.is_ok() {
+            order.stage_in(open.source, mark);
+            open.staged.push(mark);
+        }
+        self.returned(&[mark], said.map_err(PushError::into_inner));
+    }
+
     fn hold<'t>(
         &mut self,
-        tx: &'t Transaction<'_, Tracked<PAD>>,
+        tx: &'t Transaction<'_, Tracked<PAD>, O>,
         open: &mut Open,
         way: Way,
     ) -> Option<Grasp<'t, PAD>> {
-        self.orders[open.queue].release();
+        self.orders[open.queue].release_for(open.source);
         let outcome = match self.orders[open.queue].way_to_hold(way, open.source) {
             Way::Try => Outcome::Answer(tx.pop()),
             Way::Zero => Outcome::Answer(tx.pop_timeout(Duration::ZERO)),
@@ -135,7 +149,7 @@ impl<const PAD: usize> World<PAD> {
             Outcome::Dropped => order.check_pop_waits(Some(open.source)),
             Outcome::Forgotten(waiter) => {
                 order.check_pop_waits(Some(open.source));
-                order.poppers.join(&waiter, 1);
+                order.wait_to_pop(&waiter);
                 open.lent = Some(waiter);
             }
         }
@@ -144,12 +158,12 @@ impl<const PAD: usize> World<PAD> {
 
     fn hold_batch<'t>(
         &mut self,
-        tx: &'t Transaction<'_, Tracked<PAD>>,
+        tx: &'t Transaction<'_, Tracked<PAD>, O>,
         open: &mut Open,
         max: usize,
         way: Way,
     ) -> Vec<Grasp<'t, PAD>> {
-        self.orders[open.queue].release();
+        self.orders[open.queue].release_for(open.source);
         let order = &self.orders[open.queue];
         let min = max.min(order.ready());
         let batch = match order.way_to_hold(way, open.source) {

@@ -1,5 +1,6 @@
 //! Calls that may wait, and those who wait.
 
+use super::disciplines::Key;
 use super::ops::Then;
 use requeue::PushError;
 use std::future::Future;
@@ -82,17 +83,17 @@ impl Waiter {
     }
 }
 
-/// Those who wait for items, or for room, and how much each of them needs.
+/// Those who wait: for an item, or for room for items with these keys.
 #[derive(Debug, Default)]
-pub(crate) struct Waiters(Vec<(Waiter, usize)>);
+pub(crate) struct Waiters(Vec<(Waiter, Vec<Key>)>);
 
 impl Waiters {
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    pub(crate) fn join(&mut self, waiter: &Waiter, need: usize) {
-        self.0.push((waiter.clone(), need));
+    pub(crate) fn join(&mut self, waiter: &Waiter, keys: Vec<Key>) {
+        self.0.push((waiter.clone(), keys));
     }
 
     pub(crate) fn leave(&mut self, waiter: &Waiter) {
@@ -102,17 +103,14 @@ impl Waiters {
 
     /// Whether somebody waits for room for several items. He may keep what room he has found so far.
     pub(crate) fn may_gather(&self) -> bool {
-        self.0.iter().any(|(_, need)| *need > 1)
+        self.0.iter().any(|(_, keys)| keys.len() > 1)
     }
 
-    /// Nobody sleeps while there is enough for each of them.
-    pub(crate) fn check(&self, enough: usize) {
-        let content = self.0.iter().all(|(_, need)| *need <= enough);
+    /// Not all sleep while there is enough for each of them.
+    pub(crate) fn check(&self, is_enough: impl Fn(&[Key]) -> bool) {
+        let content = self.0.iter().all(|(_, keys)| is_enough(keys));
         let woken = self.0.iter().any(|(waiter, _)| waiter.is_woken());
-        assert!(
-            self.is_empty() || !content || woken,
-            "all sleep beside {enough}: {self:?}"
-        );
+        assert!(self.is_empty() || !content || woken, "all sleep: {self:?}");
     }
 
     /// Who was woken may wait again at his place, and an alarm is no news to the line.

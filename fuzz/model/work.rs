@@ -33,6 +33,8 @@ pub(crate) struct Work {
     /// What was taken away and is still in the hold.
     pub(super) lost: Vec<Held>,
     has_lost: bool,
+    /// The lane that the handle has leased, if it has pushed something.
+    lane: Option<usize>,
 }
 
 #[derive(Debug)]
@@ -88,6 +90,19 @@ impl Order {
     pub(crate) fn quit(&mut self, source: Source) {
         self.desks.retain(|_, other| *other != source);
         self.open.remove(&source);
+        self.stock.quit(source);
+    }
+
+    /// The number of the lane of a source, the lowest one that was free when it was first needed.
+    pub(super) fn number_lane(&mut self, source: Source) -> usize {
+        if source == self.common {
+            return 0;
+        }
+        let taken: Vec<_> = self.open.values().filter_map(|work| work.lane).collect();
+        let work = self.work_mut(source);
+        let free = (1..=SLOTS * 2).find(|lane| !taken.contains(lane));
+        work.lane = work.lane.or(free);
+        work.lane.expect("a lane")
     }
 
     /// An item was held by the transaction of this source.
@@ -114,6 +129,8 @@ impl Order {
 
     pub(crate) fn stage_in(&mut self, source: Source, mark: Mark) {
         self.make(mark);
+        self.enrol(mark);
+        self.number_lane(source);
         let work = self.work_mut(source);
         work.take_permit();
         work.staged += 1;
@@ -134,8 +151,8 @@ impl Order {
     pub(crate) fn put_back(&mut self, source: Source) {
         if let Some((mark, follower)) = self.work_mut(source).peeked.take() {
             self.held -= 1;
-            let lane = self.fact(mark).lane;
-            self.line(lane).put_back(mark, follower);
+            let (card, lane) = (self.card(mark), self.fact(mark).lane);
+            self.stock.put_back(card, lane, follower);
         }
     }
 
@@ -149,9 +166,9 @@ impl Order {
     pub(crate) fn end(&mut self, source: Source) -> (Vec<Held>, usize) {
         self.put_back(source);
         let work = self.work_mut(source);
-        let name = work.name;
+        let (name, lane) = (work.name, work.lane);
         let ended = std::mem::take(work);
-        work.name = name;
+        (work.name, work.lane) = (name, lane);
         (ended.lost, ended.leased.len())
     }
 
@@ -225,7 +242,7 @@ impl Order {
         let alive = marks.filter(|&mark| !self.fail(mark, Reason::Expired));
         let alive: Vec<_> = alive.collect();
         let ready = alive.len();
-        self.put_at_head(alive);
+        self.put_at_head(&alive);
         self.spill();
         ready
     }

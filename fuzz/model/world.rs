@@ -1,12 +1,16 @@
 //! The queues beside their models.
 
+use super::acts::PASSER_BY;
 use super::item::{self, Mark, Source, Tracked};
 use super::open::{Left, Worker};
 use super::ops::{Act, Case, Finish, Label, Op, QUEUES, SLOTS};
 use super::order::Order;
+use super::queues::{AnyQueue, Kind};
 use super::settings::Ticks;
+use super::verbs::Ticketed;
 use super::waits::Waiter;
-use requeue::{ManualClock, PopError, Queue, Reason};
+use requeue::Queue;
+use requeue::{ManualClock, PopError, Reason};
 use std::array;
 use std::mem;
 use std::time::{Duration, Instant};
@@ -17,20 +21,21 @@ const HANDLES: Source = QUEUES;
 /// Longer than any delay.
 const LONG: Ticks = 100;
 
-pub(crate) struct World<const PAD: usize> {
+pub(crate) struct World<const PAD: usize, O> {
     pub(super) clock: ManualClock,
     /// When the queues were made.
     pub(super) start: Instant,
-    pub(super) queues: [Queue<Tracked<PAD>>; QUEUES],
+    pub(super) queues: [AnyQueue<PAD>; QUEUES],
     pub(super) orders: [Order; QUEUES],
-    pub(super) workers: [Option<Worker<PAD>>; SLOTS],
+    pub(super) workers: [Option<Worker<PAD, O>>; SLOTS],
     pub(super) sources: Source,
     numbers: u64,
+    pub(super) tickets: Vec<Ticketed>,
     /// How many items should be alive.
     pub(super) alive: usize,
 }
 
-impl<const PAD: usize> World<PAD> {
+impl<const PAD: usize, O: Kind> World<PAD, O> {
     /// All queues empty, each with a handle in the slot of the same number.
     pub(crate) fn new(case: &Case) -> Self {
         item::clear();
@@ -43,6 +48,7 @@ impl<const PAD: usize> World<PAD> {
             workers: Default::default(),
             sources: HANDLES,
             numbers: 0,
+            tickets: Vec::new(),
             alive: 0,
         };
         for queue in 0..QUEUES {
@@ -89,9 +95,10 @@ impl<const PAD: usize> World<PAD> {
     fn close_and_drain(&mut self) {
         (0..SLOTS).for_each(|slot| self.act(&Act::Drop(slot)));
         self.advance(LONG);
+        self.cancel_latest();
         for queue in 0..QUEUES {
             self.act(&Act::Close(Some(queue)));
-            self.orders[queue].release();
+            self.orders[queue].release_for(PASSER_BY);
             for item in self.queues[queue].drain() {
                 self.receive(queue, Ok(item));
             }
@@ -102,13 +109,14 @@ impl<const PAD: usize> World<PAD> {
 
     pub(super) fn check(&mut self) {
         (0..QUEUES).for_each(|queue| self.look(queue));
+        (0..QUEUES).for_each(|queue| self.check_order(queue));
         for (queue, order) in self.queues.iter().zip(&self.orders) {
             assert_eq!(queue.is_empty(), order.ready() == 0);
             assert_eq!(queue.is_closed(), order.closed);
             order.check();
             order.check_stats(&queue.stats());
             order.check_held(self.start, &queue.held());
-            let due = queue.next_due().map(|due| due - self.start);
+            let due = Queue::next_due(queue).map(|due| due - self.start);
             order.check_next_due(due.map(whole));
             assert_eq!(queue.dead_letters().len(), order.letters.len());
         }
@@ -132,7 +140,7 @@ impl<const PAD: usize> World<PAD> {
     }
 
     /// Uses the handle in a slot, if there is one and no open transaction has borrowed it.
-    pub(super) fn with(&mut self, slot: usize, work: impl FnOnce(&mut Self, &mut Worker<PAD>)) {
+    pub(super) fn with(&mut self, slot: usize, work: impl FnOnce(&mut Self, &mut Worker<PAD, O>)) {
         if let Some(mut worker) = self.workers[slot].take() {
             self.settle_left(worker.queue, worker.source, &mem::take(&mut worker.left));
             work(self, &mut worker);
@@ -141,7 +149,7 @@ impl<const PAD: usize> World<PAD> {
     }
 
     /// Puts a handle back; a new one may have taken its slot.
-    pub(super) fn put(&mut self, slot: usize, worker: Worker<PAD>) {
+    pub(super) fn put(&mut self, slot: usize, worker: Worker<PAD, O>) {
         self.act(&Act::Drop(slot));
         self.workers[slot] = Some(worker);
     }
@@ -159,7 +167,8 @@ impl<const PAD: usize> World<PAD> {
         let own = left.held.iter().filter(|held| !lost.contains(held));
         let own: Vec<_> = own.map(|held| held.mark).collect();
         order.abort(&own, reason);
-        self.alive -= left.doomed + lost.len() + copies;
+        order.unstage(&left.staged);
+        self.alive -= left.staged.len() + left.doomed + lost.len() + copies;
     }
 
     /// Nobody waits by this future any more.
@@ -208,6 +217,17 @@ impl<const PAD: usize> World<PAD> {
         self.alive -= 1;
     }
 
+    /// As [`World::check_batch`], of items that are gone at once, which may make others ready.
+    pub(super) fn check_popped(&self, queue: usize, n: usize, max: usize) {
+        let order = &self.orders[queue];
+        let (ready, waiting) = (order.ready(), order.waiting());
+        assert!(n <= max.min(ready + waiting), "{n} popped of {ready}");
+        assert!(
+            n > 0 || max == 0 || ready == 0,
+            "empty, but {ready} are ready"
+        );
+    }
+
     /// A pop may give nothing only if nothing is ready.
     pub(super) fn check_batch(&self, queue: usize, n: usize, max: usize) {
         let ready = self.orders[queue].ready();
@@ -222,6 +242,6 @@ impl<const PAD: usize> World<PAD> {
     }
 }
 
-fn whole(time: Duration) -> Ticks {
+pub(super) fn whole(time: Duration) -> Ticks {
     Ticks::try_from(time.as_millis()).unwrap_or(Ticks::MAX)
 }

@@ -1,0 +1,16 @@
+//! Runs sequences of operations on queues by priority against the plain model.
+//!
+//! A repeatable smoke run, with long sequences from the start:
+//!
+//! ```text
+//! cargo +nightly fuzz run priority -- -runs=20000 -seed=1 -len_control=0 -rss_limit_mb=2048
+//! ```
+
+#![no_main]
+
+#[path = "../model/mod.rs"]
+mod model;
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|case: model::ByPriority| model::run(&case));

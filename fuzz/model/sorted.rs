@@ -1,0 +1,143 @@
+//! The items of a queue whose order is known exactly, at least while one consumer takes them.
+
+use super::disciplines::{Fairness, Urgency};
+use super::item::{Mark, Source};
+use super::priorities::Priorities;
+use super::rounds::Rounds;
+use super::settings::Ticks;
+use super::stock::Card;
+use std::collections::{BTreeMap, BTreeSet};
+use std::mem;
+
+/// Items in their order, and those on the way there.
+#[derive(Debug)]
+pub(crate) struct Sorted {
+    /// What came back since somebody looked: one run for each transaction.
+    returned: Vec<Vec<Card>>,
+    /// What was pushed since, by the numbers of the lanes.
+    pushed: BTreeMap<usize, Vec<Card>>,
+    pub(super) rack: Rack,
+    /// The handles that have tried to take something.
+    consumers: BTreeSet<Source>,
+    /// Whether items may be in several heaps, because several consumers were there.
+    spread: bool,
+}
+
+#[derive(Debug)]
+pub(super) enum Rack {
+    Fair(Rounds),
+    Priority(Priorities),
+}
+
+impl Sorted {
+    pub(super) fn fair(rules: Fairness) -> Self {
+        Self::of(Rack::Fair(Rounds::new(rules)))
+    }
+
+    pub(super) fn by_priority(rules: Urgency) -> Self {
+        Self::of(Rack::Priority(Priorities::new(rules)))
+    }
+
+    fn of(rack: Rack) -> Self {
+        Self {
+            returned: Vec::new(),
+            pushed: BTreeMap::new(),
+            rack,
+            consumers: BTreeSet::new(),
+            spread: false,
+        }
+    }
+
+    fn len(&self) -> usize {
+        match &self.rack {
+            Rack::Fair(rounds) => rounds.len(),
+            Rack::Priority(priorities) => priorities.len(),
+        }
+    }
+
+    pub(super) fn ready(&self) -> usize {
+        self.ready_items().len()
+    }
+
+    /// Items that are not ready, or that nobody has looked for yet.
+    pub(super) fn waiting(&self) -> usize {
+        let returned: usize = self.returned.iter().map(Vec::len).sum();
+        let pushed: usize = self.pushed.values().map(Vec::len).sum();
+        returned + pushed + self.len() - self.ready()
+    }
+
+    pub(super) fn ready_items(&self) -> Vec<Mark> {
+        match &self.rack {
+            Rack::Fair(rounds) => rounds.ready(),
+            Rack::Priority(priorities) => priorities.ready(),
+        }
+    }
+
+    pub(super) fn push(&mut self, card: Card, lane: usize) {
+        self.pushed.entry(lane).or_default().push(card);
+    }
+
+    pub(super) fn give_back(&mut self, run: Vec<Card>) {
+        self.returned.push(run);
+    }
+
+    /// What came back goes first, the last of it before all else; then what was pushed.
+    pub(super) fn look(&mut self, now: Ticks) {
+        for run in mem::take(&mut self.returned) {
+            for card in run.into_iter().rev() {
+                match &mut self.rack {
+                    Rack::Fair(rounds) => rounds.come_back(card),
+                    Rack::Priority(priorities) => priorities.come_back(card),
+                }
+            }
+        }
+        for card in mem::take(&mut self.pushed).into_values().flatten() {
+            match &mut self.rack {
+                Rack::Fair(rounds) => rounds.arrive(card),
+                Rack::Priority(priorities) => priorities.arrive(card),
+            }
+        }
+        if let Rack::Priority(priorities) = &mut self.rack {
+            priorities.advance(now);
+        }
+    }
+
+    pub(super) fn join(&mut self, consumer: Source) {
+        self.consumers.insert(consumer);
+        if self.consumers.len() > 1 {
+            self.spread = true;
+        } else if self.len() == 0 {
+            self.spread = false;
+        }
+    }
+
+    pub(super) fn quit(&mut self, consumer: Source) {
+        self.consumers.remove(&consumer);
+    }
+
+    pub(super) fn take(&mut self, mark: Mark) {
+        match &mut self.rack {
+            Rack::Fair(rounds) => assert_eq!(rounds.next(), Some(mark), "the next item"),
+            Rack::Priority(priorities) if !self.spread => priorities.take(mark),
+            Rack::Priority(priorities) if self.consumers.len() < 2 => {
+                priorities.take_equal(mark);
+            }
+            Rack::Priority(priorities) => {
+                priorities.take_any(mark);
+            }
+        }
+    }
+
+    pub(super) fn leave(&mut self, mark: Mark) {
+        if let Rack::Fair(rounds) = &mut self.rack {
+            rounds.leave(mark);
+        }
+    }
+
+    pub(super) fn next_due(&self) -> Option<Ticks> {
+        match &self.rack {
+            Rack::Fair(_) => None,
+            Rack::Priority(priorities) => priorities.next_due(),
+        }
+    }
+}

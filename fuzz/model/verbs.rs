@@ -1,0 +1,247 @@
+//! What only queues by priority do, and what queues tell of their order.
+
+use super::disciplines::Key;
+use super::item::{Mark, Tracked};
+use super::open::{Open, Worker};
+use super::ops::Verb;
+use super::order::{Order, Wished};
+use super::queues::{AnyQueue, Kind};
+use super::settings::{Rule, Ticks};
+use super::sorted::Rack;
+use super::stock::Stock;
+use super::waits::as_batch;
+use super::wishes::{is_priority, Said, Wish};
+use super::world::{whole, World};
+use requeue::{FairQueue, OutOfRange, PriorityError, PushError, Ticket, Transaction};
+
+/// An item that was pushed with a ticket, and where.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ticketed {
+    queue: usize,
+    mark: Mark,
+    ticket: Ticket,
+}
+
+impl<const PAD: usize, O: Kind> World<PAD, O> {
+    pub(super) fn do_own(&mut self, verb: Verb) {
+        match verb {
+            Verb::Push(slot, wish) => self.with(slot, |world, worker| world.push_so(worker, wish)),
+            Verb::PushDirect(queue, wish) => {
+                let item = self.item(queue);
+                let mark = item.mark();
+                let said = self.queues[queue].push_so(wish.call(self.clock.now()), item);
+                self.pushed_so(queue, mark, wish, said);
+            }
+            Verb::Cancel(pick) => self.cancel(pick.into()),
+            Verb::Reprioritize(pick, priority) => self.reprioritize(pick.into(), priority),
+        }
+    }
+
+    fn push_so(&mut self, worker: &mut Worker<PAD, O>, wish: Wish) {
+        let item = self.item(worker.source);
+        let mark = item.mark();
+        let said = O::push(&mut worker.handle, wish.call(self.clock.now()), item);
+        self.pushed_so(worker.queue, mark, wish, said);
+    }
+
+    fn pushed_so(&mut self, queue: usize, mark: Mark, wish: Wish, said: Said<PAD>) {
+        if let Some(said) = self.taken_note_of(queue, mark, wish, said) {
+            self.pushed(queue, &[mark], as_batch(said));
+        }
+    }
+
+    pub(super) fn stage_so(
+        &mut self,
+        tx: &Transaction<'_, Tracked<PAD>, O>,
+        open: &mut Open,
+        wish: Wish,
+    ) {
+        let item = self.item(open.source);
+        let mark = item.mark();
+        let said = O::stage(tx, wish.call(self.clock.now()), item);
+        if let Some(said) = self.taken_note_of(open.queue, mark, wish, said) {
+            self.staged(open, mark, said);
+        }
+    }
+
+    /// Keeps the ticket, and returns what the push said if there is such a priority.
+    fn taken_note_of(
+        &mut self,
+        queue: usize,
+        mark: Mark,
+        wish: Wish,
+        said: Said<PAD>,
+    ) -> Option<Result<(), PushError<Tracked<PAD>>>> {
+        let order = &mut self.orders[queue];
+        let known = order.known(wish);
+        let (ticket, said) = match said {
+            Ok(ticket) => (ticket, Ok(())),
+            Err(PriorityError::Full(item)) => (None, Err(PushError::Full(item))),
+            Err(PriorityError::Closed(item)) => (None, Err(PushError::Closed(item))),
+            Err(PriorityError::OutOfRange(item)) => {
+                assert!(known.is_none());
+                assert_eq!(item.mark(), mark);
+                self.alive -= 1;
+                return None;
+            }
+        };
+        order.make_with(mark, known.expect("a priority"));
+        self.tickets.extend(ticket.map(|ticket| Ticketed {
+            queue,
+            mark,
+            ticket,
+        }));
+        Some(said)
+    }
+
+    fn pick(&self, pick: usize) -> Option<Ticketed> {
+        let pick = pick.checked_rem(self.tickets.len())?;
+        Some(self.tickets[pick])
+    }
+
+    pub(super) fn cancel(&mut self, pick: usize) {
+        let Some(Ticketed {
+            queue,
+            mark,
+            ticket,
+        }) = self.pick(pick)
+        else {
+            return;
+        };
+        let AnyQueue::Priority(by_priority) = &self.queues[queue] else {
+            return;
+        };
+        let order = &mut self.orders[queue];
+        order.release();
+        let expected = order.cancel(mark);
+        let item = by_priority.cancel(ticket);
+        assert_eq!(item.is_some(), expected, "{mark:?} is cancelled");
+        if let Some(item) = item {
+            assert_eq!(item.mark(), mark);
+            assert_eq!(item.times_held(), order.changes(mark));
+            self.alive -= 1;
+        }
+    }
+
+    fn reprioritize(&mut self, pick: usize, priority: u16) {
+        let Some(Ticketed {
+            queue,
+            mark,
+            ticket,
+        }) = self.pick(pick)
+        else {
+            return;
+        };
+        let AnyQueue::Priority(by_priority) = &self.queues[queue] else {
+            return;
+        };
+        let order = &mut self.orders[queue];
+        order.release();
+        let expected = if is_priority(priority) {
+            Ok(order.reprioritize(mark, priority))
+        } else {
+            Err(OutOfRange)
+        };
+        assert_eq!(by_priority.reprioritize(ticket, priority), expected);
+    }
+
+    /// Cancels what would not be due for ages.
+    pub(super) fn cancel_latest(&mut self) {
+        for pick in 0..self.tickets.len() {
+            let Ticketed { queue, mark, .. } = self.tickets[pick];
+            if self.orders[queue].is_scheduled(mark) {
+                self.cancel(pick);
+            }
+        }
+    }
+
+    /// What a queue tells of its order is right.
+    pub(super) fn check_order(&self, queue: usize) {
+        let order = &self.orders[queue];
+        match &self.queues[queue] {
+            AnyQueue::Plain(_) => {}
+            AnyQueue::Fair(queue) => order.check_keys(queue),
+            AnyQueue::Priority(queue) => {
+                let due = queue.next_due().map(|due| whole(due - self.start));
+                assert_eq!(due, order.next_scheduled(), "when the next item is due");
+            }
+        }
+    }
+}
+
+impl Order {
+    /// What is known of an item that is pushed so; `None`: there is no such priority.
+    fn known(&self, wish: Wish) -> Option<Wished> {
+        match self.settings.rule {
+            Rule::Priority(_) => wish.known(self.now),
+            _ => Some(Wished::default()),
+        }
+    }
+
+    fn rack(&mut self) -> Option<&mut Rack> {
+        match &mut self.stock {
+            Stock::Sorted(sorted) => Some(&mut sorted.rack),
+            Stock::Lines(_) => None,
+        }
+    }
+
+    /// Takes an item out that nobody holds: false if there is none with its ticket.
+    fn cancel(&mut self, mark: Mark) -> bool {
+        let has_ticket = self.wished(mark).ticket;
+        let cancelled = match self.rack() {
+            Some(Rack::Priority(priorities)) => has_ticket && priorities.cancel(mark),
+            _ => false,
+        };
+        if cancelled {
+            self.committed += 1;
+            self.strike(mark);
+        }
+        cancelled
+    }
+
+    fn reprioritize(&mut self, mark: Mark, priority: u16) -> bool {
+        let has_ticket = self.wished(mark).ticket;
+        let found = match self.rack() {
+            Some(Rack::Priority(priorities)) => {
+                has_ticket && priorities.reprioritize(mark, priority)
+            }
+            _ => false,
+        };
+        if found {
+            self.fact_mut(mark).wished.priority = priority;
+        }
+        found
+    }
+
+    fn wished(&self, mark: Mark) -> Wished {
+        self.fact(mark).wished
+    }
+
+    fn is_scheduled(&self, mark: Mark) -> bool {
+        self.wished(mark).due > Some(self.now)
+    }
+
+    fn next_scheduled(&self) -> Option<Ticks> {
+        self.stock.next_due()
+    }
+
+    fn check_keys<T: Send + 'static>(&self, queue: &FairQueue<Key, T>) {
+        let Stock::Sorted(sorted) = &self.stock else {
+            return;
+        };
+        let Rack::Fair(rounds) = &sorted.rack else {
+            return;
+        };
+        let seen = queue.snapshot();
+        assert!(
+            seen.round().copied().eq(rounds.round()),
+            "{seen:?}: {rounds:?}"
+        );
+        let keys: Vec<_> = seen.keys().map(|(key, items)| (*key, items)).collect();
+        let in_order: Vec<_> = rounds.in_order().collect();
+        let (served, mut out) = (&keys[..in_order.len()], keys[in_order.len()..].to_vec());
+        assert_eq!(served, in_order, "{rounds:?}");
+        out.sort_unstable();
+        assert!(rounds.out().eq(out), "{seen:?}: {rounds:?}");
+    }
+}

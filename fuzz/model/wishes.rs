@@ -1,0 +1,132 @@
+//! Pushes with a priority, or at a time.
+
+use super::item::Tracked;
+use super::order::Wished;
+use super::settings::{ticks, Ticks};
+use super::shapes::few;
+use arbitrary::{Arbitrary, Result, Unstructured};
+use requeue::{ByPriority, Handle, PriorityError, PriorityQueue, Ticket, Transaction};
+use std::time::{Duration, Instant};
+
+/// The latest time that a queue knows.
+const END: Ticks = (u64::MAX - 1) / 1_000_000;
+
+/// Longer than a queue can count.
+const AGES: Duration = Duration::from_secs(600 * 366 * 24 * 60 * 60);
+
+/// What a push says of its item.
+#[derive(Arbitrary, Clone, Copy, Debug)]
+pub(crate) enum Wish {
+    With(
+        #[arbitrary(with = priority)] u16,
+        #[arbitrary(with = maybe_time)] Option<Time>,
+    ),
+    At(Time),
+    After(#[arbitrary(with = few)] Ticks),
+    /// After the longest time.
+    AtLast,
+}
+
+/// A time as seen from now.
+#[derive(Arbitrary, Clone, Copy, Debug)]
+pub(crate) enum Time {
+    Ago(#[arbitrary(with = few)] Ticks),
+    In(#[arbitrary(with = few)] Ticks),
+    InAges,
+}
+
+const PRIORITIES: [u16; 12] = [1, 1, 2, 2, 3, 4999, 5000, 5001, 9999, 0, 10_000, u16::MAX];
+
+/// Most of them exist.
+pub(super) fn priority(u: &mut Unstructured) -> Result<u16> {
+    u.choose(&PRIORITIES).copied()
+}
+
+pub(super) fn is_priority(priority: u16) -> bool {
+    (1..=9999).contains(&priority)
+}
+
+fn maybe_time(u: &mut Unstructured) -> Result<Option<Time>> {
+    u.arbitrary()
+}
+
+impl Time {
+    fn due(self, now: Ticks) -> Ticks {
+        match self {
+            Self::Ago(ago) => now.saturating_sub(ago),
+            Self::In(delay) => now + delay,
+            Self::InAges => END,
+        }
+    }
+
+    fn instant(self, now: Instant) -> Instant {
+        match self {
+            Self::Ago(ago) => now.checked_sub(ticks(ago)).expect("a recent time"),
+            Self::In(delay) => now + ticks(delay),
+            Self::InAges => now + AGES,
+        }
+    }
+}
+
+impl Wish {
+    /// What the model knows of it then; `None`: there is no such priority.
+    pub(crate) fn known(self, now: Ticks) -> Option<Wished> {
+        let (priority, due) = match self {
+            Self::With(priority, time) => (priority, time.map(|time| time.due(now))),
+            Self::At(time) => (Wished::default().priority, Some(time.due(now))),
+            Self::After(delay) => (Wished::default().priority, Some(now + delay)),
+            Self::AtLast => (Wished::default().priority, Some(END)),
+        };
+        is_priority(priority).then_some(Wished {
+            priority,
+            due,
+            ticket: true,
+        })
+    }
+
+    pub(crate) fn call(self, now: Instant) -> Call {
+        match self {
+            Self::With(priority, time) => Call::With(priority, time.map(|time| time.instant(now))),
+            Self::At(time) => Call::At(time.instant(now)),
+            Self::After(delay) => Call::After(ticks(delay)),
+            Self::AtLast => Call::After(Duration::MAX),
+        }
+    }
+}
+
+/// How a push is called.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Call {
+    With(u16, Option<Instant>),
+    At(Instant),
+    After(Duration),
+}
+
+/// What such a push said.
+pub(crate) type Said<const PAD: usize> =
+    std::result::Result<Option<Ticket>, PriorityError<Tracked<PAD>>>;
+
+/// Who can push so.
+pub(super) trait Pusher<const PAD: usize> {
+    fn push_so(self, call: Call, item: Tracked<PAD>) -> Said<PAD>;
+}
+
+macro_rules! pushers {
+    ($($pusher:ty),+) => {$(
+        impl<const PAD: usize> Pusher<PAD> for $pusher {
+            fn push_so(self, call: Call, item: Tracked<PAD>) -> Said<PAD> {
+                Ok(Some(match call {
+                    Call::With(priority, time) => self.push_with(priority, time, item)?,
+                    Call::At(time) => self.push_at(time, item)?,
+                    Call::After(delay) => self.push_after(delay, item)?,
+                }))
+            }
+        }
+    )+};
+}
+
+pushers!(
+    &PriorityQueue<Tracked<PAD>>,
+    &mut Handle<Tracked<PAD>, ByPriority>,
+    &Transaction<'_, Tracked<PAD>, ByPriority>
+);
