@@ -1,4 +1,4 @@
-//! Waiting compared: requeue beside the channels, all contenders of a scenario in turn, round by
+//! Waiting compared, requeue beside the channels, and other orders beside what one builds by hand: all contenders of a scenario in turn, round by
 //! round in one process, so that a noisy machine disturbs them alike:
 //! `cargo run --release -p requeue-compare`.
 //!
@@ -7,6 +7,8 @@
 mod idle;
 mod kinds;
 mod latency;
+mod orders;
+mod rank;
 mod report;
 mod round_trip;
 mod scenarios;
@@ -26,6 +28,9 @@ fn main() {
         }
     }
     report.conclude();
+    if "rank error".contains(&only) {
+        rank::print(9973);
+    }
 }
 
 fn rounds() -> usize {
@@ -49,5 +54,6 @@ mod tests {
             report.add(&mut scenario, 1);
         }
         report.conclude();
+        rank::print(97);
     }
 }

@@ -1,6 +1,6 @@
 //! Rounds, medians, ratios and targets.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// One kind of queue in one scenario.
 pub(crate) struct Contender {
@@ -15,6 +15,15 @@ impl Contender {
             name,
             round: Box::new(round),
         }
+    }
+
+    /// Handles `items` in one thread, and says what one of them takes.
+    pub(crate) fn alone(name: &'static str, items: u32, mut round: impl FnMut() + 'static) -> Self {
+        Self::new(name, move || {
+            let start = Instant::now();
+            round();
+            nanoseconds(start.elapsed()) / f64::from(items)
+        })
     }
 }
 

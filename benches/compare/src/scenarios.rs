@@ -3,11 +3,12 @@
 use crate::kinds::{AsyncChannel, Crossbeam, Flume, Kanal, Requeue, Std, Tokio};
 use crate::report::{Scenario, Target};
 use crate::{idle, latency, round_trip, stream};
-use requeue::Queue;
+use requeue::{Pace, Queue};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 
+const PLAIN: &str = "requeue";
 const UNBOUNDED: &str = "requeue, unbounded";
 
 /// How much is done in a round.
@@ -55,6 +56,7 @@ pub(crate) fn scenarios(sizes: Sizes) -> Vec<Scenario> {
     scenarios.extend(streams(sizes));
     scenarios.extend(wake_ups(sizes));
     scenarios.push(waiters_at_rest(sizes));
+    scenarios.extend(other_orders(sizes));
     scenarios
 }
 
@@ -128,6 +130,51 @@ fn wake_ups(Sizes { wakes, .. }: Sizes) -> Vec<Scenario> {
     vec![
         Scenario::new("wake a sleeping thread", threads, vec![Target::Best]),
         Scenario::new("wake a sleeping task", tasks, vec![Target::Best]),
+    ]
+}
+
+fn other_orders(Sizes { items, .. }: Sizes) -> Vec<Scenario> {
+    use crate::orders::{
+        alone, by_priority, fair, paced, plain, two_to_two, LockedHeap, LockedRounds, SkipList,
+    };
+    let rounds = LockedRounds::default();
+    let fairly = vec![
+        two_to_two("requeue, by key", fair(), items),
+        two_to_two("Mutex, HashMap", move || rounds.clone(), items),
+    ];
+    let heap = LockedHeap::default();
+    let list = SkipList::default();
+    let urgently = vec![
+        two_to_two("requeue, by priority", by_priority(false), items),
+        two_to_two("requeue, strict", by_priority(true), items),
+        two_to_two("Mutex, BinaryHeap", move || heap.clone(), items),
+        two_to_two("crossbeam-skiplist", move || list.clone(), items),
+    ];
+    let endless = Pace::rate(u32::MAX, Duration::from_secs(1)).burst(u32::MAX);
+    let choices = vec![
+        alone(PLAIN, plain()(), items),
+        alone("requeue, by key", fair()(), items),
+        alone("requeue, by priority", by_priority(false)(), items),
+        alone("requeue, unlimited", paced(Pace::unlimited())(), items),
+        alone("requeue, fast pace", paced(endless)(), items),
+    ];
+    let plain_pace = vec![
+        alone("requeue, unlimited", paced(Pace::unlimited())(), items),
+        alone(PLAIN, plain()(), items),
+    ];
+    vec![
+        Scenario::new(
+            "2P2C, 1000 keys",
+            fairly,
+            vec![Target::Times(0.334, "Mutex, HashMap")],
+        ),
+        Scenario::new("2P2C, 9999 priorities", urgently, vec![Target::Best]),
+        Scenario::new("push+pop, orders", choices, Vec::new()),
+        Scenario::new(
+            "push+pop, paced",
+            plain_pace,
+            vec![Target::Times(2.0, PLAIN)],
+        ),
     ]
 }
 

@@ -50,7 +50,7 @@ pub(crate) fn trying(name: &'static str, queue: &Queue<u64>, items: u32) -> Cont
     flow(name, ports(), push, ports(), pop, items)
 }
 
-fn until<R>(mut attempt: impl FnMut() -> Option<R>) -> R {
+pub(crate) fn until<R>(mut attempt: impl FnMut() -> Option<R>) -> R {
     loop {
         if let Some(result) = attempt() {
             return result;
@@ -69,7 +69,7 @@ fn waiting<S: Sender, R: Receiver>(
 }
 
 /// `items` items pass, shared evenly by the senders and by the receivers. The time for an item.
-fn flow<S, R>(
+pub(crate) fn flow<S, R>(
     name: &'static str,
     mut senders: Vec<S>,
     push: impl Fn(&mut S, u64) + Sync + 'static,
