@@ -1,0 +1,97 @@
+//! The crawler: a queue and some workers for each host, and one queue for what they find.
+
+use std::collections::{BTreeMap, HashSet};
+use std::num::NonZeroU32;
+use std::thread;
+use std::time::Duration;
+
+use requeue::{commit_all, Backoff, Handle, Pace, Queue};
+
+use super::client::Client;
+use super::page::Page;
+
+/// No two requests to a host start closer together.
+pub(crate) const PACE: Duration = Duration::from_millis(50);
+/// No more requests to a host are under way at once.
+pub(crate) const AT_ONCE: usize = 2;
+/// How often a page is asked for, at most.
+const ATTEMPTS: u32 = 3;
+/// For each host. More than may be at work: the queue sees to that.
+const WORKERS: usize = 3;
+
+/// What the workers tell.
+enum News {
+    Found(Page),
+    /// A page was fetched, or given up; what it links to was told before.
+    Over,
+}
+
+/// The queues of all hosts, by their names.
+pub(crate) type Hosts = BTreeMap<String, Queue<Page>>;
+
+/// Crawls all that can be reached from a page, and returns the queue of each host.
+pub(crate) fn crawl(client: &Client, start: Page) -> Hosts {
+    let mut hosts = Hosts::new();
+    let (mut seen, mut left) = (HashSet::new(), 0);
+    let news = Queue::unbounded();
+    news.push(News::Found(start)).expect("nobody closes it");
+
+    thread::scope(|scope| {
+        for told in news.drain() {
+            match told {
+                News::Found(page) if seen.insert(page.clone()) => {
+                    let host = hosts.entry(page.host.clone()).or_insert_with(|| {
+                        let host = polite();
+                        for _ in 0..WORKERS {
+                            let (pages, news) = (host.handle(), news.handle());
+                            scope.spawn(move || work(pages, news, client));
+                        }
+                        host
+                    });
+                    host.push(page).expect("it is closed in the end");
+                    left += 1;
+                }
+                News::Found(_) => {}
+                News::Over => left -= 1,
+            }
+            if left == 0 {
+                break;
+            }
+        }
+        for host in hosts.values() {
+            host.close();
+        }
+    });
+    hosts
+}
+
+/// A queue for the pages of one host.
+fn polite() -> Queue<Page> {
+    let attempts = NonZeroU32::new(ATTEMPTS).expect("a page is asked for at least once");
+    Queue::builder()
+        .pace(Pace::every(PACE))
+        .max_held(AT_ONCE)
+        .backoff(Backoff::exponential(PACE, 4 * PACE).with_jitter())
+        .max_attempts(attempts)
+        .build()
+}
+
+/// Fetches pages of one host, until its queue is closed and drained.
+fn work(mut pages: Handle<Page>, mut news: Handle<News>, client: &Client) {
+    loop {
+        let (tx, report) = (pages.begin(), news.begin());
+        let Ok(page) = tx.pop_blocking() else { return };
+        let tell = |news| report.push(news).expect("nobody closes it");
+        if let Ok(links) = client.fetch(&page) {
+            links.into_iter().map(News::Found).for_each(tell);
+            tell(News::Over);
+        } else {
+            if page.attempts() == ATTEMPTS {
+                tell(News::Over);
+            }
+            // Again after its backoff; or, if this was the last attempt, it is a dead letter now.
+            tx.retry(page).expect("there is no bound");
+        }
+        commit_all((tx, report));
+    }
+}
