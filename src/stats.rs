@@ -34,7 +34,8 @@ pub struct Stats {
     pub ready: u64,
     /// Items held by open transactions, forgotten ones included.
     pub held: u64,
-    /// Items that are out of the way until they are due.
+    /// Items that are out of the way: until they are due, or in a [serial](crate::Builder::serial) queue until it
+    /// is their turn.
     pub delayed: u64,
     /// Items whose pop was committed.
     pub committed: u64,

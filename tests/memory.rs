@@ -40,6 +40,8 @@ const KIB: usize = 1024;
 
 /// What a queue may keep beyond what the test counts.
 const CONSTANT: usize = 64 * KIB;
+/// What the harness allocates meanwhile for tests that wait for their turn.
+const HARNESS: usize = 4 * KIB;
 
 /// The epoch reclaimer keeps a bag of retired blocks for each thread and frees them when later
 /// operations have moved the epoch on, so a little garbage may outlive the queue it came from.
@@ -63,7 +65,10 @@ fn items() -> usize {
 #[track_caller]
 fn assert_at_most(limit: usize) {
     let live = live();
-    assert!(live <= limit, "{live} live bytes, at most {limit} expected");
+    assert!(
+        live <= limit + HARNESS,
+        "{live} live bytes, at most {limit} expected"
+    );
 }
 
 /// Passes items through `handle` in batches of 100 and checks that the second half of them needs no

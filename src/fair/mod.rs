@@ -151,7 +151,9 @@ where
     /// The keys that have items in the queue, in the order in which they will be served, as they are at
     /// one instant. Pops wait meanwhile.
     ///
-    /// Not to be confused with [`Queue::snapshot`], which visits the items: `(*queue).snapshot(visit)`.
+    /// Not to be confused with [`Queue::snapshot`], which visits the items: `(*queue).snapshot(visit)`. That
+    /// holds them for as long and gives them back, like an abort: keys with a weight then have all their turns
+    /// of the present round again, and of a [serial](Builder::serial) queue only what is ready is visited.
     ///
     /// ```
     /// let queue = requeue::FairQueue::by(|job: &&str| job.chars().next().unwrap());

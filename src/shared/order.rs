@@ -82,14 +82,20 @@ impl<T> Shared<T> {
     /// Takes the next item for a consumer; without one, as if it were the only one.
     #[inline]
     pub(crate) fn next(&self, consumer: Option<usize>) -> Option<Entry<T>> {
-        let discipline = self.order()?;
         loop {
-            match discipline.take(consumer) {
+            match self.try_next(consumer) {
                 Next::Item(entry) => return Some(entry),
                 Next::Nothing => return None,
                 Next::Due => self.release_due(),
             }
         }
+    }
+
+    /// As [`Shared::next`], but the clock is the caller's business.
+    #[inline]
+    pub(crate) fn try_next(&self, consumer: Option<usize>) -> Next<T> {
+        self.order()
+            .map_or(Next::Nothing, |discipline| discipline.take(consumer))
     }
 
     /// Pops the next item without a handle.

@@ -1,13 +1,32 @@
 //! What a handle takes where a discipline says which item is next.
 
 use super::Side;
-use crate::order::Discipline;
+use crate::order::{Discipline, Next};
 use crate::raw::{Access, Batch, Entry, Grip, Peeked, Seat};
 
 impl<T> Side<T> {
-    /// Takes the next item of the discipline.
-    fn next(&self) -> Option<Entry<T>> {
-        self.shared.next(Some(self.consumer()))
+    /// Makes attempts with what gives the next item of the discipline, until it is known what is due: the
+    /// clock is asked between them, since it is user code.
+    fn insist<R>(
+        &self,
+        mut attempt: impl FnMut(&mut dyn FnMut() -> Option<Entry<T>>) -> Option<R>,
+    ) -> Option<R> {
+        let consumer = Some(self.consumer());
+        loop {
+            let mut due = false;
+            let done = attempt(&mut || match self.shared.try_next(consumer) {
+                Next::Item(entry) => Some(entry),
+                Next::Nothing => None,
+                Next::Due => {
+                    due = true;
+                    None
+                }
+            });
+            if done.is_some() || !due {
+                return done;
+            }
+            self.shared.release_due();
+        }
     }
 
     /// The number of this consumer.
@@ -44,7 +63,7 @@ impl<T> Side<T> {
         if !self.shared.is_ordered() {
             return seat.pop();
         }
-        let Entry { item, tag } = self.next()?;
+        let Entry { item, tag } = self.shared.next(Some(self.consumer()))?;
         seat.count_popped();
         self.shared.leave(tag.order);
         Some(item)
@@ -69,7 +88,7 @@ impl<T> Side<T> {
     /// Holds one item more.
     pub(super) fn take_hold<'t>(&self, access: &Access<'t, T>) -> Option<Grip<'t, T>> {
         if self.shared.is_ordered() {
-            access.hold_next(|| self.next())
+            self.insist(|next| access.hold_next(next))
         } else {
             access.hold()
         }
@@ -81,14 +100,19 @@ impl<T> Side<T> {
             return batch.hold(max);
         }
         let before = batch.len();
-        while batch.len() - before < max && batch.hold_next(|| self.next()) {}
+        while batch.len() - before < max {
+            let held = self.insist(|next| batch.hold_next(next).then_some(()));
+            if held.is_none() {
+                break;
+            }
+        }
         batch.len() - before
     }
 
     /// Looks at the next item.
     pub(super) fn look<'t>(&self, seat: &'t Seat<T>) -> Option<Peeked<'t, T>> {
         if self.shared.is_ordered() {
-            seat.peek_next(|| self.next())
+            self.insist(|next| seat.peek_next(next))
         } else {
             seat.peek()
         }
@@ -99,10 +123,17 @@ impl<T> Side<T> {
         if !self.shared.is_ordered() {
             return seat.hold_lane(lane);
         }
-        if lane == 0 {
-            while seat.hold_next(|| self.next()) {}
+        if lane > 0 {
+            return false;
         }
-        lane == 0
+        // Not more than there are now.
+        for _ in 0..self.shared.ready_items() {
+            let held = self.insist(|next| seat.hold_next(next).then_some(()));
+            if held.is_none() {
+                break;
+            }
+        }
+        true
     }
 
     /// Takes note that what a transaction holds is gone for good.

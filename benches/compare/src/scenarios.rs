@@ -164,14 +164,14 @@ fn other_orders(Sizes { items, .. }: Sizes) -> Vec<Scenario> {
     ];
     vec![
         Scenario::new(
-            "2P2C, 1000 keys",
+            "orders, 2P2C, 1000 keys",
             fairly,
             vec![Target::Times(0.334, "Mutex, HashMap")],
         ),
-        Scenario::new("2P2C, 9999 priorities", urgently, vec![Target::Best]),
-        Scenario::new("push+pop, orders", choices, Vec::new()),
+        Scenario::new("orders, 2P2C, priorities", urgently, vec![Target::Best]),
+        Scenario::new("orders, push+pop", choices, Vec::new()),
         Scenario::new(
-            "push+pop, paced",
+            "orders, push+pop, paced",
             plain_pace,
             vec![Target::Times(2.0, PLAIN)],
         ),
