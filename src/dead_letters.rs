@@ -4,7 +4,6 @@ use crate::failure::Failed;
 use crate::raw::Entry;
 use crate::shared::Shared;
 use crate::time::Time;
-use crate::PushError;
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
@@ -139,21 +138,62 @@ impl<T> DeadLetters<T> {
 
     /// Pushes the oldest letter again.
     fn requeue(&self) -> bool {
-        let letters = &self.shared.failures.letters;
-        let Some(Failed { entry, reason, due }) = letters.take() else {
+        let Some(letter) = Letter::take(&self.shared) else {
             return false;
         };
-        let Entry { item, tag } = entry;
-        let pushed = self
-            .shared
-            .push_as(item, |item| self.shared.label_again(item, tag.label()));
-        let refused = pushed.map_err(PushError::into_inner);
-        if let Err(item) = refused {
-            let entry = Entry { item, tag };
-            letters.put_back(Failed { entry, reason, due });
+        let Entry { item, tag } = &letter.failed().entry;
+        let Some(label) = self.shared.label_again(item, tag.label()) else {
             return false;
+        };
+        let Failed { entry, reason, due } = letter.open();
+        let Entry { item, tag } = entry;
+        let mut admitted = false;
+        let pushed = self.shared.push_as(item, |_| {
+            admitted = true;
+            Some(label)
+        });
+        let Err(refused) = pushed else {
+            return true;
+        };
+        if !admitted {
+            self.shared.strike(label.order);
         }
-        true
+        let entry = Entry {
+            item: refused.into_inner(),
+            tag,
+        };
+        let letters = &self.shared.failures.letters;
+        letters.put_back(Failed { entry, reason, due });
+        false
+    }
+}
+
+/// A letter that was taken out. It is put back when it is dropped, also because user code panics.
+struct Letter<'s, T> {
+    shared: &'s Shared<T>,
+    failed: Option<Failed<T>>,
+}
+
+impl<'s, T> Letter<'s, T> {
+    fn take(shared: &'s Shared<T>) -> Option<Self> {
+        let failed = Some(shared.failures.letters.take()?);
+        Some(Self { shared, failed })
+    }
+
+    fn failed(&self) -> &Failed<T> {
+        self.failed.as_ref().expect("not opened yet")
+    }
+
+    fn open(mut self) -> Failed<T> {
+        self.failed.take().expect("not opened yet")
+    }
+}
+
+impl<T> Drop for Letter<'_, T> {
+    fn drop(&mut self) {
+        if let Some(failed) = self.failed.take() {
+            self.shared.failures.letters.put_back(failed);
+        }
     }
 }
 

@@ -127,7 +127,7 @@ impl<T> Future for PushBatchAsync<'_, T> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let items = self.items.take().expect(DONE);
-        if self.port.is_too_long(items.len()) {
+        if self.port.is_too_long(&items) {
             return Poll::Ready(Err(self.port.too_long(items)));
         }
         match self

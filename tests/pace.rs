@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -477,4 +478,31 @@ fn a_turnstile_that_panics_loses_nothing() {
         fail(&mut handle, failure);
         assert_at_rest(&queue, 3, 0);
     }
+}
+
+/// Panics at the second start.
+struct OnlyOne(AtomicBool);
+
+impl Turnstile for OnlyOne {
+    fn start(&self, now: Instant) -> Result<Turn, Instant> {
+        assert!(!self.0.swap(true, Ordering::SeqCst), "only one");
+        Ok(Turn::new(now, 0))
+    }
+
+    fn cancel(&self, _: Turn, _: Instant) {}
+
+    fn give_back(&self, _: Turn, _: Instant) {}
+}
+
+#[test]
+fn a_turnstile_that_panics_in_a_batch_takes_no_room() {
+    let pace = Pace::shared(OnlyOne(AtomicBool::new(false)));
+    let queue = Queue::builder().capacity(2).pace(pace).build();
+    let mut handle = queue.handle();
+    handle.push_batch([1, 2]).unwrap();
+    let mut items = Vec::new();
+    assert!(panics(|| handle.pop_batch(2, &mut items)));
+    assert_eq!(items, [1]);
+    queue.push(3).unwrap();
+    assert!(queue.push(4).unwrap_err().is_full());
 }

@@ -97,6 +97,9 @@ where
     /// one more is [`Full`](crate::PushError::Full); [`FairQueue::key_at_limit`] tells that from a full
     /// queue. Pushes that wait for room wait for that of their key, too.
     ///
+    /// Unlike with [`Builder::capacity`], what a transaction holds keeps its own place until the transaction
+    /// ends, and gives it to none of its pushes: one that waits for a place which it holds itself waits for ever.
+    ///
     /// ```
     /// let queue = requeue::FairQueue::builder(|job: &u32| job % 10).key_capacity(1).build();
     /// queue.push(42)?;

@@ -7,11 +7,11 @@
 
 use super::mark::Mark;
 use super::table::{Answer, Kept, Table, SHARDS};
-use crate::order::Roll;
+use crate::order::{Fit, Roll};
 use crate::sync::{lock, Mutex, MutexGuard};
 use crate::wait::quietly;
 use crossbeam_utils::CachePadded;
-use std::collections::hash_map::RandomState;
+use std::collections::hash_map::{HashMap, RandomState};
 use std::hash::{BuildHasher, Hash};
 use std::sync::Arc;
 
@@ -84,6 +84,19 @@ impl<K: Hash + Eq, T> Keys<K, T> {
         at_limit.then_some(key)
     }
 
+    /// Whether so many items more with a key may be pushed.
+    fn fit_with(&self, key: &K, count: u32) -> Fit {
+        let (hash, shard) = self.shard(key);
+        let limit = self.rules.limit;
+        if count > limit {
+            Fit::Never
+        } else if self.table(shard).alive(hash, key) > limit - count {
+            Fit::Later
+        } else {
+            Fit::Now
+        }
+    }
+
     /// The hash of a key, and its shard, which is by other bits.
     #[inline]
     fn shard(&self, key: &K) -> (u32, u32) {
@@ -143,6 +156,18 @@ where
 
     fn is_limited(&self) -> bool {
         self.rules.limit < UNLIMITED
+    }
+
+    fn fit(&self, items: &[T]) -> Fit {
+        if let [item] = items {
+            return self.fit_with(&self.key_of(item), 1);
+        }
+        let mut keys = HashMap::new();
+        for item in items {
+            *keys.entry(self.key_of(item)).or_insert(0) += 1;
+        }
+        let fits = keys.iter().map(|(key, count)| self.fit_with(key, *count));
+        fits.max().unwrap_or(Fit::Now)
     }
 
     fn leave(&self, order: u64) {

@@ -102,6 +102,11 @@ pub(crate) trait Roll<T>: Any + Send + Sync {
         false
     }
 
+    /// Whether there is room for these items. May run user code.
+    fn fit(&self, _items: &[T]) -> Fit {
+        Fit::Now
+    }
+
     /// Takes note that an item is gone for good, or was never pushed. May run destructors of user code, whose
     /// panics are caught.
     fn leave(&self, _order: u64) {}
@@ -117,6 +122,9 @@ pub(crate) trait Discipline<T>: Send + Sync {
 
     /// As [`Roll::is_limited`].
     fn is_limited(&self) -> bool;
+
+    /// As [`Roll::fit`].
+    fn fit(&self, items: &[T]) -> Fit;
 
     /// An item is gone for good that was given out: how many others are ready by that.
     fn leave(&self, order: u64) -> usize;
@@ -153,6 +161,15 @@ pub(crate) trait Discipline<T>: Send + Sync {
 
     /// Makes ready what is due at `now`, plans what is due next, and says how many items are ready by that.
     fn advance(&self, now: u64) -> usize;
+}
+
+/// Whether a roll has room for some items, the best first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Fit {
+    Now,
+    /// When others are gone.
+    Later,
+    Never,
 }
 
 /// What a look for the next item gave.

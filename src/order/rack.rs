@@ -128,7 +128,7 @@ impl<T, O: Order<T>> Stock<T, O> {
         if self.order.ready() == 0 {
             NONE
         } else {
-            self.order.rank()
+            self.order.rank().min(NONE - 1)
         }
     }
 }

@@ -8,8 +8,8 @@
 //! (Rihani, Sanders, Dementiev, "`MultiQueues`", 2015; Williams, Sanders, Dementiev, "Engineering
 //! `MultiQueues`", 2021.) While there is only one consumer it looks at all racks, so its order is exact.
 
-use super::rack::{Rack, Stock, NONE};
-use super::{Discipline, Next, Order, Roll};
+use super::rack::{Rack, Stock};
+use super::{Discipline, Fit, Next, Order, Roll};
 use crate::agenda::Agenda;
 use crate::raw::{Intake, Lanes, Remainder};
 use crate::sync::{AtomicUsize, MutexGuard, Ordering};
@@ -198,6 +198,10 @@ impl<T: Send, O: Order<T>, R: Roll<T>> Discipline<T> for Sorted<T, O, R> {
         self.roll.is_limited()
     }
 
+    fn fit(&self, items: &[T]) -> Fit {
+        self.roll.fit(items)
+    }
+
     fn leave(&self, order: u64) -> usize {
         let ready = if self.minds_leaving {
             let racks = self.racks.iter();
@@ -263,7 +267,8 @@ impl<T: Send, O: Order<T>, R: Roll<T>> Discipline<T> for Sorted<T, O, R> {
     }
 
     fn is_empty(&self) -> bool {
-        let none_ready = || self.racks.iter().all(|rack| rack.lock().rank() == NONE);
+        let is_bare = |rack: &CachePadded<Rack<T, O>>| rack.lock().order.ready() == 0;
+        let none_ready = || self.racks.iter().all(is_bare);
         self.lanes.remainder(none_ready) == Remainder::Nothing
     }
 

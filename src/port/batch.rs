@@ -1,6 +1,7 @@
 //! Batches of pushes: one transaction each.
 
 use super::Port;
+use crate::order::Fit;
 use crate::raw::{Label, Open};
 use crate::side::{admitted, Closed};
 use crate::wait::{Kind, Waiter};
@@ -68,7 +69,7 @@ impl<T> Port<T> {
         timeout: Option<Duration>,
     ) -> Result<usize, PushError<Vec<T>>> {
         self.settle();
-        if self.is_too_long(items.len()) {
+        if self.is_too_long(&items) {
             return Err(self.too_long(items));
         }
         let side = &self.side;
@@ -86,9 +87,10 @@ impl<T> Port<T> {
     }
 
     /// Whether a batch can never fit.
-    pub(crate) fn is_too_long(&self, len: usize) -> bool {
-        let room = self.side.shared().room();
-        room.is_some_and(|room| len > room.capacity.limit())
+    pub(crate) fn is_too_long(&self, items: &[T]) -> bool {
+        let shared = self.side.shared();
+        let limit = shared.room().map(|room| room.capacity.limit());
+        limit.is_some_and(|limit| items.len() > limit) || shared.fit(items) == Fit::Never
     }
 
     /// What to say of a batch that can never fit.

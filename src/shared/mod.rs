@@ -9,7 +9,7 @@ use crate::builder::Settings;
 use crate::capacity::Capacity;
 use crate::failure::Failures;
 use crate::gate::Gate;
-use crate::order::Discipline;
+use crate::order::{Discipline, Fit};
 use crate::post::{Lease, Posts};
 use crate::raw::{Label, Lanes, Remainder};
 use crate::telemetry::{Event, Telemetry};
@@ -17,6 +17,7 @@ use crate::time::Time;
 use crate::wait::{quietly, Line, Word};
 use crate::{PopError, PushError};
 use std::mem;
+use std::slice;
 use std::sync::Arc;
 
 pub(crate) use pass::{Debt, Pass};
@@ -142,6 +143,9 @@ impl<T> Shared<T> {
 
     /// Pushes without a handle.
     pub(crate) fn push(&self, item: T) -> Result<(), PushError<T>> {
+        if !self.word().is_closed() && self.fit(slice::from_ref(&item)) != Fit::Now {
+            return Err(PushError::Full(item));
+        }
         self.push_as(item, |item| self.label(item))
     }
 

@@ -1,7 +1,7 @@
 //! What is different where a discipline says which item is next.
 
 use super::Shared;
-use crate::order::{Discipline, Next};
+use crate::order::{Discipline, Fit, Next};
 use crate::raw::{Entry, Label};
 
 impl<T> Shared<T> {
@@ -24,6 +24,13 @@ impl<T> Shared<T> {
     /// Whether items have labels.
     pub(crate) fn is_labelled(&self) -> bool {
         self.timed || self.is_ordered()
+    }
+
+    /// Whether the discipline has room for some items; asked before anything is taken for them, so that it
+    /// need not be given back. May run user code.
+    pub(crate) fn fit(&self, items: &[T]) -> Fit {
+        let limited = self.order().filter(|order| order.is_limited());
+        limited.map_or(Fit::Now, |order| order.fit(items))
     }
 
     /// The label of an item that is about to be pushed; `None`, if there is no room for one like it. May
@@ -55,7 +62,8 @@ impl<T> Shared<T> {
         if let Some(discipline) = self.order() {
             let ready = discipline.leave(order);
             if ready > 0 {
-                self.ready.published(ready);
+                // Others may have looked, after a close, when the item was gone and these not ready yet.
+                self.ended(ready);
             }
             self.tell_of_room(discipline);
         }

@@ -1,11 +1,13 @@
 //! Admission of pushes: a permit, and a queue that is not closed.
 
 use super::{admitted, Admission, Closed, Side};
+use crate::order::Fit;
 use crate::raw::{Access, Label, Seat};
 use crate::shared::Permit;
 use crate::PushError;
 use std::collections::VecDeque;
 use std::mem;
+use std::slice;
 
 /// Labels of items that are yet to be staged, and are struck if that does not happen.
 pub(crate) struct Enrolled<'s, T> {
@@ -45,7 +47,15 @@ impl<T> Side<T> {
 
     /// Takes a permit for an item that is pushed without a transaction, and labels it.
     pub(crate) fn admit_item(&self, item: &T) -> Admission<Label> {
+        if !self.has_place_for(slice::from_ref(item)) {
+            return None;
+        }
         self.admit_with(|| self.shared.label(item))
+    }
+
+    /// Whether the discipline has room for some items. It is not asked if the queue is closed.
+    fn has_place_for(&self, items: &[T]) -> bool {
+        self.shared.word().is_closed() || self.shared.fit(items) == Fit::Now
     }
 
     /// Takes a permit, and makes a label. If there is none, or its making panics, the permit goes back.
@@ -77,6 +87,9 @@ impl<T> Side<T> {
 
     /// As [`Side::admit_staged`], and labels the item.
     pub(crate) fn admit_staged_item(&self, access: &Access<'_, T>, item: &T) -> Admission<Label> {
+        if !self.has_place_for(slice::from_ref(item)) {
+            return None;
+        }
         self.admit_staged_with(access, || self.shared.label(item))
     }
 
@@ -118,7 +131,7 @@ impl<T> Side<T> {
             return Some(Ok(()));
         };
         let waits = self.room_place.is_taken();
-        if waits && !self.room_place.is_first(&room.line) {
+        if waits && room.limit.is_some() && !self.room_place.is_first(&room.line) {
             return None;
         }
         loop {
@@ -145,6 +158,10 @@ impl<T> Side<T> {
 
     /// As [`Side::admit_batch`], and labels the items, if they have labels.
     pub(crate) fn admit_items(&self, items: &[T]) -> Admission<Vec<Label>> {
+        if !self.has_place_for(items) {
+            self.give_back(self.gathered.take());
+            return None;
+        }
         if let Err(closed) = self.admit_batch(items.len())? {
             return Some(Err(closed));
         }

@@ -69,18 +69,22 @@ impl<T> Side<T> {
         Some(item)
     }
 
-    /// Takes up to `max` items, committed at once.
+    /// Takes up to `max` items, committed at once, and gives their permits back before anything else is asked
+    /// for: a pace or a clock may panic.
     pub(super) fn take_batch(&self, seat: &mut Seat<T>, max: usize, items: &mut Vec<T>) -> usize {
         if !self.shared.is_ordered() {
-            return seat.pop_batch(max, items);
+            let count = seat.pop_batch(max, items);
+            self.give_back(count);
+            return count;
         }
         let before = items.len();
         while items.len() - before < max {
             items.reserve(1);
-            match self.take_item(seat) {
-                Some(item) => items.push(item),
-                None => break,
-            }
+            let Some(item) = self.take_item(seat) else {
+                break;
+            };
+            items.push(item);
+            self.give_back(1);
         }
         items.len() - before
     }

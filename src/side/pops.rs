@@ -60,14 +60,13 @@ impl<T> Side<T> {
         if word.is_drained() {
             return 0;
         }
-        let count = if word.is_attended() {
-            self.attend_alone(seat);
-            self.by_leave(max, false, |most| self.take_batch(seat, most, items))
-        } else {
-            seat.pop_batch(max, items)
-        };
-        self.give_back(count);
-        count
+        if !word.is_attended() {
+            let count = seat.pop_batch(max, items);
+            self.give_back(count);
+            return count;
+        }
+        self.attend_alone(seat);
+        self.by_leave(max, false, |most| self.take_batch(seat, most, items))
     }
 
     /// Holds one item more.

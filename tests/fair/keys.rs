@@ -276,6 +276,65 @@ fn who_waits_for_room_of_a_key_is_woken_by_that() {
 }
 
 #[test]
+fn who_waits_for_room_of_a_key_does_not_wake_itself() {
+    let queue = filled(names().key_capacity(1), "a1");
+    let (mut one, mut other) = (queue.handle(), queue.handle());
+    let mut single = Task::waiting(one.push_async("a2"));
+    let mut batch = Task::waiting(other.push_batch_async(["a3"]));
+    batch.assert_waits();
+    single.assert_waits();
+    assert!(!single.was_woken() && !batch.was_woken());
+    queue.pop().unwrap();
+    assert!(single.was_woken() && batch.was_woken());
+    assert_eq!(single.output(), Ok(()));
+}
+
+#[test]
+fn a_batch_that_waits_for_its_key_keeps_no_other_back() {
+    let queue = filled(names().key_capacity(2), "a1 a2");
+    let (mut one, mut other) = (queue.handle(), queue.handle());
+    let _waiting = Task::waiting(one.push_batch_async(["a3", "b1"]));
+    let mut batch = Task::waiting(other.push_batch_async(["b1", "a3"]));
+    let mut third = queue.handle();
+    let mut free = Task::new(third.push_batch_async(["c1", "c2"]));
+    assert_eq!(free.output(), Ok(2));
+    batch.assert_waits();
+}
+
+#[test]
+fn a_batch_that_never_fits_is_refused_at_once() {
+    let queue = names().key_capacity(2).build();
+    let items = ["a1", "b1", "a2", "a3"];
+    let refused = queue.handle().push_batch_blocking(items).unwrap_err();
+    assert_eq!(refused, PushError::Full(items.to_vec()));
+    assert_eq!(
+        queue.handle().push_batch_blocking(["a1", "b1", "a2"]),
+        Ok(3)
+    );
+}
+
+#[test]
+fn a_letter_whose_key_cannot_be_found_stays_one() {
+    let broken = Arc::new(AtomicUsize::new(0));
+    let breaks = Arc::clone(&broken);
+    let by = move |item: &u32| {
+        assert_eq!(breaks.load(Ordering::SeqCst), 0);
+        *item
+    };
+    let builder = FairQueue::builder(by).max_attempts(std::num::NonZeroU32::MIN);
+    let queue = builder.build();
+    queue.push(1).unwrap();
+    drop(queue.handle().begin().pop().unwrap());
+    broken.store(1, Ordering::SeqCst);
+    assert!(panics(|| queue.dead_letters().requeue_all()));
+    broken.store(0, Ordering::SeqCst);
+    assert_eq!(
+        (queue.dead_letters().requeue_all(), queue.pop()),
+        (1, Ok(1))
+    );
+}
+
+#[test]
 fn a_limit_of_none_cannot_be_set() {
     assert!(panics(|| names().key_capacity(0)));
     let queue = filled(names().key_capacity(usize::MAX), "a1");
