@@ -92,7 +92,8 @@ impl<T> Sink<T> for PushSink<'_, T> {
         Poll::Ready(Ok(()))
     }
 
-    /// Without a [`poll_ready`](Sink::poll_ready) that was ready it may find the queue full.
+    /// Without a [`poll_ready`](Sink::poll_ready) that was ready it may find the queue full. So may, after one, an
+    /// item of a [`FairQueue`](crate::FairQueue) whose key is at its [limit](crate::Builder::key_capacity).
     fn start_send(mut self: Pin<&mut Self>, item: T) -> Result<(), PushError<T>> {
         self.ready = false;
         self.port.push_reserved(item)
