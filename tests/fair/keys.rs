@@ -324,7 +324,7 @@ fn a_letter_whose_key_cannot_be_found_stays_one() {
     let builder = FairQueue::builder(by).max_attempts(std::num::NonZeroU32::MIN);
     let queue = builder.build();
     queue.push(1).unwrap();
-    drop(queue.handle().begin().pop().unwrap());
+    assert_eq!(*queue.handle().begin().pop().unwrap(), 1);
     broken.store(1, Ordering::SeqCst);
     assert!(panics(|| queue.dead_letters().requeue_all()));
     broken.store(0, Ordering::SeqCst);
