@@ -231,7 +231,7 @@ impl<T, O> Builder<T, O> {
     }
 
     /// Whether to keep the time of each push, for [`Stats::oldest`](crate::Stats::oldest) and
-    /// [`DeadLetter::pushed_at`]. Costs eight bytes for each item and a look at the clock for each push.
+    /// [`DeadLetter::pushed_at`]. Costs sixteen bytes for each item and a look at the clock for each push.
     ///
     /// ```
     /// use std::time::Duration;

@@ -80,7 +80,7 @@
 //! | type | the next item | pushes | pops |
 //! |---|---|---|---|
 //! | [`Queue`] | about the oldest | wait-free but for allocation | lock-free |
-//! | [`FairQueue`] | that of the key whose turn it is | a lock that those of a sixteenth of the keys share | one lock for all |
+//! | [`FairQueue`] | that of the key whose turn it is | a lock that few of the keys share | one lock for all |
 //! | [`PriorityQueue`] | the ready one of the least priority | as in a [`Queue`] | a lock of each consumer's own, now and then another's; [strict](Builder::strict): one for all |
 //!
 //! Only which item is next differs: both deref to a [`Queue`], their handles are [`Handle`]s and their
@@ -432,7 +432,7 @@
 //! about 2 KiB for each live handle that has pushed and at most one for each that has popped, and a
 //! kilobyte of bookkeeping for each handle that was alive at the same time, in a bounded queue some
 //! 400 bytes more. A waiter costs about 64 bytes while it waits, a delayed item or a dead letter its own
-//! size and some 40 bytes, an item with a time eight bytes more, and one on lease its copy. A transaction
+//! size and some 40 bytes, an item with a time or another order sixteen bytes more, and one on lease its copy. A transaction
 //! that stays open holds back its own items only.
 //!
 //! # Trade-offs
