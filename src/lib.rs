@@ -51,7 +51,6 @@
 //! | retry what failed later | [`Transaction::retry_after`], [`Builder::backoff`] |
 //! | give up on what always fails | [`Builder::max_attempts`], [`Queue::dead_letters`] |
 //! | take work back from a stuck worker | [`Builder::leased`], [`Transaction::renew`], [`Queue::recover`] |
-//! | run a function on each item, on a pool of threads or tasks | [`Workers`] |
 //! | queue closures and wait for what they return | [`Queue::submit`](Queue#method.submit), [`Queue::wrap`](Queue#method.wrap), [`Job`] |
 //! | no more than so many a second | [`Builder::pace`] with [`Pace`], which queues may share |
 //! | no more than so many in work | [`Builder::max_held`] |
@@ -461,10 +460,9 @@
 //!
 //! | feature | what it adds |
 //! |---|---|
-//! | `tokio` | workers as tasks: `WorkersBuilder::run_async` |
+//! | `tokio` | workers as tasks of tokio: `WorkersBuilder::run_async` |
 //! | `metrics` | queues with a [name](Builder::name) tell the crate `metrics`: histograms `requeue_attempts`, `requeue_wait_seconds` (with [times](Builder::timestamps)), `requeue_hold_seconds` of transactions; with each [`Queue::stats`] the counters `requeue_{pushed,committed,aborted,expired,dead}_total` and the gauges `requeue_{ready,held,delayed,waiting,oldest_seconds}`; all labelled `queue` |
 //! | `tracing` | queues with a name tell subscribers of `tracing`, with the target `requeue`: retries, dead letters, leases that are over, the close |
-//! | `tokio` | workers as tasks of tokio: `WorkersBuilder::tasks` |
 //! | `stream` | `Handle::stream`, a `futures_core::Stream` of items, and `Handle::sink`, a `futures_sink::Sink` for them |
 //!
 //! No feature is on by default; the futures need none. The minimum supported Rust version is 1.74;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::common::failing::{fail, failures, letters, put_off, times, SECOND};
 use super::common::{assert_at_rest, drain, panics};
 use super::{clocked, filled, PUSHES};
-use requeue::{PriorityError, PriorityQueue, Queue, Reason};
+use requeue::{ManualClock, PriorityError, PriorityQueue, Queue, Reason};
 
 #[test]
 fn the_least_priority_goes_first_and_of_equals_the_first_that_came() {
@@ -211,4 +211,17 @@ fn ageing_in_no_time_is_refused() {
     let builder = || PriorityQueue::<u32>::builder();
     assert!(panics(|| builder().age_after(Duration::ZERO)));
     assert!(!panics(|| builder().age_after(Duration::MAX)));
+}
+
+#[test]
+fn an_item_that_is_older_than_time_itself_is_there() {
+    const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+    let clock = ManualClock::new();
+    let builder = PriorityQueue::builder().age_after(10 * DAY);
+    let queue = builder.clock(clock.clone()).build();
+    clock.advance(330 * 366 * DAY);
+    queue.push_with(9999, None, 1).unwrap();
+    assert_eq!(queue.next_due(), None); // takes it in
+    assert!(!queue.is_empty());
+    assert_eq!(queue.pop(), Ok(1));
 }
