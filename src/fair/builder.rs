@@ -9,6 +9,10 @@ use std::fmt;
 use std::hash::Hash;
 use std::sync::Arc;
 
+/// Of how many items of a key that are gone its table is told together, so that pops leave the tables to
+/// pushes.
+const TOGETHER: u32 = 64;
+
 /// The order of a [`FairQueue`], as a [`Builder`] knows it: see [`FairQueue::builder`].
 ///
 /// ```
@@ -134,9 +138,12 @@ where
             limit,
             serial,
         } = by_key;
+        // A limit has to be exact.
+        let together = if limit == UNLIMITED { TOGETHER } else { 1 };
+        let rounds = Rounds::new(serial, together);
         let keys = Keys::new(Rules { by, weigh, limit });
         let (queue, order) = Queue::ordered(settings, |lanes, agenda| {
-            Sorted::new([Rounds::new(serial)], keys, lanes, agenda)
+            Sorted::new([rounds], keys, lanes, agenda)
         });
         FairQueue { queue, order }
     }

@@ -64,10 +64,12 @@ impl<K, T> Keys<K, T> {
         lock(&self.shards[shard as usize])
     }
 
-    /// An item with the key of this number is gone. Drops the key if no other item has it.
+    /// So many items with the key of this number are gone. Drops the key if no other item has it.
     #[inline]
-    fn uncount(&self, number: u32) {
-        let key = self.table(number & (SHARDS - 1)).leave(number / SHARDS);
+    fn uncount(&self, number: u32, count: u32) {
+        let mut table = self.table(number & (SHARDS - 1));
+        let key = table.leave(number / SHARDS, count);
+        drop(table);
         if let Kept::Here(_) | Kept::Shared(_) = key {
             quietly(|| drop(key));
         }
@@ -130,7 +132,7 @@ struct Enrolment<'k, K, T>(&'k Keys<K, T>, u32);
 
 impl<K, T> Drop for Enrolment<'_, K, T> {
     fn drop(&mut self) {
-        self.0.uncount(self.1);
+        self.0.uncount(self.1, 1);
     }
 }
 
@@ -170,8 +172,8 @@ where
         fits.max().unwrap_or(Fit::Now)
     }
 
-    fn leave(&self, order: u64) {
-        self.uncount(Mark::of(order).key);
+    fn leave(&self, order: u64, count: u32) {
+        self.uncount(Mark::of(order).key, count);
     }
 }
 

@@ -11,7 +11,7 @@
 use super::lists::{List, Lists};
 use super::mark::Mark;
 use super::pages::Pages;
-use crate::order::Order;
+use crate::order::{Given, Order};
 use crate::raw::Entry;
 
 /// No key.
@@ -30,6 +30,8 @@ pub(super) struct Rounds<T> {
     round: u32,
     /// Whether no item of a key is given out while another is.
     serial: bool,
+    /// Of how many items of a key that are gone the roll is told together.
+    together: u32,
 }
 
 struct Key<T> {
@@ -42,6 +44,8 @@ struct Key<T> {
     /// How many turns are left of its visit; 0: none has begun.
     turns: u32,
     weight: u32,
+    /// Items of it that were given out for good, and that the roll was not told of.
+    gone: u32,
 }
 
 impl<T> Default for Key<T> {
@@ -53,6 +57,7 @@ impl<T> Default for Key<T> {
             round: 0,
             turns: 0,
             weight: 0,
+            gone: 0,
         }
     }
 }
@@ -62,6 +67,15 @@ impl<T> Key<T> {
     #[inline]
     fn is_out(&self) -> bool {
         self.after == NONE
+    }
+
+    /// Uses one turn of its visit, which begins if none has.
+    #[inline]
+    fn use_turn(&mut self) {
+        if self.turns == 0 {
+            self.turns = self.weight;
+        }
+        self.turns -= 1;
     }
 }
 
@@ -82,7 +96,9 @@ pub(super) struct Standing {
 }
 
 impl<T> Rounds<T> {
-    pub(super) fn new(serial: bool) -> Self {
+    /// If not `serial`, the roll is told of `together` items of a key that are gone, or of fewer when the key
+    /// has no more here.
+    pub(super) fn new(serial: bool, together: u32) -> Self {
         Self {
             items: Lists::new(),
             keys: Pages::new(),
@@ -90,6 +106,7 @@ impl<T> Rounds<T> {
             ring: 0,
             round: 0,
             serial,
+            together,
         }
     }
 
@@ -116,11 +133,12 @@ impl<T> Rounds<T> {
             .take(self.ring)
     }
 
-    /// Forgets a key that has no items.
+    /// Forgets a key that has no items, and says how many of them are gone that the roll was not told of.
     #[inline]
-    fn forget(&mut self, number: u32) {
+    fn forget(&mut self, number: u32) -> u32 {
         let key = self.keys.take(number);
         self.items.keep(key.items);
+        key.gone
     }
 
     /// Puts a key that is not in the ring at its front, for this round, or at its back, for the next one.
@@ -187,31 +205,31 @@ impl<T: Send> Order<T> for Rounds<T> {
     }
 
     #[inline]
-    fn next(&mut self) -> Option<Entry<T>> {
+    fn next(&mut self, for_good: bool) -> Option<Given<T>> {
         if self.ring == 0 {
             return None;
         }
         let number = self.front;
         let key = &mut self.keys[number];
-        let entry = self.items.pop_front(&mut key.items);
-        let turns = if key.turns == 0 {
-            key.weight
-        } else {
-            key.turns
-        };
-        key.turns = turns - 1;
+        let entry = self.items.pop_front(&mut key.items)?;
+        key.use_turn();
+        key.gone += u32::from(for_good);
+        let mut gone = 0;
+        if key.gone >= self.together {
+            gone = std::mem::take(&mut key.gone);
+        }
         self.round = key.round;
         if self.serial {
             self.quit(number);
         } else if key.items.is_empty() {
             self.quit(number);
-            self.forget(number);
+            gone += self.forget(number);
         } else if key.turns == 0 {
             // To the back, into the next round.
             key.round = self.round.wrapping_add(1);
             self.front = key.after;
         }
-        entry
+        Some(Given { entry, gone })
     }
 
     fn minds_leaving(&self) -> bool {

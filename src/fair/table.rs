@@ -20,7 +20,7 @@ struct Known<K> {
     key: Kept<K>,
     hash: u32,
     weight: u32,
-    /// How many items with this key are somewhere.
+    /// How many items with this key are somewhere, and a few that are gone, as the order tells of them together.
     alive: u32,
 }
 
@@ -107,11 +107,11 @@ impl<K> Table<K> {
         Answer::Welcome { index, weight }
     }
 
-    /// An item with the key at `index` is gone. Gives out the key, if no other item has it.
+    /// So many items with the key at `index` are gone. Gives out the key, if no other item has it.
     #[inline]
-    pub(super) fn leave(&mut self, index: u32) -> Kept<K> {
+    pub(super) fn leave(&mut self, index: u32, count: u32) -> Kept<K> {
         let known = &mut self.keys[index];
-        known.alive -= 1;
+        known.alive -= count;
         if known.alive > 0 {
             return Kept::Gone;
         }

@@ -1,6 +1,6 @@
 //! The simplest discipline, for tests: who came last leaves first.
 
-use super::{Order, Roll, Sorted};
+use super::{Given, Order, Roll, Sorted};
 use crate::raw::Entry;
 use crate::Queue;
 
@@ -17,8 +17,10 @@ impl Order<u32> for Lifo {
         self.0.push(entry);
     }
 
-    fn next(&mut self) -> Option<Entry<u32>> {
-        self.0.pop()
+    fn next(&mut self, for_good: bool) -> Option<Given<u32>> {
+        let entry = self.0.pop()?;
+        let gone = u32::from(for_good);
+        Some(Given { entry, gone })
     }
 
     fn ready(&self) -> usize {

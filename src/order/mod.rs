@@ -43,8 +43,8 @@ pub(crate) trait Order<T>: Send {
     /// order in which they were given out.
     fn come_back(&mut self, entry: Entry<T>);
 
-    /// Gives out the next item.
-    fn next(&mut self) -> Option<Entry<T>>;
+    /// Gives out the next item: `for_good`, if it will neither come back nor be told of by [`Order::leave`].
+    fn next(&mut self, for_good: bool) -> Option<Given<T>>;
 
     /// Whether [`Order::leave`] is to be called.
     fn minds_leaving(&self) -> bool {
@@ -84,6 +84,14 @@ pub(crate) trait Order<T>: Send {
     }
 }
 
+/// An item that an order gives out.
+#[derive(Debug)]
+pub(crate) struct Given<T> {
+    pub(crate) entry: Entry<T>,
+    /// How many items with its word, given out for good, the roll is to be told of now.
+    pub(crate) gone: u32,
+}
+
 /// What a discipline knows of items wherever they are, from before they are pushed until they are gone for
 /// good. Many threads use it at once.
 pub(crate) trait Roll<T>: Any + Send + Sync {
@@ -107,9 +115,9 @@ pub(crate) trait Roll<T>: Any + Send + Sync {
         Fit::Now
     }
 
-    /// Takes note that an item is gone for good, or was never pushed. May run destructors of user code, whose
-    /// panics are caught.
-    fn leave(&self, _order: u64) {}
+    /// Takes note that so many items with this word are gone for good, or were never pushed. May run
+    /// destructors of user code, whose panics are caught.
+    fn leave(&self, _order: u64, _count: u32) {}
 }
 
 /// A discipline, as its queue sees it.
@@ -126,7 +134,7 @@ pub(crate) trait Discipline<T>: Send + Sync {
     /// As [`Roll::fit`].
     fn fit(&self, items: &[T]) -> Fit;
 
-    /// An item is gone for good that was given out: how many others are ready by that.
+    /// An item is gone for good that was taken: how many others are ready by that.
     fn leave(&self, order: u64) -> usize;
 
     /// An item is gone for good, or was not pushed after all, that was never given out.
@@ -142,7 +150,10 @@ pub(crate) trait Discipline<T>: Send + Sync {
     fn quit(&self);
 
     /// Takes the next item for a consumer; without one, as if it were the only one.
-    fn take(&self, consumer: Option<usize>) -> Next<T>;
+    fn take(&self, consumer: Option<usize>) -> Next<Entry<T>>;
+
+    /// As [`Discipline::take`], of an item that is gone for good by that: how many others are ready then.
+    fn pop(&self, consumer: Option<usize>) -> (Next<Entry<T>>, usize);
 
     /// Takes in what the lanes have: true, if something of that may be due already.
     fn take_in(&self) -> bool;
@@ -174,10 +185,20 @@ pub(crate) enum Fit {
 
 /// What a look for the next item gave.
 #[derive(Debug)]
-pub(crate) enum Next<T> {
-    Item(Entry<T>),
+pub(crate) enum Next<I> {
+    Item(I),
     /// Something came in that may be due already: look at the clock, and try again.
     Due,
     /// Nothing was ready, at one instant.
     Nothing,
+}
+
+impl<I> Next<I> {
+    fn map<J>(self, f: impl FnOnce(I) -> J) -> Next<J> {
+        match self {
+            Self::Item(item) => Next::Item(f(item)),
+            Self::Due => Next::Due,
+            Self::Nothing => Next::Nothing,
+        }
+    }
 }

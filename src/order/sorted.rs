@@ -9,9 +9,9 @@
 //! `MultiQueues`", 2021.) While there is only one consumer it looks at all racks, so its order is exact.
 
 use super::rack::{Rack, Stock};
-use super::{Discipline, Fit, Next, Order, Roll};
+use super::{Discipline, Fit, Given, Next, Order, Roll};
 use crate::agenda::Agenda;
-use crate::raw::{Intake, Lanes, Remainder};
+use crate::raw::{Entry, Intake, Lanes, Remainder};
 use crate::sync::{AtomicUsize, MutexGuard, Ordering};
 use crossbeam_utils::CachePadded;
 use std::any::Any;
@@ -86,16 +86,17 @@ impl<T: Send, O: Order<T>, R: Roll<T>> Sorted<T, O, R> {
 
     /// Takes the next item of the only rack.
     #[inline]
-    fn take_only(&self) -> Next<T> {
+    fn take_only(&self, for_good: bool) -> Next<Given<T>> {
         let mut stock = self.racks[0].lock();
         if stock.take_in() {
             return Next::Due;
         }
-        stock.order.next().map_or(Next::Nothing, Next::Item)
+        let given = stock.order.next(for_good);
+        given.map_or(Next::Nothing, Next::Item)
     }
 
     /// Takes the next item of one rack, or of a better other one.
-    fn take_near(&self, number: usize, choice: Choice) -> Next<T> {
+    fn take_near(&self, number: usize, choice: Choice, for_good: bool) -> Next<Given<T>> {
         let (number, mut stock) = self.lock_from(number);
         if stock.take_in() {
             self.racks[number].show_rank(&stock);
@@ -105,14 +106,14 @@ impl<T: Send, O: Order<T>, R: Roll<T>> Sorted<T, O, R> {
         if let Some(other) = other.filter(|&other| self.racks[other].rank() < stock.rank()) {
             self.racks[number].show_rank(&stock);
             drop(stock);
-            if let Some(next) = self.take_if_ready(other) {
+            if let Some(next) = self.take_if_ready(other, for_good) {
                 return next;
             }
             stock = self.racks[number].lock();
         }
-        let entry = stock.order.next();
+        let given = stock.order.next(for_good);
         self.racks[number].show_rank(&stock);
-        entry.map_or(Next::Nothing, Next::Item)
+        given.map_or(Next::Nothing, Next::Item)
     }
 
     /// Whether there is one consumer at most.
@@ -148,12 +149,35 @@ impl<T: Send, O: Order<T>, R: Roll<T>> Sorted<T, O, R> {
     }
 
     /// What is ready in a rack.
-    fn take_if_ready(&self, number: usize) -> Option<Next<T>> {
+    fn take_if_ready(&self, number: usize, for_good: bool) -> Option<Next<Given<T>>> {
         let rack = &self.racks[number];
         let mut stock = rack.lock();
-        let entry = stock.order.next();
+        let given = stock.order.next(for_good);
         rack.show_rank(&stock);
-        entry.map(Next::Item)
+        given.map(Next::Item)
+    }
+
+    /// Takes the next item, and tells the roll of what is gone.
+    #[inline]
+    fn take_for(&self, consumer: Option<usize>, for_good: bool) -> Next<Entry<T>> {
+        let count = self.racks.len();
+        let next = match consumer {
+            _ if count == 1 => self.take_only(for_good),
+            Some(consumer) if !self.is_lone() => {
+                self.take_near(consumer % count, Choice::Two, for_good)
+            }
+            _ => self.take_near(0, Choice::All, for_good),
+        };
+        let next = match next {
+            Next::Nothing => self.take_anywhere(for_good),
+            next => next,
+        };
+        next.map(|Given { entry, gone }| {
+            if gone > 0 {
+                self.roll.leave(entry.tag.order, gone);
+            }
+            entry
+        })
     }
 
     /// Gives back the memory of lanes that are empty.
@@ -164,12 +188,12 @@ impl<T: Send, O: Order<T>, R: Roll<T>> Sorted<T, O, R> {
 
     /// Looks everywhere.
     #[cold]
-    fn take_anywhere(&self) -> Next<T> {
+    fn take_anywhere(&self, for_good: bool) -> Next<Given<T>> {
         loop {
             let mut found = None;
             let remainder = self.lanes.remainder(|| {
                 let mut racks = 0..self.racks.len();
-                found = racks.find_map(|number| self.take_if_ready(number));
+                found = racks.find_map(|number| self.take_if_ready(number, for_good));
                 found.is_none()
             });
             match (found, remainder) {
@@ -209,12 +233,12 @@ impl<T: Send, O: Order<T>, R: Roll<T>> Discipline<T> for Sorted<T, O, R> {
         } else {
             0
         };
-        self.roll.leave(order);
+        self.roll.leave(order, 1);
         ready
     }
 
     fn strike(&self, order: u64) {
-        self.roll.leave(order);
+        self.roll.leave(order, 1);
     }
 
     fn roll(&self) -> &dyn Any {
@@ -233,16 +257,19 @@ impl<T: Send, O: Order<T>, R: Roll<T>> Discipline<T> for Sorted<T, O, R> {
     }
 
     #[inline]
-    fn take(&self, consumer: Option<usize>) -> Next<T> {
-        let count = self.racks.len();
-        let next = match consumer {
-            _ if count == 1 => self.take_only(),
-            Some(consumer) if !self.is_lone() => self.take_near(consumer % count, Choice::Two),
-            _ => self.take_near(0, Choice::All),
-        };
-        match next {
-            Next::Nothing => self.take_anywhere(),
-            next => next,
+    fn take(&self, consumer: Option<usize>) -> Next<Entry<T>> {
+        self.take_for(consumer, false)
+    }
+
+    #[inline]
+    fn pop(&self, consumer: Option<usize>) -> (Next<Entry<T>>, usize) {
+        let next = self.take_for(consumer, !self.minds_leaving);
+        match &next {
+            Next::Item(entry) if self.minds_leaving => {
+                let ready = self.leave(entry.tag.order);
+                (next, ready)
+            }
+            _ => (next, 0),
         }
     }
 

@@ -20,7 +20,7 @@ use super::slab::{Seated, Slab, Turn};
 use super::ticket::Ticket;
 use super::times::Times;
 use super::word::{Priority, Word};
-use crate::order::Order;
+use crate::order::{Given, Order};
 use crate::raw::Entry;
 use crate::time::NEVER;
 use std::collections::HashMap;
@@ -286,9 +286,12 @@ impl<T: Send> Order<T> for Heap<T> {
     }
 
     #[inline]
-    fn next(&mut self) -> Option<Entry<T>> {
+    fn next(&mut self, for_good: bool) -> Option<Given<T>> {
         let seated = self.take_next()?;
-        Some(self.part_with(seated))
+        Some(Given {
+            entry: self.part_with(seated),
+            gone: u32::from(for_good),
+        })
     }
 
     fn advance(&mut self, now: u64) -> usize {

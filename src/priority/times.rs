@@ -69,7 +69,7 @@ impl<T> Roll<T> for Arc<Times> {
         Some(Word::of(order).without_ticket().order())
     }
 
-    fn leave(&self, order: u64) {
+    fn leave(&self, order: u64, _count: u32) {
         let word = Word::of(order);
         if let Some(ticket) = word.scheduled_ticket() {
             self.forget(ticket);
@@ -98,7 +98,7 @@ pub(super) mod tests {
     }
 
     fn leave(times: &Arc<Times>, word: Word) {
-        Roll::<()>::leave(times, word.order());
+        Roll::<()>::leave(times, word.order(), 1);
     }
 
     #[test]

@@ -196,7 +196,7 @@ impl<T> Shared<T> {
     fn pop_by_leave(&self) -> Option<T> {
         let pass = self.pass(false)?;
         let item = if self.is_ordered() {
-            self.pop_next()
+            self.pop_next_alone()
         } else {
             self.lanes.pop(true)
         };

@@ -55,18 +55,23 @@ impl<T> Shared<T> {
         Some(Label { since, order })
     }
 
-    /// Takes note that an item is gone for good that was given out. May run the destructor of its
-    /// key, whose panics are caught.
-    #[inline]
+    /// Takes note that an item is gone for good that was held. May run the destructor of its key, whose
+    /// panics are caught.
     pub(crate) fn leave(&self, order: u64) {
         if let Some(discipline) = self.order() {
             let ready = discipline.leave(order);
-            if ready > 0 {
-                // Others may have looked, after a close, when the item was gone and these not ready yet.
-                self.ended(ready);
-            }
-            self.tell_of_room(discipline);
+            self.tell_of_gone(discipline, ready);
         }
+    }
+
+    /// Wakes those who may wait for an item to be gone, by which others are `ready`.
+    #[inline]
+    fn tell_of_gone(&self, discipline: &dyn Discipline<T>, ready: usize) {
+        if ready > 0 {
+            // Others may have looked, after a close, when the item was gone and these not ready yet.
+            self.ended(ready);
+        }
+        self.tell_of_room(discipline);
     }
 
     /// As [`Shared::leave`], of an item that was never given out, or not pushed after all.
@@ -87,30 +92,35 @@ impl<T> Shared<T> {
         }
     }
 
-    /// Takes the next item for a consumer; without one, as if it were the only one.
+    /// Takes the next item for a consumer, to be held; the clock is the caller's business.
     #[inline]
-    pub(crate) fn next(&self, consumer: Option<usize>) -> Option<Entry<T>> {
+    pub(crate) fn try_next(&self, consumer: Option<usize>) -> Next<Entry<T>> {
+        self.order()
+            .map_or(Next::Nothing, |discipline| discipline.take(consumer))
+    }
+
+    /// Pops the next item for a consumer; without one, as if it were the only one. May run the destructor of
+    /// its key, whose panics are caught.
+    #[inline]
+    pub(crate) fn pop_next(&self, consumer: Option<usize>) -> Option<T> {
+        let discipline = self.order()?;
         loop {
-            match self.try_next(consumer) {
-                Next::Item(entry) => return Some(entry),
+            let (next, ready) = discipline.pop(consumer);
+            match next {
+                Next::Item(entry) => {
+                    self.tell_of_gone(discipline, ready);
+                    return Some(entry.item);
+                }
                 Next::Nothing => return None,
                 Next::Due => self.release_due(),
             }
         }
     }
 
-    /// As [`Shared::next`], but the clock is the caller's business.
-    #[inline]
-    pub(crate) fn try_next(&self, consumer: Option<usize>) -> Next<T> {
-        self.order()
-            .map_or(Next::Nothing, |discipline| discipline.take(consumer))
-    }
-
     /// Pops the next item without a handle.
-    pub(super) fn pop_next(&self) -> Option<T> {
-        let Entry { item, tag } = self.next(None)?;
+    pub(super) fn pop_next_alone(&self) -> Option<T> {
+        let item = self.pop_next(None)?;
         self.lanes.count_popped(1);
-        self.leave(tag.order);
         Some(item)
     }
 

@@ -63,9 +63,8 @@ impl<T> Side<T> {
         if !self.shared.is_ordered() {
             return seat.pop();
         }
-        let Entry { item, tag } = self.shared.next(Some(self.consumer()))?;
+        let item = self.shared.pop_next(Some(self.consumer()))?;
         seat.count_popped();
-        self.shared.leave(tag.order);
         Some(item)
     }
 

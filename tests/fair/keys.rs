@@ -123,6 +123,32 @@ fn keys_of_all_items_that_are_somewhere_are_kept_once() {
 }
 
 #[test]
+fn keys_of_which_some_are_popped_and_some_are_held_are_kept_until_the_last() {
+    const MANY: u32 = 400;
+    for key_capacity in [MANY as usize, usize::MAX] {
+        let (queue, keys) = odd(key_capacity);
+        let (mut one, mut other) = (queue.handle(), queue.handle());
+        for _ in 0..2 {
+            one.push_batch((0..MANY).map(|item| item % 10)).unwrap();
+            let held = one.begin();
+            let taken = held.pop_batch(100).count();
+            let popped = (0..100).filter(|_| queue.pop().is_ok()).count();
+            assert_eq!((taken, popped, keys()), (100, 100, 1));
+            other.push(1).unwrap();
+            let rest = other.begin();
+            assert_eq!(rest.pop_batch(201).count(), 201);
+            held.commit();
+            assert_eq!((queue.is_empty(), keys()), (true, 1));
+            rest.abort();
+            assert_eq!(other.pop_batch(200, &mut Vec::new()), 200);
+            assert_eq!(keys(), 1);
+            queue.pop().unwrap();
+            assert_eq!(keys(), 0);
+        }
+    }
+}
+
+#[test]
 fn a_snapshot_keeps_its_keys_and_a_queue_takes_its_keys_along() {
     let (queue, keys) = odd(100);
     queue.handle().push_batch([10, 11, 20]).unwrap();

@@ -106,7 +106,7 @@ fn items_with_the_same_key_have_the_same_number_while_one_is_alive() {
     let other = keys.enrol(&2).unwrap();
     assert_eq!(first, second);
     assert_ne!(first, other);
-    keys.leave(first);
+    keys.leave(first, 1);
     assert_eq!(keys.enrol(&1), Some(first));
     assert_eq!(keys.key(Mark::of(other).key).as_deref(), Some(&2));
     assert_eq!(known(&keys), 2);
@@ -120,7 +120,7 @@ fn a_key_goes_with_its_last_item() {
     let before = key.drops();
     for word in words {
         assert_eq!(key.drops(), before);
-        keys.leave(word);
+        keys.leave(word, 1);
     }
     assert_eq!((key.drops(), known(&keys)), (before + 1, 0));
 }
@@ -133,7 +133,7 @@ fn no_more_items_of_a_key_than_the_limit() {
     assert_eq!(keys.key_at_limit(&2), None);
     keys.enrol(&2).unwrap();
     assert_eq!(keys.key_at_limit(&2), None);
-    keys.leave(words[0]);
+    keys.leave(words[0], 1);
     assert_eq!(keys.key_at_limit(&1), None);
     assert!(keys.enrol(&1).is_some());
     assert!(keys.enrol(&1).is_none());
@@ -150,8 +150,8 @@ fn the_weight_is_asked_for_once_for_each_new_key() {
     let words = [3, 3, 0].map(|item| keys.enrol(&item).unwrap());
     let weights = words.map(|word| Mark::of(word).weight);
     assert_eq!((weights, asked.load(Ordering::Relaxed)), ([3, 3, 1], 2));
-    keys.leave(words[0]);
-    keys.leave(words[1]);
+    keys.leave(words[0], 1);
+    keys.leave(words[1], 1);
     assert!(keys.enrol(&3).is_some());
     assert_eq!(asked.load(Ordering::Relaxed), 3);
 }
@@ -206,15 +206,15 @@ fn keys_with_the_same_hash_are_told_apart() {
     let words: Vec<_> = odd.iter().map(|key| keys.enrol(key).unwrap()).collect();
     for at in [0, 19, 7, 8, 18, 1] {
         assert_eq!(odd[at].drops(), 0);
-        keys.leave(words[at]);
+        keys.leave(words[at], 1);
         assert_eq!(odd[at].drops(), 1);
     }
     let left = (2..18).filter(|at| ![7, 8].contains(at));
     for at in left.clone() {
         assert_eq!(keys.enrol(&odd[at]), Some(words[at]));
-        keys.leave(words[at]);
+        keys.leave(words[at], 1);
     }
-    left.for_each(|at| keys.leave(words[at]));
+    left.for_each(|at| keys.leave(words[at], 1));
     assert_eq!(known(&keys), 0);
 }
 
@@ -229,10 +229,10 @@ fn user_code_that_panics_leaves_the_keys_whole() {
         // It counts as one.
         assert_eq!(keys.enrol(&key), Some(word));
         assert_eq!(keys.enrol(&key), None);
-        keys.leave(word);
+        keys.leave(word, 1);
     }
     BOMB.with(|bomb| bomb.set(Call::Drop));
-    keys.leave(word);
+    keys.leave(word, 1);
     assert!(BOMB.with(Cell::get) == Call::None);
     assert_eq!(known(&keys), 0);
 }
@@ -246,8 +246,8 @@ fn a_key_that_was_seen_is_the_same_key_and_outlives_its_items() {
     assert!(Arc::ptr_eq(&seen[0], &seen[1]));
     assert_eq!(keys.enrol(&key), Some(word));
     let before = key.drops();
-    keys.leave(word);
-    keys.leave(word);
+    keys.leave(word, 1);
+    keys.leave(word, 1);
     assert_eq!((key.drops(), known(&keys)), (before, 0));
     assert!(keys.key(Mark::of(word).key).is_none());
     drop(seen);
@@ -276,7 +276,7 @@ impl Drop for Nested {
     fn drop(&mut self) {
         if let (Some(next), Some(keys)) = (self.0.checked_sub(1), self.1.upgrade()) {
             let word = keys.enrol(&Nested(next, Weak::new())).unwrap();
-            keys.leave(word);
+            keys.leave(word, 1);
         }
     }
 }
@@ -286,7 +286,7 @@ fn the_destructor_of_a_key_may_use_the_queue() {
     let keys = Arc::new(keys::<Nested>(UNLIMITED));
     for id in 1..100 {
         let word = keys.enrol(&Nested(id, Arc::downgrade(&keys))).unwrap();
-        keys.leave(word);
+        keys.leave(word, 1);
     }
     assert_eq!(known(&keys), 0);
 }
@@ -299,7 +299,7 @@ fn a_million_keys_leave_no_memory() {
         .collect();
     for (item, word) in (0..).zip(&words) {
         assert_eq!(keys.key(Mark::of(*word).key).as_deref(), Some(&item));
-        keys.leave(*word);
+        keys.leave(*word, 1);
     }
     assert_eq!(known(&keys), 0);
     for shard in 0..SHARDS {
@@ -319,7 +319,7 @@ fn threads_that_use_the_same_keys_count_them_right() {
                     let mark = Mark::of(word);
                     assert_eq!(mark.weight, key + 1);
                     assert_eq!(keys.key(mark.key).as_deref(), Some(&key));
-                    keys.leave(word);
+                    keys.leave(word, 1);
                 }
             });
         }

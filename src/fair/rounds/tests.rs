@@ -1,8 +1,11 @@
 //! Rounds by hand, and against a plain model.
 
-use super::{Mark, Order, Rounds, Standing};
+use super::{Given, Mark, Order, Rounds, Standing};
 use crate::raw::{Entry, Tag};
 use std::collections::VecDeque;
+
+/// Of how many items the roll is told together.
+const TOGETHER: u32 = 3;
 
 /// An item of a key of weight 1; the first letter of the name is the key.
 fn entry(name: &str) -> Entry<String> {
@@ -31,7 +34,7 @@ fn arrive(rounds: &mut Rounds<String>, names: &str) {
 #[track_caller]
 fn expect(rounds: &mut Rounds<String>, names: &str) {
     for name in names.split_whitespace() {
-        let item = rounds.next().map(|entry| entry.item);
+        let item = rounds.next(false).map(|given| given.entry.item);
         assert_eq!(item.as_deref(), Some(name));
     }
 }
@@ -39,7 +42,7 @@ fn expect(rounds: &mut Rounds<String>, names: &str) {
 #[track_caller]
 fn expect_all(rounds: &mut Rounds<String>, names: &str) {
     expect(rounds, names);
-    assert!(rounds.next().is_none());
+    assert!(rounds.next(false).is_none());
     assert_eq!((rounds.ready(), rounds.keys.len()), (0, 0));
 }
 
@@ -49,14 +52,14 @@ fn order(name: &str) -> u64 {
 
 #[test]
 fn each_round_serves_each_key_once() {
-    let mut rounds = Rounds::new(false);
+    let mut rounds = Rounds::new(false, TOGETHER);
     arrive(&mut rounds, "A1 B1 A2 A3 B2 C1 C2 C3 C4");
     expect_all(&mut rounds, "A1 B1 C1 A2 B2 C2 A3 C3 C4");
 }
 
 #[test]
 fn who_comes_later_is_served_in_the_next_round() {
-    let mut rounds = Rounds::new(false);
+    let mut rounds = Rounds::new(false, TOGETHER);
     arrive(&mut rounds, "a1 b1 a2");
     expect(&mut rounds, "a1");
     arrive(&mut rounds, "a3 a4");
@@ -67,7 +70,7 @@ fn who_comes_later_is_served_in_the_next_round() {
 
 #[test]
 fn what_comes_back_keeps_its_turn() {
-    let mut rounds = Rounds::new(false);
+    let mut rounds = Rounds::new(false, TOGETHER);
     arrive(&mut rounds, "a1 a2 b1 b2 c1");
     expect(&mut rounds, "a1 b1 c1 a2");
     for name in ["a2", "c1", "b1", "a1"] {
@@ -78,7 +81,7 @@ fn what_comes_back_keeps_its_turn() {
 
 #[test]
 fn a_key_of_weight_has_so_many_turns_in_a_round() {
-    let mut rounds = Rounds::new(false);
+    let mut rounds = Rounds::new(false, TOGETHER);
     for name in ["a1", "a2", "a3", "a4", "a5"] {
         rounds.arrive(weighted(name, 3));
     }
@@ -92,7 +95,7 @@ fn a_key_of_weight_has_so_many_turns_in_a_round() {
 
 #[test]
 fn turns_come_back_one_by_one() {
-    let mut rounds = Rounds::new(false);
+    let mut rounds = Rounds::new(false, TOGETHER);
     for name in ["a1", "a2", "a3", "a4", "a5", "a6"] {
         rounds.arrive(weighted(name, 3));
     }
@@ -107,7 +110,7 @@ fn turns_come_back_one_by_one() {
 
 #[test]
 fn a_visit_that_lies_ahead_stays_whole() {
-    let mut rounds = Rounds::new(false);
+    let mut rounds = Rounds::new(false, TOGETHER);
     rounds.arrive(weighted("a1", 2));
     expect(&mut rounds, "a1");
     arrive(&mut rounds, "b1");
@@ -122,7 +125,7 @@ fn a_visit_that_lies_ahead_stays_whole() {
 
 #[test]
 fn what_comes_back_after_the_visit_has_its_turn_in_the_same_round() {
-    let mut rounds = Rounds::new(false);
+    let mut rounds = Rounds::new(false, TOGETHER);
     for name in ["a1", "a2", "a3", "a4"] {
         rounds.arrive(weighted(name, 2));
     }
@@ -134,11 +137,11 @@ fn what_comes_back_after_the_visit_has_its_turn_in_the_same_round() {
 
 #[test]
 fn a_serial_key_waits_for_its_item() {
-    let mut rounds = Rounds::new(true);
+    let mut rounds = Rounds::new(true, TOGETHER);
     arrive(&mut rounds, "a1 a2 b1 a3");
     assert_eq!((rounds.ready(), rounds.waiting()), (2, 2));
     expect(&mut rounds, "a1 b1");
-    assert!(rounds.next().is_none());
+    assert!(rounds.next(false).is_none());
     assert_eq!((rounds.ready(), rounds.waiting()), (0, 2));
     arrive(&mut rounds, "b2");
     assert_eq!(rounds.leave(order("b1")), 1);
@@ -156,7 +159,7 @@ fn a_serial_key_waits_for_its_item() {
 
 #[test]
 fn a_serial_key_of_weight_goes_on_with_its_visit() {
-    let mut rounds = Rounds::new(true);
+    let mut rounds = Rounds::new(true, TOGETHER);
     for name in ["a1", "a2", "a3"] {
         rounds.arrive(weighted(name, 2));
     }
@@ -170,7 +173,7 @@ fn a_serial_key_of_weight_goes_on_with_its_visit() {
 
 #[test]
 fn nothing_leaves_that_is_not_out() {
-    let mut rounds = Rounds::new(false);
+    let mut rounds = Rounds::new(false, TOGETHER);
     arrive(&mut rounds, "a1 a2");
     expect(&mut rounds, "a1");
     assert_eq!(rounds.leave(order("a1")), 0);
@@ -192,7 +195,7 @@ fn standings_tell_of_the_round_and_of_all_keys() {
             )
             .collect()
     };
-    let mut rounds = Rounds::new(true);
+    let mut rounds = Rounds::new(true, TOGETHER);
     arrive(&mut rounds, "a1 b1 c1 a2 a3 c2");
     assert_eq!(
         tell(&rounds),
@@ -215,7 +218,7 @@ fn standings_tell_of_the_round_and_of_all_keys() {
 #[test]
 fn the_oldest_is_the_least_time_that_is_known() {
     let oldest = |serial| {
-        let mut rounds = Rounds::new(serial);
+        let mut rounds = Rounds::new(serial, TOGETHER);
         for (name, since) in [("a1", 7), ("a2", 3), ("b1", 0), ("b2", 5)] {
             let mut entry = entry(name);
             entry.tag.since = since;
@@ -224,12 +227,12 @@ fn the_oldest_is_the_least_time_that_is_known() {
         rounds.oldest()
     };
     assert_eq!((oldest(false), oldest(true)), (Some(3), Some(7)));
-    assert_eq!(Rounds::<String>::new(false).oldest(), None);
+    assert_eq!(Rounds::<String>::new(false, TOGETHER).oldest(), None);
 }
 
 #[test]
 fn a_million_keys_leave_no_memory() {
-    let mut rounds = Rounds::new(false);
+    let mut rounds = Rounds::new(false, TOGETHER);
     for key in 0..1_000_000 {
         let tag = Tag {
             attempts: 1,
@@ -239,9 +242,9 @@ fn a_million_keys_leave_no_memory() {
         rounds.arrive(Entry { item: key, tag });
     }
     for key in 0..1_000_000 {
-        assert_eq!(rounds.next().map(|entry| entry.item), Some(key));
+        assert_eq!(rounds.next(false).map(|given| given.entry.item), Some(key));
     }
-    assert!(rounds.next().is_none());
+    assert!(rounds.next(false).is_none());
     assert_eq!((rounds.items.len(), rounds.keys.len()), (0, 0));
 }
 
@@ -337,12 +340,13 @@ fn is_like_the_model(serial: bool) {
             .wrapping_add(1);
         (state >> 33) as usize % limit
     };
-    let mut rounds = Rounds::new(serial);
+    let mut rounds = Rounds::new(serial, TOGETHER);
     let mut plain = Plain {
         serial,
         ..Plain::default()
     };
     let mut out: Vec<Entry<u32>> = Vec::new();
+    let mut untold = [0; KEYS];
     for step in 0..100_000 {
         match number(8) {
             0..=2 => {
@@ -361,12 +365,23 @@ fn is_like_the_model(serial: bool) {
                 plain.arrive(key, step);
             }
             3..=5 => {
-                let entry = rounds.next();
-                let told = entry
-                    .as_ref()
-                    .map(|entry| (Mark::of(entry.tag.order).key, entry.item));
+                let for_good = !serial && number(2) == 0;
+                let given = rounds.next(for_good);
+                let told = given.map(|Given { entry, gone }| {
+                    let key = Mark::of(entry.tag.order).key;
+                    let k = key as usize;
+                    untold[k] += u32::from(for_good);
+                    untold[k] -= gone;
+                    let told_late = untold[k] >= TOGETHER;
+                    let told_never = untold[k] > 0 && plain.items[k].len() == 1;
+                    assert!(!told_late && !told_never);
+                    let item = entry.item;
+                    if !for_good {
+                        out.push(entry);
+                    }
+                    (key, item)
+                });
                 assert_eq!(told, plain.next());
-                out.extend(entry);
             }
             6 if !out.is_empty() => {
                 let entry = out.swap_remove(number(out.len()));

@@ -108,7 +108,7 @@ impl Pair {
 
     fn next(&mut self) {
         let known = self.next_place().map(|place| self.inside.remove(place));
-        let entry = self.heap.next();
+        let entry = self.heap.next(false).map(|given| given.entry);
         assert_eq!(
             entry.as_ref().map(|entry| entry.item),
             known.map(|known| known.item)
@@ -231,8 +231,8 @@ fn scheduled(times: &Times, priority: Priority, due: u64) -> Word {
 }
 
 fn all(heap: &mut Heap<usize>) -> Vec<usize> {
-    std::iter::from_fn(|| heap.next())
-        .map(|entry| entry.item)
+    std::iter::from_fn(|| heap.next(false))
+        .map(|given| given.entry.item)
         .collect()
 }
 
@@ -273,7 +273,7 @@ fn only_what_is_out_of_order_needs_a_heap() {
     for (item, &word) in words.iter().enumerate() {
         heap.arrive(plain(item, word));
     }
-    let out: Vec<_> = (0..5).map(|_| heap.next().unwrap()).collect();
+    let out: Vec<_> = (0..5).map(|_| heap.next(false).unwrap().entry).collect();
     for entry in out.into_iter().rev() {
         heap.come_back(entry);
     }
@@ -295,7 +295,7 @@ fn items_that_come_back_together_keep_their_order() {
         heap.arrive(plain(item, word));
     }
     for _ in 0..2 {
-        let mut out: Vec<_> = (0..5).map(|_| heap.next().unwrap()).collect();
+        let mut out: Vec<_> = (0..5).map(|_| heap.next(false).unwrap().entry).collect();
         while let Some(entry) = out.pop() {
             heap.come_back(entry);
         }
@@ -309,7 +309,7 @@ fn what_comes_back_is_ready() {
     let word = scheduled(&heap.times, Priority::DEFAULT, 10);
     heap.arrive(plain(7, word));
     assert_eq!(heap.advance(10), 1);
-    let entry = heap.next().unwrap();
+    let entry = heap.next(false).unwrap().entry;
     heap.come_back(entry);
     assert_eq!((heap.ready(), heap.waiting()), (1, 0));
 }
@@ -325,7 +325,7 @@ fn a_heap_gives_its_memory_back() {
     let last = words[9_999];
     assert!(heap.reprioritize(last.ticket().unwrap(), Priority::new(9999).unwrap()));
     for _ in 0..9_999 {
-        heap.next().unwrap();
+        heap.next(false).unwrap().entry;
     }
     assert!(heap.slab.places() <= SLACK + 4);
     assert_eq!(all(&mut heap), [9_999]);
