@@ -4,10 +4,10 @@
 //! dropped; what a forgotten one leaves is ended by the next use of the handle.
 
 use crate::port::Port;
-use crate::raw::Loan;
+use crate::raw::{Access, Label, Loan};
 #[cfg(feature = "tokio")]
 use crate::side::NoRoom;
-use crate::side::Side;
+use crate::side::{Admission, Side};
 use crate::wait::{Kind, Waiter};
 use crate::{Item, PopError, PushError};
 use std::fmt;
@@ -78,6 +78,29 @@ impl<'h, T> PushAsync<'h, T> {
     }
 }
 
+impl<T> PushAsync<'_, T> {
+    /// Polls for room, as `admit` finds it, and pushes.
+    pub(crate) fn poll_by(
+        &mut self,
+        context: &Context<'_>,
+        admit: impl Fn(&Side<T>, &T) -> Admission<Label>,
+    ) -> Poll<Result<(), PushError<T>>> {
+        let Self { port, item } = self;
+        let waiting = item.as_ref().expect(DONE);
+        let waiter = Waiter::task(context.waker());
+        let poll = port.poll_admit_item(&waiter, |side| admit(side, waiting));
+        poll.map(|admitted| {
+            let item = item.take().expect(DONE);
+            port.push_admitted(admitted, item)
+        })
+    }
+
+    /// Gives the item back that is not to be pushed any more.
+    pub(crate) fn give_up(&mut self) -> T {
+        self.item.take().expect(DONE)
+    }
+}
+
 /// The item is never pinned.
 impl<T> Unpin for PushAsync<'_, T> {}
 
@@ -85,13 +108,7 @@ impl<T> Future for PushAsync<'_, T> {
     type Output = Result<(), PushError<T>>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self { port, item } = &mut *self;
-        let waiting = item.as_ref().expect(DONE);
-        let poll = port.poll_admit_item(&Waiter::task(context.waker()), waiting);
-        poll.map(|admitted| {
-            let item = item.take().expect(DONE);
-            port.push_admitted(admitted, item)
-        })
+        self.poll_by(context, Side::admit_item)
     }
 }
 
@@ -241,15 +258,16 @@ impl<'t, T> StageAsync<'t, T> {
     }
 }
 
-impl<T> Unpin for StageAsync<'_, T> {}
-
-impl<T> Future for StageAsync<'_, T> {
-    type Output = Result<(), PushError<T>>;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+impl<T> StageAsync<'_, T> {
+    /// Polls for room, as `admit` finds it, and stages.
+    pub(crate) fn poll_by(
+        &mut self,
+        context: &Context<'_>,
+        admit: impl Fn(&Side<T>, &Access<'_, T>, &T) -> Admission<Label>,
+    ) -> Poll<Result<(), PushError<T>>> {
         let (lent, item) = self.lent.take().expect(DONE);
         let Lent { loan, side } = &lent;
-        let attempt = || side.admit_staged_item(loan, &item);
+        let attempt = || admit(side, loan, &item);
         let admitted = if side.can_fit(loan) {
             match side.poll_room(Kind::One, &Waiter::task(context.waker()), attempt) {
                 Poll::Ready(admitted) => Some(admitted),
@@ -262,6 +280,21 @@ impl<T> Future for StageAsync<'_, T> {
             attempt()
         };
         Poll::Ready(side.stage_if(loan, admitted, item))
+    }
+
+    /// Gives the item back that is not to be staged any more.
+    pub(crate) fn give_up(&mut self) -> T {
+        self.lent.take().expect(DONE).1
+    }
+}
+
+impl<T> Unpin for StageAsync<'_, T> {}
+
+impl<T> Future for StageAsync<'_, T> {
+    type Output = Result<(), PushError<T>>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        self.poll_by(context, Side::admit_staged_item)
     }
 }
 

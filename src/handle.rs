@@ -4,6 +4,7 @@ use crate::future::{PushAsync, PushBatchAsync, TakeAsync};
 use crate::port::Port;
 use crate::raw::Open;
 use crate::shared::Shared;
+use crate::side::Side;
 use crate::{Fifo, PopError, PushError, Transaction};
 use std::fmt;
 use std::marker::PhantomData;
@@ -111,7 +112,7 @@ impl<T, O> Handle<T, O> {
     ///
     /// [`PushError::Closed`] with the item, if the queue is closed.
     pub fn push_blocking(&mut self, item: T) -> Result<(), PushError<T>> {
-        self.port.push_waiting(item, None)
+        self.port.push_waiting(item, None, Side::admit_item)
     }
 
     /// Pushes an item, and waits up to `timeout` for room.
@@ -131,7 +132,8 @@ impl<T, O> Handle<T, O> {
     /// [`PushError::Full`] with the item, if the time is over; [`PushError::Closed`] with the item, if
     /// the queue is closed.
     pub fn push_timeout(&mut self, item: T, timeout: Duration) -> Result<(), PushError<T>> {
-        self.port.push_waiting(item, Some(timeout))
+        self.port
+            .push_waiting(item, Some(timeout), Side::admit_item)
     }
 
     /// A future that pushes the item when there is room. Cancel safe: if it is dropped before it is

@@ -535,7 +535,9 @@ pub use order::Fifo;
 pub use pace::{Pace, Turn, Turnstile};
 pub use peek::Peek;
 pub use pop_any::pop_any;
-pub use priority::{ByPriority, OutOfRange, PriorityError, PriorityQueue, Ticket};
+pub use priority::{
+    ByPriority, OutOfRange, PriorityError, PriorityQueue, PushWithAsync, StageWithAsync, Ticket,
+};
 pub use queue::Queue;
 pub use stats::{Imbalance, Stats};
 #[cfg(feature = "stream")]

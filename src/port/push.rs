@@ -3,7 +3,7 @@
 use super::Port;
 use crate::raw::{Entry, Label};
 use crate::shared::Shared;
-use crate::side::{admitted, Admission, Closed};
+use crate::side::{admitted, Admission, Closed, Side};
 use crate::wait::{Kind, Waiter};
 use crate::PushError;
 use std::task::Poll;
@@ -35,8 +35,7 @@ impl<T> Port<T> {
         label: impl FnOnce(&Shared<T>) -> Label,
     ) -> Result<(), PushError<T>> {
         self.settle();
-        let side = &self.side;
-        let admission = side.admit_with(|| Some(label(side.shared())));
+        let admission = self.side.admit_as(label);
         self.push_if(admission, item)
     }
 
@@ -83,26 +82,27 @@ impl<T> Port<T> {
         Err(PushError::Closed(item))
     }
 
-    /// Pushes when there is room; without a timeout waits for ever.
+    /// Pushes when there is room, as `admit` finds; without a timeout waits for ever.
     pub(crate) fn push_waiting(
         &mut self,
         item: T,
         timeout: Option<Duration>,
+        admit: impl Fn(&Side<T>, &T) -> Admission<Label>,
     ) -> Result<(), PushError<T>> {
         self.settle();
         let side = &self.side;
-        let admission = side.wait_for_room(Kind::One, timeout, || side.admit_item(&item));
+        let admission = side.wait_for_room(Kind::One, timeout, || admit(side, &item));
         self.push_if(admission, item)
     }
 
-    /// Polls for room for an item.
+    /// Polls for room for an item, as `admit` finds it.
     pub(crate) fn poll_admit_item(
         &mut self,
         waiter: &Waiter<'_>,
-        item: &T,
+        admit: impl Fn(&Side<T>) -> Admission<Label>,
     ) -> Poll<Result<Label, Closed>> {
         let side = &self.side;
-        side.poll_room(Kind::One, waiter, || side.admit_item(item))
+        side.poll_room(Kind::One, waiter, || admit(side))
     }
 
     /// Polls for room for an item that is not known yet.

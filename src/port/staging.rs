@@ -1,8 +1,9 @@
 //! What a transaction stages and holds.
 
 use super::Port;
-use crate::raw::{Grip, HeldItems, Label};
+use crate::raw::{Access, Grip, HeldItems, Label};
 use crate::shared::Shared;
+use crate::side::{Admission, Side};
 use crate::wait::Kind;
 use crate::{PopError, PushError};
 use std::time::Duration;
@@ -31,16 +32,16 @@ impl<T> Port<T> {
         label: impl FnOnce(&Shared<T>) -> Label,
     ) -> Result<(), PushError<T>> {
         let access = self.seat.access();
-        let side = &self.side;
-        let admitted = side.admit_staged_with(&access, || Some(label(side.shared())));
-        side.stage_if(&access, admitted, item)
+        let admitted = self.side.admit_staged_as(&access, label);
+        self.side.stage_if(&access, admitted, item)
     }
 
-    /// Stages an item when there is room; without a timeout waits for ever.
+    /// Stages an item when there is room, as `admit` finds; without a timeout waits for ever.
     pub(crate) fn stage_waiting(
         &self,
         item: T,
         timeout: Option<Duration>,
+        admit: impl Fn(&Side<T>, &Access<'_, T>, &T) -> Admission<Label>,
     ) -> Result<(), PushError<T>> {
         let access = self.seat.access();
         self.seat.assert_not_lent();
@@ -50,7 +51,7 @@ impl<T> Port<T> {
         } else {
             Some(Duration::ZERO)
         };
-        let attempt = || side.admit_staged_item(&access, &item);
+        let attempt = || admit(side, &access, &item);
         let admitted = side.wait_for_room(Kind::One, timeout, attempt);
         side.stage_if(&access, admitted, item)
     }

@@ -13,11 +13,14 @@ mod push;
 mod slab;
 mod ticket;
 mod times;
+mod waiting;
+mod wish;
 mod word;
 
 pub use builder::ByPriority;
 pub use error::{OutOfRange, PriorityError};
 pub use ticket::Ticket;
+pub use waiting::{PushWithAsync, StageWithAsync};
 
 use crate::order::{Order, Sorted};
 use crate::shared::Shared;

@@ -1,70 +1,10 @@
 //! Pushes with a priority, and at a time.
 
 use super::ticket::Ticket;
-use super::times::Times;
-use super::word::{Priority, Word};
+use super::wish::Wish;
 use super::{ByPriority, OutOfRange, PriorityError, PriorityQueue};
-use crate::raw::Label;
-use crate::shared::Shared;
 use crate::{Handle, PushError, Transaction};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-/// What a push says of its item.
-#[derive(Clone, Copy)]
-struct Wish {
-    priority: Priority,
-    /// In nanoseconds since the queue was made.
-    due: Option<u64>,
-}
-
-impl Wish {
-    fn new<T>(
-        shared: &Shared<T>,
-        priority: u16,
-        not_before: Option<Instant>,
-    ) -> Result<Self, OutOfRange> {
-        Ok(Self {
-            priority: Priority::new(priority).ok_or(OutOfRange)?,
-            due: not_before.map(|at| shared.time.nanos(at)),
-        })
-    }
-
-    fn at<T>(shared: &Shared<T>, at: Instant) -> Self {
-        Self::due(shared.time.nanos(at))
-    }
-
-    fn after<T>(shared: &Shared<T>, delay: Duration) -> Self {
-        Self::due(shared.time.after(delay))
-    }
-
-    fn due(due: u64) -> Self {
-        Self {
-            priority: Priority::DEFAULT,
-            due: Some(due),
-        }
-    }
-
-    /// The label of the item with this ticket, which is about to be pushed.
-    #[inline]
-    fn label<T>(self, ticket: Ticket, shared: &Shared<T>) -> Label {
-        let since = shared.stamp();
-        let word = match self.due {
-            None => Word::ticketed(self.priority, ticket),
-            Some(due) => {
-                let times = shared.roll::<Arc<Times>>().expect(KIND);
-                times.note(ticket, due);
-                Word::scheduled(self.priority, ticket)
-            }
-        };
-        Label {
-            since,
-            order: word.order(),
-        }
-    }
-}
-
-const KIND: &str = "only a priority queue has handles of this kind";
 
 impl<T> PriorityQueue<T> {
     /// Pushes an item with a priority from 1, the first, to 9999, the last, and not to be had before a time

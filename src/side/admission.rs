@@ -3,7 +3,7 @@
 use super::{admitted, Admission, Closed, Side};
 use crate::order::Fit;
 use crate::raw::{Access, Label, Seat};
-use crate::shared::Permit;
+use crate::shared::{Permit, Shared};
 use crate::PushError;
 use std::collections::VecDeque;
 use std::mem;
@@ -58,8 +58,13 @@ impl<T> Side<T> {
         self.shared.word().is_closed() || self.shared.fit(items) == Fit::Now
     }
 
+    /// Takes a permit for an item that is pushed without a transaction, with the label that it is given.
+    pub(crate) fn admit_as(&self, label: impl FnOnce(&Shared<T>) -> Label) -> Admission<Label> {
+        self.admit_with(|| Some(label(&self.shared)))
+    }
+
     /// Takes a permit, and makes a label. If there is none, or its making panics, the permit goes back.
-    pub(crate) fn admit_with(&self, label: impl FnOnce() -> Option<Label>) -> Admission<Label> {
+    fn admit_with(&self, label: impl FnOnce() -> Option<Label>) -> Admission<Label> {
         if let Err(closed) = self.admit()? {
             return Some(Err(closed));
         }
@@ -93,8 +98,17 @@ impl<T> Side<T> {
         self.admit_staged_with(access, || self.shared.label(item))
     }
 
+    /// As [`Side::admit_staged`], with the label that the item is given.
+    pub(crate) fn admit_staged_as(
+        &self,
+        access: &Access<'_, T>,
+        label: impl FnOnce(&Shared<T>) -> Label,
+    ) -> Admission<Label> {
+        self.admit_staged_with(access, || Some(label(&self.shared)))
+    }
+
     /// As [`Side::admit_staged`], and makes a label.
-    pub(crate) fn admit_staged_with(
+    fn admit_staged_with(
         &self,
         access: &Access<'_, T>,
         label: impl FnOnce() -> Option<Label>,

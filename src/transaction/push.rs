@@ -2,6 +2,7 @@
 
 use super::Transaction;
 use crate::future::StageAsync;
+use crate::side::Side;
 use crate::PushError;
 use std::time::Duration;
 
@@ -52,7 +53,8 @@ impl<T, O> Transaction<'_, T, O> {
     /// [`PushError::Full`] at once, if the transaction has staged as many items as the queue's
     /// capacity; [`PushError::Closed`] if the queue is closed. The item comes back with the error.
     pub fn push_blocking(&self, item: T) -> Result<(), PushError<T>> {
-        self.open.get().stage_waiting(item, None)
+        let port = self.open.get();
+        port.stage_waiting(item, None, Side::admit_staged_item)
     }
 
     /// Stages a push, and waits up to `timeout` for room.
@@ -73,7 +75,8 @@ impl<T, O> Transaction<'_, T, O> {
     /// [`PushError::Full`] if the time is over, or at once as in [`Transaction::push_blocking`];
     /// [`PushError::Closed`] if the queue is closed. The item comes back with the error.
     pub fn push_timeout(&self, item: T, timeout: Duration) -> Result<(), PushError<T>> {
-        self.open.get().stage_waiting(item, Some(timeout))
+        let port = self.open.get();
+        port.stage_waiting(item, Some(timeout), Side::admit_staged_item)
     }
 
     /// A future that stages a push when there is room. The transaction is lent to it meanwhile.

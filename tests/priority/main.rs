@@ -14,8 +14,9 @@ mod threads;
 mod tickets;
 mod waiting;
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use common::futures::block_on;
 use requeue::{ByPriority, Handle, ManualClock, PriorityError, PriorityQueue, Ticket};
 
 /// A form of a push with a priority.
@@ -27,8 +28,8 @@ type Push = fn(
     u32,
 ) -> Result<Ticket, PriorityError<u32>>;
 
-/// All forms: without a handle, through one, and in a transaction.
-const PUSHES: [Push; 3] = [
+/// All forms: without a handle, through one, and in a transaction; the first [`TRYING`] do not wait for room.
+const PUSHES: [Push; 9] = [
     |queue, _, priority, not_before, item| queue.push_with(priority, not_before, item),
     |_, handle, priority, not_before, item| handle.push_with(priority, not_before, item),
     |_, handle, priority, not_before, item| {
@@ -37,7 +38,34 @@ const PUSHES: [Push; 3] = [
         tx.commit();
         ticket
     },
+    |_, handle, priority, not_before, item| {
+        handle.push_with_timeout(priority, not_before, item, Duration::ZERO)
+    },
+    |_, handle, priority, not_before, item| {
+        let tx = handle.begin();
+        let ticket = tx.push_with_timeout(priority, not_before, item, Duration::ZERO);
+        tx.commit();
+        ticket
+    },
+    |_, handle, priority, not_before, item| handle.push_with_blocking(priority, not_before, item),
+    |_, handle, priority, not_before, item| {
+        let tx = handle.begin();
+        let ticket = tx.push_with_blocking(priority, not_before, item);
+        tx.commit();
+        ticket
+    },
+    |_, handle, priority, not_before, item| {
+        block_on(handle.push_with_async(priority, not_before, item))
+    },
+    |_, handle, priority, not_before, item| {
+        let tx = handle.begin();
+        let ticket = block_on(tx.push_with_async(priority, not_before, item));
+        tx.commit();
+        ticket
+    },
 ];
+
+const TRYING: usize = 5;
 
 /// A queue with a clock that stands still.
 fn clocked() -> (ManualClock, PriorityQueue<u32>) {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::common::failing::{fail, failures, letters, put_off, times, SECOND};
 use super::common::{assert_at_rest, drain, panics};
-use super::{clocked, filled, PUSHES};
+use super::{clocked, filled, PUSHES, TRYING};
 use requeue::{ManualClock, PriorityError, PriorityQueue, Queue, Reason};
 
 #[test]
@@ -53,7 +53,7 @@ fn a_handle_and_its_transactions_take_the_next_item_too() {
 
 #[test]
 fn there_are_no_priorities_but_1_to_9999() {
-    for push in PUSHES {
+    for (form, push) in PUSHES.into_iter().enumerate() {
         let queue = PriorityQueue::bounded(2);
         let mut handle = queue.handle();
         for priority in [0, 10_000, u16::MAX] {
@@ -66,8 +66,10 @@ fn there_are_no_priorities_but_1_to_9999() {
         for priority in [1, 9999] {
             assert!(push(&queue, &mut handle, priority, None, 7).is_ok());
         }
-        let refused = push(&queue, &mut handle, 1, None, 8);
-        assert_eq!(refused, Err(PriorityError::Full(8)));
+        if form < TRYING {
+            let refused = push(&queue, &mut handle, 1, None, 8);
+            assert_eq!(refused, Err(PriorityError::Full(8)));
+        }
     }
 }
 

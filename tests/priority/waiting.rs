@@ -6,11 +6,11 @@ use std::thread;
 use std::time::Duration;
 
 use super::clocked;
-use super::common::ends;
 use super::common::failing::{INSTANT, NEARLY, SECOND};
 use super::common::futures::{block_on, woken, Task};
 use super::common::waits::{poppers, PopTask, ASYNC_POPS, BLOCKING_POPS};
-use requeue::{PopError, PriorityQueue, Queue};
+use super::common::{assert_at_rest, ends};
+use requeue::{ManualClock, PopError, PriorityError, PriorityQueue, Queue};
 
 #[test]
 fn a_task_is_woken_when_an_item_is_due() {
@@ -161,6 +161,90 @@ fn a_waiter_at_a_closed_queue_ends_when_the_last_is_cancelled() {
         assert!(task.rings() > told);
         assert_eq!(task.output(), Err(PopError::Closed));
     }
+}
+
+#[test]
+fn a_push_with_a_priority_waits_for_room() {
+    let (clock, queue) = bounded();
+    let due = clock.now() + SECOND;
+    let mut handle = queue.handle();
+    queue.push(1).unwrap();
+    let mut task = Task::waiting(handle.push_with_async(2, Some(due), 2));
+    assert_eq!(queue.pop(), Ok(1));
+    assert!(task.was_woken());
+    let ticket = task.output().unwrap();
+    assert_eq!(
+        (queue.next_due(), queue.cancel(ticket)),
+        (Some(due), Some(2))
+    );
+
+    queue.push(3).unwrap();
+    let mut staging = queue.handle();
+    let tx = staging.begin();
+    let mut task = Task::waiting(tx.push_with_async(1, None, 4));
+    assert_eq!(queue.pop(), Ok(3));
+    assert!(task.was_woken());
+    let ticket = task.output().unwrap();
+    drop(task);
+    tx.commit();
+    assert_eq!(queue.cancel(ticket), Some(4));
+    assert_at_rest(&queue, 0, 0);
+}
+
+#[test]
+fn a_push_with_a_priority_that_is_called_off_leaves_nothing() {
+    let (clock, queue) = bounded();
+    let due = Some(clock.now() + SECOND);
+    queue.push(1).unwrap();
+    let (mut one, mut other) = (queue.handle(), queue.handle());
+    drop(Task::waiting(one.push_with_async(1, due, 2)));
+    let tx = other.begin();
+    drop(Task::waiting(tx.push_with_async(1, due, 3)));
+    tx.commit();
+    assert_eq!((queue.pop(), queue.next_due()), (Ok(1), None));
+    assert_at_rest(&queue, 0, 0);
+    one.push(4).unwrap();
+    assert_eq!(other.pop(), Ok(4));
+}
+
+#[test]
+fn threads_wait_for_room_for_a_push_with_a_priority() {
+    ends(|| {
+        let queue = PriorityQueue::bounded(1);
+        let (mut one, mut other) = (queue.handle(), queue.handle());
+        queue.push(1).unwrap();
+        let mut items = thread::scope(|scope| {
+            scope.spawn(|| one.push_with_blocking(1, None, 2).unwrap());
+            scope.spawn(|| {
+                let tx = other.begin();
+                let long = 1000 * SECOND;
+                tx.push_with_timeout(1, None, 3, long).unwrap();
+                tx.commit();
+            });
+            let mut handle = queue.handle();
+            [(); 3].map(|()| handle.pop_blocking().unwrap())
+        });
+        items.sort_unstable();
+        assert_eq!(items, [1, 2, 3]);
+    });
+}
+
+#[test]
+fn a_push_with_a_priority_that_waits_is_told_of_the_close() {
+    let (_, queue) = bounded();
+    queue.push(1).unwrap();
+    let mut handle = queue.handle();
+    let mut task = Task::waiting(handle.push_with_async(1, None, 2));
+    queue.close();
+    assert!(task.was_woken());
+    assert_eq!(task.output(), Err(PriorityError::Closed(2)));
+}
+
+/// A queue with room for one item, and its clock.
+fn bounded() -> (ManualClock, PriorityQueue<u32>) {
+    let clock = ManualClock::new();
+    let builder = PriorityQueue::builder().clock(clock.clone());
+    (clock, builder.capacity(1).build())
 }
 
 #[test]
