@@ -79,13 +79,15 @@ use std::sync::Arc;
 ///
 /// A push takes the lock of one of 128 tables of keys for a look-up, and is then that of a [`Queue`]. All
 /// pops share one lock, under which they move what was pushed into the order and take the next item out,
-/// both in constant time for each item, but for the growth of memory. When an item is gone for good, that takes the lock of its table
-/// once more, and with [`Builder::serial`] that of the order; giving it back takes none. So a thread that
-/// is stopped in the midst of a pop delays the others, unlike with a [`Queue`].
+/// both in constant time for each item, but for the growth of memory. The commit of what was held takes the
+/// lock of its table once more for each item, and with [`Builder::serial`] that of the order; giving it back
+/// takes none. What is popped for good is told to its table 64 at a time, or when the key has no more ready;
+/// one by one if the queue is serial or has a limit for each key. A thread that is stopped in the midst of a
+/// pop delays the others, unlike with a [`Queue`].
 ///
-/// An item takes 24 bytes besides itself in the order, and a key some 150 besides itself. The items of a key lie
-/// side by side, with room for as many again. Memory of keys that are gone is given back in pages of 64, that of
-/// items when three quarters of a key's are unused; the tables of keys stay, with a few kilobytes.
+/// An item takes 24 bytes besides itself in the order, and a key some 150 besides itself. The items of a key
+/// lie side by side, with room for as many again. Memory of keys that are gone is given back in pages of 64,
+/// that of items when three quarters of a key's are unused; the tables of keys stay, with a few kilobytes.
 pub struct FairQueue<K, T> {
     queue: Queue<T>,
     order: Arc<Fair<K, T>>,
