@@ -2,7 +2,7 @@
 //!
 //! | model | file | ordering | weakened to |
 //! |---|---|---|---|
-//! | an_item_that_changes | sorted.rs | `let remainder = self.lanes.remainder(|| { let mut racks = 0..self.racks.len(); found = racks.find_map(|number| self.take_if_ready(number)); found.is_none() });` | `let mut racks = 0..self.racks.len(); found = racks.find_map(|number| self.take_if_ready(number)); let remainder = if found.is_none() { Remainder::Nothing } else { Remainder::Ready };` |
+//! | an_item_that_changes | sorted.rs | `let remainder = self.lanes.remainder(|| { let mut racks = 0..self.racks.len(); found = racks.find_map(|number| self.take_if_ready(number, for_good)); found.is_none() });` | `let mut racks = 0..self.racks.len(); found = racks.find_map(|number| self.take_if_ready(number, for_good)); let remainder = if found.is_none() { Remainder::Nothing } else { Remainder::Ready };` |
 
 use super::lifo;
 use crate::{Handle, PopError, Queue};
