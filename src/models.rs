@@ -12,7 +12,7 @@
 //! | a_push_against_a_close | port/push.rs | `self.seat.retract() else` | `None::<T> else` |
 //! | a_push_without_a_handle | raw/strict.rs | `self.common().void_reserved();` | `` |
 //! | a_commit_against_a_close | raw/state.rs | `self.desk().begin_staging();` | `` |
-//! | a_pusher_sleeps | side/permits.rs | `room.line.published(spread);` | `` |
+//! | a_pusher_sleeps | side/permits.rs | `room.freed(spread);` | `` |
 //! | an_abort_frees | port/mod.rs | `self.side.end_transaction(dead, 0);` | `self.side.end_transaction(held, 0);` |
 //! | failing::a_sleeper_against_a_retry | shared/due.rs | `self.ready.published(count);` | `let _ = count;` |
 //! | failing::a_peek_against_a_sleeper | peek.rs | `self.side.shared().ended(1);` | `` |

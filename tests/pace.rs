@@ -3,7 +3,7 @@
 mod common;
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Barrier, Mutex};
+use std::sync::{Arc, Barrier, Mutex, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -477,6 +477,49 @@ fn a_turnstile_that_panics_loses_nothing() {
         *counter.breaks.lock().unwrap() = false;
         fail(&mut handle, failure);
         assert_at_rest(&queue, 3, 0);
+    }
+}
+
+/// The first start gives its queue another pace, so that nobody else has this one; its destructor panics.
+struct Last(Arc<OnceLock<Queue<u32>>>);
+
+impl Turnstile for Last {
+    fn start(&self, now: Instant) -> Result<Turn, Instant> {
+        self.0.get().unwrap().set_pace(Pace::unlimited());
+        Ok(Turn::new(now, 0))
+    }
+
+    fn cancel(&self, _: Turn, _: Instant) {}
+
+    fn give_back(&self, _: Turn, _: Instant) {}
+}
+
+impl Drop for Last {
+    fn drop(&mut self) {
+        panic!("the destructor of a turnstile fails");
+    }
+}
+
+#[test]
+fn a_turnstile_whose_destructor_panics_takes_no_item_along() {
+    let pops: [fn(&Queue<u32>) -> u32; 3] = [
+        |queue| queue.pop().unwrap(),
+        |queue| queue.handle().pop().unwrap(),
+        |queue| {
+            let mut items = Vec::new();
+            queue.handle().pop_batch(1, &mut items);
+            items[0]
+        },
+    ];
+    for pop in pops {
+        let home = Arc::new(OnceLock::new());
+        let pace = Pace::shared(Last(Arc::clone(&home)));
+        let queue = Queue::builder().capacity(1).pace(pace).build();
+        assert!(home.set(queue.clone()).is_ok());
+        queue.push(1).unwrap();
+        assert_eq!(pop(&queue), 1);
+        queue.push(2).unwrap();
+        assert_at_rest(&queue, 1, 0);
     }
 }
 

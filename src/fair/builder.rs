@@ -99,7 +99,8 @@ where
     ///
     /// All count that are somewhere: staged, ready, held or delayed, but not the dead letters. A push of
     /// one more is [`Full`](crate::PushError::Full); [`FairQueue::key_at_limit`] tells that from a full
-    /// queue. Pushes that wait for room wait for that of their key, too.
+    /// queue. Pushes that wait for room wait for that of their key, too; all of them are woken when an item is
+    /// gone or a place is free, and who finds room first has it.
     ///
     /// Unlike with [`Builder::capacity`], what a transaction holds keeps its own place until the transaction
     /// ends, and gives it to none of its pushes: one that waits for a place which it holds itself waits for ever.

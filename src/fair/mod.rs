@@ -56,15 +56,17 @@ use std::sync::Arc;
 ///
 /// What an abort gives back comes first again, and its key with it: the turn was not used. So does what
 /// comes back later, as after a [retry](crate::Transaction::retry_after). A turn is used when the item is
-/// committed or dies.
+/// committed or dies. The visit of a key ends with its last ready item: if that comes back, the key has one
+/// turn for each item that does, whatever its weight.
 ///
 /// With [`Builder::serial`] the items of a key are also worked off in that order: while one is held, or
 /// waits to be retried, no other of that key is given out.
 ///
 /// # Keys
 ///
-/// The key of an item is asked for once, when it is pushed or staged; changes of the item after that, while
-/// it is held, do not move it to another key. If the key function, a weight, or `Hash` or `Eq` of a key
+/// The key of an item is asked for when it is pushed or staged: once, but where keys have a
+/// [limit](Builder::key_capacity) once more for each look whether there is room. Changes of the item after
+/// that, while it is held, do not move it to another key. If the key function, a weight, or `Hash` or `Eq` of a key
 /// panics, so does the push: then the item is dropped as with any panic of its owner, and nothing else
 /// happens.
 ///
@@ -155,8 +157,8 @@ where
     /// one instant. Pops wait meanwhile.
     ///
     /// Not to be confused with [`Queue::snapshot`], which visits the items: `(*queue).snapshot(visit)`. That
-    /// holds them for as long and gives them back, like an abort: keys with a weight then have all their turns
-    /// of the present round again, and of a [serial](Builder::serial) queue only what is ready is visited.
+    /// holds them for as long and gives them back, like an abort: keys with a weight then have turns of the
+    /// present round again, one for each item and at most all, and of a [serial](Builder::serial) queue only what is ready is visited.
     ///
     /// ```
     /// let queue = requeue::FairQueue::by(|job: &&str| job.chars().next().unwrap());

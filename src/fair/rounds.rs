@@ -196,7 +196,7 @@ impl<T: Send> Order<T> for Rounds<T> {
         self.items.push_front(&mut key.items, entry);
         let in_ring = !is_new && !key.is_out();
         if key.turns > 0 || !in_ring || key.round != self.round {
-            key.turns = key.weight.min(key.turns + 1);
+            key.turns = key.weight.min(key.turns.saturating_add(1));
         }
         if in_ring {
             self.quit(mark.key);

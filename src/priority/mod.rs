@@ -27,6 +27,7 @@ use crate::shared::Shared;
 use crate::time::NEVER;
 use crate::{Builder, Handle, Queue};
 use heap::Heap;
+use std::borrow::Borrow;
 use std::fmt;
 use std::ops::Deref;
 use std::panic::{RefUnwindSafe, UnwindSafe};
@@ -228,6 +229,20 @@ impl<T> Deref for PriorityQueue<T> {
 
     fn deref(&self) -> &Queue<T> {
         &self.queue
+    }
+}
+
+/// For what takes any queue, as [`Workers::builder`](crate::Workers::builder).
+impl<T> Borrow<Queue<T>> for PriorityQueue<T> {
+    fn borrow(&self) -> &Queue<T> {
+        self
+    }
+}
+
+/// As by value.
+impl<T> Borrow<Queue<T>> for &PriorityQueue<T> {
+    fn borrow(&self) -> &Queue<T> {
+        self
     }
 }
 

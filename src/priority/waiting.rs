@@ -99,6 +99,7 @@ fn push_waiting<T>(
     item: T,
     timeout: Option<Duration>,
 ) -> Result<Ticket, PriorityError<T>> {
+    port.settle();
     let Ok(wish) = Wish::new(port.side().shared(), priority, not_before) else {
         return Err(PriorityError::OutOfRange(item));
     };

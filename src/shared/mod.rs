@@ -48,6 +48,8 @@ pub(crate) struct Room {
     pub(crate) capacity: Capacity,
     /// The most items, if there is a limit to all of them.
     pub(crate) limit: Option<usize>,
+    /// Whether there may be no room for one item while there is for another.
+    pub(crate) is_selective: bool,
     /// Where those wait who want a permit.
     pub(crate) line: Line,
 }
@@ -55,11 +57,12 @@ pub(crate) struct Room {
 impl Room {
     /// The room of a queue with this capacity, or whose discipline may have no room.
     fn of<T>(capacity: Option<usize>, order: Option<&dyn Discipline<T>>) -> Option<Self> {
-        let limited = order.is_some_and(Discipline::is_limited);
-        let most = capacity.or(limited.then_some(usize::MAX))?;
+        let is_selective = order.is_some_and(Discipline::is_limited);
+        let most = capacity.or(is_selective.then_some(usize::MAX))?;
         Some(Self {
             capacity: Capacity::new(most),
             limit: capacity,
+            is_selective,
             line: Line::new(Word::standing(false, false, false)),
         })
     }
@@ -67,7 +70,24 @@ impl Room {
     /// Gives permits back that belong to no handle.
     fn give_back(&self, count: usize) {
         self.capacity.give_shared(count);
-        self.line.published(count);
+        self.freed(count);
+    }
+
+    /// Wakes for so many permits that others may have now.
+    #[inline]
+    pub(crate) fn freed(&self, count: usize) {
+        if self.is_selective && count > 0 {
+            self.wake_all();
+        } else {
+            self.line.published(count);
+        }
+    }
+
+    /// Wakes all who wait: of those who are first there may be some for whose items there is no room.
+    pub(crate) fn wake_all(&self) {
+        if self.line.look().waiting() > 0 {
+            self.line.wake_all();
+        }
     }
 
     /// Takes a permit that will belong to no handle.
@@ -201,7 +221,7 @@ impl<T> Shared<T> {
             self.lanes.pop(true)
         };
         item.map(|item| {
-            pass.used();
+            pass.spent();
             item
         })
     }

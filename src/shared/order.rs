@@ -60,35 +60,33 @@ impl<T> Shared<T> {
     pub(crate) fn leave(&self, order: u64) {
         if let Some(discipline) = self.order() {
             let ready = discipline.leave(order);
-            self.tell_of_gone(discipline, ready);
+            self.tell_of_gone(ready);
         }
     }
 
     /// Wakes those who may wait for an item to be gone, by which others are `ready`.
     #[inline]
-    fn tell_of_gone(&self, discipline: &dyn Discipline<T>, ready: usize) {
+    fn tell_of_gone(&self, ready: usize) {
         if ready > 0 {
             // Others may have looked, after a close, when the item was gone and these not ready yet.
             self.ended(ready);
         }
-        self.tell_of_room(discipline);
+        self.tell_of_room();
     }
 
     /// As [`Shared::leave`], of an item that was never given out, or not pushed after all.
     pub(crate) fn strike(&self, order: u64) {
         if let Some(discipline) = self.order() {
             discipline.strike(order);
-            self.tell_of_room(discipline);
+            self.tell_of_room();
         }
     }
 
     /// Wakes those who may wait for room for an item like the one that is gone.
     #[inline]
-    fn tell_of_room(&self, discipline: &dyn Discipline<T>) {
-        if let Some(room) = self.room().filter(|_| discipline.is_limited()) {
-            if room.line.look().waiting() > 0 {
-                room.line.wake_all();
-            }
+    fn tell_of_room(&self) {
+        if let Some(room) = self.room().filter(|room| room.is_selective) {
+            room.wake_all();
         }
     }
 
@@ -108,7 +106,7 @@ impl<T> Shared<T> {
             let (next, ready) = discipline.pop(consumer);
             match next {
                 Next::Item(entry) => {
-                    self.tell_of_gone(discipline, ready);
+                    self.tell_of_gone(ready);
                     return Some(entry.item);
                 }
                 Next::Nothing => return None,

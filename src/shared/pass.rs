@@ -125,6 +125,13 @@ impl<T> Pass<'_, T> {
         shared.ready.published(usize::from(more));
         debt
     }
+
+    /// The item was taken, and committed at once: nothing is owed for it. A pace that is gone by that is user
+    /// code, whose panics are caught.
+    pub(crate) fn spent(self) {
+        let debt = self.used();
+        quietly(|| drop(debt));
+    }
 }
 
 impl<T> Drop for Pass<'_, T> {

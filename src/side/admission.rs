@@ -135,7 +135,7 @@ impl<T> Side<T> {
     }
 
     /// Takes permits for a batch: all, or none unless it waits and is the first in the line, where it
-    /// gathers them.
+    /// gathers them. Others that wait get none, unless the first may wait for something else.
     pub(crate) fn admit_batch(&self, len: usize) -> Admission {
         if self.shared.word().is_closed() {
             self.give_back(self.gathered.take());
@@ -145,13 +145,14 @@ impl<T> Side<T> {
             return Some(Ok(()));
         };
         let waits = self.room_place.is_taken();
-        if waits && room.limit.is_some() && !self.room_place.is_first(&room.line) {
+        let gathers = waits && self.room_place.is_first(&room.line);
+        if waits && !gathers && !room.is_selective {
             return None;
         }
         loop {
             let gathered = self.gathered.take();
             let missing = len.saturating_sub(gathered);
-            if !waits && !room.capacity.has(missing) {
+            if !gathers && !room.capacity.has(missing) {
                 self.give_back(gathered);
                 return None;
             }
@@ -161,7 +162,7 @@ impl<T> Side<T> {
                 self.extra.set(self.extra.get() + len);
                 return Some(Ok(()));
             }
-            if waits {
+            if gathers {
                 self.gathered.set(got);
                 return None;
             }
@@ -179,9 +180,10 @@ impl<T> Side<T> {
         if let Err(closed) = self.admit_batch(items.len())? {
             return Some(Err(closed));
         }
+        let taken = if self.is_bounded() { items.len() } else { 0 };
         let permits = Permit(|| {
-            self.extra.set(self.extra.get() - items.len());
-            self.give_back(items.len());
+            self.extra.set(self.extra.get() - taken);
+            self.give_back(taken);
         });
         let labels = self.label_all(items)?;
         mem::forget(permits);

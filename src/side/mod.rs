@@ -140,7 +140,7 @@ impl<T> Drop for Side<T> {
         }
         if let Some((purse, room)) = self.room() {
             let spread = purse.leave(&room.capacity);
-            room.line.published(spread);
+            room.freed(spread);
         }
     }
 }

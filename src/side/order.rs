@@ -53,7 +53,7 @@ impl<T> Side<T> {
         }
         let pass = self.shared.pass(false)?;
         let item = self.take_item(seat)?;
-        pass.used();
+        pass.spent();
         Some(item)
     }
 

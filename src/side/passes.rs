@@ -26,7 +26,7 @@ impl<T> Side<T> {
             if holds {
                 self.owe(pass);
             } else {
-                pass.used();
+                pass.spent();
             }
             count += 1;
         }

@@ -27,7 +27,7 @@ impl<T> Side<T> {
     pub(crate) fn give_back(&self, count: usize) {
         if let Some((purse, room)) = self.room() {
             let spread = purse.give(&room.capacity, count);
-            room.line.published(spread);
+            room.freed(spread);
         }
     }
 
@@ -37,7 +37,7 @@ impl<T> Side<T> {
             return want;
         };
         let took = purse.take(&room.capacity, want);
-        room.line.published(took.spread);
+        room.freed(took.spread);
         took.got
     }
 
@@ -49,7 +49,7 @@ impl<T> Side<T> {
         };
         let spread = purse.take_one(&room.capacity);
         if let Some(spread @ 1..) = spread {
-            room.line.published(spread);
+            room.freed(spread);
         }
         spread.is_some()
     }

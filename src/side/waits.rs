@@ -107,7 +107,10 @@ impl<T> Side<T> {
         let Some(room) = self.shared.room() else {
             return attempt().map_or(Poll::Pending, Poll::Ready);
         };
-        let spare = |served| self.shared.word().is_closed() || room.capacity.free() > served;
+        let spare = |served| {
+            let yields = !room.is_selective && !self.shared.word().is_closed();
+            !yields || room.capacity.free() > served
+        };
         self.room_place
             .poll(&room.line, kind, waiter.waker, spare, attempt)
     }

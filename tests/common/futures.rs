@@ -5,7 +5,7 @@ use std::future::Future;
 use std::panic::resume_unwind;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 
@@ -157,5 +157,41 @@ pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
             return output;
         }
         thread::park();
+    }
+}
+
+/// A task that is polled at once, on the thread that wakes it.
+pub(crate) struct Eager<R> {
+    output: Mutex<Option<R>>,
+    future: Mutex<Pin<Box<dyn Future<Output = R> + Send>>>,
+}
+
+impl<R: Clone + Send + 'static> Eager<R> {
+    /// Such a task, which has been polled once.
+    pub(crate) fn new(future: impl Future<Output = R> + Send + 'static) -> Arc<Self> {
+        let eager = Arc::new(Self {
+            output: Mutex::new(None),
+            future: Mutex::new(Box::pin(future)),
+        });
+        Arc::clone(&eager).wake();
+        eager
+    }
+
+    /// The output, if it is ready.
+    pub(crate) fn output(&self) -> Option<R> {
+        self.output.lock().unwrap().clone()
+    }
+}
+
+impl<R: Clone + Send + 'static> Wake for Eager<R> {
+    fn wake(self: Arc<Self>) {
+        if self.output().is_some() {
+            return;
+        }
+        let waker = Waker::from(Arc::clone(&self));
+        let mut future = self.future.lock().unwrap();
+        if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            *self.output.lock().unwrap() = Some(output);
+        }
     }
 }

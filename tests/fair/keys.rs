@@ -1,10 +1,10 @@
 //! Keys that are many, awkward, or limited.
 
 use crate::common::failing::{put_off, SECOND};
-use crate::common::futures::Task;
+use crate::common::futures::{block_on, Eager, Task};
 use crate::common::{assert_at_rest, drain, ends, panics};
-use crate::{filled, names, pull_all};
-use requeue::{FairQueue, ManualClock, PopError, PushError};
+use crate::{filled, names, pull_all, Names};
+use requeue::{FairQueue, Handle, ManualClock, PopError, PushError};
 use std::cell::Cell;
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -325,6 +325,98 @@ fn a_batch_that_waits_for_its_key_keeps_no_other_back() {
     let mut free = Task::new(third.push_batch_async(["c1", "c2"]));
     assert_eq!(free.output(), Ok(2));
     batch.assert_waits();
+}
+
+/// A queue with room for two items, one of each key.
+fn narrow(items: &'static str) -> Names {
+    filled(names().key_capacity(1).capacity(2), items)
+}
+
+#[test]
+fn who_waits_for_its_key_takes_no_wake_up_from_others() {
+    let queue = narrow("a1");
+    let mut handle = queue.handle();
+    let tx = handle.begin();
+    tx.push("x1").unwrap();
+    let (mut one, mut other) = (queue.handle(), queue.handle());
+    let mut at_limit = Task::waiting(one.push_async("a2"));
+    let mut free = Task::waiting(other.push_async("b1"));
+    // The transaction needs one place for both now.
+    tx.pop().unwrap();
+    at_limit.assert_waits();
+    assert!(free.was_woken());
+    assert_eq!(free.output(), Ok(()));
+    drop(free);
+    tx.commit();
+    at_limit.assert_waits();
+    pull_all(&queue, "x1 b1");
+    assert!(at_limit.was_woken());
+    assert_eq!(at_limit.output(), Ok(()));
+}
+
+#[test]
+fn who_looks_before_there_is_room_is_woken_again() {
+    let queue = narrow("c1 a1");
+    let [at_limit, free] = ["a2", "b1"].map(|item| {
+        let mut handle = queue.handle();
+        Eager::new(async move { handle.push_async(item).await })
+    });
+    assert_eq!(queue.pop(), Ok("c1"));
+    assert_eq!((at_limit.output(), free.output()), (None, Some(Ok(()))));
+    assert_eq!((queue.pop(), queue.pop()), (Ok("a1"), Ok("b1")));
+    assert_eq!(at_limit.output(), Some(Ok(())));
+}
+
+#[test]
+fn a_newcomer_leaves_nothing_to_who_waits_for_its_key() {
+    let queue = narrow("a1 c1");
+    let mut worker = queue.handle();
+    let tx = worker.begin();
+    assert_eq!(*tx.pop().unwrap(), "a1");
+    let (mut one, mut other) = (queue.handle(), queue.handle());
+    let mut at_limit = Task::waiting(one.push_async("a2"));
+    for item in ["d1", "e1"] {
+        queue.pop().unwrap();
+        assert!(at_limit.was_woken());
+        at_limit.assert_waits();
+        queue.push(item).unwrap();
+    }
+    queue.pop().unwrap();
+    assert_eq!(Task::new(other.push_async("b1")).output(), Ok(()));
+}
+
+#[test]
+fn a_batch_that_waits_for_its_key_leaves_the_room_to_others() {
+    let queue = narrow("c1 a1");
+    let (mut one, mut other) = (queue.handle(), queue.handle());
+    let mut at_limit = Task::waiting(one.push_batch_async(["a2", "d1"]));
+    let mut free = Task::waiting(other.push_batch_async(["b1"]));
+    assert_eq!(queue.pop(), Ok("c1"));
+    at_limit.assert_waits();
+    assert!(free.was_woken());
+    assert_eq!(free.output(), Ok(1));
+    drop(free);
+    pull_all(&queue, "a1 b1");
+    assert!(at_limit.was_woken());
+    assert_eq!(at_limit.output(), Ok(2));
+}
+
+#[test]
+fn a_batch_whose_key_panics_is_dropped_however_it_is_pushed() {
+    let (queue, keys) = odd(usize::MAX);
+    let mut worker = queue.handle();
+    for pushes in [
+        |worker: &mut Handle<u32>| drop(worker.push_batch([1, 2])),
+        |worker: &mut Handle<u32>| drop(worker.push_batch_blocking([1, 2])),
+        |worker: &mut Handle<u32>| drop(block_on(worker.push_batch_async([1, 2]))),
+    ] {
+        BOMB.with(|bomb| bomb.set(Call::By));
+        assert!(panics(|| pushes(&mut worker)));
+        assert_eq!((queue.len(), keys()), (0, 0));
+        pushes(&mut worker);
+        assert_eq!(worker.pop_batch(3, &mut Vec::new()), 2);
+    }
+    assert_at_rest(&queue, 0, 0);
 }
 
 #[test]

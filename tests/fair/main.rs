@@ -216,6 +216,29 @@ fn a_key_has_as_many_turns_in_a_row_as_its_weight() {
 }
 
 #[test]
+fn no_weight_is_too_great_for_what_comes_back() {
+    let queue = filled(names().weight(|_| u32::MAX), "a1");
+    let mut handles = [(); 4].map(|()| queue.handle());
+    let [first, second, third, last] = &mut handles;
+    let mut held = Vec::new();
+    for (handle, next) in [(first, "a2"), (second, "a3"), (third, "a4")] {
+        let tx = handle.begin();
+        tx.pop().unwrap();
+        held.push(tx);
+        queue.push(next).unwrap();
+    }
+    queue.push("a5").unwrap();
+    let tx = last.begin();
+    assert_eq!(*tx.pop().unwrap(), "a4");
+    held.push(tx);
+    while let Some(tx) = held.pop() {
+        tx.abort();
+    }
+    pull_all(&queue, "a1 a2 a3 a4 a5");
+    assert_at_rest(&queue, 0, 0);
+}
+
+#[test]
 fn a_retry_comes_first_when_its_time_has_come() {
     let clock = ManualClock::new();
     let queue = filled(names().clock(clock.clone()), "a1 a2 b1 b2");

@@ -1,14 +1,10 @@
 //! Queues that give out one item of a key at a time.
 
 use crate::common::failing::{fail, failures, letters, times, SECOND};
-use crate::common::futures::Task;
+use crate::common::futures::{Eager, Task};
 use crate::common::{assert_at_rest, drain};
-use crate::{abort_one, filled, names, pull, pull_all, push, Names};
+use crate::{abort_one, filled, names, pull, pull_all, push};
 use requeue::{commit_all, Backoff, ManualClock, PopError, Queue, Reason};
-use std::future::Future;
-use std::pin::Pin;
-use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll, Wake, Waker};
 
 /// Ready items, and those that wait for another one of their key.
 #[track_caller]
@@ -195,43 +191,6 @@ fn a_snapshot_shows_keys_that_are_held_up_last() {
     assert!(snapshot.keys().eq([(&'b', 1), (&'c', 1), (&'a', 1)]));
 }
 
-type Popped = Result<&'static str, PopError>;
-
-/// A task that is polled at once, on the thread that wakes it.
-struct Eager {
-    popped: Mutex<Option<Popped>>,
-    task: Mutex<Pin<Box<dyn Future<Output = Popped> + Send>>>,
-}
-
-impl Eager {
-    fn popping(queue: &Names) -> Arc<Self> {
-        let mut handle = queue.handle();
-        let eager = Arc::new(Self {
-            popped: Mutex::new(None),
-            task: Mutex::new(Box::pin(async move { handle.pop_async().await })),
-        });
-        Arc::clone(&eager).wake();
-        eager
-    }
-
-    fn popped(&self) -> Option<Popped> {
-        *self.popped.lock().unwrap()
-    }
-}
-
-impl Wake for Eager {
-    fn wake(self: Arc<Self>) {
-        if self.popped().is_some() {
-            return;
-        }
-        let waker = Waker::from(Arc::clone(&self));
-        let mut task = self.task.lock().unwrap();
-        if let Poll::Ready(popped) = task.as_mut().poll(&mut Context::from_waker(&waker)) {
-            *self.popped.lock().unwrap() = Some(popped);
-        }
-    }
-}
-
 #[test]
 fn who_looks_too_early_at_the_end_of_a_closed_queue_is_woken_again() {
     let queue = filled(names().serial(), "a1 a2");
@@ -239,9 +198,13 @@ fn who_looks_too_early_at_the_end_of_a_closed_queue_is_woken_again() {
     let tx = worker.begin();
     assert_eq!(*tx.pop().unwrap(), "a1");
     queue.close();
-    let waiting = [Eager::popping(&queue), Eager::popping(&queue)];
-    assert!(waiting.iter().all(|eager| eager.popped().is_none()));
+    let pop = || {
+        let mut handle = queue.handle();
+        Eager::new(async move { handle.pop_async().await })
+    };
+    let waiting = [pop(), pop()];
+    assert!(waiting.iter().all(|eager| eager.output().is_none()));
     tx.commit();
-    let popped = waiting.map(|eager| eager.popped());
+    let popped = waiting.map(|eager| eager.output());
     assert_eq!(popped, [Some(Ok("a2")), Some(Err(PopError::Closed))]);
 }

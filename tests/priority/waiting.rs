@@ -1,16 +1,17 @@
 //! Those who wait sleep until the next time, and no longer.
 
+use std::mem;
 use std::sync::Barrier;
 use std::task::Poll;
 use std::thread;
 use std::time::Duration;
 
-use super::clocked;
 use super::common::failing::{INSTANT, NEARLY, SECOND};
 use super::common::futures::{block_on, woken, Task};
 use super::common::waits::{poppers, PopTask, ASYNC_POPS, BLOCKING_POPS};
 use super::common::{assert_at_rest, ends};
-use requeue::{ManualClock, PopError, PriorityError, PriorityQueue, Queue};
+use super::{clocked, PUSHES};
+use requeue::{ManualClock, PopError, PriorityError, PriorityQueue, Queue, Workers};
 
 #[test]
 fn a_task_is_woken_when_an_item_is_due() {
@@ -227,6 +228,29 @@ fn threads_wait_for_room_for_a_push_with_a_priority() {
         items.sort_unstable();
         assert_eq!(items, [1, 2, 3]);
     });
+}
+
+#[test]
+fn a_push_that_is_refused_ends_a_transaction_that_was_forgotten() {
+    for (form, push) in PUSHES.into_iter().enumerate().skip(1) {
+        let queue = PriorityQueue::unbounded();
+        queue.push(1).unwrap();
+        let mut handle = queue.handle();
+        let tx = handle.begin();
+        assert!(tx.pop().is_ok());
+        mem::forget(tx);
+        assert!(push(&queue, &mut handle, 0, None, 2).is_err());
+        assert_eq!(queue.len(), 1, "{form}");
+    }
+}
+
+#[test]
+fn workers_take_a_queue_by_priority_as_any_other() {
+    let queue = PriorityQueue::unbounded();
+    queue.push_with(2, None, 1).unwrap();
+    queue.close();
+    let workers = Workers::builder(&queue).run(|_, _| Ok::<(), ()>(()));
+    assert_eq!(workers.join().done, 1);
 }
 
 #[test]
