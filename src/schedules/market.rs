@@ -17,6 +17,8 @@ pub(super) const POISON: u32 = u32::MAX;
 pub(super) struct Market {
     pub(super) queue: Queue<u32>,
     pub(super) ledger: Ledger,
+    /// Whether keys have limits, so that what a transaction holds makes no room for what it stages.
+    pub(super) has_limits: bool,
 }
 
 impl Market {
@@ -24,6 +26,7 @@ impl Market {
         Self {
             queue: room.map_or_else(Queue::unbounded, Queue::bounded),
             ledger: Ledger::new(room),
+            has_limits: false,
         }
     }
 
@@ -31,8 +34,15 @@ impl Market {
     pub(super) fn any() -> Arc<Self> {
         let room = one_of(&[None, Some(1), Some(2), Some(7)]);
         let market = Self::new(room);
+        let has_limits = below(5) == 0;
+        let queue = if has_limits {
+            with_limits(room)
+        } else {
+            of_any_order(market.queue, room)
+        };
         Arc::new(Self {
-            queue: of_any_order(market.queue, room),
+            queue,
+            has_limits,
             ..market
         })
     }
@@ -124,21 +134,30 @@ impl Market {
             return;
         };
         let mut handle = self.queue.handle();
-        for item in 0..room {
-            assert!(handle.push(0).is_ok(), "room for {item} of {room}");
+        let items = 0..u32::try_from(room).unwrap();
+        for item in items {
+            assert!(handle.push(item).is_ok(), "room for {item} of {room}");
         }
         assert!(handle.push(0).unwrap_err().is_full());
     }
 }
 
+fn with<O>(builder: Builder<u32, O>, room: Option<usize>) -> Builder<u32, O> {
+    match room {
+        Some(room) => builder.capacity(room),
+        None => builder,
+    }
+}
+
+/// A queue with half of the room for each of two keys, so that one can be full while the other is not.
+fn with_limits(room: Option<usize>) -> Queue<u32> {
+    let limit = room.unwrap_or(4).div_ceil(2);
+    let builder = with(FairQueue::builder(|item| item % 2), room);
+    builder.key_capacity(limit).build().deref().clone()
+}
+
 /// The queue, or one of another order.
 fn of_any_order(plain: Queue<u32>, room: Option<usize>) -> Queue<u32> {
-    fn with<O>(builder: Builder<u32, O>, room: Option<usize>) -> Builder<u32, O> {
-        match room {
-            Some(room) => builder.capacity(room),
-            None => builder,
-        }
-    }
     match below(4) {
         0 => with(FairQueue::builder(|item| item % 2), room)
             .build()

@@ -34,7 +34,7 @@ impl<'h> Work<'h> {
         let item = self.market.ledger.item();
         let before = self.extra();
         if let Err(refused) = stage(&self.tx, item) {
-            let may_be_full = self.staged.len() >= self.held.len();
+            let may_be_full = self.market.has_limits || self.staged.len() >= self.held.len();
             assert!(may_be_full || !refused.is_full(), "the room is its own");
             return self.market.refused(refused, &item);
         }
