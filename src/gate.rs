@@ -5,7 +5,7 @@
 //! then they are looked for.
 
 use crate::sync::{lock, AtomicUsize, Mutex, Ordering};
-use crate::time::Time;
+use crate::time::{later, Time};
 use crate::{Pace, Turn, Turnstile};
 use std::mem;
 use std::time::Instant;
@@ -97,10 +97,11 @@ impl Gate {
         if !self.is_paced() {
             return Ok(None);
         }
-        let pace = self.pace();
-        match pace.start(time.clock_now()) {
+        let (pace, now) = (self.pace(), time.clock_now());
+        match pace.start(now) {
             Ok(turn) => Ok(Some(Start { pace, turn })),
-            Err(at) => Err(time.nanos(at)),
+            // Counted from now, since all times before the queue was made are one.
+            Err(at) => Err(later(time.nanos(now), at.saturating_duration_since(now))),
         }
     }
 

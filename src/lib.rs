@@ -164,9 +164,10 @@
 //!
 //! # Time
 //!
-//! A queue reads a clock only where it needs one: for delays, leases, times that it keeps, handles with
-//! names, and timeouts. [`Builder::clock`] replaces the system's; a [`ManualClock`] makes tests that do
-//! not sleep. A [`Clock`] also wakes tasks; one that goes backwards makes delays longer and loses nothing.
+//! A queue reads a clock only where it needs one: for delays, schedules, paces that limit, leases, times
+//! that it keeps, handles with names, and timeouts. [`Builder::clock`] replaces the system's; a
+//! [`ManualClock`] makes tests that do not sleep. A [`Clock`] also wakes tasks; one that goes backwards
+//! makes delays longer and loses nothing.
 //!
 //! What is due is put at the head by whoever pops, waits, or looks at the queue. A thread that waits
 //! sleeps no longer than until then, one of them for all, so no thread of the crate is needed. A task
@@ -248,7 +249,7 @@
 //! Who came first is woken first. A newcomer may be faster than a waiter that is on its way, but only
 //! once: when a waiter that was woken in vain is woken again, newcomers that wait leave it the one it was
 //! woken for. Calls that do not wait may overtake at any time; a plain pop yields a few times before it
-//! does.
+//! does. The room of a queue whose keys have [limits](Builder::key_capacity) goes to who finds it first.
 //!
 //! A timeout of zero tries once, [`Duration::MAX`](std::time::Duration::MAX) waits for ever, and what
 //! arrives wins over the deadline.
@@ -407,7 +408,7 @@
 //! |---|---|---|
 //! | push, commit through a handle | wait-free but for allocation | one store |
 //! | pop, hold | lock-free | one read-modify-write for up to a segment of items |
-//! | abort | lock-free, allocates nothing | two read-modify-writes for each shard it took from |
+//! | abort | lock-free, allocates nothing, but to sort out what a lease has lost | two read-modify-writes for each shard it took from |
 //! | abort with dead letters or delays | lock-free, allocates nothing | two read-modify-writes more for each such item |
 //! | [`commit_all()`] | wait-free but for allocation | four stores a queue |
 //! | push, pop without a handle | lock-free | three read-modify-writes |

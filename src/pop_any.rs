@@ -32,23 +32,29 @@ use std::task::Poll;
 pub fn pop_any<T, O, H: BorrowMut<Handle<T, O>>>(
     handles: &mut [H],
 ) -> Result<(usize, T), PopError> {
-    let mut ports: Vec<_> = handles
-        .iter_mut()
-        .map(|handle| handle.borrow_mut().port())
-        .collect();
-    let mut attempt = || first(&mut ports, |port| Poll::Ready(port.pop()));
+    let ports = handles.iter_mut().map(|handle| handle.borrow_mut().port());
+    let mut ports = Ports(ports.collect());
+    ports.0.iter_mut().for_each(|port| port.settle());
+    let mut attempt = || first(&mut ports.0, |port| Poll::Ready(port.pop()));
     if let Some(result) = spin(|| true, &mut attempt) {
         return result;
     }
     let poll = |waiter: &Waiter<'_>| {
-        let result = first(&mut ports, |port| port.poll_pop(waiter));
+        let result = first(&mut ports.0, |port| port.poll_pop(waiter));
         result.map_or(Poll::Pending, Poll::Ready)
     };
     let result = block(Deadline::NEVER, poll);
-    for port in ports {
-        port.end_waiting();
-    }
     result.unwrap_or(Err(PopError::Closed))
+}
+
+/// The ports that are waited at. Their places in the lines are left at the end, also when a pace or a clock
+/// panics.
+struct Ports<'p, T>(Vec<&'p mut Port<T>>);
+
+impl<T> Drop for Ports<'_, T> {
+    fn drop(&mut self) {
+        self.0.iter_mut().for_each(|port| port.end_waiting());
+    }
 }
 
 /// The first item that `pop` gives, if any; closed if all of them are.

@@ -4,11 +4,12 @@ mod common;
 
 use std::sync::Barrier;
 use std::thread;
+use std::time::{Duration, Instant};
 
-use common::ends;
 use common::events::{ARRIVALS, ITEM};
 use common::futures::Task;
-use requeue::{pop_any, Handle, PopError, Queue};
+use common::{ends, panics};
+use requeue::{pop_any, Handle, Pace, PopError, Queue, Turn, Turnstile};
 
 fn queues<const N: usize>() -> [Queue<u32>; N] {
     [(); N].map(|()| Queue::unbounded())
@@ -31,6 +32,34 @@ fn earlier_queues_are_preferred() {
         assert_eq!(pop_any(&mut handles), Ok((0, 0)));
         assert_eq!(pop_any(&mut handles), Ok((1, 11)));
         assert_eq!(pop_any(&mut handles), Ok((2, 20)));
+    });
+}
+
+/// Panics once somebody waits at the queue, and until then lets nothing start.
+struct Fuse(Queue<u32>);
+
+impl Turnstile for Fuse {
+    fn start(&self, now: Instant) -> Result<Turn, Instant> {
+        assert_eq!(self.0.stats().waiting, 0, "the turnstile fails");
+        Err(now + Duration::from_secs(1))
+    }
+}
+
+#[test]
+fn who_fails_while_it_waits_leaves_all_lines() {
+    ends(|| {
+        let [first] = queues::<1>();
+        let pace = Pace::shared(Fuse(first.clone()));
+        let paced = Queue::builder().pace(pace).build();
+        paced.push(1).unwrap();
+        let mut handles = [first.handle(), paced.handle()];
+        assert!(panics(|| pop_any(&mut handles)));
+        assert_eq!(first.stats().waiting, 0);
+        let mut other = first.handle();
+        let mut task = Task::waiting(other.pop_async());
+        first.push(2).unwrap();
+        assert!(task.was_woken());
+        assert_eq!(task.output(), Ok(2));
     });
 }
 

@@ -3,6 +3,7 @@
 mod common;
 
 use std::cell::Cell;
+use std::num::NonZeroU32;
 use std::task::Waker;
 use std::time::Instant;
 
@@ -120,6 +121,33 @@ fn a_clock_that_panics_loses_nothing() {
         for (name, call) in CALLS {
             at_each_reading(builder, name, call);
         }
+    }
+}
+
+#[test]
+fn an_abort_does_not_fail_with_its_clock() {
+    let builder = || Queue::builder().clock(Fragile(ManualClock::new()));
+    let attempts = NonZeroU32::new(9).unwrap();
+    for queue in [
+        builder().max_attempts(attempts).build(),
+        builder().backoff(Backoff::fixed(SECOND)).build(),
+    ] {
+        queue.push(1).unwrap();
+        let mut handle = queue.handle();
+        for unwinds in [true, false] {
+            let tx = handle.begin();
+            assert_eq!(*tx.pop().unwrap(), 1);
+            let failed = panics(move || {
+                READINGS.set(Some(0));
+                assert!(!unwinds, "the job fails");
+                tx.abort();
+            });
+            READINGS.set(None);
+            assert_eq!(failed, unwinds);
+            // Not delayed, as nobody knows until when.
+            assert_eq!(queue.len(), 1);
+        }
+        assert_eq!(queue.pop(), Ok(1));
     }
 }
 

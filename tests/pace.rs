@@ -2,7 +2,7 @@
 
 mod common;
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -456,6 +456,89 @@ fn turns_go_back_to_the_pace_that_gave_them() {
     tx.abort();
     assert_eq!(*counter.out.lock().unwrap(), 0);
     assert_eq!((queue.pop(), queue.pop()), (Ok(0), NOT_NOW));
+}
+
+#[test]
+fn a_retry_gives_its_own_turn_back() {
+    let (clock, queue) = paced(Pace::every(SECOND).burst(2), 0..9);
+    let mut handle = queue.handle();
+    let tx = handle.begin();
+    let old = tx.pop().unwrap();
+    clock.advance(10 * SECOND);
+    assert_eq!(tx.pop_batch(3).len(), 2);
+    tx.retry(old).unwrap();
+    assert!(tx.pop().is_err(), "a turn of long ago is worth nothing");
+    clock.advance(SECOND);
+    let new = tx.peek().unwrap().take();
+    assert!(tx.pop().is_err());
+    tx.retry(new).unwrap();
+    assert!(tx.pop().is_ok(), "the turn of what was looked at");
+}
+
+#[test]
+fn what_was_held_before_there_was_a_pace_gives_no_turn_back() {
+    let (_, queue) = paced(Pace::unlimited(), 0..9);
+    let mut handle = queue.handle();
+    let tx = handle.begin();
+    let free = tx.pop().unwrap();
+    queue.set_pace(Pace::every(SECOND).burst(2));
+    assert_eq!(tx.pop_batch(3).len(), 2);
+    tx.retry(free).unwrap();
+    assert!(tx.pop().is_err());
+}
+
+#[test]
+fn a_batch_of_which_a_part_was_taken_is_leased() {
+    let pace = Pace::shared(OnlyOne(AtomicBool::new(false)));
+    let (clock, builder) = builder(pace);
+    let queue = builder.leased(SECOND).build();
+    queue.handle().push_batch([1, 2]).unwrap();
+    let mut handle = queue.handle();
+    let tx = handle.begin();
+    assert!(panics(|| tx.pop_batch(2).len()));
+    assert_eq!(tx.held(), 1);
+    clock.advance(SECOND);
+    assert_at_rest(&queue, 2, 0);
+    assert!(tx.try_commit().is_err());
+}
+
+/// Counts how often it is asked.
+struct Asked(Pace, Arc<AtomicUsize>);
+
+impl Turnstile for Asked {
+    fn start(&self, now: Instant) -> Result<Turn, Instant> {
+        self.1.fetch_add(1, Ordering::SeqCst);
+        self.0.start(now)
+    }
+
+    fn cancel(&self, turn: Turn, now: Instant) {
+        self.0.cancel(turn, now);
+    }
+
+    fn give_back(&self, turn: Turn, now: Instant) {
+        self.0.give_back(turn, now);
+    }
+}
+
+#[test]
+fn who_waits_sleeps_also_before_the_beginning_of_time() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let pace = Pace::shared(Asked(Pace::every(SECOND), Arc::clone(&asked)));
+    let (clock, queue) = paced(pace, 0..2);
+    clock.set(clock.now().checked_sub(600 * SECOND).unwrap());
+    assert_eq!(queue.pop(), Ok(0));
+    let mut handle = queue.handle();
+    let mut task = Task::waiting(handle.pop_async());
+    for _ in 0..9 {
+        task.assert_waits();
+    }
+    let before = asked.load(Ordering::SeqCst);
+    for _ in 0..9 {
+        task.assert_waits();
+    }
+    assert_eq!(asked.load(Ordering::SeqCst), before);
+    clock.advance(601 * SECOND);
+    assert_eq!(task.output(), Ok(1));
 }
 
 #[test]

@@ -73,6 +73,11 @@ impl<T> Failures<T> {
         self.max_attempts.is_some() || self.backoff.is_some()
     }
 
+    /// Whether these rules delay what failed.
+    pub(crate) fn may_delay(&self) -> bool {
+        self.backoff.is_some()
+    }
+
     /// Where an item goes whose delivery failed, by these rules. If that is [`Fate::Death`] a place is taken
     /// for it.
     pub(crate) fn fate(&self, tag: Tag) -> Fate {

@@ -100,7 +100,7 @@ impl<T> Shared<T> {
 
     /// Gives turns back whose items were not committed. The pace and the clock are user code, whose panics are
     /// caught.
-    pub(crate) fn give_turns_back(&self, starts: Vec<Start>) {
+    pub(crate) fn give_turns_back(&self, starts: impl ExactSizeIterator<Item = Start>) {
         let count = starts.len();
         if count > 0 {
             quietly(|| {

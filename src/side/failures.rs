@@ -5,6 +5,7 @@ use crate::failure::{Failed, Fate};
 use crate::raw::{Access, Grip, Seat, Spot, Vacant};
 use crate::shared::Shared;
 use crate::sync::lock;
+use crate::wait::quietly;
 use crate::Reason;
 use std::cell::Cell;
 use std::time::Duration;
@@ -36,14 +37,18 @@ impl<T> Side<T> {
         if !failures.has_rules() {
             return 0;
         }
-        // A clock is user code, so it is read before anything is taken out.
-        let now = time.now();
+        // A clock is user code: it may panic, and an abort may not. Then nothing is delayed.
+        let mut now = None;
+        if failures.may_delay() {
+            quietly(|| now = Some(time.now()));
+        }
         let (mut spot, fate) = (Spot::default(), Cell::new(Fate::Head));
         let mut dead = 0;
         while let Some(entry) = seat.remove_next(&mut spot, |_, tag| {
             fate.set(failures.fate(tag));
-            fate.get() != Fate::Head
+            fate.get() == Fate::Death || fate.get() != Fate::Head && now.is_some()
         }) {
+            let now = now.unwrap_or_default();
             dead += usize::from(fate.get() == Fate::Death);
             self.put_away(fate.get(), now, Failed::new(entry, reason));
             seat.count_aborted(1);
@@ -76,7 +81,7 @@ impl<T> Side<T> {
         delay: Option<Duration>,
     ) -> Result<(), NoRoom> {
         let Shared { failures, time, .. } = &**self.shared();
-        let (tag, now) = (access.tag_of(&item), time.now());
+        let (tag, now, address) = (access.tag_of(&item), time.now(), item.address());
         // It takes its permit with it, which may be the one of a staged item.
         if !self.has_one_more(access) {
             return Err(NoRoom);
@@ -96,7 +101,7 @@ impl<T> Side<T> {
             self.give_back(1);
             self.drop_excess_letters();
         }
-        self.pay_for_one();
+        self.pay_for_one(address);
         // After the close the end of a delivery may be what others wait for.
         self.shared.ended(0);
         drop(copy); // user code

@@ -14,13 +14,13 @@ mod waits;
 
 use crate::capacity::Purse;
 use crate::failure::Failed;
-use crate::gate::Start;
 use crate::post::Post;
 use crate::raw::Vacant;
 use crate::shared::Shared;
 use crate::sync::{Count, Mutex};
 use crate::wait::Place;
 use crate::PushError;
+use passes::Owed;
 use std::sync::Arc;
 
 /// A push was refused because the queue is closed.
@@ -72,7 +72,7 @@ pub(crate) struct Side<T> {
     /// For items whose delivery may fail.
     envelopes: Mutex<Vec<Vacant<Failed<T>>>>,
     /// The turns of what the transaction has taken.
-    starts: Mutex<Vec<Start>>,
+    turns: Mutex<Vec<Owed>>,
     /// Items of the transaction that the gate counts as held.
     counted: Count,
     /// Only of handles that are watched.
@@ -109,7 +109,7 @@ impl<T> Side<T> {
             room_place: Place::default(),
             keeps_time: Count::default(),
             envelopes: Mutex::new(Vec::new()),
-            starts: Mutex::new(Vec::new()),
+            turns: Mutex::new(Vec::new()),
             counted: Count::default(),
             post,
             consumer: Count::default(),

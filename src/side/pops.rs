@@ -1,9 +1,11 @@
 //! Pops, and what they say when they find nothing.
 
+use super::passes::LOOKED;
 use super::Side;
 use crate::raw::{Access, Batch, Grip, Peeked, Seat};
 use crate::shared::Pass;
 use crate::PopError;
+use std::mem;
 
 impl<T> Side<T> {
     /// Does what a pop has to do first where there is more than the lanes.
@@ -66,7 +68,13 @@ impl<T> Side<T> {
             return count;
         }
         self.attend_alone(seat);
-        self.by_leave(max, false, |most| self.take_batch(seat, most, items))
+        self.by_leave(max, false, |most, pass| {
+            let count = self.take_batch(seat, most, items);
+            if let Some(pass) = pass.filter(|_| count > 0) {
+                pass.spent();
+            }
+            count
+        })
     }
 
     /// Holds one item more.
@@ -83,7 +91,7 @@ impl<T> Side<T> {
         let grip = self.take_hold(access).ok_or_else(|| self.nothing_held())?;
         self.release(access);
         if let Some(pass) = pass {
-            self.owe(pass);
+            self.owe(pass, grip.address());
         }
         if attended {
             self.take_note(access, &grip);
@@ -105,7 +113,7 @@ impl<T> Side<T> {
         }
         let pass = self.leave_to_hold()?;
         let peeked = self.look(seat).ok_or_else(|| self.nothing_held())?;
-        let owes = self.owe(pass);
+        let owes = self.owe(pass, LOOKED);
         if peeked.access().held() == 0 {
             self.note_begin();
         }
@@ -115,6 +123,7 @@ impl<T> Side<T> {
     /// Holds an item that was looked at.
     pub(crate) fn hold_peeked<'t>(&self, mut peeked: Peeked<'t, T>) -> Grip<'t, T> {
         let grip = peeked.hold();
+        self.owe_for_held(grip.address());
         let access = peeked.access();
         self.release(access);
         self.take_note(access, &grip);
@@ -134,25 +143,35 @@ impl<T> Side<T> {
         if self.is_over() || max == 0 {
             return 0;
         }
-        let before = batch.access().held();
-        let hold = |most| {
+        let mut only = batch.access().held() == 0;
+        self.by_leave(max, true, |most, pass| {
             let count = self.take_hold_of_batch(batch, most);
             if count == 0 {
                 self.nothing_held();
+                return 0;
+            }
+            self.release(batch.access());
+            if attended || pass.is_some() {
+                self.take_note_of_batch(batch, pass, mem::take(&mut only));
             }
             count
-        };
-        let count = self.by_leave(max, true, hold);
-        self.release(batch.access());
-        if attended {
-            self.set_envelopes_aside(before + count);
-            let mut only = before == 0;
-            while let Some((item, tag)) = batch.look() {
-                self.note(item, only, || tag);
-                only = false;
+        })
+    }
+
+    /// As [`Side::take_note`], of what is new in a batch: one item, if there is a pass for it.
+    fn take_note_of_batch(
+        &self,
+        batch: &mut Batch<'_, T>,
+        mut pass: Option<Pass<'_, T>>,
+        mut only: bool,
+    ) {
+        self.set_envelopes_aside(batch.access().held());
+        while let Some((item, tag)) = batch.look() {
+            if let Some(pass) = pass.take() {
+                self.owe(pass, address_of(item));
             }
+            self.note(item, mem::take(&mut only), || tag);
         }
-        count
     }
 
     /// Holds one item more. `None` if it is worth waiting: not if the queue is closed and this
@@ -188,6 +207,11 @@ impl<T> Side<T> {
         self.shared.ended(0);
         self.shared.why_empty()
     }
+}
+
+fn address_of<T>(item: &T) -> usize {
+    let item: *const T = item;
+    item as usize
 }
 
 fn has_work<T>(access: &Access<'_, T>) -> bool {

@@ -2,6 +2,7 @@
 
 use super::Side;
 use crate::raw::barrier;
+use crate::shared::Permit;
 use crate::sync::thread;
 use crate::time::{Time, NEVER};
 use crate::wait::{block, spin, Deadline, Kind, Line, Waiter};
@@ -141,9 +142,12 @@ impl<T> Side<T> {
         };
         let time = &self.shared.time;
         let _leave = Leave(|| self.room_place.leave(&room.line));
-        wait(time, &room.line, timeout, attempt, |waiter, attempt| {
+        let gathered = Permit(|| self.give_back(self.gathered.take()));
+        let result = wait(time, &room.line, timeout, attempt, |waiter, attempt| {
             self.poll_room(kind, waiter, attempt)
-        })
+        });
+        mem::forget(gathered);
+        result
     }
 }
 

@@ -7,7 +7,7 @@ use crate::{filled, names, pull_all, Names};
 use requeue::{FairQueue, Handle, ManualClock, PopError, PushError};
 use std::cell::Cell;
 use std::hash::{Hash, Hasher};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::Arc;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -417,6 +417,41 @@ fn a_batch_whose_key_panics_is_dropped_however_it_is_pushed() {
         assert_eq!(worker.pop_batch(3, &mut Vec::new()), 2);
     }
     assert_at_rest(&queue, 0, 0);
+}
+
+#[test]
+fn a_batch_that_fails_while_it_gathers_room_keeps_none() {
+    ends(|| {
+        let broken = Arc::new(AtomicBool::new(false));
+        let breaks = Arc::clone(&broken);
+        let by = move |item: &u32| {
+            assert!(*item < 100 || !breaks.load(Ordering::SeqCst), "no key");
+            *item
+        };
+        let queue = FairQueue::builder(by).capacity(4).key_capacity(4).build();
+        queue.handle().push_batch(0..4).unwrap();
+        let mut handle = queue.handle();
+        std::thread::scope(|scope| {
+            let batch = || panics(|| handle.push_batch_blocking(100..103));
+            let failed = scope.spawn(batch);
+            queue.pop().unwrap();
+            // Until it is the first in the line, and has gathered the place that is free.
+            for item in 10.. {
+                if queue.push(item).is_err() {
+                    break;
+                }
+                queue.pop().unwrap();
+                std::thread::yield_now();
+            }
+            broken.store(true, Ordering::SeqCst);
+            queue.pop().unwrap();
+            assert!(failed.join().unwrap());
+        });
+        broken.store(false, Ordering::SeqCst);
+        assert_eq!(queue.len(), 2);
+        assert_eq!([queue.push(1), queue.push(2)], [Ok(()); 2]);
+        drop(handle);
+    });
 }
 
 #[test]
