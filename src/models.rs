@@ -9,7 +9,7 @@
 //! | a_sleeper_against_a_handle | port/mod.rs | `fn drop(&mut self) { self.settle(); }` | `fn drop(&mut self) {}` |
 //! | a_sleeper_against_a_close | wait/line.rs | `self.wake_all(); true` | `true` |
 //! | a_closed_queue_waits | raw/desk.rs | `staging || self.taken.load(Ordering::Acquire) != ended` | `staging` |
-//! | a_push_against_a_close | port/push.rs | `self.seat.retract() else` | `None::<T> else` |
+//! | a_push_against_a_close | port/push.rs | `self.seat.retract() else` | `None::<Entry<T>> else` |
 //! | a_push_without_a_handle | raw/strict.rs | `self.common().void_reserved();` | `` |
 //! | a_commit_against_a_close | raw/state.rs | `self.desk().begin_staging();` | `` |
 //! | a_pusher_sleeps | side/permits.rs | `room.freed(spread);` | `` |
