@@ -158,7 +158,8 @@ where
     ///
     /// Not to be confused with [`Queue::snapshot`], which visits the items: `(*queue).snapshot(visit)`. That
     /// holds them for as long and gives them back, like an abort: keys with a weight then have turns of the
-    /// present round again, one for each item and at most all, and of a [serial](Builder::serial) queue only what is ready is visited.
+    /// present round again, one for each item and at most all. Of a [serial](Builder::serial) queue only what
+    /// is ready is visited.
     ///
     /// ```
     /// let queue = requeue::FairQueue::by(|job: &&str| job.chars().next().unwrap());

@@ -24,7 +24,7 @@ pub(super) struct Rack<T, O> {
 pub(super) struct Stock<T, O> {
     pub(super) order: O,
     intake: Intake<T>,
-    /// Items that come back, empty between two uses that end well.
+    /// Items that come back, empty between two uses.
     returned: Vec<Entry<T>>,
     agenda: Arc<Agenda>,
     /// For when its next item was last planned.
@@ -86,7 +86,7 @@ impl<T, O: Order<T>> Stock<T, O> {
             returned,
             ..
         } = self;
-        if intake.has_returned() || !returned.is_empty() {
+        if intake.has_returned() {
             intake.take_returned(returned);
             while let Some(entry) = returned.pop() {
                 order.come_back(entry);

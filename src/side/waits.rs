@@ -142,6 +142,7 @@ impl<T> Side<T> {
         };
         let time = &self.shared.time;
         let _leave = Leave(|| self.room_place.leave(&room.line));
+        // If user code panics: a clock, or what finds the key of an item.
         let gathered = Permit(|| self.give_back(self.gathered.take()));
         let result = wait(time, &room.line, timeout, attempt, |waiter, attempt| {
             self.poll_room(kind, waiter, attempt)
