@@ -1,7 +1,12 @@
 //! The primitives of the lock-free room: the standard ones, or loom's under `--cfg loom`, or shuttle's
-//! under `--cfg shuttle`.
+//! under `--cfg shuttle`. These need the features of the same names, which change nothing by themselves.
 //!
 //! All have the shape of loom's, so that the code above is written once.
+
+#[cfg(all(loom, not(feature = "loom")))]
+compile_error!("`--cfg loom` needs the feature `loom`");
+#[cfg(all(shuttle, not(feature = "shuttle")))]
+compile_error!("`--cfg shuttle` needs the feature `shuttle`");
 
 use std::sync::PoisonError;
 
