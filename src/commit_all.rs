@@ -99,7 +99,8 @@ macro_rules! tuples {
             fn try_commit_all(self) -> Result<Self::Taken, Expired> {
                 let ($(mut $tx,)+) = self;
                 $($tx.close_book()?;)+
-                commit_together(&mut [$($tx.party()),+]);
+                // Dropped last: whatever may happen from here on, nothing is aborted any more.
+                let _decided = commit_together(&mut [$($tx.party()),+]);
                 $(let mut $tx = $tx.into_taken();)+
                 $($tx.0.wake_for($tx.1);)+
                 drop(($($tx.0.end_guard(),)+));

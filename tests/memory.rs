@@ -9,6 +9,7 @@ use std::env;
 use std::mem;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
 
 use common::drain;
 use requeue::{Handle, Queue};
@@ -243,4 +244,45 @@ fn a_dropped_queue_leaves_nothing() {
     }
     drop((queue, handles));
     assert_at_most(before + GARBAGE);
+}
+
+#[test]
+fn threads_that_end_leave_nothing() {
+    let _alone = alone();
+    let queue = Queue::unbounded();
+    let use_up = |threads: u64| {
+        for _ in 0..threads {
+            let queue = queue.clone();
+            let user = thread::spawn(move || {
+                (0..600).for_each(|item| queue.push(item).unwrap());
+                assert_eq!(drain(&queue).len(), 600);
+            });
+            user.join().unwrap();
+        }
+        live()
+    };
+    let level = use_up(50);
+    use_up(450);
+    assert_at_most(level + GARBAGE);
+}
+
+#[test]
+fn a_thread_without_thread_locals_leaves_nothing() {
+    /// Uses a queue when the thread's other thread-locals are gone: those that are made first are dropped
+    /// last.
+    struct Last;
+    impl Drop for Last {
+        fn drop(&mut self) {
+            assert_flat_while_items_pass(&mut Queue::unbounded().handle());
+        }
+    }
+    thread_local! {
+        static LAST: Last = const { Last };
+    }
+    let _alone = alone();
+    let user = thread::spawn(|| {
+        LAST.with(|_| ());
+        assert_flat_while_items_pass(&mut Queue::unbounded().handle());
+    });
+    assert!(user.join().is_ok());
 }

@@ -33,7 +33,7 @@ impl Ticket {
         std::thread_local! {
             static LAST: Cell<u64> = const { Cell::new(BLOCK - 1) };
         }
-        let number = LAST.with(|last| {
+        let number = LAST.try_with(|last| {
             let mut number = last.get() + 1;
             if number % BLOCK == 0 {
                 number = new_block() + 1;
@@ -41,6 +41,8 @@ impl Ticket {
             last.set(number);
             number
         });
+        // The thread's thread-locals are gone: a block for this one number.
+        let number = number.unwrap_or_else(|_| new_block() + 1);
         Self::numbered(number).expect("a block begins with a number that is not used")
     }
 

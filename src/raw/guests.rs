@@ -124,13 +124,15 @@ fn thread_number() -> usize {
         std::thread_local! {
             static NUMBER: Cell<Option<usize>> = const { Cell::new(None) };
         }
-        NUMBER.with(|number| {
+        let number = NUMBER.try_with(|number| {
             number.get().unwrap_or_else(|| {
                 // ORDERING: Relaxed; only distinct numbers matter.
                 let new = NEXT.fetch_add(1, Ordering::Relaxed);
                 number.set(Some(new));
                 new
             })
-        })
+        });
+        // 0: the number is gone with the thread's other thread-locals.
+        number.unwrap_or(0)
     }
 }

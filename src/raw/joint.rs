@@ -7,7 +7,7 @@
 use super::reclaim;
 use crate::sync::{AtomicBool, Ordering};
 use std::mem::size_of;
-use std::ptr;
+use std::ptr::{self, NonNull};
 
 /// Parties of one commit, at most.
 const MOST: usize = 8;
@@ -78,29 +78,49 @@ impl Tails {
 #[derive(Clone, Copy)]
 pub(crate) struct Record(pub(super) *const Joint);
 
+/// A record that has decided, and that no shard shows any more.
+///
+/// It is retired when it is dropped. Whoever has committed drops it last, when no party can be aborted.
+#[must_use]
+pub(crate) struct Decided(Option<NonNull<Joint>>);
+
+impl Drop for Decided {
+    fn drop(&mut self) {
+        if let Some(joint) = self.0 {
+            // SAFETY: no shard shows the record, so no pin to come can reach it. It has no destructor.
+            unsafe {
+                reclaim::pin().retire(size_of::<Joint>(), move || {
+                    drop(Box::from_raw(joint.as_ptr()));
+                });
+            }
+        }
+    }
+}
+
 /// Makes the staged items of all parties visible at once.
-pub(crate) fn commit_together(parties: &mut [&mut dyn Party]) {
+pub(crate) fn commit_together(parties: &mut [&mut dyn Party]) -> Decided {
     let mut tails = Tails::new();
     for party in parties.iter_mut() {
         party.collect(&mut tails);
     }
     if tails.len < 2 {
         conclude(parties);
-        return;
+        return Decided(None);
     }
-    let joint = Box::into_raw(Box::new(Joint {
+    let joint = NonNull::from(Box::leak(Box::new(Joint {
         committed: AtomicBool::new(false),
         tails,
-    }));
+    })));
     for party in parties.iter_mut() {
-        party.announce(Record(joint));
+        party.announce(Record(joint.as_ptr()));
     }
-    // SAFETY: retired only below.
+    // SAFETY: retired only when it is dropped as `Decided`.
     // ORDERING: Release; pairs with the Acquire in `tail_of`: all shards show the record.
-    unsafe { &*joint }.committed.store(true, Ordering::Release);
+    unsafe { joint.as_ref() }
+        .committed
+        .store(true, Ordering::Release);
     conclude(parties);
-    // SAFETY: no shard shows the record any more, so no pin to come can reach it.
-    unsafe { reclaim::pin().retire(size_of::<Joint>(), move || drop(Box::from_raw(joint))) };
+    Decided(Some(joint))
 }
 
 fn conclude(parties: &mut [&mut dyn Party]) {

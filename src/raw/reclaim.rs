@@ -1,8 +1,16 @@
 //! Deferred reclamation of what is reached without a claim: pages, blocks, nodes, joints and labels.
 //!
+//! The collector is the crate's own. To pin or to flush a collector runs what any of its users has
+//! deferred, and `crossbeam-epoch`'s default one is everybody's: there it would be user code, in the
+//! midst of a step that has the state of a seat or a lock. Here it only frees memory, which runs no code
+//! but the allocator's.
+//!
 //! Pins are short: none lasts longer than one operation, so no idle handle holds anything back.
 //! A thread's garbage waits in its own bag until the bag is flushed; that is done here every
-//! [`FLUSH_BYTES`], so that a queue at rest leaves no more than that behind per thread.
+//! [`FLUSH_BYTES`], so that a queue at rest leaves no more than that behind per thread. A thread that ends
+//! leaves its bag to the collector, and later pins of other threads free it.
+//!
+//! A thread whose thread-locals are gone registers anew for each pin.
 //!
 //! Under shuttle the reclaimer keeps its real atomics. That is fine: shuttle runs all threads of an
 //! execution in turns on one thread of the system, and switches only at its own primitives, so that
@@ -11,9 +19,14 @@
 //! it runs to free memory touches no primitive of shuttle's, so that it may run in a later execution.
 
 use crate::sync::SMALL;
-use crossbeam_epoch as epoch;
+use crossbeam_epoch::{Collector, Guard, LocalHandle};
 use std::cell::Cell;
 use std::mem::ManuallyDrop;
+
+#[cfg(loom)]
+use loom::thread_local;
+#[cfg(not(loom))]
+use std::thread_local;
 
 /// Bytes of garbage after which a thread hands its bag over to the collector.
 const FLUSH_BYTES: usize = if SMALL { 1 } else { 8192 };
@@ -21,18 +34,56 @@ const FLUSH_BYTES: usize = if SMALL { 1 } else { 8192 };
 /// Steps of the epoch until garbage handed over now may be freed.
 const EPOCHS: usize = 2;
 
-#[cfg(not(loom))]
-std::thread_local! {
-    static PENDING: Cell<usize> = const { Cell::new(0) };
+thread_local! {
+    static LOCAL: Local = Local {
+        handle: collector().register(),
+        pending: Cell::new(0),
+    };
 }
+
+/// The part of one thread.
+struct Local {
+    handle: LocalHandle,
+    /// Bytes of garbage that were not handed over.
+    pending: Cell<usize>,
+}
+
+impl Local {
+    /// Counts garbage: true if there is enough to hand it over.
+    fn count(&self, bytes: usize) -> bool {
+        let sum = self.pending.get() + bytes;
+        let full = sum >= FLUSH_BYTES;
+        self.pending.set(if full { 0 } else { sum });
+        full
+    }
+}
+
+/// The collector of this crate.
+#[cfg(not(loom))]
+fn collector() -> &'static Collector {
+    static COLLECTOR: std::sync::OnceLock<Collector> = std::sync::OnceLock::new();
+    COLLECTOR.get_or_init(Collector::new)
+}
+
+/// The collector of one execution.
 #[cfg(loom)]
-loom::thread_local! {
-    static PENDING: Cell<usize> = Cell::new(0);
+fn collector() -> &'static Collector {
+    loom::lazy_static! {
+        static ref COLLECTOR: Collector = Collector::new();
+    }
+    &COLLECTOR
+}
+
+#[inline]
+fn guard() -> Guard {
+    LOCAL
+        .try_with(|local| local.handle.pin())
+        .unwrap_or_else(|_| collector().register().pin())
 }
 
 /// While a pin lives, nothing that was reachable at its start is freed.
 pub(super) struct Pin {
-    guard: ManuallyDrop<epoch::Guard>,
+    guard: ManuallyDrop<Guard>,
     /// Whether this thread has enough garbage to hand it over.
     full: Cell<bool>,
 }
@@ -41,7 +92,7 @@ pub(super) struct Pin {
 #[inline]
 pub(super) fn pin() -> Pin {
     Pin {
-        guard: ManuallyDrop::new(epoch::pin()),
+        guard: ManuallyDrop::new(guard()),
         full: Cell::new(false),
     }
 }
@@ -49,7 +100,7 @@ pub(super) fn pin() -> Pin {
 /// Frees the garbage of this thread, as far as nobody is pinned.
 pub(super) fn collect() {
     for _ in 0..EPOCHS {
-        epoch::pin().flush();
+        guard().flush();
     }
 }
 
@@ -63,11 +114,9 @@ impl Pin {
     pub(super) unsafe fn retire(&self, bytes: usize, free: impl FnOnce()) {
         // SAFETY: by contract.
         unsafe { self.guard.defer_unchecked(free) };
-        PENDING.with(|pending| {
-            let sum = pending.get() + bytes;
-            self.full.set(sum >= FLUSH_BYTES);
-            pending.set(if self.full.get() { 0 } else { sum });
-        });
+        if LOCAL.try_with(|local| local.count(bytes)).unwrap_or(true) {
+            self.full.set(true);
+        }
     }
 }
 

@@ -39,7 +39,7 @@ fn staged() -> [(Popper, Pusher); 2] {
 fn who_sees_one_item_finds_the_other() {
     model(|| {
         let [(mut left, mut a), (mut right, mut b)] = staged();
-        let committer = thread::spawn(move || commit_together(&mut [&mut a, &mut b]));
+        let committer = thread::spawn(move || drop(commit_together(&mut [&mut a, &mut b])));
         let first = left.pop();
         let other = right.pop();
         assert!(first.is_none() || other.is_some());
@@ -51,7 +51,7 @@ fn who_sees_one_item_finds_the_other() {
 fn whatever_the_order_in_which_queues_are_named() {
     model(|| {
         let [(mut left, mut a), (mut right, mut b)] = staged();
-        let committer = thread::spawn(move || commit_together(&mut [&mut a, &mut b]));
+        let committer = thread::spawn(move || drop(commit_together(&mut [&mut a, &mut b])));
         let first = right.pop();
         let other = left.pop();
         assert!(first.is_none() || other.is_some());
@@ -64,7 +64,7 @@ fn a_joint_does_not_speak_for_later_items() {
     model(|| {
         let [(mut left, mut a), (mut right, mut b)] = staged();
         let committer = thread::spawn(move || {
-            commit_together(&mut [&mut a, &mut b]);
+            drop(commit_together(&mut [&mut a, &mut b]));
             a.push(3);
             a.stage(4);
         });
