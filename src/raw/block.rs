@@ -12,18 +12,25 @@ use super::run::Run;
 use super::slot::Slot;
 use super::tag::{Entry, Tag};
 use crate::sync::{AtomicUsize, Ordering, UnsafeCell};
-use std::mem::MaybeUninit;
-use std::ptr::NonNull;
+use std::cell::Cell;
+use std::mem::{size_of_val, ManuallyDrop, MaybeUninit};
+use std::ptr::{self, NonNull};
 
-/// Runs in a block; a transaction that touches more shards uses more blocks.
-pub(super) const RUNS: usize = 4;
+/// Runs in a block of the usual kind.
+const RUNS: usize = 4;
+/// The most runs in a block; a transaction that touches more shards uses more blocks.
+pub(super) const MOST_RUNS: usize = 64;
 
 /// The allocation: a header and the items.
 pub(super) type Filled<T> = NonNull<Row<Block<T>, Held<T>>>;
 
 /// The header of a block.
 pub(super) struct Block<T> {
-    runs: [Run<T>; RUNS],
+    few: [Run<T>; RUNS],
+    /// In place of the few, if it has any. Dropped by [`Block::free`].
+    many: ManuallyDrop<Box<[Run<T>]>>,
+    /// So many of them are set aside for a home.
+    used: Cell<usize>,
     /// Runs that are still linked.
     linked: AtomicUsize,
 }
@@ -170,28 +177,60 @@ impl<T> Held<T> {
 }
 
 impl<T> Block<T> {
-    /// Allocates a block for `len` items.
-    pub(super) fn allocate(len: usize) -> Filled<T> {
+    /// Allocates a block for `len` items from so many shards, or a few more.
+    pub(super) fn allocate(len: usize, runs: usize) -> Filled<T> {
+        let many = if runs > RUNS { runs } else { 0 };
         let header = Self {
-            runs: std::array::from_fn(|_| Run::vacant()),
+            few: std::array::from_fn(|_| Run::vacant()),
+            many: ManuallyDrop::new((0..many).map(|_| Run::vacant()).collect()),
+            used: Cell::new(0),
             linked: AtomicUsize::new(0),
         };
         Row::new(header, len, Held::vacant)
     }
 
-    /// The run of the items from `home`, set aside if there is none yet. `None`: all are in use.
+    /// How many runs there are.
+    ///
+    /// # Safety
+    ///
+    /// The block is alive.
+    pub(super) unsafe fn run_count(block: Filled<T>) -> usize {
+        // SAFETY: by contract.
+        unsafe { Row::header(block) }.runs().len()
+    }
+
+    #[inline]
+    fn runs(&self) -> &[Run<T>] {
+        if self.many.is_empty() {
+            &self.few
+        } else {
+            &self.many
+        }
+    }
+
+    /// The runs that are set aside.
+    #[inline]
+    fn used(&self) -> &[Run<T>] {
+        &self.runs()[..self.used.get()]
+    }
+
+    /// The run of the items from `home`, set aside if there is none yet. `None`: all are. In a `vacant`
+    /// block none is.
     ///
     /// # Safety
     ///
     /// The block is alive and the caller's.
-    pub(super) unsafe fn run_for(block: Filled<T>, home: &Front<T>) -> Option<u32> {
+    pub(super) unsafe fn run_for(block: Filled<T>, home: &Front<T>, vacant: bool) -> Option<u32> {
         let home = Some(NonNull::from(home));
         // SAFETY: alive.
-        let runs = unsafe { &Row::header(block).runs };
-        let index = runs
-            .iter()
-            .position(|run| run.home.get() == home || run.home.get().is_none())?;
-        runs[index].home.set(home);
+        let header = unsafe { Row::header(block) };
+        if vacant {
+            header.used.set(0);
+        }
+        let known = header.used().iter().position(|run| run.home.get() == home);
+        let index = known.unwrap_or(header.used.get());
+        header.runs().get(index)?.home.set(home);
+        header.used.set(header.used.get().max(index + 1));
         u32::try_from(index).ok()
     }
 
@@ -203,7 +242,7 @@ impl<T> Block<T> {
     pub(super) unsafe fn add_stretch(block: Filled<T>, run: u32, start: u32, end: u32) {
         if start < end {
             // SAFETY: alive.
-            let runs = unsafe { &Row::header(block).runs };
+            let runs = unsafe { Row::header(block) }.runs();
             // SAFETY: as the caller's.
             unsafe { runs[run as usize].extend(block, start, end) };
         }
@@ -216,7 +255,8 @@ impl<T> Block<T> {
     /// The block is alive and the caller's.
     pub(super) unsafe fn forget_stretches(block: Filled<T>) {
         // SAFETY: alive.
-        unsafe { &Row::header(block).runs }
+        unsafe { Row::header(block) }
+            .used()
             .iter()
             .for_each(Run::clear);
     }
@@ -228,27 +268,28 @@ impl<T> Block<T> {
     /// The block is alive and the caller's.
     pub(super) unsafe fn skip_gaps(block: Filled<T>) {
         // SAFETY: alive.
-        let runs = unsafe { &Row::header(block).runs }.iter();
+        let runs = unsafe { Row::header(block) }.used().iter();
         for run in runs.filter(|run| run.cursor().left() > 0) {
             run.skip_gaps();
         }
     }
 
-    /// Makes the block ready to be given up, and returns the runs with items.
+    /// Makes the block ready to be given up, and adds the runs with items to a list as [`Run::group`]
+    /// makes. `None`: there are none.
     ///
     /// # Safety
     ///
-    /// The block is alive and the caller's.
-    pub(super) unsafe fn complete<'a>(block: Filled<T>) -> impl Iterator<Item = &'a Run<T>>
-    where
-        T: 'a,
-    {
+    /// The block is alive and the caller's, and so are those of the list.
+    pub(super) unsafe fn complete(block: Filled<T>, homes: *mut Run<T>) -> Option<*mut Run<T>> {
         // SAFETY: alive.
-        let header: &'a Self = unsafe { Row::header(block) };
-        let used = || header.runs.iter().filter(|run| run.cursor().left() > 0);
+        let header = unsafe { Row::header(block) };
+        let filled = header.used().iter().filter(|run| run.cursor().left() > 0);
+        let (homes, linked) = filled.fold((homes, 0), |(homes, linked), run| {
+            (run.group(homes), linked + 1)
+        });
         // ORDERING: Relaxed; the links publish it.
-        header.linked.store(used().count(), Ordering::Relaxed);
-        used()
+        header.linked.store(linked, Ordering::Relaxed);
+        (linked > 0).then_some(homes)
     }
 
     /// Counts one run as unlinked, and retires the block after the last.
@@ -265,9 +306,24 @@ impl<T> Block<T> {
             // SAFETY: no run of it can be reached any more, and whoever still moves items out is
             // pinned. The items are gone, so that freeing runs no user code.
             unsafe {
-                let bytes = Row::<Self, Held<T>>::bytes(Row::len(block));
-                pin.retire(bytes, move || Row::free(block));
+                let many = size_of_val(&**Row::header(block).many);
+                let bytes = Row::<Self, Held<T>>::bytes(Row::len(block)) + many;
+                pin.retire(bytes, move || Self::free(block));
             }
+        }
+    }
+
+    /// Frees the block at once.
+    ///
+    /// # Safety
+    ///
+    /// Nobody uses the block any more, and no item is left in it.
+    pub(super) unsafe fn free(block: Filled<T>) {
+        // SAFETY: by contract; the header is not used afterwards.
+        unsafe {
+            let many = ptr::read(&Row::header(block).many);
+            drop(ManuallyDrop::into_inner(many));
+            Row::free(block);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The hold: what a transaction has taken, at addresses that do not move.
 
-use super::block::{Block, Filled, Held};
+use super::block::{Block, Filled, Held, MOST_RUNS};
 use super::front::Front;
 use super::row::Row;
 use super::run::Run;
@@ -225,7 +225,7 @@ impl<T> Hold<T> {
         }
     }
 
-    /// Frees all blocks but the last, which is the largest, and that one too if it is too large.
+    /// Frees all blocks but the last, and that one too if it is too large.
     #[cold]
     fn shrink(&mut self) {
         let kept = self.parts.pop();
@@ -234,7 +234,7 @@ impl<T> Hold<T> {
         match kept {
             Some(part) if small(&part) => self.parts.push(part),
             // SAFETY: the hold owns its blocks, and no item is left in them.
-            Some(part) => unsafe { Row::free(part.block) },
+            Some(part) => unsafe { Block::free(part.block) },
             None => {}
         }
     }
@@ -244,7 +244,7 @@ impl<T> Hold<T> {
         self.forget_blocks();
         for part in self.parts.drain(..) {
             // SAFETY: the hold owns its blocks, and no item is left in them.
-            unsafe { Row::free(part.block) };
+            unsafe { Block::free(part.block) };
         }
     }
 
@@ -257,13 +257,11 @@ impl<T> Hold<T> {
         let mut homes: *mut Run<T> = ptr::null_mut();
         for part in self.parts.drain(..) {
             // SAFETY: the hold owns its blocks; nothing was taken out of an open transaction.
-            let mut runs = unsafe { Block::complete(part.block) }.peekable();
-            if runs.peek().is_none() {
-                // SAFETY: no item was put into it.
-                unsafe { Row::free(part.block) };
-                continue;
+            match unsafe { Block::complete(part.block, homes) } {
+                Some(more) => homes = more,
+                // SAFETY: no item is in it.
+                None => unsafe { Block::free(part.block) },
             }
-            homes = runs.fold(homes, |homes, run| run.group(homes));
         }
         self.forget_blocks();
         self.len = 0;
@@ -304,18 +302,19 @@ impl<T> Hold<T> {
         self.end_stretch();
         let last = self.parts.last().filter(|_| self.index < self.capacity);
         // SAFETY: the hold owns its blocks.
-        let run = last.and_then(|last| unsafe { Block::run_for(last.block, home) });
+        let run =
+            last.and_then(|last| unsafe { Block::run_for(last.block, home, self.index == 0) });
         self.run = run.unwrap_or_else(|| self.add_block(home));
         self.home = home;
     }
 
     /// Adds a block, and returns the run of `home` in it.
     fn add_block(&mut self, home: &Front<T>) -> u32 {
-        let capacity = self.next_capacity();
+        let (capacity, runs) = self.next_size();
         if let Some(last) = self.parts.last_mut() {
             last.filled = self.index as usize;
         }
-        let block = Block::allocate(capacity as usize);
+        let block = Block::allocate(capacity as usize, runs);
         self.parts.push(Part {
             block,
             capacity,
@@ -327,16 +326,24 @@ impl<T> Hold<T> {
         // SAFETY: new, and so the hold's.
         unsafe {
             self.next = Row::element(block, 0);
-            Block::run_for(block, home).unwrap_or(0)
+            Block::run_for(block, home, true).unwrap_or(0)
         }
     }
 
-    /// Twice the last block's, within bounds.
-    fn next_capacity(&self) -> u32 {
-        match self.parts.last() {
-            None => Self::fitting(KEPT_BYTES).min(FIRST_ITEMS),
-            Some(last) => (last.capacity * 2).min(Self::fitting(MOST_BYTES)),
-        }
+    /// How many items and runs the next block has room for: for twice the items that the last one has,
+    /// and if that had too few runs for twice as many, within bounds.
+    fn next_size(&self) -> (u32, usize) {
+        let Some(last) = self.parts.last() else {
+            return (Self::fitting(KEPT_BYTES).min(FIRST_ITEMS), 0);
+        };
+        // SAFETY: the hold owns the block.
+        let runs = unsafe { Block::run_count(last.block) };
+        let runs = if self.index < last.capacity {
+            (2 * runs).min(MOST_RUNS)
+        } else {
+            runs
+        };
+        ((2 * self.index).min(Self::fitting(MOST_BYTES)), runs)
     }
 
     /// How many items fit into `bytes`: at least one.
