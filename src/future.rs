@@ -177,6 +177,7 @@ pub(crate) struct Lent<'t, T> {
 }
 
 impl<'t, T> Lent<'t, T> {
+    #[track_caller]
     pub(crate) fn new(port: &'t Port<T>) -> Self {
         Self {
             loan: port.seat().lend(),
@@ -221,6 +222,7 @@ pub struct PopAsync<'t, T> {
 }
 
 impl<'t, T> PopAsync<'t, T> {
+    #[track_caller]
     pub(crate) fn new(port: &'t Port<T>) -> Self {
         let lent = Some(Lent::new(port));
         Self { lent }
@@ -252,6 +254,7 @@ pub struct StageAsync<'t, T> {
 }
 
 impl<'t, T> StageAsync<'t, T> {
+    #[track_caller]
     pub(crate) fn new(port: &'t Port<T>, item: T) -> Self {
         let lent = Some((Lent::new(port), item));
         Self { lent }

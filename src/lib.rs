@@ -260,8 +260,8 @@
 //! [`std::mem::forget`] keeps its place in the line until its handle is used again or dropped, or its
 //! transaction ends.
 //!
-//! A [`Transaction`] may live across an `.await`. While a future lives that it has made, it is lent
-//! to that future, and its methods by `&self` panic. [`Transaction::commit`], [`Transaction::abort`]
+//! A [`Transaction`] may live across an `.await`. While a future lives that it has made, the future
+//! [borrows it](Transaction#borrowing), and its methods by `&self` panic. [`Transaction::commit`], [`Transaction::abort`]
 //! and dropping it need the future gone, which the compiler checks.
 //!
 //! Wakers are user code: they are called when nothing is half done, and may use the same queue. If

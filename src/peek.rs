@@ -5,7 +5,6 @@ use crate::raw::Peeked;
 use crate::side::Side;
 use crate::{Item, PopError};
 use std::fmt;
-use std::mem;
 use std::ops::Deref;
 
 /// The item that a pop would give, from [`Transaction::peek`](crate::Transaction::peek). Dropping it
@@ -24,24 +23,33 @@ use std::ops::Deref;
 /// ```
 #[must_use = "a look alone does nothing"]
 pub struct Peek<'t, T> {
-    // Dropped in this order.
+    // Dropped in this order: the loan ends, and then others are told.
     peeked: Peeked<'t, T>,
     back: Back<'t, T>,
-}
-
-/// Says that the item is back.
-struct Back<'t, T> {
-    side: &'t Side<T>,
     /// Whether something is owed for the item.
     owes: bool,
 }
 
+/// Tells others that the item is back.
+struct Back<'t, T> {
+    side: &'t Side<T>,
+    is_back: bool,
+}
+
 impl<'t, T> Peek<'t, T> {
+    #[track_caller]
     pub(crate) fn new(port: &'t Port<T>) -> Result<Self, PopError> {
-        let side = port.side();
-        let (peeked, owes) = side.peek(port.seat())?;
-        let back = Back { side, owes };
-        Ok(Self { peeked, back })
+        let (side, seat) = (port.side(), port.seat());
+        seat.assert_not_lent();
+        let (peeked, owes) = side.peek(seat)?;
+        let is_back = false;
+        let peek = Self {
+            peeked,
+            back: Back { side, is_back },
+            owes,
+        };
+        side.note_look(&peek.peeked); // user code: a clock
+        Ok(peek)
     }
 
     /// Takes the item: what a pop would have done instead of the look.
@@ -56,11 +64,9 @@ impl<'t, T> Peek<'t, T> {
     /// assert_eq!(tx.commit().next(), Some(2));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn take(self) -> Item<'t, T> {
-        let Self { peeked, back } = self;
-        let side = back.side;
-        mem::forget(back);
-        Item::new(side.hold_peeked(peeked))
+    pub fn take(mut self) -> Item<'t, T> {
+        let side = self.back.side;
+        Item::new(side.hold_peeked(&mut self.peeked))
     }
 }
 
@@ -72,12 +78,22 @@ impl<T> Deref for Peek<'_, T> {
     }
 }
 
+/// Puts the item back, unless it was taken, and pays for it before the loan ends: whoever uses the
+/// transaction next may change what it owes.
+impl<T> Drop for Peek<'_, T> {
+    fn drop(&mut self) {
+        self.back.is_back = self.peeked.put_back();
+        if self.back.is_back && self.owes {
+            self.back.side.owe_no_more();
+        }
+    }
+}
+
 impl<T> Drop for Back<'_, T> {
     fn drop(&mut self) {
-        if self.owes {
-            self.side.owe_no_more();
+        if self.is_back {
+            self.side.shared().ended(1);
         }
-        self.side.shared().ended(1);
     }
 }
 

@@ -123,7 +123,7 @@ fn refusal(tx: &Transaction<'_, u32>, use_it: Use) -> Option<String> {
 fn assert_lent(tx: &Transaction<'_, u32>) {
     for (name, use_it) in USES {
         let message = refusal(tx, use_it).unwrap_or_else(|| panic!("{name} did not panic"));
-        let expected = "the transaction is lent";
+        let expected = "transaction is borrowed by";
         assert!(message.contains(expected), "{name}: {message}");
     }
     assert!(format!("{tx:?}").starts_with("Transaction"));

@@ -11,6 +11,7 @@ use std::time::Duration;
 impl<T> Port<T> {
     /// Stages an item.
     #[inline]
+    #[track_caller]
     pub(crate) fn stage(&self, item: T) -> Result<(), PushError<T>> {
         if !self.side.is_plain() {
             return self.stage_hindered(item);
@@ -18,46 +19,50 @@ impl<T> Port<T> {
         self.side.stage(&self.seat.access(), item)
     }
 
+    /// Stages an item where user code may run meanwhile, to which the transaction is not to be had.
     #[inline(never)]
+    #[track_caller]
     fn stage_hindered(&self, item: T) -> Result<(), PushError<T>> {
-        let access = self.seat.access();
-        let admitted = self.side.admit_staged_item(&access, &item);
-        self.side.stage_if(&access, admitted, item)
+        let loan = self.seat.lend();
+        let admitted = self.side.admit_staged_item(&loan, &item);
+        self.side.stage_if(&loan, admitted, item)
     }
 
     /// Stages an item with the label that it is given.
+    #[track_caller]
     pub(crate) fn stage_as(
         &self,
         item: T,
         label: impl FnOnce(&Shared<T>) -> Label,
     ) -> Result<(), PushError<T>> {
-        let access = self.seat.access();
-        let admitted = self.side.admit_staged_as(&access, label);
-        self.side.stage_if(&access, admitted, item)
+        let loan = self.seat.lend();
+        let admitted = self.side.admit_staged_as(&loan, label);
+        self.side.stage_if(&loan, admitted, item)
     }
 
     /// Stages an item when there is room, as `admit` finds; without a timeout waits for ever.
+    #[track_caller]
     pub(crate) fn stage_waiting(
         &self,
         item: T,
         timeout: Option<Duration>,
         admit: impl Fn(&Side<T>, &Access<'_, T>, &T) -> Admission<Label>,
     ) -> Result<(), PushError<T>> {
-        let access = self.seat.access();
-        self.seat.assert_not_lent();
+        let loan = self.seat.lend();
         let side = &self.side;
-        let timeout = if side.can_fit(&access) {
+        let timeout = if side.can_fit(&loan) {
             timeout
         } else {
             Some(Duration::ZERO)
         };
-        let attempt = || admit(side, &access, &item);
+        let attempt = || admit(side, &loan, &item);
         let admitted = side.wait_for_room(Kind::One, timeout, attempt);
-        side.stage_if(&access, admitted, item)
+        side.stage_if(&loan, admitted, item)
     }
 
     /// Holds one item more.
     #[inline]
+    #[track_caller]
     pub(crate) fn hold(&self) -> Result<Grip<'_, T>, PopError> {
         let access = self.seat.access();
         if self.side.shared().word().hinders_pop() {
@@ -69,15 +74,16 @@ impl<T> Port<T> {
     }
 
     /// Holds one item more when there is one; without a timeout waits for ever.
+    #[track_caller]
     pub(crate) fn hold_waiting(&self, timeout: Option<Duration>) -> Result<Grip<'_, T>, PopError> {
-        let access = self.seat.access();
-        self.seat.assert_not_lent();
-        let attempt = || self.side.hold_unless_waiting(&access);
+        let loan = self.seat.lend();
+        let attempt = || self.side.hold_unless_waiting(&loan);
         let result = self.side.wait_for_item(timeout, attempt);
         result.unwrap_or(Err(PopError::Empty))
     }
 
     /// Holds up to `max` items more, once there are `min`, or the time is over, or nothing can come.
+    #[track_caller]
     pub(crate) fn hold_batch_waiting(
         &self,
         min: usize,

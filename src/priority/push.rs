@@ -186,7 +186,8 @@ impl<T> Transaction<'_, T, ByPriority> {
     ///
     /// # Panics
     ///
-    /// If the transaction is lent to a future, like all methods by `&self`.
+    /// If the transaction [is borrowed](Transaction#borrowing).
+    #[track_caller]
     pub fn push_with(
         &self,
         priority: u16,
@@ -218,7 +219,8 @@ impl<T> Transaction<'_, T, ByPriority> {
     ///
     /// # Panics
     ///
-    /// As for [`Transaction::push`].
+    /// If the transaction [is borrowed](Transaction#borrowing).
+    #[track_caller]
     pub fn push_at(&self, at: Instant, item: T) -> Result<Ticket, PushError<T>> {
         self.push_as(Wish::at(self.port().side().shared(), at), item)
     }
@@ -243,11 +245,13 @@ impl<T> Transaction<'_, T, ByPriority> {
     ///
     /// # Panics
     ///
-    /// As for [`Transaction::push`].
+    /// If the transaction [is borrowed](Transaction#borrowing).
+    #[track_caller]
     pub fn push_after(&self, delay: Duration, item: T) -> Result<Ticket, PushError<T>> {
         self.push_as(Wish::after(self.port().side().shared(), delay), item)
     }
 
+    #[track_caller]
     fn push_as(&self, wish: Wish, item: T) -> Result<Ticket, PushError<T>> {
         let ticket = Ticket::new();
         self.port()

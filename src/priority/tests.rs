@@ -2,7 +2,7 @@
 
 use super::times::tests::sizes;
 use super::*;
-use crate::{commit_all, pop_any, try_commit_all, ManualClock};
+use crate::{commit_all, pop_any, try_commit_all, ManualClock, Transaction};
 use std::mem;
 use std::num::NonZeroU32;
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -180,4 +180,31 @@ fn a_strict_queue_has_one_heap() {
     };
     assert_eq!(racks(builder()), [1, 1, 2, 8, 8]);
     assert_eq!(racks(builder().strict()), [1; 5]);
+}
+
+/// How a transaction stages an item with a time.
+type Stage = fn(&Transaction<'_, u32, ByPriority>, Instant);
+
+const STAGES: [Stage; 5] = [
+    |tx, at| _ = tx.push_with(1, Some(at), 1),
+    |tx, at| _ = tx.push_at(at, 1),
+    |tx, _| _ = tx.push_after(SECOND, 1),
+    |tx, at| _ = tx.push_with_blocking(1, Some(at), 1),
+    |tx, at| _ = tx.push_with_timeout(1, Some(at), 1, SECOND),
+];
+
+#[test]
+fn a_push_that_is_refused_leaves_no_time() {
+    for stage in STAGES {
+        let queue = PriorityQueue::unbounded();
+        let mut handle = queue.handle();
+        let tx = handle.begin();
+        let at = queue.now() + SECOND;
+        let pop = tx.pop_async();
+        assert!(catch_unwind(AssertUnwindSafe(|| stage(&tx, at))).is_err());
+        assert_eq!(times(&queue), 0);
+        drop(pop);
+        stage(&tx, at);
+        assert_eq!((tx.staged(), times(&queue)), (1, 1));
+    }
 }

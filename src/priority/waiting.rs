@@ -128,6 +128,11 @@ impl<T> Transaction<'_, T, ByPriority> {
     /// # Errors
     ///
     /// [`PriorityError::OutOfRange`] if there is no such priority, else as for [`Transaction::push_blocking`].
+    ///
+    /// # Panics
+    ///
+    /// If the transaction [is borrowed](Transaction#borrowing).
+    #[track_caller]
     pub fn push_with_blocking(
         &self,
         priority: u16,
@@ -153,6 +158,11 @@ impl<T> Transaction<'_, T, ByPriority> {
     /// # Errors
     ///
     /// [`PriorityError::OutOfRange`] if there is no such priority, else as for [`Transaction::push_timeout`].
+    ///
+    /// # Panics
+    ///
+    /// If the transaction [is borrowed](Transaction#borrowing).
+    #[track_caller]
     pub fn push_with_timeout(
         &self,
         priority: u16,
@@ -178,6 +188,11 @@ impl<T> Transaction<'_, T, ByPriority> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// # }).unwrap();
     /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the transaction [is borrowed](Transaction#borrowing).
+    #[track_caller]
     pub fn push_with_async(
         &self,
         priority: u16,
@@ -196,6 +211,7 @@ impl<T> Transaction<'_, T, ByPriority> {
     }
 }
 
+#[track_caller]
 fn stage_waiting<T>(
     port: &Port<T>,
     (priority, not_before): (u16, Option<Instant>),

@@ -1,4 +1,4 @@
-//! Shared use of a seat: by its transaction, or by the one future that it is lent to.
+//! Shared use of a seat: by its transaction, or by the one future, look or call that it is lent to.
 
 use super::grip::Grip;
 use super::lanes::Lanes;
@@ -28,6 +28,7 @@ impl<'t, T> Access<'t, T> {
     /// If the seat is lent to somebody else.
     #[inline(always)]
     #[allow(clippy::inline_always)] // the push and pop of a transaction
+    #[track_caller]
     pub(super) fn with<R>(&self, step: impl FnOnce(&mut State<T>, &Lanes<T>) -> R) -> R {
         if !self.lent {
             self.seat.assert_not_lent();
@@ -40,6 +41,7 @@ impl<'t, T> Access<'t, T> {
     /// Says that a transaction stages something, and stages the item if `admit` agrees then.
     #[inline(always)]
     #[allow(clippy::inline_always)] // the push and pop of a transaction
+    #[track_caller]
     pub(crate) fn stage_if(&self, item: T, admit: impl FnOnce() -> bool) -> Result<(), T> {
         self.with(|state, lanes| {
             // Room first, so that nothing fails once it is said.
@@ -65,12 +67,14 @@ impl<'t, T> Access<'t, T> {
 
     /// Staged items.
     #[inline]
+    #[track_caller]
     pub(crate) fn staged(&self) -> usize {
         self.with(|state, _| state.producer.staged())
     }
 
     /// Held items.
     #[inline]
+    #[track_caller]
     pub(crate) fn held(&self) -> usize {
         self.with(|state, _| state.hold.len())
     }
@@ -83,6 +87,7 @@ impl<'t, T> Access<'t, T> {
     /// Holds one item more.
     #[inline(always)]
     #[allow(clippy::inline_always)] // the pop of a transaction
+    #[track_caller]
     pub(crate) fn hold(&self) -> Option<Grip<'t, T>> {
         let (item, attempts) = self.with(|state, lanes| {
             state.desk().count_taken(1);
@@ -111,6 +116,7 @@ impl<'t, T> Access<'t, T> {
     /// # Panics
     ///
     /// If another transaction holds the item.
+    #[track_caller]
     pub(crate) fn tag_of(&self, item: &Grip<'_, T>) -> Tag {
         self.with(|state, _| state.hold.tag_of(&**item))
     }
@@ -134,7 +140,8 @@ impl<'t, T> Access<'t, T> {
     }
 }
 
-/// A seat that is lent to a future, which may run on another thread than the transaction.
+/// A seat that is lent: to a future or a look, which may be on another thread than the transaction, or to a
+/// call that runs user code.
 ///
 /// Until the loan ends nobody else can use the seat by shared reference, and by exclusive reference
 /// nobody can while it is borrowed.

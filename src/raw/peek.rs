@@ -24,6 +24,7 @@ impl<T> Seat<T> {
     /// # Panics
     ///
     /// If the seat is lent.
+    #[track_caller]
     pub(crate) fn peek(&self) -> Option<Peeked<'_, T>> {
         let loan = self.lend();
         let item = loan.with(State::peek)?;
@@ -64,6 +65,12 @@ impl<'t, T> Peeked<'t, T> {
         &self.loan
     }
 
+    /// Puts the item back: true unless that was done, or the item is held. The seat is lent until the look is
+    /// dropped.
+    pub(crate) fn put_back(&mut self) -> bool {
+        self.loan.with(|state, _| state.put_back())
+    }
+
     /// Holds the item. What is left of the look is to be dropped when the seat is not needed any more.
     pub(crate) fn hold(&mut self) -> Grip<'t, T> {
         self.loan.with(|state, _| {
@@ -77,7 +84,7 @@ impl<'t, T> Peeked<'t, T> {
 
 impl<T> Drop for Peeked<'_, T> {
     fn drop(&mut self) {
-        self.loan.with(|state, _| state.put_back());
+        self.put_back();
     }
 }
 

@@ -76,6 +76,7 @@ impl<T> Seat<T> {
     /// # Panics
     ///
     /// If the seat is lent.
+    #[track_caller]
     pub(crate) fn batch(&self) -> Batch<'_, T> {
         Batch::new(self.lend())
     }
@@ -85,6 +86,8 @@ impl<T> Seat<T> {
     /// # Panics
     ///
     /// If it is lent.
+    #[inline]
+    #[track_caller]
     pub(crate) fn lend(&self) -> Loan<'_, T> {
         self.assert_not_lent();
         // ORDERING: Relaxed; only the thread that has the transaction reads it before the loan ends.
@@ -93,8 +96,13 @@ impl<T> Seat<T> {
     }
 
     #[inline]
+    #[track_caller]
     pub(crate) fn assert_not_lent(&self) {
-        assert!(!self.is_lent(), "the transaction is lent");
+        assert!(
+            !self.is_lent(),
+            "transaction is borrowed by a `pop_async`/`push_async` future or a `Peek` that is still \
+             alive, or by a call that has not returned yet",
+        );
     }
 
     #[inline]

@@ -116,11 +116,10 @@ impl<T> Side<T> {
         if let Err(closed) = self.admit_staged(access)? {
             return Some(Err(closed));
         }
-        let label = label();
-        if label.is_none() {
-            self.release(access);
-        }
-        label.map(Ok)
+        let permit = Permit(|| self.release(access));
+        let label = label()?;
+        mem::forget(permit);
+        Some(Ok(label))
     }
 
     /// Whether the transaction has a permit, or gets one, for one item more than it has staged.
@@ -215,6 +214,7 @@ impl<T> Side<T> {
     /// Stages an item for which there is a permit, unless the queue is closed.
     #[inline(always)]
     #[allow(clippy::inline_always)] // the push of a transaction
+    #[track_caller]
     pub(crate) fn stage(&self, access: &Access<'_, T>, item: T) -> Result<(), PushError<T>> {
         let staged = access.stage_if(item, || self.is_admitting());
         staged.map_err(|item| self.refuse(item))

@@ -74,6 +74,7 @@ impl<T> Side<T> {
 
     /// Takes a held item out of the transaction, to be delivered later: after `delay`, or as the queue's
     /// rules say.
+    #[track_caller]
     pub(crate) fn retry(
         &self,
         access: &Access<'_, T>,

@@ -105,7 +105,8 @@ impl<T> Side<T> {
             .ok_or_else(|| self.shared.why_empty())
     }
 
-    /// Looks at the item that a pop would give, and says whether something is owed for it.
+    /// Looks at the item that a pop would give, and says whether something is owed for it. The caller then
+    /// [takes note](Side::note_look).
     pub(crate) fn peek<'t>(&self, seat: &'t Seat<T>) -> Result<(Peeked<'t, T>, bool), PopError> {
         self.attend_if_need_be(&seat.access());
         if self.is_over() {
@@ -114,14 +115,18 @@ impl<T> Side<T> {
         let pass = self.leave_to_hold()?;
         let peeked = self.look(seat).ok_or_else(|| self.nothing_held())?;
         let owes = self.owe(pass, LOOKED);
-        if peeked.access().held() == 0 {
-            self.note_begin();
-        }
         Ok((peeked, owes))
     }
 
+    /// Takes note of a look: the transaction holds something while it lasts.
+    pub(crate) fn note_look(&self, peeked: &Peeked<'_, T>) {
+        if peeked.access().held() == 0 {
+            self.note_begin();
+        }
+    }
+
     /// Holds an item that was looked at.
-    pub(crate) fn hold_peeked<'t>(&self, mut peeked: Peeked<'t, T>) -> Grip<'t, T> {
+    pub(crate) fn hold_peeked<'t>(&self, peeked: &mut Peeked<'t, T>) -> Grip<'t, T> {
         let grip = peeked.hold();
         self.owe_for_held(grip.address());
         let access = peeked.access();

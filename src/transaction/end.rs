@@ -113,6 +113,11 @@ impl<'h, T, O> Transaction<'h, T, O> {
     /// # Errors
     ///
     /// [`Expired`] if an item was taken back: this transaction cannot commit any more.
+    ///
+    /// # Panics
+    ///
+    /// If the transaction [is borrowed](Transaction#borrowing).
+    #[track_caller]
     pub fn renew(&self) -> Result<(), Expired> {
         self.open.get().seat().assert_not_lent();
         let renewed = self.open.get().side().renew();

@@ -50,10 +50,6 @@ use std::marker::PhantomData;
 /// tx.push(2).unwrap();
 /// ```
 ///
-/// A transaction is `Send`, and may live across an `.await`. While a future lives that it has given out
-/// by [`pop_async`](Self::pop_async) or [`push_async`](Self::push_async) it is lent to that future: all
-/// methods by `&self` panic until the future is ready or dropped.
-///
 /// A held item is gone with its transaction:
 ///
 /// ```compile_fail
@@ -63,6 +59,22 @@ use std::marker::PhantomData;
 /// tx.commit();
 /// println!("{}", *job);
 /// ```
+///
+/// A transaction is `Send`, and may live across an `.await`.
+///
+/// # Borrowing
+///
+/// A transaction is borrowed, and all its methods by `&self` panic meanwhile,
+///
+/// - by a future of [`pop_async`](Self::pop_async) or [`push_async`](Self::push_async), until the future is
+///   ready or dropped;
+/// - by a [`Peek`](crate::Peek), until it is taken or dropped;
+/// - by a call that waits, takes a batch, or pushes to a queue that is bounded, keeps times or has another
+///   order, until it returns. So user code that runs within such a call, as a clock or a function that finds
+///   keys, cannot use the transaction.
+///
+/// A method that panics for that reason has changed nothing, and gives no item back: what was to be pushed
+/// is dropped.
 #[must_use = "a transaction that is dropped aborts"]
 pub struct Transaction<'h, T, O = Fifo> {
     open: Open<'h, Port<T>>,
@@ -90,6 +102,7 @@ impl<'h, T, O> Transaction<'h, T, O> {
 
     /// Lends the transaction until what is returned is dropped.
     #[cfg(feature = "tokio")]
+    #[track_caller]
     pub(crate) fn lend(&self) -> crate::future::Lent<'_, T> {
         crate::future::Lent::new(self.open.get())
     }

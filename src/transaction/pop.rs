@@ -26,7 +26,12 @@ impl<T, O> Transaction<'_, T, O> {
     /// [`PopError::Empty`] if at some instant during the call nothing was ready, or nothing
     /// [may be taken](PopError::Empty) now. What this transaction holds or has staged is not ready.
     /// [`PopError::Closed`] if nothing can become ready any more.
+    ///
+    /// # Panics
+    ///
+    /// If the transaction [is borrowed](Transaction#borrowing).
     #[inline]
+    #[track_caller]
     pub fn pop(&self) -> Result<Item<'_, T>, PopError> {
         self.open.get().hold().map(Item::new)
     }
@@ -53,6 +58,11 @@ impl<T, O> Transaction<'_, T, O> {
     /// [`PopError::Closed`] if nothing can become ready any more. [`PopError::Empty`] if the queue is
     /// closed, nothing is ready or may be taken, and this transaction holds or has staged something: it must not wait
     /// for another one that waits for it.
+    ///
+    /// # Panics
+    ///
+    /// If the transaction [is borrowed](Transaction#borrowing).
+    #[track_caller]
     pub fn pop_blocking(&self) -> Result<Item<'_, T>, PopError> {
         self.open.get().hold_waiting(None).map(Item::new)
     }
@@ -70,6 +80,11 @@ impl<T, O> Transaction<'_, T, O> {
     /// # Errors
     ///
     /// [`PopError::Empty`] if the time is over, and as for [`Transaction::pop_blocking`].
+    ///
+    /// # Panics
+    ///
+    /// If the transaction [is borrowed](Transaction#borrowing).
+    #[track_caller]
     pub fn pop_timeout(&self, timeout: Duration) -> Result<Item<'_, T>, PopError> {
         self.open.get().hold_waiting(Some(timeout)).map(Item::new)
     }
@@ -91,6 +106,11 @@ impl<T, O> Transaction<'_, T, O> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// # }).unwrap();
     /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the transaction [is borrowed](Transaction#borrowing).
+    #[track_caller]
     pub fn pop_async(&self) -> PopAsync<'_, T> {
         PopAsync::new(self.open.get())
     }
@@ -107,6 +127,11 @@ impl<T, O> Transaction<'_, T, O> {
     /// assert_eq!((sum, tx.held()), (6, 3));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the transaction [is borrowed](Transaction#borrowing).
+    #[track_caller]
     pub fn pop_batch(&self, max: usize) -> Items<'_, T> {
         self.pop_batch_blocking(1, max, Duration::ZERO)
     }
@@ -127,6 +152,11 @@ impl<T, O> Transaction<'_, T, O> {
     /// assert_eq!(tx.pop_batch_blocking(2, 10, Duration::MAX).len(), 3);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the transaction [is borrowed](Transaction#borrowing).
+    #[track_caller]
     pub fn pop_batch_blocking(&self, min: usize, max: usize, timeout: Duration) -> Items<'_, T> {
         Items::new(self.open.get().hold_batch_waiting(min, max, timeout))
     }
@@ -155,7 +185,8 @@ impl<T, O> Transaction<'_, T, O> {
     ///
     /// # Panics
     ///
-    /// If the transaction is lent to a future, or to another [`Peek`].
+    /// If the transaction [is borrowed](Transaction#borrowing).
+    #[track_caller]
     pub fn peek(&self) -> Result<Peek<'_, T>, PopError> {
         Peek::new(self.open.get())
     }
@@ -171,6 +202,11 @@ impl<T, O> Transaction<'_, T, O> {
     /// assert_eq!(tx.held(), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the transaction [is borrowed](Transaction#borrowing).
+    #[track_caller]
     pub fn held(&self) -> usize {
         self.open.get().seat().access().held()
     }

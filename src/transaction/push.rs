@@ -28,8 +28,9 @@ impl<T, O> Transaction<'_, T, O> {
     ///
     /// # Panics
     ///
-    /// If the transaction is lent to a future, like all methods by `&self`.
+    /// If the transaction [is borrowed](Transaction#borrowing).
     #[inline]
+    #[track_caller]
     pub fn push(&self, item: T) -> Result<(), PushError<T>> {
         self.open.get().stage(item)
     }
@@ -52,6 +53,11 @@ impl<T, O> Transaction<'_, T, O> {
     ///
     /// [`PushError::Full`] at once, if the transaction has staged as many items as the queue's
     /// capacity; [`PushError::Closed`] if the queue is closed. The item comes back with the error.
+    ///
+    /// # Panics
+    ///
+    /// If the transaction [is borrowed](Transaction#borrowing).
+    #[track_caller]
     pub fn push_blocking(&self, item: T) -> Result<(), PushError<T>> {
         let port = self.open.get();
         port.stage_waiting(item, None, Side::admit_staged_item)
@@ -74,6 +80,11 @@ impl<T, O> Transaction<'_, T, O> {
     ///
     /// [`PushError::Full`] if the time is over, or at once as in [`Transaction::push_blocking`];
     /// [`PushError::Closed`] if the queue is closed. The item comes back with the error.
+    ///
+    /// # Panics
+    ///
+    /// If the transaction [is borrowed](Transaction#borrowing).
+    #[track_caller]
     pub fn push_timeout(&self, item: T, timeout: Duration) -> Result<(), PushError<T>> {
         let port = self.open.get();
         port.stage_waiting(item, Some(timeout), Side::admit_staged_item)
@@ -95,6 +106,11 @@ impl<T, O> Transaction<'_, T, O> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// # }).unwrap();
     /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the transaction [is borrowed](Transaction#borrowing).
+    #[track_caller]
     pub fn push_async(&self, item: T) -> StageAsync<'_, T> {
         StageAsync::new(self.open.get(), item)
     }
@@ -108,6 +124,11 @@ impl<T, O> Transaction<'_, T, O> {
     /// assert_eq!(tx.staged(), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the transaction [is borrowed](Transaction#borrowing).
+    #[track_caller]
     pub fn staged(&self) -> usize {
         self.open.get().seat().access().staged()
     }

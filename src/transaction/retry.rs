@@ -28,7 +28,8 @@ impl<T, O> Transaction<'_, T, O> {
     ///
     /// # Panics
     ///
-    /// If the item is of another transaction.
+    /// If the item is of another transaction, or this one [is borrowed](Transaction#borrowing).
+    #[track_caller]
     pub fn retry(&self, item: Item<'_, T>) -> Result<(), PushError<()>> {
         self.give_back_later(item, None)
     }
@@ -73,11 +74,13 @@ impl<T, O> Transaction<'_, T, O> {
     ///
     /// # Panics
     ///
-    /// If the item is of another transaction.
+    /// If the item is of another transaction, or this one [is borrowed](Transaction#borrowing).
+    #[track_caller]
     pub fn retry_after(&self, item: Item<'_, T>, delay: Duration) -> Result<(), PushError<()>> {
         self.give_back_later(item, Some(delay))
     }
 
+    #[track_caller]
     fn give_back_later(
         &self,
         item: Item<'_, T>,
