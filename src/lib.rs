@@ -80,7 +80,7 @@
 //! |---|---|---|---|
 //! | [`Queue`] | about the oldest | wait-free but for allocation | lock-free |
 //! | [`FairQueue`] | that of the key whose turn it is | a lock that few of the keys share | one lock for all |
-//! | [`PriorityQueue`] | the ready one of the least priority | as in a [`Queue`] | a lock of each consumer's own, now and then another's; [strict](Builder::strict): one for all |
+//! | [`PriorityQueue`] | the ready one of the least priority | as in a [`Queue`] | one lock for all |
 //!
 //! Only which item is next differs: both deref to a [`Queue`], their handles are [`Handle`]s and their
 //! transactions [`Transaction`]s. Waiting, bounds, closing, retries, leases, dead letters, workers and

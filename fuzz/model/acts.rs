@@ -1,6 +1,6 @@
 //! Pushes and pops outside any transaction.
 
-use super::item::{Mark, Source, Tracked};
+use super::item::{Mark, Tracked};
 use super::open::Worker;
 use super::ops::{Act, Then, Way};
 use super::queues::Kind;
@@ -13,9 +13,6 @@ use std::time::Duration;
 
 /// What the push of a batch said.
 type Pushed<const PAD: usize> = Result<usize, PushError<Vec<Tracked<PAD>>>>;
-
-/// Who takes something without a handle of the model.
-pub(super) const PASSER_BY: Source = Source::MAX;
 
 /// What a pop said.
 type Popped<const PAD: usize> = Result<Tracked<PAD>, PopError>;
@@ -50,7 +47,7 @@ impl<const PAD: usize, O: Kind> World<PAD, O> {
     }
 
     pub(super) fn pop(&mut self, worker: &mut Worker<PAD, O>, way: Way) {
-        self.orders[worker.queue].release_for(worker.source);
+        self.orders[worker.queue].release();
         let handle = &mut worker.handle;
         let outcome = match self.orders[worker.queue].way_to_pop(way) {
             Way::Try => Outcome::Answer(handle.pop()),
@@ -62,7 +59,7 @@ impl<const PAD: usize, O: Kind> World<PAD, O> {
     }
 
     pub(super) fn pop_batch(&mut self, worker: &mut Worker<PAD, O>, max: usize, way: Way) {
-        self.orders[worker.queue].release_for(worker.source);
+        self.orders[worker.queue].release();
         let (order, mut items) = (&self.orders[worker.queue], Vec::new());
         let (handle, min) = (&mut worker.handle, max.min(order.ready()));
         let n = match order.way_to_pop(way) {
@@ -79,7 +76,7 @@ impl<const PAD: usize, O: Kind> World<PAD, O> {
 
     /// Drains up to `n` items, if that does not wait.
     pub(super) fn drain(&mut self, queue: usize, n: usize) {
-        self.orders[queue].release_for(PASSER_BY);
+        self.orders[queue].release();
         let order = &self.orders[queue];
         if matches!(order.way_to_pop(Way::Block), Way::Block) {
             let n = n.min(order.ready());
@@ -87,7 +84,6 @@ impl<const PAD: usize, O: Kind> World<PAD, O> {
                 self.receive(queue, Ok(item));
             }
         }
-        self.orders[queue].stock.quit(PASSER_BY);
     }
 
     /// Runs other operations while a future of a handle waits.
@@ -101,7 +97,7 @@ impl<const PAD: usize, O: Kind> World<PAD, O> {
                 let outcome = world.attend(queue, Some(&marks), future, meanwhile, then);
                 world.push_ends(worker, &marks, outcome);
             } else {
-                world.orders[queue].release_for(worker.source);
+                world.orders[queue].release();
                 let future = worker.handle.pop_async();
                 let outcome = world.attend(queue, None, future, meanwhile, then);
                 world.pop_ends(worker, outcome);

@@ -27,7 +27,6 @@ pub(crate) struct Fairness {
 /// The settings of a queue by priority.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Urgency {
-    pub(crate) strict: bool,
     /// How long an item waits to be preferred like one of the next priority.
     pub(crate) age: Option<Ticks>,
 }
@@ -55,7 +54,6 @@ impl<'a> Arbitrary<'a> for Fairness {
 impl<'a> Arbitrary<'a> for Urgency {
     fn arbitrary(u: &mut Unstructured<'a>) -> Result<Self> {
         Ok(Self {
-            strict: u.arbitrary()?,
             age: some(u, 1..=3)?,
         })
     }
@@ -110,9 +108,6 @@ impl Fairness {
 
 impl Urgency {
     pub(super) fn fit<T>(self, mut builder: Builder<T, ByPriority>) -> Builder<T, ByPriority> {
-        if self.strict {
-            builder = builder.strict();
-        }
         if let Some(age) = self.age {
             builder = builder.age_after(ticks(age));
         }

@@ -1,6 +1,6 @@
 //! What becomes of deliveries that fail.
 
-use super::item::{Mark, Source};
+use super::item::Mark;
 use super::order::Order;
 use super::settings::Ticks;
 use requeue::Reason;
@@ -37,12 +37,6 @@ impl Order {
         self.put_at_head(&due);
         self.end_leases();
         self.stock.look(now);
-    }
-
-    /// As [`Order::release`], for somebody who will try to take something.
-    pub(crate) fn release_for(&mut self, consumer: Source) {
-        self.release();
-        self.stock.join(consumer);
     }
 
     pub(super) fn put_at_head(&mut self, run: &[Mark]) {

@@ -1,6 +1,5 @@
 //! The operations at rest by name, and what may be seen and done without a transaction.
 
-use super::acts::PASSER_BY;
 use super::item::{Mark, Tracked};
 use super::open::{Left, Worker};
 use super::ops::{Act, Label};
@@ -55,12 +54,11 @@ impl<const PAD: usize, O: Kind> World<PAD, O> {
             Act::Peek(slot) => self.with(slot, World::peek),
             Act::Snapshot(queue) => {
                 let mut marks = Vec::new();
-                self.orders[queue].release_for(PASSER_BY);
+                self.orders[queue].release();
                 let queued: &Queue<_> = &self.queues[queue];
                 let count = queued.snapshot(|item| marks.push(item.mark()));
                 assert_eq!(count, marks.len());
                 self.orders[queue].visit(&marks);
-                self.orders[queue].stock.quit(PASSER_BY);
             }
             Act::Recover(queue, label, ago) => self.recover(queue, label, ago),
             Act::Letter(queue) => self.take_letter(queue),
@@ -106,7 +104,7 @@ impl<const PAD: usize, O: Kind> World<PAD, O> {
 
     fn peek(&mut self, worker: &mut Worker<PAD, O>) {
         let order = &mut self.orders[worker.queue];
-        order.release_for(worker.source);
+        order.release();
         let seen = |item: &Tracked<PAD>| (item.mark(), item.times_held());
         match worker.handle.peek_with(seen) {
             Ok((mark, changes)) => {

@@ -94,21 +94,7 @@ impl Priorities {
     pub(super) fn take(&mut self, mark: Mark) {
         let best = self.best().map(|place| place.card.mark);
         assert_eq!(best, Some(mark), "the next item");
-        self.take_any(mark);
-    }
-
-    /// Takes an item that is no worse than any other.
-    pub(super) fn take_equal(&mut self, mark: Mark) {
-        let best = self.best().map(|place| self.rank(place.card));
-        let taken = self.take_any(mark);
-        assert_eq!(best, Some(self.rank(taken)), "one of the best items");
-    }
-
-    /// Takes an item that is ready.
-    pub(super) fn take_any(&mut self, mark: Mark) -> Card {
-        let ready = |place: &Place| place.card.mark == mark && !place.waits;
-        let place = self.places.iter().position(ready).expect("a ready item");
-        self.places.swap_remove(place).card
+        self.places.retain(|place| place.card.mark != mark);
     }
 
     /// Takes an item out, ready or not: false if it is not here.

@@ -61,7 +61,7 @@ impl<const PAD: usize, O: Kind> World<PAD, O> {
         look: Look,
     ) -> Option<Grasp<'t, PAD>> {
         let (queue, source) = (open.queue, open.source);
-        self.orders[queue].release_for(source);
+        self.orders[queue].release();
         let peek = match tx.peek() {
             Ok(peek) => peek,
             Err(said) => {

@@ -1,12 +1,12 @@
-//! The items of a queue whose order is known exactly, at least while one consumer takes them.
+//! The items of a queue whose order is known exactly.
 
 use super::disciplines::{Fairness, Urgency};
-use super::item::{Mark, Source};
+use super::item::Mark;
 use super::priorities::Priorities;
 use super::rounds::Rounds;
 use super::settings::Ticks;
 use super::stock::Card;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::mem;
 
 /// Items in their order, and those on the way there.
@@ -17,10 +17,6 @@ pub(crate) struct Sorted {
     /// What was pushed since, by the numbers of the lanes.
     pushed: BTreeMap<usize, Vec<Card>>,
     pub(super) rack: Rack,
-    /// The handles that have tried to take something.
-    consumers: BTreeSet<Source>,
-    /// Whether items may be in several heaps, because several consumers were there.
-    spread: bool,
 }
 
 #[derive(Debug)]
@@ -43,8 +39,6 @@ impl Sorted {
             returned: Vec::new(),
             pushed: BTreeMap::new(),
             rack,
-            consumers: BTreeSet::new(),
-            spread: false,
         }
     }
 
@@ -102,29 +96,10 @@ impl Sorted {
         }
     }
 
-    pub(super) fn join(&mut self, consumer: Source) {
-        self.consumers.insert(consumer);
-        if self.consumers.len() > 1 {
-            self.spread = true;
-        } else if self.len() == 0 {
-            self.spread = false;
-        }
-    }
-
-    pub(super) fn quit(&mut self, consumer: Source) {
-        self.consumers.remove(&consumer);
-    }
-
     pub(super) fn take(&mut self, mark: Mark) {
         match &mut self.rack {
             Rack::Fair(rounds) => assert_eq!(rounds.next(), Some(mark), "the next item"),
-            Rack::Priority(priorities) if !self.spread => priorities.take(mark),
-            Rack::Priority(priorities) if self.consumers.len() < 2 => {
-                priorities.take_equal(mark);
-            }
-            Rack::Priority(priorities) => {
-                priorities.take_any(mark);
-            }
+            Rack::Priority(priorities) => priorities.take(mark),
         }
     }
 

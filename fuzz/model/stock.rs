@@ -116,20 +116,6 @@ impl Stock {
         }
     }
 
-    /// This one will try to take something.
-    pub(super) fn join(&mut self, consumer: Source) {
-        if let Self::Sorted(sorted) = self {
-            sorted.join(consumer);
-        }
-    }
-
-    /// This one will take nothing any more.
-    pub(super) fn quit(&mut self, consumer: Source) {
-        if let Self::Sorted(sorted) = self {
-            sorted.quit(consumer);
-        }
-    }
-
     /// When something is ready by itself.
     pub(super) fn next_due(&self) -> Option<Ticks> {
         match self {

@@ -135,7 +135,7 @@ impl<const PAD: usize, O: Kind> World<PAD, O> {
         open: &mut Open,
         way: Way,
     ) -> Option<Grasp<'t, PAD>> {
-        self.orders[open.queue].release_for(open.source);
+        self.orders[open.queue].release();
         let outcome = match self.orders[open.queue].way_to_hold(way, open.source) {
             Way::Try => Outcome::Answer(tx.pop()),
             Way::Zero => Outcome::Answer(tx.pop_timeout(Duration::ZERO)),
@@ -163,7 +163,7 @@ impl<const PAD: usize, O: Kind> World<PAD, O> {
         max: usize,
         way: Way,
     ) -> Vec<Grasp<'t, PAD>> {
-        self.orders[open.queue].release_for(open.source);
+        self.orders[open.queue].release();
         let order = &self.orders[open.queue];
         let min = max.min(order.ready());
         let batch = match order.way_to_hold(way, open.source) {

@@ -90,7 +90,6 @@ impl Order {
     pub(crate) fn quit(&mut self, source: Source) {
         self.desks.retain(|_, other| *other != source);
         self.open.remove(&source);
-        self.stock.quit(source);
     }
 
     /// The number of the lane of a source, the lowest one that was free when it was first needed.

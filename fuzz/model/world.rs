@@ -1,6 +1,5 @@
 //! The queues beside their models.
 
-use super::acts::PASSER_BY;
 use super::item::{self, Mark, Source, Tracked};
 use super::open::{Left, Worker};
 use super::ops::{Act, Case, Finish, Label, Op, QUEUES, SLOTS};
@@ -98,7 +97,7 @@ impl<const PAD: usize, O: Kind> World<PAD, O> {
         self.cancel_latest();
         for queue in 0..QUEUES {
             self.act(&Act::Close(Some(queue)));
-            self.orders[queue].release_for(PASSER_BY);
+            self.orders[queue].release();
             for item in self.queues[queue].drain() {
                 self.receive(queue, Ok(item));
             }

@@ -144,7 +144,7 @@ where
         let rounds = Rounds::new(serial, together);
         let keys = Keys::new(Rules { by, weigh, limit });
         let (queue, order) = Queue::ordered(settings, |lanes, agenda| {
-            Sorted::new([rounds], keys, lanes, agenda)
+            Sorted::new(rounds, keys, lanes, agenda)
         });
         FairQueue { queue, order }
     }

@@ -175,8 +175,7 @@ where
     pub fn snapshot(&self) -> FairSnapshot<K> {
         self.queue.shared().bring_up_to_date();
         let keys = self.order.roll();
-        let look = |rounds: &mut Rounds<T>| Some(FairSnapshot::of(rounds, keys));
-        self.order.each(look).unwrap_or_default()
+        self.order.with(|rounds| FairSnapshot::of(rounds, keys))
     }
 }
 

@@ -4,7 +4,7 @@ use super::{Given, Order, Roll, Sorted};
 use crate::raw::Entry;
 use crate::Queue;
 
-/// The items of one rack. The rank is the number of the newest item, the highest first.
+/// The items, the newest last.
 #[derive(Default)]
 pub(super) struct Lifo(Vec<Entry<u32>>);
 
@@ -30,11 +30,6 @@ impl Order<u32> for Lifo {
     fn oldest(&self) -> Option<u64> {
         None
     }
-
-    fn rank(&self) -> u64 {
-        let newest = self.0.last().map_or(0, |entry| entry.item);
-        u64::from(u32::MAX - newest)
-    }
 }
 
 /// There is always room.
@@ -46,11 +41,11 @@ impl Roll<u32> for Anybody {
     }
 }
 
-/// A queue of this order with some racks.
-pub(crate) fn queue(racks: usize) -> Queue<u32> {
+/// A queue of this order.
+pub(crate) fn queue() -> Queue<u32> {
     let (settings, _) = Queue::builder().into_settings();
     let (queue, _) = Queue::ordered(settings, |lanes, agenda| {
-        Sorted::new((0..racks).map(|_| Lifo::default()), Anybody, lanes, agenda)
+        Sorted::new(Lifo::default(), Anybody, lanes, agenda)
     });
     queue
 }

@@ -77,11 +77,6 @@ pub(crate) trait Order<T>: Send {
 
     /// The least time that is known of the ready items.
     fn oldest(&self) -> Option<u64>;
-
-    /// What compares the next item with those of other racks: the least is preferred.
-    fn rank(&self) -> u64 {
-        0
-    }
 }
 
 /// An item that an order gives out.
@@ -143,17 +138,11 @@ pub(crate) trait Discipline<T>: Send + Sync {
     /// The [`Roll`], for those who know which it is.
     fn roll(&self) -> &dyn Any;
 
-    /// Takes note of one consumer more, and numbers it.
-    fn join(&self) -> usize;
-
-    /// Takes note of one consumer less.
-    fn quit(&self);
-
-    /// Takes the next item for a consumer; without one, as if it were the only one.
-    fn take(&self, consumer: Option<usize>) -> Next<Entry<T>>;
+    /// Takes the next item.
+    fn take(&self) -> Next<Entry<T>>;
 
     /// As [`Discipline::take`], of an item that is gone for good by that: how many others are ready then.
-    fn pop(&self, consumer: Option<usize>) -> (Next<Entry<T>>, usize);
+    fn pop(&self) -> (Next<Entry<T>>, usize);
 
     /// Takes in what the lanes have: true, if something of that may be due already.
     fn take_in(&self) -> bool;

@@ -4,29 +4,27 @@ use super::lifo;
 use crate::{commit_all, PopError, Queue};
 
 #[test]
-fn the_order_is_exact_for_a_lone_consumer() {
-    for racks in 1..4 {
-        let queue = lifo::queue(racks);
-        let mut handle = queue.handle();
-        for item in 0..100 {
-            queue.push(item).unwrap();
-            handle.push(100 + item).unwrap();
-        }
-        let mut newest = queue.handle();
-        let mut items = Vec::new();
-        assert_eq!(newest.pop_batch(50, &mut items), 50);
-        queue.push(1000).unwrap();
-        assert_eq!(newest.pop(), Ok(1000));
-        newest.pop_batch(1000, &mut items);
-        items.sort_unstable();
-        assert!(items.into_iter().eq(0..200));
-        assert_eq!(newest.pop(), Err(PopError::Empty));
+fn the_order_is_exact() {
+    let queue = lifo::queue();
+    let mut handle = queue.handle();
+    for item in 0..100 {
+        queue.push(item).unwrap();
+        handle.push(100 + item).unwrap();
     }
+    let mut newest = queue.handle();
+    let mut items = Vec::new();
+    assert_eq!(newest.pop_batch(50, &mut items), 50);
+    queue.push(1000).unwrap();
+    assert_eq!(newest.pop(), Ok(1000));
+    newest.pop_batch(1000, &mut items);
+    items.sort_unstable();
+    assert!(items.into_iter().eq(0..200));
+    assert_eq!(newest.pop(), Err(PopError::Empty));
 }
 
 #[test]
 fn what_is_given_back_comes_first_in_its_order() {
-    let queue = lifo::queue(2);
+    let queue = lifo::queue();
     let (mut one, mut other) = (queue.handle(), queue.handle());
     one.push_batch([1, 2, 3]).unwrap();
     let tx = one.begin();
@@ -43,8 +41,8 @@ fn what_is_given_back_comes_first_in_its_order() {
 }
 
 #[test]
-fn counts_know_both_lanes_and_racks() {
-    let queue = lifo::queue(2);
+fn counts_know_both_the_lanes_and_the_rack() {
+    let queue = lifo::queue();
     let mut handle = queue.handle();
     handle.push_batch([1, 2, 3]).unwrap();
     assert_eq!(handle.pop(), Ok(3));
@@ -68,7 +66,7 @@ fn counts_know_both_lanes_and_racks() {
 
 #[test]
 fn one_commit_goes_over_queues_of_different_orders() {
-    let (sorted, plain) = (lifo::queue(1), Queue::unbounded());
+    let (sorted, plain) = (lifo::queue(), Queue::unbounded());
     let (mut from, mut to) = (sorted.handle(), plain.handle());
     from.push_batch([1, 2]).unwrap();
     let (taking, giving) = (from.begin(), to.begin());
@@ -81,7 +79,7 @@ fn one_commit_goes_over_queues_of_different_orders() {
 
 #[test]
 fn a_look_takes_nothing() {
-    let queue = lifo::queue(2);
+    let queue = lifo::queue();
     let mut handle = queue.handle();
     handle.push_batch([1, 2]).unwrap();
     assert_eq!(handle.peek_with(|item| *item), Ok(2));

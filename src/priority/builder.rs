@@ -4,14 +4,11 @@ use super::heap::{Heap, Step};
 use super::times::Times;
 use super::PriorityQueue;
 use crate::order::Sorted;
-use crate::sync::SMALL;
 use crate::{Builder, Queue};
-use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::thread;
 use std::time::Duration;
 
-/// The order of a [`PriorityQueue`]: by priority, then by time, then who came first.
+/// The order of a [`PriorityQueue`]: by priority, then by due time, then by arrival.
 ///
 /// It gives its builder, its handles and their transactions what only they can do.
 ///
@@ -28,49 +25,10 @@ use std::time::Duration;
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ByPriority {
-    strict: bool,
     ageing: Option<Step>,
 }
 
-impl ByPriority {
-    /// So many heaps are enough for the consumers seldom to wait for each other: one for two threads that can
-    /// run at the same time. With as many as threads they would wait for the lines of the lanes instead.
-    pub(super) fn racks(self, threads: usize) -> usize {
-        const MOST: usize = 8;
-        if self.strict {
-            1
-        } else {
-            (threads / 2).clamp(1, MOST)
-        }
-    }
-
-    /// How many threads can run at the same time; in the models, enough for two heaps.
-    fn threads() -> usize {
-        if SMALL {
-            return 4;
-        }
-        thread::available_parallelism().map_or(1, NonZeroUsize::get)
-    }
-}
-
 impl<T> Builder<T, ByPriority> {
-    /// Whoever pops gets the best item there is, also while others pop.
-    ///
-    /// Without it, consumers that pop at the same time each get one of the best: they choose among several
-    /// heaps, so that they need not wait for each other. One that is alone gets the best in any case.
-    ///
-    /// ```
-    /// let queue = requeue::PriorityQueue::builder().strict().build();
-    /// queue.push_with(2, None, "normal")?;
-    /// queue.push_with(1, None, "urgent")?;
-    /// assert_eq!(queue.pop()?, "urgent");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn strict(mut self) -> Self {
-        self.order().strict = true;
-        self
-    }
-
     /// Lets items that wait for long be preferred, so that none waits for ever: after each `step` for which
     /// an item has been ready, it is preferred as if its priority were one less.
     ///
@@ -113,9 +71,8 @@ impl<T: Send + 'static> Builder<T, ByPriority> {
         settings.timed |= order.ageing.is_some();
         let times = Arc::new(Times::new());
         let (queue, sorted) = Queue::ordered(settings, |lanes, agenda| {
-            let heap = |_| Heap::new(Arc::clone(&times), order.ageing);
-            let heaps = (0..order.racks(ByPriority::threads())).map(heap);
-            Sorted::new(heaps, Arc::clone(&times), lanes, agenda)
+            let heap = Heap::new(Arc::clone(&times), order.ageing);
+            Sorted::new(heap, Arc::clone(&times), lanes, agenda)
         });
         PriorityQueue { queue, sorted }
     }

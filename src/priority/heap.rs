@@ -30,7 +30,7 @@ use std::time::Duration;
 /// So many stale marks or vacant places are always left.
 const SLACK: usize = 256;
 
-/// The items of one rack of a priority queue.
+/// The items of a priority queue.
 pub(crate) struct Heap<T> {
     times: Arc<Times>,
     ageing: Option<Step>,
@@ -102,13 +102,12 @@ impl<T> Heap<T> {
         true
     }
 
-    /// The rank of a ready item, by which two are compared first, those of two heaps too.
+    /// The rank of a ready item, by which two are compared first.
     #[inline]
     fn rank_of(&self, priority: u16, due: u64, since: u64) -> u64 {
         let priority = u64::from(priority);
         match self.ageing {
-            // The first bits of the time are enough to compare heaps; within one, all follow.
-            None => priority << 50 | due >> 14,
+            None => priority,
             Some(Step(step)) => {
                 let ready_since = since.max(due.saturating_add(1));
                 (priority * step).saturating_add(ready_since)
@@ -320,14 +319,6 @@ impl<T: Send> Order<T> for Heap<T> {
         // A queue knows all times or none.
         let times = ready.map(|seated| seated.since);
         times.take_while(|&since| since != 0).min()
-    }
-
-    #[inline]
-    fn rank(&self) -> u64 {
-        let listed = self.levels.first_priority();
-        let listed = listed.map_or(u64::MAX, |priority| self.rank_of(priority, 0, 0));
-        let marked = self.ready.first().map_or(u64::MAX, |first| first.rank);
-        listed.min(marked)
     }
 }
 

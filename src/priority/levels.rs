@@ -45,12 +45,6 @@ impl Levels {
         }
     }
 
-    /// The priority of the first item.
-    #[inline]
-    pub(super) fn first_priority(&self) -> Option<u16> {
-        self.first
-    }
-
     /// The place of the first item.
     pub(super) fn first(&self) -> Option<u32> {
         let level = usize::from(self.first?);

@@ -2,7 +2,7 @@
 //!
 //! Items are pushed with an order word, the [`word::Word`], which says their priority; the time of those
 //! that are scheduled is in the [`times::Times`] until they are gone. Which item is next is known to
-//! some [`heap::Heap`]s.
+//! a [`heap::Heap`].
 
 mod builder;
 mod error;
@@ -24,7 +24,6 @@ pub use waiting::{PushWithAsync, StageWithAsync};
 
 use crate::order::{Order, Sorted};
 use crate::shared::Shared;
-use crate::time::NEVER;
 use crate::{Builder, Handle, Queue};
 use heap::Heap;
 use std::borrow::Borrow;
@@ -40,9 +39,9 @@ use word::Priority;
 /// transactions.
 ///
 /// The next item is the ready one of the least priority; of those the one that was scheduled for the
-/// earliest time, where one without a time goes first; of those the one that came first. That is exact for
-/// a consumer that is alone, and in [strict](Builder::strict) mode; else consumers that pop at the same time
-/// each get one of the best.
+/// earliest time, where one without a time goes first; of those the one that arrived first. That is exact,
+/// however many consumers there are. Items that were pushed through one handle, or without one, arrive in the
+/// order of the pushes; between handles it is that in which pops find them.
 ///
 /// An item with a time is ready when that has come. Until then [`Stats::delayed`](crate::Stats::delayed)
 /// counts it, and a closed queue waits for it. Those who wait for an item sleep no longer than until the
@@ -111,7 +110,7 @@ impl<T> PriorityQueue<T> {
     /// Begins to make a queue with settings.
     ///
     /// ```
-    /// let queue = requeue::PriorityQueue::<u32>::builder().strict().build();
+    /// let queue = requeue::PriorityQueue::<u32>::builder().build();
     /// assert_eq!(queue.capacity(), None);
     /// ```
     pub fn builder() -> Builder<T, ByPriority> {
@@ -172,11 +171,7 @@ impl<T: Send> PriorityQueue<T> {
     /// ```
     pub fn next_due(&self) -> Option<Instant> {
         self.shared().bring_up_to_date();
-        let mut next = NEVER;
-        self.sorted.each(|heap| {
-            next = next.min(heap.next_due());
-            None::<()>
-        });
+        let next = self.sorted.with(|heap| heap.next_due());
         self.shared().time.instant(next)
     }
 
@@ -200,10 +195,7 @@ impl<T: Send> PriorityQueue<T> {
     pub fn reprioritize(&self, ticket: Ticket, priority: u16) -> Result<bool, OutOfRange> {
         let priority = Priority::new(priority).ok_or(OutOfRange)?;
         self.shared().bring_up_to_date();
-        let found = self
-            .sorted
-            .each(|heap| heap.reprioritize(ticket, priority).then_some(()));
-        Ok(found.is_some())
+        Ok(self.sorted.with(|heap| heap.reprioritize(ticket, priority)))
     }
 
     /// Takes an item out of the queue, whatever its turn; `None`, if it is not in the queue, or somebody
@@ -219,7 +211,7 @@ impl<T: Send> PriorityQueue<T> {
     /// ```
     pub fn cancel(&self, ticket: Ticket) -> Option<T> {
         self.shared().bring_up_to_date();
-        let entry = self.sorted.each(|heap| heap.cancel(ticket))?;
+        let entry = self.sorted.with(|heap| heap.cancel(ticket))?;
         Some(self.shared().part_with(entry))
     }
 }

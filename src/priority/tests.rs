@@ -171,17 +171,6 @@ fn times_go_with_what_is_cancelled() {
     assert_eq!(times(&queue), 0);
 }
 
-#[test]
-fn a_strict_queue_has_one_heap() {
-    let builder = PriorityQueue::<u32>::builder;
-    let racks = |builder: Builder<u32, ByPriority>| {
-        let order = builder.into_settings().1;
-        [1, 2, 4, 16, 64].map(|threads| order.racks(threads))
-    };
-    assert_eq!(racks(builder()), [1, 1, 2, 8, 8]);
-    assert_eq!(racks(builder().strict()), [1; 5]);
-}
-
 /// How a transaction stages an item with a time.
 type Stage = fn(&Transaction<'_, u32, ByPriority>, Instant);
 

@@ -42,7 +42,7 @@ fn borrow(queue: &Queue<u32>, handle: &mut Handle<u32>) {
 #[test]
 fn with_an_item_more_than_can_be_held_nobody_finds_nothing() {
     explore(|| {
-        let queue = lifo::queue(one_of(&[1, 2, 3]));
+        let queue = lifo::queue();
         let threads = one_of(&[2, 3]);
         let items = u32::try_from(threads).unwrap();
         queue.handle().push_batch(0..items).unwrap();

@@ -90,20 +90,18 @@ impl<T> Shared<T> {
         }
     }
 
-    /// Takes the next item for a consumer, to be held; the clock is the caller's business.
+    /// Takes the next item, to be held; the clock is the caller's business.
     #[inline]
-    pub(crate) fn try_next(&self, consumer: Option<usize>) -> Next<Entry<T>> {
-        self.order()
-            .map_or(Next::Nothing, |discipline| discipline.take(consumer))
+    pub(crate) fn try_next(&self) -> Next<Entry<T>> {
+        self.order().map_or(Next::Nothing, Discipline::take)
     }
 
-    /// Pops the next item for a consumer; without one, as if it were the only one. May run the destructor of
-    /// its key, whose panics are caught.
+    /// Pops the next item. May run the destructor of its key, whose panics are caught.
     #[inline]
-    pub(crate) fn pop_next(&self, consumer: Option<usize>) -> Option<T> {
+    pub(crate) fn pop_next(&self) -> Option<T> {
         let discipline = self.order()?;
         loop {
-            let (next, ready) = discipline.pop(consumer);
+            let (next, ready) = discipline.pop();
             match next {
                 Next::Item(entry) => {
                     self.tell_of_gone(ready);
@@ -117,7 +115,7 @@ impl<T> Shared<T> {
 
     /// Pops the next item without a handle.
     pub(super) fn pop_next_alone(&self) -> Option<T> {
-        let item = self.pop_next(None)?;
+        let item = self.pop_next()?;
         self.lanes.count_popped(1);
         Some(item)
     }

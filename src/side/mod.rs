@@ -77,8 +77,6 @@ pub(crate) struct Side<T> {
     counted: Count,
     /// Only of handles that are watched.
     post: Option<Arc<Post<T>>>,
-    /// One more than its number as a consumer of a discipline; 0: it has taken nothing yet.
-    consumer: Count,
 }
 
 impl<T> Side<T> {
@@ -112,7 +110,6 @@ impl<T> Side<T> {
             turns: Mutex::new(Vec::new()),
             counted: Count::default(),
             post,
-            consumer: Count::default(),
         }
     }
 
@@ -134,7 +131,6 @@ impl<T> Side<T> {
 impl<T> Drop for Side<T> {
     fn drop(&mut self) {
         self.leave_lines();
-        self.quit();
         if let Some(post) = &self.post {
             self.shared.posts.remove(post.desk);
         }

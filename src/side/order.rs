@@ -1,7 +1,7 @@
 //! What a handle takes where a discipline says which item is next.
 
 use super::Side;
-use crate::order::{Discipline, Next};
+use crate::order::Next;
 use crate::raw::{Access, Batch, Entry, Grip, Peeked, Seat};
 
 impl<T> Side<T> {
@@ -11,10 +11,9 @@ impl<T> Side<T> {
         &self,
         mut attempt: impl FnMut(&mut dyn FnMut() -> Option<Entry<T>>) -> Option<R>,
     ) -> Option<R> {
-        let consumer = Some(self.consumer());
         loop {
             let mut due = false;
-            let done = attempt(&mut || match self.shared.try_next(consumer) {
+            let done = attempt(&mut || match self.shared.try_next() {
                 Next::Item(entry) => Some(entry),
                 Next::Nothing => None,
                 Next::Due => {
@@ -26,22 +25,6 @@ impl<T> Side<T> {
                 return done;
             }
             self.shared.release_due();
-        }
-    }
-
-    /// The number of this consumer.
-    fn consumer(&self) -> usize {
-        if self.consumer.get() == 0 {
-            let joined = self.shared.order().map_or(0, Discipline::join);
-            self.consumer.set(joined + 1);
-        }
-        self.consumer.get() - 1
-    }
-
-    /// Is a consumer no more.
-    pub(super) fn quit(&self) {
-        if let (1.., Some(order)) = (self.consumer.take(), self.shared.order()) {
-            order.quit();
         }
     }
 
@@ -63,7 +46,7 @@ impl<T> Side<T> {
         if !self.shared.is_ordered() {
             return seat.pop();
         }
-        let item = self.shared.pop_next(Some(self.consumer()))?;
+        let item = self.shared.pop_next()?;
         seat.count_popped();
         Some(item)
     }

@@ -1,6 +1,4 @@
 //! Queues by priority and schedule.
-//!
-//! One consumer at a time where the order is checked: then it is exact.
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -21,6 +21,24 @@ fn the_least_priority_goes_first_and_of_equals_the_first_that_came() {
     }
 }
 
+/// Whoever took items in before: a consumer that is alone afterwards finds them in their order.
+#[test]
+fn equals_leave_in_the_order_in_which_one_handle_pushed_them() {
+    let queue = PriorityQueue::unbounded();
+    let mut pusher = queue.handle();
+    let mut consumers = [(); 4].map(|()| queue.handle());
+    let mut popped = Vec::new();
+    for item in 0..64 {
+        pusher.push_with(3, None, 2 * item).unwrap();
+        pusher.push_with(3, None, 2 * item + 1).unwrap();
+        let consumer = &mut consumers[item as usize % 4];
+        popped.push(consumer.pop().unwrap());
+    }
+    drop(consumers);
+    popped.extend(drain(&queue));
+    assert!(popped.into_iter().eq(0..128));
+}
+
 #[test]
 fn a_push_without_a_priority_has_the_default_one() {
     let queue = PriorityQueue::unbounded();

@@ -1,4 +1,4 @@
-//! Many threads: nothing is lost, nothing comes twice, and in strict mode the order is kept.
+//! Many threads: nothing is lost, nothing comes twice, and the order is kept.
 
 use std::collections::HashSet;
 use std::sync::Barrier;
@@ -11,13 +11,6 @@ use requeue::{ManualClock, PriorityQueue, Ticket};
 
 const THREADS: u64 = 4;
 const ITEMS: u32 = 4000;
-
-fn queues() -> [(PriorityQueue<u32>, &'static str); 2] {
-    [
-        (PriorityQueue::unbounded(), "relaxed"),
-        (PriorityQueue::builder().strict().build(), "strict"),
-    ]
-}
 
 /// Pops until the queue is closed; gives some back, some in batches.
 fn work(queue: &PriorityQueue<u32>, mut rng: Rng) -> Vec<u32> {
@@ -41,47 +34,46 @@ fn work(queue: &PriorityQueue<u32>, mut rng: Rng) -> Vec<u32> {
 #[test]
 fn every_item_is_popped_once_whoever_aborts() {
     ends(|| {
-        for (queue, name) in queues() {
-            let mut rng = Rng::new(1);
-            let mut items = thread::scope(|scope| {
-                let queue = &queue;
-                let workers: Vec<_> = (0..THREADS)
-                    .map(|_| {
-                        let rng = rng.fork();
-                        scope.spawn(move || work(queue, rng))
+        let queue = PriorityQueue::unbounded();
+        let mut rng = Rng::new(1);
+        let mut items = thread::scope(|scope| {
+            let queue = &queue;
+            let workers: Vec<_> = (0..THREADS)
+                .map(|_| {
+                    let rng = rng.fork();
+                    scope.spawn(move || work(queue, rng))
+                })
+                .collect();
+            let pushers: Vec<_> = (0..2)
+                .map(|pusher| {
+                    let mut rng = rng.fork();
+                    scope.spawn(move || {
+                        let mut handle = queue.handle();
+                        for item in 0..ITEMS {
+                            let priority = 1 + u16::try_from(rng.below(9999)).unwrap();
+                            let item = item * 2 + pusher;
+                            handle.push_with(priority, None, item).unwrap();
+                        }
                     })
-                    .collect();
-                let pushers: Vec<_> = (0..2)
-                    .map(|pusher| {
-                        let mut rng = rng.fork();
-                        scope.spawn(move || {
-                            let mut handle = queue.handle();
-                            for item in 0..ITEMS {
-                                let priority = 1 + u16::try_from(rng.below(9999)).unwrap();
-                                let item = item * 2 + pusher;
-                                handle.push_with(priority, None, item).unwrap();
-                            }
-                        })
-                    })
-                    .collect();
-                for pusher in pushers {
-                    pusher.join().unwrap();
-                }
-                queue.close();
-                let items = workers.into_iter().map(|worker| worker.join().unwrap());
-                items.flatten().collect::<Vec<_>>()
-            });
-            items.sort_unstable();
-            assert!(items.into_iter().eq(0..2 * ITEMS), "{name}");
-            assert_at_rest(&queue, 0, 0);
-        }
+                })
+                .collect();
+            for pusher in pushers {
+                pusher.join().unwrap();
+            }
+            queue.close();
+            let items = workers.into_iter().map(|worker| worker.join().unwrap());
+            items.flatten().collect::<Vec<_>>()
+        });
+        items.sort_unstable();
+        assert!(items.into_iter().eq(0..2 * ITEMS));
+        assert_at_rest(&queue, 0, 0);
     });
 }
 
 #[test]
-fn in_strict_mode_each_thread_gets_items_in_order() {
+fn each_thread_gets_items_in_order() {
     ends(|| {
-        let queue = PriorityQueue::builder().strict().build();
+        let queue = PriorityQueue::unbounded();
         let mut rng = Rng::new(2);
         for item in 0..ITEMS {
             let priority = 1 + u16::try_from(rng.below(100)).unwrap();
@@ -109,38 +101,33 @@ fn in_strict_mode_each_thread_gets_items_in_order() {
 #[test]
 fn an_item_is_cancelled_or_popped_and_never_both() {
     ends(|| {
-        for (queue, name) in queues() {
-            let mut rng = Rng::new(3);
-            let (cancelled, mut popped) = thread::scope(|scope| {
-                let queue = &queue;
-                let worker_rng = rng.fork();
-                let worker = scope.spawn(move || work(queue, worker_rng));
-                let mut handle = queue.handle();
-                let mut tickets: Vec<Ticket> = Vec::new();
-                let mut cancelled = Vec::new();
-                for item in 0..ITEMS {
-                    let priority = 1 + u16::try_from(rng.below(9999)).unwrap();
-                    tickets.push(handle.push_with(priority, None, item).unwrap());
-                    let ticket = rng.pick(&tickets);
-                    match rng.below(3) {
-                        0 => cancelled.extend(queue.cancel(ticket)),
-                        1 => drop(queue.reprioritize(ticket, priority).unwrap()),
-                        _ => {}
-                    }
+        let queue = PriorityQueue::unbounded();
+        let mut rng = Rng::new(3);
+        let (cancelled, mut popped) = thread::scope(|scope| {
+            let queue = &queue;
+            let worker_rng = rng.fork();
+            let worker = scope.spawn(move || work(queue, worker_rng));
+            let mut handle = queue.handle();
+            let mut tickets: Vec<Ticket> = Vec::new();
+            let mut cancelled = Vec::new();
+            for item in 0..ITEMS {
+                let priority = 1 + u16::try_from(rng.below(9999)).unwrap();
+                tickets.push(handle.push_with(priority, None, item).unwrap());
+                let ticket = rng.pick(&tickets);
+                match rng.below(3) {
+                    0 => cancelled.extend(queue.cancel(ticket)),
+                    1 => drop(queue.reprioritize(ticket, priority).unwrap()),
+                    _ => {}
                 }
-                queue.close();
-                (cancelled, worker.join().unwrap())
-            });
-            let number = cancelled.len() + popped.len();
-            popped.extend(cancelled);
-            let items: HashSet<_> = popped.into_iter().collect();
-            assert_eq!(
-                (number, items.len()),
-                (ITEMS as usize, ITEMS as usize),
-                "{name}"
-            );
-            assert_at_rest(&queue, 0, 0);
-        }
+            }
+            queue.close();
+            (cancelled, worker.join().unwrap())
+        });
+        let number = cancelled.len() + popped.len();
+        popped.extend(cancelled);
+        let items: HashSet<_> = popped.into_iter().collect();
+        assert_eq!((number, items.len()), (ITEMS as usize, ITEMS as usize));
+        assert_at_rest(&queue, 0, 0);
     });
 }
 

@@ -95,9 +95,8 @@ pub(crate) fn fair() -> impl Fn() -> Handle<u64> {
     move || queue.handle()
 }
 
-pub(crate) fn by_priority(strict: bool) -> impl Fn() -> Handle<u64, ByPriority> {
-    let builder = PriorityQueue::builder();
-    let queue = if strict { builder.strict() } else { builder }.build();
+pub(crate) fn by_priority() -> impl Fn() -> Handle<u64, ByPriority> {
+    let queue = PriorityQueue::unbounded();
     move || queue.handle()
 }
 

@@ -8,20 +8,12 @@ use std::thread;
 
 const CONSUMERS: usize = 2;
 
-/// Prints it for consumers side by side, and what the stamping adds for a queue in strict order.
+/// Prints it for consumers side by side. What a queue in strict order shows is added by the stamping.
 pub(crate) fn print(items: u16) {
     println!("\nrank error: items of less priority that were popped after one, with {CONSUMERS} consumers");
     println!("{:<24}{:>9}{:>9}", "contender", "mean", "max");
-    let relaxed = by_priority(false);
-    row(
-        "requeue, by priority",
-        relaxed(),
-        relaxed,
-        push_requeue,
-        items,
-    );
-    let strict = by_priority(true);
-    row("requeue, strict", strict(), strict, push_requeue, items);
+    let ours = by_priority();
+    row("requeue", ours(), ours, push_requeue, items);
     let heap = LockedHeap::default();
     row(
         "Mutex, BinaryHeap",

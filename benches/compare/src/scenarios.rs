@@ -145,8 +145,7 @@ fn other_orders(Sizes { items, .. }: Sizes) -> Vec<Scenario> {
     let heap = LockedHeap::default();
     let list = SkipList::default();
     let urgently = vec![
-        two_to_two("requeue, by priority", by_priority(false), items),
-        two_to_two("requeue, strict", by_priority(true), items),
+        two_to_two("requeue, by priority", by_priority(), items),
         two_to_two("Mutex, BinaryHeap", move || heap.clone(), items),
         two_to_two("crossbeam-skiplist", move || list.clone(), items),
     ];
@@ -154,7 +153,7 @@ fn other_orders(Sizes { items, .. }: Sizes) -> Vec<Scenario> {
     let choices = vec![
         alone(PLAIN, plain()(), items),
         alone("requeue, by key", fair()(), items),
-        alone("requeue, by priority", by_priority(false)(), items),
+        alone("requeue, by priority", by_priority()(), items),
         alone("requeue, unlimited", paced(Pace::unlimited())(), items),
         alone("requeue, fast pace", paced(endless)(), items),
     ];
