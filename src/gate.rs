@@ -4,8 +4,10 @@
 //! the next start. To those who wait a gate that opens is a publication as any other: it is changed, and
 //! then they are looked for.
 
+use crate::pace::Last;
 use crate::sync::{lock, AtomicUsize, Mutex, Ordering};
 use crate::time::{later, Time};
+use crate::wait::quietly;
 use crate::{Pace, Turn, Turnstile};
 use std::mem;
 use std::time::Instant;
@@ -18,17 +20,26 @@ const LIMITED: usize = 1 << 2;
 pub(crate) struct Gate {
     /// What there is to ask: 0 if nothing.
     flags: AtomicUsize,
-    pace: Mutex<Pace>,
+    paced: Mutex<Paced>,
     /// The most items that may be held, if there is a limit.
     most: usize,
     /// Items that are held, where there is a limit.
     held: AtomicUsize,
 }
 
-/// A turn that was had, and the pace that gave it.
+/// The pace of a queue, and what was started at it and at those before.
+#[derive(Clone)]
+struct Paced {
+    pace: Pace,
+    last: Last<Instant>,
+    starts: u64,
+}
+
+/// A turn that was had, when, and the pace that gave it.
 pub(crate) struct Start {
     pace: Pace,
     turn: Turn,
+    at: Instant,
 }
 
 impl Gate {
@@ -37,7 +48,11 @@ impl Gate {
         let limited = if max_held.is_some() { LIMITED } else { 0 };
         Self {
             flags: AtomicUsize::new(paced | limited),
-            pace: Mutex::new(pace),
+            paced: Mutex::new(Paced {
+                pace,
+                last: Last::default(),
+                starts: 0,
+            }),
             most: max_held.unwrap_or(usize::MAX),
             held: AtomicUsize::new(0),
         }
@@ -76,33 +91,84 @@ impl Gate {
     }
 
     pub(crate) fn pace(&self) -> Pace {
-        lock(&self.pace).clone()
+        lock(&self.paced).pace.clone()
     }
 
     /// Changes the pace, and returns the old one, whose destructor is user code. The caller then wakes
     /// those who wait.
-    pub(crate) fn set_pace(&self, pace: Pace) -> Pace {
-        let mut current = lock(&self.pace);
+    ///
+    /// The new one is told of what was started, which is user code too, before anything is started at it.
+    pub(crate) fn set_pace(&self, mut pace: Pace) -> Pace {
+        loop {
+            let known = lock(&self.paced).clone();
+            if let Some(last) = known.last.get().filter(|_| !pace.is_same(&known.pace)) {
+                pace.take_over(&known.pace, last);
+            }
+            let replaced = self.replace_pace(pace, known.starts);
+            quietly(|| drop(known));
+            match replaced {
+                Ok(old) => return old,
+                Err(again) => pace = again,
+            }
+        }
+    }
+
+    /// Changes the pace, if nothing was started since there were so many starts, and returns the other one.
+    fn replace_pace(&self, pace: Pace, starts: u64) -> Result<Pace, Pace> {
+        let mut paced = lock(&self.paced);
+        if paced.starts != starts {
+            return Err(pace);
+        }
+        self.show(&pace);
+        Ok(mem::replace(&mut paced.pace, pace))
+    }
+
+    /// Shows whether there is a pace to ask. Under the lock.
+    fn show(&self, pace: &Pace) {
         // ORDERING: Relaxed, both; as in `flags`.
         if pace.is_unlimited() {
             self.flags.fetch_and(!PACED, Ordering::Relaxed);
         } else {
             self.flags.fetch_or(PACED, Ordering::Relaxed);
         }
-        mem::replace(&mut current, pace)
     }
 
     /// Takes a turn, if one is needed; or says when one may be had.
     pub(crate) fn start(&self, time: &Time) -> Result<Option<Start>, u64> {
-        if !self.is_paced() {
-            return Ok(None);
-        }
-        let (pace, now) = (self.pace(), time.clock_now());
-        match pace.start(now) {
-            Ok(turn) => Ok(Some(Start { pace, turn })),
+        while self.is_paced() {
+            let (pace, now) = (self.pace(), time.clock_now());
             // Counted from now, since all times before the queue was made are one.
-            Err(at) => Err(later(time.nanos(now), at.saturating_duration_since(now))),
+            let turn = pace
+                .start(now)
+                .map_err(|at| later(time.nanos(now), at.saturating_duration_since(now)))?;
+            let start = Start {
+                pace,
+                turn,
+                at: now,
+            };
+            if self.note(&start) {
+                return Ok(Some(start));
+            }
+            quietly(|| start.cancel(now));
         }
+        Ok(None)
+    }
+
+    /// Takes note of a start, unless the queue has another pace by now, which does not know of it.
+    fn note(&self, start: &Start) -> bool {
+        let mut paced = lock(&self.paced);
+        let is_current = paced.pace.is_same(&start.pace);
+        if is_current {
+            paced.last.note(start.at);
+            paced.starts += 1;
+        }
+        is_current
+    }
+
+    /// Nothing was started.
+    pub(crate) fn cancel(&self, start: Start, now: Instant) {
+        lock(&self.paced).last.forget(start.at);
+        start.cancel(now);
     }
 
     /// Whether one item more may be held.
@@ -136,8 +202,7 @@ impl Gate {
 }
 
 impl Start {
-    /// Nothing was started.
-    pub(crate) fn cancel(self, now: Instant) {
+    fn cancel(self, now: Instant) {
         self.pace.cancel(self.turn, now);
     }
 

@@ -324,7 +324,8 @@
 //!
 //! A turn of the pace is used by an item that is committed. One whose item is aborted, retried or forgotten is
 //! given back, as far as its interval is not over; but without a burst no two starts are closer together than
-//! the interval, whatever becomes of the items. Clones of a pace are the same one, in any number of queues;
+//! the interval, whatever becomes of the items. Another pace counts from the last start on. Clones of a pace are the
+//! same one, in any number of queues, and [`Pace::set_interval`] changes it for all of them;
 //! one that is refused a turn because another queue had it tries again when that would have been over,
 //! also if it comes back earlier. A [`Turnstile`] in a store serves several processes. A pop on a queue with a
 //! pace that limits reads the clock; one that does not limit costs next to nothing.

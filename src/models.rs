@@ -4,8 +4,8 @@
 //!
 //! | model | file | ordering | weakened to |
 //! |---|---|---|---|
-//! | a_sleeper_against_a_commit | shared/mod.rs | `!self.ready.is_quiet() && self.ready.tell(count).is_closed()` | `self.ready.word().is_closed()` |
-//! | a_sleeper_against_an_abort | port/mod.rs | `self.side.shared().ended(held);` | `` |
+//! | a_sleeper_against_a_commit | wait/line.rs | `!self.is_quiet() && self.tell(count).is_closed()` | `self.word().is_closed()` |
+//! | a_sleeper_against_an_abort | port/mod.rs | `self.side.ready().ended(held);` | `` |
 //! | a_sleeper_against_a_handle | port/mod.rs | `fn drop(&mut self) { self.settle(); }` | `fn drop(&mut self) {}` |
 //! | a_sleeper_against_a_close | wait/line.rs | `self.wake_all(); true` | `true` |
 //! | a_closed_queue_waits | raw/desk.rs | `staging || self.taken.load(Ordering::Acquire) != ended` | `staging` |
@@ -23,11 +23,15 @@
 //! | due::a_release_against_a_close | shared/due.rs | `let mut released = self.lanes.put_at_head(due); delayed.count_released(released);` | `delayed.count_released(due.len()); let mut released = self.lanes.put_at_head(due);` |
 //! | lent::a_commit_against | post/book.rs | `self.closed = true;` | `` |
 //! | lent::a_sleeper_against | side/leases.rs | `shared.ready().published(usize::from(is_news));` | `let _ = is_news;` |
+//! | pace::a_start_against_another_pace | gate.rs | `let is_current = paced.pace.is_same(&start.pace);` | `let is_current = true;` |
+//! | pace::a_start_against_another_pace | gate.rs | `paced.starts != starts` | `false` |
+//! | pace::a_sleeper_against_another_interval | pace/mod.rs | `Kind::Shared(_) => panic!("a shared pace has intervals of its own"), } self.wake_waiters();` | `Kind::Shared(_) => panic!("a shared pace has intervals of its own"), }` |
 //! | lent::a_handle_that_leaves | port/mod.rs | `side: Side<T>, seat: Seat<T>,` | `seat: Seat<T>, side: Side<T>,` |
 
 mod due;
 mod failing;
 mod lent;
+mod pace;
 
 use crate::{Handle, PopError, Queue};
 use loom::thread;

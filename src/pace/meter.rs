@@ -1,7 +1,8 @@
-//! The meter: a rate with a burst, in one word.
+//! The meter: a rate with a burst.
 
+use super::last::Last;
 use super::{Turn, Turnstile};
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{lock, Mutex};
 use std::iter;
 use std::time::{Duration, Instant};
 
@@ -12,56 +13,66 @@ const SPAN: u64 = 1 << 62;
 ///
 /// Times fit into 63 bits, an interval and a tolerance together into as many: so their sum fits.
 pub(super) struct Meter {
-    interval: u64,
-    /// How far ahead the mark may be when a turn is had.
-    tolerance: u64,
     /// The time [`SPAN`].
     origin: Instant,
+    tab: Mutex<Tab>,
+}
+
+/// What was started, and when that will be paid for.
+#[derive(Clone, Copy)]
+struct Tab {
+    interval: u64,
+    burst: u32,
     /// When all that was started is paid for.
-    mark: AtomicU64,
+    mark: u64,
+    last: Last<u64>,
+    /// When the last start was before the interval changed.
+    changed: u64,
 }
 
 impl Meter {
     /// A meter for an interval that is not zero, and a burst that is not 0.
     pub(super) fn new(interval: Duration, burst: u32) -> Self {
-        let interval = span(interval);
         Self {
-            interval,
-            tolerance: interval.saturating_mul(u64::from(burst - 1)).min(SPAN),
             origin: Instant::now(),
-            mark: AtomicU64::new(0),
+            tab: Mutex::new(Tab {
+                interval: span(interval),
+                burst,
+                mark: 0,
+                last: Last::default(),
+                changed: 0,
+            }),
         }
     }
 
     pub(super) fn interval(&self) -> Duration {
-        Duration::from_nanos(self.interval)
+        Duration::from_nanos(lock(&self.tab).interval)
     }
 
-    pub(super) fn burst(&self) -> u64 {
-        self.tolerance / self.interval + 1
+    pub(super) fn burst(&self) -> u32 {
+        lock(&self.tab).burst
+    }
+
+    /// Changes the interval to one that is not zero, as if it had been so from the last start on.
+    pub(super) fn set_interval(&self, interval: Duration) {
+        lock(&self.tab).set_interval(span(interval));
     }
 
     /// Takes a turn, or says from when on one may be had.
     pub(super) fn take(&self, now: u64) -> Result<(), u64> {
-        let earliest = |mark: u64| mark.saturating_sub(self.tolerance);
-        let step = |mark: u64| (earliest(mark) <= now).then(|| mark.max(now) + self.interval);
-        self.update(step).map(drop).map_err(earliest)
+        lock(&self.tab).take(now)
     }
 
     /// Takes back what is left of the interval of a turn that was had at some time.
     pub(super) fn untake(&self, had: u64, now: u64) {
-        let end = had.saturating_add(self.interval);
-        let left = end.saturating_sub(now).min(self.interval);
-        if left > 0 {
-            let _ = self.update(|mark| Some(mark.saturating_sub(left)));
-        }
+        lock(&self.tab).untake(had, now);
     }
 
-    fn update(&self, step: impl FnMut(u64) -> Option<u64>) -> Result<u64, u64> {
-        // ORDERING: Relaxed, both; all that is known is in the word, and it hands nothing on. Whoever is
-        // refused a turn and waits is told by way of its line when one came back.
-        self.mark
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, step)
+    /// Counts so many turns that another pace gave, the last of them at some time.
+    pub(super) fn take_over(&self, last: Instant, turns: u32) {
+        let mut tab = lock(&self.tab);
+        let cost = tab.interval.saturating_mul(turns.into());
+        tab.count(self.nanos(last), cost);
     }
 
     fn nanos(&self, at: Instant) -> u64 {
@@ -69,6 +80,51 @@ impl Meter {
             Some(after) => SPAN + span(after).min(SPAN - 1),
             None => SPAN - span(self.origin.duration_since(at)),
         }
+    }
+}
+
+impl Tab {
+    /// How far ahead the mark may be when a turn is had.
+    fn tolerance(&self) -> u64 {
+        let others = u64::from(self.burst - 1);
+        self.interval.saturating_mul(others).min(SPAN)
+    }
+
+    fn take(&mut self, now: u64) -> Result<(), u64> {
+        let earliest = self.mark.saturating_sub(self.tolerance());
+        if earliest > now {
+            return Err(earliest);
+        }
+        self.mark = self.mark.max(now) + self.interval;
+        self.last.note(now);
+        Ok(())
+    }
+
+    fn untake(&mut self, had: u64, now: u64) {
+        if had >= self.changed {
+            let end = had.saturating_add(self.interval);
+            let left = end.saturating_sub(now).min(self.interval);
+            self.mark = self.mark.saturating_sub(left);
+        }
+    }
+
+    fn set_interval(&mut self, interval: u64) {
+        let before = std::mem::replace(&mut self.interval, interval);
+        if let Some(last) = self.last.get() {
+            let debt = u128::from(self.mark.saturating_sub(last));
+            let cost = (debt * u128::from(interval)).div_ceil(before.into());
+            self.changed = last;
+            self.mark = 0;
+            self.count(last, u64::try_from(cost).unwrap_or(u64::MAX));
+        }
+    }
+
+    /// Counts what was started until a time: one turn at least, and no more than are in a burst.
+    fn count(&mut self, last: u64, cost: u64) {
+        let most = self.interval + self.tolerance();
+        let paid = last.saturating_add(cost.clamp(self.interval, most));
+        self.mark = self.mark.max(paid);
+        self.last.note(last);
     }
 }
 
@@ -81,13 +137,21 @@ impl Turnstile for Meter {
     }
 
     fn cancel(&self, turn: Turn, now: Instant) {
-        self.untake(turn.mark(), self.nanos(now));
+        let mut tab = lock(&self.tab);
+        tab.untake(turn.mark(), self.nanos(now));
+        tab.last.forget(turn.mark());
     }
 
     fn give_back(&self, turn: Turn, now: Instant) {
-        if self.tolerance > 0 {
-            self.cancel(turn, now);
+        if self.burst() > 1 {
+            self.untake(turn.mark(), self.nanos(now));
         }
+    }
+
+    fn owed(&self, last: Instant) -> u32 {
+        let tab = lock(&self.tab);
+        let debt = tab.mark.saturating_sub(self.nanos(last));
+        u32::try_from(debt.div_ceil(tab.interval)).unwrap_or(u32::MAX)
     }
 }
 

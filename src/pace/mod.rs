@@ -5,7 +5,7 @@
 //!
 //! # The meter
 //!
-//! One word, the *mark*, says when all that was started so far will be paid for, if one turn is paid for
+//! A number, the *mark*, says when all that was started so far will be paid for, if one turn is paid for
 //! in each interval *I*. A turn may be had at *now* if the mark is no more than the *tolerance* ahead: *b* - 1
 //! intervals, for a burst of *b*. It moves the mark to max(mark, now) + *I*. This is the generic cell
 //! rate algorithm in the form that is called virtual scheduling: ITU-T Recommendation I.371, and ATM Forum,
@@ -25,21 +25,33 @@
 //! than the smaller one, and who owes more starts no earlier.
 //!
 //! More might be due where others were kept waiting by the turn all the time, but that is not to be seen from
-//! one word.
+//! the mark.
 //!
 //! An item that is aborted was started nevertheless. So where there is no burst, a turn whose item is
 //! aborted keeps its interval: never do two starts lie closer together than that. There nothing comes back but
 //! what was cancelled.
 //!
+//! # Another interval
+//!
+//! The meter keeps the time *l* of the last start. When the interval becomes *J*, what was owed at *l* costs *J* instead
+//! of *I* for each turn: the mark moves to *l* + (mark - *l*) *J* / *I*, at least *l* + *J* and at most *l* + *b* *J*. From *l*
+//! on that is the meter of the new interval, so all windows that begin at *l* or later obey it. Of the turns
+//! that were had before *l* nothing comes back afterwards, since their share of the mark is not known.
+//!
+//! A queue that gets another pace does the same. It keeps the time of its own last start, and its new pace
+//! counts there as many turns as the old one was owed then, if the new one has not counted more already.
+//!
 //! # Time
 //!
-//! The word counts nanoseconds from 146 years before the meter was made, and times are taken as at most as
-//! long after. Intervals and tolerances are at most 146 years too, so that all sums fit into the word. A clock
+//! The mark counts nanoseconds from 146 years before the meter was made, and times are taken as at most as
+//! long after. Intervals and tolerances are at most 146 years too, so that all sums fit into a word. A clock
 //! that goes back finds the mark ahead, and waits.
 //!
 //! What is at a distance are the readings of the clock. A thread that is held up after it has read the clock
 //! starts its item later than its turn says.
 
+mod common;
+mod last;
 mod meter;
 mod turnstile;
 
@@ -48,12 +60,17 @@ mod models;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 
+pub(crate) use last::Last;
 pub use turnstile::{Turn, Turnstile};
 
+use crate::wait::Line;
+use common::{Common, Lines};
 use meter::Meter;
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+const NANO: Duration = Duration::from_nanos(1);
 
 /// How fast items may be started, whatever the number of those who take them.
 ///
@@ -78,8 +95,8 @@ pub struct Pace {
 #[derive(Clone)]
 enum Kind {
     Unlimited,
-    Metered(Arc<Meter>),
-    Shared(Arc<dyn Turnstile>),
+    Metered(Arc<Common<Meter>>),
+    Shared(Arc<Common<dyn Turnstile>>),
 }
 
 impl Pace {
@@ -134,11 +151,9 @@ impl Pace {
     /// # Panics
     ///
     /// If `n` is 0: a queue that starts nothing is a paused one.
+    #[track_caller]
     pub fn rate(n: u32, per: Duration) -> Self {
-        assert!(n > 0, "a rate must allow at least one start");
-        let interval = per.as_nanos().div_ceil(u128::from(n));
-        let interval = u64::try_from(interval).map_or(Duration::MAX, Duration::from_nanos);
-        Self::every(interval)
+        Self::every(interval_of(n, per))
     }
 
     /// A new pace of the same rate, at which up to `burst` may be started at once after a time without
@@ -166,11 +181,12 @@ impl Pace {
     ///
     /// If `burst` is 0, or the pace is a [shared](Pace::shared) one, whose bursts are not known here.
     #[must_use = "the pace itself does not change"]
+    #[track_caller]
     pub fn burst(self, burst: u32) -> Self {
         assert!(burst > 0, "a burst has at least one start");
         match self.kind {
             Kind::Unlimited => self,
-            Kind::Metered(meter) => Self::metered(meter.interval(), burst),
+            Kind::Metered(common) => Self::metered(common.turnstile.interval(), burst),
             Kind::Shared(_) => panic!("a shared pace has bursts of its own"),
         }
     }
@@ -199,11 +215,110 @@ impl Pace {
     /// ```
     pub fn shared(turnstile: impl Turnstile) -> Self {
         Self {
-            kind: Kind::Shared(Arc::new(turnstile)),
+            kind: Kind::Shared(Common::new(turnstile)),
         }
     }
 
-    /// Whether it never refuses a turn, because it is [`Pace::unlimited`] or has an interval of zero.
+    /// Changes the interval, for all queues that have this pace or a clone of it. The burst stays as it is.
+    ///
+    /// The new interval counts from the last start on, and those who wait for the next one are woken to wait for
+    /// it anew. An interval of zero is taken for one of a nanosecond.
+    ///
+    /// ```
+    /// use requeue::{ManualClock, Pace, Queue};
+    /// use std::time::Duration;
+    ///
+    /// let (clock, second) = (ManualClock::new(), Duration::from_secs(1));
+    /// let pace = Pace::every(second);
+    /// let builder = Queue::builder().clock(clock.clone()).pace(pace.clone());
+    /// let (left, right) = (builder.clone().build(), builder.build());
+    /// left.handle().push_batch([1, 2])?;
+    /// right.push(3)?;
+    ///
+    /// assert_eq!(left.pop()?, 1);
+    /// pace.set_interval(60 * second); // the server asks for less
+    /// clock.advance(59 * second);
+    /// assert!(left.pop().is_err() && right.pop().is_err());
+    /// clock.advance(second);
+    /// assert_eq!(right.pop()?, 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the pace [is unlimited](Pace::is_unlimited), or a [shared](Pace::shared) one, whose intervals are not known
+    /// here.
+    #[track_caller]
+    pub fn set_interval(&self, interval: Duration) {
+        match &self.kind {
+            Kind::Unlimited => panic!("an unlimited pace has no interval"),
+            Kind::Metered(common) => common.turnstile.set_interval(interval.max(NANO)),
+            Kind::Shared(_) => panic!("a shared pace has intervals of its own"),
+        }
+        self.wake_waiters();
+    }
+
+    /// Changes the interval to that of a [rate](Pace::rate), as [`Pace::set_interval`] does.
+    ///
+    /// ```
+    /// use requeue::{Pace, Turnstile};
+    /// use std::time::{Duration, Instant};
+    ///
+    /// let (now, second) = (Instant::now(), Duration::from_secs(1));
+    /// let pace = Pace::rate(10, second);
+    /// assert!(pace.start(now).is_ok());
+    /// pace.set_rate(100, second);
+    /// assert!(pace.start(now + second / 100).is_ok());
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If `n` is 0, or the pace [is unlimited](Pace::is_unlimited) or a [shared](Pace::shared) one.
+    #[track_caller]
+    pub fn set_rate(&self, n: u32, per: Duration) {
+        self.set_interval(interval_of(n, per));
+    }
+
+    /// Wakes all who wait for a turn, in all queues that have this pace or a clone of it, to ask for one anew.
+    ///
+    /// For turnstiles that may give turns earlier than they have said; a pace that is
+    /// [changed](Pace::set_interval) does so itself.
+    ///
+    /// ```
+    /// use requeue::{Pace, Queue, Turn, Turnstile};
+    /// use std::sync::atomic::{AtomicBool, Ordering};
+    /// use std::sync::Arc;
+    /// use std::time::{Duration, Instant};
+    ///
+    /// struct Open(Arc<AtomicBool>);
+    ///
+    /// impl Turnstile for Open {
+    ///     fn start(&self, now: Instant) -> Result<Turn, Instant> {
+    ///         let is_open = self.0.load(Ordering::Relaxed);
+    ///         let later = now + Duration::from_secs(3600);
+    ///         is_open.then_some(Turn::new(now, 0)).ok_or(later)
+    ///     }
+    /// }
+    ///
+    /// let open = Arc::new(AtomicBool::new(false));
+    /// let pace = Pace::shared(Open(Arc::clone(&open)));
+    /// let queue = Queue::builder().pace(pace.clone()).build();
+    /// queue.push(1)?;
+    /// std::thread::scope(|scope| {
+    ///     let waiter = scope.spawn(|| queue.handle().pop_blocking());
+    ///     open.store(true, Ordering::Relaxed);
+    ///     pace.wake_waiters();
+    ///     assert_eq!(waiter.join().unwrap(), Ok(1));
+    /// });
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn wake_waiters(&self) {
+        if let Some(lines) = self.lines() {
+            lines.wake();
+        }
+    }
+
+    /// Whether it never refuses a turn, because it is [`Pace::unlimited`] or was made with an interval of zero.
     ///
     /// ```
     /// use requeue::Pace;
@@ -222,9 +337,65 @@ impl Pace {
             return Self::unlimited();
         }
         Self {
-            kind: Kind::Metered(Arc::new(Meter::new(interval, burst))),
+            kind: Kind::Metered(Common::new(Meter::new(interval, burst))),
         }
     }
+
+    fn lines(&self) -> Option<&Lines> {
+        match &self.kind {
+            Kind::Unlimited => None,
+            Kind::Metered(common) => Some(&common.lines),
+            Kind::Shared(common) => Some(&common.lines),
+        }
+    }
+}
+
+/// What queues do with their pace.
+impl Pace {
+    /// Those who wait in a line are woken when the pace changes.
+    pub(crate) fn join(&self, line: &Arc<Line>) {
+        if let Some(lines) = self.lines() {
+            lines.join(line);
+        }
+    }
+
+    /// Takes back one [`Pace::join`].
+    pub(crate) fn leave(&self, line: &Arc<Line>) {
+        if let Some(lines) = self.lines() {
+            lines.leave(line);
+        }
+    }
+
+    /// Whether the other one is a clone.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        match (&self.kind, &other.kind) {
+            (Kind::Unlimited, Kind::Unlimited) => true,
+            (Kind::Metered(one), Kind::Metered(other)) => Arc::ptr_eq(one, other),
+            (Kind::Shared(one), Kind::Shared(other)) => Arc::ptr_eq(one, other),
+            _ => false,
+        }
+    }
+
+    /// Counts what was started by a queue that had another pace, the last of it at some time.
+    pub(crate) fn take_over(&self, old: &Self, last: Instant) {
+        match &self.kind {
+            Kind::Unlimited => {}
+            Kind::Metered(common) => common.turnstile.take_over(last, old.owed(last)),
+            Kind::Shared(common) => {
+                let turns = std::iter::repeat_with(|| common.turnstile.start(last));
+                let owed = usize::try_from(old.owed(last)).unwrap_or(usize::MAX);
+                turns.take(owed).take_while(Result::is_ok).for_each(drop);
+            }
+        }
+    }
+}
+
+/// The interval of a rate.
+#[track_caller]
+fn interval_of(n: u32, per: Duration) -> Duration {
+    assert!(n > 0, "a rate must allow at least one start");
+    let interval = per.as_nanos().div_ceil(u128::from(n));
+    u64::try_from(interval).map_or(Duration::MAX, Duration::from_nanos)
 }
 
 /// What a pace is asked by its queues; of use to a turnstile that is made of several paces.
@@ -232,24 +403,32 @@ impl Turnstile for Pace {
     fn start(&self, now: Instant) -> Result<Turn, Instant> {
         match &self.kind {
             Kind::Unlimited => Ok(Turn::new(now, 0)),
-            Kind::Metered(meter) => meter.start(now),
-            Kind::Shared(turnstile) => turnstile.start(now),
+            Kind::Metered(common) => common.turnstile.start(now),
+            Kind::Shared(common) => common.turnstile.start(now),
         }
     }
 
     fn cancel(&self, turn: Turn, now: Instant) {
         match &self.kind {
             Kind::Unlimited => {}
-            Kind::Metered(meter) => meter.cancel(turn, now),
-            Kind::Shared(turnstile) => turnstile.cancel(turn, now),
+            Kind::Metered(common) => common.turnstile.cancel(turn, now),
+            Kind::Shared(common) => common.turnstile.cancel(turn, now),
         }
     }
 
     fn give_back(&self, turn: Turn, now: Instant) {
         match &self.kind {
             Kind::Unlimited => {}
-            Kind::Metered(meter) => meter.give_back(turn, now),
-            Kind::Shared(turnstile) => turnstile.give_back(turn, now),
+            Kind::Metered(common) => common.turnstile.give_back(turn, now),
+            Kind::Shared(common) => common.turnstile.give_back(turn, now),
+        }
+    }
+
+    fn owed(&self, last: Instant) -> u32 {
+        match &self.kind {
+            Kind::Unlimited => 1,
+            Kind::Metered(common) => common.turnstile.owed(last),
+            Kind::Shared(common) => common.turnstile.owed(last),
         }
     }
 }
@@ -265,10 +444,10 @@ impl fmt::Debug for Pace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.kind {
             Kind::Unlimited => f.write_str("Pace::unlimited()"),
-            Kind::Metered(meter) => f
+            Kind::Metered(common) => f
                 .debug_struct("Pace")
-                .field("interval", &meter.interval())
-                .field("burst", &meter.burst())
+                .field("interval", &common.turnstile.interval())
+                .field("burst", &common.turnstile.burst())
                 .finish(),
             Kind::Shared(_) => f.write_str("Pace::shared(..)"),
         }

@@ -1,11 +1,12 @@
 //! Loom models of the meter, with a table as in `raw::models`.
 //!
-//! The word stands for itself, so there are no orderings to weaken: only that each step is one.
+//! A lock guards all there is, so there are no orderings to weaken: only that each step is one.
 //!
 //! | model | file | ordering | weakened to |
 //! |---|---|---|---|
-//! | starts_are_an_interval | pace/meter.rs | `self.mark .fetch_update(Ordering::Relaxed, Ordering::Relaxed, step)` | `{ let mark = self.mark.load(Ordering::Relaxed); let mut step = step; self.mark.store(step(mark).ok_or(mark)?, Ordering::Relaxed); Ok(mark) }` |
-//! | what_comes_back_is_not_lost | pace/meter.rs | `self.mark .fetch_update(Ordering::Relaxed, Ordering::Relaxed, step)` | `{ let mark = self.mark.load(Ordering::Relaxed); let mut step = step; self.mark.store(step(mark).ok_or(mark)?, Ordering::Relaxed); Ok(mark) }` |
+//! | starts_are_an_interval | pace/meter.rs | `lock(&self.tab).take(now)` | `{ let mut tab = *lock(&self.tab); tab.take(now)?; *lock(&self.tab) = tab; Ok(()) }` |
+//! | what_comes_back_is_not_lost | pace/meter.rs | `lock(&self.tab).untake(had, now);` | `{ let mut tab = *lock(&self.tab); tab.untake(had, now); *lock(&self.tab) = tab; }` |
+//! | another_interval_forgets | pace/meter.rs | `lock(&self.tab).set_interval(span(interval));` | `{ let mut tab = *lock(&self.tab); tab.set_interval(span(interval)); *lock(&self.tab) = tab; }` |
 
 use super::meter::Meter;
 use loom::thread;
@@ -81,5 +82,18 @@ fn a_turn_is_cancelled_once_and_for_all() {
         let started = other.join().unwrap();
         assert_eq!(meter.take(START + 13).is_ok(), !started);
         assert!(!started || meter.take(START + 14).is_ok());
+    });
+}
+
+#[test]
+fn another_interval_forgets_no_start() {
+    model(|| {
+        let meter = meter(1);
+        assert!(meter.take(START).is_ok());
+        let other = taker(&meter, 10);
+        meter.set_interval(Duration::from_nanos(30));
+        let last = if other.join().unwrap() { 10 } else { 0 };
+        assert_eq!(meter.take(START + last + 29), Err(START + last + 30));
+        assert!(meter.take(START + last + 30).is_ok());
     });
 }

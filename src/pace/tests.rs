@@ -168,7 +168,61 @@ fn numbers(seed: u64) -> impl FnMut(u64) -> u64 {
     }
 }
 
-/// Whatever is given back when: in no window are more started, of what is kept, than the pace says.
+#[test]
+fn another_interval_counts_what_is_owed() {
+    for (seconds, next) in [(10, 10), (2, 2), (1, 1)] {
+        let (pace, start) = (Pace::every(SECOND * 4).burst(3), Instant::now());
+        assert_eq!(count(&pace, start), 3);
+        pace.set_interval(SECOND * seconds);
+        assert_eq!(pace.start(start), Err(start + SECOND * next));
+        assert_eq!(count(&pace, start + SECOND * 3 * seconds), 3);
+    }
+    let (pace, start) = (Pace::every(SECOND * 4).burst(3), Instant::now());
+    assert_eq!(count(&pace, start), 3);
+    assert_eq!(count(&pace, start + SECOND * 6), 1);
+    pace.set_interval(SECOND * 8); // 10 of 4 were owed at 6: as 20 of 8
+    assert_eq!(pace.start(start + SECOND * 6), Err(start + SECOND * 10));
+}
+
+#[test]
+fn the_last_turn_comes_back_also_of_another_interval() {
+    let (pace, start) = (Pace::every(SECOND).burst(2), Instant::now());
+    let first = pace.start(start).unwrap();
+    let now = start + SECOND / 2;
+    let second = pace.start(now).unwrap();
+    pace.set_interval(SECOND * 60);
+    pace.give_back(first, now);
+    assert_eq!(count(&pace, now), 0, "its share is not known");
+    pace.give_back(second, now);
+    assert_eq!(count(&pace, now), 1);
+}
+
+#[test]
+fn an_interval_that_stays_changes_nothing() {
+    let (pace, start) = (Pace::every(SECOND * 3).burst(5), Instant::now());
+    let peer = Pace::every(SECOND * 3).burst(5);
+    for quarters in 0..100 {
+        let now = start + SECOND / 4 * quarters;
+        peer.set_interval(SECOND * 3);
+        assert_eq!(pace.start(now).is_ok(), peer.start(now).is_ok());
+    }
+}
+
+#[test]
+fn a_cancelled_turn_was_no_last_start() {
+    let (pace, start) = (Pace::every(SECOND), Instant::now());
+    let unused = pace.start(start).unwrap();
+    pace.cancel(unused, start);
+    pace.set_interval(SECOND * 60);
+    assert!(pace.start(start).is_ok());
+    let unused = pace.start(start + SECOND * 60).unwrap();
+    pace.cancel(unused, start + SECOND * 60);
+    pace.set_interval(SECOND * 90);
+    assert_eq!(pace.start(start), Err(start + SECOND * 90));
+}
+
+/// Whatever is given back when: in no window are more started, of what is kept, than the pace says; after
+/// another interval, from the last start before on.
 #[test]
 fn what_is_kept_obeys_the_pace_in_each_window() {
     let origin = Instant::now();
@@ -178,8 +232,9 @@ fn what_is_kept_obeys_the_pace_in_each_window() {
         let burst = 1 + below(5);
         let pace = Pace::every(SECOND).burst(u32::try_from(burst).unwrap());
         let (mut now, mut kept) = (0, Vec::new());
+        let (mut interval, mut last, mut since) = (10, 0, 0);
         for _ in 0..60 {
-            match below(4) {
+            match below(5) {
                 0 => now += below(25),
                 1 if !kept.is_empty() => {
                     let index = usize::try_from(below(kept.len() as u64)).unwrap();
@@ -190,13 +245,24 @@ fn what_is_kept_obeys_the_pace_in_each_window() {
                         kept.push((had, Turn::new(at(0), 0)));
                     }
                 }
-                _ => kept.extend(pace.start(at(now)).ok().map(|turn| (now, turn))),
+                2 if below(4) == 0 => {
+                    interval = 1 + below(30);
+                    since = last;
+                    pace.set_interval(at(interval) - origin);
+                }
+                _ => {
+                    if let Ok(turn) = pace.start(at(now)) {
+                        kept.push((now, turn));
+                        last = now;
+                    }
+                }
             }
             kept.sort_by_key(|&(had, _)| had);
-            for (i, &(from, _)) in kept.iter().enumerate() {
-                for (j, &(to, _)) in kept.iter().enumerate().skip(i) {
+            let recent: Vec<_> = kept.iter().filter(|(had, _)| *had >= since).collect();
+            for (i, &(from, _)) in recent.iter().enumerate() {
+                for (j, &(to, _)) in recent.iter().enumerate().skip(i) {
                     let started = (j - i + 1) as u64;
-                    assert!(started <= burst + (to - from) / 10, "seed {seed}");
+                    assert!(started <= burst + (to - from) / interval, "seed {seed}");
                 }
             }
         }

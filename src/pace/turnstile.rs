@@ -9,8 +9,9 @@ use std::time::Instant;
 /// - Its methods may be called from any thread at any time. A pop that waits for their answer holds no lock of
 ///   the queue, and nothing that others wait for.
 /// - A turn that it has given is taken to be used, unless it comes back by [`Turnstile::cancel`] or
-///   [`Turnstile::give_back`]. Each turn comes back at most once, and not always: a queue may have been given another
-///   pace meanwhile.
+///   [`Turnstile::give_back`]. Each turn comes back at most once, and not always.
+/// - A queue that is [given](crate::Queue::set_pace) the turnstile takes a turn for each start that its last pace is
+///   [owed](Turnstile::owed), at the time of the last of them, as far as there are. It keeps these turns.
 /// - If a method panics, the call of the queue panics that has called it, and no item is lost by it.
 ///
 /// ```
@@ -41,7 +42,7 @@ use std::time::Instant;
 /// ```
 pub trait Turnstile: Send + Sync + 'static {
     /// Takes a turn, to start one item now. Or says when it is worth trying again: whoever waits does so then,
-    /// and not before.
+    /// and not before, unless [woken](crate::Pace::wake_waiters).
     ///
     /// The time is that of the queue's [clock](crate::Builder::clock).
     ///
@@ -86,6 +87,24 @@ pub trait Turnstile: Send + Sync + 'static {
     /// ```
     fn give_back(&self, turn: Turn, now: Instant) {
         let _ = (turn, now);
+    }
+
+    /// How many turns are not paid for yet at the time of the last start, that of this start included: so many are
+    /// counted by the [next](crate::Queue::set_pace) pace of a queue that has started something. By itself, says 1.
+    ///
+    /// ```
+    /// use requeue::{Pace, Turnstile};
+    /// use std::time::{Duration, Instant};
+    ///
+    /// let (now, second) = (Instant::now(), Duration::from_secs(1));
+    /// let pace = Pace::every(second).burst(5);
+    /// assert!(pace.start(now).is_ok());
+    /// assert!(pace.start(now + second / 2).is_ok());
+    /// assert_eq!(pace.owed(now + second / 2), 2);
+    /// ```
+    fn owed(&self, last: Instant) -> u32 {
+        let _ = last;
+        1
     }
 }
 

@@ -95,7 +95,7 @@ impl<T> Port<T> {
 
     /// What to say of a batch that can never fit.
     pub(crate) fn too_long(&self, items: Vec<T>) -> PushError<Vec<T>> {
-        if self.side.shared().word().is_closed() {
+        if self.side.word().is_closed() {
             PushError::Closed(items)
         } else {
             PushError::Full(items)

@@ -109,7 +109,7 @@ impl<T> Port<T> {
         self.seat.end_staging();
         self.side.end_transaction(dead, 0);
         self.side.pay_for_aborted();
-        self.side.shared().ended(held);
+        self.side.ready().ended(held);
         if dead > 0 {
             self.side.drop_excess_letters();
         }
@@ -150,7 +150,7 @@ impl<T> Port<T> {
     #[inline]
     pub(crate) fn wake_for(&self, outcome: Outcome) {
         self.side.end_transaction(outcome.freed, outcome.published);
-        self.side.shared().ended(outcome.published);
+        self.side.ready().ended(outcome.published);
     }
 
     /// Ends the leases of what was committed, tells those who listen, and returns the copies, whose

@@ -19,7 +19,7 @@ impl<T> Port<T> {
     /// Whether a pop cannot go the short way.
     #[inline]
     fn is_hindered(&mut self) -> bool {
-        self.seat.is_unsettled() || self.side.shared().word().hinders_pop()
+        self.seat.is_unsettled() || self.side.word().hinders_pop()
     }
 
     /// Pops from a queue that is bounded or closed, or while a waiter is served, or after something

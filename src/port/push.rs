@@ -13,7 +13,7 @@ impl<T> Port<T> {
     #[inline(always)]
     #[allow(clippy::inline_always)] // the push
     pub(crate) fn push(&mut self, item: T) -> Result<(), PushError<T>> {
-        if self.seat.is_unsettled() || self.side.shared().word().hinders_push() {
+        if self.seat.is_unsettled() || self.side.word().hinders_push() {
             return self.push_hindered(item);
         }
         self.seat.push(item);
@@ -54,7 +54,7 @@ impl<T> Port<T> {
     /// Wakes for the item just pushed, if need be.
     #[inline]
     fn announce(&mut self) -> Result<(), PushError<T>> {
-        if self.side.shared().ready().is_quiet() {
+        if self.side.ready().is_quiet() {
             return Ok(());
         }
         self.tell()
@@ -70,7 +70,7 @@ impl<T> Port<T> {
     #[cold]
     #[inline(never)]
     fn tell(&mut self) -> Result<(), PushError<T>> {
-        if !self.side.shared().ready().tell(1).is_closed() {
+        if !self.side.ready().tell(1).is_closed() {
             return Ok(());
         }
         let Some(Entry { item, tag }) = self.seat.retract() else {

@@ -65,7 +65,7 @@ impl<T> Port<T> {
     #[track_caller]
     pub(crate) fn hold(&self) -> Result<Grip<'_, T>, PopError> {
         let access = self.seat.access();
-        if self.side.shared().word().hinders_pop() {
+        if self.side.word().hinders_pop() {
             self.seat.assert_not_lent();
             self.side.give_way();
             return self.side.hold(&access);

@@ -54,7 +54,12 @@ impl<T> Queue<T> {
 
     /// Gives the queue another [pace](crate::Builder::pace), from the next start on. All who wait are woken.
     ///
-    /// What is held goes on as it is. Its turns, if they are given back, go to the pace that they came from.
+    /// The new pace counts from the last start of the queue on: the next one is at least one of its intervals later, or
+    /// as many as the old pace was owed then, less the burst. What was started without a pace is not known.
+    /// To change the pace of several queues, see [`Pace::set_interval`].
+    ///
+    /// What is held goes on as it is. Its turns, if they are given back, go to the pace that they came from; the new
+    /// one goes on counting them.
     ///
     /// ```
     /// use requeue::{Pace, Queue};
@@ -70,6 +75,11 @@ impl<T> Queue<T> {
     /// assert_eq!(queue.pop()?, 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the new pace is a [shared](Pace::shared) one whose turnstile panics when it is asked for the turns of what was
+    /// started. The queue keeps its pace then.
     pub fn set_pace(&self, pace: Pace) {
         self.shared.set_pace(pace);
     }

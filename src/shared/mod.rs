@@ -28,7 +28,7 @@ pub(crate) struct Shared<T> {
     /// What says which item is next, if that is not where it is found first.
     order: Option<Arc<dyn Discipline<T>>>,
     /// Where those wait who want an item.
-    ready: Line,
+    ready: Arc<Line>,
     room: Option<Room>,
     /// What is asked before items are given out.
     pub(crate) gate: Gate,
@@ -85,9 +85,7 @@ impl Room {
 
     /// Wakes all who wait: of those who are first there may be some for whose items there is no room.
     pub(crate) fn wake_all(&self) {
-        if self.line.look().waiting() > 0 {
-            self.line.wake_all();
-        }
+        self.line.wake_all_waiting();
     }
 
     /// Takes a permit that will belong to no handle.
@@ -116,10 +114,16 @@ impl<T> Shared<T> {
         let order = order(&lanes, &agenda);
         let attended = settings.is_attended();
         let room = Room::of(settings.capacity, order.as_deref());
+        let ready = Arc::new(Line::new(Word::standing(
+            room.is_some(),
+            labelled,
+            attended,
+        )));
+        settings.pace.join(&ready);
         Self {
             lanes,
             order,
-            ready: Line::new(Word::standing(room.is_some(), labelled, attended)),
+            ready,
             room,
             gate: Gate::new(settings.pace, settings.max_held),
             time: settings.time,
@@ -138,7 +142,7 @@ impl<T> Shared<T> {
     }
 
     #[inline]
-    pub(crate) fn ready(&self) -> &Line {
+    pub(crate) fn ready(&self) -> &Arc<Line> {
         &self.ready
     }
 
@@ -175,7 +179,8 @@ impl<T> Shared<T> {
         item: T,
         label: impl FnOnce(&T) -> Option<Label>,
     ) -> Result<(), PushError<T>> {
-        if self.word().is_closed() {
+        let ready = &*self.ready;
+        if ready.word().is_closed() {
             return Err(PushError::Closed(item));
         }
         if !self.room().map_or(true, Room::take_one) {
@@ -185,13 +190,13 @@ impl<T> Shared<T> {
         let Some(label) = label(&item) else {
             return Err(PushError::Full(item));
         };
-        let admit = || !self.ready.look().is_closed();
+        let admit = || !ready.look().is_closed();
         if let Err(item) = self.lanes.push(item, label, admit) {
             self.strike(label.order);
             return Err(PushError::Closed(item));
         }
         mem::forget(permit);
-        self.ready.published(1);
+        ready.published(1);
         Ok(())
     }
 
@@ -278,12 +283,9 @@ impl<T> Shared<T> {
         PopError::Closed
     }
 
-    /// Wakes for `count` items that a transaction published when it ended. After the close the end of
-    /// any transaction may be what the others wait for.
+    /// See [`Line::ended`].
     #[inline]
     pub(crate) fn ended(&self, count: usize) {
-        if !self.ready.is_quiet() && self.ready.tell(count).is_closed() {
-            self.ready.wake_all();
-        }
+        self.ready.ended(count);
     }
 }

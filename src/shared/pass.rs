@@ -63,7 +63,7 @@ impl<T> Shared<T> {
         }
         self.gate.count_out(usize::from(counted));
         if let Some(start) = start {
-            quietly(|| start.cancel(self.time.clock_now()));
+            quietly(|| self.gate.cancel(start, self.time.clock_now()));
         }
         // Others may have been refused meanwhile.
         self.ready.published(1);
@@ -76,20 +76,15 @@ impl<T> Shared<T> {
 
     pub(crate) fn resume(&self) {
         self.gate.resume();
-        self.wake_all_waiters();
+        self.ready.wake_all_waiting();
     }
 
     pub(crate) fn set_pace(&self, pace: Pace) {
         self.ready.attend();
+        pace.join(&self.ready);
         let old = self.gate.set_pace(pace);
-        self.wake_all_waiters();
-        drop(old);
-    }
-
-    fn wake_all_waiters(&self) {
-        if self.ready.look().waiting() > 0 {
-            self.ready.wake_all();
-        }
+        old.leave(&self.ready);
+        self.ready.wake_all_waiting();
     }
 
     /// Takes note that items are not held any more that were counted.

@@ -35,7 +35,7 @@ impl<T> Side<T> {
     /// Takes a permit for a push without a transaction, the reserved one if there is one.
     #[inline]
     pub(crate) fn admit(&self) -> Admission {
-        if self.shared.word().is_closed() {
+        if self.word().is_closed() {
             return Some(Err(Closed));
         }
         if let Some(left) = self.gathered.get().checked_sub(1) {
@@ -55,7 +55,7 @@ impl<T> Side<T> {
 
     /// Whether the discipline has room for some items. It is not asked if the queue is closed.
     fn has_place_for(&self, items: &[T]) -> bool {
-        self.shared.word().is_closed() || self.shared.fit(items) == Fit::Now
+        self.word().is_closed() || self.shared.fit(items) == Fit::Now
     }
 
     /// Takes a permit for an item that is pushed without a transaction, with the label that it is given.
@@ -84,7 +84,7 @@ impl<T> Side<T> {
 
     /// Sees to it that the transaction may stage one item more.
     pub(crate) fn admit_staged(&self, access: &Access<'_, T>) -> Admission {
-        if self.shared.word().is_closed() {
+        if self.word().is_closed() {
             return Some(Err(Closed));
         }
         self.has_one_more(access).then_some(Ok(()))
@@ -136,7 +136,7 @@ impl<T> Side<T> {
     /// Takes permits for a batch: all, or none unless it waits and is the first in the line, where it
     /// gathers them. Others that wait get none, unless the first may wait for something else.
     pub(crate) fn admit_batch(&self, len: usize) -> Admission {
-        if self.shared.word().is_closed() {
+        if self.word().is_closed() {
             self.give_back(self.gathered.take());
             return Some(Err(Closed));
         }

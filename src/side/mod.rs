@@ -18,7 +18,7 @@ use crate::post::Post;
 use crate::raw::Vacant;
 use crate::shared::Shared;
 use crate::sync::{Count, Mutex};
-use crate::wait::Place;
+use crate::wait::{Line, Place, Word};
 use crate::PushError;
 use passes::Owed;
 use std::sync::Arc;
@@ -53,6 +53,8 @@ const INDEBTED: usize = 1 << 1;
 /// What one handle has at a queue, its seat aside.
 pub(crate) struct Side<T> {
     shared: Arc<Shared<T>>,
+    /// The line of those who wait for an item: that of the queue, one step nearer.
+    ready: Arc<Line>,
     /// Whether the queue neither has a bound nor labels.
     plain: bool,
     /// Whether there is more to the end of a transaction than the lanes and the permits: 0 if not.
@@ -97,6 +99,7 @@ impl<T> Side<T> {
         };
         let post = is_watched.then(|| shared.posts.add(desk, name));
         Self {
+            ready: Arc::clone(shared.ready()),
             shared,
             plain,
             guarded: Count::new(guarded),
@@ -116,6 +119,16 @@ impl<T> Side<T> {
     #[inline]
     pub(crate) fn shared(&self) -> &Arc<Shared<T>> {
         &self.shared
+    }
+
+    #[inline]
+    pub(crate) fn ready(&self) -> &Line {
+        &self.ready
+    }
+
+    #[inline]
+    pub(crate) fn word(&self) -> Word {
+        self.ready.word()
     }
 
     /// Leaves the lines, and gives back what was gathered for a batch that will not be pushed.

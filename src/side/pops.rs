@@ -29,7 +29,7 @@ impl<T> Side<T> {
     /// As [`Side::attend`], if there is more than the lanes: true if so.
     #[inline]
     fn attend_if_need_be(&self, access: &Access<'_, T>) -> bool {
-        let attended = self.shared.word().is_attended();
+        let attended = self.word().is_attended();
         if attended {
             self.attend(access);
         }
@@ -39,7 +39,7 @@ impl<T> Side<T> {
     /// Pops an item, committed at once.
     #[inline]
     pub(crate) fn pop(&self, seat: &mut Seat<T>) -> Result<T, PopError> {
-        let word = self.shared.word();
+        let word = self.word();
         if word.is_drained() {
             return Err(PopError::Closed);
         }
@@ -58,7 +58,7 @@ impl<T> Side<T> {
 
     /// Pops up to `max` items, committed at once.
     pub(crate) fn pop_batch(&self, seat: &mut Seat<T>, max: usize, items: &mut Vec<T>) -> usize {
-        let word = self.shared.word();
+        let word = self.word();
         if word.is_drained() {
             return 0;
         }
@@ -185,7 +185,7 @@ impl<T> Side<T> {
         &self,
         access: &Access<'t, T>,
     ) -> Option<Result<Grip<'t, T>, PopError>> {
-        let closed = self.shared.word().is_closed();
+        let closed = self.word().is_closed();
         match self.hold(access) {
             Err(PopError::Empty) if closed && has_work(access) => Some(Err(PopError::Empty)),
             Err(PopError::Empty) => None,
@@ -195,14 +195,14 @@ impl<T> Side<T> {
 
     /// Whether nothing can come that a transaction may wait for, after it found nothing.
     pub(crate) fn is_at_its_end(&self, access: &Access<'_, T>) -> bool {
-        let closed = self.shared.word().is_closed();
+        let closed = self.word().is_closed();
         closed && (has_work(access) || self.shared.why_empty().is_closed())
     }
 
     /// Whether the queue is closed and nothing is ready. A transaction that only tries seems to have
     /// work meanwhile; so it does not try then.
     fn is_over(&self) -> bool {
-        let word = self.shared.word();
+        let word = self.word();
         word.is_drained() || word.is_closed() && self.shared.is_empty()
     }
 

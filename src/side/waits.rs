@@ -17,7 +17,7 @@ impl<T> Side<T> {
     /// Lets a waiter go first that is being served, for a moment.
     #[inline]
     pub(crate) fn give_way(&self) {
-        if self.shared.word().is_serving() {
+        if self.word().is_serving() {
             self.wait_a_moment();
         }
     }
@@ -25,7 +25,7 @@ impl<T> Side<T> {
     #[cold]
     fn wait_a_moment(&self) {
         for _ in 0..COURTESY {
-            if !self.shared.word().is_serving() {
+            if !self.word().is_serving() {
                 return;
             }
             thread::yield_now();
@@ -109,7 +109,7 @@ impl<T> Side<T> {
             return attempt().map_or(Poll::Pending, Poll::Ready);
         };
         let spare = |served| {
-            let yields = !room.is_selective && !self.shared.word().is_closed();
+            let yields = !room.is_selective && !self.word().is_closed();
             !yields || room.capacity.free() > served
         };
         self.room_place

@@ -78,6 +78,15 @@ impl Line {
         }
     }
 
+    /// Wakes for `count` items that a transaction published when it ended. After the close the end of
+    /// any transaction may be what the others wait for.
+    #[inline]
+    pub(crate) fn ended(&self, count: usize) {
+        if !self.is_quiet() && self.tell(count).is_closed() {
+            self.wake_all();
+        }
+    }
+
     /// Wakes for `count` things that were published, and returns the word as it was then.
     #[cold]
     #[inline(never)]
@@ -129,6 +138,13 @@ impl Line {
             }
             after = newest;
             wakers.wake();
+        }
+    }
+
+    /// Wakes all who wait for something that has changed.
+    pub(crate) fn wake_all_waiting(&self) {
+        if self.look().waiting() > 0 {
+            self.wake_all();
         }
     }
 

@@ -1,0 +1,44 @@
+//! Paces that change, by a clock that stands still.
+
+use super::{large_model, warm};
+use crate::{ManualClock, Pace, Queue};
+use loom::thread;
+use std::time::Duration;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// A queue of two items, with a pace that allows one of them.
+fn paced(pace: &Pace) -> (ManualClock, Queue<u32>) {
+    let clock = ManualClock::new();
+    let queue = Queue::builder().clock(clock.clone()).build();
+    let mut handle = warm(&queue);
+    queue.set_pace(pace.clone());
+    handle.push(1).unwrap();
+    handle.push(2).unwrap();
+    (clock, queue)
+}
+
+#[test]
+fn a_start_against_another_pace() {
+    large_model(|| {
+        let (_, queue) = paced(&Pace::every(SECOND));
+        let other = queue.clone();
+        let pop = thread::spawn(move || other.pop().is_ok());
+        queue.set_pace(Pace::every(SECOND));
+        let mine = queue.pop().is_ok();
+        assert!(mine != pop.join().unwrap(), "one of two may start");
+    });
+}
+
+#[test]
+fn a_sleeper_against_another_interval() {
+    large_model(|| {
+        let pace = Pace::every(60 * SECOND);
+        let (clock, queue) = paced(&pace);
+        assert_eq!(queue.pop(), Ok(1));
+        clock.advance(SECOND);
+        let sleeper = thread::spawn(move || queue.handle().pop_blocking());
+        pace.set_interval(SECOND);
+        assert_eq!(sleeper.join().unwrap(), Ok(2));
+    });
+}
