@@ -4,13 +4,18 @@ use super::disciplines::Urgency;
 use super::item::Mark;
 use super::settings::Ticks;
 use super::stock::Card;
+use std::mem;
 
 /// The items, in no order.
 #[derive(Debug)]
 pub(crate) struct Priorities {
     rules: Urgency,
+    /// Whether it is known when an item was pushed.
+    timed: bool,
     places: Vec<Place>,
-    /// Numbers of arrivals go up, those of items that come back go down.
+    /// What was pushed, until somebody looks.
+    fresh: Vec<Card>,
+    /// Numbers of items that become ready go up, those of items that come back go down.
     last: i64,
     first: i64,
 }
@@ -22,21 +27,20 @@ struct Place {
     waits: bool,
 }
 
-/// What goes first: the least.
-type Rank = (u64, Ticks);
-
 impl Priorities {
-    pub(super) fn new(rules: Urgency) -> Self {
+    pub(super) fn new(rules: Urgency, timed: bool) -> Self {
         Self {
             rules,
+            timed,
             places: Vec::new(),
+            fresh: Vec::new(),
             last: 0,
             first: 0,
         }
     }
 
     pub(super) fn len(&self) -> usize {
-        self.places.len()
+        self.places.len() + self.fresh.len()
     }
 
     pub(super) fn ready(&self) -> Vec<Mark> {
@@ -51,11 +55,19 @@ impl Priorities {
     }
 
     pub(super) fn arrive(&mut self, card: Card) {
+        if card.due.is_some() {
+            self.add(card, true);
+        } else {
+            self.fresh.push(card);
+        }
+    }
+
+    fn add(&mut self, card: Card, waits: bool) {
         self.last += 1;
         self.places.push(Place {
             card,
             arrival: self.last,
-            waits: card.due.is_some(),
+            waits,
         });
     }
 
@@ -69,25 +81,40 @@ impl Priorities {
         });
     }
 
+    /// What is due goes before what was pushed later, or nobody knows when.
     pub(super) fn advance(&mut self, now: Ticks) {
-        for place in &mut self.places {
-            place.waits &= place.card.due > Some(now);
+        for card in mem::take(&mut self.fresh) {
+            let pushed = if self.timed { card.since } else { now };
+            self.make_ready(pushed.min(now));
+            self.add(card, false);
+        }
+        self.make_ready(now);
+    }
+
+    fn make_ready(&mut self, until: Ticks) {
+        let waits = |place: &&mut Place| place.waits && place.card.due <= Some(until);
+        let mut due: Vec<_> = self.places.iter_mut().filter(waits).collect();
+        due.sort_by_key(|place| (place.card.due, place.arrival));
+        for place in due {
+            self.last += 1;
+            place.arrival = self.last;
+            place.waits = false;
         }
     }
 
-    /// With ageing, waiting makes up for priority; without it, only the time decides between equals.
-    fn rank(&self, card: Card) -> Rank {
+    /// With ageing, waiting makes up for priority.
+    fn rank(&self, card: Card) -> u64 {
         let (priority, due) = (u64::from(card.priority), card.due.unwrap_or(0));
-        match self.rules.age {
-            Some(age) => (priority * age + card.since.max(due), 0),
-            None => (priority, due),
-        }
+        let age = self
+            .rules
+            .age
+            .map(|age| priority * age + card.since.max(due));
+        age.unwrap_or(priority)
     }
 
     fn best(&self) -> Option<&Place> {
         let ready = self.places.iter().filter(|place| !place.waits);
-        let due = |place: &Place| place.card.due.unwrap_or(0);
-        ready.min_by_key(|place| (self.rank(place.card), due(place), place.arrival))
+        ready.min_by_key(|place| (self.rank(place.card), place.arrival))
     }
 
     /// Takes the next item.

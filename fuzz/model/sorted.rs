@@ -30,8 +30,8 @@ impl Sorted {
         Self::of(Rack::Fair(Rounds::new(rules)))
     }
 
-    pub(super) fn by_priority(rules: Urgency) -> Self {
-        Self::of(Rack::Priority(Priorities::new(rules)))
+    pub(super) fn by_priority(rules: Urgency, timed: bool) -> Self {
+        Self::of(Rack::Priority(Priorities::new(rules, timed)))
     }
 
     fn of(rack: Rack) -> Self {

@@ -29,7 +29,7 @@ impl Stock {
         match settings.rule {
             Rule::Arrival => Self::Lines(Lines::new(common)),
             Rule::Fair(rules) => Self::Sorted(Sorted::fair(rules)),
-            Rule::Priority(rules) => Self::Sorted(Sorted::by_priority(rules)),
+            Rule::Priority(rules) => Self::Sorted(Sorted::by_priority(rules, settings.is_timed())),
         }
     }
 

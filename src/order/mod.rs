@@ -37,6 +37,11 @@ pub(crate) trait Order<T>: Send {
     /// Takes in an item that was pushed.
     fn arrive(&mut self, entry: Entry<T>);
 
+    /// As [`Order::arrive`], shortly before [`Order::advance`], which may see to where its turn is.
+    fn arrive_timed(&mut self, entry: Entry<T>) {
+        self.arrive(entry);
+    }
+
     /// Takes back an item that was given out: it goes before all others of its kind.
     ///
     /// Of items that come back together the last one comes first, so that afterwards they stand in the
@@ -110,6 +115,11 @@ pub(crate) trait Roll<T>: Any + Send + Sync {
         Fit::Now
     }
 
+    /// Whether items are somewhere that become ready by themselves, so that the order depends on the time.
+    fn is_scheduled(&self) -> bool {
+        false
+    }
+
     /// Takes note that so many items with this word are gone for good, or were never pushed. May run
     /// destructors of user code, whose panics are caught.
     fn leave(&self, _order: u64, _count: u32) {}
@@ -159,7 +169,14 @@ pub(crate) trait Discipline<T>: Send + Sync {
     /// Whether no item is in the order at this instant, ready or not.
     fn has_none(&self) -> bool;
 
-    /// Makes ready what is due at `now`, plans what is due next, and says how many items are ready by that.
+    /// As [`Roll::is_scheduled`].
+    fn is_scheduled(&self) -> bool;
+
+    /// Takes in what the lanes have, makes ready what is due at `now`, and says how many items are ready by
+    /// that.
+    fn arrange(&self, now: u64) -> usize;
+
+    /// As [`Discipline::arrange`]; then plans what is due next.
     fn advance(&self, now: u64) -> usize;
 }
 

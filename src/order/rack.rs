@@ -34,6 +34,11 @@ impl<T, O: Order<T>> Rack<T, O> {
     /// Takes in what is visible in the lanes: true, if something of that may be due before what was known.
     #[inline]
     pub(super) fn take_in(&mut self) -> bool {
+        self.take_in_by(O::arrive)
+    }
+
+    #[inline]
+    fn take_in_by(&mut self, arrive: impl Fn(&mut O, Entry<T>)) -> bool {
         let Self {
             order,
             intake,
@@ -47,7 +52,7 @@ impl<T, O: Order<T>> Rack<T, O> {
             }
             returned.shrink_to(KEPT);
         }
-        intake.take_arrived(|entry| order.arrive(entry));
+        intake.take_arrived(|entry| arrive(order, entry));
         let earlier = self.order.next_due() < self.planned;
         if earlier {
             self.plan();
@@ -55,9 +60,16 @@ impl<T, O: Order<T>> Rack<T, O> {
         earlier
     }
 
-    /// Makes ready what is due, plans the next, and says how many items are ready by that.
+    /// Takes in what is visible in the lanes, makes ready what is due, and says how many items are ready by
+    /// that.
+    pub(super) fn arrange(&mut self, now: u64) -> usize {
+        self.take_in_by(O::arrive_timed);
+        self.order.advance(now)
+    }
+
+    /// As [`Rack::arrange`]; then plans what is due next.
     pub(super) fn advance(&mut self, now: u64) -> usize {
-        let count = self.order.advance(now);
+        let count = self.arrange(now);
         self.plan();
         count
     }

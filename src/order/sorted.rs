@@ -163,6 +163,14 @@ impl<T: Send, O: Order<T>, R: Roll<T>> Discipline<T> for Sorted<T, O, R> {
         rack.order.ready() + rack.order.waiting() == 0
     }
 
+    fn is_scheduled(&self) -> bool {
+        self.roll.is_scheduled()
+    }
+
+    fn arrange(&self, now: u64) -> usize {
+        self.lock().arrange(now)
+    }
+
     fn advance(&self, now: u64) -> usize {
         self.lock().advance(now)
     }

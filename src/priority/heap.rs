@@ -1,7 +1,8 @@
 //! The items of a priority queue in their order.
 //!
-//! The next item is the ready one of the least priority; of those the one scheduled for the earliest
-//! time, of those the one that came first. Items whose time has not come wait in a heap of their own.
+//! The next item is the ready one of the least priority; of those the one that is ready for the longest time.
+//! An item is numbered when it becomes ready, and one that comes back before all others. Items whose time has
+//! not come wait in a heap of their own.
 //!
 //! # Ageing
 //!
@@ -11,8 +12,8 @@
 //!
 //! # Lists and heaps
 //!
-//! Items that come without a time, and in order, need no heap; see [`Levels`]. All others have a mark in
-//! one; see [`Marks`]. With ageing there are no lists, as the order is not by priority.
+//! Items need no heap that become ready in their order; see [`Levels`]. All others have a mark in one; see
+//! [`Marks`]. With ageing there are no lists, as the order is not by priority.
 
 use super::levels::Levels;
 use super::marks::{Mark, Marks};
@@ -24,6 +25,7 @@ use crate::order::{Given, Order};
 use crate::raw::Entry;
 use crate::time::NEVER;
 use std::collections::HashMap;
+use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -39,7 +41,9 @@ pub(crate) struct Heap<T> {
     /// Of ready items that are not in the lists.
     ready: Marks,
     waiting: Marks,
-    /// The numbers of arrivals go up, those of items that come back go down.
+    /// What was pushed and will be ready with the next [`Order::advance`].
+    fresh: Vec<Entry<T>>,
+    /// The numbers of items that become ready go up, those of items that come back go down.
     last: i64,
     first: i64,
     /// Where the items with tickets are; only after somebody has asked.
@@ -58,6 +62,10 @@ impl Step {
         let step = u64::try_from(step.as_nanos()).unwrap_or(Self::LONGEST);
         Self(step.min(Self::LONGEST))
     }
+
+    fn rank(self, priority: u64, ready_since: u64) -> u64 {
+        (priority * self.0).saturating_add(ready_since)
+    }
 }
 
 impl<T> Heap<T> {
@@ -69,6 +77,7 @@ impl<T> Heap<T> {
             levels: Levels::new(),
             ready: Marks::new(),
             waiting: Marks::new(),
+            fresh: Vec::new(),
             last: 0,
             first: 0,
             places: None,
@@ -103,14 +112,13 @@ impl<T> Heap<T> {
     }
 
     /// The rank of a ready item, by which two are compared first.
-    #[inline]
-    fn rank_of(&self, priority: u16, due: u64, since: u64) -> u64 {
-        let priority = u64::from(priority);
+    fn rank_of(&self, Seated { word, since, .. }: &Seated<T>) -> u64 {
+        let priority = u64::from(word.priority());
         match self.ageing {
             None => priority,
-            Some(Step(step)) => {
-                let ready_since = since.max(due.saturating_add(1));
-                (priority * step).saturating_add(ready_since)
+            Some(step) => {
+                let ready_since = (*since).max(self.times.due(*word).saturating_add(1));
+                step.rank(priority, ready_since)
             }
         }
     }
@@ -127,28 +135,19 @@ impl<T> Heap<T> {
     /// Puts a ready item where its turn is.
     #[inline]
     fn line_up(&mut self, place: u32) {
-        let word = self.slab[place].word;
-        let may_be_listed = self.ageing.is_none() && !word.is_scheduled();
-        if !may_be_listed || !self.levels.add(&mut self.slab, place) {
-            self.mark(place, self.times.due(word));
+        if self.ageing.is_some() || !self.levels.add(&mut self.slab, place) {
+            self.mark(place);
         }
     }
 
-    fn mark(&mut self, place: u32, due: u64) {
-        let seated = &mut self.slab[place];
-        seated.turn = Turn::Marked;
-        let Seated {
-            word,
-            since,
-            arrival,
-            ..
-        } = *seated;
+    fn mark(&mut self, place: u32) {
+        self.slab[place].turn = Turn::Marked;
+        let seated = &self.slab[place];
         self.ready.add(Mark {
-            rank: self.rank_of(word.priority(), due, since),
-            due,
-            arrival,
+            rank: self.rank_of(seated),
+            arrival: seated.arrival,
             place,
-            priority: Some(word.priority()),
+            priority: Some(seated.word.priority()),
         });
     }
 
@@ -157,8 +156,7 @@ impl<T> Heap<T> {
         let seated = &mut self.slab[place];
         seated.turn = Turn::Waits;
         self.waiting.add(Mark {
-            rank: 0,
-            due: self.times.due(seated.word),
+            rank: self.times.due(seated.word),
             arrival: seated.arrival,
             place,
             priority: None,
@@ -191,14 +189,24 @@ impl<T> Heap<T> {
             return true;
         };
         let Seated { word, arrival, .. } = self.slab[place];
-        let rank = self.rank_of(word.priority(), 0, 0);
-        (mark.rank, mark.due, mark.arrival) < (rank, 0, arrival)
+        (mark.rank, mark.arrival) < (u64::from(word.priority()), arrival)
     }
 
-    /// Makes the first ready of those that wait.
-    fn make_first_ready(&mut self) {
-        if let Some(mark) = self.waiting.pop() {
-            self.mark(mark.place, mark.due);
+    /// When the first is due of those that wait.
+    fn first_due(&self) -> Option<u64> {
+        self.waiting.first().map(|first| first.rank)
+    }
+
+    /// Makes ready what is due by then.
+    fn make_ready(&mut self, until: u64) {
+        while self.first_due().is_some_and(|due| due <= until) {
+            if let Some(Mark { place, .. }) = self.waiting.pop() {
+                self.last += 1;
+                let seated = &mut self.slab[place];
+                seated.arrival = self.last;
+                seated.turn = Turn::Listed;
+                self.line_up(place);
+            }
             self.waiting.drop_stale(&self.slab);
         }
     }
@@ -277,6 +285,15 @@ impl<T: Send> Order<T> for Heap<T> {
         }
     }
 
+    /// What is scheduled for a time before its push, as far as that is known, goes first.
+    fn arrive_timed(&mut self, entry: Entry<T>) {
+        if Word::of(entry.tag.order).is_scheduled() {
+            self.arrive(entry);
+        } else {
+            self.fresh.push(entry);
+        }
+    }
+
     /// It was given out once, so its time has come.
     fn come_back(&mut self, entry: Entry<T>) {
         self.first -= 1;
@@ -295,14 +312,20 @@ impl<T: Send> Order<T> for Heap<T> {
 
     fn advance(&mut self, now: u64) -> usize {
         let before = self.waiting.current();
-        while self.next_due() <= now {
-            self.make_first_ready();
+        let mut fresh = mem::take(&mut self.fresh);
+        for entry in fresh.drain(..) {
+            let pushed = entry.tag.since.checked_sub(1).unwrap_or(now);
+            self.make_ready(pushed.min(now));
+            self.arrive(entry);
         }
+        fresh.shrink_to(SLACK);
+        self.fresh = fresh;
+        self.make_ready(now);
         before - self.waiting.current()
     }
 
     fn next_due(&self) -> u64 {
-        self.waiting.first().map_or(NEVER, |first| first.due)
+        self.first_due().unwrap_or(NEVER)
     }
 
     fn ready(&self) -> usize {

@@ -21,8 +21,8 @@ pub(super) struct Marks {
 /// used twice, so whatever else is in the place is another's.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Mark {
+    /// Of those that wait, when they are due.
     pub(super) rank: u64,
-    pub(super) due: u64,
     pub(super) arrival: i64,
     pub(super) place: u32,
     /// `None`, of any priority: those that wait keep their marks when it changes.

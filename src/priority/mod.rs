@@ -38,19 +38,28 @@ use word::Priority;
 /// A queue by priority and schedule, for many producers and many consumers, whose dequeues are
 /// transactions.
 ///
-/// The next item is the ready one of the least priority; of those the one that was scheduled for the
-/// earliest time, where one without a time goes first; of those the one that arrived first. That is exact,
-/// however many consumers there are. Items that were pushed through one handle, or without one, arrive in the
-/// order of the pushes; between handles it is that in which pops find them.
+/// # Order
+///
+/// The next item is the ready one of the least priority; of those the one that has been due for the longest
+/// time; of those the one that arrived first. That is exact, however many consumers there are.
+///
+/// An item with a time is due from then on, one without a time, or whose time is over, from its push on. So
+/// neither of the two starves the other. A queue with [timestamps](Builder::timestamps) knows when items were
+/// pushed. Others do not ask the clock at each push: there an item that was pushed is due when the next call
+/// finds it that pops, or counts the items. What has a time and is due at that call goes before it.
+///
+/// Items that were pushed through one handle, or without one, arrive in the order of the pushes. Between
+/// handles the order is that in which such calls find them.
+///
+/// # Schedule
 ///
 /// An item with a time is ready when that has come. Until then [`Stats::delayed`](crate::Stats::delayed)
 /// counts it, and a closed queue waits for it. Those who wait for an item sleep no longer than until the
 /// next time.
 ///
 /// Apart from the order it is a [`Queue`], to which it derefs. A push without a priority has the
-/// [default one](Self::DEFAULT_PRIORITY). Items that come back go before all others of their priority and
-/// time. Those that are out of the way after a [retry](crate::Transaction::retry_after) keep their
-/// priority.
+/// [default one](Self::DEFAULT_PRIORITY). Items that come back go before all others of their priority. Those
+/// that are out of the way after a [retry](crate::Transaction::retry_after) keep their priority.
 ///
 /// ```
 /// use requeue::PriorityQueue;

@@ -6,7 +6,7 @@
 use super::ticket::Ticket;
 use super::word::{Priority, Word};
 use crate::order::Roll;
-use crate::sync::{lock, Mutex, SMALL};
+use crate::sync::{lock, AtomicUsize, Mutex, Ordering, SMALL};
 use crossbeam_utils::CachePadded;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,6 +20,8 @@ const SMALL_TABLE: usize = 64;
 /// When those items are due that are scheduled, in nanoseconds since the queue was made, wherever they are.
 pub(crate) struct Times {
     tables: [CachePadded<Table>; TABLES],
+    /// Of how many items there is a time.
+    count: CachePadded<AtomicUsize>,
 }
 
 type Table = Mutex<HashMap<Ticket, u64>>;
@@ -28,11 +30,14 @@ impl Times {
     pub(super) fn new() -> Self {
         Self {
             tables: std::array::from_fn(|_| CachePadded::default()),
+            count: CachePadded::new(AtomicUsize::new(0)),
         }
     }
 
     /// Notes when an item will be due that is about to be pushed.
     pub(super) fn note(&self, ticket: Ticket, due: u64) {
+        // ORDERING: Relaxed; who does not see it takes the item in as if it had come a little later.
+        self.count.fetch_add(1, Ordering::Relaxed);
         lock(self.table(ticket)).insert(ticket, due);
     }
 
@@ -47,7 +52,10 @@ impl Times {
 
     fn forget(&self, ticket: Ticket) {
         let mut table = lock(self.table(ticket));
-        table.remove(&ticket);
+        if table.remove(&ticket).is_some() {
+            // ORDERING: Relaxed; as in `note`.
+            self.count.fetch_sub(1, Ordering::Relaxed);
+        }
         if table.capacity() > 4 * table.len() + SMALL_TABLE {
             table.shrink_to_fit();
         }
@@ -67,6 +75,12 @@ impl<T> Roll<T> for Arc<Times> {
     /// A dead letter that is pushed again keeps its priority; its ticket is of no use any more.
     fn enrol_again(&self, _: &T, order: u64) -> Option<u64> {
         Some(Word::of(order).without_ticket().order())
+    }
+
+    #[inline]
+    fn is_scheduled(&self) -> bool {
+        // ORDERING: Relaxed; as in `note`.
+        self.count.load(Ordering::Relaxed) > 0
     }
 
     fn leave(&self, order: u64, _count: u32) {

@@ -38,13 +38,16 @@ impl<T> Shared<T> {
     /// Puts what is due at the head, and what others have held for longer than they may.
     #[inline]
     pub(crate) fn release_due(&self) {
-        if self.agenda.next() != NEVER {
+        if self.agenda.next() != NEVER || self.is_scheduled() {
             self.release(self.time.now());
         }
     }
 
     #[cold]
     fn release(&self, now: u64) {
+        if self.is_scheduled() {
+            self.arrange(now);
+        }
         if now < self.agenda.next() {
             return;
         }

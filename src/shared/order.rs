@@ -130,6 +130,20 @@ impl<T> Shared<T> {
         item
     }
 
+    /// Whether a discipline has to know the time before anybody takes something.
+    #[inline]
+    pub(super) fn is_scheduled(&self) -> bool {
+        self.order().is_some_and(Discipline::is_scheduled)
+    }
+
+    /// Has the discipline take in what was pushed, and put what is due before it.
+    pub(super) fn arrange(&self, now: u64) {
+        let ready = self.order().map_or(0, |order| order.arrange(now));
+        if ready > 0 {
+            self.ended(ready);
+        }
+    }
+
     /// Does what is due before anybody looks at what there is.
     pub(crate) fn bring_up_to_date(&self) {
         self.release_due();

@@ -115,8 +115,73 @@ fn what_is_overdue_is_ready_at_once() {
         push(&queue, &mut handle, 5, Some(long_ago), 1).unwrap();
         assert_at_rest(&queue, 4, 0);
         assert_scheduled(&queue, 0, None);
-        assert_eq!(drain(&queue), [0, 1, 2, 3]);
+        assert_eq!(drain(&queue), [1, 2, 3, 0]);
     }
+}
+
+#[test]
+fn what_is_due_is_not_overtaken_by_what_is_pushed_later() {
+    for push in PUSHES {
+        for looks in [false, true] {
+            let (clock, queue) = clocked();
+            let mut handle = queue.handle();
+            push(&queue, &mut handle, 5, Some(clock.now() + SECOND), 100).unwrap();
+            if looks {
+                assert_at_rest(&queue, 0, 0);
+            }
+            clock.advance(SECOND);
+            let mut order = Vec::new();
+            for item in 0..20 {
+                push(&queue, &mut handle, 5, None, 2 * item).unwrap();
+                push(&queue, &mut handle, 5, None, 2 * item + 1).unwrap();
+                order.push(handle.pop().unwrap());
+                clock.advance(SECOND);
+            }
+            order.extend(drain(&queue));
+            let expected: Vec<_> = [100].into_iter().chain(0..40).collect();
+            assert_eq!(order, expected);
+        }
+    }
+}
+
+#[test]
+fn what_is_pushed_is_not_overtaken_by_what_is_due_later() {
+    for push in PUSHES {
+        for timed in [false, true] {
+            let clock = requeue::ManualClock::new();
+            let builder = PriorityQueue::builder().clock(clock.clone());
+            let queue = builder.timestamps(timed).build();
+            let mut handle = queue.handle();
+            push(&queue, &mut handle, 5, Some(clock.now() + 2 * SECOND), 1).unwrap();
+            clock.advance(SECOND);
+            push(&queue, &mut handle, 5, None, 0).unwrap();
+            if !timed {
+                assert_at_rest(&queue, 1, 0); // else nobody knows when it was pushed
+            }
+            clock.advance(SECOND);
+            push(&queue, &mut handle, 5, None, 2).unwrap();
+            assert_eq!(drain(&queue), [0, 1, 2]);
+        }
+    }
+}
+
+#[test]
+fn what_was_due_comes_back_in_its_order() {
+    let (clock, queue) = clocked();
+    let mut handle = queue.handle();
+    queue.push_after(2 * SECOND, 1).unwrap();
+    queue.push(0).unwrap();
+    assert_at_rest(&queue, 1, 0);
+    clock.advance(2 * SECOND);
+    queue.push(2).unwrap();
+    for held in [2, 3] {
+        let tx = handle.begin();
+        let items: Vec<_> = tx.pop_batch(held).map(|item| *item).collect();
+        assert!(items.into_iter().eq(0..held as u32));
+        tx.abort();
+    }
+    queue.push(3).unwrap();
+    assert_eq!(drain(&queue), [0, 1, 2, 3]);
 }
 
 /// The latest time there is.

@@ -12,6 +12,7 @@ struct Known {
     item: i64,
     priority: Priority,
     due: u64,
+    /// When it became ready, or came, by a count.
     arrival: i64,
     since: u64,
     ready: bool,
@@ -25,6 +26,7 @@ struct Pair {
     inside: Vec<Known>,
     outside: Vec<Known>,
     now: u64,
+    items: i64,
     arrived: i64,
     returned: i64,
     random: u64,
@@ -39,6 +41,7 @@ impl Pair {
             inside: Vec::new(),
             outside: Vec::new(),
             now: 0,
+            items: 0,
             arrived: 0,
             returned: 0,
             random: 88_172_645_463_325_252,
@@ -64,6 +67,12 @@ impl Pair {
     }
 
     fn arrive(&mut self) {
+        let known = self.new_item();
+        self.inside.push(known);
+        self.heap.arrive(entry(known));
+    }
+
+    fn new_item(&mut self) -> Known {
         let mut priority = self.priority();
         let (mut due, since) = (0, self.now + 1);
         let word = match self.below(3) {
@@ -77,18 +86,17 @@ impl Pair {
                 scheduled(&self.heap.times, priority, due)
             }
         };
+        self.items += 1;
         self.arrived += 1;
-        let known = Known {
-            item: self.arrived,
+        Known {
+            item: self.items,
             priority,
             due,
             arrival: self.arrived,
             since,
             ready: word.scheduled_ticket().is_none(),
             word,
-        };
-        self.inside.push(known);
-        self.heap.arrive(entry(known));
+        }
     }
 
     /// Where the next item is in the model.
@@ -100,7 +108,7 @@ impl Pair {
             } else {
                 priority
             };
-            (rank, known.due, known.arrival)
+            (rank, known.arrival)
         };
         let places = (0..self.inside.len()).filter(|&place| self.inside[place].ready);
         places.min_by_key(|&place| key(&self.inside[place]))
@@ -170,14 +178,41 @@ impl Pair {
         }
     }
 
-    fn advance(&mut self) {
-        self.now += self.below(300);
-        let due = self
-            .inside
-            .iter_mut()
-            .filter(|known| !known.ready && known.due <= self.now);
-        let count = due.map(|known| known.ready = true).count();
+    /// Time passes, while up to three items are pushed if some are.
+    fn advance(&mut self, pushing: bool) {
+        let mut fresh = Vec::new();
+        for _ in 0..self.below(if pushing { 4 } else { 1 }) {
+            self.now += self.below(100);
+            fresh.push(self.new_item());
+        }
+        self.now += self.below(100);
+        fresh
+            .iter()
+            .for_each(|&known| self.heap.arrive_timed(entry(known)));
+        let (fresh, scheduled): (Vec<_>, _) = fresh.into_iter().partition(|known| known.ready);
+        self.inside.extend::<Vec<_>>(scheduled);
+        let mut count = 0;
+        for mut known in fresh {
+            count += self.make_ready(known.since - 1);
+            self.arrived += 1;
+            known.arrival = self.arrived;
+            self.inside.push(known);
+        }
+        count += self.make_ready(self.now);
         assert_eq!(self.heap.advance(self.now), count);
+    }
+
+    /// Makes ready what is due, the earliest first, and says how many items that are.
+    fn make_ready(&mut self, until: u64) -> usize {
+        let waits = |known: &&mut Known| !known.ready && known.due <= until;
+        let mut due: Vec<_> = self.inside.iter_mut().filter(waits).collect();
+        due.sort_by_key(|known| (known.due, known.arrival));
+        for known in &mut due {
+            self.arrived += 1;
+            known.arrival = self.arrived;
+            known.ready = true;
+        }
+        due.len()
     }
 
     fn check(&self) {
@@ -248,7 +283,7 @@ fn a_heap_does_as_its_model() {
                 3 => pair.come_back(),
                 4..=5 => pair.cancel(),
                 6..=7 => pair.reprioritize(),
-                8 => pair.advance(),
+                8 => pair.advance(growing),
                 _ => {
                     pair.next();
                     pair.arrive();
@@ -258,7 +293,7 @@ fn a_heap_does_as_its_model() {
         }
         pair.now += 10_000;
         while pair.heap.ready() + pair.heap.waiting() > 0 {
-            pair.advance();
+            pair.advance(false);
             pair.next();
         }
         assert!(pair.inside.is_empty());
@@ -313,6 +348,32 @@ fn what_comes_back_is_ready() {
     assert_eq!((heap.ready(), heap.waiting()), (1, 0));
 }
 
+/// Pushed at some times, which are known or not, beside what was due at 10 and at 20.
+#[test]
+fn what_is_due_goes_before_what_is_pushed_later() {
+    let cases = [
+        ([0, 0, 0], [10, 20, 0, 1, 2]),
+        ([5, 15, 25], [0, 10, 1, 20, 2]),
+        ([10, 20, 30], [10, 0, 20, 1, 2]),
+        ([25, 5, 0], [10, 20, 0, 1, 2]),
+    ];
+    for (times, order) in cases {
+        let mut heap = heap();
+        for due in [20, 10] {
+            let word = scheduled(&heap.times, Priority::DEFAULT, due);
+            heap.arrive_timed(plain(usize::try_from(due).unwrap(), word));
+        }
+        for (item, time) in times.into_iter().enumerate() {
+            let mut entry = plain(item, Word::plain(Priority::DEFAULT));
+            entry.tag.since = if time == 0 { 0 } else { time + 1 };
+            heap.arrive_timed(entry);
+        }
+        assert_eq!((heap.advance(30), heap.ready()), (2, 5));
+        assert_eq!(heap.ready.current(), 0);
+        assert_eq!(all(&mut heap), order, "{times:?}");
+    }
+}
+
 #[test]
 fn a_heap_gives_its_memory_back() {
     let mut heap = heap();
@@ -350,10 +411,9 @@ fn stale_marks_are_swept() {
 #[test]
 fn the_longest_step_of_ageing_keeps_priorities_apart() {
     for step in [Duration::MAX, Duration::from_nanos(u64::MAX)] {
-        let heap = Heap::<()>::new(Arc::new(Times::new()), Some(Step::of(step)));
+        let step = Step::of(step);
         let late = u64::MAX / 2;
-        let rank = |priority, due| heap.rank_of(priority, due, late);
-        assert!(rank(9998, 0) < rank(9999, 0));
-        assert!(rank(9999, NEVER) > rank(9999, 0));
+        assert!(step.rank(9998, late) < step.rank(9999, late));
+        assert!(step.rank(9999, NEVER) > step.rank(9999, late));
     }
 }
