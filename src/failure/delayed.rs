@@ -2,11 +2,10 @@
 
 use super::Failed;
 use crate::raw::{Entry, Inbox, Vacant};
-use crate::sync::{AtomicUsize, Mutex, Ordering};
+use crate::sync::{try_lock, AtomicUsize, Mutex, Ordering};
 use crate::time::NEVER;
 use std::cmp::{Ordering as Order, Reverse};
 use std::collections::BinaryHeap;
-use std::sync::TryLockError;
 
 /// The delayed items of one queue.
 pub(crate) struct Delayed<T> {
@@ -72,11 +71,7 @@ impl<T> Delayed<T> {
         begin: impl FnOnce(),
         end: impl FnOnce(u64),
     ) -> Option<Vec<Entry<T>>> {
-        let mut heap = match self.heap.try_lock() {
-            Ok(heap) => heap,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => return None,
-        };
+        let mut heap = try_lock(&self.heap)?;
         begin();
         heap.take_in(self.inbox.take_all());
         let due = heap.take_due(now);

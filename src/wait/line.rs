@@ -4,7 +4,7 @@ use super::list::{Key, List, Ticket};
 use super::wake::{quietly, Wakers};
 use super::word::Word;
 use crate::raw::barrier;
-use crate::sync::{lock, AtomicUsize, Mutex, Ordering};
+use crate::sync::{lock, try_lock, AtomicUsize, Mutex, Ordering};
 use crossbeam_utils::CachePadded;
 use std::task::Waker;
 
@@ -101,15 +101,19 @@ impl Line {
     }
 
     /// Disarms the line when it has been idle for long.
+    ///
+    /// Not if somebody has the lock, since a publisher that wakes nobody waits for nobody: the next one
+    /// counts again, and an armed line costs publishers a fence, no more.
     #[cold]
     fn count_idle(&self) {
         // ORDERING: Relaxed, both; about how many is enough.
         let idle = self.idle.load(Ordering::Relaxed) + 1;
         self.idle.store(idle, Ordering::Relaxed);
         if idle >= IDLE && barrier::is_asymmetric() {
-            let list = lock(&self.list);
-            if self.word().is_idle() {
-                self.clear(&list, Word::ARMED);
+            if let Some(list) = try_lock(&self.list) {
+                if self.word().is_idle() {
+                    self.clear(&list, Word::ARMED);
+                }
             }
         }
     }
@@ -291,10 +295,44 @@ impl Line {
         self.set(&lock(&self.list), Word::DRAINED);
     }
 
-    /// Wakes all waiters, if there are any.
+    /// Wakes all waiters, if there are any; behind a barrier, as [`Line::look`] has one.
     pub(crate) fn wake_all_if_any(&self) {
         if self.word().waiting() > 0 {
             self.wake_all();
         }
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::{barrier, lock, Line, Waker, Word, IDLE};
+    use std::sync::Arc;
+    use std::task::Wake;
+
+    struct Nobody;
+
+    impl Wake for Nobody {
+        fn wake(self: Arc<Self>) {}
+    }
+
+    /// A line that was armed by a waiter who has left.
+    fn armed() -> Line {
+        let line = Line::new(Word::standing(false, false, false));
+        let (key, _) = line.enter(Waker::from(Arc::new(Nobody)), false);
+        line.leave(key, false);
+        assert!(line.word().is_armed());
+        line
+    }
+
+    #[test]
+    fn who_wakes_nobody_does_not_wait_for_the_lock() {
+        let line = armed();
+        let list = lock(&line.list);
+        (0..2 * IDLE).for_each(|_| line.published(1)); // would wait for this thread
+        line.wake_all_if_any();
+        assert!(line.word().is_armed());
+        drop(list);
+        line.published(1);
+        assert_eq!(line.word().is_armed(), !barrier::is_asymmetric());
     }
 }
