@@ -82,7 +82,20 @@
 //! back moves it to the pool, so that others need not look at every till. While a call has such permits
 //! in hand its window says that it is *filling*; a search that finds nothing, but a window that is filling,
 //! lets others run and searches again, a number of times. Who has found nothing all the same may wait;
-//! so whatever is put into the own window is reported as *spread*, and the caller wakes so many.
+//! so whatever was in hand and can be found again is reported, and the caller wakes so many: what is put
+//! into the own window, as *spread*; what is given back, or moved to the pool, as the answer of the call.
+//!
+//! # All or nothing
+//!
+//! A batch takes all its permits from the pool by one CAS. If there are too few it moves to the pool what
+//! it lacks, from tills and windows, and tries again; it gives up when a count says that fewer are free
+//! than it wants. So no batch has a part in hand that another one lacks, and two cannot keep each other
+//! from all: a CAS fails only because somebody has taken permits, and what is in the pool leaves it only
+//! with somebody who has got all that it wants. A batch that takes a part and gathers is an exception,
+//! of which there is one, the first in the line.
+//!
+//! What a batch has moved and leaves in the pool it reports if it fails. If it succeeds it need not: of
+//! what was in its hand at one time, no more than it wants, it takes as much.
 
 mod account;
 mod purse;
@@ -128,6 +141,16 @@ pub(crate) struct Took {
     pub(crate) spread: usize,
 }
 
+impl Took {
+    /// All that was wanted, and nothing else was in hand.
+    fn all(want: usize) -> Self {
+        Self {
+            got: want,
+            spread: 0,
+        }
+    }
+}
+
 impl Capacity {
     pub(crate) fn new(limit: usize) -> Self {
         barrier::prepare();
@@ -144,13 +167,16 @@ impl Capacity {
     }
 
     /// Takes up to `want` permits without a purse. Fewer only as [`gather`](Self::gather) says.
+    #[must_use = "the permits are out"]
     pub(crate) fn take_shared(&self, want: usize) -> usize {
         self.gather(want, None, &mut 0)
     }
 
-    /// Gives permits back without a purse; whoever waits for them is the caller's to wake.
-    pub(crate) fn give_shared(&self, permits: usize) {
+    /// Gives permits back without a purse. Answers as [`Purse::give`].
+    #[must_use = "those who wait for the permits are to be woken"]
+    pub(crate) fn give_shared(&self, permits: usize) -> usize {
         self.pool.put(permits);
+        permits
     }
 
     /// The free permits: approximate while others work, exact at rest.

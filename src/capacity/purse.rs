@@ -45,10 +45,9 @@ impl Purse {
     /// Takes one permit. Answers how many others this call let others find, as [`Took::spread`], or
     /// nothing if at some instant no permit was free.
     #[inline]
+    #[must_use = "the permit is out, and those spread may be waited for"]
     pub(crate) fn take_one(&self, capacity: &Capacity) -> Option<usize> {
-        let used = self.used.get();
-        if used < self.end.get() && self.account.window.advance(used + 1) {
-            self.used.set(used + 1);
+        if self.take_ahead(1) {
             return Some(0);
         }
         self.refill_one(capacity)
@@ -56,26 +55,58 @@ impl Purse {
 
     #[cold]
     fn refill_one(&self, capacity: &Capacity) -> Option<usize> {
-        let rest = self.withdraw();
+        let rest = self.withdraw(1);
         let took = self.refill(capacity, rest, 1);
         (took.got == 1).then_some(took.spread)
     }
 
     /// Takes up to `want` permits, fewer only if at some instant no permit was free.
     pub(crate) fn take(&self, capacity: &Capacity, want: usize) -> Took {
-        let got = want.min(self.left());
-        let next = self.used.get() + got;
-        if got == want && self.account.window.advance(next) {
-            self.used.set(next);
-            return Took { got, spread: 0 };
+        if self.take_ahead(want) {
+            return Took::all(want);
         }
-        let rest = self.withdraw();
+        let rest = self.withdraw(want);
         self.refill(capacity, rest, want)
+    }
+
+    /// Takes `want` permits at once, or none: none only if at some instant fewer were free.
+    pub(crate) fn take_all(&self, capacity: &Capacity, want: usize) -> Took {
+        if self.take_ahead(want) {
+            return Took::all(want);
+        }
+        let rest = self.withdraw(0);
+        if rest >= want {
+            return self.use_some(rest, want);
+        }
+        let shown = capacity.give_shared(rest);
+        self.account.window.end_filling();
+        match capacity.gather_all(want, &self.account.window) {
+            Ok(hand) => self.use_some(hand, want),
+            Err(moved) => Took {
+                got: 0,
+                spread: shown + moved,
+            },
+        }
+    }
+
+    /// Takes `want` permits out of the window: false if there are fewer, or a thief was there.
+    #[inline]
+    fn take_ahead(&self, want: usize) -> bool {
+        if want > self.left() {
+            return false;
+        }
+        let next = self.used.get() + want;
+        let taken = self.account.window.advance(next);
+        if taken {
+            self.used.set(next);
+        }
+        taken
     }
 
     /// Gives permits back. Answers how many others can find now that could not before, or not for a
     /// moment: so many who wait are to be woken.
     #[inline]
+    #[must_use = "those who wait for the permits are to be woken"]
     pub(crate) fn give(&self, capacity: &Capacity, permits: usize) -> usize {
         let returned = self.returned.get().wrapping_add(permits);
         self.returned.set(returned);
@@ -88,6 +119,7 @@ impl Purse {
 
     /// Moves to the pool what nobody came for, so that those who take need not look at every till.
     #[cold]
+    #[must_use = "those who wait for the permits are to be woken"]
     fn move_to_pool(&self, capacity: &Capacity) -> usize {
         self.looked.set(self.returned.get());
         self.account.window.begin_filling();
@@ -97,19 +129,19 @@ impl Purse {
             few if few < BATCH / 2 => 0,
             free => own.take(seen, free),
         };
-        capacity.give_shared(moved);
+        let moved = capacity.give_shared(moved);
         self.account.window.end_filling();
         moved
     }
 
-    /// Gives everything back, and ends the lease. Answers how many permits others can find now that
-    /// could not before.
+    /// Gives everything back, and ends the lease. Answers as [`give`](Self::give).
+    #[must_use = "those who wait for the permits are to be woken"]
     pub(crate) fn leave(&self, capacity: &Capacity) -> usize {
-        let rest = self.withdraw();
-        self.give(capacity, rest);
+        let rest = self.withdraw(0);
+        let freed = self.give(capacity, rest);
         self.account.window.end_filling();
         capacity.accounts.release(self.number);
-        rest
+        freed
     }
 
     /// Permits taken ahead, as far as the owner knows.
@@ -117,8 +149,9 @@ impl Purse {
         self.end.get() - self.used.get()
     }
 
-    /// Takes what is left in the window, which is empty then, and filling.
-    fn withdraw(&self) -> usize {
+    /// Takes what is left in the window, which is empty then, and filling if that is more than is
+    /// needed.
+    fn withdraw(&self, needed: usize) -> usize {
         if self.left() == 0 {
             return 0;
         }
@@ -128,10 +161,13 @@ impl Purse {
         let rest = end - self.used.get();
         self.used.set(beyond);
         self.end.set(beyond);
+        if rest <= needed {
+            self.account.window.end_filling();
+        }
         rest
     }
 
-    /// Goes on with `hand` permits until there are `want`, and keeps what is more for later.
+    /// Goes on with `hand` permits until there are `want`.
     fn refill(&self, capacity: &Capacity, mut hand: usize, want: usize) -> Took {
         let window = &self.account.window;
         if hand < want {
@@ -144,9 +180,14 @@ impl Purse {
             hand += capacity.gather(want - hand, Some(window), &mut first);
             self.first.set(first);
         }
+        self.use_some(hand, want)
+    }
+
+    /// Uses up to `want` of the permits in hand, and keeps what is more for later.
+    fn use_some(&self, hand: usize, want: usize) -> Took {
         let got = hand.min(want);
-        self.keep(hand - got);
         let spread = hand - got;
+        self.keep(spread);
         Took { got, spread }
     }
 

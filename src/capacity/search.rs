@@ -10,9 +10,13 @@ use std::sync::Arc;
 /// So many purses are revoked behind one heavy barrier.
 const AT_ONCE: usize = if SMALL { 2 } else { 16 };
 
-/// So often a search lets others run that have permits on their way to their purses, before it says
-/// that it found none.
-const PATIENCE: usize = if SMALL { 1 } else { 64 };
+/// So often a search lets others run that have permits on their way to their purses or to the pool,
+/// before it says that it found none. Loom would never let it end beside such a permit otherwise.
+const PATIENCE: usize = match (cfg!(loom), SMALL) {
+    (true, _) => 0,
+    (false, true) => 1,
+    (false, false) => 64,
+};
 
 /// What one walk over all places has seen.
 struct Walk {
@@ -62,15 +66,54 @@ impl Capacity {
             if hand >= want {
                 return hand;
             }
-            if self.none_between(last.as_ref(), &walk) {
-                if !walk.underway || patience == 0 {
-                    return hand;
-                }
-                patience -= 1;
-                thread::yield_now();
+            if self.none_between(last.as_ref(), &walk) && gives_up(&walk, &mut patience) {
+                return hand;
             }
             last = Some(walk);
         }
+    }
+
+    /// Takes `want` permits at once, and for a window some more where many are. Else answers how many
+    /// it has moved to the pool, where others can find them: then at some instant fewer were free, but
+    /// for those that a call which is held up has in hand.
+    ///
+    /// All come from the pool, by one CAS; what is elsewhere moves there first. So of several who want
+    /// many none has a part in hand that another one lacks, and who fails to take them has lost to one
+    /// who has taken some for good.
+    pub(super) fn gather_all(&self, want: usize, ahead: &Window) -> Result<usize, usize> {
+        let mut moved = 0;
+        loop {
+            let seen = self.pool.look();
+            if seen.free < want {
+                if !self.has(want) {
+                    return Err(moved);
+                }
+                moved += self.move_to_pool(want - seen.free, ahead);
+                continue;
+            }
+            let share = self.share(seen.free);
+            let hand = take_from(&self.pool, seen, want, Some(ahead), share);
+            if hand >= want {
+                return Ok(hand);
+            }
+        }
+    }
+
+    /// Moves up to `most` permits from the accounts to the pool, and answers how many. They are in hand
+    /// meanwhile, so the window of who does it is filling.
+    fn move_to_pool(&self, most: usize, own: &Window) -> usize {
+        own.begin_filling();
+        let collect = |hand: usize, account: &Arc<Account>| {
+            let till = &account.returned;
+            hand + till.take(till.look(), most - hand)
+        };
+        let mut hand = self.accounts.iter().fold(0, collect);
+        if hand < most {
+            hand += self.revoke(most - hand);
+        }
+        let moved = self.give_shared(hand);
+        own.end_filling();
+        moved
     }
 
     /// Whether no permit was free at the instant between two walks; the latter has just ended.
@@ -87,18 +130,20 @@ impl Capacity {
         })
     }
 
-    /// Whether so many permits are free at once: no only if at some instant they were not.
+    /// Whether so many permits are free at once: no only if at some instant they were not, but for
+    /// those that a call which is held up has in hand.
     ///
     /// Two walks find fewer, and none went away between them: those that were free then are among
     /// those that the second has found.
-    pub(crate) fn has(&self, want: usize) -> bool {
+    fn has(&self, want: usize) -> bool {
         let mut last: Option<Walk> = None;
+        let mut patience = PATIENCE;
         loop {
             let mut walk = Walk::begin(&self.revocations);
             if self.count(&mut walk) >= want {
                 return true;
             }
-            if self.none_gone(last.as_ref(), &walk) {
+            if self.none_gone(last.as_ref(), &walk) && gives_up(&walk, &mut patience) {
                 return false;
             }
             last = Some(walk);
@@ -110,6 +155,7 @@ impl Capacity {
         let seen = self.pool.look();
         walk.count(seen.taken);
         let in_account = |free: usize, account: &Arc<Account>| {
+            walk.underway |= account.window.is_filling();
             let (unused, used) = account.window.look();
             let seen = account.returned.look();
             walk.count(seen.taken);
@@ -181,6 +227,17 @@ impl Capacity {
         };
         marked[..len].iter().fold(0, truncate)
     }
+}
+
+/// Whether a search ends with a walk that has found too little. If not, it has let others run that may
+/// have permits on their way.
+fn gives_up(walk: &Walk, patience: &mut usize) -> bool {
+    if !walk.underway || *patience == 0 {
+        return true;
+    }
+    *patience -= 1;
+    thread::yield_now();
+    false
 }
 
 /// What a purse may take ahead of so many permits that one handle has given back.

@@ -69,8 +69,7 @@ impl Room {
 
     /// Gives permits back that belong to no handle.
     fn give_back(&self, count: usize) {
-        self.capacity.give_shared(count);
-        self.freed(count);
+        self.freed(self.capacity.give_shared(count));
     }
 
     /// Wakes for so many permits that others may have now.

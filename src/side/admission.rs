@@ -148,26 +148,25 @@ impl<T> Side<T> {
         if waits && !gathers && !room.is_selective {
             return None;
         }
-        loop {
-            let gathered = self.gathered.take();
-            let missing = len.saturating_sub(gathered);
-            if !gathers && !room.capacity.has(missing) {
-                self.give_back(gathered);
-                return None;
-            }
-            let got = gathered + self.take(missing);
-            if got >= len {
-                self.gathered.set(got - len);
-                self.extra.set(self.extra.get() + len);
-                return Some(Ok(()));
-            }
-            if gathers {
-                self.gathered.set(got);
-                return None;
-            }
-            // Others were faster; what is left may do yet.
+        let gathered = self.gathered.take();
+        let missing = len.saturating_sub(gathered);
+        let taken = if gathers {
+            self.take(missing)
+        } else {
+            self.take_all(missing)
+        };
+        let got = gathered + taken;
+        if got >= len {
+            self.gathered.set(got - len);
+            self.extra.set(self.extra.get() + len);
+            return Some(Ok(()));
+        }
+        if gathers {
+            self.gathered.set(got);
+        } else {
             self.give_back(got);
         }
+        None
     }
 
     /// As [`Side::admit_batch`], and labels the items, if they have labels.

@@ -1,7 +1,7 @@
 //! The permits of a handle and its transaction.
 
 use super::Side;
-use crate::capacity::Purse;
+use crate::capacity::{Capacity, Purse, Took};
 use crate::raw::Access;
 use crate::shared::Room;
 
@@ -33,10 +33,19 @@ impl<T> Side<T> {
 
     /// Takes up to `want` permits; all of them if there is no limit.
     pub(super) fn take(&self, want: usize) -> usize {
+        self.take_by(Purse::take, want)
+    }
+
+    /// Takes `want` permits, or none.
+    pub(super) fn take_all(&self, want: usize) -> usize {
+        self.take_by(Purse::take_all, want)
+    }
+
+    fn take_by(&self, take: impl Fn(&Purse, &Capacity, usize) -> Took, want: usize) -> usize {
         let Some((purse, room)) = self.room() else {
             return want;
         };
-        let took = purse.take(&room.capacity, want);
+        let took = take(purse, &room.capacity, want);
         room.freed(took.spread);
         took.got
     }

@@ -83,7 +83,7 @@ impl Line {
     #[inline]
     pub(crate) fn ended(&self, count: usize) {
         if !self.is_quiet() && self.tell(count).is_closed() {
-            self.wake_all();
+            self.wake_all_if_any();
         }
     }
 

@@ -9,7 +9,7 @@ fn who_leaves_loses_nothing() {
         let mut owner = Owner::with(&bank, 1);
         let leaver = spawn(move || {
             owner.give(1);
-            owner.leave();
+            owner.leave()
         });
         let got = bank.take_shared(3);
         leaver.join().unwrap();
@@ -45,7 +45,7 @@ fn an_account_is_handed_on_to_another_thread() {
         let mut owner = Owner::with(&bank, 1);
         let leaver = spawn(move || {
             owner.give(1);
-            owner.leave();
+            owner.leave()
         });
         let mut next = Owner::new(&bank);
         let mut got = next.take(1);

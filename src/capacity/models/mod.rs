@@ -22,22 +22,35 @@
 //! | full::full_is_not_said_while_a_permit_moves_between | capacity/search.rs | `last.is_some_and(` | `Some(walk).is_some_and(` |
 //! | full::full_is_not_said_while_a_thief | capacity/account.rs | `self.end.load(Ordering::Acquire) & !OPEN` | `self.end.load(Ordering::Relaxed) & !OPEN` |
 //! | full::full_is_not_said_while_a_permit_goes | capacity/search.rs | `last.marks == walk.marks` | `true` |
+//! | batch::a_batch_that_fails | capacity/search.rs | `if seen.free < want {` | `if seen.free < want { moved += self.give_shared(self.pool.take(seen, want));` |
+//! | report::who_leaves | capacity/purse.rs | `let freed = self.give(capacity, rest);` | `let _ = self.give(capacity, rest); let freed = rest;` |
+//! | report::who_gives_back | capacity/purse.rs | `permits.max(self.move_to_pool(capacity))` | `{ let _ = self.move_to_pool(capacity); permits }` |
+//! | report::who_takes_one | capacity/purse.rs | `Took { got, spread }` | `Took { got, spread: 0 }` |
+//! | report::a_batch_that_fails_reports_its | capacity/purse.rs | `spread: shown + moved` | `spread: moved` |
+//! | report::a_batch_that_fails_reports_what | capacity/purse.rs | `spread: shown + moved` | `spread: shown` |
 
+mod batch;
 mod full;
 mod lease;
+mod report;
 mod till;
 mod window;
 
-use super::{Capacity, Purse};
+use super::{Capacity, Purse, Took};
 use loom::thread;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
 /// Explores all executions with at most `LOOM_MAX_PREEMPTIONS` preemptions, or two.
 fn model(run: impl Fn() + Sync + Send + 'static) {
+    model_of(2, run);
+}
+
+/// As [`model`], with another number for two.
+fn model_of(preemptions: usize, run: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.max_branches = 20_000;
-    builder.preemption_bound = builder.preemption_bound.or(Some(2));
+    builder.preemption_bound = builder.preemption_bound.or(Some(preemptions));
     builder.check(run);
 }
 
@@ -98,20 +111,43 @@ impl Owner {
     }
 
     fn take(&mut self, want: usize) -> usize {
-        let got = match want {
-            1 => usize::from(self.purse.take_one(&self.bank.capacity).is_some()),
-            _ => self.purse.take(&self.bank.capacity, want).got,
+        self.take_some(want).got
+    }
+
+    /// Takes up to `want`, and one as a push does.
+    fn take_some(&mut self, want: usize) -> Took {
+        let capacity = &self.bank.capacity;
+        let took = match want {
+            1 => {
+                let spread = self.purse.take_one(capacity);
+                Took {
+                    got: usize::from(spread.is_some()),
+                    spread: spread.unwrap_or(0),
+                }
+            }
+            _ => self.purse.take(capacity, want),
         };
-        self.bank.took(got)
+        self.bank.took(took.got);
+        took
     }
 
-    fn give(&mut self, permits: usize) {
+    /// Takes `want` or nothing.
+    fn take_all(&mut self, want: usize) -> Took {
+        let took = self.purse.take_all(&self.bank.capacity, want);
+        assert!(took.got == 0 || took.got == want);
+        self.bank.took(took.got);
+        took
+    }
+
+    /// Gives permits back, and answers how many are reported.
+    fn give(&mut self, permits: usize) -> usize {
         self.bank.out.fetch_sub(permits, Ordering::SeqCst);
-        self.purse.give(&self.bank.capacity, permits);
+        self.purse.give(&self.bank.capacity, permits)
     }
 
-    fn leave(mut self) {
-        self.purse.leave(&self.bank.capacity);
+    /// Ends the lease, and answers how many permits are reported.
+    fn leave(self) -> usize {
+        self.purse.leave(&self.bank.capacity)
     }
 }
 

@@ -37,10 +37,10 @@ fn what_one_has_taken_ahead_another_finds() {
         assert_eq!(capacity.free(), limit - out);
         let rest = drain(&purses[0], &capacity);
         assert_eq!(rest, limit - out);
-        purses[1].give(&capacity, out);
+        assert_eq!(purses[1].give(&capacity, out), out);
         assert_eq!(capacity.take_shared(usize::MAX), out);
         assert_eq!(purses[2].take_one(&capacity), None);
-        capacity.give_shared(limit);
+        assert_eq!(capacity.give_shared(limit), limit);
         assert_eq!(drain(&purses[1], &capacity), limit);
     }
 }
@@ -79,13 +79,53 @@ fn who_leaves_gives_everything_back() {
     for _ in 0..3 {
         let purse = Purse::new(&capacity);
         assert!(purse.take(&capacity, 10).got == 10);
-        purse.give(&capacity, 10);
+        assert_eq!(purse.give(&capacity, 10), 10);
         assert_eq!(capacity.free(), 100);
         assert_eq!(purse.leave(&capacity), 40);
         assert_eq!(capacity.take_shared(100), 100);
-        capacity.give_shared(100);
+        assert_eq!(capacity.give_shared(100), 100);
     }
     assert_eq!(capacity.accounts.len(), 1);
+}
+
+#[test]
+fn who_leaves_reports_what_reaches_the_pool() {
+    let capacity = Capacity::new(200);
+    let purse = Purse::new(&capacity);
+    assert_eq!(purse.take(&capacity, 10).got, 10);
+    assert_eq!(purse.give(&capacity, 10), 10);
+    assert_eq!(purse.left(), 90);
+    assert_eq!(purse.leave(&capacity), 100, "in its hand for a moment");
+    assert_eq!(capacity.pool.look().free, 200);
+}
+
+#[test]
+fn a_batch_takes_all_or_nothing_from_wherever_it_is() {
+    let capacity = Capacity::new(1000);
+    let purses = [(); 3].map(|()| Purse::new(&capacity));
+    for purse in &purses {
+        assert_eq!(purse.take(&capacity, 100).got, 100);
+        assert_eq!(purse.give(&capacity, 40), 40);
+    }
+    let free = capacity.free();
+    assert_eq!(free, 820);
+    assert_eq!(purses[0].take_all(&capacity, free + 1).got, 0);
+    assert_eq!(capacity.free(), free);
+    let took = purses[0].take_all(&capacity, free);
+    assert_eq!(took, Took::all(free));
+    assert_eq!(capacity.free(), 0);
+}
+
+#[test]
+fn a_batch_uses_what_it_has_ahead() {
+    let capacity = Capacity::new(1000);
+    let purse = Purse::new(&capacity);
+    assert_eq!(purse.take_all(&capacity, 0), Took::all(0));
+    let took = purse.take_all(&capacity, 10);
+    assert_eq!((took.got, took.spread), (10, purse.left()));
+    let ahead = purse.left();
+    assert_eq!(purse.take_all(&capacity, ahead), Took::all(ahead));
+    assert_eq!(purse.left(), 0);
 }
 
 #[test]
@@ -115,7 +155,7 @@ fn limits_beyond_all_memory_are_kept() {
         let purse = Purse::new(&capacity);
         (0..1000).for_each(|_| assert!(purse.take_one(&capacity).is_some()));
         assert_eq!(capacity.free(), limit - 1000);
-        purse.give(&capacity, 1000);
+        assert_eq!(purse.give(&capacity, 1000), 1000);
         assert_eq!(capacity.free(), limit);
         let took = purse.take(&capacity, usize::MAX);
         assert_eq!(took.got, limit.min(super::MOST));

@@ -37,7 +37,7 @@ fn work(role: Role, capacity: &Capacity, out: &AtomicUsize, mut seed: u64) {
             gives(count);
             mine -= count;
             match role {
-                Role::Shared => capacity.give_shared(count),
+                Role::Shared => assert_eq!(capacity.give_shared(count), count),
                 _ => assert!(purse.give(capacity, count) >= count),
             }
             continue;
@@ -45,20 +45,27 @@ fn work(role: Role, capacity: &Capacity, out: &AtomicUsize, mut seed: u64) {
         let got = match role {
             Role::Shared => capacity.take_shared(batch),
             _ if choice % 8 < 2 => purse.take(capacity, batch).got,
+            _ if choice % 8 == 3 => take_all(&purse, capacity, batch),
             _ => usize::from(purse.take_one(capacity).is_some()),
         };
         took(got);
         mine += got;
         if matches!(role, Role::Visitor) && choice % 64 == 1 {
-            purse.leave(capacity);
+            let _ = purse.leave(capacity);
             purse = Purse::new(capacity);
         }
     }
     gives(mine);
-    purse.give(capacity, mine);
+    assert!(purse.give(capacity, mine) >= mine);
     if matches!(role, Role::Visitor) {
-        purse.leave(capacity);
+        let _ = purse.leave(capacity);
     }
+}
+
+fn take_all(purse: &Purse, capacity: &Capacity, want: usize) -> usize {
+    let got = purse.take_all(capacity, want).got;
+    assert!(got == 0 || got == want);
+    got
 }
 
 #[test]
@@ -91,7 +98,7 @@ fn a_permit_that_moves_about_is_found() {
                 start.wait();
                 for _ in 0..rounds() {
                     assert_eq!(purse.take_one(&capacity), Some(0));
-                    purse.give(&capacity, 1);
+                    assert!(purse.give(&capacity, 1) > 0);
                 }
             });
         }

@@ -1,0 +1,107 @@
+//! What is reported: nobody sleeps beside a free permit.
+
+use super::*;
+use loom::sync::atomic::{fence, AtomicUsize};
+
+/// Pushers that found nothing and sleep, and how many of them were woken.
+#[derive(Default)]
+struct Sleepers {
+    asleep: AtomicUsize,
+    woken: AtomicUsize,
+}
+
+impl Sleepers {
+    /// Enters the line, and sleeps unless it finds a permit.
+    fn enter(&self, bank: &Bank) {
+        // ORDERING: Relaxed, all of them; the fences order what is seen, as those of a line do.
+        self.asleep.fetch_add(1, Ordering::Relaxed);
+        fence(Ordering::SeqCst);
+        if bank.take_shared(1) == 1 {
+            self.asleep.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Wakes for so many permits that were reported.
+    fn wake(&self, permits: usize) {
+        fence(Ordering::SeqCst);
+        let asleep = self.asleep.load(Ordering::Relaxed);
+        self.woken.fetch_add(permits.min(asleep), Ordering::Relaxed);
+    }
+
+    /// Whether nobody sleeps on beside a permit when those who were woken have taken theirs.
+    fn is_served(&self, bank: &Bank) -> bool {
+        let asleep = self.asleep.load(Ordering::Relaxed);
+        let woken = self.woken.load(Ordering::Relaxed);
+        asleep <= woken || bank.capacity.free() <= woken
+    }
+}
+
+/// Two pushers that sleep, whose tasks share a thread, against a call that answers how many permits
+/// it lets others find.
+fn two_pushers(prepare: fn() -> Owner, call: fn(Owner) -> usize) {
+    model(move || {
+        let owner = prepare();
+        let bank = Arc::clone(&owner.bank);
+        let sleepers = Arc::new(Sleepers::default());
+        let pushers = spawn({
+            let (bank, sleepers) = (Arc::clone(&bank), Arc::clone(&sleepers));
+            move || (0..2).for_each(|_| sleepers.enter(&bank))
+        });
+        sleepers.wake(call(owner));
+        pushers.join().unwrap();
+        let served = sleepers.is_served(&bank);
+        assert!(served, "a pusher sleeps beside a free permit");
+    });
+}
+
+/// One permit is in the till of the account and one in its window; two are worth moving.
+fn one_in_each() -> Owner {
+    let bank = Bank::new(4);
+    let mut owner = Owner::with(&bank, 1);
+    assert_eq!(bank.take_shared(2), 2);
+    assert_eq!(owner.give(1), 1);
+    owner
+}
+
+/// One permit is in the till of the account and one in the pool.
+fn one_in_the_till() -> Owner {
+    let bank = Bank::new(3);
+    let mut owner = Owner::new(&bank);
+    assert_eq!(owner.take(2), 2);
+    assert_eq!(owner.give(1), 1);
+    owner
+}
+
+/// Three permits are in the window of the account, where a thief has left its mark.
+fn three_marked() -> Owner {
+    let bank = Bank::new(8);
+    let owner = Owner::with(&bank, 3);
+    assert_eq!(bank.take_shared(4), 4);
+    bank.capacity.accounts.get(0).window.mark();
+    owner
+}
+
+#[test]
+fn who_leaves_reports_what_it_moves_to_the_pool() {
+    two_pushers(one_in_each, Owner::leave);
+}
+
+#[test]
+fn who_gives_back_reports_what_it_moves_to_the_pool() {
+    two_pushers(one_in_the_till, |mut owner| owner.give(1));
+}
+
+#[test]
+fn who_takes_one_reports_what_it_keeps() {
+    two_pushers(three_marked, |mut owner| owner.take_some(1).spread);
+}
+
+#[test]
+fn a_batch_that_fails_reports_its_window() {
+    two_pushers(one_in_each, |mut owner| owner.take_all(2).spread);
+}
+
+#[test]
+fn a_batch_that_fails_reports_what_it_moves_to_the_pool() {
+    two_pushers(one_in_the_till, |mut owner| owner.take_all(2).spread);
+}
