@@ -211,6 +211,23 @@ fn a_pusher_sleeps_until_there_is_room() {
 }
 
 #[test]
+fn a_count_is_within_the_capacity() {
+    model(|| {
+        let queue = Queue::bounded(1);
+        let (mut first, mut second) = (warm(&queue), warm(&queue));
+        first.push(1).unwrap();
+        let other = thread::spawn(move || {
+            assert_eq!(first.pop(), Ok(1));
+            second.push(2).unwrap();
+            (first, second)
+        });
+        let (len, ready) = (queue.len(), queue.stats().ready);
+        assert!(len <= 1 && ready <= 1, "{len} and {ready} of 1");
+        drop(other.join().unwrap());
+    });
+}
+
+#[test]
 fn an_abort_frees_no_room() {
     model(|| {
         let queue = Queue::bounded(1);

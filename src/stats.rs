@@ -30,7 +30,7 @@ pub struct Stats {
     /// Items whose push was committed, dead letters that were pushed again included. What is staged does
     /// not count.
     pub pushed: u64,
-    /// Items that a pop would find.
+    /// Items that a pop would find; never more than the [capacity](crate::Queue::capacity).
     pub ready: u64,
     /// Items held by open transactions, forgotten ones included.
     pub held: u64,

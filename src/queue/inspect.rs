@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 impl<T> Queue<T> {
-    /// How many items are ready: neither staged nor held. Approximate while others work, exact at
-    /// rest. Looks at every shard.
+    /// How many items are ready: neither staged nor held. Approximate while others work, but never more
+    /// than the [capacity](Queue::capacity); exact at rest. Looks at every shard.
     ///
     /// ```
     /// let queue = requeue::Queue::unbounded();

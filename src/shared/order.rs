@@ -152,10 +152,13 @@ impl<T> Shared<T> {
         }
     }
 
-    /// Ready items, exact at rest.
+    /// Ready items, exact at rest, and never more than the queue takes: a walk over the lanes may see an
+    /// item in one lane and in another one the item that took its room.
     pub(crate) fn ready_items(&self) -> u64 {
         let ordered = self.order().map_or(0, |order| order.counts().0);
-        self.lanes.ready() + ordered as u64
+        let seen = self.lanes.ready() + ordered as u64;
+        let limit = self.room().and_then(|room| room.limit);
+        limit.map_or(seen, |limit| seen.min(limit as u64))
     }
 
     /// Items that a discipline does not give out yet.
