@@ -213,6 +213,8 @@ impl<T, O> Handle<T, O> {
     ///
     /// Its output is that of [`Handle::pop_blocking`].
     ///
+    /// Poll it or drop it: a future that is woken and then left alone [keeps its wake-up](crate#waiting-cancel-safety).
+    ///
     /// ```
     /// # futures::executor::block_on(async {
     /// let queue = requeue::Queue::unbounded();

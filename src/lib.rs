@@ -260,6 +260,13 @@
 //! [`std::mem::forget`] keeps its place in the line until its handle is used again or dropped, or its
 //! transaction ends.
 //!
+//! A future that is woken and neither polled nor dropped keeps its wake-up: the item for which it was woken
+//! is there for every call that looks, but no other waiter is woken for it. So poll or drop futures: one that
+//! is pinned outside a `select!` loop is neither, while another branch runs for long. This cannot happen to
+//! calls that block, to futures that are awaited where they are made, to those that `select!` drops when another
+//! branch is first, nor to [`Workers`]. What becomes ready with time, such as a delayed item or the next start of
+//! a pace, is safe from it: 100 ms after it was due all who wait are woken.
+//!
 //! A [`Transaction`] may live across an `.await`. While a future lives that it has made, the future
 //! [borrows it](Transaction#borrowing), and its methods by `&self` panic. [`Transaction::commit`], [`Transaction::abort`]
 //! and dropping it need the future gone, which the compiler checks.
@@ -410,7 +417,7 @@
 //! | push, commit through a handle | wait-free but for allocation | one store |
 //! | pop, hold | lock-free | one read-modify-write for up to a segment of items |
 //! | abort | lock-free, allocates nothing, but to sort out what a lease has lost | two read-modify-writes for each shard it took from |
-//! | abort with dead letters or delays | lock-free, allocates nothing | two read-modify-writes more for each such item |
+//! | abort with dead letters or delays | lock-free, allocates nothing but an alarm where tasks wait | two read-modify-writes more for each such item |
 //! | [`commit_all()`] | wait-free but for allocation | four stores a queue |
 //! | push, pop without a handle | lock-free | three read-modify-writes |
 //! | push on a bounded queue | lock-free | one store for the permit; when the handle has none ahead, a search |

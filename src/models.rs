@@ -17,7 +17,11 @@
 //! | failing::a_sleeper_against_a_retry | shared/due.rs | `self.ready.published(count);` | `let _ = count;` |
 //! | failing::a_peek_against_a_sleeper | peek.rs | `self.side.shared().ended(1);` | `` |
 //! | failing::a_peek_against_a_close | raw/peek.rs | `hold.give_back(); self.desk().uncount_taken(1);` | `unsafe { self.desk.as_ref() }.uncount_taken(1); hold.give_back();` |
-//! | due::a_sleeper_against_a_delay | shared/due.rs | `self.agenda.plan(due); self.ready.published(1);` | `self.agenda.plan(due);` |
+//! | due::a_sleeper_against_a_delay | shared/due.rs | `self.agenda.call_reserve(); self.ready.published(1);` | `` |
+//! | due::a_late_keeper | agenda.rs | `self.line.wake_all();` | `` |
+//! | due::a_plan_against_the_reserve | agenda.rs | `self.reserve.swap(NEVER, Ordering::Acquire)` | `self.reserve.swap(NEVER, Ordering::Relaxed)` |
+//! | due::a_plan_against_the_reserve | agenda.rs | `self.reserve.fetch_min(at, Ordering::Release)` | `self.reserve.fetch_min(at, Ordering::Relaxed)` |
+//! | due::a_plan_against_the_first_task | agenda.rs | `UNUSED, NEVER, Ordering::Acquire,` | `UNUSED, NEVER, Ordering::Relaxed,` |
 //! | due::who_ | side/waits.rs | `self.hand_time_over();` | `` |
 //! | due::a_retry_against_a_release | agenda.rs | `at < self.next.fetch_min(at, Ordering::Release)` | `at < self.next.load(Ordering::Relaxed) && at < self.next.fetch_min(at, Ordering::Release)` |
 //! | due::a_release_against_a_close | shared/due.rs | `let mut released = self.lanes.put_at_head(due); delayed.count_released(released);` | `delayed.count_released(due.len()); let mut released = self.lanes.put_at_head(due);` |

@@ -252,7 +252,7 @@ fn a_clock_may_not_use_the_transaction_that_waits_for_an_item() {
                 let hook = {
                     let queue = queue.clone();
                     move || {
-                        if queue.len() > 0 || queue.stats().waiting == 0 {
+                        if !queue.is_empty() || queue.stats().waiting == 0 {
                             return;
                         }
                         let panic = catch_unwind(AssertUnwindSafe(|| meddle(tx)));
@@ -311,8 +311,10 @@ fn knows(queue: &Keyed) -> bool {
     queue.key_at_limit(&7).is_some()
 }
 
+type Stage = fn(&'static Numbers) -> Result<(), PushError<u32>>;
+
 /// How a transaction stages.
-const STAGES: [fn(&'static Numbers) -> Result<(), PushError<u32>>; 4] = [
+const STAGES: [Stage; 4] = [
     |tx| tx.push(7),
     |tx| tx.push_blocking(7),
     |tx| tx.push_timeout(7, Duration::MAX),

@@ -62,7 +62,7 @@ mod tests {
     use crate::wait::Word;
 
     fn line() -> Arc<Line> {
-        Arc::new(Line::new(Word::standing(false, false, false)))
+        Arc::new(Line::new(Word::standing(false, false)))
     }
 
     #[test]

@@ -24,6 +24,7 @@ impl<T> Shared<T> {
         self.ready.attend();
         self.failures.delayed.put(envelope, failed);
         self.agenda.plan(due);
+        self.agenda.call_reserve();
         self.ready.published(1);
         self.tell(|| Event::Delayed { attempts, delay });
     }
@@ -69,6 +70,7 @@ impl<T> Shared<T> {
             released += self.end_leases(now);
         }
         // At least one waiter has to know of the new plan, or to ask the pace again.
+        self.agenda.call_reserve();
         let planned = self.agenda.next() != NEVER || self.gate.is_paced();
         self.ended(released + usize::from(planned));
         self.failures.letters.drop_excess(&self.time);

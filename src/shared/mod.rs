@@ -63,7 +63,7 @@ impl Room {
             capacity: Capacity::new(most),
             limit: capacity,
             is_selective,
-            line: Line::new(Word::standing(false, false, false)),
+            line: Line::new(Word::standing(false, false)),
         })
     }
 
@@ -109,15 +109,14 @@ impl<T> Shared<T> {
     ) -> Self {
         let labelled = settings.timed || settings.ordered;
         let lanes = Arc::new(Lanes::new(labelled));
-        let agenda = Arc::new(Agenda::new());
-        let order = order(&lanes, &agenda);
         let attended = settings.is_attended();
+        let ready = Arc::new(Line::new(Word::standing(labelled, attended)));
+        let agenda = Agenda::new(settings.time.clone(), Arc::clone(&ready));
+        let order = order(&lanes, &agenda);
         let room = Room::of(settings.capacity, order.as_deref());
-        let ready = Arc::new(Line::new(Word::standing(
-            room.is_some(),
-            labelled,
-            attended,
-        )));
+        if room.is_some() {
+            ready.bound();
+        }
         settings.pace.join(&ready);
         Self {
             lanes,

@@ -222,7 +222,7 @@ impl<T> Side<T> {
     /// Whether a push is not refused that has said that it is under way.
     #[inline]
     fn is_admitting(&self) -> bool {
-        !self.shared.ready().look().is_closed()
+        !self.ready.look().is_closed()
     }
 
     /// Refuses what the queue was closed for. Somebody may have seen a transaction that only seemed to

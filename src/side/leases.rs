@@ -42,6 +42,9 @@ impl<T> Side<T> {
             let item = (lease.copy)(item);
             lock(&post.book).add(address, Entry { item, tag }, now, until);
             let is_news = shared.agenda.plan(until);
+            if is_news {
+                shared.agenda.call_reserve();
+            }
             shared.ready().published(usize::from(is_news));
         }
     }

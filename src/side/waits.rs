@@ -39,6 +39,9 @@ impl<T> Side<T> {
         attempt: impl FnMut() -> Option<R>,
     ) -> Poll<R> {
         let shared = &self.shared;
+        if waiter.is_task() {
+            shared.agenda.expect_tasks();
+        }
         let handing_over = self
             .gives_up_time()
             .then(|| Leave(|| self.hand_time_over()));
@@ -59,7 +62,8 @@ impl<T> Side<T> {
         poll
     }
 
-    /// Sleeps no longer than until something is due, unless another waiter does.
+    /// Sleeps no longer than until something is due, unless another waiter does. The reserve looks after the one
+    /// that does.
     fn keep_time(&self, waiter: &Waiter<'_>) {
         let agenda = &self.shared.agenda;
         let next = agenda.next();
@@ -68,6 +72,7 @@ impl<T> Side<T> {
             self.keeps_time.set(1);
             waiter.wake_at(&self.shared.time, next);
         }
+        agenda.call_reserve();
     }
 
     /// Whether this waiter kept the time; not any more.
@@ -85,7 +90,7 @@ impl<T> Side<T> {
     #[inline]
     pub(super) fn leave_item_line(&self) {
         let kept = self.gives_up_time();
-        self.item_place.leave(self.shared.ready());
+        self.item_place.leave(&self.ready);
         if kept {
             self.hand_time_over();
         }
@@ -94,8 +99,10 @@ impl<T> Side<T> {
     /// Wakes another waiter to keep the time, after this one has given that up.
     fn hand_time_over(&self) {
         barrier::full();
-        let planned = self.shared.agenda.next() != NEVER;
-        self.shared.ready().published(usize::from(planned));
+        let agenda = &self.shared.agenda;
+        agenda.call_reserve();
+        let planned = agenda.next() != NEVER;
+        self.ready.published(usize::from(planned));
     }
 
     /// Polls for room by way of `attempt`.
@@ -123,7 +130,7 @@ impl<T> Side<T> {
         attempt: impl FnMut() -> Option<R>,
     ) -> Option<R> {
         let _leave = Leave(|| self.leave_item_line());
-        let line = self.shared.ready();
+        let line = &*self.ready;
         let time = &self.shared.time;
         wait(time, line, timeout, attempt, |waiter, attempt| {
             self.poll_item(waiter, attempt)

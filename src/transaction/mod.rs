@@ -19,7 +19,8 @@ use std::marker::PhantomData;
 /// back to the head of the queue in their order, staged ones are dropped. A transaction that is
 /// forgotten stays open until its handle is used again or dropped.
 ///
-/// An abort allocates nothing and cannot fail. Changes made to held items stay.
+/// An abort cannot fail, and allocates nothing but an alarm where tasks wait for what it delays. Changes
+/// made to held items stay.
 ///
 /// # Example
 ///

@@ -95,6 +95,8 @@ impl<T, O> Transaction<'_, T, O> {
     /// Its output is that of [`Transaction::pop_blocking`]. Cancel safe: it takes an item only when it is
     /// ready, and that item is the transaction's.
     ///
+    /// Poll it or drop it: a future that is woken and then left alone [keeps its wake-up](crate#waiting-cancel-safety).
+    ///
     /// ```
     /// # futures::executor::block_on(async {
     /// let queue = requeue::Queue::unbounded();

@@ -35,6 +35,11 @@ impl Line {
         }
     }
 
+    /// Says that the queue has a capacity.
+    pub(crate) fn bound(&self) {
+        self.set(&lock(&self.list), Word::BOUNDED);
+    }
+
     /// Makes pops look at more than the lanes from now on.
     pub(crate) fn attend(&self) {
         if !self.word().is_attended() {

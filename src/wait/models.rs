@@ -38,7 +38,7 @@ struct Things {
 impl Things {
     fn new(count: usize) -> Arc<Self> {
         Arc::new(Self {
-            line: Line::new(Word::standing(false, false, false)),
+            line: Line::new(Word::standing(false, false)),
             count: AtomicUsize::new(count),
         })
     }
@@ -204,7 +204,7 @@ fn a_newcomer_behind_a_served_waiter_is_not_forgotten() {
 #[test]
 fn a_push_that_is_not_refused_is_seen_after_the_close() {
     model(|| {
-        let line = Arc::new(Line::new(Word::standing(false, false, false)));
+        let line = Arc::new(Line::new(Word::standing(false, false)));
         let staged = Arc::new(AtomicBool::new(false));
         let pusher = thread::spawn({
             let (line, staged) = (Arc::clone(&line), Arc::clone(&staged));
@@ -234,7 +234,7 @@ fn a_push_that_is_not_refused_is_seen_after_the_close() {
 #[test]
 fn a_close_wakes() {
     model(|| {
-        let line = Arc::new(Line::new(Word::standing(false, false, false)));
+        let line = Arc::new(Line::new(Word::standing(false, false)));
         let closer = thread::spawn({
             let line = Arc::clone(&line);
             move || line.close()

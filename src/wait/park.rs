@@ -48,6 +48,11 @@ impl<'w> Waiter<'w> {
         Self { waker, nap: None }
     }
 
+    #[inline]
+    pub(crate) fn is_task(&self) -> bool {
+        self.nap.is_none()
+    }
+
     /// Sees to it that the waiter wakes at some time, or earlier.
     pub(crate) fn wake_at(&self, time: &Time, at: u64) {
         match self.nap.filter(|_| time.is_system()) {

@@ -34,13 +34,9 @@ impl Word {
     const STANDING: usize = Self::BOUNDED | Self::LABELLED | Self::ATTENDED;
 
     /// The word of a line where nothing has happened yet.
-    pub(crate) fn standing(bounded: bool, labelled: bool, attended: bool) -> Self {
+    pub(crate) fn standing(labelled: bool, attended: bool) -> Self {
         let flag = |set: bool, flag: usize| if set { flag } else { 0 };
-        Self(
-            flag(bounded, Self::BOUNDED)
-                | flag(labelled, Self::LABELLED)
-                | flag(attended, Self::ATTENDED),
-        )
+        Self(flag(labelled, Self::LABELLED) | flag(attended, Self::ATTENDED))
     }
 
     pub(super) fn of(waiting: usize, serving: bool, flags: usize) -> Self {
