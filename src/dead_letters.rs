@@ -1,4 +1,4 @@
-//! Items that were delivered too often.
+//! Items that were delivered too often, or given up.
 
 use crate::failure::Failed;
 use crate::raw::Entry;
@@ -22,12 +22,14 @@ pub enum Reason {
     Retried,
     /// Its transaction was forgotten, and ended by the next use or the end of its handle.
     Forgotten,
+    /// Its worker gave it up, by [`Transaction::fail`](crate::Transaction::fail).
+    Failed,
     /// It was held for longer than its [lease](crate::Builder::leased), or
     /// [recovered](crate::Queue::recover).
     Expired,
 }
 
-/// An item that was delivered as often as it may be, and never committed.
+/// An item that was delivered as often as it may be, or given up, and never committed.
 ///
 /// ```
 /// use requeue::Reason;
@@ -52,6 +54,7 @@ pub struct DeadLetter<T> {
     pub reason: Reason,
     /// When it was first pushed, if the queue keeps [times](crate::Builder::timestamps).
     pub pushed_at: Option<Instant>,
+    error: Option<Arc<str>>,
 }
 
 impl<T> DeadLetter<T> {
@@ -62,7 +65,26 @@ impl<T> DeadLetter<T> {
             attempts: tag.attempts,
             reason: failed.reason,
             pushed_at: time.stamped(tag.since),
+            error: failed.error,
         }
+    }
+
+    /// The error of its last delivery, if its worker said one: what a run of [`Workers`](crate::Workers)
+    /// returned or panicked with, or what was given to [`Transaction::fail`](crate::Transaction::fail).
+    ///
+    /// ```
+    /// let queue = requeue::Queue::unbounded();
+    /// queue.push("404.html")?;
+    /// let mut worker = queue.handle();
+    /// let tx = worker.begin();
+    /// tx.fail(tx.pop()?, "not found")?;
+    /// tx.commit();
+    /// let letter = queue.dead_letters().next().unwrap();
+    /// assert_eq!((letter.item, letter.error()), ("404.html", Some("not found")));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn error(&self) -> Option<&str> {
+        self.error.as_deref()
     }
 }
 
@@ -145,8 +167,8 @@ impl<T> DeadLetters<T> {
         let Some(label) = self.shared.label_again(item, tag.label()) else {
             return false;
         };
-        let Failed { entry, reason, due } = letter.open();
-        let Entry { item, tag } = entry;
+        let failed = letter.open();
+        let Entry { item, tag } = failed.entry;
         let mut admitted = false;
         let pushed = self.shared.push_as(item, |_| {
             admitted = true;
@@ -163,7 +185,7 @@ impl<T> DeadLetters<T> {
             tag,
         };
         let letters = &self.shared.failures.letters;
-        letters.put_back(Failed { entry, reason, due });
+        letters.put_back(Failed { entry, ..failed });
         false
     }
 }

@@ -8,11 +8,13 @@ use crate::raw::{Access, Label, Loan};
 #[cfg(feature = "tokio")]
 use crate::side::NoRoom;
 use crate::side::{Admission, Side};
-use crate::wait::{Kind, Waiter};
+use crate::wait::Waiter;
 use crate::{Item, PopError, PushError};
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+#[cfg(feature = "tokio")]
+use std::sync::Arc;
 use std::task::{Context, Poll};
 #[cfg(feature = "tokio")]
 use std::time::Duration;
@@ -195,6 +197,7 @@ impl<'t, T> Lent<'t, T> {
 
     /// Gives a held item back, to be delivered again later.
     #[cfg(feature = "tokio")]
+    #[track_caller]
     pub(crate) fn retry(
         &mut self,
         item: Item<'_, T>,
@@ -202,6 +205,14 @@ impl<'t, T> Lent<'t, T> {
     ) -> Result<(), PushError<()>> {
         let retried = self.side.retry(&self.loan, item.grip, delay);
         retried.map_err(|NoRoom| PushError::Full(()))
+    }
+
+    /// Gives a held item up.
+    #[cfg(feature = "tokio")]
+    #[track_caller]
+    pub(crate) fn fail(&mut self, item: Item<'_, T>, error: Arc<str>) -> Result<(), PushError<()>> {
+        let failed = self.side.fail(&self.loan, item.grip, error);
+        failed.map_err(|NoRoom| PushError::Full(()))
     }
 }
 
@@ -271,16 +282,10 @@ impl<T> StageAsync<'_, T> {
         let (lent, item) = self.lent.take().expect(DONE);
         let Lent { loan, side } = &lent;
         let attempt = || admit(side, loan, &item);
-        let admitted = if side.can_fit(loan) {
-            match side.poll_room(Kind::One, &Waiter::task(context.waker()), attempt) {
-                Poll::Ready(admitted) => Some(admitted),
-                Poll::Pending => {
-                    self.lent = Some((lent, item));
-                    return Poll::Pending;
-                }
-            }
-        } else {
-            attempt()
+        let waiter = Waiter::task(context.waker());
+        let Poll::Ready(admitted) = side.poll_to_stage(loan, &waiter, attempt) else {
+            self.lent = Some((lent, item));
+            return Poll::Pending;
         };
         Poll::Ready(side.stage_if(loan, admitted, item))
     }

@@ -556,7 +556,7 @@ pub use time::{Backoff, Clock, ManualClock, SystemClock};
 pub use transaction::Transaction;
 #[cfg(not(any(loom, shuttle)))]
 pub use workers::{
-    Ended, Job, Outcome, Report, WorkerState, WorkerStatus, Workers, WorkersBuilder,
+    Ended, Failure, Job, Outcome, Report, WorkerState, WorkerStatus, Workers, WorkersBuilder,
 };
 #[cfg(all(feature = "tokio", not(any(loom, shuttle))))]
 pub use workers::{Staging, Tasks};

@@ -8,7 +8,7 @@
 //! | a_sleeper_against_an_abort | port/mod.rs | `self.side.ready().ended(held);` | `` |
 //! | a_sleeper_against_a_handle | port/mod.rs | `fn drop(&mut self) { self.settle(); }` | `fn drop(&mut self) {}` |
 //! | a_sleeper_against_a_close | wait/line.rs | `self.wake_all(); true` | `true` |
-//! | a_closed_queue_waits | raw/desk.rs | `staging || self.taken.load(Ordering::Acquire) != ended` | `staging` |
+//! | a_closed_queue_waits | raw/desk.rs | `self.holds() || self.stages()` | `self.stages()` |
 //! | a_push_against_a_close | port/push.rs | `self.seat.retract() else` | `None::<Entry<T>> else` |
 //! | a_push_without_a_handle | raw/strict.rs | `self.common().void_reserved();` | `` |
 //! | a_commit_against_a_close | raw/state.rs | `self.desk().begin_staging();` | `` |
@@ -25,6 +25,8 @@
 //! | due::who_ | side/waits.rs | `self.hand_time_over();` | `` |
 //! | due::a_retry_against_a_release | agenda.rs | `at < self.next.fetch_min(at, Ordering::Release)` | `at < self.next.load(Ordering::Relaxed) && at < self.next.fetch_min(at, Ordering::Release)` |
 //! | due::a_release_against_a_close | shared/due.rs | `let mut released = self.lanes.put_at_head(due); delayed.count_released(released);` | `delayed.count_released(due.len()); let mut released = self.lanes.put_at_head(due);` |
+//! | closing::a_follow_up_of_a_failed_item | raw/desk.rs | `self.holds() || self.stages()` | `self.stages() || self.holds()` |
+//! | closing::a_follow_up_of_a_failed_item | raw/state.rs | `self.desk().begin_staging();` | `` |
 //! | lent::a_commit_against | post/book.rs | `self.closed = true;` | `` |
 //! | lent::a_sleeper_against | side/leases.rs | `shared.ready().published(usize::from(is_news));` | `let _ = is_news;` |
 //! | pace::a_start_against_another_pace | gate.rs | `let is_current = paced.pace.is_same(&start.pace);` | `let is_current = true;` |
@@ -32,6 +34,7 @@
 //! | pace::a_sleeper_against_another_interval | pace/mod.rs | `Kind::Shared(_) => panic!("a shared pace has intervals of its own"), } self.wake_waiters();` | `Kind::Shared(_) => panic!("a shared pace has intervals of its own"), }` |
 //! | lent::a_handle_that_leaves | port/mod.rs | `side: Side<T>, seat: Seat<T>,` | `seat: Seat<T>, side: Side<T>,` |
 
+mod closing;
 mod due;
 mod failing;
 mod lent;

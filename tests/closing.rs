@@ -11,7 +11,7 @@ use common::waits::{
     poppers, pushers, Pop, Push, ASYNC_POPS, ASYNC_PUSHES, BLOCKING_POPS, BLOCKING_PUSHES,
 };
 use common::{drain, ends};
-use requeue::{commit_all, Handle, PopError, PushError, Queue, Transaction};
+use requeue::{commit_all, Handle, Item, PopError, PushError, Queue, Transaction};
 
 fn handles(queue: &Queue<u32>, count: usize) -> Vec<Handle<u32>> {
     (0..count).map(|_| queue.handle()).collect()
@@ -148,6 +148,145 @@ fn what_was_staged_before_commits_after() {
         tx.commit();
         assert_eq!((queue.pop(), queue.pop()), (Ok(1), Err(PopError::Closed)));
     });
+}
+
+type Stage = fn(&Transaction<'_, u32>, u32) -> Result<(), PushError<u32>>;
+
+/// Every way to push one item in a transaction, where that is answered at once.
+const STAGES: [Stage; 5] = [
+    |tx, item| tx.push(item),
+    |tx, item| tx.push_timeout(item, Duration::ZERO),
+    |tx, item| tx.push_timeout(item, Duration::MAX),
+    |tx, item| tx.push_blocking(item),
+    |tx, item| Task::new(tx.push_async(item)).output(),
+];
+
+#[test]
+fn follow_ups_are_accepted_from_a_transaction_that_holds() {
+    ends(|| {
+        for stage in STAGES {
+            for queue in [Queue::unbounded(), Queue::bounded(2)] {
+                queue.push(1).unwrap();
+                let mut handle = queue.handle();
+                let tx = handle.begin();
+                tx.pop().unwrap();
+                queue.close();
+                assert_eq!((stage(&tx, 2), stage(&tx, 3)), (Ok(()), Ok(())));
+                assert_eq!(queue.push(4), Err(PushError::Closed(4)));
+                assert_eq!(queue.pop(), Err(PopError::Empty));
+                tx.commit();
+                assert_eq!(drain(&queue), [2, 3]);
+                assert_eq!(queue.pop(), Err(PopError::Closed));
+            }
+        }
+    });
+}
+
+/// A tree of work: the seed is pushed, the queue closed, and each transaction pushes the children.
+#[test]
+fn work_until_closed_ends_by_itself() {
+    ends(|| {
+        let queue = Queue::bounded(64);
+        queue.push(5).unwrap();
+        queue.close();
+        let (mut handle, mut done) = (queue.handle(), 0);
+        loop {
+            let tx = handle.begin();
+            let Ok(item) = tx.pop_blocking() else { break };
+            (0..*item).for_each(|child| tx.push(child).unwrap());
+            tx.commit();
+            done += 1;
+        }
+        assert_eq!(done, 32);
+        assert_eq!(queue.pop(), Err(PopError::Closed));
+    });
+}
+
+type GiveBack = fn(&Transaction<'_, u32>, Item<'_, u32>);
+
+#[test]
+fn a_transaction_that_has_given_back_all_is_refused() {
+    ends(|| {
+        let ways: [GiveBack; 2] = [
+            |tx, item| tx.retry(item).unwrap(),
+            |tx, item| tx.fail(item, "broken").unwrap(),
+        ];
+        for (way, give_back) in ways.into_iter().enumerate() {
+            for stage in STAGES {
+                let queue = Queue::unbounded();
+                queue.push(1).unwrap();
+                let (mut a, mut b) = (queue.handle(), queue.handle());
+                let (tx, idle) = (a.begin(), b.begin());
+                let item = tx.pop().unwrap();
+                queue.close();
+                stage(&tx, 2).unwrap();
+                give_back(&tx, item);
+                assert_eq!(stage(&tx, 3), Err(PushError::Closed(3)));
+                assert_eq!(stage(&idle, 3), Err(PushError::Closed(3)));
+                let again = [Ok(1), Err(PopError::Empty)][way];
+                assert_eq!(queue.pop(), again, "what is staged keeps the end back");
+                tx.commit();
+                assert_eq!(drain(&queue), [2]);
+                assert_eq!(queue.pop(), Err(PopError::Closed));
+            }
+        }
+    });
+}
+
+/// The follow-ups of an aborted transaction are dropped, and those of the next attempt count.
+#[test]
+fn follow_ups_of_an_aborted_transaction_are_dropped() {
+    let queue = Queue::unbounded();
+    queue.push(1).unwrap();
+    queue.close();
+    let mut handle = queue.handle();
+    for _ in 0..2 {
+        let tx = handle.begin();
+        tx.pop().unwrap();
+        tx.push(2).unwrap();
+        tx.abort();
+        assert_eq!(queue.len(), 1);
+    }
+    assert_eq!(drain(&queue), [1]);
+    assert_eq!(queue.pop(), Err(PopError::Closed));
+}
+
+#[test]
+fn more_follow_ups_than_room_are_refused_at_once() {
+    ends(|| {
+        for stage in STAGES {
+            let queue = Queue::bounded(2);
+            queue.handle().push_batch([1, 2]).unwrap();
+            let mut handle = queue.handle();
+            let tx = handle.begin();
+            tx.pop().unwrap();
+            queue.close();
+            stage(&tx, 3).unwrap();
+            assert_eq!(stage(&tx, 4), Err(PushError::Full(4)));
+            assert_eq!(queue.pop(), Ok(2));
+            stage(&tx, 4).unwrap();
+            tx.commit();
+            assert_eq!(drain(&queue), [3, 4]);
+        }
+    });
+}
+
+#[test]
+fn close_ends_the_wait_for_room_of_a_transaction_that_holds() {
+    let queue = Queue::bounded(2);
+    queue.handle().push_batch([1, 2]).unwrap();
+    let mut handle = queue.handle();
+    let tx = handle.begin();
+    tx.pop().unwrap();
+    tx.push(3).unwrap();
+    let mut task = Task::waiting(tx.push_async(4));
+    queue.close();
+    assert!(task.was_woken());
+    assert_eq!(task.output(), Err(PushError::Full(4)));
+    drop(task);
+    tx.commit();
+    assert_eq!(drain(&queue).len(), 2);
+    assert_eq!(queue.pop(), Err(PopError::Closed));
 }
 
 #[test]

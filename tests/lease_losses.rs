@@ -6,7 +6,7 @@ use std::mem;
 
 use common::failing::{assert_room, clocked, leased, SECOND};
 use common::{drain, panics};
-use requeue::{commit_all, try_commit_all, Expired, Handle, Queue};
+use requeue::{commit_all, try_commit_all, Expired, Handle, PopError, PushError, Queue};
 
 #[test]
 fn a_late_commit_publishes_nothing_and_the_rest_goes_back() {
@@ -244,4 +244,20 @@ fn what_a_forgotten_transaction_lost_is_not_held_against_the_next_one() {
     assert!(tx.try_commit().is_ok());
     assert!(queue.is_empty());
     queue.stats().check().unwrap();
+}
+
+/// What a transaction lost is no ground for a push after the end.
+#[test]
+fn a_transaction_that_lost_all_pushes_nothing_after_the_end() {
+    let (clock, queue) = leased([1]);
+    let mut handle = queue.handle();
+    let tx = handle.begin();
+    tx.pop().unwrap();
+    queue.close();
+    clock.advance(SECOND);
+    assert_eq!(queue.pop(), Ok(1));
+    assert_eq!(queue.pop(), Err(PopError::Closed));
+    assert_eq!(tx.push(2), Err(PushError::Closed(2)));
+    assert!(tx.try_commit().is_err());
+    assert_eq!(queue.pop(), Err(PopError::Closed));
 }

@@ -4,6 +4,7 @@ mod common;
 
 use std::cell::Cell;
 use std::convert::Infallible;
+use std::fmt;
 use std::num::NonZeroU32;
 use std::panic::panic_any;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -12,10 +13,11 @@ use std::sync::{Barrier, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{assert_at_rest, drain, ends, filled, panics};
+use common::failing::{clocked, times, SECOND};
+use common::{assert_at_rest, drain, ends, filled, panics, Ledger};
 use requeue::{
-    ManualClock, PopError, PushError, Queue, Reason, WorkerState, WorkerStatus, Workers,
-    WorkersBuilder,
+    Backoff, Failure, ManualClock, PopError, PushError, Queue, Reason, WorkerState, WorkerStatus,
+    Workers, WorkersBuilder,
 };
 
 const _: () = {
@@ -120,6 +122,14 @@ fn an_error_gives_the_item_back_and_undoes_the_pushes() {
     });
 }
 
+/// A queue that is told to retry at once, whatever its workers do.
+fn impatient<T>(items: impl IntoIterator<Item = T>) -> Queue<T> {
+    let at_once = Backoff::fixed(Duration::ZERO);
+    let queue = Queue::builder().backoff(at_once).build();
+    queue.handle().push_batch(items).unwrap();
+    queue
+}
+
 #[test]
 fn a_worker_lives_on_after_a_panic() {
     struct Bomb;
@@ -129,7 +139,7 @@ fn a_worker_lives_on_after_a_panic() {
         }
     }
     ends(|| {
-        let queue = filled([1, 2]);
+        let queue = impatient([1, 2]);
         let (tell, told) = channel();
         let (send, done) = channel();
         let workers = Workers::builder(&queue)
@@ -171,7 +181,7 @@ fn a_destructor_that_panics_ends_no_worker() {
     queue.close();
     let workers = Workers::builder(&queue).threads(1).run(|_, _| FINE);
     let report = ends(|| workers.join());
-    assert_eq!((report.done, report.panicked), (1, 1));
+    assert_eq!((report.done, report.failed, report.panicked), (2, 0, 0));
     assert_eq!(queue.stats().committed, 2);
 }
 
@@ -348,7 +358,7 @@ fn dropping_workers_stops_them() {
 
 #[test]
 fn a_batch_is_one_transaction() {
-    let queue = filled(0..10);
+    let queue = impatient(0..10);
     queue.close();
     let (send, sizes) = channel();
     let workers = Workers::builder(&queue)
@@ -474,6 +484,232 @@ fn a_run_may_put_its_item_off() {
         workers.stop();
         assert_at_rest(&queue, 0, 0);
     });
+}
+
+/// Waits until something will be due, and says how long that will take.
+fn await_delay<T>(queue: &Queue<T>) -> Duration {
+    loop {
+        match queue.next_due() {
+            Some(due) if due > queue.now() => return due - queue.now(),
+            _ => thread::yield_now(),
+        }
+    }
+}
+
+/// Ten milliseconds, twice that after each failure, and a second at most; of panics and of batches too.
+#[test]
+fn workers_back_off() {
+    ends(|| {
+        for panics in [false, true] {
+            let (clock, builder) = clocked();
+            let queue = builder.build();
+            queue.push(1).unwrap();
+            queue.close();
+            let workers = Workers::builder(&queue).threads(1);
+            let workers = workers.run_batches(3, move |items, _tx| match items[0].attempts() {
+                10 => Ok(()),
+                _ if panics => panic!("the worker fails"),
+                _ => Err("not now"),
+            });
+            let doubled = (0..7).map(|failure| 10 << failure);
+            for millis in doubled.chain([1_000, 1_000]) {
+                let delay = Duration::from_millis(millis);
+                assert_eq!(await_delay(&queue), delay);
+                assert_eq!(queue.pop(), Err(PopError::Empty), "closed, and not drained");
+                clock.advance(delay);
+            }
+            let report = workers.join();
+            assert_eq!((report.done, report.failed + report.panicked), (1, 9));
+            assert_at_rest(&queue, 0, 0);
+            assert_eq!(queue.pop(), Err(PopError::Closed));
+        }
+    });
+}
+
+#[test]
+fn a_backoff_of_the_queue_is_its_workers_too() {
+    ends(|| {
+        let (clock, builder) = clocked();
+        let queue = builder.backoff(Backoff::fixed(SECOND)).build();
+        queue.push(1).unwrap();
+        queue.close();
+        let workers = Workers::builder(&queue).threads(1);
+        let workers = workers.run(|item, _tx| match item.attempts() {
+            1 => Err("not now"),
+            _ => Ok(()),
+        });
+        assert_eq!(await_delay(&queue), SECOND);
+        clock.advance(SECOND);
+        assert_eq!(workers.join().done, 1);
+    });
+}
+
+/// A delayed item keeps its place: the abort of a run needs no room, and nobody else gets it.
+#[test]
+fn a_run_that_fails_keeps_its_room() {
+    ends(|| {
+        let (clock, builder) = clocked();
+        let queue = builder.capacity(2).max_attempts(times(2)).build();
+        queue.handle().push_batch([1, 2]).unwrap();
+        let workers = Workers::builder(&queue).threads(1);
+        let workers = workers.run(|item, tx| {
+            tx.push(*item + 10).unwrap();
+            Err("never")
+        });
+        while queue.stats().delayed < 2 {
+            thread::yield_now();
+        }
+        assert!(queue.push(3).unwrap_err().is_full());
+        queue.close();
+        clock.advance(SECOND);
+        assert_eq!(workers.join().failed, 4);
+        let dead = queue.dead_letters().map(|dead| (dead.item, dead.attempts));
+        assert_eq!(dead.collect::<Vec<_>>(), [(1, 2), (2, 2)]);
+        assert_eq!(queue.stats().check(), Ok(()));
+    });
+}
+
+/// Runs push follow-ups after the close: all are done, and the pool ends by itself.
+#[test]
+fn follow_ups_are_run_after_the_close() {
+    ends(|| {
+        for queue in [Queue::unbounded(), Queue::bounded(512)] {
+            queue.push(8).unwrap();
+            queue.close();
+            let workers = Workers::builder(&queue).threads(4);
+            let workers = workers.run(|item, tx| {
+                (0..*item).try_for_each(|child| tx.push(child))?;
+                Ok::<_, PushError<u32>>(())
+            });
+            let report = workers.join();
+            assert_eq!((report.done, report.failed), (256, 0));
+            assert_eq!(queue.pop(), Err(PopError::Closed));
+            assert_at_rest(&queue, 0, 0);
+        }
+    });
+}
+
+/// What went wrong is told to the hook and kept in the dead letter.
+#[test]
+fn the_error_of_a_run_is_kept() {
+    let queue = Queue::builder().max_attempts(times(2)).build();
+    queue
+        .handle()
+        .push_batch(["fails", "panics", "says", "is given up"])
+        .unwrap();
+    queue.close();
+    let (tell, told) = channel();
+    let workers = Workers::builder(&queue)
+        .threads(1)
+        .name("pool")
+        .on_error(move |failure| tell.send(failure.clone()).unwrap())
+        .run(|item, tx| match *item {
+            "fails" => Err("not now"),
+            "panics" => panic!("bad luck"),
+            "says" => panic!("bad luck {}", item.attempts()),
+            _ => {
+                tx.fail(item, format_args!("{} lives", 0)).unwrap();
+                Err("after all")
+            }
+        });
+    let report = ends(|| workers.join());
+    assert_eq!((report.failed, report.panicked), (3, 4));
+    let of = |failure: &Failure| {
+        assert_eq!(&*failure.worker, "pool-0");
+        let (items, attempts) = (failure.items, failure.attempts);
+        (items, attempts, failure.error.to_string(), failure.panicked)
+    };
+    let mut failures: Vec<_> = told.iter().map(|failure| of(&failure)).collect();
+    failures.sort();
+    let expected = [
+        (0, 0, "\"after all\"", false),
+        (1, 1, "\"not now\"", false),
+        (1, 1, "bad luck", true),
+        (1, 1, "bad luck 1", true),
+        (1, 2, "\"not now\"", false),
+        (1, 2, "bad luck", true),
+        (1, 2, "bad luck 2", true),
+    ];
+    let expected = expected
+        .map(|(items, attempts, error, panicked)| (items, attempts, error.to_owned(), panicked));
+    assert_eq!(failures, expected);
+    let letters = queue.dead_letters();
+    let mut letters: Vec<_> = letters
+        .map(|dead| {
+            (
+                dead.item,
+                dead.reason as u8,
+                dead.error().map(str::to_owned),
+            )
+        })
+        .collect();
+    letters.sort();
+    let expected = [
+        ("fails", Reason::Aborted, "\"not now\""),
+        ("is given up", Reason::Failed, "0 lives"),
+        ("panics", Reason::Panicked, "bad luck"),
+        ("says", Reason::Panicked, "bad luck 2"),
+    ];
+    let expected =
+        expected.map(|(item, reason, error)| (item, reason as u8, Some(error.to_owned())));
+    assert_eq!(letters, expected);
+}
+
+/// User code that runs when a run has failed: what it holds is back whatever that does.
+#[test]
+fn what_is_told_of_a_failure_may_panic() {
+    struct Wrong;
+    impl fmt::Debug for Wrong {
+        fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+            panic!("the error cannot be shown");
+        }
+    }
+    impl Drop for Wrong {
+        fn drop(&mut self) {
+            panic!("the error cannot be dropped");
+        }
+    }
+    let queue = filled(Ledger::new(2).items_with_bomb(1));
+    queue.close();
+    let (tell, told) = channel();
+    let workers = Workers::builder(&queue)
+        .threads(1)
+        .on_error(move |failure| {
+            tell.send(failure.error.to_string()).unwrap();
+            panic!("the hook fails");
+        })
+        .run(move |item, _tx| match item.attempts() {
+            1 => Err(Wrong),
+            _ => Ok(()),
+        });
+    let report = ends(|| workers.join());
+    assert_eq!((report.done, report.failed, report.panicked), (2, 2, 0));
+    assert_eq!(queue.stats().check(), Ok(()));
+    let told: Vec<_> = told.iter().collect();
+    assert_eq!(told, ["an error whose `Debug` panics"; 2]);
+}
+
+/// What a run has staged is dropped when it fails; a destructor that panics there changes nothing.
+#[test]
+fn a_destructor_of_a_follow_up_may_panic() {
+    let ledger = Ledger::new(3);
+    let mut items = ledger.items_with_bomb(1);
+    let queue = filled(items.next());
+    let follow_ups = Mutex::new(items);
+    queue.close();
+    let workers = Workers::builder(&queue).threads(1).run(move |item, tx| {
+        if item.attempts() > 1 {
+            return Ok(());
+        }
+        for follow_up in follow_ups.lock().unwrap().by_ref() {
+            tx.push(follow_up).unwrap_or_else(|_| panic!("it holds"));
+        }
+        Err("not now")
+    });
+    let report = ends(|| workers.join());
+    assert_eq!((report.done, report.failed, report.panicked), (1, 1, 0));
+    assert_eq!(queue.stats().check(), Ok(()));
+    ledger.assert_each_dropped_once();
 }
 
 #[test]

@@ -38,7 +38,7 @@ impl<T> Letters<T> {
     }
 
     /// Takes a place for a letter: false if there is none.
-    pub(super) fn reserve(&self) -> bool {
+    pub(crate) fn reserve(&self) -> bool {
         let most = match self.overflow {
             None => self.most,
             Some(_) => usize::MAX,
@@ -48,6 +48,12 @@ impl<T> Letters<T> {
         self.count
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, more)
             .is_ok()
+    }
+
+    /// Gives a place back for which there is no letter after all.
+    pub(crate) fn release(&self) {
+        // ORDERING: Relaxed; as in `reserve`.
+        self.count.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Takes a letter in for which a place was taken. Lock-free, and allocates nothing.

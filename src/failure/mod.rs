@@ -14,21 +14,45 @@ use crate::raw::{Entry, Tag};
 use crate::time::{Backoff, NEVER};
 use crate::Reason;
 use std::num::NonZeroU32;
+use std::sync::Arc;
 use std::time::Duration;
+
+/// Why deliveries failed.
+#[derive(Clone)]
+pub(crate) struct Cause {
+    pub(crate) reason: Reason,
+    /// The error of the worker, if it said one.
+    pub(crate) error: Option<Arc<str>>,
+    /// How long the items are out of the way where the queue does not say.
+    pub(crate) backoff: Option<Backoff>,
+}
+
+impl From<Reason> for Cause {
+    #[inline]
+    fn from(reason: Reason) -> Self {
+        Self {
+            reason,
+            error: None,
+            backoff: None,
+        }
+    }
+}
 
 /// An item whose delivery failed.
 pub(crate) struct Failed<T> {
     pub(crate) entry: Entry<T>,
     pub(crate) reason: Reason,
+    pub(crate) error: Option<Arc<str>>,
     /// When it is due, if it is delayed.
     pub(crate) due: u64,
 }
 
 impl<T> Failed<T> {
-    pub(crate) fn new(entry: Entry<T>, reason: Reason) -> Self {
+    pub(crate) fn new(entry: Entry<T>, cause: &Cause) -> Self {
         Self {
             entry,
-            reason,
+            reason: cause.reason,
+            error: cause.error.clone(),
             due: NEVER,
         }
     }
@@ -73,16 +97,23 @@ impl<T> Failures<T> {
         self.max_attempts.is_some() || self.backoff.is_some()
     }
 
-    /// Whether these rules delay what failed.
-    pub(crate) fn may_delay(&self) -> bool {
-        self.backoff.is_some()
+    /// Whether any item that fails by this cause may go elsewhere than to the head.
+    #[inline]
+    pub(crate) fn may_part(&self, cause: &Cause) -> bool {
+        self.has_rules() || cause.backoff.is_some()
+    }
+
+    /// Whether what fails by this cause is delayed.
+    pub(crate) fn may_delay(&self, cause: &Cause) -> bool {
+        self.backoff.or(cause.backoff).is_some()
     }
 
     /// Where an item goes whose delivery failed, by these rules. If that is [`Fate::Death`] a place is taken
     /// for it.
-    pub(crate) fn fate(&self, tag: Tag) -> Fate {
-        let backoff = self.backoff.map(|backoff| backoff.delay(tag.attempts));
-        self.fate_after(tag, backoff.unwrap_or_default())
+    pub(crate) fn fate(&self, tag: Tag, cause: &Cause) -> Fate {
+        let backoff = self.backoff.or(cause.backoff);
+        let delay = backoff.map(|backoff| backoff.delay(tag.attempts));
+        self.fate_after(tag, delay.unwrap_or_default())
     }
 
     /// As [`Failures::fate`], with this delay if it is to be retried.

@@ -8,6 +8,7 @@ mod push;
 mod staging;
 mod visit;
 
+use crate::failure::Cause;
 use crate::raw::{Entry, Party, Record, Seat, Session, Tails};
 use crate::shared::Shared;
 use crate::side::Side;
@@ -69,7 +70,7 @@ impl<T> Port<T> {
         if self.seat.is_taken() {
             self.seat.drop_taken();
         }
-        self.abort_for(Reason::Forgotten);
+        self.abort_for(&Reason::Forgotten.into());
     }
 
     /// Begins the waiting of a future.
@@ -100,11 +101,11 @@ impl<T> Port<T> {
 /// Ends that are no commits.
 impl<T> Port<T> {
     /// Undoes the transaction.
-    pub(crate) fn abort_for(&mut self, reason: Reason) {
+    pub(crate) fn abort_for(&mut self, cause: &Cause) {
         self.end_forgotten();
         let held_any = self.seat.held() > 0;
         let parted = self.side.part_with_lost(&mut self.seat);
-        let dead = self.side.part_with_failed(&mut self.seat, reason);
+        let dead = self.side.part_with_failed(&mut self.seat, cause);
         let held = self.seat.give_back();
         self.seat.end_staging();
         self.side.end_transaction(dead, 0);
@@ -118,6 +119,20 @@ impl<T> Port<T> {
         }
         let _staged = Staged(self);
         drop(parted);
+    }
+}
+
+/// What the failure of a run is told with.
+#[cfg(not(any(loom, shuttle)))]
+impl<T> Port<T> {
+    /// How many items are held, and how often the one was delivered that was delivered most often.
+    pub(crate) fn deliveries(&mut self) -> (usize, u32) {
+        let (mut items, mut attempts) = (0, 0);
+        self.seat.visit_tags(|tag| {
+            items += 1;
+            attempts = tag.attempts.max(attempts);
+        });
+        (items, attempts)
     }
 }
 
@@ -190,7 +205,7 @@ impl<T> Session for Port<T> {
         } else {
             Reason::Aborted
         };
-        self.abort_for(reason);
+        self.abort_for(&reason.into());
     }
 }
 

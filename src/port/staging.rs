@@ -4,7 +4,6 @@ use super::Port;
 use crate::raw::{Access, Grip, HeldItems, Label};
 use crate::shared::Shared;
 use crate::side::{Admission, Side};
-use crate::wait::Kind;
 use crate::{PopError, PushError};
 use std::time::Duration;
 
@@ -50,13 +49,8 @@ impl<T> Port<T> {
     ) -> Result<(), PushError<T>> {
         let loan = self.seat.lend();
         let side = &self.side;
-        let timeout = if side.can_fit(&loan) {
-            timeout
-        } else {
-            Some(Duration::ZERO)
-        };
         let attempt = || admit(side, &loan, &item);
-        let admitted = side.wait_for_room(Kind::One, timeout, attempt);
+        let admitted = side.wait_to_stage(&loan, timeout, attempt);
         side.stage_if(&loan, admitted, item)
     }
 

@@ -111,13 +111,9 @@ impl<'t, T> Access<'t, T> {
         Some(unsafe { Grip::new(item, attempts) })
     }
 
-    /// What is known of a held item.
-    ///
-    /// # Panics
-    ///
-    /// If another transaction holds the item.
+    /// What is known of an item, if this transaction holds it.
     #[track_caller]
-    pub(crate) fn tag_of(&self, item: &Grip<'_, T>) -> Tag {
+    pub(crate) fn tag_of(&self, item: &Grip<'_, T>) -> Option<Tag> {
         self.with(|state, _| state.hold.tag_of(&**item))
     }
 

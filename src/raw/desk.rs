@@ -44,7 +44,7 @@ impl Desk {
     pub(super) fn uncount_taken(&self, items: usize) {
         // ORDERING: Relaxed; a single writer.
         let count = self.taken.load(Ordering::Relaxed) - items as u64;
-        // ORDERING: Release; pairs with the Acquire in `is_open`: who sees it sees what was put back.
+        // ORDERING: Release; pairs with the Acquire in `holds`: who sees it sees what was put back.
         self.taken.store(count, Ordering::Release);
     }
 
@@ -60,7 +60,7 @@ impl Desk {
 
     /// Counts items that were taken away from a transaction of this desk, and are elsewhere by now.
     pub(super) fn count_expired(&self, items: usize) {
-        // ORDERING: Release; pairs with the Acquire in `is_open`.
+        // ORDERING: Release; pairs with the Acquire in `holds`.
         self.expired.fetch_add(items as u64, Ordering::Release);
     }
 
@@ -75,21 +75,27 @@ impl Desk {
     /// at whether the queue is closed.
     #[inline]
     pub(super) fn begin_staging(&self) {
-        // ORDERING: Relaxed; the barrier orders it, against the heavy one before `is_open`.
+        // ORDERING: Relaxed; the barrier orders it, against the heavy one before `is_open`. Of a transaction
+        // that holds, the Release in `step` does, which counts the end of what it held.
         self.staging.store(true, Ordering::Relaxed);
     }
 
     /// Says that nothing is staged any more.
     #[inline]
     pub(super) fn end_staging(&self) {
-        // ORDERING: Release; pairs with the Acquire in `is_open`: who sees it sees what was published.
+        // ORDERING: Release; pairs with the Acquire in `stages`: who sees it sees what was published.
         self.staging.store(false, Ordering::Release);
     }
 
     /// Whether a transaction holds or has staged something, so that items may still become ready.
+    ///
+    /// A transaction that holds may begin to stage although the queue is closed, and then give back what it
+    /// holds. Who sees that sees that it stages, and so asks for that last.
     pub(super) fn is_open(&self) -> bool {
-        // ORDERING: Acquire; pairs with the Release in `end_staging`.
-        let staging = self.staging.load(Ordering::Acquire);
+        self.holds() || self.stages()
+    }
+
+    fn holds(&self) -> bool {
         // ORDERING: Acquire, both; pair with the Release in `step`: who sees the end of a transaction
         // sees what it gave back. Before `taken`, which is never less than their sum.
         let ended = self.committed.load(Ordering::Acquire) + self.aborted.load(Ordering::Acquire);
@@ -97,7 +103,12 @@ impl Desk {
         let ended = ended + self.expired.load(Ordering::Acquire);
         // ORDERING: Acquire; pairs with the Release in `uncount_taken`. Who has seen a claim, by the
         // Acquire of the head, sees its count.
-        staging || self.taken.load(Ordering::Acquire) != ended
+        self.taken.load(Ordering::Acquire) != ended
+    }
+
+    fn stages(&self) -> bool {
+        // ORDERING: Acquire; pairs with the Release in `end_staging`.
+        self.staging.load(Ordering::Acquire)
     }
 
     /// Counts on a desk that several threads share.
@@ -123,7 +134,7 @@ impl Desk {
 fn step(counter: &AtomicU64, items: usize) {
     // ORDERING: Relaxed; a single writer.
     let count = counter.load(Ordering::Relaxed) + items as u64;
-    // ORDERING: Release; pairs with the Acquire in `is_open`. A count of taken items is ordered by the
+    // ORDERING: Release; pairs with the Acquire in `holds`. A count of taken items is ordered by the
     // claim that follows.
     counter.store(count, Ordering::Release);
 }

@@ -17,27 +17,26 @@ impl<T> Hold<T> {
     /// `item` was given out by this hold in its present transaction, and nobody uses it any more.
     pub(super) unsafe fn remove(&mut self, item: *const T) -> Entry<T> {
         // SAFETY: by contract it is held and not used.
-        let entry = unsafe { self.place_of(item).remove() };
+        let entry = unsafe { self.place_of(item).expect("the item is held").remove() };
         self.count_gap();
         entry
     }
 
-    /// What is known of an item that is held.
-    pub(super) fn tag_of(&self, item: *const T) -> Tag {
+    /// What is known of an item, if it is held.
+    pub(super) fn tag_of(&self, item: *const T) -> Option<Tag> {
         // SAFETY: filled, as it is held.
-        unsafe { self.place_of(item).tag() }
+        self.place_of(item).map(|place| unsafe { place.tag() })
     }
 
-    /// The place of an item that is held. Places begin with their items.
-    fn place_of(&self, item: *const T) -> &Held<T> {
-        let place = self.blocks().find_map(|(block, filled)| {
+    /// The place of an item, if it is held. Places begin with their items.
+    fn place_of(&self, item: *const T) -> Option<&Held<T>> {
+        self.blocks().find_map(|(block, filled)| {
             // SAFETY: the hold owns the block.
             let first = unsafe { Row::element(block, 0) } as usize;
             let index = (item as usize).checked_sub(first)? / size_of::<Held<T>>();
             // SAFETY: as above; the index is within the row.
             (index < filled).then(|| unsafe { Row::get(block, index) })
-        });
-        place.expect("the item is held")
+        })
     }
 
     /// Takes out the next item from `spot` that is picked, by its address and its tag.

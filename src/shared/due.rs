@@ -8,6 +8,7 @@ use crate::sync::{lock, thread};
 use crate::telemetry::Event;
 use crate::time::{later, NEVER};
 use crate::Reason;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 impl<T> Shared<T> {
@@ -20,13 +21,23 @@ impl<T> Shared<T> {
         delay: Duration,
     ) {
         let (due, attempts) = (later(now, delay), failed.entry.tag.attempts);
+        let error = self.heard(&failed);
         failed.due = due;
         self.ready.attend();
         self.failures.delayed.put(envelope, failed);
         self.agenda.plan(due);
         self.agenda.call_reserve();
         self.ready.published(1);
-        self.tell(|| Event::Delayed { attempts, delay });
+        self.tell(|| Event::Delayed {
+            attempts,
+            delay,
+            error: error.as_deref(),
+        });
+    }
+
+    /// The error of a failed delivery, if somebody listens.
+    fn heard(&self, failed: &Failed<T>) -> Option<Arc<str>> {
+        failed.error.clone().filter(|_| self.is_told_of())
     }
 
     /// Puts an item at the head. Whoever held it counts it as aborted afterwards.
@@ -122,21 +133,25 @@ impl<T> Shared<T> {
     /// Makes a dead letter of an item for which a place was taken.
     pub(crate) fn bury(&self, envelope: Vacant<Failed<T>>, failed: Failed<T>) {
         let (attempts, reason) = (failed.entry.tag.attempts, failed.reason);
-        let order = failed.entry.tag.order;
+        let (order, error) = (failed.entry.tag.order, self.heard(&failed));
         self.failures.letters.put(envelope, failed);
         self.leave(order);
-        self.tell(|| Event::Died { attempts, reason });
+        self.tell(|| Event::Died {
+            attempts,
+            reason,
+            error: error.as_deref(),
+        });
     }
 
     /// Puts items whose lease is over at the head, but for those that die, and says how many.
     fn take_over(&self, entries: Vec<Entry<T>>) -> usize {
-        let mut dead = 0;
+        let (cause, mut dead) = (Reason::Expired.into(), 0);
         let alive = entries.into_iter().filter_map(|entry| {
-            if self.failures.fate(entry.tag) != Fate::Death {
+            if self.failures.fate(entry.tag, &cause) != Fate::Death {
                 return Some(entry);
             }
             dead += 1;
-            self.bury(Vacant::new(), Failed::new(entry, Reason::Expired));
+            self.bury(Vacant::new(), Failed::new(entry, &cause));
             None
         });
         let ready = self.lanes.put_at_head(alive);

@@ -4,10 +4,13 @@ use super::{admitted, Admission, Closed, Side};
 use crate::order::Fit;
 use crate::raw::{Access, Label, Seat};
 use crate::shared::{Permit, Shared};
+use crate::wait::{Kind, Waiter};
 use crate::PushError;
 use std::collections::VecDeque;
 use std::mem;
 use std::slice;
+use std::task::Poll;
+use std::time::Duration;
 
 /// Labels of items that are yet to be staged, and are struck if that does not happen.
 pub(crate) struct Enrolled<'s, T> {
@@ -55,7 +58,12 @@ impl<T> Side<T> {
 
     /// Whether the discipline has room for some items. It is not asked if the queue is closed.
     fn has_place_for(&self, items: &[T]) -> bool {
-        self.word().is_closed() || self.shared.fit(items) == Fit::Now
+        self.word().is_closed() || self.fits(items)
+    }
+
+    /// Whether the discipline has room for some items.
+    fn fits(&self, items: &[T]) -> bool {
+        self.shared.fit(items) == Fit::Now
     }
 
     /// Takes a permit for an item that is pushed without a transaction, with the label that it is given.
@@ -83,16 +91,23 @@ impl<T> Side<T> {
     }
 
     /// Sees to it that the transaction may stage one item more.
-    pub(crate) fn admit_staged(&self, access: &Access<'_, T>) -> Admission {
-        if self.word().is_closed() {
+    fn admit_staged(&self, access: &Access<'_, T>) -> Admission {
+        if self.is_refusing(access) {
             return Some(Err(Closed));
         }
         self.has_one_more(access).then_some(Ok(()))
     }
 
+    /// Whether the transaction may stage nothing more: the queue is closed, and it holds nothing. Or all that
+    /// it held was taken away since, and the others were told the end.
+    fn is_refusing(&self, access: &Access<'_, T>) -> bool {
+        let word = self.word();
+        word.is_closed() && (access.held() == 0 || word.is_drained())
+    }
+
     /// As [`Side::admit_staged`], and labels the item.
     pub(crate) fn admit_staged_item(&self, access: &Access<'_, T>, item: &T) -> Admission<Label> {
-        if !self.has_place_for(slice::from_ref(item)) {
+        if !self.is_refusing(access) && !self.fits(slice::from_ref(item)) {
             return None;
         }
         self.admit_staged_with(access, || self.shared.label(item))
@@ -210,19 +225,29 @@ impl<T> Side<T> {
         }
     }
 
-    /// Stages an item for which there is a permit, unless the queue is closed.
+    /// Stages an item for which there is a permit, unless the queue is closed and the transaction holds
+    /// nothing.
     #[inline(always)]
     #[allow(clippy::inline_always)] // the push of a transaction
     #[track_caller]
     pub(crate) fn stage(&self, access: &Access<'_, T>, item: T) -> Result<(), PushError<T>> {
         let staged = access.stage_if(item, || self.is_admitting());
-        staged.map_err(|item| self.refuse(item))
+        staged.or_else(|item| self.stage_after_close(access, item))
     }
 
     /// Whether a push is not refused that has said that it is under way.
     #[inline]
     fn is_admitting(&self) -> bool {
         !self.ready.look().is_closed()
+    }
+
+    /// Stages an item although the queue is closed, if the transaction holds something: then nobody says
+    /// `Closed` before it has ended, or has at least given all back and says that it stages.
+    #[cold]
+    fn stage_after_close(&self, access: &Access<'_, T>, item: T) -> Result<(), PushError<T>> {
+        let refuses = self.is_refusing(access);
+        let staged = access.stage_if(item, || !refuses);
+        staged.map_err(|item| self.refuse(item))
     }
 
     /// Refuses what the queue was closed for. Somebody may have seen a transaction that only seemed to
@@ -244,15 +269,56 @@ impl<T> Side<T> {
         if !self.shared.is_labelled() {
             return self.stage(access, item);
         }
-        let staged = access.stage_labelled_if(item, label, || self.is_admitting());
+        let holds = access.held() > 0;
+        let staged = access.stage_labelled_if(item, label, || holds || self.is_admitting());
         staged.map_err(|item| {
             self.shared.strike(label.order);
             self.refuse(item)
         })
     }
 
+    /// As [`Side::wait_for_room`], for a transaction, by way of `admit`.
+    pub(crate) fn wait_to_stage(
+        &self,
+        access: &Access<'_, T>,
+        timeout: Option<Duration>,
+        admit: impl Fn() -> Admission<Label>,
+    ) -> Admission<Label> {
+        let timeout = if self.can_fit(access) {
+            timeout
+        } else {
+            Some(Duration::ZERO)
+        };
+        let admitted = self.wait_for_room(Kind::One, timeout, || self.admit_unless_waiting(&admit));
+        admitted.flatten()
+    }
+
+    /// Polls for room for an item of a transaction, as `admit` finds it.
+    pub(crate) fn poll_to_stage(
+        &self,
+        access: &Access<'_, T>,
+        waiter: &Waiter<'_>,
+        admit: impl Fn() -> Admission<Label>,
+    ) -> Poll<Admission<Label>> {
+        if !self.can_fit(access) {
+            return Poll::Ready(admit());
+        }
+        self.poll_room(Kind::One, waiter, || self.admit_unless_waiting(&admit))
+    }
+
+    /// What `admit` says; `None` if it is worth waiting for room: not after the close, when it may be that only
+    /// transactions like this one would make some.
+    fn admit_unless_waiting(
+        &self,
+        admit: impl Fn() -> Admission<Label>,
+    ) -> Option<Admission<Label>> {
+        let closed = self.word().is_closed();
+        let admission = admit();
+        (closed || admission.is_some()).then_some(admission)
+    }
+
     /// Whether there would be room for one item more if the queue had nothing but this transaction.
-    pub(crate) fn can_fit(&self, access: &Access<'_, T>) -> bool {
+    fn can_fit(&self, access: &Access<'_, T>) -> bool {
         let room = self.shared.room();
         room.map_or(true, |room| access.staged() < room.capacity.limit())
     }

@@ -1,14 +1,17 @@
 //! What a handle has ready for deliveries that fail, and where such items go.
 
 use super::{NoRoom, Side};
-use crate::failure::{Failed, Fate};
-use crate::raw::{Access, Grip, Seat, Spot, Vacant};
+use crate::failure::{Cause, Failed, Fate};
+use crate::raw::{Access, Grip, Seat, Spot, Tag, Vacant};
 use crate::shared::Shared;
 use crate::sync::lock;
 use crate::wait::quietly;
 use crate::Reason;
 use std::cell::Cell;
+use std::sync::Arc;
 use std::time::Duration;
+
+const FOREIGN: &str = "item does not belong to this transaction";
 
 /// Envelopes that are kept for the next transaction.
 const KEPT: usize = 32;
@@ -32,25 +35,25 @@ impl<T> Side<T> {
 
     /// Parts with the held items that do not go back to where they came from, and says how many permits
     /// that frees.
-    pub(crate) fn part_with_failed(&self, seat: &mut Seat<T>, reason: Reason) -> usize {
+    pub(crate) fn part_with_failed(&self, seat: &mut Seat<T>, cause: &Cause) -> usize {
         let Shared { failures, time, .. } = &**self.shared();
-        if !failures.has_rules() {
+        if !failures.may_part(cause) {
             return 0;
         }
         // A clock is user code: it may panic, and an abort may not. Then nothing is delayed.
         let mut now = None;
-        if failures.may_delay() {
+        if failures.may_delay(cause) {
             quietly(|| now = Some(time.now()));
         }
         let (mut spot, fate) = (Spot::default(), Cell::new(Fate::Head));
         let mut dead = 0;
         while let Some(entry) = seat.remove_next(&mut spot, |_, tag| {
-            fate.set(failures.fate(tag));
+            fate.set(failures.fate(tag, cause));
             fate.get() == Fate::Death || fate.get() != Fate::Head && now.is_some()
         }) {
             let now = now.unwrap_or_default();
             dead += usize::from(fate.get() == Fate::Death);
-            self.put_away(fate.get(), now, Failed::new(entry, reason));
+            self.put_away(fate.get(), now, Failed::new(entry, cause));
             seat.count_aborted(1);
         }
         lock(&self.envelopes).truncate(KEPT);
@@ -74,6 +77,10 @@ impl<T> Side<T> {
 
     /// Takes a held item out of the transaction, to be delivered later: after `delay`, or as the queue's
     /// rules say.
+    ///
+    /// # Panics
+    ///
+    /// If another transaction holds the item.
     #[track_caller]
     pub(crate) fn retry(
         &self,
@@ -81,25 +88,69 @@ impl<T> Side<T> {
         item: Grip<'_, T>,
         delay: Option<Duration>,
     ) -> Result<(), NoRoom> {
+        let failures = &self.shared.failures;
+        self.send_away(access, item, &Reason::Retried.into(), |tag, cause| {
+            // It takes its permit with it, which may be the one of a staged item.
+            let has_room = self.has_one_more(access);
+            has_room.then(|| match delay {
+                Some(delay) => failures.fate_after(tag, delay),
+                None => failures.fate(tag, cause),
+            })
+        })
+    }
+
+    /// Takes a held item out of the transaction, not to be delivered again, because of this error.
+    ///
+    /// # Panics
+    ///
+    /// If another transaction holds the item.
+    #[track_caller]
+    pub(crate) fn fail(
+        &self,
+        access: &Access<'_, T>,
+        item: Grip<'_, T>,
+        error: Arc<str>,
+    ) -> Result<(), NoRoom> {
+        let cause = Cause {
+            error: Some(error),
+            ..Reason::Failed.into()
+        };
+        let failures = &self.shared.failures;
+        self.send_away(access, item, &cause, |tag, cause| {
+            if failures.letters.reserve() {
+                Some(Fate::Death)
+            } else {
+                let has_room = self.has_one_more(access);
+                has_room.then(|| failures.fate(tag, cause))
+            }
+        })
+    }
+
+    /// Takes a held item out of the transaction, to where `fate` says, if there is room for it.
+    #[track_caller]
+    fn send_away(
+        &self,
+        access: &Access<'_, T>,
+        item: Grip<'_, T>,
+        cause: &Cause,
+        fate: impl FnOnce(Tag, &Cause) -> Option<Fate>,
+    ) -> Result<(), NoRoom> {
         let Shared { failures, time, .. } = &**self.shared();
-        let (tag, now, address) = (access.tag_of(&item), time.now(), item.address());
-        // It takes its permit with it, which may be the one of a staged item.
-        if !self.has_one_more(access) {
-            return Err(NoRoom);
-        }
-        let Ok(copy) = self.end_lease(item.address()) else {
+        let (tag, address) = (access.tag_of(&item).expect(FOREIGN), item.address());
+        let now = time.now();
+        let fate = fate(tag, cause).ok_or(NoRoom)?;
+        let Ok(copy) = self.end_lease(address) else {
             // Others have it, and its delivery is counted; it leaves with its transaction.
+            if fate == Fate::Death {
+                failures.letters.release();
+            }
             return Ok(());
         };
         let entry = access.remove(item);
-        let fate = delay.map_or_else(
-            || failures.fate(tag),
-            |delay| failures.fate_after(tag, delay),
-        );
-        self.put_away(fate, now, Failed::new(entry, Reason::Retried));
+        self.put_away(fate, now, Failed::new(entry, cause));
         access.count_aborted(1);
         if fate == Fate::Death {
-            self.give_back(1);
+            self.release_permit(access);
             self.drop_excess_letters();
         }
         self.pay_for_one(address);

@@ -77,6 +77,16 @@ impl<T> Side<T> {
         self.give_back((freed + self.extra.take()).saturating_sub(published));
     }
 
+    /// Gives the permit of an item back that has left for good, unless the transaction needs it for what it
+    /// has staged.
+    pub(super) fn release_permit(&self, access: &Access<'_, T>) {
+        if access.staged() > access.held() + self.extra.get() && self.is_bounded() {
+            self.extra.set(self.extra.get() + 1);
+        } else {
+            self.give_back(1);
+        }
+    }
+
     /// Gives back what the transaction need not have any more, since it holds more than before.
     pub(super) fn release(&self, access: &Access<'_, T>) {
         if self.is_bounded() && self.extra.get() > 0 {

@@ -139,7 +139,9 @@ impl<T> Side<T> {
     pub(crate) fn take_note(&self, access: &Access<'_, T>, grip: &Grip<'_, T>) {
         let held = access.held();
         self.set_envelopes_aside(held);
-        self.note(grip, held == 1, || access.tag_of(grip));
+        self.note(grip, held == 1, || {
+            access.tag_of(grip).expect("the item was just taken")
+        });
     }
 
     /// Holds up to `max` items more in a batch.

@@ -36,9 +36,17 @@ pub(crate) enum Event<'e> {
     /// A transaction ended that held something; for how long.
     Released { held: Duration },
     /// A delivery failed, and the item is out of the way for a time.
-    Delayed { attempts: u32, delay: Duration },
+    Delayed {
+        attempts: u32,
+        delay: Duration,
+        error: Option<&'e str>,
+    },
     /// A delivery failed, and the item is a dead letter.
-    Died { attempts: u32, reason: Reason },
+    Died {
+        attempts: u32,
+        reason: Reason,
+        error: Option<&'e str>,
+    },
     /// Items were taken back from a worker.
     Expired {
         worker: Option<&'e str>,

@@ -11,11 +11,19 @@ pub(super) fn record(queue: &str, event: Event<'_>) {
         Event::Released { held } => {
             trace!(target: "requeue", queue, ?held, "a transaction ended");
         }
-        Event::Delayed { attempts, delay } => {
-            debug!(target: "requeue", queue, attempts, ?delay, "an item is to be retried");
+        Event::Delayed {
+            attempts,
+            delay,
+            error,
+        } => {
+            debug!(target: "requeue", queue, attempts, ?delay, error, "an item is to be retried");
         }
-        Event::Died { attempts, reason } => {
-            warn!(target: "requeue", queue, attempts, ?reason, "an item is a dead letter");
+        Event::Died {
+            attempts,
+            reason,
+            error,
+        } => {
+            warn!(target: "requeue", queue, attempts, ?reason, error, "an item is a dead letter");
         }
         Event::Expired { worker, items } => {
             warn!(target: "requeue", queue, worker, items, "items were taken back");

@@ -1,9 +1,13 @@
 //! How a transaction ends.
 
 use super::Transaction;
+#[cfg(not(any(loom, shuttle)))]
+use crate::failure::Cause;
 use crate::port::Outcome;
 use crate::post::Lost;
 use crate::raw::Party;
+#[cfg(not(any(loom, shuttle)))]
+use crate::wait::quietly;
 use crate::{Expired, Taken};
 
 impl<'h, T, O> Transaction<'h, T, O> {
@@ -138,6 +142,16 @@ impl<'h, T, O> Transaction<'h, T, O> {
     /// ```
     pub fn abort(self) {
         drop(self);
+    }
+
+    /// Aborts by this cause, and says how many items were held, and how often the one was delivered that was
+    /// delivered most often. Panics of user code are caught: it runs last.
+    #[cfg(not(any(loom, shuttle)))]
+    pub(crate) fn abort_for(self, cause: &Cause) -> (usize, u32) {
+        let port = self.open.close();
+        let deliveries = port.deliveries();
+        quietly(|| port.abort_for(cause));
+        deliveries
     }
 
     /// This transaction as one of several that commit together.

@@ -3,6 +3,7 @@
 use super::Transaction;
 use crate::side::NoRoom;
 use crate::{Item, PushError};
+use std::fmt;
 use std::time::Duration;
 
 impl<T, O> Transaction<'_, T, O> {
@@ -78,6 +79,45 @@ impl<T, O> Transaction<'_, T, O> {
     #[track_caller]
     pub fn retry_after(&self, item: Item<'_, T>, delay: Duration) -> Result<(), PushError<()>> {
         self.give_back_later(item, Some(delay))
+    }
+
+    /// Gives a held item up: it is not delivered again, but a [dead letter](crate::Queue::dead_letters) now,
+    /// with this error.
+    ///
+    /// As with [`Transaction::retry_after`] it leaves the transaction at once and for good. Where there is no
+    /// [place](crate::Builder::max_dead_letters) for another dead letter it is [retried](Self::retry) instead.
+    ///
+    /// ```
+    /// use requeue::Reason;
+    ///
+    /// let queue = requeue::Queue::unbounded();
+    /// queue.push("seven")?;
+    /// let mut handle = queue.handle();
+    /// let tx = handle.begin();
+    /// let job = tx.pop()?;
+    /// if let Err(error) = job.parse::<u32>() {
+    ///     tx.fail(job, error)?; // it will never be a number
+    /// }
+    /// tx.commit();
+    /// let letter = queue.dead_letters().next().unwrap();
+    /// assert_eq!((letter.item, letter.reason), ("seven", Reason::Failed));
+    /// assert_eq!(letter.error(), Some("invalid digit found in string"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As for [`Transaction::retry`], and only where there is no place for another dead letter.
+    ///
+    /// # Panics
+    ///
+    /// If the item is of another transaction, or this one [is borrowed](Transaction#borrowing), and if `error`
+    /// panics when it is formatted. The item is still held then.
+    #[track_caller]
+    pub fn fail(&self, item: Item<'_, T>, error: impl fmt::Display) -> Result<(), PushError<()>> {
+        let (port, error) = (self.open.get(), error.to_string().into());
+        let failed = port.side().fail(&port.seat().access(), item.grip, error);
+        failed.map_err(|NoRoom| PushError::Full(()))
     }
 
     #[track_caller]

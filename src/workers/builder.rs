@@ -1,6 +1,7 @@
 //! The settings of a pool.
 
-use super::crew::{Crew, Hook, Shift};
+use super::crew::{Crew, Hooks, Shift};
+use super::Failure;
 use crate::{Handle, Queue};
 use std::any::Any;
 use std::fmt;
@@ -32,7 +33,7 @@ pub struct WorkersBuilder<T> {
     queue: Queue<T>,
     count: Option<NonZeroUsize>,
     name: String,
-    hook: Option<Hook>,
+    hooks: Hooks,
 }
 
 impl<T> WorkersBuilder<T> {
@@ -41,7 +42,7 @@ impl<T> WorkersBuilder<T> {
             queue,
             count: None,
             name: "worker".to_owned(),
-            hook: None,
+            hooks: Hooks::default(),
         }
     }
 
@@ -107,14 +108,41 @@ impl<T> WorkersBuilder<T> {
         mut self,
         hook: impl Fn(&str, &(dyn Any + Send)) + Send + Sync + 'static,
     ) -> Self {
-        self.hook = Some(Arc::new(hook));
+        self.hooks.on_panic = Some(Arc::new(hook));
+        self
+    }
+
+    /// Calls `hook` after each run that failed or panicked, on the worker's thread. What the run held is back
+    /// in the queue then, or is a dead letter, which keeps the [error](crate::DeadLetter::error). The
+    /// worker lives on; a panic of the hook is ignored.
+    ///
+    /// A [`Job`](crate::Job) hands its panic to its [`Outcome`](crate::Outcome) and not to the hook.
+    ///
+    /// ```
+    /// use requeue::{Queue, Workers};
+    ///
+    /// let queue = Queue::unbounded();
+    /// queue.handle().push_batch(["7", "x"])?;
+    /// queue.close();
+    /// let workers = Workers::builder(&queue)
+    ///     .on_error(|failure| eprintln!("{}: {}", failure.worker, failure.error))
+    ///     .run(|text, _tx| match text.parse::<u32>() {
+    ///         Err(wrong) if text.attempts() == 1 => Err(wrong),
+    ///         _ => Ok(()),
+    ///     });
+    /// let report = workers.join();
+    /// assert_eq!((report.done, report.failed), (2, 1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn on_error(mut self, hook: impl Fn(&Failure) + Send + Sync + 'static) -> Self {
+        self.hooks.on_error = Some(Arc::new(hook));
         self
     }
 
     pub(super) fn crew(&self) -> Arc<Crew> {
         let count = self.count.or_else(|| thread::available_parallelism().ok());
         let count = count.map_or(1, NonZeroUsize::get);
-        Crew::new(&self.name, count, self.hook.clone())
+        Crew::new(&self.name, count, self.hooks.clone())
     }
 
     pub(super) fn handle(&self, shift: &Shift) -> Handle<T> {

@@ -1,7 +1,8 @@
 //! The workers of a pool, and who waits for their end.
 
+use super::failure::Trouble;
 use super::worker::{Order, Worker};
-use super::{Report, WorkerStatus};
+use super::{Failure, Report, WorkerStatus};
 use crate::sync::{lock, Mutex};
 use crate::wait::quietly;
 use std::any::Any;
@@ -9,7 +10,17 @@ use std::sync::{Arc, Condvar, PoisonError};
 use std::time::Duration;
 
 /// Told of each panic: the worker's name, and what the panic carries.
-pub(super) type Hook = Arc<dyn Fn(&str, &(dyn Any + Send)) + Send + Sync>;
+pub(super) type PanicHook = Arc<dyn Fn(&str, &(dyn Any + Send)) + Send + Sync>;
+
+/// Told of each run that failed or panicked.
+pub(super) type ErrorHook = Arc<dyn Fn(&Failure) + Send + Sync>;
+
+/// Who is told of what goes wrong.
+#[derive(Clone, Default)]
+pub(super) struct Hooks {
+    pub(super) on_error: Option<ErrorHook>,
+    pub(super) on_panic: Option<PanicHook>,
+}
 
 /// What a panic carries.
 pub(super) type Payload = Box<dyn Any + Send>;
@@ -17,7 +28,7 @@ pub(super) type Payload = Box<dyn Any + Send>;
 /// The workers of a pool.
 pub(super) struct Crew {
     workers: Vec<Worker>,
-    hook: Option<Hook>,
+    hooks: Hooks,
     /// How many are on a shift.
     present: Mutex<usize>,
     /// Notified when nobody is.
@@ -25,11 +36,11 @@ pub(super) struct Crew {
 }
 
 impl Crew {
-    pub(super) fn new(prefix: &str, count: usize, hook: Option<Hook>) -> Arc<Self> {
+    pub(super) fn new(prefix: &str, count: usize, hooks: Hooks) -> Arc<Self> {
         let name = |index| format!("{prefix}-{index}").into();
         Arc::new(Self {
             workers: (0..count).map(name).map(Worker::new).collect(),
-            hook,
+            hooks,
             present: Mutex::new(0),
             gone: Condvar::new(),
         })
@@ -39,8 +50,16 @@ impl Crew {
         self.workers.len()
     }
 
+    /// # Panics
+    ///
+    /// If there is no such worker.
+    #[track_caller]
     pub(super) fn worker(&self, index: usize) -> &Worker {
-        &self.workers[index]
+        let Some(worker) = self.workers.get(index) else {
+            let (count, last) = (self.len(), self.len() - 1);
+            panic!("no worker {index}: the pool has {count}, numbered 0 to {last}");
+        };
+        worker
     }
 
     pub(super) fn tell_all(&self, order: Order) {
@@ -64,10 +83,13 @@ impl Crew {
         drop(waited.unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Reports a panic. One of the hook, or of the payload's destructor, is caught and ignored.
-    pub(super) fn panicked(&self, worker: &Worker, payload: Payload) {
-        if let Some(hook) = &self.hook {
-            quietly(|| hook(&worker.name(), &*payload));
+    /// Reports what went wrong. Panics of the hooks, or of the payload's destructor, are caught and ignored.
+    pub(super) fn tell_of(&self, Trouble { failure, payload }: Trouble) {
+        if let Some(hook) = &self.hooks.on_error {
+            quietly(|| hook(&failure));
+        }
+        if let (Some(hook), Some(payload)) = (&self.hooks.on_panic, &payload) {
+            quietly(|| hook(&failure.worker, &**payload));
         }
         quietly(|| drop(payload));
     }

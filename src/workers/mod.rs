@@ -7,7 +7,7 @@
 //! | `builder` | the settings of a pool |
 //! | `run`, `work`, `threads` | how threads are started, what they do, and their pool |
 //! | `spawn`, `staging`, `tasks` | the same for tasks, with feature `tokio` |
-//! | `status` | what workers say of themselves |
+//! | `status`, `failure` | what workers say of themselves, and of runs that failed |
 //! | `job`, `outcome`, `submit` | closures as items |
 //!
 //! A worker waits in the queue's line by a future, and asks for its orders at each poll. Whoever gives
@@ -16,6 +16,7 @@
 
 mod builder;
 mod crew;
+mod failure;
 mod job;
 mod outcome;
 mod run;
@@ -34,6 +35,7 @@ mod work;
 mod worker;
 
 pub use builder::WorkersBuilder;
+pub use failure::Failure;
 pub use job::Job;
 pub use outcome::{Ended, Outcome};
 #[cfg(feature = "tokio")]

@@ -4,6 +4,7 @@ use super::work::{batch, each, job, work, Step};
 use super::worker::Worker;
 use super::{Job, Workers, WorkersBuilder};
 use crate::{Item, Transaction};
+use std::fmt::Debug;
 use std::sync::Arc;
 use std::thread::{Builder, Scope};
 
@@ -36,6 +37,7 @@ impl<T> WorkersBuilder<T> {
     pub fn run<E, F>(self, run: F) -> Workers
     where
         T: Send + 'static,
+        E: Debug,
         F: for<'t> Fn(Item<'t, T>, &'t Transaction<'t, T>) -> Result<(), E>,
         F: Send + Sync + 'static,
     {
@@ -66,6 +68,7 @@ impl<T> WorkersBuilder<T> {
     pub fn run_batches<E, F>(self, max: usize, run: F) -> Workers
     where
         T: Send + 'static,
+        E: Debug,
         F: for<'t> Fn(Vec<Item<'t, T>>, &'t Transaction<'t, T>) -> Result<(), E>,
         F: Send + Sync + 'static,
     {
@@ -102,6 +105,7 @@ impl<T> WorkersBuilder<T> {
     pub fn run_scoped<'scope, E, F>(self, scope: &'scope Scope<'scope, '_>, run: F) -> Workers
     where
         T: Send + 'scope,
+        E: Debug,
         F: for<'t> Fn(Item<'t, T>, &'t Transaction<'t, T>) -> Result<(), E>,
         F: Send + Sync + 'scope,
     {

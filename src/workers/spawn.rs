@@ -4,7 +4,9 @@ use super::crew::Shift;
 use super::work::{end, poll_pop, settle, Step};
 use super::worker::Worker;
 use super::{Staging, Tasks, WorkersBuilder};
+use crate::wait::quietly;
 use crate::{Handle, Item, Transaction};
+use std::fmt::Debug;
 use std::future::{poll_fn, Future};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::pin::{pin, Pin};
@@ -61,7 +63,7 @@ impl<T: Send + 'static> WorkersBuilder<T> {
     /// Outside of a tokio runtime.
     pub fn run_async<E, F>(self, run: F) -> Tasks
     where
-        E: 'static,
+        E: Debug + 'static,
         F: for<'t> Fn(Item<'t, T>, Staging<'t, T>) -> Run<'t, E>,
         F: Send + Sync + 'static,
     {
@@ -76,7 +78,7 @@ impl<T: Send + 'static> WorkersBuilder<T> {
 }
 
 /// Works until it is told to stop, or the queue is closed and drained.
-async fn work<T, E, F>(mut handle: Handle<T>, run: Arc<F>, shift: Shift)
+async fn work<T, E: Debug, F>(mut handle: Handle<T>, run: Arc<F>, shift: Shift)
 where
     T: Send,
     F: for<'t> Fn(Item<'t, T>, Staging<'t, T>) -> Run<'t, E>,
@@ -84,7 +86,7 @@ where
     let worker = shift.worker();
     while poll_fn(|context| worker.poll_go_on(context.waker())).await {
         let step = pin!(step(handle.begin(), worker, &*run));
-        if !settle(&shift, Caught(step).await) {
+        if !settle(&shift, Caught(Some(step)).await) {
             break;
         }
         consume_budget().await;
@@ -92,7 +94,7 @@ where
     drop(handle);
 }
 
-async fn step<T, E, F>(tx: Transaction<'_, T>, worker: &Worker, run: &F) -> Step
+async fn step<T, E: Debug, F>(tx: Transaction<'_, T>, worker: &Worker, run: &F) -> Step
 where
     T: Send,
     F: for<'t> Fn(Item<'t, T>, Staging<'t, T>) -> Run<'t, E>,
@@ -106,22 +108,34 @@ where
         None => return Step::CalledOff,
     };
     worker.begin_run(tx.now());
-    let running = run(item, Staging::new(&tx));
-    let result = running.await;
-    end(tx, &result)
+    let ended = match catch_unwind(AssertUnwindSafe(|| run(item, Staging::new(&tx)))) {
+        Ok(running) => Caught(Some(running)).await,
+        Err(payload) => Err(payload),
+    };
+    end(tx, worker, ended)
 }
 
-/// A future whose panic is its output.
-struct Caught<F>(F);
+/// A future whose panic is its output, also one of its destructor: it is dropped when it has ended.
+struct Caught<F>(Option<F>);
 
 impl<F: Future + Unpin> Future for Caught<F> {
     type Output = thread::Result<F::Output>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let poll = || Pin::new(&mut self.0).poll(context);
-        match catch_unwind(AssertUnwindSafe(poll)) {
+        let Self(future) = &mut *self;
+        let polled = catch_unwind(AssertUnwindSafe(|| {
+            let poll = Pin::new(future.as_mut().expect("not ended yet")).poll(context);
+            if poll.is_ready() {
+                drop(future.take());
+            }
+            poll
+        }));
+        match polled {
             Ok(poll) => poll.map(Ok),
-            Err(payload) => Poll::Ready(Err(payload)),
+            Err(payload) => {
+                quietly(|| drop(future.take()));
+                Poll::Ready(Err(payload))
+            }
         }
     }
 }

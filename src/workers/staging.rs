@@ -83,6 +83,7 @@ impl<'t, T> Staging<'t, T> {
     /// # Panics
     ///
     /// If the item is of another transaction.
+    #[track_caller]
     pub fn retry(&mut self, item: Item<'_, T>) -> Result<(), PushError<()>> {
         self.lent.retry(item, None)
     }
@@ -119,8 +120,44 @@ impl<'t, T> Staging<'t, T> {
     /// # Panics
     ///
     /// If the item is of another transaction.
+    #[track_caller]
     pub fn retry_after(&mut self, item: Item<'_, T>, delay: Duration) -> Result<(), PushError<()>> {
         self.lent.retry(item, Some(delay))
+    }
+
+    /// Gives an item of the run up: it is a [dead letter](crate::Queue::dead_letters) now, with this error;
+    /// see [`Transaction::fail`].
+    ///
+    /// ```
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+    /// use requeue::{Queue, Workers};
+    ///
+    /// let queue = Queue::unbounded();
+    /// queue.push("https://example.org/nowhere")?;
+    /// queue.close();
+    /// let tasks = Workers::builder(&queue).tasks(1).run_async(|page, mut staging| {
+    ///     Box::pin(async move { staging.fail(page, "not found") })
+    /// });
+    /// assert_eq!(tasks.join().await.done, 1);
+    /// assert_eq!(queue.dead_letters().next().unwrap().error(), Some("not found"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As for [`Transaction::fail`].
+    ///
+    /// # Panics
+    ///
+    /// As for [`Transaction::fail`].
+    #[track_caller]
+    pub fn fail(
+        &mut self,
+        item: Item<'_, T>,
+        error: impl fmt::Display,
+    ) -> Result<(), PushError<()>> {
+        self.lent.fail(item, error.to_string().into())
     }
 }
 

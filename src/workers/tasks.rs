@@ -84,6 +84,7 @@ impl Tasks {
     /// # Panics
     ///
     /// If there is no task of that index.
+    #[track_caller]
     pub fn pause(&self, index: usize) {
         self.crew.worker(index).tell(Order::Pause);
     }
@@ -103,6 +104,7 @@ impl Tasks {
     /// # Panics
     ///
     /// If there is no task of that index.
+    #[track_caller]
     pub fn resume(&self, index: usize) {
         self.crew.worker(index).tell(Order::Work);
     }

@@ -100,6 +100,7 @@ impl Workers {
     /// # Panics
     ///
     /// If there is no worker of that index.
+    #[track_caller]
     pub fn pause(&self, index: usize) {
         self.crew.worker(index).tell(Order::Pause);
     }
@@ -120,6 +121,7 @@ impl Workers {
     /// # Panics
     ///
     /// If there is no worker of that index.
+    #[track_caller]
     pub fn resume(&self, index: usize) {
         self.crew.worker(index).tell(Order::Work);
     }

@@ -1,10 +1,12 @@
 //! The loop of a worker thread, and what it does with one transaction.
 
 use super::crew::Shift;
+use super::failure::{give_back, give_back_after_panic, Trouble};
 use super::worker::{Ran, Worker};
 use super::Job;
-use crate::wait::{block, spin, Deadline};
+use crate::wait::{block, quietly, spin, Deadline};
 use crate::{Handle, Item, PopAsync, PopError, Transaction};
+use std::fmt::Debug;
 use std::future::Future;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::pin::Pin;
@@ -14,6 +16,8 @@ use std::thread;
 /// What became of one transaction.
 pub(super) enum Step {
     Ran(Ran),
+    /// What was taken is back.
+    Failed(Box<Trouble>),
     /// Nothing was taken, because the worker was called off.
     CalledOff,
     /// Nothing was taken, and nothing can come.
@@ -28,7 +32,7 @@ pub(super) fn work<T>(
 ) {
     let worker = shift.worker();
     while worker.goes_on() {
-        // A panic drops the transaction while it unwinds.
+        // A panic before the run drops the transaction while it unwinds.
         let stepped = catch_unwind(AssertUnwindSafe(|| step(handle.begin(), worker)));
         if !settle(shift, stepped) {
             return;
@@ -41,18 +45,22 @@ pub(super) fn settle(shift: &Shift, stepped: thread::Result<Step>) -> bool {
     let worker = shift.worker();
     match stepped {
         Ok(Step::Ran(ran)) => worker.end_run(ran),
+        Ok(Step::Failed(trouble)) => tell(shift, *trouble),
         Ok(Step::CalledOff) => {}
         Ok(Step::Closed) => return false,
-        Err(payload) => {
-            worker.end_run(Ran::Panicked);
-            shift.crew().panicked(worker, payload);
-        }
+        Err(payload) => tell(shift, Trouble::of_panic(worker, payload)),
     }
     true
 }
 
+#[cold]
+fn tell(shift: &Shift, trouble: Trouble) {
+    shift.worker().end_run(trouble.ran());
+    shift.crew().tell_of(trouble);
+}
+
 /// Takes an item, runs, and commits or gives back.
-pub(super) fn each<T, E>(
+pub(super) fn each<T, E: Debug>(
     tx: Transaction<'_, T>,
     worker: &Worker,
     run: impl for<'t> Fn(Item<'t, T>, &'t Transaction<'t, T>) -> Result<(), E>,
@@ -61,12 +69,12 @@ pub(super) fn each<T, E>(
         Ok(item) => item,
         Err(nothing) => return nothing,
     };
-    let result = run(item, &tx);
-    end(tx, &result)
+    let ended = catch_unwind(AssertUnwindSafe(|| run(item, &tx)));
+    end(tx, worker, ended)
 }
 
 /// Takes up to `max` items, runs, and commits or gives back.
-pub(super) fn batch<T, E>(
+pub(super) fn batch<T, E: Debug>(
     tx: Transaction<'_, T>,
     worker: &Worker,
     max: usize,
@@ -78,8 +86,8 @@ pub(super) fn batch<T, E>(
     };
     let mut items = vec![first];
     items.extend(tx.pop_batch(max - 1));
-    let result = run(items, &tx);
-    end(tx, &result)
+    let ended = catch_unwind(AssertUnwindSafe(|| run(items, &tx)));
+    end(tx, worker, ended)
 }
 
 /// Takes a job, runs it, and commits, even if it panicked: it has run.
@@ -89,29 +97,32 @@ pub(super) fn job(tx: Transaction<'_, Job>, worker: &Worker) -> Step {
         Err(nothing) => return nothing,
     };
     let returned = job.run();
-    match finish(tx) {
-        Ran::Done if !returned => Step::Ran(Ran::Panicked),
-        ran => Step::Ran(ran),
+    match finish(tx, worker) {
+        Step::Ran(Ran::Done) if !returned => Step::Ran(Ran::Panicked),
+        step => step,
     }
 }
 
-pub(super) fn end<T, E>(tx: Transaction<'_, T>, result: &Result<(), E>) -> Step {
-    Step::Ran(match result {
-        Ok(()) => finish(tx),
-        Err(_) => give_back(tx),
-    })
-}
-
-fn finish<T>(tx: Transaction<'_, T>) -> Ran {
-    match tx.try_commit() {
-        Ok(_) => Ran::Done,
-        Err(_) => Ran::Failed,
+/// Ends the transaction of a run as the run ended.
+pub(super) fn end<T, E: Debug>(
+    tx: Transaction<'_, T>,
+    worker: &Worker,
+    ended: thread::Result<Result<(), E>>,
+) -> Step {
+    match ended {
+        Ok(Ok(())) => finish(tx, worker),
+        Ok(Err(error)) => give_back(tx, worker, error),
+        Err(payload) => give_back_after_panic(tx, worker, payload),
     }
 }
 
-fn give_back<T>(tx: Transaction<'_, T>) -> Ran {
-    tx.abort();
-    Ran::Failed
+/// Commits. Then the run is done, whatever the destructors of its items do.
+fn finish<T>(tx: Transaction<'_, T>, worker: &Worker) -> Step {
+    if let Err(expired) = tx.close_book() {
+        return give_back(tx, worker, format_args!("{expired}"));
+    }
+    quietly(|| drop(tx.try_commit()));
+    Step::Ran(Ran::Done)
 }
 
 /// Takes an item, and waits for one until the worker is called off.

@@ -30,7 +30,7 @@ fn hold_all(seat: &mut Seat<u64>, attempts: u32) -> usize {
     let count = batch.hold(usize::MAX);
     let mut items = batch.into_items();
     while let Some(grip) = items.next() {
-        let (item, tag) = (*grip, seat.access().tag_of(&grip));
+        let (item, tag) = (*grip, seat.access().tag_of(&grip).unwrap());
         assert_eq!((tag.label(), tag.attempts), (at(item), attempts));
     }
     count
@@ -168,7 +168,7 @@ fn a_plain_queue_keeps_no_times() {
     lanes.push(2, at(2), || true).unwrap();
     assert_eq!(lanes.oldest(), None);
     while let Some(grip) = seat.access().hold() {
-        let tag = seat.access().tag_of(&grip);
+        let tag = seat.access().tag_of(&grip).unwrap();
         assert_eq!(tag.since, 0);
     }
     assert_eq!(seat.held(), 2);
@@ -197,7 +197,7 @@ fn check_layout<T: Clone>(item: &T) {
     for attempts in 1..3 {
         let mut sum = 0;
         while let Some(grip) = seat.access().hold() {
-            let tag = seat.access().tag_of(&grip);
+            let tag = seat.access().tag_of(&grip).unwrap();
             assert_eq!(tag.attempts, attempts);
             sum += tag.since;
         }
