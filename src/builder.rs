@@ -92,8 +92,9 @@ impl<T, O> Builder<T, O> {
     /// # Panics
     ///
     /// If `capacity` is 0: a queue must have room for at least one item.
+    #[track_caller]
     pub fn capacity(mut self, capacity: usize) -> Self {
-        assert!(capacity > 0, "a queue must have room for at least one item");
+        assert!(capacity > 0, "capacity is 0: the queue could take no item");
         self.capacity = Some(capacity);
         self
     }
@@ -286,11 +287,12 @@ impl<T, O> Builder<T, O> {
     ///
     /// [`Transaction::try_commit`]: crate::Transaction::try_commit
     /// [`Transaction::renew`]: crate::Transaction::renew
+    #[track_caller]
     pub fn leased(mut self, term: Duration) -> Self
     where
         T: Clone,
     {
-        assert!(!term.is_zero(), "a lease must last for some time");
+        assert!(!term.is_zero(), "lease of zero: it would be over at once");
         self.lease = Some(Lease {
             term,
             copy: T::clone,
@@ -349,8 +351,12 @@ impl<T, O> Builder<T, O> {
     /// # Panics
     ///
     /// If `items` is 0: a queue that gives out nothing is a paused one.
+    #[track_caller]
     pub fn max_held(mut self, items: usize) -> Self {
-        assert!(items > 0, "a queue must let at least one item be held");
+        assert!(
+            items > 0,
+            "max_held is 0: no item could be taken (use `Queue::pause` to stop for a while)"
+        );
         self.max_held = Some(items);
         self
     }

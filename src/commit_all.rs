@@ -35,9 +35,15 @@ use crate::{Expired, Taken, Transaction};
 ///
 /// If a queue [leases](crate::Builder::leased) its items, and one that its transaction held was taken
 /// back; then all are aborted. See [`try_commit_all()`].
+#[track_caller]
 pub fn commit_all<C: Transactions>(transactions: C) -> C::Taken {
-    let taken = transactions.try_commit_all();
-    taken.expect("no lease is over")
+    let Ok(taken) = transactions.try_commit_all() else {
+        panic!(
+            "commit of an expired lease: an item was given to another worker \
+             (use `try_commit_all` on leased queues)"
+        );
+    };
+    taken
 }
 
 /// Commits several transactions as one, as [`commit_all()`] does, unless an item that one of them held

@@ -19,8 +19,8 @@ use std::task::{Context, Poll};
 #[cfg(feature = "tokio")]
 use std::time::Duration;
 
-/// Why a future may not be polled again.
-const DONE: &str = "a future that was ready is not polled again";
+/// What is wrong with a poll of a future that was ready.
+const DONE: &str = "future polled after completion";
 
 /// The future of [`Handle::pop_async`](crate::Handle::pop_async).
 ///
@@ -42,6 +42,7 @@ impl<'h, T> TakeAsync<'h, T> {
 impl<T> Future for TakeAsync<'_, T> {
     type Output = Result<T, PopError>;
 
+    #[track_caller]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let port = self.port.as_mut().expect(DONE);
         let poll = port.poll_pop(&Waiter::task(context.waker()));
@@ -82,6 +83,7 @@ impl<'h, T> PushAsync<'h, T> {
 
 impl<T> PushAsync<'_, T> {
     /// Polls for room, as `admit` finds it, and pushes.
+    #[track_caller]
     pub(crate) fn poll_by(
         &mut self,
         context: &Context<'_>,
@@ -98,6 +100,7 @@ impl<T> PushAsync<'_, T> {
     }
 
     /// Gives the item back that is not to be pushed any more.
+    #[track_caller]
     pub(crate) fn give_up(&mut self) -> T {
         self.item.take().expect(DONE)
     }
@@ -109,6 +112,7 @@ impl<T> Unpin for PushAsync<'_, T> {}
 impl<T> Future for PushAsync<'_, T> {
     type Output = Result<(), PushError<T>>;
 
+    #[track_caller]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         self.poll_by(context, Side::admit_item)
     }
@@ -144,6 +148,7 @@ impl<T> Unpin for PushBatchAsync<'_, T> {}
 impl<T> Future for PushBatchAsync<'_, T> {
     type Output = Result<usize, PushError<Vec<T>>>;
 
+    #[track_caller]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let items = self.items.take().expect(DONE);
         if self.port.is_too_long(&items) {
@@ -243,6 +248,7 @@ impl<'t, T> PopAsync<'t, T> {
 impl<'t, T> Future for PopAsync<'t, T> {
     type Output = Result<Item<'t, T>, PopError>;
 
+    #[track_caller]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let Lent { loan, side } = self.lent.as_ref().expect(DONE);
         let attempt = || side.hold_unless_waiting(loan);
@@ -274,6 +280,7 @@ impl<'t, T> StageAsync<'t, T> {
 
 impl<T> StageAsync<'_, T> {
     /// Polls for room, as `admit` finds it, and stages.
+    #[track_caller]
     pub(crate) fn poll_by(
         &mut self,
         context: &Context<'_>,
@@ -291,6 +298,7 @@ impl<T> StageAsync<'_, T> {
     }
 
     /// Gives the item back that is not to be staged any more.
+    #[track_caller]
     pub(crate) fn give_up(&mut self) -> T {
         self.lent.take().expect(DONE).1
     }
@@ -301,6 +309,7 @@ impl<T> Unpin for StageAsync<'_, T> {}
 impl<T> Future for StageAsync<'_, T> {
     type Output = Result<(), PushError<T>>;
 
+    #[track_caller]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         self.poll_by(context, Side::admit_staged_item)
     }

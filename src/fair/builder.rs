@@ -116,11 +116,9 @@ where
     /// # Panics
     ///
     /// If `limit` is 0: there must be room for at least one item of a key.
+    #[track_caller]
     pub fn key_capacity(mut self, limit: usize) -> Self {
-        assert!(
-            limit > 0,
-            "there must be room for at least one item of a key"
-        );
+        assert!(limit > 0, "key_capacity is 0: no key could have an item");
         self.order().limit = u32::try_from(limit).unwrap_or(UNLIMITED);
         self
     }

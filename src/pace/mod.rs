@@ -183,11 +183,11 @@ impl Pace {
     #[must_use = "the pace itself does not change"]
     #[track_caller]
     pub fn burst(self, burst: u32) -> Self {
-        assert!(burst > 0, "a burst has at least one start");
+        assert!(burst > 0, "burst of 0: nothing would ever start");
         match self.kind {
             Kind::Unlimited => self,
             Kind::Metered(common) => Self::metered(common.turnstile.interval(), burst),
-            Kind::Shared(_) => panic!("a shared pace has bursts of its own"),
+            Kind::Shared(_) => panic!("burst of a shared pace: its `Turnstile` decides on bursts"),
         }
     }
 
@@ -393,7 +393,10 @@ impl Pace {
 /// The interval of a rate.
 #[track_caller]
 fn interval_of(n: u32, per: Duration) -> Duration {
-    assert!(n > 0, "a rate must allow at least one start");
+    assert!(
+        n > 0,
+        "rate of 0: nothing would ever start (use `Queue::pause` to stop for a while)"
+    );
     let interval = per.as_nanos().div_ceil(u128::from(n));
     u64::try_from(interval).map_or(Duration::MAX, Duration::from_nanos)
 }

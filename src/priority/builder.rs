@@ -52,8 +52,12 @@ impl<T> Builder<T, ByPriority> {
     /// # Panics
     ///
     /// If `step` is zero.
+    #[track_caller]
     pub fn age_after(mut self, step: Duration) -> Self {
-        assert!(!step.is_zero(), "a step of ageing must last for some time");
+        assert!(
+            !step.is_zero(),
+            "step of ageing is zero: all items would be the most urgent at once"
+        );
         self.order().ageing = Some(Step::of(step));
         self
     }

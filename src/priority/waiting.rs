@@ -243,6 +243,7 @@ pub struct PushWithAsync<'h, T> {
 impl<T> Future for PushWithAsync<'_, T> {
     type Output = Result<Ticket, PriorityError<T>>;
 
+    #[track_caller]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let Self { push, wish, ticket } = &mut *self;
         let Ok(wish) = *wish else {
@@ -270,6 +271,7 @@ pub struct StageWithAsync<'t, T> {
 impl<T> Future for StageWithAsync<'_, T> {
     type Output = Result<Ticket, PriorityError<T>>;
 
+    #[track_caller]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let Self {
             stage,

@@ -96,9 +96,8 @@ impl<T> Queue<T> {
     /// Takes back from the handles with this name what their open transactions took before some time, and
     /// says how many items are ready by that. Touches nothing else.
     ///
-    /// Only a queue that [leases](crate::Builder::leased) its items has something to take back: a copy. From
-    /// other queues nothing is taken, and the answer is 0. The late transactions cannot commit any more,
-    /// and the deliveries count as failed.
+    /// Only a queue that [leases](crate::Builder::leased) its items has something to take back: a copy. The
+    /// late transactions cannot commit any more, and the deliveries count as failed.
     ///
     /// ```
     /// use requeue::{ManualClock, Queue};
@@ -121,7 +120,17 @@ impl<T> Queue<T> {
     /// assert!(tx.try_commit().is_err());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the queue does not lease its items: nothing can be taken from a worker then.
+    #[track_caller]
     pub fn recover(&self, worker: &str, before: Instant) -> usize {
+        assert!(
+            self.shared.lease.is_some(),
+            "recover on a queue without leases: nothing can be taken from a worker \
+             (build the queue with `Builder::leased`)"
+        );
         self.shared.recover(worker, before)
     }
 

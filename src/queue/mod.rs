@@ -115,6 +115,7 @@ impl<T> Queue<T> {
     /// # Panics
     ///
     /// If `capacity` is 0: a queue must have room for at least one item.
+    #[track_caller]
     pub fn bounded(capacity: usize) -> Self {
         Self::builder().capacity(capacity).build()
     }

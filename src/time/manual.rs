@@ -82,8 +82,10 @@ impl ManualClock {
     /// # Panics
     ///
     /// If the new time is beyond what an [`Instant`] can say. The clock is not changed then.
+    #[track_caller]
     pub fn advance(&self, by: Duration) {
-        self.turn(|now| now + by);
+        let turned = self.turn(|now| now.checked_add(by));
+        assert!(turned, "clock advanced beyond the last `Instant`");
     }
 
     /// Sets the clock, also backwards: then what was to come comes later by as much.
@@ -99,16 +101,20 @@ impl ManualClock {
     /// assert_eq!(clock.now(), start);
     /// ```
     pub fn set(&self, now: Instant) {
-        self.turn(|_| now);
+        self.turn(|_| Some(now));
     }
 
-    fn turn(&self, to: impl FnOnce(Instant) -> Instant) {
+    /// Sets the clock to what `to` says: false if that is no time.
+    fn turn(&self, to: impl FnOnce(Instant) -> Option<Instant>) -> bool {
         let mut state = lock(&self.state);
-        let now = to(state.now);
+        let Some(now) = to(state.now) else {
+            return false;
+        };
         state.now = now;
         let due = state.alarms.take_due(now);
         drop(state);
         due.into_iter().for_each(Alarm::ring);
+        true
     }
 }
 

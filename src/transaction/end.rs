@@ -11,7 +11,8 @@ use crate::wait::quietly;
 use crate::{Expired, Taken};
 
 impl<'h, T, O> Transaction<'h, T, O> {
-    /// Commits: the pushes become visible all at once, the pops final. Never fails, and
+    /// Commits: the pushes become visible all at once, the pops final. Fails only on a queue that
+    /// [leases](crate::Builder::leased) its items, for which there is [`try_commit`](Self::try_commit); and
     /// never waits: one store, however many items were pushed, and a wake-up for those who wait.
     ///
     /// The held items are given out by value; those not taken are dropped with the iterator.
@@ -26,8 +27,14 @@ impl<'h, T, O> Transaction<'h, T, O> {
     /// assert_eq!(done, ["job done"]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the queue [leases](crate::Builder::leased) its items, and one that this transaction held was taken
+    /// back. Then it is aborted.
     #[inline(always)]
     #[allow(clippy::inline_always)] // a few stores
+    #[track_caller]
     pub fn commit(self) -> Taken<'h, T> {
         if self.is_guarded() {
             return self.commit_guarded();
@@ -51,8 +58,15 @@ impl<'h, T, O> Transaction<'h, T, O> {
     }
 
     #[cold]
+    #[track_caller]
     fn commit_guarded(self) -> Taken<'h, T> {
-        self.try_commit().expect("the lease is not over")
+        let Ok(taken) = self.try_commit() else {
+            panic!(
+                "commit of an expired lease: the item was given to another worker \
+                 (use `try_commit` on leased queues)"
+            );
+        };
+        taken
     }
 
     /// Commits, unless the queue [leases](crate::Builder::leased) its items and some of those that this

@@ -57,8 +57,9 @@ impl<T> WorkersBuilder<T> {
     /// # Panics
     ///
     /// If `count` is 0: nobody would work.
+    #[track_caller]
     pub fn threads(mut self, count: usize) -> Self {
-        let count = NonZeroUsize::new(count).expect("a pool must have at least one worker");
+        let count = NonZeroUsize::new(count).expect("pool of 0 workers: nobody would work");
         self.count = Some(count);
         self
     }

@@ -158,6 +158,7 @@ impl<R> Outcome<R> {
         !matches!(*lock(&self.place), Place::Open(_))
     }
 
+    #[track_caller]
     fn poll_ended(&self, waker: &Waker) -> Poll<Ended<R>> {
         let mut waker = Some(waker.clone());
         let mut place = lock(&self.place);
@@ -170,7 +171,7 @@ impl<R> Outcome<R> {
         drop(place);
         match ended {
             Place::Filled(ended) => Poll::Ready(ended),
-            Place::Open(_) | Place::Emptied => panic!("an outcome is given out once"),
+            Place::Open(_) | Place::Emptied => panic!("outcome polled after completion"),
         }
     }
 }
@@ -178,6 +179,7 @@ impl<R> Outcome<R> {
 impl<R> Future for Outcome<R> {
     type Output = Ended<R>;
 
+    #[track_caller]
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Ended<R>> {
         self.poll_ended(context.waker())
     }

@@ -8,7 +8,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::thread::{Builder, Scope};
 
-const REFUSED: &str = "the system starts a thread";
+const REFUSED: &str = "the system refused to start a thread";
 
 impl<T> WorkersBuilder<T> {
     /// Starts threads that run `run` on one item at a time, each in a transaction of its own: `Ok`
@@ -33,7 +33,8 @@ impl<T> WorkersBuilder<T> {
     ///
     /// # Panics
     ///
-    /// If the system starts no thread.
+    /// If the system refuses to start a thread.
+    #[track_caller]
     pub fn run<E, F>(self, run: F) -> Workers
     where
         T: Send + 'static,
@@ -64,7 +65,8 @@ impl<T> WorkersBuilder<T> {
     ///
     /// # Panics
     ///
-    /// If `max` is 0, and if the system starts no thread.
+    /// If `max` is 0, and if the system refuses to start a thread.
+    #[track_caller]
     pub fn run_batches<E, F>(self, max: usize, run: F) -> Workers
     where
         T: Send + 'static,
@@ -72,7 +74,7 @@ impl<T> WorkersBuilder<T> {
         F: for<'t> Fn(Vec<Item<'t, T>>, &'t Transaction<'t, T>) -> Result<(), E>,
         F: Send + Sync + 'static,
     {
-        assert!(max > 0, "a batch must have room for at least one item");
+        assert!(max > 0, "batches of 0 items: no run would have work");
         self.start(move |tx, worker| batch(tx, worker, max, &run))
     }
 
@@ -101,7 +103,8 @@ impl<T> WorkersBuilder<T> {
     ///
     /// # Panics
     ///
-    /// If the system starts no thread.
+    /// If the system refuses to start a thread.
+    #[track_caller]
     pub fn run_scoped<'scope, E, F>(self, scope: &'scope Scope<'scope, '_>, run: F) -> Workers
     where
         T: Send + 'scope,
@@ -125,6 +128,7 @@ impl<T> WorkersBuilder<T> {
         workers
     }
 
+    #[track_caller]
     fn start<S>(self, step: S) -> Workers
     where
         T: Send + 'static,
@@ -158,7 +162,8 @@ impl WorkersBuilder<Job> {
     ///
     /// # Panics
     ///
-    /// If the system starts no thread.
+    /// If the system refuses to start a thread.
+    #[track_caller]
     pub fn run_jobs(self) -> Workers {
         self.start(job)
     }

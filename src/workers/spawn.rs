@@ -31,6 +31,7 @@ impl<T: Send + 'static> WorkersBuilder<T> {
     /// # Panics
     ///
     /// If `count` is 0: nobody would work.
+    #[track_caller]
     pub fn tasks(self, count: usize) -> Self {
         self.threads(count)
     }
@@ -61,6 +62,7 @@ impl<T: Send + 'static> WorkersBuilder<T> {
     /// # Panics
     ///
     /// Outside of a tokio runtime.
+    #[track_caller]
     pub fn run_async<E, F>(self, run: F) -> Tasks
     where
         E: Debug + 'static,

@@ -159,6 +159,7 @@ impl Tasks {
     /// # Panics
     ///
     /// Outside of a tokio runtime.
+    #[track_caller]
     pub fn stop_by(mut self, token: CancellationToken) -> Self {
         let crew = Arc::clone(&self.crew);
         self.watch.spawn(async move {
