@@ -1,6 +1,6 @@
 //! Paces that change, by a clock that stands still.
 
-use super::{large_model, warm};
+use super::{large_model, model, warm};
 use crate::{ManualClock, Pace, Queue};
 use loom::thread;
 use std::time::Duration;
@@ -20,7 +20,7 @@ fn paced(pace: &Pace) -> (ManualClock, Queue<u32>) {
 
 #[test]
 fn a_start_against_another_pace() {
-    large_model(|| {
+    model(|| {
         let (_, queue) = paced(&Pace::every(SECOND));
         let other = queue.clone();
         let pop = thread::spawn(move || other.pop().is_ok());
