@@ -3,19 +3,52 @@
 //!
 //! Run it with `cargo run --release --example select`.
 
+use std::env;
+use std::process::ExitCode;
+
 use futures::FutureExt;
 use requeue::{pop_any, Handle, PopError, Queue};
 use tokio::sync::Notify;
 
+const USAGE: &str = "\
+Usage: select
+
+Waits for the first of several queues: in tokio::select!, in futures::select!,
+and on a thread with pop_any.
+
+Options:
+  -h, --help  print this help
+
+Exit codes: 0 nothing was lost, 2 a bad argument.
+";
+
 type Orders = Queue<&'static str>;
 
-fn main() {
+fn main() -> ExitCode {
+    if let Some(answer) = answer_to(env::args().nth(1).as_deref()) {
+        return answer;
+    }
     let runtime = tokio::runtime::Builder::new_current_thread().build();
     let runtime = runtime.expect("a runtime on this thread");
     runtime.block_on(with_tokio());
     futures::executor::block_on(with_futures());
     on_a_thread();
     println!("nothing was lost");
+    ExitCode::SUCCESS
+}
+
+/// What to do if there are arguments: `None` if there are none.
+fn answer_to(argument: Option<&str>) -> Option<ExitCode> {
+    match argument? {
+        "-h" | "--help" => {
+            print!("{USAGE}");
+            Some(ExitCode::SUCCESS)
+        }
+        other => {
+            eprintln!("select: what is \"{other}\"?\n\n{}", USAGE.trim_end());
+            Some(ExitCode::from(2))
+        }
+    }
 }
 
 /// Orders go before returns. The future that loses is dropped, and loses nothing by it.

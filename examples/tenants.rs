@@ -5,12 +5,26 @@
 //!
 //! Run it with `cargo run --release --example tenants`.
 
+use std::env;
 use std::hint::spin_loop;
+use std::process::ExitCode;
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use requeue::{FairQueue, Queue, Workers};
+
+const USAGE: &str = "\
+Usage: tenants
+
+Puts the load of ten tenants, one of them noisy, through a plain queue and
+through one that is fair by tenant, and prints how long the jobs of each waited.
+
+Options:
+  -h, --help  print this help
+
+Exit codes: 0 no quiet tenant waited for the noisy one, 2 a bad argument.
+";
 
 /// The noisy tenant comes first.
 const TENANTS: usize = 10;
@@ -32,12 +46,30 @@ struct Job {
 /// How long the jobs of a tenant waited, the shortest time first.
 type Waits = Vec<Duration>;
 
-fn main() {
+fn main() -> ExitCode {
+    if let Some(answer) = answer_to(env::args().nth(1).as_deref()) {
+        return answer;
+    }
     let plain = serve(&Queue::unbounded());
     let fair = serve(&FairQueue::by(|job: &Job| job.tenant));
 
     print(&plain, &fair);
     check(&plain, &fair);
+    ExitCode::SUCCESS
+}
+
+/// What to do if there are arguments: `None` if there are none.
+fn answer_to(argument: Option<&str>) -> Option<ExitCode> {
+    match argument? {
+        "-h" | "--help" => {
+            print!("{USAGE}");
+            Some(ExitCode::SUCCESS)
+        }
+        other => {
+            eprintln!("tenants: what is \"{other}\"?\n\n{}", USAGE.trim_end());
+            Some(ExitCode::from(2))
+        }
+    }
 }
 
 /// Puts the load through a queue, and returns the waits of each tenant.

@@ -6,16 +6,21 @@
 mod top;
 
 use std::env;
-use std::process::{Command, Output};
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
 
-fn run(args: &[&str]) -> Output {
+fn program() -> PathBuf {
     let test = env::current_exe().unwrap();
     let profile = test.ancestors().nth(2).unwrap();
     let name = format!("top{}", env::consts::EXE_SUFFIX);
     let program = profile.join("examples").join(name);
     let hint = "`cargo test` without a filter builds it, and so does `cargo build --example top`";
     assert!(program.is_file(), "no {}: {hint}", program.display());
-    Command::new(program).args(args).output().unwrap()
+    program
+}
+
+fn run(args: &[&str]) -> Output {
+    Command::new(program()).args(args).output().unwrap()
 }
 
 #[test]
@@ -37,4 +42,16 @@ fn a_bad_argument_is_told() {
     assert!(String::from_utf8(output.stderr)
         .unwrap()
         .contains("Usage: top"));
+}
+
+#[test]
+fn a_reader_that_leaves_ends_it_quietly() {
+    let mut command = Command::new(program());
+    command.args(["--frames", "2"]);
+    let piped = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = piped.spawn().unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(output.stderr.is_empty(), "{output:?}");
 }

@@ -11,7 +11,9 @@ pub(crate) const USAGE: &str = "\
 Usage: census [DIR]
 
 Counts the files, lines and bytes under DIR by extension. Symbolic links are
-counted, not followed. Without DIR it walks the repository it was built from.
+counted, not followed. Files are read up to their length: those of /proc, which
+say that they are empty, are not. Without DIR it walks the repository that it was
+built from.
 
 Options:
   -h, --help  print this help

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::report::printable;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Kind {
     Directory,
     File(Count),

@@ -10,7 +10,9 @@ const CHUNK: usize = 64 * 1024;
 
 /// Reads the entry at `path`, and hands the children of a directory to `push`.
 ///
-/// Nothing but directories and regular files is opened: a pipe would block, a symbolic link lead astray.
+/// Nothing but directories and regular files is opened: a pipe would block, a symbolic link lead astray. A file is read
+/// up to the length that it has: one that grows all the time would not end, nor would some of `/proc`, which
+/// say that they are empty.
 pub(crate) fn visit(path: &Path, push: &mut dyn FnMut(PathBuf)) -> io::Result<Kind> {
     let kind = fs::symlink_metadata(path)?.file_type();
     if kind.is_dir() {
@@ -19,7 +21,9 @@ pub(crate) fn visit(path: &Path, push: &mut dyn FnMut(PathBuf)) -> io::Result<Ki
         }
         Ok(Kind::Directory)
     } else if kind.is_file() {
-        count(File::open(path)?).map(Kind::File)
+        let file = File::open(path)?;
+        let length = file.metadata()?.len();
+        count(file.take(length)).map(Kind::File)
     } else if kind.is_symlink() {
         Ok(Kind::Symlink)
     } else {
@@ -62,6 +66,19 @@ impl Write for Counter {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// It says that it is empty, and has some 256 GiB.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_file_without_an_end_is_as_long_as_it_says() {
+        let path = Path::new("/proc/self/pagemap");
+        let kind = visit(path, &mut |_| unreachable!("it is a file"));
+        let expected = Count {
+            files: 1,
+            ..Count::default()
+        };
+        assert_eq!(kind.unwrap(), Kind::File(expected));
+    }
 
     struct Broken;
 

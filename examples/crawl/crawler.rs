@@ -8,6 +8,7 @@ use std::time::Duration;
 use requeue::{commit_all, Backoff, Handle, Pace, Queue};
 
 use super::client::Client;
+use super::diary::Diary;
 use super::page::Page;
 
 /// No two requests to a host start closer together.
@@ -26,10 +27,16 @@ enum News {
     Over,
 }
 
-/// The queues of all hosts, by their names.
-pub(crate) type Hosts = BTreeMap<String, Queue<Page>>;
+/// A host: its pages, and when they were asked for.
+pub(crate) struct Host {
+    pub(crate) pages: Queue<Page>,
+    pub(crate) diary: Diary,
+}
 
-/// Crawls all that can be reached from a page, and returns the queue of each host.
+/// All hosts, by their names.
+pub(crate) type Hosts = BTreeMap<String, Host>;
+
+/// Crawls all that can be reached from a page, and returns what became of each host.
 pub(crate) fn crawl(client: &Client, start: Page) -> Hosts {
     let mut hosts = Hosts::new();
     let (mut seen, mut left) = (HashSet::new(), 0);
@@ -43,12 +50,12 @@ pub(crate) fn crawl(client: &Client, start: Page) -> Hosts {
                     let host = hosts.entry(page.host.clone()).or_insert_with(|| {
                         let host = polite();
                         for _ in 0..WORKERS {
-                            let (pages, news) = (host.handle(), news.handle());
+                            let (pages, news) = (host.pages.handle(), news.handle());
                             scope.spawn(move || work(pages, news, client));
                         }
                         host
                     });
-                    host.push(page).expect("it is closed in the end");
+                    host.pages.push(page).expect("it is closed in the end");
                     left += 1;
                 }
                 News::Found(_) => {}
@@ -59,21 +66,23 @@ pub(crate) fn crawl(client: &Client, start: Page) -> Hosts {
             }
         }
         for host in hosts.values() {
-            host.close();
+            host.pages.close();
         }
     });
     hosts
 }
 
-/// A queue for the pages of one host.
-fn polite() -> Queue<Page> {
+/// A host whose pages are asked for at a pace.
+fn polite() -> Host {
     let attempts = NonZeroU32::new(ATTEMPTS).expect("a page is asked for at least once");
-    Queue::builder()
-        .pace(Pace::every(PACE))
+    let diary = Diary::of(Pace::every(PACE));
+    let pages = Queue::builder()
+        .pace(Pace::shared(diary.clone()))
         .max_held(AT_ONCE)
         .backoff(Backoff::exponential(PACE, 4 * PACE).with_jitter())
         .max_attempts(attempts)
-        .build()
+        .build();
+    Host { pages, diary }
 }
 
 /// Fetches pages of one host, until its queue is closed and drained.

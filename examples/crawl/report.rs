@@ -3,52 +3,47 @@
 use std::iter::zip;
 use std::time::{Duration, Instant};
 
-use requeue::Queue;
-
-use super::client::Client;
 use super::crawler::{Hosts, AT_ONCE, PACE};
 use super::page::Page;
 use super::web::{self, Visit};
 
-/// So long a thread may be held up between its turn and its request, which then comes so much nearer to
-/// the next one.
-const HELD_UP: Duration = Duration::from_millis(25);
-
-/// Prints what each host saw of a crawl that began after `begun`, and what was given up.
+/// Prints what each host saw of a crawl, and what was given up.
+///
+/// The gaps are those between the starts that the pace allowed. What the host sees is later, by what the
+/// thread of a request is held up on its way: so there two may be closer together.
 ///
 /// # Panics
 ///
-/// If a host was asked too fast, or if a page was lost or fetched twice.
-pub(crate) fn report(hosts: &Hosts, client: &Client, visits: &[Visit], begun: Instant) {
+/// If a host was asked too often, or if a page was lost or fetched twice.
+pub(crate) fn report(hosts: &Hosts, visits: &[Visit]) {
     println!("host            pages  retries   dead  at once  least gap");
-    for (host, queue) in hosts {
-        let visits = visits.iter().filter(|visit| visit.page.host == *host);
+    for (name, host) in hosts {
+        let visits = visits.iter().filter(|visit| visit.page.host == *name);
         let visits: Vec<_> = visits.collect();
-        let came: Vec<_> = visits.iter().map(|visit| visit.came).collect();
-        let (at_once, gap) = (at_once(&visits), least_gap(&came).as_millis());
-        let stats = queue.stats();
+        let (at_once, began) = (at_once(&visits), host.diary.starts());
+        let gap = least_gap(&began);
+        let stats = host.pages.stats();
         let (pages, dead) = (stats.committed, stats.dead);
         let retries = visits.len() as u64 - pages - dead;
-        println!("{host:14} {pages:6} {retries:8} {dead:6} {at_once:8} {gap:7} ms");
+        let millis = gap.as_millis();
+        println!("{name:14} {pages:6} {retries:8} {dead:6} {at_once:8} {millis:7} ms");
 
         stats.check().expect("nothing is lost");
         assert!(at_once <= AT_ONCE, "too many requests at once");
-        check_pace(&client.asked(host), begun);
+        assert!(gap >= PACE, "{gap:?} is too close");
+        assert_eq!(began.len(), visits.len(), "one request for each start");
+        let came = visits.iter().map(|visit| visit.came);
+        assert!(
+            zip(came, began).all(|(came, start)| came >= start),
+            "too early"
+        );
     }
     check_pages(visits, &given_up(hosts));
 }
 
-/// No request is made before its turn, and no two closer together than the pace, but for what they are held up.
-fn check_pace(asked: &[Instant], begun: Instant) {
-    let turns = (0..).map(|turn| begun + turn * PACE);
-    assert!(zip(asked, turns).all(|(at, turn)| *at >= turn), "too early");
-    let gap = least_gap(asked);
-    assert!(gap.saturating_add(HELD_UP) >= PACE, "{gap:?} is too close");
-}
-
 /// The pages that are dead letters.
 fn given_up(hosts: &Hosts) -> Vec<Page> {
-    let letters = hosts.values().flat_map(Queue::dead_letters);
+    let letters = hosts.values().flat_map(|host| host.pages.dead_letters());
     let pages = letters.map(|letter| {
         let (page, attempts) = (letter.item, letter.attempts);
         println!("given up after {attempts} attempts: {page}");

@@ -7,6 +7,7 @@
 //! Run it with `cargo run --release --example service -- [--self-test | PORT]`.
 
 mod jobs;
+mod lines;
 mod self_test;
 mod server;
 mod tally;
@@ -25,8 +26,9 @@ Usage: service [PORT]
        service --self-test
 
 Listens on 127.0.0.1 (PORT 7878 if none is given). Each line that a client sends
-is a job; each is answered with \"accepted N\" or with \"rejected\" and the reason.
-Ctrl-C ends it when all accepted jobs are done.
+is a job; each is answered with \"accepted N\" or with \"rejected\" and the reason:
+the service is closing, or the line is no UTF-8, or has more than 1024 bytes.
+Ctrl-C ends it when all lines are answered and all accepted jobs are done.
 
 Options:
   --self-test  load a service on a free port, interrupt it meanwhile, and check

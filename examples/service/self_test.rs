@@ -12,6 +12,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use super::lines::LONGEST;
 use super::server;
 use super::tally::Tally;
 
@@ -47,32 +48,66 @@ async fn load() -> io::Result<Arc<Tally>> {
     told.middle.notified().await;
     interrupt()?;
     let tally = service.await??;
-    clients.join_all().await;
+    for left in clients.join_all().await {
+        left.or_else(hung_up)?;
+    }
     compare(&told, &tally)?;
     Ok(tally)
 }
 
-/// Sends jobs, one after the other's answer, until the service hangs up.
+/// Sends some lines at once, reads their answers, and so on, until the service says that it is closing, or hangs
+/// up: never in between.
 async fn client(address: SocketAddr, told: Arc<Told>) -> io::Result<()> {
     let mut stream = TcpStream::connect(address).await?;
     let (input, mut output) = stream.split();
     let mut replies = BufReader::new(input).lines();
-    loop {
-        output.write_all(b"a job\n").await?;
-        match replies.next_line().await? {
-            Some(reply) => told.count(&reply),
-            None => return Ok(()),
+    let long = "x".repeat(LONGEST + 1);
+    let lines = [
+        &b"a job\n"[..],
+        b"\xff\n",
+        long.as_bytes(),
+        b"\nanother job\n",
+    ]
+    .concat();
+    let expected = ["", "not UTF-8", "1024 bytes", ""];
+    let mut closing = false;
+    while !closing {
+        output.write_all(&lines).await?;
+        for (place, reason) in expected.into_iter().enumerate() {
+            match replies.next_line().await? {
+                Some(reply) => {
+                    told.count(&reply, reason)?;
+                    closing |= reply.ends_with("closing");
+                }
+                None if place == 0 => return Ok(()),
+                None => return Err(io::Error::other("a line has no answer")),
+            }
         }
     }
+    Ok(())
 }
 
 impl Told {
-    fn count(&self, reply: &str) {
-        if reply.starts_with("rejected") {
+    /// Counts a reply, which must give a reason if there is one.
+    fn count(&self, reply: &str, reason: &str) -> io::Result<()> {
+        if reply.starts_with("rejected: ") && reply.contains(reason) {
             self.rejected.fetch_add(1, Relaxed);
-        } else if self.accepted.fetch_add(1, Relaxed) + 1 == MIDDLE {
-            self.middle.notify_one();
+        } else if reason.is_empty() && reply.starts_with("accepted ") {
+            if self.accepted.fetch_add(1, Relaxed) + 1 == MIDDLE {
+                self.middle.notify_one();
+            }
+        } else {
+            return Err(io::Error::other(format!("the answer is \"{reply}\"")));
         }
+        Ok(())
+    }
+}
+
+/// Who writes to a service that has ended is told so, and had all answers before.
+fn hung_up(error: io::Error) -> io::Result<()> {
+    match error.kind() {
+        io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => Ok(()),
+        _ => Err(error),
     }
 }
 

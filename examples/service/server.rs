@@ -4,19 +4,26 @@ use std::future::Future;
 use std::io;
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use requeue::{Handle, Queue};
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio::time::timeout;
 
 use super::jobs::Job;
+use super::lines::{Line, Lines, LONGEST};
 use super::tally::Tally;
 use super::workers::work;
 
 const CAPACITY: usize = 16;
 const WORKERS: usize = 4;
+/// After the end, a client that has sent nothing for so long is done; and all have so long to read their answers,
+/// and to stop.
+const SILENCE: Duration = Duration::from_millis(50);
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Ready at Ctrl-C.
 pub(crate) async fn interrupted() {
@@ -57,7 +64,7 @@ pub(crate) async fn serve(
     drop(listener);
     queue.close();
     drop(open);
-    clients.join_all().await.into_iter().for_each(report);
+    dismiss(clients).await;
     workers.join_all().await;
     result.map(|()| tally)
 }
@@ -69,7 +76,22 @@ fn report(left: io::Result<()>) {
     }
 }
 
+/// Waits until all clients have their answers, but not for those who do not read them, or send more all the time.
+async fn dismiss(mut clients: JoinSet<io::Result<()>>) {
+    let all = async {
+        while let Some(left) = clients.join_next().await {
+            report(left.expect("no client panics"));
+        }
+    };
+    if timeout(PATIENCE, all).await.is_err() {
+        eprintln!("service: {} clients do not stop", clients.len());
+        clients.shutdown().await;
+    }
+}
+
 /// Answers one client, line by line. While the queue is full its next line is not read: it has to wait.
+///
+/// At the end the lines that have come are answered too: the closed queue gives their jobs back.
 async fn answer(
     mut stream: TcpStream,
     mut queue: Handle<Job>,
@@ -77,29 +99,41 @@ async fn answer(
     mut closing: watch::Receiver<()>,
 ) -> io::Result<()> {
     let (input, mut output) = stream.split();
-    let mut lines = BufReader::new(input).lines();
+    let mut lines = Lines::of(BufReader::new(input));
     loop {
         let line = tokio::select! {
             biased;
-            _ = closing.changed() => return Ok(()),
-            line = lines.next_line() => line?,
+            _ = closing.changed() => timeout(SILENCE, lines.next()).await,
+            line = lines.next() => Ok(line),
         };
-        if line.is_none() {
-            return Ok(());
+        match line {
+            Ok(line) => match line? {
+                Some(line) => {
+                    let reply = reply(line, &mut queue, &tally).await;
+                    output.write_all(reply.as_bytes()).await?;
+                }
+                None => return Ok(()),
+            },
+            Err(_silent) => break,
         }
-        let reply = accept(&mut queue, &tally).await;
-        output.write_all(reply.as_bytes()).await?;
     }
+    // Whoever hangs up on what was not read takes back what the other one has not read.
+    output.shutdown().await?;
+    while let Ok(Some(_)) = timeout(SILENCE, lines.next()).await.unwrap_or(Ok(None)) {}
+    Ok(())
 }
 
-/// Waits for room. The closed queue gives the job back, also to those who waited when it was closed.
-async fn accept(queue: &mut Handle<Job>, tally: &Tally) -> String {
+async fn reply(line: Line, queue: &mut Handle<Job>, tally: &Tally) -> String {
     let number = tally.receive();
-    match queue.push_async(Job::new(number)).await {
-        Ok(()) => format!("accepted {number}\n"),
-        Err(refused) => {
-            tally.reject(refused.into_inner().number);
-            "rejected: the service is closing\n".into()
-        }
-    }
+    let refused = match line {
+        Line::Job => match queue.push_async(Job::new(number)).await {
+            Ok(()) => return format!("accepted {number}\n"),
+            // Also to those who waited for room when it was closed.
+            Err(_) => "the service is closing".to_owned(),
+        },
+        Line::TooLong => format!("the line has more than {LONGEST} bytes"),
+        Line::NotText => "the line is not UTF-8".to_owned(),
+    };
+    tally.reject(number);
+    format!("rejected: {refused}\n")
 }

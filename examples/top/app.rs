@@ -1,5 +1,6 @@
 //! What is shown, what is selected, and what the keys do.
 
+use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
@@ -93,9 +94,15 @@ impl App {
         for shop in self.shops {
             let name = shop.trade.name();
             let stats = shop.close();
-            println!(
+            // Whoever reads no further does not want to know.
+            let _ = writeln!(
+                io::stdout(),
                 "{name}: {} pushed, {} ready, {} delayed, {} committed, {} dead",
-                stats.pushed, stats.ready, stats.delayed, stats.committed, stats.dead
+                stats.pushed,
+                stats.ready,
+                stats.delayed,
+                stats.committed,
+                stats.dead
             );
             stats.check().map_err(|lost| format!("{name}: {lost}"))?;
         }

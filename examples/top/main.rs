@@ -13,7 +13,7 @@ mod tasks;
 mod view;
 
 use std::env;
-use std::io;
+use std::io::{self, Write};
 use std::process::ExitCode;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -125,17 +125,29 @@ fn show(terminal: &mut DefaultTerminal, app: &mut App) -> io::Result<()> {
 }
 
 fn print_frames(frames: u32) -> Result<(), String> {
+    let mut app = App::start();
+    let printed = print_to(&mut io::stdout(), frames, &mut app);
+    let stopped = app.stop();
+    match printed {
+        // Whoever reads no further, as `head`, has seen enough.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(format!("cannot write to standard output: {error}"))
+        }
+        _ => stopped,
+    }
+}
+
+fn print_to(out: &mut impl Write, frames: u32, app: &mut App) -> io::Result<()> {
     let backend = TestBackend::new(SIZE.0, SIZE.1);
     let mut terminal = Terminal::new(backend).expect("memory is no terminal that can fail");
-    let mut app = App::start();
     for _ in 0..frames {
         thread::sleep(TICK);
         app.sample();
-        let drawn = terminal.draw(|frame| view::draw(frame, &app));
+        let drawn = terminal.draw(|frame| view::draw(frame, app));
         let frame = drawn.expect("memory is no terminal that can fail");
-        println!("{}\n", text(frame.buffer));
+        writeln!(out, "{}\n", text(frame.buffer))?;
     }
-    app.stop()
+    Ok(())
 }
 
 /// The lines of a frame, without its colours.

@@ -22,15 +22,18 @@ const FAINT: Color = Color::DarkGray;
 /// What the frame of a table takes: its border and its header.
 const FRAME: u16 = 3;
 
-/// What the keys do.
+/// What the keys do, the most important first.
 const KEYS: [(&str, &str); 6] = [
+    ("q", "quit"),
     ("tab", "queue"),
     ("↑↓", "worker"),
     ("p", "pause, resume"),
     ("r", "requeue dead letters"),
     ("+-", "load"),
-    ("q", "quit"),
 ];
+/// What is between two keys, and between two columns.
+const KEY_SPACING: u16 = 3;
+const COLUMN_SPACING: u16 = 1;
 
 pub(crate) fn draw(frame: &mut Frame, app: &App) {
     let workers: usize = app.shops.iter().map(|shop| shop.trade.workers()).sum();
@@ -78,12 +81,24 @@ fn draw_depth(frame: &mut Frame, area: Rect, app: &App) {
 }
 
 fn draw_keys(frame: &mut Frame, area: Rect) {
+    let widths = KEYS.map(|(key, what)| length(key.chars().count() + 1 + what.len()));
+    let shown = fitting(widths, KEY_SPACING, area.width.saturating_sub(1));
     let mut spans = vec![Span::raw(" ")];
-    for (key, what) in KEYS {
+    for (key, what) in KEYS.into_iter().take(shown) {
         spans.push(key.bold());
         spans.push(format!(" {what}   ").fg(FAINT));
     }
     frame.render_widget(Line::from(spans), area);
+}
+
+/// How many of the first of some parts can be shown whole next to each other: one at least.
+fn fitting(parts: impl IntoIterator<Item = u16>, spacing: u16, width: u16) -> usize {
+    let mut end = 0;
+    let ends = parts.into_iter().map(|part| {
+        end += part + spacing;
+        end - spacing
+    });
+    ends.take_while(|end| *end <= width).count().max(1)
 }
 
 fn block(title: impl Into<String>) -> Block<'static> {
@@ -93,12 +108,20 @@ fn block(title: impl Into<String>) -> Block<'static> {
         .title(format!(" {} ", title.into()).bold().fg(Color::Reset))
 }
 
-/// A table whose columns have a name and a width each; the first is a text, the others are numbers.
-fn table<const N: usize>(
+/// The cells of a row, and its style.
+type Cells<const N: usize> = ([Cell<'static>; N], Style);
+
+/// Draws a table whose columns have a name and a width each; the first is a text, the others are numbers.
+/// Where there is no room for all of them the last ones are left out.
+fn draw_table<const N: usize>(
+    frame: &mut Frame,
+    area: Rect,
+    block: Block<'static>,
     columns: [(&'static str, u16); N],
-    rows: Vec<Row<'static>>,
-) -> Table<'static> {
-    let widths = columns.map(|(_, width)| Constraint::Length(width));
+    rows: Vec<Cells<N>>,
+) {
+    let widths = columns.map(|(_, width)| width);
+    let shown = fitting(widths, COLUMN_SPACING, block.inner(area).width);
     let names = columns.into_iter().enumerate().map(|(index, (name, _))| {
         let name = Line::from(name);
         Cell::from(if index == 0 {
@@ -107,7 +130,14 @@ fn table<const N: usize>(
             name.right_aligned()
         })
     });
-    Table::new(rows, widths).header(Row::new(names).fg(FAINT))
+    let rows = rows.into_iter().map(|(cells, style)| {
+        let cells = cells.into_iter().take(shown);
+        Row::new(cells).style(style)
+    });
+    let table = Table::new(rows, widths.into_iter().take(shown))
+        .header(Row::new(names.take(shown)).fg(FAINT))
+        .column_spacing(COLUMN_SPACING);
+    frame.render_widget(table.block(block), area);
 }
 
 /// How the row of what is selected, or is not, looks.
@@ -137,4 +167,56 @@ fn seconds(time: Duration) -> String {
 
 fn length(rows: usize) -> u16 {
     u16::try_from(rows).unwrap_or(u16::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use ratatui::backend::TestBackend;
+    use ratatui::Terminal;
+
+    use super::*;
+
+    #[test]
+    fn as_many_fit_as_have_room_with_what_is_between_them() {
+        for (width, count) in [(12, 3), (11, 2), (7, 2), (6, 1), (0, 1)] {
+            assert_eq!(fitting([3, 3, 4], 1, width), count, "{width}");
+        }
+    }
+
+    fn lines(app: &App, width: u16) -> Vec<String> {
+        let mut terminal = Terminal::new(TestBackend::new(width, 32)).unwrap();
+        let frame = terminal.draw(|frame| draw(frame, app)).unwrap();
+        let text = super::super::text(frame.buffer);
+        text.lines().map(str::to_owned).collect()
+    }
+
+    /// The words of the first line that has a word.
+    fn words(lines: &[String], first: &str) -> Vec<String> {
+        let words = |line: &String| -> Vec<_> {
+            let words = line.split([' ', '│']).filter(|word| !word.is_empty());
+            words.map(str::to_owned).collect()
+        };
+        let mut lines = lines.iter().map(words);
+        lines
+            .find(|words| words.iter().any(|word| word == first))
+            .unwrap()
+    }
+
+    #[test]
+    fn what_is_shown_is_shown_whole_at_all_widths() {
+        let app = App::start();
+        let wide = lines(&app, 200);
+        for (width, queues, workers) in [(80, 9, 8), (100, 10, 9), (120, 11, 9)] {
+            let narrow = lines(&app, width);
+            assert_eq!(words(&narrow, "load").len(), queues);
+            assert_eq!(words(&narrow, "panicked").len(), workers);
+        }
+        for width in 60..=130 {
+            let narrow = lines(&app, width);
+            for first in ["load", "state", "quit"] {
+                let (all, shown) = (words(&wide, first), words(&narrow, first));
+                assert!(all.starts_with(&shown), "{width}: {shown:?} of {all:?}");
+            }
+        }
+    }
 }

@@ -3,14 +3,15 @@
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Stylize};
 use ratatui::text::Line;
-use ratatui::widgets::{Cell, Row};
+use ratatui::widgets::Cell;
 use ratatui::Frame;
 
 use super::super::app::App;
 use super::super::history::History;
 use super::super::plant::Shop;
 use super::{
-    block, count, number_cell, row_style, seconds, table, DEAD, DELAYED, FAINT, HELD, READY,
+    block, count, draw_table, number_cell, row_style, seconds, Cells, DEAD, DELAYED, FAINT, HELD,
+    READY,
 };
 
 /// How many samples the small graph of a queue shows.
@@ -34,15 +35,14 @@ pub(super) fn draw(frame: &mut Frame, area: Rect, app: &App) {
         ("oldest", 8),
         ("depth", SHOWN),
     ];
-    let table = table(columns, rows(app, row));
-    frame.render_widget(table.block(block("queues")), area);
+    draw_table(frame, area, block("queues"), columns, rows(app, row));
 }
 
-fn row(shop: &Shop, history: &History) -> Row<'static> {
+fn row(shop: &Shop, history: &History) -> [Cell<'static>; 11] {
     let stats = history.latest();
     let rate = |rate: f64, color| number_cell(format!("{rate:.1}"), color);
     let oldest = stats.oldest.map(seconds).unwrap_or_default();
-    Row::new([
+    [
         Cell::from(shop.trade.name()),
         number_cell(format!("{} %", shop.load()), Color::Reset),
         count(stats.ready, READY),
@@ -54,7 +54,7 @@ fn row(shop: &Shop, history: &History) -> Row<'static> {
         rate(history.rate(|stats| stats.aborted + stats.expired), DEAD),
         number_cell(oldest, Color::Reset),
         number_cell(bars(history), READY),
-    ])
+    ]
 }
 
 /// The last depths of a queue, one character each.
@@ -81,25 +81,27 @@ pub(super) fn draw_failures(frame: &mut Frame, area: Rect, app: &App) {
         ("dead ever", 10),
     ];
     let block = block("failed deliveries").title_bottom(Line::from(LAW).fg(FAINT));
-    let table = table(columns, rows(app, failures));
-    frame.render_widget(table.block(block), area);
+    draw_table(frame, area, block, columns, rows(app, failures));
 }
 
-fn failures(shop: &Shop, history: &History) -> Row<'static> {
+fn failures(shop: &Shop, history: &History) -> [Cell<'static>; 5] {
     let stats = history.latest();
-    Row::new([
+    [
         Cell::from(shop.trade.name()),
         count(stats.aborted, HELD),
         count(stats.expired, HELD),
         count(shop.queue.dead_letters().len(), DEAD),
         count(stats.dead, Color::Reset),
-    ])
+    ]
 }
 
 /// The row of each shop; that of the selected one stands out.
-fn rows(app: &App, row: impl Fn(&Shop, &History) -> Row<'static>) -> Vec<Row<'static>> {
+fn rows<const N: usize>(
+    app: &App,
+    row: impl Fn(&Shop, &History) -> [Cell<'static>; N],
+) -> Vec<Cells<N>> {
     let shops = app.shops.iter().zip(&app.histories).enumerate();
     shops
-        .map(|(index, (shop, history))| row(shop, history).style(row_style(index == app.shop)))
+        .map(|(index, (shop, history))| (row(shop, history), row_style(index == app.shop)))
         .collect()
 }

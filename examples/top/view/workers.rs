@@ -5,13 +5,17 @@ use std::time::Instant;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Stylize};
 use ratatui::text::Line;
-use ratatui::widgets::{Cell, Row};
+use ratatui::widgets::Cell;
 use ratatui::Frame;
 use requeue::{Held, WorkerState, WorkerStatus};
 
 use super::super::app::App;
 use super::super::plant::Shop;
-use super::{block, count, number_cell, row_style, seconds, table, DEAD, FAINT, HELD, READY};
+use super::{
+    block, count, draw_table, number_cell, row_style, seconds, Cells, DEAD, FAINT, HELD, READY,
+};
+
+const COLUMNS: usize = 9;
 
 pub(super) fn draw(frame: &mut Frame, area: Rect, app: &App) {
     let columns = [
@@ -30,12 +34,11 @@ pub(super) fn draw(frame: &mut Frame, area: Rect, app: &App) {
         let selected = (index == app.shop).then_some(app.worker);
         add_rows(&mut rows, shop, selected);
     }
-    let table = table(columns, rows);
-    frame.render_widget(table.block(block("workers")), area);
+    draw_table(frame, area, block("workers"), columns, rows);
 }
 
 /// A row for each worker of a shop.
-fn add_rows(rows: &mut Vec<Row<'static>>, shop: &Shop, selected: Option<usize>) {
+fn add_rows(rows: &mut Vec<Cells<COLUMNS>>, shop: &Shop, selected: Option<usize>) {
     let held = shop.queue.held();
     let now = shop.queue.now();
     for (index, (worker, paused)) in shop.workers().enumerate() {
@@ -43,11 +46,16 @@ fn add_rows(rows: &mut Vec<Row<'static>>, shop: &Shop, selected: Option<usize>) 
             .iter()
             .find(|held| held.worker.as_ref() == Some(&worker.name));
         let row = row(&worker, paused, held, now);
-        rows.push(row.style(row_style(selected == Some(index))));
+        rows.push((row, row_style(selected == Some(index))));
     }
 }
 
-fn row(worker: &WorkerStatus, paused: bool, held: Option<&Held>, now: Instant) -> Row<'static> {
+fn row(
+    worker: &WorkerStatus,
+    paused: bool,
+    held: Option<&Held>,
+    now: Instant,
+) -> [Cell<'static>; COLUMNS] {
     let age = |since: Option<Instant>| {
         let age = since.map(|since| seconds(now.saturating_duration_since(since)));
         number_cell(age.unwrap_or_default(), Color::Reset)
@@ -57,7 +65,7 @@ fn row(worker: &WorkerStatus, paused: bool, held: Option<&Held>, now: Instant) -
         _ => None,
     };
     let thread = held.and_then(|held| held.thread);
-    Row::new([
+    [
         Cell::from(worker.name.to_string()),
         state(worker.state, paused),
         age(busy),
@@ -70,7 +78,7 @@ fn row(worker: &WorkerStatus, paused: bool, held: Option<&Held>, now: Instant) -
             thread.map(|id| format!("{id:?}")).unwrap_or_default(),
             FAINT,
         ),
-    ])
+    ]
 }
 
 fn state(state: WorkerState, paused: bool) -> Cell<'static> {
