@@ -8,7 +8,7 @@ use std::iter::FusedIterator;
 /// [`Queue::drain`](crate::Queue::drain).
 ///
 /// Each item is popped, and the pop committed, when the iterator gives it out. It waits while nothing
-/// is ready, and ends when pops say [`PopError::Closed`](crate::PopError::Closed): when the queue is closed, nothing is ready, and
+/// is ready, and ends when pops say [`PopError::Closed`](crate::PopError::Closed): when the queue is closed, nothing is ready or delayed, and
 /// no transaction holds or has staged anything. Dropping it leaves the rest in the queue.
 ///
 /// ```

@@ -18,7 +18,7 @@ use std::fmt;
 pub enum PushError<T> {
     /// There was no room.
     Full(T),
-    /// The queue is closed.
+    /// The queue is closed, and it was not a transaction that holds an item of it.
     Closed(T),
 }
 

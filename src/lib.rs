@@ -118,8 +118,8 @@
 //! Nobody sees what a transaction holds, and nobody, the transaction included, sees what it has
 //! staged. It ends by [`Transaction::commit`], by [`Transaction::abort`], or by being dropped, which
 //! aborts. A transaction that is leaked by [`std::mem::forget`] stays open until its handle is used
-//! again or dropped; then it aborts too. Each abort counts in [`Item::attempts`]. A commit or an abort
-//! cannot fail. Destructors, iterators and closures of the user run while nothing is half done, and
+//! again or dropped; then it aborts too. Each abort counts in [`Item::attempts`]. An abort cannot
+//! fail, nor can a commit, except on a queue with [leases](#leases). Destructors, iterators and closures of the user run while nothing is half done, and
 //! may use the same queue; if one panics, no other item is lost or dropped twice.
 //!
 //! # Failed deliveries
@@ -129,8 +129,8 @@
 //!
 //! | if | it goes |
 //! |---|---|
-//! | it was delivered [as often as it may](Builder::max_attempts) | to the [dead letters](Queue::dead_letters), if there is a [place](Builder::max_dead_letters) |
-//! | else, if its worker [retried](Transaction::retry_after) it, or the queue has a [backoff](Builder::backoff) | out of the way until it is due, then to the head |
+//! | it was delivered [as often as it may](Builder::max_attempts), or its worker [gave it up](Transaction::fail) | to the [dead letters](Queue::dead_letters), if there is a [place](Builder::max_dead_letters) |
+//! | else, if its worker [retried](Transaction::retry_after) it, or the queue has a [backoff](Builder::backoff), or a run of [`Workers`] failed | out of the way until it is due, then to the head |
 //! | else | back to the head at once |
 //!
 //! ```
@@ -179,14 +179,16 @@
 //! What a worker holds cannot be taken from it, since it may be using it. A queue of items that can be
 //! cloned may be built to [lease](Builder::leased) them: then a transaction holds items for a term, and
 //! what is over goes to others, as a copy. The late transaction can still be aborted, but not be committed:
-//! [`Transaction::try_commit`] says [`Expired`]. So at most one delivery of an item is committed.
+//! [`Transaction::try_commit`] says [`Expired`], and [`Transaction::commit`] panics. So at most one delivery of an item is committed.
 //! [`Transaction::renew`] starts the term anew, and [`Queue::recover`] takes back what one worker took
 //! before some time, whatever its term.
 //!
 //! # Workers
 //!
 //! [`Workers`] are a pool of threads that wait for items and run a function on each, in a transaction: `Ok`
-//! commits, `Err` and a panic give back, and the worker lives on. With feature `tokio` they may be tasks.
+//! commits, `Err` and a panic give back, and the worker lives on. What failed is delivered again after 10
+//! milliseconds, doubled with each failure up to a second, unless the queue has a [backoff](Builder::backoff)
+//! of its own; [`WorkersBuilder::on_error`] is told the errors. With feature `tokio` they may be tasks.
 //!
 //! ```
 //! use requeue::{Queue, Workers};

@@ -78,6 +78,30 @@ const CASES: &[Case] = &[
     ("burst of a shared pace", || {
         drop(Pace::shared(Free).burst(2));
     }),
+    ("rate of 0", || Pace::every(SECOND).set_rate(0, SECOND)),
+    ("an unlimited pace", || {
+        Pace::unlimited().set_interval(SECOND)
+    }),
+    ("a shared pace", || Pace::shared(Free).set_interval(SECOND)),
+    ("transaction is borrowed", || {
+        let mut handle = bounded();
+        let tx = handle.begin();
+        let _peek = tx.peek();
+        let _ = tx.push(2);
+    }),
+    ("transaction is borrowed", || {
+        let mut handle = bounded();
+        let tx = handle.begin();
+        let _peek = tx.peek();
+        let _ = tx.push_blocking(2);
+    }),
+    ("transaction is borrowed", || {
+        let mut handle = bounded();
+        let tx = handle.begin();
+        let item = tx.pop().unwrap();
+        let _push = tx.push_async(2);
+        let _ = tx.fail(item, "broken");
+    }),
     ("clock advanced beyond", || {
         ManualClock::new().advance(Duration::MAX);
     }),

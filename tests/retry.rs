@@ -2,16 +2,17 @@
 
 mod common;
 
+use std::fmt;
 use std::mem;
 use std::time::Duration;
 
 use common::failing::{
-    assert_room, clocked, clocked_with, fail, failures, letters, put_off, times, INSTANT, NEARLY,
-    SECOND,
+    assert_room, clocked, clocked_with, fail, failures, leased, letters, put_off, times, INSTANT,
+    NEARLY, SECOND,
 };
 use common::futures::Task;
-use common::{drain, ends, panics, Ledger};
-use requeue::{Backoff, Handle, PopError, Queue, Reason};
+use common::{drain, ends, filled, panics, Ledger};
+use requeue::{Backoff, Handle, PopError, PushError, Queue, Reason};
 
 #[test]
 fn a_retried_item_is_away_until_it_is_due() {
@@ -393,4 +394,108 @@ fn a_retried_item_is_found_after_a_forgotten_future() {
     mem::forget(handle.pop_async());
     clock.advance(SECOND);
     assert_eq!(handle.pop(), Ok(7));
+}
+
+/// An item that is given up is a dead letter at once, whatever becomes of its transaction.
+#[test]
+fn a_failed_item_is_not_delivered_again() {
+    for commits in [true, false] {
+        let queue = filled([1, 2]);
+        let mut handle = queue.handle();
+        let tx = handle.begin();
+        let (first, _second) = (tx.pop().unwrap(), tx.pop().unwrap());
+        tx.fail(first, "broken").unwrap();
+        let letter = queue.dead_letters().next().unwrap();
+        assert_eq!((letter.item, letter.attempts), (1, 1));
+        assert_eq!(
+            (letter.reason, letter.error()),
+            (Reason::Failed, Some("broken"))
+        );
+        assert_eq!((tx.held(), queue.len()), (1, 0));
+        if commits {
+            tx.commit();
+        } else {
+            tx.abort();
+        }
+        assert_eq!(drain(&queue).len(), usize::from(!commits));
+        queue.stats().check().unwrap();
+    }
+}
+
+/// Its place goes to what is staged, or back to the queue.
+#[test]
+fn a_failed_item_gives_its_room_back() {
+    for staged in 0..=3 {
+        let queue = Queue::bounded(3);
+        queue.handle().push_batch([1, 2]).unwrap();
+        let mut handle = queue.handle();
+        let tx = handle.begin();
+        let (first, second) = (tx.pop().unwrap(), tx.pop().unwrap());
+        (0..staged).for_each(|item| tx.push(item).unwrap());
+        tx.fail(first, "broken").unwrap();
+        assert_eq!(queue.push(3).is_ok(), staged < 3);
+        tx.fail(second, "broken").unwrap();
+        tx.commit();
+        assert_room(&queue);
+    }
+}
+
+/// Where no more dead letters are kept it is retried; then it needs a place of its own.
+#[test]
+fn a_failed_item_without_a_place_is_retried() {
+    let (clock, builder) = clocked();
+    let builder = builder.max_dead_letters(1).backoff(Backoff::fixed(SECOND));
+    let queue = builder.capacity(3).build();
+    queue.handle().push_batch([1, 2, 3]).unwrap();
+    let mut handle = queue.handle();
+    let tx = handle.begin();
+    let (first, second) = (tx.pop().unwrap(), tx.pop().unwrap());
+    tx.push(4).unwrap();
+    tx.push(5).unwrap();
+    tx.fail(first, "broken").unwrap();
+    assert_eq!(tx.fail(second, "broken"), Err(PushError::Full(())));
+    assert_eq!(queue.pop(), Ok(3));
+    tx.abort();
+    clock.advance(SECOND);
+    let tx = handle.begin();
+    let again = tx.pop().unwrap();
+    assert_eq!((*again, again.attempts()), (2, 2));
+    tx.fail(again, "broken").unwrap();
+    tx.commit();
+    assert_eq!((queue.stats().delayed, queue.dead_letters().len()), (1, 1));
+    queue.stats().check().unwrap();
+}
+
+/// An error that panics when it is formatted leaves the item where it is.
+#[test]
+fn an_error_that_cannot_be_shown_changes_nothing() {
+    struct Wrong;
+    impl fmt::Display for Wrong {
+        fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+            panic!("the error cannot be shown");
+        }
+    }
+    let queue = filled([1]);
+    let mut handle = queue.handle();
+    let tx = handle.begin();
+    let item = tx.pop().unwrap();
+    assert!(panics(|| tx.fail(item, Wrong)));
+    assert_eq!((tx.held(), queue.dead_letters().len()), (1, 0));
+    tx.abort();
+    assert_eq!(drain(&queue), [1]);
+}
+
+/// What was lost is others', and leaves no dead letter here.
+#[test]
+fn a_lost_item_cannot_be_given_up() {
+    let (clock, queue) = leased([1]);
+    let mut handle = queue.handle();
+    let tx = handle.begin();
+    let item = tx.pop().unwrap();
+    clock.advance(SECOND);
+    assert_eq!(queue.pop(), Ok(1));
+    tx.fail(item, "broken").unwrap();
+    assert_eq!(queue.dead_letters().len(), 0);
+    assert!(tx.try_commit().is_err());
+    queue.stats().check().unwrap();
 }

@@ -270,3 +270,19 @@ fn events_of_leases() {
     let lines = lines.0.lock().unwrap();
     assert!(lines[0].contains("worker=\"slow\" items=1"), "{lines:?}");
 }
+
+#[test]
+fn events_name_the_error() {
+    let (lines, clock) = (Lines::default(), ManualClock::new());
+    tracing::subscriber::with_default(lines.clone(), || {
+        let queue = queue(&clock);
+        queue.push(1).unwrap();
+        let mut worker = queue.handle();
+        let tx = worker.begin();
+        tx.fail(tx.pop().unwrap(), "out of paper").unwrap();
+        tx.commit();
+    });
+    let lines = lines.0.lock().unwrap();
+    assert!(lines[0].contains("reason=Failed"), "{lines:?}");
+    assert!(lines[0].contains("error=\"out of paper\""), "{lines:?}");
+}

@@ -9,7 +9,7 @@ use std::future::{pending, Future};
 use std::time::Duration;
 
 use common::{assert_at_rest, drain, ends, filled, panics};
-use requeue::{PopError, Queue, Staging, Tasks, WorkerState, Workers};
+use requeue::{PopError, PushError, Queue, Staging, Tasks, WorkerState, Workers};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::sync::Semaphore;
@@ -295,6 +295,79 @@ fn a_run_that_retries_commits_the_rest() {
         let report = tasks.stop().await;
         assert_eq!((report.done, report.failed), (4, 0));
         assert_eq!(queue.stats().aborted, 2);
+        assert_at_rest(&queue, 0, 0);
+    });
+}
+
+/// Runs push follow-ups after the close: all are done, and the pool ends by itself.
+#[test]
+fn follow_ups_are_run_after_the_close() {
+    on_tokio(|| async {
+        let queue = filled([8]);
+        queue.close();
+        let tasks = Workers::builder(&queue).tasks(4);
+        let tasks = tasks.run_async(|job, mut staging| {
+            Box::pin(async move {
+                for child in 0..*job {
+                    yield_now().await;
+                    staging.push(child)?;
+                }
+                Ok::<_, PushError<u32>>(())
+            })
+        });
+        let report = tasks.join().await;
+        assert_eq!((report.done, report.failed), (256, 0));
+        assert_eq!(queue.pop(), Err(PopError::Closed));
+    });
+}
+
+/// Runs that fail, that panic before their first await and after it, and whose future panics when it is dropped.
+#[test]
+fn the_error_of_a_run_is_kept_and_tasks_back_off() {
+    struct Bomb;
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            panic!("dropped");
+        }
+    }
+    on_tokio(|| async {
+        let queue = filled(["fails", "panics", "late", "dropped", "is given up"]);
+        queue.close();
+        let (tell, mut told) = unbounded_channel();
+        let tasks = Workers::builder(&queue)
+            .tasks(2)
+            .on_error(move |failure| tell.send(failure.clone()).unwrap())
+            .run_async(|job, mut staging| {
+                assert!(*job != "panics" || job.attempts() > 1, "panics");
+                Box::pin(async move {
+                    let _bomb = (*job == "dropped" && job.attempts() == 1).then(|| Bomb);
+                    yield_now().await;
+                    match *job {
+                        "is given up" => {
+                            staging.fail(job, "is given up").unwrap();
+                            Ok(())
+                        }
+                        _ if job.attempts() > 1 => Ok(()),
+                        "fails" => Err(format_args!("fails").to_string()),
+                        "late" => panic!("late"),
+                        _ => Ok(()),
+                    }
+                })
+            });
+        let report = tasks.join().await;
+        assert_eq!((report.done, report.failed, report.panicked), (5, 1, 3));
+        let mut errors = Vec::new();
+        while let Some(failure) = told.recv().await {
+            assert_eq!((failure.items, failure.attempts), (1, 1));
+            errors.push(failure.error.to_string());
+        }
+        errors.sort();
+        assert_eq!(errors, ["\"fails\"", "dropped", "late", "panics"]);
+        let letter = queue.dead_letters().next().unwrap();
+        assert_eq!(
+            (letter.item, letter.error()),
+            ("is given up", Some("is given up"))
+        );
         assert_at_rest(&queue, 0, 0);
     });
 }

@@ -93,7 +93,7 @@ impl<T> Queue<T> {
     /// What counts are the ready items, and for each open transaction those it holds or those it has
     /// staged, whichever are more: what it holds may have to go back, and what it has staged takes the
     /// place of what it holds. So a transaction may push as many items as it holds even when the queue is
-    /// full, and commits and aborts never fail.
+    /// full, and commits and aborts never fail for lack of room.
     ///
     /// The limit is strict. [`PushError::Full`] says that at some instant of the call there was no room
     /// anywhere; room counts as taken while another call has it in hand, be it for a moment only.
@@ -142,10 +142,14 @@ impl<T> Queue<T> {
 
     /// Closes the queue: true if it was open.
     ///
-    /// From now on pushes fail with [`PushError::Closed`]; a transaction that has staged items before
-    /// still commits them. Pops take out what is left, what is aborted later included, and say
-    /// [`PopError::Closed`] once nothing is ready and no transaction holds or has staged anything. Until
-    /// then those who wait go on waiting. All who wait are woken.
+    /// From now on pushes fail with [`PushError::Closed`], except those of a transaction that holds at least
+    /// one item of this queue: the follow-ups of accepted work are accepted. A transaction that has staged
+    /// items before still commits them. Pops take out what is left, what is aborted later included, and say
+    /// [`PopError::Closed`] once nothing is ready or delayed and no transaction holds or has staged anything.
+    /// Until then those who wait go on waiting. All who wait are woken.
+    ///
+    /// So work that makes work ends by itself: push the first items, close, and work until `Closed`. In a
+    /// pipeline close the next queue when the one before says `Closed`.
     ///
     /// A push that races with the close either says `Ok`, and somebody receives the item, or
     /// `Closed`, and nobody does.
@@ -160,6 +164,26 @@ impl<T> Queue<T> {
     /// assert!(queue.push(2).unwrap_err().is_closed());
     /// assert_eq!(queue.pop(), Ok(1));
     /// assert_eq!(queue.pop(), Err(PopError::Closed));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// A tree of jobs:
+    ///
+    /// ```
+    /// let queue = requeue::Queue::unbounded();
+    /// queue.push(3)?;
+    /// queue.close();
+    /// let (mut worker, mut done) = (queue.handle(), 0);
+    /// loop {
+    ///     let tx = worker.begin();
+    ///     let Ok(depth) = tx.pop_blocking() else { break };
+    ///     for _ in 0..*depth {
+    ///         tx.push(*depth - 1)?; // it holds a job
+    ///     }
+    ///     tx.commit();
+    ///     done += 1;
+    /// }
+    /// assert_eq!(done, 16);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn close(&self) -> bool {

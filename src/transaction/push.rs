@@ -24,7 +24,7 @@ impl<T, O> Transaction<'_, T, O> {
     ///
     /// [`PushError::Full`] if the queue is bounded, this transaction has staged as many items as it
     /// holds, and at some instant of the call there was no room for more. [`PushError::Closed`] if the
-    /// queue is closed. The item comes back with the error.
+    /// queue is closed and this transaction holds no item of it. The item comes back with the error.
     ///
     /// # Panics
     ///
@@ -51,8 +51,10 @@ impl<T, O> Transaction<'_, T, O> {
     ///
     /// # Errors
     ///
-    /// [`PushError::Full`] at once, if the transaction has staged as many items as the queue's
-    /// capacity; [`PushError::Closed`] if the queue is closed. The item comes back with the error.
+    /// [`PushError::Full`] at once, if the transaction has staged as many items as the queue's capacity, or if
+    /// the queue is closed and has no room now: only transactions like this one may be left to make some.
+    /// [`PushError::Closed`] if the queue is closed and this transaction holds no item of it. The item comes
+    /// back with the error.
     ///
     /// # Panics
     ///
@@ -79,7 +81,7 @@ impl<T, O> Transaction<'_, T, O> {
     /// # Errors
     ///
     /// [`PushError::Full`] if the time is over, or at once as in [`Transaction::push_blocking`];
-    /// [`PushError::Closed`] if the queue is closed. The item comes back with the error.
+    /// [`PushError::Closed`] as there. The item comes back with the error.
     ///
     /// # Panics
     ///

@@ -78,8 +78,9 @@ impl<T> WorkersBuilder<T> {
     }
 
     /// Calls `hook` after each run that panicked, on the worker's thread, with the worker's name and
-    /// what the panic carries. What the run held is back in the queue then. The worker lives on; a panic
-    /// of the hook is ignored.
+    /// what the panic carries. What the run held is back in the queue then, or is a dead letter. The worker
+    /// lives on; a panic of the hook is ignored. [`on_error`](Self::on_error) is told of errors too, and by
+    /// their texts.
     ///
     /// A [`Job`](crate::Job) hands its panic to its [`Outcome`](crate::Outcome) and not to the hook.
     ///

@@ -14,7 +14,7 @@ impl<T> WorkersBuilder<T> {
     /// Starts threads that run `run` on one item at a time, each in a transaction of its own: `Ok`
     /// commits, `Err` and a panic give the item back and undo what `run` has pushed by the transaction.
     ///
-    /// A worker that fails takes the next item at once, which may be the same.
+    /// What failed is out of the way [for a time](Workers#failed-runs), and the worker takes the next item.
     ///
     /// ```
     /// use requeue::{Queue, Workers};

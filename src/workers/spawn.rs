@@ -37,7 +37,8 @@ impl<T: Send + 'static> WorkersBuilder<T> {
     }
 
     /// Spawns tasks that run `run` on one item at a time, each in a transaction of its own: `Ok` commits,
-    /// `Err` and a panic give the item back and undo what was pushed by the [`Staging`]. Feature `tokio`.
+    /// `Err` and a panic give the item back and undo what was pushed by the [`Staging`]; see
+    /// [failed runs](crate::Workers#failed-runs). Feature `tokio`.
     ///
     /// The future borrows the item, so it comes in a box:
     ///

@@ -49,7 +49,7 @@ pub struct WorkerStatus {
     pub name: Arc<str>,
     /// What it does now.
     pub state: WorkerState,
-    /// Runs whose transaction was committed.
+    /// Runs whose transaction was committed, whatever the destructors of its items did then.
     pub done: u64,
     /// Runs that gave back what they held, or whose lease was over.
     pub failed: u64,
@@ -72,7 +72,7 @@ pub struct WorkerStatus {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Report {
-    /// Runs whose transaction was committed.
+    /// Runs whose transaction was committed, whatever the destructors of its items did then.
     pub done: u64,
     /// Runs that gave back what they held, or whose lease was over.
     pub failed: u64,

@@ -15,7 +15,24 @@ use std::time::Duration;
 ///
 /// A worker waits for an item, runs, and ends the transaction: `Ok` commits it, `Err` and a panic give
 /// back what it held. The panic is caught, counted and reported to a hook, and the worker lives on. A
-/// worker ends when it is told to, or when the queue is closed and drained.
+/// worker ends when it is told to, or when the queue is closed and drained. Runs may
+/// [push follow-ups](Queue::close) after the close, and the pool ends when all is done.
+///
+/// # Failed runs
+///
+/// What a run held that failed or panicked is delivered again after 10 milliseconds, after its second delivery
+/// after 20, and so on, up to a second; unless its queue has a [backoff](crate::Builder::backoff), which then
+/// decides: `Backoff::fixed(Duration::ZERO)` retries at once, as a bare [`Transaction`](crate::Transaction)
+/// does. It is retried without limit, unless the queue has one: see
+/// [`max_attempts`](crate::Builder::max_attempts). A run that knows that its item will never do gives it up by
+/// [`Transaction::fail`](crate::Transaction::fail).
+///
+/// [`on_error`](WorkersBuilder::on_error) is told what a run returned or panicked with; the
+/// [dead letter](crate::DeadLetter::error) keeps it. Errors are formatted by their `Debug`, as `main` does, and
+/// only when a run has failed. A run whose transaction was committed is done, also if a destructor of its
+/// items panics then; that panic is caught.
+///
+/// # Stopping
 ///
 /// Dropping the pool stops it, as [`stop`](Self::stop) does: it waits for the runs that have begun. A pool
 /// must not be stopped, joined or dropped by one of its own workers, which would wait for itself.
