@@ -20,11 +20,12 @@ use std::marker::PhantomData;
 /// forgotten stays open until its handle is used again or dropped.
 ///
 /// An abort cannot fail, and allocates nothing but an alarm where tasks wait for what it delays. Changes
-/// made to held items stay. What was aborted is ready again at once, without limit: give the queue a [backoff](crate::Builder::backoff) and
-/// [most attempts](crate::Builder::max_attempts) if work fails again and again, [retry](Self::retry_after)
-/// an item later, or [give it up](Self::fail). [`Workers`](crate::Workers) back off without being told.
+/// made to held items stay. What was aborted is ready again at once, without limit: give the queue a
+/// [backoff](crate::Builder::backoff) and [most attempts](crate::Builder::max_attempts) if work fails again and
+/// again, [retry](Self::retry_after) an item later, or [give it up](Self::fail). [`Workers`](crate::Workers) back
+/// off without being told.
 ///
-/// Dropping an [`Item`] gives nothing back: it is held until its transaction ends.
+/// Dropping an [`Item`](crate::Item) gives nothing back: it is held until its transaction ends.
 ///
 /// A commit fails only on a queue that [leases](crate::Builder::leased) its items.
 ///

@@ -322,7 +322,7 @@ mod tests {
 
     /// A line that was armed by a waiter who has left.
     fn armed() -> Line {
-        let line = Line::new(Word::standing(false, false, false));
+        let line = Line::new(Word::standing(false, false));
         let (key, _) = line.enter(Waker::from(Arc::new(Nobody)), false);
         line.leave(key, false);
         assert!(line.word().is_armed());
