@@ -7,6 +7,11 @@ use std::ops::{Deref, DerefMut};
 
 /// An item that a [`Transaction`](crate::Transaction) holds.
 ///
+/// It is a look at the item, which the transaction keeps: what becomes of it is decided when the
+/// transaction ends. Dropping this gives nothing back; [`Transaction::commit`](crate::Transaction::commit) hands
+/// out the values of all items that are held, and [`Transaction::retry`](crate::Transaction::retry) gives a single one
+/// back.
+///
 /// ```
 /// let queue = requeue::Queue::unbounded();
 /// queue.push(String::from("job"))?;
@@ -15,6 +20,8 @@ use std::ops::{Deref, DerefMut};
 /// let mut job = tx.pop()?;
 /// job.push('!');
 /// assert_eq!(*job, "job!");
+/// drop(job); // no abort
+/// assert!(tx.commit().eq(["job!"]));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Item<'t, T> {

@@ -14,13 +14,19 @@
 //!
 //! let queue = Queue::unbounded();
 //! queue.push("fetch the page".to_string())?;
-//!
 //! let mut worker = queue.handle();
+//!
 //! let tx = worker.begin();
 //! let job = tx.pop()?; // held: nobody else sees it
 //! tx.push(format!("parse what came of: {}", *job))?; // staged: nobody sees it yet
-//! tx.commit(); // both at once; without this line both are undone
+//! drop(tx); // as a return or a panic does: both are undone
+//! assert_eq!(queue.len(), 1);
 //!
+//! let tx = worker.begin();
+//! let job = tx.pop()?;
+//! assert_eq!((job.as_str(), job.attempts()), ("fetch the page", 2));
+//! tx.push(format!("parse what came of: {}", *job))?;
+//! tx.commit(); // both at once
 //! assert_eq!(queue.pop()?, "parse what came of: fetch the page");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -118,8 +124,10 @@
 //! Nobody sees what a transaction holds, and nobody, the transaction included, sees what it has
 //! staged. It ends by [`Transaction::commit`], by [`Transaction::abort`], or by being dropped, which
 //! aborts. A transaction that is leaked by [`std::mem::forget`] stays open until its handle is used
-//! again or dropped; then it aborts too. Each abort counts in [`Item::attempts`]. An abort cannot
-//! fail, nor can a commit, except on a queue with [leases](#leases). Destructors, iterators and closures of the user run while nothing is half done, and
+//! again or dropped; then it aborts too. An [`Item`] is a look at what its transaction holds: to drop it
+//! gives nothing back, and what was dropped before a commit is committed too. Each abort counts in
+//! [`Item::attempts`]. An abort cannot fail, nor can a commit, except on a queue with [leases](#leases).
+//! Destructors, iterators and closures of the user run while nothing is half done, and
 //! may use the same queue; if one panics, no other item is lost or dropped twice.
 //!
 //! # Failed deliveries

@@ -4,7 +4,7 @@ mod common;
 
 use std::error::Error;
 
-use common::{assert_at_rest, drain, filled};
+use common::{assert_at_rest, drain, filled, panics};
 use requeue::{Handle, PopError, PushError, Queue};
 
 #[test]
@@ -167,6 +167,53 @@ fn an_early_return_aborts() {
     let queue = filled(["1", "2", "3"]);
     assert_eq!(parse_sum(&mut queue.handle()), Ok(6));
     assert_eq!(drain(&queue), ["staged"]);
+}
+
+/// What the README says of workers that fail, by each way out.
+#[test]
+fn what_a_worker_had_goes_back_with_its_transaction() {
+    fn early(handle: &mut Handle<u32>) -> Option<()> {
+        let tx = handle.begin();
+        tx.pop().ok().filter(|item| **item == 0)?;
+        tx.commit();
+        Some(())
+    }
+    let workers: [fn(&mut Handle<u32>); 3] = [
+        |handle| assert_eq!(early(handle), None),
+        |handle| {
+            let tx = handle.begin();
+            let _item = tx.pop().unwrap();
+            drop(tx);
+        },
+        |handle| {
+            assert!(panics(|| {
+                let tx = handle.begin();
+                let item = tx.pop().unwrap();
+                assert_eq!(*item, 0, "the worker fails");
+                tx.commit();
+            }));
+        },
+    ];
+    for work in workers {
+        let queue = filled([1, 2]);
+        work(&mut queue.handle());
+        assert_at_rest(&queue, 2, 0);
+        assert_eq!(drain(&queue), [1, 2]);
+    }
+}
+
+#[test]
+fn an_item_that_is_dropped_is_held_all_the_same() {
+    let queue = filled([1, 2]);
+    let mut handle = queue.handle();
+    let tx = handle.begin();
+    {
+        let mut item = tx.pop().unwrap();
+        *item = 7;
+    }
+    assert_at_rest(&queue, 1, 1);
+    assert!(tx.commit().eq([7]));
+    assert_at_rest(&queue, 1, 0);
 }
 
 #[test]
