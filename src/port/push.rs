@@ -64,9 +64,8 @@ impl<T> Port<T> {
     /// somebody will find it.
     ///
     /// An item that is at the head may have come after the last pop; one behind another item has not,
-    /// since that one is still to be popped. Whoever pops it finds ours: there is a full barrier
-    /// between our publication and our look at the head, and in [`Line::seal`](crate::wait::Line::seal)
-    /// between that pop and the look that says Closed.
+    /// since that one is still to be popped. Whoever finds that one popped finds ours before it says Closed:
+    /// see `raw/strict.rs`.
     #[cold]
     #[inline(never)]
     fn tell(&mut self) -> Result<(), PushError<T>> {

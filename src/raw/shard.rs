@@ -9,6 +9,7 @@
 //! | `joint` | the leaseholder, around a commit over several queues | consumers, before `tail` |
 //! | `front` | consumers: claims; aborts | consumers; the leaseholder only when it hands the lease back |
 
+use super::barrier;
 use super::directory::Directory;
 use super::front::Front;
 use super::joint::Joint;
@@ -158,6 +159,10 @@ impl<T> Shard<T> {
     ///
     /// The caller is the leaseholder; `segment` is where it put the item at `position`.
     pub(super) unsafe fn retract(&self, segment: Segment<T>, position: u64) -> Option<Entry<T>> {
+        // ORDERING: SeqCst, between the publication and the look at the head; pairs with the barrier between
+        // the two looks of `Lanes::left_when_closed`: if the first look shows that the item before is claimed,
+        // either it is seen here too, or the second look shows the publication.
+        barrier::full();
         loop {
             let head = self.front.head();
             if head.position() != position {

@@ -18,6 +18,12 @@
 //! ended by then, and what it gave back was claimed after the look or is visible now. What it put
 //! elsewhere was there when that was asked: nothing left it meanwhile, since it would be ready.
 //!
+//! A push that comes late, and finds the queue closed, takes its item back if it is at the head, and otherwise
+//! goes on, since the item before it is still to be popped. It passes a full barrier between its publication
+//! and its look at the head; the caller passes one between the passes. So if the first pass sees that the item
+//! before was claimed, by whatever thread, and the push did not, then the second pass sees what the push
+//! has published.
+//!
 //! A queue with a discipline asks in between whether that has none. Items come there only from the lanes,
 //! by claims; whoever claims them has the lock of the structure until they are in it. So if the marks are
 //! unchanged, none came since the first pass but such that were there when the lock was had, and what was
@@ -26,6 +32,7 @@
 //! A lane that joins in between starts at mark 0 and counts like any other. All marks only grow, so
 //! their sum is unchanged only if each is.
 
+use super::barrier;
 use super::front::Front;
 use super::lanes::Lanes;
 
@@ -89,6 +96,8 @@ impl<T> Lanes<T> {
         none_elsewhere: impl Fn() -> bool,
     ) -> Remainder {
         self.remainder(|| {
+            // ORDERING: SeqCst, between the two looks; pairs with the barrier of `Shard::retract`.
+            barrier::full();
             self.common().void_reserved();
             none_in_order() && !self.desks().iter().any(|desk| desk.is_open()) && none_elsewhere()
         })

@@ -284,8 +284,7 @@ impl Line {
         true
     }
 
-    /// Makes sure that no push is unseen that began before the close, or that goes on because it has
-    /// seen an item which this thread has taken since.
+    /// Makes sure that no push is unseen that began before the close.
     pub(crate) fn seal(&self) {
         if self.word().is_sealed() {
             // Pairs with the barrier of `close`, which came before the flag.

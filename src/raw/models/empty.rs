@@ -1,10 +1,11 @@
-//! The strict Empty, against pushes and aborts.
+//! The strict Empty, against pushes and aborts; what is left in a closed queue, against a push.
 //!
 //! In most models one item at least is in the queue from the beginning to the end, but none stays.
 //! The seats are warmed up first: what a thread does then pins nothing, so that no fence of the
 //! reclaimer makes up for an ordering that is missing.
 
 use super::*;
+use crate::raw::Remainder;
 
 /// A seat that has pushed and popped once, and has a slot left in the segment that it opened.
 fn warm_pusher(lanes: &Arc<Lanes<u32>>) -> Seat<u32> {
@@ -81,5 +82,29 @@ fn never_while_items_move_behind_the_look() {
         assert!(looked.is_some(), "one of two items was ready all the time");
         assert_ne!(looked, popped);
         drop(third);
+    });
+}
+
+/// The push has seen an item before its own and goes on; whoever takes that one away is a third.
+#[test]
+fn nothing_is_left_only_where_a_late_push_is_taken_back() {
+    model(|| {
+        let lanes = Arc::new(Lanes::new(false));
+        let mut pusher = warm_pusher(&lanes);
+        let mut popper = Seat::new(Arc::clone(&lanes));
+        pusher.push(1);
+        let pusher = thread::spawn(move || {
+            pusher.push(2);
+            (pusher.retract().is_none(), pusher)
+        });
+        let closer = thread::spawn({
+            let lanes = Arc::clone(&lanes);
+            move || lanes.left_when_closed(|| true, || true)
+        });
+        assert_eq!(popper.pop(), Some(1));
+        let left = closer.join().unwrap();
+        let (stays, pusher) = pusher.join().unwrap();
+        assert!(!stays || left != Remainder::Nothing);
+        drop((popper, pusher));
     });
 }

@@ -2,7 +2,8 @@
 //!
 //! `cfg(loom)` shrinks segments, pages, nodes and blocks to two places. The table is checked, not
 //! only read: `.ci/weaken` makes each change in a copy of the crate and expects the model to fail.
-//! A change is made at every place where the text stands.
+//! A change is made at every place where the text stands. The barrier of `left_when_closed` goes together with
+//! `void_reserved`, whose pin is a barrier too.
 //!
 //! Not in the table, because it takes more threads or slots to see them, or because a fence of the
 //! reclaimer makes up for them in every model: the orderings of the directory's `front`, of the
@@ -24,6 +25,8 @@
 //! | front::claimants | run.rs | `.compare_exchange(from.0, to.0, Ordering::Release, Ordering::Relaxed) .is_ok()` | `.swap(to.0, Ordering::Release) >= from.0` |
 //! | empty::never_while_a_push | front.rs | `.compare_exchange(from.0, to.0, Ordering::AcqRel, Ordering::Acquire)` | `.compare_exchange(from.0, to.0, Ordering::Acquire, Ordering::Acquire)` |
 //! | empty::never_while_items_move | consumer.rs | `Err(marks) if lanes.mark_if_empty() == Some(marks)` | `Err(_)` |
+//! | empty::nothing_is_left | shard.rs | `barrier::full();` | `` |
+//! | empty::nothing_is_left | strict.rs | `barrier::full(); self.common().void_reserved();` | `` |
 //! | front::a_run_that | front.rs | `self.emptied.fetch_add(1, Ordering::Release);` | `` |
 //! | front::a_run_that | front.rs | `run.next(), Ordering::AcqRel` | `run.next(), Ordering::Relaxed` |
 //! | front::a_run_that | run.rs | `compare_exchange(from.0, to.0, Ordering::Release` | `compare_exchange(from.0, to.0, Ordering::Relaxed` |
