@@ -49,7 +49,7 @@ pub struct Stats {
     /// Threads and tasks that wait for an item and were not woken yet.
     pub waiting: u64,
     /// How long ago the oldest ready item was pushed first, if the queue keeps
-    /// [times](crate::Builder::timestamps).
+    /// [times](crate::Builder::timestamps). While others work it may be that of another item.
     pub oldest: Option<Duration>,
 }
 

@@ -190,6 +190,13 @@ impl Order {
     /// Shows all ready items to somebody, who sees them in this order and puts them back.
     pub(crate) fn visit(&mut self, marks: &[Mark]) {
         assert_eq!(marks.len(), self.ready(), "items in the snapshot");
+        if let Stock::Sorted(sorted) = &self.stock {
+            let (mut seen, mut ready) = (marks.to_vec(), sorted.ready_items());
+            seen.sort();
+            ready.sort();
+            assert_eq!(seen, ready, "the items in the snapshot");
+            return;
+        }
         for &mark in marks {
             self.take(mark);
         }

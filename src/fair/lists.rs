@@ -1,8 +1,9 @@
 //! The items of each key, side by side in memory: they are served far apart from those that were pushed at
 //! the same time.
 
-use crate::raw::Entry;
+use crate::raw::{Entry, Tag};
 use std::collections::VecDeque;
+use std::mem;
 
 /// How many lists that fell empty are kept for others, and of how many places at most.
 const KEPT: usize = 64;
@@ -10,7 +11,63 @@ const KEPT: usize = 64;
 const SMALL: usize = 16;
 
 /// The items of one key.
-pub(super) type List<T> = VecDeque<Entry<T>>;
+pub(super) type List<T> = VecDeque<Cell<T>>;
+
+/// The place of an item in a list: what an [`Entry`] has, in as few bytes.
+pub(super) enum Cell<T> {
+    Item {
+        item: T,
+        since: u64,
+        order: u64,
+        attempts: u32,
+    },
+    /// The item with this name is shown to somebody.
+    Shown(u64),
+}
+
+impl<T> Cell<T> {
+    #[inline]
+    pub(super) fn new(Entry { item, tag }: Entry<T>) -> Self {
+        Self::Item {
+            item,
+            since: tag.since,
+            order: tag.order,
+            attempts: tag.attempts,
+        }
+    }
+
+    /// The item, if it is here.
+    #[inline]
+    pub(super) fn into_entry(self) -> Option<Entry<T>> {
+        let Self::Item {
+            item,
+            since,
+            order,
+            attempts,
+        } = self
+        else {
+            return None;
+        };
+        let tag = Tag {
+            attempts,
+            since,
+            order,
+        };
+        Some(Entry { item, tag })
+    }
+
+    pub(super) fn is_shown(&self) -> bool {
+        matches!(self, Self::Shown(_))
+    }
+
+    /// The time that is known of the item that is here.
+    pub(super) fn since(&self) -> Option<u64> {
+        match self {
+            Self::Item { since, .. } => Some(*since).filter(|since| *since != 0),
+            Self::Shown(_) => None,
+        }
+    }
+}
 
 /// The lists of all keys, and how many items they have.
 pub(super) struct Lists<T> {
@@ -35,13 +92,13 @@ impl<T> Lists<T> {
     #[inline]
     pub(super) fn push_back(&mut self, list: &mut List<T>, entry: Entry<T>) {
         self.make_room(list);
-        list.push_back(entry);
+        list.push_back(Cell::new(entry));
     }
 
     #[inline]
     pub(super) fn push_front(&mut self, list: &mut List<T>, entry: Entry<T>) {
         self.make_room(list);
-        list.push_front(entry);
+        list.push_front(Cell::new(entry));
     }
 
     /// Counts an item more, for which a list that has no places gets some.
@@ -56,14 +113,30 @@ impl<T> Lists<T> {
         }
     }
 
+    /// Takes out the first item, which is here.
     #[inline]
     pub(super) fn pop_front(&mut self, list: &mut List<T>) -> Option<Entry<T>> {
-        let entry = list.pop_front()?;
+        let entry = list.pop_front()?.into_entry()?;
         self.len -= 1;
         if list.capacity() > SMALL && list.len() < list.capacity() / 4 {
             list.shrink_to(list.capacity() / 2);
         }
         Some(entry)
+    }
+
+    /// Takes out the item in a place, if it is here, and leaves that to it.
+    pub(super) fn show(&mut self, cell: &mut Cell<T>, name: u64) -> Option<Entry<T>> {
+        if cell.is_shown() {
+            return None;
+        }
+        self.len -= 1;
+        mem::replace(cell, Cell::Shown(name)).into_entry()
+    }
+
+    /// Puts an item back into the place that was left to it.
+    pub(super) fn put_back(&mut self, cell: &mut Cell<T>, entry: Entry<T>) {
+        self.len += 1;
+        *cell = Cell::new(entry);
     }
 
     /// Keeps the places of a list that fell empty.
@@ -77,8 +150,9 @@ impl<T> Lists<T> {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use super::{List, Lists, KEPT, SMALL};
+    use super::{Cell, List, Lists, KEPT, SMALL};
     use crate::raw::{Entry, Tag};
+    use std::mem;
 
     fn entry(item: usize) -> Entry<usize> {
         let tag = Tag {
@@ -118,11 +192,16 @@ mod tests {
     }
 
     #[test]
+    fn places_are_small() {
+        assert_eq!(mem::size_of::<Cell<u64>>(), 32);
+    }
+
+    #[test]
     fn few_lists_are_kept() {
         let mut lists = Lists::new();
         for item in 0..10 * KEPT {
             let mut list = List::new();
-            list.push_back(entry(item));
+            list.push_back(Cell::new(entry(item)));
             list.clear();
             lists.keep(list);
         }

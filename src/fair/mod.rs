@@ -87,7 +87,7 @@ use std::sync::Arc;
 /// one by one if the queue is serial or has a limit for each key. A thread that is stopped in the midst of a
 /// pop delays the others, unlike with a [`Queue`].
 ///
-/// An item takes 24 bytes besides itself in the order, and a key some 150 besides itself. The items of a key
+/// An item takes 24 bytes besides itself in the order, and a key some 170 besides itself. The items of a key
 /// lie side by side, with room for as many again. Memory of keys that are gone is given back in pages of 64,
 /// that of items when three quarters of a key's are unused; the tables of keys stay, with a few kilobytes.
 pub struct FairQueue<K, T> {
@@ -156,10 +156,9 @@ where
     /// The keys that have items in the queue, in the order in which they will be served, as they are at
     /// one instant. Pops wait meanwhile.
     ///
-    /// Not to be confused with [`Queue::snapshot`], which visits the items: `(*queue).snapshot(visit)`. That
-    /// holds them for as long and gives them back, like an abort: keys with a weight then have turns of the
-    /// present round again, one for each item and at most all. Of a [serial](Builder::serial) queue only what
-    /// is ready is visited.
+    /// Not to be confused with [`Queue::snapshot`], which visits the items: `(*queue).snapshot(visit)`. Of a
+    /// [serial](Builder::serial) queue that visits only what is ready, and while it looks at the first item of
+    /// a key the others of it wait.
     ///
     /// ```
     /// let queue = requeue::FairQueue::by(|job: &&str| job.chars().next().unwrap());

@@ -144,6 +144,11 @@ impl<V: Default> Pages<V> {
         }
     }
 
+    /// No value has this number, or a greater one.
+    pub(super) fn end(&self) -> u32 {
+        u32::try_from(self.list.len()).map_or(u32::MAX, |pages| pages.saturating_mul(PAGE))
+    }
+
     /// All values with their numbers.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &V)> {
         let pages = (0..).step_by(PAGE as usize).zip(&self.list);

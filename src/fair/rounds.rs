@@ -7,11 +7,15 @@
 //!
 //! A key that has no item here is forgotten, but for a *serial* queue while one of its items is out: that
 //! key stays out of the ring, its items wait, until the item comes back or is gone.
+//!
+//! An item that is shown to somebody leaves its place in the list of its key, and its key in the ring. Whoever
+//! pops goes past it: then it comes to the front of its key again, and the key, if it has no other item, leaves
+//! the ring until then.
 
-use super::lists::{List, Lists};
+use super::lists::{Cell, List, Lists};
 use super::mark::Mark;
 use super::pages::Pages;
-use crate::order::{Given, Order};
+use crate::order::{Given, Order, Shown, Visit, GLANCE, PART};
 use crate::raw::Entry;
 
 /// No key.
@@ -32,10 +36,18 @@ pub(super) struct Rounds<T> {
     serial: bool,
     /// Of how many items of a key that are gone the roll is told together.
     together: u32,
+    /// Items that are shown, how many ever were, and how many of the keys in the ring are held up by one.
+    shown: usize,
+    names: u64,
+    held_up: usize,
 }
 
 struct Key<T> {
     items: List<T>,
+    /// The position of the first place in its list. An item keeps its position as long as it is there.
+    base: i64,
+    /// How many of its items are shown.
+    shown: u32,
     /// Its neighbours in the ring. It is out of the ring while `after` is [`NONE`].
     before: u32,
     after: u32,
@@ -52,6 +64,8 @@ impl<T> Default for Key<T> {
     fn default() -> Self {
         Self {
             items: List::new(),
+            base: 0,
+            shown: 0,
             before: 0,
             after: 0,
             round: 0,
@@ -107,6 +121,9 @@ impl<T> Rounds<T> {
             round: 0,
             serial,
             together,
+            shown: 0,
+            names: 0,
+            held_up: 0,
         }
     }
 
@@ -131,6 +148,53 @@ impl<T> Rounds<T> {
     fn ring(&self) -> impl Iterator<Item = u32> + '_ {
         std::iter::successors(Some(self.front), |number| Some(self.keys[*number].after))
             .take(self.ring)
+    }
+
+    /// Leaves behind what is shown, until an item is here at the front of the ring.
+    #[cold]
+    fn pass_shown(&mut self) {
+        while self.ring > 0 {
+            let key = &mut self.keys[self.front];
+            while !self.serial && key.items.front().is_some_and(Cell::is_shown) {
+                key.items.pop_front();
+                key.base += 1;
+            }
+            if key.items.front().is_some_and(|first| !first.is_shown()) {
+                return;
+            }
+            self.held_up -= usize::from(self.serial);
+            self.quit(self.front);
+        }
+    }
+
+    /// From which position to which one the items of a key are to be visited.
+    fn span(&self, number: u32) -> (i64, i64) {
+        let Some(key) = self.keys.get(number).filter(|key| !key.is_out()) else {
+            return (0, 0);
+        };
+        let most = if self.serial { 1 } else { i64::MAX };
+        let count = i64::try_from(key.items.len()).unwrap_or(i64::MAX);
+        (key.base, key.base + count.min(most))
+    }
+
+    /// The next place to be visited: which one of which key. `None`: there is none, or it is far.
+    fn next_place(&self, visit: &mut Visit) -> Option<(u32, usize)> {
+        for _ in 0..GLANCE {
+            if let Some(key) = self.keys.get(visit.number) {
+                let at = visit.from.max(key.base);
+                let index = usize::try_from(at - key.base).unwrap_or(usize::MAX);
+                if at < visit.to && index < key.items.len() {
+                    visit.from = at + 1;
+                    return Some((visit.number, index));
+                }
+            }
+            visit.number += 1;
+            if visit.number >= visit.numbers {
+                break;
+            }
+            (visit.from, visit.to) = self.span(visit.number);
+        }
+        None
     }
 
     /// Forgets a key that has no items, and says how many of them are gone that the roll was not told of.
@@ -183,7 +247,7 @@ impl<T: Send> Order<T> for Rounds<T> {
         let (key, is_new) = self.keys.meet(mark.key);
         key.weight = mark.weight;
         self.items.push_back(&mut key.items, entry);
-        if is_new {
+        if is_new || !self.serial && key.is_out() {
             self.join(mark.key, End::Back);
         }
     }
@@ -194,6 +258,7 @@ impl<T: Send> Order<T> for Rounds<T> {
         let (key, is_new) = self.keys.meet(mark.key);
         key.weight = mark.weight;
         self.items.push_front(&mut key.items, entry);
+        key.base -= 1;
         let in_ring = !is_new && !key.is_out();
         if key.turns > 0 || !in_ring || key.round != self.round {
             key.turns = key.weight.min(key.turns.saturating_add(1));
@@ -206,12 +271,16 @@ impl<T: Send> Order<T> for Rounds<T> {
 
     #[inline]
     fn next(&mut self, for_good: bool) -> Option<Given<T>> {
+        if self.shown > 0 {
+            self.pass_shown();
+        }
         if self.ring == 0 {
             return None;
         }
         let number = self.front;
         let key = &mut self.keys[number];
         let entry = self.items.pop_front(&mut key.items)?;
+        key.base += 1;
         key.use_turn();
         key.gone += u32::from(for_good);
         let mut gone = 0;
@@ -222,8 +291,11 @@ impl<T: Send> Order<T> for Rounds<T> {
         if self.serial {
             self.quit(number);
         } else if key.items.is_empty() {
+            let is_gone = key.shown == 0;
             self.quit(number);
-            gone += self.forget(number);
+            if is_gone {
+                gone += self.forget(number);
+            }
         } else if key.turns == 0 {
             // To the back, into the next round.
             key.round = self.round.wrapping_add(1);
@@ -253,7 +325,7 @@ impl<T: Send> Order<T> for Rounds<T> {
 
     fn ready(&self) -> usize {
         if self.serial {
-            self.ring
+            self.ring - self.held_up
         } else {
             self.items.len()
         }
@@ -263,13 +335,80 @@ impl<T: Send> Order<T> for Rounds<T> {
         self.items.len() - self.ready()
     }
 
-    fn oldest(&self) -> Option<u64> {
-        let most = if self.serial { 1 } else { usize::MAX };
-        let entries = self
-            .ring()
-            .flat_map(|number| self.keys[number].items.iter().take(most));
-        let times = entries.map(|entry| entry.tag.since);
-        times.filter(|since| *since != 0).min()
+    /// By the numbers of the keys, and the positions of their items.
+    fn begin_visit(&mut self) -> Visit {
+        let (from, to) = self.span(0);
+        let (number, numbers) = (0, self.keys.end());
+        Visit {
+            number,
+            numbers,
+            from,
+            to,
+        }
+    }
+
+    fn show(&mut self, visit: &mut Visit, into: &mut Vec<Shown<T>>) -> bool {
+        for _ in 0..PART {
+            let Some((number, index)) = self.next_place(visit) else {
+                break;
+            };
+            let key = &mut self.keys[number];
+            let name = self.names + 1;
+            let Some(entry) = self.items.show(&mut key.items[index], name) else {
+                continue;
+            };
+            key.shown += 1;
+            self.names = name;
+            self.shown += 1;
+            self.held_up += usize::from(self.serial);
+            into.push(Shown {
+                entry,
+                number,
+                position: visit.from - 1,
+                name,
+            });
+        }
+        visit.number < visit.numbers
+    }
+
+    fn put_back(&mut self, visit: &mut Visit, shown: Shown<T>) {
+        let Shown { entry, number, .. } = shown;
+        let key = &mut self.keys[number];
+        let index = usize::try_from(shown.position - key.base).ok();
+        let cell = index.and_then(|index| key.items.get_mut(index));
+        let left = cell.filter(|cell| matches!(cell, Cell::Shown(name) if *name == shown.name));
+        if let Some(cell) = left {
+            self.items.put_back(cell, entry);
+        } else {
+            if visit.number == number {
+                // It was visited, and will be before this position.
+                visit.from = visit.from.max(key.base);
+            }
+            self.items.push_front(&mut key.items, entry);
+            key.base -= 1;
+        }
+        key.shown -= 1;
+        self.shown -= 1;
+        if key.is_out() {
+            self.join(number, End::Front);
+        } else {
+            self.held_up -= usize::from(self.serial);
+        }
+    }
+
+    fn shown(&self) -> usize {
+        self.shown
+    }
+
+    fn look_at_times(&self, visit: &mut Visit, least: &mut Option<u64>) -> bool {
+        for _ in 0..GLANCE {
+            let Some((number, index)) = self.next_place(visit) else {
+                break;
+            };
+            let since = self.keys[number].items[index].since();
+            *least = least.iter().copied().chain(since).min();
+        }
+        visit.number < visit.numbers
     }
 }
 

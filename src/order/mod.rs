@@ -15,7 +15,7 @@ mod models;
 mod rack;
 mod sorted;
 #[cfg(all(test, not(any(loom, shuttle))))]
-mod tests;
+pub(crate) mod tests;
 
 pub(crate) use sorted::Sorted;
 
@@ -80,8 +80,49 @@ pub(crate) trait Order<T>: Send {
         0
     }
 
-    /// The least time that is known of the ready items.
-    fn oldest(&self) -> Option<u64>;
+    /// Begins a visit to all ready items.
+    fn begin_visit(&mut self) -> Visit;
+
+    /// Goes on with a visit: takes some items out to be shown, and says whether there may be more. They are as
+    /// if they were held until they are put back.
+    fn show(&mut self, visit: &mut Visit, into: &mut Vec<Shown<T>>) -> bool;
+
+    /// Puts an item back that was shown by a visit, to where it was. Of those that were shown together the last
+    /// one comes first.
+    fn put_back(&mut self, visit: &mut Visit, shown: Shown<T>);
+
+    /// Items that are shown.
+    fn shown(&self) -> usize;
+
+    /// Goes on with a visit without taking anything out: lowers `least` to the least time that is known of some
+    /// items, and says whether there may be more.
+    fn look_at_times(&self, visit: &mut Visit, least: &mut Option<u64>) -> bool;
+
+    /// Ends a visit.
+    fn end_visit(&mut self) {}
+}
+
+/// How many items are shown together.
+pub(crate) const PART: usize = 32;
+/// How many places are looked at together.
+pub(crate) const GLANCE: usize = 1024;
+
+/// How far a visit to all ready items has come: at which number, up to which one, and at which position there.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Visit {
+    pub(crate) number: u32,
+    pub(crate) numbers: u32,
+    pub(crate) from: i64,
+    pub(crate) to: i64,
+}
+
+/// An item that is shown, and where it was.
+#[derive(Debug)]
+pub(crate) struct Shown<T> {
+    pub(crate) entry: Entry<T>,
+    pub(crate) number: u32,
+    pub(crate) position: i64,
+    pub(crate) name: u64,
 }
 
 /// An item that an order gives out.
@@ -160,8 +201,21 @@ pub(crate) trait Discipline<T>: Send + Sync {
     /// Ready items, and those that are not ready yet, of what was taken in.
     fn counts(&self) -> (usize, usize);
 
-    /// The least time that is known of the ready items that were taken in.
+    /// The least time that is known of the ready items that were taken in, about. Looks at all of them, but
+    /// keeps nobody waiting for long.
     fn oldest(&self) -> Option<u64>;
+
+    /// As [`Order::begin_visit`].
+    fn begin_visit(&self) -> Visit;
+
+    /// As [`Order::show`].
+    fn show(&self, visit: &mut Visit, into: &mut Vec<Shown<T>>) -> bool;
+
+    /// As [`Order::put_back`], of all that were shown together.
+    fn put_back(&self, visit: &mut Visit, shown: &mut Vec<Shown<T>>);
+
+    /// As [`Order::end_visit`].
+    fn end_visit(&self);
 
     /// Whether nothing is ready, strictly.
     fn is_empty(&self) -> bool;

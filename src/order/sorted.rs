@@ -1,11 +1,11 @@
 //! The common part of all disciplines: the lock, and a strict Empty.
 //!
-//! Items come into the rack only from the lanes, under its lock, and leave it under its lock. So whoever has
-//! the lock, finds nothing ready in the rack, and then finds the lanes [empty](Lanes::is_empty) at one instant,
+//! Items come into the rack only from the lanes, or when they were shown, and leave it, all under its lock. So
+//! whoever has the lock, finds nothing ready in the rack, and then finds the lanes [empty](Lanes::is_empty) at one instant,
 //! knows that nothing was ready at that instant.
 
 use super::rack::Rack;
-use super::{Discipline, Fit, Given, Next, Order, Roll};
+use super::{Discipline, Fit, Given, Next, Order, Roll, Shown, Visit};
 use crate::agenda::Agenda;
 use crate::raw::{Entry, Intake, Lanes};
 use crate::sync::{lock, Mutex, MutexGuard};
@@ -150,7 +150,29 @@ impl<T: Send, O: Order<T>, R: Roll<T>> Discipline<T> for Sorted<T, O, R> {
     }
 
     fn oldest(&self) -> Option<u64> {
-        self.lock().order.oldest()
+        let (mut visit, mut least) = (self.begin_visit(), None);
+        while self.lock().order.look_at_times(&mut visit, &mut least) {}
+        self.end_visit();
+        least
+    }
+
+    fn begin_visit(&self) -> Visit {
+        self.lock().order.begin_visit()
+    }
+
+    fn show(&self, visit: &mut Visit, into: &mut Vec<Shown<T>>) -> bool {
+        self.lock().order.show(visit, into)
+    }
+
+    fn put_back(&self, visit: &mut Visit, shown: &mut Vec<Shown<T>>) {
+        let mut rack = self.lock();
+        while let Some(shown) = shown.pop() {
+            rack.order.put_back(visit, shown);
+        }
+    }
+
+    fn end_visit(&self) {
+        self.lock().order.end_visit();
     }
 
     fn is_empty(&self) -> bool {
@@ -160,7 +182,7 @@ impl<T: Send, O: Order<T>, R: Roll<T>> Discipline<T> for Sorted<T, O, R> {
 
     fn has_none(&self) -> bool {
         let rack = self.lock();
-        rack.order.ready() + rack.order.waiting() == 0
+        rack.order.ready() + rack.order.waiting() + rack.order.shown() == 0
     }
 
     fn is_scheduled(&self) -> bool {

@@ -1,7 +1,46 @@
 //! What all disciplines have in common, shown by the simplest one.
 
-use super::lifo;
+use super::{lifo, Order, Shown};
 use crate::{commit_all, PopError, Queue};
+
+/// Shows all items of an order, putting each part back before the next, and says what was shown, and in how
+/// many parts.
+pub(crate) fn look_at_all<T: Clone>(order: &mut impl Order<T>) -> (Vec<T>, usize) {
+    let (mut visit, mut items, mut parts) = (order.begin_visit(), Vec::new(), 0);
+    let mut more = true;
+    while more {
+        let mut shown: Vec<Shown<T>> = Vec::new();
+        more = order.show(&mut visit, &mut shown);
+        assert!(shown.len() <= super::PART);
+        items.extend(shown.iter().map(|shown| shown.entry.item.clone()));
+        while let Some(shown) = shown.pop() {
+            order.put_back(&mut visit, shown);
+        }
+        parts += 1;
+    }
+    order.end_visit();
+    assert_eq!(order.shown(), 0);
+    (items, parts)
+}
+
+/// The least time of an order, and in how many parts it was looked for.
+pub(crate) fn oldest<T>(order: &mut impl Order<T>) -> (Option<u64>, usize) {
+    let (mut visit, mut least, mut parts) = (order.begin_visit(), None, 1);
+    while order.look_at_times(&mut visit, &mut least) {
+        parts += 1;
+    }
+    order.end_visit();
+    (least, parts)
+}
+
+/// Lifo panics if it is asked for times, as it never has any.
+#[test]
+fn who_keeps_no_times_is_not_asked_for_them() {
+    let queue = lifo::queue();
+    queue.push(1).unwrap();
+    assert_eq!((queue.stats().oldest, queue.stats().ready), (None, 1));
+    assert!(format!("{queue:?}").contains('1'));
+}
 
 #[test]
 fn the_order_is_exact() {

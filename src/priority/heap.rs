@@ -17,11 +17,11 @@
 
 use super::levels::Levels;
 use super::marks::{Mark, Marks};
-use super::slab::{Seated, Slab, Turn};
+use super::slab::{Link, Seated, Slab, Turn};
 use super::ticket::Ticket;
 use super::times::Times;
 use super::word::{Priority, Word};
-use crate::order::{Given, Order};
+use crate::order::{Given, Order, Shown, Visit, GLANCE, PART};
 use crate::raw::Entry;
 use crate::time::NEVER;
 use std::collections::HashMap;
@@ -48,6 +48,9 @@ pub(crate) struct Heap<T> {
     first: i64,
     /// Where the items with tickets are; only after somebody has asked.
     places: Option<HashMap<Ticket, u32>>,
+    /// Items that are shown, and visits under way: as long as there is one, items stay in their places.
+    shown: usize,
+    visits: usize,
 }
 
 /// How many nanoseconds of waiting count as much as one priority.
@@ -81,6 +84,8 @@ impl<T> Heap<T> {
             last: 0,
             first: 0,
             places: None,
+            shown: 0,
+            visits: 0,
         }
     }
 
@@ -97,13 +102,14 @@ impl<T> Heap<T> {
         let Some(place) = self.place_of(ticket) else {
             return false;
         };
-        let Seated { word, turn, .. } = self.slab[place];
+        let Seated { link, turn, .. } = self.slab[place];
+        let word = link.word;
         if turn == Turn::Waits {
-            self.slab[place].word = word.with(priority);
+            self.slab[place].link.word = word.with(priority);
         } else if word.priority() != priority.get() {
             self.leave_line(place);
             let seated = &mut self.slab[place];
-            seated.word = word.with(priority);
+            seated.link.word = word.with(priority);
             seated.turn = Turn::Listed;
             self.line_up(place);
             self.tidy();
@@ -112,12 +118,13 @@ impl<T> Heap<T> {
     }
 
     /// The rank of a ready item, by which two are compared first.
-    fn rank_of(&self, Seated { word, since, .. }: &Seated<T>) -> u64 {
+    fn rank_of(&self, Seated { link, since, .. }: &Seated<T>) -> u64 {
+        let word = link.word;
         let priority = u64::from(word.priority());
         match self.ageing {
             None => priority,
             Some(step) => {
-                let ready_since = (*since).max(self.times.due(*word).saturating_add(1));
+                let ready_since = (*since).max(self.times.due(word).saturating_add(1));
                 step.rank(priority, ready_since)
             }
         }
@@ -145,9 +152,9 @@ impl<T> Heap<T> {
         let seated = &self.slab[place];
         self.ready.add(Mark {
             rank: self.rank_of(seated),
-            arrival: seated.arrival,
+            arrival: seated.link.arrival,
             place,
-            priority: Some(seated.word.priority()),
+            priority: Some(seated.link.word.priority()),
         });
     }
 
@@ -156,8 +163,8 @@ impl<T> Heap<T> {
         let seated = &mut self.slab[place];
         seated.turn = Turn::Waits;
         self.waiting.add(Mark {
-            rank: self.times.due(seated.word),
-            arrival: seated.arrival,
+            rank: self.times.due(seated.link.word),
+            arrival: seated.link.arrival,
             place,
             priority: None,
         });
@@ -175,6 +182,9 @@ impl<T> Heap<T> {
     /// Takes the next item out of the slab.
     #[inline]
     fn take_next(&mut self) -> Option<Seated<T>> {
+        if self.shown > 0 {
+            self.levels.pass_shown(&mut self.slab);
+        }
         if self.ready.current() > 0 && self.is_marked_next() {
             let mark = self.ready.pop()?;
             self.slab.take(mark.place)
@@ -188,7 +198,7 @@ impl<T> Heap<T> {
         let (Some(mark), Some(place)) = (self.ready.first(), self.levels.first()) else {
             return true;
         };
-        let Seated { word, arrival, .. } = self.slab[place];
+        let Link { word, arrival, .. } = self.slab[place].link;
         (mark.rank, mark.arrival) < (u64::from(word.priority()), arrival)
     }
 
@@ -203,7 +213,7 @@ impl<T> Heap<T> {
             if let Some(Mark { place, .. }) = self.waiting.pop() {
                 self.last += 1;
                 let seated = &mut self.slab[place];
-                seated.arrival = self.last;
+                seated.link.arrival = self.last;
                 seated.turn = Turn::Listed;
                 self.line_up(place);
             }
@@ -211,11 +221,34 @@ impl<T> Heap<T> {
         }
     }
 
+    fn is_to_be_visited(&self, place: u32, visit: &Visit) -> bool {
+        self.slab.get(place).is_some_and(|seated| {
+            let was_there = (visit.from..=visit.to).contains(&seated.link.arrival);
+            was_there && seated.turn != Turn::Waits
+        })
+    }
+
+    /// Takes an item out of its place. In a list it leaves a gap, from a heap its mark goes.
+    fn take_out_to_show(&mut self, place: u32) -> Option<Shown<T>> {
+        let seated = self.slab.show(place)?;
+        if seated.turn == Turn::Marked {
+            self.ready.give_up_one();
+            self.ready.drop_stale(&self.slab);
+        }
+        self.shown += 1;
+        Some(Shown {
+            entry: seated.into_entry(),
+            number: place,
+            position: 0,
+            name: 0,
+        })
+    }
+
     /// Takes leave of an item that was taken out of the slab.
     #[inline]
     fn part_with(&mut self, seated: Seated<T>) -> Entry<T> {
         if self.places.is_some() {
-            self.forget_place(seated.word);
+            self.forget_place(seated.link.word);
         }
         self.tidy();
         seated.into_entry()
@@ -223,7 +256,9 @@ impl<T> Heap<T> {
 
     #[inline(never)]
     fn note_place(&mut self, place: u32) {
-        if let (Some(places), Some(ticket)) = (&mut self.places, self.slab[place].word.ticket()) {
+        if let (Some(places), Some(ticket)) =
+            (&mut self.places, self.slab[place].link.word.ticket())
+        {
             places.insert(ticket, place);
         }
     }
@@ -240,10 +275,11 @@ impl<T> Heap<T> {
         let places = self.places.get_or_insert_with(|| {
             let ticketed = slab
                 .iter()
-                .filter_map(|(place, seated)| Some((seated.word.ticket()?, place)));
+                .filter_map(|(place, seated)| Some((seated.link.word.ticket()?, place)));
             ticketed.collect()
         });
-        places.get(&ticket).copied()
+        let place = places.get(&ticket).copied();
+        place.filter(|&place| slab.get(place).is_some())
     }
 
     /// Drops the stale marks that come first; all of them if they, or the vacant places, are too many.
@@ -251,7 +287,8 @@ impl<T> Heap<T> {
     fn tidy(&mut self) {
         let items = self.slab.len();
         let stale = self.ready.stale() + self.waiting.stale();
-        if stale > items + SLACK || self.slab.places() > 4 * items + SLACK {
+        let many = stale > items + SLACK || self.slab.places() > 4 * items + SLACK;
+        if many && self.visits == 0 {
             self.sweep();
         } else if stale > 0 {
             self.ready.drop_stale(&self.slab);
@@ -336,12 +373,62 @@ impl<T: Send> Order<T> for Heap<T> {
         self.waiting.current()
     }
 
-    fn oldest(&self) -> Option<u64> {
-        let seated = self.slab.iter().map(|(_, seated)| seated);
-        let ready = seated.filter(|seated| seated.turn != Turn::Waits);
-        // A queue knows all times or none.
-        let times = ready.map(|seated| seated.since);
-        times.take_while(|&since| since != 0).min()
+    /// By places, and only what is there already: so nothing is visited twice.
+    fn begin_visit(&mut self) -> Visit {
+        self.visits += 1;
+        Visit {
+            number: 0,
+            numbers: u32::try_from(self.slab.places()).unwrap_or(u32::MAX),
+            from: self.first,
+            to: self.last,
+        }
+    }
+
+    fn show(&mut self, visit: &mut Visit, into: &mut Vec<Shown<T>>) -> bool {
+        for _ in 0..GLANCE {
+            if visit.number == visit.numbers || into.len() == PART {
+                break;
+            }
+            let place = visit.number;
+            visit.number += 1;
+            if self.is_to_be_visited(place, visit) {
+                into.extend(self.take_out_to_show(place));
+            }
+        }
+        visit.number < visit.numbers
+    }
+
+    fn put_back(&mut self, _: &mut Visit, Shown { entry, number, .. }: Shown<T>) {
+        self.shown -= 1;
+        if !self.slab.put_back(number, entry) {
+            self.line_up(number);
+        }
+        if self.places.is_some() {
+            self.note_place(number);
+        }
+    }
+
+    fn shown(&self) -> usize {
+        self.shown
+    }
+
+    fn look_at_times(&self, visit: &mut Visit, least: &mut Option<u64>) -> bool {
+        for _ in 0..GLANCE {
+            if visit.number == visit.numbers {
+                return false;
+            }
+            if self.is_to_be_visited(visit.number, visit) {
+                let since = self.slab[visit.number].since;
+                *least = Some(least.map_or(since, |least| least.min(since)));
+            }
+            visit.number += 1;
+        }
+        true
+    }
+
+    fn end_visit(&mut self) {
+        self.visits -= 1;
+        self.tidy();
     }
 }
 

@@ -4,7 +4,7 @@
 //! if they come back. A list takes only such items, at its ends, and so is always in the order of
 //! arrivals. The links are in the [`Slab`]; the first list that has items is found by bits.
 
-use super::slab::{Seated, Slab};
+use super::slab::{Link, Seated, Slab};
 use super::word::Priority;
 
 const BITS: usize = u64::BITS as usize;
@@ -54,25 +54,25 @@ impl Levels {
     /// Adds the item in a place to the list of its priority, if it belongs to an end of that.
     #[inline]
     pub(super) fn add<T>(&mut self, slab: &mut Slab<T>, place: u32) -> bool {
-        let Seated { word, arrival, .. } = slab[place];
+        let Link { word, arrival, .. } = *slab.link(place);
         let level = word.priority();
         if !self.is_filled(level) {
             self.begin(level, place);
             return true;
         }
         let ends = &mut self.ends[usize::from(level)];
-        let last = &mut slab[ends.last];
+        let last = slab.link_mut(ends.last);
         if last.arrival < arrival {
             last.after = place;
-            slab[place].before = ends.last;
+            slab.link_mut(place).before = ends.last;
             ends.last = place;
             return true;
         }
-        let first = &mut slab[ends.first];
+        let first = slab.link_mut(ends.first);
         let fits = arrival < first.arrival;
         if fits {
             first.before = place;
-            slab[place].after = ends.first;
+            slab.link_mut(place).after = ends.first;
             ends.first = place;
         }
         fits
@@ -87,27 +87,34 @@ impl Levels {
         if ends.first == ends.last {
             self.clear(level);
         } else {
-            ends.first = seated.after;
+            ends.first = seated.link.after;
         }
         Some(seated)
     }
 
+    /// Leaves behind what is shown of the first items.
+    pub(super) fn pass_shown<T>(&mut self, slab: &mut Slab<T>) {
+        while let Some(place) = self.first().filter(|&place| slab.unlink_shown(place)) {
+            self.remove(slab, place);
+        }
+    }
+
     /// Takes the item in a place out of its list.
     pub(super) fn remove<T>(&mut self, slab: &mut Slab<T>, place: u32) {
-        let Seated {
+        let Link {
             word,
             before,
             after,
             ..
-        } = slab[place];
+        } = *slab.link(place);
         let ends = &mut self.ends[usize::from(word.priority())];
         match (ends.first == place, ends.last == place) {
             (true, true) => self.clear(word.priority()),
             (true, false) => ends.first = after,
             (false, true) => ends.last = before,
             (false, false) => {
-                slab[before].after = after;
-                slab[after].before = before;
+                slab.link_mut(before).after = after;
+                slab.link_mut(after).before = before;
             }
         }
     }
@@ -127,7 +134,7 @@ impl Levels {
         let Ends { mut first, last } = self.ends[usize::from(level)];
         self.clear(level);
         while let Some(seated) = from.take(first) {
-            let next = seated.after;
+            let next = seated.link.after;
             let place = to.put(seated);
             self.add(to, place);
             if first == last {

@@ -34,11 +34,11 @@ impl Mark {
         let seated = slab.get(self.place);
         seated.is_some_and(|at| {
             let priority = match at.turn {
-                Turn::Marked => Some(at.word.priority()),
+                Turn::Marked => Some(at.link.word.priority()),
                 Turn::Waits => None,
                 Turn::Listed => return false,
             };
-            (at.arrival, priority) == (self.arrival, self.priority)
+            (at.link.arrival, priority) == (self.arrival, self.priority)
         })
     }
 }

@@ -17,6 +17,11 @@ pub(super) struct Slab<T> {
 
 enum Place<T> {
     Taken(Seated<T>),
+    /// The item is shown to somebody. While it is linked, it has its place in a list.
+    Shown {
+        link: Link,
+        linked: bool,
+    },
     /// The next vacant place.
     Vacant(u32),
 }
@@ -26,13 +31,19 @@ enum Place<T> {
 pub(super) struct Seated<T> {
     item: T,
     pub(super) since: u64,
+    pub(super) link: Link,
+    attempts: u32,
+    pub(super) turn: Turn,
+}
+
+/// What says where the turn of an item is.
+#[derive(Clone, Copy)]
+pub(super) struct Link {
     pub(super) word: Word,
     pub(super) arrival: i64,
-    attempts: u32,
     /// The places of its neighbours, if it is listed and has them.
     pub(super) before: u32,
     pub(super) after: u32,
-    pub(super) turn: Turn,
 }
 
 /// By what the turn of an item is known.
@@ -51,11 +62,13 @@ impl<T> Seated<T> {
         Self {
             item,
             since: tag.since,
-            word: Word::of(tag.order),
-            arrival,
+            link: Link {
+                word: Word::of(tag.order),
+                arrival,
+                before: 0,
+                after: 0,
+            },
             attempts: tag.attempts,
-            before: 0,
-            after: 0,
             turn: Turn::Listed,
         }
     }
@@ -64,7 +77,7 @@ impl<T> Seated<T> {
         let tag = Tag {
             attempts: self.attempts,
             since: self.since,
-            order: self.word.order(),
+            order: self.link.word.order(),
         };
         Entry {
             item: self.item,
@@ -104,7 +117,7 @@ impl<T> Slab<T> {
             }
             Some(at) => match mem::replace(at, Place::Taken(seated)) {
                 Place::Vacant(next) => self.vacant = next,
-                Place::Taken(_) => unreachable!("a vacant place is taken"),
+                _ => unreachable!("a vacant place is taken"),
             },
         }
         place
@@ -114,7 +127,7 @@ impl<T> Slab<T> {
     #[inline]
     pub(super) fn take(&mut self, place: u32) -> Option<Seated<T>> {
         let at = self.places.get_mut(place as usize)?;
-        if matches!(at, Place::Vacant(_)) {
+        if !matches!(at, Place::Taken(_)) {
             return None;
         }
         let Place::Taken(seated) = mem::replace(at, Place::Vacant(self.vacant)) else {
@@ -129,7 +142,60 @@ impl<T> Slab<T> {
     pub(super) fn get(&self, place: u32) -> Option<&Seated<T>> {
         match self.places.get(place as usize)? {
             Place::Taken(seated) => Some(seated),
-            Place::Vacant(_) => None,
+            _ => None,
+        }
+    }
+
+    /// Takes the item out of a place that is taken, and leaves that to it.
+    pub(super) fn show(&mut self, place: u32) -> Option<Seated<T>> {
+        let Seated { link, turn, .. } = *self.get(place)?;
+        let linked = turn == Turn::Listed;
+        let at = &mut self.places[place as usize];
+        let Place::Taken(seated) = mem::replace(at, Place::Shown { link, linked }) else {
+            return None;
+        };
+        self.items -= 1;
+        Some(seated)
+    }
+
+    /// Puts an item back into the place that was left to it: whether it is linked there.
+    pub(super) fn put_back(&mut self, place: u32, entry: Entry<T>) -> bool {
+        let at = &mut self.places[place as usize];
+        let Place::Shown { link, linked } = *at else {
+            unreachable!("a place is left to the item that is shown");
+        };
+        let mut seated = Seated::new(entry, link.arrival);
+        seated.link = link;
+        *at = Place::Taken(seated);
+        self.items += 1;
+        linked
+    }
+
+    /// Takes note that what was in a place is in no list any more: false, if it is not shown.
+    pub(super) fn unlink_shown(&mut self, place: u32) -> bool {
+        match &mut self.places[place as usize] {
+            Place::Shown { linked, .. } => {
+                *linked = false;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The link in a place that is not vacant.
+    #[inline]
+    pub(super) fn link(&self, place: u32) -> &Link {
+        match &self.places[place as usize] {
+            Place::Taken(Seated { link, .. }) | Place::Shown { link, .. } => link,
+            Place::Vacant(_) => unreachable!("{VACANT}"),
+        }
+    }
+
+    #[inline]
+    pub(super) fn link_mut(&mut self, place: u32) -> &mut Link {
+        match &mut self.places[place as usize] {
+            Place::Taken(Seated { link, .. }) | Place::Shown { link, .. } => link,
+            Place::Vacant(_) => unreachable!("{VACANT}"),
         }
     }
 
@@ -138,7 +204,7 @@ impl<T> Slab<T> {
         let places = (0..).zip(&self.places);
         places.filter_map(|(place, at)| match at {
             Place::Taken(seated) => Some((place, seated)),
-            Place::Vacant(_) => None,
+            _ => None,
         })
     }
 }
@@ -151,7 +217,7 @@ impl<T> Index<u32> for Slab<T> {
     fn index(&self, place: u32) -> &Seated<T> {
         match &self.places[place as usize] {
             Place::Taken(seated) => seated,
-            Place::Vacant(_) => unreachable!("{VACANT}"),
+            _ => unreachable!("{VACANT}"),
         }
     }
 }
@@ -161,7 +227,7 @@ impl<T> IndexMut<u32> for Slab<T> {
     fn index_mut(&mut self, place: u32) -> &mut Seated<T> {
         match &mut self.places[place as usize] {
             Place::Taken(seated) => seated,
-            Place::Vacant(_) => unreachable!("{VACANT}"),
+            _ => unreachable!("{VACANT}"),
         }
     }
 }

@@ -37,7 +37,8 @@ impl<T> Queue<T> {
         self.shared.is_empty()
     }
 
-    /// What the queue has done so far. Looks at every shard and handle.
+    /// What the queue has done so far. Looks at every shard and handle, and if the queue keeps
+    /// [times](crate::Builder::timestamps) and has another order at every ready item, a thousand at a time.
     ///
     /// ```
     /// let queue = requeue::Queue::unbounded();
@@ -62,12 +63,16 @@ impl<T> Queue<T> {
         self.shared.held()
     }
 
-    /// Visits the ready items, lane by lane and each lane in its order, and says how many they were.
+    /// Visits the ready items, lane by lane and each lane in its order, and says how many they were. Those of a
+    /// [`FairQueue`](crate::FairQueue) or a [`PriorityQueue`](crate::PriorityQueue) are visited in no certain
+    /// order.
     ///
-    /// At rest it visits each item once. While others work it misses items that they have at that time,
-    /// and those that are pushed meanwhile, and may see one twice that an abort puts back. It stops
-    /// nobody, but the items of the lane that it visits are held for that time: pops find those of other
-    /// lanes. They come back to the same places, and no delivery is counted. If `visit` panics, they do too.
+    /// An item that is ready all the time is visited once. While others work it misses items that they have at
+    /// that time, another snapshot among them, and those that are pushed meanwhile, and may see one twice that
+    /// an abort puts back, or that another snapshot has had. It stops nobody, but the items that it looks at
+    /// are held for that time: those of one lane, or some thirty of a queue of another order. Pops find the
+    /// others. The items come back to the same places, and no delivery is counted. If `visit` panics, they do
+    /// too.
     ///
     /// ```
     /// let queue = requeue::Queue::unbounded();

@@ -210,11 +210,6 @@ impl<T> Seat<T> {
         self.with(|state, _| state.desk().count_popped(1));
     }
 
-    /// Holds what `next` gives, which must not come back here: true if that is an item.
-    pub(crate) fn hold_next(&mut self, next: impl FnOnce() -> Option<Entry<T>>) -> bool {
-        self.with(|state, lanes| state.hold_next(lanes, next))
-    }
-
     /// Staged items.
     #[inline]
     pub(crate) fn staged(&mut self) -> usize {
@@ -328,6 +323,16 @@ impl<T> Seat<T> {
             state.desk().uncount_taken(most - held);
             true
         })
+    }
+
+    /// Counts items as taken that are elsewhere: shown to somebody.
+    pub(crate) fn count_shown(&mut self, items: usize) {
+        self.with(|state, _| state.desk().count_taken(items));
+    }
+
+    /// Counts no more what was [counted](Seat::count_shown).
+    pub(crate) fn uncount_shown(&mut self, items: usize) {
+        self.with(|state, _| state.desk().uncount_taken(items));
     }
 
     /// Shows the tags of all held items. `visit` cannot come back here: it would need this seat.

@@ -166,8 +166,11 @@ impl<T> Shared<T> {
         self.order().map_or(0, |order| order.counts().1 as u64)
     }
 
-    /// The least time that is known of the ready items.
+    /// The least time of the ready items, if times are kept.
     pub(crate) fn least_since(&self) -> Option<u64> {
+        if !self.timed {
+            return None;
+        }
         let ordered = self.order().and_then(Discipline::oldest);
         self.lanes.oldest().into_iter().chain(ordered).min()
     }

@@ -104,24 +104,6 @@ impl<T> Side<T> {
         }
     }
 
-    /// Holds all ready items of one more lane, or of the discipline: true if there was one more.
-    pub(crate) fn hold_lane(&self, seat: &mut Seat<T>, lane: usize) -> bool {
-        if !self.shared.is_ordered() {
-            return seat.hold_lane(lane);
-        }
-        if lane > 0 {
-            return false;
-        }
-        // Not more than there are now.
-        for _ in 0..self.shared.ready_items() {
-            let held = self.insist(|next| seat.hold_next(next).then_some(()));
-            if held.is_none() {
-                break;
-            }
-        }
-        true
-    }
-
     /// Takes note that what a transaction holds is gone for good.
     pub(crate) fn leave_held(&self, seat: &mut Seat<T>) {
         if self.shared.is_ordered() {

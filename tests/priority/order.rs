@@ -28,11 +28,16 @@ fn equals_leave_in_the_order_in_which_one_handle_pushed_them() {
     let mut pusher = queue.handle();
     let mut consumers = [(); 4].map(|()| queue.handle());
     let mut popped = Vec::new();
-    for item in 0..64 {
-        pusher.push_with(3, None, 2 * item).unwrap();
-        pusher.push_with(3, None, 2 * item + 1).unwrap();
-        let consumer = &mut consumers[item as usize % 4];
-        popped.push(consumer.pop().unwrap());
+    for item in (0..128).step_by(8) {
+        for consumer in &mut consumers {
+            pusher
+                .push_with(3, None, item + popped.len() % 4 * 2)
+                .unwrap();
+            pusher
+                .push_with(3, None, item + popped.len() % 4 * 2 + 1)
+                .unwrap();
+            popped.push(consumer.pop().unwrap());
+        }
     }
     drop(consumers);
     popped.extend(drain(&queue));

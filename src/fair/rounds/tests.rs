@@ -1,6 +1,7 @@
 //! Rounds by hand, and against a plain model.
 
-use super::{Given, Mark, Order, Rounds, Standing};
+use super::{Given, Mark, Order, Rounds, Shown, Standing, Visit, GLANCE, PART};
+use crate::order::tests::{look_at_all, oldest as oldest_of};
 use crate::raw::{Entry, Tag};
 use std::collections::VecDeque;
 
@@ -224,10 +225,111 @@ fn the_oldest_is_the_least_time_that_is_known() {
             entry.tag.since = since;
             rounds.arrive(entry);
         }
-        rounds.oldest()
+        oldest_of(&mut rounds).0
     };
     assert_eq!((oldest(false), oldest(true)), (Some(3), Some(7)));
-    assert_eq!(Rounds::<String>::new(false, TOGETHER).oldest(), None);
+    let mut empty = Rounds::<String>::new(false, TOGETHER);
+    assert_eq!(oldest_of(&mut empty), (None, 1));
+}
+
+/// Of one key, and of as many keys as items.
+#[test]
+fn times_and_items_are_looked_at_in_small_parts() {
+    const ITEMS: usize = 10 * GLANCE;
+    for keys in [1, u32::try_from(ITEMS).unwrap()] {
+        let mut rounds = Rounds::new(false, TOGETHER);
+        for (item, since) in (0..ITEMS).zip(10..) {
+            let key = u32::try_from(item).unwrap() % keys;
+            let order = Mark { key, weight: 1 }.word();
+            let tag = Tag {
+                attempts: 1,
+                since,
+                order,
+            };
+            rounds.arrive(Entry { item, tag });
+        }
+        let (oldest, parts) = oldest_of(&mut rounds);
+        assert_eq!(oldest, Some(10));
+        assert!(parts >= ITEMS / GLANCE, "{parts}");
+        let (items, parts) = look_at_all(&mut rounds);
+        assert!(items.into_iter().eq(0..ITEMS));
+        assert!(parts >= ITEMS / PART, "{parts}");
+    }
+}
+
+/// Shows one part of a new visit.
+fn show(rounds: &mut Rounds<String>) -> Vec<Shown<String>> {
+    let mut shown = Vec::new();
+    let mut visit = rounds.begin_visit();
+    rounds.show(&mut visit, &mut shown);
+    rounds.end_visit();
+    shown
+}
+
+fn put_back(rounds: &mut Rounds<String>, mut shown: Vec<Shown<String>>) {
+    while let Some(shown) = shown.pop() {
+        rounds.put_back(&mut Visit::default(), shown);
+    }
+}
+
+#[test]
+fn who_pops_goes_past_what_is_shown() {
+    let mut rounds = Rounds::new(false, TOGETHER);
+    arrive(&mut rounds, "a1 b1 a2");
+    let shown = show(&mut rounds);
+    assert_eq!((shown.len(), rounds.ready(), rounds.shown()), (3, 0, 3));
+    arrive(&mut rounds, "a3 c1");
+    expect(&mut rounds, "a3 c1");
+    assert!(rounds.next(false).is_none());
+    put_back(&mut rounds, shown);
+    assert_eq!((rounds.ready(), rounds.shown()), (3, 0));
+    rounds.come_back(entry("a3"));
+    expect_all(&mut rounds, "a3 b1 a1 a2");
+}
+
+#[test]
+fn two_visits_share_nothing() {
+    let mut rounds = Rounds::new(false, TOGETHER);
+    let names: Vec<_> = (0..3 * PART).map(|item| format!("a{item}")).collect();
+    for name in &names {
+        rounds.arrive(entry(name));
+    }
+    let one = show(&mut rounds);
+    let other = show(&mut rounds);
+    let shown = |part: &[Shown<String>]| {
+        part.iter()
+            .map(|at| at.entry.item.clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!((one.len(), shown(&one)), (PART, names[..PART].to_vec()));
+    assert!(other.is_empty(), "the part was that of the other one");
+    expect(&mut rounds, &names[PART]);
+    let last = show(&mut rounds);
+    assert_eq!(shown(&last), names[PART + 1..=2 * PART]);
+    put_back(&mut rounds, one);
+    put_back(&mut rounds, last);
+    rounds.come_back(entry(&names[PART]));
+    expect(&mut rounds, &names[PART]);
+    let rest = [&names[..PART], &names[PART + 1..]].concat();
+    expect_all(&mut rounds, &rest.join(" "));
+}
+
+#[test]
+fn what_is_shown_holds_up_its_key_if_that_is_serial() {
+    let mut rounds = Rounds::new(true, TOGETHER);
+    arrive(&mut rounds, "b1 b2 a1 a2");
+    expect(&mut rounds, "b1");
+    let shown = show(&mut rounds);
+    assert_eq!((shown.len(), rounds.ready(), rounds.waiting()), (1, 0, 2));
+    assert!(rounds.next(false).is_none());
+    arrive(&mut rounds, "a3");
+    assert_eq!(rounds.ready(), 0);
+    assert_eq!(rounds.leave(order("b1")), 1);
+    expect(&mut rounds, "b2");
+    put_back(&mut rounds, shown);
+    assert_eq!((rounds.ready(), rounds.waiting()), (1, 2));
+    expect(&mut rounds, "a1");
+    assert!(rounds.next(false).is_none());
 }
 
 #[test]
@@ -348,6 +450,10 @@ fn is_like_the_model(serial: bool) {
     let mut out: Vec<Entry<u32>> = Vec::new();
     let mut untold = [0; KEYS];
     for step in 0..100_000 {
+        if number(50) == 0 {
+            let ready = rounds.ready();
+            assert_eq!(look_at_all(&mut rounds).0.len(), ready);
+        }
         match number(8) {
             0..=2 => {
                 let key = u32::try_from(number(KEYS)).unwrap();

@@ -1,7 +1,9 @@
 //! A heap beside a plain model: whatever is done, both give the same items in the same order.
 
 use super::*;
+use crate::order::tests::{look_at_all, oldest as oldest_of};
 use crate::raw::Tag;
+use std::collections::HashSet;
 
 const STEP: u64 = 100;
 const OPERATIONS: usize = 12_000;
@@ -186,9 +188,9 @@ impl Pair {
             fresh.push(self.new_item());
         }
         self.now += self.below(100);
-        fresh
-            .iter()
-            .for_each(|&known| self.heap.arrive_timed(entry(known)));
+        for known in &fresh {
+            self.heap.arrive_timed(entry(*known));
+        }
         let (fresh, scheduled): (Vec<_>, _) = fresh.into_iter().partition(|known| known.ready);
         self.inside.extend::<Vec<_>>(scheduled);
         let mut count = 0;
@@ -215,7 +217,43 @@ impl Pair {
         due.len()
     }
 
-    fn check(&self) {
+    /// Somebody looks at some of the items, or at all, while others work.
+    fn look(&mut self) {
+        let mut visit = self.heap.begin_visit();
+        let (mut more, mut seen) = (true, HashSet::new());
+        while more {
+            let mut shown = Vec::new();
+            more = self.heap.show(&mut visit, &mut shown);
+            let is_shown = |known: &Known| shown.iter().any(|at| at.entry.item == known.item);
+            let (aside, inside) = mem::take(&mut self.inside).into_iter().partition(is_shown);
+            let aside: Vec<Known> = aside;
+            self.inside = inside;
+            assert!(aside
+                .iter()
+                .all(|known| known.ready && seen.insert(known.item)));
+            assert_eq!(aside.len(), shown.len());
+            for _ in 0..self.below(8) {
+                match self.below(6) {
+                    0 => self.arrive(),
+                    1..=3 => self.next(),
+                    4 => self.cancel(),
+                    _ => self.reprioritize(),
+                }
+            }
+            let ticket = aside.first().and_then(|known| known.word.ticket());
+            assert!(ticket.map_or(true, |ticket| self.heap.cancel(ticket).is_none()));
+            while let Some(shown) = shown.pop() {
+                self.heap.put_back(&mut visit, shown);
+            }
+            self.inside.extend(aside);
+            if self.below(8) == 0 {
+                break;
+            }
+        }
+        self.heap.end_visit();
+    }
+
+    fn check(&mut self) {
         let (ready, waiting): (Vec<&Known>, Vec<&Known>) =
             self.inside.iter().partition(|known| known.ready);
         assert_eq!(self.heap.ready(), ready.len());
@@ -223,7 +261,9 @@ impl Pair {
         let due = waiting.iter().map(|known| known.due).min();
         assert_eq!(self.heap.next_due(), due.unwrap_or(NEVER));
         let oldest = ready.iter().map(|known| known.since).min();
-        assert_eq!(self.heap.oldest(), oldest);
+        let (items, waits) = (ready.len(), waiting.len());
+        assert_eq!(oldest_of(&mut self.heap).0, oldest);
+        assert_eq!((self.heap.ready(), self.heap.waiting()), (items, waits));
     }
 }
 
@@ -283,6 +323,7 @@ fn a_heap_does_as_its_model() {
                 3 => pair.come_back(),
                 4..=5 => pair.cancel(),
                 6..=7 => pair.reprioritize(),
+                8 if pair.below(4) == 0 => pair.look(),
                 8 => pair.advance(growing),
                 _ => {
                     pair.next();
@@ -346,6 +387,27 @@ fn what_comes_back_is_ready() {
     let entry = heap.next(false).unwrap().entry;
     heap.come_back(entry);
     assert_eq!((heap.ready(), heap.waiting()), (1, 0));
+}
+
+#[test]
+fn times_and_items_are_looked_at_in_small_parts() {
+    const ITEMS: usize = 10 * GLANCE;
+    let mut heap = heap();
+    for (item, since) in (0..ITEMS).zip(10..) {
+        let mut entry = plain(item, ticketed(u16::try_from(1 + item % 7).unwrap()));
+        entry.tag.since = since;
+        heap.arrive(entry);
+    }
+    let (oldest, parts) = oldest_of(&mut heap);
+    assert_eq!(oldest, Some(10));
+    assert!(parts >= ITEMS / GLANCE, "{parts}");
+    let (items, parts) = look_at_all(&mut heap);
+    assert!(items.into_iter().eq(0..ITEMS));
+    assert!(parts >= ITEMS / PART, "{parts}");
+    assert_eq!(heap.ready.current(), 0, "all are in lists again");
+    let mut expected: Vec<_> = (0..ITEMS).collect();
+    expected.sort_by_key(|item| (item % 7, *item));
+    assert_eq!(all(&mut heap), expected);
 }
 
 /// Pushed at some times, which are known or not, beside what was due at 10 and at 20.
