@@ -380,7 +380,7 @@ fn what_is_scheduled_comes_in_a_paced_queue_when_it_is_due() {
 }
 
 #[test]
-#[should_panic(expected = "at least one item")]
+#[should_panic(expected = "max_held is 0")]
 fn none_may_be_held_is_refused() {
     let _ = Queue::<u32>::builder().max_held(0);
 }

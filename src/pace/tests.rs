@@ -50,13 +50,13 @@ fn a_rate_of_more_than_a_billion_a_second_is_one_of_a_billion() {
 }
 
 #[test]
-#[should_panic(expected = "at least one")]
+#[should_panic(expected = "rate of 0")]
 fn a_rate_of_none_is_refused() {
     let _ = Pace::rate(0, SECOND);
 }
 
 #[test]
-#[should_panic(expected = "at least one")]
+#[should_panic(expected = "burst of 0")]
 fn a_burst_of_none_is_refused() {
     let _ = Pace::every(SECOND).burst(0);
 }
@@ -344,7 +344,7 @@ fn a_shared_pace_asks_its_turnstile() {
 }
 
 #[test]
-#[should_panic(expected = "bursts of its own")]
+#[should_panic(expected = "burst of a shared pace")]
 fn a_shared_pace_takes_no_burst() {
     let _ = Pace::shared(Door(false.into())).burst(2);
 }
