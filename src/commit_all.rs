@@ -10,9 +10,8 @@ use crate::{Expired, Taken, Transaction};
 /// may be named in any order. Dropping them instead, as a panic or an early return before this call
 /// does, aborts them all.
 ///
-/// Wait-free but for allocation, and for waking those who wait; a thread that stalls in it delays
-/// nobody who does not wait. Works for 2 to 8
-/// transactions, of the same or different item types.
+/// Lock-free where each of the [commits](crate#progress) is; a thread that stalls in it then delays nobody. Works
+/// for 2 to 8 transactions, of the same or different item types.
 ///
 /// ```
 /// use requeue::{commit_all, Queue};

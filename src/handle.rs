@@ -75,8 +75,8 @@ impl<T, O> Handle<T, O> {
         &mut self.port
     }
 
-    /// Pushes an item; it is ready at once. Wait-free but for allocation where the queue has no bound
-    /// and nobody waits, else lock-free but for waking those who wait.
+    /// Pushes an item; it is ready at once. Wait-free, or lock-free on a bounded queue, where the queue has no
+    /// other option and nobody waits: see [Progress](crate#progress).
     ///
     /// ```
     /// let queue = requeue::Queue::unbounded();
@@ -153,7 +153,8 @@ impl<T, O> Handle<T, O> {
         PushAsync::new(&mut self.port, item)
     }
 
-    /// Pops an item; the pop is committed at once. Lock-free, but for waking those who wait for room.
+    /// Pops an item; the pop is committed at once. Lock-free where the queue has no option but a bound and nobody
+    /// waits for room: see [Progress](crate#progress).
     ///
     /// ```
     /// let queue = requeue::Queue::unbounded();

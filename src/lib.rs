@@ -84,7 +84,7 @@
 //!
 //! | type | the next item | pushes | pops |
 //! |---|---|---|---|
-//! | [`Queue`] | about the oldest | wait-free but for allocation | lock-free |
+//! | [`Queue`] | about the oldest | wait-free | lock-free |
 //! | [`FairQueue`] | that of the key whose turn it is | a lock that few of the keys share | one lock for all |
 //! | [`PriorityQueue`] | the ready one of the least priority | as in a [`Queue`] | one lock for all |
 //!
@@ -422,27 +422,41 @@
 //!
 //! # Progress
 //!
+//! *Wait-free* and *lock-free* have their usual meaning (Herlihy, "Wait-free synchronization", 1991), the
+//! allocator and the system's calls excepted. The first eight rows say what a queue does that is neither
+//! paced nor limited in what is held, has no leases and no handle with a name, keeps no times, and has nobody
+//! who waits. Then no operation in them takes a lock, and a thread that stalls or dies in one of them delays
+//! nobody else.
+//!
 //! | operation | progress | shared writes |
 //! |---|---|---|
-//! | push, commit through a handle | wait-free but for allocation | one store |
+//! | push, commit through a handle | wait-free | one store |
 //! | pop, hold | lock-free | one read-modify-write for up to a segment of items |
-//! | abort | lock-free, allocates nothing, but to sort out what a lease has lost | two read-modify-writes for each shard it took from |
-//! | abort with dead letters or delays | lock-free, allocates nothing but an alarm where tasks wait | two read-modify-writes more for each such item |
-//! | [`commit_all()`] | wait-free but for allocation | four stores a queue |
+//! | abort | lock-free | two read-modify-writes for each shard it took from |
+//! | abort with dead letters or delays | lock-free, unless there are [too many letters](Builder::on_dead_overflow) | two read-modify-writes more for each such item |
+//! | [`commit_all()`] | lock-free | four stores a queue |
 //! | push, pop without a handle | lock-free | three read-modify-writes |
 //! | push on a bounded queue | lock-free | one store for the permit; when the handle has none ahead, a search |
 //! | pop on a bounded queue | lock-free | one store to give the permit back |
-//! | blocking calls and futures | wait | the lock of the line, to enter and to leave it |
-//! | waking | takes the lock of the line | only when somebody waits |
-//! | pop and end of a transaction on a queue with leases | a lock of the handle's own | contended only by who takes back what is over |
-//! | putting what is due at the head | one thread at a time, the others go on | |
-//! | pop on a [`FairQueue`] or a [`PriorityQueue`] | a lock, for some instructions without user code | |
-//! | [`Queue::close`] | takes the lock of the line | a barrier of some microseconds |
 //!
-//! A thread that stalls or dies in any of the first eight delays nobody else. While nobody waits, nobody
-//! takes the lock of a line: a push, commit or abort looks at a word that is seldom written. While
-//! somebody waits, whoever publishes takes the lock for some instructions, in which no user code
-//! runs; a thread that is preempted there delays those who wait, and those who would wake them.
+//! What takes a lock holds it for some instructions, or for as many items as it says. A thread that is stopped in
+//! them delays those that take the same lock:
+//!
+//! | what | whose lock | delays |
+//! |---|---|---|
+//! | a waiter that enters, asks or leaves; whoever publishes while somebody waits; [`Queue::close`] | that of the line | those who wait, and those who would wake them |
+//! | a pop while something is due | tries that of what is delayed, and goes on without | what is due |
+//! | a pop on a queue with a [pace](Builder::pace) | those of the pace | pops of its queues |
+//! | the first item of a transaction of a handle with a name, or where times are kept | one of the handle's own | [`Queue::held`], and the other way round |
+//! | a pop, a renewal and an end of a transaction on a queue with leases | one of the handle's own | who takes back what is over, and the other way round |
+//! | a pop on a [`FairQueue`] or a [`PriorityQueue`], for the items that have come since the last one too | that of the order | all pops of the queue |
+//! | a push on a [`FairQueue`], and the commit of what was held | that of one of 128 tables of keys | pushes and commits of the keys there |
+//! | a push with a time on a [`PriorityQueue`] | that of one of eight tables of times | others of the same table |
+//! | an abort that makes [too many](Builder::on_dead_overflow) dead letters; who takes letters out | that of the letters | others of them |
+//! | a handle with a name, or where times are kept, that is made or dropped; [`Queue::held`], [`Queue::recover`] | that of the list of such handles | others of them |
+//!
+//! User code runs under none of these locks, except the `Eq` of a key, which runs under that of a table while
+//! nothing is half done. The allocator may run under all of them: it must not use queues itself.
 //!
 //! # Memory
 //!

@@ -263,7 +263,7 @@ impl<T> Queue<T> {
     /// Pushes an item without a handle; it is ready at once.
     ///
     /// Pushes without a handle share one FIFO: of two that happen one before the other, on whatever
-    /// threads, the first leaves first. Lock-free, but for waking those who wait; a handle's push is
+    /// threads, the first leaves first. Lock-free as [`Handle::pop`](crate::Handle::pop) is; a handle's push is
     /// faster.
     ///
     /// ```
@@ -282,8 +282,8 @@ impl<T> Queue<T> {
         self.shared.push(item)
     }
 
-    /// Pops an item without a handle; the pop is committed at once. Lock-free, but for waking those who
-    /// wait for room.
+    /// Pops an item without a handle; the pop is committed at once. Lock-free as [`Handle::pop`](crate::Handle::pop)
+    /// is.
     ///
     /// ```
     /// let queue = requeue::Queue::unbounded();

@@ -13,7 +13,8 @@ use crate::{Expired, Taken};
 impl<'h, T, O> Transaction<'h, T, O> {
     /// Commits: the pushes become visible all at once, the pops final. Fails only on a queue that
     /// [leases](crate::Builder::leased) its items, for which there is [`try_commit`](Self::try_commit); and
-    /// never waits: one store, however many items were pushed, and a wake-up for those who wait.
+    /// waits for no room: one store, however many items were pushed, and a wake-up for those who wait. Some options
+    /// add [a lock](crate#progress).
     ///
     /// The held items are given out by value; those not taken are dropped with the iterator.
     ///

@@ -6,7 +6,7 @@ use crate::{Item, Items, Peek, PopError};
 use std::time::Duration;
 
 impl<T, O> Transaction<'_, T, O> {
-    /// Takes an item and holds it. Lock-free.
+    /// Takes an item and holds it. Its progress is that of a [pop](crate#progress).
     ///
     /// ```
     /// let queue = requeue::Queue::unbounded();
