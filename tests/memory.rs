@@ -289,8 +289,8 @@ fn a_thread_without_thread_locals_leaves_nothing() {
 
 /// Holds 2,000 items of so many shards, one of each in turn, and gives them back.
 #[track_caller]
-fn assert_little_is_held_for_items_of(shards: u64) {
-    const ITEMS: u64 = 2_000;
+fn assert_little_is_held_for_items_of(shards: usize) {
+    const ITEMS: usize = 2_000;
     let queue = Queue::unbounded();
     let mut handles: Vec<_> = (0..shards).map(|_| queue.handle()).collect();
     let mut holder = queue.handle();
@@ -302,17 +302,17 @@ fn assert_little_is_held_for_items_of(shards: u64) {
     let tx = holder.begin();
     for item in 0..ITEMS {
         let shard = item % shards;
-        handles[shard as usize].push((shard, item)).unwrap();
+        handles[shard].push((shard, item)).unwrap();
         assert_eq!(*tx.pop().unwrap(), (shard, item));
     }
     assert_at_most(before + 256 * KIB);
 
     tx.abort();
     let items = drain(&queue);
-    assert_eq!(items.len() as u64, ITEMS);
+    assert_eq!(items.len(), ITEMS);
     for shard in 0..shards {
         let of_shard = items.iter().filter(|item| item.0 == shard);
-        let in_order = (shard..ITEMS).step_by(shards as usize);
+        let in_order = (shard..ITEMS).step_by(shards);
         assert!(of_shard.map(|item| item.1).eq(in_order));
     }
 }
