@@ -119,6 +119,9 @@ impl<const PAD: usize, O: Kind> World<PAD, O> {
     fn recover(&mut self, queue: usize, label: Label, ago: Ticks) {
         let Some(name) = label.name() else { return };
         let order = &mut self.orders[queue];
+        if order.settings.lease.is_none() {
+            return;
+        }
         let taken = order.now.saturating_sub(ago);
         let before = self.start + ticks(taken);
         order.release();
