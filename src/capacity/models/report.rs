@@ -63,9 +63,19 @@ fn one_in_each() -> Owner {
     owner
 }
 
-/// One permit is in the till of the account and one in the pool.
+/// One permit is in the till of the account, and nothing in the pool.
 fn one_in_the_till() -> Owner {
-    let bank = Bank::new(3);
+    two_of(2)
+}
+
+/// One permit is in the till of the account, and one in the pool.
+fn one_in_the_pool_too() -> Owner {
+    two_of(3)
+}
+
+/// Two permits were taken, and one of them was given back.
+fn two_of(limit: usize) -> Owner {
+    let bank = Bank::new(limit);
     let mut owner = Owner::new(&bank);
     assert_eq!(owner.take(2), 2);
     assert_eq!(owner.give(1), 1);
@@ -103,5 +113,5 @@ fn a_batch_that_fails_reports_its_window() {
 
 #[test]
 fn a_batch_that_fails_reports_what_it_moves_to_the_pool() {
-    two_pushers(one_in_the_till, |mut owner| owner.take_all(2).spread);
+    two_pushers(one_in_the_pool_too, |mut owner| owner.take_all(2).spread);
 }
