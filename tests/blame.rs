@@ -80,7 +80,7 @@ const CASES: &[Case] = &[
     }),
     ("rate of 0", || Pace::every(SECOND).set_rate(0, SECOND)),
     ("an unlimited pace", || {
-        Pace::unlimited().set_interval(SECOND)
+        Pace::unlimited().set_interval(SECOND);
     }),
     ("a shared pace", || Pace::shared(Free).set_interval(SECOND)),
     ("transaction is borrowed", || {

@@ -39,7 +39,7 @@ fn a_queue_without_room_cannot_be_made() {
         let panic = catch_unwind(make).unwrap_err();
         panic.downcast_ref::<&str>().copied().map(str::to_owned)
     };
-    let expected = Some("a queue must have room for at least one item".to_owned());
+    let expected = Some("capacity is 0: the queue could take no item".to_owned());
     assert_eq!(message(|| Queue::bounded(0)), expected);
     assert_eq!(message(|| Queue::builder().capacity(0).build()), expected);
 }

@@ -21,6 +21,7 @@ const TERM: Duration = Duration::from_millis(20);
 /// The queue, and what became of its items.
 struct Floor {
     queue: Queue<usize>,
+    leased: bool,
     clock: ManualClock,
     pushed: AtomicUsize,
     /// Items that are committed.
@@ -30,7 +31,7 @@ struct Floor {
 }
 
 impl Floor {
-    fn new(builder: Builder<usize>, workers: usize) -> Self {
+    fn new((builder, leased): (Builder<usize>, bool), workers: usize) -> Self {
         let clock = ManualClock::new();
         let queue = builder
             .clock(clock.clone())
@@ -38,6 +39,7 @@ impl Floor {
             .build();
         Self {
             queue,
+            leased,
             clock,
             pushed: AtomicUsize::new(0),
             done: Mutex::new(Vec::new()),
@@ -124,7 +126,7 @@ impl Floor {
         let queue = &self.queue;
         match rng.below(6) {
             0 => _ = queue.dead_letters().requeue_all(),
-            1 => _ = queue.recover("odd", queue.now()),
+            1 if self.leased => _ = queue.recover("odd", queue.now()),
             2 => _ = queue.snapshot(|item| assert!(*item < self.pushed.load(Ordering::SeqCst))),
             3 => _ = queue.held(),
             4 => _ = queue.stats(),
@@ -159,6 +161,15 @@ impl Floor {
     }
 }
 
+/// A worker, which ends also by a panic: the clock does not wait for it then.
+struct Leaving<'f>(&'f AtomicUsize);
+
+impl Drop for Leaving<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
 /// Takes some items, and gives some of them back for a time: whether there were any.
 fn take(tx: &Transaction<'_, usize>, rng: &mut Rng) -> bool {
     let most = 1 + rng.below(6);
@@ -184,18 +195,22 @@ fn take(tx: &Transaction<'_, usize>, rng: &mut Rng) -> bool {
     found
 }
 
-fn builders() -> [Builder<usize>; 6] {
+/// Queues of several kinds, and whether they lease their items.
+fn builders() -> [(Builder<usize>, bool); 6] {
     let builder = Queue::builder;
     let backoff = Backoff::exponential(MILLISECOND, 8 * MILLISECOND).with_jitter();
     [
-        builder(),
-        builder().backoff(backoff),
-        builder().leased(TERM),
-        builder().capacity(20),
-        builder().capacity(7).leased(TERM).backoff(backoff),
-        builder()
-            .leased(TERM)
-            .backoff(Backoff::fixed(Duration::ZERO)),
+        (builder(), false),
+        (builder().backoff(backoff), false),
+        (builder().leased(TERM), true),
+        (builder().capacity(20), false),
+        (builder().capacity(7).leased(TERM).backoff(backoff), true),
+        (
+            builder()
+                .leased(TERM)
+                .backoff(Backoff::fixed(Duration::ZERO)),
+            true,
+        ),
     ]
 }
 
@@ -209,6 +224,7 @@ fn no_item_is_lost_or_done_twice() {
                 if number == threads {
                     return floor.run_clock(rng);
                 }
+                let _leaving = Leaving(&floor.workers);
                 let mut handle = floor.handle(rng);
                 for _ in 0..share {
                     match rng.below(10) {
@@ -218,8 +234,6 @@ fn no_item_is_lost_or_done_twice() {
                         _ => floor.deliver(&mut handle, rng),
                     }
                 }
-                drop(handle);
-                floor.workers.fetch_sub(1, Ordering::SeqCst);
             });
             floor.assert_all_there();
         }
@@ -238,7 +252,7 @@ fn nobody_waits_for_ever() {
     });
 }
 
-fn wait_for_the_end(builder: Builder<usize>, threads: usize, rng: &mut Rng) {
+fn wait_for_the_end(builder: (Builder<usize>, bool), threads: usize, rng: &mut Rng) {
     let floor = Floor::new(builder, threads);
     let share = scaled(1_500) / threads;
     together(threads + 2, rng, |number, rng| {
@@ -254,9 +268,9 @@ fn wait_for_the_end(builder: Builder<usize>, threads: usize, rng: &mut Rng) {
             floor.queue.close();
             return;
         }
+        let _leaving = Leaving(&floor.workers);
         while work(&floor, &mut handle, rng) {}
         drop(handle);
-        floor.workers.fetch_sub(1, Ordering::SeqCst);
     });
     floor.assert_all_there();
 }
@@ -297,7 +311,7 @@ fn each_waiter_gets_one() {
 }
 
 fn wait_for_one_each(threads: usize, rng: &mut Rng) {
-    let floor = Floor::new(Queue::builder(), threads);
+    let floor = Floor::new((Queue::builder(), false), threads);
     floor.queue.handle().push_batch(0..threads).unwrap();
     floor.pushed.fetch_add(threads, Ordering::SeqCst);
     for _ in 0..threads {
