@@ -461,9 +461,9 @@
 //! # Memory
 //!
 //! A slot costs the size of its item. A drained queue gives its memory back, but for a segment of
-//! about 2 KiB for each live handle that has pushed and at most one for each that has popped, and a
-//! kilobyte of bookkeeping for each handle that was alive at the same time, in a bounded queue some
-//! 400 bytes more. A waiter costs about 64 bytes while it waits, a delayed item or a dead letter its own
+//! about 2 KiB for each live handle that has pushed and at most one for each that has popped, and some
+//! 700 bytes of bookkeeping, in a bounded queue 400 more, for each of the most handles that were alive at
+//! the same time; room for these is made for twice as many at a time. A waiter costs about 64 bytes while it waits, a delayed item or a dead letter its own
 //! size and some 40 bytes, an item with a time or another order sixteen bytes more, and one on lease its copy. A transaction
 //! that stays open holds back its own items only.
 //!
@@ -471,9 +471,10 @@
 //!
 //! - Order between handles is given up. If you need one global FIFO, use a channel or
 //!   `crossbeam_queue::SegQueue`, or push without handles, at their speed.
-//! - An Empty answer looks twice at every shard, so polling an empty queue costs in proportion to the
-//!   number of handles that were ever alive at the same time; wait instead. In a bounded queue the same
-//!   holds for Full.
+//! - An Empty answer looks twice at every shard in use, so polling an empty queue costs in proportion to the
+//!   number of live handles that have pushed; wait instead. In a bounded queue the same holds for Full.
+//!   What handles left behind that were dropped is skipped once it is empty, at a look at a word for each 32 of
+//!   them. [`Queue::stats`] adds up the counts of all handles that were ever alive at the same time.
 //! - While somebody waits, and for some pushes after, each push passes a full fence. On Linux the first
 //!   waiter after a quiet time makes all running threads of the process pass one (`membarrier`), and so
 //!   does a push that takes room from what another handle has taken ahead. Elsewhere every push and

@@ -48,6 +48,9 @@ const HARNESS: usize = 4 * KIB;
 /// operations have moved the epoch on, so a little garbage may outlive the queue it came from.
 const GARBAGE: usize = 16 * KIB;
 
+/// What a queue keeps of each of the handles that lived at once, however many were dropped.
+const FIXED: usize = 700;
+
 /// Keeps the tests apart, so that each sees its own bytes only.
 fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
@@ -188,6 +191,27 @@ fn many_live_handles_leave_little() {
     drop(handles);
     assert_eq!(drain(&queue).len(), 10 * HANDLES);
     assert_at_most(before + HANDLES * KIB + CONSTANT);
+}
+
+#[test]
+fn dropped_handles_leave_little() {
+    const HANDLES: u64 = 2_000;
+    let _alone = alone();
+    let queue = Queue::unbounded();
+    let mut holder = queue.handle();
+    let before = live();
+    for _ in 0..2 {
+        let mut handles: Vec<_> = (0..HANDLES).map(|_| queue.handle()).collect();
+        for (handle, item) in handles.iter_mut().zip(0..) {
+            handle.push_batch([item, item]).unwrap();
+        }
+        let tx = holder.begin();
+        assert_eq!(tx.pop_batch(HANDLES as usize).len() as u64, HANDLES);
+        drop(handles);
+        tx.abort();
+        assert_eq!(drain(&queue).len() as u64, 2 * HANDLES);
+        assert_at_most(before + FIXED * HANDLES as usize + CONSTANT);
+    }
 }
 
 #[test]

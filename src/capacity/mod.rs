@@ -13,6 +13,7 @@
 //! | | a thief: marks, truncates | fetch-and-and, CAS |
 //! | `Window::filling` | the owner, around what it takes ahead or moves | store |
 //! | `revocations` | a thief, before each truncation | fetch-and-add |
+//! | which accounts are in use | the owner, when it comes; when it has moved all to the pool and leaves | fetch-and-add |
 //!
 //! A permit is *free* while it is in a till (`put - taken`) or in a window (`end - used`); it is *in
 //! hand* within a call that has taken it from there, and *out* when that call has returned it.
@@ -59,9 +60,9 @@
 //!
 //! A search walks over the pool and all accounts twice. In both walks nothing was free anywhere,
 //! and between them no mark has changed: the sum of all `taken` and `used`, as seen in each walk,
-//! and `revocations`, read before the first walk and after the second. Then nothing was free after
-//! all that the first walk has seen, and before what the second one has. For let permit `p` have
-//! been free then:
+//! and `revocations` and the version of which accounts are in use, read before the first walk and after
+//! the second. Then nothing was free after all that the first walk has seen, and before what the second
+//! one has. For let permit `p` have been free then:
 //!
 //! - In a till the second walk sees it put in, so that it must see it taken; the first walk has not
 //!   seen that, so `taken` differs.
@@ -71,10 +72,11 @@
 //!   which was free: it has found it. If not, `revocations` differs.
 //!
 //! "Sees" is happens-before: whatever makes a permit go is a Release write, and each look is an
-//! Acquire read. All marks only grow, so their sums are equal only if each is. An account that joins
-//! in between begins with zero. A walk is repeated only if something was found or has changed, and
-//! then somebody else has taken permits: lock-free. `used` may change without a permit being taken,
-//! but only once per window and per withdrawal.
+//! Acquire read. All marks only grow, and both walks have seen the same accounts, so the sums are equal
+//! only if each mark is. An account that is not in use has nothing: who left it moved all to the pool. A
+//! walk is repeated only if something was found or has changed, and then somebody else has taken permits,
+//! or come or gone: lock-free. `used` may change without a permit being taken, but only once per window
+//! and per withdrawal.
 //!
 //! # Who is to be woken
 //!
@@ -185,14 +187,14 @@ impl Capacity {
             let (unused, _) = account.window.look();
             unused + account.returned.look().free
         };
-        let free = self.pool.look().free + self.accounts.iter().map(in_account).sum::<usize>();
+        let free = self.pool.look().free + self.accounts.in_use().map(in_account).sum::<usize>();
         let out = self.limit.min(MOST).saturating_sub(free);
         self.limit - out
     }
 
     /// How many of so many free permits a purse may take ahead.
     fn share(&self, free: usize) -> usize {
-        match free / (2 * self.accounts.len().max(1)) {
+        match free / (2 * self.accounts.count_in_use().max(1)) {
             few if few < LEAST => 0,
             share => share.min(CHUNK),
         }

@@ -4,7 +4,7 @@ use super::account::{Account, Window};
 use super::till::{Sight, Till};
 use super::{Capacity, CHUNK, LEAST};
 use crate::raw::barrier;
-use crate::sync::{thread, AtomicUsize, Ordering, SMALL};
+use crate::sync::{thread, Ordering, SMALL};
 use std::sync::Arc;
 
 /// So many purses are revoked behind one heavy barrier.
@@ -22,6 +22,8 @@ const PATIENCE: usize = match (cfg!(loom), SMALL) {
 struct Walk {
     /// Revocations before the walk.
     before: usize,
+    /// The version of which accounts are in use, before the walk.
+    accounts: u64,
     /// The sum of what was taken from all places, which grows whenever a permit goes, but for
     /// revocations.
     marks: usize,
@@ -34,10 +36,11 @@ struct Walk {
 }
 
 impl Walk {
-    fn begin(revocations: &AtomicUsize) -> Self {
+    fn begin(capacity: &Capacity) -> Self {
         Self {
             // ORDERING: Acquire; pairs with the Release in `truncate`.
-            before: revocations.load(Ordering::Acquire),
+            before: capacity.revocations.load(Ordering::Acquire),
+            accounts: capacity.accounts.version(),
             marks: 0,
             found: false,
             revocable: false,
@@ -58,7 +61,7 @@ impl Capacity {
         let mut last: Option<Walk> = None;
         let mut patience = PATIENCE;
         loop {
-            let mut walk = Walk::begin(&self.revocations);
+            let mut walk = Walk::begin(self);
             hand += self.collect(want - hand, ahead, first, &mut walk);
             if hand < want && walk.revocable {
                 hand += self.revoke(want - hand);
@@ -107,7 +110,7 @@ impl Capacity {
             let till = &account.returned;
             hand + till.take(till.look(), most - hand)
         };
-        let mut hand = self.accounts.iter().fold(0, collect);
+        let mut hand = self.accounts.in_use().fold(0, collect);
         if hand < most {
             hand += self.revoke(most - hand);
         }
@@ -126,7 +129,9 @@ impl Capacity {
         last.is_some_and(|last| {
             // ORDERING: Relaxed; who has seen permits revoked has seen the step, see `truncate`.
             let revocations = self.revocations.load(Ordering::Relaxed);
-            last.marks == walk.marks && last.before == revocations
+            last.marks == walk.marks
+                && last.before == revocations
+                && last.accounts == self.accounts.version()
         })
     }
 
@@ -139,7 +144,7 @@ impl Capacity {
         let mut last: Option<Walk> = None;
         let mut patience = PATIENCE;
         loop {
-            let mut walk = Walk::begin(&self.revocations);
+            let mut walk = Walk::begin(self);
             if self.count(&mut walk) >= want {
                 return true;
             }
@@ -162,7 +167,7 @@ impl Capacity {
             walk.count(used);
             free.saturating_add(unused).saturating_add(seen.free)
         };
-        self.accounts.iter().fold(seen.free, in_account)
+        self.accounts.in_use().fold(seen.free, in_account)
     }
 
     /// Walks over the pool and what the accounts have returned, from account `first` on, until there
@@ -179,9 +184,10 @@ impl Capacity {
         walk.found |= seen.free > 0;
         let share = self.share(seen.free);
         let mut hand = take_from(&self.pool, seen, want, ahead, share);
-        let accounts = self.accounts.len();
         let from = *first;
-        for number in (from..accounts).chain(0..from.min(accounts)) {
+        let before = self.accounts.in_use_from(0);
+        let before = before.take_while(|&number| number < from);
+        for number in self.accounts.in_use_from(from).chain(before) {
             if hand >= want {
                 break;
             }
@@ -205,7 +211,7 @@ impl Capacity {
     pub(super) fn revoke(&self, want: usize) -> usize {
         let mut marked = [(0, 0); AT_ONCE];
         let (mut len, mut expected) = (0, 0);
-        for number in 0..self.accounts.len() {
+        for number in self.accounts.in_use_from(0) {
             let window = &self.accounts.get(number).window;
             let (unused, _) = window.look();
             if unused > 0 {

@@ -23,11 +23,10 @@ impl<T> Port<T> {
             }
         }
         let (mut lane, mut count) = (0, 0);
-        while self.seat.hold_lane(lane) {
+        while self.seat.hold_lane(&mut lane) {
             let held = Lane(self);
             held.0.seat.visit(&mut visit);
             count += held.0.seat.held();
-            lane += 1;
         }
         count
     }

@@ -10,11 +10,15 @@
 use super::front::Front;
 use super::lanes::Lanes;
 use super::sink::Sink;
+use super::strict::Marks;
 use super::visit::{Take, Visit};
 use crossbeam_utils::Backoff;
 
 /// One in so many choices goes to the next lane in turn.
 const ROUND: u32 = 16;
+
+/// After so many numbers of lanes that are not in use those that are get counted.
+const PICKS: u32 = 8;
 
 /// One consumer's choice of lanes. Not shared; whoever has it calls [`Consumer::leave`] at the end.
 pub(super) struct Consumer<T> {
@@ -55,7 +59,12 @@ impl<T> Lane<T> {
         if take != Take::Returned {
             return take;
         }
-        match self.front(lanes).take(sink, most) {
+        let front = self.front(lanes);
+        match front.take(sink, most) {
+            0 if front.is_closed() => {
+                self.leave();
+                Take::Empty
+            }
             0 => Take::Lost,
             count => Take::Got(count),
         }
@@ -229,7 +238,7 @@ impl<T> Consumer<T> {
         loop {
             match self.look_around(lanes, sink, most) {
                 Ok(count) => return count,
-                Err(marks) if lanes.mark_if_empty() == Some(marks) => return 0,
+                Err(marks) if lanes.marks_if_empty() == Some(marks) => return 0,
                 Err(_) => {}
             }
         }
@@ -241,25 +250,24 @@ impl<T> Consumer<T> {
         lanes: &Lanes<T>,
         sink: &mut S,
         most: usize,
-    ) -> Result<usize, u64> {
-        self.choose(lanes);
+    ) -> Result<usize, Marks> {
+        if !self.go_round(lanes) && lanes.end() > 1 {
+            self.choose(lanes);
+        }
         self.sweep(lanes, sink, most)
     }
 
-    /// Tries every lane, from the present one on. `Err`: nothing was visible in any of them, and
-    /// the sum of the marks read before.
+    /// Tries every lane in use, from the present one on. `Err`: nothing was visible in any of them, and
+    /// the marks read before.
     fn sweep<S: Sink<T>>(
         &mut self,
         lanes: &Lanes<T>,
         sink: &mut S,
         most: usize,
-    ) -> Result<usize, u64> {
-        let mut marks = 0u64;
-        let count = lanes.count();
-        let start = self.number;
-        for step in 0..count {
-            let number = (start + step) % count;
-            marks = marks.wrapping_add(lanes.mark(number));
+    ) -> Result<usize, Marks> {
+        let mut marks = lanes.no_marks();
+        for number in lanes.round_from(self.number) {
+            marks.add(lanes.mark(number));
             if number == self.number || !lanes.looks_empty(number) {
                 self.enter(lanes, number);
                 if let Some(count) = self.lane.insist(lanes, sink, most) {
@@ -286,27 +294,43 @@ impl<T> Consumer<T> {
     }
 
     /// Goes to the next lane if it is time to: true if so.
+    #[inline]
     fn go_round(&mut self, lanes: &Lanes<T>) -> bool {
         self.choices = self.choices.wrapping_add(1);
         let due = self.choices % ROUND == 0;
         if due {
-            self.enter(lanes, (self.number + 1) % lanes.count());
+            self.go_on(lanes);
         }
         due
     }
 
-    /// Chooses between the present lane and another one.
+    #[cold]
+    fn go_on(&mut self, lanes: &Lanes<T>) {
+        let next = lanes.next_from(self.number + 1);
+        self.enter(lanes, next.unwrap_or(0));
+    }
+
+    /// Chooses between the present lane and another one, where there are several.
     fn choose(&mut self, lanes: &Lanes<T>) {
-        let count = lanes.count();
-        if self.go_round(lanes) || count == 1 {
-            return;
-        }
-        let other = (self.number + 1 + self.random() % (count - 1)) % count;
+        let other = self.pick_other(lanes);
         match (lanes.age(self.number), lanes.age(other)) {
             (Some(here), Some(there)) if there < here => self.enter(lanes, other),
             (None, Some(_)) => self.enter(lanes, other),
             _ => {}
         }
+    }
+
+    /// A random lane in use other than the present one, if there is one.
+    fn pick_other(&mut self, lanes: &Lanes<T>) -> usize {
+        let end = lanes.end();
+        for _ in 0..PICKS {
+            let other = (self.number + 1 + self.random() % (end - 1)) % end;
+            if lanes.is_in_use(other) {
+                return other;
+            }
+        }
+        let steps = self.random() % lanes.count();
+        lanes.in_use().nth(steps).unwrap_or(0)
     }
 
     fn enter(&mut self, lanes: &Lanes<T>, number: usize) {

@@ -6,7 +6,7 @@
 //! however old the read.
 
 use super::labels::{LabelRow, Labels};
-use super::reclaim::Pin;
+use super::reclaim::{self, Pin};
 use super::segment::Segment;
 use crate::sync::{AtomicPtr, AtomicU64, Ordering, SMALL};
 use std::mem::size_of;
@@ -75,7 +75,7 @@ impl Page {
         // SAFETY: consumers retire a page only for a published position behind it.
         let page = unsafe { &*last };
         let previous = page.previous;
-        if page.first != number || number == 0 {
+        if page.first != number || previous.is_null() {
             return last;
         }
         // SAFETY: as above: no position behind the previous page is published.
@@ -201,7 +201,8 @@ impl Directory {
 
     /// Moves the front past `page`, which lies behind the head, and returns its successor.
     fn advance(&self, at: *mut Page, page: &Page, pin: &Pin) -> *mut Page {
-        // ORDERING: Relaxed; the caller's tail covers the successor.
+        // ORDERING: Relaxed; the caller's tail covers the successor, whether the front still leads here
+        // or the shard was retired since.
         let next = page.next.load(Ordering::Relaxed);
         // ORDERING: Release; pairs with the Acquire in `find`. Relaxed on failure: another consumer
         // has advanced the front.
@@ -213,6 +214,26 @@ impl Directory {
             unsafe { pin.retire(page.bytes(), move || drop(Box::from_raw(at))) };
         }
         next
+    }
+
+    /// Retires all pages.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the leaseholder, who forgets the last page, and nothing is in the shard.
+    pub(super) unsafe fn vacate(&self) {
+        let pin = reclaim::pin();
+        // ORDERING: Relaxed; leaseholders wrote the pages. Who finds none has seen an old tail.
+        let mut at = self.front.swap(ptr::null_mut(), Ordering::Relaxed);
+        // SAFETY: from the front on pages are ours now: consumers retire a page only when they have
+        // moved the front past it.
+        while let Some(page) = unsafe { at.as_ref() } {
+            let this = at;
+            // ORDERING: Relaxed; written by leaseholders.
+            at = page.next.load(Ordering::Relaxed);
+            // SAFETY: out of reach for pins to come.
+            unsafe { pin.retire(page.bytes(), move || drop(Box::from_raw(this))) };
+        }
     }
 
     /// Frees the pages, and the segments from number `first` up to `end`.

@@ -9,6 +9,9 @@
 //! its runs first and then steps the count of aborts in the head, so that a claim which had missed
 //! the runs fails: nothing overtakes an item that was given back before the claim.
 //!
+//! The front of a shard that is retired is *closed*: no run can be linked there, and aborts go to the
+//! common shard instead.
+//!
 //! Why a strict Empty needs `emptied`: a run that is linked and used up between two looks would
 //! leave no other trace. It is stepped *before* the claim of a run's last item; see `strict.rs`.
 
@@ -94,7 +97,7 @@ impl<T> Front<T> {
             .map_or_else(|now| Err(Head(now)), |_| Ok(to))
     }
 
-    /// Whether no run is linked, not even an exhausted one.
+    /// Whether no run is linked, not even an exhausted one, and the front is not closed.
     #[inline]
     pub(super) fn is_clear(&self) -> bool {
         // ORDERING: Acquire; pairs with the Release in `link` and in `unlink`.
@@ -109,31 +112,79 @@ impl<T> Front<T> {
         self.emptied.load(Ordering::Acquire)
     }
 
-    /// Puts a chain of runs before the head.
+    /// Puts a chain of runs before the head: true unless the front is closed.
     ///
     /// # Safety
     ///
     /// `first` to `last` are linked by their `next`; their blocks are complete and given up by the
-    /// caller, who does not touch them afterwards.
-    pub(super) unsafe fn link(&self, first: NonNull<Run<T>>, last: NonNull<Run<T>>) {
+    /// caller, who does not touch them afterwards if they are linked.
+    pub(super) unsafe fn link(&self, first: NonNull<Run<T>>, last: NonNull<Run<T>>) -> bool {
         // ORDERING: Relaxed; the CAS below checks it.
         let mut top = self.top.load(Ordering::Relaxed);
-        loop {
+        while top != closed() {
             // SAFETY: not shared yet.
             unsafe { last.as_ref() }.set_next(top);
-            // ORDERING: Release; pairs with the Acquire in `is_clear`, `take` and `ready`: the
-            // block's contents. Relaxed on failure, as above.
+            // ORDERING: AcqRel. Release pairs with the Acquire in `is_clear`, `take` and `runs`: the
+            // block's contents. Acquire pairs with the Release in `reopen`: walks that follow find
+            // the shard. Relaxed on failure, as above.
             match self.top.compare_exchange_weak(
                 top,
                 first.as_ptr(),
-                Ordering::Release,
+                Ordering::AcqRel,
                 Ordering::Relaxed,
             ) {
-                Ok(_) => break,
+                Ok(_) => {
+                    self.count_abort();
+                    return true;
+                }
                 Err(now) => top = now,
             }
         }
-        self.count_abort();
+        false
+    }
+
+    /// Closes the front unless an item waits here: true if it is closed.
+    pub(super) fn close(&self) -> bool {
+        let pin = reclaim::pin();
+        loop {
+            // ORDERING: Acquire; pairs with the Release in `link`, and in `unlink`: whoever finds the
+            // shard retired sees the runs used up.
+            let top = self.top.load(Ordering::Acquire);
+            // SAFETY: reached under the pin.
+            match unsafe { run_at(top) } {
+                Some(run) if run.cursor().left() == 0 => self.unlink(top, &pin),
+                Some(_) => return false,
+                None => {}
+            }
+            // ORDERING: Relaxed, both; nobody follows it, and what the load above has seen is handed
+            // on by the retirement.
+            let closing = self.top.compare_exchange(
+                ptr::null_mut(),
+                closed(),
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            );
+            match closing {
+                Ok(_) => return true,
+                Err(now) if now == closed() => return true,
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// Opens a front that is closed. The caller leases the shard, and it is in use.
+    pub(super) fn reopen(&self) {
+        if self.is_closed() {
+            // ORDERING: Release; pairs with the Acquire in `link`: whoever links a run sees the shard
+            // in use. Nobody else writes here while it is closed.
+            self.top.store(ptr::null_mut(), Ordering::Release);
+        }
+    }
+
+    /// Whether the front is closed, so that nothing is in its shard.
+    pub(super) fn is_closed(&self) -> bool {
+        // ORDERING: Acquire; as in `is_clear`.
+        self.top.load(Ordering::Acquire) == closed()
     }
 
     /// Makes claims fail that looked at the runs before.
@@ -156,7 +207,7 @@ impl<T> Front<T> {
             // ORDERING: Acquire; pairs with the Release in `link`.
             let top = self.top.load(Ordering::Acquire);
             // SAFETY: reached under the pin.
-            let Some(run) = (unsafe { top.as_ref() }) else {
+            let Some(run) = (unsafe { run_at(top) }) else {
                 return 0;
             };
             let cursor = run.cursor();
@@ -216,7 +267,7 @@ impl<T> Front<T> {
         // ORDERING: Acquire; pairs with the Release in `link`.
         let first = self.top.load(Ordering::Acquire);
         // SAFETY: reached under the pin; a run's successors are unlinked after it.
-        let run = |at: *mut Run<T>| unsafe { at.as_ref::<'p>() };
+        let run = |at: *mut Run<T>| unsafe { run_at::<'p, T>(at) };
         iter::successors(run(first), move |at| run(at.next()))
     }
 
@@ -224,4 +275,22 @@ impl<T> Front<T> {
     pub(super) fn is_exhausted(&self) -> bool {
         self.is_clear() || self.ready() == 0
     }
+}
+
+/// What stands on top of a closed front.
+fn closed<T>() -> *mut Run<T> {
+    ptr::null_mut::<u8>().wrapping_add(1).cast()
+}
+
+/// The run at `at`, if there is one.
+///
+/// # Safety
+///
+/// `at` is null, or [`closed`], or a run that is not freed while `'p` lasts.
+unsafe fn run_at<'p, T>(at: *mut Run<T>) -> Option<&'p Run<T>> {
+    if at == closed() {
+        return None;
+    }
+    // SAFETY: by contract.
+    unsafe { at.as_ref() }
 }

@@ -1,6 +1,7 @@
 //! The hold: what a transaction has taken, at addresses that do not move.
 
 use super::block::{Block, Filled, Held, MOST_RUNS};
+use super::common::Common;
 use super::front::Front;
 use super::row::Row;
 use super::run::Run;
@@ -248,8 +249,9 @@ impl<T> Hold<T> {
         }
     }
 
-    /// Gives everything back to where it came from, in order, as one run per shard and block.
-    pub(super) fn give_back(&mut self) {
+    /// Gives everything back to where it came from, in order, as one run per shard and block. What came
+    /// from a shard that is retired since goes to the common one.
+    pub(super) fn give_back(&mut self, common: &Common<T>) {
         self.end_stretch();
         if self.gaps > 0 {
             self.skip_gaps();
@@ -266,7 +268,7 @@ impl<T> Hold<T> {
         self.forget_blocks();
         self.len = 0;
         // SAFETY: the blocks are complete, and no longer the hold's.
-        unsafe { Run::link_all(homes) };
+        unsafe { Run::link_all(homes, common) };
     }
 
     /// Takes the gaps out of the runs.

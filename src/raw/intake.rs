@@ -13,8 +13,10 @@ use std::sync::Arc;
 
 /// Takes all there is, and keeps its queue's lanes alive.
 pub(crate) struct Intake<T> {
-    /// As many as were needed so far, by their numbers.
-    visited: Vec<Lane<T>>,
+    /// Those in use at the last look, with their numbers, in order.
+    visited: Vec<(usize, Lane<T>)>,
+    /// The version of what was in use then.
+    version: u64,
     lanes: Arc<Lanes<T>>,
 }
 
@@ -28,6 +30,7 @@ impl<T> Intake<T> {
     pub(crate) fn new(lanes: Arc<Lanes<T>>) -> Self {
         Self {
             visited: Vec::new(),
+            version: 0,
             lanes,
         }
     }
@@ -47,12 +50,11 @@ impl<T> Intake<T> {
     /// Hands on what was pushed and is visible now.
     #[inline]
     pub(crate) fn take_arrived(&mut self, mut hand_on: impl FnMut(Entry<T>)) {
-        let Self { visited, lanes } = self;
-        let count = lanes.count();
-        while visited.len() < count {
-            visited.push(Lane::at(lanes, visited.len()));
+        if self.visited.is_empty() || self.version != self.lanes.version() {
+            self.look_for_lanes();
         }
-        for lane in visited {
+        let Self { visited, lanes, .. } = self;
+        for (_, lane) in visited {
             let backlog = lane.backlog(lanes);
             if backlog > 0 {
                 take_in(lane, lanes, backlog, &mut hand_on);
@@ -60,9 +62,28 @@ impl<T> Intake<T> {
         }
     }
 
+    /// Visits the lanes in use, and leaves the others.
+    #[cold]
+    fn look_for_lanes(&mut self) {
+        let Self { visited, lanes, .. } = self;
+        // First, so that what changes meanwhile is found the next time.
+        self.version = lanes.version();
+        let mut known = std::mem::take(visited).into_iter().peekable();
+        for number in lanes.in_use() {
+            while let Some((_, mut gone)) = known.next_if(|known| known.0 < number) {
+                gone.leave();
+            }
+            let lane = known.next_if(|known| known.0 == number);
+            visited.push(lane.unwrap_or_else(|| (number, Lane::at(lanes, number))));
+        }
+        known.for_each(|(_, mut gone)| gone.leave());
+    }
+
     /// Leaves all lanes, so that their memory can go back.
     pub(crate) fn leave(&mut self) {
-        self.visited.drain(..).for_each(|mut lane| lane.leave());
+        self.visited
+            .drain(..)
+            .for_each(|(_, mut lane)| lane.leave());
     }
 }
 

@@ -6,13 +6,15 @@ use super::desk::{Desk, Tally};
 use super::drops::drop_all;
 use super::guests::Guests;
 use super::hold::Hold;
+use super::producer::Producer;
 use super::reclaim;
-use super::roster::Roster;
+use super::roster::{self, InUse, Roster};
 use super::shard::Shard;
 use super::sink::Sink;
 use super::tag::{Entry, Label};
 use crate::sync::AtomicU64;
 use crossbeam_utils::CachePadded;
+use std::iter;
 
 /// Everything that the handles of a queue share.
 pub(crate) struct Lanes<T> {
@@ -68,10 +70,59 @@ impl<T> Lanes<T> {
         self.labelled
     }
 
-    /// How many lanes there are.
+    /// One more than the highest number that a lane ever had.
     #[inline]
-    pub(super) fn count(&self) -> usize {
+    pub(super) fn end(&self) -> usize {
         self.shards.len() + 1
+    }
+
+    /// Whether a lane below [`end`](Self::end) may hold something.
+    pub(super) fn is_in_use(&self, lane: usize) -> bool {
+        lane.checked_sub(1)
+            .map_or(true, |number| self.shards.is_in_use(number))
+    }
+
+    /// How many lanes are in use.
+    pub(super) fn count(&self) -> usize {
+        self.shards.count_in_use() + 1
+    }
+
+    /// A number that differs after each change of what is in use.
+    #[inline]
+    pub(super) fn version(&self) -> u64 {
+        self.shards.version()
+    }
+
+    /// The lanes in use, in their order.
+    #[inline]
+    pub(super) fn in_use(&self) -> impl Iterator<Item = usize> + '_ {
+        iter::once(0).chain(self.shards_from(0))
+    }
+
+    /// The lanes in use, once around from `start` on.
+    #[inline]
+    pub(super) fn round_from(&self, start: usize) -> Round<'_, T> {
+        Round {
+            shards: &self.shards,
+            walk: self.shards.in_use_from(start.saturating_sub(1)),
+            common_is_next: start == 0,
+            end: usize::MAX,
+            before: start,
+        }
+    }
+
+    /// The first lane in use whose number is not less than `first`.
+    pub(super) fn next_from(&self, first: usize) -> Option<usize> {
+        match first.checked_sub(1) {
+            None => Some(0),
+            Some(number) => self.shards_from(number).next(),
+        }
+    }
+
+    /// The lanes of the shards in use from `number` on.
+    #[inline]
+    pub(super) fn shards_from(&self, number: usize) -> impl Iterator<Item = usize> + '_ {
+        self.shards.in_use_from(number).map(|number| number + 1)
     }
 
     /// The age of a lane's head; `None` if nothing is visible there.
@@ -84,27 +135,51 @@ impl<T> Lanes<T> {
 
     /// Frees what empty shards hold that nobody leases.
     pub(crate) fn vacate_all(&self) {
-        (0..self.shards.len()).for_each(|number| self.vacate(number));
+        let shards = self.shards.in_use_from(0);
+        shards.for_each(|number| self.vacate(number));
     }
 
     /// Frees what an empty shard holds if nobody leases it.
     pub(super) fn vacate(&self, number: usize) {
-        let shard = self.shards.get(number);
-        if shard.is_vacant() || !self.shards.lease_if_free(number) {
+        if !self.shards.is_free(number) {
             return;
         }
-        // SAFETY: leased just now, and given back at once.
-        unsafe {
-            let mut producer = shard.unpark();
-            producer.vacate(shard);
-            shard.park(producer);
+        let shard = self.shards.get(number);
+        let is_done = roster::stays(number) && shard.is_vacant();
+        if is_done || !self.shards.lease_if_free(number) {
+            return;
+        }
+        // SAFETY: leased just now.
+        let producer = unsafe { shard.unpark() };
+        self.give_up(number, producer);
+    }
+
+    /// Leases a shard.
+    pub(super) fn lease(&self) -> (usize, &Shard<T>) {
+        let number = self.shards.lease();
+        let shard = self.shards.get(number);
+        // In use by now: whoever gives something back there is to find it afterwards.
+        shard.reopen();
+        (number, shard)
+    }
+
+    /// Ends the lease of a shard, and frees what it holds if it is empty.
+    pub(super) fn give_up(&self, number: usize, mut producer: Producer<T>) {
+        let shard = self.shards.get(number);
+        producer.vacate(shard);
+        let retires = !roster::stays(number) && self.shards.is_in_use(number);
+        let is_done = retires && producer.retire(shard);
+        // SAFETY: the lease is the caller's until it is released.
+        unsafe { shard.park(producer) };
+        if is_done {
+            self.shards.retire(number);
         }
         self.shards.release(number);
     }
 
     /// Ready items, exact at rest.
     pub(crate) fn ready(&self) -> u64 {
-        (0..self.count()).map(|lane| self.ready_in(lane)).sum()
+        self.in_use().map(|lane| self.ready_in(lane)).sum()
     }
 
     /// Ready items of one lane, exact at rest.
@@ -131,14 +206,15 @@ impl<T> Lanes<T> {
         let count = hold.len();
         if count > 0 {
             self.common.mark_used();
-            hold.give_back();
+            hold.give_back(&self.common);
         }
         count
     }
 
     /// The numbers of the desks whose transactions hold something, and how many items.
     pub(crate) fn holders(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
-        let held = self.desks.iter().map(|desk| desk.held()).enumerate();
+        let desks = self.desks.in_use_from(0);
+        let held = desks.map(|number| (number, self.desks.get(number).held()));
         held.filter(|&(_, held)| held > 0)
     }
 
@@ -156,7 +232,7 @@ impl<T> Lanes<T> {
         if !self.labelled {
             return None;
         }
-        let shards = self.shards.iter().filter_map(Shard::oldest);
+        let shards = self.shards.in_use().filter_map(Shard::oldest);
         shards.chain(self.common.oldest()).min()
     }
 
@@ -179,6 +255,37 @@ impl<T> Lanes<T> {
     }
 }
 
+/// A walk over the lanes in use, once around.
+pub(super) struct Round<'l, T> {
+    shards: &'l Roster<Shard<T>>,
+    walk: InUse<'l, Shard<T>>,
+    common_is_next: bool,
+    end: usize,
+    /// If not 0, it goes on with the lanes before this one.
+    before: usize,
+}
+
+impl<T> Iterator for Round<'_, T> {
+    type Item = usize;
+
+    #[inline]
+    fn next(&mut self) -> Option<usize> {
+        if self.common_is_next {
+            self.common_is_next = false;
+            return Some(0);
+        }
+        match self.walk.next() {
+            Some(number) => Some(number + 1).filter(|&lane| lane < self.end),
+            None if self.before > 0 => {
+                self.walk = self.shards.in_use_from(0);
+                self.end = std::mem::take(&mut self.before);
+                Some(0)
+            }
+            None => None,
+        }
+    }
+}
+
 impl<T> Drop for Lanes<T> {
     /// Drops the items; the fields then free their memory.
     fn drop(&mut self) {
@@ -189,3 +296,6 @@ impl<T> Drop for Lanes<T> {
         reclaim::collect();
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;

@@ -35,7 +35,7 @@ mod peek;
 mod producer;
 mod reclaim;
 mod removal;
-mod roster;
+pub(crate) mod roster;
 mod row;
 mod run;
 mod seat;

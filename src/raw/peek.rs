@@ -51,7 +51,7 @@ impl<T> Seat<T> {
 
     /// Puts the item of a [`Peeked`] back that was forgotten: true if there is one.
     pub(crate) fn put_back(&mut self) -> bool {
-        self.with(|state, _| state.put_back())
+        self.with(State::put_back)
     }
 }
 
@@ -68,7 +68,7 @@ impl<'t, T> Peeked<'t, T> {
     /// Puts the item back: true unless that was done, or the item is held. The seat is lent until the look is
     /// dropped.
     pub(crate) fn put_back(&mut self) -> bool {
-        self.loan.with(|state, _| state.put_back())
+        self.loan.with(State::put_back)
     }
 
     /// Holds the item. What is left of the look is to be dropped when the seat is not needed any more.
@@ -122,12 +122,12 @@ impl<T> State<T> {
     }
 
     /// Puts the item back that is looked at: true if there is one.
-    fn put_back(&mut self) -> bool {
+    fn put_back(&mut self, lanes: &Lanes<T>) -> bool {
         let Some(hold) = self.peeked.as_mut().filter(|hold| hold.len() > 0) else {
             return false;
         };
         hold.uncount();
-        hold.give_back();
+        hold.give_back(lanes.common());
         self.desk().uncount_taken(1);
         true
     }

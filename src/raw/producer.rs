@@ -216,4 +216,17 @@ impl<T> Producer<T> {
     pub(super) fn vacate(&mut self, shard: &Shard<T>) {
         self.next = shard.vacate(self.next, self.limit, self.segment);
     }
+
+    /// Gives up all that can be of a shard in which nothing is left, after [`vacate`](Self::vacate): true
+    /// if nothing comes there until it is leased again and [reopened](Shard::reopen).
+    pub(super) fn retire(&mut self, shard: &Shard<T>) -> bool {
+        // SAFETY: the leaseholder calls it, and forgets its page and its segment, which is used up.
+        let retired = self.is_full() && unsafe { shard.retire(self.next) };
+        if retired {
+            self.segment = None;
+            self.page = ptr::null_mut();
+            self.opened = Vec::new();
+        }
+        retired
+    }
 }

@@ -1,6 +1,7 @@
 //! Runs: the chains of what one transaction took from one lane, as an abort gives it back.
 
 use super::block::{Filled, Held};
+use super::common::Common;
 use super::front::Front;
 use super::labels::known;
 use super::row::Row;
@@ -138,12 +139,13 @@ impl<T> Run<T> {
         this
     }
 
-    /// Links the chains of a list made by [`Run::group`], each to its home.
+    /// Links the chains of a list made by [`Run::group`], each to its home, or if that is closed to the
+    /// common shard.
     ///
     /// # Safety
     ///
     /// The runs' blocks are complete, and the caller gives them up.
-    pub(super) unsafe fn link_all(mut homes: *mut Run<T>) {
+    pub(super) unsafe fn link_all(mut homes: *mut Run<T>, common: &Common<T>) {
         while let Some(first) = NonNull::new(homes) {
             // SAFETY: not linked yet, so its block is alive. Read before the link: afterwards the
             // run may be gone.
@@ -153,7 +155,12 @@ impl<T> Run<T> {
             };
             if let (Some(home), Some(last)) = (home, NonNull::new(last)) {
                 // SAFETY: a home is part of a shard, which the handle keeps alive.
-                unsafe { home.as_ref().link(first, last) };
+                let linked = unsafe { home.as_ref().link(first, last) };
+                if !linked {
+                    common.mark_used();
+                    // SAFETY: not linked yet. This front is never closed.
+                    unsafe { common.front().link(first, last) };
+                }
             }
         }
     }

@@ -276,7 +276,7 @@ impl<T> Seat<T> {
         self.with(|state, lanes| {
             let held = state.hold.len();
             if held > 0 {
-                state.hold.give_back();
+                state.hold.give_back(lanes.common());
                 state.consumer.aborted(lanes);
                 state.desk().count_aborted(held);
             }
@@ -286,10 +286,10 @@ impl<T> Seat<T> {
 
     /// Gives back what is held without a delivery counted, and says how many items that were.
     pub(crate) fn give_back_uncounted(&mut self) -> usize {
-        self.with(|state, _| {
+        self.with(|state, lanes| {
             let held = state.hold.len();
             state.hold.uncount();
-            state.hold.give_back();
+            state.hold.give_back(lanes.common());
             state.desk().uncount_taken(held);
             held
         })
@@ -311,15 +311,17 @@ impl<T> Seat<T> {
         self.with(|state, _| state.desk().count_aborted(items));
     }
 
-    /// Holds all items that a lane has now, and says whether there is such a lane.
-    pub(crate) fn hold_lane(&mut self, lane: usize) -> bool {
+    /// Holds all items that the next lane has now, from `lane` on, which moves behind it. False: there is
+    /// none.
+    pub(crate) fn hold_lane(&mut self, lane: &mut usize) -> bool {
         self.with(|state, lanes| {
-            if lane >= lanes.count() {
+            let Some(next) = lanes.next_from(*lane) else {
                 return false;
-            }
-            let most = usize::try_from(lanes.ready_in(lane)).unwrap_or(usize::MAX);
+            };
+            *lane = next + 1;
+            let most = usize::try_from(lanes.ready_in(next)).unwrap_or(usize::MAX);
             state.desk().count_taken(most);
-            let held = state.consumer.take_lane(lanes, lane, &mut state.hold, most);
+            let held = state.consumer.take_lane(lanes, next, &mut state.hold, most);
             state.desk().uncount_taken(most - held);
             true
         })

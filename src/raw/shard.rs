@@ -118,10 +118,41 @@ impl<T> Shard<T> {
             .store(joint.cast_mut(), Ordering::Release);
     }
 
+    /// Gives the memory back of a shard in which nothing is left, and closes it: true if so.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the leaseholder, whose tail is at `tail`, the end of a segment. It uses neither that
+    /// nor its page any more.
+    pub(super) unsafe fn retire(&self, tail: u64) -> bool {
+        if self.front.head().position() != tail || !self.front.close() {
+            return false;
+        }
+        // ORDERING: Acquire; pairs with the Release in `recycle`, which keeps nothing from now on.
+        let spare = self.supply.spare.swap(closed(), Ordering::Acquire);
+        if let Some(spare) = Segment::<T>::from_raw(spare) {
+            // SAFETY: a spare belongs to whoever took it; it was emptied. The shard was not closed.
+            unsafe { spare.retire() };
+        }
+        // SAFETY: by contract, and nothing is in the shard.
+        unsafe { self.directory().vacate() };
+        true
+    }
+
+    /// Opens a shard that may have been retired. The caller has leased it, and it is in use.
+    pub(super) fn reopen(&self) {
+        self.front.reopen();
+        // ORDERING: Relaxed, both; nobody else writes here while it is closed.
+        if self.supply.spare.load(Ordering::Relaxed) == closed() {
+            self.supply.spare.store(ptr::null_mut(), Ordering::Relaxed);
+        }
+    }
+
     /// A segment that was emptied and kept.
     pub(super) fn spare(&self) -> Option<Segment<T>> {
         // ORDERING: Relaxed; a look to save the swap below.
-        if self.supply.spare.load(Ordering::Relaxed).is_null() {
+        let spare = self.supply.spare.load(Ordering::Relaxed);
+        if spare.is_null() || spare == closed() {
             return None;
         }
         // ORDERING: Acquire; pairs with the Release in `recycle`: the consumers are done with it.
@@ -242,7 +273,8 @@ impl<T> Shard<T> {
     unsafe fn recycle(&self, segment: Segment<T>) {
         // SAFETY: by contract.
         unsafe { segment.reset() };
-        // ORDERING: Release; pairs with the Acquire in `spare`. Relaxed on failure: there is one.
+        // ORDERING: Release; pairs with the Acquire in `spare` and `retire`. Relaxed on failure: there is
+        // one, or the shard is retired.
         let kept = self.supply.spare.compare_exchange(
             ptr::null_mut(),
             segment.into_raw(),
@@ -284,7 +316,7 @@ impl<T> Shard<T> {
     /// The stamp of the segment at the head; `None` if nothing is visible there.
     pub(super) fn age(&self) -> Option<u64> {
         if !self.front.is_clear() {
-            return Some(0);
+            return (!self.front.is_closed()).then_some(0);
         }
         let position = self.front.head().position();
         if position >= self.tail() {
@@ -331,4 +363,9 @@ impl<T> Drop for Shard<T> {
             unsafe { spare.free() };
         }
     }
+}
+
+/// What stands for the spare segment of a retired shard.
+fn closed() -> *mut () {
+    ptr::null_mut::<u8>().wrapping_add(1).cast()
 }

@@ -5,6 +5,7 @@ use super::desk::Desk;
 use super::hold::Hold;
 use super::lanes::Lanes;
 use super::producer::Producer;
+use super::roster;
 use super::shard::Shard;
 use super::sink::Sink;
 use super::tag::{Entry, Label};
@@ -115,8 +116,8 @@ impl<T> State<T> {
     }
 
     fn lease<'a>(&mut self, lanes: &Lanes<T>) -> &'a Shard<T> {
-        let number = lanes.shards().lease();
-        let shard = NonNull::from(lanes.shards().get(number));
+        let (number, leased) = lanes.lease();
+        let shard = NonNull::from(leased);
         self.lease = Some(Lease { shard, number });
         // SAFETY: as in `shard`; leased just now.
         unsafe {
@@ -174,12 +175,13 @@ impl<T> State<T> {
     /// Gives everything leased back. Nothing is staged or held.
     pub(super) fn leave(&mut self, lanes: &Lanes<T>) {
         self.consumer.leave();
-        if let (Some(shard), Some(lease)) = (self.shard(), self.lease.take()) {
-            let mut producer = std::mem::replace(&mut self.producer, Producer::new());
-            producer.vacate(shard);
-            // SAFETY: the lease is ours until the next line.
-            unsafe { shard.park(producer) };
-            lanes.shards().release(lease.number);
+        if let Some(lease) = self.lease.take() {
+            let producer = std::mem::replace(&mut self.producer, Producer::new());
+            lanes.give_up(lease.number, producer);
+        }
+        // What was taken away from its transaction may not be counted yet.
+        if !roster::stays(self.desk_number) && !self.desk().is_open() {
+            lanes.desks().retire(self.desk_number);
         }
         lanes.desks().release(self.desk_number);
     }

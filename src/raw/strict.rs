@@ -29,14 +29,18 @@
 //! unchanged, none came since the first pass but such that were there when the lock was had, and what was
 //! seen empty was still so at the second pass.
 //!
-//! A lane that joins in between starts at mark 0 and counts like any other. All marks only grow, so
-//! their sum is unchanged only if each is.
+//! The passes go over the lanes in use, and neither before the first pass nor after the second is the version
+//! of what is in use another: so both have seen the same lanes. All marks only grow, so their sum is unchanged
+//! only if each is. A lane that is not in use is empty: it was found so by somebody who leased it, before it
+//! was retired, and nothing comes there before it is in use again. Whoever finds it retired sees what all who
+//! took something there had seen.
 
 use super::barrier;
 use super::front::Front;
 use super::lanes::Lanes;
 
 impl<T> Lanes<T> {
+    #[inline]
     pub(super) fn front(&self, lane: usize) -> &Front<T> {
         match lane.checked_sub(1) {
             None => self.common().front(),
@@ -45,26 +49,47 @@ impl<T> Lanes<T> {
     }
 
     /// The mark of a lane.
+    #[inline]
     pub(super) fn mark(&self, lane: usize) -> u64 {
         let front = self.front(lane);
         let emptied = front.emptied();
         front.head().position().wrapping_add(emptied)
     }
 
-    /// The second pass: the sum of the marks if no item is visible anywhere.
-    pub(super) fn mark_if_empty(&self) -> Option<u64> {
-        (0..self.count()).try_fold(0u64, |sum, lane| {
-            let mark = self.lane_mark_if_empty(lane)?;
-            Some(sum.wrapping_add(mark))
-        })
+    /// The second pass: the marks if no item is visible anywhere.
+    pub(super) fn marks_if_empty(&self) -> Option<Marks> {
+        let sum = self.lane_mark_if_empty(0)?;
+        if self.end() == 1 {
+            return Some(Marks { lanes: 0, sum });
+        }
+        self.further_marks_if_empty(sum)
+    }
+
+    /// Adds the marks of the shards to that of the common one.
+    fn further_marks_if_empty(&self, mut sum: u64) -> Option<Marks> {
+        for lane in self.shards_from(0) {
+            sum = sum.wrapping_add(self.lane_mark_if_empty(lane)?);
+        }
+        let lanes = self.version();
+        Some(Marks { lanes, sum })
+    }
+
+    /// No marks yet, to begin a first pass.
+    pub(super) fn no_marks(&self) -> Marks {
+        Marks {
+            lanes: self.version(),
+            sum: 0,
+        }
     }
 
     fn lane_mark_if_empty(&self, lane: usize) -> Option<u64> {
-        let position = match lane.checked_sub(1) {
-            None => self.common().position_if_empty(),
-            Some(number) => self.shards().get(number).position_if_empty(),
-        }?;
-        let front = self.front(lane);
+        let (front, position) = match lane.checked_sub(1) {
+            None => (self.common().front(), self.common().position_if_empty()?),
+            Some(number) => {
+                let shard = self.shards().get(number);
+                (shard.front(), shard.position_if_empty()?)
+            }
+        };
         let exhausted = front.is_exhausted();
         exhausted.then(|| position.wrapping_add(front.emptied()))
     }
@@ -74,9 +99,10 @@ impl<T> Lanes<T> {
         self.lane_mark_if_empty(lane).is_some()
     }
 
-    fn marks(&self) -> u64 {
-        let lanes = (0..self.count()).map(|lane| self.mark(lane));
-        lanes.fold(0, u64::wrapping_add)
+    fn marks(&self) -> Marks {
+        let mut marks = self.no_marks();
+        self.in_use().for_each(|lane| marks.add(self.mark(lane)));
+        marks
     }
 
     /// Whether the queue is strictly empty.
@@ -99,7 +125,7 @@ impl<T> Lanes<T> {
             // ORDERING: SeqCst, between the two looks; pairs with the barrier of `Shard::retract`.
             barrier::full();
             self.common().void_reserved();
-            none_in_order() && !self.desks().iter().any(|desk| desk.is_open()) && none_elsewhere()
+            none_in_order() && !self.desks().in_use().any(|desk| desk.is_open()) && none_elsewhere()
         })
     }
 
@@ -107,18 +133,33 @@ impl<T> Lanes<T> {
     pub(crate) fn remainder(&self, mut none_can_come: impl FnMut() -> bool) -> Remainder {
         loop {
             let marks = self.marks();
-            if self.mark_if_empty().is_none() {
+            if self.marks_if_empty().is_none() {
                 return Remainder::Ready;
             }
             if !none_can_come() {
                 return Remainder::Open;
             }
-            match self.mark_if_empty() {
+            match self.marks_if_empty() {
                 None => return Remainder::Ready,
                 Some(now) if now == marks => return Remainder::Nothing,
                 Some(_) => {}
             }
         }
+    }
+}
+
+/// The marks of all lanes in use, as one pass has seen them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Marks {
+    /// The version of what is in use.
+    lanes: u64,
+    sum: u64,
+}
+
+impl Marks {
+    /// Adds the mark of a lane.
+    pub(super) fn add(&mut self, mark: u64) {
+        self.sum = self.sum.wrapping_add(mark);
     }
 }
 

@@ -81,7 +81,7 @@ fn who_leaves_gives_everything_back() {
         assert!(purse.take(&capacity, 10).got == 10);
         assert_eq!(purse.give(&capacity, 10), 10);
         assert_eq!(capacity.free(), 100);
-        assert_eq!(purse.leave(&capacity), 40);
+        assert_eq!(purse.leave(&capacity), 50, "all goes to the pool");
         assert_eq!(capacity.take_shared(100), 100);
         assert_eq!(capacity.give_shared(100), 100);
     }
@@ -160,4 +160,22 @@ fn limits_beyond_all_memory_are_kept() {
         let took = purse.take(&capacity, usize::MAX);
         assert_eq!(took.got, limit.min(super::MOST));
     }
+}
+
+#[test]
+fn searches_skip_the_accounts_of_those_who_left() {
+    let capacity = Capacity::new(4_000);
+    let purses: Vec<_> = (0..1_000).map(|_| Purse::new(&capacity)).collect();
+    for purse in &purses {
+        assert_eq!(purse.take(&capacity, 4).got, 4);
+        assert_eq!(purse.give(&capacity, 3), 3);
+    }
+    assert_eq!(capacity.accounts.count_in_use(), 1_000);
+    let freed: usize = purses.iter().map(|purse| purse.leave(&capacity)).sum();
+    assert!(freed >= 3_000);
+    assert!(capacity.accounts.count_in_use() < 10);
+    assert_eq!(capacity.free(), 3_000);
+    assert_eq!(capacity.take_shared(4_000), 3_000);
+    let purse = Purse::new(&capacity);
+    assert_eq!(purse.take(&capacity, 1).got, 0);
 }

@@ -14,7 +14,7 @@ fn an_abort_comes_before_what_follows() {
             let mut popper = Popper::new(&shard);
             move || popper.drain()
         });
-        hold.give_back();
+        give_back(&mut hold);
         let mine = holder.drain();
         let theirs = consumer.join().unwrap();
         assert!(mine.iter().filter(|item| **item < 3).is_sorted());
@@ -32,7 +32,7 @@ fn nothing_pushed_after_an_abort_overtakes_it() {
         let mut popper = Popper::new(&shard);
         popper.hold(&mut hold, 1);
         let consumer = thread::spawn(move || popper.pop());
-        hold.give_back();
+        give_back(&mut hold);
         pusher.push(2);
         assert_ne!(consumer.join().unwrap(), Some(2));
     });
@@ -44,7 +44,7 @@ fn claimants_share_a_run() {
         let (shard, pusher) = filled([1, 2]);
         let mut hold = Hold::new();
         Popper::new(&shard).hold(&mut hold, 2);
-        hold.give_back();
+        give_back(&mut hold);
         let consumer = thread::spawn({
             let mut popper = Popper::new(&shard);
             move || popper.drain()
@@ -64,13 +64,13 @@ fn two_aborts_keep_their_items_apart() {
         let mut hold = Hold::new();
         let mut popper = Popper::new(&shard);
         popper.hold(&mut hold, 1);
-        hold.give_back();
+        give_back(&mut hold);
         let holder = thread::spawn({
             let mut popper = Popper::new(&shard);
             move || {
                 let mut hold = Hold::new();
                 assert!(popper.shard.front().take(&mut hold, 1) <= 1);
-                hold.give_back();
+                give_back(&mut hold);
             }
         });
         let mut items = popper.drain();
@@ -91,7 +91,7 @@ fn a_run_that_comes_and_goes_leaves_a_trace() {
         let mover = thread::spawn({
             let (shard, linked) = (Arc::clone(&shard), Arc::clone(&linked));
             move || {
-                hold.give_back();
+                give_back(&mut hold);
                 // ORDERING: Release; pairs with the Acquire below: who reads it finds the run linked.
                 linked.store(true, Ordering::Release);
                 let mut item = None;
@@ -118,7 +118,7 @@ fn a_block_with_two_runs_is_retired_once() {
         let mut hold = Hold::new();
         Popper::new(&left).hold(&mut hold, 1);
         Popper::new(&right).hold(&mut hold, 1);
-        hold.give_back();
+        give_back(&mut hold);
         let consumer = thread::spawn({
             let mut popper = Popper::new(&left);
             move || popper.drain()

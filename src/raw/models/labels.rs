@@ -131,7 +131,7 @@ fn the_oldest_is_looked_for_in_a_run_that_is_used_up() {
         let aborter = thread::spawn({
             let shard = Arc::clone(&shard);
             move || {
-                hold.give_back();
+                give_back(&mut hold);
                 let mut item = None;
                 while shard.front().take(&mut item, 1) > 0 {}
                 assert_eq!(item, Some(2));

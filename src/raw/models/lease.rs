@@ -60,6 +60,7 @@ fn a_shard_joins_while_others_look() {
             seat
         });
         let ready = !lanes.is_empty();
+        assert!(lanes.pushed() < 2);
         let seat = pusher.join().unwrap();
         assert!(ready || lanes.pop(false) == Some(1));
         drop(seat);

@@ -19,12 +19,12 @@
 //! | shard::a_segment | segment.rs | `fetch_add(count, Ordering::AcqRel)` | `fetch_add(count, Ordering::Release)` |
 //! | shard::a_segment | shard.rs | `segment.into_raw(), Ordering::Release` | `segment.into_raw(), Ordering::Relaxed` |
 //! | shard::a_segment | shard.rs | `swap(ptr::null_mut(), Ordering::Acquire)` | `swap(ptr::null_mut(), Ordering::Relaxed)` |
-//! | front::an_abort | front.rs | `first.as_ptr(), Ordering::Release` | `first.as_ptr(), Ordering::Relaxed` |
+//! | front::an_abort | front.rs | `first.as_ptr(), Ordering::AcqRel` | `first.as_ptr(), Ordering::Acquire` |
 //! | front::two_aborts | front.rs | `let top = self.top.load(Ordering::Acquire)` | `let top = self.top.load(Ordering::Relaxed)` |
-//! | front::nothing_pushed | front.rs | `self.count_abort();` | `()` |
+//! | front::nothing_pushed | front.rs | `self.count_abort();` | `();` |
 //! | front::claimants | run.rs | `.compare_exchange(from.0, to.0, Ordering::Release, Ordering::Relaxed) .is_ok()` | `.swap(to.0, Ordering::Release) >= from.0` |
 //! | empty::never_while_a_push | front.rs | `.compare_exchange(from.0, to.0, Ordering::AcqRel, Ordering::Acquire)` | `.compare_exchange(from.0, to.0, Ordering::Acquire, Ordering::Acquire)` |
-//! | empty::never_while_items_move | consumer.rs | `Err(marks) if lanes.mark_if_empty() == Some(marks)` | `Err(_)` |
+//! | empty::never_while_items_move | consumer.rs | `Err(marks) if lanes.marks_if_empty() == Some(marks)` | `Err(_)` |
 //! | empty::nothing_is_left | shard.rs | `barrier::full();` | `` |
 //! | empty::nothing_is_left | strict.rs | `barrier::full(); self.common().void_reserved();` | `` |
 //! | front::a_run_that | front.rs | `self.emptied.fetch_add(1, Ordering::Release);` | `` |
@@ -42,6 +42,15 @@
 //! | lease:: | roster.rs | `fetch_and(!bit(offset), Ordering::Acquire)` | `fetch_and(!bit(offset), Ordering::Relaxed)` |
 //! | lease::a_shard_joins | roster.rs | `fetch_max(number + 1, Ordering::Release)` | `fetch_max(number + 1, Ordering::Relaxed)` |
 //! | lease::a_shard_joins | roster.rs | `self.len.load(Ordering::Acquire)` | `self.len.load(Ordering::Relaxed)` |
+//! | lease::a_shard_joins | roster.rs | `word.fetch_add(flag, Ordering::Release)` | `word.fetch_add(flag, Ordering::Relaxed)` |
+//! | lease::a_shard_joins | roster.rs | `word.load(Ordering::Acquire)` | `word.load(Ordering::Relaxed)` |
+//! | retire::never_empty_while_a_push | roster.rs | `fetch_add(RETIREMENT - flag, Ordering::Release)` | `fetch_add(RETIREMENT - flag, Ordering::Relaxed)` |
+//! | retire::never_empty_while_a_push | roster.rs | `word.load(Ordering::Acquire)` | `word.load(Ordering::Relaxed)` |
+//! | retire::an_abort_against_the_next | front.rs | `first.as_ptr(), Ordering::AcqRel` | `first.as_ptr(), Ordering::Release` |
+//! | retire::an_abort_against_the_next | front.rs | `self.top.store(ptr::null_mut(), Ordering::Release)` | `self.top.store(ptr::null_mut(), Ordering::Relaxed)` |
+//! | retire::an_abort_against_the_next | lanes.rs | `let number = self.shards.lease(); let shard = self.shards.get(number);` | `let number = self.shards.len() - 1; let shard = self.shards.get(number); shard.reopen(); let number = self.shards.lease();` |
+//! | retire::an_abort_against_the_ret | run.rs | `if !linked {` | `if false {` |
+//! | retire::never_drained | roster.rs | `fetch_add(RETIREMENT - flag, Ordering::Release)` | `fetch_add(RETIREMENT - flag, Ordering::Relaxed)` |
 //! | lease::a_lent | guests.rs | `self.busy.swap(true, Ordering::Acquire)` | `self.busy.swap(true, Ordering::Relaxed)` |
 //! | lease::a_lent | guests.rs | `self.busy.store(false, Ordering::Release)` | `self.busy.store(false, Ordering::Relaxed)` |
 //! | labels::an_item_of | node.rs | `unsafe { self.node.labels.note(place(index), label) }; self.cell(index).offer(item)` | `let done = self.cell(index).offer(item); unsafe { self.node.labels.note(place(index), label) }; done` |
@@ -60,8 +69,10 @@ mod inbox;
 mod joint;
 mod labels;
 mod lease;
+mod retire;
 mod shard;
 
+use super::common::Common;
 use super::hold::Hold;
 use super::lanes::Lanes;
 use super::producer::Producer;
@@ -149,6 +160,7 @@ impl Popper {
                 Take::Spent => self.visit.enter(),
                 Take::Lost => {}
                 Take::Returned => match self.shard.front().take(&mut item, 1) {
+                    0 if self.shard.front().is_closed() => return None,
                     0 => {}
                     _ => return item,
                 },
@@ -181,6 +193,11 @@ fn filled(items: impl IntoIterator<Item = u32>) -> (Arc<Shard<u32>>, Pusher) {
     let mut pusher = Pusher::new(&shard);
     items.into_iter().for_each(|item| pusher.push(item));
     (shard, pusher)
+}
+
+/// Aborts a hold of shards that are in use.
+fn give_back(hold: &mut Hold<u32>) {
+    hold.give_back(&Common::new(false));
 }
 
 /// All items in order.
