@@ -13,7 +13,7 @@
 //! | | a thief: marks, truncates | fetch-and-and, CAS |
 //! | `Window::filling` | the owner, around what it takes ahead or moves | store |
 //! | `revocations` | a thief, before each truncation | fetch-and-add |
-//! | which accounts are in use | the owner, when it comes; when it has moved all to the pool and leaves | fetch-and-add |
+//! | which accounts are in use | the owner, when it comes; who leases it and finds it empty | fetch-and-add |
 //!
 //! A permit is *free* while it is in a till (`put - taken`) or in a window (`end - used`); it is *in
 //! hand* within a call that has taken it from there, and *out* when that call has returned it.
@@ -73,7 +73,7 @@
 //!
 //! "Sees" is happens-before: whatever makes a permit go is a Release write, and each look is an
 //! Acquire read. All marks only grow, and both walks have seen the same accounts, so the sums are equal
-//! only if each mark is. An account that is not in use has nothing: who left it moved all to the pool. A
+//! only if each mark is. An account that is not in use has nothing: who retired it had its lease, so nobody gave back there. A
 //! walk is repeated only if something was found or has changed, and then somebody else has taken permits,
 //! or come or gone: lock-free. `used` may change without a permit being taken, but only once per window
 //! and per withdrawal.

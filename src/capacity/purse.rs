@@ -3,7 +3,6 @@
 use super::account::Account;
 use super::search::{half, take_from};
 use super::{Capacity, Took};
-use crate::raw::roster;
 use crate::sync::{Count, SMALL};
 use std::sync::Arc;
 
@@ -140,28 +139,9 @@ impl Purse {
     pub(crate) fn leave(&self, capacity: &Capacity) -> usize {
         let rest = self.withdraw(0);
         let freed = self.give(capacity, rest);
-        let freed = freed.max(self.clear(capacity));
         self.account.window.end_filling();
-        if !roster::stays(self.number) {
-            capacity.accounts.retire(self.number);
-        }
-        capacity.accounts.release(self.number);
+        capacity.end_lease(self.number);
         freed
-    }
-
-    /// Moves to the pool all that was given back, since nobody looks at an account that is not in use.
-    /// Answers as [`move_to_pool`](Self::move_to_pool).
-    fn clear(&self, capacity: &Capacity) -> usize {
-        self.account.window.begin_filling();
-        let own = &self.account.returned;
-        let mut moved = 0;
-        loop {
-            let seen = own.look();
-            if seen.free == 0 {
-                return moved;
-            }
-            moved += capacity.give_shared(own.take(seen, seen.free));
-        }
     }
 
     /// Permits taken ahead, as far as the owner knows.

@@ -3,7 +3,7 @@
 use super::account::{Account, Window};
 use super::till::{Sight, Till};
 use super::{Capacity, CHUNK, LEAST};
-use crate::raw::barrier;
+use crate::raw::{barrier, roster};
 use crate::sync::{thread, Ordering, SMALL};
 use std::sync::Arc;
 
@@ -202,9 +202,29 @@ impl Capacity {
             if seen.free > 0 {
                 hand += take_from(&account.returned, seen, want - hand, ahead, half(seen.free));
                 *first = number;
+            } else if unused == 0 && self.accounts.is_free(number) {
+                self.retire(number);
             }
         }
         hand
+    }
+
+    /// Retires an account that nobody leases, if nothing is left in it.
+    #[cold]
+    fn retire(&self, number: usize) {
+        if !roster::stays(number) && self.accounts.lease_if_free(number) {
+            self.end_lease(number);
+        }
+    }
+
+    /// Ends the lease of an account, which is retired if nothing is left in it.
+    pub(super) fn end_lease(&self, number: usize) {
+        let account = self.accounts.get(number);
+        let is_empty = account.window.look().0 + account.returned.look().free == 0;
+        if is_empty && !roster::stays(number) && self.accounts.is_in_use(number) {
+            self.accounts.retire(number);
+        }
+        self.accounts.release(number);
     }
 
     /// Takes up to `want` permits that are in purses.
