@@ -195,7 +195,7 @@ fn many_live_handles_leave_little() {
 
 #[test]
 fn dropped_handles_leave_little() {
-    const HANDLES: u64 = 2_000;
+    const HANDLES: usize = 2_000;
     let _alone = alone();
     let queue = Queue::unbounded();
     let mut holder = queue.handle();
@@ -206,11 +206,11 @@ fn dropped_handles_leave_little() {
             handle.push_batch([item, item]).unwrap();
         }
         let tx = holder.begin();
-        assert_eq!(tx.pop_batch(HANDLES as usize).len() as u64, HANDLES);
+        assert_eq!(tx.pop_batch(HANDLES).len(), HANDLES);
         drop(handles);
         tx.abort();
-        assert_eq!(drain(&queue).len() as u64, 2 * HANDLES);
-        assert_at_most(before + FIXED * HANDLES as usize + CONSTANT);
+        assert_eq!(drain(&queue).len(), 2 * HANDLES);
+        assert_at_most(before + FIXED * HANDLES + CONSTANT);
     }
 }
 

@@ -17,8 +17,6 @@ const FLAGS: usize = 4 * FIRST;
 const RETIREMENT: u64 = 1 << 32;
 /// The first bucket with a word.
 const FURTHER: usize = 2;
-/// So many of the first records are never retired, since they are leased again first.
-const STAYING: usize = if SMALL { 0 } else { FIRST };
 
 /// Leases type-stable records, the lowest free number first.
 pub(crate) struct Roster<R> {
@@ -355,10 +353,10 @@ fn read(word: &AtomicU64) -> u64 {
     word.load(Ordering::Acquire)
 }
 
-/// Whether a record is not to be retired: it is one of those that are leased again first.
+/// Whether a record is not to be retired: it is one of those that are leased again first. The models retire all.
 #[inline]
 pub(crate) fn stays(number: usize) -> bool {
-    number < STAYING
+    !SMALL && number < FIRST
 }
 
 /// The flags of a word.

@@ -139,7 +139,9 @@ fn an_item_of_a_former_handle_goes_before_those_of_the_next_one() {
     hold_all(&holder);
     drop(seats);
     let mut seats = self::seats(&lanes);
-    seats.iter_mut().for_each(|seat| seat.push(2));
+    for seat in &mut seats {
+        seat.push(2);
+    }
     holder.abort();
     let mut lane = last;
     assert!(holder.hold_lane(&mut lane));
