@@ -19,7 +19,7 @@ use super::block::Block;
 use super::reclaim::{self, Pin};
 use super::run::Run;
 use super::sink::Sink;
-use crate::sync::{AtomicPtr, AtomicU64, Ordering};
+use crate::sync::{AtomicPtr, AtomicU64, Ordering, SMALL};
 use std::iter;
 use std::ptr::{self, NonNull};
 
@@ -174,10 +174,16 @@ impl<T> Front<T> {
 
     /// Opens a front that is closed. The caller leases the shard, and it is in use.
     pub(super) fn reopen(&self) {
-        if self.is_closed() {
+        // The models do without the look, as in `Roster::begin_use`.
+        if SMALL || self.is_closed() {
             // ORDERING: Release; pairs with the Acquire in `link`: whoever links a run sees the shard
-            // in use. Nobody else writes here while it is closed.
-            self.top.store(ptr::null_mut(), Ordering::Release);
+            // in use. Relaxed on failure: it is open.
+            let _ = self.top.compare_exchange(
+                closed(),
+                ptr::null_mut(),
+                Ordering::Release,
+                Ordering::Relaxed,
+            );
         }
     }
 

@@ -149,6 +149,9 @@ impl<T> Lanes<T> {
         if is_done || !self.shards.lease_if_free(number) {
             return;
         }
+        if !self.shards.is_in_use(number) {
+            return self.shards.release(number);
+        }
         // SAFETY: leased just now.
         let producer = unsafe { shard.unpark() };
         self.give_up(number, producer);
@@ -163,12 +166,11 @@ impl<T> Lanes<T> {
         (number, shard)
     }
 
-    /// Ends the lease of a shard, and frees what it holds if it is empty.
+    /// Ends the lease of a shard in use, and frees what it holds if it is empty.
     pub(super) fn give_up(&self, number: usize, mut producer: Producer<T>) {
         let shard = self.shards.get(number);
         producer.vacate(shard);
-        let retires = !roster::stays(number) && self.shards.is_in_use(number);
-        let is_done = retires && producer.retire(shard);
+        let is_done = !roster::stays(number) && producer.retire(shard);
         // SAFETY: the lease is the caller's until it is released.
         unsafe { shard.park(producer) };
         if is_done {

@@ -65,17 +65,20 @@ impl<R: Default> Roster<R> {
 
     /// Says that a record is in use, which was just leased. Ahead of all that the holder does with it.
     fn begin_use(&self, number: usize) {
+        // Loom finds no race between a load and a write that a load by the same thread comes before, so
+        // the models do without the looks that save an RMW.
+        // ORDERING: Relaxed; a look.
+        if SMALL || self.len.load(Ordering::Relaxed) <= number {
+            // ORDERING: Release; pairs with the Acquire in `len`. Before the flag: who sees that counts
+            // the record.
+            self.len.fetch_max(number + 1, Ordering::Release);
+        }
         let (word, flag) = self.flag(number);
         // ORDERING: Relaxed; only holders of the lease change the flag.
-        if word.load(Ordering::Relaxed) & flag == 0 {
-            // ORDERING: Release; pairs with the Acquire in `used`: the bucket. Who has seen something
+        if SMALL || word.load(Ordering::Relaxed) & flag == 0 {
+            // ORDERING: Release; pairs with the Acquire in `read`: the bucket. Who has seen something
             // that the holder did afterwards sees the flag.
-            word.fetch_add(flag, Ordering::Release);
-        }
-        // ORDERING: Relaxed; a look to save the RMW.
-        if self.len.load(Ordering::Relaxed) <= number {
-            // ORDERING: Release; pairs with the Acquire in `len`.
-            self.len.fetch_max(number + 1, Ordering::Release);
+            word.fetch_or(flag, Ordering::Release);
         }
     }
 
@@ -156,7 +159,7 @@ impl<R> Roster<R> {
     /// The caller has the lease, and the record is in use.
     pub(crate) fn retire(&self, number: usize) {
         let (word, flag) = self.flag(number);
-        // ORDERING: Release; pairs with the Acquire in `used`: who finds the record gone sees all that
+        // ORDERING: Release; pairs with the Acquire in `read`: who finds the record gone sees all that
         // was done with it. One addition clears the flag, which is set, and counts.
         word.fetch_add(RETIREMENT - flag, Ordering::Release);
     }

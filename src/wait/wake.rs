@@ -5,7 +5,7 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::task::Waker;
 
 /// How many wakers are called for each time that the line is locked.
-const ROUND: usize = 16;
+const ROUND: usize = 8;
 
 /// Wakers that are called once the line is unlocked.
 pub(super) struct Wakers {

@@ -26,8 +26,8 @@ fn a_shard_is_handed_back_while_it_is_popped() {
         let mut popper = Seat::new(Arc::clone(&lanes));
         let leaver = thread::spawn(move || drop(first));
         assert_eq!(popper.pop(), Some(1));
-        assert_eq!(popper.pop(), None);
         leaver.join().unwrap();
+        assert_eq!(popper.pop(), None);
         assert_eq!(lanes.ready(), 0);
     });
 }

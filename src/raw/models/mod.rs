@@ -42,12 +42,12 @@
 //! | lease:: | roster.rs | `fetch_and(!bit(offset), Ordering::Acquire)` | `fetch_and(!bit(offset), Ordering::Relaxed)` |
 //! | lease::a_shard_joins | roster.rs | `fetch_max(number + 1, Ordering::Release)` | `fetch_max(number + 1, Ordering::Relaxed)` |
 //! | lease::a_shard_joins | roster.rs | `self.len.load(Ordering::Acquire)` | `self.len.load(Ordering::Relaxed)` |
-//! | lease::a_shard_joins | roster.rs | `word.fetch_add(flag, Ordering::Release)` | `word.fetch_add(flag, Ordering::Relaxed)` |
+//! | lease::a_shard_joins | roster.rs | `word.fetch_or(flag, Ordering::Release)` | `word.fetch_or(flag, Ordering::Relaxed)` |
 //! | lease::a_shard_joins | roster.rs | `word.load(Ordering::Acquire)` | `word.load(Ordering::Relaxed)` |
 //! | retire::never_empty_while_a_push | roster.rs | `fetch_add(RETIREMENT - flag, Ordering::Release)` | `fetch_add(RETIREMENT - flag, Ordering::Relaxed)` |
 //! | retire::never_empty_while_a_push | roster.rs | `word.load(Ordering::Acquire)` | `word.load(Ordering::Relaxed)` |
 //! | retire::an_abort_against_the_next | front.rs | `first.as_ptr(), Ordering::AcqRel` | `first.as_ptr(), Ordering::Release` |
-//! | retire::an_abort_against_the_next | front.rs | `self.top.store(ptr::null_mut(), Ordering::Release)` | `self.top.store(ptr::null_mut(), Ordering::Relaxed)` |
+//! | retire::an_abort_against_the_next | front.rs | `closed(), ptr::null_mut(), Ordering::Release` | `closed(), ptr::null_mut(), Ordering::Relaxed` |
 //! | retire::an_abort_against_the_next | lanes.rs | `let number = self.shards.lease(); let shard = self.shards.get(number);` | `let number = self.shards.len() - 1; let shard = self.shards.get(number); shard.reopen(); let number = self.shards.lease();` |
 //! | retire::an_abort_against_the_ret | run.rs | `if !linked {` | `if false {` |
 //! | retire::never_drained | roster.rs | `fetch_add(RETIREMENT - flag, Ordering::Release)` | `fetch_add(RETIREMENT - flag, Ordering::Relaxed)` |

@@ -61,6 +61,21 @@ fn an_abort_against_the_next_lease() {
 }
 
 #[test]
+fn two_who_would_retire_a_shard() {
+    model(|| {
+        let lanes = Arc::new(Lanes::new(false));
+        let owner = used_up(&lanes);
+        let leaver = thread::spawn(move || drop(owner));
+        lanes.vacate(0);
+        leaver.join().unwrap();
+        assert_eq!(lanes.count(), 1);
+        let mut next = seat(&lanes);
+        next.push(1);
+        assert_eq!(next.pop(), Some(1));
+    });
+}
+
+#[test]
 fn never_empty_while_a_push_precedes_the_retirement() {
     model(|| {
         let lanes = Arc::new(Lanes::new(false));
