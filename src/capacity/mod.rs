@@ -109,7 +109,7 @@ mod models;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 
-use crate::raw::{barrier, Roster};
+use crate::raw::{barrier, roster, Roster};
 use crate::sync::{AtomicUsize, SMALL};
 use account::Account;
 use crossbeam_utils::CachePadded;
@@ -160,7 +160,7 @@ impl Capacity {
             limit,
             pool: CachePadded::new(Till::with(limit.min(MOST))),
             revocations: CachePadded::new(AtomicUsize::new(0)),
-            accounts: Roster::new(),
+            accounts: Roster::new(roster::FIRST),
         }
     }
 

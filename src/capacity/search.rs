@@ -3,7 +3,7 @@
 use super::account::{Account, Window};
 use super::till::{Sight, Till};
 use super::{Capacity, CHUNK, LEAST};
-use crate::raw::{barrier, roster};
+use crate::raw::barrier;
 use crate::sync::{thread, Ordering, SMALL};
 use std::sync::Arc;
 
@@ -212,7 +212,7 @@ impl Capacity {
     /// Retires an account that nobody leases, if nothing is left in it.
     #[cold]
     fn retire(&self, number: usize) {
-        if !roster::stays(number) && self.accounts.lease_if_free(number) {
+        if !self.accounts.stays(number) && self.accounts.lease_if_free(number) {
             self.end_lease(number);
         }
     }
@@ -221,7 +221,7 @@ impl Capacity {
     pub(super) fn end_lease(&self, number: usize) {
         let account = self.accounts.get(number);
         let is_empty = account.window.look().0 + account.returned.look().free == 0;
-        if is_empty && !roster::stays(number) && self.accounts.is_in_use(number) {
+        if is_empty && !self.accounts.stays(number) && self.accounts.is_in_use(number) {
             self.accounts.retire(number);
         }
         self.accounts.release(number);

@@ -8,13 +8,16 @@ use super::guests::Guests;
 use super::hold::Hold;
 use super::producer::Producer;
 use super::reclaim;
-use super::roster::{self, InUse, Roster};
+use super::roster::{InUse, Roster, FIRST};
 use super::shard::Shard;
 use super::sink::Sink;
 use super::tag::{Entry, Label};
-use crate::sync::AtomicU64;
+use crate::sync::{AtomicU64, SMALL};
 use crossbeam_utils::CachePadded;
 use std::iter;
+
+/// So many of the first shards and desks are never retired; the models retire all.
+const STAYING: usize = if SMALL { 0 } else { FIRST };
 
 /// Everything that the handles of a queue share.
 pub(crate) struct Lanes<T> {
@@ -32,8 +35,8 @@ impl<T> Lanes<T> {
     pub(crate) fn new(labelled: bool) -> Self {
         Self {
             common: Common::new(labelled),
-            shards: Roster::new(),
-            desks: Roster::new(),
+            shards: Roster::new(STAYING),
+            desks: Roster::new(STAYING),
             guests: Guests::new(),
             stamps: CachePadded::new(AtomicU64::new(0)),
             labelled,
@@ -145,7 +148,7 @@ impl<T> Lanes<T> {
             return;
         }
         let shard = self.shards.get(number);
-        let is_done = roster::stays(number) && shard.is_vacant();
+        let is_done = self.shards.stays(number) && shard.is_vacant();
         if is_done || !self.shards.lease_if_free(number) {
             return;
         }
@@ -170,7 +173,7 @@ impl<T> Lanes<T> {
     pub(super) fn give_up(&self, number: usize, mut producer: Producer<T>) {
         let shard = self.shards.get(number);
         producer.vacate(shard);
-        let is_done = !roster::stays(number) && producer.retire(shard);
+        let is_done = !self.shards.stays(number) && producer.retire(shard);
         // SAFETY: the lease is the caller's until it is released.
         unsafe { shard.park(producer) };
         if is_done {

@@ -9,7 +9,7 @@ use crate::sync::{exclusive, AtomicPtr, AtomicU64, AtomicUsize, Ordering, SMALL}
 use std::{ptr, slice};
 
 /// Records in the first bucket; each further bucket doubles.
-const FIRST: usize = if SMALL { 2 } else { 8 };
+pub(crate) const FIRST: usize = if SMALL { 2 } else { 8 };
 const BUCKETS: usize = if cfg!(loom) { 2 } else { 28 };
 const WORD: usize = 64;
 /// Flags in a word that says which records are in use. The upper half of the word counts retirements.
@@ -25,6 +25,8 @@ pub(crate) struct Roster<R> {
     len: AtomicUsize,
     /// A flag for each of the first records that is in use, and a count of retirements.
     used: AtomicU64,
+    /// So many of the first records are never retired, since they are leased again first.
+    staying: usize,
 }
 
 struct Bucket<R> {
@@ -36,8 +38,10 @@ struct Bucket<R> {
 }
 
 impl<R: Default> Roster<R> {
-    pub(crate) fn new() -> Self {
+    /// A roster whose first `staying` records are never retired.
+    pub(crate) fn new(staying: usize) -> Self {
         Self {
+            staying,
             buckets: std::array::from_fn(|_| AtomicPtr::new(ptr::null_mut())),
             len: AtomicUsize::new(0),
             used: AtomicU64::new(0),
@@ -67,15 +71,16 @@ impl<R: Default> Roster<R> {
     fn begin_use(&self, number: usize) {
         // Loom finds no race between a load and a write that a load by the same thread comes before, so
         // the models do without the looks that save an RMW.
+        let looks_less = SMALL && !self.stays(number);
         // ORDERING: Relaxed; a look.
-        if SMALL || self.len.load(Ordering::Relaxed) <= number {
+        if looks_less || self.len.load(Ordering::Relaxed) <= number {
             // ORDERING: Release; pairs with the Acquire in `len`. Before the flag: who sees that counts
             // the record.
             self.len.fetch_max(number + 1, Ordering::Release);
         }
         let (word, flag) = self.flag(number);
         // ORDERING: Relaxed; only holders of the lease change the flag.
-        if SMALL || word.load(Ordering::Relaxed) & flag == 0 {
+        if looks_less || word.load(Ordering::Relaxed) & flag == 0 {
             // ORDERING: Release; pairs with the Acquire in `read`: the bucket. Who has seen something
             // that the holder did afterwards sees the flag.
             word.fetch_or(flag, Ordering::Release);
@@ -248,6 +253,12 @@ impl<R> Roster<R> {
         &self.known(bucket).used[offset]
     }
 
+    /// Whether a record is never retired.
+    #[inline]
+    pub(crate) fn stays(&self, number: usize) -> bool {
+        number < self.staying
+    }
+
     fn known(&self, bucket: usize) -> &Bucket<R> {
         // ORDERING: Relaxed; whoever knows a number, from `len` or a lease, has seen its bucket.
         let at = self.buckets[bucket].load(Ordering::Relaxed);
@@ -356,12 +367,6 @@ fn read(word: &AtomicU64) -> u64 {
     word.load(Ordering::Acquire)
 }
 
-/// Whether a record is not to be retired: it is one of those that are leased again first. The models retire all.
-#[inline]
-pub(crate) fn stays(number: usize) -> bool {
-    !SMALL && number < FIRST
-}
-
 /// The flags of a word.
 #[inline]
 #[allow(clippy::cast_possible_truncation)] // the lower half
@@ -410,7 +415,7 @@ mod tests {
 
     #[test]
     fn the_lowest_free_number_is_leased() {
-        let roster = Roster::<u32>::new();
+        let roster = Roster::<u32>::new(0);
         let leased: Vec<_> = (0..1000).map(|_| roster.lease()).collect();
         assert_eq!(leased, (0..1000).collect::<Vec<_>>());
         roster.release(700);
@@ -424,7 +429,7 @@ mod tests {
 
     #[test]
     fn walks_find_what_is_in_use() {
-        let roster = Roster::<u32>::new();
+        let roster = Roster::<u32>::new(0);
         assert_eq!(roster.in_use_from(0).next(), None);
         for _ in 0..1000 {
             roster.lease();

@@ -5,7 +5,6 @@ use super::desk::Desk;
 use super::hold::Hold;
 use super::lanes::Lanes;
 use super::producer::Producer;
-use super::roster;
 use super::shard::Shard;
 use super::sink::Sink;
 use super::tag::{Entry, Label};
@@ -180,7 +179,7 @@ impl<T> State<T> {
             lanes.give_up(lease.number, producer);
         }
         // What was taken away from its transaction may not be counted yet.
-        if !roster::stays(self.desk_number) && !self.desk().is_open() {
+        if !lanes.desks().stays(self.desk_number) && !self.desk().is_open() {
             lanes.desks().retire(self.desk_number);
         }
         lanes.desks().release(self.desk_number);

@@ -55,3 +55,26 @@ fn an_account_is_handed_on_to_another_thread() {
         bank.balance(0);
     });
 }
+
+#[test]
+fn an_account_is_leased_again_while_it_is_retired() {
+    model(|| {
+        let bank = Bank::new(4);
+        let staying = [(); 2].map(|()| Owner::new(&bank));
+        let mut leaver = Owner::new(&bank);
+        assert_eq!(leaver.take(1), 1);
+        assert_eq!(bank.take_shared(4), 3);
+        leaver.give(1);
+        leaver.leave();
+        assert_eq!(bank.take_shared(1), 1);
+        let search = spawn({
+            let bank = Arc::clone(&bank);
+            move || bank.take_shared(1)
+        });
+        let mut next = Owner::new(&bank);
+        next.give(1);
+        let found = search.join().unwrap();
+        bank.balance(3 + found);
+        drop((next, staying));
+    });
+}
