@@ -10,7 +10,8 @@
 //! the runs fails: nothing overtakes an item that was given back before the claim.
 //!
 //! The front of a shard that is retired is *closed*: no run can be linked there, and aborts go to the
-//! common shard instead.
+//! common shard instead. Runs keep their home there, so that what one transaction takes of a shard's items, here
+//! and there, goes back as one chain.
 //!
 //! Why a strict Empty needs `emptied`: a run that is linked and used up between two looks would
 //! leave no other trace. It is stepped *before* the claim of a run's last item; see `strict.rs`.
@@ -221,7 +222,7 @@ impl<T> Front<T> {
                 self.unlink(top, &pin);
                 continue;
             }
-            let room = sink.reserve(most.min(cursor.left()), self);
+            let room = sink.reserve(most.min(cursor.left()), run.home().unwrap_or(self));
             let after = run.advance(cursor, room);
             if after.left() == 0 {
                 // ORDERING: Release; pairs with the Acquire in `emptied`. The Release of the claim

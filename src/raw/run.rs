@@ -165,6 +165,13 @@ impl<T> Run<T> {
         }
     }
 
+    /// Where its items belong.
+    #[inline]
+    pub(super) fn home<'a>(&self) -> Option<&'a Front<T>> {
+        // SAFETY: a home is part of a lane, which lives as long as the queue.
+        self.home.get().map(|home| unsafe { home.as_ref() })
+    }
+
     #[inline]
     pub(super) fn cursor(&self) -> Cursor {
         // ORDERING: Acquire; pairs with the Release in `claim`: who sees a run used up sees that

@@ -14,16 +14,21 @@ fn seats(lanes: &Arc<Lanes<u32>>) -> Vec<Seat<u32>> {
     (0..MANY).map(|_| Seat::new(Arc::clone(lanes))).collect()
 }
 
-/// Lanes in which `MANY` seats have a shard each, which are empty; the seats, and the number of the lane of
-/// the last one.
+/// Lanes with a [`crowd`], and the number of the last one's lane.
 fn crowded() -> (Arc<Lanes<u32>>, Vec<Seat<u32>>, usize) {
     let lanes = Arc::new(Lanes::new(true));
-    let mut seats = seats(&lanes);
-    for seat in &mut seats {
-        seat.push(0);
-        assert_eq!(seat.pop(), Some(0));
-    }
+    let seats = crowd(&lanes);
     (lanes, seats, MANY as usize)
+}
+
+/// Seats that have a shard each, which is empty.
+fn crowd(lanes: &Arc<Lanes<u32>>) -> Vec<Seat<u32>> {
+    let mut seats = seats(lanes);
+    for seat in &mut seats {
+        assert_eq!(seat.access().stage_if(0, || true), Ok(()));
+        seat.abort();
+    }
+    seats
 }
 
 fn drain(lanes: &Lanes<u32>) -> Vec<u32> {
@@ -166,4 +171,32 @@ fn a_mark_that_went_is_not_made_up_for_by_another() {
         true
     });
     assert_eq!((remainder, looks), (Remainder::Nothing, 2));
+}
+
+#[test]
+fn what_came_back_in_two_places_goes_back_to_one() {
+    let (lanes, mut seats, last) = crowded();
+    let [mut first, mut second, mut both] = [(); 3].map(|()| Seat::new(Arc::clone(&lanes)));
+    for (item, holder) in [(1, &first), (2, &second)] {
+        seats[last - 1].push(item);
+        hold_all(holder);
+    }
+    drop(seats);
+    first.abort();
+    assert!(!lanes.is_in_use(last));
+    let _seats = crowd(&lanes);
+    assert!(lanes.is_in_use(last));
+    second.abort();
+
+    // One of them is in the common lane, the other in that of the next handle.
+    let mut items = Vec::new();
+    for mut lane in [0, last] {
+        assert!(both.hold_lane(&mut lane));
+    }
+    both.visit(|item| items.push(*item));
+    assert_eq!(items, [1, 2]);
+    both.abort();
+    assert!(both.hold_lane(&mut { last }));
+    both.visit(|item| items.push(*item));
+    assert_eq!(items, [1, 2, 1, 2]);
 }
