@@ -44,7 +44,6 @@
 //! | lease::a_shard_joins | roster.rs | `self.len.load(Ordering::Acquire)` | `self.len.load(Ordering::Relaxed)` |
 //! | lease::a_shard_joins | roster.rs | `word.fetch_or(flag, Ordering::Release)` | `word.fetch_or(flag, Ordering::Relaxed)` |
 //! | lease::a_shard_joins | roster.rs | `word.load(Ordering::Acquire)` | `word.load(Ordering::Relaxed)` |
-//! | retire::never_empty_while_a_push | roster.rs | `fetch_add(RETIREMENT - flag, Ordering::Release)` | `fetch_add(RETIREMENT - flag, Ordering::Relaxed)` |
 //! | retire::never_empty_while_a_push | roster.rs | `word.load(Ordering::Acquire)` | `word.load(Ordering::Relaxed)` |
 //! | retire::an_abort_against_the_next | front.rs | `first.as_ptr(), Ordering::AcqRel` | `first.as_ptr(), Ordering::Release` |
 //! | retire::an_abort_against_the_next | front.rs | `closed(), ptr::null_mut(), Ordering::Release` | `closed(), ptr::null_mut(), Ordering::Relaxed` |
