@@ -16,7 +16,7 @@
 //! | an_abort_frees | port/mod.rs | `self.side.end_transaction(dead, 0);` | `self.side.end_transaction(held, 0);` |
 //! | failing::a_sleeper_against_a_retry | shared/due.rs | `self.ready.published(count);` | `let _ = count;` |
 //! | failing::a_peek_against_a_sleeper | peek.rs | `self.side.shared().ended(1);` | `` |
-//! | failing::a_peek_against_a_close | raw/peek.rs | `hold.give_back(); self.desk().uncount_taken(1);` | `unsafe { self.desk.as_ref() }.uncount_taken(1); hold.give_back();` |
+//! | failing::a_peek_against_a_close | raw/peek.rs | `hold.give_back(lanes.common()); self.desk().uncount_taken(1);` | `self.desk().uncount_taken(1); hold.give_back(lanes.common());` |
 //! | due::a_sleeper_against_a_delay | shared/due.rs | `self.agenda.call_reserve(); self.ready.published(1);` | `` |
 //! | due::a_late_keeper | agenda.rs | `self.line.wake_all();` | `` |
 //! | due::a_plan_against_the_reserve | agenda.rs | `self.reserve.swap(NEVER, Ordering::Acquire)` | `self.reserve.swap(NEVER, Ordering::Relaxed)` |

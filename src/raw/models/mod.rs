@@ -33,7 +33,7 @@
 //! | front::a_run_that | run.rs | `self.cursor.load(Ordering::Acquire)` | `self.cursor.load(Ordering::Relaxed)` |
 //! | front::a_run_that | front.rs | `self.top.load(Ordering::Acquire).is_null()` | `self.top.load(Ordering::Relaxed).is_null()` |
 //! | front::a_run_that | front.rs | `self.emptied.load(Ordering::Acquire)` | `self.emptied.load(Ordering::Relaxed)` |
-//! | joint:: | joint.rs | `committed.store(true, Ordering::Release)` | `committed.store(true, Ordering::Relaxed)` |
+//! | joint:: | joint.rs | `committed .store(true, Ordering::Release)` | `committed.store(true, Ordering::Relaxed)` |
 //! | joint:: | joint.rs | `committed.load(Ordering::Acquire)` | `committed.load(Ordering::Relaxed)` |
 //! | joint:: | shard.rs | `.store(joint.cast_mut(), Ordering::Release)` | `.store(joint.cast_mut(), Ordering::Relaxed)` |
 //! | joint:: | shard.rs | `self.published.joint.load(Ordering::Acquire)` | `self.published.joint.load(Ordering::Relaxed)` |
