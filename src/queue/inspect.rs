@@ -71,7 +71,7 @@ impl<T> Queue<T> {
     /// that time, another snapshot among them, and those that are pushed meanwhile, and may see one twice that
     /// an abort puts back, or that another snapshot has had. It stops nobody, but the items that it looks at
     /// are held for that time: those of one lane, or some thirty of a queue of another order. Pops find the
-    /// others. The items come back to the same places, and no delivery is counted. If `visit` panics, they do
+    /// others. The items come back to the same places, those of a handle that was dropped meanwhile to the head of the queue, and no delivery is counted. If `visit` panics, they do
     /// too.
     ///
     /// ```
