@@ -102,11 +102,12 @@ fn a_sleeper_against_an_abort() {
     });
 }
 
+/// The handle has no shard: `raw::models::retire` knows those that retire one.
 #[test]
 fn a_sleeper_against_a_handle_that_is_dropped() {
     model(|| {
         let queue = Queue::unbounded();
-        let (mut holder, mut popper) = (warm(&queue), warm(&queue));
+        let (mut holder, mut popper) = (queue.handle(), warm(&queue));
         popper.push(1).unwrap();
         let tx = holder.begin();
         assert!(tx.pop().is_ok());
