@@ -4,7 +4,7 @@ use super::grip::Grip;
 use super::lanes::Lanes;
 use super::seat::Seat;
 use super::state::State;
-use super::tag::{Entry, Label, Tag};
+use super::tag::{Entry, Stored, Tag};
 use crate::sync::Ordering;
 use std::ops::Deref;
 
@@ -54,14 +54,14 @@ impl<'t, T> Access<'t, T> {
         })
     }
 
-    /// Stages an item with a label, as [`Access::stage_if`] does.
-    pub(crate) fn stage_labelled_if(
+    /// Stages an item with its time, as [`Access::stage_if`] does.
+    pub(crate) fn stage_since_if(
         &self,
         item: T,
-        label: Label,
+        since: u64,
         admit: impl FnOnce() -> bool,
     ) -> Result<(), T> {
-        self.with(|state, lanes| state.note_label(lanes, label));
+        self.with(|state, lanes| state.note_time(lanes, since));
         self.stage_if(item, admit)
     }
 
@@ -111,28 +111,30 @@ impl<'t, T> Access<'t, T> {
         Some(unsafe { Grip::new(item, attempts) })
     }
 
-    /// What is known of an item, if this transaction holds it.
+    /// What is known of the item at an address, if this transaction holds it.
     #[track_caller]
-    pub(crate) fn tag_of(&self, item: &Grip<'_, T>) -> Option<Tag> {
-        self.with(|state, _| state.hold.tag_of(&**item))
+    pub(crate) fn tag_of(&self, address: usize) -> Option<Tag> {
+        self.with(|state, _| state.hold.tag_of(address))
     }
 
+    /// Counts removed items that are somewhere else by now.
+    pub(crate) fn count_aborted(&self, items: usize) {
+        self.with(|state, _| state.desk().count_aborted(items));
+    }
+}
+
+impl<T, M> Access<'_, Stored<T, M>> {
     /// Takes a held item out of the transaction, which must say later how that ended, by
     /// [`Access::count_aborted`].
     ///
     /// # Panics
     ///
     /// If another transaction holds the item.
-    pub(crate) fn remove(&self, item: Grip<'_, T>) -> Entry<T> {
-        let item = item.into_raw();
-        // SAFETY: the grip was the only way to use the item, and a grip is of the present transaction:
-        // it borrows the seat.
-        self.with(|state, _| unsafe { state.hold.remove(item) })
-    }
-
-    /// Counts removed items that are somewhere else by now.
-    pub(crate) fn count_aborted(&self, items: usize) {
-        self.with(|state, _| state.desk().count_aborted(items));
+    pub(crate) fn remove(&self, item: Grip<'_, T>) -> Entry<Stored<T, M>> {
+        let address = item.address();
+        // SAFETY: the grip, which ends here, was the only way to use the item, and a grip is of the
+        // present transaction: it borrows the seat.
+        self.with(|state, _| unsafe { state.hold.remove(address) })
     }
 }
 

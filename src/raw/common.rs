@@ -6,12 +6,12 @@
 //! behind it, and the producer takes its item to another cell. So nobody waits for anybody.
 
 use super::front::{Front, Head};
-use super::labels::known;
+use super::times::known;
 use super::node::{At, Cells, Node};
 use super::reclaim::{self, Pin};
 use super::row::Row;
 use super::sink::Sink;
-use super::tag::{Label, Tag};
+use super::tag::Tag;
 use super::visit::Take;
 use crate::sync::{exclusive, AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use crossbeam_utils::CachePadded;
@@ -37,8 +37,8 @@ unsafe impl<T: Send> Send for Common<T> {}
 unsafe impl<T: Send> Sync for Common<T> {}
 
 impl<T> Common<T> {
-    pub(super) fn new(labelled: bool) -> Self {
-        let node = Node::allocate(0, 0, labelled).as_ptr();
+    pub(super) fn new(timed: bool) -> Self {
+        let node = Node::allocate(0, 0, timed).as_ptr();
         Self {
             front: CachePadded::new(Front::new()),
             first: AtomicPtr::new(node),
@@ -60,7 +60,7 @@ impl<T> Common<T> {
     pub(super) fn push(
         &self,
         mut item: T,
-        label: Label,
+        since: u64,
         stamps: &AtomicU64,
         admit: impl Fn() -> bool,
     ) -> Result<(), T> {
@@ -76,7 +76,7 @@ impl<T> Common<T> {
                 self.void(&last, index);
                 return Err(item);
             }
-            match last.offer(index, item, label) {
+            match last.offer(index, item, since) {
                 Ok(()) => return Ok(()),
                 Err(back) => item = back,
             }
@@ -105,7 +105,7 @@ impl<T> Common<T> {
             // ORDERING: Relaxed; a logical clock that only compares ages.
             let stamp = stamps.fetch_add(1, Ordering::Relaxed) + 1;
             let node = last.node;
-            let new = Node::allocate(node.base + Node::<T>::LEN, stamp, node.labelled());
+            let new = Node::allocate(node.base + Node::<T>::LEN, stamp, node.timed());
             // ORDERING: Release; pairs with the Acquire in `At::next`. Relaxed on failure: the other
             // thread's node is read there.
             let linked = last.node.next.compare_exchange(
@@ -195,7 +195,7 @@ impl<T> Common<T> {
         let index = head.position() - at.node.base;
         for index in index..index + count as u64 {
             // SAFETY: full, and ours by the claim. The sink granted room.
-            unsafe { sink.accept(at.take(index), Tag::first(at.label(index))) };
+            unsafe { sink.accept(at.take(index), Tag::first(at.since(index))) };
         }
         Take::Got(count)
     }

@@ -34,8 +34,8 @@ pub(super) enum Lane<T> {
     /// The common shard, and which of its nodes was entered.
     Common(u64),
     Shard(Visit<T>),
-    /// A shard whose items have labels.
-    Labelled(Visit<T>),
+    /// A shard whose items have times.
+    Timed(Visit<T>),
 }
 
 impl<T> Lane<T> {
@@ -44,8 +44,8 @@ impl<T> Lane<T> {
             None => Lane::Common(lanes.common().entered()),
             Some(number) => {
                 let visit = Visit::new(lanes.shards().get(number));
-                if lanes.labelled() {
-                    Lane::Labelled(visit)
+                if lanes.timed() {
+                    Lane::Timed(visit)
                 } else {
                     Lane::Shard(visit)
                 }
@@ -74,7 +74,7 @@ impl<T> Lane<T> {
     #[inline]
     pub(super) fn backlog(&self, lanes: &Lanes<T>) -> u64 {
         match self {
-            Lane::Shard(visit) | Lane::Labelled(visit) => visit.backlog(),
+            Lane::Shard(visit) | Lane::Timed(visit) => visit.backlog(),
             Lane::Common(_) => lanes.common().backlog(),
         }
     }
@@ -88,14 +88,14 @@ impl<T> Lane<T> {
     ) -> Take {
         match self {
             Lane::Shard(visit) => visit.take(sink, most),
-            Lane::Labelled(visit) => visit.take_labelled(sink, most),
+            Lane::Timed(visit) => visit.take_timed(sink, most),
             Lane::Common(node) => lanes.common().take(*node, sink, most),
         }
     }
 
     fn front<'l>(&self, lanes: &'l Lanes<T>) -> &'l Front<T> {
         match self {
-            Lane::Shard(visit) | Lane::Labelled(visit) => visit.shard().front(),
+            Lane::Shard(visit) | Lane::Timed(visit) => visit.shard().front(),
             Lane::Common(_) => lanes.common().front(),
         }
     }
@@ -116,13 +116,13 @@ impl<T> Lane<T> {
     /// Enters the segment at the head.
     pub(super) fn enter(&mut self, lanes: &Lanes<T>) {
         match self {
-            Lane::Shard(visit) | Lane::Labelled(visit) => visit.enter(),
+            Lane::Shard(visit) | Lane::Timed(visit) => visit.enter(),
             Lane::Common(node) => *node = lanes.common().entered(),
         }
     }
 
     pub(super) fn leave(&mut self) {
-        if let Lane::Shard(visit) | Lane::Labelled(visit) = self {
+        if let Lane::Shard(visit) | Lane::Timed(visit) = self {
             visit.flush();
         }
     }

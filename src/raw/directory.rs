@@ -5,7 +5,7 @@
 //! are published and never changes afterwards, so an entry read for an unclaimed position is right,
 //! however old the read.
 
-use super::labels::{LabelRow, Labels};
+use super::times::{TimeRow, Times};
 use super::reclaim::{self, Pin};
 use super::segment::Segment;
 use crate::sync::{AtomicPtr, AtomicU64, Ordering, SMALL};
@@ -21,15 +21,15 @@ struct Entry {
     stamp: AtomicU64,
 }
 
-/// Where the labels of a page's segments are.
-type LabelEntries = [AtomicPtr<LabelRow>; PAGE];
+/// Where the times of a page's segments are.
+type TimeEntries = [AtomicPtr<TimeRow>; PAGE];
 
 /// The entries of [`PAGE`] consecutive segment numbers.
 pub(super) struct Page {
     first: u64,
     entries: [Entry; PAGE],
     /// Beside the entries, so that plain queues have no room for it.
-    labels: Option<Box<LabelEntries>>,
+    times: Option<Box<TimeEntries>>,
     next: AtomicPtr<Page>,
     /// The page before; read by the leaseholder alone, and only while it takes back pages that it
     /// appended since its last publication.
@@ -37,19 +37,19 @@ pub(super) struct Page {
 }
 
 impl Page {
-    /// Appends a page for the numbers from `first` on behind `last`, with room for labels if those
+    /// Appends a page for the numbers from `first` on behind `last`, with room for times if those
     /// are kept.
     pub(super) fn append(
         directory: &Directory,
         last: *mut Page,
         first: u64,
-        labelled: bool,
+        timed: bool,
     ) -> *mut Page {
         let vacant = || std::array::from_fn(|_| AtomicPtr::new(ptr::null_mut()));
         let page = Box::into_raw(Box::new(Page {
             first,
             entries: std::array::from_fn(|_| Entry::vacant()),
-            labels: labelled.then(|| Box::new(vacant())),
+            times: timed.then(|| Box::new(vacant())),
             next: AtomicPtr::new(ptr::null_mut()),
             previous: last,
         }));
@@ -100,20 +100,20 @@ impl Page {
         entry.stamp.store(stamp, Ordering::Relaxed);
     }
 
-    /// Enters the labels of segment `number`, which is on this page.
-    pub(super) fn enter_labels(&self, number: u64, labels: Labels) {
-        if let Some(entries) = &self.labels {
+    /// Enters the times of segment `number`, which is on this page.
+    pub(super) fn enter_times(&self, number: u64, times: Times) {
+        if let Some(entries) = &self.times {
             // ORDERING: Relaxed; the Release of the shard's tail publishes it.
-            entries[self.index(number)].store(labels.into_raw(), Ordering::Relaxed);
+            entries[self.index(number)].store(times.into_raw(), Ordering::Relaxed);
         }
     }
 
-    /// The labels of segment `number`, which is on this page.
-    fn labels(&self, number: u64) -> Option<Labels> {
-        let entries = self.labels.as_ref()?;
+    /// The times of segment `number`, which is on this page.
+    fn times(&self, number: u64) -> Option<Times> {
+        let entries = self.times.as_ref()?;
         // ORDERING: Relaxed; as in `Directory::find`.
         let row = entries[self.index(number)].load(Ordering::Relaxed);
-        Some(Labels::from_raw(row))
+        Some(Times::from_raw(row))
     }
 
     fn entry(&self, number: u64) -> &Entry {
@@ -129,9 +129,9 @@ impl Page {
     fn bytes(&self) -> usize {
         size_of::<Page>()
             + self
-                .labels
+                .times
                 .as_ref()
-                .map_or(0, |_| size_of::<LabelEntries>())
+                .map_or(0, |_| size_of::<TimeEntries>())
     }
 
     /// One more than the last number on this page.
@@ -174,11 +174,11 @@ impl Directory {
         Some((segment, entry.stamp.load(Ordering::Relaxed)))
     }
 
-    /// Finds the labels of segment `number`, as [`Directory::find`] does the segment.
+    /// Finds the times of segment `number`, as [`Directory::find`] does the segment.
     ///
     /// The row is alive while the pin lasts if the caller has read the head under it.
-    pub(super) fn find_labels(&self, number: u64, pin: &Pin) -> Option<Labels> {
-        self.page(number, pin)?.labels(number)
+    pub(super) fn find_times(&self, number: u64, pin: &Pin) -> Option<Times> {
+        self.page(number, pin)?.times(number)
     }
 
     /// The page of segment `number`; `None` if the front has moved past it.

@@ -1,5 +1,6 @@
 //! A grip: the one reference to a held item.
 
+use super::tag::Stored;
 use std::ops::{Deref, DerefMut};
 
 /// An item that a transaction holds, and how often it was delivered. Each held item has one grip at most.
@@ -30,9 +31,16 @@ impl<T> Grip<'_, T> {
         let item: *const T = self.item;
         item as usize
     }
+}
 
-    pub(super) fn into_raw(self) -> *const T {
-        self.item
+impl<'t, T, M> Grip<'t, Stored<T, M>> {
+    /// The grip of the item alone.
+    #[inline]
+    pub(crate) fn project(self) -> Grip<'t, T> {
+        Grip {
+            item: &mut self.item.item,
+            attempts: self.attempts,
+        }
     }
 }
 

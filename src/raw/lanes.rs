@@ -11,7 +11,7 @@ use super::reclaim;
 use super::roster::{InUse, Roster, FIRST};
 use super::shard::Shard;
 use super::sink::Sink;
-use super::tag::{Entry, Label};
+use super::tag::Entry;
 use crate::sync::{AtomicU64, SMALL};
 use crossbeam_utils::CachePadded;
 use std::iter;
@@ -27,25 +27,25 @@ pub(crate) struct Lanes<T> {
     guests: Guests<T>,
     /// The logical clock that stamps segments when they are opened.
     stamps: CachePadded<AtomicU64>,
-    /// Whether items keep their labels.
-    labelled: bool,
+    /// Whether items keep their times.
+    timed: bool,
 }
 
 impl<T> Lanes<T> {
-    pub(crate) fn new(labelled: bool) -> Self {
+    pub(crate) fn new(timed: bool) -> Self {
         Self {
-            common: Common::new(labelled),
+            common: Common::new(timed),
             shards: Roster::new(STAYING),
             desks: Roster::new(STAYING),
             guests: Guests::new(),
             stamps: CachePadded::new(AtomicU64::new(0)),
-            labelled,
+            timed,
         }
     }
 
     /// Pushes without a handle, unless `admit` refuses once the push has begun.
-    pub(crate) fn push(&self, item: T, label: Label, admit: impl Fn() -> bool) -> Result<(), T> {
-        self.common.push(item, label, &self.stamps, admit)
+    pub(crate) fn push(&self, item: T, since: u64, admit: impl Fn() -> bool) -> Result<(), T> {
+        self.common.push(item, since, &self.stamps, admit)
     }
 
     /// Pops without a handle, and commits at once; with `from_head` first what was put back without one.
@@ -69,8 +69,8 @@ impl<T> Lanes<T> {
         &self.stamps
     }
 
-    pub(super) fn labelled(&self) -> bool {
-        self.labelled
+    pub(super) fn timed(&self) -> bool {
+        self.timed
     }
 
     /// One more than the highest number that a lane ever had.
@@ -234,7 +234,7 @@ impl<T> Lanes<T> {
     /// So it is the time of the oldest ready item, if those of each lane were pushed in the order of
     /// their times.
     pub(crate) fn oldest(&self) -> Option<u64> {
-        if !self.labelled {
+        if !self.timed {
             return None;
         }
         let shards = self.shards.in_use().filter_map(Shard::oldest);

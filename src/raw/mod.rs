@@ -1,6 +1,6 @@
 //! The unsafe room: lock-free, never waits, knows no clock and no policy.
 //!
-//! From the bottom up: [`slot`], [`row`], [`labels`] and [`segment`] are memory; [`directory`] finds segments;
+//! From the bottom up: [`slot`], [`row`], [`times`] and [`segment`] are memory; [`directory`] finds segments;
 //! [`shard`] is one single-producer queue, with [`producer`] and [`visit`] as its two sides;
 //! [`front`] is where they are popped, [`block`] keeps what a transaction holds, and by [`run`] an abort
 //! brings it back there; [`common`] takes pushes without a handle; [`roster`] leases shards; [`lanes`] is all
@@ -27,7 +27,6 @@ mod hold;
 mod inbox;
 mod intake;
 mod joint;
-mod labels;
 mod lanes;
 mod node;
 mod open;
@@ -46,6 +45,7 @@ mod slot;
 mod state;
 mod strict;
 mod tag;
+mod times;
 mod visit;
 
 #[cfg(all(loom, test))]
@@ -64,4 +64,4 @@ pub(crate) use peek::Peeked;
 pub(crate) use roster::Roster;
 pub(crate) use seat::Seat;
 pub(crate) use strict::Remainder;
-pub(crate) use tag::{Entry, Label, Tag};
+pub(crate) use tag::{Entry, Stored, Tag};

@@ -3,11 +3,10 @@
 //! States of a cell: `VACANT` → `FULL` (its producer) or `VACANT` → `VOID` (a consumer,
 //! or the producer itself when the queue is closed).
 
-use super::labels::Labels;
+use super::times::Times;
 use super::reclaim::Pin;
 use super::row::Row;
 use super::slot::Slot;
-use super::tag::Label;
 use crate::sync::{spin_hint, AtomicPtr, AtomicU64, AtomicU8, Ordering, SMALL};
 use crossbeam_utils::CachePadded;
 use std::iter;
@@ -34,7 +33,7 @@ pub(super) struct Node<T> {
     /// When it was opened.
     pub(super) stamp: u64,
     pub(super) next: AtomicPtr<Cells<T>>,
-    labels: Labels,
+    times: Times,
     reserved: CachePadded<AtomicU64>,
 }
 
@@ -70,12 +69,12 @@ impl<T> Node<T> {
         Self::LEN as usize
     }
 
-    pub(super) fn allocate(base: u64, stamp: u64, labelled: bool) -> NonNull<Cells<T>> {
+    pub(super) fn allocate(base: u64, stamp: u64, timed: bool) -> NonNull<Cells<T>> {
         let header = Self {
             base,
             stamp,
             next: AtomicPtr::new(ptr::null_mut()),
-            labels: Labels::new(labelled, Self::len()),
+            times: Times::new(timed, Self::len()),
             reserved: CachePadded::new(AtomicU64::new(0)),
         };
         Row::new(header, Self::len(), Cell::vacant)
@@ -83,20 +82,20 @@ impl<T> Node<T> {
 
     /// How many bytes a node takes.
     pub(super) fn bytes(&self) -> usize {
-        // SAFETY: the labels are alive as long as the node.
-        Cells::<T>::bytes(Self::len()) + unsafe { self.labels.bytes() }
+        // SAFETY: the times are alive as long as the node.
+        Cells::<T>::bytes(Self::len()) + unsafe { self.times.bytes() }
     }
 
-    /// Whether its items have labels.
-    pub(super) fn labelled(&self) -> bool {
-        self.labels.are_kept()
+    /// Whether its items have times.
+    pub(super) fn timed(&self) -> bool {
+        self.times.are_kept()
     }
 }
 
 impl<T> Drop for Node<T> {
     fn drop(&mut self) {
-        // SAFETY: only who has reached the node can reach its labels.
-        unsafe { self.labels.free() };
+        // SAFETY: only who has reached the node can reach its times.
+        unsafe { self.times.free() };
     }
 }
 
@@ -132,16 +131,16 @@ impl<'p, T> At<'p, T> {
     }
 
     /// Fills the cell, which the caller reserved; gives the item back if it was voided.
-    pub(super) fn offer(&self, index: u64, item: T, label: Label) -> Result<(), T> {
-        // SAFETY: the labels are alive as long as the node, and the index is a cell's.
-        unsafe { self.node.labels.note(place(index), label) };
+    pub(super) fn offer(&self, index: u64, item: T, since: u64) -> Result<(), T> {
+        // SAFETY: the times are alive as long as the node, and the index is a cell's.
+        unsafe { self.node.times.note(place(index), since) };
         self.cell(index).offer(item)
     }
 
-    /// The label of the item at `index`, which is or was there.
-    pub(super) fn label(&self, index: u64) -> Label {
+    /// The time of the item at `index`, which is or was there.
+    pub(super) fn since(&self, index: u64) -> u64 {
         // SAFETY: as in `offer`.
-        unsafe { self.node.labels.get(place(index)) }
+        unsafe { self.node.times.get(place(index)) }
     }
 
     /// Reserved cells of this node.
@@ -192,10 +191,10 @@ impl<'p, T> At<'p, T> {
     pub(super) fn first_time_from(&self, index: u64) -> Option<u64> {
         let here = self
             .first_full_from(index)
-            .map(|index| self.label(index).since);
+            .map(|index| self.since(index));
         here.or_else(|| {
             let mut later = iter::successors(self.successor(), At::successor);
-            later.find_map(|node| node.first_full_from(0).map(|index| node.label(index).since))
+            later.find_map(|node| node.first_full_from(0).map(|index| node.since(index)))
         })
     }
 

@@ -3,7 +3,7 @@
 use super::directory::Page;
 use super::segment::{number, offset, Segment};
 use super::shard::Shard;
-use super::tag::{Entry, Label};
+use super::tag::Entry;
 use crate::sync::{AtomicU64, Ordering};
 use std::ptr;
 
@@ -59,12 +59,12 @@ impl<T> Producer<T> {
         self.next == self.limit
     }
 
-    /// Notes the label of the item that is put in place next. Not [full](Self::is_full).
-    pub(super) fn note_label(&self, label: Label) {
+    /// Notes the time of the item that is put in place next. Not [full](Self::is_full).
+    pub(super) fn note_time(&self, since: u64) {
         assert!(self.next < self.limit);
         if let Some(segment) = self.segment {
             // SAFETY: as in `put`.
-            unsafe { segment.labels().note(offset::<T>(self.next), label) };
+            unsafe { segment.times().note(offset::<T>(self.next), since) };
         }
     }
 
@@ -138,17 +138,17 @@ impl<T> Producer<T> {
         self.next += 1;
     }
 
-    /// Opens the next segment, of a queue whose segments all have labels or none.
-    pub(super) fn open(&mut self, shard: &Shard<T>, stamps: &AtomicU64, labelled: bool) {
+    /// Opens the next segment, of a queue whose segments all have times or none.
+    pub(super) fn open(&mut self, shard: &Shard<T>, stamps: &AtomicU64, timed: bool) {
         if self.staged == 0 {
             self.settle();
         }
         let number = self.opened();
-        let segment = shard.spare().unwrap_or_else(|| Segment::new(labelled));
+        let segment = shard.spare().unwrap_or_else(|| Segment::new(timed));
         self.opened.push(self.segment);
         // SAFETY: the leaseholder's last page is never retired.
         if !unsafe { self.page.as_ref() }.is_some_and(|page| page.covers(number)) {
-            self.page = Page::append(shard.directory(), self.page, number, labelled);
+            self.page = Page::append(shard.directory(), self.page, number, timed);
         }
         // ORDERING: Relaxed; a logical clock that only compares ages.
         let stamp = stamps.fetch_add(1, Ordering::Relaxed) + 1;
@@ -156,7 +156,7 @@ impl<T> Producer<T> {
         let page = unsafe { &*self.page };
         page.enter(number, segment, stamp);
         // SAFETY: the segment is ours.
-        page.enter_labels(number, unsafe { segment.labels() });
+        page.enter_times(number, unsafe { segment.times() });
         self.segment = Some(segment);
         self.limit += Segment::<T>::LEN as u64;
     }

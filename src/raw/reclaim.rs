@@ -1,4 +1,4 @@
-//! Deferred reclamation of what is reached without a claim: pages, blocks, nodes, joints and labels.
+//! Deferred reclamation of what is reached without a claim: pages, blocks, nodes, joints and times.
 //!
 //! The collector is the crate's own. To pin or to flush a collector runs what any of its users has
 //! deferred, and `crossbeam-epoch`'s default one is everybody's: there it would be user code, in the

@@ -10,30 +10,30 @@ use super::tag::{Entry, Tag};
 use std::mem::size_of;
 
 impl<T> Hold<T> {
-    /// Takes an item out that is held.
+    /// Takes the item at an address out, which is held.
     ///
     /// # Safety
     ///
-    /// `item` was given out by this hold in its present transaction, and nobody uses it any more.
-    pub(super) unsafe fn remove(&mut self, item: *const T) -> Entry<T> {
+    /// It was given out by this hold in its present transaction, and nobody uses it any more.
+    pub(super) unsafe fn remove(&mut self, address: usize) -> Entry<T> {
         // SAFETY: by contract it is held and not used.
-        let entry = unsafe { self.place_of(item).expect("the item is held").remove() };
+        let entry = unsafe { self.place_of(address).expect("the item is held").remove() };
         self.count_gap();
         entry
     }
 
     /// What is known of an item, if it is held.
-    pub(super) fn tag_of(&self, item: *const T) -> Option<Tag> {
+    pub(super) fn tag_of(&self, address: usize) -> Option<Tag> {
         // SAFETY: filled, as it is held.
-        self.place_of(item).map(|place| unsafe { place.tag() })
+        self.place_of(address).map(|place| unsafe { place.tag() })
     }
 
     /// The place of an item, if it is held. Places begin with their items.
-    fn place_of(&self, item: *const T) -> Option<&Held<T>> {
+    fn place_of(&self, address: usize) -> Option<&Held<T>> {
         self.blocks().find_map(|(block, filled)| {
             // SAFETY: the hold owns the block.
             let first = unsafe { Row::element(block, 0) } as usize;
-            let index = (item as usize).checked_sub(first)? / size_of::<Held<T>>();
+            let index = address.checked_sub(first)? / size_of::<Held<T>>();
             // SAFETY: as above; the index is within the row.
             (index < filled).then(|| unsafe { Row::get(block, index) })
         })

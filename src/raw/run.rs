@@ -3,7 +3,7 @@
 use super::block::{Filled, Held};
 use super::common::Common;
 use super::front::Front;
-use super::labels::known;
+use super::times::known;
 use super::row::Row;
 use super::sink::Sink;
 use crate::sync::{AtomicU64, Ordering};

@@ -10,7 +10,7 @@ use super::hold::Spot;
 use super::joint::{Party, Record, Tail, Tails};
 use super::lanes::Lanes;
 use super::state::State;
-use super::tag::{Entry, Label, Tag};
+use super::tag::{Entry, Tag};
 use crate::sync::{AtomicBool, Ordering, UnsafeCell};
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
@@ -154,10 +154,10 @@ impl<T> Seat<T> {
         });
     }
 
-    /// Stages an item with its label.
-    pub(crate) fn stage_labelled(&mut self, item: T, label: Label) {
+    /// Stages an item with its time.
+    pub(crate) fn stage_since(&mut self, item: T, since: u64) {
         self.with(|state, lanes| {
-            state.note_label(lanes, label);
+            state.note_time(lanes, since);
             state.producer.stage(item);
         });
     }
@@ -168,10 +168,10 @@ impl<T> Seat<T> {
         self.with(|state, lanes| state.push(lanes, item));
     }
 
-    /// Pushes one item with its label, committed at once.
-    pub(crate) fn push_labelled(&mut self, item: T, label: Label) {
+    /// Pushes one item with its time, committed at once.
+    pub(crate) fn push_since(&mut self, item: T, since: u64) {
         self.with(|state, lanes| {
-            state.note_label(lanes, label);
+            state.note_time(lanes, since);
             state.push(lanes, item);
         });
     }

@@ -1,6 +1,6 @@
 //! Segments: the slots of a run of consecutive positions of one shard.
 
-use super::labels::Labels;
+use super::times::Times;
 use super::row::Row;
 use super::slot::Slot;
 use super::tag::{Entry, Tag};
@@ -19,7 +19,7 @@ pub(super) struct Segment<T>(NonNull<Row<Header, Slot<T>>>);
 struct Header {
     /// How many positions are finished.
     finished: AtomicU64,
-    labels: Labels,
+    times: Times,
 }
 
 impl<T> Clone for Segment<T> {
@@ -48,11 +48,11 @@ impl<T> Segment<T> {
         len
     }
 
-    /// Allocates a segment, with the labels of its items if those are `labelled`.
-    pub(super) fn new(labelled: bool) -> Self {
+    /// Allocates a segment, with the times of its items if those are `timed`.
+    pub(super) fn new(timed: bool) -> Self {
         let header = Header {
             finished: AtomicU64::new(0),
-            labels: Labels::new(labelled, Self::LEN),
+            times: Times::new(timed, Self::LEN),
         };
         Self(Row::new(header, Self::LEN, Slot::vacant))
     }
@@ -76,14 +76,14 @@ impl<T> Segment<T> {
         unsafe { Row::get(self.0, offset::<T>(position)) }
     }
 
-    /// The labels of the items.
+    /// The times of the items.
     ///
     /// # Safety
     ///
     /// The segment is alive.
-    pub(super) unsafe fn labels(self) -> Labels {
+    pub(super) unsafe fn times(self) -> Times {
         // SAFETY: alive by contract.
-        unsafe { Row::header(self.0) }.labels
+        unsafe { Row::header(self.0) }.times
     }
 
     /// Moves out the items of `count` positions from `first` on.
@@ -100,18 +100,18 @@ impl<T> Segment<T> {
         (0..count).map(move |index| unsafe { (*slots.add(index)).take() })
     }
 
-    /// Moves out the item of one position, with its label.
+    /// Moves out the item of one position, with its time.
     ///
     /// # Safety
     ///
     /// The position is in the segment, filled, and the caller's, who takes it once.
     pub(super) unsafe fn take_one(self, position: u64) -> Entry<T> {
-        // SAFETY: by contract; the labels are alive as long as the segment.
+        // SAFETY: by contract; the times are alive as long as the segment.
         unsafe {
-            let label = self.labels().get(offset::<T>(position));
+            let since = self.times().get(offset::<T>(position));
             Entry {
                 item: self.slot(position).take(),
-                tag: Tag::first(label),
+                tag: Tag::first(since),
             }
         }
     }
@@ -142,15 +142,15 @@ impl<T> Segment<T> {
         finished.store(0, Ordering::Relaxed);
     }
 
-    /// Frees the segment and its labels.
+    /// Frees the segment and its times.
     ///
     /// # Safety
     ///
-    /// The caller has the segment alone, and its slots are vacant. Nobody can reach its labels.
+    /// The caller has the segment alone, and its slots are vacant. Nobody can reach its times.
     pub(super) unsafe fn free(self) {
         // SAFETY: by contract.
         unsafe {
-            self.labels().free();
+            self.times().free();
             Row::free(self.0);
         }
     }
@@ -163,7 +163,7 @@ impl<T> Segment<T> {
     pub(super) unsafe fn retire(self) {
         // SAFETY: by contract.
         unsafe {
-            self.labels().retire();
+            self.times().retire();
             Row::free(self.0);
         }
     }

@@ -13,7 +13,7 @@ use super::barrier;
 use super::directory::Directory;
 use super::front::Front;
 use super::joint::Joint;
-use super::labels::known;
+use super::times::known;
 use super::producer::Producer;
 use super::reclaim;
 use super::segment::{number, offset, Segment};
@@ -328,7 +328,7 @@ impl<T> Shard<T> {
     }
 }
 
-/// Labels.
+/// Times.
 impl<T> Shard<T> {
     /// The least of the times of the item at the head and of the returned ones.
     pub(super) fn oldest(&self) -> Option<u64> {
@@ -344,9 +344,9 @@ impl<T> Shard<T> {
         if position >= self.tail() {
             return None;
         }
-        let labels = self.directory().find_labels(number::<T>(position), &pin)?;
+        let times = self.directory().find_times(number::<T>(position), &pin)?;
         // SAFETY: the head was read under the pin, and a row has a time for each position.
-        known(unsafe { labels.get(offset::<T>(position)) }.since)
+        known(unsafe { times.get(offset::<T>(position)) })
     }
 }
 

@@ -1,7 +1,7 @@
 //! Where claimed items go.
 
 use super::front::Front;
-use super::tag::{Entry, Label, Tag};
+use super::tag::{Entry, Tag};
 
 /// Takes in claimed items.
 ///
@@ -18,7 +18,7 @@ pub(super) trait Sink<T> {
     /// No more items are accepted than the last `reserve` granted.
     unsafe fn accept(&mut self, item: T, tag: Tag);
 
-    /// Takes several in, each for the first time, and without a label.
+    /// Takes several in, each for the first time, and without a time.
     ///
     /// # Safety
     ///
@@ -27,7 +27,7 @@ pub(super) trait Sink<T> {
     unsafe fn accept_all(&mut self, items: impl Iterator<Item = T>) {
         for item in items {
             // SAFETY: by contract.
-            unsafe { self.accept(item, Tag::first(Label::NONE)) };
+            unsafe { self.accept(item, Tag::first(0)) };
         }
     }
 }

@@ -7,7 +7,7 @@ use super::lanes::Lanes;
 use super::producer::Producer;
 use super::shard::Shard;
 use super::sink::Sink;
-use super::tag::{Entry, Label};
+use super::tag::Entry;
 use std::ptr::NonNull;
 
 /// What a seat owns.
@@ -83,10 +83,10 @@ impl<T> State<T> {
         }
     }
 
-    /// Notes the label of the item that is staged or pushed next.
-    pub(super) fn note_label(&mut self, lanes: &Lanes<T>, label: Label) {
+    /// Notes the time of the item that is staged or pushed next.
+    pub(super) fn note_time(&mut self, lanes: &Lanes<T>, since: u64) {
         self.make_room_for_one(lanes);
-        self.producer.note_label(label);
+        self.producer.note_time(since);
     }
 
     #[inline]
@@ -110,7 +110,7 @@ impl<T> State<T> {
     fn make_room(&mut self, lanes: &Lanes<T>) {
         let shard = self.shard().unwrap_or_else(|| self.lease(lanes));
         if self.producer.is_full() {
-            self.producer.open(shard, lanes.stamps(), lanes.labelled());
+            self.producer.open(shard, lanes.stamps(), lanes.timed());
         }
     }
 

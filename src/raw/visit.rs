@@ -92,18 +92,18 @@ impl<T> Visit<T> {
         Take::Got(count)
     }
 
-    /// Moves items with their labels, as [`Visit::take`] does without.
-    pub(super) fn take_labelled<S: Sink<T>>(&mut self, sink: &mut S, most: usize) -> Take {
+    /// Moves items with their times, as [`Visit::take`] does without.
+    pub(super) fn take_timed<S: Sink<T>>(&mut self, sink: &mut S, most: usize) -> Take {
         let (first, count) = match self.claim(sink, most) {
             Ok(claimed) => claimed,
             Err(why) => return why,
         };
-        // SAFETY: as in `take`. The labels are alive as long as the segment.
+        // SAFETY: as in `take`. The times are alive as long as the segment.
         unsafe {
             let segment = self.segment.unwrap_unchecked();
             let items = segment.take(first, count);
             for (index, item) in (offset::<T>(first)..).zip(items) {
-                sink.accept(item, Tag::first(segment.labels().get(index)));
+                sink.accept(item, Tag::first(segment.times().get(index)));
             }
         }
         self.leave_if_used_up();

@@ -2,7 +2,7 @@
 
 use super::Lanes;
 use crate::raw::strict::Remainder;
-use crate::raw::{Label, Seat};
+use crate::raw::Seat;
 use std::sync::Arc;
 
 /// More than stay in use though nobody leases them.
@@ -119,7 +119,7 @@ fn a_shard_that_was_gone_is_as_new_for_the_next_handle() {
             seat.abort();
             for item in 0..300 {
                 let since = u64::from(item) + 1;
-                seat.push_labelled(item, Label { since, order: 0 });
+                seat.push_since(item, since);
             }
         }
         assert_eq!(lanes.oldest(), Some(1));

@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::raw::common::Common;
-use crate::raw::tag::Label;
 
 /// Takes one item, if there is one.
 fn pop(common: &Common<u32>) -> Option<u32> {
@@ -19,7 +18,7 @@ fn pop(common: &Common<u32>) -> Option<u32> {
 type Shared = (Common<u32>, AtomicU64);
 
 fn push((common, stamps): &Shared, item: u32) {
-    assert_eq!(common.push(item, Label::NONE, stamps, || true), Ok(()));
+    assert_eq!(common.push(item, 0, stamps, || true), Ok(()));
 }
 
 fn shared(items: impl IntoIterator<Item = u32>) -> Arc<Shared> {

@@ -52,7 +52,7 @@
 //! | retire::never_drained | roster.rs | `fetch_add(RETIREMENT - flag, Ordering::Release)` | `fetch_add(RETIREMENT - flag, Ordering::Relaxed)` |
 //! | lease::a_lent | guests.rs | `self.busy.swap(true, Ordering::Acquire)` | `self.busy.swap(true, Ordering::Relaxed)` |
 //! | lease::a_lent | guests.rs | `self.busy.store(false, Ordering::Release)` | `self.busy.store(false, Ordering::Relaxed)` |
-//! | labels::an_item_of | node.rs | `unsafe { self.node.labels.note(place(index), label) }; self.cell(index).offer(item)` | `let done = self.cell(index).offer(item); unsafe { self.node.labels.note(place(index), label) }; done` |
+//! | times::an_item_of | node.rs | `unsafe { self.node.times.note(place(index), label) }; self.cell(index).offer(item)` | `let done = self.cell(index).offer(item); unsafe { self.node.times.note(place(index), label) }; done` |
 //! | inbox::who_takes | inbox.rs | `envelope, Ordering::Release,` | `envelope, Ordering::Relaxed,` |
 //! | inbox::who_takes | inbox.rs | `swap(ptr::null_mut(), Ordering::Acquire)` | `swap(ptr::null_mut(), Ordering::Relaxed)` |
 //! | common:: | node.rs | `compare_exchange(VACANT, FULL, Ordering::Release` | `compare_exchange(VACANT, FULL, Ordering::Relaxed` |
@@ -66,7 +66,7 @@ mod empty;
 mod front;
 mod inbox;
 mod joint;
-mod labels;
+mod times;
 mod lease;
 mod retire;
 mod shard;
@@ -95,7 +95,7 @@ struct Pusher {
     shard: Arc<Shard<u32>>,
     producer: Producer<u32>,
     stamps: AtomicU64,
-    labelled: bool,
+    timed: bool,
 }
 
 impl Pusher {
@@ -106,13 +106,13 @@ impl Pusher {
             // SAFETY: nobody else leases the shard.
             producer: unsafe { shard.unpark() },
             stamps: AtomicU64::new(0),
-            labelled: false,
+            timed: false,
         }
     }
 
     fn stage(&mut self, item: u32) {
         if self.producer.is_full() {
-            self.producer.open(&self.shard, &self.stamps, self.labelled);
+            self.producer.open(&self.shard, &self.stamps, self.timed);
         }
         self.producer.stage(item);
     }

@@ -1,6 +1,6 @@
-//! The labels of items in all lanes of a queue: each item carries its own, so that a wrong one shows.
+//! The times of items in all lanes of a queue: each item carries its own, so that a wrong one shows.
 
-use crate::raw::{Label, Lanes, Seat};
+use crate::raw::{Lanes, Seat};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::thread;
@@ -8,16 +8,8 @@ use std::thread;
 /// More than two segments or nodes of numbers, and a part of one.
 const MANY: u64 = 600;
 
-fn labelled<T>() -> Arc<Lanes<T>> {
+fn timed<T>() -> Arc<Lanes<T>> {
     Arc::new(Lanes::new(true))
-}
-
-/// The label of an item that is in the queue since then; its order says so too.
-fn at(since: u64) -> Label {
-    Label {
-        since,
-        order: !since,
-    }
 }
 
 fn seat<T>(lanes: &Arc<Lanes<T>>) -> Seat<T> {
@@ -30,8 +22,8 @@ fn hold_all(seat: &mut Seat<u64>, attempts: u32) -> usize {
     let count = batch.hold(usize::MAX);
     let mut items = batch.into_items();
     while let Some(grip) = items.next() {
-        let (item, tag) = (*grip, seat.access().tag_of(&grip).unwrap());
-        assert_eq!((tag.label(), tag.attempts), (at(item), attempts));
+        let (item, tag) = (*grip, seat.access().tag_of(grip.address()).unwrap());
+        assert_eq!((tag.since, tag.attempts), (item, attempts));
     }
     count
 }
@@ -39,14 +31,14 @@ fn hold_all(seat: &mut Seat<u64>, attempts: u32) -> usize {
 /// Pushes with and without a handle: more than a segment and a node of each.
 fn fill(lanes: &Lanes<u64>, seat: &mut Seat<u64>) {
     for since in 1..=MANY {
-        seat.push_labelled(since, at(since));
-        lanes.push(since, at(since), || true).unwrap();
+        seat.push_since(since, since);
+        lanes.push(since, since, || true).unwrap();
     }
 }
 
 #[test]
 fn items_keep_their_times_through_aborts() {
-    let lanes = labelled();
+    let lanes = timed();
     let mut seat = seat(&lanes);
     fill(&lanes, &mut seat);
     for attempts in 1..4 {
@@ -59,7 +51,7 @@ fn items_keep_their_times_through_aborts() {
 
 #[test]
 fn what_is_forgotten_or_left_by_a_dropped_handle_keeps_its_time() {
-    let lanes = labelled();
+    let lanes = timed();
     let mut first = seat(&lanes);
     fill(&lanes, &mut first);
     hold_all(&mut first, 1);
@@ -72,9 +64,9 @@ fn what_is_forgotten_or_left_by_a_dropped_handle_keeps_its_time() {
 
 #[test]
 fn a_shard_that_is_handed_on_goes_on_with_its_times() {
-    let lanes = labelled();
+    let lanes = timed();
     for since in 1..=MANY {
-        seat(&lanes).push_labelled(since, at(since));
+        seat(&lanes).push_since(since, since);
         if since % 7 == 0 {
             assert_eq!(lanes.oldest(), Some(since - 6));
             assert_eq!(hold_all(&mut seat(&lanes), 1), 7);
@@ -86,10 +78,10 @@ fn a_shard_that_is_handed_on_goes_on_with_its_times() {
 
 #[test]
 fn emptied_segments_take_new_times() {
-    let lanes = labelled();
+    let lanes = timed();
     let mut seat = seat(&lanes);
     for since in 1..=10 * MANY {
-        seat.push_labelled(since, at(since));
+        seat.push_since(since, since);
         assert_eq!(lanes.oldest(), Some(since));
         assert_eq!(hold_all(&mut seat, 1), 1);
         seat.commit();
@@ -99,30 +91,30 @@ fn emptied_segments_take_new_times() {
 
 #[test]
 fn a_batch_has_one_time() {
-    let lanes = labelled();
+    let lanes = timed();
     let mut seat = seat(&lanes);
-    (0..600).for_each(|_| seat.stage_labelled(5, at(5)));
+    (0..600).for_each(|_| seat.stage_since(5, 5));
     assert_eq!(lanes.oldest(), None);
     seat.commit();
-    seat.push_labelled(6, at(6));
+    seat.push_since(6, 6);
     assert_eq!(lanes.oldest(), Some(5));
     assert_eq!(hold_all(&mut seat, 1), 601);
 }
 
 #[test]
 fn what_is_not_published_leaves_no_time() {
-    let lanes = labelled();
+    let lanes = timed();
     let mut seat = seat(&lanes);
-    seat.push_labelled(0, at(0));
+    seat.push_since(0, 0);
     assert_eq!(seat.pop(), Some(0));
-    (0..3 * MANY).for_each(|item| seat.stage_labelled(item, at(1)));
+    (0..3 * MANY).for_each(|item| seat.stage_since(item, 1));
     seat.abort();
-    assert_eq!(seat.access().stage_labelled_if(2, at(2), || false), Err(2));
-    seat.push_labelled(3, at(3));
+    assert_eq!(seat.access().stage_since_if(2, 2, || false), Err(2));
+    seat.push_since(3, 3);
     assert_eq!(seat.retract().map(|entry| entry.item), Some(3));
-    assert_eq!(lanes.push(4, at(4), || false), Err(4));
+    assert_eq!(lanes.push(4, 4, || false), Err(4));
     assert_eq!(lanes.oldest(), None);
-    assert_eq!(seat.access().stage_labelled_if(5, at(5), || true), Ok(()));
+    assert_eq!(seat.access().stage_since_if(5, 5, || true), Ok(()));
     seat.commit();
     assert_eq!(lanes.oldest(), Some(5));
     assert_eq!(hold_all(&mut seat, 1), 1);
@@ -130,16 +122,16 @@ fn what_is_not_published_leaves_no_time() {
 
 #[test]
 fn the_oldest_is_looked_for_in_every_lane() {
-    let lanes = labelled();
+    let lanes = timed();
     let mut seats = [seat(&lanes), seat(&lanes), seat(&lanes)];
     assert_eq!(lanes.oldest(), None);
-    lanes.push(40, at(40), || true).unwrap();
+    lanes.push(40, 40, || true).unwrap();
     for (seat, since) in seats.iter_mut().zip([30, 10, 20]) {
-        seat.push_labelled(since, at(since));
+        seat.push_since(since, since);
     }
     assert_eq!(lanes.oldest(), Some(10));
     assert_eq!(hold_all(&mut seats[0], 1), 4);
-    lanes.push(50, at(50), || true).unwrap();
+    lanes.push(50, 50, || true).unwrap();
     assert_eq!(lanes.oldest(), Some(50));
     seats[0].abort();
     assert_eq!(lanes.oldest(), Some(10));
@@ -149,9 +141,9 @@ fn the_oldest_is_looked_for_in_every_lane() {
 
 #[test]
 fn the_oldest_of_a_partly_used_run_is_what_is_left() {
-    let lanes = labelled();
+    let lanes = timed();
     let mut seat = seat(&lanes);
-    (1..=9).for_each(|since| seat.push_labelled(since, at(since)));
+    (1..=9).for_each(|since| seat.push_since(since, since));
     hold_all(&mut seat, 1);
     seat.abort();
     for since in 1..9 {
@@ -164,11 +156,11 @@ fn the_oldest_of_a_partly_used_run_is_what_is_left() {
 fn a_plain_queue_keeps_no_times() {
     let lanes = Arc::new(Lanes::new(false));
     let mut seat = seat(&lanes);
-    seat.push_labelled(1, at(1));
-    lanes.push(2, at(2), || true).unwrap();
+    seat.push_since(1, 1);
+    lanes.push(2, 2, || true).unwrap();
     assert_eq!(lanes.oldest(), None);
     while let Some(grip) = seat.access().hold() {
-        let tag = seat.access().tag_of(&grip).unwrap();
+        let tag = seat.access().tag_of(grip.address()).unwrap();
         assert_eq!(tag.since, 0);
     }
     assert_eq!(seat.held(), 2);
@@ -178,26 +170,26 @@ fn a_plain_queue_keeps_no_times() {
 
 #[test]
 fn items_without_a_time_are_not_the_oldest() {
-    let lanes = labelled();
+    let lanes = timed();
     let mut seats = [seat(&lanes), seat(&lanes)];
     seats[0].push(1);
     assert_eq!(lanes.oldest(), None);
-    seats[1].push_labelled(2, at(2));
+    seats[1].push_since(2, 2);
     assert_eq!(lanes.oldest(), Some(2));
 }
 
 /// Items of any layout, each in both kinds of lane.
 fn check_layout<T: Clone>(item: &T) {
-    let lanes = labelled();
+    let lanes = timed();
     let mut seat = seat(&lanes);
     for since in 1..=MANY {
-        seat.push_labelled(item.clone(), at(since));
-        assert!(lanes.push(item.clone(), at(since), || true).is_ok());
+        seat.push_since(item.clone(), since);
+        assert!(lanes.push(item.clone(), since, || true).is_ok());
     }
     for attempts in 1..3 {
         let mut sum = 0;
         while let Some(grip) = seat.access().hold() {
-            let tag = seat.access().tag_of(&grip).unwrap();
+            let tag = seat.access().tag_of(grip.address()).unwrap();
             assert_eq!(tag.attempts, attempts);
             sum += tag.since;
         }
@@ -222,7 +214,7 @@ fn items_of_any_layout_have_times() {
 /// Segments, pages, nodes and runs are freed and used again while somebody looks for the oldest.
 #[test]
 fn the_oldest_is_found_while_others_work() {
-    let lanes = labelled();
+    let lanes = timed();
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
         let (lanes, done) = (&lanes, &done);

@@ -1,12 +1,12 @@
-//! Labels of items, against those who take them and those who ask for the oldest.
+//! Times of items, against those who take them and those who ask for the oldest.
 
 use super::*;
 use crate::raw::common::Common;
 use crate::raw::front::Front;
 use crate::raw::sink::Sink;
-use crate::raw::tag::{Label, Tag};
+use crate::raw::tag::Tag;
 
-/// Takes items in, and checks that each has the label that belongs to it.
+/// Takes items in, and checks that each has the time that belongs to it.
 struct Checked(Vec<u32>);
 
 impl Sink<u32> for Checked {
@@ -15,7 +15,7 @@ impl Sink<u32> for Checked {
     }
 
     unsafe fn accept(&mut self, item: u32, tag: Tag) {
-        assert_eq!(tag, Tag::first(label_of(item)));
+        assert_eq!(tag, Tag::first(time_of(item)));
         self.0.push(item);
     }
 }
@@ -24,17 +24,10 @@ fn time_of(item: u32) -> u64 {
     u64::from(item) * 10
 }
 
-fn label_of(item: u32) -> Label {
-    Label {
-        since: time_of(item),
-        order: time_of(item) + 1,
-    }
-}
-
-/// The producer of a shard with labels.
-fn labelled(items: impl IntoIterator<Item = u32>) -> (Arc<Shard<u32>>, Pusher) {
+/// The producer of a shard with times.
+fn timed(items: impl IntoIterator<Item = u32>) -> (Arc<Shard<u32>>, Pusher) {
     let (shard, mut pusher) = filled([]);
-    pusher.labelled = true;
+    pusher.timed = true;
     items
         .into_iter()
         .for_each(|item| push_at(&mut pusher, item));
@@ -45,9 +38,9 @@ fn push_at(pusher: &mut Pusher, item: u32) {
     if pusher.producer.is_full() {
         pusher
             .producer
-            .open(&pusher.shard, &pusher.stamps, pusher.labelled);
+            .open(&pusher.shard, &pusher.stamps, pusher.timed);
     }
-    pusher.producer.note_label(label_of(item));
+    pusher.producer.note_time(time_of(item));
     pusher.push(item);
 }
 
@@ -55,7 +48,7 @@ fn push_at(pusher: &mut Pusher, item: u32) {
 fn pop_up_to(popper: &mut Popper, most: usize) -> Vec<u32> {
     let mut items = Checked(Vec::new());
     while items.0.len() < most {
-        match popper.visit.take_labelled(&mut items, 1) {
+        match popper.visit.take_timed(&mut items, 1) {
             Take::Spent => popper.visit.enter(),
             Take::Empty => break,
             _ => {}
@@ -72,7 +65,7 @@ fn drain(popper: &mut Popper) -> Vec<u32> {
 #[test]
 fn a_popped_item_has_the_time_of_its_push() {
     model(|| {
-        let (shard, mut pusher) = labelled([1]);
+        let (shard, mut pusher) = timed([1]);
         let producer = thread::spawn(move || (2..5).for_each(|item| push_at(&mut pusher, item)));
         let mut popper = Popper::new(&shard);
         let mut items = drain(&mut popper);
@@ -85,7 +78,7 @@ fn a_popped_item_has_the_time_of_its_push() {
 #[test]
 fn two_claimants_find_times_of_a_page_that_is_retired() {
     model(|| {
-        let (shard, pusher) = labelled(1..6);
+        let (shard, pusher) = timed(1..6);
         let mut popper = Popper::new(&shard);
         assert_eq!(pop_up_to(&mut popper, 3), [1, 2, 3]);
         let late = thread::spawn({
@@ -102,7 +95,7 @@ fn two_claimants_find_times_of_a_page_that_is_retired() {
 #[test]
 fn the_oldest_is_an_item_that_was_there() {
     model(|| {
-        let (shard, mut pusher) = labelled(1..4);
+        let (shard, mut pusher) = timed(1..4);
         let popper = thread::spawn({
             let mut popper = Popper::new(&shard);
             move || drain(&mut popper)
@@ -120,11 +113,11 @@ fn the_oldest_is_an_item_that_was_there() {
 #[test]
 fn the_oldest_is_looked_for_in_a_run_that_is_used_up() {
     model(|| {
-        let (shard, pusher) = labelled([1, 2]);
+        let (shard, pusher) = timed([1, 2]);
         let mut popper = Popper::new(&shard);
         let mut hold = Hold::new();
         while hold.len() < 2 {
-            if let Take::Spent = popper.visit.take_labelled(&mut hold, 2) {
+            if let Take::Spent = popper.visit.take_timed(&mut hold, 2) {
                 popper.visit.enter();
             }
         }
@@ -150,7 +143,7 @@ fn an_item_of_the_common_shard_has_the_time_of_its_push() {
     model(|| {
         let shared = Arc::new((Common::new(true), AtomicU64::new(0)));
         let push = |(common, stamps): &(Common<u32>, AtomicU64), item| {
-            assert_eq!(common.push(item, label_of(item), stamps, || true), Ok(()));
+            assert_eq!(common.push(item, time_of(item), stamps, || true), Ok(()));
         };
         push(&shared, 1);
         let producer = thread::spawn({

@@ -1,53 +1,37 @@
-//! Labels: what comes with each item, for queues that keep times or have a discipline.
+//! Times: when each item was pushed, for queues that keep times.
 //!
-//! A row of labels stands beside the slots of a segment and beside the cells of a node. What a label
-//! says only the layers above can read; a time of 0: not known. Whoever puts an item in place notes its
-//! label before, so what publishes the item publishes the label.
+//! A row of times stands beside the slots of a segment and beside the cells of a node. Its unit only the
+//! layers above know; 0: not known. Whoever puts an item in place notes its time before, so what
+//! publishes the item publishes the time.
 //!
-//! The row of a segment belongs to the segment: whoever has claimed a position reads the label as it
+//! The row of a segment belongs to the segment: whoever has claimed a position reads the time as it
 //! reads the slot, without a pin. The directory shows the row too, to those who ask for the time of a
 //! head that they do not claim. For them a row that was shared is retired, not freed at once. While
 //! they look, the segment may be emptied and used again: then they read the time of a later item.
 
 use super::reclaim;
 use super::row::Row;
-use super::tag::Label;
 use crate::sync::{AtomicU64, Ordering};
 use std::ptr::{self, NonNull};
 
 /// The allocation.
-pub(super) type LabelRow = Row<(), Place>;
+pub(super) type TimeRow = Row<(), AtomicU64>;
 
-/// The place of a label.
-pub(super) struct Place {
-    since: AtomicU64,
-    order: AtomicU64,
-}
-
-impl Place {
-    fn vacant() -> Self {
-        Self {
-            since: AtomicU64::new(0),
-            order: AtomicU64::new(0),
-        }
-    }
-}
-
-/// The labels of as many items as a segment or a node has places for, or none.
+/// The times of as many items as a segment or a node has places for, or none.
 #[derive(Clone, Copy)]
-pub(super) struct Labels(Option<NonNull<LabelRow>>);
+pub(super) struct Times(Option<NonNull<TimeRow>>);
 
-impl Labels {
-    /// Makes a row of `len` labels if they are `kept`.
+impl Times {
+    /// Makes a row of `len` times if they are `kept`.
     pub(super) fn new(kept: bool, len: usize) -> Self {
-        Self(kept.then(|| Row::new((), len, Place::vacant)))
+        Self(kept.then(|| Row::new((), len, || AtomicU64::new(0))))
     }
 
-    pub(super) fn from_raw(raw: *mut LabelRow) -> Self {
+    pub(super) fn from_raw(raw: *mut TimeRow) -> Self {
         Self(NonNull::new(raw))
     }
 
-    pub(super) fn into_raw(self) -> *mut LabelRow {
+    pub(super) fn into_raw(self) -> *mut TimeRow {
         self.0.map_or(ptr::null_mut(), NonNull::as_ptr)
     }
 
@@ -55,35 +39,31 @@ impl Labels {
         self.0.is_some()
     }
 
-    /// Notes the label of the item that comes to the place at `index`.
+    /// Notes the time of the item that comes to the place at `index`.
     ///
     /// # Safety
     ///
     /// The row is alive, and `index` is less than its length.
-    pub(super) unsafe fn note(self, index: usize, label: Label) {
+    pub(super) unsafe fn note(self, index: usize, since: u64) {
         if let Some(row) = self.0 {
             // SAFETY: by contract.
             let place = unsafe { Row::get(row, index) };
-            // ORDERING: Relaxed, both; what publishes the item publishes them.
-            place.since.store(label.since, Ordering::Relaxed);
-            place.order.store(label.order, Ordering::Relaxed);
+            // ORDERING: Relaxed; what publishes the item publishes it.
+            place.store(since, Ordering::Relaxed);
         }
     }
 
-    /// The label of the item at `index`.
+    /// The time of the item at `index`.
     ///
     /// # Safety
     ///
-    /// As for [`Labels::note`].
-    pub(super) unsafe fn get(self, index: usize) -> Label {
-        self.0.map_or(Label::NONE, |row| {
+    /// As for [`Times::note`].
+    pub(super) unsafe fn get(self, index: usize) -> u64 {
+        self.0.map_or(0, |row| {
             // SAFETY: by contract.
             let place = unsafe { Row::get(row, index) };
-            // ORDERING: Relaxed, both; the caller has seen that the item was published.
-            Label {
-                since: place.since.load(Ordering::Relaxed),
-                order: place.order.load(Ordering::Relaxed),
-            }
+            // ORDERING: Relaxed; the caller has seen that the item was published.
+            place.load(Ordering::Relaxed)
         })
     }
 
@@ -95,7 +75,7 @@ impl Labels {
     pub(super) unsafe fn bytes(self) -> usize {
         // SAFETY: by contract.
         self.0
-            .map_or(0, |row| LabelRow::bytes(unsafe { Row::len(row) }))
+            .map_or(0, |row| TimeRow::bytes(unsafe { Row::len(row) }))
     }
 
     /// Frees the row at once.
