@@ -1,4 +1,4 @@
-//! Why a push or a pop did not happen.
+//! Why a push or a pop did not happen, or a delivery failed.
 
 use std::error::Error;
 use std::fmt;
@@ -138,3 +138,23 @@ impl fmt::Display for PopError {
 }
 
 impl Error for PopError {}
+
+/// Why a delivery failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Reason {
+    /// Its transaction was aborted, or dropped.
+    Aborted,
+    /// Its transaction was dropped by a panic.
+    Panicked,
+    /// Its worker gave it back, by [`Transaction::retry`](crate::Transaction::retry) or
+    /// [`Transaction::retry_after`](crate::Transaction::retry_after).
+    Retried,
+    /// Its transaction was forgotten, and ended by the next use or the end of its handle.
+    Forgotten,
+    /// Its worker gave it up, by [`Transaction::fail`](crate::Transaction::fail).
+    Failed,
+    /// It was held for longer than its [lease](crate::Builder::leased), or
+    /// [recovered](crate::Queue::recover).
+    Expired,
+}

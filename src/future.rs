@@ -3,11 +3,11 @@
 //! A future keeps its place in the line in its handle. It gives the place up when it is ready or
 //! dropped; what a forgotten one leaves is ended by the next use of the handle.
 
-use crate::port::Port;
-use crate::raw::{Access, Label, Loan};
+use crate::core::port::Port;
 #[cfg(feature = "tokio")]
-use crate::side::NoRoom;
-use crate::side::{Admission, Side};
+use crate::core::side::NoRoom;
+use crate::core::side::{Admission, Side};
+use crate::raw::{Access, Label, Loan};
 use crate::wait::Waiter;
 use crate::{Item, PopError, PushError};
 use std::fmt;

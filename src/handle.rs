@@ -1,10 +1,10 @@
 //! A handle: one worker's access to a queue.
 
+use crate::core::port::Port;
+use crate::core::shared::Shared;
+use crate::core::side::Side;
 use crate::future::{PushAsync, PushBatchAsync, TakeAsync};
-use crate::port::Port;
 use crate::raw::Open;
-use crate::shared::Shared;
-use crate::side::Side;
 use crate::{Fifo, PopError, PushError, Transaction};
 use std::fmt;
 use std::marker::PhantomData;

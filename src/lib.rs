@@ -505,41 +505,26 @@
 #[cfg(not(target_pointer_width = "64"))]
 compile_error!("requeue builds on 64-bit targets only: its positions are 64-bit words");
 
-mod agenda;
-mod builder;
-mod capacity;
-mod commit_all;
-mod dead_letters;
-mod drain;
+mod bound;
+mod core;
 mod error;
-mod failure;
-mod fair;
 mod future;
-mod gate;
 mod handle;
-mod held;
 mod item;
 #[cfg(all(loom, test))]
 mod models;
 mod order;
-mod pace;
-mod peek;
-mod pop_any;
-mod port;
-mod post;
-mod priority;
+mod policy;
 mod queue;
+mod rate;
 mod raw;
 #[cfg(all(shuttle, test))]
 mod schedules;
-mod shared;
-mod side;
+mod select;
 mod stats;
 #[cfg(feature = "stream")]
 mod stream;
 mod sync;
-mod taken;
-mod telemetry;
 mod time;
 mod transaction;
 mod wait;
@@ -555,30 +540,25 @@ pub mod protocol {}
 #[doc = include_str!("../README.md")]
 pub struct Readme;
 
-pub use builder::Builder;
-pub use commit_all::{commit_all, try_commit_all, Transactions};
-pub use dead_letters::{DeadLetter, DeadLetters, Reason};
-pub use drain::Drain;
-pub use error::{Expired, PopError, PushError};
-pub use fair::{ByKey, FairQueue, FairSnapshot};
+pub use error::{Expired, PopError, PushError, Reason};
 pub use future::{PopAsync, PushAsync, PushBatchAsync, StageAsync, TakeAsync};
 pub use handle::Handle;
-pub use held::Held;
 pub use item::{Item, Items};
+pub use order::priority::Ticket;
 pub use order::Fifo;
-pub use pace::{Pace, Turn, Turnstile};
-pub use peek::Peek;
-pub use pop_any::pop_any;
-pub use priority::{
-    ByPriority, OutOfRange, PriorityError, PriorityQueue, PushWithAsync, StageWithAsync, Ticket,
+pub use policy::dead::DeadLetter;
+pub use queue::fair::{ByKey, FairQueue, FairSnapshot};
+pub use queue::priority::{
+    ByPriority, OutOfRange, PriorityError, PriorityQueue, PushWithAsync, StageWithAsync,
 };
-pub use queue::Queue;
-pub use stats::{Imbalance, Stats};
+pub use queue::{Builder, DeadLetters, Drain, Queue};
+pub use rate::{Pace, Turn, Turnstile};
+pub use select::pop_any;
+pub use stats::{Held, Imbalance, Stats};
 #[cfg(feature = "stream")]
 pub use stream::{PopStream, PushSink};
-pub use taken::Taken;
 pub use time::{Backoff, Clock, ManualClock, SystemClock};
-pub use transaction::Transaction;
+pub use transaction::{commit_all, try_commit_all, Peek, Taken, Transaction, Transactions};
 #[cfg(not(any(loom, shuttle)))]
 pub use workers::{
     Ended, Failure, Job, Outcome, Report, WorkerState, WorkerStatus, Workers, WorkersBuilder,

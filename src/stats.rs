@@ -1,10 +1,10 @@
-//! What a queue has done so far.
+//! What a queue says of itself: plain data.
 
-use crate::shared::Shared;
-use crate::telemetry::Event;
 use std::error::Error;
 use std::fmt;
-use std::time::Duration;
+use std::sync::Arc;
+use std::thread::ThreadId;
+use std::time::{Duration, Instant};
 
 /// Counts of items since the queue was made.
 ///
@@ -115,33 +115,34 @@ impl fmt::Display for Imbalance {
 
 impl Error for Imbalance {}
 
-impl<T> Shared<T> {
-    pub(crate) fn stats(&self) -> Stats {
-        self.bring_up_to_date();
-        let stats = self.count();
-        self.tell(|| Event::Counted(&stats));
-        stats
-    }
-
-    fn count(&self) -> Stats {
-        let lanes = self.lanes();
-        let tally = lanes.tally();
-        Stats {
-            pushed: lanes.pushed(),
-            ready: self.ready_items(),
-            held: tally.held,
-            delayed: self.failures.delayed.count() as u64 + self.waiting_items(),
-            committed: tally.committed,
-            aborted: tally.aborted,
-            expired: tally.expired,
-            dead: self.failures.letters.died(),
-            waiting: self.ready().word().waiting() as u64,
-            oldest: self.oldest(),
-        }
-    }
-
-    fn oldest(&self) -> Option<Duration> {
-        let since = self.least_since()?;
-        Some(self.time.age(since))
-    }
+/// What one open transaction holds, from [`Queue::held`](crate::Queue::held).
+///
+/// Who holds it, and since when, is known of handles with a [name](crate::Queue::named_handle), and of
+/// all handles of a queue that keeps [times](crate::Builder::timestamps) or
+/// [leases](crate::Builder::leased) its items.
+///
+/// ```
+/// let queue = requeue::Queue::unbounded();
+/// queue.push("job")?;
+/// let mut worker = queue.named_handle("worker-1");
+/// let tx = worker.begin();
+/// let _job = tx.pop()?;
+///
+/// let held = queue.held();
+/// assert_eq!(held[0].worker.as_deref(), Some("worker-1"));
+/// assert_eq!(held[0].items, 1);
+/// assert_eq!(held[0].thread, Some(std::thread::current().id()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Held {
+    /// The name of the handle.
+    pub worker: Option<Arc<str>>,
+    /// How many items it holds.
+    pub items: usize,
+    /// When it took the first of them, or of those before that have left it since.
+    pub since: Option<Instant>,
+    /// The thread that took the first of them.
+    pub thread: Option<ThreadId>,
 }

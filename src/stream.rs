@@ -1,6 +1,6 @@
 //! A handle as a stream of items, and as a sink for them: feature `stream`.
 
-use crate::port::Port;
+use crate::core::port::Port;
 use crate::wait::Waiter;
 use crate::PushError;
 use futures_core::stream::{FusedStream, Stream};

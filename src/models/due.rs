@@ -1,8 +1,8 @@
 //! What becomes ready with time, by a clock that is set by hand.
 
 use super::{large_model, model, warm};
-use crate::agenda::Agenda;
 use crate::time::Time;
+use crate::wait::Agenda;
 use crate::wait::{Kind, Line, Place, Word};
 use crate::{Handle, ManualClock, PopError, Queue};
 use loom::thread;

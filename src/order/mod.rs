@@ -8,10 +8,12 @@
 //! A new discipline is an [`Order`], and a [`Roll`] if it has to know more of an item than the item's
 //! label says.
 
+pub(crate) mod fair;
 #[cfg(test)]
 pub(crate) mod lifo;
 #[cfg(all(loom, test))]
 mod models;
+pub(crate) mod priority;
 mod rack;
 mod sorted;
 #[cfg(all(test, not(any(loom, shuttle))))]

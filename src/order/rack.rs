@@ -1,9 +1,9 @@
 //! A rack: an order, and what it takes items in by.
 
 use super::Order;
-use crate::agenda::Agenda;
 use crate::raw::{Entry, Intake};
 use crate::time::NEVER;
+use crate::wait::Agenda;
 use std::sync::Arc;
 
 /// Room that is kept for items that come back.

@@ -6,9 +6,9 @@
 
 use super::rack::Rack;
 use super::{Discipline, Fit, Given, Next, Order, Roll, Shown, Visit};
-use crate::agenda::Agenda;
 use crate::raw::{Entry, Intake, Lanes};
 use crate::sync::{lock, Mutex, MutexGuard};
+use crate::wait::Agenda;
 use crossbeam_utils::CachePadded;
 use std::any::Any;
 use std::sync::Arc;

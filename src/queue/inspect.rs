@@ -1,7 +1,7 @@
 //! What a queue says of itself, and what it gives out but by pops.
 
 use super::Queue;
-use crate::port::Port;
+use crate::core::port::Port;
 use crate::{DeadLetters, Held, Stats};
 use std::sync::Arc;
 use std::time::Instant;

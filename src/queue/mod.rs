@@ -1,14 +1,23 @@
 //! The queue: what all its handles share.
 
+mod builder;
+mod dead_letters;
+mod drain;
+pub(crate) mod fair;
 mod inspect;
 mod pace;
+pub(crate) mod priority;
 
-use crate::agenda::Agenda;
-use crate::builder::Settings;
+pub use builder::Builder;
+pub use dead_letters::DeadLetters;
+pub use drain::Drain;
+
+use crate::core::settings::Settings;
+use crate::core::shared::Shared;
 use crate::order::Discipline;
 use crate::raw::Lanes;
-use crate::shared::Shared;
-use crate::{Builder, Drain, Fifo, Handle, PopError, PushError};
+use crate::wait::Agenda;
+use crate::{Fifo, Handle, PopError, PushError};
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;

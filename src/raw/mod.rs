@@ -7,12 +7,11 @@
 //! of a queue's; [`consumer`] chooses among them and [`strict`] says when they are empty; [`hold`], [`state`],
 //! [`desk`] and [`seat`] are what a handle owns, [`access`], [`batch`], [`grip`] and [`peek`] how its
 //! transactions use that, [`removal`] how items leave early, with their [`tag`], and [`intake`]
-//! how a discipline gets them. [`inbox`] and [`barrier`]
-//! are for the rooms above.
+//! how a discipline gets them. [`inbox`]
+//! is for the rooms above.
 //! The protocols are told in `docs/protocol.md`.
 
 mod access;
-pub(crate) mod barrier;
 mod batch;
 mod block;
 mod common;

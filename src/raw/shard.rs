@@ -9,7 +9,6 @@
 //! | `joint` | the leaseholder, around a commit over several queues | consumers, before `tail` |
 //! | `front` | consumers: claims; aborts | consumers; the leaseholder only when it hands the lease back |
 
-use super::barrier;
 use super::directory::Directory;
 use super::front::Front;
 use super::joint::Joint;
@@ -18,6 +17,7 @@ use super::producer::Producer;
 use super::reclaim;
 use super::segment::{number, offset, Segment};
 use super::tag::Entry;
+use crate::sync::barrier;
 use crate::sync::{AtomicPtr, AtomicU64, Ordering, UnsafeCell};
 use crossbeam_utils::CachePadded;
 use std::ptr::{self, NonNull};

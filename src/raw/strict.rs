@@ -35,9 +35,9 @@
 //! was retired, and nothing comes there before it is in use again. Whoever finds it retired sees what all who
 //! took something there had seen.
 
-use super::barrier;
 use super::front::Front;
 use super::lanes::Lanes;
+use crate::sync::barrier;
 
 impl<T> Lanes<T> {
     #[inline]

@@ -1,6 +1,6 @@
 //! Alarms: wakers, and when to call them.
 
-use crate::wait::quietly;
+use crate::sync::swallow_panic;
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::{self, Write};
@@ -50,13 +50,13 @@ impl Alarm {
 
     /// Calls the waker, and drops it.
     pub(super) fn ring(self: Arc<Self>) {
-        quietly(|| self.waker.wake_by_ref());
+        swallow_panic(|| self.waker.wake_by_ref());
         self.discard();
     }
 
     /// Drops the waker.
     pub(super) fn discard(self: Arc<Self>) {
-        quietly(|| drop(self));
+        swallow_panic(|| drop(self));
     }
 }
 

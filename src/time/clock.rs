@@ -1,7 +1,7 @@
 //! Clocks.
 
 use super::timer;
-use crate::wait::quietly;
+use crate::sync::swallow_panic;
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
@@ -132,7 +132,7 @@ impl Clock for SystemClock {
     fn wake_at(&self, at: Instant, waker: &Waker) {
         let now = self.now();
         if at <= now {
-            quietly(|| waker.wake_by_ref());
+            swallow_panic(|| waker.wake_by_ref());
             return;
         }
         timer::wake_at(within_horizon(at, now), waker);

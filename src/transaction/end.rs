@@ -1,13 +1,13 @@
 //! How a transaction ends.
 
 use super::Transaction;
+use crate::core::port::Outcome;
+use crate::policy::lease::Lost;
 #[cfg(not(any(loom, shuttle)))]
-use crate::failure::Cause;
-use crate::port::Outcome;
-use crate::post::Lost;
+use crate::policy::retry::Cause;
 use crate::raw::Party;
 #[cfg(not(any(loom, shuttle)))]
-use crate::wait::quietly;
+use crate::sync::swallow_panic;
 use crate::{Expired, Taken};
 
 impl<'h, T, O> Transaction<'h, T, O> {
@@ -165,7 +165,7 @@ impl<'h, T, O> Transaction<'h, T, O> {
     pub(crate) fn abort_for(self, cause: &Cause) -> (usize, u32) {
         let port = self.open.close();
         let deliveries = port.deliveries();
-        quietly(|| port.abort_for(cause));
+        swallow_panic(|| port.abort_for(cause));
         deliveries
     }
 

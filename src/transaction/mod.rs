@@ -1,11 +1,18 @@
 //! Transactions: pops that become final, and pushes that become visible, at the commit.
 
+mod commit_all;
 mod end;
+mod peek;
 mod pop;
 mod push;
 mod retry;
+mod taken;
 
-use crate::port::Port;
+pub use commit_all::{commit_all, try_commit_all, Transactions};
+pub use peek::Peek;
+pub use taken::Taken;
+
+use crate::core::port::Port;
 use crate::raw::Open;
 use crate::Fifo;
 use std::fmt;

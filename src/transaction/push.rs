@@ -1,8 +1,8 @@
 //! What a transaction stages.
 
 use super::Transaction;
+use crate::core::side::Side;
 use crate::future::StageAsync;
-use crate::side::Side;
 use crate::PushError;
 use std::time::Duration;
 

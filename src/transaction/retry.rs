@@ -1,7 +1,7 @@
 //! What leaves a transaction before its end.
 
 use super::Transaction;
-use crate::side::NoRoom;
+use crate::core::side::NoRoom;
 use crate::{Item, PushError};
 use std::fmt;
 use std::time::Duration;

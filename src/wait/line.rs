@@ -1,9 +1,9 @@
 //! A line of waiters, and the word that tells publishers of them.
 
 use super::list::{Key, List, Ticket};
-use super::wake::{quietly, Wakers};
+use super::wake::Wakers;
 use super::word::Word;
-use crate::raw::barrier;
+use crate::sync::{barrier, swallow_panic};
 use crate::sync::{lock, try_lock, AtomicUsize, Mutex, Ordering};
 use crossbeam_utils::CachePadded;
 use std::task::Waker;
@@ -242,7 +242,7 @@ impl Line {
             waker = waker.and_then(|waker| list.replace_waker(key, waker));
         }
         drop(list);
-        quietly(|| drop(waker));
+        swallow_panic(|| drop(waker));
         woken
     }
 
@@ -260,7 +260,7 @@ impl Line {
         self.show(&list);
         drop(list);
         self.wake(left.heirs);
-        quietly(|| drop(left.waker));
+        swallow_panic(|| drop(left.waker));
     }
 
     /// Whether a waiter is the oldest.

@@ -16,6 +16,7 @@
 //! only once: a waiter that was woken in vain is *served* when it is woken again, and newcomers that
 //! wait line up behind it, until it leaves or has found nothing.
 
+mod agenda;
 mod line;
 mod list;
 mod park;
@@ -26,8 +27,8 @@ mod word;
 #[cfg(all(loom, test))]
 mod models;
 
+pub(crate) use agenda::Agenda;
 pub(crate) use line::Line;
 pub(crate) use park::{block, spin, Deadline, Waiter};
 pub(crate) use place::{Kind, Place};
-pub(crate) use wake::quietly;
 pub(crate) use word::Word;

@@ -1,7 +1,7 @@
 //! Loom models of waiting.
 //!
 //! Loom says "deadlock" where a wake-up is lost. The barriers are fences here; that a heavy barrier
-//! may stand for a full one on the other side is argued in `raw/barrier.rs`, not modelled.
+//! may stand for a full one on the other side is argued in `sync/barrier.rs`, not modelled.
 //!
 //! Not in the table: the barriers of `close` and `seal`. Each makes up for the other where barriers are
 //! full fences, as they are here; they are argued where they stand.

@@ -1,7 +1,6 @@
 //! Calling wakers, which are user code.
 
-use std::mem;
-use std::panic::{catch_unwind, AssertUnwindSafe};
+use crate::sync::swallow_panic;
 use std::task::Waker;
 
 /// How many wakers are called for each time that the line is locked.
@@ -43,17 +42,5 @@ impl Wakers {
 
 /// Calls a waker: false if it panicked.
 fn call(waker: Waker) -> bool {
-    quietly(|| waker.wake())
-}
-
-/// Runs user code of somebody else, as a waiter's waker: false if it panicked. Whoever publishes, or
-/// has something in hand, is not to suffer for it.
-pub(crate) fn quietly(run: impl FnOnce()) -> bool {
-    let Err(payload) = catch_unwind(AssertUnwindSafe(run)) else {
-        return true;
-    };
-    if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
-        mem::forget(again);
-    }
-    false
+    swallow_panic(|| waker.wake())
 }

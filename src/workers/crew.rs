@@ -3,8 +3,7 @@
 use super::failure::Trouble;
 use super::worker::{Order, Worker};
 use super::{Failure, Report, WorkerStatus};
-use crate::sync::{lock, Mutex};
-use crate::wait::quietly;
+use crate::sync::{lock, swallow_panic, Mutex};
 use std::any::Any;
 use std::sync::{Arc, Condvar, PoisonError};
 use std::time::Duration;
@@ -86,12 +85,12 @@ impl Crew {
     /// Reports what went wrong. Panics of the hooks, or of the payload's destructor, are caught and ignored.
     pub(super) fn tell_of(&self, Trouble { failure, payload }: Trouble) {
         if let Some(hook) = &self.hooks.on_error {
-            quietly(|| hook(&failure));
+            swallow_panic(|| hook(&failure));
         }
         if let (Some(hook), Some(payload)) = (&self.hooks.on_panic, &payload) {
-            quietly(|| hook(&failure.worker, &**payload));
+            swallow_panic(|| hook(&failure.worker, &**payload));
         }
-        quietly(|| drop(payload));
+        swallow_panic(|| drop(payload));
     }
 }
 

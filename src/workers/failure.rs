@@ -3,8 +3,8 @@
 use super::crew::Payload;
 use super::work::Step;
 use super::worker::{Ran, Worker};
-use crate::failure::Cause;
-use crate::wait::quietly;
+use crate::policy::retry::Cause;
+use crate::sync::swallow_panic;
 use crate::{Backoff, Reason, Transaction};
 use std::any::Any;
 use std::fmt::Debug;
@@ -123,8 +123,8 @@ fn end<T>(
 /// The text of an error. User code; its panics are caught.
 fn text_of(error: impl Debug) -> Arc<str> {
     let mut text = Arc::from("an error whose `Debug` panics");
-    quietly(|| text = format!("{error:?}").into());
-    quietly(|| drop(error));
+    swallow_panic(|| text = format!("{error:?}").into());
+    swallow_panic(|| drop(error));
     text
 }
 

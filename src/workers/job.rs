@@ -2,7 +2,7 @@
 
 use super::outcome::Reply;
 use super::{Ended, Outcome};
-use crate::wait::quietly;
+use crate::sync::swallow_panic;
 use std::any::Any;
 use std::fmt;
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -68,7 +68,7 @@ impl<W: Work> Call for Task<W> {
         };
         let returned = matches!(ended, Ended::Done(_));
         // If nobody waits for it its destructor runs, which is user code.
-        quietly(|| reply.send(ended));
+        swallow_panic(|| reply.send(ended));
         returned
     }
 

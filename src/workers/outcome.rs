@@ -1,8 +1,8 @@
 //! What became of a job.
 
-use crate::sync::{lock, Mutex};
+use crate::sync::{lock, swallow_panic, Mutex};
 use crate::time::Time;
-use crate::wait::{block, quietly, Deadline};
+use crate::wait::{block, Deadline};
 use std::any::Any;
 use std::fmt;
 use std::future::Future;
@@ -220,7 +220,7 @@ impl<R> Reply<R> {
         let waiting = waiting.take();
         *place = Place::Filled(ended);
         drop(place);
-        quietly(|| waiting.into_iter().for_each(Waker::wake));
+        swallow_panic(|| waiting.into_iter().for_each(Waker::wake));
     }
 }
 

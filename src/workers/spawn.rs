@@ -4,7 +4,7 @@ use super::crew::Shift;
 use super::work::{end, poll_pop, settle, Step};
 use super::worker::Worker;
 use super::{Staging, Tasks, WorkersBuilder};
-use crate::wait::quietly;
+use crate::sync::swallow_panic;
 use crate::{Handle, Item, Transaction};
 use std::fmt::Debug;
 use std::future::{poll_fn, Future};
@@ -136,7 +136,7 @@ impl<F: Future + Unpin> Future for Caught<F> {
         match polled {
             Ok(poll) => poll.map(Ok),
             Err(payload) => {
-                quietly(|| drop(future.take()));
+                swallow_panic(|| drop(future.take()));
                 Poll::Ready(Err(payload))
             }
         }

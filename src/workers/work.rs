@@ -4,7 +4,8 @@ use super::crew::Shift;
 use super::failure::{give_back, give_back_after_panic, Trouble};
 use super::worker::{Ran, Worker};
 use super::Job;
-use crate::wait::{block, quietly, spin, Deadline};
+use crate::sync::swallow_panic;
+use crate::wait::{block, spin, Deadline};
 use crate::{Handle, Item, PopAsync, PopError, Transaction};
 use std::fmt::Debug;
 use std::future::Future;
@@ -121,7 +122,7 @@ fn finish<T>(tx: Transaction<'_, T>, worker: &Worker) -> Step {
     if let Err(expired) = tx.close_book() {
         return give_back(tx, worker, format_args!("{expired}"));
     }
-    quietly(|| drop(tx.try_commit()));
+    swallow_panic(|| drop(tx.try_commit()));
     Step::Ran(Ran::Done)
 }
 

@@ -1,8 +1,8 @@
 //! One worker: what it is told, what it does, what it has done.
 
 use super::{WorkerState, WorkerStatus};
-use crate::sync::{lock, Mutex};
-use crate::wait::{block, quietly, Deadline};
+use crate::sync::{lock, swallow_panic, Mutex};
+use crate::wait::{block, Deadline};
 use std::mem;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
@@ -70,7 +70,7 @@ impl Worker {
         }
         let waker = record.waker.take();
         drop(record);
-        quietly(|| waker.into_iter().for_each(Waker::wake));
+        swallow_panic(|| waker.into_iter().for_each(Waker::wake));
     }
 
     fn order(&self) -> Order {
@@ -134,7 +134,7 @@ impl Worker {
         record.status.state = WorkerState::Busy { since };
         let waker = record.waker.take();
         drop(record);
-        quietly(|| drop(waker));
+        swallow_panic(|| drop(waker));
     }
 
     pub(super) fn end_run(&self, ran: Ran) {

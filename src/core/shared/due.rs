@@ -1,0 +1,161 @@
+//! What becomes ready with time, or is taken back from those who have had it for too long.
+
+use super::Shared;
+use crate::policy::retry::{Failed, Fate};
+use crate::policy::telemetry::Event;
+use crate::policy::watch::Post;
+use crate::raw::{Entry, Vacant};
+use crate::sync::{lock, thread};
+use crate::time::{later, NEVER};
+use crate::Reason;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+impl<T> Shared<T> {
+    /// Delays an item. Whoever held it counts it as aborted afterwards.
+    pub(crate) fn delay(
+        &self,
+        envelope: Vacant<Failed<T>>,
+        mut failed: Failed<T>,
+        now: u64,
+        delay: Duration,
+    ) {
+        let (due, attempts) = (later(now, delay), failed.entry.tag.attempts);
+        let error = self.heard(&failed);
+        failed.due = due;
+        self.ready.attend();
+        self.failures.delayed.put(envelope, failed);
+        self.agenda.plan(due);
+        self.agenda.call_reserve();
+        self.ready.published(1);
+        self.tell(|| Event::Delayed {
+            attempts,
+            delay,
+            error: error.as_deref(),
+        });
+    }
+
+    /// The error of a failed delivery, if somebody listens.
+    fn heard(&self, failed: &Failed<T>) -> Option<Arc<str>> {
+        failed.error.clone().filter(|_| self.is_told_of())
+    }
+
+    /// Puts an item at the head. Whoever held it counts it as aborted afterwards.
+    pub(crate) fn put_at_head(&self, entry: Entry<T>) {
+        self.ready.attend();
+        let count = self.lanes.put_at_head([entry]);
+        self.ready.published(count);
+    }
+
+    /// Puts what is due at the head, and what others have held for longer than they may.
+    #[inline]
+    pub(crate) fn release_due(&self) {
+        if self.agenda.next() != NEVER || self.is_scheduled() {
+            self.release(self.time.now());
+        }
+    }
+
+    #[cold]
+    fn release(&self, now: u64) {
+        if self.is_scheduled() {
+            self.arrange(now);
+        }
+        if now < self.agenda.next() {
+            return;
+        }
+        let delayed = &self.failures.delayed;
+        let begin = || self.agenda.clear();
+        let end = |next| {
+            self.agenda.plan(next);
+        };
+        let Some(due) = delayed.take_due(now, begin, end) else {
+            thread::yield_now();
+            return;
+        };
+        let mut released = self.lanes.put_at_head(due);
+        delayed.count_released(released);
+        if let Some(order) = self.order() {
+            released += order.advance(now);
+        }
+        if self.lease.is_some() {
+            released += self.end_leases(now);
+        }
+        // At least one waiter has to know of the new plan, or to ask the pace again.
+        self.agenda.call_reserve();
+        let planned = self.agenda.next() != NEVER || self.gate.is_paced();
+        self.ended(released + usize::from(planned));
+        self.failures.letters.drop_excess(&self.time);
+    }
+
+    /// Takes back what is held for too long, and says how many items are ready by that.
+    fn end_leases(&self, now: u64) -> usize {
+        let posts = self.posts.all();
+        posts.iter().map(|post| self.take_away(post, now, 0)).sum()
+    }
+
+    /// See [`Queue::recover`](crate::Queue::recover).
+    pub(crate) fn recover(&self, worker: &str, before: Instant) -> usize {
+        self.release_due();
+        let before = self.time.nanos(before);
+        let posts = self.posts.all();
+        let named = posts
+            .iter()
+            .filter(|post| post.name().is_some_and(|name| **name == *worker));
+        let ready = named.map(|post| self.take_away(post, 0, before)).sum();
+        self.ended(ready);
+        self.failures.letters.drop_excess(&self.time);
+        ready
+    }
+
+    /// Takes out of a book what was taken before `taken` or is over at `now`, and says how many items are
+    /// ready by that. Whoever waits for them is still to be woken.
+    fn take_away(&self, post: &Post<T>, now: u64, taken: u64) -> usize {
+        let mut book = lock(&post.book);
+        let entries = book.take_away(now, taken);
+        let next = book.next();
+        drop(book);
+        self.agenda.plan(next.unwrap_or(NEVER));
+        let count = entries.len();
+        let ready = self.take_over(entries);
+        if self.gate.is_limited() {
+            self.count_out(count);
+        }
+        self.lanes.count_expired(post.desk, count);
+        if count > 0 {
+            self.tell(|| Event::Expired {
+                worker: post.name().map(AsRef::as_ref),
+                items: count,
+            });
+        }
+        ready
+    }
+
+    /// Makes a dead letter of an item for which a place was taken.
+    pub(crate) fn bury(&self, envelope: Vacant<Failed<T>>, failed: Failed<T>) {
+        let (attempts, reason) = (failed.entry.tag.attempts, failed.reason);
+        let (order, error) = (failed.entry.tag.order, self.heard(&failed));
+        self.failures.letters.put(envelope, failed);
+        self.leave(order);
+        self.tell(|| Event::Died {
+            attempts,
+            reason,
+            error: error.as_deref(),
+        });
+    }
+
+    /// Puts items whose lease is over at the head, but for those that die, and says how many.
+    fn take_over(&self, entries: Vec<Entry<T>>) -> usize {
+        let (cause, mut dead) = (Reason::Expired.into(), 0);
+        let alive = entries.into_iter().filter_map(|entry| {
+            if self.failures.fate(entry.tag, &cause) != Fate::Death {
+                return Some(entry);
+            }
+            dead += 1;
+            self.bury(Vacant::new(), Failed::new(entry, &cause));
+            None
+        });
+        let ready = self.lanes.put_at_head(alive);
+        self.give_back(dead);
+        ready
+    }
+}

@@ -1,0 +1,292 @@
+//! What the handles of a queue share, and what works without a handle.
+
+mod due;
+mod order;
+mod pass;
+mod stats;
+
+use crate::bound::Capacity;
+use crate::core::settings::Settings;
+use crate::order::{Discipline, Fit};
+use crate::policy::lease::Lease;
+use crate::policy::retry::Failures;
+use crate::policy::telemetry::{Event, Telemetry};
+use crate::policy::watch::Posts;
+use crate::rate::Gate;
+use crate::raw::{Label, Lanes, Remainder};
+use crate::sync::swallow_panic;
+use crate::time::Time;
+use crate::wait::Agenda;
+use crate::wait::{Line, Word};
+use crate::{PopError, PushError};
+use std::mem;
+use std::slice;
+use std::sync::Arc;
+
+pub(crate) use pass::{Debt, Pass};
+
+/// A queue: its lanes, those who wait, its room, and what becomes of failed deliveries.
+pub(crate) struct Shared<T> {
+    lanes: Arc<Lanes<T>>,
+    /// What says which item is next, if that is not where it is found first.
+    order: Option<Arc<dyn Discipline<T>>>,
+    /// Where those wait who want an item.
+    ready: Arc<Line>,
+    room: Option<Room>,
+    /// What is asked before items are given out.
+    pub(crate) gate: Gate,
+    pub(crate) time: Time,
+    pub(crate) agenda: Arc<Agenda>,
+    pub(crate) failures: Failures<T>,
+    pub(crate) posts: Posts<T>,
+    pub(crate) lease: Option<Lease<T>>,
+    /// Whether the time of each push is kept.
+    pub(crate) timed: bool,
+    pub(crate) name: Option<Arc<str>>,
+    telemetry: Option<Telemetry>,
+}
+
+/// The room of a queue where there may be none.
+pub(crate) struct Room {
+    pub(crate) capacity: Capacity,
+    /// The most items, if there is a limit to all of them.
+    pub(crate) limit: Option<usize>,
+    /// Whether there may be no room for one item while there is for another.
+    pub(crate) is_selective: bool,
+    /// Where those wait who want a permit.
+    pub(crate) line: Line,
+}
+
+impl Room {
+    /// The room of a queue with this capacity, or whose discipline may have no room.
+    fn of<T>(capacity: Option<usize>, order: Option<&dyn Discipline<T>>) -> Option<Self> {
+        let is_selective = order.is_some_and(Discipline::is_limited);
+        let most = capacity.or(is_selective.then_some(usize::MAX))?;
+        Some(Self {
+            capacity: Capacity::new(most),
+            limit: capacity,
+            is_selective,
+            line: Line::new(Word::standing(false, false)),
+        })
+    }
+
+    /// Gives permits back that belong to no handle.
+    fn give_back(&self, count: usize) {
+        self.freed(self.capacity.give_shared(count));
+    }
+
+    /// Wakes for so many permits that others may have now.
+    #[inline]
+    pub(crate) fn freed(&self, count: usize) {
+        if self.is_selective && count > 0 {
+            self.wake_all();
+        } else {
+            self.line.published(count);
+        }
+    }
+
+    /// Wakes all who wait: of those who are first there may be some for whose items there is no room.
+    pub(crate) fn wake_all(&self) {
+        self.line.wake_all_waiting();
+    }
+
+    /// Takes a permit that will belong to no handle.
+    fn take_one(&self) -> bool {
+        self.capacity.take_shared(1) == 1
+    }
+}
+
+/// A permit for a push that may yet fail, and how to give it back.
+pub(crate) struct Permit<F: Fn()>(pub(crate) F);
+
+impl<F: Fn()> Drop for Permit<F> {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}
+
+impl<T> Shared<T> {
+    pub(crate) fn new(
+        settings: Settings<T>,
+        order: impl FnOnce(&Arc<Lanes<T>>, &Arc<Agenda>) -> Option<Arc<dyn Discipline<T>>>,
+    ) -> Self {
+        let labelled = settings.timed || settings.ordered;
+        let lanes = Arc::new(Lanes::new(labelled));
+        let attended = settings.is_attended();
+        let ready = Arc::new(Line::new(Word::standing(labelled, attended)));
+        let agenda = Agenda::new(settings.time.clone(), Arc::clone(&ready));
+        let order = order(&lanes, &agenda);
+        let room = Room::of(settings.capacity, order.as_deref());
+        if room.is_some() {
+            ready.bound();
+        }
+        settings.pace.join(&ready);
+        Self {
+            lanes,
+            order,
+            ready,
+            room,
+            gate: Gate::new(settings.pace, settings.max_held),
+            time: settings.time,
+            agenda,
+            failures: settings.failures,
+            posts: Posts::new(),
+            lease: settings.lease,
+            timed: settings.timed,
+            telemetry: Telemetry::of(settings.name.as_ref()),
+            name: settings.name,
+        }
+    }
+
+    pub(crate) fn lanes(&self) -> &Arc<Lanes<T>> {
+        &self.lanes
+    }
+
+    #[inline]
+    pub(crate) fn ready(&self) -> &Arc<Line> {
+        &self.ready
+    }
+
+    #[inline]
+    pub(crate) fn room(&self) -> Option<&Room> {
+        self.room.as_ref()
+    }
+
+    #[inline]
+    pub(crate) fn word(&self) -> Word {
+        self.ready.word()
+    }
+
+    /// The time to keep for a push: 0, if none is kept.
+    pub(crate) fn stamp(&self) -> u64 {
+        if self.timed {
+            self.time.stamp()
+        } else {
+            0
+        }
+    }
+
+    /// Pushes without a handle.
+    pub(crate) fn push(&self, item: T) -> Result<(), PushError<T>> {
+        if !self.word().is_closed() && self.fit(slice::from_ref(&item)) != Fit::Now {
+            return Err(PushError::Full(item));
+        }
+        self.push_as(item, |item| self.label(item))
+    }
+
+    /// Pushes without a handle an item with the label that it is given, if there is room for it.
+    pub(crate) fn push_as(
+        &self,
+        item: T,
+        label: impl FnOnce(&T) -> Option<Label>,
+    ) -> Result<(), PushError<T>> {
+        let ready = &*self.ready;
+        if ready.word().is_closed() {
+            return Err(PushError::Closed(item));
+        }
+        if !self.room().map_or(true, Room::take_one) {
+            return Err(PushError::Full(item));
+        }
+        let permit = Permit(|| self.give_back(1));
+        let Some(label) = label(&item) else {
+            return Err(PushError::Full(item));
+        };
+        let admit = || !ready.look().is_closed();
+        if let Err(item) = self.lanes.push(item, label, admit) {
+            self.strike(label.order);
+            return Err(PushError::Closed(item));
+        }
+        mem::forget(permit);
+        ready.published(1);
+        Ok(())
+    }
+
+    /// Pops without a handle.
+    pub(crate) fn pop(&self) -> Result<T, PopError> {
+        let word = self.word();
+        if word.is_drained() {
+            return Err(PopError::Closed);
+        }
+        let item = if word.is_attended() {
+            self.release_due();
+            self.pop_by_leave()
+        } else {
+            self.lanes.pop(false)
+        };
+        let item = item.ok_or_else(|| self.why_empty())?;
+        self.give_back(1);
+        Ok(item)
+    }
+
+    /// Pops where there is more than the lanes.
+    fn pop_by_leave(&self) -> Option<T> {
+        let pass = self.pass(false)?;
+        let item = if self.is_ordered() {
+            self.pop_next_alone()
+        } else {
+            self.lanes.pop(true)
+        };
+        item.map(|item| {
+            pass.spent();
+            item
+        })
+    }
+
+    pub(crate) fn give_back(&self, permits: usize) {
+        if let Some(room) = self.room() {
+            room.give_back(permits);
+        }
+    }
+
+    pub(crate) fn close(&self) -> bool {
+        let closed = self.ready.close();
+        if closed {
+            if let Some(room) = self.room() {
+                room.line.wake_all();
+            }
+            self.tell(|| Event::Closed);
+        }
+        closed
+    }
+
+    /// Tells those who listen what happened. A clock that panics while it is asked for that is ignored.
+    #[inline]
+    pub(crate) fn tell<'e>(&self, event: impl FnOnce() -> Event<'e>) {
+        if let Some(telemetry) = &self.telemetry {
+            swallow_panic(|| telemetry.tell(event()));
+        }
+    }
+
+    /// Whether anybody listens.
+    pub(crate) fn is_told_of(&self) -> bool {
+        self.telemetry.is_some()
+    }
+
+    /// What to say of a queue that was found empty just now.
+    #[cold]
+    pub(crate) fn why_empty(&self) -> PopError {
+        let word = self.word();
+        if !word.is_closed() {
+            return PopError::Empty;
+        }
+        if !word.is_drained() {
+            self.ready.seal();
+            let none_delayed = || self.failures.delayed.count() == 0;
+            let none_in_order = || self.order().map_or(true, Discipline::has_none);
+            let left = self.lanes.left_when_closed(none_in_order, none_delayed);
+            if left != Remainder::Nothing {
+                return PopError::Empty;
+            }
+            self.ready.mark_drained();
+        }
+        // Not only who has found it so: that thread may be held up.
+        self.ready.wake_all_if_any();
+        PopError::Closed
+    }
+
+    /// See [`Line::ended`].
+    #[inline]
+    pub(crate) fn ended(&self, count: usize) {
+        self.ready.ended(count);
+    }
+}

@@ -1,0 +1,136 @@
+//! Leave to take items, where a gate is to be asked for it.
+
+use super::Shared;
+use crate::rate::Start;
+use crate::sync::swallow_panic;
+use crate::Pace;
+use std::mem;
+
+/// The leave to take one item. If it is dropped none was taken.
+pub(crate) struct Pass<'s, T> {
+    shared: &'s Shared<T>,
+    debt: Debt,
+}
+
+/// What is owed to the gate for an item.
+#[derive(Default)]
+pub(crate) struct Debt {
+    pub(crate) start: Option<Start>,
+    /// Whether the item is counted as held.
+    pub(crate) counted: bool,
+}
+
+impl<T> Shared<T> {
+    /// The leave to take one item, and to hold it or not; `None`: not now.
+    #[inline]
+    pub(crate) fn pass(&self, holds: bool) -> Option<Pass<'_, T>> {
+        if self.gate.is_open() {
+            return Some(self.free_pass());
+        }
+        self.ask(holds)
+    }
+
+    fn free_pass(&self) -> Pass<'_, T> {
+        Pass {
+            shared: self,
+            debt: Debt::default(),
+        }
+    }
+
+    /// What is undone here is undone only if others were faster, after it seemed that an item could be taken.
+    /// So those who are woken for it do not wake each other for ever.
+    fn ask(&self, holds: bool) -> Option<Pass<'_, T>> {
+        if self.gate.is_paused() || !self.gate.has_room() || self.is_empty() {
+            return None;
+        }
+        let start = self.gate.start(&self.time);
+        let start = start.map_err(|next| self.agenda.plan(next)).ok()?;
+        let mut pass = self.free_pass();
+        pass.debt.start = start;
+        if holds && self.gate.is_limited() {
+            pass.debt.counted = self.gate.count_in();
+            if !pass.debt.counted {
+                return None;
+            }
+        }
+        Some(pass)
+    }
+
+    /// Takes back what is owed for an item that was not taken.
+    pub(crate) fn undo(&self, Debt { start, counted }: Debt) {
+        if start.is_none() && !counted {
+            return;
+        }
+        self.gate.count_out(usize::from(counted));
+        if let Some(start) = start {
+            swallow_panic(|| self.gate.cancel(start, self.time.clock_now()));
+        }
+        // Others may have been refused meanwhile.
+        self.ready.published(1);
+    }
+
+    pub(crate) fn pause(&self) {
+        self.ready.attend();
+        self.gate.pause();
+    }
+
+    pub(crate) fn resume(&self) {
+        self.gate.resume();
+        self.ready.wake_all_waiting();
+    }
+
+    pub(crate) fn set_pace(&self, pace: Pace) {
+        self.ready.attend();
+        pace.join(&self.ready);
+        let old = self.gate.set_pace(pace);
+        old.leave(&self.ready);
+        self.ready.wake_all_waiting();
+    }
+
+    /// Takes note that items are not held any more that were counted.
+    pub(crate) fn count_out(&self, items: usize) {
+        self.gate.count_out(items);
+        self.ready.published(items);
+    }
+
+    /// Gives turns back whose items were not committed. The pace and the clock are user code, whose panics are
+    /// caught.
+    pub(crate) fn give_turns_back(&self, starts: impl ExactSizeIterator<Item = Start>) {
+        let count = starts.len();
+        if count > 0 {
+            swallow_panic(|| {
+                let now = self.time.clock_now();
+                for start in starts {
+                    start.give_back(now);
+                }
+            });
+            self.ready.published(count);
+        }
+    }
+}
+
+impl<T> Pass<'_, T> {
+    /// The item was taken.
+    ///
+    /// Where there is a pace, whoever waits next has to find out when the next start is. And an item that is
+    /// committed at once leaves the others as many to hold as before.
+    pub(crate) fn used(mut self) -> Debt {
+        let (shared, debt) = (self.shared, mem::take(&mut self.debt));
+        let more = debt.start.is_some() || !debt.counted && shared.gate.is_limited();
+        shared.ready.published(usize::from(more));
+        debt
+    }
+
+    /// The item was taken, and committed at once: nothing is owed for it. A pace that is gone by that is user
+    /// code, whose panics are caught.
+    pub(crate) fn spent(self) {
+        let debt = self.used();
+        swallow_panic(|| drop(debt));
+    }
+}
+
+impl<T> Drop for Pass<'_, T> {
+    fn drop(&mut self) {
+        self.shared.undo(mem::take(&mut self.debt));
+    }
+}

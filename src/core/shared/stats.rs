@@ -1,0 +1,53 @@
+//! What a queue says of itself.
+
+use super::Shared;
+use crate::policy::telemetry::Event;
+use crate::{Held, Stats};
+use std::time::Duration;
+
+impl<T> Shared<T> {
+    pub(crate) fn stats(&self) -> Stats {
+        self.bring_up_to_date();
+        let stats = self.count();
+        self.tell(|| Event::Counted(&stats));
+        stats
+    }
+
+    fn count(&self) -> Stats {
+        let lanes = self.lanes();
+        let tally = lanes.tally();
+        Stats {
+            pushed: lanes.pushed(),
+            ready: self.ready_items(),
+            held: tally.held,
+            delayed: self.failures.delayed.count() as u64 + self.waiting_items(),
+            committed: tally.committed,
+            aborted: tally.aborted,
+            expired: tally.expired,
+            dead: self.failures.letters.died(),
+            waiting: self.ready().word().waiting() as u64,
+            oldest: self.oldest(),
+        }
+    }
+
+    fn oldest(&self) -> Option<Duration> {
+        let since = self.least_since()?;
+        Some(self.time.age(since))
+    }
+
+    /// What each open transaction holds.
+    pub(crate) fn held(&self) -> Vec<Held> {
+        let holders = self.lanes().holders();
+        let held = holders.map(|(desk, items)| {
+            let post = self.posts.get(desk);
+            let post = post.as_ref();
+            Held {
+                worker: post.and_then(|post| post.name().cloned()),
+                items: usize::try_from(items).unwrap_or(usize::MAX),
+                since: post.and_then(|post| self.time.stamped(post.since())),
+                thread: post.and_then(|post| post.thread()),
+            }
+        });
+        held.collect()
+    }
+}

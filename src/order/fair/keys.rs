@@ -1,0 +1,180 @@
+//! The keys of all items that are somewhere: staged, ready, held or delayed.
+//!
+//! A key has a number as long as an item with it is alive. Numbers are used again.
+//!
+//! User code runs outside all locks: the key function, the weights, `Hash`, the destructor of a key. Only
+//! `Eq` runs under the lock of a shard, while nothing is half done.
+
+use super::mark::Mark;
+use super::table::{Answer, Kept, Table, SHARDS};
+use crate::order::{Fit, Roll};
+use crate::sync::{lock, swallow_panic, Mutex, MutexGuard};
+use crossbeam_utils::CachePadded;
+use std::collections::hash_map::{HashMap, RandomState};
+use std::hash::{BuildHasher, Hash};
+use std::sync::Arc;
+
+/// A limit for keys that have none.
+pub(crate) const UNLIMITED: u32 = u32::MAX;
+
+/// How to find the key of an item.
+pub(crate) type By<K, T> = Arc<dyn Fn(&T) -> K + Send + Sync>;
+/// How many turns a key has in a round.
+pub(crate) type Weigh<K> = Arc<dyn Fn(&K) -> u32 + Send + Sync>;
+
+/// What there is to know of keys.
+pub(crate) struct Rules<K, T> {
+    pub(crate) by: By<K, T>,
+    /// Without it, each key has one turn.
+    pub(crate) weigh: Option<Weigh<K>>,
+    /// The most items of one key that are alive at a time.
+    pub(crate) limit: u32,
+}
+
+/// The keys of one queue.
+pub(crate) struct Keys<K, T> {
+    rules: Rules<K, T>,
+    hasher: RandomState,
+    shards: Vec<CachePadded<Mutex<Table<K>>>>,
+}
+
+impl<K, T> Keys<K, T> {
+    pub(crate) fn new(rules: Rules<K, T>) -> Self {
+        Self {
+            rules,
+            hasher: RandomState::new(),
+            shards: (0..SHARDS)
+                .map(|_| Mutex::new(Table::new()).into())
+                .collect(),
+        }
+    }
+
+    pub(crate) fn key_of(&self, item: &T) -> K {
+        (self.rules.by)(item)
+    }
+
+    /// The key with a number, if there is one.
+    pub(crate) fn key(&self, number: u32) -> Option<Arc<K>> {
+        self.table(number & (SHARDS - 1)).key(number / SHARDS)
+    }
+
+    #[inline]
+    fn table(&self, shard: u32) -> MutexGuard<'_, Table<K>> {
+        lock(&self.shards[shard as usize])
+    }
+
+    /// So many items with the key of this number are gone. Drops the key if no other item has it.
+    #[inline]
+    fn uncount(&self, number: u32, count: u32) {
+        let mut table = self.table(number & (SHARDS - 1));
+        let key = table.leave(number / SHARDS, count);
+        drop(table);
+        if let Kept::Here(_) | Kept::Shared(_) = key {
+            swallow_panic(|| drop(key));
+        }
+    }
+}
+
+impl<K: Hash + Eq, T> Keys<K, T> {
+    /// The key of an item, if no more items with it may be pushed.
+    pub(crate) fn key_at_limit(&self, item: &T) -> Option<K> {
+        let key = self.key_of(item);
+        let (hash, shard) = self.shard(&key);
+        let limit = self.rules.limit;
+        let at_limit = self.table(shard).alive(hash, &key) >= limit;
+        at_limit.then_some(key)
+    }
+
+    /// Whether so many items more with a key may be pushed.
+    fn fit_with(&self, key: &K, count: u32) -> Fit {
+        let (hash, shard) = self.shard(key);
+        let limit = self.rules.limit;
+        if count > limit {
+            Fit::Never
+        } else if self.table(shard).alive(hash, key) > limit - count {
+            Fit::Later
+        } else {
+            Fit::Now
+        }
+    }
+
+    /// The hash of a key, and its shard, which is by other bits.
+    #[inline]
+    fn shard(&self, key: &K) -> (u32, u32) {
+        let hash = self.hasher.hash_one(key);
+        let upper = |hash: u64| (hash >> u32::BITS) as u32;
+        (upper(hash << u32::BITS), upper(hash) & (SHARDS - 1))
+    }
+
+    /// Counts an item with this key; gives back the key if it is not new.
+    #[inline]
+    fn count(&self, shard: u32, hash: u32, key: K) -> (Answer, Option<K>) {
+        let Rules { weigh, limit, .. } = &self.rules;
+        let mut table = self.table(shard);
+        let mut answer = table.count(hash, &key, *limit);
+        let mut weight = 1;
+        if let (Answer::Unknown, Some(weigh)) = (answer, weigh) {
+            drop(table);
+            weight = weigh(&key).max(1);
+            table = self.table(shard);
+            answer = table.count(hash, &key, *limit);
+        }
+        match answer {
+            Answer::Unknown => (table.add(hash, key, weight), None),
+            _ => (answer, Some(key)),
+        }
+    }
+}
+
+/// An item that is counted, and not known to its caller yet.
+struct Enrolment<'k, K, T>(&'k Keys<K, T>, u32);
+
+impl<K, T> Drop for Enrolment<'_, K, T> {
+    fn drop(&mut self) {
+        self.0.uncount(self.1, 1);
+    }
+}
+
+impl<K, T> Roll<T> for Keys<K, T>
+where
+    K: Hash + Eq + Send + Sync + 'static,
+    T: Send + 'static,
+{
+    fn enrol(&self, item: &T) -> Option<u64> {
+        let key = self.key_of(item);
+        let (hash, shard) = self.shard(&key);
+        let (answer, key) = self.count(shard, hash, key);
+        let Answer::Welcome { index, weight } = answer else {
+            return None;
+        };
+        let number = index * SHARDS + shard;
+        // The destructor of the key may panic.
+        let enrolment = Enrolment(self, number);
+        drop(key);
+        std::mem::forget(enrolment);
+        Some(Mark::new(number, weight).word())
+    }
+
+    fn is_limited(&self) -> bool {
+        self.rules.limit < UNLIMITED
+    }
+
+    fn fit(&self, items: &[T]) -> Fit {
+        if let [item] = items {
+            return self.fit_with(&self.key_of(item), 1);
+        }
+        let mut keys = HashMap::new();
+        for item in items {
+            *keys.entry(self.key_of(item)).or_insert(0) += 1;
+        }
+        let fits = keys.iter().map(|(key, count)| self.fit_with(key, *count));
+        fits.max().unwrap_or(Fit::Now)
+    }
+
+    fn leave(&self, order: u64, count: u32) {
+        self.uncount(Mark::of(order).key, count);
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;

@@ -1,0 +1,17 @@
+//! Fair by key: what a fair queue's rounds and its keys do.
+//!
+//! [`rounds`] is the order: the keys in a ring, each with its items. [`keys`] gives keys their numbers, by
+//! which the order knows them, and counts the items of each; a [`table`] is a shard of that. A [`mark`] is
+//! what an item's label says of its key. [`pages`] is where both keep what has a number, [`lists`] where
+//! the order keeps the items, and [`index`] how a table finds a key.
+
+mod index;
+mod keys;
+mod lists;
+mod mark;
+mod pages;
+mod rounds;
+mod table;
+
+pub(crate) use keys::{By, Keys, Rules, Weigh, UNLIMITED};
+pub(crate) use rounds::Rounds;

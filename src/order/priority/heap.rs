@@ -1,0 +1,436 @@
+//! The items of a priority queue in their order.
+//!
+//! The next item is the ready one of the least priority; of those the one that is ready for the longest time.
+//! An item is numbered when it becomes ready, and one that comes back before all others. Items whose time has
+//! not come wait in a heap of their own.
+//!
+//! # Ageing
+//!
+//! With ageing by a step `d`, an item that has been ready since `s` is at time `t` preferred like one of
+//! the priority `p - (t - s) / d`. Of two items the one with the lesser `p·d + s` has the lesser such
+//! priority, at whatever time they are compared: so this sum is all that is kept, and never changes.
+//!
+//! # Lists and heaps
+//!
+//! Items need no heap that become ready in their order; see [`Levels`]. All others have a mark in one; see
+//! [`Marks`]. With ageing there are no lists, as the order is not by priority.
+
+use super::levels::Levels;
+use super::marks::{Mark, Marks};
+use super::slab::{Link, Seated, Slab, Turn};
+use super::ticket::Ticket;
+use super::times::Times;
+use super::word::{Priority, Word};
+use crate::order::{Given, Order, Shown, Visit, GLANCE, PART};
+use crate::raw::Entry;
+use crate::time::NEVER;
+use std::collections::HashMap;
+use std::mem;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// So many stale marks or vacant places are always left.
+const SLACK: usize = 256;
+
+/// The items of a priority queue.
+pub(crate) struct Heap<T> {
+    times: Arc<Times>,
+    ageing: Option<Step>,
+    slab: Slab<T>,
+    levels: Levels,
+    /// Of ready items that are not in the lists.
+    ready: Marks,
+    waiting: Marks,
+    /// What was pushed and will be ready with the next [`Order::advance`].
+    fresh: Vec<Entry<T>>,
+    /// The numbers of items that become ready go up, those of items that come back go down.
+    last: i64,
+    first: i64,
+    /// Where the items with tickets are; only after somebody has asked.
+    places: Option<HashMap<Ticket, u32>>,
+    /// Items that are shown, and visits under way: as long as there is one, items stay in their places.
+    shown: usize,
+    visits: usize,
+}
+
+/// How many nanoseconds of waiting count as much as one priority.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Step(u64);
+
+impl Step {
+    /// Ten days: then 9999 steps are less than half of the time there is.
+    const LONGEST: u64 = 10 * 24 * 60 * 60 * 1_000_000_000;
+
+    pub(crate) fn of(step: Duration) -> Self {
+        let step = u64::try_from(step.as_nanos()).unwrap_or(Self::LONGEST);
+        Self(step.min(Self::LONGEST))
+    }
+
+    fn rank(self, priority: u64, ready_since: u64) -> u64 {
+        (priority * self.0).saturating_add(ready_since)
+    }
+}
+
+impl<T> Heap<T> {
+    pub(crate) fn new(times: Arc<Times>, ageing: Option<Step>) -> Self {
+        Self {
+            times,
+            ageing,
+            slab: Slab::with_room_for(0),
+            levels: Levels::new(),
+            ready: Marks::new(),
+            waiting: Marks::new(),
+            fresh: Vec::new(),
+            last: 0,
+            first: 0,
+            places: None,
+            shown: 0,
+            visits: 0,
+        }
+    }
+
+    /// Takes out an item that is not given out.
+    pub(crate) fn cancel(&mut self, ticket: Ticket) -> Option<Entry<T>> {
+        let place = self.place_of(ticket)?;
+        self.leave_line(place);
+        let seated = self.slab.take(place)?;
+        Some(self.part_with(seated))
+    }
+
+    /// Gives another priority to an item that is not given out: `false`, if there is none with this ticket.
+    pub(crate) fn reprioritize(&mut self, ticket: Ticket, priority: Priority) -> bool {
+        let Some(place) = self.place_of(ticket) else {
+            return false;
+        };
+        let Seated { link, turn, .. } = self.slab[place];
+        let word = link.word;
+        if turn == Turn::Waits {
+            self.slab[place].link.word = word.with(priority);
+        } else if word.priority() != priority.get() {
+            self.leave_line(place);
+            let seated = &mut self.slab[place];
+            seated.link.word = word.with(priority);
+            seated.turn = Turn::Listed;
+            self.line_up(place);
+            self.tidy();
+        }
+        true
+    }
+
+    /// The rank of a ready item, by which two are compared first.
+    fn rank_of(&self, Seated { link, since, .. }: &Seated<T>) -> u64 {
+        let word = link.word;
+        let priority = u64::from(word.priority());
+        match self.ageing {
+            None => priority,
+            Some(step) => {
+                let ready_since = (*since).max(self.times.due(word).saturating_add(1));
+                step.rank(priority, ready_since)
+            }
+        }
+    }
+
+    #[inline]
+    fn seat(&mut self, entry: Entry<T>, arrival: i64) -> u32 {
+        let place = self.slab.put(Seated::new(entry, arrival));
+        if self.places.is_some() {
+            self.note_place(place);
+        }
+        place
+    }
+
+    /// Puts a ready item where its turn is.
+    #[inline]
+    fn line_up(&mut self, place: u32) {
+        if self.ageing.is_some() || !self.levels.add(&mut self.slab, place) {
+            self.mark(place);
+        }
+    }
+
+    fn mark(&mut self, place: u32) {
+        self.slab[place].turn = Turn::Marked;
+        let seated = &self.slab[place];
+        self.ready.add(Mark {
+            rank: self.rank_of(seated),
+            arrival: seated.link.arrival,
+            place,
+            priority: Some(seated.link.word.priority()),
+        });
+    }
+
+    /// Puts an item among those whose time has not come.
+    fn wait(&mut self, place: u32) {
+        let seated = &mut self.slab[place];
+        seated.turn = Turn::Waits;
+        self.waiting.add(Mark {
+            rank: self.times.due(seated.link.word),
+            arrival: seated.link.arrival,
+            place,
+            priority: None,
+        });
+    }
+
+    /// Takes an item from where its turn is. It is taken out of the slab then, or lined up again.
+    fn leave_line(&mut self, place: u32) {
+        match self.slab[place].turn {
+            Turn::Listed => self.levels.remove(&mut self.slab, place),
+            Turn::Marked => self.ready.give_up_one(),
+            Turn::Waits => self.waiting.give_up_one(),
+        }
+    }
+
+    /// Takes the next item out of the slab.
+    #[inline]
+    fn take_next(&mut self) -> Option<Seated<T>> {
+        if self.shown > 0 {
+            self.levels.pass_shown(&mut self.slab);
+        }
+        if self.ready.current() > 0 && self.is_marked_next() {
+            let mark = self.ready.pop()?;
+            self.slab.take(mark.place)
+        } else {
+            self.levels.pop(&mut self.slab)
+        }
+    }
+
+    /// Whether the first marked item comes before all that are listed.
+    fn is_marked_next(&self) -> bool {
+        let (Some(mark), Some(place)) = (self.ready.first(), self.levels.first()) else {
+            return true;
+        };
+        let Link { word, arrival, .. } = self.slab[place].link;
+        (mark.rank, mark.arrival) < (u64::from(word.priority()), arrival)
+    }
+
+    /// When the first is due of those that wait.
+    fn first_due(&self) -> Option<u64> {
+        self.waiting.first().map(|first| first.rank)
+    }
+
+    /// Makes ready what is due by then.
+    fn make_ready(&mut self, until: u64) {
+        while self.first_due().is_some_and(|due| due <= until) {
+            if let Some(Mark { place, .. }) = self.waiting.pop() {
+                self.last += 1;
+                let seated = &mut self.slab[place];
+                seated.link.arrival = self.last;
+                seated.turn = Turn::Listed;
+                self.line_up(place);
+            }
+            self.waiting.drop_stale(&self.slab);
+        }
+    }
+
+    fn is_to_be_visited(&self, place: u32, visit: &Visit) -> bool {
+        self.slab.get(place).is_some_and(|seated| {
+            let was_there = (visit.from..=visit.to).contains(&seated.link.arrival);
+            was_there && seated.turn != Turn::Waits
+        })
+    }
+
+    /// Takes an item out of its place. In a list it leaves a gap, from a heap its mark goes.
+    fn take_out_to_show(&mut self, place: u32) -> Option<Shown<T>> {
+        let seated = self.slab.show(place)?;
+        if seated.turn == Turn::Marked {
+            self.ready.give_up_one();
+            self.ready.drop_stale(&self.slab);
+        }
+        self.shown += 1;
+        Some(Shown {
+            entry: seated.into_entry(),
+            number: place,
+            position: 0,
+            name: 0,
+        })
+    }
+
+    /// Takes leave of an item that was taken out of the slab.
+    #[inline]
+    fn part_with(&mut self, seated: Seated<T>) -> Entry<T> {
+        if self.places.is_some() {
+            self.forget_place(seated.link.word);
+        }
+        self.tidy();
+        seated.into_entry()
+    }
+
+    #[inline(never)]
+    fn note_place(&mut self, place: u32) {
+        if let (Some(places), Some(ticket)) =
+            (&mut self.places, self.slab[place].link.word.ticket())
+        {
+            places.insert(ticket, place);
+        }
+    }
+
+    #[inline(never)]
+    fn forget_place(&mut self, word: Word) {
+        if let (Some(places), Some(ticket)) = (&mut self.places, word.ticket()) {
+            places.remove(&ticket);
+        }
+    }
+
+    fn place_of(&mut self, ticket: Ticket) -> Option<u32> {
+        let slab = &self.slab;
+        let places = self.places.get_or_insert_with(|| {
+            let ticketed = slab
+                .iter()
+                .filter_map(|(place, seated)| Some((seated.link.word.ticket()?, place)));
+            ticketed.collect()
+        });
+        let place = places.get(&ticket).copied();
+        place.filter(|&place| slab.get(place).is_some())
+    }
+
+    /// Drops the stale marks that come first; all of them if they, or the vacant places, are too many.
+    #[inline]
+    fn tidy(&mut self) {
+        let items = self.slab.len();
+        let stale = self.ready.stale() + self.waiting.stale();
+        let many = stale > items + SLACK || self.slab.places() > 4 * items + SLACK;
+        if many && self.visits == 0 {
+            self.sweep();
+        } else if stale > 0 {
+            self.ready.drop_stale(&self.slab);
+            self.waiting.drop_stale(&self.slab);
+        }
+    }
+
+    /// Drops all stale marks and vacant places, and gives their memory back.
+    #[cold]
+    fn sweep(&mut self) {
+        let mut slab = Slab::with_room_for(self.slab.len());
+        self.levels.move_items(&mut self.slab, &mut slab);
+        self.ready.move_items(&mut self.slab, &mut slab);
+        self.waiting.move_items(&mut self.slab, &mut slab);
+        self.slab = slab;
+        self.places = None;
+    }
+}
+
+impl<T: Send> Order<T> for Heap<T> {
+    /// What was scheduled waits, even if its time has come: only [`Order::advance`] knows that.
+    #[inline]
+    fn arrive(&mut self, entry: Entry<T>) {
+        self.last += 1;
+        let scheduled = Word::of(entry.tag.order).is_scheduled();
+        let place = self.seat(entry, self.last);
+        if scheduled {
+            self.wait(place);
+        } else {
+            self.line_up(place);
+        }
+    }
+
+    /// What is scheduled for a time before its push, as far as that is known, goes first.
+    fn arrive_timed(&mut self, entry: Entry<T>) {
+        if Word::of(entry.tag.order).is_scheduled() {
+            self.arrive(entry);
+        } else {
+            self.fresh.push(entry);
+        }
+    }
+
+    /// It was given out once, so its time has come.
+    fn come_back(&mut self, entry: Entry<T>) {
+        self.first -= 1;
+        let place = self.seat(entry, self.first);
+        self.line_up(place);
+    }
+
+    #[inline]
+    fn next(&mut self, for_good: bool) -> Option<Given<T>> {
+        let seated = self.take_next()?;
+        Some(Given {
+            entry: self.part_with(seated),
+            gone: u32::from(for_good),
+        })
+    }
+
+    fn advance(&mut self, now: u64) -> usize {
+        let before = self.waiting.current();
+        let mut fresh = mem::take(&mut self.fresh);
+        for entry in fresh.drain(..) {
+            let pushed = entry.tag.since.checked_sub(1).unwrap_or(now);
+            self.make_ready(pushed.min(now));
+            self.arrive(entry);
+        }
+        fresh.shrink_to(SLACK);
+        self.fresh = fresh;
+        self.make_ready(now);
+        before - self.waiting.current()
+    }
+
+    fn next_due(&self) -> u64 {
+        self.first_due().unwrap_or(NEVER)
+    }
+
+    fn ready(&self) -> usize {
+        self.slab.len() - self.waiting.current()
+    }
+
+    fn waiting(&self) -> usize {
+        self.waiting.current()
+    }
+
+    /// By places, and only what is there already: so nothing is visited twice.
+    fn begin_visit(&mut self) -> Visit {
+        self.visits += 1;
+        Visit {
+            number: 0,
+            numbers: u32::try_from(self.slab.places()).unwrap_or(u32::MAX),
+            from: self.first,
+            to: self.last,
+        }
+    }
+
+    fn show(&mut self, visit: &mut Visit, into: &mut Vec<Shown<T>>) -> bool {
+        for _ in 0..GLANCE {
+            if visit.number == visit.numbers || into.len() == PART {
+                break;
+            }
+            let place = visit.number;
+            visit.number += 1;
+            if self.is_to_be_visited(place, visit) {
+                into.extend(self.take_out_to_show(place));
+            }
+        }
+        visit.number < visit.numbers
+    }
+
+    fn put_back(&mut self, _: &mut Visit, Shown { entry, number, .. }: Shown<T>) {
+        self.shown -= 1;
+        if !self.slab.put_back(number, entry) {
+            self.line_up(number);
+        }
+        if self.places.is_some() {
+            self.note_place(number);
+        }
+    }
+
+    fn shown(&self) -> usize {
+        self.shown
+    }
+
+    fn look_at_times(&self, visit: &mut Visit, least: &mut Option<u64>) -> bool {
+        for _ in 0..GLANCE {
+            if visit.number == visit.numbers {
+                return false;
+            }
+            if self.is_to_be_visited(visit.number, visit) {
+                let since = self.slab[visit.number].since;
+                *least = Some(least.map_or(since, |least| least.min(since)));
+            }
+            visit.number += 1;
+        }
+        true
+    }
+
+    fn end_visit(&mut self) {
+        self.visits -= 1;
+        self.tidy();
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests;

@@ -1,0 +1,99 @@
+//! Tickets, by which items are named.
+
+use std::cell::Cell;
+use std::fmt;
+use std::num::NonZeroU64;
+// Of std, as the counter outlives all queues, and so all runs of a model.
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A thread takes as many numbers at once, of which it does not use the first.
+const BLOCK: u64 = 1 << 10;
+
+/// Names an item that was pushed with a priority or a time, for
+/// [`reprioritize`](crate::PriorityQueue::reprioritize) and [`cancel`](crate::PriorityQueue::cancel).
+///
+/// Items of other queues have other tickets.
+///
+/// ```
+/// let queue = requeue::PriorityQueue::unbounded();
+/// let ticket = queue.push_with(1, None, "job")?;
+/// assert_eq!(queue.cancel(ticket), Some("job"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Ticket(NonZeroU64);
+
+impl Ticket {
+    /// Numbers have as many bits. They wrap after some years at a million a second.
+    pub(super) const BITS: u32 = 49;
+
+    /// A ticket that no item has.
+    #[inline]
+    pub(crate) fn new() -> Self {
+        std::thread_local! {
+            static LAST: Cell<u64> = const { Cell::new(BLOCK - 1) };
+        }
+        let number = LAST.try_with(|last| {
+            let mut number = last.get() + 1;
+            if number % BLOCK == 0 {
+                number = new_block() + 1;
+            }
+            last.set(number);
+            number
+        });
+        // The thread's thread-locals are gone: a block for this one number.
+        let number = number.unwrap_or_else(|_| new_block() + 1);
+        Self::numbered(number).expect("a block begins with a number that is not used")
+    }
+
+    /// The ticket with a number of so many bits, 0 excepted.
+    #[inline]
+    pub(super) fn numbered(number: u64) -> Option<Self> {
+        NonZeroU64::new(number).map(Self)
+    }
+
+    #[inline]
+    pub(super) fn number(self) -> u64 {
+        self.0.get()
+    }
+
+    /// The number of the block from which the ticket was taken.
+    pub(super) fn block(self) -> u64 {
+        self.number() / BLOCK
+    }
+}
+
+/// The first number of a new block.
+#[cold]
+fn new_block() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    // ORDERING: Relaxed; only distinct numbers matter.
+    NEXT.fetch_add(BLOCK, Ordering::Relaxed) % (1 << Ticket::BITS)
+}
+
+impl fmt::Debug for Ticket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Ticket").field(&self.0).finish()
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+    use std::thread;
+
+    const MANY: usize = 3000;
+
+    #[test]
+    fn tickets_of_all_threads_differ() {
+        let tickets: Vec<Ticket> = thread::scope(|scope| {
+            let take = || (0..MANY).map(|_| Ticket::new()).collect::<Vec<_>>();
+            let threads = [(); 4].map(|()| scope.spawn(take));
+            let tickets = threads.into_iter().map(|thread| thread.join().unwrap());
+            tickets.flatten().collect()
+        });
+        let different: HashSet<_> = tickets.iter().collect();
+        assert_eq!(different.len(), 4 * MANY);
+    }
+}

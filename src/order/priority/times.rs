@@ -1,0 +1,156 @@
+//! The times of the scheduled items of a priority queue.
+//!
+//! Threads note them in tables of their own, as far as there are some, so that they rarely wait for each
+//! other. A push without a time touches nothing here.
+
+use super::ticket::Ticket;
+use super::word::{Priority, Word};
+use crate::order::Roll;
+use crate::sync::{lock, AtomicUsize, Mutex, Ordering, SMALL};
+use crossbeam_utils::CachePadded;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// As many tables.
+const TABLES: usize = if SMALL { 1 } else { 8 };
+
+/// A table that is no larger than this is left as it is.
+const SMALL_TABLE: usize = 64;
+
+/// When those items are due that are scheduled, in nanoseconds since the queue was made, wherever they are.
+pub(crate) struct Times {
+    tables: [CachePadded<Table>; TABLES],
+    /// Of how many items there is a time.
+    count: CachePadded<AtomicUsize>,
+}
+
+type Table = Mutex<HashMap<Ticket, u64>>;
+
+impl Times {
+    pub(crate) fn new() -> Self {
+        Self {
+            tables: std::array::from_fn(|_| CachePadded::default()),
+            count: CachePadded::new(AtomicUsize::new(0)),
+        }
+    }
+
+    /// Notes when an item will be due that is about to be pushed.
+    pub(crate) fn note(&self, ticket: Ticket, due: u64) {
+        // ORDERING: Relaxed; who does not see it takes the item in as if it had come a little later.
+        self.count.fetch_add(1, Ordering::Relaxed);
+        lock(self.table(ticket)).insert(ticket, due);
+    }
+
+    /// When the item with this word is due: 0, if it is not scheduled.
+    pub(super) fn due(&self, word: Word) -> u64 {
+        let Some(ticket) = word.scheduled_ticket() else {
+            return 0;
+        };
+        let table = lock(self.table(ticket));
+        table.get(&ticket).copied().unwrap_or(0)
+    }
+
+    fn forget(&self, ticket: Ticket) {
+        let mut table = lock(self.table(ticket));
+        if table.remove(&ticket).is_some() {
+            // ORDERING: Relaxed; as in `note`.
+            self.count.fetch_sub(1, Ordering::Relaxed);
+        }
+        if table.capacity() > 4 * table.len() + SMALL_TABLE {
+            table.shrink_to_fit();
+        }
+    }
+
+    #[allow(clippy::cast_possible_truncation)] // of the number's lowest bits
+    fn table(&self, ticket: Ticket) -> &Table {
+        &self.tables[ticket.block() as usize & (TABLES - 1)]
+    }
+}
+
+impl<T> Roll<T> for Arc<Times> {
+    fn enrol(&self, _: &T) -> Option<u64> {
+        Some(Word::plain(Priority::DEFAULT).order())
+    }
+
+    /// A dead letter that is pushed again keeps its priority; its ticket is of no use any more.
+    fn enrol_again(&self, _: &T, order: u64) -> Option<u64> {
+        Some(Word::of(order).without_ticket().order())
+    }
+
+    #[inline]
+    fn is_scheduled(&self) -> bool {
+        // ORDERING: Relaxed; as in `note`.
+        self.count.load(Ordering::Relaxed) > 0
+    }
+
+    fn leave(&self, order: u64, _count: u32) {
+        let word = Word::of(order);
+        if let Some(ticket) = word.scheduled_ticket() {
+            self.forget(ticket);
+        }
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+pub(super) mod tests {
+    use super::*;
+
+    const MANY: u64 = 100_000;
+
+    /// Of how many items the time is known, and room for how many there is.
+    pub(crate) fn sizes(times: &Times) -> (usize, usize) {
+        let tables = times.tables.iter().map(|table| lock(table));
+        tables.fold((0, 0), |(len, capacity), table| {
+            (len + table.len(), capacity + table.capacity())
+        })
+    }
+
+    fn scheduled(times: &Times, due: u64) -> Word {
+        let ticket = Ticket::new();
+        times.note(ticket, due);
+        Word::scheduled(Priority::DEFAULT, ticket)
+    }
+
+    fn leave(times: &Arc<Times>, word: Word) {
+        Roll::<()>::leave(times, word.order(), 1);
+    }
+
+    #[test]
+    fn times_are_kept_until_the_item_leaves() {
+        let times = Arc::new(Times::new());
+        let (now, never) = (scheduled(&times, 0), scheduled(&times, u64::MAX));
+        let plain = Word::ticketed(Priority::DEFAULT, Ticket::new());
+        assert_eq!(sizes(&times).0, 2);
+        assert_eq!(times.due(never), u64::MAX);
+        assert_eq!(times.due(plain), 0);
+        let other = never.with(Priority::new(1).unwrap());
+        assert_eq!(times.due(other), u64::MAX);
+        leave(&times, now);
+        leave(&times, plain);
+        assert_eq!(times.due(other), u64::MAX);
+        leave(&times, other);
+        assert_eq!(sizes(&times).0, 0);
+    }
+
+    #[test]
+    fn a_push_without_a_priority_touches_nothing() {
+        let times = Arc::new(Times::new());
+        let word = Word::of(times.enrol(&()).unwrap());
+        assert_eq!(word, Word::plain(Priority::DEFAULT));
+        assert_eq!(times.enrol_again(&(), word.order()), Some(word.order()));
+        leave(&times, word);
+        assert_eq!(sizes(&times), (0, 0));
+    }
+
+    #[test]
+    fn tables_give_their_memory_back() {
+        let times = Arc::new(Times::new());
+        let words: Vec<_> = (0..MANY).map(|due| scheduled(&times, due)).collect();
+        for word in words {
+            leave(&times, word);
+        }
+        let (len, capacity) = sizes(&times);
+        assert_eq!(len, 0);
+        assert!(capacity <= TABLES * SMALL_TABLE);
+    }
+}

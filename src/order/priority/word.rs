@@ -1,0 +1,127 @@
+//! The word by which a priority queue knows an item.
+//!
+//! ```text
+//!  63        50      49       48           0
+//! ┌────────────┬───────────┬────────────────┐
+//! │  priority  │ scheduled │ ticket number  │
+//! └────────────┴───────────┴────────────────┘
+//! ```
+//!
+//! The number 0 says that the item has no ticket, as those have that were pushed without a priority. The
+//! time of a scheduled item is found in [`Times`](super::times::Times) by its ticket.
+
+use super::ticket::Ticket;
+
+const NUMBER: u64 = (1 << Ticket::BITS) - 1;
+const SCHEDULED: u64 = 1 << Ticket::BITS;
+const PRIORITY_SHIFT: u32 = Ticket::BITS + 1;
+
+/// How much an item is preferred: 1 is the first, 9999 the last.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Priority(u16);
+
+impl Priority {
+    pub(crate) const DEFAULT: Self = Self(5000);
+    pub(super) const LAST: Self = Self(9999);
+
+    /// `None`: there is no such priority.
+    pub(crate) fn new(priority: u16) -> Option<Self> {
+        let exists = (1..=Self::LAST.0).contains(&priority);
+        exists.then_some(Self(priority))
+    }
+
+    pub(crate) const fn get(self) -> u16 {
+        self.0
+    }
+}
+
+/// What is known of an item wherever it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Word(u64);
+
+impl Word {
+    /// The word of an item without a ticket.
+    pub(super) fn plain(priority: Priority) -> Self {
+        Self(u64::from(priority.0) << PRIORITY_SHIFT)
+    }
+
+    pub(crate) fn ticketed(priority: Priority, ticket: Ticket) -> Self {
+        Self(Self::plain(priority).0 | ticket.number())
+    }
+
+    pub(crate) fn scheduled(priority: Priority, ticket: Ticket) -> Self {
+        Self(Self::ticketed(priority, ticket).0 | SCHEDULED)
+    }
+
+    /// The word of an item that has lost its ticket.
+    pub(super) fn without_ticket(self) -> Self {
+        Self(self.0 & !(SCHEDULED | NUMBER))
+    }
+
+    /// What an item carries.
+    pub(super) fn of(order: u64) -> Self {
+        Self(order)
+    }
+
+    pub(crate) fn order(self) -> u64 {
+        self.0
+    }
+
+    #[allow(clippy::cast_possible_truncation)] // of fewer bits
+    pub(super) fn priority(self) -> u16 {
+        (self.0 >> PRIORITY_SHIFT) as u16
+    }
+
+    /// The word with another priority.
+    pub(super) fn with(self, priority: Priority) -> Self {
+        Self(self.0 & (SCHEDULED | NUMBER) | Self::plain(priority).0)
+    }
+
+    pub(super) fn ticket(self) -> Option<Ticket> {
+        Ticket::numbered(self.0 & NUMBER)
+    }
+
+    pub(super) fn is_scheduled(self) -> bool {
+        self.0 & SCHEDULED != 0
+    }
+
+    /// The ticket of an item that was scheduled.
+    pub(super) fn scheduled_ticket(self) -> Option<Ticket> {
+        self.ticket().filter(|_| self.is_scheduled())
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_says_what_it_was_made_of() {
+        for priority in [1, 5000, 9999] {
+            for ticket in [1, 2, NUMBER].map(|number| Ticket::numbered(number).unwrap()) {
+                let priority = Priority::new(priority).unwrap();
+                let words = [
+                    (Word::plain(priority), None, false),
+                    (Word::ticketed(priority, ticket), Some(ticket), false),
+                    (Word::scheduled(priority, ticket), Some(ticket), true),
+                ];
+                for (word, its_ticket, scheduled) in words {
+                    let again = Word::of(word.order());
+                    assert_eq!(again.priority(), priority.get());
+                    assert_eq!(again.ticket(), its_ticket);
+                    assert_eq!(again.scheduled_ticket().is_some(), scheduled);
+                    let urgent = again.with(Priority(1));
+                    assert_eq!((urgent.priority(), urgent.ticket()), (1, its_ticket));
+                    assert_eq!(urgent.scheduled_ticket().is_some(), scheduled);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn priorities_are_from_1_to_9999() {
+        for (priority, exists) in [(0, false), (1, true), (9999, true), (10_000, false)] {
+            assert_eq!(Priority::new(priority).is_some(), exists);
+        }
+    }
+}

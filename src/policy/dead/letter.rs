@@ -1,0 +1,67 @@
+//! A dead letter, as users see it.
+
+use crate::policy::retry::Failed;
+use crate::raw::Entry;
+use crate::time::Time;
+use crate::Reason;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// An item that was delivered as often as it may be, or given up, and never committed.
+///
+/// ```
+/// use requeue::Reason;
+/// use std::num::NonZeroU32;
+///
+/// let queue = requeue::Queue::builder().max_attempts(NonZeroU32::MIN).build();
+/// queue.push("poison")?;
+/// let _ = queue.handle().transact(|tx| tx.pop().map(drop).and(Err::<(), _>(requeue::PopError::Empty)));
+/// let letter = queue.dead_letters().next().unwrap();
+/// assert_eq!((letter.item, letter.attempts), ("poison", 1));
+/// assert_eq!(letter.reason, Reason::Aborted);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct DeadLetter<T> {
+    /// The item, with the changes that its workers made.
+    pub item: T,
+    /// How often it was delivered.
+    pub attempts: u32,
+    /// Why its last delivery failed.
+    pub reason: Reason,
+    /// When it was first pushed, if the queue keeps [times](crate::Builder::timestamps).
+    pub pushed_at: Option<Instant>,
+    error: Option<Arc<str>>,
+}
+
+impl<T> DeadLetter<T> {
+    pub(crate) fn new(failed: Failed<T>, time: &Time) -> Self {
+        let Entry { item, tag } = failed.entry;
+        Self {
+            item,
+            attempts: tag.attempts,
+            reason: failed.reason,
+            pushed_at: time.stamped(tag.since),
+            error: failed.error,
+        }
+    }
+
+    /// The error of its last delivery, if its worker said one: what a run of [`Workers`](crate::Workers)
+    /// returned or panicked with, or what was given to [`Transaction::fail`](crate::Transaction::fail).
+    ///
+    /// ```
+    /// let queue = requeue::Queue::unbounded();
+    /// queue.push("404.html")?;
+    /// let mut worker = queue.handle();
+    /// let tx = worker.begin();
+    /// tx.fail(tx.pop()?, "not found")?;
+    /// tx.commit();
+    /// let letter = queue.dead_letters().next().unwrap();
+    /// assert_eq!((letter.item, letter.error()), ("404.html", Some("not found")));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn error(&self) -> Option<&str> {
+        self.error.as_deref()
+    }
+}

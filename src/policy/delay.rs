@@ -1,0 +1,133 @@
+//! Items that are out of the way until they are due.
+
+use super::retry::Failed;
+use crate::raw::{Entry, Inbox, Vacant};
+use crate::sync::{try_lock, AtomicUsize, Mutex, Ordering};
+use crate::time::NEVER;
+use std::cmp::{Ordering as Order, Reverse};
+use std::collections::BinaryHeap;
+
+/// The delayed items of one queue.
+pub(crate) struct Delayed<T> {
+    inbox: Inbox<Failed<T>>,
+    heap: Mutex<Heap<T>>,
+    /// Items in the inbox and in the heap, and those that are due and not at the head yet.
+    count: AtomicUsize,
+}
+
+/// Delayed items by the time when they are due.
+struct Heap<T> {
+    items: BinaryHeap<Reverse<Due<T>>>,
+    /// How many items ever came here, so that those due at the same time keep their order.
+    arrivals: u64,
+}
+
+struct Due<T> {
+    at: u64,
+    arrival: u64,
+    entry: Entry<T>,
+}
+
+impl<T> Delayed<T> {
+    pub(super) fn new() -> Self {
+        Self {
+            inbox: Inbox::new(),
+            heap: Mutex::new(Heap {
+                items: BinaryHeap::new(),
+                arrivals: 0,
+            }),
+            count: AtomicUsize::new(0),
+        }
+    }
+
+    /// Takes an item in. Lock-free, and allocates nothing.
+    pub(crate) fn put(&self, envelope: Vacant<Failed<T>>, failed: Failed<T>) {
+        // ORDERING: Relaxed; whoever sees the end of the transaction that held it sees the count.
+        self.count.fetch_add(1, Ordering::Relaxed);
+        self.inbox.put(envelope, failed);
+    }
+
+    /// How many items are delayed.
+    pub(crate) fn count(&self) -> usize {
+        // ORDERING: Acquire; pairs with the Release in `count_released`: who does not find an item
+        // counted here finds it at the head.
+        self.count.load(Ordering::Acquire)
+    }
+
+    /// Says that so many items are at the head.
+    pub(crate) fn count_released(&self, items: usize) {
+        // ORDERING: Release; pairs with the Acquire in `count`.
+        self.count.fetch_sub(items, Ordering::Release);
+    }
+
+    /// Takes out what is due, in order, and says when the next item will be. `None`: another thread is
+    /// doing it.
+    ///
+    /// `begin` runs before anything is looked at, `end` with the time of the next item, both while this
+    /// thread is the only one to take out.
+    pub(crate) fn take_due(
+        &self,
+        now: u64,
+        begin: impl FnOnce(),
+        end: impl FnOnce(u64),
+    ) -> Option<Vec<Entry<T>>> {
+        let mut heap = try_lock(&self.heap)?;
+        begin();
+        heap.take_in(self.inbox.take_all());
+        let due = heap.take_due(now);
+        end(heap.next());
+        Some(due)
+    }
+}
+
+impl<T> Heap<T> {
+    fn take_in(&mut self, failed: Vec<Failed<T>>) {
+        for Failed { entry, due, .. } in failed {
+            self.arrivals += 1;
+            self.items.push(Reverse(Due {
+                at: due,
+                arrival: self.arrivals,
+                entry,
+            }));
+        }
+    }
+
+    fn take_due(&mut self, now: u64) -> Vec<Entry<T>> {
+        let mut due = Vec::new();
+        while self.next() <= now {
+            due.extend(self.items.pop().map(|Reverse(due)| due.entry));
+        }
+        due
+    }
+
+    /// When the next item is due.
+    fn next(&self) -> u64 {
+        self.items.peek().map_or(NEVER, |Reverse(due)| due.at)
+    }
+}
+
+impl<T> Due<T> {
+    fn key(&self) -> (u64, u64) {
+        (self.at, self.arrival)
+    }
+}
+
+impl<T> PartialEq for Due<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.key() == other.key()
+    }
+}
+
+impl<T> Eq for Due<T> {}
+
+impl<T> PartialOrd for Due<T> {
+    fn partial_cmp(&self, other: &Self) -> Option<Order> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<T> Ord for Due<T> {
+    fn cmp(&self, other: &Self) -> Order {
+        self.key().cmp(&other.key())
+    }
+}

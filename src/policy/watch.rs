@@ -1,0 +1,80 @@
+//! Posts: what others may know of a handle's open transaction, and take from it.
+//!
+//! Only handles that are watched have one: those with a name, and all of a queue that keeps times or
+//! lends its items on lease.
+
+use super::lease::Book;
+use crate::sync::{lock, AtomicU64, Mutex, Ordering};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::thread::{self, ThreadId};
+
+/// The posts of a queue, by the number of the handle's desk.
+pub(crate) struct Posts<T>(Mutex<BTreeMap<usize, Arc<Post<T>>>>);
+
+/// One handle, as others see it.
+pub(crate) struct Post<T> {
+    /// The number of the handle's desk.
+    pub(crate) desk: usize,
+    name: Option<Arc<str>>,
+    /// A stamp of when its transaction took the first item.
+    since: AtomicU64,
+    /// The thread that took the first item.
+    thread: Mutex<Option<ThreadId>>,
+    pub(crate) book: Mutex<Book<T>>,
+}
+
+impl<T> Posts<T> {
+    pub(crate) fn new() -> Self {
+        Self(Mutex::new(BTreeMap::new()))
+    }
+
+    /// Adds a post for a handle.
+    pub(crate) fn add(&self, desk: usize, name: Option<Arc<str>>) -> Arc<Post<T>> {
+        let post = Arc::new(Post {
+            desk,
+            name,
+            since: AtomicU64::new(0),
+            thread: Mutex::new(None),
+            book: Mutex::new(Book::new()),
+        });
+        lock(&self.0).insert(desk, Arc::clone(&post));
+        post
+    }
+
+    pub(crate) fn remove(&self, desk: usize) {
+        lock(&self.0).remove(&desk);
+    }
+
+    pub(crate) fn get(&self, desk: usize) -> Option<Arc<Post<T>>> {
+        lock(&self.0).get(&desk).cloned()
+    }
+
+    /// All posts there are now.
+    pub(crate) fn all(&self) -> Vec<Arc<Post<T>>> {
+        lock(&self.0).values().cloned().collect()
+    }
+}
+
+impl<T> Post<T> {
+    pub(crate) fn name(&self) -> Option<&Arc<str>> {
+        self.name.as_ref()
+    }
+
+    /// Takes note that the transaction has taken its first item.
+    pub(crate) fn begin(&self, stamp: u64) {
+        // ORDERING: Relaxed; for those who look.
+        self.since.store(stamp, Ordering::Relaxed);
+        *lock(&self.thread) = Some(thread::current().id());
+    }
+
+    /// A stamp of when the transaction took its first item.
+    pub(crate) fn since(&self) -> u64 {
+        // ORDERING: Relaxed; as above.
+        self.since.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn thread(&self) -> Option<ThreadId> {
+        *lock(&self.thread)
+    }
+}

@@ -1,0 +1,83 @@
+//! What a fair queue says of its keys.
+
+use crate::order::fair::{Keys, Rounds};
+use std::fmt;
+use std::sync::Arc;
+
+/// The keys of a [`FairQueue`](crate::FairQueue), from [`FairQueue::snapshot`](crate::FairQueue::snapshot).
+///
+/// It keeps the keys alive, though their items may be gone meanwhile.
+///
+/// ```
+/// let queue = requeue::FairQueue::by(|job: &u32| job % 10);
+/// queue.push(42)?;
+/// queue.push(32)?;
+/// assert_eq!(queue.snapshot().keys().collect::<Vec<_>>(), [(&2, 2)]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct FairSnapshot<K> {
+    keys: Vec<(Arc<K>, usize)>,
+    /// How many of them, from the first, the present round still has to serve.
+    round: usize,
+}
+
+impl<K> FairSnapshot<K> {
+    /// Runs no user code.
+    pub(super) fn of<T>(rounds: &Rounds<T>, keys: &Keys<K, T>) -> Self {
+        let mut snapshot = Self::default();
+        for standing in rounds.standings() {
+            if let Some(key) = keys.key(standing.key) {
+                snapshot.keys.push((key, standing.items));
+                snapshot.round += usize::from(standing.in_round);
+            }
+        }
+        snapshot
+    }
+
+    /// The keys that the present round still has to serve, in that order. None between two rounds: the
+    /// next begins with the next pop.
+    ///
+    /// ```
+    /// let queue = requeue::FairQueue::by(|job: &u32| job % 10);
+    /// queue.handle().push_batch([11, 12, 13, 21])?;
+    /// assert_eq!(queue.snapshot().round().count(), 0);
+    /// assert_eq!(queue.pop()?, 11);
+    /// assert!(queue.snapshot().round().eq(&[2, 3]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn round(&self) -> impl ExactSizeIterator<Item = &K> + '_ {
+        self.keys[..self.round].iter().map(|(key, _)| &**key)
+    }
+
+    /// All keys with the number of their items that are in the queue, neither held nor delayed, in the
+    /// order in which they will be served. Of a [serial](crate::Builder::serial) queue, those keys come
+    /// last that wait for an item that is held.
+    ///
+    /// ```
+    /// let queue = requeue::FairQueue::by(|job: &u32| job % 10);
+    /// queue.handle().push_batch([11, 12, 13, 21])?;
+    /// assert!(queue.snapshot().keys().eq([(&1, 2), (&2, 1), (&3, 1)]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn keys(&self) -> impl ExactSizeIterator<Item = (&K, usize)> + '_ {
+        self.keys.iter().map(|(key, items)| (&**key, *items))
+    }
+}
+
+impl<K> Default for FairSnapshot<K> {
+    fn default() -> Self {
+        Self {
+            keys: Vec::new(),
+            round: 0,
+        }
+    }
+}
+
+impl<K: fmt::Debug> fmt::Debug for FairSnapshot<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FairSnapshot")
+            .field("keys", &self.keys)
+            .field("round", &self.round)
+            .finish()
+    }
+}

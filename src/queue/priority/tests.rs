@@ -1,0 +1,199 @@
+//! The time of a scheduled item is forgotten with the item, whatever becomes of it.
+
+use super::*;
+use crate::order::priority::sizes;
+use crate::{commit_all, pop_any, try_commit_all, ManualClock, Transaction};
+use std::mem;
+use std::num::NonZeroU32;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::time::Duration;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+type Worker = Handle<u32, ByPriority>;
+type End = fn(&PriorityQueue<u32>, &mut Worker, &ManualClock);
+
+/// Of how many items the queue knows the time.
+fn times(queue: &PriorityQueue<u32>) -> usize {
+    sizes(queue.shared().roll::<Arc<Times>>().unwrap()).0
+}
+
+/// What may become of an item that is ready.
+const ENDS: [(&str, End); 14] = [
+    ("pop without a handle", |queue, _, _| _ = queue.pop()),
+    ("pop", |_, worker, _| _ = worker.pop()),
+    ("pop_batch", |_, worker, _| {
+        worker.pop_batch(5, &mut Vec::new());
+    }),
+    ("pop_blocking", |_, worker, _| _ = worker.pop_blocking()),
+    ("pop_any", |_, worker, _| {
+        pop_any(std::slice::from_mut(worker)).unwrap();
+    }),
+    ("commit", |_, worker, _| {
+        let tx = worker.begin();
+        tx.pop().unwrap();
+        tx.commit();
+    }),
+    ("commit, its items forgotten", |_, worker, _| {
+        let tx = worker.begin();
+        tx.pop().unwrap();
+        mem::forget(tx.commit());
+        worker.pop().unwrap_err();
+    }),
+    ("commit_all", |queue, worker, _| {
+        let mut other = queue.handle();
+        let (tx, other) = (worker.begin(), other.begin());
+        tx.pop().unwrap();
+        commit_all((tx, other));
+    }),
+    ("try_commit_all", |queue, worker, _| {
+        let mut other = queue.handle();
+        let (other, tx) = (other.begin(), worker.begin());
+        tx.pop().unwrap();
+        assert!(try_commit_all((other, tx)).is_ok());
+    }),
+    ("transact", |_, worker, _| {
+        let item = worker.transact(|tx| tx.pop().map(|item| *item));
+        assert!(item.is_ok());
+    }),
+    ("a look that takes", |_, worker, _| {
+        let tx = worker.begin();
+        tx.peek().unwrap().take();
+        tx.commit();
+    }),
+    ("death", |queue, worker, _| {
+        for _ in 0..2 {
+            let tx = worker.begin();
+            tx.pop().unwrap();
+            tx.abort();
+        }
+        assert_eq!(queue.dead_letters().len(), 1);
+    }),
+    ("death after a retry", |queue, worker, clock| {
+        for _ in 0..2 {
+            let tx = worker.begin();
+            tx.retry_after(tx.pop().unwrap(), SECOND).unwrap();
+            tx.commit();
+            clock.advance(SECOND);
+        }
+        assert_eq!(queue.dead_letters().requeue_all(), 1);
+    }),
+    ("a lease that is over", |queue, worker, clock| {
+        let tx = worker.begin();
+        tx.pop().unwrap();
+        clock.advance(SECOND);
+        assert!(queue.pop().is_ok());
+        assert!(tx.try_commit().is_err());
+    }),
+];
+
+/// A queue on which all that may become of an item is possible.
+fn queue() -> (PriorityQueue<u32>, ManualClock) {
+    let clock = ManualClock::new();
+    let builder = PriorityQueue::builder().clock(clock.clone());
+    let attempts = NonZeroU32::new(2).unwrap();
+    let queue = builder.leased(SECOND).max_attempts(attempts).build();
+    (queue, clock)
+}
+
+#[test]
+fn times_go_with_what_is_gone() {
+    for (name, end) in ENDS {
+        let (queue, clock) = queue();
+        let mut worker = queue.handle();
+        worker.push_at(queue.now(), 7).unwrap();
+        assert_eq!((times(&queue), queue.len()), (1, 1));
+        end(&queue, &mut worker, &clock);
+        assert_eq!(times(&queue), 0, "{name}");
+        queue.stats().check().unwrap();
+    }
+}
+
+#[test]
+fn times_stay_with_what_comes_back() {
+    let (queue, _) = queue();
+    let mut worker = queue.handle();
+    worker.push_at(queue.now(), 7).unwrap();
+    let tx = worker.begin();
+    tx.pop().unwrap();
+    tx.abort();
+    assert_eq!((times(&queue), queue.len()), (1, 1));
+}
+
+#[test]
+fn times_go_with_what_is_not_pushed_after_all() {
+    let (queue, _) = queue();
+    let mut worker = queue.handle();
+    let stage = |tx: &crate::Transaction<'_, u32, ByPriority>| {
+        tx.push_after(SECOND, 7).unwrap();
+        assert_eq!(times(&queue), 1);
+    };
+    let ends: [fn(crate::Transaction<'_, u32, ByPriority>); 3] =
+        [|tx| tx.abort(), |tx| drop(tx), |tx| mem::forget(tx)];
+    for end in ends {
+        let tx = worker.begin();
+        stage(&tx);
+        end(tx);
+        drop(worker.begin());
+        assert_eq!(times(&queue), 0);
+    }
+    let tx = worker.begin();
+    stage(&tx);
+    mem::forget(tx);
+    drop(worker);
+    assert_eq!(times(&queue), 0);
+    let panicked = catch_unwind(AssertUnwindSafe(|| {
+        let mut worker = queue.handle();
+        let tx = worker.begin();
+        stage(&tx);
+        panic!("the worker fails");
+    }));
+    assert!(panicked.is_err());
+    assert_eq!(times(&queue), 0);
+    let mut worker = queue.handle();
+    let tx = worker.begin();
+    queue.close();
+    assert!(tx.push_after(SECOND, 7).is_err());
+    assert_eq!(times(&queue), 0);
+    drop(tx);
+    assert!(worker.push_after(SECOND, 7).is_err());
+    assert!(queue.push_after(SECOND, 7).is_err());
+    assert_eq!(times(&queue), 0);
+}
+
+#[test]
+fn times_go_with_what_is_cancelled() {
+    let (queue, _) = queue();
+    let ticket = queue.push_after(SECOND, 7).unwrap();
+    assert!(queue.reprioritize(ticket, 1).unwrap());
+    assert_eq!(times(&queue), 1);
+    assert_eq!(queue.cancel(ticket), Some(7));
+    assert_eq!(times(&queue), 0);
+}
+
+/// How a transaction stages an item with a time.
+type Stage = fn(&Transaction<'_, u32, ByPriority>, Instant);
+
+const STAGES: [Stage; 5] = [
+    |tx, at| _ = tx.push_with(1, Some(at), 1),
+    |tx, at| _ = tx.push_at(at, 1),
+    |tx, _| _ = tx.push_after(SECOND, 1),
+    |tx, at| _ = tx.push_with_blocking(1, Some(at), 1),
+    |tx, at| _ = tx.push_with_timeout(1, Some(at), 1, SECOND),
+];
+
+#[test]
+fn a_push_that_is_refused_leaves_no_time() {
+    for stage in STAGES {
+        let queue = PriorityQueue::unbounded();
+        let mut handle = queue.handle();
+        let tx = handle.begin();
+        let at = queue.now() + SECOND;
+        let pop = tx.pop_async();
+        assert!(catch_unwind(AssertUnwindSafe(|| stage(&tx, at))).is_err());
+        assert_eq!(times(&queue), 0);
+        drop(pop);
+        stage(&tx, at);
+        assert_eq!((tx.staged(), times(&queue)), (1, 1));
+    }
+}

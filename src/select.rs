@@ -1,0 +1,74 @@
+//! The first item of several queues.
+
+use crate::core::port::Port;
+use crate::wait::{block, spin, Deadline, Waiter};
+use crate::{Handle, PopError};
+use std::borrow::BorrowMut;
+use std::task::Poll;
+
+/// Pops from the first of several queues that has an item, and waits until one has. Says which of the
+/// handles it was, and gives the item; the pop is committed at once.
+///
+/// If several have items, the handle that stands first is served. Closed queues are passed over. For
+/// queues of different items, or together with other things to wait for, select among the futures of
+/// [`Handle::pop_async`]: dropping those that were not first loses nothing.
+///
+/// ```
+/// use requeue::{pop_any, Queue};
+///
+/// let (urgent, normal) = (Queue::unbounded(), Queue::unbounded());
+/// normal.push("sweep")?;
+/// urgent.push("put out the fire")?;
+///
+/// let mut handles = [urgent.handle(), normal.handle()];
+/// assert_eq!(pop_any(&mut handles)?, (0, "put out the fire"));
+/// assert_eq!(pop_any(&mut handles)?, (1, "sweep"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// [`PopError::Closed`] if all of the queues are closed and drained, also if there are none.
+pub fn pop_any<T, O, H: BorrowMut<Handle<T, O>>>(
+    handles: &mut [H],
+) -> Result<(usize, T), PopError> {
+    let ports = handles.iter_mut().map(|handle| handle.borrow_mut().port());
+    let mut ports = Ports(ports.collect());
+    ports.0.iter_mut().for_each(|port| port.settle());
+    let mut attempt = || first(&mut ports.0, |port| Poll::Ready(port.pop()));
+    if let Some(result) = spin(|| true, &mut attempt) {
+        return result;
+    }
+    let poll = |waiter: &Waiter<'_>| {
+        let result = first(&mut ports.0, |port| port.poll_pop(waiter));
+        result.map_or(Poll::Pending, Poll::Ready)
+    };
+    let result = block(Deadline::NEVER, poll);
+    result.unwrap_or(Err(PopError::Closed))
+}
+
+/// The ports that are waited at. Their places in the lines are left at the end, also when a pace or a clock
+/// panics.
+struct Ports<'p, T>(Vec<&'p mut Port<T>>);
+
+impl<T> Drop for Ports<'_, T> {
+    fn drop(&mut self) {
+        self.0.iter_mut().for_each(|port| port.end_waiting());
+    }
+}
+
+/// The first item that `pop` gives, if any; closed if all of them are.
+fn first<T>(
+    ports: &mut [&mut Port<T>],
+    mut pop: impl FnMut(&mut Port<T>) -> Poll<Result<T, PopError>>,
+) -> Option<Result<(usize, T), PopError>> {
+    let mut closed = 0;
+    for (index, port) in ports.iter_mut().enumerate() {
+        match pop(port) {
+            Poll::Ready(Ok(item)) => return Some(Ok((index, item))),
+            Poll::Ready(Err(PopError::Closed)) => closed += 1,
+            Poll::Ready(Err(PopError::Empty)) | Poll::Pending => {}
+        }
+    }
+    (closed == ports.len()).then_some(Err(PopError::Closed))
+}

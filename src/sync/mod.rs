@@ -1,0 +1,138 @@
+//! The primitives of the lock-free room: the standard ones, or loom's under `--cfg loom`, or shuttle's
+//! under `--cfg shuttle`. These need the features of the same names, which change nothing by themselves.
+//!
+//! All have the shape of loom's, so that the code above is written once.
+
+#[cfg(all(loom, not(feature = "loom")))]
+compile_error!("`--cfg loom` needs the feature `loom`");
+#[cfg(all(shuttle, not(feature = "shuttle")))]
+compile_error!("`--cfg shuttle` needs the feature `shuttle`");
+
+pub(crate) mod barrier;
+mod panic;
+
+pub(crate) use panic::swallow_panic;
+
+use std::sync::{PoisonError, TryLockError};
+
+#[cfg(loom)]
+use loom::sync as kind;
+#[cfg(shuttle)]
+use shuttle::sync as kind;
+#[cfg(not(any(loom, shuttle)))]
+use std::sync as kind;
+
+pub(crate) use kind::atomic::{
+    fence, AtomicBool, AtomicPtr, AtomicU64, AtomicU8, AtomicUsize, Ordering,
+};
+pub(crate) use kind::{Mutex, MutexGuard};
+
+#[cfg(not(loom))]
+pub(crate) use self::std_cell::UnsafeCell;
+#[cfg(loom)]
+pub(crate) use loom::cell::UnsafeCell;
+
+#[cfg(not(any(loom, shuttle)))]
+pub(crate) use std::thread;
+
+/// Whether tables and segments are small, so that few steps fill them.
+pub(crate) const SMALL: bool = cfg!(any(loom, shuttle));
+
+/// A number with one user at a time, who may be another thread each time.
+///
+/// Atomic only because the compiler cannot know that; not one of the models', since nobody races for it.
+#[derive(Debug, Default)]
+pub(crate) struct Count(std::sync::atomic::AtomicUsize);
+
+impl Count {
+    pub(crate) fn new(count: usize) -> Self {
+        Self(std::sync::atomic::AtomicUsize::new(count))
+    }
+
+    #[inline]
+    pub(crate) fn get(&self) -> usize {
+        // ORDERING: Relaxed; the user has it alone.
+        self.0.load(std::sync::atomic::Ordering::Relaxed)
+    }
+
+    #[inline]
+    pub(crate) fn set(&self, count: usize) {
+        // ORDERING: Relaxed; the user has it alone.
+        self.0.store(count, std::sync::atomic::Ordering::Relaxed);
+    }
+
+    pub(crate) fn take(&self) -> usize {
+        let count = self.get();
+        self.set(0);
+        count
+    }
+}
+
+/// Locks; what a panic left behind a lock of this crate is whole.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Locks, unless another thread has the lock.
+pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    match mutex.try_lock() {
+        Ok(guard) => Some(guard),
+        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
+}
+
+/// The threads of loom and shuttle, which know no time: they wait for ever instead.
+#[cfg(any(loom, shuttle))]
+pub(crate) mod thread {
+    #[cfg(loom)]
+    pub(crate) use loom::thread::{current, park, yield_now, Thread};
+    #[cfg(shuttle)]
+    pub(crate) use shuttle::thread::{current, park, yield_now, Thread};
+
+    pub(crate) fn park_timeout(_: std::time::Duration) {
+        park();
+    }
+}
+
+/// Tells the processor, or the scheduler of a model, that this thread waits for another one's next step.
+#[inline]
+pub(crate) fn spin_hint() {
+    #[cfg(not(any(loom, shuttle)))]
+    std::hint::spin_loop();
+    #[cfg(any(loom, shuttle))]
+    thread::yield_now();
+}
+
+/// The value of an atomic pointer that nobody else can reach.
+pub(crate) fn exclusive<T>(pointer: &mut AtomicPtr<T>) -> *mut T {
+    #[cfg(not(loom))]
+    return *pointer.get_mut();
+    #[cfg(loom)]
+    pointer.with_mut(|pointer| *pointer)
+}
+
+#[cfg(not(loom))]
+mod std_cell {
+    /// The standard cell behind loom's closures.
+    #[derive(Debug)]
+    #[repr(transparent)]
+    pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
+
+    impl<T> UnsafeCell<T> {
+        #[inline]
+        pub(crate) const fn new(value: T) -> Self {
+            Self(std::cell::UnsafeCell::new(value))
+        }
+
+        #[inline]
+        pub(crate) fn with<R>(&self, read: impl FnOnce(*const T) -> R) -> R {
+            read(self.0.get())
+        }
+
+        #[inline]
+        pub(crate) fn with_mut<R>(&self, write: impl FnOnce(*mut T) -> R) -> R {
+            write(self.0.get())
+        }
+    }
+}
