@@ -7,9 +7,10 @@ use crate::core::port::Port;
 #[cfg(feature = "tokio")]
 use crate::core::side::NoRoom;
 use crate::core::side::{Admission, Side};
-use crate::raw::{Access, Label, Loan};
+use crate::order::{KnownOf, Order, StoredOf};
+use crate::raw::{Access, Loan};
 use crate::wait::Waiter;
-use crate::{Item, PopError, PushError};
+use crate::{Fifo, Item, PopError, PushError};
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
@@ -28,18 +29,18 @@ const DONE: &str = "future polled after completion";
 ///
 /// When it is polled after it was ready.
 #[must_use = "a future does nothing unless it is awaited"]
-pub struct TakeAsync<'h, T> {
-    port: Option<&'h mut Port<T>>,
+pub struct TakeAsync<'h, T, O: Order<T> = Fifo> {
+    port: Option<&'h mut Port<T, O>>,
 }
 
-impl<'h, T> TakeAsync<'h, T> {
-    pub(crate) fn new(port: &'h mut Port<T>) -> Self {
+impl<'h, T, O: Order<T>> TakeAsync<'h, T, O> {
+    pub(crate) fn new(port: &'h mut Port<T, O>) -> Self {
         port.begin_waiting();
         Self { port: Some(port) }
     }
 }
 
-impl<T> Future for TakeAsync<'_, T> {
+impl<T, O: Order<T>> Future for TakeAsync<'_, T, O> {
     type Output = Result<T, PopError>;
 
     #[track_caller]
@@ -54,7 +55,7 @@ impl<T> Future for TakeAsync<'_, T> {
     }
 }
 
-impl<T> Drop for TakeAsync<'_, T> {
+impl<T, O: Order<T>> Drop for TakeAsync<'_, T, O> {
     fn drop(&mut self) {
         if let Some(port) = &mut self.port {
             port.end_waiting();
@@ -68,26 +69,26 @@ impl<T> Drop for TakeAsync<'_, T> {
 ///
 /// When it is polled after it was ready.
 #[must_use = "a future does nothing unless it is awaited"]
-pub struct PushAsync<'h, T> {
-    port: &'h mut Port<T>,
+pub struct PushAsync<'h, T, O: Order<T> = Fifo> {
+    port: &'h mut Port<T, O>,
     item: Option<T>,
 }
 
-impl<'h, T> PushAsync<'h, T> {
-    pub(crate) fn new(port: &'h mut Port<T>, item: T) -> Self {
+impl<'h, T, O: Order<T>> PushAsync<'h, T, O> {
+    pub(crate) fn new(port: &'h mut Port<T, O>, item: T) -> Self {
         port.begin_waiting();
         let item = Some(item);
         Self { port, item }
     }
 }
 
-impl<T> PushAsync<'_, T> {
+impl<T, O: Order<T>> PushAsync<'_, T, O> {
     /// Polls for room, as `admit` finds it, and pushes.
     #[track_caller]
     pub(crate) fn poll_by(
         &mut self,
         context: &Context<'_>,
-        admit: impl Fn(&Side<T>, &T) -> Admission<Label>,
+        admit: impl Fn(&Side<T, O>, &T) -> Admission<KnownOf<T, O>>,
     ) -> Poll<Result<(), PushError<T>>> {
         let Self { port, item } = self;
         let waiting = item.as_ref().expect(DONE);
@@ -107,9 +108,9 @@ impl<T> PushAsync<'_, T> {
 }
 
 /// The item is never pinned.
-impl<T> Unpin for PushAsync<'_, T> {}
+impl<T, O: Order<T>> Unpin for PushAsync<'_, T, O> {}
 
-impl<T> Future for PushAsync<'_, T> {
+impl<T, O: Order<T>> Future for PushAsync<'_, T, O> {
     type Output = Result<(), PushError<T>>;
 
     #[track_caller]
@@ -118,7 +119,7 @@ impl<T> Future for PushAsync<'_, T> {
     }
 }
 
-impl<T> Drop for PushAsync<'_, T> {
+impl<T, O: Order<T>> Drop for PushAsync<'_, T, O> {
     fn drop(&mut self) {
         self.port.end_waiting();
     }
@@ -130,22 +131,22 @@ impl<T> Drop for PushAsync<'_, T> {
 ///
 /// When it is polled after it was ready.
 #[must_use = "a future does nothing unless it is awaited"]
-pub struct PushBatchAsync<'h, T> {
-    port: &'h mut Port<T>,
+pub struct PushBatchAsync<'h, T, O: Order<T> = Fifo> {
+    port: &'h mut Port<T, O>,
     items: Option<Vec<T>>,
 }
 
-impl<'h, T> PushBatchAsync<'h, T> {
-    pub(crate) fn new(port: &'h mut Port<T>, items: Vec<T>) -> Self {
+impl<'h, T, O: Order<T>> PushBatchAsync<'h, T, O> {
+    pub(crate) fn new(port: &'h mut Port<T, O>, items: Vec<T>) -> Self {
         port.begin_waiting();
         let items = Some(items);
         Self { port, items }
     }
 }
 
-impl<T> Unpin for PushBatchAsync<'_, T> {}
+impl<T, O: Order<T>> Unpin for PushBatchAsync<'_, T, O> {}
 
-impl<T> Future for PushBatchAsync<'_, T> {
+impl<T, O: Order<T>> Future for PushBatchAsync<'_, T, O> {
     type Output = Result<usize, PushError<Vec<T>>>;
 
     #[track_caller]
@@ -171,21 +172,21 @@ impl<T> Future for PushBatchAsync<'_, T> {
     }
 }
 
-impl<T> Drop for PushBatchAsync<'_, T> {
+impl<T, O: Order<T>> Drop for PushBatchAsync<'_, T, O> {
     fn drop(&mut self) {
         self.port.end_waiting();
     }
 }
 
 /// A transaction on loan to a future.
-pub(crate) struct Lent<'t, T> {
-    loan: Loan<'t, T>,
-    side: &'t Side<T>,
+pub(crate) struct Lent<'t, T, O: Order<T>> {
+    loan: Loan<'t, StoredOf<T, O>>,
+    side: &'t Side<T, O>,
 }
 
-impl<'t, T> Lent<'t, T> {
+impl<'t, T, O: Order<T>> Lent<'t, T, O> {
     #[track_caller]
-    pub(crate) fn new(port: &'t Port<T>) -> Self {
+    pub(crate) fn new(port: &'t Port<T, O>) -> Self {
         Self {
             loan: port.seat().lend(),
             side: port.side(),
@@ -221,7 +222,7 @@ impl<'t, T> Lent<'t, T> {
     }
 }
 
-impl<T> Drop for Lent<'_, T> {
+impl<T, O: Order<T>> Drop for Lent<'_, T, O> {
     fn drop(&mut self) {
         self.side.leave_lines();
     }
@@ -233,19 +234,19 @@ impl<T> Drop for Lent<'_, T> {
 ///
 /// When it is polled after it was ready.
 #[must_use = "a future does nothing unless it is awaited"]
-pub struct PopAsync<'t, T> {
-    lent: Option<Lent<'t, T>>,
+pub struct PopAsync<'t, T, O: Order<T> = Fifo> {
+    lent: Option<Lent<'t, T, O>>,
 }
 
-impl<'t, T> PopAsync<'t, T> {
+impl<'t, T, O: Order<T>> PopAsync<'t, T, O> {
     #[track_caller]
-    pub(crate) fn new(port: &'t Port<T>) -> Self {
+    pub(crate) fn new(port: &'t Port<T, O>) -> Self {
         let lent = Some(Lent::new(port));
         Self { lent }
     }
 }
 
-impl<'t, T> Future for PopAsync<'t, T> {
+impl<'t, T, O: Order<T>> Future for PopAsync<'t, T, O> {
     type Output = Result<Item<'t, T>, PopError>;
 
     #[track_caller]
@@ -266,25 +267,25 @@ impl<'t, T> Future for PopAsync<'t, T> {
 ///
 /// When it is polled after it was ready.
 #[must_use = "a future does nothing unless it is awaited"]
-pub struct StageAsync<'t, T> {
-    lent: Option<(Lent<'t, T>, T)>,
+pub struct StageAsync<'t, T, O: Order<T> = Fifo> {
+    lent: Option<(Lent<'t, T, O>, T)>,
 }
 
-impl<'t, T> StageAsync<'t, T> {
+impl<'t, T, O: Order<T>> StageAsync<'t, T, O> {
     #[track_caller]
-    pub(crate) fn new(port: &'t Port<T>, item: T) -> Self {
+    pub(crate) fn new(port: &'t Port<T, O>, item: T) -> Self {
         let lent = Some((Lent::new(port), item));
         Self { lent }
     }
 }
 
-impl<T> StageAsync<'_, T> {
+impl<T, O: Order<T>> StageAsync<'_, T, O> {
     /// Polls for room, as `admit` finds it, and stages.
     #[track_caller]
     pub(crate) fn poll_by(
         &mut self,
         context: &Context<'_>,
-        admit: impl Fn(&Side<T>, &Access<'_, T>, &T) -> Admission<Label>,
+        admit: impl Fn(&Side<T, O>, &Access<'_, StoredOf<T, O>>, &T) -> Admission<KnownOf<T, O>>,
     ) -> Poll<Result<(), PushError<T>>> {
         let (lent, item) = self.lent.take().expect(DONE);
         let Lent { loan, side } = &lent;
@@ -304,9 +305,9 @@ impl<T> StageAsync<'_, T> {
     }
 }
 
-impl<T> Unpin for StageAsync<'_, T> {}
+impl<T, O: Order<T>> Unpin for StageAsync<'_, T, O> {}
 
-impl<T> Future for StageAsync<'_, T> {
+impl<T, O: Order<T>> Future for StageAsync<'_, T, O> {
     type Output = Result<(), PushError<T>>;
 
     #[track_caller]
@@ -317,7 +318,7 @@ impl<T> Future for StageAsync<'_, T> {
 
 macro_rules! debug {
     ($($future:ident)+) => {
-        $(impl<T> fmt::Debug for $future<'_, T> {
+        $(impl<T, O: Order<T>> fmt::Debug for $future<'_, T, O> {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.debug_struct(stringify!($future)).finish_non_exhaustive()
             }

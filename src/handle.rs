@@ -4,10 +4,10 @@ use crate::core::port::Port;
 use crate::core::shared::Shared;
 use crate::core::side::Side;
 use crate::future::{PushAsync, PushBatchAsync, TakeAsync};
+use crate::order::Order;
 use crate::raw::Open;
 use crate::{Fifo, PopError, PushError, Transaction};
 use std::fmt;
-use std::marker::PhantomData;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,20 +58,18 @@ use std::time::Duration;
 /// });
 /// # handle.push(1).unwrap();
 /// ```
-pub struct Handle<T, O = Fifo> {
-    port: Port<T>,
-    order: PhantomData<fn() -> O>,
+pub struct Handle<T, O: Order<T> = Fifo> {
+    port: Port<T, O>,
 }
 
-impl<T, O> Handle<T, O> {
-    pub(crate) fn new(shared: Arc<Shared<T>>, name: Option<Arc<str>>) -> Self {
+impl<T, O: Order<T>> Handle<T, O> {
+    pub(crate) fn new(shared: Arc<Shared<T, O>>, name: Option<Arc<str>>) -> Self {
         Self {
             port: Port::new(shared, name),
-            order: PhantomData,
         }
     }
 
-    pub(crate) fn port(&mut self) -> &mut Port<T> {
+    pub(crate) fn port(&mut self) -> &mut Port<T, O> {
         &mut self.port
     }
 
@@ -149,7 +147,7 @@ impl<T, O> Handle<T, O> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// # }).unwrap();
     /// ```
-    pub fn push_async(&mut self, item: T) -> PushAsync<'_, T> {
+    pub fn push_async(&mut self, item: T) -> PushAsync<'_, T, O> {
         PushAsync::new(&mut self.port, item)
     }
 
@@ -224,7 +222,7 @@ impl<T, O> Handle<T, O> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// # }).unwrap();
     /// ```
-    pub fn pop_async(&mut self) -> TakeAsync<'_, T> {
+    pub fn pop_async(&mut self) -> TakeAsync<'_, T, O> {
         TakeAsync::new(&mut self.port)
     }
 
@@ -242,7 +240,7 @@ impl<T, O> Handle<T, O> {
     /// # }).unwrap();
     /// ```
     #[cfg(feature = "stream")]
-    pub fn stream(&mut self) -> crate::PopStream<'_, T> {
+    pub fn stream(&mut self) -> crate::PopStream<'_, T, O> {
         crate::PopStream::new(&mut self.port)
     }
 
@@ -258,7 +256,7 @@ impl<T, O> Handle<T, O> {
     /// # }).unwrap();
     /// ```
     #[cfg(feature = "stream")]
-    pub fn sink(&mut self) -> crate::PushSink<'_, T> {
+    pub fn sink(&mut self) -> crate::PushSink<'_, T, O> {
         crate::PushSink::new(&mut self.port)
     }
 
@@ -329,7 +327,7 @@ impl<T, O> Handle<T, O> {
     pub fn push_batch_async(
         &mut self,
         items: impl IntoIterator<Item = T>,
-    ) -> PushBatchAsync<'_, T> {
+    ) -> PushBatchAsync<'_, T, O> {
         PushBatchAsync::new(&mut self.port, items.into_iter().collect())
     }
 
@@ -462,10 +460,10 @@ impl<T, O> Handle<T, O> {
 }
 
 /// A panic leaves a handle as whole as any other end of a transaction does.
-impl<T, O> UnwindSafe for Handle<T, O> {}
-impl<T, O> RefUnwindSafe for Handle<T, O> {}
+impl<T, O: Order<T>> UnwindSafe for Handle<T, O> {}
+impl<T, O: Order<T>> RefUnwindSafe for Handle<T, O> {}
 
-impl<T, O> fmt::Debug for Handle<T, O> {
+impl<T, O: Order<T>> fmt::Debug for Handle<T, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Handle").finish_non_exhaustive()
     }

@@ -1,6 +1,8 @@
 //! What a transaction holds.
 
-use crate::raw::{Grip, HeldItems};
+use crate::order::{Order, StoredOf};
+use crate::raw::{Grip, HeldItems, Stored};
+use crate::Fifo;
 use std::fmt;
 use std::iter::FusedIterator;
 use std::ops::{Deref, DerefMut};
@@ -30,7 +32,8 @@ pub struct Item<'t, T> {
 
 impl<'t, T> Item<'t, T> {
     #[inline]
-    pub(crate) fn new(grip: Grip<'t, T>) -> Self {
+    pub(crate) fn new<M>(grip: Grip<'t, Stored<T, M>>) -> Self {
+        let grip = grip.project();
         Self { grip }
     }
 
@@ -86,17 +89,17 @@ impl<T> fmt::Debug for Item<'_, T> {
 /// assert_eq!(items.len(), 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Items<'t, T> {
-    held: HeldItems<'t, T>,
+pub struct Items<'t, T, O: Order<T> = Fifo> {
+    held: HeldItems<'t, StoredOf<T, O>>,
 }
 
-impl<'t, T> Items<'t, T> {
-    pub(crate) fn new(held: HeldItems<'t, T>) -> Self {
+impl<'t, T, O: Order<T>> Items<'t, T, O> {
+    pub(crate) fn new(held: HeldItems<'t, StoredOf<T, O>>) -> Self {
         Self { held }
     }
 }
 
-impl<'t, T> Iterator for Items<'t, T> {
+impl<'t, T, O: Order<T>> Iterator for Items<'t, T, O> {
     type Item = Item<'t, T>;
 
     fn next(&mut self) -> Option<Item<'t, T>> {
@@ -108,10 +111,10 @@ impl<'t, T> Iterator for Items<'t, T> {
     }
 }
 
-impl<T> ExactSizeIterator for Items<'_, T> {}
-impl<T> FusedIterator for Items<'_, T> {}
+impl<T, O: Order<T>> ExactSizeIterator for Items<'_, T, O> {}
+impl<T, O: Order<T>> FusedIterator for Items<'_, T, O> {}
 
-impl<T> fmt::Debug for Items<'_, T> {
+impl<T, O: Order<T>> fmt::Debug for Items<'_, T, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Items").field("len", &self.len()).finish()
     }

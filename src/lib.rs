@@ -544,12 +544,13 @@ pub use error::{Expired, PopError, PushError, Reason};
 pub use future::{PopAsync, PushAsync, PushBatchAsync, StageAsync, TakeAsync};
 pub use handle::Handle;
 pub use item::{Item, Items};
-pub use order::priority::Ticket;
-pub use order::Fifo;
+pub use order::fair::ByKey;
+pub use order::priority::{ByPriority, Ticket};
+pub use order::{Fifo, Order};
 pub use policy::dead::DeadLetter;
-pub use queue::fair::{ByKey, FairQueue, FairSnapshot};
+pub use queue::fair::{FairQueue, FairSnapshot};
 pub use queue::priority::{
-    ByPriority, OutOfRange, PriorityError, PriorityQueue, PushWithAsync, StageWithAsync,
+    OutOfRange, PriorityError, PriorityQueue, PushWithAsync, StageWithAsync,
 };
 pub use queue::{Builder, DeadLetters, Drain, Queue};
 pub use rate::{Pace, Turn, Turnstile};

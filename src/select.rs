@@ -1,6 +1,7 @@
 //! The first item of several queues.
 
 use crate::core::port::Port;
+use crate::order::Order;
 use crate::wait::{block, spin, Deadline, Waiter};
 use crate::{Handle, PopError};
 use std::borrow::BorrowMut;
@@ -29,7 +30,7 @@ use std::task::Poll;
 /// # Errors
 ///
 /// [`PopError::Closed`] if all of the queues are closed and drained, also if there are none.
-pub fn pop_any<T, O, H: BorrowMut<Handle<T, O>>>(
+pub fn pop_any<T, O: Order<T>, H: BorrowMut<Handle<T, O>>>(
     handles: &mut [H],
 ) -> Result<(usize, T), PopError> {
     let ports = handles.iter_mut().map(|handle| handle.borrow_mut().port());
@@ -49,18 +50,18 @@ pub fn pop_any<T, O, H: BorrowMut<Handle<T, O>>>(
 
 /// The ports that are waited at. Their places in the lines are left at the end, also when a pace or a clock
 /// panics.
-struct Ports<'p, T>(Vec<&'p mut Port<T>>);
+struct Ports<'p, T, O: Order<T>>(Vec<&'p mut Port<T, O>>);
 
-impl<T> Drop for Ports<'_, T> {
+impl<T, O: Order<T>> Drop for Ports<'_, T, O> {
     fn drop(&mut self) {
         self.0.iter_mut().for_each(|port| port.end_waiting());
     }
 }
 
 /// The first item that `pop` gives, if any; closed if all of them are.
-fn first<T>(
-    ports: &mut [&mut Port<T>],
-    mut pop: impl FnMut(&mut Port<T>) -> Poll<Result<T, PopError>>,
+fn first<T, O: Order<T>>(
+    ports: &mut [&mut Port<T, O>],
+    mut pop: impl FnMut(&mut Port<T, O>) -> Poll<Result<T, PopError>>,
 ) -> Option<Result<(usize, T), PopError>> {
     let mut closed = 0;
     for (index, port) in ports.iter_mut().enumerate() {

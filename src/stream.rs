@@ -1,8 +1,9 @@
 //! A handle as a stream of items, and as a sink for them: feature `stream`.
 
 use crate::core::port::Port;
+use crate::order::Order;
 use crate::wait::Waiter;
-use crate::PushError;
+use crate::{Fifo, PushError};
 use futures_core::stream::{FusedStream, Stream};
 use futures_sink::Sink;
 use std::fmt;
@@ -14,19 +15,19 @@ use std::task::{Context, Poll};
 /// Each item is popped, and the pop committed, when the stream gives it out. It ends when the queue is
 /// closed and drained. Cancel safe, as [`Handle::pop_async`](crate::Handle::pop_async) is.
 #[must_use = "a stream does nothing unless it is polled"]
-pub struct PopStream<'h, T> {
-    port: &'h mut Port<T>,
+pub struct PopStream<'h, T, O: Order<T> = Fifo> {
+    port: &'h mut Port<T, O>,
     ended: bool,
 }
 
-impl<'h, T> PopStream<'h, T> {
-    pub(crate) fn new(port: &'h mut Port<T>) -> Self {
+impl<'h, T, O: Order<T>> PopStream<'h, T, O> {
+    pub(crate) fn new(port: &'h mut Port<T, O>) -> Self {
         port.begin_waiting();
         Self { port, ended: false }
     }
 }
 
-impl<T> Stream for PopStream<'_, T> {
+impl<T, O: Order<T>> Stream for PopStream<'_, T, O> {
     type Item = T;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<T>> {
@@ -41,13 +42,13 @@ impl<T> Stream for PopStream<'_, T> {
     }
 }
 
-impl<T> FusedStream for PopStream<'_, T> {
+impl<T, O: Order<T>> FusedStream for PopStream<'_, T, O> {
     fn is_terminated(&self) -> bool {
         self.ended
     }
 }
 
-impl<T> Drop for PopStream<'_, T> {
+impl<T, O: Order<T>> Drop for PopStream<'_, T, O> {
     fn drop(&mut self) {
         self.port.end_waiting();
     }
@@ -61,19 +62,19 @@ impl<T> Drop for PopStream<'_, T> {
 ///
 /// Its errors are those of [`Handle::push`](crate::Handle::push), and give the item back.
 #[must_use = "a sink does nothing unless it is fed"]
-pub struct PushSink<'h, T> {
-    port: &'h mut Port<T>,
+pub struct PushSink<'h, T, O: Order<T> = Fifo> {
+    port: &'h mut Port<T, O>,
     ready: bool,
 }
 
-impl<'h, T> PushSink<'h, T> {
-    pub(crate) fn new(port: &'h mut Port<T>) -> Self {
+impl<'h, T, O: Order<T>> PushSink<'h, T, O> {
+    pub(crate) fn new(port: &'h mut Port<T, O>) -> Self {
         port.begin_waiting();
         Self { port, ready: false }
     }
 }
 
-impl<T> Sink<T> for PushSink<'_, T> {
+impl<T, O: Order<T>> Sink<T> for PushSink<'_, T, O> {
     type Error = PushError<T>;
 
     fn poll_ready(
@@ -108,19 +109,19 @@ impl<T> Sink<T> for PushSink<'_, T> {
     }
 }
 
-impl<T> Drop for PushSink<'_, T> {
+impl<T, O: Order<T>> Drop for PushSink<'_, T, O> {
     fn drop(&mut self) {
         self.port.end_waiting();
     }
 }
 
-impl<T> fmt::Debug for PopStream<'_, T> {
+impl<T, O: Order<T>> fmt::Debug for PopStream<'_, T, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PopStream").finish_non_exhaustive()
     }
 }
 
-impl<T> fmt::Debug for PushSink<'_, T> {
+impl<T, O: Order<T>> fmt::Debug for PushSink<'_, T, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PushSink").finish_non_exhaustive()
     }

@@ -1,26 +1,30 @@
-//! The simplest discipline, for tests: who came last leaves first.
+//! The simplest order that sorts, for tests: last in, first out.
 
-use super::{Given, Order, Roll, Shown, Sorted, Visit};
-use crate::raw::Entry;
+use super::{Engine, Given, LanesOf, Registry, Sequence, Shown, Sorted, Visit};
+use crate::raw::{Entry, Stored};
+use crate::wait::Agenda;
 use crate::Queue;
+use std::sync::Arc;
+
+type Item = Entry<Stored<u32, ()>>;
 
 /// The items, the newest last.
 #[derive(Default)]
-pub(super) struct Lifo {
-    items: Vec<Entry<u32>>,
+pub(crate) struct Items {
+    items: Vec<Item>,
     shown: usize,
 }
 
-impl Order<u32> for Lifo {
-    fn arrive(&mut self, entry: Entry<u32>) {
+impl Sequence<u32, ()> for Items {
+    fn arrive(&mut self, entry: Item) {
         self.items.push(entry);
     }
 
-    fn come_back(&mut self, entry: Entry<u32>) {
+    fn come_back(&mut self, entry: Item) {
         self.items.push(entry);
     }
 
-    fn next(&mut self, for_good: bool) -> Option<Given<u32>> {
+    fn next(&mut self, for_good: bool) -> Option<Given<u32, ()>> {
         let entry = self.items.pop()?;
         let gone = u32::from(for_good);
         Some(Given { entry, gone })
@@ -35,7 +39,7 @@ impl Order<u32> for Lifo {
     }
 
     /// All at once, the newest first.
-    fn show(&mut self, _: &mut Visit, into: &mut Vec<Shown<u32>>) -> bool {
+    fn show(&mut self, _: &mut Visit, into: &mut Vec<Shown<u32, ()>>) -> bool {
         let shown = self.items.drain(..).rev().map(|entry| Shown {
             entry,
             number: 0,
@@ -47,7 +51,7 @@ impl Order<u32> for Lifo {
         false
     }
 
-    fn put_back(&mut self, _: &mut Visit, shown: Shown<u32>) {
+    fn put_back(&mut self, _: &mut Visit, shown: Shown<u32, ()>) {
         self.shown -= 1;
         self.items.push(shown.entry);
     }
@@ -62,19 +66,28 @@ impl Order<u32> for Lifo {
 }
 
 /// There is always room.
-pub(super) struct Anybody;
+pub(crate) struct Anybody;
 
-impl Roll<u32> for Anybody {
-    fn enrol(&self, _: &u32) -> Option<u64> {
-        Some(0)
+impl Registry<u32, ()> for Anybody {
+    fn register(&self, _: &u32) -> Option<()> {
+        Some(())
+    }
+}
+
+/// The order.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lifo;
+
+impl Engine<u32> for Lifo {
+    type Meta = ();
+    type Source = Sorted<u32, (), Items, Anybody>;
+
+    fn source(self, lanes: &Arc<LanesOf<u32, Self>>, agenda: &Arc<Agenda>) -> Self::Source {
+        Sorted::new(Items::default(), Anybody, lanes, agenda)
     }
 }
 
 /// A queue of this order.
-pub(crate) fn queue() -> Queue<u32> {
-    let (settings, _) = Queue::builder().into_settings();
-    let (queue, _) = Queue::ordered(settings, |lanes, agenda| {
-        Sorted::new(Lifo::default(), Anybody, lanes, agenda)
-    });
-    queue
+pub(crate) fn queue() -> Queue<u32, Lifo> {
+    Queue::builder().by(Lifo).build()
 }

@@ -1,10 +1,10 @@
-//! Loom models of disciplines: an Empty that is true although items come in meanwhile.
+//! Loom models of orders that sort: an Empty that is true although items come in meanwhile.
 //!
 //! | model | file | ordering | weakened to |
 //! |---|---|---|---|
 //! | an_abort_that_hides | sorted.rs | `if self.lanes.is_empty() {` | `if !rack.order.minds_leaving() {` |
 
-use super::lifo;
+use super::lifo::{self, Lifo};
 use crate::{Handle, PopError, Queue};
 use loom::thread;
 use std::mem;
@@ -18,7 +18,7 @@ fn model(run: impl Fn() + Sync + Send + 'static) {
 }
 
 /// A handle that has used the queue before.
-fn warm(queue: &Queue<u32>) -> Handle<u32> {
+fn warm(queue: &Queue<u32, Lifo>) -> Handle<u32, Lifo> {
     let mut handle = queue.handle();
     handle.push(100).unwrap();
     assert_eq!(handle.pop(), Ok(100));

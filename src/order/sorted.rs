@@ -1,139 +1,129 @@
-//! The common part of all disciplines: the lock, and a strict Empty.
+//! The common part of all orders that sort: the lock, and a strict Empty.
 //!
-//! Items come into the rack only from the lanes, or when they were shown, and leave it, all under its lock. So
-//! whoever has the lock, finds nothing ready in the rack, and then finds the lanes [empty](Lanes::is_empty) at one instant,
+//! Items come into the partition only from the lanes, or when they were shown, and leave it, all under its lock. So
+//! whoever has the lock, finds nothing ready in the partition, and then finds the lanes [empty](Lanes::is_empty) at one instant,
 //! knows that nothing was ready at that instant.
 
-use super::rack::Rack;
-use super::{Discipline, Fit, Given, Next, Order, Roll, Shown, Visit};
-use crate::raw::{Entry, Intake, Lanes};
+use super::partition::Partition;
+use super::{Given, Next, Registry, Sequence, Shown, Source, Visit};
+use crate::raw::{Entry, Intake, Lanes, Stored};
 use crate::sync::{lock, Mutex, MutexGuard};
 use crate::wait::Agenda;
 use crossbeam_utils::CachePadded;
-use std::any::Any;
 use std::sync::Arc;
 
-/// Items in the order of a discipline.
-pub(crate) struct Sorted<T, O, R> {
-    rack: CachePadded<Mutex<Rack<T, O>>>,
-    roll: R,
-    lanes: Arc<Lanes<T>>,
+/// Items in an order that a sequence keeps.
+pub(crate) struct Sorted<T, M, S, R> {
+    partition: CachePadded<Mutex<Partition<T, M, S>>>,
+    registry: R,
+    lanes: Arc<Lanes<Stored<T, M>>>,
     minds_leaving: bool,
 }
 
-impl<T: Send, O: Order<T>, R: Roll<T>> Sorted<T, O, R> {
-    /// Makes a discipline of an order for a queue with these lanes.
-    pub(crate) fn new(order: O, roll: R, lanes: &Arc<Lanes<T>>, agenda: &Arc<Agenda>) -> Self {
-        let minds_leaving = order.minds_leaving();
+impl<T, M: Copy, S: Sequence<T, M>, R: Registry<T, M>> Sorted<T, M, S, R> {
+    /// Makes the source of a queue with these lanes.
+    pub(crate) fn new(
+        sequence: S,
+        registry: R,
+        lanes: &Arc<Lanes<Stored<T, M>>>,
+        agenda: &Arc<Agenda>,
+    ) -> Self {
+        let minds_leaving = sequence.minds_leaving();
         let intake = Intake::new(Arc::clone(lanes));
-        let rack = Rack::new(order, intake, Arc::clone(agenda));
+        let partition = Partition::new(sequence, intake, Arc::clone(agenda));
         Self {
-            rack: CachePadded::new(Mutex::new(rack)),
-            roll,
+            partition: CachePadded::new(Mutex::new(partition)),
+            registry,
             lanes: Arc::clone(lanes),
             minds_leaving,
         }
     }
 
-    pub(crate) fn roll(&self) -> &R {
-        &self.roll
+    #[inline]
+    fn lock(&self) -> MutexGuard<'_, Partition<T, M, S>> {
+        lock(&self.partition)
+    }
+
+    /// Shows the sequence, with what the lanes have.
+    pub(crate) fn with<B>(&self, look: impl FnOnce(&mut S) -> B) -> B {
+        let mut partition = self.lock();
+        partition.take_in();
+        look(&mut partition.sequence)
     }
 
     #[inline]
-    fn lock(&self) -> MutexGuard<'_, Rack<T, O>> {
-        lock(&self.rack)
-    }
-
-    /// Shows the order, with what the lanes have.
-    pub(crate) fn with<B>(&self, look: impl FnOnce(&mut O) -> B) -> B {
-        let mut rack = self.lock();
-        rack.take_in();
-        look(&mut rack.order)
-    }
-
-    #[inline]
-    fn next(&self, for_good: bool) -> Next<Given<T>> {
-        let mut rack = self.lock();
+    fn next(&self, for_good: bool) -> Next<Given<T, M>> {
+        let mut partition = self.lock();
         loop {
-            if rack.take_in() {
+            if partition.take_in() {
                 return Next::Due;
             }
-            if let Some(given) = rack.order.next(for_good) {
+            if let Some(given) = partition.sequence.next(for_good) {
                 return Next::Item(given);
             }
             if self.lanes.is_empty() {
-                return self.leave_lanes(rack);
+                return self.leave_lanes(partition);
             }
         }
     }
 
     /// Gives back the memory of lanes that are empty.
     #[cold]
-    fn leave_lanes<I>(&self, mut rack: MutexGuard<'_, Rack<T, O>>) -> Next<I> {
-        rack.leave_lanes();
-        drop(rack);
+    fn leave_lanes<I>(&self, mut partition: MutexGuard<'_, Partition<T, M, S>>) -> Next<I> {
+        partition.leave_lanes();
+        drop(partition);
         self.lanes.vacate_all();
         Next::Nothing
     }
 
-    /// Takes the next item, and tells the roll of what is gone.
+    /// Takes the next item, and tells the registry of what is gone.
     #[inline]
-    fn take_next(&self, for_good: bool) -> Next<Entry<T>> {
+    fn take_next(&self, for_good: bool) -> Next<Entry<Stored<T, M>>> {
         self.next(for_good).map(|Given { entry, gone }| {
             if gone > 0 {
-                self.roll.leave(entry.tag.order, gone);
+                self.registry.unregister(entry.item.meta, gone);
             }
             entry
         })
     }
 }
 
-impl<T: Send, O: Order<T>, R: Roll<T>> Discipline<T> for Sorted<T, O, R> {
-    fn enrol(&self, item: &T) -> Option<u64> {
-        self.roll.enrol(item)
+impl<T, M, S, R> Source<T, M> for Sorted<T, M, S, R>
+where
+    T: Send,
+    M: Copy + Send,
+    S: Sequence<T, M> + Send,
+    R: Registry<T, M>,
+{
+    const SORTS: bool = true;
+    const SCHEDULES: bool = S::SCHEDULES;
+    type Registry = R;
+
+    fn registry(&self) -> &R {
+        &self.registry
     }
 
-    fn enrol_again(&self, item: &T, order: u64) -> Option<u64> {
-        self.roll.enrol_again(item, order)
-    }
-
-    fn is_limited(&self) -> bool {
-        self.roll.is_limited()
-    }
-
-    fn fit(&self, items: &[T]) -> Fit {
-        self.roll.fit(items)
-    }
-
-    fn leave(&self, order: u64) -> usize {
+    fn leave(&self, meta: M) -> usize {
         let ready = if self.minds_leaving {
-            self.lock().order.leave(order)
+            self.lock().sequence.leave(meta)
         } else {
             0
         };
-        self.roll.leave(order, 1);
+        self.registry.unregister(meta, 1);
         ready
     }
 
-    fn strike(&self, order: u64) {
-        self.roll.leave(order, 1);
-    }
-
-    fn roll(&self) -> &dyn Any {
-        &self.roll
-    }
-
     #[inline]
-    fn take(&self) -> Next<Entry<T>> {
+    fn take(&self) -> Next<Entry<Stored<T, M>>> {
         self.take_next(false)
     }
 
     #[inline]
-    fn pop(&self) -> (Next<Entry<T>>, usize) {
+    fn pop(&self) -> (Next<Entry<Stored<T, M>>>, usize) {
         let next = self.take_next(!self.minds_leaving);
         match &next {
             Next::Item(entry) if self.minds_leaving => {
-                let ready = self.leave(entry.tag.order);
+                let ready = self.leave(entry.item.meta);
                 (next, ready)
             }
             _ => (next, 0),
@@ -145,48 +135,48 @@ impl<T: Send, O: Order<T>, R: Roll<T>> Discipline<T> for Sorted<T, O, R> {
     }
 
     fn counts(&self) -> (usize, usize) {
-        let rack = self.lock();
-        (rack.order.ready(), rack.order.waiting())
+        let partition = self.lock();
+        (partition.sequence.ready(), partition.sequence.waiting())
+    }
+
+    fn next_due(&self) -> u64 {
+        self.lock().sequence.next_due()
     }
 
     fn oldest(&self) -> Option<u64> {
         let (mut visit, mut least) = (self.begin_visit(), None);
-        while self.lock().order.look_at_times(&mut visit, &mut least) {}
+        while self.lock().sequence.look_at_times(&mut visit, &mut least) {}
         self.end_visit();
         least
     }
 
     fn begin_visit(&self) -> Visit {
-        self.lock().order.begin_visit()
+        self.lock().sequence.begin_visit()
     }
 
-    fn show(&self, visit: &mut Visit, into: &mut Vec<Shown<T>>) -> bool {
-        self.lock().order.show(visit, into)
+    fn show(&self, visit: &mut Visit, into: &mut Vec<Shown<T, M>>) -> bool {
+        self.lock().sequence.show(visit, into)
     }
 
-    fn put_back(&self, visit: &mut Visit, shown: &mut Vec<Shown<T>>) {
-        let mut rack = self.lock();
+    fn put_back(&self, visit: &mut Visit, shown: &mut Vec<Shown<T, M>>) {
+        let mut partition = self.lock();
         while let Some(shown) = shown.pop() {
-            rack.order.put_back(visit, shown);
+            partition.sequence.put_back(visit, shown);
         }
     }
 
     fn end_visit(&self) {
-        self.lock().order.end_visit();
+        self.lock().sequence.end_visit();
     }
 
     fn is_empty(&self) -> bool {
-        let rack = self.lock();
-        rack.order.ready() == 0 && self.lanes.is_empty()
+        let partition = self.lock();
+        partition.sequence.ready() == 0 && self.lanes.is_empty()
     }
 
     fn has_none(&self) -> bool {
-        let rack = self.lock();
-        rack.order.ready() + rack.order.waiting() + rack.order.shown() == 0
-    }
-
-    fn is_scheduled(&self) -> bool {
-        self.roll.is_scheduled()
+        let partition = self.lock();
+        partition.sequence.ready() + partition.sequence.waiting() + partition.sequence.shown() == 0
     }
 
     fn arrange(&self, now: u64) -> usize {

@@ -1,18 +1,18 @@
-//! What all disciplines have in common, shown by the simplest one.
+//! What all orders that sort have in common, shown by the simplest one.
 
-use super::{lifo, Order, Shown};
+use super::{lifo, Sequence, Shown};
 use crate::{commit_all, PopError, Queue};
 
 /// Shows all items of an order, putting each part back before the next, and says what was shown, and in how
 /// many parts.
-pub(crate) fn look_at_all<T: Clone>(order: &mut impl Order<T>) -> (Vec<T>, usize) {
+pub(crate) fn look_at_all<T: Clone, M>(order: &mut impl Sequence<T, M>) -> (Vec<T>, usize) {
     let (mut visit, mut items, mut parts) = (order.begin_visit(), Vec::new(), 0);
     let mut more = true;
     while more {
-        let mut shown: Vec<Shown<T>> = Vec::new();
+        let mut shown: Vec<Shown<T, M>> = Vec::new();
         more = order.show(&mut visit, &mut shown);
         assert!(shown.len() <= super::PART);
-        items.extend(shown.iter().map(|shown| shown.entry.item.clone()));
+        items.extend(shown.iter().map(|shown| shown.entry.item.item.clone()));
         while let Some(shown) = shown.pop() {
             order.put_back(&mut visit, shown);
         }
@@ -24,7 +24,7 @@ pub(crate) fn look_at_all<T: Clone>(order: &mut impl Order<T>) -> (Vec<T>, usize
 }
 
 /// The least time of an order, and in how many parts it was looked for.
-pub(crate) fn oldest<T>(order: &mut impl Order<T>) -> (Option<u64>, usize) {
+pub(crate) fn oldest<T, M>(order: &mut impl Sequence<T, M>) -> (Option<u64>, usize) {
     let (mut visit, mut least, mut parts) = (order.begin_visit(), None, 1);
     while order.look_at_times(&mut visit, &mut least) {
         parts += 1;

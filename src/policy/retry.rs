@@ -6,7 +6,7 @@
 
 use super::dead::Letters;
 use super::delay::Delayed;
-use crate::raw::{Entry, Tag};
+use crate::raw::{Entry, Stored, Tag};
 use crate::time::{Backoff, NEVER};
 use crate::Reason;
 use std::num::NonZeroU32;
@@ -66,18 +66,18 @@ pub(crate) enum Fate {
 }
 
 /// The rules of a queue for failed deliveries, and what they have put aside.
-pub(crate) struct Failures<T> {
+pub(crate) struct Failures<T, M> {
     max_attempts: Option<NonZeroU32>,
     backoff: Option<Backoff>,
-    pub(crate) delayed: Delayed<T>,
-    pub(crate) letters: Letters<T>,
+    pub(crate) delayed: Delayed<Stored<T, M>>,
+    pub(crate) letters: Letters<T, M>,
 }
 
-impl<T> Failures<T> {
+impl<T, M> Failures<T, M> {
     pub(crate) fn new(
         max_attempts: Option<NonZeroU32>,
         backoff: Option<Backoff>,
-        letters: Letters<T>,
+        letters: Letters<T, M>,
     ) -> Self {
         Self {
             max_attempts,

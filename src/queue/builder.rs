@@ -1,6 +1,7 @@
 //! A queue with settings.
 
 use crate::core::settings::Settings;
+use crate::order::Order;
 use crate::policy::dead::{Letters, Overflow};
 use crate::policy::lease::Lease;
 use crate::policy::retry::Failures;
@@ -348,7 +349,37 @@ impl<T, O> Builder<T, O> {
     }
 
     /// The settings of all queues, and those of its order.
-    pub(crate) fn into_settings(self) -> (Settings<T>, O) {
+    /// The same settings for a queue in another order.
+    pub(crate) fn by<P>(self, order: P) -> Builder<T, P> {
+        Builder {
+            order,
+            capacity: self.capacity,
+            max_attempts: self.max_attempts,
+            max_dead_letters: self.max_dead_letters,
+            on_dead_overflow: self.on_dead_overflow,
+            backoff: self.backoff,
+            clock: self.clock,
+            timestamps: self.timestamps,
+            lease: self.lease,
+            pace: self.pace,
+            max_held: self.max_held,
+            name: self.name,
+        }
+    }
+
+    pub(crate) fn order(&mut self) -> &mut O {
+        &mut self.order
+    }
+}
+
+impl<T, O: Order<T>> Builder<T, O> {
+    /// Makes the queue.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::<u32>::builder().build();
+    /// assert_eq!(queue.capacity(), None);
+    /// ```
+    pub fn build(self) -> Queue<T, O> {
         let time = self.clock.map_or_else(Time::system, Time::of);
         let letters = Letters::new(self.max_dead_letters, self.on_dead_overflow);
         let settings = Settings {
@@ -357,29 +388,11 @@ impl<T, O> Builder<T, O> {
             time,
             timed: self.timestamps,
             lease: self.lease,
-            ordered: false,
             pace: self.pace,
             max_held: self.max_held,
             name: self.name,
         };
-        (settings, self.order)
-    }
-
-    /// The settings of the order.
-    pub(crate) fn order(&mut self) -> &mut O {
-        &mut self.order
-    }
-}
-
-impl<T> Builder<T> {
-    /// Makes the queue.
-    ///
-    /// ```
-    /// let queue = requeue::Queue::<u32>::builder().build();
-    /// assert_eq!(queue.capacity(), None);
-    /// ```
-    pub fn build(self) -> Queue<T> {
-        Queue::with(self.into_settings().0)
+        Queue::with(settings, self.order)
     }
 }
 

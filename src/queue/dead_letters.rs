@@ -1,9 +1,10 @@
 //! Items that were delivered too often, or given up.
 
 use crate::core::shared::Shared;
+use crate::order::{Order, StoredOf};
 use crate::policy::retry::Failed;
-use crate::raw::Entry;
-use crate::DeadLetter;
+use crate::raw::{Entry, Stored};
+use crate::{DeadLetter, Fifo};
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
@@ -30,12 +31,12 @@ use std::sync::Arc;
 /// assert_eq!(queue.len(), 2);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct DeadLetters<T> {
-    shared: Arc<Shared<T>>,
+pub struct DeadLetters<T, O: Order<T> = Fifo> {
+    shared: Arc<Shared<T, O>>,
 }
 
-impl<T> DeadLetters<T> {
-    pub(crate) fn new(shared: Arc<Shared<T>>) -> Self {
+impl<T, O: Order<T>> DeadLetters<T, O> {
+    pub(crate) fn new(shared: Arc<Shared<T, O>>) -> Self {
         Self { shared }
     }
 
@@ -83,27 +84,28 @@ impl<T> DeadLetters<T> {
         let Some(letter) = Letter::take(&self.shared) else {
             return false;
         };
-        let Entry { item, tag } = &letter.failed().entry;
-        let Some(label) = self.shared.label_again(item, tag.label()) else {
+        let Some(known) = self.shared.register_again(&letter.failed().entry) else {
             return false;
         };
         let failed = letter.open();
         let Entry { item, tag } = failed.entry;
+        let Stored { item, meta } = item;
         let mut admitted = false;
         let pushed = self.shared.push_as(item, |_| {
             admitted = true;
-            Some(label)
+            Some(known)
         });
         let Err(refused) = pushed else {
             return true;
         };
         if !admitted {
-            self.shared.strike(label.order);
+            self.shared.unregister(known.meta);
         }
-        let entry = Entry {
+        let item = Stored {
             item: refused.into_inner(),
-            tag,
+            meta,
         };
+        let entry = Entry { item, tag };
         let letters = &self.shared.failures.letters;
         letters.put_back(Failed { entry, ..failed });
         false
@@ -111,27 +113,27 @@ impl<T> DeadLetters<T> {
 }
 
 /// A letter that was taken out. It is put back when it is dropped, also because user code panics.
-struct Letter<'s, T> {
-    shared: &'s Shared<T>,
-    failed: Option<Failed<T>>,
+struct Letter<'s, T, O: Order<T>> {
+    shared: &'s Shared<T, O>,
+    failed: Option<Failed<StoredOf<T, O>>>,
 }
 
-impl<'s, T> Letter<'s, T> {
-    fn take(shared: &'s Shared<T>) -> Option<Self> {
+impl<'s, T, O: Order<T>> Letter<'s, T, O> {
+    fn take(shared: &'s Shared<T, O>) -> Option<Self> {
         let failed = Some(shared.failures.letters.take()?);
         Some(Self { shared, failed })
     }
 
-    fn failed(&self) -> &Failed<T> {
+    fn failed(&self) -> &Failed<StoredOf<T, O>> {
         self.failed.as_ref().expect("not opened yet")
     }
 
-    fn open(mut self) -> Failed<T> {
+    fn open(mut self) -> Failed<StoredOf<T, O>> {
         self.failed.take().expect("not opened yet")
     }
 }
 
-impl<T> Drop for Letter<'_, T> {
+impl<T, O: Order<T>> Drop for Letter<'_, T, O> {
     fn drop(&mut self) {
         if let Some(failed) = self.failed.take() {
             self.shared.failures.letters.put_back(failed);
@@ -139,7 +141,7 @@ impl<T> Drop for Letter<'_, T> {
     }
 }
 
-impl<T> Iterator for DeadLetters<T> {
+impl<T, O: Order<T>> Iterator for DeadLetters<T, O> {
     type Item = DeadLetter<T>;
 
     fn next(&mut self) -> Option<DeadLetter<T>> {
@@ -149,10 +151,10 @@ impl<T> Iterator for DeadLetters<T> {
 }
 
 /// As those of [`Queue`](crate::Queue).
-impl<T> UnwindSafe for DeadLetters<T> {}
-impl<T> RefUnwindSafe for DeadLetters<T> {}
+impl<T, O: Order<T>> UnwindSafe for DeadLetters<T, O> {}
+impl<T, O: Order<T>> RefUnwindSafe for DeadLetters<T, O> {}
 
-impl<T> fmt::Debug for DeadLetters<T> {
+impl<T, O: Order<T>> fmt::Debug for DeadLetters<T, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DeadLetters")
             .field("len", &self.len())

@@ -1,6 +1,7 @@
 //! Taking out all that is left in a queue that is closed.
 
-use crate::Handle;
+use crate::order::Order;
+use crate::{Fifo, Handle};
 use std::fmt;
 use std::iter::FusedIterator;
 
@@ -18,17 +19,17 @@ use std::iter::FusedIterator;
 /// assert_eq!(queue.drain().sum::<i32>(), 6);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Drain<T> {
-    handle: Handle<T>,
+pub struct Drain<T, O: Order<T> = Fifo> {
+    handle: Handle<T, O>,
 }
 
-impl<T> Drain<T> {
-    pub(crate) fn new(handle: Handle<T>) -> Self {
+impl<T, O: Order<T>> Drain<T, O> {
+    pub(crate) fn new(handle: Handle<T, O>) -> Self {
         Self { handle }
     }
 }
 
-impl<T> Iterator for Drain<T> {
+impl<T, O: Order<T>> Iterator for Drain<T, O> {
     type Item = T;
 
     fn next(&mut self) -> Option<T> {
@@ -37,9 +38,9 @@ impl<T> Iterator for Drain<T> {
 }
 
 /// Closed and drained is for ever.
-impl<T> FusedIterator for Drain<T> {}
+impl<T, O: Order<T>> FusedIterator for Drain<T, O> {}
 
-impl<T> fmt::Debug for Drain<T> {
+impl<T, O: Order<T>> fmt::Debug for Drain<T, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Drain").finish_non_exhaustive()
     }

@@ -2,11 +2,12 @@
 
 use super::Queue;
 use crate::core::port::Port;
+use crate::order::Order;
 use crate::{DeadLetters, Held, Stats};
 use std::sync::Arc;
 use std::time::Instant;
 
-impl<T> Queue<T> {
+impl<T, O: Order<T>> Queue<T, O> {
     /// How many items are ready: neither staged nor held. Approximate while others work, but never more
     /// than the [capacity](Queue::capacity); exact at rest. Looks at every shard.
     ///
@@ -94,7 +95,7 @@ impl<T> Queue<T> {
     /// let queue = requeue::Queue::<u32>::unbounded();
     /// assert!(queue.dead_letters().next().is_none());
     /// ```
-    pub fn dead_letters(&self) -> DeadLetters<T> {
+    pub fn dead_letters(&self) -> DeadLetters<T, O> {
         DeadLetters::new(Arc::clone(&self.shared))
     }
 
@@ -158,7 +159,7 @@ impl<T> Queue<T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn next_due(&self) -> Option<Instant> {
-        self.shared.time.instant(self.shared.agenda.next())
+        self.shared.time.instant(self.shared.next_due())
     }
 
     /// The time by the queue's [clock](crate::Builder::clock).

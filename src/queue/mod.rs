@@ -14,9 +14,7 @@ pub use drain::Drain;
 
 use crate::core::settings::Settings;
 use crate::core::shared::Shared;
-use crate::order::Discipline;
-use crate::raw::Lanes;
-use crate::wait::Agenda;
+use crate::order::Order;
 use crate::{Fifo, Handle, PopError, PushError};
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
@@ -51,41 +49,12 @@ use std::sync::Arc;
 /// assert_eq!(queue.pop()?, "job");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Queue<T> {
-    shared: Arc<Shared<T>>,
+pub struct Queue<T, O: Order<T> = Fifo> {
+    shared: Arc<Shared<T, O>>,
 }
 
 impl<T> Queue<T> {
-    pub(crate) fn with(settings: Settings<T>) -> Self {
-        Self {
-            shared: Arc::new(Shared::new(settings, |_, _| None)),
-        }
-    }
-
-    /// A queue with a discipline, which is made for its lanes and its agenda, and can be used by itself too.
-    pub(crate) fn ordered<D: Discipline<T> + 'static>(
-        mut settings: Settings<T>,
-        discipline: impl FnOnce(&Arc<Lanes<T>>, &Arc<Agenda>) -> D,
-    ) -> (Self, Arc<D>) {
-        settings.ordered = true;
-        let mut made = None;
-        let shared = Shared::new(settings, |lanes, agenda| {
-            let discipline = Arc::new(discipline(lanes, agenda));
-            made = Some(Arc::clone(&discipline));
-            Some(discipline)
-        });
-        let shared = Arc::new(shared);
-        (Self { shared }, made.expect("it was made just now"))
-    }
-
-    pub(crate) fn shared(&self) -> &Arc<Shared<T>> {
-        &self.shared
-    }
-
     /// A handle that can do what the order `O` of the queue allows.
-    pub(crate) fn handle_of<O>(&self, name: Option<Arc<str>>) -> Handle<T, O> {
-        Handle::new(Arc::clone(&self.shared), name)
-    }
 
     /// Makes a queue that takes as many items as memory holds.
     ///
@@ -137,6 +106,18 @@ impl<T> Queue<T> {
     /// ```
     pub fn builder() -> Builder<T> {
         Builder::with_order(Fifo)
+    }
+}
+
+impl<T, O: Order<T>> Queue<T, O> {
+    pub(crate) fn with(settings: Settings<T, O::Meta>, order: O) -> Self {
+        Self {
+            shared: Arc::new(Shared::new(settings, order)),
+        }
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared<T, O>> {
+        &self.shared
     }
 
     /// The most items that the queue takes; `None` if there is no bound.
@@ -224,7 +205,7 @@ impl<T> Queue<T> {
     ///     assert_eq!(drained.join().unwrap(), 2);
     /// });
     /// ```
-    pub fn drain(&self) -> Drain<T> {
+    pub fn drain(&self) -> Drain<T, O> {
         Drain::new(self.handle())
     }
 
@@ -247,8 +228,8 @@ impl<T> Queue<T> {
     /// # Panics
     ///
     /// When two billion handles of this queue are alive.
-    pub fn handle(&self) -> Handle<T> {
-        self.handle_of(None)
+    pub fn handle(&self) -> Handle<T, O> {
+        Handle::new(Arc::clone(&self.shared), None)
     }
 
     /// Makes a handle with a name, by which [`Queue::held`] and [`Queue::recover`] know it.
@@ -265,8 +246,8 @@ impl<T> Queue<T> {
     /// # Panics
     ///
     /// As for [`Queue::handle`].
-    pub fn named_handle(&self, name: impl Into<Arc<str>>) -> Handle<T> {
-        self.handle_of(Some(name.into()))
+    pub fn named_handle(&self, name: impl Into<Arc<str>>) -> Handle<T, O> {
+        Handle::new(Arc::clone(&self.shared), Some(name.into()))
     }
 
     /// Pushes an item without a handle; it is ready at once.
@@ -311,7 +292,7 @@ impl<T> Queue<T> {
     }
 }
 
-impl<T> Clone for Queue<T> {
+impl<T, O: Order<T>> Clone for Queue<T, O> {
     fn clone(&self) -> Self {
         Self {
             shared: Arc::clone(&self.shared),
@@ -327,10 +308,10 @@ impl<T> Default for Queue<T> {
 }
 
 /// A panic leaves a queue as whole as any other end of a transaction does.
-impl<T> UnwindSafe for Queue<T> {}
-impl<T> RefUnwindSafe for Queue<T> {}
+impl<T, O: Order<T>> UnwindSafe for Queue<T, O> {}
+impl<T, O: Order<T>> RefUnwindSafe for Queue<T, O> {}
 
-impl<T> fmt::Debug for Queue<T> {
+impl<T, O: Order<T>> fmt::Debug for Queue<T, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Queue")
             .field("name", &self.shared.name)

@@ -1,9 +1,10 @@
 //! How fast a queue gives out its items.
 
 use super::Queue;
+use crate::order::Order;
 use crate::Pace;
 
-impl<T> Queue<T> {
+impl<T, O: Order<T>> Queue<T, O> {
     /// Gives out nothing from now on, until it is [resumed](Queue::resume): pops say
     /// [`Empty`](crate::PopError::Empty), or wait. Pushes, and the ends of transactions, go on. A pop that is
     /// under way may still take an item.

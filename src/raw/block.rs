@@ -46,7 +46,6 @@ pub(super) struct Held<T> {
 #[derive(Clone, Copy)]
 pub(super) struct Note {
     pub(super) since: u64,
-    order: u64,
     attempts: u32,
     /// The index of the next item of its run.
     pub(super) next: u32,
@@ -55,14 +54,9 @@ pub(super) struct Note {
 impl Note {
     #[inline]
     fn new(tag: Tag, next: u32) -> Self {
-        let Tag {
-            attempts,
-            since,
-            order,
-        } = tag;
+        let Tag { attempts, since } = tag;
         Self {
             since,
-            order,
             attempts,
             next,
         }
@@ -73,7 +67,6 @@ impl Note {
         Tag {
             attempts: self.attempts,
             since: self.since,
-            order: self.order,
         }
     }
 }

@@ -6,12 +6,12 @@
 //! behind it, and the producer takes its item to another cell. So nobody waits for anybody.
 
 use super::front::{Front, Head};
-use super::times::known;
 use super::node::{At, Cells, Node};
 use super::reclaim::{self, Pin};
 use super::row::Row;
 use super::sink::Sink;
 use super::tag::Tag;
+use super::times::known;
 use super::visit::Take;
 use crate::sync::{exclusive, AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use crossbeam_utils::CachePadded;

@@ -5,9 +5,9 @@
 //! are published and never changes afterwards, so an entry read for an unclaimed position is right,
 //! however old the read.
 
-use super::times::{TimeRow, Times};
 use super::reclaim::{self, Pin};
 use super::segment::Segment;
+use super::times::{TimeRow, Times};
 use crate::sync::{AtomicPtr, AtomicU64, Ordering, SMALL};
 use std::mem::size_of;
 use std::ptr;
@@ -127,11 +127,7 @@ impl Page {
 
     /// How many bytes the page takes.
     fn bytes(&self) -> usize {
-        size_of::<Page>()
-            + self
-                .times
-                .as_ref()
-                .map_or(0, |_| size_of::<TimeEntries>())
+        size_of::<Page>() + self.times.as_ref().map_or(0, |_| size_of::<TimeEntries>())
     }
 
     /// One more than the last number on this page.

@@ -3,10 +3,10 @@
 //! States of a cell: `VACANT` → `FULL` (its producer) or `VACANT` → `VOID` (a consumer,
 //! or the producer itself when the queue is closed).
 
-use super::times::Times;
 use super::reclaim::Pin;
 use super::row::Row;
 use super::slot::Slot;
+use super::times::Times;
 use crate::sync::{spin_hint, AtomicPtr, AtomicU64, AtomicU8, Ordering, SMALL};
 use crossbeam_utils::CachePadded;
 use std::iter;
@@ -189,9 +189,7 @@ impl<'p, T> At<'p, T> {
 
     /// The time of the first item that is at `index` or behind, here or in a later node.
     pub(super) fn first_time_from(&self, index: u64) -> Option<u64> {
-        let here = self
-            .first_full_from(index)
-            .map(|index| self.since(index));
+        let here = self.first_full_from(index).map(|index| self.since(index));
         here.or_else(|| {
             let mut later = iter::successors(self.successor(), At::successor);
             later.find_map(|node| node.first_full_from(0).map(|index| node.since(index)))

@@ -3,9 +3,9 @@
 use super::block::{Filled, Held};
 use super::common::Common;
 use super::front::Front;
-use super::times::known;
 use super::row::Row;
 use super::sink::Sink;
+use super::times::known;
 use crate::sync::{AtomicU64, Ordering};
 use std::cell::Cell;
 use std::ptr::{self, NonNull};

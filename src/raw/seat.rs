@@ -9,8 +9,9 @@ use super::drops::drop_all;
 use super::hold::Spot;
 use super::joint::{Party, Record, Tail, Tails};
 use super::lanes::Lanes;
+use super::sink::Sink;
 use super::state::State;
-use super::tag::{Entry, Tag};
+use super::tag::{Entry, Stored, Tag};
 use crate::sync::{AtomicBool, Ordering, UnsafeCell};
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
@@ -197,7 +198,7 @@ impl<T> Seat<T> {
     }
 
     /// Takes up to `most` items, committed at once.
-    pub(crate) fn pop_batch(&mut self, most: usize, items: &mut Vec<T>) -> usize {
+    pub(super) fn pop_into(&mut self, most: usize, items: &mut impl Sink<T>) -> usize {
         self.with(|state, lanes| {
             let count = state.consumer.take_all(lanes, items, most);
             state.desk().count_popped(count);
@@ -377,6 +378,13 @@ impl<T> Seat<T> {
     /// Drops what is staged.
     pub(crate) fn drop_staged(&mut self) {
         drop_all(|| self.unstage());
+    }
+}
+
+impl<T, M> Seat<Stored<T, M>> {
+    /// Takes up to `most` items, committed at once, without what the order knows of them.
+    pub(crate) fn pop_batch(&mut self, most: usize, items: &mut Vec<T>) -> usize {
+        self.pop_into(most, items)
     }
 }
 

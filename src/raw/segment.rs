@@ -1,9 +1,9 @@
 //! Segments: the slots of a run of consecutive positions of one shard.
 
-use super::times::Times;
 use super::row::Row;
 use super::slot::Slot;
 use super::tag::{Entry, Tag};
+use super::times::Times;
 use crate::sync::{AtomicU64, Ordering, SMALL};
 use std::mem::size_of;
 use std::ptr::NonNull;

@@ -12,11 +12,11 @@
 use super::directory::Directory;
 use super::front::Front;
 use super::joint::Joint;
-use super::times::known;
 use super::producer::Producer;
 use super::reclaim;
 use super::segment::{number, offset, Segment};
 use super::tag::Entry;
+use super::times::known;
 use crate::sync::barrier;
 use crate::sync::{AtomicPtr, AtomicU64, Ordering, UnsafeCell};
 use crossbeam_utils::CachePadded;

@@ -1,7 +1,7 @@
 //! Where claimed items go.
 
 use super::front::Front;
-use super::tag::{Entry, Tag};
+use super::tag::{Entry, Stored, Tag};
 
 /// Takes in claimed items.
 ///
@@ -72,6 +72,26 @@ impl<T> Sink<T> for Vec<T> {
 }
 
 /// Any number, with their tags.
+/// Takes in the items alone.
+impl<T, M> Sink<Stored<T, M>> for Vec<T> {
+    #[inline]
+    fn reserve(&mut self, wanted: usize, _home: &Front<Stored<T, M>>) -> usize {
+        Vec::reserve(self, wanted);
+        wanted
+    }
+
+    #[inline]
+    unsafe fn accept(&mut self, stored: Stored<T, M>, _tag: Tag) {
+        self.push(stored.item);
+    }
+
+    #[inline]
+    unsafe fn accept_all(&mut self, items: impl Iterator<Item = Stored<T, M>>) {
+        // SAFETY: by contract there is room for them.
+        unsafe { Sink::<T>::accept_all(self, items.map(Stored::into_item)) };
+    }
+}
+
 impl<T> Sink<T> for Vec<Entry<T>> {
     fn reserve(&mut self, wanted: usize, _home: &Front<T>) -> usize {
         Vec::reserve(self, wanted);

@@ -51,3 +51,10 @@ pub(crate) struct Stored<T, M> {
     pub(crate) item: T,
     pub(crate) meta: M,
 }
+
+impl<T, M> Stored<T, M> {
+    #[inline]
+    pub(crate) fn into_item(self) -> T {
+        self.item
+    }
+}

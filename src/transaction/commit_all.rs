@@ -1,5 +1,6 @@
 //! One commit over several queues.
 
+use crate::order::Order;
 use crate::raw::commit_together;
 use crate::{Expired, Taken, Transaction};
 
@@ -98,8 +99,8 @@ mod sealed {
 
 macro_rules! tuples {
     ($($item:ident $order:ident $tx:ident $lifetime:lifetime),+) => {
-        impl<$($lifetime,)+ $($item, $order),+> sealed::CommitAll for ($(Transaction<$lifetime, $item, $order>,)+) {
-            type Taken = ($(Taken<$lifetime, $item>,)+);
+        impl<$($lifetime,)+ $($item, $order: Order<$item>),+> sealed::CommitAll for ($(Transaction<$lifetime, $item, $order>,)+) {
+            type Taken = ($(Taken<$lifetime, $item, $order>,)+);
 
             fn try_commit_all(self) -> Result<Self::Taken, Expired> {
                 let ($(mut $tx,)+) = self;
@@ -113,7 +114,7 @@ macro_rules! tuples {
             }
         }
 
-        impl<$($lifetime,)+ $($item, $order),+> Transactions for ($(Transaction<$lifetime, $item, $order>,)+) {}
+        impl<$($lifetime,)+ $($item, $order: Order<$item>),+> Transactions for ($(Transaction<$lifetime, $item, $order>,)+) {}
     };
 }
 

@@ -2,6 +2,7 @@
 
 use super::Transaction;
 use crate::core::port::Outcome;
+use crate::order::Order;
 use crate::policy::lease::Lost;
 #[cfg(not(any(loom, shuttle)))]
 use crate::policy::retry::Cause;
@@ -10,7 +11,7 @@ use crate::raw::Party;
 use crate::sync::swallow_panic;
 use crate::{Expired, Taken};
 
-impl<'h, T, O> Transaction<'h, T, O> {
+impl<'h, T, O: Order<T>> Transaction<'h, T, O> {
     /// Commits: the pushes become visible all at once, the pops final. Fails only on a queue that
     /// [leases](crate::Builder::leased) its items, for which there is [`try_commit`](Self::try_commit); and
     /// waits for no room: one store, however many items were pushed, and a wake-up for those who wait. Some options
@@ -36,7 +37,7 @@ impl<'h, T, O> Transaction<'h, T, O> {
     #[inline(always)]
     #[allow(clippy::inline_always)] // a few stores
     #[track_caller]
-    pub fn commit(self) -> Taken<'h, T> {
+    pub fn commit(self) -> Taken<'h, T, O> {
         if self.is_guarded() {
             return self.commit_guarded();
         }
@@ -45,7 +46,7 @@ impl<'h, T, O> Transaction<'h, T, O> {
 
     #[inline(always)]
     #[allow(clippy::inline_always)] // as above
-    fn end_by_commit(self) -> Taken<'h, T> {
+    fn end_by_commit(self) -> Taken<'h, T, O> {
         let port = self.open.close();
         let outcome = port.commit();
         let taken = Taken::new(port, outcome);
@@ -60,7 +61,7 @@ impl<'h, T, O> Transaction<'h, T, O> {
 
     #[cold]
     #[track_caller]
-    fn commit_guarded(self) -> Taken<'h, T> {
+    fn commit_guarded(self) -> Taken<'h, T, O> {
         let Ok(taken) = self.try_commit() else {
             panic!(
                 "commit of an expired lease: the item was given to another worker \
@@ -89,7 +90,7 @@ impl<'h, T, O> Transaction<'h, T, O> {
     ///
     /// [`Expired`] if an item was taken back. Then this transaction is aborted: what was taken back is
     /// others', and the rest goes back to the head.
-    pub fn try_commit(self) -> Result<Taken<'h, T>, Expired> {
+    pub fn try_commit(self) -> Result<Taken<'h, T, O>, Expired> {
         if !self.is_guarded() {
             return Ok(self.end_by_commit());
         }
@@ -177,7 +178,7 @@ impl<'h, T, O> Transaction<'h, T, O> {
     }
 
     /// The items, after [`Party::conclude`], and what is to be announced.
-    pub(crate) fn into_taken(self) -> (Taken<'h, T>, Outcome) {
+    pub(crate) fn into_taken(self) -> (Taken<'h, T, O>, Outcome) {
         let port = self.open.close();
         let outcome = port.concluded();
         (Taken::new(port, outcome), outcome)

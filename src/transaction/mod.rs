@@ -13,10 +13,10 @@ pub use peek::Peek;
 pub use taken::Taken;
 
 use crate::core::port::Port;
+use crate::order::Order;
 use crate::raw::Open;
 use crate::Fifo;
 use std::fmt;
-use std::marker::PhantomData;
 
 /// A transaction of one [`Handle`](crate::Handle).
 ///
@@ -91,21 +91,17 @@ use std::marker::PhantomData;
 /// A method that panics for that reason has changed nothing, and gives no item back: what was to be pushed
 /// is dropped.
 #[must_use = "a transaction that is dropped aborts"]
-pub struct Transaction<'h, T, O = Fifo> {
-    open: Open<'h, Port<T>>,
-    order: PhantomData<fn() -> O>,
+pub struct Transaction<'h, T, O: Order<T> = Fifo> {
+    open: Open<'h, Port<T, O>>,
 }
 
-impl<'h, T, O> Transaction<'h, T, O> {
+impl<'h, T, O: Order<T>> Transaction<'h, T, O> {
     #[inline]
-    pub(crate) fn new(open: Open<'h, Port<T>>) -> Self {
-        Self {
-            open,
-            order: PhantomData,
-        }
+    pub(crate) fn new(open: Open<'h, Port<T, O>>) -> Self {
+        Self { open }
     }
 
-    pub(crate) fn port(&self) -> &Port<T> {
+    pub(crate) fn port(&self) -> &Port<T, O> {
         self.open.get()
     }
 
@@ -118,12 +114,12 @@ impl<'h, T, O> Transaction<'h, T, O> {
     /// Lends the transaction until what is returned is dropped.
     #[cfg(feature = "tokio")]
     #[track_caller]
-    pub(crate) fn lend(&self) -> crate::future::Lent<'_, T> {
+    pub(crate) fn lend(&self) -> crate::future::Lent<'_, T, O> {
         crate::future::Lent::new(self.open.get())
     }
 }
 
-impl<T, O> fmt::Debug for Transaction<'_, T, O> {
+impl<T, O: Order<T>> fmt::Debug for Transaction<'_, T, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut debug = f.debug_struct("Transaction");
         if self.open.get().seat().is_lent() {

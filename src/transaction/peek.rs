@@ -2,8 +2,9 @@
 
 use crate::core::port::Port;
 use crate::core::side::Side;
+use crate::order::{Order, StoredOf};
 use crate::raw::Peeked;
-use crate::{Item, PopError};
+use crate::{Fifo, Item, PopError};
 use std::fmt;
 use std::ops::Deref;
 
@@ -22,23 +23,23 @@ use std::ops::Deref;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use = "a look alone does nothing"]
-pub struct Peek<'t, T> {
+pub struct Peek<'t, T, O: Order<T> = Fifo> {
     // Dropped in this order: the loan ends, and then others are told.
-    peeked: Peeked<'t, T>,
-    back: Back<'t, T>,
+    peeked: Peeked<'t, StoredOf<T, O>>,
+    back: Back<'t, T, O>,
     /// Whether something is owed for the item.
     owes: bool,
 }
 
 /// Tells others that the item is back.
-struct Back<'t, T> {
-    side: &'t Side<T>,
+struct Back<'t, T, O: Order<T>> {
+    side: &'t Side<T, O>,
     is_back: bool,
 }
 
-impl<'t, T> Peek<'t, T> {
+impl<'t, T, O: Order<T>> Peek<'t, T, O> {
     #[track_caller]
-    pub(crate) fn new(port: &'t Port<T>) -> Result<Self, PopError> {
+    pub(crate) fn new(port: &'t Port<T, O>) -> Result<Self, PopError> {
         let (side, seat) = (port.side(), port.seat());
         seat.assert_not_lent();
         let (peeked, owes) = side.peek(seat)?;
@@ -70,17 +71,17 @@ impl<'t, T> Peek<'t, T> {
     }
 }
 
-impl<T> Deref for Peek<'_, T> {
+impl<T, O: Order<T>> Deref for Peek<'_, T, O> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        self.peeked.item()
+        &self.peeked.item().item
     }
 }
 
 /// Puts the item back, unless it was taken, and pays for it before the loan ends: whoever uses the
 /// transaction next may change what it owes.
-impl<T> Drop for Peek<'_, T> {
+impl<T, O: Order<T>> Drop for Peek<'_, T, O> {
     fn drop(&mut self) {
         self.back.is_back = self.peeked.put_back();
         if self.back.is_back && self.owes {
@@ -89,7 +90,7 @@ impl<T> Drop for Peek<'_, T> {
     }
 }
 
-impl<T> Drop for Back<'_, T> {
+impl<T, O: Order<T>> Drop for Back<'_, T, O> {
     fn drop(&mut self) {
         if self.is_back {
             self.side.shared().ended(1);
@@ -97,7 +98,7 @@ impl<T> Drop for Back<'_, T> {
     }
 }
 
-impl<T> fmt::Debug for Peek<'_, T> {
+impl<T, O: Order<T>> fmt::Debug for Peek<'_, T, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Peek").finish_non_exhaustive()
     }

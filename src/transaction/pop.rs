@@ -2,10 +2,11 @@
 
 use super::Transaction;
 use crate::future::PopAsync;
+use crate::order::Order;
 use crate::{Item, Items, Peek, PopError};
 use std::time::Duration;
 
-impl<T, O> Transaction<'_, T, O> {
+impl<T, O: Order<T>> Transaction<'_, T, O> {
     /// Takes an item and holds it. Its progress is that of a [pop](crate#progress).
     ///
     /// ```
@@ -113,7 +114,7 @@ impl<T, O> Transaction<'_, T, O> {
     ///
     /// If the transaction [is borrowed](Transaction#borrowing).
     #[track_caller]
-    pub fn pop_async(&self) -> PopAsync<'_, T> {
+    pub fn pop_async(&self) -> PopAsync<'_, T, O> {
         PopAsync::new(self.open.get())
     }
 
@@ -134,7 +135,7 @@ impl<T, O> Transaction<'_, T, O> {
     ///
     /// If the transaction [is borrowed](Transaction#borrowing).
     #[track_caller]
-    pub fn pop_batch(&self, max: usize) -> Items<'_, T> {
+    pub fn pop_batch(&self, max: usize) -> Items<'_, T, O> {
         self.pop_batch_blocking(1, max, Duration::ZERO)
     }
 
@@ -159,7 +160,7 @@ impl<T, O> Transaction<'_, T, O> {
     ///
     /// If the transaction [is borrowed](Transaction#borrowing).
     #[track_caller]
-    pub fn pop_batch_blocking(&self, min: usize, max: usize, timeout: Duration) -> Items<'_, T> {
+    pub fn pop_batch_blocking(&self, min: usize, max: usize, timeout: Duration) -> Items<'_, T, O> {
         Items::new(self.open.get().hold_batch_waiting(min, max, timeout))
     }
 
@@ -189,7 +190,7 @@ impl<T, O> Transaction<'_, T, O> {
     ///
     /// If the transaction [is borrowed](Transaction#borrowing).
     #[track_caller]
-    pub fn peek(&self) -> Result<Peek<'_, T>, PopError> {
+    pub fn peek(&self) -> Result<Peek<'_, T, O>, PopError> {
         Peek::new(self.open.get())
     }
 

@@ -3,10 +3,11 @@
 use super::Transaction;
 use crate::core::side::Side;
 use crate::future::StageAsync;
+use crate::order::Order;
 use crate::PushError;
 use std::time::Duration;
 
-impl<T, O> Transaction<'_, T, O> {
+impl<T, O: Order<T>> Transaction<'_, T, O> {
     /// Stages a push.
     ///
     /// ```
@@ -113,7 +114,7 @@ impl<T, O> Transaction<'_, T, O> {
     ///
     /// If the transaction [is borrowed](Transaction#borrowing).
     #[track_caller]
-    pub fn push_async(&self, item: T) -> StageAsync<'_, T> {
+    pub fn push_async(&self, item: T) -> StageAsync<'_, T, O> {
         StageAsync::new(self.open.get(), item)
     }
 

@@ -2,11 +2,12 @@
 
 use super::Transaction;
 use crate::core::side::NoRoom;
+use crate::order::Order;
 use crate::{Item, PushError};
 use std::fmt;
 use std::time::Duration;
 
-impl<T, O> Transaction<'_, T, O> {
+impl<T, O: Order<T>> Transaction<'_, T, O> {
     /// Gives a held item back, to be delivered again after a time: as long as the queue's
     /// [`Backoff`](crate::Backoff) says, or at once if it has none.
     ///

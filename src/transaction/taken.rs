@@ -1,7 +1,8 @@
 //! What a committed transaction held.
 
 use crate::core::port::{Outcome, Port};
-use crate::raw::Entry;
+use crate::order::{EntryOf, Order};
+use crate::Fifo;
 use std::fmt;
 use std::iter::FusedIterator;
 
@@ -22,14 +23,14 @@ use std::iter::FusedIterator;
 /// assert_eq!(taken.collect::<Vec<_>>(), [1, 2]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Taken<'h, T> {
-    port: &'h mut Port<T>,
+pub struct Taken<'h, T, O: Order<T> = Fifo> {
+    port: &'h mut Port<T, O>,
     len: usize,
 }
 
-impl<'h, T> Taken<'h, T> {
+impl<'h, T, O: Order<T>> Taken<'h, T, O> {
     #[inline]
-    pub(crate) fn new(port: &'h mut Port<T>, outcome: Outcome) -> Self {
+    pub(crate) fn new(port: &'h mut Port<T, O>, outcome: Outcome) -> Self {
         Self {
             port,
             len: outcome.freed,
@@ -43,12 +44,12 @@ impl<'h, T> Taken<'h, T> {
     }
 
     /// Ends the leases of the items, tells those who listen, and returns the copies.
-    pub(crate) fn end_guard(&mut self) -> Vec<Entry<T>> {
+    pub(crate) fn end_guard(&mut self) -> Vec<EntryOf<T, O>> {
         self.port.end_guard(self.len > 0)
     }
 }
 
-impl<T> Iterator for Taken<'_, T> {
+impl<T, O: Order<T>> Iterator for Taken<'_, T, O> {
     type Item = T;
 
     #[inline]
@@ -63,10 +64,10 @@ impl<T> Iterator for Taken<'_, T> {
     }
 }
 
-impl<T> ExactSizeIterator for Taken<'_, T> {}
-impl<T> FusedIterator for Taken<'_, T> {}
+impl<T, O: Order<T>> ExactSizeIterator for Taken<'_, T, O> {}
+impl<T, O: Order<T>> FusedIterator for Taken<'_, T, O> {}
 
-impl<T> Drop for Taken<'_, T> {
+impl<T, O: Order<T>> Drop for Taken<'_, T, O> {
     #[inline]
     fn drop(&mut self) {
         if self.len > 0 {
@@ -75,7 +76,7 @@ impl<T> Drop for Taken<'_, T> {
     }
 }
 
-impl<T> fmt::Debug for Taken<'_, T> {
+impl<T, O: Order<T>> fmt::Debug for Taken<'_, T, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Taken").field("len", &self.len()).finish()
     }

@@ -2,7 +2,8 @@
 
 use super::crew::{Crew, Hooks, Shift};
 use super::Failure;
-use crate::{Handle, Queue};
+use crate::order::Order;
+use crate::{Fifo, Handle, Queue};
 use std::any::Any;
 use std::fmt;
 use std::num::NonZeroUsize;
@@ -29,15 +30,15 @@ use std::thread;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use = "a builder does nothing until the workers run"]
-pub struct WorkersBuilder<T> {
-    queue: Queue<T>,
+pub struct WorkersBuilder<T, O: Order<T> = Fifo> {
+    queue: Queue<T, O>,
     count: Option<NonZeroUsize>,
     name: String,
     hooks: Hooks,
 }
 
-impl<T> WorkersBuilder<T> {
-    pub(super) fn new(queue: Queue<T>) -> Self {
+impl<T, O: Order<T>> WorkersBuilder<T, O> {
+    pub(super) fn new(queue: Queue<T, O>) -> Self {
         Self {
             queue,
             count: None,
@@ -147,12 +148,12 @@ impl<T> WorkersBuilder<T> {
         Crew::new(&self.name, count, self.hooks.clone())
     }
 
-    pub(super) fn handle(&self, shift: &Shift) -> Handle<T> {
+    pub(super) fn handle(&self, shift: &Shift) -> Handle<T, O> {
         self.queue.named_handle(shift.worker().name())
     }
 }
 
-impl<T> fmt::Debug for WorkersBuilder<T> {
+impl<T, O: Order<T>> fmt::Debug for WorkersBuilder<T, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("WorkersBuilder")
             .field("name", &self.name)

@@ -1,7 +1,7 @@
 //! The workers of a pool, and who waits for their end.
 
 use super::failure::Trouble;
-use super::worker::{Order, Worker};
+use super::worker::{Command, Worker};
 use super::{Failure, Report, WorkerStatus};
 use crate::sync::{lock, swallow_panic, Mutex};
 use std::any::Any;
@@ -61,8 +61,8 @@ impl Crew {
         worker
     }
 
-    pub(super) fn tell_all(&self, order: Order) {
-        self.workers.iter().for_each(|worker| worker.tell(order));
+    pub(super) fn tell_all(&self, command: Command) {
+        self.workers.iter().for_each(|worker| worker.tell(command));
     }
 
     pub(super) fn status(&self) -> Vec<WorkerStatus> {

@@ -3,6 +3,7 @@
 use super::crew::Payload;
 use super::work::Step;
 use super::worker::{Ran, Worker};
+use crate::order::Order;
 use crate::policy::retry::Cause;
 use crate::sync::swallow_panic;
 use crate::{Backoff, Reason, Transaction};
@@ -90,14 +91,18 @@ impl Trouble {
 
 /// Gives back what the transaction of a run held that returned an error.
 #[cold]
-pub(super) fn give_back<T>(tx: Transaction<'_, T>, worker: &Worker, error: impl Debug) -> Step {
+pub(super) fn give_back<T, O: Order<T>>(
+    tx: Transaction<'_, T, O>,
+    worker: &Worker,
+    error: impl Debug,
+) -> Step {
     end(tx, worker, Reason::Aborted, text_of(error), None)
 }
 
 /// Gives back what the transaction of a run held that panicked.
 #[cold]
-pub(super) fn give_back_after_panic<T>(
-    tx: Transaction<'_, T>,
+pub(super) fn give_back_after_panic<T, O: Order<T>>(
+    tx: Transaction<'_, T, O>,
     worker: &Worker,
     payload: Payload,
 ) -> Step {
@@ -105,8 +110,8 @@ pub(super) fn give_back_after_panic<T>(
     end(tx, worker, Reason::Panicked, error, Some(payload))
 }
 
-fn end<T>(
-    tx: Transaction<'_, T>,
+fn end<T, O: Order<T>>(
+    tx: Transaction<'_, T, O>,
     worker: &Worker,
     reason: Reason,
     error: Arc<str>,

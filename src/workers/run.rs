@@ -3,6 +3,7 @@
 use super::work::{batch, each, job, work, Step};
 use super::worker::Worker;
 use super::{Job, Workers, WorkersBuilder};
+use crate::order::Order;
 use crate::{Item, Transaction};
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use std::thread::{Builder, Scope};
 
 const REFUSED: &str = "the system refused to start a thread";
 
-impl<T> WorkersBuilder<T> {
+impl<T, O: Order<T>> WorkersBuilder<T, O> {
     /// Starts threads that run `run` on one item at a time, each in a transaction of its own: `Ok`
     /// commits, `Err` and a panic give the item back and undo what `run` has pushed by the transaction.
     ///
@@ -38,8 +39,9 @@ impl<T> WorkersBuilder<T> {
     pub fn run<E, F>(self, run: F) -> Workers
     where
         T: Send + 'static,
+        O: 'static,
         E: Debug,
-        F: for<'t> Fn(Item<'t, T>, &'t Transaction<'t, T>) -> Result<(), E>,
+        F: for<'t> Fn(Item<'t, T>, &'t Transaction<'t, T, O>) -> Result<(), E>,
         F: Send + Sync + 'static,
     {
         self.start(move |tx, worker| each(tx, worker, &run))
@@ -70,8 +72,9 @@ impl<T> WorkersBuilder<T> {
     pub fn run_batches<E, F>(self, max: usize, run: F) -> Workers
     where
         T: Send + 'static,
+        O: 'static,
         E: Debug,
-        F: for<'t> Fn(Vec<Item<'t, T>>, &'t Transaction<'t, T>) -> Result<(), E>,
+        F: for<'t> Fn(Vec<Item<'t, T>>, &'t Transaction<'t, T, O>) -> Result<(), E>,
         F: Send + Sync + 'static,
     {
         assert!(max > 0, "batches of 0 items: no run would have work");
@@ -108,15 +111,16 @@ impl<T> WorkersBuilder<T> {
     pub fn run_scoped<'scope, E, F>(self, scope: &'scope Scope<'scope, '_>, run: F) -> Workers
     where
         T: Send + 'scope,
+        O: 'scope,
         E: Debug,
-        F: for<'t> Fn(Item<'t, T>, &'t Transaction<'t, T>) -> Result<(), E>,
+        F: for<'t> Fn(Item<'t, T>, &'t Transaction<'t, T, O>) -> Result<(), E>,
         F: Send + Sync + 'scope,
     {
         let run = Arc::new(run);
         let workers = Workers::new(self.crew());
         for shift in workers.shifts() {
             let (handle, run) = (self.handle(&shift), Arc::clone(&run));
-            let step = move |tx: Transaction<'_, T>, worker: &Worker| each(tx, worker, &*run);
+            let step = move |tx: Transaction<'_, T, O>, worker: &Worker| each(tx, worker, &*run);
             let thread = Builder::new().name(shift.worker().name().to_string());
             // The scope joins it.
             drop(
@@ -132,7 +136,8 @@ impl<T> WorkersBuilder<T> {
     fn start<S>(self, step: S) -> Workers
     where
         T: Send + 'static,
-        S: Fn(Transaction<'_, T>, &Worker) -> Step + Send + Sync + 'static,
+        O: 'static,
+        S: Fn(Transaction<'_, T, O>, &Worker) -> Step + Send + Sync + 'static,
     {
         let step = Arc::new(step);
         let mut workers = Workers::new(self.crew());
@@ -146,7 +151,7 @@ impl<T> WorkersBuilder<T> {
     }
 }
 
-impl WorkersBuilder<Job> {
+impl<O: Order<Job> + 'static> WorkersBuilder<Job, O> {
     /// Starts threads that run the jobs of the queue. A job that has run is committed, even if it
     /// panicked: that is for its [`Outcome`](crate::Outcome) to tell.
     ///

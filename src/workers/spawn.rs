@@ -4,6 +4,7 @@ use super::crew::Shift;
 use super::work::{end, poll_pop, settle, Step};
 use super::worker::Worker;
 use super::{Staging, Tasks, WorkersBuilder};
+use crate::order::Order;
 use crate::sync::swallow_panic;
 use crate::{Handle, Item, Transaction};
 use std::fmt::Debug;
@@ -18,7 +19,7 @@ use tokio::task::{consume_budget, JoinSet};
 /// The future of one run.
 type Run<'t, E> = Pin<Box<dyn Future<Output = Result<(), E>> + Send + 't>>;
 
-impl<T: Send + 'static> WorkersBuilder<T> {
+impl<T: Send + 'static, O: Order<T> + 'static> WorkersBuilder<T, O> {
     /// How many tasks [`run_async`](Self::run_async) spawns: another word for
     /// [`threads`](Self::threads). Feature `tokio`.
     ///
@@ -67,7 +68,7 @@ impl<T: Send + 'static> WorkersBuilder<T> {
     pub fn run_async<E, F>(self, run: F) -> Tasks
     where
         E: Debug + 'static,
-        F: for<'t> Fn(Item<'t, T>, Staging<'t, T>) -> Run<'t, E>,
+        F: for<'t> Fn(Item<'t, T>, Staging<'t, T, O>) -> Run<'t, E>,
         F: Send + Sync + 'static,
     {
         let (crew, run) = (self.crew(), Arc::new(run));
@@ -81,10 +82,10 @@ impl<T: Send + 'static> WorkersBuilder<T> {
 }
 
 /// Works until it is told to stop, or the queue is closed and drained.
-async fn work<T, E: Debug, F>(mut handle: Handle<T>, run: Arc<F>, shift: Shift)
+async fn work<T, O: Order<T>, E: Debug, F>(mut handle: Handle<T, O>, run: Arc<F>, shift: Shift)
 where
     T: Send,
-    F: for<'t> Fn(Item<'t, T>, Staging<'t, T>) -> Run<'t, E>,
+    F: for<'t> Fn(Item<'t, T>, Staging<'t, T, O>) -> Run<'t, E>,
 {
     let worker = shift.worker();
     while poll_fn(|context| worker.poll_go_on(context.waker())).await {
@@ -97,10 +98,14 @@ where
     drop(handle);
 }
 
-async fn step<T, E: Debug, F>(tx: Transaction<'_, T>, worker: &Worker, run: &F) -> Step
+async fn step<T, O: Order<T>, E: Debug, F>(
+    tx: Transaction<'_, T, O>,
+    worker: &Worker,
+    run: &F,
+) -> Step
 where
     T: Send,
-    F: for<'t> Fn(Item<'t, T>, Staging<'t, T>) -> Run<'t, E>,
+    F: for<'t> Fn(Item<'t, T>, Staging<'t, T, O>) -> Run<'t, E>,
 {
     let mut pop = tx.pop_async();
     let popped = poll_fn(|context| poll_pop(&mut pop, worker, context.waker())).await;

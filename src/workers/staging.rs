@@ -1,7 +1,8 @@
 //! What the future of a run has of its transaction.
 
 use crate::future::Lent;
-use crate::{Item, PushError, Transaction};
+use crate::order::Order;
+use crate::{Fifo, Item, PushError, Transaction};
 use std::fmt;
 use std::time::Duration;
 
@@ -32,12 +33,12 @@ use std::time::Duration;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// # }).unwrap();
 /// ```
-pub struct Staging<'t, T> {
-    lent: Lent<'t, T>,
+pub struct Staging<'t, T, O: Order<T> = Fifo> {
+    lent: Lent<'t, T, O>,
 }
 
-impl<'t, T> Staging<'t, T> {
-    pub(super) fn new(tx: &'t Transaction<'_, T>) -> Self {
+impl<'t, T, O: Order<T>> Staging<'t, T, O> {
+    pub(super) fn new(tx: &'t Transaction<'_, T, O>) -> Self {
         let lent = tx.lend();
         Self { lent }
     }
@@ -161,7 +162,7 @@ impl<'t, T> Staging<'t, T> {
     }
 }
 
-impl<T> fmt::Debug for Staging<'_, T> {
+impl<T, O: Order<T>> fmt::Debug for Staging<'_, T, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Staging").finish_non_exhaustive()
     }

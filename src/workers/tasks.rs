@@ -1,7 +1,7 @@
 //! A pool of tasks.
 
 use super::crew::Crew;
-use super::worker::Order;
+use super::worker::Command;
 use super::{Report, WorkerStatus};
 use std::fmt;
 use std::sync::Arc;
@@ -86,7 +86,7 @@ impl Tasks {
     /// If there is no task of that index.
     #[track_caller]
     pub fn pause(&self, index: usize) {
-        self.crew.worker(index).tell(Order::Pause);
+        self.crew.worker(index).tell(Command::Pause);
     }
 
     /// Lets a paused task go on.
@@ -106,7 +106,7 @@ impl Tasks {
     /// If there is no task of that index.
     #[track_caller]
     pub fn resume(&self, index: usize) {
-        self.crew.worker(index).tell(Order::Work);
+        self.crew.worker(index).tell(Command::Work);
     }
 
     /// [`pause`](Self::pause) for all tasks.
@@ -121,7 +121,7 @@ impl Tasks {
     /// # });
     /// ```
     pub fn pause_all(&self) {
-        self.crew.tell_all(Order::Pause);
+        self.crew.tell_all(Command::Pause);
     }
 
     /// [`resume`](Self::resume) for all tasks.
@@ -136,7 +136,7 @@ impl Tasks {
     /// # });
     /// ```
     pub fn resume_all(&self) {
-        self.crew.tell_all(Order::Work);
+        self.crew.tell_all(Command::Work);
     }
 
     /// Stops the pool when a token is cancelled: the tasks finish what they hold, and take no more.
@@ -164,7 +164,7 @@ impl Tasks {
         let crew = Arc::clone(&self.crew);
         self.watch.spawn(async move {
             token.cancelled().await;
-            crew.tell_all(Order::Stop);
+            crew.tell_all(Command::Stop);
         });
         self
     }
@@ -198,7 +198,7 @@ impl Tasks {
     /// # });
     /// ```
     pub async fn stop(self) -> Report {
-        self.crew.tell_all(Order::Stop);
+        self.crew.tell_all(Command::Stop);
         self.join().await
     }
 
@@ -226,7 +226,7 @@ impl Tasks {
     ///
     /// In a tokio runtime without a timer.
     pub async fn shutdown(mut self, limit: Duration) -> Report {
-        self.crew.tell_all(Order::Stop);
+        self.crew.tell_all(Command::Stop);
         if timeout(limit, self.all_ended()).await.is_ok() {
             return self.crew.report();
         }

@@ -1,7 +1,7 @@
 //! A worker's wait, poll by poll.
 
 use super::work::poll_pop;
-use super::worker::{Order, Worker};
+use super::worker::{Command, Worker};
 use crate::Queue;
 use std::future::Future;
 use std::pin::Pin;
@@ -63,7 +63,7 @@ fn a_worker_that_is_called_off_passes_its_wake_up_on() {
 
     queue.push(7).unwrap();
     assert_eq!((first.rings(), second.rings()), (1, 0));
-    worker.tell(Order::Pause);
+    worker.tell(Command::Pause);
     assert!(matches!(
         poll_pop(&mut pop, &worker, &waker),
         Poll::Ready(None)

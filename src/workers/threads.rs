@@ -1,10 +1,10 @@
 //! A pool of worker threads.
 
 use super::crew::{Crew, Shift};
-use super::worker::Order;
+use super::worker::Command;
 use super::{Report, WorkerState, WorkerStatus, WorkersBuilder};
+use crate::order::Order;
 use crate::Queue;
-use std::borrow::Borrow;
 use std::fmt;
 use std::mem;
 use std::sync::Arc;
@@ -67,8 +67,8 @@ impl Workers {
     /// let builder = requeue::Workers::builder(&queue).threads(2);
     /// assert!(format!("{builder:?}").contains("worker"));
     /// ```
-    pub fn builder<T>(queue: impl Borrow<Queue<T>>) -> WorkersBuilder<T> {
-        WorkersBuilder::new(queue.borrow().clone())
+    pub fn builder<T, O: Order<T>>(queue: &Queue<T, O>) -> WorkersBuilder<T, O> {
+        WorkersBuilder::new(queue.clone())
     }
 
     pub(super) fn new(crew: Arc<Crew>) -> Self {
@@ -119,7 +119,7 @@ impl Workers {
     /// If there is no worker of that index.
     #[track_caller]
     pub fn pause(&self, index: usize) {
-        self.crew.worker(index).tell(Order::Pause);
+        self.crew.worker(index).tell(Command::Pause);
     }
 
     /// Lets a paused worker go on.
@@ -140,7 +140,7 @@ impl Workers {
     /// If there is no worker of that index.
     #[track_caller]
     pub fn resume(&self, index: usize) {
-        self.crew.worker(index).tell(Order::Work);
+        self.crew.worker(index).tell(Command::Work);
     }
 
     /// [`pause`](Self::pause) for all workers.
@@ -152,7 +152,7 @@ impl Workers {
     /// workers.resume_all();
     /// ```
     pub fn pause_all(&self) {
-        self.crew.tell_all(Order::Pause);
+        self.crew.tell_all(Command::Pause);
     }
 
     /// [`resume`](Self::resume) for all workers.
@@ -164,7 +164,7 @@ impl Workers {
     /// workers.resume_all();
     /// ```
     pub fn resume_all(&self) {
-        self.crew.tell_all(Order::Work);
+        self.crew.tell_all(Command::Work);
     }
 
     /// Waits until the workers have ended by themselves, because the queue is closed and drained.
@@ -219,7 +219,7 @@ impl Workers {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn shutdown(mut self, timeout: Duration) -> Report {
-        self.crew.tell_all(Order::Stop);
+        self.crew.tell_all(Command::Stop);
         self.end(timeout)
     }
 
@@ -241,7 +241,7 @@ impl Workers {
 impl Drop for Workers {
     fn drop(&mut self) {
         if !self.ended {
-            self.crew.tell_all(Order::Stop);
+            self.crew.tell_all(Command::Stop);
             self.end(Duration::MAX);
         }
     }

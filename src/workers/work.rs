@@ -4,6 +4,7 @@ use super::crew::Shift;
 use super::failure::{give_back, give_back_after_panic, Trouble};
 use super::worker::{Ran, Worker};
 use super::Job;
+use crate::order::Order;
 use crate::sync::swallow_panic;
 use crate::wait::{block, spin, Deadline};
 use crate::{Handle, Item, PopAsync, PopError, Transaction};
@@ -26,10 +27,10 @@ pub(super) enum Step {
 }
 
 /// Works until it is told to stop, or the queue is closed and drained.
-pub(super) fn work<T>(
+pub(super) fn work<T, O: Order<T>>(
     shift: &Shift,
-    mut handle: Handle<T>,
-    step: impl Fn(Transaction<'_, T>, &Worker) -> Step,
+    mut handle: Handle<T, O>,
+    step: impl Fn(Transaction<'_, T, O>, &Worker) -> Step,
 ) {
     let worker = shift.worker();
     while worker.goes_on() {
@@ -61,10 +62,10 @@ fn tell(shift: &Shift, trouble: Trouble) {
 }
 
 /// Takes an item, runs, and commits or gives back.
-pub(super) fn each<T, E: Debug>(
-    tx: Transaction<'_, T>,
+pub(super) fn each<T, O: Order<T>, E: Debug>(
+    tx: Transaction<'_, T, O>,
     worker: &Worker,
-    run: impl for<'t> Fn(Item<'t, T>, &'t Transaction<'t, T>) -> Result<(), E>,
+    run: impl for<'t> Fn(Item<'t, T>, &'t Transaction<'t, T, O>) -> Result<(), E>,
 ) -> Step {
     let item = match take(&tx, worker) {
         Ok(item) => item,
@@ -75,11 +76,11 @@ pub(super) fn each<T, E: Debug>(
 }
 
 /// Takes up to `max` items, runs, and commits or gives back.
-pub(super) fn batch<T, E: Debug>(
-    tx: Transaction<'_, T>,
+pub(super) fn batch<T, O: Order<T>, E: Debug>(
+    tx: Transaction<'_, T, O>,
     worker: &Worker,
     max: usize,
-    run: impl for<'t> Fn(Vec<Item<'t, T>>, &'t Transaction<'t, T>) -> Result<(), E>,
+    run: impl for<'t> Fn(Vec<Item<'t, T>>, &'t Transaction<'t, T, O>) -> Result<(), E>,
 ) -> Step {
     let first = match take(&tx, worker) {
         Ok(item) => item,
@@ -92,7 +93,7 @@ pub(super) fn batch<T, E: Debug>(
 }
 
 /// Takes a job, runs it, and commits, even if it panicked: it has run.
-pub(super) fn job(tx: Transaction<'_, Job>, worker: &Worker) -> Step {
+pub(super) fn job<O: Order<Job>>(tx: Transaction<'_, Job, O>, worker: &Worker) -> Step {
     let mut job = match take(&tx, worker) {
         Ok(job) => job,
         Err(nothing) => return nothing,
@@ -105,8 +106,8 @@ pub(super) fn job(tx: Transaction<'_, Job>, worker: &Worker) -> Step {
 }
 
 /// Ends the transaction of a run as the run ended.
-pub(super) fn end<T, E: Debug>(
-    tx: Transaction<'_, T>,
+pub(super) fn end<T, O: Order<T>, E: Debug>(
+    tx: Transaction<'_, T, O>,
     worker: &Worker,
     ended: thread::Result<Result<(), E>>,
 ) -> Step {
@@ -118,7 +119,7 @@ pub(super) fn end<T, E: Debug>(
 }
 
 /// Commits. Then the run is done, whatever the destructors of its items do.
-fn finish<T>(tx: Transaction<'_, T>, worker: &Worker) -> Step {
+fn finish<T, O: Order<T>>(tx: Transaction<'_, T, O>, worker: &Worker) -> Step {
     if let Err(expired) = tx.close_book() {
         return give_back(tx, worker, format_args!("{expired}"));
     }
@@ -127,7 +128,10 @@ fn finish<T>(tx: Transaction<'_, T>, worker: &Worker) -> Step {
 }
 
 /// Takes an item, and waits for one until the worker is called off.
-fn take<'t, T>(tx: &'t Transaction<'_, T>, worker: &Worker) -> Result<Item<'t, T>, Step> {
+fn take<'t, T, O: Order<T>>(
+    tx: &'t Transaction<'_, T, O>,
+    worker: &Worker,
+) -> Result<Item<'t, T>, Step> {
     let popped = match tx.pop() {
         Err(PopError::Empty) => wait(tx, worker).ok_or(Step::CalledOff)?,
         popped => popped,
@@ -139,8 +143,8 @@ fn take<'t, T>(tx: &'t Transaction<'_, T>, worker: &Worker) -> Result<Item<'t, T
 
 /// Waits for an item; `None` if the worker is called off.
 #[cold]
-fn wait<'t, T>(
-    tx: &'t Transaction<'_, T>,
+fn wait<'t, T, O: Order<T>>(
+    tx: &'t Transaction<'_, T, O>,
     worker: &Worker,
 ) -> Option<Result<Item<'t, T>, PopError>> {
     let mut attempt = || match tx.pop() {
@@ -157,8 +161,8 @@ fn wait<'t, T>(
 }
 
 /// Polls for an item; `None` if the worker is called off.
-pub(super) fn poll_pop<'t, T>(
-    pop: &mut PopAsync<'t, T>,
+pub(super) fn poll_pop<'t, T, O: Order<T>>(
+    pop: &mut PopAsync<'t, T, O>,
     worker: &Worker,
     waker: &Waker,
 ) -> Poll<Option<Result<Item<'t, T>, PopError>>> {

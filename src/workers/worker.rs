@@ -10,7 +10,7 @@ use std::time::Instant;
 
 /// What a worker is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Order {
+pub(super) enum Command {
     Work,
     Pause,
     Stop,
@@ -30,7 +30,7 @@ pub(super) struct Worker {
 }
 
 struct Record {
-    order: Order,
+    command: Command,
     status: WorkerStatus,
     /// Wakes the worker where it waits.
     waker: Option<Waker>,
@@ -47,7 +47,7 @@ impl Worker {
         };
         Self {
             record: Mutex::new(Record {
-                order: Order::Work,
+                command: Command::Work,
                 status,
                 waker: None,
             }),
@@ -63,62 +63,62 @@ impl Worker {
     }
 
     /// Tells the worker what to do, and wakes it. A worker that is to stop obeys nothing else.
-    pub(super) fn tell(&self, order: Order) {
+    pub(super) fn tell(&self, command: Command) {
         let mut record = lock(&self.record);
-        if record.order != Order::Stop {
-            record.order = order;
+        if record.command != Command::Stop {
+            record.command = command;
         }
         let waker = record.waker.take();
         drop(record);
         swallow_panic(|| waker.into_iter().for_each(Waker::wake));
     }
 
-    fn order(&self) -> Order {
-        lock(&self.record).order
+    fn command(&self) -> Command {
+        lock(&self.record).command
     }
 
     /// Whether the worker is to take nothing more for now.
     pub(super) fn is_called_off(&self) -> bool {
-        self.order() != Order::Work
+        self.command() != Command::Work
     }
 
     /// Ready when the worker is called off.
     pub(super) fn poll_called_off(&self, waker: &Waker) -> Poll<()> {
-        self.poll_order(waker, |order| order != Order::Work)
+        self.poll_command(waker, |command| command != Command::Work)
             .map(drop)
     }
 
     /// Ready when the worker is not to pause: whether it goes on.
     pub(super) fn poll_go_on(&self, waker: &Waker) -> Poll<bool> {
-        let order = self.poll_order(waker, |order| order != Order::Pause);
-        self.show(match order {
+        let command = self.poll_command(waker, |command| command != Command::Pause);
+        self.show(match command {
             Poll::Ready(_) => WorkerState::Idle,
             Poll::Pending => WorkerState::Paused,
         });
-        order.map(|order| order == Order::Work)
+        command.map(|command| command == Command::Work)
     }
 
     /// Waits while the worker is to pause, and says whether it goes on.
     pub(super) fn goes_on(&self) -> bool {
-        match self.order() {
-            Order::Work => true,
-            Order::Stop => false,
-            Order::Pause => {
+        match self.command() {
+            Command::Work => true,
+            Command::Stop => false,
+            Command::Pause => {
                 block(Deadline::NEVER, |waiter| self.poll_go_on(waiter.waker)) == Some(true)
             }
         }
     }
 
-    /// Ready with the order if it is what the worker waits for; if not, an order will wake it.
-    fn poll_order(&self, waker: &Waker, awaited: impl Fn(Order) -> bool) -> Poll<Order> {
-        let mut order = self.order();
-        if !awaited(order) {
+    /// Ready with the command if it is what the worker waits for; if not, a command will wake it.
+    fn poll_command(&self, waker: &Waker, awaited: impl Fn(Command) -> bool) -> Poll<Command> {
+        let mut command = self.command();
+        if !awaited(command) {
             let mut waker = Some(waker.clone());
             mem::swap(&mut lock(&self.record).waker, &mut waker);
-            order = self.order();
+            command = self.command();
         }
-        if awaited(order) {
-            Poll::Ready(order)
+        if awaited(command) {
+            Poll::Ready(command)
         } else {
             Poll::Pending
         }
@@ -128,7 +128,7 @@ impl Worker {
         lock(&self.record).status.state = state;
     }
 
-    /// The worker has taken something. It waits no more, so an order must not wake what it runs.
+    /// The worker has taken something. It waits no more, so a command must not wake what it runs.
     pub(super) fn begin_run(&self, since: Instant) {
         let mut record = lock(&self.record);
         record.status.state = WorkerState::Busy { since };
@@ -155,15 +155,15 @@ impl Worker {
 #[cfg(test)]
 mod tests {
     use super::super::tests::Bell;
-    use super::{Order, Worker};
+    use super::{Command, Worker};
     use std::task::Poll;
     use std::time::Instant;
 
     #[test]
     fn a_worker_that_is_to_stop_obeys_nothing_else() {
         let worker = Worker::new("worker".into());
-        for order in [Order::Stop, Order::Pause, Order::Work] {
-            worker.tell(order);
+        for command in [Command::Stop, Command::Pause, Command::Work] {
+            worker.tell(command);
             assert!(worker.is_called_off());
             assert!(!worker.goes_on());
         }
@@ -174,11 +174,11 @@ mod tests {
         let worker = Worker::new("worker".into());
         let (bell, waker) = Bell::new();
         assert!(worker.poll_called_off(&waker).is_pending());
-        worker.tell(Order::Pause);
+        worker.tell(Command::Pause);
         assert_eq!(bell.rings(), 1);
         assert!(worker.poll_called_off(&waker).is_ready());
         assert!(worker.poll_go_on(&waker).is_pending());
-        worker.tell(Order::Work);
+        worker.tell(Command::Work);
         assert_eq!(bell.rings(), 2);
         assert_eq!(worker.poll_go_on(&waker), Poll::Ready(true));
     }
@@ -189,19 +189,19 @@ mod tests {
         let (bell, waker) = Bell::new();
         assert!(worker.poll_called_off(&waker).is_pending());
         worker.begin_run(Instant::now());
-        worker.tell(Order::Stop);
+        worker.tell(Command::Stop);
         assert_eq!(bell.rings(), 0);
     }
 
-    /// An order that comes between a worker's look and its waker finds nobody to wake.
+    /// A command that comes between a worker's look and its waker finds nobody to wake.
     #[test]
     fn a_worker_looks_again_once_it_can_be_woken() {
         let worker = Worker::new("worker".into());
         let (_, waker) = Bell::new();
-        let poll = worker.poll_order(&waker, |order| {
-            worker.tell(Order::Stop);
-            order == Order::Stop
+        let poll = worker.poll_command(&waker, |command| {
+            worker.tell(Command::Stop);
+            command == Command::Stop
         });
-        assert_eq!(poll, Poll::Ready(Order::Stop));
+        assert_eq!(poll, Poll::Ready(Command::Stop));
     }
 }

@@ -2,14 +2,14 @@
 
 use super::Port;
 use crate::core::side::{admitted, Closed};
-use crate::order::Fit;
-use crate::raw::{Label, Open};
+use crate::order::{Fit, Known, KnownOf, Order};
+use crate::raw::{Open, Stored};
 use crate::wait::{Kind, Waiter};
 use crate::PushError;
 use std::task::Poll;
 use std::time::Duration;
 
-impl<T> Port<T> {
+impl<T, O: Order<T>> Port<T, O> {
     /// Pushes items that are not counted yet, where there is no limit.
     pub(crate) fn push_all(
         &mut self,
@@ -21,33 +21,35 @@ impl<T> Port<T> {
             Ok(items) => items,
             Err(refused) => return Err(PushError::Closed(refused.into_inner().collect())),
         };
-        if side.shared().is_labelled() {
+        if side.shared().registers() {
             let since = side.shared().stamp();
             for item in items {
-                // Where there is no limit there is always a label.
-                let label = side.shared().label_since(&item, since);
-                seat.stage_labelled(item, label.unwrap_or(Label::NONE));
+                // Where there is no limit an item is always registered.
+                let known = side.shared().register_since(&item, since);
+                let meta = known.map(|known| known.meta).unwrap_or_default();
+                seat.stage_since(Stored { item, meta }, since);
             }
         } else {
-            seat.stage_all(items);
+            let meta = O::Meta::default();
+            seat.stage_all(items.map(|item| Stored { item, meta }));
         }
         Ok(Self::commit_batch(tx))
     }
 
-    /// Pushes items that are counted and labelled.
-    fn push_labelled(
+    /// Pushes items that are counted and registered.
+    fn push_registered(
         &mut self,
-        labels: Vec<Label>,
+        known: Vec<KnownOf<T, O>>,
         items: Vec<T>,
     ) -> Result<usize, PushError<Vec<T>>> {
         let mut tx = Open::new(self);
         let Self { seat, side, .. } = tx.get_mut();
-        let mut labels = side.enrolled(labels);
+        let mut registered = side.registered(known);
         let items = side.begin_batch(seat, items)?;
-        for (item, label) in items.into_iter().zip(&mut labels) {
-            seat.stage_labelled(item, label);
+        for (item, Known { since, meta }) in items.into_iter().zip(&mut registered) {
+            seat.stage_since(Stored { item, meta }, since);
         }
-        drop(labels);
+        drop(registered);
         Ok(Self::commit_batch(tx))
     }
 
@@ -107,7 +109,7 @@ impl<T> Port<T> {
         &mut self,
         items: &[T],
         waiter: &Waiter<'_>,
-    ) -> Poll<Result<Vec<Label>, Closed>> {
+    ) -> Poll<Result<Vec<KnownOf<T, O>>, Closed>> {
         let side = &self.side;
         side.poll_room(Kind::Several, waiter, || side.admit_items(items))
     }
@@ -115,12 +117,12 @@ impl<T> Port<T> {
     /// Pushes a batch after [`Port::poll_admit_batch`] was ready.
     pub(crate) fn push_admitted_batch(
         &mut self,
-        admission: Result<Vec<Label>, Closed>,
+        admission: Result<Vec<KnownOf<T, O>>, Closed>,
         items: Vec<T>,
     ) -> Result<usize, PushError<Vec<T>>> {
-        let (labels, items) = admitted(Some(admission), items)?;
-        if self.side.shared().is_labelled() {
-            return self.push_labelled(labels, items);
+        let (known, items) = admitted(Some(admission), items)?;
+        if self.side.shared().registers() {
+            return self.push_registered(known, items);
         }
         self.push_all(items.into_iter())
     }

@@ -10,18 +10,19 @@ mod visit;
 
 use crate::core::shared::Shared;
 use crate::core::side::Side;
+use crate::order::{EntryOf, Order, StoredOf};
 use crate::policy::retry::Cause;
-use crate::raw::{Entry, Party, Record, Seat, Session, Tails};
+use crate::raw::{Party, Record, Seat, Session, Stored, Tails};
 use crate::Reason;
 use std::mem;
 use std::sync::Arc;
 use std::thread;
 
 /// One handle's access to a queue.
-pub(crate) struct Port<T> {
+pub(crate) struct Port<T, O: Order<T>> {
     // Dropped first: its post is under the number of the seat's desk.
-    side: Side<T>,
-    seat: Seat<T>,
+    side: Side<T, O>,
+    seat: Seat<StoredOf<T, O>>,
     /// What the last commit over several queues did here.
     concluded: Outcome,
 }
@@ -35,8 +36,8 @@ pub(crate) struct Outcome {
     pub(crate) freed: usize,
 }
 
-impl<T> Port<T> {
-    pub(crate) fn new(shared: Arc<Shared<T>>, name: Option<Arc<str>>) -> Self {
+impl<T, O: Order<T>> Port<T, O> {
+    pub(crate) fn new(shared: Arc<Shared<T, O>>, name: Option<Arc<str>>) -> Self {
         let mut seat = Seat::new(Arc::clone(shared.lanes()));
         let side = Side::new(shared, seat.desk(), name);
         Self {
@@ -47,12 +48,12 @@ impl<T> Port<T> {
     }
 
     #[inline]
-    pub(crate) fn side(&self) -> &Side<T> {
+    pub(crate) fn side(&self) -> &Side<T, O> {
         &self.side
     }
 
     #[inline]
-    pub(crate) fn seat(&self) -> &Seat<T> {
+    pub(crate) fn seat(&self) -> &Seat<StoredOf<T, O>> {
         &self.seat
     }
 
@@ -99,7 +100,7 @@ impl<T> Port<T> {
 }
 
 /// Ends that are no commits.
-impl<T> Port<T> {
+impl<T, O: Order<T>> Port<T, O> {
     /// Undoes the transaction.
     pub(crate) fn abort_for(&mut self, cause: &Cause) {
         self.end_forgotten();
@@ -124,7 +125,7 @@ impl<T> Port<T> {
 
 /// What the failure of a run is told with.
 #[cfg(not(any(loom, shuttle)))]
-impl<T> Port<T> {
+impl<T, O: Order<T>> Port<T, O> {
     /// How many items are held, and how often the one was delivered that was delivered most often.
     pub(crate) fn deliveries(&mut self) -> (usize, u32) {
         let (mut items, mut attempts) = (0, 0);
@@ -137,16 +138,16 @@ impl<T> Port<T> {
 }
 
 /// Drops what is staged, also when the destructor of something else panics.
-struct Staged<'p, T>(&'p mut Port<T>);
+struct Staged<'p, T, O: Order<T>>(&'p mut Port<T, O>);
 
-impl<T> Drop for Staged<'_, T> {
+impl<T, O: Order<T>> Drop for Staged<'_, T, O> {
     fn drop(&mut self) {
         self.0.side.drop_staged(&mut self.0.seat);
     }
 }
 
 /// Commits.
-impl<T> Port<T> {
+impl<T, O: Order<T>> Port<T, O> {
     /// Commits, all but the waking: that is [`Port::wake_for`].
     #[inline(always)]
     #[allow(clippy::inline_always)] // a few stores
@@ -170,7 +171,7 @@ impl<T> Port<T> {
 
     /// Ends the leases of what was committed, tells those who listen, and returns the copies, whose
     /// destructors are user code.
-    pub(crate) fn end_guard(&mut self, held_any: bool) -> Vec<Entry<T>> {
+    pub(crate) fn end_guard(&mut self, held_any: bool) -> Vec<EntryOf<T, O>> {
         self.side.pay_for_committed();
         self.side.leave_held(&mut self.seat);
         let copies = self.side.end_leases();
@@ -183,7 +184,7 @@ impl<T> Port<T> {
     /// Takes out the next committed item.
     #[inline]
     pub(crate) fn take_out(&mut self) -> Option<T> {
-        self.seat.take_out()
+        self.seat.take_out().map(Stored::into_item)
     }
 
     /// Drops the committed items that were not taken out.
@@ -193,7 +194,7 @@ impl<T> Port<T> {
     }
 }
 
-impl<T> Session for Port<T> {
+impl<T, O: Order<T>> Session for Port<T, O> {
     #[inline]
     fn begin(&mut self) {
         self.settle();
@@ -209,7 +210,7 @@ impl<T> Session for Port<T> {
     }
 }
 
-impl<T> Party for Port<T> {
+impl<T, O: Order<T>> Party for Port<T, O> {
     fn collect(&mut self, tails: &mut Tails) {
         self.seat.collect(tails);
     }
@@ -227,7 +228,7 @@ impl<T> Party for Port<T> {
     }
 }
 
-impl<T> Drop for Port<T> {
+impl<T, O: Order<T>> Drop for Port<T, O> {
     fn drop(&mut self) {
         self.settle();
     }

@@ -1,19 +1,24 @@
 //! Pops without a transaction.
 
 use super::Port;
+use crate::order::Order;
+use crate::raw::Stored;
 use crate::wait::Waiter;
 use crate::PopError;
 use std::task::Poll;
 use std::time::Duration;
 
-impl<T> Port<T> {
+impl<T, O: Order<T>> Port<T, O> {
     #[inline(always)]
     #[allow(clippy::inline_always)] // the pop
     pub(crate) fn pop(&mut self) -> Result<T, PopError> {
         if self.is_hindered() {
             return self.pop_hindered();
         }
-        self.seat.pop().ok_or(PopError::Empty)
+        self.seat
+            .pop()
+            .map(Stored::into_item)
+            .ok_or(PopError::Empty)
     }
 
     /// Whether a pop cannot go the short way.

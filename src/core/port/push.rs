@@ -3,20 +3,22 @@
 use super::Port;
 use crate::core::shared::Shared;
 use crate::core::side::{admitted, Admission, Closed, Side};
-use crate::raw::{Entry, Label};
+use crate::order::{Known, KnownOf, Order};
+use crate::raw::Stored;
 use crate::wait::{Kind, Waiter};
 use crate::PushError;
 use std::task::Poll;
 use std::time::Duration;
 
-impl<T> Port<T> {
+impl<T, O: Order<T>> Port<T, O> {
     #[inline(always)]
     #[allow(clippy::inline_always)] // the push
     pub(crate) fn push(&mut self, item: T) -> Result<(), PushError<T>> {
         if self.seat.is_unsettled() || self.side.word().hinders_push() {
             return self.push_hindered(item);
         }
-        self.seat.push(item);
+        let meta = O::Meta::default();
+        self.seat.push(Stored { item, meta });
         self.announce()
     }
 
@@ -28,26 +30,26 @@ impl<T> Port<T> {
         self.push_if(admission, item)
     }
 
-    /// Pushes an item with the label that it is given, if there is room for it.
+    /// Pushes an item with what it is registered as, if there is room for it.
     pub(crate) fn push_as(
         &mut self,
         item: T,
-        label: impl FnOnce(&Shared<T>) -> Label,
+        register: impl FnOnce(&Shared<T, O>) -> KnownOf<T, O>,
     ) -> Result<(), PushError<T>> {
         self.settle();
-        let admission = self.side.admit_as(label);
+        let admission = self.side.admit_as(register);
         self.push_if(admission, item)
     }
 
     /// Pushes an item if it was admitted.
     #[inline]
-    fn push_if(&mut self, admission: Admission<Label>, item: T) -> Result<(), PushError<T>> {
-        let (label, item) = admitted(admission, item)?;
-        if self.side.shared().is_labelled() {
-            self.seat.push_labelled(item, label);
-        } else {
-            self.seat.push(item);
-        }
+    fn push_if(
+        &mut self,
+        admission: Admission<KnownOf<T, O>>,
+        item: T,
+    ) -> Result<(), PushError<T>> {
+        let (Known { since, meta }, item) = admitted(admission, item)?;
+        self.seat.push_since(Stored { item, meta }, since);
         self.announce()
     }
 
@@ -72,11 +74,12 @@ impl<T> Port<T> {
         if !self.side.ready().tell(1).is_closed() {
             return Ok(());
         }
-        let Some(Entry { item, tag }) = self.seat.retract() else {
+        let Some(entry) = self.seat.retract() else {
             return Ok(());
         };
+        let Stored { item, meta } = entry.item;
         self.side.give_back(1);
-        self.side.shared().strike(tag.order);
+        self.side.shared().unregister(meta);
         self.side.shared().ended(0);
         Err(PushError::Closed(item))
     }
@@ -86,7 +89,7 @@ impl<T> Port<T> {
         &mut self,
         item: T,
         timeout: Option<Duration>,
-        admit: impl Fn(&Side<T>, &T) -> Admission<Label>,
+        admit: impl Fn(&Side<T, O>, &T) -> Admission<KnownOf<T, O>>,
     ) -> Result<(), PushError<T>> {
         self.settle();
         let side = &self.side;
@@ -98,8 +101,8 @@ impl<T> Port<T> {
     pub(crate) fn poll_admit_item(
         &mut self,
         waiter: &Waiter<'_>,
-        admit: impl Fn(&Side<T>) -> Admission<Label>,
-    ) -> Poll<Result<Label, Closed>> {
+        admit: impl Fn(&Side<T, O>) -> Admission<KnownOf<T, O>>,
+    ) -> Poll<Result<KnownOf<T, O>, Closed>> {
         let side = &self.side;
         side.poll_room(Kind::One, waiter, || admit(side))
     }
@@ -121,7 +124,7 @@ impl<T> Port<T> {
     /// Pushes after [`Port::poll_admit_item`] was ready.
     pub(crate) fn push_admitted(
         &mut self,
-        admitted: Result<Label, Closed>,
+        admitted: Result<KnownOf<T, O>, Closed>,
         item: T,
     ) -> Result<(), PushError<T>> {
         self.push_if(Some(admitted), item)

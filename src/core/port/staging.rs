@@ -3,11 +3,12 @@
 use super::Port;
 use crate::core::shared::Shared;
 use crate::core::side::{Admission, Side};
-use crate::raw::{Access, Grip, HeldItems, Label};
+use crate::order::{KnownOf, Order, StoredOf};
+use crate::raw::{Access, Grip, HeldItems};
 use crate::{PopError, PushError};
 use std::time::Duration;
 
-impl<T> Port<T> {
+impl<T, O: Order<T>> Port<T, O> {
     /// Stages an item.
     #[inline]
     #[track_caller]
@@ -27,15 +28,15 @@ impl<T> Port<T> {
         self.side.stage_if(&loan, admitted, item)
     }
 
-    /// Stages an item with the label that it is given.
+    /// Stages an item with what it is registered as.
     #[track_caller]
     pub(crate) fn stage_as(
         &self,
         item: T,
-        label: impl FnOnce(&Shared<T>) -> Label,
+        register: impl FnOnce(&Shared<T, O>) -> KnownOf<T, O>,
     ) -> Result<(), PushError<T>> {
         let loan = self.seat.lend();
-        let admitted = self.side.admit_staged_as(&loan, label);
+        let admitted = self.side.admit_staged_as(&loan, register);
         self.side.stage_if(&loan, admitted, item)
     }
 
@@ -45,7 +46,7 @@ impl<T> Port<T> {
         &self,
         item: T,
         timeout: Option<Duration>,
-        admit: impl Fn(&Side<T>, &Access<'_, T>, &T) -> Admission<Label>,
+        admit: impl Fn(&Side<T, O>, &Access<'_, StoredOf<T, O>>, &T) -> Admission<KnownOf<T, O>>,
     ) -> Result<(), PushError<T>> {
         let loan = self.seat.lend();
         let side = &self.side;
@@ -57,7 +58,7 @@ impl<T> Port<T> {
     /// Holds one item more.
     #[inline]
     #[track_caller]
-    pub(crate) fn hold(&self) -> Result<Grip<'_, T>, PopError> {
+    pub(crate) fn hold(&self) -> Result<Grip<'_, StoredOf<T, O>>, PopError> {
         let access = self.seat.access();
         if self.side.word().hinders_pop() {
             self.seat.assert_not_lent();
@@ -69,7 +70,10 @@ impl<T> Port<T> {
 
     /// Holds one item more when there is one; without a timeout waits for ever.
     #[track_caller]
-    pub(crate) fn hold_waiting(&self, timeout: Option<Duration>) -> Result<Grip<'_, T>, PopError> {
+    pub(crate) fn hold_waiting(
+        &self,
+        timeout: Option<Duration>,
+    ) -> Result<Grip<'_, StoredOf<T, O>>, PopError> {
         let loan = self.seat.lend();
         let attempt = || self.side.hold_unless_waiting(&loan);
         let result = self.side.wait_for_item(timeout, attempt);
@@ -83,7 +87,7 @@ impl<T> Port<T> {
         min: usize,
         max: usize,
         timeout: Duration,
-    ) -> HeldItems<'_, T> {
+    ) -> HeldItems<'_, StoredOf<T, O>> {
         let mut batch = self.seat.batch();
         self.side.wait_for_item(Some(timeout), || {
             let left = max - batch.len();

@@ -1,22 +1,23 @@
 //! What becomes ready with time, or is taken back from those who have had it for too long.
 
 use super::Shared;
+use crate::order::{Engine, EntryOf, Order, Source, StoredOf};
 use crate::policy::retry::{Failed, Fate};
 use crate::policy::telemetry::Event;
 use crate::policy::watch::Post;
-use crate::raw::{Entry, Vacant};
+use crate::raw::Vacant;
 use crate::sync::{lock, thread};
 use crate::time::{later, NEVER};
 use crate::Reason;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-impl<T> Shared<T> {
+impl<T, O: Order<T>> Shared<T, O> {
     /// Delays an item. Whoever held it counts it as aborted afterwards.
     pub(crate) fn delay(
         &self,
-        envelope: Vacant<Failed<T>>,
-        mut failed: Failed<T>,
+        envelope: Vacant<Failed<StoredOf<T, O>>>,
+        mut failed: Failed<StoredOf<T, O>>,
         now: u64,
         delay: Duration,
     ) {
@@ -36,12 +37,12 @@ impl<T> Shared<T> {
     }
 
     /// The error of a failed delivery, if somebody listens.
-    fn heard(&self, failed: &Failed<T>) -> Option<Arc<str>> {
+    fn heard(&self, failed: &Failed<StoredOf<T, O>>) -> Option<Arc<str>> {
         failed.error.clone().filter(|_| self.is_told_of())
     }
 
     /// Puts an item at the head. Whoever held it counts it as aborted afterwards.
-    pub(crate) fn put_at_head(&self, entry: Entry<T>) {
+    pub(crate) fn put_at_head(&self, entry: EntryOf<T, O>) {
         self.ready.attend();
         let count = self.lanes.put_at_head([entry]);
         self.ready.published(count);
@@ -74,9 +75,7 @@ impl<T> Shared<T> {
         };
         let mut released = self.lanes.put_at_head(due);
         delayed.count_released(released);
-        if let Some(order) = self.order() {
-            released += order.advance(now);
-        }
+        released += self.source.advance(now);
         if self.lease.is_some() {
             released += self.end_leases(now);
         }
@@ -109,7 +108,7 @@ impl<T> Shared<T> {
 
     /// Takes out of a book what was taken before `taken` or is over at `now`, and says how many items are
     /// ready by that. Whoever waits for them is still to be woken.
-    fn take_away(&self, post: &Post<T>, now: u64, taken: u64) -> usize {
+    fn take_away(&self, post: &Post<StoredOf<T, O>>, now: u64, taken: u64) -> usize {
         let mut book = lock(&post.book);
         let entries = book.take_away(now, taken);
         let next = book.next();
@@ -131,11 +130,15 @@ impl<T> Shared<T> {
     }
 
     /// Makes a dead letter of an item for which a place was taken.
-    pub(crate) fn bury(&self, envelope: Vacant<Failed<T>>, failed: Failed<T>) {
+    pub(crate) fn bury(
+        &self,
+        envelope: Vacant<Failed<StoredOf<T, O>>>,
+        failed: Failed<StoredOf<T, O>>,
+    ) {
         let (attempts, reason) = (failed.entry.tag.attempts, failed.reason);
-        let (order, error) = (failed.entry.tag.order, self.heard(&failed));
+        let (meta, error) = (failed.entry.item.meta, self.heard(&failed));
         self.failures.letters.put(envelope, failed);
-        self.leave(order);
+        self.leave(meta);
         self.tell(|| Event::Died {
             attempts,
             reason,
@@ -144,7 +147,7 @@ impl<T> Shared<T> {
     }
 
     /// Puts items whose lease is over at the head, but for those that die, and says how many.
-    fn take_over(&self, entries: Vec<Entry<T>>) -> usize {
+    fn take_over(&self, entries: Vec<EntryOf<T, O>>) -> usize {
         let (cause, mut dead) = (Reason::Expired.into(), 0);
         let alive = entries.into_iter().filter_map(|entry| {
             if self.failures.fate(entry.tag, &cause) != Fate::Death {

@@ -7,17 +7,16 @@ mod stats;
 
 use crate::bound::Capacity;
 use crate::core::settings::Settings;
-use crate::order::{Discipline, Fit};
+use crate::order::{Engine, Fit, Known, KnownOf, LanesOf, Order, Registry, Source, StoredOf};
 use crate::policy::lease::Lease;
 use crate::policy::retry::Failures;
 use crate::policy::telemetry::{Event, Telemetry};
 use crate::policy::watch::Posts;
 use crate::rate::Gate;
-use crate::raw::{Label, Lanes, Remainder};
+use crate::raw::{Lanes, Remainder, Stored};
 use crate::sync::swallow_panic;
 use crate::time::Time;
-use crate::wait::Agenda;
-use crate::wait::{Line, Word};
+use crate::wait::{Agenda, Line, Word};
 use crate::{PopError, PushError};
 use std::mem;
 use std::slice;
@@ -26,10 +25,10 @@ use std::sync::Arc;
 pub(crate) use pass::{Debt, Pass};
 
 /// A queue: its lanes, those who wait, its room, and what becomes of failed deliveries.
-pub(crate) struct Shared<T> {
-    lanes: Arc<Lanes<T>>,
-    /// What says which item is next, if that is not where it is found first.
-    order: Option<Arc<dyn Discipline<T>>>,
+pub(crate) struct Shared<T, O: Order<T>> {
+    lanes: Arc<LanesOf<T, O>>,
+    /// Where items are taken from, if not from the lanes.
+    pub(crate) source: O::Source,
     /// Where those wait who want an item.
     ready: Arc<Line>,
     room: Option<Room>,
@@ -37,8 +36,8 @@ pub(crate) struct Shared<T> {
     pub(crate) gate: Gate,
     pub(crate) time: Time,
     pub(crate) agenda: Arc<Agenda>,
-    pub(crate) failures: Failures<T>,
-    pub(crate) posts: Posts<T>,
+    pub(crate) failures: Failures<T, O::Meta>,
+    pub(crate) posts: Posts<StoredOf<T, O>>,
     pub(crate) lease: Option<Lease<T>>,
     /// Whether the time of each push is kept.
     pub(crate) timed: bool,
@@ -58,9 +57,9 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// The room of a queue with this capacity, or whose discipline may have no room.
-    fn of<T>(capacity: Option<usize>, order: Option<&dyn Discipline<T>>) -> Option<Self> {
-        let is_selective = order.is_some_and(Discipline::is_limited);
+    /// The room of a queue with this capacity, or whose order may have no room for some items: then it is
+    /// selective.
+    fn of(capacity: Option<usize>, is_selective: bool) -> Option<Self> {
         let most = capacity.or(is_selective.then_some(usize::MAX))?;
         Some(Self {
             capacity: Capacity::new(most),
@@ -105,25 +104,23 @@ impl<F: Fn()> Drop for Permit<F> {
     }
 }
 
-impl<T> Shared<T> {
-    pub(crate) fn new(
-        settings: Settings<T>,
-        order: impl FnOnce(&Arc<Lanes<T>>, &Arc<Agenda>) -> Option<Arc<dyn Discipline<T>>>,
-    ) -> Self {
-        let labelled = settings.timed || settings.ordered;
-        let lanes = Arc::new(Lanes::new(labelled));
-        let attended = settings.is_attended();
-        let ready = Arc::new(Line::new(Word::standing(labelled, attended)));
+impl<T, O: Order<T>> Shared<T, O> {
+    pub(crate) fn new(settings: Settings<T, O::Meta>, order: O) -> Self {
+        let timed = settings.timed || order.is_timed();
+        let lanes = Arc::new(Lanes::new(timed));
+        let attended = timed || Self::SORTS || settings.is_attended();
+        let word = Word::standing(timed || Self::SORTS, attended);
+        let ready = Arc::new(Line::new(word));
         let agenda = Agenda::new(settings.time.clone(), Arc::clone(&ready));
-        let order = order(&lanes, &agenda);
-        let room = Room::of(settings.capacity, order.as_deref());
+        let source = order.source(&lanes, &agenda);
+        let room = Room::of(settings.capacity, source.registry().is_limited());
         if room.is_some() {
             ready.bound();
         }
         settings.pace.join(&ready);
         Self {
             lanes,
-            order,
+            source,
             ready,
             room,
             gate: Gate::new(settings.pace, settings.max_held),
@@ -132,13 +129,13 @@ impl<T> Shared<T> {
             failures: settings.failures,
             posts: Posts::new(),
             lease: settings.lease,
-            timed: settings.timed,
+            timed,
             telemetry: Telemetry::of(settings.name.as_ref()),
             name: settings.name,
         }
     }
 
-    pub(crate) fn lanes(&self) -> &Arc<Lanes<T>> {
+    pub(crate) fn lanes(&self) -> &Arc<LanesOf<T, O>> {
         &self.lanes
     }
 
@@ -171,14 +168,14 @@ impl<T> Shared<T> {
         if !self.word().is_closed() && self.fit(slice::from_ref(&item)) != Fit::Now {
             return Err(PushError::Full(item));
         }
-        self.push_as(item, |item| self.label(item))
+        self.push_as(item, |item| self.register(item))
     }
 
-    /// Pushes without a handle an item with the label that it is given, if there is room for it.
+    /// Pushes without a handle an item with what it is registered as, if there is room for it.
     pub(crate) fn push_as(
         &self,
         item: T,
-        label: impl FnOnce(&T) -> Option<Label>,
+        register: impl FnOnce(&T) -> Option<KnownOf<T, O>>,
     ) -> Result<(), PushError<T>> {
         let ready = &*self.ready;
         if ready.word().is_closed() {
@@ -188,13 +185,13 @@ impl<T> Shared<T> {
             return Err(PushError::Full(item));
         }
         let permit = Permit(|| self.give_back(1));
-        let Some(label) = label(&item) else {
+        let Some(Known { since, meta }) = register(&item) else {
             return Err(PushError::Full(item));
         };
         let admit = || !ready.look().is_closed();
-        if let Err(item) = self.lanes.push(item, label, admit) {
-            self.strike(label.order);
-            return Err(PushError::Closed(item));
+        if let Err(stored) = self.lanes.push(Stored { item, meta }, since, admit) {
+            self.unregister(meta);
+            return Err(PushError::Closed(stored.item));
         }
         mem::forget(permit);
         ready.published(1);
@@ -211,7 +208,7 @@ impl<T> Shared<T> {
             self.release_due();
             self.pop_by_leave()
         } else {
-            self.lanes.pop(false)
+            self.lanes.pop(false).map(Stored::into_item)
         };
         let item = item.ok_or_else(|| self.why_empty())?;
         self.give_back(1);
@@ -221,10 +218,10 @@ impl<T> Shared<T> {
     /// Pops where there is more than the lanes.
     fn pop_by_leave(&self) -> Option<T> {
         let pass = self.pass(false)?;
-        let item = if self.is_ordered() {
+        let item = if Self::SORTS {
             self.pop_next_alone()
         } else {
-            self.lanes.pop(true)
+            self.lanes.pop(true).map(Stored::into_item)
         };
         item.map(|item| {
             pass.spent();
@@ -272,7 +269,7 @@ impl<T> Shared<T> {
         if !word.is_drained() {
             self.ready.seal();
             let none_delayed = || self.failures.delayed.count() == 0;
-            let none_in_order = || self.order().map_or(true, Discipline::has_none);
+            let none_in_order = || self.source.has_none();
             let left = self.lanes.left_when_closed(none_in_order, none_delayed);
             if left != Remainder::Nothing {
                 return PopError::Empty;

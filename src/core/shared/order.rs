@@ -1,65 +1,59 @@
-//! What is different where a discipline says which item is next.
+//! What depends on the order of the queue.
 
 use super::Shared;
-use crate::order::{Discipline, Fit, Next};
-use crate::raw::{Entry, Label};
+use crate::order::{Engine, EntryOf, Fit, Known, KnownOf, Next, Order, Registry, Source};
+use crate::raw::{Entry, Stored};
 
-impl<T> Shared<T> {
-    #[inline]
-    pub(crate) fn order(&self) -> Option<&dyn Discipline<T>> {
-        self.order.as_deref()
+impl<T, O: Order<T>> Shared<T, O> {
+    /// Whether items are taken from the lanes by a [`Source`], and not directly.
+    pub(crate) const SORTS: bool = <O::Source as Source<T, O::Meta>>::SORTS;
+
+    fn registry(&self) -> &<O::Source as Source<T, O::Meta>>::Registry {
+        self.source.registry()
     }
 
-    /// Whether a discipline says which item is next.
-    #[inline]
-    pub(crate) fn is_ordered(&self) -> bool {
-        self.order.is_some()
+    /// Whether something has to be found out about each item before it is pushed.
+    pub(crate) fn registers(&self) -> bool {
+        self.timed || Self::SORTS
     }
 
-    /// The roll of its discipline, if it is of this kind.
-    pub(crate) fn roll<R: 'static>(&self) -> Option<&R> {
-        self.order()?.roll().downcast_ref()
-    }
-
-    /// Whether items have labels.
-    pub(crate) fn is_labelled(&self) -> bool {
-        self.timed || self.is_ordered()
-    }
-
-    /// Whether the discipline has room for some items; asked before anything is taken for them, so that it
+    /// Whether the order has room for some items; asked before anything is taken for them, so that it
     /// need not be given back. May run user code.
     pub(crate) fn fit(&self, items: &[T]) -> Fit {
-        let limited = self.order().filter(|order| order.is_limited());
-        limited.map_or(Fit::Now, |order| order.fit(items))
+        if self.registry().is_limited() {
+            self.registry().fit(items)
+        } else {
+            Fit::Now
+        }
     }
 
-    /// The label of an item that is about to be pushed; `None`, if there is no room for one like it. May
+    /// What is known of an item that is about to be pushed; `None`, if there is no room for one like it. May
     /// run user code.
     ///
-    /// Whoever does not push it then [strikes](Shared::strike) it.
-    pub(crate) fn label(&self, item: &T) -> Option<Label> {
-        self.label_since(item, self.stamp())
+    /// Whoever does not push it then [unregisters](Shared::unregister) it.
+    pub(crate) fn register(&self, item: &T) -> Option<KnownOf<T, O>> {
+        self.register_since(item, self.stamp())
     }
 
-    /// As [`Shared::label`], with a time that was asked for before.
-    pub(crate) fn label_since(&self, item: &T, since: u64) -> Option<Label> {
-        let order = self.order().map_or(Some(0), |order| order.enrol(item))?;
-        Some(Label { since, order })
+    /// As [`Shared::register`], with a time that was asked for before.
+    pub(crate) fn register_since(&self, item: &T, since: u64) -> Option<KnownOf<T, O>> {
+        let meta = self.registry().register(item)?;
+        Some(Known { since, meta })
     }
 
-    /// The label of an item that had this one before, as [`Shared::label`].
-    pub(crate) fn label_again(&self, item: &T, Label { since, order }: Label) -> Option<Label> {
-        let order = self
-            .order()
-            .map_or(Some(0), |known| known.enrol_again(item, order))?;
-        Some(Label { since, order })
+    /// As [`Shared::register`], of an item that was in the queue before.
+    pub(crate) fn register_again(&self, entry: &EntryOf<T, O>) -> Option<KnownOf<T, O>> {
+        let Stored { item, meta } = &entry.item;
+        let meta = self.registry().register_again(item, *meta)?;
+        let since = entry.tag.since;
+        Some(Known { since, meta })
     }
 
     /// Takes note that an item is gone for good that was held. May run the destructor of its key, whose
     /// panics are caught.
-    pub(crate) fn leave(&self, order: u64) {
-        if let Some(discipline) = self.order() {
-            let ready = discipline.leave(order);
+    pub(crate) fn leave(&self, meta: O::Meta) {
+        if Self::SORTS {
+            let ready = self.source.leave(meta);
             self.tell_of_gone(ready);
         }
     }
@@ -75,14 +69,14 @@ impl<T> Shared<T> {
     }
 
     /// As [`Shared::leave`], of an item that was never given out, or not pushed after all.
-    pub(crate) fn strike(&self, order: u64) {
-        if let Some(discipline) = self.order() {
-            discipline.strike(order);
+    pub(crate) fn unregister(&self, meta: O::Meta) {
+        if Self::SORTS {
+            self.registry().unregister(meta, 1);
             self.tell_of_room();
         }
     }
 
-    /// Wakes those who may wait for room for an item like the one that is gone.
+    /// Wakes all who wait for room, where one who is not the first may be the one who has it.
     #[inline]
     fn tell_of_room(&self) {
         if let Some(room) = self.room().filter(|room| room.is_selective) {
@@ -90,22 +84,21 @@ impl<T> Shared<T> {
         }
     }
 
-    /// Takes the next item, to be held; the clock is the caller's business.
+    /// The next item, for a handle that counts it. Whoever is told `Due` releases what is due and asks again.
     #[inline]
-    pub(crate) fn try_next(&self) -> Next<Entry<T>> {
-        self.order().map_or(Next::Nothing, Discipline::take)
+    pub(crate) fn try_next(&self) -> Next<EntryOf<T, O>> {
+        self.source.take()
     }
 
-    /// Pops the next item. May run the destructor of its key, whose panics are caught.
+    /// The next item, which is gone for good by that, for a handle that counts it.
     #[inline]
     pub(crate) fn pop_next(&self) -> Option<T> {
-        let discipline = self.order()?;
         loop {
-            let (next, ready) = discipline.pop();
+            let (next, ready) = self.source.pop();
             match next {
                 Next::Item(entry) => {
                     self.tell_of_gone(ready);
-                    return Some(entry.item);
+                    return Some(entry.item.item);
                 }
                 Next::Nothing => return None,
                 Next::Due => self.release_due(),
@@ -113,73 +106,88 @@ impl<T> Shared<T> {
         }
     }
 
-    /// Pops the next item without a handle.
+    /// As [`Shared::pop_next`], without a handle.
     pub(super) fn pop_next_alone(&self) -> Option<T> {
         let item = self.pop_next()?;
         self.lanes.count_popped(1);
         Some(item)
     }
 
-    /// Sees to what is owed for an item that was taken out of the discipline otherwise than by a pop.
-    pub(crate) fn part_with(&self, Entry { item, tag }: Entry<T>) -> T {
+    /// Lets go of an item for good that was taken out of the source by its name.
+    pub(crate) fn part_with(&self, Entry { item, .. }: EntryOf<T, O>) -> T {
         self.lanes.count_popped(1);
         self.give_back(1);
-        self.strike(tag.order);
+        self.unregister(item.meta);
         // After the close it may have been what others wait for.
         self.ended(0);
-        item
+        item.item
     }
 
-    /// Whether a discipline has to know the time before anybody takes something.
+    /// Whether the order depends on the time.
     #[inline]
     pub(super) fn is_scheduled(&self) -> bool {
-        self.order().is_some_and(Discipline::is_scheduled)
+        self.registry().is_scheduled()
     }
 
-    /// Has the discipline take in what was pushed, and put what is due before it.
+    /// Takes in what the lanes have, and makes ready what is due.
     pub(super) fn arrange(&self, now: u64) {
-        let ready = self.order().map_or(0, |order| order.arrange(now));
+        let ready = self.source.arrange(now);
         if ready > 0 {
             self.ended(ready);
         }
     }
 
-    /// Does what is due before anybody looks at what there is.
+    /// Makes ready what is due, also of what the lanes have.
     pub(crate) fn bring_up_to_date(&self) {
         self.release_due();
-        if self.order().is_some_and(Discipline::take_in) {
+        if self.source.take_in() {
             self.release_due();
         }
     }
 
-    /// Ready items, exact at rest, and never more than the queue takes: a walk over the lanes may see an
-    /// item in one lane and in another one the item that took its room.
+    /// When the next item is due, or something else may become ready: [`NEVER`](crate::time::NEVER) if nothing
+    /// is planned.
+    pub(crate) fn next_due(&self) -> u64 {
+        self.bring_up_to_date();
+        if <O::Source as Source<T, O::Meta>>::SCHEDULES {
+            self.source.next_due()
+        } else {
+            self.agenda.next()
+        }
+    }
+
+    /// Items that could be taken now, about. Never more than the capacity.
     pub(crate) fn ready_items(&self) -> u64 {
-        let ordered = self.order().map_or(0, |order| order.counts().0);
-        let seen = self.lanes.ready() + ordered as u64;
+        let (sorted, _) = self.source.counts();
+        let seen = self.lanes.ready() + sorted as u64;
+        // An item may be seen twice while it moves.
         let limit = self.room().and_then(|room| room.limit);
         limit.map_or(seen, |limit| seen.min(limit as u64))
     }
 
-    /// Items that a discipline does not give out yet.
+    /// Items that were taken in and cannot be taken yet.
     pub(crate) fn waiting_items(&self) -> u64 {
-        self.order().map_or(0, |order| order.counts().1 as u64)
+        self.source.counts().1 as u64
     }
 
-    /// The least time of the ready items, if times are kept.
+    /// The least time that is known of the ready items.
     pub(crate) fn least_since(&self) -> Option<u64> {
         if !self.timed {
             return None;
         }
-        let ordered = self.order().and_then(Discipline::oldest);
-        self.lanes.oldest().into_iter().chain(ordered).min()
+        self.lanes
+            .oldest()
+            .into_iter()
+            .chain(self.source.oldest())
+            .min()
     }
 
     /// Whether nothing is ready, strictly.
     pub(crate) fn is_empty(&self) -> bool {
-        match self.order() {
-            Some(order) => order.is_empty(),
-            None => self.lanes.is_empty(),
+        if Self::SORTS {
+            self.source.is_empty()
+        } else {
+            self.lanes.is_empty()
         }
     }
 }

@@ -1,14 +1,15 @@
 //! Leave to take items, where a gate is to be asked for it.
 
 use super::Shared;
+use crate::order::Order;
 use crate::rate::Start;
 use crate::sync::swallow_panic;
 use crate::Pace;
 use std::mem;
 
 /// The leave to take one item. If it is dropped none was taken.
-pub(crate) struct Pass<'s, T> {
-    shared: &'s Shared<T>,
+pub(crate) struct Pass<'s, T, O: Order<T>> {
+    shared: &'s Shared<T, O>,
     debt: Debt,
 }
 
@@ -20,17 +21,17 @@ pub(crate) struct Debt {
     pub(crate) counted: bool,
 }
 
-impl<T> Shared<T> {
+impl<T, O: Order<T>> Shared<T, O> {
     /// The leave to take one item, and to hold it or not; `None`: not now.
     #[inline]
-    pub(crate) fn pass(&self, holds: bool) -> Option<Pass<'_, T>> {
+    pub(crate) fn pass(&self, holds: bool) -> Option<Pass<'_, T, O>> {
         if self.gate.is_open() {
             return Some(self.free_pass());
         }
         self.ask(holds)
     }
 
-    fn free_pass(&self) -> Pass<'_, T> {
+    fn free_pass(&self) -> Pass<'_, T, O> {
         Pass {
             shared: self,
             debt: Debt::default(),
@@ -39,7 +40,7 @@ impl<T> Shared<T> {
 
     /// What is undone here is undone only if others were faster, after it seemed that an item could be taken.
     /// So those who are woken for it do not wake each other for ever.
-    fn ask(&self, holds: bool) -> Option<Pass<'_, T>> {
+    fn ask(&self, holds: bool) -> Option<Pass<'_, T, O>> {
         if self.gate.is_paused() || !self.gate.has_room() || self.is_empty() {
             return None;
         }
@@ -109,7 +110,7 @@ impl<T> Shared<T> {
     }
 }
 
-impl<T> Pass<'_, T> {
+impl<T, O: Order<T>> Pass<'_, T, O> {
     /// The item was taken.
     ///
     /// Where there is a pace, whoever waits next has to find out when the next start is. And an item that is
@@ -129,7 +130,7 @@ impl<T> Pass<'_, T> {
     }
 }
 
-impl<T> Drop for Pass<'_, T> {
+impl<T, O: Order<T>> Drop for Pass<'_, T, O> {
     fn drop(&mut self) {
         self.shared.undo(mem::take(&mut self.debt));
     }

@@ -1,11 +1,12 @@
 //! What a queue says of itself.
 
 use super::Shared;
+use crate::order::Order;
 use crate::policy::telemetry::Event;
 use crate::{Held, Stats};
 use std::time::Duration;
 
-impl<T> Shared<T> {
+impl<T, O: Order<T>> Shared<T, O> {
     pub(crate) fn stats(&self) -> Stats {
         self.bring_up_to_date();
         let stats = self.count();

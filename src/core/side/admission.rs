@@ -2,8 +2,8 @@
 
 use super::{admitted, Admission, Closed, Side};
 use crate::core::shared::{Permit, Shared};
-use crate::order::Fit;
-use crate::raw::{Access, Label, Seat};
+use crate::order::{Fit, Known, KnownOf, Order, StoredOf};
+use crate::raw::{Access, Seat, Stored};
 use crate::wait::{Kind, Waiter};
 use crate::PushError;
 use std::collections::VecDeque;
@@ -12,29 +12,29 @@ use std::slice;
 use std::task::Poll;
 use std::time::Duration;
 
-/// Labels of items that are yet to be staged, and are struck if that does not happen.
-pub(crate) struct Enrolled<'s, T> {
-    side: &'s Side<T>,
-    labels: VecDeque<Label>,
+/// What is known of items that are yet to be staged, and are unregistered if that does not happen.
+pub(crate) struct Registered<'s, T, O: Order<T>> {
+    side: &'s Side<T, O>,
+    registered: VecDeque<KnownOf<T, O>>,
 }
 
-impl<T> Iterator for Enrolled<'_, T> {
-    type Item = Label;
+impl<T, O: Order<T>> Iterator for Registered<'_, T, O> {
+    type Item = KnownOf<T, O>;
 
-    fn next(&mut self) -> Option<Label> {
-        self.labels.pop_front()
+    fn next(&mut self) -> Option<KnownOf<T, O>> {
+        self.registered.pop_front()
     }
 }
 
-impl<T> Drop for Enrolled<'_, T> {
+impl<T, O: Order<T>> Drop for Registered<'_, T, O> {
     fn drop(&mut self) {
-        for label in self.labels.drain(..) {
-            self.side.shared.strike(label.order);
+        for known in self.registered.drain(..) {
+            self.side.shared.unregister(known.meta);
         }
     }
 }
 
-impl<T> Side<T> {
+impl<T, O: Order<T>> Side<T, O> {
     /// Takes a permit for a push without a transaction, the reserved one if there is one.
     #[inline]
     pub(crate) fn admit(&self) -> Admission {
@@ -48,12 +48,12 @@ impl<T> Side<T> {
         self.take_one().then_some(Ok(()))
     }
 
-    /// Takes a permit for an item that is pushed without a transaction, and labels it.
-    pub(crate) fn admit_item(&self, item: &T) -> Admission<Label> {
+    /// Takes a permit for an item that is pushed without a transaction, and registers it.
+    pub(crate) fn admit_item(&self, item: &T) -> Admission<KnownOf<T, O>> {
         if !self.has_place_for(slice::from_ref(item)) {
             return None;
         }
-        self.admit_with(|| self.shared.label(item))
+        self.admit_with(|| self.shared.register(item))
     }
 
     /// Whether the discipline has room for some items. It is not asked if the queue is closed.
@@ -66,20 +66,26 @@ impl<T> Side<T> {
         self.shared.fit(items) == Fit::Now
     }
 
-    /// Takes a permit for an item that is pushed without a transaction, with the label that it is given.
-    pub(crate) fn admit_as(&self, label: impl FnOnce(&Shared<T>) -> Label) -> Admission<Label> {
-        self.admit_with(|| Some(label(&self.shared)))
+    /// Takes a permit for an item that is pushed without a transaction, with what it is registered as.
+    pub(crate) fn admit_as(
+        &self,
+        register: impl FnOnce(&Shared<T, O>) -> KnownOf<T, O>,
+    ) -> Admission<KnownOf<T, O>> {
+        self.admit_with(|| Some(register(&self.shared)))
     }
 
-    /// Takes a permit, and makes a label. If there is none, or its making panics, the permit goes back.
-    fn admit_with(&self, label: impl FnOnce() -> Option<Label>) -> Admission<Label> {
+    /// Takes a permit, and registers an item. If there is no room for it, or that panics, the permit goes back.
+    fn admit_with(
+        &self,
+        register: impl FnOnce() -> Option<KnownOf<T, O>>,
+    ) -> Admission<KnownOf<T, O>> {
         if let Err(closed) = self.admit()? {
             return Some(Err(closed));
         }
         let permit = Permit(|| self.give_back(1));
-        let label = label()?;
+        let known = register()?;
         mem::forget(permit);
-        Some(Ok(label))
+        Some(Ok(known))
     }
 
     /// Keeps an admission for the next push.
@@ -91,7 +97,7 @@ impl<T> Side<T> {
     }
 
     /// Sees to it that the transaction may stage one item more.
-    fn admit_staged(&self, access: &Access<'_, T>) -> Admission {
+    fn admit_staged(&self, access: &Access<'_, StoredOf<T, O>>) -> Admission {
         if self.is_refusing(access) {
             return Some(Err(Closed));
         }
@@ -100,45 +106,49 @@ impl<T> Side<T> {
 
     /// Whether the transaction may stage nothing more: the queue is closed, and it holds nothing. Or all that
     /// it held was taken away since, and the others were told the end.
-    fn is_refusing(&self, access: &Access<'_, T>) -> bool {
+    fn is_refusing(&self, access: &Access<'_, StoredOf<T, O>>) -> bool {
         let word = self.word();
         word.is_closed() && (access.held() == 0 || word.is_drained())
     }
 
-    /// As [`Side::admit_staged`], and labels the item.
-    pub(crate) fn admit_staged_item(&self, access: &Access<'_, T>, item: &T) -> Admission<Label> {
+    /// As [`Side::admit_staged`], and registers the item.
+    pub(crate) fn admit_staged_item(
+        &self,
+        access: &Access<'_, StoredOf<T, O>>,
+        item: &T,
+    ) -> Admission<KnownOf<T, O>> {
         if !self.is_refusing(access) && !self.fits(slice::from_ref(item)) {
             return None;
         }
-        self.admit_staged_with(access, || self.shared.label(item))
+        self.admit_staged_with(access, || self.shared.register(item))
     }
 
-    /// As [`Side::admit_staged`], with the label that the item is given.
+    /// As [`Side::admit_staged`], with what the item is registered as.
     pub(crate) fn admit_staged_as(
         &self,
-        access: &Access<'_, T>,
-        label: impl FnOnce(&Shared<T>) -> Label,
-    ) -> Admission<Label> {
-        self.admit_staged_with(access, || Some(label(&self.shared)))
+        access: &Access<'_, StoredOf<T, O>>,
+        register: impl FnOnce(&Shared<T, O>) -> KnownOf<T, O>,
+    ) -> Admission<KnownOf<T, O>> {
+        self.admit_staged_with(access, || Some(register(&self.shared)))
     }
 
-    /// As [`Side::admit_staged`], and makes a label.
+    /// As [`Side::admit_staged`], and registers an item.
     fn admit_staged_with(
         &self,
-        access: &Access<'_, T>,
-        label: impl FnOnce() -> Option<Label>,
-    ) -> Admission<Label> {
+        access: &Access<'_, StoredOf<T, O>>,
+        register: impl FnOnce() -> Option<KnownOf<T, O>>,
+    ) -> Admission<KnownOf<T, O>> {
         if let Err(closed) = self.admit_staged(access)? {
             return Some(Err(closed));
         }
         let permit = Permit(|| self.release(access));
-        let label = label()?;
+        let known = register()?;
         mem::forget(permit);
-        Some(Ok(label))
+        Some(Ok(known))
     }
 
     /// Whether the transaction has a permit, or gets one, for one item more than it has staged.
-    pub(super) fn has_one_more(&self, access: &Access<'_, T>) -> bool {
+    pub(super) fn has_one_more(&self, access: &Access<'_, StoredOf<T, O>>) -> bool {
         if self.is_bounded() && access.staged() >= access.held() + self.extra.get() {
             if !self.take_one() {
                 return false;
@@ -184,8 +194,8 @@ impl<T> Side<T> {
         None
     }
 
-    /// As [`Side::admit_batch`], and labels the items, if they have labels.
-    pub(crate) fn admit_items(&self, items: &[T]) -> Admission<Vec<Label>> {
+    /// As [`Side::admit_batch`], and registers the items, if need be.
+    pub(crate) fn admit_items(&self, items: &[T]) -> Admission<Vec<KnownOf<T, O>>> {
         if !self.has_place_for(items) {
             self.give_back(self.gathered.take());
             return None;
@@ -198,30 +208,30 @@ impl<T> Side<T> {
             self.extra.set(self.extra.get() - taken);
             self.give_back(taken);
         });
-        let labels = self.label_all(items)?;
+        let known = self.register_all(items)?;
         mem::forget(permits);
-        Some(Ok(labels))
+        Some(Ok(known))
     }
 
-    fn label_all(&self, items: &[T]) -> Option<Vec<Label>> {
-        if !self.shared.is_labelled() {
+    fn register_all(&self, items: &[T]) -> Option<Vec<KnownOf<T, O>>> {
+        if !self.shared.registers() {
             return Some(Vec::new());
         }
         let since = self.shared.stamp();
-        let mut labels = self.enrolled(Vec::with_capacity(items.len()));
+        let mut known = self.registered(Vec::with_capacity(items.len()));
         for item in items {
-            labels
-                .labels
-                .push_back(self.shared.label_since(item, since)?);
+            known
+                .registered
+                .push_back(self.shared.register_since(item, since)?);
         }
-        Some(mem::take(&mut labels.labels).into())
+        Some(mem::take(&mut known.registered).into())
     }
 
-    /// Labels of items that are yet to be staged.
-    pub(crate) fn enrolled(&self, labels: Vec<Label>) -> Enrolled<'_, T> {
-        Enrolled {
+    /// What is known of items that are yet to be staged: unregistered if they are not.
+    pub(crate) fn registered(&self, known: Vec<KnownOf<T, O>>) -> Registered<'_, T, O> {
+        Registered {
             side: self,
-            labels: labels.into(),
+            registered: known.into(),
         }
     }
 
@@ -230,9 +240,14 @@ impl<T> Side<T> {
     #[inline(always)]
     #[allow(clippy::inline_always)] // the push of a transaction
     #[track_caller]
-    pub(crate) fn stage(&self, access: &Access<'_, T>, item: T) -> Result<(), PushError<T>> {
-        let staged = access.stage_if(item, || self.is_admitting());
-        staged.or_else(|item| self.stage_after_close(access, item))
+    pub(crate) fn stage(
+        &self,
+        access: &Access<'_, StoredOf<T, O>>,
+        item: T,
+    ) -> Result<(), PushError<T>> {
+        let meta = O::Meta::default();
+        let staged = access.stage_if(Stored { item, meta }, || self.is_admitting());
+        staged.or_else(|stored| self.stage_after_close(access, stored))
     }
 
     /// Whether a push is not refused that has said that it is under way.
@@ -244,10 +259,14 @@ impl<T> Side<T> {
     /// Stages an item although the queue is closed, if the transaction holds something: then nobody says
     /// `Closed` before it has ended, or has at least given all back and says that it stages.
     #[cold]
-    fn stage_after_close(&self, access: &Access<'_, T>, item: T) -> Result<(), PushError<T>> {
+    fn stage_after_close(
+        &self,
+        access: &Access<'_, StoredOf<T, O>>,
+        stored: StoredOf<T, O>,
+    ) -> Result<(), PushError<T>> {
         let refuses = self.is_refusing(access);
-        let staged = access.stage_if(item, || !refuses);
-        staged.map_err(|item| self.refuse(item))
+        let staged = access.stage_if(stored, || !refuses);
+        staged.map_err(|stored| self.refuse(stored.item))
     }
 
     /// Refuses what the queue was closed for. Somebody may have seen a transaction that only seemed to
@@ -261,29 +280,30 @@ impl<T> Side<T> {
     /// Stages an item if it was admitted.
     pub(crate) fn stage_if(
         &self,
-        access: &Access<'_, T>,
-        admission: Admission<Label>,
+        access: &Access<'_, StoredOf<T, O>>,
+        admission: Admission<KnownOf<T, O>>,
         item: T,
     ) -> Result<(), PushError<T>> {
-        let (label, item) = admitted(admission, item)?;
-        if !self.shared.is_labelled() {
+        let (Known { since, meta }, item) = admitted(admission, item)?;
+        if !self.shared.registers() {
             return self.stage(access, item);
         }
         let holds = access.held() > 0;
-        let staged = access.stage_labelled_if(item, label, || holds || self.is_admitting());
-        staged.map_err(|item| {
-            self.shared.strike(label.order);
-            self.refuse(item)
+        let admit = || holds || self.is_admitting();
+        let staged = access.stage_since_if(Stored { item, meta }, since, admit);
+        staged.map_err(|stored| {
+            self.shared.unregister(meta);
+            self.refuse(stored.item)
         })
     }
 
     /// As [`Side::wait_for_room`], for a transaction, by way of `admit`.
     pub(crate) fn wait_to_stage(
         &self,
-        access: &Access<'_, T>,
+        access: &Access<'_, StoredOf<T, O>>,
         timeout: Option<Duration>,
-        admit: impl Fn() -> Admission<Label>,
-    ) -> Admission<Label> {
+        admit: impl Fn() -> Admission<KnownOf<T, O>>,
+    ) -> Admission<KnownOf<T, O>> {
         let timeout = if self.can_fit(access) {
             timeout
         } else {
@@ -296,10 +316,10 @@ impl<T> Side<T> {
     /// Polls for room for an item of a transaction, as `admit` finds it.
     pub(crate) fn poll_to_stage(
         &self,
-        access: &Access<'_, T>,
+        access: &Access<'_, StoredOf<T, O>>,
         waiter: &Waiter<'_>,
-        admit: impl Fn() -> Admission<Label>,
-    ) -> Poll<Admission<Label>> {
+        admit: impl Fn() -> Admission<KnownOf<T, O>>,
+    ) -> Poll<Admission<KnownOf<T, O>>> {
         if !self.can_fit(access) {
             return Poll::Ready(admit());
         }
@@ -310,21 +330,25 @@ impl<T> Side<T> {
     /// transactions like this one would make some.
     fn admit_unless_waiting(
         &self,
-        admit: impl Fn() -> Admission<Label>,
-    ) -> Option<Admission<Label>> {
+        admit: impl Fn() -> Admission<KnownOf<T, O>>,
+    ) -> Option<Admission<KnownOf<T, O>>> {
         let closed = self.word().is_closed();
         let admission = admit();
         (closed || admission.is_some()).then_some(admission)
     }
 
     /// Whether there would be room for one item more if the queue had nothing but this transaction.
-    fn can_fit(&self, access: &Access<'_, T>) -> bool {
+    fn can_fit(&self, access: &Access<'_, StoredOf<T, O>>) -> bool {
         let room = self.shared.room();
         room.map_or(true, |room| access.staged() < room.capacity.limit())
     }
 
     /// Begins to stage a batch, unless the queue is closed.
-    pub(crate) fn begin_batch<I>(&self, seat: &mut Seat<T>, items: I) -> Result<I, PushError<I>> {
+    pub(crate) fn begin_batch<I>(
+        &self,
+        seat: &mut Seat<StoredOf<T, O>>,
+        items: I,
+    ) -> Result<I, PushError<I>> {
         if seat.begin_staging_if(|| self.is_admitting()) {
             Ok(items)
         } else {

@@ -2,6 +2,7 @@
 
 use super::{NoRoom, Side};
 use crate::core::shared::Shared;
+use crate::order::{Order, StoredOf};
 use crate::policy::retry::{Cause, Failed, Fate};
 use crate::raw::{Access, Grip, Seat, Spot, Tag, Vacant};
 use crate::sync::{lock, swallow_panic};
@@ -15,7 +16,7 @@ const FOREIGN: &str = "item does not belong to this transaction";
 /// Envelopes that are kept for the next transaction.
 const KEPT: usize = 32;
 
-impl<T> Side<T> {
+impl<T, O: Order<T>> Side<T, O> {
     /// Sets an envelope aside for each held item, so that an abort allocates nothing.
     pub(super) fn set_envelopes_aside(&self, held: usize) {
         if self.shared.failures.has_rules() {
@@ -27,14 +28,14 @@ impl<T> Side<T> {
     }
 
     /// An envelope that was set aside, or a new one.
-    fn envelope(&self) -> Vacant<Failed<T>> {
+    fn envelope(&self) -> Vacant<Failed<StoredOf<T, O>>> {
         let envelope = lock(&self.envelopes).pop();
         envelope.unwrap_or_else(Vacant::new)
     }
 
     /// Parts with the held items that do not go back to where they came from, and says how many permits
     /// that frees.
-    pub(crate) fn part_with_failed(&self, seat: &mut Seat<T>, cause: &Cause) -> usize {
+    pub(crate) fn part_with_failed(&self, seat: &mut Seat<StoredOf<T, O>>, cause: &Cause) -> usize {
         let Shared { failures, time, .. } = &**self.shared();
         if !failures.may_part(cause) {
             return 0;
@@ -66,7 +67,7 @@ impl<T> Side<T> {
     }
 
     /// Puts a failed item where it goes.
-    fn put_away(&self, fate: Fate, now: u64, failed: Failed<T>) {
+    fn put_away(&self, fate: Fate, now: u64, failed: Failed<StoredOf<T, O>>) {
         match fate {
             Fate::Head => self.shared.put_at_head(failed.entry),
             Fate::Delay(delay) => self.shared.delay(self.envelope(), failed, now, delay),
@@ -83,7 +84,7 @@ impl<T> Side<T> {
     #[track_caller]
     pub(crate) fn retry(
         &self,
-        access: &Access<'_, T>,
+        access: &Access<'_, StoredOf<T, O>>,
         item: Grip<'_, T>,
         delay: Option<Duration>,
     ) -> Result<(), NoRoom> {
@@ -106,7 +107,7 @@ impl<T> Side<T> {
     #[track_caller]
     pub(crate) fn fail(
         &self,
-        access: &Access<'_, T>,
+        access: &Access<'_, StoredOf<T, O>>,
         item: Grip<'_, T>,
         error: Arc<str>,
     ) -> Result<(), NoRoom> {
@@ -129,13 +130,16 @@ impl<T> Side<T> {
     #[track_caller]
     fn send_away(
         &self,
-        access: &Access<'_, T>,
+        access: &Access<'_, StoredOf<T, O>>,
         item: Grip<'_, T>,
         cause: &Cause,
         fate: impl FnOnce(Tag, &Cause) -> Option<Fate>,
     ) -> Result<(), NoRoom> {
         let Shared { failures, time, .. } = &**self.shared();
-        let (tag, address) = (access.tag_of(&item).expect(FOREIGN), item.address());
+        let (tag, address) = (
+            access.tag_of(item.address()).expect(FOREIGN),
+            item.address(),
+        );
         let now = time.now();
         let fate = fate(tag, cause).ok_or(NoRoom)?;
         let Ok(copy) = self.end_lease(address) else {

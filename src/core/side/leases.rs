@@ -1,15 +1,16 @@
 //! What a handle tells others of its open transaction, and its leases.
 
-use super::Side;
+use super::{address_of, Side};
+use crate::order::{EntryOf, Order, StoredOf};
 use crate::policy::lease::Lost;
 use crate::policy::telemetry::Event;
 use crate::policy::watch::Post;
-use crate::raw::{Entry, Seat, Spot, Tag};
+use crate::raw::{Entry, Seat, Spot, Stored, Tag};
 use crate::sync::lock;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-impl<T> Side<T> {
+impl<T, O: Order<T>> Side<T, O> {
     pub(crate) fn name(&self) -> Option<&Arc<str>> {
         self.post.as_ref().and_then(|post| post.name())
     }
@@ -22,7 +23,7 @@ impl<T> Side<T> {
     }
 
     /// Takes note of an item that the transaction has taken: the only one that it holds, or not.
-    pub(super) fn note(&self, item: &T, only: bool, tag: impl FnOnce() -> Tag) {
+    pub(super) fn note(&self, stored: &StoredOf<T, O>, only: bool, tag: impl FnOnce() -> Tag) {
         let Some(post) = &self.post else {
             return;
         };
@@ -39,8 +40,11 @@ impl<T> Side<T> {
         });
         if let Some(lease) = &shared.lease {
             let (now, until) = (shared.time.now(), shared.time.after(lease.term));
-            let address = item as *const T as usize;
-            let item = (lease.copy)(item);
+            let address = address_of(stored);
+            let item = Stored {
+                item: (lease.copy)(&stored.item),
+                meta: stored.meta,
+            };
             lock(&post.book).add(address, Entry { item, tag }, now, until);
             let is_news = shared.agenda.plan(until);
             if is_news {
@@ -61,7 +65,7 @@ impl<T> Side<T> {
     }
 
     /// The post, if items are leased.
-    fn lessee(&self) -> Option<&Post<T>> {
+    fn lessee(&self) -> Option<&Post<StoredOf<T, O>>> {
         let post = self.post.as_ref()?;
         self.shared.lease.as_ref().map(|_| &**post)
     }
@@ -88,21 +92,21 @@ impl<T> Side<T> {
     }
 
     /// Ends the lease of an item, and returns the copy; [`Lost`], if it was taken away before.
-    pub(super) fn end_lease(&self, address: usize) -> Result<Option<Entry<T>>, Lost> {
+    pub(super) fn end_lease(&self, address: usize) -> Result<Option<EntryOf<T, O>>, Lost> {
         self.lessee()
             .map_or(Ok(None), |post| lock(&post.book).remove(address))
     }
 
     /// Ends all leases of a transaction that was committed, and returns the copies, which are to be
     /// dropped.
-    pub(crate) fn end_leases(&self) -> Vec<Entry<T>> {
+    pub(crate) fn end_leases(&self) -> Vec<EntryOf<T, O>> {
         self.lessee()
             .map_or_else(Vec::new, |post| lock(&post.book).end().0)
     }
 
     /// Ends all leases of a transaction that is aborted, and returns what is to be dropped: the copies,
     /// and those of its items that others have.
-    pub(crate) fn part_with_lost(&self, seat: &mut Seat<T>) -> Vec<Entry<T>> {
+    pub(crate) fn part_with_lost(&self, seat: &mut Seat<StoredOf<T, O>>) -> Vec<EntryOf<T, O>> {
         let Some(post) = self.lessee() else {
             return Vec::new();
         };

@@ -14,6 +14,7 @@ mod waits;
 
 use crate::bound::Purse;
 use crate::core::shared::Shared;
+use crate::order::{Order, StoredOf};
 use crate::policy::retry::Failed;
 use crate::policy::watch::Post;
 use crate::raw::Vacant;
@@ -38,7 +39,7 @@ pub(crate) type Admission<L = ()> = Option<Result<L, Closed>>;
 #[inline]
 pub(crate) fn admitted<L, I>(admission: Admission<L>, items: I) -> Result<(L, I), PushError<I>> {
     match admission {
-        Some(Ok(labels)) => Ok((labels, items)),
+        Some(Ok(admitted)) => Ok((admitted, items)),
         Some(Err(Closed)) => Err(PushError::Closed(items)),
         None => Err(PushError::Full(items)),
     }
@@ -51,11 +52,11 @@ const ALWAYS: usize = 1;
 const INDEBTED: usize = 1 << 1;
 
 /// What one handle has at a queue, its seat aside.
-pub(crate) struct Side<T> {
-    shared: Arc<Shared<T>>,
+pub(crate) struct Side<T, O: Order<T>> {
+    shared: Arc<Shared<T, O>>,
     /// The line of those who wait for an item: that of the queue, one step nearer.
     ready: Arc<Line>,
-    /// Whether the queue neither has a bound nor labels.
+    /// Whether the queue neither has a bound nor has to register items.
     plain: bool,
     /// Whether there is more to the end of a transaction than the lanes and the permits: 0 if not.
     guarded: Count,
@@ -72,18 +73,18 @@ pub(crate) struct Side<T> {
     /// Whether it is the waiter that knows when something will be due: 1 or 0.
     keeps_time: Count,
     /// For items whose delivery may fail.
-    envelopes: Mutex<Vec<Vacant<Failed<T>>>>,
+    envelopes: Mutex<Vec<Vacant<Failed<StoredOf<T, O>>>>>,
     /// The turns of what the transaction has taken.
     turns: Mutex<Vec<Owed>>,
     /// Items of the transaction that the gate counts as held.
     counted: Count,
     /// Only of handles that are watched.
-    post: Option<Arc<Post<T>>>,
+    post: Option<Arc<Post<StoredOf<T, O>>>>,
 }
 
-impl<T> Side<T> {
+impl<T, O: Order<T>> Side<T, O> {
     /// The side of the handle that has this desk.
-    pub(crate) fn new(shared: Arc<Shared<T>>, desk: usize, name: Option<Arc<str>>) -> Self {
+    pub(crate) fn new(shared: Arc<Shared<T, O>>, desk: usize, name: Option<Arc<str>>) -> Self {
         let purse = shared.room().map(|room| Purse::new(&room.capacity));
         let is_timed = shared.timed;
         let listens = shared.lease.is_some() || shared.is_told_of();
@@ -91,8 +92,8 @@ impl<T> Side<T> {
         if is_watched {
             shared.ready().attend();
         }
-        let plain = purse.is_none() && !shared.is_labelled();
-        let guarded = if listens || shared.is_ordered() {
+        let plain = purse.is_none() && !shared.registers();
+        let guarded = if listens || Shared::<T, O>::SORTS {
             ALWAYS
         } else {
             0
@@ -117,7 +118,7 @@ impl<T> Side<T> {
     }
 
     #[inline]
-    pub(crate) fn shared(&self) -> &Arc<Shared<T>> {
+    pub(crate) fn shared(&self) -> &Arc<Shared<T, O>> {
         &self.shared
     }
 
@@ -141,7 +142,7 @@ impl<T> Side<T> {
     }
 }
 
-impl<T> Drop for Side<T> {
+impl<T, O: Order<T>> Drop for Side<T, O> {
     fn drop(&mut self) {
         self.leave_lines();
         if let Some(post) = &self.post {
@@ -152,4 +153,10 @@ impl<T> Drop for Side<T> {
             room.freed(spread);
         }
     }
+}
+
+/// Where an item is while it is held.
+fn address_of<T>(item: &T) -> usize {
+    let item: *const T = item;
+    item as usize
 }

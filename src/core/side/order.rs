@@ -1,15 +1,16 @@
-//! What a handle takes where a discipline says which item is next.
+//! What a handle takes where the order sorts, and where it does not.
 
 use super::Side;
-use crate::order::Next;
-use crate::raw::{Access, Batch, Entry, Grip, Peeked, Seat};
+use crate::core::shared::Shared;
+use crate::order::{EntryOf, Next, Order, StoredOf};
+use crate::raw::{Access, Batch, Grip, Peeked, Seat, Stored};
 
-impl<T> Side<T> {
-    /// Makes attempts with what gives the next item of the discipline, until it is known what is due: the
+impl<T, O: Order<T>> Side<T, O> {
+    /// Makes attempts with what gives the next item of the order, until it is known what is due: the
     /// clock is asked between them, since it is user code.
     fn insist<R>(
         &self,
-        mut attempt: impl FnMut(&mut dyn FnMut() -> Option<Entry<T>>) -> Option<R>,
+        mut attempt: impl FnMut(&mut dyn FnMut() -> Option<EntryOf<T, O>>) -> Option<R>,
     ) -> Option<R> {
         loop {
             let mut due = false;
@@ -30,7 +31,7 @@ impl<T> Side<T> {
 
     /// Takes one item with the leave to do so, committed at once.
     #[inline]
-    pub(super) fn take_item_by_leave(&self, seat: &mut Seat<T>) -> Option<T> {
+    pub(super) fn take_item_by_leave(&self, seat: &mut Seat<StoredOf<T, O>>) -> Option<T> {
         if self.shared.gate.is_open() {
             return self.take_item(seat);
         }
@@ -42,9 +43,9 @@ impl<T> Side<T> {
 
     /// Takes one item, committed at once.
     #[inline]
-    pub(super) fn take_item(&self, seat: &mut Seat<T>) -> Option<T> {
-        if !self.shared.is_ordered() {
-            return seat.pop();
+    pub(super) fn take_item(&self, seat: &mut Seat<StoredOf<T, O>>) -> Option<T> {
+        if !Shared::<T, O>::SORTS {
+            return seat.pop().map(Stored::into_item);
         }
         let item = self.shared.pop_next()?;
         seat.count_popped();
@@ -53,8 +54,13 @@ impl<T> Side<T> {
 
     /// Takes up to `max` items, committed at once, and gives their permits back before anything else is asked
     /// for: a pace or a clock may panic.
-    pub(super) fn take_batch(&self, seat: &mut Seat<T>, max: usize, items: &mut Vec<T>) -> usize {
-        if !self.shared.is_ordered() {
+    pub(super) fn take_batch(
+        &self,
+        seat: &mut Seat<StoredOf<T, O>>,
+        max: usize,
+        items: &mut Vec<T>,
+    ) -> usize {
+        if !Shared::<T, O>::SORTS {
             let count = seat.pop_batch(max, items);
             self.give_back(count);
             return count;
@@ -72,8 +78,11 @@ impl<T> Side<T> {
     }
 
     /// Holds one item more.
-    pub(super) fn take_hold<'t>(&self, access: &Access<'t, T>) -> Option<Grip<'t, T>> {
-        if self.shared.is_ordered() {
+    pub(super) fn take_hold<'t>(
+        &self,
+        access: &Access<'t, StoredOf<T, O>>,
+    ) -> Option<Grip<'t, StoredOf<T, O>>> {
+        if Shared::<T, O>::SORTS {
             self.insist(|next| access.hold_next(next))
         } else {
             access.hold()
@@ -81,8 +90,12 @@ impl<T> Side<T> {
     }
 
     /// Holds up to `max` items more.
-    pub(super) fn take_hold_of_batch(&self, batch: &mut Batch<'_, T>, max: usize) -> usize {
-        if !self.shared.is_ordered() {
+    pub(super) fn take_hold_of_batch(
+        &self,
+        batch: &mut Batch<'_, StoredOf<T, O>>,
+        max: usize,
+    ) -> usize {
+        if !Shared::<T, O>::SORTS {
             return batch.hold(max);
         }
         let before = batch.len();
@@ -96,8 +109,11 @@ impl<T> Side<T> {
     }
 
     /// Looks at the next item.
-    pub(super) fn look<'t>(&self, seat: &'t Seat<T>) -> Option<Peeked<'t, T>> {
-        if self.shared.is_ordered() {
+    pub(super) fn look<'t>(
+        &self,
+        seat: &'t Seat<StoredOf<T, O>>,
+    ) -> Option<Peeked<'t, StoredOf<T, O>>> {
+        if Shared::<T, O>::SORTS {
             self.insist(|next| seat.peek_next(next))
         } else {
             seat.peek()
@@ -105,29 +121,29 @@ impl<T> Side<T> {
     }
 
     /// Takes note that what a transaction holds is gone for good.
-    pub(crate) fn leave_held(&self, seat: &mut Seat<T>) {
-        if self.shared.is_ordered() {
-            seat.visit_tags(|tag| self.shared.leave(tag.order));
+    pub(crate) fn leave_held(&self, seat: &mut Seat<StoredOf<T, O>>) {
+        if Shared::<T, O>::SORTS {
+            seat.visit(|stored| self.shared.leave(stored.meta));
         }
     }
 
     /// Drops what a transaction has staged.
-    pub(crate) fn drop_staged(&self, seat: &mut Seat<T>) {
-        if !self.shared.is_ordered() {
+    pub(crate) fn drop_staged(&self, seat: &mut Seat<StoredOf<T, O>>) {
+        if !Shared::<T, O>::SORTS {
             return seat.drop_staged();
         }
         let rest = Rest(self, seat);
         while let Some(entry) = rest.1.unstage() {
-            self.shared.strike(entry.tag.order);
+            self.shared.unregister(entry.item.meta);
             drop(entry);
         }
     }
 }
 
 /// What is still to be dropped when the destructor of an item panics.
-struct Rest<'s, T>(&'s Side<T>, &'s mut Seat<T>);
+struct Rest<'s, T, O: Order<T>>(&'s Side<T, O>, &'s mut Seat<StoredOf<T, O>>);
 
-impl<T> Drop for Rest<'_, T> {
+impl<T, O: Order<T>> Drop for Rest<'_, T, O> {
     fn drop(&mut self) {
         if self.1.staged() > 0 {
             self.0.drop_staged(self.1);

@@ -2,6 +2,7 @@
 
 use super::{Side, INDEBTED};
 use crate::core::shared::{Debt, Pass};
+use crate::order::Order;
 use crate::rate::Start;
 use crate::sync::{lock, swallow_panic};
 use std::mem;
@@ -16,14 +17,14 @@ pub(super) struct Owed {
     start: Start,
 }
 
-impl<T> Side<T> {
+impl<T, O: Order<T>> Side<T, O> {
     /// Takes up to `max` items by way of `take`, one by one with the leave to do so where the gate is to be
     /// asked. What becomes of that is up to `take`.
     pub(super) fn by_leave(
         &self,
         max: usize,
         holds: bool,
-        mut take: impl FnMut(usize, Option<Pass<'_, T>>) -> usize,
+        mut take: impl FnMut(usize, Option<Pass<'_, T, O>>) -> usize,
     ) -> usize {
         if self.shared.gate.is_open() {
             return take(max, None);
@@ -43,7 +44,7 @@ impl<T> Side<T> {
 
     /// Keeps what is owed for the item at an address, or for the one that is [looked at](LOOKED), until the
     /// transaction ends: true if there is something.
-    pub(super) fn owe(&self, pass: Pass<'_, T>, item: usize) -> bool {
+    pub(super) fn owe(&self, pass: Pass<'_, T, O>, item: usize) -> bool {
         let Debt { start, counted } = pass.used();
         let owes = start.is_some() || counted;
         if owes {

@@ -3,9 +3,10 @@
 use super::Side;
 use crate::bound::{Capacity, Purse, Took};
 use crate::core::shared::Room;
+use crate::order::{Order, StoredOf};
 use crate::raw::Access;
 
-impl<T> Side<T> {
+impl<T, O: Order<T>> Side<T, O> {
     #[inline]
     pub(super) fn room(&self) -> Option<(&Purse, &Room)> {
         Some((self.purse.as_ref()?, self.shared.room()?))
@@ -79,7 +80,7 @@ impl<T> Side<T> {
 
     /// Gives the permit of an item back that has left for good, unless the transaction needs it for what it
     /// has staged.
-    pub(super) fn release_permit(&self, access: &Access<'_, T>) {
+    pub(super) fn release_permit(&self, access: &Access<'_, StoredOf<T, O>>) {
         if access.staged() > access.held() + self.extra.get() && self.is_bounded() {
             self.extra.set(self.extra.get() + 1);
         } else {
@@ -88,7 +89,7 @@ impl<T> Side<T> {
     }
 
     /// Gives back what the transaction need not have any more, since it holds more than before.
-    pub(super) fn release(&self, access: &Access<'_, T>) {
+    pub(super) fn release(&self, access: &Access<'_, StoredOf<T, O>>) {
         if self.is_bounded() && self.extra.get() > 0 {
             let needed = access.staged().saturating_sub(access.held());
             let excess = self.extra.get().saturating_sub(needed);

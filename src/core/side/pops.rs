@@ -1,34 +1,35 @@
 //! Pops, and what they say when they find nothing.
 
 use super::passes::LOOKED;
-use super::Side;
-use crate::core::shared::Pass;
-use crate::raw::{Access, Batch, Grip, Peeked, Seat};
+use super::{address_of, Side};
+use crate::core::shared::{Pass, Shared};
+use crate::order::{Order, StoredOf};
+use crate::raw::{Access, Batch, Grip, Peeked, Seat, Stored};
 use crate::PopError;
 use std::mem;
 
-impl<T> Side<T> {
+impl<T, O: Order<T>> Side<T, O> {
     /// Does what a pop has to do first where there is more than the lanes.
     #[cold]
-    fn attend(&self, access: &Access<'_, T>) {
+    fn attend(&self, access: &Access<'_, StoredOf<T, O>>) {
         self.shared.release_due();
-        if !self.shared.is_ordered() {
+        if !Shared::<T, O>::SORTS {
             access.go_to_head();
         }
     }
 
     /// As [`Side::attend`], of who has the seat alone.
     #[cold]
-    fn attend_alone(&self, seat: &mut Seat<T>) {
+    fn attend_alone(&self, seat: &mut Seat<StoredOf<T, O>>) {
         self.shared.release_due();
-        if !self.shared.is_ordered() {
+        if !Shared::<T, O>::SORTS {
             seat.go_to_head();
         }
     }
 
     /// As [`Side::attend`], if there is more than the lanes: true if so.
     #[inline]
-    fn attend_if_need_be(&self, access: &Access<'_, T>) -> bool {
+    fn attend_if_need_be(&self, access: &Access<'_, StoredOf<T, O>>) -> bool {
         let attended = self.word().is_attended();
         if attended {
             self.attend(access);
@@ -38,7 +39,7 @@ impl<T> Side<T> {
 
     /// Pops an item, committed at once.
     #[inline]
-    pub(crate) fn pop(&self, seat: &mut Seat<T>) -> Result<T, PopError> {
+    pub(crate) fn pop(&self, seat: &mut Seat<StoredOf<T, O>>) -> Result<T, PopError> {
         let word = self.word();
         if word.is_drained() {
             return Err(PopError::Closed);
@@ -47,7 +48,7 @@ impl<T> Side<T> {
             self.attend_alone(seat);
             self.take_item_by_leave(seat)
         } else {
-            seat.pop()
+            seat.pop().map(Stored::into_item)
         };
         let Some(item) = item else {
             return Err(self.shared.why_empty());
@@ -57,7 +58,12 @@ impl<T> Side<T> {
     }
 
     /// Pops up to `max` items, committed at once.
-    pub(crate) fn pop_batch(&self, seat: &mut Seat<T>, max: usize, items: &mut Vec<T>) -> usize {
+    pub(crate) fn pop_batch(
+        &self,
+        seat: &mut Seat<StoredOf<T, O>>,
+        max: usize,
+        items: &mut Vec<T>,
+    ) -> usize {
         let word = self.word();
         if word.is_drained() {
             return 0;
@@ -78,7 +84,10 @@ impl<T> Side<T> {
     }
 
     /// Holds one item more.
-    pub(crate) fn hold<'t>(&self, access: &Access<'t, T>) -> Result<Grip<'t, T>, PopError> {
+    pub(crate) fn hold<'t>(
+        &self,
+        access: &Access<'t, StoredOf<T, O>>,
+    ) -> Result<Grip<'t, StoredOf<T, O>>, PopError> {
         let attended = self.attend_if_need_be(access);
         if self.is_over() {
             return Err(self.shared.why_empty());
@@ -99,7 +108,7 @@ impl<T> Side<T> {
         Ok(grip)
     }
 
-    fn leave_to_hold(&self) -> Result<Pass<'_, T>, PopError> {
+    fn leave_to_hold(&self) -> Result<Pass<'_, T, O>, PopError> {
         self.shared
             .pass(true)
             .ok_or_else(|| self.shared.why_empty())
@@ -107,7 +116,10 @@ impl<T> Side<T> {
 
     /// Looks at the item that a pop would give, and says whether something is owed for it. The caller then
     /// [takes note](Side::note_look).
-    pub(crate) fn peek<'t>(&self, seat: &'t Seat<T>) -> Result<(Peeked<'t, T>, bool), PopError> {
+    pub(crate) fn peek<'t>(
+        &self,
+        seat: &'t Seat<StoredOf<T, O>>,
+    ) -> Result<(Peeked<'t, StoredOf<T, O>>, bool), PopError> {
         self.attend_if_need_be(&seat.access());
         if self.is_over() {
             return Err(self.shared.why_empty());
@@ -119,14 +131,17 @@ impl<T> Side<T> {
     }
 
     /// Takes note of a look: the transaction holds something while it lasts.
-    pub(crate) fn note_look(&self, peeked: &Peeked<'_, T>) {
+    pub(crate) fn note_look(&self, peeked: &Peeked<'_, StoredOf<T, O>>) {
         if peeked.access().held() == 0 {
             self.note_begin();
         }
     }
 
     /// Holds an item that was looked at.
-    pub(crate) fn hold_peeked<'t>(&self, peeked: &mut Peeked<'t, T>) -> Grip<'t, T> {
+    pub(crate) fn hold_peeked<'t>(
+        &self,
+        peeked: &mut Peeked<'t, StoredOf<T, O>>,
+    ) -> Grip<'t, StoredOf<T, O>> {
         let grip = peeked.hold();
         self.owe_for_held(grip.address());
         let access = peeked.access();
@@ -136,16 +151,22 @@ impl<T> Side<T> {
     }
 
     /// Sees to what a transaction owes for an item that it has taken.
-    pub(crate) fn take_note(&self, access: &Access<'_, T>, grip: &Grip<'_, T>) {
+    pub(crate) fn take_note(
+        &self,
+        access: &Access<'_, StoredOf<T, O>>,
+        grip: &Grip<'_, StoredOf<T, O>>,
+    ) {
         let held = access.held();
         self.set_envelopes_aside(held);
         self.note(grip, held == 1, || {
-            access.tag_of(grip).expect("the item was just taken")
+            access
+                .tag_of(grip.address())
+                .expect("the item was just taken")
         });
     }
 
     /// Holds up to `max` items more in a batch.
-    pub(crate) fn hold_batch(&self, batch: &mut Batch<'_, T>, max: usize) -> usize {
+    pub(crate) fn hold_batch(&self, batch: &mut Batch<'_, StoredOf<T, O>>, max: usize) -> usize {
         let attended = self.attend_if_need_be(batch.access());
         if self.is_over() || max == 0 {
             return 0;
@@ -168,8 +189,8 @@ impl<T> Side<T> {
     /// As [`Side::take_note`], of what is new in a batch: one item, if there is a pass for it.
     fn take_note_of_batch(
         &self,
-        batch: &mut Batch<'_, T>,
-        mut pass: Option<Pass<'_, T>>,
+        batch: &mut Batch<'_, StoredOf<T, O>>,
+        mut pass: Option<Pass<'_, T, O>>,
         mut only: bool,
     ) {
         self.set_envelopes_aside(batch.access().held());
@@ -185,8 +206,8 @@ impl<T> Side<T> {
     /// transaction has work, or it would wait for one that waits for it.
     pub(crate) fn hold_unless_waiting<'t>(
         &self,
-        access: &Access<'t, T>,
-    ) -> Option<Result<Grip<'t, T>, PopError>> {
+        access: &Access<'t, StoredOf<T, O>>,
+    ) -> Option<Result<Grip<'t, StoredOf<T, O>>, PopError>> {
         let closed = self.word().is_closed();
         match self.hold(access) {
             Err(PopError::Empty) if closed && has_work(access) => Some(Err(PopError::Empty)),
@@ -196,7 +217,7 @@ impl<T> Side<T> {
     }
 
     /// Whether nothing can come that a transaction may wait for, after it found nothing.
-    pub(crate) fn is_at_its_end(&self, access: &Access<'_, T>) -> bool {
+    pub(crate) fn is_at_its_end(&self, access: &Access<'_, StoredOf<T, O>>) -> bool {
         let closed = self.word().is_closed();
         closed && (has_work(access) || self.shared.why_empty().is_closed())
     }
@@ -216,11 +237,6 @@ impl<T> Side<T> {
     }
 }
 
-fn address_of<T>(item: &T) -> usize {
-    let item: *const T = item;
-    item as usize
-}
-
-fn has_work<T>(access: &Access<'_, T>) -> bool {
+fn has_work<E>(access: &Access<'_, E>) -> bool {
     access.held() + access.staged() > 0
 }

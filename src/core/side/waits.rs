@@ -2,6 +2,7 @@
 
 use super::Side;
 use crate::core::shared::Permit;
+use crate::order::Order;
 use crate::sync::barrier;
 use crate::sync::thread;
 use crate::time::{Time, NEVER};
@@ -13,7 +14,7 @@ use std::time::Duration;
 /// How often a pop that waits for nobody lets a waiter go first that was woken in vain before.
 const COURTESY: usize = 32;
 
-impl<T> Side<T> {
+impl<T, O: Order<T>> Side<T, O> {
     /// Lets a waiter go first that is being served, for a moment.
     #[inline]
     pub(crate) fn give_way(&self) {

@@ -7,7 +7,7 @@
 
 use super::mark::Mark;
 use super::table::{Answer, Kept, Table, SHARDS};
-use crate::order::{Fit, Roll};
+use crate::order::{Fit, Registry};
 use crate::sync::{lock, swallow_panic, Mutex, MutexGuard};
 use crossbeam_utils::CachePadded;
 use std::collections::hash_map::{HashMap, RandomState};
@@ -127,20 +127,19 @@ impl<K: Hash + Eq, T> Keys<K, T> {
 }
 
 /// An item that is counted, and not known to its caller yet.
-struct Enrolment<'k, K, T>(&'k Keys<K, T>, u32);
+struct Registration<'k, K, T>(&'k Keys<K, T>, u32);
 
-impl<K, T> Drop for Enrolment<'_, K, T> {
+impl<K, T> Drop for Registration<'_, K, T> {
     fn drop(&mut self) {
         self.0.uncount(self.1, 1);
     }
 }
 
-impl<K, T> Roll<T> for Keys<K, T>
+impl<K, T> Registry<T, Mark> for Keys<K, T>
 where
-    K: Hash + Eq + Send + Sync + 'static,
-    T: Send + 'static,
+    K: Hash + Eq + Send + Sync,
 {
-    fn enrol(&self, item: &T) -> Option<u64> {
+    fn register(&self, item: &T) -> Option<Mark> {
         let key = self.key_of(item);
         let (hash, shard) = self.shard(&key);
         let (answer, key) = self.count(shard, hash, key);
@@ -149,10 +148,10 @@ where
         };
         let number = index * SHARDS + shard;
         // The destructor of the key may panic.
-        let enrolment = Enrolment(self, number);
+        let registration = Registration(self, number);
         drop(key);
-        std::mem::forget(enrolment);
-        Some(Mark::new(number, weight).word())
+        std::mem::forget(registration);
+        Some(Mark::new(number, weight))
     }
 
     fn is_limited(&self) -> bool {
@@ -171,8 +170,8 @@ where
         fits.max().unwrap_or(Fit::Now)
     }
 
-    fn leave(&self, order: u64, count: u32) {
-        self.uncount(Mark::of(order).key, count);
+    fn unregister(&self, mark: Mark, count: u32) {
+        self.uncount(mark.key, count);
     }
 }
 

@@ -18,7 +18,6 @@ pub(super) enum Cell<T> {
     Item {
         item: T,
         since: u64,
-        order: u64,
         attempts: u32,
     },
     /// The item with this name is shown to somebody.
@@ -31,7 +30,6 @@ impl<T> Cell<T> {
         Self::Item {
             item,
             since: tag.since,
-            order: tag.order,
             attempts: tag.attempts,
         }
     }
@@ -42,17 +40,12 @@ impl<T> Cell<T> {
         let Self::Item {
             item,
             since,
-            order,
             attempts,
         } = self
         else {
             return None;
         };
-        let tag = Tag {
-            attempts,
-            since,
-            order,
-        };
+        let tag = Tag { attempts, since };
         Some(Entry { item, tag })
     }
 
@@ -158,7 +151,6 @@ mod tests {
         let tag = Tag {
             attempts: 1,
             since: 0,
-            order: 0,
         };
         Entry { item, tag }
     }

@@ -1,10 +1,11 @@
 //! Fair by key: what a fair queue's rounds and its keys do.
 //!
-//! [`rounds`] is the order: the keys in a ring, each with its items. [`keys`] gives keys their numbers, by
+//! [`by_key`] is the order, made of the [`rounds`], its sequence: the keys in a ring, each with its items. [`keys`] gives keys their numbers, by
 //! which the order knows them, and counts the items of each; a [`table`] is a shard of that. A [`mark`] is
-//! what an item's label says of its key. [`pages`] is where both keep what has a number, [`lists`] where
+//! an item's metadata. [`pages`] is where both keep what has a number, [`lists`] where
 //! the order keeps the items, and [`index`] how a table finds a key.
 
+mod by_key;
 mod index;
 mod keys;
 mod lists;
@@ -13,5 +14,8 @@ mod pages;
 mod rounds;
 mod table;
 
+pub use by_key::ByKey;
+
 pub(crate) use keys::{By, Keys, Rules, Weigh, UNLIMITED};
+pub(crate) use mark::Mark;
 pub(crate) use rounds::Rounds;

@@ -15,15 +15,15 @@
 use super::lists::{Cell, List, Lists};
 use super::mark::Mark;
 use super::pages::Pages;
-use crate::order::{Given, Order, Shown, Visit, GLANCE, PART};
-use crate::raw::Entry;
+use crate::order::{Given, Sequence, Shown, Visit, GLANCE, PART};
+use crate::raw::{Entry, Stored};
 
 /// No key.
 const NONE: u32 = u32::MAX;
 
 /// The items of all keys.
 pub(crate) struct Rounds<T> {
-    items: Lists<T>,
+    items: Lists<Stored<T, Mark>>,
     /// The keys in the ring and those that are out, by their numbers.
     keys: Pages<Key<T>>,
     /// The key at the front of the ring.
@@ -43,7 +43,7 @@ pub(crate) struct Rounds<T> {
 }
 
 struct Key<T> {
-    items: List<T>,
+    items: List<Stored<T, Mark>>,
     /// The position of the first place in its list. An item keeps its position as long as it is there.
     base: i64,
     /// How many of its items are shown.
@@ -240,10 +240,10 @@ impl<T> Rounds<T> {
     }
 }
 
-impl<T: Send> Order<T> for Rounds<T> {
+impl<T> Sequence<T, Mark> for Rounds<T> {
     #[inline]
-    fn arrive(&mut self, entry: Entry<T>) {
-        let mark = Mark::of(entry.tag.order);
+    fn arrive(&mut self, entry: Entry<Stored<T, Mark>>) {
+        let mark = entry.item.meta;
         let (key, is_new) = self.keys.meet(mark.key);
         key.weight = mark.weight;
         self.items.push_back(&mut key.items, entry);
@@ -253,8 +253,8 @@ impl<T: Send> Order<T> for Rounds<T> {
     }
 
     /// Gives the key a turn back, unless all turns of this round lie before it anyway.
-    fn come_back(&mut self, entry: Entry<T>) {
-        let mark = Mark::of(entry.tag.order);
+    fn come_back(&mut self, entry: Entry<Stored<T, Mark>>) {
+        let mark = entry.item.meta;
         let (key, is_new) = self.keys.meet(mark.key);
         key.weight = mark.weight;
         self.items.push_front(&mut key.items, entry);
@@ -270,7 +270,7 @@ impl<T: Send> Order<T> for Rounds<T> {
     }
 
     #[inline]
-    fn next(&mut self, for_good: bool) -> Option<Given<T>> {
+    fn next(&mut self, for_good: bool) -> Option<Given<T, Mark>> {
         if self.shown > 0 {
             self.pass_shown();
         }
@@ -309,8 +309,8 @@ impl<T: Send> Order<T> for Rounds<T> {
     }
 
     /// Goes on with the visit of the key, if it has turns left.
-    fn leave(&mut self, order: u64) -> usize {
-        let number = Mark::of(order).key;
+    fn leave(&mut self, mark: Mark) -> usize {
+        let number = mark.key;
         let Some(key) = self.keys.get(number).filter(|key| key.is_out()) else {
             return 0;
         };
@@ -347,7 +347,7 @@ impl<T: Send> Order<T> for Rounds<T> {
         }
     }
 
-    fn show(&mut self, visit: &mut Visit, into: &mut Vec<Shown<T>>) -> bool {
+    fn show(&mut self, visit: &mut Visit, into: &mut Vec<Shown<T, Mark>>) -> bool {
         for _ in 0..PART {
             let Some((number, index)) = self.next_place(visit) else {
                 break;
@@ -371,7 +371,7 @@ impl<T: Send> Order<T> for Rounds<T> {
         visit.number < visit.numbers
     }
 
-    fn put_back(&mut self, visit: &mut Visit, shown: Shown<T>) {
+    fn put_back(&mut self, visit: &mut Visit, shown: Shown<T, Mark>) {
         let Shown { entry, number, .. } = shown;
         let key = &mut self.keys[number];
         let index = usize::try_from(shown.position - key.base).ok();

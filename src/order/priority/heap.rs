@@ -21,8 +21,8 @@ use super::slab::{Link, Seated, Slab, Turn};
 use super::ticket::Ticket;
 use super::times::Times;
 use super::word::{Priority, Word};
-use crate::order::{Given, Order, Shown, Visit, GLANCE, PART};
-use crate::raw::Entry;
+use crate::order::{Given, Sequence, Shown, Visit, GLANCE, PART};
+use crate::raw::{Entry, Stored};
 use crate::time::NEVER;
 use std::collections::HashMap;
 use std::mem;
@@ -42,7 +42,7 @@ pub(crate) struct Heap<T> {
     ready: Marks,
     waiting: Marks,
     /// What was pushed and will be ready with the next [`Order::advance`].
-    fresh: Vec<Entry<T>>,
+    fresh: Vec<Entry<Stored<T, Word>>>,
     /// The numbers of items that become ready go up, those of items that come back go down.
     last: i64,
     first: i64,
@@ -90,7 +90,7 @@ impl<T> Heap<T> {
     }
 
     /// Takes out an item that is not given out.
-    pub(crate) fn cancel(&mut self, ticket: Ticket) -> Option<Entry<T>> {
+    pub(crate) fn cancel(&mut self, ticket: Ticket) -> Option<Entry<Stored<T, Word>>> {
         let place = self.place_of(ticket)?;
         self.leave_line(place);
         let seated = self.slab.take(place)?;
@@ -131,7 +131,7 @@ impl<T> Heap<T> {
     }
 
     #[inline]
-    fn seat(&mut self, entry: Entry<T>, arrival: i64) -> u32 {
+    fn seat(&mut self, entry: Entry<Stored<T, Word>>, arrival: i64) -> u32 {
         let place = self.slab.put(Seated::new(entry, arrival));
         if self.places.is_some() {
             self.note_place(place);
@@ -229,7 +229,7 @@ impl<T> Heap<T> {
     }
 
     /// Takes an item out of its place. In a list it leaves a gap, from a heap its mark goes.
-    fn take_out_to_show(&mut self, place: u32) -> Option<Shown<T>> {
+    fn take_out_to_show(&mut self, place: u32) -> Option<Shown<T, Word>> {
         let seated = self.slab.show(place)?;
         if seated.turn == Turn::Marked {
             self.ready.give_up_one();
@@ -246,7 +246,7 @@ impl<T> Heap<T> {
 
     /// Takes leave of an item that was taken out of the slab.
     #[inline]
-    fn part_with(&mut self, seated: Seated<T>) -> Entry<T> {
+    fn part_with(&mut self, seated: Seated<T>) -> Entry<Stored<T, Word>> {
         if self.places.is_some() {
             self.forget_place(seated.link.word);
         }
@@ -308,12 +308,14 @@ impl<T> Heap<T> {
     }
 }
 
-impl<T: Send> Order<T> for Heap<T> {
+impl<T> Sequence<T, Word> for Heap<T> {
+    const SCHEDULES: bool = true;
+
     /// What was scheduled waits, even if its time has come: only [`Order::advance`] knows that.
     #[inline]
-    fn arrive(&mut self, entry: Entry<T>) {
+    fn arrive(&mut self, entry: Entry<Stored<T, Word>>) {
         self.last += 1;
-        let scheduled = Word::of(entry.tag.order).is_scheduled();
+        let scheduled = entry.item.meta.is_scheduled();
         let place = self.seat(entry, self.last);
         if scheduled {
             self.wait(place);
@@ -323,8 +325,8 @@ impl<T: Send> Order<T> for Heap<T> {
     }
 
     /// What is scheduled for a time before its push, as far as that is known, goes first.
-    fn arrive_timed(&mut self, entry: Entry<T>) {
-        if Word::of(entry.tag.order).is_scheduled() {
+    fn arrive_timed(&mut self, entry: Entry<Stored<T, Word>>) {
+        if entry.item.meta.is_scheduled() {
             self.arrive(entry);
         } else {
             self.fresh.push(entry);
@@ -332,14 +334,14 @@ impl<T: Send> Order<T> for Heap<T> {
     }
 
     /// It was given out once, so its time has come.
-    fn come_back(&mut self, entry: Entry<T>) {
+    fn come_back(&mut self, entry: Entry<Stored<T, Word>>) {
         self.first -= 1;
         let place = self.seat(entry, self.first);
         self.line_up(place);
     }
 
     #[inline]
-    fn next(&mut self, for_good: bool) -> Option<Given<T>> {
+    fn next(&mut self, for_good: bool) -> Option<Given<T, Word>> {
         let seated = self.take_next()?;
         Some(Given {
             entry: self.part_with(seated),
@@ -384,7 +386,7 @@ impl<T: Send> Order<T> for Heap<T> {
         }
     }
 
-    fn show(&mut self, visit: &mut Visit, into: &mut Vec<Shown<T>>) -> bool {
+    fn show(&mut self, visit: &mut Visit, into: &mut Vec<Shown<T, Word>>) -> bool {
         for _ in 0..GLANCE {
             if visit.number == visit.numbers || into.len() == PART {
                 break;
@@ -398,7 +400,7 @@ impl<T: Send> Order<T> for Heap<T> {
         visit.number < visit.numbers
     }
 
-    fn put_back(&mut self, _: &mut Visit, Shown { entry, number, .. }: Shown<T>) {
+    fn put_back(&mut self, _: &mut Visit, Shown { entry, number, .. }: Shown<T, Word>) {
         self.shown -= 1;
         if !self.slab.put_back(number, entry) {
             self.line_up(number);

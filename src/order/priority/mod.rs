@@ -4,6 +4,7 @@
 //! that are scheduled is in the [`times::Times`] until they are gone. Which item is next is known to
 //! a [`heap::Heap`].
 
+mod by_priority;
 mod heap;
 mod levels;
 mod marks;
@@ -12,6 +13,7 @@ mod ticket;
 mod times;
 mod word;
 
+pub use by_priority::ByPriority;
 pub use ticket::Ticket;
 
 pub(crate) use heap::{Heap, Step};

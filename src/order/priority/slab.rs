@@ -1,7 +1,7 @@
 //! Items in places that are used again.
 
 use super::word::Word;
-use crate::raw::{Entry, Tag};
+use crate::raw::{Entry, Stored, Tag};
 use std::mem;
 use std::ops::{Index, IndexMut};
 
@@ -58,12 +58,12 @@ pub(super) enum Turn {
 }
 
 impl<T> Seated<T> {
-    pub(super) fn new(Entry { item, tag }: Entry<T>, arrival: i64) -> Self {
+    pub(super) fn new(Entry { item, tag }: Entry<Stored<T, Word>>, arrival: i64) -> Self {
         Self {
-            item,
+            item: item.item,
             since: tag.since,
             link: Link {
-                word: Word::of(tag.order),
+                word: item.meta,
                 arrival,
                 before: 0,
                 after: 0,
@@ -73,16 +73,16 @@ impl<T> Seated<T> {
         }
     }
 
-    pub(super) fn into_entry(self) -> Entry<T> {
+    pub(super) fn into_entry(self) -> Entry<Stored<T, Word>> {
         let tag = Tag {
             attempts: self.attempts,
             since: self.since,
-            order: self.link.word.order(),
         };
-        Entry {
+        let item = Stored {
             item: self.item,
-            tag,
-        }
+            meta: self.link.word,
+        };
+        Entry { item, tag }
     }
 }
 
@@ -159,7 +159,7 @@ impl<T> Slab<T> {
     }
 
     /// Puts an item back into the place that was left to it: whether it is linked there.
-    pub(super) fn put_back(&mut self, place: u32, entry: Entry<T>) -> bool {
+    pub(super) fn put_back(&mut self, place: u32, entry: Entry<Stored<T, Word>>) -> bool {
         let at = &mut self.places[place as usize];
         let Place::Shown { link, linked } = *at else {
             unreachable!("a place is left to the item that is shown");

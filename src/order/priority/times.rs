@@ -5,7 +5,7 @@
 
 use super::ticket::Ticket;
 use super::word::{Priority, Word};
-use crate::order::Roll;
+use crate::order::Registry;
 use crate::sync::{lock, AtomicUsize, Mutex, Ordering, SMALL};
 use crossbeam_utils::CachePadded;
 use std::collections::HashMap;
@@ -67,14 +67,15 @@ impl Times {
     }
 }
 
-impl<T> Roll<T> for Arc<Times> {
-    fn enrol(&self, _: &T) -> Option<u64> {
-        Some(Word::plain(Priority::DEFAULT).order())
+impl<T> Registry<T, Word> for Arc<Times> {
+    #[inline]
+    fn register(&self, _: &T) -> Option<Word> {
+        Some(Word::plain(Priority::DEFAULT))
     }
 
     /// A dead letter that is pushed again keeps its priority; its ticket is of no use any more.
-    fn enrol_again(&self, _: &T, order: u64) -> Option<u64> {
-        Some(Word::of(order).without_ticket().order())
+    fn register_again(&self, _: &T, word: Word) -> Option<Word> {
+        Some(word.without_ticket())
     }
 
     #[inline]
@@ -83,8 +84,7 @@ impl<T> Roll<T> for Arc<Times> {
         self.count.load(Ordering::Relaxed) > 0
     }
 
-    fn leave(&self, order: u64, _count: u32) {
-        let word = Word::of(order);
+    fn unregister(&self, word: Word, _count: u32) {
         if let Some(ticket) = word.scheduled_ticket() {
             self.forget(ticket);
         }
@@ -112,7 +112,7 @@ pub(super) mod tests {
     }
 
     fn leave(times: &Arc<Times>, word: Word) {
-        Roll::<()>::leave(times, word.order(), 1);
+        Registry::<(), _>::unregister(times, word, 1);
     }
 
     #[test]
@@ -135,9 +135,9 @@ pub(super) mod tests {
     #[test]
     fn a_push_without_a_priority_touches_nothing() {
         let times = Arc::new(Times::new());
-        let word = Word::of(times.enrol(&()).unwrap());
+        let word = times.register(&()).unwrap();
         assert_eq!(word, Word::plain(Priority::DEFAULT));
-        assert_eq!(times.enrol_again(&(), word.order()), Some(word.order()));
+        assert_eq!(times.register_again(&(), word), Some(word));
         leave(&times, word);
         assert_eq!(sizes(&times), (0, 0));
     }

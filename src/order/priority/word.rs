@@ -1,4 +1,4 @@
-//! The word by which a priority queue knows an item.
+//! The metadata of an item of a priority queue: a word.
 //!
 //! ```text
 //!  63        50      49       48           0
@@ -36,7 +36,7 @@ impl Priority {
 }
 
 /// What is known of an item wherever it is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Word(u64);
 
 impl Word {
@@ -56,15 +56,6 @@ impl Word {
     /// The word of an item that has lost its ticket.
     pub(super) fn without_ticket(self) -> Self {
         Self(self.0 & !(SCHEDULED | NUMBER))
-    }
-
-    /// What an item carries.
-    pub(super) fn of(order: u64) -> Self {
-        Self(order)
-    }
-
-    pub(crate) fn order(self) -> u64 {
-        self.0
     }
 
     #[allow(clippy::cast_possible_truncation)] // of fewer bits
@@ -106,7 +97,7 @@ mod tests {
                     (Word::scheduled(priority, ticket), Some(ticket), true),
                 ];
                 for (word, its_ticket, scheduled) in words {
-                    let again = Word::of(word.order());
+                    let again = word;
                     assert_eq!(again.priority(), priority.get());
                     assert_eq!(again.ticket(), its_ticket);
                     assert_eq!(again.scheduled_ticket().is_some(), scheduled);

@@ -1,7 +1,7 @@
 //! A dead letter, as users see it.
 
 use crate::policy::retry::Failed;
-use crate::raw::Entry;
+use crate::raw::{Entry, Stored};
 use crate::time::Time;
 use crate::Reason;
 use std::sync::Arc;
@@ -36,10 +36,10 @@ pub struct DeadLetter<T> {
 }
 
 impl<T> DeadLetter<T> {
-    pub(crate) fn new(failed: Failed<T>, time: &Time) -> Self {
+    pub(crate) fn new<M>(failed: Failed<Stored<T, M>>, time: &Time) -> Self {
         let Entry { item, tag } = failed.entry;
         Self {
-            item,
+            item: item.item,
             attempts: tag.attempts,
             reason: failed.reason,
             pushed_at: time.stamped(tag.since),

@@ -5,7 +5,7 @@ mod letter;
 pub use letter::DeadLetter;
 
 use super::retry::Failed;
-use crate::raw::{Inbox, Vacant};
+use crate::raw::{Inbox, Stored, Vacant};
 use crate::sync::{lock, swallow_panic, AtomicU64, AtomicUsize, Mutex, Ordering};
 use crate::time::Time;
 use std::collections::VecDeque;
@@ -15,9 +15,9 @@ use std::sync::Arc;
 pub(crate) type Overflow<T> = Arc<dyn Fn(DeadLetter<T>) + Send + Sync>;
 
 /// The dead letters of one queue.
-pub(crate) struct Letters<T> {
-    inbox: Inbox<Failed<T>>,
-    list: Mutex<VecDeque<Failed<T>>>,
+pub(crate) struct Letters<T, M> {
+    inbox: Inbox<Failed<Stored<T, M>>>,
+    list: Mutex<VecDeque<Failed<Stored<T, M>>>>,
     /// Letters in the inbox and in the list, and those on their way there.
     count: AtomicUsize,
     /// How many items ever died.
@@ -26,7 +26,7 @@ pub(crate) struct Letters<T> {
     overflow: Option<Overflow<T>>,
 }
 
-impl<T> Letters<T> {
+impl<T, M> Letters<T, M> {
     /// Takes `most` letters. Beyond that the oldest goes to `overflow`, or without that no more die.
     pub(crate) fn new(most: usize, overflow: Option<Overflow<T>>) -> Self {
         Self {
@@ -59,21 +59,21 @@ impl<T> Letters<T> {
     }
 
     /// Takes a letter in for which a place was taken. Lock-free, and allocates nothing.
-    pub(crate) fn put(&self, envelope: Vacant<Failed<T>>, failed: Failed<T>) {
+    pub(crate) fn put(&self, envelope: Vacant<Failed<Stored<T, M>>>, failed: Failed<Stored<T, M>>) {
         // ORDERING: Relaxed; statistics.
         self.died.fetch_add(1, Ordering::Relaxed);
         self.inbox.put(envelope, failed);
     }
 
     /// Takes the oldest letter out.
-    pub(crate) fn take(&self) -> Option<Failed<T>> {
+    pub(crate) fn take(&self) -> Option<Failed<Stored<T, M>>> {
         self.take_beyond(0)
     }
 
     /// Takes the oldest letter out if there are more than `most`.
     ///
     /// If there are not, it takes no lock: an abort comes here too.
-    fn take_beyond(&self, most: usize) -> Option<Failed<T>> {
+    fn take_beyond(&self, most: usize) -> Option<Failed<Stored<T, M>>> {
         if self.count() <= most {
             return None;
         }
@@ -91,7 +91,7 @@ impl<T> Letters<T> {
     }
 
     /// Puts a letter that was taken out back, as the oldest, even if its place was taken meanwhile.
-    pub(crate) fn put_back(&self, letter: Failed<T>) {
+    pub(crate) fn put_back(&self, letter: Failed<Stored<T, M>>) {
         // ORDERING: Relaxed; as in `reserve`.
         self.count.fetch_add(1, Ordering::Relaxed);
         lock(&self.list).push_front(letter);
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn nothing_is_locked_where_there_are_not_too_many() {
-        let letters = Letters::<u32>::new(1, Some(Arc::new(|_| ())));
+        let letters = Letters::<u32, ()>::new(1, Some(Arc::new(|_| ())));
         let _list = lock(&letters.list);
         letters.drop_excess(&Time::system()); // would wait for this thread
     }

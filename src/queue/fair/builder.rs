@@ -1,50 +1,33 @@
 //! The settings of a fair queue.
 
-use super::FairQueue;
-use crate::order::fair::{By, Keys, Rounds, Rules, Weigh, UNLIMITED};
-use crate::order::Sorted;
-use crate::{Builder, Queue};
-use std::fmt;
+use crate::order::fair::{ByKey, UNLIMITED};
+use crate::Builder;
 use std::hash::Hash;
 use std::sync::Arc;
 
-/// Of how many items of a key that are gone its table is told together, so that pops leave the tables to
-/// pushes.
-const TOGETHER: u32 = 64;
-
-/// The order of a [`FairQueue`], as a [`Builder`] knows it: see [`FairQueue::builder`].
-///
-/// ```
-/// use requeue::{Builder, ByKey, FairQueue};
-///
-/// fn limited(builder: Builder<u32, ByKey<u32, u32>>) -> FairQueue<u32, u32> {
-///     builder.capacity(100).build()
-/// }
-/// assert_eq!(limited(FairQueue::builder(|job| job % 10)).capacity(), Some(100));
-/// ```
-pub struct ByKey<K, T> {
-    by: By<K, T>,
-    weigh: Option<Weigh<K>>,
-    limit: u32,
-    serial: bool,
-}
-
-impl<K, T> ByKey<K, T> {
-    pub(super) fn new(by: By<K, T>) -> Self {
-        Self {
-            by,
-            weigh: None,
-            limit: UNLIMITED,
-            serial: false,
-        }
+impl<T> Builder<T> {
+    /// Makes the queue fair by the keys that `by` finds: a [`FairQueue`](crate::FairQueue).
+    ///
+    /// ```
+    /// use requeue::Queue;
+    ///
+    /// let queue = Queue::builder().fair_by(|job: &(u32, &str)| job.0).capacity(100).build();
+    /// queue.push((1, "job"))?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn fair_by<K>(
+        self,
+        by: impl Fn(&T) -> K + Send + Sync + 'static,
+    ) -> Builder<T, ByKey<K, T>> {
+        self.by(ByKey::new(Arc::new(by)))
     }
 }
 
 /// Settings of a [`FairQueue`] besides those of all queues.
 impl<K, T> Builder<T, ByKey<K, T>>
 where
-    K: Hash + Eq + Send + Sync + 'static,
-    T: Send + 'static,
+    K: Hash + Eq + Send + Sync,
+    T: Send,
 {
     /// Gives out no item of a key while another one of it is held, or waits to be retried.
     ///
@@ -58,7 +41,7 @@ where
     /// waits for a certain key.
     ///
     /// ```
-    /// let queue = requeue::FairQueue::builder(|job: &&str| job.chars().next()).serial().build();
+    /// let queue = requeue::Queue::builder().fair_by(|job: &&str| job.chars().next()).serial().build();
     /// let mut worker = queue.handle();
     /// worker.push_batch(["a1", "a2", "b1"])?;
     /// let tx = worker.begin();
@@ -79,9 +62,9 @@ where
     /// Asked for when a key gets its first item, and then kept as long as one is somewhere.
     ///
     /// ```
-    /// use requeue::FairQueue;
+    /// use requeue::Queue;
     ///
-    /// let queue = FairQueue::builder(|job: &&str| job.chars().next().unwrap())
+    /// let queue = Queue::builder().fair_by(|job: &&str| job.chars().next().unwrap())
     ///     .weight(|key| if *key == 'a' { 2 } else { 1 })
     ///     .build();
     /// queue.handle().push_batch(["a1", "a2", "a3", "b1", "b2"])?;
@@ -105,7 +88,7 @@ where
     /// ends, and gives it to none of its pushes: one that waits for a place which it holds itself waits for ever.
     ///
     /// ```
-    /// let queue = requeue::FairQueue::builder(|job: &u32| job % 10).key_capacity(1).build();
+    /// let queue = requeue::Queue::builder().fair_by(|job: &u32| job % 10).key_capacity(1).build();
     /// queue.push(42)?;
     /// assert!(queue.push(32).unwrap_err().is_full());
     /// queue.push(43)?;
@@ -120,51 +103,5 @@ where
         assert!(limit > 0, "key_capacity is 0: no key could have an item");
         self.order().limit = u32::try_from(limit).unwrap_or(UNLIMITED);
         self
-    }
-
-    /// Makes the queue.
-    ///
-    /// ```
-    /// let queue = requeue::FairQueue::builder(|job: &u32| job % 10).build();
-    /// assert_eq!(queue.capacity(), None);
-    /// ```
-    pub fn build(self) -> FairQueue<K, T> {
-        let (settings, by_key) = self.into_settings();
-        let ByKey {
-            by,
-            weigh,
-            limit,
-            serial,
-        } = by_key;
-        // A limit has to be exact.
-        let together = if limit == UNLIMITED { TOGETHER } else { 1 };
-        let rounds = Rounds::new(serial, together);
-        let keys = Keys::new(Rules { by, weigh, limit });
-        let (queue, order) = Queue::ordered(settings, |lanes, agenda| {
-            Sorted::new(rounds, keys, lanes, agenda)
-        });
-        FairQueue { queue, order }
-    }
-}
-
-impl<K, T> Clone for ByKey<K, T> {
-    fn clone(&self) -> Self {
-        Self {
-            by: Arc::clone(&self.by),
-            weigh: self.weigh.clone(),
-            limit: self.limit,
-            serial: self.serial,
-        }
-    }
-}
-
-impl<K, T> fmt::Debug for ByKey<K, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let limit = Some(self.limit).filter(|limit| *limit < UNLIMITED);
-        f.debug_struct("ByKey")
-            .field("serial", &self.serial)
-            .field("weighed", &self.weigh.is_some())
-            .field("key_capacity", &limit)
-            .finish_non_exhaustive()
     }
 }

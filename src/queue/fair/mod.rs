@@ -3,24 +3,18 @@
 mod builder;
 mod snapshot;
 
-pub use builder::ByKey;
 pub use snapshot::FairSnapshot;
 
-use crate::order::fair::{Keys, Rounds};
-use crate::order::Sorted;
-use crate::{Builder, Queue};
-use std::borrow::Borrow;
-use std::fmt;
+use crate::order::fair::ByKey;
+use crate::order::Source;
+use crate::Queue;
 use std::hash::Hash;
-use std::ops::Deref;
-use std::panic::{RefUnwindSafe, UnwindSafe};
-use std::sync::Arc;
 
 /// A queue that serves the keys of its items in turn, so that one with many items does not delay the
 /// others.
 ///
-/// It is a [`Queue`] in all else, and derefs to one: handles, transactions, waiting, capacity, closing,
-/// retries, leases, dead letters and statistics are the same.
+/// It is a [`Queue`] in all else: handles, transactions, waiting, capacity, closing, retries, leases, dead
+/// letters and statistics are the same. [`Builder::fair_by`](crate::Builder::fair_by) makes one with settings.
 ///
 /// ```
 /// use requeue::FairQueue;
@@ -37,7 +31,7 @@ use std::sync::Arc;
 /// # Order
 ///
 /// A *round* serves the first item of each key that has one ready when the round begins: one, or as many
-/// in a row as the key has [weight](Builder::weight). A key that gets its first item meanwhile joins at the
+/// in a row as the key has [weight](crate::Builder::weight). A key that gets its first item meanwhile joins at the
 /// end, for the next round. The items of a key leave in the order of a [`Queue`]: those that were pushed
 /// through one handle, or without one, in that order.
 ///
@@ -46,13 +40,13 @@ use std::sync::Arc;
 /// committed or dies. The visit of a key ends with its last ready item: if that comes back, the key has one
 /// turn for each item that does, whatever its weight.
 ///
-/// With [`Builder::serial`] the items of a key are also worked off in that order: while one is held, or
+/// With [`Builder::serial`](crate::Builder::serial) the items of a key are also worked off in that order: while one is held, or
 /// waits to be retried, no other of that key is given out.
 ///
 /// # Keys
 ///
 /// The key of an item is asked for when it is pushed or staged: once, but where keys have a
-/// [limit](Builder::key_capacity) once more for each look whether there is room. Changes of the item after
+/// [limit](crate::Builder::key_capacity) once more for each look whether there is room. Changes of the item after
 /// that, while it is held, do not move it to another key. If the key function, a weight, or `Hash` or `Eq` of a key
 /// panics, so does the push: then the item is dropped as with any panic of its owner, and nothing else
 /// happens.
@@ -69,7 +63,7 @@ use std::sync::Arc;
 /// A push takes the lock of one of 128 tables of keys for a look-up, and is then that of a [`Queue`]. All
 /// pops share one lock, under which they move what was pushed into the order and take the next item out,
 /// both in constant time for each item, but for the growth of memory. The commit of what was held takes the
-/// lock of its table once more for each item, and with [`Builder::serial`] that of the order; giving it back
+/// lock of its table once more for each item, and with [`Builder::serial`](crate::Builder::serial) that of the order; giving it back
 /// takes none. What is popped for good is told to its table 64 at a time, or when the key has no more ready;
 /// one by one if the queue is serial or has a limit for each key. A thread that is stopped in the midst of a
 /// pop delays the others, unlike with a [`Queue`].
@@ -77,18 +71,12 @@ use std::sync::Arc;
 /// An item takes 24 bytes besides itself in the order, and a key some 170 besides itself. The items of a key
 /// lie side by side, with room for as many again. Memory of keys that are gone is given back in pages of 64,
 /// that of items when three quarters of a key's are unused; the tables of keys stay, with a few kilobytes.
-pub struct FairQueue<K, T> {
-    queue: Queue<T>,
-    order: Arc<Fair<K, T>>,
-}
+pub type FairQueue<K, T> = Queue<T, ByKey<K, T>>;
 
-/// The discipline.
-type Fair<K, T> = Sorted<T, Rounds<T>, Keys<K, T>>;
-
-impl<K, T> FairQueue<K, T>
+impl<K, T> Queue<T, ByKey<K, T>>
 where
-    K: Hash + Eq + Send + Sync + 'static,
-    T: Send + 'static,
+    K: Hash + Eq + Send + Sync,
+    T: Send,
 {
     /// Makes a queue without bounds that is fair by the keys that `by` finds.
     ///
@@ -98,18 +86,7 @@ where
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn by(by: impl Fn(&T) -> K + Send + Sync + 'static) -> Self {
-        Self::builder(by).build()
-    }
-
-    /// Begins to make a queue with settings: those of all queues, and [`Builder::serial`],
-    /// [`Builder::weight`] and [`Builder::key_capacity`].
-    ///
-    /// ```
-    /// let queue = requeue::FairQueue::builder(|job: &u32| job % 10).capacity(100).build();
-    /// assert_eq!(queue.capacity(), Some(100));
-    /// ```
-    pub fn builder(by: impl Fn(&T) -> K + Send + Sync + 'static) -> Builder<T, ByKey<K, T>> {
-        Builder::with_order(ByKey::new(Arc::new(by)))
+        Queue::builder().fair_by(by).build()
     }
 
     /// The key of an item, which need not be in the queue.
@@ -119,16 +96,16 @@ where
     /// assert_eq!(queue.key_of(&42), 2);
     /// ```
     pub fn key_of(&self, item: &T) -> K {
-        self.order.roll().key_of(item)
+        self.shared().source.registry().key_of(item)
     }
 
-    /// The key of an item, if there are as many with it as the [limit](Builder::key_capacity) allows.
+    /// The key of an item, if there are as many with it as the [limit](crate::Builder::key_capacity) allows.
     ///
     /// So it names the key for which a push was [`Full`](crate::PushError::Full); `None`, if it was the
     /// queue that had no room.
     ///
     /// ```
-    /// let queue = requeue::FairQueue::builder(|job: &u32| job % 10).key_capacity(1).build();
+    /// let queue = requeue::Queue::builder().fair_by(|job: &u32| job % 10).key_capacity(1).build();
     /// queue.push(42)?;
     /// let refused = queue.push(32).unwrap_err();
     /// assert!(refused.is_full());
@@ -137,15 +114,11 @@ where
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn key_at_limit(&self, item: &T) -> Option<K> {
-        self.order.roll().key_at_limit(item)
+        self.shared().source.registry().key_at_limit(item)
     }
 
     /// The keys that have items in the queue, in the order in which they will be served, as they are at
     /// one instant. Pops wait meanwhile.
-    ///
-    /// Not to be confused with [`Queue::snapshot`], which visits the items: `(*queue).snapshot(visit)`. Of a
-    /// [serial](Builder::serial) queue that visits only what is ready, and while it looks at the first item of
-    /// a key the others of it wait.
     ///
     /// ```
     /// let queue = requeue::FairQueue::by(|job: &&str| job.chars().next().unwrap());
@@ -153,55 +126,14 @@ where
     ///     queue.push(job)?;
     /// }
     /// assert_eq!(queue.pop()?, "a1");
-    /// let snapshot = queue.snapshot();
-    /// assert!(snapshot.round().eq(&['b', 'c']));
-    /// assert!(snapshot.keys().eq([(&'b', 1), (&'c', 1), (&'a', 1)]));
+    /// let keys = queue.keys();
+    /// assert!(keys.round().eq(&['b', 'c']));
+    /// assert!(keys.iter().eq([(&'b', 1), (&'c', 1), (&'a', 1)]));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn snapshot(&self) -> FairSnapshot<K> {
-        self.queue.shared().bring_up_to_date();
-        let keys = self.order.roll();
-        self.order.with(|rounds| FairSnapshot::of(rounds, keys))
-    }
-}
-
-impl<K, T> Deref for FairQueue<K, T> {
-    type Target = Queue<T>;
-
-    fn deref(&self) -> &Queue<T> {
-        &self.queue
-    }
-}
-
-/// For what takes any queue, as [`Workers::builder`](crate::Workers::builder).
-impl<K, T> Borrow<Queue<T>> for FairQueue<K, T> {
-    fn borrow(&self) -> &Queue<T> {
-        self
-    }
-}
-
-/// As by value.
-impl<K, T> Borrow<Queue<T>> for &FairQueue<K, T> {
-    fn borrow(&self) -> &Queue<T> {
-        self
-    }
-}
-
-impl<K, T> Clone for FairQueue<K, T> {
-    fn clone(&self) -> Self {
-        Self {
-            queue: self.queue.clone(),
-            order: Arc::clone(&self.order),
-        }
-    }
-}
-
-/// As for a [`Queue`].
-impl<K, T> UnwindSafe for FairQueue<K, T> {}
-impl<K, T> RefUnwindSafe for FairQueue<K, T> {}
-
-impl<K, T> fmt::Debug for FairQueue<K, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("FairQueue").field(&self.queue).finish()
+    pub fn keys(&self) -> FairSnapshot<K> {
+        self.shared().bring_up_to_date();
+        let source = &self.shared().source;
+        source.with(|rounds| FairSnapshot::of(rounds, source.registry()))
     }
 }

@@ -4,7 +4,7 @@ use crate::order::fair::{Keys, Rounds};
 use std::fmt;
 use std::sync::Arc;
 
-/// The keys of a [`FairQueue`](crate::FairQueue), from [`FairQueue::snapshot`](crate::FairQueue::snapshot).
+/// The keys of a [`FairQueue`](crate::FairQueue), from [`FairQueue::keys`](crate::FairQueue::keys).
 ///
 /// It keeps the keys alive, though their items may be gone meanwhile.
 ///
@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// let queue = requeue::FairQueue::by(|job: &u32| job % 10);
 /// queue.push(42)?;
 /// queue.push(32)?;
-/// assert_eq!(queue.snapshot().keys().collect::<Vec<_>>(), [(&2, 2)]);
+/// assert_eq!(queue.keys().iter().collect::<Vec<_>>(), [(&2, 2)]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct FairSnapshot<K> {
@@ -40,9 +40,9 @@ impl<K> FairSnapshot<K> {
     /// ```
     /// let queue = requeue::FairQueue::by(|job: &u32| job % 10);
     /// queue.handle().push_batch([11, 12, 13, 21])?;
-    /// assert_eq!(queue.snapshot().round().count(), 0);
+    /// assert_eq!(queue.keys().round().count(), 0);
     /// assert_eq!(queue.pop()?, 11);
-    /// assert!(queue.snapshot().round().eq(&[2, 3]));
+    /// assert!(queue.keys().round().eq(&[2, 3]));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn round(&self) -> impl ExactSizeIterator<Item = &K> + '_ {
@@ -56,10 +56,10 @@ impl<K> FairSnapshot<K> {
     /// ```
     /// let queue = requeue::FairQueue::by(|job: &u32| job % 10);
     /// queue.handle().push_batch([11, 12, 13, 21])?;
-    /// assert!(queue.snapshot().keys().eq([(&1, 2), (&2, 1), (&3, 1)]));
+    /// assert!(queue.keys().iter().eq([(&1, 2), (&2, 1), (&3, 1)]));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn keys(&self) -> impl ExactSizeIterator<Item = (&K, usize)> + '_ {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&K, usize)> + '_ {
         self.keys.iter().map(|(key, items)| (&**key, *items))
     }
 }

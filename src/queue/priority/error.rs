@@ -9,7 +9,7 @@ use std::fmt;
 /// ```
 /// use requeue::{PriorityError, PriorityQueue};
 ///
-/// let queue = PriorityQueue::unbounded();
+/// let queue = PriorityQueue::by_priority();
 /// let refused = queue.push_with(0, None, "job").unwrap_err();
 /// assert_eq!(refused, PriorityError::OutOfRange("job"));
 /// assert_eq!(refused.into_inner(), "job");
@@ -24,7 +24,7 @@ pub enum PriorityError<T> {
     OutOfRange(T),
 }
 
-impl<T> PriorityError<T> {
+impl<T: Send> PriorityError<T> {
     /// The item that was not pushed.
     ///
     /// ```
@@ -64,7 +64,7 @@ impl<T> PriorityError<T> {
     }
 }
 
-impl<T> From<PushError<T>> for PriorityError<T> {
+impl<T: Send> From<PushError<T>> for PriorityError<T> {
     fn from(refused: PushError<T>) -> Self {
         match refused {
             PushError::Full(item) => Self::Full(item),
@@ -73,7 +73,7 @@ impl<T> From<PushError<T>> for PriorityError<T> {
     }
 }
 
-impl<T> fmt::Debug for PriorityError<T> {
+impl<T: Send> fmt::Debug for PriorityError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Full(_) => "Full(..)",
@@ -83,7 +83,7 @@ impl<T> fmt::Debug for PriorityError<T> {
     }
 }
 
-impl<T> fmt::Display for PriorityError<T> {
+impl<T: Send> fmt::Display for PriorityError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Full(_) => PushError::Full(()).fmt(f),
@@ -93,14 +93,14 @@ impl<T> fmt::Display for PriorityError<T> {
     }
 }
 
-impl<T> Error for PriorityError<T> {}
+impl<T: Send> Error for PriorityError<T> {}
 
 /// There is no such priority.
 ///
 /// ```
 /// use requeue::{OutOfRange, PriorityQueue};
 ///
-/// let queue = PriorityQueue::unbounded();
+/// let queue = PriorityQueue::by_priority();
 /// let ticket = queue.push_with(1, None, "job")?;
 /// assert_eq!(queue.reprioritize(ticket, 10_000), Err(OutOfRange));
 /// # Ok::<(), Box<dyn std::error::Error>>(())

@@ -6,20 +6,11 @@ mod push;
 mod waiting;
 mod wish;
 
-pub use builder::ByPriority;
 pub use error::{OutOfRange, PriorityError};
 pub use waiting::{PushWithAsync, StageWithAsync};
 
-use crate::core::shared::Shared;
-use crate::order::priority::{Heap, Priority, Ticket, Times};
-use crate::order::{Order, Sorted};
-use crate::{Builder, Handle, Queue};
-use std::borrow::Borrow;
-use std::fmt;
-use std::ops::Deref;
-use std::panic::{RefUnwindSafe, UnwindSafe};
-use std::sync::Arc;
-use std::time::Instant;
+use crate::order::priority::{ByPriority, Priority, Ticket};
+use crate::Queue;
 
 /// A queue by priority and schedule, for many producers and many consumers, whose dequeues are
 /// transactions.
@@ -30,7 +21,7 @@ use std::time::Instant;
 /// time; of those the one that arrived first. That is exact, however many consumers there are.
 ///
 /// An item with a time is due from then on, one without a time, or whose time is over, from its push on. So
-/// neither of the two starves the other. A queue with [timestamps](Builder::timestamps) knows when items were
+/// neither of the two starves the other. A queue with [timestamps](crate::Builder::timestamps) knows when items were
 /// pushed. Others do not ask the clock at each push: there an item that was pushed is due when the next call
 /// finds it that pops, or counts the items. What has a time and is due at that call goes before it.
 ///
@@ -43,14 +34,14 @@ use std::time::Instant;
 /// counts it, and a closed queue waits for it. Those who wait for an item sleep no longer than until the
 /// next time.
 ///
-/// Apart from the order it is a [`Queue`], to which it derefs. A push without a priority has the
+/// Apart from the order it is a [`Queue`]. A push without a priority has the
 /// [default one](Self::DEFAULT_PRIORITY). Items that come back go before all others of their priority. Those
 /// that are out of the way after a [retry](crate::Transaction::retry_after) keep their priority.
 ///
 /// ```
 /// use requeue::PriorityQueue;
 ///
-/// let queue = PriorityQueue::unbounded();
+/// let queue = PriorityQueue::by_priority();
 /// queue.push_with(20, None, "sweep")?;
 /// let ticket = queue.push_with(10, None, "cook")?;
 /// queue.push_with(10, None, "eat")?;
@@ -65,119 +56,33 @@ use std::time::Instant;
 /// assert_eq!(order, ["eat", "cook", "sweep"]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct PriorityQueue<T> {
-    queue: Queue<T>,
-    sorted: Arc<Sorted<T, Heap<T>, Arc<Times>>>,
-}
+pub type PriorityQueue<T> = Queue<T, ByPriority>;
 
-impl<T: Send + 'static> PriorityQueue<T> {
-    /// Makes a queue that takes as many items as memory holds.
-    ///
-    /// ```
-    /// let queue = requeue::PriorityQueue::<String>::unbounded();
-    /// assert!(queue.is_empty());
-    /// ```
-    pub fn unbounded() -> Self {
-        Self::builder().build()
-    }
-
-    /// Makes a queue that takes at most `capacity` items, as [`Queue::bounded`].
-    ///
-    /// ```
-    /// let queue = requeue::PriorityQueue::bounded(1);
-    /// queue.push_with(2, None, "first")?;
-    /// assert!(queue.push_with(1, None, "second").unwrap_err().is_full());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Panics
-    ///
-    /// If `capacity` is 0: a queue must have room for at least one item.
-    #[track_caller]
-    pub fn bounded(capacity: usize) -> Self {
-        Self::builder().capacity(capacity).build()
-    }
-}
-
-impl<T> PriorityQueue<T> {
+impl<T: Send> Queue<T, ByPriority> {
     /// The priority of items that are pushed without one.
     pub const DEFAULT_PRIORITY: u16 = Priority::DEFAULT.get();
 
-    /// Begins to make a queue with settings.
+    /// Makes a queue by priority and schedule that takes as many items as memory holds.
+    /// [`Builder::by_priority`](crate::Builder::by_priority) makes one with settings.
     ///
     /// ```
-    /// let queue = requeue::PriorityQueue::<u32>::builder().build();
-    /// assert_eq!(queue.capacity(), None);
+    /// let queue = requeue::PriorityQueue::<String>::by_priority();
+    /// assert!(queue.is_empty());
     /// ```
-    pub fn builder() -> Builder<T, ByPriority> {
-        Builder::with_order(ByPriority::default())
-    }
-
-    /// Makes a handle, as [`Queue::handle`], that can push with a priority.
-    ///
-    /// ```
-    /// let queue = requeue::PriorityQueue::unbounded();
-    /// let mut handle = queue.handle();
-    /// handle.push_with(1, None, "urgent")?;
-    /// assert_eq!(handle.pop()?, "urgent");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Panics
-    ///
-    /// As for [`Queue::handle`].
-    pub fn handle(&self) -> Handle<T, ByPriority> {
-        self.queue.handle_of(None)
-    }
-
-    /// Makes a handle with a name, as [`Queue::named_handle`], that can push with a priority.
-    ///
-    /// ```
-    /// let queue = requeue::PriorityQueue::<u32>::unbounded();
-    /// assert_eq!(queue.named_handle("mailer").name(), Some("mailer"));
-    /// ```
-    ///
-    /// # Panics
-    ///
-    /// As for [`Queue::handle`].
-    pub fn named_handle(&self, name: impl Into<Arc<str>>) -> Handle<T, ByPriority> {
-        self.queue.handle_of(Some(name.into()))
-    }
-
-    fn shared(&self) -> &Shared<T> {
-        self.queue.shared()
+    pub fn by_priority() -> Self {
+        Queue::builder().by_priority().build()
     }
 }
 
 /// Items that nobody holds.
-impl<T: Send> PriorityQueue<T> {
-    /// When the next scheduled item will be ready; `None` if none is scheduled.
-    ///
-    /// Unlike [`Queue::next_due`] it knows nothing of items that are out of the way after a retry, nor of
-    /// leases, and is exact at rest.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    ///
-    /// let clock = requeue::ManualClock::new();
-    /// let queue = requeue::PriorityQueue::builder().clock(clock.clone()).build();
-    /// queue.push_after(Duration::from_secs(5), "later")?;
-    /// assert_eq!(queue.next_due(), Some(clock.now() + Duration::from_secs(5)));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn next_due(&self) -> Option<Instant> {
-        self.shared().bring_up_to_date();
-        let next = self.sorted.with(|heap| heap.next_due());
-        self.shared().time.instant(next)
-    }
-
+impl<T: Send> Queue<T, ByPriority> {
     /// Gives an item another priority: `false`, if it is not in the queue, or somebody holds it, or it is
     /// out of the way after a retry. Among its equals it stands where it came.
     ///
     /// The first call after a long time looks at all items; so does [`PriorityQueue::cancel`].
     ///
     /// ```
-    /// let queue = requeue::PriorityQueue::unbounded();
+    /// let queue = requeue::PriorityQueue::by_priority();
     /// let first = queue.push_with(1, None, "first")?;
     /// queue.push_with(2, None, "second")?;
     /// assert!(queue.reprioritize(first, 3)?);
@@ -191,14 +96,17 @@ impl<T: Send> PriorityQueue<T> {
     pub fn reprioritize(&self, ticket: Ticket, priority: u16) -> Result<bool, OutOfRange> {
         let priority = Priority::new(priority).ok_or(OutOfRange)?;
         self.shared().bring_up_to_date();
-        Ok(self.sorted.with(|heap| heap.reprioritize(ticket, priority)))
+        Ok(self
+            .shared()
+            .source
+            .with(|heap| heap.reprioritize(ticket, priority)))
     }
 
     /// Takes an item out of the queue, whatever its turn; `None`, if it is not in the queue, or somebody
     /// holds it, or it is out of the way after a retry. It counts as committed.
     ///
     /// ```
-    /// let queue = requeue::PriorityQueue::unbounded();
+    /// let queue = requeue::PriorityQueue::by_priority();
     /// let ticket = queue.push_with(1, None, "never mind")?;
     /// assert_eq!(queue.cancel(ticket), Some("never mind"));
     /// assert_eq!(queue.cancel(ticket), None);
@@ -207,56 +115,8 @@ impl<T: Send> PriorityQueue<T> {
     /// ```
     pub fn cancel(&self, ticket: Ticket) -> Option<T> {
         self.shared().bring_up_to_date();
-        let entry = self.sorted.with(|heap| heap.cancel(ticket))?;
+        let entry = self.shared().source.with(|heap| heap.cancel(ticket))?;
         Some(self.shared().part_with(entry))
-    }
-}
-
-impl<T> Deref for PriorityQueue<T> {
-    type Target = Queue<T>;
-
-    fn deref(&self) -> &Queue<T> {
-        &self.queue
-    }
-}
-
-/// For what takes any queue, as [`Workers::builder`](crate::Workers::builder).
-impl<T> Borrow<Queue<T>> for PriorityQueue<T> {
-    fn borrow(&self) -> &Queue<T> {
-        self
-    }
-}
-
-/// As by value.
-impl<T> Borrow<Queue<T>> for &PriorityQueue<T> {
-    fn borrow(&self) -> &Queue<T> {
-        self
-    }
-}
-
-impl<T> Clone for PriorityQueue<T> {
-    fn clone(&self) -> Self {
-        Self {
-            queue: self.queue.clone(),
-            sorted: Arc::clone(&self.sorted),
-        }
-    }
-}
-
-/// [`PriorityQueue::unbounded`].
-impl<T: Send + 'static> Default for PriorityQueue<T> {
-    fn default() -> Self {
-        Self::unbounded()
-    }
-}
-
-/// As those of [`Queue`].
-impl<T> UnwindSafe for PriorityQueue<T> {}
-impl<T> RefUnwindSafe for PriorityQueue<T> {}
-
-impl<T> fmt::Debug for PriorityQueue<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("PriorityQueue").field(&self.queue).finish()
     }
 }
 

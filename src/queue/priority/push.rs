@@ -1,12 +1,12 @@
 //! Pushes with a priority, and at a time.
 
 use super::wish::Wish;
-use super::{ByPriority, OutOfRange, PriorityError, PriorityQueue};
-use crate::order::priority::Ticket;
-use crate::{Handle, PushError, Transaction};
+use super::{OutOfRange, PriorityError};
+use crate::order::priority::{ByPriority, Ticket};
+use crate::{Handle, PushError, Queue, Transaction};
 use std::time::{Duration, Instant};
 
-impl<T> PriorityQueue<T> {
+impl<T: Send> Queue<T, ByPriority> {
     /// Pushes an item with a priority from 1, the first, to 9999, the last, and not to be had before a time
     /// if there is one.
     ///
@@ -14,7 +14,7 @@ impl<T> PriorityQueue<T> {
     /// use std::time::Duration;
     ///
     /// let clock = requeue::ManualClock::new();
-    /// let queue = requeue::PriorityQueue::builder().clock(clock.clone()).build();
+    /// let queue = requeue::Queue::builder().by_priority().clock(clock.clone()).build();
     /// let soon = clock.now() + Duration::from_secs(1);
     /// queue.push_with(2, None, "normal")?;
     /// queue.push_with(1, Some(soon), "urgent, but not yet")?;
@@ -49,7 +49,7 @@ impl<T> PriorityQueue<T> {
     /// A time that is over is no hindrance; one that the clock can never say is as late as possible.
     ///
     /// ```
-    /// let queue = requeue::PriorityQueue::unbounded();
+    /// let queue = requeue::PriorityQueue::by_priority();
     /// queue.push_at(queue.now(), "now")?;
     /// assert_eq!(queue.pop()?, "now");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -68,7 +68,7 @@ impl<T> PriorityQueue<T> {
     /// ```
     /// use std::time::Duration;
     ///
-    /// let queue = requeue::PriorityQueue::unbounded();
+    /// let queue = requeue::PriorityQueue::by_priority();
     /// queue.push_after(Duration::from_millis(1), "later")?;
     /// assert_eq!(queue.handle().pop_blocking()?, "later");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -83,17 +83,17 @@ impl<T> PriorityQueue<T> {
 
     fn push_as(&self, wish: Wish, item: T) -> Result<Ticket, PushError<T>> {
         let (shared, ticket) = (self.shared(), Ticket::new());
-        shared.push_as(item, |_| Some(wish.label(ticket, shared)))?;
+        shared.push_as(item, |_| Some(wish.register(ticket, shared)))?;
         Ok(ticket)
     }
 }
 
 /// What only handles of a [`PriorityQueue`] do.
-impl<T> Handle<T, ByPriority> {
+impl<T: Send> Handle<T, ByPriority> {
     /// Pushes an item with a priority; see [`PriorityQueue::push_with`].
     ///
     /// ```
-    /// let queue = requeue::PriorityQueue::unbounded();
+    /// let queue = requeue::PriorityQueue::by_priority();
     /// let mut handle = queue.handle();
     /// handle.push_with(2, None, "normal")?;
     /// handle.push_with(1, None, "urgent")?;
@@ -121,7 +121,7 @@ impl<T> Handle<T, ByPriority> {
     /// Pushes an item that is not to be had before a time; see [`PriorityQueue::push_at`].
     ///
     /// ```
-    /// let queue = requeue::PriorityQueue::unbounded();
+    /// let queue = requeue::PriorityQueue::by_priority();
     /// queue.handle().push_at(queue.now(), "now")?;
     /// assert_eq!(queue.pop()?, "now");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -140,7 +140,7 @@ impl<T> Handle<T, ByPriority> {
     /// ```
     /// use std::time::Duration;
     ///
-    /// let mut handle = requeue::PriorityQueue::unbounded().handle();
+    /// let mut handle = requeue::PriorityQueue::by_priority().handle();
     /// handle.push_after(Duration::from_millis(1), "later")?;
     /// assert_eq!(handle.pop_blocking()?, "later");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -157,19 +157,19 @@ impl<T> Handle<T, ByPriority> {
     fn push_as(&mut self, wish: Wish, item: T) -> Result<Ticket, PushError<T>> {
         let ticket = Ticket::new();
         self.port()
-            .push_as(item, |shared| wish.label(ticket, shared))?;
+            .push_as(item, |shared| wish.register(ticket, shared))?;
         Ok(ticket)
     }
 }
 
 /// What only transactions of a [`PriorityQueue`] do.
-impl<T> Transaction<'_, T, ByPriority> {
+impl<T: Send> Transaction<'_, T, ByPriority> {
     /// Stages a push with a priority; see [`PriorityQueue::push_with`].
     ///
     /// The ticket is of use once the transaction is committed.
     ///
     /// ```
-    /// let queue = requeue::PriorityQueue::unbounded();
+    /// let queue = requeue::PriorityQueue::by_priority();
     /// let mut worker = queue.handle();
     /// worker.push("job")?;
     /// let tx = worker.begin();
@@ -204,7 +204,7 @@ impl<T> Transaction<'_, T, ByPriority> {
     /// Stages a push of an item that is not to be had before a time; see [`PriorityQueue::push_at`].
     ///
     /// ```
-    /// let queue = requeue::PriorityQueue::unbounded();
+    /// let queue = requeue::PriorityQueue::by_priority();
     /// let mut handle = queue.handle();
     /// let tx = handle.begin();
     /// tx.push_at(queue.now(), "now")?;
@@ -231,7 +231,7 @@ impl<T> Transaction<'_, T, ByPriority> {
     /// ```
     /// use std::time::Duration;
     ///
-    /// let mut handle = requeue::PriorityQueue::unbounded().handle();
+    /// let mut handle = requeue::PriorityQueue::by_priority().handle();
     /// let tx = handle.begin();
     /// tx.push_after(Duration::from_millis(1), "later")?;
     /// tx.commit();
@@ -255,7 +255,7 @@ impl<T> Transaction<'_, T, ByPriority> {
     fn push_as(&self, wish: Wish, item: T) -> Result<Ticket, PushError<T>> {
         let ticket = Ticket::new();
         self.port()
-            .stage_as(item, |shared| wish.label(ticket, shared))?;
+            .stage_as(item, |shared| wish.register(ticket, shared))?;
         Ok(ticket)
     }
 }

@@ -1,10 +1,10 @@
 //! Pushes with a priority that wait for room.
 
 use super::wish::Wish;
-use super::{ByPriority, OutOfRange, PriorityError};
+use super::{OutOfRange, PriorityError};
 use crate::core::port::Port;
 use crate::future::{PushAsync, StageAsync};
-use crate::order::priority::Ticket;
+use crate::order::priority::{ByPriority, Ticket};
 use crate::{Handle, Transaction};
 use std::fmt;
 use std::future::Future;
@@ -13,12 +13,12 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 /// See [`PriorityQueue::push_with`](super::PriorityQueue::push_with).
-impl<T> Handle<T, ByPriority> {
+impl<T: Send> Handle<T, ByPriority> {
     /// Pushes an item with a priority, and perhaps a time before which it is not to be had, and waits for
     /// room if there is none.
     ///
     /// ```
-    /// let queue = requeue::PriorityQueue::builder().capacity(1).build();
+    /// let queue = requeue::Queue::builder().by_priority().capacity(1).build();
     /// let mut handle = queue.handle();
     /// handle.push_with_blocking(2, None, "normal")?;
     /// std::thread::scope(|scope| {
@@ -47,7 +47,7 @@ impl<T> Handle<T, ByPriority> {
     /// ```
     /// use std::time::Duration;
     ///
-    /// let mut handle = requeue::PriorityQueue::builder().capacity(1).build().handle();
+    /// let mut handle = requeue::Queue::builder().by_priority().capacity(1).build().handle();
     /// handle.push_with(2, None, "normal")?;
     /// let refused = handle.push_with_timeout(1, None, "urgent", Duration::from_millis(1));
     /// assert!(refused.unwrap_err().is_full());
@@ -73,7 +73,7 @@ impl<T> Handle<T, ByPriority> {
     ///
     /// ```
     /// # futures::executor::block_on(async {
-    /// let queue = requeue::PriorityQueue::builder().capacity(1).build();
+    /// let queue = requeue::Queue::builder().by_priority().capacity(1).build();
     /// let ticket = queue.handle().push_with_async(1, None, "job").await?;
     /// assert_eq!(queue.cancel(ticket), Some("job"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -93,8 +93,8 @@ impl<T> Handle<T, ByPriority> {
     }
 }
 
-fn push_waiting<T>(
-    port: &mut Port<T>,
+fn push_waiting<T: Send>(
+    port: &mut Port<T, ByPriority>,
     (priority, not_before): (u16, Option<Instant>),
     item: T,
     timeout: Option<Duration>,
@@ -105,18 +105,18 @@ fn push_waiting<T>(
     };
     let ticket = Ticket::new();
     port.push_waiting(item, timeout, |side, _| {
-        side.admit_as(|shared| wish.label(ticket, shared))
+        side.admit_as(|shared| wish.register(ticket, shared))
     })?;
     Ok(ticket)
 }
 
 /// See [`PriorityQueue::push_with`](super::PriorityQueue::push_with).
-impl<T> Transaction<'_, T, ByPriority> {
+impl<T: Send> Transaction<'_, T, ByPriority> {
     /// Stages a push with a priority, and waits for room if there is none; see
     /// [`Transaction::push_blocking`].
     ///
     /// ```
-    /// let queue = requeue::PriorityQueue::builder().capacity(1).build();
+    /// let queue = requeue::Queue::builder().by_priority().capacity(1).build();
     /// let mut handle = queue.handle();
     /// let tx = handle.begin();
     /// tx.push_with_blocking(1, None, "job")?;
@@ -147,7 +147,7 @@ impl<T> Transaction<'_, T, ByPriority> {
     /// ```
     /// use std::time::Duration;
     ///
-    /// let queue = requeue::PriorityQueue::builder().capacity(1).build();
+    /// let queue = requeue::Queue::builder().by_priority().capacity(1).build();
     /// queue.push("first")?;
     /// let mut handle = queue.handle();
     /// let refused = handle.begin().push_with_timeout(1, None, "second", Duration::from_millis(1));
@@ -179,7 +179,7 @@ impl<T> Transaction<'_, T, ByPriority> {
     ///
     /// ```
     /// # futures::executor::block_on(async {
-    /// let queue = requeue::PriorityQueue::builder().capacity(1).build();
+    /// let queue = requeue::Queue::builder().by_priority().capacity(1).build();
     /// let mut handle = queue.handle();
     /// let tx = handle.begin();
     /// tx.push_with_async(1, None, "job").await?;
@@ -212,8 +212,8 @@ impl<T> Transaction<'_, T, ByPriority> {
 }
 
 #[track_caller]
-fn stage_waiting<T>(
-    port: &Port<T>,
+fn stage_waiting<T: Send>(
+    port: &Port<T, ByPriority>,
     (priority, not_before): (u16, Option<Instant>),
     item: T,
     timeout: Option<Duration>,
@@ -223,7 +223,7 @@ fn stage_waiting<T>(
     };
     let ticket = Ticket::new();
     port.stage_waiting(item, timeout, |side, access, _| {
-        side.admit_staged_as(access, |shared| wish.label(ticket, shared))
+        side.admit_staged_as(access, |shared| wish.register(ticket, shared))
     })?;
     Ok(ticket)
 }
@@ -234,13 +234,13 @@ fn stage_waiting<T>(
 ///
 /// When it is polled after it was ready.
 #[must_use = "a future does nothing unless it is awaited"]
-pub struct PushWithAsync<'h, T> {
-    push: PushAsync<'h, T>,
+pub struct PushWithAsync<'h, T: Send> {
+    push: PushAsync<'h, T, ByPriority>,
     wish: Result<Wish, OutOfRange>,
     ticket: Ticket,
 }
 
-impl<T> Future for PushWithAsync<'_, T> {
+impl<T: Send> Future for PushWithAsync<'_, T> {
     type Output = Result<Ticket, PriorityError<T>>;
 
     #[track_caller]
@@ -250,7 +250,7 @@ impl<T> Future for PushWithAsync<'_, T> {
             return Poll::Ready(Err(PriorityError::OutOfRange(push.give_up())));
         };
         let poll = push.poll_by(context, |side, _| {
-            side.admit_as(|shared| wish.label(*ticket, shared))
+            side.admit_as(|shared| wish.register(*ticket, shared))
         });
         poll.map(|pushed| Ok(pushed.map(|()| *ticket)?))
     }
@@ -262,13 +262,13 @@ impl<T> Future for PushWithAsync<'_, T> {
 ///
 /// When it is polled after it was ready.
 #[must_use = "a future does nothing unless it is awaited"]
-pub struct StageWithAsync<'t, T> {
-    stage: StageAsync<'t, T>,
+pub struct StageWithAsync<'t, T: Send> {
+    stage: StageAsync<'t, T, ByPriority>,
     wish: Result<Wish, OutOfRange>,
     ticket: Ticket,
 }
 
-impl<T> Future for StageWithAsync<'_, T> {
+impl<T: Send> Future for StageWithAsync<'_, T> {
     type Output = Result<Ticket, PriorityError<T>>;
 
     #[track_caller]
@@ -282,19 +282,19 @@ impl<T> Future for StageWithAsync<'_, T> {
             return Poll::Ready(Err(PriorityError::OutOfRange(stage.give_up())));
         };
         let poll = stage.poll_by(context, |side, access, _| {
-            side.admit_staged_as(access, |shared| wish.label(*ticket, shared))
+            side.admit_staged_as(access, |shared| wish.register(*ticket, shared))
         });
         poll.map(|staged| Ok(staged.map(|()| *ticket)?))
     }
 }
 
-impl<T> fmt::Debug for PushWithAsync<'_, T> {
+impl<T: Send> fmt::Debug for PushWithAsync<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PushWithAsync").finish_non_exhaustive()
     }
 }
 
-impl<T> fmt::Debug for StageWithAsync<'_, T> {
+impl<T: Send> fmt::Debug for StageWithAsync<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("StageWithAsync").finish_non_exhaustive()
     }

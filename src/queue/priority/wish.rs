@@ -2,9 +2,8 @@
 
 use super::OutOfRange;
 use crate::core::shared::Shared;
-use crate::order::priority::{Priority, Ticket, Times, Word};
-use crate::raw::Label;
-use std::sync::Arc;
+use crate::order::priority::{ByPriority, Priority, Ticket, Word};
+use crate::order::{Known, Source};
 use std::time::{Duration, Instant};
 
 /// What a push says of its item.
@@ -16,8 +15,8 @@ pub(super) struct Wish {
 }
 
 impl Wish {
-    pub(super) fn new<T>(
-        shared: &Shared<T>,
+    pub(super) fn new<T: Send>(
+        shared: &Shared<T, ByPriority>,
         priority: u16,
         not_before: Option<Instant>,
     ) -> Result<Self, OutOfRange> {
@@ -27,11 +26,11 @@ impl Wish {
         })
     }
 
-    pub(super) fn at<T>(shared: &Shared<T>, at: Instant) -> Self {
+    pub(super) fn at<T: Send>(shared: &Shared<T, ByPriority>, at: Instant) -> Self {
         Self::due(shared.time.nanos(at))
     }
 
-    pub(super) fn after<T>(shared: &Shared<T>, delay: Duration) -> Self {
+    pub(super) fn after<T: Send>(shared: &Shared<T, ByPriority>, delay: Duration) -> Self {
         Self::due(shared.time.after(delay))
     }
 
@@ -42,23 +41,21 @@ impl Wish {
         }
     }
 
-    /// The label of the item with this ticket, which is about to be pushed.
+    /// What the item with this ticket is registered as, which is about to be pushed.
     #[inline]
-    pub(super) fn label<T>(self, ticket: Ticket, shared: &Shared<T>) -> Label {
-        let since = shared.stamp();
-        let word = match self.due {
+    pub(super) fn register<T: Send>(
+        self,
+        ticket: Ticket,
+        shared: &Shared<T, ByPriority>,
+    ) -> Known<Word> {
+        let meta = match self.due {
             None => Word::ticketed(self.priority, ticket),
             Some(due) => {
-                let times = shared.roll::<Arc<Times>>().expect(KIND);
-                times.note(ticket, due);
+                shared.source.registry().note(ticket, due);
                 Word::scheduled(self.priority, ticket)
             }
         };
-        Label {
-            since,
-            order: word.order(),
-        }
+        let since = shared.stamp();
+        Known { since, meta }
     }
 }
-
-const KIND: &str = "only a priority queue has handles of this kind";

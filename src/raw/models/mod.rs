@@ -66,10 +66,10 @@ mod empty;
 mod front;
 mod inbox;
 mod joint;
-mod times;
 mod lease;
 mod retire;
 mod shard;
+mod times;
 
 use super::common::Common;
 use super::hold::Hold;

@@ -1,7 +1,7 @@
-//! A rack: an order, and what it takes items in by.
+//! A sequence, and what it takes items in by.
 
-use super::Order;
-use crate::raw::{Entry, Intake};
+use super::Sequence;
+use crate::raw::{Entry, Intake, Stored};
 use crate::time::NEVER;
 use crate::wait::Agenda;
 use std::sync::Arc;
@@ -9,21 +9,21 @@ use std::sync::Arc;
 /// Room that is kept for items that come back.
 const KEPT: usize = 256;
 
-/// An order, and what it is filled by.
-pub(super) struct Rack<T, O> {
-    pub(super) order: O,
-    intake: Intake<T>,
+/// A sequence, and what it is filled by.
+pub(super) struct Partition<T, M, S> {
+    pub(super) sequence: S,
+    intake: Intake<Stored<T, M>>,
     /// Items that come back, empty between two uses.
-    returned: Vec<Entry<T>>,
+    returned: Vec<Entry<Stored<T, M>>>,
     agenda: Arc<Agenda>,
     /// For when its next item was last planned.
     planned: u64,
 }
 
-impl<T, O: Order<T>> Rack<T, O> {
-    pub(super) fn new(order: O, intake: Intake<T>, agenda: Arc<Agenda>) -> Self {
+impl<T, M, S: Sequence<T, M>> Partition<T, M, S> {
+    pub(super) fn new(sequence: S, intake: Intake<Stored<T, M>>, agenda: Arc<Agenda>) -> Self {
         Self {
-            order,
+            sequence,
             intake,
             returned: Vec::new(),
             agenda,
@@ -34,13 +34,13 @@ impl<T, O: Order<T>> Rack<T, O> {
     /// Takes in what is visible in the lanes: true, if something of that may be due before what was known.
     #[inline]
     pub(super) fn take_in(&mut self) -> bool {
-        self.take_in_by(O::arrive)
+        self.take_in_by(S::arrive)
     }
 
     #[inline]
-    fn take_in_by(&mut self, arrive: impl Fn(&mut O, Entry<T>)) -> bool {
+    fn take_in_by(&mut self, arrive: impl Fn(&mut S, Entry<Stored<T, M>>)) -> bool {
         let Self {
-            order,
+            sequence,
             intake,
             returned,
             ..
@@ -48,12 +48,12 @@ impl<T, O: Order<T>> Rack<T, O> {
         if intake.has_returned() {
             intake.take_returned(returned);
             while let Some(entry) = returned.pop() {
-                order.come_back(entry);
+                sequence.come_back(entry);
             }
             returned.shrink_to(KEPT);
         }
-        intake.take_arrived(|entry| arrive(order, entry));
-        let earlier = self.order.next_due() < self.planned;
+        intake.take_arrived(|entry| arrive(sequence, entry));
+        let earlier = self.sequence.next_due() < self.planned;
         if earlier {
             self.plan();
         }
@@ -63,11 +63,11 @@ impl<T, O: Order<T>> Rack<T, O> {
     /// Takes in what is visible in the lanes, makes ready what is due, and says how many items are ready by
     /// that.
     pub(super) fn arrange(&mut self, now: u64) -> usize {
-        self.take_in_by(O::arrive_timed);
-        self.order.advance(now)
+        self.take_in_by(S::arrive_timed);
+        self.sequence.advance(now)
     }
 
-    /// As [`Rack::arrange`]; then plans what is due next.
+    /// As [`Partition::arrange`]; then plans what is due next.
     pub(super) fn advance(&mut self, now: u64) -> usize {
         let count = self.arrange(now);
         self.plan();
@@ -75,7 +75,7 @@ impl<T, O: Order<T>> Rack<T, O> {
     }
 
     fn plan(&mut self) {
-        self.planned = self.order.next_due();
+        self.planned = self.sequence.next_due();
         self.agenda.plan(self.planned);
     }
 

@@ -1,0 +1,42 @@
+//! The order of priority queues.
+
+use super::{Heap, Step, Times, Word};
+use crate::order::{Engine, LanesOf, Sorted};
+use crate::wait::Agenda;
+use std::sync::Arc;
+
+/// The order of a [`PriorityQueue`](crate::PriorityQueue): by priority, then by due time, then by arrival.
+///
+/// It gives its builder, its handles and their transactions what only they can do.
+///
+/// ```
+/// use requeue::{ByPriority, Handle, PriorityQueue};
+///
+/// fn fill(handle: &mut Handle<&str, ByPriority>) {
+///     handle.push_with(1, None, "urgent").unwrap();
+/// }
+///
+/// let queue = PriorityQueue::by_priority();
+/// fill(&mut queue.handle());
+/// assert_eq!(queue.len(), 1);
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ByPriority {
+    pub(crate) ageing: Option<Step>,
+}
+
+impl<T: Send> Engine<T> for ByPriority {
+    type Meta = Word;
+    type Source = Sorted<T, Word, Heap<T>, Arc<Times>>;
+
+    /// Items age from their push on.
+    fn is_timed(&self) -> bool {
+        self.ageing.is_some()
+    }
+
+    fn source(self, lanes: &Arc<LanesOf<T, Self>>, agenda: &Arc<Agenda>) -> Self::Source {
+        let times = Arc::new(Times::new());
+        let heap = Heap::new(Arc::clone(&times), self.ageing);
+        Sorted::new(heap, times, lanes, agenda)
+    }
+}
