@@ -2,7 +2,7 @@
 
 use super::Port;
 use crate::core::shared::Shared;
-use crate::order::{Engine, Order, Shown, Source, Visit, PART};
+use crate::order::{Order, Shown, Source, Visit, PART};
 use std::sync::Arc;
 
 impl<T, O: Order<T>> Port<T, O> {

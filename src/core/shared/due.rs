@@ -1,7 +1,7 @@
 //! What becomes ready with time, or is taken back from those who have had it for too long.
 
 use super::Shared;
-use crate::order::{Engine, EntryOf, Order, Source, StoredOf};
+use crate::order::{EntryOf, Order, Source, StoredOf};
 use crate::policy::retry::{Failed, Fate};
 use crate::policy::telemetry::Event;
 use crate::policy::watch::Post;

@@ -7,7 +7,7 @@ mod stats;
 
 use crate::bound::Capacity;
 use crate::core::settings::Settings;
-use crate::order::{Engine, Fit, Known, KnownOf, LanesOf, Order, Registry, Source, StoredOf};
+use crate::order::{Fit, Known, KnownOf, LanesOf, Order, Registry, Source, StoredOf};
 use crate::policy::lease::Lease;
 use crate::policy::retry::Failures;
 use crate::policy::telemetry::{Event, Telemetry};

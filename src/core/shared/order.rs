@@ -1,7 +1,7 @@
 //! What depends on the order of the queue.
 
 use super::Shared;
-use crate::order::{Engine, EntryOf, Fit, Known, KnownOf, Next, Order, Registry, Source};
+use crate::order::{EntryOf, Fit, Known, KnownOf, Next, Order, Registry, Source};
 use crate::raw::{Entry, Stored};
 
 impl<T, O: Order<T>> Shared<T, O> {
