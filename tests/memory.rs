@@ -1,5 +1,7 @@
 //! What a queue holds on to, measured by an allocator that counts the live bytes.
 //!
+//! A program of its own, and one test at a time: the allocator counts what all threads hold.
+//!
 //! `REQUEUE_MEMORY_ITEMS` scales the number of items; 300,000 by default.
 
 mod common;

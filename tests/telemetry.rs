@@ -1,4 +1,8 @@
 //! What queues with a name tell the crates `metrics` and `tracing`.
+//!
+//! A program of its own, and one test at a time: `tracing` asks once for each event whether anybody listens, on
+//! the thread that comes there first. Where that one has no subscriber, those of other threads miss the event.
+
 #![cfg(all(feature = "metrics", feature = "tracing"))]
 
 use metrics::{Counter, Gauge, Histogram, Key, KeyName, Metadata, Recorder, SharedString, Unit};
@@ -7,10 +11,16 @@ use requeue::{Backoff, Builder, ManualClock, Queue};
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 use std::num::NonZeroU32;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tracing::field::{Field, Visit};
 use tracing::{span, Event, Subscriber};
+
+/// Keeps the tests apart.
+fn alone() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Everything that was recorded, by the name of the metric and that of the queue.
 #[derive(Clone, Default)]
@@ -126,6 +136,7 @@ fn fail_twice(queue: &Queue<u32>, clock: &ManualClock) {
 
 #[test]
 fn metrics_of_deliveries() {
+    let _alone = alone();
     let (log, clock) = (Log::default(), ManualClock::new());
     metrics::with_local_recorder(&log, || {
         let queue = queue(&clock);
@@ -151,6 +162,7 @@ fn metrics_of_deliveries() {
 
 #[test]
 fn a_queue_without_a_name_tells_nothing() {
+    let _alone = alone();
     let (log, clock) = (Log::default(), ManualClock::new());
     metrics::with_local_recorder(&log, || {
         let queue = Queue::builder()
@@ -169,6 +181,7 @@ fn a_queue_without_a_name_tells_nothing() {
 
 #[test]
 fn a_recorder_that_panics_loses_nothing() {
+    let _alone = alone();
     struct Broken;
     impl Recorder for Broken {
         fn describe_counter(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
@@ -226,6 +239,7 @@ impl Subscriber for Lines {
 
 #[test]
 fn events_of_what_goes_wrong() {
+    let _alone = alone();
     let (lines, clock) = (Lines::default(), ManualClock::new());
     tracing::subscriber::with_default(lines.clone(), || {
         let queue = queue(&clock);
@@ -251,6 +265,7 @@ fn events_of_what_goes_wrong() {
 
 #[test]
 fn events_of_leases() {
+    let _alone = alone();
     let (lines, clock) = (Lines::default(), ManualClock::new());
     tracing::subscriber::with_default(lines.clone(), || {
         let term = Duration::from_secs(1);
@@ -273,6 +288,7 @@ fn events_of_leases() {
 
 #[test]
 fn events_name_the_error() {
+    let _alone = alone();
     let (lines, clock) = (Lines::default(), ManualClock::new());
     tracing::subscriber::with_default(lines.clone(), || {
         let queue = queue(&clock);

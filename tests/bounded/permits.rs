@@ -2,8 +2,9 @@
 //!
 //! `REQUEUE_CASES` says how many random ones; `REQUEUE_SEED` runs one only, as a failure names it.
 
-use super::rng::Rng;
-use super::{assert_room, common};
+use crate::capacity::assert_room;
+use crate::common::rng::Rng;
+use crate::common::{assert_at_rest, panics};
 use requeue::{Handle, PushError, Queue, Transaction};
 use std::mem;
 
@@ -180,7 +181,7 @@ fn play(capacity: usize, ops: impl IntoIterator<Item = Op>) {
     while play_round(&queue, &mut handles, &mut ops, &mut counts) {}
     drop(handles);
     (0..WORKERS).for_each(|worker| counts.abort(worker));
-    common::assert_at_rest(&queue, counts.ready, 0);
+    assert_at_rest(&queue, counts.ready, 0);
     assert_room(&queue, counts.room());
 }
 
@@ -234,7 +235,7 @@ fn random_sequences_agree_with_the_counts() {
         let mut rng = Rng::new(seed);
         let capacity = rng.pick(&[1, 1, 2, 2, 3, 4, 7, 20, 100]);
         let ops: Vec<_> = (0..rng.below(200)).map(|_| random(&mut rng)).collect();
-        let played = common::panics(|| play(capacity, ops));
+        let played = panics(|| play(capacity, ops));
         assert!(!played, "REQUEUE_SEED={seed} fails");
     }
 }

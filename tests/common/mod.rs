@@ -1,11 +1,12 @@
-//! What several test files share.
+//! What several test programs share.
 
-#![allow(dead_code)] // No test file uses all of it.
+#![allow(dead_code)] // No test program uses all of it.
 
 pub(crate) mod cloned;
 pub(crate) mod events;
 pub(crate) mod failing;
 pub(crate) mod futures;
+pub(crate) mod rng;
 pub(crate) mod waits;
 
 use std::iter;

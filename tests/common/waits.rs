@@ -2,9 +2,10 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::task::Poll;
 use std::time::Duration;
 
-use super::futures::{block_on, Task};
+use super::futures::{block_on, woken, Task};
 use requeue::{Handle, PopError, PushError};
 
 pub(crate) type Popped = Result<u32, PopError>;
@@ -128,4 +129,17 @@ pub(crate) fn pushers(handles: &mut [Handle<u32>]) -> Vec<PushTask<'_>> {
     let line = handles.iter_mut().zip(forms).zip(0..);
     line.map(|((handle, push), number)| Task::waiting(push(handle, number)))
         .collect()
+}
+
+/// Polls those who were woken until one has something.
+pub(crate) fn next_output(tasks: &mut Vec<PopTask<'_>>) -> Option<u32> {
+    for _ in 0..=tasks.len() {
+        for place in woken(tasks) {
+            if let Poll::Ready(output) = tasks[place].poll() {
+                drop(tasks.remove(place));
+                return Some(output.unwrap());
+            }
+        }
+    }
+    None
 }

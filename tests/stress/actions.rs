@@ -1,8 +1,8 @@
 //! Single actions, from which the storms are mixed.
 
+use crate::common::rng::Rng;
 use crate::port::{Ending, Port};
 use crate::recorder::{Recorder, Recording, Subject};
-use crate::rng::Rng;
 use std::mem;
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Mutex, PoisonError};

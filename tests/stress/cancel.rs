@@ -4,9 +4,9 @@
 //! patiently must get on by the wake-ups that took place until then.
 
 use crate::common::futures::Task;
+use crate::common::rng::Rng;
 use crate::common::PATIENCE;
 use crate::harness::{on_all_threads, scaled};
-use crate::rng::Rng;
 use requeue::{Handle, PopError, PushError, Queue};
 use std::future::Future;
 use std::mem;

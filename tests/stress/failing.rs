@@ -3,9 +3,9 @@
 
 use crate::common::failing::{put_off, times};
 use crate::common::futures::block_on;
+use crate::common::rng::Rng;
 use crate::common::{drain, ends};
 use crate::harness::{on_all_threads, panic_as_planned, scaled, together, unless_planned};
-use crate::rng::Rng;
 use requeue::{Backoff, Builder, Handle, Item, ManualClock, PopError, Queue, Transaction};
 use std::mem;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,6 +1,6 @@
 //! How much, with which seed, on how many threads.
 
-use crate::rng::Rng;
+use crate::common::rng::Rng;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};

@@ -3,11 +3,11 @@
 //! The history shows half a commit as a false Empty: an item counts as ready from the time when
 //! somebody got another item of its commit, in whichever queue.
 
+use crate::common::rng::Rng;
 use crate::harness::{on_all_threads, scaled, together};
 use crate::history::Span;
 use crate::port::Port;
 use crate::recorder::{Item, Recorder, Recording, Subject};
-use crate::rng::Rng;
 use crate::transaction::Draft;
 use requeue::{commit_all, Transaction};
 use std::array;

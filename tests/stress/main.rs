@@ -20,7 +20,6 @@ mod port;
 mod rank;
 mod recorder;
 mod retry;
-mod rng;
 mod room;
 mod storms;
 mod tokens;

@@ -1,9 +1,9 @@
 //! A handle whose calls are written down.
 
+use crate::common::rng::Rng;
 use crate::harness::{panic_as_planned, unless_planned};
 use crate::history::{Event, Span};
 use crate::recorder::{Item, Recorder, Subject};
-use crate::rng::Rng;
 use crate::transaction::Draft;
 use requeue::{Handle, Transaction};
 use std::mem;

@@ -1,11 +1,11 @@
 //! The rank error: by how much the order across handles differs from that of the pushes. It is
 //! reported, not bounded, but where the order is guaranteed: one handle that pushes, one consumer.
 
+use crate::common::rng::Rng;
 use crate::harness::{on_all_threads, scaled, together};
 use crate::history::rank::{measure, RankError};
 use crate::port::Port;
 use crate::recorder::{Recorder, Recording, Subject};
-use crate::rng::Rng;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 

@@ -1,8 +1,8 @@
 //! Bounded queues: never more inside than the capacity, `Full` only where no room was free, and at
 //! the end all of it is there.
 
+use crate::common::rng::Rng;
 use crate::harness::{on_all_threads, panic_as_planned, scaled, together, unless_planned};
-use crate::rng::Rng;
 use requeue::{Handle, PushError, Queue, Transaction};
 use std::mem;
 use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering};

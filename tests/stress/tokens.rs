@@ -1,8 +1,8 @@
 //! Tokens are taken and put back, by transactions of which some are aborted: none is lost, none is
 //! doubled, and there are always more than the threads can hold, so no pop ever finds nothing.
 
+use crate::common::rng::Rng;
 use crate::harness::{on_all_threads, scaled, together};
-use crate::rng::Rng;
 use requeue::{commit_all, Item, Queue, Transaction};
 use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};

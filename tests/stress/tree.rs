@@ -1,7 +1,7 @@
 //! A tree is expanded by jobs that push their children in the transaction that took them.
 
+use crate::common::rng::Rng;
 use crate::harness::{on_all_threads, panic_as_planned, scaled, together, unless_planned};
-use crate::rng::Rng;
 use requeue::{Queue, Transaction};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;

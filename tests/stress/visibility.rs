@@ -1,7 +1,7 @@
 //! All or nothing, seen by a sole consumer: whoever has got one item of a commit finds the others.
 
+use crate::common::rng::Rng;
 use crate::harness::{on_all_threads, scaled, together};
-use crate::rng::Rng;
 use requeue::{commit_all, Handle, Queue};
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};

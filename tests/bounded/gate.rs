@@ -1,0 +1,384 @@
+//! Queues that are paused, or let only so many items be held.
+
+use std::convert::Infallible;
+use std::mem;
+use std::sync::mpsc::channel;
+use std::sync::{Barrier, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use crate::common::failing::{clocked, fail, failures, SECOND};
+use crate::common::futures::Task;
+use crate::common::waits::{poppers, ASYNC_POPS, BLOCKING_POPS};
+use crate::common::{assert_at_rest, drain, ends, filled};
+use requeue::{commit_all, FairQueue, ManualClock, Pace, PopError, PriorityQueue, Queue, Workers};
+
+const NOT_NOW: Result<u32, PopError> = Err(PopError::Empty);
+
+/// A queue of which so many items may be held.
+fn limited(most: usize, items: std::ops::Range<u32>) -> Queue<u32> {
+    let queue = Queue::builder().max_held(most).build();
+    queue.handle().push_batch(items).unwrap();
+    queue
+}
+
+#[test]
+fn a_paused_queue_gives_out_nothing_and_takes_all() {
+    let queue = filled(0..2);
+    let mut handle = queue.handle();
+    let mut items = Vec::new();
+    queue.pause();
+    queue.pause();
+    assert!(queue.is_paused());
+    queue.push(2).unwrap();
+    handle.push(3).unwrap();
+    handle.transact(|tx| tx.push(4)).unwrap();
+    assert_eq!((queue.pop(), handle.pop()), (NOT_NOW, NOT_NOW));
+    assert_eq!(handle.pop_timeout(Duration::ZERO), NOT_NOW);
+    assert_eq!(handle.pop_batch(9, &mut items), 0);
+    assert_eq!(handle.peek_with(|item| *item), NOT_NOW);
+    let tx = handle.begin();
+    assert_eq!(tx.pop().unwrap_err(), PopError::Empty);
+    assert_eq!(tx.pop_batch(9).len(), 0);
+    drop(tx);
+    assert_at_rest(&queue, 5, 0);
+    queue.resume();
+    assert!(!queue.is_paused());
+    assert_eq!(handle.pop_batch(9, &mut items), 5);
+}
+
+#[test]
+fn what_is_held_when_a_queue_is_paused_may_end_as_it_likes() {
+    let queue = filled(0..2);
+    let (mut a, mut b) = (queue.handle(), queue.handle());
+    let (first, second) = (a.begin(), b.begin());
+    let _held = (first.pop().unwrap(), second.pop().unwrap());
+    queue.pause();
+    assert_eq!(first.commit().next(), Some(0));
+    second.abort();
+    assert_eq!(queue.pop(), NOT_NOW);
+    queue.resume();
+    assert_eq!(queue.pop(), Ok(1));
+}
+
+#[test]
+fn a_resume_wakes_all_who_wait() {
+    let queue = Queue::unbounded();
+    let mut handles: Vec<_> = (0..4).map(|_| queue.handle()).collect();
+    let mut tasks = poppers(&mut handles);
+    queue.pause();
+    queue.handle().push_batch(0..4).unwrap();
+    for task in &mut tasks {
+        task.assert_waits();
+    }
+    let rings: Vec<_> = tasks.iter().map(Task::rings).collect();
+    queue.resume();
+    for ((task, rings), item) in tasks.iter_mut().zip(rings).zip(0..) {
+        assert!(task.rings() > rings);
+        assert_eq!(task.output(), Ok(item));
+    }
+}
+
+#[test]
+fn every_blocked_pop_is_woken_by_a_resume() {
+    ends(|| {
+        for (form, pop) in BLOCKING_POPS {
+            for round in 0..4 {
+                let queue = filled([7]);
+                queue.pause();
+                let start = Barrier::new(2);
+                let popped = thread::scope(|scope| {
+                    let waiter = scope.spawn(|| {
+                        let mut handle = queue.handle();
+                        start.wait();
+                        pop(&mut handle)
+                    });
+                    start.wait();
+                    (0..round * 40).for_each(|_| thread::yield_now());
+                    queue.resume();
+                    waiter.join().unwrap()
+                });
+                assert_eq!(popped, Ok(7), "{form}");
+            }
+        }
+    });
+}
+
+#[test]
+fn a_closed_and_paused_queue_is_not_closed_to_pops_while_something_is_left() {
+    for pop in ASYNC_POPS {
+        let queue = filled([1, 2]);
+        let mut handles = [queue.handle(), queue.handle(), queue.handle()];
+        queue.pause();
+        queue.close();
+        assert_eq!(queue.pop(), NOT_NOW);
+        let [a, b, c] = &mut handles;
+        let mut tasks = [a, b, c].map(|handle| Task::waiting(pop(handle)));
+        tasks.iter_mut().for_each(Task::assert_waits);
+        assert!(!tasks.iter().any(Task::was_woken), "who waits wakes nobody");
+        queue.resume();
+        let outputs = tasks.each_mut().map(Task::output);
+        assert_eq!(outputs, [Ok(1), Ok(2), Err(PopError::Closed)]);
+    }
+}
+
+#[test]
+fn a_closed_and_paused_queue_without_items_is_closed() {
+    let queue = Queue::<u32>::unbounded();
+    queue.pause();
+    let mut handle = queue.handle();
+    let mut task = Task::waiting(handle.pop_async());
+    queue.close();
+    assert_eq!(task.output(), Err(PopError::Closed));
+    assert_eq!(queue.pop(), Err(PopError::Closed));
+}
+
+#[test]
+fn what_is_due_in_a_pause_comes_after_it() {
+    let (clock, builder) = clocked();
+    let queue = builder.build();
+    queue.push(1).unwrap();
+    crate::common::failing::put_off(&queue, SECOND);
+    queue.pause();
+    let mut handle = queue.handle();
+    let mut task = Task::waiting(handle.pop_async());
+    clock.advance(SECOND);
+    task.assert_waits();
+    assert_eq!(queue.len(), 1);
+    queue.resume();
+    assert_eq!(task.output(), Ok(1));
+}
+
+#[test]
+fn no_more_are_held_than_may_be() {
+    let queue = limited(2, 0..5);
+    let (mut a, mut b) = (queue.handle(), queue.handle());
+    let tx = a.begin();
+    assert_eq!(tx.pop_batch(9).len(), 2);
+    assert!(tx.pop().is_err() && tx.peek().is_err());
+    assert_eq!((queue.pop(), b.pop()), (NOT_NOW, NOT_NOW));
+    assert_eq!(b.pop_batch(9, &mut Vec::new()), 0);
+    assert_eq!(b.begin().pop_batch(9).len(), 0);
+    drop(tx.commit());
+    let mut items = Vec::new();
+    assert_eq!(
+        b.pop_batch(9, &mut items),
+        3,
+        "what is committed at once is not held"
+    );
+}
+
+#[test]
+fn each_end_lets_others_hold_as_many() {
+    for failure in failures() {
+        let queue = limited(1, 0..2);
+        let (mut a, mut b) = (queue.handle(), queue.handle());
+        for _ in 0..3 {
+            fail(&mut a, failure);
+            let tx = b.begin();
+            assert_eq!(*tx.pop().unwrap(), 0, "{:?}", failure.0);
+            assert_eq!(a.pop(), NOT_NOW);
+        }
+        assert_eq!(drain(&queue), [0, 1]);
+    }
+}
+
+#[test]
+fn a_look_is_counted_while_it_lasts() {
+    let queue = limited(1, 0..2);
+    let (mut a, mut b) = (queue.handle(), queue.handle());
+    let tx = a.begin();
+    let peek = tx.peek().unwrap();
+    assert_eq!(b.pop(), NOT_NOW);
+    drop(peek);
+    let item = tx.peek().unwrap().take();
+    assert_eq!((*item, b.pop()), (0, NOT_NOW));
+    mem::forget(tx);
+    mem::forget(a.begin().peek().unwrap());
+    drop(a.begin());
+    assert_eq!(drain(&queue), [0, 1]);
+}
+
+#[test]
+fn who_waits_is_woken_when_items_are_let_go() {
+    for pop in ASYNC_POPS {
+        let queue = limited(2, 0..4);
+        let mut holder = queue.handle();
+        let tx = holder.begin();
+        assert_eq!(tx.pop_batch(2).len(), 2);
+        let mut handles = [queue.handle(), queue.handle()];
+        let mut tasks = handles.each_mut().map(|handle| Task::waiting(pop(handle)));
+        drop(tx.commit());
+        assert!(tasks.iter().all(Task::was_woken));
+        let outputs = tasks.each_mut().map(Task::output);
+        assert_eq!(outputs, [Ok(2), Ok(3)]);
+    }
+}
+
+#[test]
+fn who_takes_without_holding_wakes_the_next() {
+    let queue = limited(1, 0..3);
+    let mut holder = queue.handle();
+    let tx = holder.begin();
+    let _held = tx.pop().unwrap();
+    let mut handles = [queue.handle(), queue.handle()];
+    let mut tasks = handles
+        .each_mut()
+        .map(|handle| Task::waiting(handle.pop_async()));
+    drop(tx.commit());
+    assert_eq!(tasks[0].output(), Ok(1));
+    assert!(
+        tasks[1].was_woken(),
+        "none is held, so another may be taken"
+    );
+    assert_eq!(tasks[1].output(), Ok(2));
+}
+
+#[test]
+fn an_item_that_is_taken_back_is_not_held_any_more() {
+    let (clock, builder) = clocked();
+    let queue = builder.max_held(1).leased(SECOND).build();
+    queue.handle().push_batch([1, 2]).unwrap();
+    let (mut stuck, mut other) = (queue.handle(), queue.handle());
+    let late = stuck.begin();
+    let _held = late.pop().unwrap();
+    let mut task = Task::waiting(other.pop_async());
+    clock.advance(SECOND);
+    assert_eq!(task.output(), Ok(1));
+    drop(task);
+    let tx = other.begin();
+    assert_eq!(*tx.pop().unwrap(), 2);
+    assert!(late.try_commit().is_err());
+    assert!(stuck.begin().pop().is_err());
+    queue.push(3).unwrap();
+    assert!(stuck.begin().pop().is_err(), "another holds the one item");
+    drop(tx.commit());
+    assert_eq!(queue.pop(), Ok(3));
+}
+
+#[test]
+fn a_commit_over_several_queues_lets_go_in_all() {
+    let queues = [limited(1, 0..2), limited(1, 0..2)];
+    let [mut a, mut b] = queues.each_ref().map(Queue::handle);
+    let (tx_a, tx_b) = (a.begin(), b.begin());
+    let _held = (tx_a.pop().unwrap(), tx_b.pop().unwrap());
+    drop(commit_all((tx_a, tx_b)));
+    assert!(queues.iter().all(|queue| queue.pop() == Ok(1)));
+}
+
+#[test]
+fn no_more_workers_run_than_items_may_be_held() {
+    ends(|| {
+        let queue = limited(2, 0..20);
+        queue.close();
+        let (report, reports) = channel();
+        let running = Mutex::new(0);
+        let workers = Workers::builder(&queue).threads(4).run(move |_, _| {
+            *running.lock().unwrap() += 1;
+            thread::yield_now();
+            report.send(*running.lock().unwrap()).unwrap();
+            *running.lock().unwrap() -= 1;
+            Ok::<(), Infallible>(())
+        });
+        workers.join();
+        let counts: Vec<usize> = reports.iter().collect();
+        assert_eq!(counts.len(), 20);
+        assert!(counts.into_iter().all(|running| running <= 2));
+    });
+}
+
+#[test]
+fn many_threads_hold_and_let_go_and_nobody_sleeps_for_ever() {
+    ends(|| {
+        let queue = limited(2, 0..400);
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    let mut handle = queue.handle();
+                    loop {
+                        let tx = handle.begin();
+                        let Ok(item) = tx.pop_blocking().map(|item| *item) else {
+                            break;
+                        };
+                        if item % 3 == 0 && queue.is_closed() {
+                            tx.commit();
+                        } else if item % 2 == 0 {
+                            drop(tx);
+                            let _ = handle.pop();
+                        } else {
+                            tx.commit();
+                        }
+                    }
+                });
+            }
+            while queue.len() > 200 {
+                queue.pause();
+                queue.resume();
+                thread::yield_now();
+            }
+            queue.close();
+        });
+        assert_at_rest(&queue, 0, 0);
+    });
+}
+
+#[test]
+fn every_order_has_its_gate() {
+    let clock = ManualClock::new();
+    let pace = || Pace::every(SECOND);
+    let fair = FairQueue::builder(|item| item % 2).clock(clock.clone());
+    let fair = fair.pace(pace()).max_held(1).build();
+    let urgent = PriorityQueue::builder().clock(clock.clone());
+    let urgent = urgent.pace(pace()).max_held(1).build();
+    for queue in [Queue::clone(&fair), Queue::clone(&urgent)] {
+        queue.handle().push_batch(0..4).unwrap();
+        let mut handles = [queue.handle(), queue.handle()];
+        let [holder, waiter] = &mut handles;
+        queue.pause();
+        assert_eq!(queue.pop(), NOT_NOW);
+        queue.resume();
+        let tx = holder.begin();
+        assert_eq!(*tx.pop().unwrap(), 0);
+        let mut task = Task::waiting(waiter.pop_async());
+        clock.advance(SECOND);
+        task.assert_waits();
+        tx.abort();
+        assert!(task.was_woken());
+        assert_eq!(task.output(), Ok(0));
+        assert_eq!(queue.pop(), NOT_NOW);
+        clock.advance(SECOND);
+        assert_eq!(queue.pop(), Ok(1));
+        assert_at_rest(&queue, 2, 0);
+    }
+}
+
+#[test]
+fn what_is_scheduled_comes_in_a_paced_queue_when_it_is_due() {
+    let (clock, pace) = (ManualClock::new(), Pace::every(SECOND));
+    let queue = PriorityQueue::builder().clock(clock.clone()).pace(pace);
+    let queue = queue.build();
+    queue.push(1).unwrap();
+    assert_eq!(queue.pop(), Ok(1));
+    queue.push_after(SECOND / 2, 2).unwrap();
+    queue.push_after(SECOND * 3, 3).unwrap();
+    let mut handle = queue.handle();
+    let mut task = Task::waiting(handle.pop_async());
+    clock.advance(SECOND / 2);
+    task.assert_waits();
+    clock.advance(SECOND / 2);
+    assert!(task.was_woken());
+    assert_eq!(task.output(), Ok(2));
+    drop(task);
+    let mut task = Task::waiting(handle.pop_async());
+    clock.advance(SECOND);
+    task.assert_waits();
+    clock.advance(SECOND);
+    assert!(task.was_woken());
+    assert_eq!(task.output(), Ok(3));
+}
+
+#[test]
+#[should_panic(expected = "max_held is 0")]
+fn none_may_be_held_is_refused() {
+    let _ = Queue::<u32>::builder().max_held(0);
+}

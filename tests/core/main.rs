@@ -1,0 +1,23 @@
+//! Transactions, handles and single calls: what they do, hold, show and leave behind.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod attempts;
+mod blame;
+mod commit_all;
+mod drops;
+mod foundationdb;
+mod handles;
+mod held;
+mod layouts;
+mod loans;
+mod panics;
+mod peek;
+mod reclaim;
+mod removal;
+mod service_fabric;
+mod snapshot;
+mod stats;
+mod transactions;
+mod types;

@@ -1,0 +1,478 @@
+//! Items that are delivered too often: when they die, why, and how they come back.
+
+use std::mem;
+use std::panic::resume_unwind;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{channel, Sender};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use crate::common::failing::{
+    assert_room, clocked, fail, failures, letters, put_off, times, Failure, SECOND,
+};
+use crate::common::futures::Task;
+use crate::common::{drain, panics, Ledger};
+use requeue::{Backoff, DeadLetter, Handle, PopError, Queue, Reason};
+
+/// A queue whose items die at their last delivery of so many.
+fn mortal(attempts: u32) -> Queue<u32> {
+    Queue::builder().max_attempts(times(attempts)).build()
+}
+
+/// Lets the next items die together, in a queue where items are delivered once.
+fn kill<T>(handle: &mut Handle<T>, count: usize) {
+    let tx = handle.begin();
+    assert_eq!(tx.pop_batch(count).len(), count);
+    tx.abort();
+}
+
+#[test]
+fn an_item_dies_when_its_last_delivery_fails() {
+    for failure in failures() {
+        for attempts in [1, 2, 5] {
+            let queue = mortal(attempts);
+            let mut handle = queue.handle();
+            handle.push_batch([7, 8]).unwrap();
+            for _ in 1..attempts {
+                fail(&mut handle, failure);
+                assert!(queue.dead_letters().is_empty());
+            }
+            fail(&mut handle, failure);
+            queue.stats().check().unwrap();
+            let stats = queue.stats();
+            assert_eq!((stats.dead, stats.ready), (1, 1));
+            assert_eq!(stats.aborted, u64::from(attempts));
+            assert_eq!(letters(&queue), [(7, attempts, failure.0)]);
+            queue.stats().check().unwrap();
+            assert_eq!(drain(&queue), [8]);
+        }
+    }
+}
+
+#[test]
+fn an_item_whose_lease_is_over_too_often_dies() {
+    let (clock, builder) = clocked();
+    let queue = builder.max_attempts(times(2)).leased(SECOND).build();
+    queue.push(7).unwrap();
+    for _ in 0..2 {
+        let mut handle = queue.handle();
+        let tx = handle.begin();
+        tx.pop().unwrap();
+        clock.advance(SECOND);
+        queue.len(); // takes note of it
+        drop(tx);
+    }
+    assert_eq!(queue.pop(), Err(PopError::Empty));
+    assert_eq!(letters(&queue), [(7, 2, Reason::Expired)]);
+    let stats = queue.stats();
+    assert_eq!((stats.expired, stats.aborted, stats.dead), (2, 0, 1));
+    stats.check().unwrap();
+}
+
+#[test]
+fn only_those_die_that_were_delivered_too_often() {
+    let queue = mortal(2);
+    let mut handle = queue.handle();
+    handle.push_batch(0..4).unwrap();
+    assert_eq!(handle.begin().pop_batch(2).len(), 2);
+    let tx = handle.begin();
+    assert_eq!(tx.pop_batch(4).len(), 4);
+    tx.abort();
+    assert_eq!(letters(&queue).len(), 2);
+    assert_eq!(drain(&queue), [2, 3]);
+}
+
+#[test]
+fn the_last_delivery_may_be_committed() {
+    let queue = mortal(2);
+    let mut handle = queue.handle();
+    handle.push(7).unwrap();
+    kill(&mut handle, 1);
+    let tx = handle.begin();
+    assert_eq!(tx.pop().unwrap().attempts(), 2);
+    assert_eq!(tx.commit().next(), Some(7));
+    assert!(queue.dead_letters().is_empty());
+}
+
+#[test]
+fn letters_come_oldest_first_with_the_changes_of_their_workers() {
+    let queue = mortal(1);
+    let mut handle = queue.handle();
+    for items in [vec![1, 2, 3], vec![4], vec![5, 6]] {
+        let count = items.len();
+        handle.push_batch(items).unwrap();
+        let tx = handle.begin();
+        tx.pop_batch(count).for_each(|mut item| *item *= 10);
+        tx.abort();
+    }
+    let items = letters(&queue).into_iter().map(|(item, ..)| item);
+    assert!(items.eq([10, 20, 30, 40, 50, 60]));
+}
+
+#[test]
+fn without_a_place_for_its_letter_no_item_dies() {
+    for (most, backoff) in [(0, None), (2, None), (2, Some(Backoff::fixed(SECOND)))] {
+        let (clock, mut builder) = clocked();
+        if let Some(backoff) = backoff {
+            builder = builder.backoff(backoff);
+        }
+        let queue = builder
+            .max_attempts(times(1))
+            .max_dead_letters(most)
+            .build();
+        let mut handle = queue.handle();
+        handle.push_batch(0..3).unwrap();
+        kill(&mut handle, 3);
+        assert_eq!(queue.dead_letters().len(), most);
+        assert_eq!(queue.len(), if backoff.is_none() { 3 - most } else { 0 });
+        clock.advance(SECOND);
+        let tx = handle.begin();
+        for item in tx.pop_batch(3) {
+            assert_eq!(item.attempts(), 2);
+        }
+        drop(tx);
+        clock.advance(SECOND);
+        // A letter that is taken out makes room for another one.
+        assert_eq!(queue.dead_letters().next().is_some(), most > 0);
+        kill(&mut handle, 1);
+        assert_eq!(queue.dead_letters().len(), most);
+        queue.stats().check().unwrap();
+    }
+}
+
+/// A queue that keeps so many letters and sends what is too much.
+fn overflowing(most: usize) -> (Queue<u32>, std::sync::mpsc::Receiver<DeadLetter<u32>>) {
+    let (sender, receiver) = channel();
+    let queue = Queue::builder()
+        .max_attempts(times(1))
+        .max_dead_letters(most)
+        .on_dead_overflow(move |letter| sender.send(letter).unwrap())
+        .build();
+    (queue, receiver)
+}
+
+#[test]
+fn the_oldest_letters_give_way() {
+    for failure in failures() {
+        let (queue, overflowed) = overflowing(2);
+        let mut handle = queue.handle();
+        handle.push_batch(0..5).unwrap();
+        (0..5).for_each(|_| fail(&mut handle, failure));
+        let gone: Vec<_> = overflowed.try_iter().map(|letter| letter.item).collect();
+        assert_eq!(gone, [0, 1, 2]);
+        assert_eq!(letters(&queue).len(), 2);
+        let stats = queue.stats();
+        assert_eq!(stats.dead, 5);
+        stats.check().unwrap();
+    }
+}
+
+#[test]
+fn several_letters_give_way_at_once() {
+    for most in [0, 1, 3] {
+        let (queue, overflowed) = overflowing(most);
+        let mut handle = queue.handle();
+        handle.push_batch(0..4).unwrap();
+        kill(&mut handle, 4);
+        assert_eq!(overflowed.try_iter().count(), 4 - most);
+        assert_eq!(queue.dead_letters().len(), most);
+    }
+}
+
+#[test]
+fn items_that_die_by_their_leases_overflow_too() {
+    let (sender, overflowed) = channel();
+    let (clock, builder) = clocked();
+    let queue = builder
+        .leased(SECOND)
+        .max_attempts(times(1))
+        .max_dead_letters(1)
+        .on_dead_overflow(move |letter| sender.send(letter.reason).unwrap())
+        .build();
+    let mut handle = queue.handle();
+    handle.push_batch([1, 2]).unwrap();
+    let tx = handle.begin();
+    assert_eq!(tx.pop_batch(2).len(), 2);
+    clock.advance(SECOND);
+    assert!(queue.is_empty());
+    assert_eq!(queue.dead_letters().len(), 1);
+    assert_eq!(overflowed.try_iter().collect::<Vec<_>>(), [Reason::Expired]);
+}
+
+#[test]
+fn an_overflow_that_panics_loses_its_letter_and_nothing_else() {
+    for failure in failures() {
+        let calls = Arc::new(AtomicUsize::new(0));
+        let called = Arc::clone(&calls);
+        let ledger = Ledger::new(6);
+        let queue = Queue::builder()
+            .max_attempts(times(1))
+            .max_dead_letters(2)
+            .on_dead_overflow(move |_| {
+                called.fetch_add(1, Ordering::SeqCst);
+                resume_unwind(Box::new("the overflow fails"));
+            })
+            .build();
+        let mut handle = queue.handle();
+        handle.push_batch(ledger.items()).unwrap();
+        (0..3).for_each(|_| fail(&mut handle, failure));
+        kill(&mut handle, 3);
+        assert_eq!(calls.load(Ordering::SeqCst), 4);
+        assert_eq!(ledger.drops(), [1, 1, 1, 1, 0, 0]);
+        assert_eq!(queue.dead_letters().len(), 2);
+        queue.stats().check().unwrap();
+        drop(handle);
+        drop(queue);
+        ledger.assert_each_dropped_once();
+    }
+}
+
+#[test]
+fn an_overflow_may_use_the_queue() {
+    let place: Arc<Mutex<Option<Queue<u32>>>> = Arc::default();
+    let inner = Arc::clone(&place);
+    let queue = Queue::builder()
+        .capacity(3)
+        .max_attempts(times(1))
+        .max_dead_letters(1)
+        .on_dead_overflow(move |letter| {
+            let queue = inner.lock().unwrap().clone().unwrap();
+            assert_eq!(queue.stats().held, 0);
+            let mut handle = queue.handle();
+            let tx = handle.begin();
+            tx.push(letter.item + 10).unwrap();
+            tx.commit();
+            queue.stats().check().unwrap();
+            assert_eq!(queue.dead_letters().len(), 1);
+        })
+        .build();
+    *place.lock().unwrap() = Some(queue.clone());
+    let mut handle = queue.handle();
+    handle.push_batch([1, 2, 3]).unwrap();
+    kill(&mut handle, 2);
+    // Pushed through two handles: in any order.
+    let mut left = drain(&queue);
+    left.sort_unstable();
+    assert_eq!(left, [3, 11]);
+    assert_eq!(letters(&queue), [(2, 1, Reason::Aborted)]);
+    assert_room(&queue);
+    place.lock().unwrap().take(); // else the queue would own itself
+}
+
+#[test]
+fn the_dead_take_no_room() {
+    let queue = Queue::builder().capacity(2).max_attempts(times(1)).build();
+    for failure in failures() {
+        let mut handle = queue.handle();
+        handle.push_batch([1, 2]).unwrap();
+        let mut pusher = queue.handle();
+        let mut task = Task::waiting(pusher.push_async(3));
+        fail(&mut handle, failure);
+        assert!(task.was_woken());
+        assert_eq!(task.output(), Ok(()));
+        drop(task);
+        assert!(handle.push(4).unwrap_err().is_full());
+        assert_eq!(drain(&queue).len(), 2);
+    }
+    assert_eq!(queue.dead_letters().len(), 6);
+    assert_room(&queue);
+}
+
+#[test]
+fn letters_that_are_pushed_again_begin_anew() {
+    let queue = mortal(2);
+    let mut handle = queue.handle();
+    handle.push_batch([1, 2, 3]).unwrap();
+    kill(&mut handle, 3);
+    kill(&mut handle, 3);
+    assert_eq!(queue.dead_letters().requeue_all(), 3);
+    let stats = queue.stats();
+    assert_eq!((stats.pushed, stats.ready, stats.dead), (6, 3, 3));
+    stats.check().unwrap();
+    let tx = handle.begin();
+    let again: Vec<_> = tx
+        .pop_batch(5)
+        .map(|item| (*item, item.attempts()))
+        .collect();
+    assert_eq!(again, [(1, 1), (2, 1), (3, 1)]);
+    tx.abort();
+    kill(&mut handle, 3);
+    let stats = queue.stats();
+    assert_eq!((stats.pushed, stats.dead), (6, 6));
+    stats.check().unwrap();
+}
+
+#[test]
+fn a_letter_that_is_pushed_again_wakes_one_who_waits() {
+    let queue = mortal(1);
+    let mut handle = queue.handle();
+    handle.push(7).unwrap();
+    kill(&mut handle, 1);
+    let mut task = Task::waiting(handle.pop_async());
+    assert_eq!(queue.dead_letters().requeue_all(), 1);
+    assert!(task.was_woken());
+    assert_eq!(task.output(), Ok(7));
+}
+
+#[test]
+fn a_full_queue_takes_back_as_many_letters_as_it_has_room() {
+    let queue = Queue::builder().capacity(3).max_attempts(times(1)).build();
+    let mut handle = queue.handle();
+    handle.push_batch([1, 2, 3]).unwrap();
+    kill(&mut handle, 3);
+    handle.push(9).unwrap();
+    assert_eq!(queue.dead_letters().requeue_all(), 2);
+    assert_eq!(queue.dead_letters().requeue_all(), 0);
+    queue.stats().check().unwrap();
+    assert_eq!(letters(&queue), [(3, 1, Reason::Aborted)]);
+    let mut left = drain(&queue);
+    left.sort_unstable();
+    assert_eq!(left, [1, 2, 9]);
+    assert_room(&queue);
+}
+
+#[test]
+fn a_closed_queue_keeps_its_letters() {
+    for capacity in [None, Some(5)] {
+        let mut builder = Queue::builder().max_attempts(times(1));
+        if let Some(capacity) = capacity {
+            builder = builder.capacity(capacity);
+        }
+        let queue = builder.build();
+        let mut handle = queue.handle();
+        handle.push_batch([1, 2, 3]).unwrap();
+        kill(&mut handle, 2);
+        queue.close();
+        kill(&mut handle, 1); // also after the close
+        assert_eq!(queue.dead_letters().requeue_all(), 0);
+        assert_eq!(queue.pop(), Err(PopError::Closed));
+        let items = letters(&queue).into_iter().map(|(item, ..)| item);
+        assert!(items.eq([1, 2, 3]));
+        queue.stats().check().unwrap();
+    }
+}
+
+#[test]
+fn a_death_ends_the_waiting_in_a_closed_queue() {
+    for (reason, end) in failures() {
+        let queue = mortal(1);
+        let (mut worker, mut other) = (queue.handle(), queue.handle());
+        worker.push(7).unwrap();
+        let mut task = Task::new(other.pop_async());
+        end(&mut worker, &mut |tx| {
+            let item = tx.pop().unwrap();
+            queue.close();
+            task.assert_waits();
+            if reason == Reason::Retried {
+                tx.retry(item).unwrap();
+            }
+        });
+        assert!(task.was_woken());
+        assert_eq!(task.output(), Err(PopError::Closed));
+    }
+}
+
+#[test]
+fn letters_go_with_the_queue() {
+    let ledger = Ledger::new(4);
+    let queue = Queue::builder().max_attempts(times(1)).build();
+    let mut handle = queue.handle();
+    handle.push_batch(ledger.items()).unwrap();
+    kill(&mut handle, 2);
+    drop(queue.dead_letters().next());
+    assert_eq!(ledger.drops(), [1, 0, 0, 0]);
+    kill(&mut handle, 1);
+    drop(handle);
+    drop(queue);
+    ledger.assert_each_dropped_once();
+}
+
+#[test]
+fn a_letter_whose_destructor_panics_takes_no_other_with_it() {
+    let ledger = Ledger::new(3);
+    let queue = Queue::builder().max_attempts(times(1)).build();
+    let mut handle = queue.handle();
+    handle.push_batch(ledger.items_with_bomb(0)).unwrap();
+    kill(&mut handle, 3);
+    assert!(panics(|| queue.dead_letters().for_each(drop)));
+    assert_eq!(ledger.drops(), [1, 0, 0]);
+    assert_eq!(queue.dead_letters().requeue_all(), 2);
+    assert_eq!(drain(&queue).len(), 2);
+    ledger.assert_each_dropped_once();
+}
+
+#[test]
+fn a_delayed_item_dies_at_its_last_delivery() {
+    let (clock, builder) = clocked();
+    let queue = builder.max_attempts(times(3)).build();
+    queue.push(7).unwrap();
+    for _ in 0..3 {
+        put_off(&queue, SECOND);
+        clock.advance(SECOND);
+    }
+    assert_eq!(letters(&queue), [(7, 3, Reason::Retried)]);
+}
+
+#[test]
+fn the_reason_is_that_of_the_last_delivery() {
+    for last in failures::<u32>() {
+        let queue = mortal(2);
+        let mut handle = queue.handle();
+        handle.push(7).unwrap();
+        let first: (Reason, Failure<u32>) = failures()[0];
+        fail(&mut handle, first);
+        fail(&mut handle, last);
+        assert_eq!(letters(&queue), [(7, 2, last.0)]);
+    }
+}
+
+#[test]
+fn a_transaction_forgotten_by_a_dropped_handle_is_forgotten() {
+    let queue = mortal(1);
+    let mut handle = queue.handle();
+    handle.push(7).unwrap();
+    let tx = handle.begin();
+    tx.pop().unwrap();
+    mem::forget(tx);
+    drop(handle);
+    assert_eq!(letters(&queue), [(7, 1, Reason::Forgotten)]);
+}
+
+/// Threads that let items die, while others push the letters again: none is lost.
+#[test]
+fn letters_pass_between_threads() {
+    const ITEMS: usize = 200;
+    let queue = Queue::builder()
+        .max_attempts(times(1))
+        .max_dead_letters(10)
+        .build();
+    queue.handle().push_batch(0..ITEMS).unwrap();
+    let (done, taken) = channel();
+    let work = |queue: &Queue<usize>, done: Sender<usize>| {
+        let mut handle = queue.handle();
+        for turn in 0..2_000 {
+            let tx = handle.begin();
+            let Ok(item) = tx.pop().map(|item| *item) else {
+                queue.dead_letters().requeue_all();
+                continue;
+            };
+            if turn % 3 == 0 {
+                tx.commit();
+                done.send(item).unwrap();
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            let (queue, done) = (&queue, done.clone());
+            scope.spawn(move || work(queue, done));
+        }
+    });
+    drop(done);
+    let mut all: Vec<_> = taken.iter().collect();
+    all.extend(letters(&queue).into_iter().map(|(item, ..)| item));
+    all.extend(drain(&queue));
+    all.sort_unstable();
+    assert!(all.into_iter().eq(0..ITEMS));
+    queue.stats().check().unwrap();
+}

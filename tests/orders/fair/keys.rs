@@ -1,0 +1,511 @@
+//! Keys that are many, awkward, or limited.
+
+use super::{filled, names, pull_all, Names};
+use crate::common::failing::{put_off, SECOND};
+use crate::common::futures::{block_on, Eager, Task};
+use crate::common::{assert_at_rest, drain, ends, panics};
+use requeue::{FairQueue, Handle, ManualClock, PopError, PushError};
+use std::cell::Cell;
+use std::hash::{Hash, Hasher};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::Arc;
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Call {
+    None,
+    By,
+    Weight,
+    Hash,
+    Eq,
+    Drop,
+}
+
+thread_local! {
+    /// The call that is to panic, once.
+    static BOMB: Cell<Call> = const { Cell::new(Call::None) };
+}
+
+fn may_panic(call: Call) {
+    if BOMB.with(Cell::get) == call {
+        BOMB.with(|bomb| bomb.set(Call::None));
+        panic!("as it was told");
+    }
+}
+
+/// A key with a poor hash that counts how many of them there are.
+struct Odd {
+    id: u32,
+    alive: Arc<AtomicUsize>,
+}
+
+impl Odd {
+    fn new(id: u32, alive: &Arc<AtomicUsize>) -> Self {
+        alive.fetch_add(1, Ordering::SeqCst);
+        let alive = Arc::clone(alive);
+        Self { id, alive }
+    }
+}
+
+impl PartialEq for Odd {
+    fn eq(&self, other: &Self) -> bool {
+        may_panic(Call::Eq);
+        self.id == other.id
+    }
+}
+
+impl Eq for Odd {}
+
+impl Hash for Odd {
+    fn hash<H: Hasher>(&self, _: &mut H) {
+        may_panic(Call::Hash);
+    }
+}
+
+impl Drop for Odd {
+    fn drop(&mut self) {
+        self.alive.fetch_sub(1, Ordering::SeqCst);
+        may_panic(Call::Drop);
+    }
+}
+
+/// A queue of numbers by their tens, and how many keys there are.
+fn odd(key_capacity: usize) -> (FairQueue<Odd, u32>, impl Fn() -> usize) {
+    let alive = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&alive);
+    let by = move |item: &u32| {
+        may_panic(Call::By);
+        Odd::new(item / 10, &count)
+    };
+    let weigh = |_: &Odd| {
+        may_panic(Call::Weight);
+        1
+    };
+    let builder = FairQueue::builder(by).weight(weigh);
+    let queue = builder.key_capacity(key_capacity).build();
+    (queue, move || alive.load(Ordering::SeqCst))
+}
+
+#[test]
+fn none_is_a_key_like_others() {
+    let queue = FairQueue::by(|item: &(Option<u8>, u8)| item.0);
+    for item in [(None, 1), (None, 2), (Some(0), 3), (Some(1), 4), (None, 5)] {
+        queue.push(item).unwrap();
+    }
+    let numbers: Vec<_> = drain(&queue)
+        .into_iter()
+        .map(|(_, number)| number)
+        .collect();
+    assert_eq!(numbers, [1, 3, 4, 2, 5]);
+}
+
+#[test]
+fn keys_of_all_items_that_are_somewhere_are_kept_once() {
+    let (queue, keys) = odd(100);
+    let mut worker = queue.handle();
+    worker.push_batch([10, 11, 20, 21]).unwrap();
+    assert_eq!(keys(), 2);
+    let tx = worker.begin();
+    tx.push(30).unwrap();
+    assert_eq!(keys(), 3);
+    tx.pop().unwrap();
+    tx.abort();
+    assert_eq!(keys(), 2);
+    queue.pop().unwrap();
+    queue.pop().unwrap();
+    assert_eq!(keys(), 2);
+    queue.pop().unwrap();
+    assert_eq!(keys(), 1);
+    let tx = worker.begin();
+    tx.pop().unwrap();
+    assert_eq!(keys(), 1);
+    drop(tx.commit());
+    assert_eq!(keys(), 0);
+}
+
+#[test]
+fn keys_of_which_some_are_popped_and_some_are_held_are_kept_until_the_last() {
+    const MANY: u32 = 400;
+    for key_capacity in [MANY as usize, usize::MAX] {
+        let (queue, keys) = odd(key_capacity);
+        let (mut one, mut other) = (queue.handle(), queue.handle());
+        for _ in 0..2 {
+            one.push_batch((0..MANY).map(|item| item % 10)).unwrap();
+            let held = one.begin();
+            let taken = held.pop_batch(100).count();
+            let popped = (0..100).filter(|_| queue.pop().is_ok()).count();
+            assert_eq!((taken, popped, keys()), (100, 100, 1));
+            other.push(1).unwrap();
+            let rest = other.begin();
+            assert_eq!(rest.pop_batch(201).count(), 201);
+            held.commit();
+            assert_eq!((queue.is_empty(), keys()), (true, 1));
+            rest.abort();
+            assert_eq!(other.pop_batch(200, &mut Vec::new()), 200);
+            assert_eq!(keys(), 1);
+            queue.pop().unwrap();
+            assert_eq!(keys(), 0);
+        }
+    }
+}
+
+#[test]
+fn a_snapshot_keeps_its_keys_and_a_queue_takes_its_keys_along() {
+    let (queue, keys) = odd(100);
+    queue.handle().push_batch([10, 11, 20]).unwrap();
+    let snapshot = queue.snapshot();
+    drain(&queue);
+    assert_eq!(keys(), 2);
+    drop(snapshot);
+    assert_eq!(keys(), 0);
+    queue.push(10).unwrap();
+    drop(queue);
+    assert_eq!(keys(), 0);
+}
+
+#[test]
+fn keys_with_one_hash_are_served_in_turn() {
+    let (queue, keys) = odd(100);
+    queue.handle().push_batch([10, 11, 12, 20, 21, 30]).unwrap();
+    assert_eq!(drain(&queue), [10, 20, 30, 11, 21, 12]);
+    assert_eq!(keys(), 0);
+}
+
+/// Also with a push of several items, and in a transaction, of which the others are not lost.
+#[test]
+fn user_code_that_panics_loses_nothing_but_what_it_was_given() {
+    for call in [Call::By, Call::Weight, Call::Hash, Call::Eq, Call::Drop] {
+        let (queue, keys) = odd(4);
+        queue.handle().push_batch([10, 20]).unwrap();
+        let arm = || BOMB.with(|bomb| bomb.set(call));
+        // The weight is asked for a new key only, and only one that is not new is dropped.
+        let next = if call == Call::Weight { 30 } else { 11 };
+        arm();
+        assert!(panics(|| queue.push(next)));
+        assert_at_rest(&queue, 2, 0);
+        arm();
+        assert!(panics(|| queue.handle().push_batch([12, next])));
+        assert_at_rest(&queue, 2, 0);
+        let mut worker = queue.handle();
+        let tx = worker.begin();
+        tx.push(13).unwrap();
+        arm();
+        assert!(panics(|| tx.push(next)));
+        assert_eq!(tx.staged(), 1);
+        tx.commit();
+        BOMB.with(|bomb| bomb.set(Call::None));
+        assert_at_rest(&queue, 3, 0);
+        assert_eq!(keys(), 2);
+        // Nothing that was not pushed counts against the limit.
+        queue.handle().push_batch([14, 15]).unwrap();
+        assert_eq!(queue.push(16), Err(PushError::Full(16)));
+        assert_eq!(drain(&queue), [10, 20, 13, 14, 15]);
+        assert_eq!(keys(), 0);
+        queue.stats().check().unwrap();
+    }
+}
+
+#[test]
+fn a_destructor_of_a_key_that_panics_harms_nobody() {
+    let (queue, keys) = odd(4);
+    queue.handle().push_batch([10, 20]).unwrap();
+    BOMB.with(|bomb| bomb.set(Call::Drop));
+    assert_eq!(drain(&queue), [10, 20]);
+    assert_eq!(keys(), 0);
+    assert_at_rest(&queue, 0, 0);
+}
+
+#[test]
+fn a_key_function_that_changes_its_mind_loses_nothing() {
+    let calls = AtomicUsize::new(0);
+    let queue = FairQueue::builder(move |_: &u32| calls.fetch_add(1, Ordering::SeqCst) % 3)
+        .serial()
+        .build();
+    let mut worker = queue.handle();
+    worker.push_batch(0..30).unwrap();
+    let tx = worker.begin();
+    assert_eq!(tx.pop_batch(9).len(), 3);
+    tx.abort();
+    let mut left = drain(&queue);
+    left.sort_unstable();
+    assert!(left.into_iter().eq(0..30));
+    assert_at_rest(&queue, 0, 0);
+}
+
+#[test]
+fn an_item_that_is_changed_stays_with_its_key() {
+    let queue = FairQueue::by(|item: &u32| item / 10);
+    let mut worker = queue.handle();
+    worker.push_batch([10, 11, 20]).unwrap();
+    let tx = worker.begin();
+    *tx.pop().unwrap() = 90;
+    tx.abort();
+    assert_eq!(drain(&queue), [90, 20, 11]);
+    assert_eq!(queue.snapshot().keys().len(), 0);
+}
+
+#[test]
+fn a_key_has_no_more_items_than_its_limit() {
+    let queue = filled(names().key_capacity(2), "a1 a2 b1");
+    let refused = queue.push("a3").unwrap_err();
+    assert_eq!(refused, PushError::Full("a3"));
+    assert_eq!(queue.key_at_limit(&"a3"), Some('a'));
+    assert_eq!(queue.key_at_limit(&"b2"), None);
+    let mut worker = queue.handle();
+    assert_eq!(worker.push("a3"), Err(PushError::Full("a3")));
+    assert_eq!(
+        worker.push_batch(["b2", "a3"]),
+        Err(PushError::Full(vec!["b2", "a3"]))
+    );
+    let tx = worker.begin();
+    tx.pop().unwrap();
+    assert_eq!(tx.push("a3"), Err(PushError::Full("a3")));
+    tx.push("b2").unwrap();
+    tx.commit();
+    queue.push("a3").unwrap();
+    pull_all(&queue, "b1 a2 b2 a3");
+    assert_eq!(queue.capacity(), None);
+}
+
+#[test]
+fn what_is_delayed_counts_against_the_limit() {
+    let clock = ManualClock::new();
+    let queue = filled(names().key_capacity(1).clock(clock.clone()), "a1");
+    put_off(&queue, SECOND);
+    queue.push("a2").unwrap_err();
+    clock.advance(SECOND);
+    pull_all(&queue, "a1");
+    queue.push("a2").unwrap();
+}
+
+#[test]
+fn who_waits_for_room_of_a_key_is_woken_by_that() {
+    let queue = filled(names().key_capacity(1), "a1 b1");
+    let (mut a, mut b) = (queue.handle(), queue.handle());
+    let mut waiting = Task::waiting(a.push_async("b2"));
+    queue.pop().unwrap();
+    waiting.assert_waits();
+    queue.pop().unwrap();
+    assert!(waiting.was_woken());
+    assert_eq!(waiting.output(), Ok(()));
+    drop(waiting);
+    let queue = ends(move || {
+        std::thread::scope(|scope| {
+            let pushed = scope.spawn(|| b.push_blocking("b3"));
+            while queue.pop().is_err() {
+                std::thread::yield_now();
+            }
+            assert_eq!(pushed.join().unwrap(), Ok(()));
+        });
+        queue
+    });
+    pull_all(&queue, "b3");
+}
+
+#[test]
+fn who_waits_for_room_of_a_key_does_not_wake_itself() {
+    let queue = filled(names().key_capacity(1), "a1");
+    let (mut one, mut other) = (queue.handle(), queue.handle());
+    let mut single = Task::waiting(one.push_async("a2"));
+    let mut batch = Task::waiting(other.push_batch_async(["a3"]));
+    batch.assert_waits();
+    single.assert_waits();
+    assert!(!single.was_woken() && !batch.was_woken());
+    queue.pop().unwrap();
+    assert!(single.was_woken() && batch.was_woken());
+    assert_eq!(single.output(), Ok(()));
+}
+
+#[test]
+fn a_batch_that_waits_for_its_key_keeps_no_other_back() {
+    let queue = filled(names().key_capacity(2), "a1 a2");
+    let (mut one, mut other) = (queue.handle(), queue.handle());
+    let _waiting = Task::waiting(one.push_batch_async(["a3", "b1"]));
+    let mut batch = Task::waiting(other.push_batch_async(["b1", "a3"]));
+    let mut third = queue.handle();
+    let mut free = Task::new(third.push_batch_async(["c1", "c2"]));
+    assert_eq!(free.output(), Ok(2));
+    batch.assert_waits();
+}
+
+/// A queue with room for two items, one of each key.
+fn narrow(items: &'static str) -> Names {
+    filled(names().key_capacity(1).capacity(2), items)
+}
+
+#[test]
+fn who_waits_for_its_key_takes_no_wake_up_from_others() {
+    let queue = narrow("a1");
+    let mut handle = queue.handle();
+    let tx = handle.begin();
+    tx.push("x1").unwrap();
+    let (mut one, mut other) = (queue.handle(), queue.handle());
+    let mut at_limit = Task::waiting(one.push_async("a2"));
+    let mut free = Task::waiting(other.push_async("b1"));
+    // The transaction needs one place for both now.
+    tx.pop().unwrap();
+    at_limit.assert_waits();
+    assert!(free.was_woken());
+    assert_eq!(free.output(), Ok(()));
+    drop(free);
+    tx.commit();
+    at_limit.assert_waits();
+    pull_all(&queue, "x1 b1");
+    assert!(at_limit.was_woken());
+    assert_eq!(at_limit.output(), Ok(()));
+}
+
+#[test]
+fn who_looks_before_there_is_room_is_woken_again() {
+    let queue = narrow("c1 a1");
+    let [at_limit, free] = ["a2", "b1"].map(|item| {
+        let mut handle = queue.handle();
+        Eager::new(async move { handle.push_async(item).await })
+    });
+    assert_eq!(queue.pop(), Ok("c1"));
+    assert_eq!((at_limit.output(), free.output()), (None, Some(Ok(()))));
+    assert_eq!((queue.pop(), queue.pop()), (Ok("a1"), Ok("b1")));
+    assert_eq!(at_limit.output(), Some(Ok(())));
+}
+
+#[test]
+fn a_newcomer_leaves_nothing_to_who_waits_for_its_key() {
+    let queue = narrow("a1 c1");
+    let mut worker = queue.handle();
+    let tx = worker.begin();
+    assert_eq!(*tx.pop().unwrap(), "a1");
+    let (mut one, mut other) = (queue.handle(), queue.handle());
+    let mut at_limit = Task::waiting(one.push_async("a2"));
+    for item in ["d1", "e1"] {
+        queue.pop().unwrap();
+        assert!(at_limit.was_woken());
+        at_limit.assert_waits();
+        queue.push(item).unwrap();
+    }
+    queue.pop().unwrap();
+    assert_eq!(Task::new(other.push_async("b1")).output(), Ok(()));
+}
+
+#[test]
+fn a_batch_that_waits_for_its_key_leaves_the_room_to_others() {
+    let queue = narrow("c1 a1");
+    let (mut one, mut other) = (queue.handle(), queue.handle());
+    let mut at_limit = Task::waiting(one.push_batch_async(["a2", "d1"]));
+    let mut free = Task::waiting(other.push_batch_async(["b1"]));
+    assert_eq!(queue.pop(), Ok("c1"));
+    at_limit.assert_waits();
+    assert!(free.was_woken());
+    assert_eq!(free.output(), Ok(1));
+    drop(free);
+    pull_all(&queue, "a1 b1");
+    assert!(at_limit.was_woken());
+    assert_eq!(at_limit.output(), Ok(2));
+}
+
+#[test]
+fn a_batch_whose_key_panics_is_dropped_however_it_is_pushed() {
+    let (queue, keys) = odd(usize::MAX);
+    let mut worker = queue.handle();
+    for pushes in [
+        |worker: &mut Handle<u32>| drop(worker.push_batch([1, 2])),
+        |worker: &mut Handle<u32>| drop(worker.push_batch_blocking([1, 2])),
+        |worker: &mut Handle<u32>| drop(block_on(worker.push_batch_async([1, 2]))),
+    ] {
+        BOMB.with(|bomb| bomb.set(Call::By));
+        assert!(panics(|| pushes(&mut worker)));
+        assert_eq!((queue.len(), keys()), (0, 0));
+        pushes(&mut worker);
+        assert_eq!(worker.pop_batch(3, &mut Vec::new()), 2);
+    }
+    assert_at_rest(&queue, 0, 0);
+}
+
+#[test]
+fn a_batch_that_fails_while_it_gathers_room_keeps_none() {
+    ends(|| {
+        let broken = Arc::new(AtomicBool::new(false));
+        let breaks = Arc::clone(&broken);
+        let by = move |item: &u32| {
+            assert!(*item < 100 || !breaks.load(Ordering::SeqCst), "no key");
+            *item
+        };
+        let queue = FairQueue::builder(by).capacity(4).key_capacity(4).build();
+        queue.handle().push_batch(0..4).unwrap();
+        let mut handle = queue.handle();
+        std::thread::scope(|scope| {
+            let batch = || panics(|| handle.push_batch_blocking(100..103));
+            let failed = scope.spawn(batch);
+            queue.pop().unwrap();
+            // Until it is the first in the line, and has gathered the place that is free.
+            for item in 10.. {
+                if queue.push(item).is_err() {
+                    break;
+                }
+                queue.pop().unwrap();
+                std::thread::yield_now();
+            }
+            broken.store(true, Ordering::SeqCst);
+            queue.pop().unwrap();
+            assert!(failed.join().unwrap());
+        });
+        broken.store(false, Ordering::SeqCst);
+        assert_eq!(queue.len(), 2);
+        assert_eq!([queue.push(1), queue.push(2)], [Ok(()); 2]);
+        drop(handle);
+    });
+}
+
+#[test]
+fn a_batch_that_never_fits_is_refused_at_once() {
+    let queue = names().key_capacity(2).build();
+    let items = ["a1", "b1", "a2", "a3"];
+    let refused = queue.handle().push_batch_blocking(items).unwrap_err();
+    assert_eq!(refused, PushError::Full(items.to_vec()));
+    assert_eq!(
+        queue.handle().push_batch_blocking(["a1", "b1", "a2"]),
+        Ok(3)
+    );
+}
+
+#[test]
+fn a_letter_whose_key_cannot_be_found_stays_one() {
+    let broken = Arc::new(AtomicUsize::new(0));
+    let breaks = Arc::clone(&broken);
+    let by = move |item: &u32| {
+        assert_eq!(breaks.load(Ordering::SeqCst), 0);
+        *item
+    };
+    let builder = FairQueue::builder(by).max_attempts(std::num::NonZeroU32::MIN);
+    let queue = builder.build();
+    queue.push(1).unwrap();
+    assert_eq!(*queue.handle().begin().pop().unwrap(), 1);
+    broken.store(1, Ordering::SeqCst);
+    assert!(panics(|| queue.dead_letters().requeue_all()));
+    broken.store(0, Ordering::SeqCst);
+    assert_eq!(
+        (queue.dead_letters().requeue_all(), queue.pop()),
+        (1, Ok(1))
+    );
+}
+
+#[test]
+fn a_limit_of_none_cannot_be_set() {
+    assert!(panics(|| names().key_capacity(0)));
+    let queue = filled(names().key_capacity(usize::MAX), "a1");
+    assert_eq!(queue.key_at_limit(&"a1"), None);
+}
+
+#[test]
+fn a_million_keys_with_one_item_each() {
+    const KEYS: u32 = 1_000_000;
+    let queue = FairQueue::by(|item: &u32| *item);
+    let mut handle = queue.handle();
+    for item in 0..KEYS {
+        handle.push(item).unwrap();
+    }
+    assert_eq!(queue.len(), KEYS as usize);
+    for item in 0..KEYS {
+        assert_eq!(handle.pop(), Ok(item));
+    }
+    assert_eq!(handle.pop(), Err(PopError::Empty));
+    assert_at_rest(&queue, 0, 0);
+}

@@ -1,0 +1,8 @@
+//! Queues of other orders: fair by key, by priority and schedule.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod fair;
+mod priority;
+mod snapshot;

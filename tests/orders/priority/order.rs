@@ -1,0 +1,252 @@
+//! Which item is next, aborts among the reasons.
+
+use std::time::Duration;
+
+use super::{clocked, filled, PUSHES, TRYING};
+use crate::common::failing::{fail, failures, letters, put_off, times, SECOND};
+use crate::common::{assert_at_rest, drain, panics};
+use requeue::{ManualClock, PriorityError, PriorityQueue, Queue, Reason};
+
+#[test]
+fn the_least_priority_goes_first_and_of_equals_the_first_that_came() {
+    for push in PUSHES {
+        let queue = PriorityQueue::unbounded();
+        let mut handle = queue.handle();
+        for (item, priority) in (0..).zip([3, 1, 2, 3, 1, 9999, 2]) {
+            push(&queue, &mut handle, priority, None, item).unwrap();
+        }
+        assert_at_rest(&queue, 7, 0);
+        assert_eq!(drain(&queue), [1, 4, 2, 6, 0, 3, 5]);
+        assert_at_rest(&queue, 0, 0);
+    }
+}
+
+/// Whoever took items in before: a consumer that is alone afterwards finds them in their order.
+#[test]
+fn equals_leave_in_the_order_in_which_one_handle_pushed_them() {
+    let queue = PriorityQueue::unbounded();
+    let mut pusher = queue.handle();
+    let mut consumers = [(); 4].map(|()| queue.handle());
+    let mut popped = Vec::new();
+    for item in (0..128).step_by(8) {
+        for consumer in &mut consumers {
+            pusher
+                .push_with(3, None, item + popped.len() % 4 * 2)
+                .unwrap();
+            pusher
+                .push_with(3, None, item + popped.len() % 4 * 2 + 1)
+                .unwrap();
+            popped.push(consumer.pop().unwrap());
+        }
+    }
+    drop(consumers);
+    popped.extend(drain(&queue));
+    assert!(popped.into_iter().eq(0..128));
+}
+
+#[test]
+fn a_push_without_a_priority_has_the_default_one() {
+    let queue = PriorityQueue::unbounded();
+    let default = PriorityQueue::<u32>::DEFAULT_PRIORITY;
+    queue.push_with(default + 1, None, 4).unwrap();
+    queue.push(1).unwrap();
+    queue.handle().push(2).unwrap();
+    let plain: &Queue<u32> = &queue;
+    plain.handle().push(3).unwrap();
+    queue.push_with(default - 1, None, 0).unwrap();
+    assert_eq!(queue.pop(), Ok(0));
+    let mut defaults: Vec<_> = (0..3).map(|_| queue.pop().unwrap()).collect();
+    defaults.sort_unstable(); // from several lanes
+    assert_eq!(defaults, [1, 2, 3]);
+    assert_eq!(queue.pop(), Ok(4));
+}
+
+#[test]
+fn a_handle_and_its_transactions_take_the_next_item_too() {
+    let (queue, _) = filled(&[2, 1, 4, 3]);
+    let mut handle = queue.handle();
+    assert_eq!(handle.pop(), Ok(1));
+    let tx = handle.begin();
+    assert_eq!(*tx.pop().unwrap(), 0);
+    let rest: Vec<_> = tx.pop_batch(5).map(|item| *item).collect();
+    assert_eq!(rest, [3, 2]);
+    tx.commit();
+    assert_at_rest(&queue, 0, 0);
+}
+
+#[test]
+fn there_are_no_priorities_but_1_to_9999() {
+    for (form, push) in PUSHES.into_iter().enumerate() {
+        let queue = PriorityQueue::bounded(2);
+        let mut handle = queue.handle();
+        for priority in [0, 10_000, u16::MAX] {
+            let refused = push(&queue, &mut handle, priority, None, 7).unwrap_err();
+            assert!(refused.is_out_of_range());
+            assert!(!refused.is_full() && !refused.is_closed());
+            assert_eq!(refused.into_inner(), 7);
+        }
+        assert_at_rest(&queue, 0, 0);
+        for priority in [1, 9999] {
+            assert!(push(&queue, &mut handle, priority, None, 7).is_ok());
+        }
+        if form < TRYING {
+            let refused = push(&queue, &mut handle, 1, None, 8);
+            assert_eq!(refused, Err(PriorityError::Full(8)));
+        }
+    }
+}
+
+#[test]
+fn what_is_refused_comes_back() {
+    let refusals = [
+        (PriorityError::Full(7), "the queue is full"),
+        (PriorityError::Closed(7), "the queue is closed"),
+        (
+            PriorityError::OutOfRange(7),
+            "a priority is a number from 1 to 9999",
+        ),
+    ];
+    for (refused, message) in refusals {
+        assert_eq!(refused.to_string(), message);
+        assert_eq!(refused.into_inner(), 7);
+    }
+    let queue = PriorityQueue::bounded(1);
+    queue.close();
+    for push in PUSHES {
+        let refused = push(&queue, &mut queue.handle(), 1, None, 7);
+        assert_eq!(refused, Err(PriorityError::Closed(7)));
+    }
+    assert!(queue.push_at(queue.now(), 7).unwrap_err().is_closed());
+    assert!(queue.push_after(SECOND, 7).unwrap_err().is_closed());
+    assert_at_rest(&queue, 0, 0);
+}
+
+#[test]
+fn what_failed_goes_before_all_others_of_its_priority() {
+    for failure in failures() {
+        let (queue, _) = filled(&[2, 2, 3]);
+        let mut handle = queue.handle();
+        let plain: &Queue<u32> = &queue;
+        fail(&mut plain.handle(), failure);
+        queue.push_with(1, None, 3).unwrap();
+        assert_at_rest(&queue, 4, 0);
+        let tx = handle.begin();
+        assert_eq!(*tx.pop().unwrap(), 3);
+        let again = tx.pop().unwrap();
+        assert_eq!((*again, again.attempts()), (0, 2));
+        tx.commit();
+        assert_eq!(drain(&queue), [1, 2]);
+        queue.stats().check().unwrap();
+    }
+}
+
+#[test]
+fn items_that_come_back_together_keep_their_order() {
+    let (queue, _) = filled(&[2, 1, 2, 1, 3]);
+    let mut handle = queue.handle();
+    for round in 0..3 {
+        let tx = handle.begin();
+        let order: Vec<_> = tx.pop_batch(3 + round).map(|item| *item).collect();
+        assert_eq!(order, [1, 3, 0, 2, 4][..3 + round]);
+        tx.abort();
+    }
+    queue.push_with(1, None, 5).unwrap();
+    queue.push_with(2, None, 6).unwrap();
+    assert_eq!(drain(&queue), [1, 3, 5, 0, 2, 6, 4]);
+}
+
+#[test]
+fn of_two_transactions_each_gives_back_to_its_priorities() {
+    let (queue, _) = filled(&[1, 2, 1, 2]);
+    let (mut a, mut b) = (queue.handle(), queue.handle());
+    let (tx_a, tx_b) = (a.begin(), b.begin());
+    assert_eq!(tx_a.pop_batch(3).len(), 3);
+    assert_eq!(*tx_b.pop().unwrap(), 3);
+    tx_a.abort();
+    tx_b.abort();
+    drop((a, b));
+    let order = drain(&queue);
+    assert_eq!(order[..2], [0, 2]);
+}
+
+#[test]
+fn what_was_put_off_keeps_its_priority() {
+    let (clock, queue) = clocked();
+    queue.push_with(3, None, 1).unwrap();
+    put_off(&queue, SECOND);
+    queue.push_with(4, None, 2).unwrap();
+    queue.push_with(3, None, 3).unwrap();
+    clock.advance(SECOND);
+    queue.push_with(2, None, 0).unwrap();
+    assert_eq!(drain(&queue), [0, 1, 3, 2]);
+}
+
+fn fail_once(queue: &Queue<u32>) {
+    let [failure, ..] = failures();
+    fail(&mut queue.handle(), failure);
+}
+
+#[test]
+fn the_dead_are_buried_and_pushed_again_with_their_priority() {
+    let queue = PriorityQueue::builder().max_attempts(times(1)).build();
+    let ticket = queue.push_with(3, None, 1).unwrap();
+    fail_once(&queue);
+    assert_at_rest(&queue, 0, 0);
+    assert_eq!(queue.cancel(ticket), None);
+    queue.push_with(4, None, 2).unwrap();
+    queue.push_with(2, None, 0).unwrap();
+    assert_eq!(queue.dead_letters().requeue_all(), 1);
+    assert_eq!(queue.cancel(ticket), None);
+    assert_eq!(drain(&queue), [0, 1, 2]);
+    queue.push_with(3, None, 1).unwrap();
+    fail_once(&queue);
+    assert_eq!(letters(&queue), [(1, 1, Reason::Aborted)]);
+}
+
+#[test]
+fn those_that_wait_for_long_get_preferred() {
+    let clock = requeue::ManualClock::new();
+    let builder = PriorityQueue::builder().clock(clock.clone());
+    let queue = builder.age_after(SECOND).build();
+    let push = |priority, item| queue.push_with(priority, None, item).unwrap();
+    push(10, 0);
+    clock.advance(8 * SECOND);
+    push(1, 1); // as good as 9 at the beginning
+    clock.advance(2 * SECOND);
+    push(1, 2); // as 11
+    push(5, 3);
+    assert_eq!(drain(&queue), [1, 0, 2, 3]);
+}
+
+#[test]
+fn what_is_scheduled_ages_from_its_time_on() {
+    let clock = requeue::ManualClock::new();
+    let builder = PriorityQueue::builder().clock(clock.clone());
+    let queue = builder.age_after(SECOND).build();
+    let later = clock.now() + 8 * SECOND;
+    queue.push_with(5, Some(later), 0).unwrap(); // as good as 13 at the beginning
+    clock.advance(8 * SECOND);
+    queue.push_with(4, None, 1).unwrap(); // as 12
+    queue.push_with(6, None, 2).unwrap();
+    assert_eq!(drain(&queue), [1, 0, 2]);
+}
+
+#[test]
+fn ageing_in_no_time_is_refused() {
+    let builder = || PriorityQueue::<u32>::builder();
+    assert!(panics(|| builder().age_after(Duration::ZERO)));
+    assert!(!panics(|| builder().age_after(Duration::MAX)));
+}
+
+#[test]
+fn an_item_that_is_older_than_time_itself_is_there() {
+    const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+    let clock = ManualClock::new();
+    let builder = PriorityQueue::builder().age_after(10 * DAY);
+    let queue = builder.clock(clock.clone()).build();
+    clock.advance(330 * 366 * DAY);
+    queue.push_with(9999, None, 1).unwrap();
+    assert_eq!(queue.next_due(), None); // takes it in
+    assert!(!queue.is_empty());
+    assert_eq!(queue.pop(), Ok(1));
+}

@@ -1,0 +1,228 @@
+//! What was pushed may be given another priority, or be cancelled, unless somebody holds it.
+
+use std::collections::HashSet;
+use std::mem;
+
+use super::{clocked, filled, PUSHES};
+use crate::common::failing::{put_off, times, SECOND};
+use crate::common::{assert_at_rest, drain, Ledger};
+use requeue::{OutOfRange, PriorityQueue};
+
+#[test]
+fn what_is_cancelled_is_taken_out() {
+    let (queue, tickets) = filled(&[1, 2, 3, 2, 1]);
+    assert_eq!(queue.cancel(tickets[0]), Some(0)); // the first
+    assert_eq!(queue.cancel(tickets[3]), Some(3)); // in the middle
+    assert_eq!(queue.cancel(tickets[2]), Some(2)); // the last
+    for ticket in [0, 2, 3] {
+        assert_eq!(queue.cancel(tickets[ticket]), None);
+    }
+    assert_at_rest(&queue, 2, 0);
+    assert_eq!(queue.stats().committed, 3);
+    assert_eq!(drain(&queue), [4, 1]);
+    assert_eq!(queue.stats().committed, 5);
+}
+
+#[test]
+fn what_is_cancelled_is_given_to_the_caller_and_not_dropped() {
+    let ledger = Ledger::new(3);
+    let queue = PriorityQueue::unbounded();
+    let tickets: Vec<_> = ledger
+        .items()
+        .map(|item| queue.push_with(1, None, item).ok().unwrap())
+        .collect();
+    let cancelled = queue.cancel(tickets[1]);
+    assert_eq!(ledger.drops(), [0, 0, 0]);
+    drop(cancelled);
+    assert_eq!(ledger.drops(), [0, 1, 0]);
+    drop(queue);
+    ledger.assert_each_dropped_once();
+}
+
+#[test]
+fn every_item_has_another_ticket() {
+    let mut tickets = HashSet::new();
+    for push in PUSHES {
+        let queue = PriorityQueue::unbounded();
+        let mut handle = queue.handle();
+        let mut own = HashSet::new();
+        for item in 0..100 {
+            own.insert(push(&queue, &mut handle, 1, None, item).unwrap());
+        }
+        assert_eq!(own.len(), 100);
+        tickets.extend(own);
+    }
+    assert!(format!("{:?}", tickets.iter().next().unwrap()).starts_with("Ticket("));
+}
+
+#[test]
+fn what_is_scheduled_can_be_cancelled_and_given_another_priority() {
+    let (clock, queue) = clocked();
+    let tickets = [1, 2, 3].map(|item| queue.push_after(SECOND, item).unwrap());
+    assert_eq!(queue.cancel(tickets[0]), Some(1));
+    assert_eq!(queue.reprioritize(tickets[2], 1), Ok(true));
+    assert_eq!(queue.stats().delayed, 2);
+    assert_at_rest(&queue, 0, 0);
+    clock.advance(SECOND);
+    assert_eq!(drain(&queue), [3, 2]);
+}
+
+#[test]
+fn what_is_staged_cannot_be_cancelled() {
+    let (clock, queue) = clocked();
+    let mut handle = queue.handle();
+    for due in [None, Some(clock.now())] {
+        let tx = handle.begin();
+        let ticket = tx.push_with(1, due, 7).unwrap();
+        assert_eq!(queue.cancel(ticket), None);
+        assert_eq!(queue.reprioritize(ticket, 2), Ok(false));
+        tx.commit();
+        assert_eq!(queue.cancel(ticket), Some(7));
+
+        let tx = handle.begin();
+        let ticket = tx.push_with(1, due, 7).unwrap();
+        tx.abort();
+        assert_eq!(queue.cancel(ticket), None);
+    }
+    assert_at_rest(&queue, 0, 0);
+}
+
+#[test]
+fn what_is_held_cannot_be_cancelled_and_what_came_back_can() {
+    let (queue, tickets) = filled(&[1, 1]);
+    let mut handle = queue.handle();
+    let tx = handle.begin();
+    assert_eq!(*tx.pop().unwrap(), 0);
+    assert_eq!(queue.cancel(tickets[0]), None);
+    assert_eq!(queue.reprioritize(tickets[0], 2), Ok(false));
+    tx.abort();
+    assert_eq!(queue.reprioritize(tickets[0], 2), Ok(true));
+    assert_eq!(queue.cancel(tickets[0]), Some(0));
+
+    let tx = handle.begin();
+    assert_eq!(*tx.pop().unwrap(), 1);
+    mem::forget(tx);
+    assert_eq!(queue.cancel(tickets[1]), None);
+    drop(handle);
+    assert_eq!(queue.cancel(tickets[1]), Some(1));
+    assert_at_rest(&queue, 0, 0);
+}
+
+#[test]
+fn what_is_gone_cannot_be_cancelled() {
+    let (queue, tickets) = filled(&[1, 2, 3]);
+    let mut handle = queue.handle();
+    let tx = handle.begin();
+    tx.pop().unwrap();
+    tx.commit();
+    handle.pop().unwrap();
+    queue.pop().unwrap();
+    for ticket in tickets {
+        assert_eq!(queue.cancel(ticket), None);
+        assert_eq!(queue.reprioritize(ticket, 1), Ok(false));
+    }
+}
+
+#[test]
+fn what_is_put_off_cannot_be_cancelled_until_it_is_back() {
+    let (clock, queue) = clocked();
+    let ticket = queue.push_with(1, None, 7).unwrap();
+    put_off(&queue, SECOND);
+    assert_eq!(queue.cancel(ticket), None);
+    assert_eq!(queue.reprioritize(ticket, 1), Ok(false));
+    clock.advance(SECOND);
+    assert_eq!(queue.cancel(ticket), Some(7));
+    queue.stats().check().unwrap();
+}
+
+#[test]
+fn another_priority_moves_an_item_among_the_others() {
+    let (queue, tickets) = filled(&[5, 5, 5, 5]);
+    assert_eq!(queue.reprioritize(tickets[2], 4), Ok(true));
+    assert_eq!(queue.reprioritize(tickets[0], 6), Ok(true));
+    assert_at_rest(&queue, 4, 0);
+    // Back and forth: among its equals it stands where it came.
+    assert_eq!(queue.reprioritize(tickets[1], 9), Ok(true));
+    assert_eq!(queue.reprioritize(tickets[1], 5), Ok(true));
+    assert_eq!(drain(&queue), [2, 1, 3, 0]);
+}
+
+#[test]
+fn another_priority_stays_with_an_item_that_fails() {
+    let (queue, tickets) = filled(&[5, 6]);
+    assert_eq!(queue.reprioritize(tickets[1], 4), Ok(true));
+    for _ in 0..3 {
+        let mut handle = queue.handle();
+        let tx = handle.begin();
+        assert_eq!(*tx.pop().unwrap(), 1);
+        tx.abort();
+    }
+    assert_eq!(drain(&queue), [1, 0]);
+}
+
+#[test]
+fn there_is_no_other_priority_but_1_to_9999() {
+    let (queue, tickets) = filled(&[5]);
+    for priority in [0, 10_000, u16::MAX] {
+        assert_eq!(queue.reprioritize(tickets[0], priority), Err(OutOfRange));
+    }
+    assert_eq!(
+        OutOfRange.to_string(),
+        "a priority is a number from 1 to 9999"
+    );
+    assert_eq!(queue.reprioritize(tickets[0], 9999), Ok(true));
+    assert_eq!(drain(&queue), [0]);
+}
+
+#[test]
+fn many_are_cancelled_while_others_stay() {
+    let queue = PriorityQueue::unbounded();
+    let mut stay = Vec::new();
+    for round in 0..20_u16 {
+        let mut tickets = Vec::new();
+        for item in 0..500_u16 {
+            let ticket = queue.push_with(item % 7 + 1, None, round * 500 + item);
+            tickets.push((item, ticket.unwrap()));
+        }
+        for (item, ticket) in tickets {
+            let number = round * 500 + item;
+            match item % 5 {
+                0 => stay.push((item % 7 + 1, number)),
+                1 => {
+                    assert_eq!(queue.reprioritize(ticket, 8), Ok(true));
+                    stay.push((8, number));
+                }
+                _ => assert_eq!(queue.cancel(ticket), Some(number)),
+            }
+        }
+    }
+    assert_at_rest(&queue, stay.len(), 0);
+    stay.sort_unstable();
+    let items: Vec<_> = stay.into_iter().map(|(_, number)| number).collect();
+    assert_eq!(drain(&queue), items);
+}
+
+#[test]
+fn the_dead_and_the_recovered() {
+    let clock = requeue::ManualClock::new();
+    let builder = PriorityQueue::builder().clock(clock.clone());
+    let queue = builder.leased(SECOND).max_attempts(times(2)).build();
+    let ticket = queue.push_with(1, None, 7).unwrap();
+    queue.push_with(2, None, 8).unwrap();
+    let mut slow = queue.handle();
+    let tx = slow.begin();
+    assert_eq!(*tx.pop().unwrap(), 7);
+    assert_eq!(queue.cancel(ticket), None);
+    clock.advance(SECOND);
+    // Its lease is over: it is the first again, and can be cancelled.
+    assert_at_rest(&queue, 2, 0);
+    let mut other = queue.handle();
+    let again = other.begin();
+    assert_eq!(*again.pop().unwrap(), 7);
+    again.abort();
+    assert_eq!(queue.cancel(ticket), None); // dead
+    assert!(tx.try_commit().is_err());
+    assert_eq!(queue.dead_letters().len(), 1);
+    assert_eq!(drain(&queue), [8]);
+    queue.stats().check().unwrap();
+}

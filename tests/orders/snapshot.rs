@@ -1,0 +1,295 @@
+//! Visits to all that is ready, in queues of other orders: few items are held at a time.
+
+use std::cell::Cell;
+use std::collections::HashSet;
+use std::mem;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use crate::common::failing::SECOND;
+use crate::common::futures::Task;
+use crate::common::{assert_at_rest, drain, panics};
+use requeue::{FairQueue, ManualClock, PopError, PriorityQueue, Queue};
+
+const ITEMS: u32 = 1000;
+/// More than are held at a time.
+const MANY: usize = 100;
+
+/// Makes a queue, always with the same items.
+type Make = fn() -> Queue<u32>;
+
+const QUEUES: [(&str, Make); 5] = [
+    ("one key", || fair(1)),
+    ("keys", || fair(17)),
+    ("as many keys as items", || fair(ITEMS)),
+    ("priorities", || by_priority(false)),
+    ("with ageing", || by_priority(true)),
+];
+
+/// Of weight up to 3, in the midst of a round.
+fn fair(keys: u32) -> Queue<u32> {
+    let builder = FairQueue::builder(move |item| item % keys);
+    let queue = builder.weight(|key| 1 + key % 3).build();
+    fill(&queue);
+    Queue::clone(&queue)
+}
+
+/// Some items are scheduled; of those some are due.
+fn by_priority(ages: bool) -> Queue<u32> {
+    let clock = ManualClock::new();
+    let builder = PriorityQueue::builder().clock(clock.clone());
+    let builder = if ages {
+        builder.age_after(SECOND)
+    } else {
+        builder
+    };
+    let queue = builder.build();
+    for item in 0..300 {
+        let due = (item % 3 > 0).then(|| clock.now() + item % 7 * SECOND);
+        let priority = u16::try_from(1 + item % 5).unwrap();
+        queue.push_with(priority, due, ITEMS + item).unwrap();
+    }
+    let tickets: Vec<_> = (0..50)
+        .map(|item| queue.push_with(3, None, 2 * ITEMS + item).unwrap())
+        .collect();
+    for ticket in &tickets[20..] {
+        queue.reprioritize(*ticket, 5000).unwrap();
+    }
+    fill(&queue);
+    clock.advance(3 * SECOND);
+    Queue::clone(&queue)
+}
+
+/// Pushes items from several lanes; some were popped, and some of those came back.
+fn fill(queue: &Queue<u32>) {
+    let mut handles = [queue.handle(), queue.handle()];
+    for item in 0..ITEMS {
+        match item % 3 {
+            0 => queue.push(item).unwrap(),
+            lane => handles[lane as usize - 1].push(item).unwrap(),
+        }
+    }
+    let [one, other] = &mut handles;
+    let (kept, aborted) = (one.begin(), other.begin());
+    assert_eq!(kept.pop_batch(20).len(), 20);
+    assert_eq!(aborted.pop_batch(50).len(), 50);
+    kept.commit();
+    aborted.abort();
+}
+
+fn visited(queue: &Queue<u32>) -> Vec<u32> {
+    let mut items = Vec::new();
+    let count = queue.snapshot(|item| items.push(*item));
+    assert_eq!(count, items.len());
+    items
+}
+
+#[track_caller]
+fn assert_same(one: impl IntoIterator<Item = u32>, other: &[u32]) {
+    let mut one: Vec<_> = one.into_iter().collect();
+    let mut other = other.to_vec();
+    one.sort_unstable();
+    other.sort_unstable();
+    assert_eq!(one, other);
+}
+
+#[test]
+fn each_item_is_seen_once_and_the_order_stays() {
+    for (name, queue) in QUEUES {
+        let (queue, expected) = (queue(), drain(&queue()));
+        for _ in 0..3 {
+            assert_same(visited(&queue), &expected);
+            let stats = queue.stats();
+            assert_eq!((stats.held, stats.aborted), (0, 50), "{name}");
+            stats.check().unwrap();
+        }
+        assert_eq!(drain(&queue), expected, "{name}");
+    }
+}
+
+#[test]
+fn of_serial_keys_the_first_items_are_seen() {
+    let queues = [(); 2].map(|()| {
+        let queue = FairQueue::builder(|item| item % 17).serial().build();
+        queue.handle().push_batch(0..ITEMS).unwrap();
+        assert_eq!(queue.pop(), Ok(0));
+        Queue::clone(&queue)
+    });
+    let mut handle = queues[0].handle();
+    let tx = handle.begin();
+    assert_eq!(tx.pop().map(|item| *item), Ok(1));
+    let seen = visited(&queues[0]);
+    assert_same(seen, &(2..18).collect::<Vec<_>>());
+    tx.abort();
+    assert_eq!(drain(&queues[0]), drain(&queues[1]));
+}
+
+#[test]
+fn others_pop_while_somebody_looks() {
+    for (name, queue) in QUEUES {
+        let (queue, expected) = (queue(), drain(&queue()));
+        let mut handle = queue.handle();
+        let mut popped = Vec::new();
+        let mut seen = HashSet::new();
+        queue.snapshot(|item| {
+            assert!(seen.insert(*item), "{name}");
+            if seen.len() == 1 {
+                let tx = handle.begin();
+                popped.extend(tx.pop_batch(MANY).map(|item| *item));
+                tx.commit();
+                popped.push(queue.pop().unwrap());
+                queue.stats().check().unwrap();
+            }
+            assert!(queue.stats().held < MANY as u64);
+            assert!(!popped.contains(item), "{name}");
+        });
+        assert_eq!(popped.len(), MANY + 1, "{name}");
+        popped.extend(drain(&queue));
+        assert_same(popped, &expected);
+        assert_at_rest(&queue, 0, 0);
+    }
+}
+
+#[test]
+fn who_pops_past_what_is_shown_takes_nothing_out_of_order() {
+    for (name, queue) in QUEUES {
+        let (queue, expected) = (queue(), drain(&queue()));
+        let mut handle = queue.handle();
+        let mut first = true;
+        queue.snapshot(|_| {
+            if mem::take(&mut first) {
+                let tx = handle.begin();
+                assert_eq!(tx.pop_batch(MANY).len(), MANY);
+                tx.commit();
+            }
+        });
+        // The rest is in the order in which it was, unless keys take turns.
+        let rest = drain(&queue);
+        assert_eq!(rest.len(), expected.len() - MANY);
+        if name == "one key" || name == "priorities" || name == "with ageing" {
+            let mut left = expected.iter();
+            assert!(
+                rest.iter().all(|item| left.any(|other| other == item)),
+                "{name}"
+            );
+        }
+    }
+}
+
+#[test]
+fn nothing_is_lost_when_the_visitor_panics() {
+    for (name, queue) in QUEUES {
+        let (queue, expected) = (queue(), drain(&queue()));
+        for at in [0, 31, 32, 500] {
+            let mut seen = 0;
+            assert!(panics(|| queue.snapshot(|_| {
+                assert!(seen != at, "the visitor fails");
+                seen += 1;
+            })));
+            let stats = queue.stats();
+            assert_eq!((stats.held, stats.aborted), (0, 50), "{name}");
+            stats.check().unwrap();
+        }
+        assert_eq!(drain(&queue), expected, "{name}");
+    }
+}
+
+#[test]
+fn two_visits_never_share_an_item() {
+    for (name, queue) in QUEUES {
+        let (queue, expected) = (queue(), drain(&queue()));
+        let mut seen = 0;
+        queue.snapshot(|item| {
+            seen += 1;
+            if seen % MANY == 1 {
+                let others = visited(&queue);
+                assert!(!others.contains(item), "{name}");
+                assert!(others.len() > expected.len() - MANY, "{name}");
+            }
+        });
+        assert_eq!(drain(&queue), expected, "{name}");
+    }
+}
+
+#[test]
+fn a_closed_queue_is_not_at_its_end_while_somebody_looks() {
+    let fair = Queue::clone(&FairQueue::by(|item: &u32| *item));
+    let serial = Queue::clone(&FairQueue::builder(|item: &u32| *item).serial().build());
+    let by_priority = Queue::clone(&PriorityQueue::unbounded());
+    for queue in [fair, serial, by_priority] {
+        queue.push(7).unwrap();
+        let (mut a, mut b) = (queue.handle(), queue.handle());
+        let mut tasks = [Task::new(a.pop_async()), Task::new(b.pop_async())];
+        queue.snapshot(|item| {
+            assert_eq!(*item, 7);
+            queue.close();
+            assert_eq!(queue.pop(), Err(PopError::Empty));
+            assert!(queue.is_empty());
+            tasks.iter_mut().for_each(Task::assert_waits);
+        });
+        assert!(tasks[0].was_woken());
+        assert_eq!(tasks[0].output(), Ok(7));
+        assert!(tasks[1].was_woken());
+        assert_eq!(tasks[1].output(), Err(PopError::Closed));
+    }
+}
+
+/// The items may be used by one thread at a time only.
+#[test]
+fn what_is_shown_is_nobody_elses() {
+    let queue = PriorityQueue::unbounded();
+    for item in 0..ITEMS {
+        queue.push(Cell::new(item)).unwrap();
+    }
+    let sum: u32 = thread::scope(|scope| {
+        let visits = [(); 3].map(|()| {
+            scope.spawn(|| {
+                queue.snapshot(|item| item.set(item.get() + ITEMS));
+            })
+        });
+        let popped = scope.spawn(|| (0..100).map_while(|_| queue.pop().ok()).count());
+        for visit in visits {
+            visit.join().unwrap();
+        }
+        u32::try_from(popped.join().unwrap()).unwrap()
+    });
+    let rest: Vec<_> = drain(&queue).into_iter().map(Cell::into_inner).collect();
+    assert_eq!(sum + u32::try_from(rest.len()).unwrap(), ITEMS);
+    assert!(rest
+        .windows(2)
+        .all(|pair| pair[0] % ITEMS < pair[1] % ITEMS));
+}
+
+/// While others take and abort, a visit sees only items that there are, and loses none.
+#[test]
+fn beside_workers() {
+    for (_, queue) in QUEUES {
+        let (queue, expected) = (queue(), drain(&queue()));
+        let stop = AtomicBool::new(false);
+        thread::scope(|scope| {
+            for worker in 0..3 {
+                let (queue, stop) = (&queue, &stop);
+                scope.spawn(move || {
+                    let mut handle = queue.handle();
+                    while !stop.load(Ordering::Relaxed) {
+                        let tx = handle.begin();
+                        let held: Vec<_> = tx.pop_batch(5).map(|item| *item).collect();
+                        if worker == 0 {
+                            for item in held {
+                                tx.push(item).unwrap();
+                            }
+                            tx.commit();
+                        }
+                    }
+                });
+            }
+            for _ in 0..20 {
+                queue.snapshot(|item| assert!(expected.contains(item)));
+            }
+            stop.store(true, Ordering::Relaxed);
+        });
+        queue.stats().check().unwrap();
+        assert_same(drain(&queue), &expected);
+        assert_at_rest(&queue, 0, 0);
+    }
+}

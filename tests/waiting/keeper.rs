@@ -1,0 +1,238 @@
+//! A waiter that keeps the time and does not react delays nobody for long.
+
+use std::sync::Arc;
+use std::task::Waker;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::common::ends;
+use crate::common::failing::{clocked_with, leased, put_off, SECOND};
+use crate::common::futures::{poll_once, Task};
+use crate::common::waits::{ASYNC_POPS, BLOCKING_POPS};
+use requeue::{Clock, ManualClock, Pace, PriorityQueue, Queue};
+
+/// Returns when so many wait for an item.
+fn until_waiting(queue: &Queue<u32>, count: u64) {
+    while queue.stats().waiting < count {
+        thread::yield_now();
+    }
+}
+
+/// A queue with an item that is due in a second.
+fn due() -> (ManualClock, Queue<u32>) {
+    let (clock, queue) = clocked_with([7]);
+    put_off(&queue, SECOND);
+    (clock, queue)
+}
+
+#[test]
+fn a_thread_gets_what_is_due_beside_keepers_that_are_not_polled() {
+    ends(|| {
+        for (form, pop) in BLOCKING_POPS {
+            for count in 1..4 {
+                for forgets in [true, false] {
+                    let (clock, queue) = due();
+                    let mut handles: Vec<_> = (0..count).map(|_| queue.handle()).collect();
+                    let mut keepers = Vec::new();
+                    for handle in &mut handles {
+                        let keeper = Task::waiting(handle.pop_async());
+                        if forgets {
+                            keeper.forget();
+                        } else {
+                            keepers.push(keeper);
+                        }
+                    }
+                    thread::scope(|scope| {
+                        let waiter = scope.spawn(|| pop(&mut queue.handle()));
+                        until_waiting(&queue, count + 1);
+                        clock.advance(SECOND);
+                        clock.advance(SECOND);
+                        assert_eq!(waiter.join().unwrap(), Ok(7), "{form}");
+                    });
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn a_task_gets_what_is_due_beside_keepers_that_are_not_polled() {
+    for pop in ASYNC_POPS {
+        for forgets in [true, false] {
+            let (clock, queue) = due();
+            let (mut a, mut b) = (queue.handle(), queue.handle());
+            let keeper = Task::waiting(a.pop_async());
+            let mut task = Task::waiting(pop(&mut b));
+            let bell = if forgets {
+                Ok(keeper.forget())
+            } else {
+                Err(keeper)
+            };
+            clock.advance(SECOND);
+            let rings = bell.as_ref().map_or_else(Task::rings, |bell| bell.rings());
+            assert_eq!((rings, task.rings()), (1, 0), "one keeps the time for all");
+            clock.advance(SECOND);
+            assert_eq!(task.rings(), 1);
+            assert_eq!(task.output(), Ok(7));
+        }
+    }
+}
+
+/// As long as the keeper is polled, nobody else is woken.
+#[test]
+fn a_keeper_that_reacts_disturbs_nobody() {
+    let (clock, queue) = due();
+    let (mut a, mut b) = (queue.handle(), queue.handle());
+    let mut keeper = Task::waiting(a.pop_async());
+    let mut other = Task::waiting(b.pop_async());
+    clock.advance(SECOND);
+    assert_eq!(keeper.output(), Ok(7));
+    clock.advance(SECOND);
+    assert_eq!(other.rings(), 0);
+    other.assert_waits();
+}
+
+/// The plan comes when all sleep; whoever is told of it is polled once more, and never again.
+#[test]
+fn a_keeper_of_a_later_plan_may_fail_to_react_too() {
+    ends(|| {
+        for polls in [true, false] {
+            let (clock, queue) = clocked_with([7]);
+            let mut worker = queue.handle();
+            let tx = worker.begin();
+            let item = tx.pop().unwrap();
+            let (mut a, mut b) = (queue.handle(), queue.handle());
+            let mut keeper = Task::waiting(a.pop_async());
+            thread::scope(|scope| {
+                let waiter = scope.spawn(|| b.pop_blocking());
+                until_waiting(&queue, 2);
+                tx.retry_after(item, SECOND).unwrap();
+                if polls {
+                    keeper.assert_waits();
+                }
+                clock.advance(SECOND);
+                clock.advance(SECOND);
+                assert_eq!(waiter.join().unwrap(), Ok(7));
+            });
+        }
+    });
+}
+
+/// A keeper that goes wakes one that does not react.
+#[test]
+fn a_keeper_may_hand_the_time_over_to_one_that_does_not_react() {
+    let (clock, queue) = due();
+    let mut handles: Vec<_> = (0..3).map(|_| queue.handle()).collect();
+    let mut tasks = handles.iter_mut().map(|h| Task::waiting(h.pop_async()));
+    let (keeper, silent, mut task) = (tasks.next(), tasks.next(), tasks.next().unwrap());
+    drop(keeper);
+    assert!(silent.unwrap().forget().rings() > 0);
+    clock.advance(SECOND);
+    clock.advance(SECOND);
+    assert_eq!(task.output(), Ok(7));
+}
+
+/// Once a keeper was late, others keep the time, whoever took what was due.
+#[test]
+fn what_is_due_later_is_in_time_again() {
+    for passes_by in [true, false] {
+        let (clock, queue) = due();
+        queue.push(8).unwrap();
+        put_off(&queue, 4 * SECOND);
+        let (mut a, mut b) = (queue.handle(), queue.handle());
+        Task::waiting(a.pop_async()).forget();
+        let mut task = Task::waiting(b.pop_async());
+        clock.advance(SECOND);
+        if passes_by {
+            assert_eq!(queue.pop(), Ok(7));
+            task.assert_waits();
+            clock.advance(SECOND);
+        } else {
+            clock.advance(SECOND);
+            assert_eq!(task.output(), Ok(7));
+            drop(task);
+            task = Task::waiting(b.pop_async());
+        }
+        clock.advance(2 * SECOND);
+        assert_eq!(task.output(), Ok(8));
+    }
+}
+
+#[test]
+fn leases_paces_and_schedules_are_in_time_too() {
+    let (clock, leased) = leased([7]);
+    let mut holder = leased.handle();
+    let held = holder.begin();
+    assert!(held.pop().is_ok());
+
+    let builder = Queue::builder().clock(clock.clone());
+    let paced = builder.pace(Pace::every(SECOND)).build();
+    paced.push(0).unwrap();
+    assert_eq!(paced.pop(), Ok(0));
+    paced.push(7).unwrap();
+
+    let scheduled = PriorityQueue::builder().clock(clock.clone()).build();
+    scheduled.push_after(SECOND, 7).unwrap();
+
+    for queue in [&leased, &paced, &*scheduled] {
+        let (mut a, mut b) = (queue.handle(), queue.handle());
+        Task::waiting(a.pop_async()).forget();
+        let mut task = Task::waiting(b.pop_async());
+        let now = clock.now();
+        clock.advance(SECOND);
+        clock.advance(SECOND);
+        assert_eq!(task.output(), Ok(7));
+        clock.set(now);
+    }
+}
+
+/// A clock that cannot wait: it calls all wakers at once.
+struct Hasty(ManualClock);
+
+impl Clock for Hasty {
+    fn now(&self) -> Instant {
+        self.0.now()
+    }
+
+    fn wake_at(&self, _: Instant, waker: &Waker) {
+        waker.wake_by_ref();
+    }
+}
+
+#[test]
+fn a_clock_that_calls_at_once_makes_tasks_poll_in_vain() {
+    let clock = ManualClock::new();
+    let queue = Queue::builder().clock(Hasty(clock.clone())).build();
+    queue.push(7).unwrap();
+    put_off(&queue, SECOND);
+    let (mut a, mut b) = (queue.handle(), queue.handle());
+    let mut tasks = [&mut a, &mut b].map(|handle| Task::waiting(handle.pop_async()));
+    tasks.iter_mut().for_each(Task::assert_waits);
+    clock.advance(SECOND);
+    let popped = tasks.iter_mut().map(|task| task.poll().is_ready());
+    assert_eq!(popped.filter(|&popped| popped).count(), 1);
+}
+
+/// What waits for the clock does not keep the queue, nor its clock.
+#[test]
+fn a_queue_that_is_gone_leaves_nothing_to_its_clock() {
+    struct Witness(ManualClock, #[allow(dead_code)] Arc<()>);
+    impl Clock for Witness {
+        fn now(&self) -> Instant {
+            self.0.now()
+        }
+
+        fn wake_at(&self, at: Instant, waker: &Waker) {
+            self.0.wake_at(at, waker);
+        }
+    }
+    let (clock, alive) = (ManualClock::new(), Arc::new(()));
+    let witness = Witness(clock.clone(), Arc::clone(&alive));
+    let queue = Queue::builder().clock(witness).build();
+    queue.push(7).unwrap();
+    put_off(&queue, Duration::from_secs(60));
+    assert!(poll_once(queue.handle().pop_async()).is_pending());
+    drop(queue);
+    assert_eq!(Arc::strong_count(&alive), 1);
+    clock.advance(Duration::from_secs(120));
+}

@@ -1,0 +1,19 @@
+//! Who waits for an item, for room or for the end: what wakes it, in which order, and when it gives up.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod any;
+mod batches;
+mod cancelled;
+mod closing;
+mod closing_threads;
+mod delays;
+mod events;
+mod executors;
+mod fairness;
+mod keeper;
+mod overdue;
+#[cfg(feature = "stream")]
+mod stream;
+mod wakeups;

@@ -1,0 +1,9 @@
+//! Pools of workers, and queues of closures.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod jobs;
+#[cfg(feature = "tokio")]
+mod tasks;
+mod threads;

@@ -1,0 +1,369 @@
+//! Pools of tasks: feature `tokio`.
+
+use std::cell::Cell;
+use std::future::{pending, Future};
+use std::time::Duration;
+
+use crate::common::{assert_at_rest, drain, ends, filled, panics};
+use requeue::{PopError, PushError, Queue, Staging, Tasks, WorkerState, Workers};
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::mpsc::unbounded_channel;
+use tokio::sync::Semaphore;
+use tokio::task::yield_now;
+use tokio_util::sync::CancellationToken;
+
+const _: () = {
+    const fn is_send<T: Send>() {}
+    is_send::<Staging<'static, Cell<u8>>>();
+    is_send::<Tasks>();
+};
+
+/// Runs a future to its end on runtimes of one thread and of several.
+fn on_tokio<F: Future<Output = ()> + Send + 'static>(work: fn() -> F) {
+    for mut builder in [Builder::new_current_thread(), Builder::new_multi_thread()] {
+        ends(move || {
+            let runtime: Runtime = builder.enable_time().build().unwrap();
+            runtime.block_on(work());
+        });
+    }
+}
+
+async fn await_state(tasks: &Tasks, index: usize, state: impl Fn(WorkerState) -> bool) {
+    while !state(tasks.status()[index].state) {
+        yield_now().await;
+    }
+}
+
+#[test]
+fn each_item_is_run_once_and_committed() {
+    on_tokio(|| async {
+        let queue = filled(0..500);
+        queue.close();
+        let (send, mut seen) = unbounded_channel();
+        let tasks = Workers::builder(&queue).tasks(4);
+        let tasks = tasks.run_async(move |job, _staging| {
+            let send = send.clone();
+            Box::pin(async move {
+                yield_now().await;
+                send.send(*job)
+            })
+        });
+        let report = tasks.join().await;
+        assert_eq!((report.done, report.failed, report.panicked), (500, 0, 0));
+        let mut jobs = Vec::new();
+        while let Some(job) = seen.recv().await {
+            jobs.push(job);
+        }
+        jobs.sort_unstable();
+        assert_eq!(jobs, (0..500).collect::<Vec<_>>());
+        assert_eq!(queue.pop(), Err(PopError::Closed));
+        assert_at_rest(&queue, 0, 0);
+    });
+}
+
+#[test]
+fn what_fails_or_panics_goes_back_with_its_pushes_undone() {
+    on_tokio(|| async {
+        let queue = filled([1]);
+        let (tell, mut told) = unbounded_channel();
+        let (send, mut seen) = unbounded_channel();
+        let tasks = Workers::builder(&queue)
+            .tasks(2)
+            .name("t")
+            .on_panic(move |task, payload| {
+                let message = payload.downcast_ref::<&str>().copied();
+                tell.send((task.starts_with("t-"), message)).unwrap();
+                panic!("the hook panics too");
+            })
+            .run_async(move |mut job, mut staging| {
+                let send = send.clone();
+                Box::pin(async move {
+                    yield_now().await;
+                    if *job > 100 {
+                        send.send(*job).unwrap();
+                        return Ok(());
+                    }
+                    *job += 10;
+                    staging.push(*job + 100).unwrap();
+                    yield_now().await;
+                    match job.attempts() {
+                        1 => Err("not now"),
+                        2 => panic!("bad luck"),
+                        _ => Ok(()),
+                    }
+                })
+            });
+        assert_eq!(seen.recv().await, Some(131));
+        assert_eq!(told.recv().await, Some((true, Some("bad luck"))));
+        let report = tasks.stop().await;
+        assert_eq!((report.done, report.failed, report.panicked), (2, 1, 1));
+        assert_at_rest(&queue, 0, 0);
+    });
+}
+
+/// Neither a panic before the first `.await` nor one when the future is dropped ends a task.
+#[test]
+fn a_task_survives_panics_outside_of_its_future() {
+    struct Bomb;
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            assert!(std::thread::panicking(), "the future's destructor panics");
+        }
+    }
+    on_tokio(|| async {
+        let queue = filled([1]);
+        queue.close();
+        let tasks = Workers::builder(&queue)
+            .tasks(1)
+            .run_async(|job, _staging| {
+                assert!(job.attempts() > 1, "no future at all");
+                Box::pin(async move {
+                    let _bomb = (job.attempts() == 2).then(|| Bomb);
+                    Ok::<(), ()>(())
+                })
+            });
+        let report = tasks.join().await;
+        assert_eq!((report.done, report.panicked), (1, 2));
+    });
+}
+
+#[test]
+fn stop_waits_for_what_is_held_and_leaves_the_rest() {
+    on_tokio(|| async {
+        static GATE: Semaphore = Semaphore::const_new(0);
+        let queue = filled([1, 2, 3]);
+        let tasks = Workers::builder(&queue).tasks(2).run_async(|_job, _| {
+            Box::pin(async {
+                GATE.acquire().await.unwrap().forget();
+                Ok::<(), ()>(())
+            })
+        });
+        while queue.stats().held < 2 {
+            yield_now().await;
+        }
+        let token = CancellationToken::new();
+        let stopping = tokio::spawn(tasks.stop_by(token.clone()).stop());
+        GATE.add_permits(3);
+        let report = stopping.await.unwrap();
+        assert!(report.done >= 2 && report.stuck.is_empty(), "{report:?}");
+        GATE.forget_permits(3);
+        assert_eq!(report.done + drain(&queue).len() as u64, 3);
+        assert!(!token.is_cancelled());
+    });
+}
+
+#[test]
+fn a_token_stops_tasks_that_wait() {
+    on_tokio(|| async {
+        let token = CancellationToken::new();
+        let queue = Queue::<u32>::unbounded();
+        let tasks = Workers::builder(&queue).tasks(3);
+        let tasks = tasks.run_async(|_, _| Box::pin(async { Ok::<(), ()>(()) }));
+        let tasks = tasks
+            .stop_by(CancellationToken::new())
+            .stop_by(token.child_token());
+        yield_now().await;
+        token.cancel();
+        assert!(tasks.join().await.stuck.is_empty());
+        queue.push(1).unwrap();
+        assert_eq!(drain(&queue), [1]);
+    });
+}
+
+#[test]
+fn a_shutdown_hands_back_what_late_tasks_hold() {
+    on_tokio(|| async {
+        let queue = filled([1, 2]);
+        let builder = Workers::builder(&queue).tasks(1).name("t");
+        let tasks = builder.run_async(|job, mut staging| {
+            Box::pin(async move {
+                staging.push(*job + 10).unwrap();
+                pending::<Result<(), ()>>().await
+            })
+        });
+        while queue.stats().held == 0 {
+            yield_now().await;
+        }
+        let report = tasks.shutdown(Duration::from_millis(1)).await;
+        assert_eq!(report.stuck.len(), 1);
+        assert_eq!(&*report.stuck[0].name, "t-0");
+        assert_eq!(drain(&queue), [1, 2]);
+        assert_at_rest(&queue, 0, 0);
+    });
+}
+
+#[test]
+fn dropped_tasks_hand_back_what_they_hold() {
+    on_tokio(|| async {
+        let queue = filled([1]);
+        let tasks = Workers::builder(&queue).tasks(1);
+        let tasks = tasks.run_async(|_, _| Box::pin(pending::<Result<(), ()>>()));
+        while queue.stats().held == 0 {
+            yield_now().await;
+        }
+        drop(tasks);
+        while queue.stats().held > 0 {
+            yield_now().await;
+        }
+        assert_eq!(drain(&queue), [1]);
+    });
+}
+
+#[test]
+fn a_paused_task_takes_nothing() {
+    on_tokio(|| async {
+        let queue = Queue::unbounded();
+        let (send, mut seen) = unbounded_channel();
+        let tasks = Workers::builder(&queue).tasks(2).run_async(move |job, _| {
+            let send = send.clone();
+            Box::pin(async move { send.send(*job) })
+        });
+        let paused = |state| state == WorkerState::Paused;
+        tasks.pause(0);
+        await_state(&tasks, 0, paused).await;
+        queue.push(1).unwrap();
+        assert_eq!(seen.recv().await, Some(1));
+        await_state(&tasks, 1, |state| state == WorkerState::Idle).await;
+        assert_eq!(tasks.status()[1].done, 1);
+        tasks.pause(1);
+        await_state(&tasks, 1, paused).await;
+        queue.push(2).unwrap();
+        yield_now().await;
+        assert_eq!(queue.len(), 1);
+        tasks.resume(0);
+        assert_eq!(seen.recv().await, Some(2));
+        tasks.pause_all();
+        await_state(&tasks, 0, paused).await;
+        tasks.resume_all();
+        queue.push(3).unwrap();
+        assert_eq!(seen.recv().await, Some(3));
+        assert_eq!(tasks.stop().await.done, 3);
+    });
+}
+
+/// Tasks that always find an item let others run.
+#[test]
+fn tasks_that_never_wait_starve_nobody() {
+    on_tokio(|| async {
+        let queue = filled([0]);
+        let tasks = Workers::builder(&queue)
+            .tasks(1)
+            .run_async(|job, mut staging| Box::pin(async move { staging.push(*job) }));
+        while queue.stats().committed < 1_000 {
+            yield_now().await;
+        }
+        tasks.stop().await;
+        assert_eq!(drain(&queue), [0]);
+    });
+}
+
+#[test]
+fn tasks_are_spawned_in_a_runtime_only() {
+    let queue = Queue::<u32>::unbounded();
+    let builder = || Workers::builder(&queue);
+    assert!(panics(|| builder().tasks(0)));
+    assert!(panics(|| {
+        builder().run_async(|_, _| Box::pin(async { Ok::<(), ()>(()) }))
+    }));
+}
+
+#[test]
+fn a_run_that_retries_commits_the_rest() {
+    on_tokio(|| async {
+        let queue = filled([1]);
+        let tasks = Workers::builder(&queue)
+            .tasks(1)
+            .run_async(|item, mut staging| {
+                Box::pin(async move {
+                    yield_now().await;
+                    if item.attempts() > 1 {
+                        return Ok(());
+                    }
+                    if *item == 1 {
+                        staging.push(2).unwrap();
+                    }
+                    staging.retry(item)
+                })
+            });
+        while queue.stats().committed < 2 {
+            yield_now().await;
+        }
+        let report = tasks.stop().await;
+        assert_eq!((report.done, report.failed), (4, 0));
+        assert_eq!(queue.stats().aborted, 2);
+        assert_at_rest(&queue, 0, 0);
+    });
+}
+
+/// Runs push follow-ups after the close: all are done, and the pool ends by itself.
+#[test]
+fn follow_ups_are_run_after_the_close() {
+    on_tokio(|| async {
+        let queue = filled([8]);
+        queue.close();
+        let tasks = Workers::builder(&queue).tasks(4);
+        let tasks = tasks.run_async(|job, mut staging| {
+            Box::pin(async move {
+                for child in 0..*job {
+                    yield_now().await;
+                    staging.push(child)?;
+                }
+                Ok::<_, PushError<u32>>(())
+            })
+        });
+        let report = tasks.join().await;
+        assert_eq!((report.done, report.failed), (256, 0));
+        assert_eq!(queue.pop(), Err(PopError::Closed));
+    });
+}
+
+/// Runs that fail, that panic before their first await and after it, and whose future panics when it is dropped.
+#[test]
+fn the_error_of_a_run_is_kept_and_tasks_back_off() {
+    struct Bomb;
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            panic!("dropped");
+        }
+    }
+    on_tokio(|| async {
+        let queue = filled(["fails", "panics", "late", "dropped", "is given up"]);
+        queue.close();
+        let (tell, mut told) = unbounded_channel();
+        let tasks = Workers::builder(&queue)
+            .tasks(2)
+            .on_error(move |failure| tell.send(failure.clone()).unwrap())
+            .run_async(|job, mut staging| {
+                assert!(*job != "panics" || job.attempts() > 1, "panics");
+                Box::pin(async move {
+                    let _bomb = (*job == "dropped" && job.attempts() == 1).then(|| Bomb);
+                    yield_now().await;
+                    match *job {
+                        "is given up" => {
+                            staging.fail(job, "is given up").unwrap();
+                            Ok(())
+                        }
+                        _ if job.attempts() > 1 => Ok(()),
+                        "fails" => Err(format_args!("fails").to_string()),
+                        "late" => panic!("late"),
+                        _ => Ok(()),
+                    }
+                })
+            });
+        let report = tasks.join().await;
+        assert_eq!((report.done, report.failed, report.panicked), (5, 1, 3));
+        let mut errors = Vec::new();
+        while let Some(failure) = told.recv().await {
+            assert_eq!((failure.items, failure.attempts), (1, 1));
+            errors.push(failure.error.to_string());
+        }
+        errors.sort();
+        assert_eq!(errors, ["\"fails\"", "dropped", "late", "panics"]);
+        let letter = queue.dead_letters().next().unwrap();
+        assert_eq!(
+            (letter.item, letter.error()),
+            ("is given up", Some("is given up"))
+        );
+        assert_at_rest(&queue, 0, 0);
+    });
+}
