@@ -75,7 +75,7 @@ fn answer_to(argument: Option<&str>) -> Option<ExitCode> {
 /// Puts the load through a queue, and returns the waits of each tenant.
 fn serve(queue: &Queue<Job>) -> Vec<Waits> {
     let (done, waits) = channel();
-    let workers = Workers::builder(queue)
+    let workers = Workers::builder(&queue)
         .threads(WORKERS)
         .run(move |job, _tx| {
             let waited = job.pushed.elapsed();

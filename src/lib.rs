@@ -53,7 +53,7 @@
 //! | the items of a key one after the other, on any number of workers | [`FairQueue`] with [`Builder::serial`] |
 //! | what is urgent first; what is for later, later | [`PriorityQueue`] |
 //! | the first item of several queues | [`pop_any()`], or select among futures |
-//! | look before taking | [`Transaction::peek`], [`Handle::peek_with`], [`Queue::snapshot`] |
+//! | look before taking | [`Transaction::peek`], [`Handle::peek_with`], [`Queue::peek_each`] |
 //! | retry what failed later | [`Transaction::retry_after`], [`Builder::backoff`] |
 //! | give up on what always fails | [`Builder::max_attempts`], [`Queue::dead_letters`] |
 //! | take work back from a stuck worker | [`Builder::leased`], [`Transaction::renew`], [`Queue::recover`] |
@@ -97,7 +97,7 @@
 //! use requeue::{commit_all, FairQueue, PriorityQueue};
 //!
 //! let inbox = FairQueue::by(|job: &(&str, u16)| job.0); // in turn
-//! let outbox = PriorityQueue::unbounded(); // the most urgent first
+//! let outbox = PriorityQueue::by_priority(); // the most urgent first
 //! for job in [("alice", 3), ("alice", 2), ("bob", 1)] {
 //!     inbox.push(job)?;
 //! }

@@ -56,7 +56,7 @@ impl<const PAD: usize, O: Kind> World<PAD, O> {
                 let mut marks = Vec::new();
                 self.orders[queue].release();
                 let queued: &Queue<_> = &self.queues[queue];
-                let count = queued.snapshot(|item| marks.push(item.mark()));
+                let count = queued.peek_each(|item| marks.push(item.mark()));
                 assert_eq!(count, marks.len());
                 self.orders[queue].visit(&marks);
             }

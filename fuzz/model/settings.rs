@@ -91,11 +91,11 @@ impl Settings {
             Rule::Arrival => AnyQueue::Plain(self.fit(Queue::builder(), clock).build()),
             Rule::Fair(rules) => {
                 let builder =
-                    FairQueue::builder(move |item: &Tracked<PAD>| rules.key_of(item.mark()));
+                    Queue::builder().fair_by(move |item: &Tracked<PAD>| rules.key_of(item.mark()));
                 AnyQueue::Fair(rules.fit(self.fit(builder, clock)).build())
             }
             Rule::Priority(rules) => {
-                let builder = self.fit(PriorityQueue::builder(), clock);
+                let builder = self.fit(Queue::builder().by_priority(), clock);
                 AnyQueue::Priority(rules.fit(builder).build())
             }
         }

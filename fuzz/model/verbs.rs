@@ -232,7 +232,7 @@ impl Order {
         let Rack::Fair(rounds) = &sorted.rack else {
             return;
         };
-        let seen = queue.snapshot();
+        let seen = queue.keys();
         assert!(
             seen.round().copied().eq(rounds.round()),
             "{seen:?}: {rounds:?}"

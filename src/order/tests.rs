@@ -96,7 +96,7 @@ fn counts_know_both_the_lanes_and_the_rack() {
     tx.commit();
     queue.stats().check().unwrap();
     let mut seen = Vec::new();
-    assert_eq!(queue.snapshot(|item| seen.push(*item)), 3);
+    assert_eq!(queue.peek_each(|item| seen.push(*item)), 3);
     assert_eq!(seen, [5, 2, 1]);
     queue.close();
     assert_eq!(queue.drain().collect::<Vec<_>>(), [5, 2, 1]);

@@ -79,11 +79,11 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// let queue = requeue::Queue::unbounded();
     /// queue.handle().push_batch([1, 2, 3])?;
     /// let mut seen = Vec::new();
-    /// assert_eq!(queue.snapshot(|item| seen.push(*item)), 3);
+    /// assert_eq!(queue.peek_each(|item| seen.push(*item)), 3);
     /// assert_eq!((seen, queue.len()), (vec![1, 2, 3], 3));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn snapshot(&self, visit: impl FnMut(&T)) -> usize {
+    pub fn peek_each(&self, visit: impl FnMut(&T)) -> usize {
         self.shared.bring_up_to_date();
         Port::new(Arc::clone(&self.shared), None).visit(visit)
     }

@@ -152,18 +152,21 @@ fn with<O>(builder: Builder<u32, O>, room: Option<usize>) -> Builder<u32, O> {
 /// A queue with half of the room for each of two keys, so that one can be full while the other is not.
 fn with_limits(room: Option<usize>) -> Queue<u32> {
     let limit = room.unwrap_or(4).div_ceil(2);
-    let builder = with(FairQueue::builder(|item| item % 2), room);
+    let builder = with(Queue::builder().fair_by(|item| item % 2), room);
     builder.key_capacity(limit).build().deref().clone()
 }
 
 /// The queue, or one of another order.
 fn of_any_order(plain: Queue<u32>, room: Option<usize>) -> Queue<u32> {
     match below(4) {
-        0 => with(FairQueue::builder(|item| item % 2), room)
+        0 => with(Queue::builder().fair_by(|item| item % 2), room)
             .build()
             .deref()
             .clone(),
-        1 => with(PriorityQueue::builder(), room).build().deref().clone(),
+        1 => with(Queue::builder().by_priority(), room)
+            .build()
+            .deref()
+            .clone(),
         _ => plain,
     }
 }

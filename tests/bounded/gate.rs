@@ -326,9 +326,11 @@ fn many_threads_hold_and_let_go_and_nobody_sleeps_for_ever() {
 fn every_order_has_its_gate() {
     let clock = ManualClock::new();
     let pace = || Pace::every(SECOND);
-    let fair = FairQueue::builder(|item| item % 2).clock(clock.clone());
+    let fair = Queue::builder()
+        .fair_by(|item| item % 2)
+        .clock(clock.clone());
     let fair = fair.pace(pace()).max_held(1).build();
-    let urgent = PriorityQueue::builder().clock(clock.clone());
+    let urgent = Queue::builder().by_priority().clock(clock.clone());
     let urgent = urgent.pace(pace()).max_held(1).build();
     for queue in [Queue::clone(&fair), Queue::clone(&urgent)] {
         queue.handle().push_batch(0..4).unwrap();
@@ -355,7 +357,10 @@ fn every_order_has_its_gate() {
 #[test]
 fn what_is_scheduled_comes_in_a_paced_queue_when_it_is_due() {
     let (clock, pace) = (ManualClock::new(), Pace::every(SECOND));
-    let queue = PriorityQueue::builder().clock(clock.clone()).pace(pace);
+    let queue = Queue::builder()
+        .by_priority()
+        .clock(clock.clone())
+        .pace(pace);
     let queue = queue.build();
     queue.push(1).unwrap();
     assert_eq!(queue.pop(), Ok(1));

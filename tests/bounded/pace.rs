@@ -118,7 +118,7 @@ fn a_look_takes_no_turn() {
     assert_eq!(handle.peek_with(|item| *item), Ok(0));
     let tx = handle.begin();
     drop(tx.peek().unwrap());
-    assert_eq!(queue.snapshot(|_| ()), 2);
+    assert_eq!(queue.peek_each(|_| ()), 2);
     let first = tx.peek().unwrap().take();
     assert_eq!(tx.peek().unwrap_err(), PopError::Empty);
     assert_eq!(*first, 0);

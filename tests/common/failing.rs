@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use super::panics;
-use requeue::{Builder, Handle, ManualClock, Queue, Reason, Transaction};
+use requeue::{Builder, Handle, ManualClock, Order, Queue, Reason, Transaction};
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
 /// The shortest time there is.
@@ -42,7 +42,7 @@ pub(crate) fn times(number: u32) -> NonZeroU32 {
 
 /// Takes the next item and gives it back for a time.
 #[track_caller]
-pub(crate) fn put_off<T>(queue: &Queue<T>, delay: Duration) {
+pub(crate) fn put_off<T, O: Order<T>>(queue: &Queue<T, O>, delay: Duration) {
     let mut handle = queue.handle();
     let tx = handle.begin();
     let item = tx.pop().unwrap();
@@ -51,7 +51,7 @@ pub(crate) fn put_off<T>(queue: &Queue<T>, delay: Duration) {
 }
 
 /// The dead letters, taken out: the items, how often they were delivered, and why they failed last.
-pub(crate) fn letters<T>(queue: &Queue<T>) -> Vec<(T, u32, Reason)> {
+pub(crate) fn letters<T, O: Order<T>>(queue: &Queue<T, O>) -> Vec<(T, u32, Reason)> {
     let letters = queue.dead_letters();
     letters
         .map(|letter| (letter.item, letter.attempts, letter.reason))
@@ -111,7 +111,7 @@ pub(crate) fn fail<T>(handle: &mut Handle<T>, (reason, failure): (Reason, Failur
 
 /// Checks that a bounded queue at rest has just as much room as its items leave.
 #[track_caller]
-pub(crate) fn assert_room(queue: &Queue<u32>) {
+pub(crate) fn assert_room<O: Order<u32>>(queue: &Queue<u32, O>) {
     let stats = queue.stats();
     let inside = stats.ready + stats.held + stats.delayed;
     let capacity = queue.capacity().unwrap() as u64;

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use requeue::Queue;
+use requeue::{Order, Queue};
 
 /// Longer than any test takes in which nobody sleeps for ever.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -30,12 +30,12 @@ pub(crate) fn filled<T>(items: impl IntoIterator<Item = T>) -> Queue<T> {
 }
 
 /// Everything that is ready, in the order in which it leaves.
-pub(crate) fn drain<T>(queue: &Queue<T>) -> Vec<T> {
+pub(crate) fn drain<T, O: Order<T>>(queue: &Queue<T, O>) -> Vec<T> {
     iter::from_fn(|| queue.pop().ok()).collect()
 }
 
 /// Checks the statistics of a queue at rest: what is ready and held, and that nothing was lost.
-pub(crate) fn assert_at_rest<T>(queue: &Queue<T>, ready: usize, held: u64) {
+pub(crate) fn assert_at_rest<T, O: Order<T>>(queue: &Queue<T, O>, ready: usize, held: u64) {
     let stats = queue.stats();
     assert_eq!(queue.len(), ready);
     assert_eq!(queue.is_empty(), ready == 0);

@@ -55,7 +55,9 @@ type Case = (&'static str, fn());
 
 const CASES: &[Case] = &[
     ("capacity is 0", || drop(Queue::<u32>::bounded(0))),
-    ("capacity is 0", || drop(PriorityQueue::<u32>::bounded(0))),
+    ("capacity is 0", || {
+        drop(Queue::<u32>::builder().by_priority().capacity(0).build())
+    }),
     ("capacity is 0", || {
         drop(Queue::<u32>::builder().capacity(0));
     }),
@@ -66,10 +68,14 @@ const CASES: &[Case] = &[
         drop(Queue::<u32>::builder().max_held(0));
     }),
     ("step of ageing is zero", || {
-        drop(PriorityQueue::<u32>::builder().age_after(Duration::ZERO));
+        drop(
+            Queue::<u32>::builder()
+                .by_priority()
+                .age_after(Duration::ZERO),
+        );
     }),
     ("key_capacity is 0", || {
-        drop(FairQueue::builder(|item: &u32| *item).key_capacity(0));
+        drop(Queue::builder().fair_by(|item: &u32| *item).key_capacity(0));
     }),
     ("rate of 0", || drop(Pace::rate(0, SECOND))),
     ("burst of 0", || drop(Pace::unlimited().burst(0))),
@@ -156,11 +162,11 @@ const CASES: &[Case] = &[
         poll_twice(bounded().begin().push_async(2));
     }),
     ("future polled after completion", || {
-        let queue = PriorityQueue::<u32>::bounded(8);
+        let queue = Queue::<u32>::builder().by_priority().capacity(8).build();
         poll_twice(queue.handle().push_with_async(1, None, 2));
     }),
     ("future polled after completion", || {
-        let queue = PriorityQueue::<u32>::bounded(8);
+        let queue = Queue::<u32>::builder().by_priority().capacity(8).build();
         poll_twice(queue.handle().begin().push_with_async(1, None, 2));
     }),
     ("outcome polled after completion", || {
@@ -174,7 +180,7 @@ const CASES: &[Case] = &[
         outcome.wait().unwrap();
     }),
     ("pool of 0 workers", || {
-        drop(Workers::builder(Queue::<u32>::unbounded()).threads(0));
+        drop(Workers::builder(&Queue::<u32>::unbounded()).threads(0));
     }),
     ("batches of 0 items", || {
         let queue = Queue::<u32>::unbounded();
@@ -195,7 +201,7 @@ const CASES: &[Case] = &[
 #[cfg(feature = "tokio")]
 const TASKS: &[Case] = &[
     ("pool of 0 workers", || {
-        drop(Workers::builder(Queue::<u32>::unbounded()).tasks(0));
+        drop(Workers::builder(&Queue::<u32>::unbounded()).tasks(0));
     }),
     ("there is no reactor running", || {
         let queue = Queue::<u32>::unbounded();

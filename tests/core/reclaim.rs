@@ -12,7 +12,7 @@ use std::thread;
 
 use crate::common::{assert_at_rest, drain, ends, filled, panics, Ledger};
 use crossbeam_epoch as epoch;
-use requeue::{commit_all, FairQueue, Item, PopError, PriorityQueue, Queue, Transaction};
+use requeue::{commit_all, FairQueue, Item, Order, PopError, PriorityQueue, Queue, Transaction};
 
 /// An item that has a segment to itself, so that each pop enters one.
 type Wide = [usize; 256];
@@ -99,7 +99,7 @@ fn what_others_defer_waits_for_no_lock_of_a_pop() {
     }
     let _alone = alone();
     let (runs, mut popped) = ends(|| {
-        let queue = FairQueue::builder(|item: &Wide| item[0] % 7).build();
+        let queue = Queue::builder().fair_by(|item: &Wide| item[0] % 7).build();
         FAIR.set(Some(queue.clone()));
         let pop_too = || {
             let _ = FAIR.with_borrow(|queue| queue.as_ref().unwrap().pop());
@@ -170,8 +170,8 @@ fn what_others_defer_runs_in_no_call() {
             || {
                 use_queue(&Queue::unbounded());
                 use_queue(&Queue::builder().timestamps(true).capacity(8).build());
-                use_queue(&FairQueue::builder(|item: &Wide| item[0] % 2).build());
-                use_queue(&PriorityQueue::builder().build());
+                use_queue(&Queue::builder().fair_by(|item: &Wide| item[0] % 2).build());
+                use_queue(&Queue::builder().by_priority().build());
             },
         );
         assert_eq!(
@@ -183,7 +183,7 @@ fn what_others_defer_runs_in_no_call() {
 }
 
 /// Pushes, pops, aborts and looks in all ways that pin.
-fn use_queue(queue: &Queue<Wide>) {
+fn use_queue<O: Order<Wide>>(queue: &Queue<Wide, O>) {
     let (mut handle, mut other) = (queue.handle(), queue.handle());
     for number in 0..40 {
         queue.push(wide(number)).unwrap();
@@ -193,7 +193,7 @@ fn use_queue(queue: &Queue<Wide>) {
         assert_eq!(tx.pop_batch(3).len(), 3);
         tx.abort();
         queue.stats().check().unwrap();
-        assert_eq!(queue.snapshot(|_| {}), 4);
+        assert_eq!(queue.peek_each(|_| {}), 4);
         let (tx, joined) = (handle.begin(), other.begin());
         assert!(tx.pop().is_ok() && tx.pop().is_ok());
         tx.push(wide(number)).unwrap();
@@ -223,7 +223,7 @@ fn after_thread_locals(last: impl FnOnce() + Send + 'static) {
     let thread = thread::spawn(|| {
         LAST.with_borrow_mut(|at_exit| at_exit.0 = Some(Box::new(last)));
         use_queue(&Queue::unbounded());
-        use_queue(&PriorityQueue::builder().build());
+        use_queue(&Queue::builder().by_priority().build());
     });
     thread.join().unwrap();
 }
@@ -234,8 +234,8 @@ fn a_thread_uses_queues_to_its_end() {
     after_thread_locals(move || {
         use_queue(&Queue::unbounded());
         use_queue(&Queue::builder().timestamps(true).capacity(8).build());
-        use_queue(&FairQueue::builder(|item: &Wide| item[0] % 2).build());
-        use_queue(&PriorityQueue::builder().build());
+        use_queue(&Queue::builder().fair_by(|item: &Wide| item[0] % 2).build());
+        use_queue(&Queue::builder().by_priority().build());
         done.send(()).unwrap();
     });
     assert_eq!(was_done.try_recv(), Ok(()));

@@ -11,7 +11,7 @@ use requeue::{PopError, Queue};
 
 fn visited<T: Copy>(queue: &Queue<T>) -> Vec<T> {
     let mut items = Vec::new();
-    let count = queue.snapshot(|item| items.push(*item));
+    let count = queue.peek_each(|item| items.push(*item));
     assert_eq!(count, items.len());
     items
 }
@@ -128,7 +128,7 @@ fn a_visitor_that_panics_moves_nothing() {
     }
     for at in [0, 99, 100, 150, 299] {
         let mut seen = 0;
-        assert!(panics(|| queue.snapshot(|item| {
+        assert!(panics(|| queue.peek_each(|item| {
             assert_eq!(item.id, seen);
             assert!(seen != at, "the visitor fails");
             seen += 1;
@@ -138,7 +138,7 @@ fn a_visitor_that_panics_moves_nothing() {
     }
     let mut seen = 0;
     assert_eq!(
-        queue.snapshot(|item| {
+        queue.peek_each(|item| {
             assert_eq!(item.id, seen);
             seen += 1;
         }),
@@ -155,7 +155,7 @@ fn the_visitor_may_use_the_queue() {
     let queue = filled([1, 2]);
     queue.push(0).unwrap();
     let mut seen = Vec::new();
-    let count = queue.snapshot(|item| {
+    let count = queue.peek_each(|item| {
         seen.push(*item);
         if *item == 1 {
             assert_eq!(queue.pop(), Ok(0)); // of another lane
@@ -174,7 +174,7 @@ fn those_who_wait_are_woken_when_a_lane_is_back() {
         let queue = filled([7]);
         let (mut a, mut b) = (queue.handle(), queue.handle());
         let mut tasks = [Task::new(a.pop_async()), Task::new(b.pop_async())];
-        queue.snapshot(|_| {
+        queue.peek_each(|_| {
             if closes {
                 queue.close();
                 assert_eq!(queue.pop(), Err(PopError::Empty));
@@ -194,7 +194,7 @@ fn those_who_wait_are_woken_when_a_lane_is_back() {
 fn a_full_queue_stays_full() {
     let queue = Queue::bounded(3);
     queue.handle().push_batch([1, 2, 3]).unwrap();
-    queue.snapshot(|_| assert!(queue.push(4).unwrap_err().is_full()));
+    queue.peek_each(|_| assert!(queue.push(4).unwrap_err().is_full()));
     assert!(queue.push(4).unwrap_err().is_full());
     assert_eq!(drain(&queue), [1, 2, 3]);
     crate::common::failing::assert_room(&queue);
@@ -205,7 +205,7 @@ fn a_visit_is_no_lease() {
     let (clock, builder) = clocked();
     let queue = builder.leased(SECOND).build();
     queue.handle().push_batch([1, 2]).unwrap();
-    queue.snapshot(|_| clock.advance(2 * SECOND));
+    queue.peek_each(|_| clock.advance(2 * SECOND));
     assert_eq!(queue.stats().expired, 0);
     assert_eq!(drain(&queue), [1, 2]);
 }
@@ -248,7 +248,7 @@ fn beside_workers() {
             });
         }
         for _ in 0..200 {
-            queue.snapshot(|item| assert!(*item < ITEMS));
+            queue.peek_each(|item| assert!(*item < ITEMS));
         }
         stop.store(true, Ordering::Relaxed);
     });

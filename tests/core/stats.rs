@@ -181,7 +181,7 @@ fn it_adds_up_after_everything() {
             mem::forget(tx);
         },
         |queue, _| _ = queue.dead_letters().requeue_all(),
-        |queue, _| _ = queue.snapshot(|_| {}),
+        |queue, _| _ = queue.peek_each(|_| {}),
     ];
     let kinds: [fn(Builder<u32>) -> Builder<u32>; 5] = [
         |builder| builder,

@@ -298,7 +298,7 @@ fn keyed() -> (Arc<Keyed>, &'static Numbers) {
         }
         *item
     };
-    let queue = FairQueue::builder(by).key_capacity(1).build();
+    let queue = Queue::builder().fair_by(by).key_capacity(1).build();
     let handle = Box::leak(Box::new(queue.handle()));
     let tx = Box::leak(Box::new(handle.begin()));
     (Arc::new(queue), tx)
@@ -387,7 +387,7 @@ fn a_key_function_that_leaks_a_future_is_refused() {
 
 #[test]
 fn a_clock_may_not_use_the_transaction_that_waits_with_a_priority() {
-    let builder = PriorityQueue::builder().capacity(2).timestamps(true);
+    let builder = Queue::builder().by_priority().capacity(2).timestamps(true);
     let queue = builder.clock(Hooked(ManualClock::new())).build();
     let handle = Box::leak(Box::new(queue.handle()));
     let tx: &'static Transaction<'_, u32, _> = Box::leak(Box::new(handle.begin()));

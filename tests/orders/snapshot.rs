@@ -28,7 +28,7 @@ const QUEUES: [(&str, Make); 5] = [
 
 /// Of weight up to 3, in the midst of a round.
 fn fair(keys: u32) -> Queue<u32> {
-    let builder = FairQueue::builder(move |item| item % keys);
+    let builder = Queue::builder().fair_by(move |item| item % keys);
     let queue = builder.weight(|key| 1 + key % 3).build();
     fill(&queue);
     Queue::clone(&queue)
@@ -37,7 +37,7 @@ fn fair(keys: u32) -> Queue<u32> {
 /// Some items are scheduled; of those some are due.
 fn by_priority(ages: bool) -> Queue<u32> {
     let clock = ManualClock::new();
-    let builder = PriorityQueue::builder().clock(clock.clone());
+    let builder = Queue::builder().by_priority().clock(clock.clone());
     let builder = if ages {
         builder.age_after(SECOND)
     } else {
@@ -79,7 +79,7 @@ fn fill(queue: &Queue<u32>) {
 
 fn visited(queue: &Queue<u32>) -> Vec<u32> {
     let mut items = Vec::new();
-    let count = queue.snapshot(|item| items.push(*item));
+    let count = queue.peek_each(|item| items.push(*item));
     assert_eq!(count, items.len());
     items
 }
@@ -110,7 +110,7 @@ fn each_item_is_seen_once_and_the_order_stays() {
 #[test]
 fn of_serial_keys_the_first_items_are_seen() {
     let queues = [(); 2].map(|()| {
-        let queue = FairQueue::builder(|item| item % 17).serial().build();
+        let queue = Queue::builder().fair_by(|item| item % 17).serial().build();
         queue.handle().push_batch(0..ITEMS).unwrap();
         assert_eq!(queue.pop(), Ok(0));
         Queue::clone(&queue)
@@ -131,7 +131,7 @@ fn others_pop_while_somebody_looks() {
         let mut handle = queue.handle();
         let mut popped = Vec::new();
         let mut seen = HashSet::new();
-        queue.snapshot(|item| {
+        queue.peek_each(|item| {
             assert!(seen.insert(*item), "{name}");
             if seen.len() == 1 {
                 let tx = handle.begin();
@@ -156,7 +156,7 @@ fn who_pops_past_what_is_shown_takes_nothing_out_of_order() {
         let (queue, expected) = (queue(), drain(&queue()));
         let mut handle = queue.handle();
         let mut first = true;
-        queue.snapshot(|_| {
+        queue.peek_each(|_| {
             if mem::take(&mut first) {
                 let tx = handle.begin();
                 assert_eq!(tx.pop_batch(MANY).len(), MANY);
@@ -182,7 +182,7 @@ fn nothing_is_lost_when_the_visitor_panics() {
         let (queue, expected) = (queue(), drain(&queue()));
         for at in [0, 31, 32, 500] {
             let mut seen = 0;
-            assert!(panics(|| queue.snapshot(|_| {
+            assert!(panics(|| queue.peek_each(|_| {
                 assert!(seen != at, "the visitor fails");
                 seen += 1;
             })));
@@ -199,7 +199,7 @@ fn two_visits_never_share_an_item() {
     for (name, queue) in QUEUES {
         let (queue, expected) = (queue(), drain(&queue()));
         let mut seen = 0;
-        queue.snapshot(|item| {
+        queue.peek_each(|item| {
             seen += 1;
             if seen % MANY == 1 {
                 let others = visited(&queue);
@@ -214,13 +214,18 @@ fn two_visits_never_share_an_item() {
 #[test]
 fn a_closed_queue_is_not_at_its_end_while_somebody_looks() {
     let fair = Queue::clone(&FairQueue::by(|item: &u32| *item));
-    let serial = Queue::clone(&FairQueue::builder(|item: &u32| *item).serial().build());
-    let by_priority = Queue::clone(&PriorityQueue::unbounded());
+    let serial = Queue::clone(
+        &Queue::builder()
+            .fair_by(|item: &u32| *item)
+            .serial()
+            .build(),
+    );
+    let by_priority = Queue::clone(&PriorityQueue::by_priority());
     for queue in [fair, serial, by_priority] {
         queue.push(7).unwrap();
         let (mut a, mut b) = (queue.handle(), queue.handle());
         let mut tasks = [Task::new(a.pop_async()), Task::new(b.pop_async())];
-        queue.snapshot(|item| {
+        queue.peek_each(|item| {
             assert_eq!(*item, 7);
             queue.close();
             assert_eq!(queue.pop(), Err(PopError::Empty));
@@ -237,14 +242,14 @@ fn a_closed_queue_is_not_at_its_end_while_somebody_looks() {
 /// The items may be used by one thread at a time only.
 #[test]
 fn what_is_shown_is_nobody_elses() {
-    let queue = PriorityQueue::unbounded();
+    let queue = PriorityQueue::by_priority();
     for item in 0..ITEMS {
         queue.push(Cell::new(item)).unwrap();
     }
     let sum: u32 = thread::scope(|scope| {
         let visits = [(); 3].map(|()| {
             scope.spawn(|| {
-                queue.snapshot(|item| item.set(item.get() + ITEMS));
+                queue.peek_each(|item| item.set(item.get() + ITEMS));
             })
         });
         let popped = scope.spawn(|| (0..100).map_while(|_| queue.pop().ok()).count());
@@ -284,7 +289,7 @@ fn beside_workers() {
                 });
             }
             for _ in 0..20 {
-                queue.snapshot(|item| assert!(expected.contains(item)));
+                queue.peek_each(|item| assert!(expected.contains(item)));
             }
             stop.store(true, Ordering::Relaxed);
         });

@@ -127,7 +127,7 @@ impl Floor {
         match rng.below(6) {
             0 => _ = queue.dead_letters().requeue_all(),
             1 if self.leased => _ = queue.recover("odd", queue.now()),
-            2 => _ = queue.snapshot(|item| assert!(*item < self.pushed.load(Ordering::SeqCst))),
+            2 => _ = queue.peek_each(|item| assert!(*item < self.pushed.load(Ordering::SeqCst))),
             3 => _ = queue.held(),
             4 => _ = queue.stats(),
             _ => assert!(queue.len() <= queue.capacity().unwrap_or(usize::MAX)),

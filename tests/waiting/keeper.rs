@@ -171,7 +171,7 @@ fn leases_paces_and_schedules_are_in_time_too() {
     assert_eq!(paced.pop(), Ok(0));
     paced.push(7).unwrap();
 
-    let scheduled = PriorityQueue::builder().clock(clock.clone()).build();
+    let scheduled = Queue::builder().by_priority().clock(clock.clone()).build();
     scheduled.push_after(SECOND, 7).unwrap();
 
     for queue in [&leased, &paced, &*scheduled] {

@@ -96,7 +96,7 @@ pub(crate) fn fair() -> impl Fn() -> Handle<u64> {
 }
 
 pub(crate) fn by_priority() -> impl Fn() -> Handle<u64, ByPriority> {
-    let queue = PriorityQueue::unbounded();
+    let queue = PriorityQueue::by_priority();
     move || queue.handle()
 }
 

@@ -15,7 +15,7 @@ const BLOCK: u64 = 1 << 10;
 /// Items of other queues have other tickets.
 ///
 /// ```
-/// let queue = requeue::PriorityQueue::unbounded();
+/// let queue = requeue::PriorityQueue::by_priority();
 /// let ticket = queue.push_with(1, None, "job")?;
 /// assert_eq!(queue.cancel(ticket), Some("job"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())

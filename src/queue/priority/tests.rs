@@ -1,12 +1,14 @@
 //! The time of a scheduled item is forgotten with the item, whatever becomes of it.
 
-use super::*;
-use crate::order::priority::sizes;
-use crate::{commit_all, pop_any, try_commit_all, ManualClock, Transaction};
+use crate::order::priority::{sizes, ByPriority};
+use crate::order::Source;
+use crate::{
+    commit_all, pop_any, try_commit_all, Handle, ManualClock, PriorityQueue, Queue, Transaction,
+};
 use std::mem;
 use std::num::NonZeroU32;
 use std::panic::{catch_unwind, AssertUnwindSafe};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 const SECOND: Duration = Duration::from_secs(1);
 
@@ -15,7 +17,7 @@ type End = fn(&PriorityQueue<u32>, &mut Worker, &ManualClock);
 
 /// Of how many items the queue knows the time.
 fn times(queue: &PriorityQueue<u32>) -> usize {
-    sizes(queue.shared().roll::<Arc<Times>>().unwrap()).0
+    sizes(queue.shared().source.registry()).0
 }
 
 /// What may become of an item that is ready.
@@ -90,7 +92,7 @@ const ENDS: [(&str, End); 14] = [
 /// A queue on which all that may become of an item is possible.
 fn queue() -> (PriorityQueue<u32>, ManualClock) {
     let clock = ManualClock::new();
-    let builder = PriorityQueue::builder().clock(clock.clone());
+    let builder = Queue::builder().by_priority().clock(clock.clone());
     let attempts = NonZeroU32::new(2).unwrap();
     let queue = builder.leased(SECOND).max_attempts(attempts).build();
     (queue, clock)
@@ -185,7 +187,7 @@ const STAGES: [Stage; 5] = [
 #[test]
 fn a_push_that_is_refused_leaves_no_time() {
     for stage in STAGES {
-        let queue = PriorityQueue::unbounded();
+        let queue = PriorityQueue::by_priority();
         let mut handle = queue.handle();
         let tx = handle.begin();
         let at = queue.now() + SECOND;

@@ -71,7 +71,7 @@ fn a_shard_that_is_handed_on_goes_on_with_its_times() {
             assert_eq!(lanes.oldest(), Some(since - 6));
             assert_eq!(hold_all(&mut seat(&lanes), 1), 7);
             let mut popper = seat(&lanes);
-            assert_eq!(popper.pop_batch(7, &mut Vec::new()), 7);
+            assert_eq!(popper.pop_into(7, &mut Vec::<u64>::new()), 7);
         }
     }
 }
@@ -135,7 +135,7 @@ fn the_oldest_is_looked_for_in_every_lane() {
     assert_eq!(lanes.oldest(), Some(50));
     seats[0].abort();
     assert_eq!(lanes.oldest(), Some(10));
-    assert_eq!(seats[2].pop_batch(5, &mut Vec::new()), 5);
+    assert_eq!(seats[2].pop_into(5, &mut Vec::<u64>::new()), 5);
     assert_eq!(lanes.oldest(), None);
 }
 

@@ -4,7 +4,7 @@ use super::{filled, names, pull_all, Names};
 use crate::common::failing::{put_off, SECOND};
 use crate::common::futures::{block_on, Eager, Task};
 use crate::common::{assert_at_rest, drain, ends, panics};
-use requeue::{FairQueue, Handle, ManualClock, PopError, PushError};
+use requeue::{FairQueue, Handle, ManualClock, PopError, PushError, Queue};
 use std::cell::Cell;
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -80,7 +80,7 @@ fn odd(key_capacity: usize) -> (FairQueue<Odd, u32>, impl Fn() -> usize) {
         may_panic(Call::Weight);
         1
     };
-    let builder = FairQueue::builder(by).weight(weigh);
+    let builder = Queue::builder().fair_by(by).weight(weigh);
     let queue = builder.key_capacity(key_capacity).build();
     (queue, move || alive.load(Ordering::SeqCst))
 }
@@ -152,7 +152,7 @@ fn keys_of_which_some_are_popped_and_some_are_held_are_kept_until_the_last() {
 fn a_snapshot_keeps_its_keys_and_a_queue_takes_its_keys_along() {
     let (queue, keys) = odd(100);
     queue.handle().push_batch([10, 11, 20]).unwrap();
-    let snapshot = queue.snapshot();
+    let snapshot = queue.keys();
     drain(&queue);
     assert_eq!(keys(), 2);
     drop(snapshot);
@@ -217,7 +217,8 @@ fn a_destructor_of_a_key_that_panics_harms_nobody() {
 #[test]
 fn a_key_function_that_changes_its_mind_loses_nothing() {
     let calls = AtomicUsize::new(0);
-    let queue = FairQueue::builder(move |_: &u32| calls.fetch_add(1, Ordering::SeqCst) % 3)
+    let queue = Queue::builder()
+        .fair_by(move |_: &u32| calls.fetch_add(1, Ordering::SeqCst) % 3)
         .serial()
         .build();
     let mut worker = queue.handle();
@@ -240,7 +241,7 @@ fn an_item_that_is_changed_stays_with_its_key() {
     *tx.pop().unwrap() = 90;
     tx.abort();
     assert_eq!(drain(&queue), [90, 20, 11]);
-    assert_eq!(queue.snapshot().keys().len(), 0);
+    assert_eq!(queue.keys().iter().len(), 0);
 }
 
 #[test]
@@ -428,7 +429,11 @@ fn a_batch_that_fails_while_it_gathers_room_keeps_none() {
             assert!(*item < 100 || !breaks.load(Ordering::SeqCst), "no key");
             *item
         };
-        let queue = FairQueue::builder(by).capacity(4).key_capacity(4).build();
+        let queue = Queue::builder()
+            .fair_by(by)
+            .capacity(4)
+            .key_capacity(4)
+            .build();
         queue.handle().push_batch(0..4).unwrap();
         let mut handle = queue.handle();
         std::thread::scope(|scope| {
@@ -474,7 +479,9 @@ fn a_letter_whose_key_cannot_be_found_stays_one() {
         assert_eq!(breaks.load(Ordering::SeqCst), 0);
         *item
     };
-    let builder = FairQueue::builder(by).max_attempts(std::num::NonZeroU32::MIN);
+    let builder = Queue::builder()
+        .fair_by(by)
+        .max_attempts(std::num::NonZeroU32::MIN);
     let queue = builder.build();
     queue.push(1).unwrap();
     assert_eq!(*queue.handle().begin().pop().unwrap(), 1);

@@ -27,7 +27,7 @@ const _: () = {
 
 /// The key of an item is the first letter of its name.
 pub(crate) fn names() -> Builder<&'static str, ByKey<char, &'static str>> {
-    FairQueue::builder(|name: &&str| name.chars().next().unwrap())
+    Queue::builder().fair_by(|name: &&str| name.chars().next().unwrap())
 }
 
 /// A queue of names, separated by blanks, pushed in that order through one handle.
@@ -188,7 +188,7 @@ fn a_look_takes_no_turn() {
     for _ in 0..3 {
         assert_eq!(handle.peek_with(|item| *item), Ok("a1"));
         let mut seen = Vec::new();
-        assert_eq!((*queue).snapshot(|item| seen.push(*item)), 3);
+        assert_eq!(queue.peek_each(|item| seen.push(*item)), 3);
         seen.sort_unstable();
         assert_eq!(seen, ["a1", "a2", "b1"]);
     }
@@ -352,9 +352,9 @@ fn a_fair_queue_and_a_plain_one_commit_together() {
 fn a_snapshot_tells_the_round_and_the_items_of_each_key() {
     let queue = filled(names(), "a1 b1 c1 a2 a3");
     let tell = || {
-        let snapshot = queue.snapshot();
+        let snapshot = queue.keys();
         let round: String = snapshot.round().collect();
-        let keys: Vec<_> = snapshot.keys().map(|(key, items)| (*key, items)).collect();
+        let keys: Vec<_> = snapshot.iter().map(|(key, items)| (*key, items)).collect();
         (round, keys)
     };
     assert_eq!(tell(), (String::new(), vec![('a', 3), ('b', 1), ('c', 1)]));
@@ -369,7 +369,7 @@ fn a_snapshot_tells_the_round_and_the_items_of_each_key() {
     tx.abort();
     let keys = vec![('b', 1), ('c', 1), ('a', 2), ('d', 1)];
     assert_eq!(tell().1, keys);
-    assert!(format!("{:?}", queue.snapshot()).contains("('b', 1)"));
+    assert!(format!("{:?}", queue.keys()).contains("('b', 1)"));
     pull_all(&queue, "b1 c1 a2 d1 a3");
     assert_eq!(tell(), (String::new(), vec![]));
 }

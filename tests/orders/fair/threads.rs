@@ -1,7 +1,7 @@
 //! Fair queues that several threads use at once.
 
 use crate::common::{assert_at_rest, ends};
-use requeue::{FairQueue, PopError, Workers};
+use requeue::{FairQueue, PopError, Queue, Workers};
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Barrier, Mutex};
@@ -13,7 +13,7 @@ const ROUNDS: usize = 2_000;
 #[test]
 fn no_popper_finds_it_empty_while_something_is_ready() {
     for serial in [false, true] {
-        let builder = FairQueue::builder(|item: &usize| *item);
+        let builder = Queue::builder().fair_by(|item: &usize| *item);
         let queue = if serial { builder.serial() } else { builder }.build();
         let barrier = Barrier::new(2);
         thread::scope(|scope| {
@@ -97,7 +97,8 @@ fn serial_keys_are_worked_off_in_order_by_many_workers() {
     const KEYS: usize = 3;
     const ITEMS: usize = 3_000;
     ends(|| {
-        let queue = FairQueue::builder(|item: &usize| item % KEYS)
+        let queue = Queue::builder()
+            .fair_by(|item: &usize| item % KEYS)
             .serial()
             .build();
         queue.handle().push_batch(0..ITEMS).unwrap();
@@ -132,7 +133,8 @@ fn serial_keys_are_worked_off_in_order_by_many_workers() {
 #[test]
 fn workers_and_submitters_use_a_fair_queue_as_any_other() {
     ends(|| {
-        let queue = FairQueue::builder(|item: &u32| item % 4)
+        let queue = Queue::builder()
+            .fair_by(|item: &u32| item % 4)
             .capacity(8)
             .build();
         let sum = Mutex::new(0);

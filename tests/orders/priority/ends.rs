@@ -41,7 +41,7 @@ fn an_abort_takes_back_what_was_staged() {
 
 #[test]
 fn a_full_queue_lets_a_job_push_its_follow_up() {
-    let queue = PriorityQueue::bounded(1);
+    let queue = Queue::builder().by_priority().capacity(1).build();
     queue.push_with(5, None, 1).unwrap();
     let mut handle = queue.handle();
     let tx = handle.begin();
@@ -90,7 +90,7 @@ fn one_transaction_over_queues_of_different_orders() {
 #[test]
 fn whoever_finds_one_item_of_a_commit_finds_the_other() {
     ends(|| {
-        let queue = PriorityQueue::unbounded();
+        let queue = PriorityQueue::by_priority();
         thread::scope(|scope| {
             scope.spawn(|| {
                 let mut handle = queue.handle();

@@ -10,7 +10,7 @@ mod waiting;
 use std::time::{Duration, Instant};
 
 use crate::common::futures::block_on;
-use requeue::{ByPriority, Handle, ManualClock, PriorityError, PriorityQueue, Ticket};
+use requeue::{ByPriority, Handle, ManualClock, PriorityError, PriorityQueue, Queue, Ticket};
 
 /// A form of a push with a priority.
 type Push = fn(
@@ -63,13 +63,13 @@ const TRYING: usize = 5;
 /// A queue with a clock that stands still.
 fn clocked() -> (ManualClock, PriorityQueue<u32>) {
     let clock = ManualClock::new();
-    let queue = PriorityQueue::builder().clock(clock.clone()).build();
+    let queue = Queue::builder().by_priority().clock(clock.clone()).build();
     (clock, queue)
 }
 
 /// A queue of items that were pushed with these priorities, in this order; items are numbered.
 fn filled(priorities: &[u16]) -> (PriorityQueue<u32>, Vec<Ticket>) {
-    let queue = PriorityQueue::unbounded();
+    let queue = PriorityQueue::by_priority();
     let tickets = fill(&queue, priorities);
     (queue, tickets)
 }

@@ -10,7 +10,7 @@ use requeue::{ManualClock, PriorityError, PriorityQueue, Queue, Reason};
 #[test]
 fn the_least_priority_goes_first_and_of_equals_the_first_that_came() {
     for push in PUSHES {
-        let queue = PriorityQueue::unbounded();
+        let queue = PriorityQueue::by_priority();
         let mut handle = queue.handle();
         for (item, priority) in (0..).zip([3, 1, 2, 3, 1, 9999, 2]) {
             push(&queue, &mut handle, priority, None, item).unwrap();
@@ -24,7 +24,7 @@ fn the_least_priority_goes_first_and_of_equals_the_first_that_came() {
 /// Whoever took items in before: a consumer that is alone afterwards finds them in their order.
 #[test]
 fn equals_leave_in_the_order_in_which_one_handle_pushed_them() {
-    let queue = PriorityQueue::unbounded();
+    let queue = PriorityQueue::by_priority();
     let mut pusher = queue.handle();
     let mut consumers = [(); 4].map(|()| queue.handle());
     let mut popped = Vec::new();
@@ -46,7 +46,7 @@ fn equals_leave_in_the_order_in_which_one_handle_pushed_them() {
 
 #[test]
 fn a_push_without_a_priority_has_the_default_one() {
-    let queue = PriorityQueue::unbounded();
+    let queue = PriorityQueue::by_priority();
     let default = PriorityQueue::<u32>::DEFAULT_PRIORITY;
     queue.push_with(default + 1, None, 4).unwrap();
     queue.push(1).unwrap();
@@ -77,7 +77,7 @@ fn a_handle_and_its_transactions_take_the_next_item_too() {
 #[test]
 fn there_are_no_priorities_but_1_to_9999() {
     for (form, push) in PUSHES.into_iter().enumerate() {
-        let queue = PriorityQueue::bounded(2);
+        let queue = Queue::builder().by_priority().capacity(2).build();
         let mut handle = queue.handle();
         for priority in [0, 10_000, u16::MAX] {
             let refused = push(&queue, &mut handle, priority, None, 7).unwrap_err();
@@ -110,7 +110,7 @@ fn what_is_refused_comes_back() {
         assert_eq!(refused.to_string(), message);
         assert_eq!(refused.into_inner(), 7);
     }
-    let queue = PriorityQueue::bounded(1);
+    let queue = Queue::builder().by_priority().capacity(1).build();
     queue.close();
     for push in PUSHES {
         let refused = push(&queue, &mut queue.handle(), 1, None, 7);
@@ -188,7 +188,10 @@ fn fail_once(queue: &Queue<u32>) {
 
 #[test]
 fn the_dead_are_buried_and_pushed_again_with_their_priority() {
-    let queue = PriorityQueue::builder().max_attempts(times(1)).build();
+    let queue = Queue::builder()
+        .by_priority()
+        .max_attempts(times(1))
+        .build();
     let ticket = queue.push_with(3, None, 1).unwrap();
     fail_once(&queue);
     assert_at_rest(&queue, 0, 0);
@@ -206,7 +209,7 @@ fn the_dead_are_buried_and_pushed_again_with_their_priority() {
 #[test]
 fn those_that_wait_for_long_get_preferred() {
     let clock = requeue::ManualClock::new();
-    let builder = PriorityQueue::builder().clock(clock.clone());
+    let builder = Queue::builder().by_priority().clock(clock.clone());
     let queue = builder.age_after(SECOND).build();
     let push = |priority, item| queue.push_with(priority, None, item).unwrap();
     push(10, 0);
@@ -221,7 +224,7 @@ fn those_that_wait_for_long_get_preferred() {
 #[test]
 fn what_is_scheduled_ages_from_its_time_on() {
     let clock = requeue::ManualClock::new();
-    let builder = PriorityQueue::builder().clock(clock.clone());
+    let builder = Queue::builder().by_priority().clock(clock.clone());
     let queue = builder.age_after(SECOND).build();
     let later = clock.now() + 8 * SECOND;
     queue.push_with(5, Some(later), 0).unwrap(); // as good as 13 at the beginning
@@ -233,7 +236,7 @@ fn what_is_scheduled_ages_from_its_time_on() {
 
 #[test]
 fn ageing_in_no_time_is_refused() {
-    let builder = || PriorityQueue::<u32>::builder();
+    let builder = || Queue::<u32>::builder().by_priority();
     assert!(panics(|| builder().age_after(Duration::ZERO)));
     assert!(!panics(|| builder().age_after(Duration::MAX)));
 }
@@ -242,7 +245,7 @@ fn ageing_in_no_time_is_refused() {
 fn an_item_that_is_older_than_time_itself_is_there() {
     const DAY: Duration = Duration::from_secs(24 * 60 * 60);
     let clock = ManualClock::new();
-    let builder = PriorityQueue::builder().age_after(10 * DAY);
+    let builder = Queue::builder().by_priority().age_after(10 * DAY);
     let queue = builder.clock(clock.clone()).build();
     clock.advance(330 * 366 * DAY);
     queue.push_with(9999, None, 1).unwrap();

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::{clocked, PUSHES};
 use crate::common::failing::{assert_room, INSTANT, NEARLY, SECOND};
 use crate::common::{assert_at_rest, drain};
-use requeue::{PopError, PriorityQueue};
+use requeue::{PopError, PriorityQueue, Queue};
 
 /// Checks how many items are scheduled, and when the first of them is due.
 #[track_caller]
@@ -149,7 +149,7 @@ fn what_is_pushed_is_not_overtaken_by_what_is_due_later() {
     for push in PUSHES {
         for timed in [false, true] {
             let clock = requeue::ManualClock::new();
-            let builder = PriorityQueue::builder().clock(clock.clone());
+            let builder = Queue::builder().by_priority().clock(clock.clone());
             let queue = builder.timestamps(timed).build();
             let mut handle = queue.handle();
             push(&queue, &mut handle, 5, Some(clock.now() + 2 * SECOND), 1).unwrap();
@@ -253,7 +253,7 @@ fn a_clock_that_goes_backwards_makes_them_later() {
 #[test]
 fn what_is_scheduled_keeps_its_place_in_a_bounded_queue() {
     let clock = requeue::ManualClock::new();
-    let builder = PriorityQueue::builder().clock(clock.clone());
+    let builder = Queue::builder().by_priority().clock(clock.clone());
     let queue = builder.capacity(4).build();
     let ticket = queue.push_after(SECOND, 1).unwrap();
     queue.push_after(2 * SECOND, 2).unwrap();

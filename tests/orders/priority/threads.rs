@@ -7,7 +7,7 @@ use std::thread;
 use crate::common::failing::SECOND;
 use crate::common::rng::Rng;
 use crate::common::{assert_at_rest, ends};
-use requeue::{ManualClock, PriorityQueue, Ticket};
+use requeue::{ManualClock, PriorityQueue, Queue, Ticket};
 
 const THREADS: u64 = 4;
 const ITEMS: u32 = 4000;
@@ -34,7 +34,7 @@ fn work(queue: &PriorityQueue<u32>, mut rng: Rng) -> Vec<u32> {
 #[test]
 fn every_item_is_popped_once_whoever_aborts() {
     ends(|| {
-        let queue = PriorityQueue::unbounded();
+        let queue = PriorityQueue::by_priority();
         let mut rng = Rng::new(1);
         let mut items = thread::scope(|scope| {
             let queue = &queue;
@@ -73,7 +73,7 @@ fn every_item_is_popped_once_whoever_aborts() {
 #[test]
 fn each_thread_gets_items_in_order() {
     ends(|| {
-        let queue = PriorityQueue::unbounded();
+        let queue = PriorityQueue::by_priority();
         let mut rng = Rng::new(2);
         for item in 0..ITEMS {
             let priority = 1 + u16::try_from(rng.below(100)).unwrap();
@@ -101,7 +101,7 @@ fn each_thread_gets_items_in_order() {
 #[test]
 fn an_item_is_cancelled_or_popped_and_never_both() {
     ends(|| {
-        let queue = PriorityQueue::unbounded();
+        let queue = PriorityQueue::by_priority();
         let mut rng = Rng::new(3);
         let (cancelled, mut popped) = thread::scope(|scope| {
             let queue = &queue;
@@ -135,7 +135,7 @@ fn an_item_is_cancelled_or_popped_and_never_both() {
 fn what_is_scheduled_reaches_threads_that_wait() {
     ends(|| {
         let clock = ManualClock::new();
-        let builder = PriorityQueue::builder().clock(clock.clone());
+        let builder = Queue::builder().by_priority().clock(clock.clone());
         let queue = builder.capacity(64).build();
         let mut items = thread::scope(|scope| {
             let queue = &queue;

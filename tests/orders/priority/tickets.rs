@@ -6,7 +6,7 @@ use std::mem;
 use super::{clocked, filled, PUSHES};
 use crate::common::failing::{put_off, times, SECOND};
 use crate::common::{assert_at_rest, drain, Ledger};
-use requeue::{OutOfRange, PriorityQueue};
+use requeue::{OutOfRange, PriorityQueue, Queue};
 
 #[test]
 fn what_is_cancelled_is_taken_out() {
@@ -26,7 +26,7 @@ fn what_is_cancelled_is_taken_out() {
 #[test]
 fn what_is_cancelled_is_given_to_the_caller_and_not_dropped() {
     let ledger = Ledger::new(3);
-    let queue = PriorityQueue::unbounded();
+    let queue = PriorityQueue::by_priority();
     let tickets: Vec<_> = ledger
         .items()
         .map(|item| queue.push_with(1, None, item).ok().unwrap())
@@ -43,7 +43,7 @@ fn what_is_cancelled_is_given_to_the_caller_and_not_dropped() {
 fn every_item_has_another_ticket() {
     let mut tickets = HashSet::new();
     for push in PUSHES {
-        let queue = PriorityQueue::unbounded();
+        let queue = PriorityQueue::by_priority();
         let mut handle = queue.handle();
         let mut own = HashSet::new();
         for item in 0..100 {
@@ -176,7 +176,7 @@ fn there_is_no_other_priority_but_1_to_9999() {
 
 #[test]
 fn many_are_cancelled_while_others_stay() {
-    let queue = PriorityQueue::unbounded();
+    let queue = PriorityQueue::by_priority();
     let mut stay = Vec::new();
     for round in 0..20_u16 {
         let mut tickets = Vec::new();
@@ -205,7 +205,7 @@ fn many_are_cancelled_while_others_stay() {
 #[test]
 fn the_dead_and_the_recovered() {
     let clock = requeue::ManualClock::new();
-    let builder = PriorityQueue::builder().clock(clock.clone());
+    let builder = Queue::builder().by_priority().clock(clock.clone());
     let queue = builder.leased(SECOND).max_attempts(times(2)).build();
     let ticket = queue.push_with(1, None, 7).unwrap();
     queue.push_with(2, None, 8).unwrap();

@@ -71,7 +71,7 @@ fn every_blocked_pop_is_woken_when_an_item_is_due() {
 #[test]
 fn threads_and_tasks_wake_by_the_clock_of_the_system() {
     ends(|| {
-        let queue = PriorityQueue::unbounded();
+        let queue = PriorityQueue::by_priority();
         let plain: &Queue<u32> = &queue;
         let mut handle = plain.handle();
         for (_, pop) in BLOCKING_POPS {
@@ -199,7 +199,7 @@ fn a_push_with_a_priority_that_is_called_off_leaves_nothing() {
 #[test]
 fn threads_wait_for_room_for_a_push_with_a_priority() {
     ends(|| {
-        let queue = PriorityQueue::bounded(1);
+        let queue = Queue::builder().by_priority().capacity(1).build();
         let (mut one, mut other) = (queue.handle(), queue.handle());
         queue.push(1).unwrap();
         let mut items = thread::scope(|scope| {
@@ -221,7 +221,7 @@ fn threads_wait_for_room_for_a_push_with_a_priority() {
 #[test]
 fn a_push_that_is_refused_ends_a_transaction_that_was_forgotten() {
     for (form, push) in PUSHES.into_iter().enumerate().skip(1) {
-        let queue = PriorityQueue::unbounded();
+        let queue = PriorityQueue::by_priority();
         queue.push(1).unwrap();
         let mut handle = queue.handle();
         let tx = handle.begin();
@@ -234,7 +234,7 @@ fn a_push_that_is_refused_ends_a_transaction_that_was_forgotten() {
 
 #[test]
 fn workers_take_a_queue_by_priority_as_any_other() {
-    let queue = PriorityQueue::unbounded();
+    let queue = PriorityQueue::by_priority();
     queue.push_with(2, None, 1).unwrap();
     queue.close();
     let workers = Workers::builder(&queue).run(|_, _| Ok::<(), ()>(()));
@@ -255,13 +255,13 @@ fn a_push_with_a_priority_that_waits_is_told_of_the_close() {
 /// A queue with room for one item, and its clock.
 fn bounded() -> (ManualClock, PriorityQueue<u32>) {
     let clock = ManualClock::new();
-    let builder = PriorityQueue::builder().clock(clock.clone());
+    let builder = Queue::builder().by_priority().clock(clock.clone());
     (clock, builder.capacity(1).build())
 }
 
 #[test]
 fn a_cancelled_item_makes_room_for_who_waits_for_it() {
-    let queue = PriorityQueue::bounded(1);
+    let queue = Queue::builder().by_priority().capacity(1).build();
     let ticket = queue.push_with(1, None, 7).unwrap();
     let mut handle = queue.handle();
     let mut task = Task::waiting(handle.push_async(8));

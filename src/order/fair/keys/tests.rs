@@ -1,6 +1,6 @@
 //! What a queue knows of its keys.
 
-use super::{Hash, Keys, Mark, Roll, Rules, SHARDS, UNLIMITED};
+use super::{Hash, Keys, Mark, Registry, Rules, SHARDS, UNLIMITED};
 use crate::order::fair::index::LEAST;
 use std::cell::Cell;
 use std::hash::Hasher;
@@ -102,13 +102,13 @@ impl Drop for Odd {
 #[test]
 fn items_with_the_same_key_have_the_same_number_while_one_is_alive() {
     let keys = keys(UNLIMITED);
-    let [first, second] = [1, 1].map(|item| keys.enrol(&item).unwrap());
-    let other = keys.enrol(&2).unwrap();
+    let [first, second] = [1, 1].map(|item| keys.register(&item).unwrap());
+    let other = keys.register(&2).unwrap();
     assert_eq!(first, second);
     assert_ne!(first, other);
-    keys.leave(first, 1);
-    assert_eq!(keys.enrol(&1), Some(first));
-    assert_eq!(keys.key(Mark::of(other).key).as_deref(), Some(&2));
+    keys.unregister(first, 1);
+    assert_eq!(keys.register(&1), Some(first));
+    assert_eq!(keys.key(other.key).as_deref(), Some(&2));
     assert_eq!(known(&keys), 2);
 }
 
@@ -116,11 +116,11 @@ fn items_with_the_same_key_have_the_same_number_while_one_is_alive() {
 fn a_key_goes_with_its_last_item() {
     let keys = keys(UNLIMITED);
     let key = Odd::new(1);
-    let words = [1, 2, 3].map(|_| keys.enrol(&key).unwrap());
+    let words = [1, 2, 3].map(|_| keys.register(&key).unwrap());
     let before = key.drops();
     for word in words {
         assert_eq!(key.drops(), before);
-        keys.leave(word, 1);
+        keys.unregister(word, 1);
     }
     assert_eq!((key.drops(), known(&keys)), (before + 1, 0));
 }
@@ -128,15 +128,15 @@ fn a_key_goes_with_its_last_item() {
 #[test]
 fn no_more_items_of_a_key_than_the_limit() {
     let keys = keys(2);
-    let words = [1, 1].map(|item| keys.enrol(&item).unwrap());
-    assert_eq!((keys.enrol(&1), keys.key_at_limit(&1)), (None, Some(1)));
+    let words = [1, 1].map(|item| keys.register(&item).unwrap());
+    assert_eq!((keys.register(&1), keys.key_at_limit(&1)), (None, Some(1)));
     assert_eq!(keys.key_at_limit(&2), None);
-    keys.enrol(&2).unwrap();
+    keys.register(&2).unwrap();
     assert_eq!(keys.key_at_limit(&2), None);
-    keys.leave(words[0], 1);
+    keys.unregister(words[0], 1);
     assert_eq!(keys.key_at_limit(&1), None);
-    assert!(keys.enrol(&1).is_some());
-    assert!(keys.enrol(&1).is_none());
+    assert!(keys.register(&1).is_some());
+    assert!(keys.register(&1).is_none());
 }
 
 #[test]
@@ -147,12 +147,12 @@ fn the_weight_is_asked_for_once_for_each_new_key() {
         count.fetch_add(1, Ordering::Relaxed);
         *key
     });
-    let words = [3, 3, 0].map(|item| keys.enrol(&item).unwrap());
-    let weights = words.map(|word| Mark::of(word).weight);
+    let words = [3, 3, 0].map(|item| keys.register(&item).unwrap());
+    let weights = words.map(|word| word.weight);
     assert_eq!((weights, asked.load(Ordering::Relaxed)), ([3, 3, 1], 2));
-    keys.leave(words[0], 1);
-    keys.leave(words[1], 1);
-    assert!(keys.enrol(&3).is_some());
+    keys.unregister(words[0], 1);
+    keys.unregister(words[1], 1);
+    assert!(keys.register(&3).is_some());
     assert_eq!(asked.load(Ordering::Relaxed), 3);
 }
 
@@ -163,12 +163,12 @@ fn a_weight_may_use_the_queue() {
     let keys = Arc::new(weighed(move |key| {
         if let Some(next) = key.checked_sub(1) {
             let keys = used.get().unwrap().upgrade().unwrap();
-            keys.enrol(&next).unwrap();
+            keys.register(&next).unwrap();
         }
         *key
     }));
     same.set(Arc::downgrade(&keys)).unwrap();
-    keys.enrol(&9).unwrap();
+    keys.register(&9).unwrap();
     assert_eq!(known(&keys), 10);
 }
 
@@ -181,40 +181,40 @@ fn a_key_that_becomes_known_while_it_is_weighed_is_one_key() {
     let keys = Arc::new(weighed(move |key| {
         if depth.fetch_add(1, Ordering::Relaxed) == 0 {
             let keys = used.get().unwrap().upgrade().unwrap();
-            keys.enrol(key).unwrap();
+            keys.register(key).unwrap();
         }
         1
     }));
     same.set(Arc::downgrade(&keys)).unwrap();
-    let word = keys.enrol(&5).unwrap();
-    assert_eq!(keys.enrol(&5), Some(word));
+    let word = keys.register(&5).unwrap();
+    assert_eq!(keys.register(&5), Some(word));
     assert_eq!(known(&keys), 1);
 }
 
 #[test]
 fn a_weight_that_panics_changes_nothing() {
     let keys = weighed(|key| if *key == 1 { panic!("no weight") } else { 1 });
-    assert!(panics(|| keys.enrol(&1)));
+    assert!(panics(|| keys.register(&1)));
     assert_eq!(known(&keys), 0);
-    assert!(keys.enrol(&2).is_some());
+    assert!(keys.register(&2).is_some());
 }
 
 #[test]
 fn keys_with_the_same_hash_are_told_apart() {
     let keys = keys(UNLIMITED);
     let odd: Vec<_> = (0..20).map(Odd::new).collect();
-    let words: Vec<_> = odd.iter().map(|key| keys.enrol(key).unwrap()).collect();
+    let words: Vec<_> = odd.iter().map(|key| keys.register(key).unwrap()).collect();
     for at in [0, 19, 7, 8, 18, 1] {
         assert_eq!(odd[at].drops(), 0);
-        keys.leave(words[at], 1);
+        keys.unregister(words[at], 1);
         assert_eq!(odd[at].drops(), 1);
     }
     let left = (2..18).filter(|at| ![7, 8].contains(at));
     for at in left.clone() {
-        assert_eq!(keys.enrol(&odd[at]), Some(words[at]));
-        keys.leave(words[at], 1);
+        assert_eq!(keys.register(&odd[at]), Some(words[at]));
+        keys.unregister(words[at], 1);
     }
-    left.for_each(|at| keys.leave(words[at], 1));
+    left.for_each(|at| keys.unregister(words[at], 1));
     assert_eq!(known(&keys), 0);
 }
 
@@ -222,17 +222,17 @@ fn keys_with_the_same_hash_are_told_apart() {
 fn user_code_that_panics_leaves_the_keys_whole() {
     let keys = keys(2);
     let key = Odd::new(1);
-    let word = keys.enrol(&key).unwrap();
+    let word = keys.register(&key).unwrap();
     for call in [Call::Hash, Call::Eq, Call::Drop] {
         BOMB.with(|bomb| bomb.set(call));
-        assert!(panics(|| keys.enrol(&key)));
+        assert!(panics(|| keys.register(&key)));
         // It counts as one.
-        assert_eq!(keys.enrol(&key), Some(word));
-        assert_eq!(keys.enrol(&key), None);
-        keys.leave(word, 1);
+        assert_eq!(keys.register(&key), Some(word));
+        assert_eq!(keys.register(&key), None);
+        keys.unregister(word, 1);
     }
     BOMB.with(|bomb| bomb.set(Call::Drop));
-    keys.leave(word, 1);
+    keys.unregister(word, 1);
     assert!(BOMB.with(Cell::get) == Call::None);
     assert_eq!(known(&keys), 0);
 }
@@ -241,15 +241,15 @@ fn user_code_that_panics_leaves_the_keys_whole() {
 fn a_key_that_was_seen_is_the_same_key_and_outlives_its_items() {
     let keys = keys(UNLIMITED);
     let key = Odd::new(1);
-    let word = keys.enrol(&key).unwrap();
-    let seen = [1, 2].map(|_| keys.key(Mark::of(word).key).unwrap());
+    let word = keys.register(&key).unwrap();
+    let seen = [1, 2].map(|_| keys.key(word.key).unwrap());
     assert!(Arc::ptr_eq(&seen[0], &seen[1]));
-    assert_eq!(keys.enrol(&key), Some(word));
+    assert_eq!(keys.register(&key), Some(word));
     let before = key.drops();
-    keys.leave(word, 1);
-    keys.leave(word, 1);
+    keys.unregister(word, 1);
+    keys.unregister(word, 1);
     assert_eq!((key.drops(), known(&keys)), (before, 0));
-    assert!(keys.key(Mark::of(word).key).is_none());
+    assert!(keys.key(word.key).is_none());
     drop(seen);
     assert_eq!(key.drops(), before + 1);
 }
@@ -275,8 +275,8 @@ impl Hash for Nested {
 impl Drop for Nested {
     fn drop(&mut self) {
         if let (Some(next), Some(keys)) = (self.0.checked_sub(1), self.1.upgrade()) {
-            let word = keys.enrol(&Nested(next, Weak::new())).unwrap();
-            keys.leave(word, 1);
+            let word = keys.register(&Nested(next, Weak::new())).unwrap();
+            keys.unregister(word, 1);
         }
     }
 }
@@ -285,8 +285,8 @@ impl Drop for Nested {
 fn the_destructor_of_a_key_may_use_the_queue() {
     let keys = Arc::new(keys::<Nested>(UNLIMITED));
     for id in 1..100 {
-        let word = keys.enrol(&Nested(id, Arc::downgrade(&keys))).unwrap();
-        keys.leave(word, 1);
+        let word = keys.register(&Nested(id, Arc::downgrade(&keys))).unwrap();
+        keys.unregister(word, 1);
     }
     assert_eq!(known(&keys), 0);
 }
@@ -295,11 +295,11 @@ fn the_destructor_of_a_key_may_use_the_queue() {
 fn a_million_keys_leave_no_memory() {
     let keys = keys(UNLIMITED);
     let words: Vec<_> = (0..1_000_000_u32)
-        .map(|item| keys.enrol(&item).unwrap())
+        .map(|item| keys.register(&item).unwrap())
         .collect();
     for (item, word) in (0..).zip(&words) {
-        assert_eq!(keys.key(Mark::of(*word).key).as_deref(), Some(&item));
-        keys.leave(*word, 1);
+        assert_eq!(keys.key(word.key).as_deref(), Some(&item));
+        keys.unregister(*word, 1);
     }
     assert_eq!(known(&keys), 0);
     for shard in 0..SHARDS {
@@ -315,11 +315,11 @@ fn threads_that_use_the_same_keys_count_them_right() {
             scope.spawn(|| {
                 for round in 0..20_000 {
                     let key = round % 7;
-                    let word = keys.enrol(&key).unwrap();
-                    let mark = Mark::of(word);
+                    let word = keys.register(&key).unwrap();
+                    let mark = word;
                     assert_eq!(mark.weight, key + 1);
                     assert_eq!(keys.key(mark.key).as_deref(), Some(&key));
-                    keys.leave(word, 1);
+                    keys.unregister(word, 1);
                 }
             });
         }

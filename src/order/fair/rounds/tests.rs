@@ -1,28 +1,27 @@
 //! Rounds by hand, and against a plain model.
 
-use super::{Given, Mark, Order, Rounds, Shown, Standing, Visit, GLANCE, PART};
+use super::{Given, Mark, Rounds, Sequence, Shown, Standing, Visit, GLANCE, PART};
 use crate::order::tests::{look_at_all, oldest as oldest_of};
-use crate::raw::{Entry, Tag};
+use crate::raw::{Entry, Stored, Tag};
 use std::collections::VecDeque;
 
-/// Of how many items the roll is told together.
+/// Of how many items the registry is told together.
 const TOGETHER: u32 = 3;
 
 /// An item of a key of weight 1; the first letter of the name is the key.
-fn entry(name: &str) -> Entry<String> {
+fn entry(name: &str) -> Entry<Stored<String, Mark>> {
     weighted(name, 1)
 }
 
-fn weighted(name: &str, weight: u32) -> Entry<String> {
+fn weighted(name: &str, weight: u32) -> Entry<Stored<String, Mark>> {
     let key = u32::from(name.as_bytes()[0]);
-    Entry {
+    let item = Stored {
         item: name.to_owned(),
-        tag: Tag {
-            attempts: 1,
-            since: 0,
-            order: Mark { key, weight }.word(),
-        },
-    }
+        meta: Mark { key, weight },
+    };
+    let (attempts, since) = (1, 0);
+    let tag = Tag { attempts, since };
+    Entry { item, tag }
 }
 
 fn arrive(rounds: &mut Rounds<String>, names: &str) {
@@ -35,7 +34,7 @@ fn arrive(rounds: &mut Rounds<String>, names: &str) {
 #[track_caller]
 fn expect(rounds: &mut Rounds<String>, names: &str) {
     for name in names.split_whitespace() {
-        let item = rounds.next(false).map(|given| given.entry.item);
+        let item = rounds.next(false).map(|given| given.entry.item.item);
         assert_eq!(item.as_deref(), Some(name));
     }
 }
@@ -47,8 +46,8 @@ fn expect_all(rounds: &mut Rounds<String>, names: &str) {
     assert_eq!((rounds.ready(), rounds.keys.len()), (0, 0));
 }
 
-fn order(name: &str) -> u64 {
-    entry(name).tag.order
+fn order(name: &str) -> Mark {
+    entry(name).item.meta
 }
 
 #[test]
@@ -240,12 +239,9 @@ fn times_and_items_are_looked_at_in_small_parts() {
         let mut rounds = Rounds::new(false, TOGETHER);
         for (item, since) in (0..ITEMS).zip(10..) {
             let key = u32::try_from(item).unwrap() % keys;
-            let order = Mark { key, weight: 1 }.word();
-            let tag = Tag {
-                attempts: 1,
-                since,
-                order,
-            };
+            let meta = Mark { key, weight: 1 };
+            let tag = Tag { attempts: 1, since };
+            let item = Stored { item, meta };
             rounds.arrive(Entry { item, tag });
         }
         let (oldest, parts) = oldest_of(&mut rounds);
@@ -258,7 +254,7 @@ fn times_and_items_are_looked_at_in_small_parts() {
 }
 
 /// Shows one part of a new visit.
-fn show(rounds: &mut Rounds<String>) -> Vec<Shown<String>> {
+fn show(rounds: &mut Rounds<String>) -> Vec<Shown<String, Mark>> {
     let mut shown = Vec::new();
     let mut visit = rounds.begin_visit();
     rounds.show(&mut visit, &mut shown);
@@ -266,7 +262,7 @@ fn show(rounds: &mut Rounds<String>) -> Vec<Shown<String>> {
     shown
 }
 
-fn put_back(rounds: &mut Rounds<String>, mut shown: Vec<Shown<String>>) {
+fn put_back(rounds: &mut Rounds<String>, mut shown: Vec<Shown<String, Mark>>) {
     while let Some(shown) = shown.pop() {
         rounds.put_back(&mut Visit::default(), shown);
     }
@@ -296,9 +292,9 @@ fn two_visits_share_nothing() {
     }
     let one = show(&mut rounds);
     let other = show(&mut rounds);
-    let shown = |part: &[Shown<String>]| {
+    let shown = |part: &[Shown<String, Mark>]| {
         part.iter()
-            .map(|at| at.entry.item.clone())
+            .map(|at| at.entry.item.item.clone())
             .collect::<Vec<_>>()
     };
     assert_eq!((one.len(), shown(&one)), (PART, names[..PART].to_vec()));
@@ -336,15 +332,17 @@ fn what_is_shown_holds_up_its_key_if_that_is_serial() {
 fn a_million_keys_leave_no_memory() {
     let mut rounds = Rounds::new(false, TOGETHER);
     for key in 0..1_000_000 {
-        let tag = Tag {
-            attempts: 1,
-            since: 0,
-            order: Mark { key, weight: 1 }.word(),
-        };
-        rounds.arrive(Entry { item: key, tag });
+        let (attempts, since) = (1, 0);
+        let tag = Tag { attempts, since };
+        let meta = Mark { key, weight: 1 };
+        let item = Stored { item: key, meta };
+        rounds.arrive(Entry { item, tag });
     }
     for key in 0..1_000_000 {
-        assert_eq!(rounds.next(false).map(|given| given.entry.item), Some(key));
+        assert_eq!(
+            rounds.next(false).map(|given| given.entry.item.item),
+            Some(key)
+        );
     }
     assert!(rounds.next(false).is_none());
     assert_eq!((rounds.items.len(), rounds.keys.len()), (0, 0));
@@ -447,7 +445,7 @@ fn is_like_the_model(serial: bool) {
         serial,
         ..Plain::default()
     };
-    let mut out: Vec<Entry<u32>> = Vec::new();
+    let mut out: Vec<Entry<Stored<u32, Mark>>> = Vec::new();
     let mut untold = [0; KEYS];
     for step in 0..100_000 {
         if number(50) == 0 {
@@ -457,31 +455,28 @@ fn is_like_the_model(serial: bool) {
         match number(8) {
             0..=2 => {
                 let key = u32::try_from(number(KEYS)).unwrap();
-                let order = Mark {
-                    key,
-                    weight: weight(key),
-                }
-                .word();
-                let tag = Tag {
-                    attempts: 1,
-                    since: 0,
-                    order,
+                let weight = weight(key);
+                let item = Stored {
+                    item: step,
+                    meta: Mark { key, weight },
                 };
-                rounds.arrive(Entry { item: step, tag });
+                let (attempts, since) = (1, 0);
+                let tag = Tag { attempts, since };
+                rounds.arrive(Entry { item, tag });
                 plain.arrive(key, step);
             }
             3..=5 => {
                 let for_good = !serial && number(2) == 0;
                 let given = rounds.next(for_good);
                 let told = given.map(|Given { entry, gone }| {
-                    let key = Mark::of(entry.tag.order).key;
+                    let key = entry.item.meta.key;
                     let k = key as usize;
                     untold[k] += u32::from(for_good);
                     untold[k] -= gone;
                     let told_late = untold[k] >= TOGETHER;
                     let told_never = untold[k] > 0 && plain.items[k].len() == 1;
                     assert!(!told_late && !told_never);
-                    let item = entry.item;
+                    let item = entry.item.item;
                     if !for_good {
                         out.push(entry);
                     }
@@ -491,13 +486,13 @@ fn is_like_the_model(serial: bool) {
             }
             6 if !out.is_empty() => {
                 let entry = out.swap_remove(number(out.len()));
-                plain.come_back(Mark::of(entry.tag.order).key, entry.item);
+                plain.come_back(entry.item.meta.key, entry.item.item);
                 rounds.come_back(entry);
             }
             _ if !out.is_empty() => {
                 let entry = out.swap_remove(number(out.len()));
-                let ready = rounds.leave(entry.tag.order);
-                assert_eq!(ready, plain.leave(Mark::of(entry.tag.order).key));
+                let ready = rounds.leave(entry.item.meta);
+                assert_eq!(ready, plain.leave(entry.item.meta.key));
             }
             _ => {}
         }

@@ -120,11 +120,11 @@ impl Pair {
         let known = self.next_place().map(|place| self.inside.remove(place));
         let entry = self.heap.next(false).map(|given| given.entry);
         assert_eq!(
-            entry.as_ref().map(|entry| entry.item),
+            entry.as_ref().map(|entry| entry.item.item),
             known.map(|known| known.item)
         );
         if let (Some(mut known), Some(entry)) = (known, entry) {
-            known.word = Word::of(entry.tag.order);
+            known.word = entry.item.meta;
             assert_eq!(known.word.priority(), known.priority.get());
             self.outside.push(known);
         }
@@ -163,7 +163,7 @@ impl Pair {
         let Some((place, ticket)) = self.some_ticket() else {
             return;
         };
-        let cancelled = self.heap.cancel(ticket).map(|entry| entry.item);
+        let cancelled = self.heap.cancel(ticket).map(|entry| entry.item.item);
         assert_eq!(cancelled, place.map(|place| self.inside.remove(place).item));
         assert!(self.heap.cancel(ticket).is_none());
     }
@@ -224,7 +224,7 @@ impl Pair {
         while more {
             let mut shown = Vec::new();
             more = self.heap.show(&mut visit, &mut shown);
-            let is_shown = |known: &Known| shown.iter().any(|at| at.entry.item == known.item);
+            let is_shown = |known: &Known| shown.iter().any(|at| at.entry.item.item == known.item);
             let (aside, inside) = mem::take(&mut self.inside).into_iter().partition(is_shown);
             let aside: Vec<Known> = aside;
             self.inside = inside;
@@ -267,27 +267,22 @@ impl Pair {
     }
 }
 
-fn entry(known: Known) -> Entry<i64> {
-    Entry {
+fn entry(known: Known) -> Entry<Stored<i64, Word>> {
+    let item = Stored {
         item: known.item,
-        tag: Tag {
-            attempts: 1,
-            since: known.since,
-            order: known.word.order(),
-        },
-    }
+        meta: known.word,
+    };
+    let (attempts, since) = (1, known.since);
+    let tag = Tag { attempts, since };
+    Entry { item, tag }
 }
 
 /// The entry of an item with this word; no times are kept.
-fn plain(item: usize, word: Word) -> Entry<usize> {
-    Entry {
-        item,
-        tag: Tag {
-            attempts: 1,
-            since: 0,
-            order: word.order(),
-        },
-    }
+fn plain(item: usize, meta: Word) -> Entry<Stored<usize, Word>> {
+    let (attempts, since) = (1, 0);
+    let tag = Tag { attempts, since };
+    let item = Stored { item, meta };
+    Entry { item, tag }
 }
 
 fn heap() -> Heap<usize> {
@@ -306,7 +301,7 @@ fn scheduled(times: &Times, priority: Priority, due: u64) -> Word {
 
 fn all(heap: &mut Heap<usize>) -> Vec<usize> {
     std::iter::from_fn(|| heap.next(false))
-        .map(|given| given.entry.item)
+        .map(|given| given.entry.item.item)
         .collect()
 }
 
