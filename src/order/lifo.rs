@@ -79,15 +79,16 @@ impl Registry<u32, ()> for Anybody {
 pub(crate) struct Lifo;
 
 impl Engine<u32> for Lifo {
+    type Settings = ();
     type Meta = ();
     type Source = Sorted<u32, (), Items, Anybody>;
 
-    fn source(self, lanes: &Arc<LanesOf<u32, Self>>, agenda: &Arc<Agenda>) -> Self::Source {
+    fn source((): (), lanes: &Arc<LanesOf<u32, Self>>, agenda: &Arc<Agenda>) -> Self::Source {
         Sorted::new(Items::default(), Anybody, lanes, agenda)
     }
 }
 
 /// A queue of this order.
 pub(crate) fn queue() -> Queue<u32, Lifo> {
-    Queue::builder().by(Lifo).build()
+    Queue::builder().by::<Lifo>(()).build()
 }

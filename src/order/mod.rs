@@ -41,18 +41,24 @@ impl<T, O: Engine<T>> Order<T> for O {}
 
 /// What an [`Order`] is made of.
 pub(crate) trait Engine<T>: Sized {
+    /// What a queue in this order is made with.
+    type Settings: Clone;
     /// What the order knows an item by, wherever the item is: it lies in the item's slot.
     type Meta: Copy + Debug + Default + Send + Sync;
     /// Where items are taken from.
     type Source: Source<T, Self::Meta>;
 
     /// Whether pushes have to keep times for this order.
-    fn is_timed(&self) -> bool {
+    fn is_timed(_settings: &Self::Settings) -> bool {
         false
     }
 
     /// Makes the source of a queue with these lanes.
-    fn source(self, lanes: &Arc<LanesOf<T, Self>>, agenda: &Arc<Agenda>) -> Self::Source;
+    fn source(
+        settings: Self::Settings,
+        lanes: &Arc<LanesOf<T, Self>>,
+        agenda: &Arc<Agenda>,
+    ) -> Self::Source;
 }
 
 /// An item of a queue in this order, as it lies in its slot.
@@ -68,10 +74,11 @@ pub(crate) type LanesOf<T, O> = Lanes<StoredOf<T, O>>;
 pub struct Fifo;
 
 impl<T> Engine<T> for Fifo {
+    type Settings = ();
     type Meta = ();
     type Source = Unsorted;
 
-    fn source(self, _: &Arc<LanesOf<T, Self>>, _: &Arc<Agenda>) -> Unsorted {
+    fn source((): (), _: &Arc<LanesOf<T, Self>>, _: &Arc<Agenda>) -> Unsorted {
         Unsorted
     }
 }

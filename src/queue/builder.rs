@@ -22,8 +22,8 @@ use std::time::Duration;
 /// `O` says in which order the items come: [`Fifo`], by key ([`ByKey`](crate::ByKey)) or by priority
 /// ([`ByPriority`](crate::ByPriority)).
 #[must_use = "a builder does nothing until `build` is called"]
-pub struct Builder<T, O = Fifo> {
-    order: O,
+pub struct Builder<T, O: Order<T> = Fifo> {
+    order: O::Settings,
     capacity: Option<usize>,
     max_attempts: Option<NonZeroU32>,
     max_dead_letters: usize,
@@ -37,8 +37,8 @@ pub struct Builder<T, O = Fifo> {
     name: Option<Arc<str>>,
 }
 
-impl<T, O> Builder<T, O> {
-    pub(crate) fn with_order(order: O) -> Self {
+impl<T, O: Order<T>> Builder<T, O> {
+    fn with_order(order: O::Settings) -> Self {
         Self {
             order,
             capacity: None,
@@ -350,7 +350,7 @@ impl<T, O> Builder<T, O> {
 
     /// The settings of all queues, and those of its order.
     /// The same settings for a queue in another order.
-    pub(crate) fn by<P>(self, order: P) -> Builder<T, P> {
+    pub(crate) fn by<P: Order<T>>(self, order: P::Settings) -> Builder<T, P> {
         Builder {
             order,
             capacity: self.capacity,
@@ -367,12 +367,10 @@ impl<T, O> Builder<T, O> {
         }
     }
 
-    pub(crate) fn order(&mut self) -> &mut O {
+    pub(crate) fn order(&mut self) -> &mut O::Settings {
         &mut self.order
     }
-}
 
-impl<T, O: Order<T>> Builder<T, O> {
     /// Makes the queue.
     ///
     /// ```
@@ -396,7 +394,7 @@ impl<T, O: Order<T>> Builder<T, O> {
     }
 }
 
-impl<T, O: Clone> Clone for Builder<T, O> {
+impl<T, O: Order<T>> Clone for Builder<T, O> {
     fn clone(&self) -> Self {
         Self {
             order: self.order.clone(),
@@ -415,7 +413,7 @@ impl<T, O: Clone> Clone for Builder<T, O> {
     }
 }
 
-impl<T, O> fmt::Debug for Builder<T, O> {
+impl<T, O: Order<T>> fmt::Debug for Builder<T, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Builder")
             .field("name", &self.name)
@@ -434,6 +432,6 @@ impl<T, O> fmt::Debug for Builder<T, O> {
 /// [`Queue::builder`].
 impl<T> Default for Builder<T> {
     fn default() -> Self {
-        Self::with_order(Fifo)
+        Self::with_order(())
     }
 }

@@ -105,12 +105,12 @@ impl<T> Queue<T> {
     /// assert_eq!(queue.capacity(), Some(8));
     /// ```
     pub fn builder() -> Builder<T> {
-        Builder::with_order(Fifo)
+        Builder::default()
     }
 }
 
 impl<T, O: Order<T>> Queue<T, O> {
-    pub(crate) fn with(settings: Settings<T, O::Meta>, order: O) -> Self {
+    pub(crate) fn with(settings: Settings<T, O::Meta>, order: O::Settings) -> Self {
         Self {
             shared: Arc::new(Shared::new(settings, order)),
         }

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use super::panics;
-use requeue::{Builder, Handle, ManualClock, Order, Queue, Reason, Transaction};
+use requeue::{Builder, Fifo, Handle, ManualClock, Order, Queue, Reason, Transaction};
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
 /// The shortest time there is.
@@ -59,10 +59,11 @@ pub(crate) fn letters<T, O: Order<T>>(queue: &Queue<T, O>) -> Vec<(T, u32, Reaso
 }
 
 /// A way to end a transaction that holds items without a commit.
-pub(crate) type Failure<T> = fn(&mut Handle<T>, &mut dyn FnMut(&Transaction<'_, T>));
+pub(crate) type Failure<T, O = Fifo> =
+    fn(&mut Handle<T, O>, &mut dyn FnMut(&Transaction<'_, T, O>));
 
 /// All ways, and what the dead letters call them.
-pub(crate) fn failures<T>() -> [(Reason, Failure<T>); 6] {
+pub(crate) fn failures<T, O: Order<T>>() -> [(Reason, Failure<T, O>); 6] {
     [
         (Reason::Aborted, |handle, work| {
             let tx = handle.begin();
@@ -100,7 +101,10 @@ pub(crate) fn failures<T>() -> [(Reason, Failure<T>); 6] {
 
 /// Takes the next item, once, and fails in the given way.
 #[track_caller]
-pub(crate) fn fail<T>(handle: &mut Handle<T>, (reason, failure): (Reason, Failure<T>)) {
+pub(crate) fn fail<T, O: Order<T>>(
+    handle: &mut Handle<T, O>,
+    (reason, failure): (Reason, Failure<T, O>),
+) {
     failure(handle, &mut |tx| {
         let item = tx.pop().unwrap();
         if reason == Reason::Retried {

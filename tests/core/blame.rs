@@ -9,9 +9,7 @@ use std::{iter, panic, thread};
 
 use crate::common::failing::{leased, SECOND};
 use crate::common::panics;
-use requeue::{
-    commit_all, FairQueue, Job, ManualClock, Pace, PriorityQueue, Queue, Turn, Turnstile, Workers,
-};
+use requeue::{commit_all, Job, ManualClock, Pace, Queue, Turn, Turnstile, Workers};
 
 const FINE: Result<(), ()> = Ok(());
 

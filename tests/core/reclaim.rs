@@ -12,7 +12,7 @@ use std::thread;
 
 use crate::common::{assert_at_rest, drain, ends, filled, panics, Ledger};
 use crossbeam_epoch as epoch;
-use requeue::{commit_all, FairQueue, Item, Order, PopError, PriorityQueue, Queue, Transaction};
+use requeue::{commit_all, FairQueue, Item, Order, PopError, Queue, Transaction};
 
 /// An item that has a segment to itself, so that each pop enters one.
 type Wide = [usize; 256];

@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::cell::Cell;
+use std::hash::Hash;
 use std::mem;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::mpsc::channel;
@@ -15,8 +16,8 @@ use crate::common::failing::{leased, put_off, SECOND};
 use crate::common::futures::Task;
 use crate::common::{assert_at_rest, drain, ends, panics};
 use requeue::{
-    Clock, FairQueue, Item, ManualClock, Pace, PopError, PriorityQueue, PushError, Queue,
-    Transaction, Turn, Turnstile,
+    ByKey, Clock, FairQueue, Fifo, Item, ManualClock, Order, Pace, PopError, PriorityQueue,
+    PushError, Queue, Transaction, Turn, Turnstile,
 };
 
 /// Whether a panic says that the transaction is in use.
@@ -209,19 +210,21 @@ fn a_look_that_fails_puts_its_item_back_and_wakes_for_it() {
     assert_eq!(tx.pop().unwrap_err(), PopError::Empty);
 }
 
-type Numbers = Transaction<'static, u32>;
+type Numbers<O = Fifo> = Transaction<'static, u32, O>;
 
 /// What user code may try to do with the transaction in whose call it runs.
-const REENTRY: [fn(&'static Numbers); 8] = [
-    |tx| drop(tx.pop_async()),
-    |tx| drop(tx.push_async(1)),
-    |tx| _ = tx.pop_timeout(Duration::ZERO),
-    |tx| _ = tx.push_timeout(1, Duration::ZERO),
-    |tx| _ = tx.pop_batch(1),
-    |tx| _ = tx.pop(),
-    |tx| _ = tx.push(1),
-    |tx| _ = tx.peek(),
-];
+fn reentry<O: Order<u32>>() -> [fn(&'static Numbers<O>); 8] {
+    [
+        |tx| drop(tx.pop_async()),
+        |tx| drop(tx.push_async(1)),
+        |tx| _ = tx.pop_timeout(Duration::ZERO),
+        |tx| _ = tx.push_timeout(1, Duration::ZERO),
+        |tx| _ = tx.pop_batch(1),
+        |tx| _ = tx.pop(),
+        |tx| _ = tx.push(1),
+        |tx| _ = tx.peek(),
+    ]
+}
 
 /// How a transaction waits for an item.
 const WAITS: [fn(&'static Numbers) -> bool; 3] = [
@@ -243,7 +246,7 @@ fn open() -> (Queue<u32>, &'static Numbers) {
 /// The clock is asked while the transaction waits in line.
 #[test]
 fn a_clock_may_not_use_the_transaction_that_waits_for_an_item() {
-    for meddle in REENTRY {
+    for meddle in reentry() {
         for wait in WAITS {
             ends(move || {
                 let (queue, tx) = open();
@@ -291,7 +294,7 @@ thread_local! {
 }
 
 /// A queue by keys, and a transaction of it that stays open.
-fn keyed() -> (Arc<Keyed>, &'static Numbers) {
+fn keyed() -> (Arc<Keyed>, &'static Numbers<ByKey<u32, u32>>) {
     let by = |item: &u32| {
         if let Some(hook) = ON_KEY.take() {
             hook();
@@ -309,20 +312,25 @@ fn knows(queue: &Keyed) -> bool {
     queue.key_at_limit(&7).is_some()
 }
 
-type Stage = fn(&'static Numbers) -> Result<(), PushError<u32>>;
+type Stage<K = u32> = fn(&'static Numbers<ByKey<K, u32>>) -> Result<(), PushError<u32>>;
 
 /// How a transaction stages.
-const STAGES: [Stage; 4] = [
-    |tx| tx.push(7),
-    |tx| tx.push_blocking(7),
-    |tx| tx.push_timeout(7, Duration::MAX),
-    |tx| Task::new(tx.push_async(7)).output(),
-];
+fn stages<K>() -> [Stage<K>; 4]
+where
+    K: Hash + Eq + Send + Sync + 'static,
+{
+    [
+        |tx| tx.push(7),
+        |tx| tx.push_blocking(7),
+        |tx| tx.push_timeout(7, Duration::MAX),
+        |tx| Task::new(tx.push_async(7)).output(),
+    ]
+}
 
 #[test]
 fn what_finds_a_key_may_not_use_the_transaction_that_stages() {
-    for meddle in REENTRY {
-        for stage in STAGES {
+    for meddle in reentry() {
+        for stage in stages() {
             let (queue, tx) = keyed();
             queue.push(7).unwrap();
             let hook = {
@@ -342,7 +350,7 @@ fn what_finds_a_key_may_not_use_the_transaction_that_stages() {
 
 #[test]
 fn a_key_that_is_not_found_ends_the_push() {
-    for stage in STAGES {
+    for stage in stages() {
         let (queue, tx) = keyed();
         ON_KEY.set(Some(Box::new(|| panic!("no key"))));
         assert!(panics(|| stage(tx)));
@@ -354,7 +362,7 @@ fn a_key_that_is_not_found_ends_the_push() {
 
 #[test]
 fn a_push_that_is_refused_leaves_no_key() {
-    for stage in STAGES {
+    for stage in stages() {
         let alive = Arc::new(());
         let by = {
             let alive = Arc::clone(&alive);
@@ -362,7 +370,7 @@ fn a_push_that_is_refused_leaves_no_key() {
         };
         let queue = FairQueue::by(by);
         let handle = Box::leak(Box::new(queue.handle()));
-        let tx: &'static Numbers = Box::leak(Box::new(handle.begin()));
+        let tx = &*Box::leak(Box::new(handle.begin()));
         let none = Arc::strong_count(&alive);
         let pop = tx.pop_async();
         assert!(panics(|| stage(tx)));
@@ -376,7 +384,7 @@ fn a_push_that_is_refused_leaves_no_key() {
 /// The transaction is in use once its key is known, but was not when the push began.
 #[test]
 fn a_key_function_that_leaks_a_future_is_refused() {
-    for stage in STAGES {
+    for stage in stages() {
         let (queue, tx) = keyed();
         ON_KEY.set(Some(Box::new(|| mem::forget(tx.pop_async()))));
         assert!(panics(|| stage(tx)));

@@ -9,33 +9,33 @@ use std::thread;
 use crate::common::failing::SECOND;
 use crate::common::futures::Task;
 use crate::common::{assert_at_rest, drain, panics};
-use requeue::{FairQueue, ManualClock, PopError, PriorityQueue, Queue};
+use requeue::{FairQueue, ManualClock, Order, PopError, PriorityQueue, Queue};
 
 const ITEMS: u32 = 1000;
 /// More than are held at a time.
 const MANY: usize = 100;
 
-/// Makes a queue, always with the same items.
-type Make = fn() -> Queue<u32>;
-
-const QUEUES: [(&str, Make); 5] = [
-    ("one key", || fair(1)),
-    ("keys", || fair(17)),
-    ("as many keys as items", || fair(ITEMS)),
-    ("priorities", || by_priority(false)),
-    ("with ageing", || by_priority(true)),
-];
+/// Runs a check with several kinds of queue: their name, and what makes one, always with the same items.
+macro_rules! check_all {
+    ($check:ident) => {
+        $check("one key", &|| fair(1));
+        $check("keys", &|| fair(17));
+        $check("as many keys as items", &|| fair(ITEMS));
+        $check("priorities", &|| by_priority(false));
+        $check("with ageing", &|| by_priority(true));
+    };
+}
 
 /// Of weight up to 3, in the midst of a round.
-fn fair(keys: u32) -> Queue<u32> {
+fn fair(keys: u32) -> FairQueue<u32, u32> {
     let builder = Queue::builder().fair_by(move |item| item % keys);
     let queue = builder.weight(|key| 1 + key % 3).build();
     fill(&queue);
-    Queue::clone(&queue)
+    queue
 }
 
 /// Some items are scheduled; of those some are due.
-fn by_priority(ages: bool) -> Queue<u32> {
+fn by_priority(ages: bool) -> PriorityQueue<u32> {
     let clock = ManualClock::new();
     let builder = Queue::builder().by_priority().clock(clock.clone());
     let builder = if ages {
@@ -57,11 +57,11 @@ fn by_priority(ages: bool) -> Queue<u32> {
     }
     fill(&queue);
     clock.advance(3 * SECOND);
-    Queue::clone(&queue)
+    queue
 }
 
 /// Pushes items from several lanes; some were popped, and some of those came back.
-fn fill(queue: &Queue<u32>) {
+fn fill<O: Order<u32>>(queue: &Queue<u32, O>) {
     let mut handles = [queue.handle(), queue.handle()];
     for item in 0..ITEMS {
         match item % 3 {
@@ -77,7 +77,7 @@ fn fill(queue: &Queue<u32>) {
     aborted.abort();
 }
 
-fn visited(queue: &Queue<u32>) -> Vec<u32> {
+fn visited<O: Order<u32>>(queue: &Queue<u32, O>) -> Vec<u32> {
     let mut items = Vec::new();
     let count = queue.peek_each(|item| items.push(*item));
     assert_eq!(count, items.len());
@@ -95,16 +95,18 @@ fn assert_same(one: impl IntoIterator<Item = u32>, other: &[u32]) {
 
 #[test]
 fn each_item_is_seen_once_and_the_order_stays() {
-    for (name, queue) in QUEUES {
-        let (queue, expected) = (queue(), drain(&queue()));
-        for _ in 0..3 {
-            assert_same(visited(&queue), &expected);
-            let stats = queue.stats();
-            assert_eq!((stats.held, stats.aborted), (0, 50), "{name}");
-            stats.check().unwrap();
-        }
-        assert_eq!(drain(&queue), expected, "{name}");
+    check_all!(sees_each_once);
+}
+
+fn sees_each_once<O: Order<u32>>(name: &str, make: &dyn Fn() -> Queue<u32, O>) {
+    let (queue, expected) = (make(), drain(&make()));
+    for _ in 0..3 {
+        assert_same(visited(&queue), &expected);
+        let stats = queue.stats();
+        assert_eq!((stats.held, stats.aborted), (0, 50), "{name}");
+        stats.check().unwrap();
     }
+    assert_eq!(drain(&queue), expected, "{name}");
 }
 
 #[test]
@@ -113,7 +115,7 @@ fn of_serial_keys_the_first_items_are_seen() {
         let queue = Queue::builder().fair_by(|item| item % 17).serial().build();
         queue.handle().push_batch(0..ITEMS).unwrap();
         assert_eq!(queue.pop(), Ok(0));
-        Queue::clone(&queue)
+        queue
     });
     let mut handle = queues[0].handle();
     let tx = handle.begin();
@@ -126,117 +128,122 @@ fn of_serial_keys_the_first_items_are_seen() {
 
 #[test]
 fn others_pop_while_somebody_looks() {
-    for (name, queue) in QUEUES {
-        let (queue, expected) = (queue(), drain(&queue()));
-        let mut handle = queue.handle();
-        let mut popped = Vec::new();
-        let mut seen = HashSet::new();
-        queue.peek_each(|item| {
-            assert!(seen.insert(*item), "{name}");
-            if seen.len() == 1 {
-                let tx = handle.begin();
-                popped.extend(tx.pop_batch(MANY).map(|item| *item));
-                tx.commit();
-                popped.push(queue.pop().unwrap());
-                queue.stats().check().unwrap();
-            }
-            assert!(queue.stats().held < MANY as u64);
-            assert!(!popped.contains(item), "{name}");
-        });
-        assert_eq!(popped.len(), MANY + 1, "{name}");
-        popped.extend(drain(&queue));
-        assert_same(popped, &expected);
-        assert_at_rest(&queue, 0, 0);
-    }
+    check_all!(pops_meanwhile);
+}
+
+fn pops_meanwhile<O: Order<u32>>(name: &str, make: &dyn Fn() -> Queue<u32, O>) {
+    let (queue, expected) = (make(), drain(&make()));
+    let mut handle = queue.handle();
+    let mut popped = Vec::new();
+    let mut seen = HashSet::new();
+    queue.peek_each(|item| {
+        assert!(seen.insert(*item), "{name}");
+        if seen.len() == 1 {
+            let tx = handle.begin();
+            popped.extend(tx.pop_batch(MANY).map(|item| *item));
+            tx.commit();
+            popped.push(queue.pop().unwrap());
+            queue.stats().check().unwrap();
+        }
+        assert!(queue.stats().held < MANY as u64);
+        assert!(!popped.contains(item), "{name}");
+    });
+    assert_eq!(popped.len(), MANY + 1, "{name}");
+    popped.extend(drain(&queue));
+    assert_same(popped, &expected);
+    assert_at_rest(&queue, 0, 0);
 }
 
 #[test]
 fn who_pops_past_what_is_shown_takes_nothing_out_of_order() {
-    for (name, queue) in QUEUES {
-        let (queue, expected) = (queue(), drain(&queue()));
-        let mut handle = queue.handle();
-        let mut first = true;
-        queue.peek_each(|_| {
-            if mem::take(&mut first) {
-                let tx = handle.begin();
-                assert_eq!(tx.pop_batch(MANY).len(), MANY);
-                tx.commit();
-            }
-        });
-        // The rest is in the order in which it was, unless keys take turns.
-        let rest = drain(&queue);
-        assert_eq!(rest.len(), expected.len() - MANY);
-        if name == "one key" || name == "priorities" || name == "with ageing" {
-            let mut left = expected.iter();
-            assert!(
-                rest.iter().all(|item| left.any(|other| other == item)),
-                "{name}"
-            );
+    check_all!(pops_in_order);
+}
+
+fn pops_in_order<O: Order<u32>>(name: &str, make: &dyn Fn() -> Queue<u32, O>) {
+    let (queue, expected) = (make(), drain(&make()));
+    let mut handle = queue.handle();
+    let mut first = true;
+    queue.peek_each(|_| {
+        if mem::take(&mut first) {
+            let tx = handle.begin();
+            assert_eq!(tx.pop_batch(MANY).len(), MANY);
+            tx.commit();
         }
+    });
+    // The rest is in the order in which it was, unless keys take turns.
+    let rest = drain(&queue);
+    assert_eq!(rest.len(), expected.len() - MANY);
+    if name == "one key" || name == "priorities" || name == "with ageing" {
+        let mut left = expected.iter();
+        assert!(
+            rest.iter().all(|item| left.any(|other| other == item)),
+            "{name}"
+        );
     }
 }
 
 #[test]
 fn nothing_is_lost_when_the_visitor_panics() {
-    for (name, queue) in QUEUES {
-        let (queue, expected) = (queue(), drain(&queue()));
-        for at in [0, 31, 32, 500] {
-            let mut seen = 0;
-            assert!(panics(|| queue.peek_each(|_| {
-                assert!(seen != at, "the visitor fails");
-                seen += 1;
-            })));
-            let stats = queue.stats();
-            assert_eq!((stats.held, stats.aborted), (0, 50), "{name}");
-            stats.check().unwrap();
-        }
-        assert_eq!(drain(&queue), expected, "{name}");
+    check_all!(panics_meanwhile);
+}
+
+fn panics_meanwhile<O: Order<u32>>(name: &str, make: &dyn Fn() -> Queue<u32, O>) {
+    let (queue, expected) = (make(), drain(&make()));
+    for at in [0, 31, 32, 500] {
+        let mut seen = 0;
+        assert!(panics(|| queue.peek_each(|_| {
+            assert!(seen != at, "the visitor fails");
+            seen += 1;
+        })));
+        let stats = queue.stats();
+        assert_eq!((stats.held, stats.aborted), (0, 50), "{name}");
+        stats.check().unwrap();
     }
+    assert_eq!(drain(&queue), expected, "{name}");
 }
 
 #[test]
 fn two_visits_never_share_an_item() {
-    for (name, queue) in QUEUES {
-        let (queue, expected) = (queue(), drain(&queue()));
-        let mut seen = 0;
-        queue.peek_each(|item| {
-            seen += 1;
-            if seen % MANY == 1 {
-                let others = visited(&queue);
-                assert!(!others.contains(item), "{name}");
-                assert!(others.len() > expected.len() - MANY, "{name}");
-            }
-        });
-        assert_eq!(drain(&queue), expected, "{name}");
-    }
+    check_all!(visits_twice);
+}
+
+fn visits_twice<O: Order<u32>>(name: &str, make: &dyn Fn() -> Queue<u32, O>) {
+    let (queue, expected) = (make(), drain(&make()));
+    let mut seen = 0;
+    queue.peek_each(|item| {
+        seen += 1;
+        if seen % MANY == 1 {
+            let others = visited(&queue);
+            assert!(!others.contains(item), "{name}");
+            assert!(others.len() > expected.len() - MANY, "{name}");
+        }
+    });
+    assert_eq!(drain(&queue), expected, "{name}");
 }
 
 #[test]
 fn a_closed_queue_is_not_at_its_end_while_somebody_looks() {
-    let fair = Queue::clone(&FairQueue::by(|item: &u32| *item));
-    let serial = Queue::clone(
-        &Queue::builder()
-            .fair_by(|item: &u32| *item)
-            .serial()
-            .build(),
-    );
-    let by_priority = Queue::clone(&PriorityQueue::by_priority());
-    for queue in [fair, serial, by_priority] {
-        queue.push(7).unwrap();
-        let (mut a, mut b) = (queue.handle(), queue.handle());
-        let mut tasks = [Task::new(a.pop_async()), Task::new(b.pop_async())];
-        queue.peek_each(|item| {
-            assert_eq!(*item, 7);
-            queue.close();
-            assert_eq!(queue.pop(), Err(PopError::Empty));
-            assert!(queue.is_empty());
-            tasks.iter_mut().for_each(Task::assert_waits);
-        });
-        assert!(tasks[0].was_woken());
-        assert_eq!(tasks[0].output(), Ok(7));
-        assert!(tasks[1].was_woken());
-        assert_eq!(tasks[1].output(), Err(PopError::Closed));
-    }
+    ends_after_the_look(&FairQueue::by(|item: &u32| *item));
+    let serial = Queue::builder().fair_by(|item: &u32| *item).serial();
+    ends_after_the_look(&serial.build());
+    ends_after_the_look(&PriorityQueue::by_priority());
+}
+
+fn ends_after_the_look<O: Order<u32>>(queue: &Queue<u32, O>) {
+    queue.push(7).unwrap();
+    let (mut a, mut b) = (queue.handle(), queue.handle());
+    let mut tasks = [Task::new(a.pop_async()), Task::new(b.pop_async())];
+    queue.peek_each(|item| {
+        assert_eq!(*item, 7);
+        queue.close();
+        assert_eq!(queue.pop(), Err(PopError::Empty));
+        assert!(queue.is_empty());
+        tasks.iter_mut().for_each(Task::assert_waits);
+    });
+    assert!(tasks[0].was_woken());
+    assert_eq!(tasks[0].output(), Ok(7));
+    assert!(tasks[1].was_woken());
+    assert_eq!(tasks[1].output(), Err(PopError::Closed));
 }
 
 /// The items may be used by one thread at a time only.

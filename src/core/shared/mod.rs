@@ -105,14 +105,14 @@ impl<F: Fn()> Drop for Permit<F> {
 }
 
 impl<T, O: Order<T>> Shared<T, O> {
-    pub(crate) fn new(settings: Settings<T, O::Meta>, order: O) -> Self {
-        let timed = settings.timed || order.is_timed();
+    pub(crate) fn new(settings: Settings<T, O::Meta>, order: O::Settings) -> Self {
+        let timed = settings.timed || O::is_timed(&order);
         let lanes = Arc::new(Lanes::new(timed));
         let attended = timed || Self::SORTS || settings.is_attended();
         let word = Word::standing(timed || Self::SORTS, attended);
         let ready = Arc::new(Line::new(word));
         let agenda = Agenda::new(settings.time.clone(), Arc::clone(&ready));
-        let source = order.source(&lanes, &agenda);
+        let source = O::source(order, &lanes, &agenda);
         let room = Room::of(settings.capacity, source.registry().is_limited());
         if room.is_some() {
             ready.bound();

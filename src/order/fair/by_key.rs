@@ -1,10 +1,11 @@
 //! The order of fair queues.
 
-use super::{By, Keys, Mark, Rounds, Rules, Weigh, UNLIMITED};
+use super::{Keys, Mark, Rounds, Rules, UNLIMITED};
 use crate::order::{Engine, LanesOf, Sorted};
 use crate::wait::Agenda;
 use std::fmt;
 use std::hash::Hash;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 /// Of how many items of a key that are gone its table is told together, so that pops leave the tables to
@@ -21,65 +22,41 @@ const TOGETHER: u32 = 64;
 /// }
 /// assert_eq!(limited(Queue::builder().fair_by(|job| job % 10)).capacity(), Some(100));
 /// ```
-pub struct ByKey<K, T> {
-    pub(crate) by: By<K, T>,
-    pub(crate) weigh: Option<Weigh<K>>,
-    pub(crate) limit: u32,
-    pub(crate) serial: bool,
-}
+pub struct ByKey<K, T>(PhantomData<fn(&T) -> K>);
 
-impl<K, T> ByKey<K, T> {
-    pub(crate) fn new(by: By<K, T>) -> Self {
-        Self {
-            by,
-            weigh: None,
-            limit: UNLIMITED,
-            serial: false,
-        }
-    }
-}
-
-impl<K, T> Engine<T> for ByKey<K, T>
+/// For items of any type, so that the compiler need not find out that two lifetimes in `T` are the same.
+impl<K, T, U> Engine<U> for ByKey<K, T>
 where
     K: Hash + Eq + Send + Sync,
-    T: Send,
+    U: Send,
 {
+    type Settings = Rules<K, U>;
     type Meta = Mark;
-    type Source = Sorted<T, Mark, Rounds<T>, Keys<K, T>>;
+    type Source = Sorted<U, Mark, Rounds<U>, Keys<K, U>>;
 
-    fn source(self, lanes: &Arc<LanesOf<T, Self>>, agenda: &Arc<Agenda>) -> Self::Source {
-        let Self {
-            by,
-            weigh,
-            limit,
-            serial,
-        } = self;
+    fn source(
+        rules: Rules<K, U>,
+        lanes: &Arc<LanesOf<U, Self>>,
+        agenda: &Arc<Agenda>,
+    ) -> Self::Source {
         // A limit has to be exact.
-        let together = if limit == UNLIMITED { TOGETHER } else { 1 };
-        let rounds = Rounds::new(serial, together);
-        let keys = Keys::new(Rules { by, weigh, limit });
-        Sorted::new(rounds, keys, lanes, agenda)
+        let is_limited = rules.limit < UNLIMITED;
+        let together = if is_limited { 1 } else { TOGETHER };
+        let rounds = Rounds::new(rules.serial, together);
+        Sorted::new(rounds, Keys::new(rules), lanes, agenda)
     }
 }
 
 impl<K, T> Clone for ByKey<K, T> {
     fn clone(&self) -> Self {
-        Self {
-            by: Arc::clone(&self.by),
-            weigh: self.weigh.clone(),
-            limit: self.limit,
-            serial: self.serial,
-        }
+        *self
     }
 }
 
+impl<K, T> Copy for ByKey<K, T> {}
+
 impl<K, T> fmt::Debug for ByKey<K, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let limit = Some(self.limit).filter(|limit| *limit < UNLIMITED);
-        f.debug_struct("ByKey")
-            .field("serial", &self.serial)
-            .field("weighed", &self.weigh.is_some())
-            .field("key_capacity", &limit)
-            .finish_non_exhaustive()
+        f.debug_struct("ByKey").finish_non_exhaustive()
     }
 }

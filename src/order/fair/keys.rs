@@ -29,6 +29,29 @@ pub(crate) struct Rules<K, T> {
     pub(crate) weigh: Option<Weigh<K>>,
     /// The most items of one key that are alive at a time.
     pub(crate) limit: u32,
+    /// Whether the items of a key are given out one after the other.
+    pub(crate) serial: bool,
+}
+
+impl<K, T> Rules<K, T> {
+    pub(crate) fn new(by: By<K, T>) -> Self {
+        Self {
+            by,
+            weigh: None,
+            limit: UNLIMITED,
+            serial: false,
+        }
+    }
+}
+
+impl<K, T> Clone for Rules<K, T> {
+    fn clone(&self) -> Self {
+        Self {
+            by: Arc::clone(&self.by),
+            weigh: self.weigh.clone(),
+            ..*self
+        }
+    }
 }
 
 /// The keys of one queue.

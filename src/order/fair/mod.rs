@@ -16,6 +16,6 @@ mod table;
 
 pub use by_key::ByKey;
 
-pub(crate) use keys::{By, Keys, Rules, Weigh, UNLIMITED};
+pub(crate) use keys::{Keys, Rules, UNLIMITED};
 pub(crate) use mark::Mark;
 pub(crate) use rounds::Rounds;

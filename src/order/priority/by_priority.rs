@@ -21,22 +21,26 @@ use std::sync::Arc;
 /// assert_eq!(queue.len(), 1);
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
-pub struct ByPriority {
-    pub(crate) ageing: Option<Step>,
-}
+pub struct ByPriority;
 
 impl<T: Send> Engine<T> for ByPriority {
+    /// After how long an item that is ready is preferred by one more.
+    type Settings = Option<Step>;
     type Meta = Word;
     type Source = Sorted<T, Word, Heap<T>, Arc<Times>>;
 
     /// Items age from their push on.
-    fn is_timed(&self) -> bool {
-        self.ageing.is_some()
+    fn is_timed(ageing: &Option<Step>) -> bool {
+        ageing.is_some()
     }
 
-    fn source(self, lanes: &Arc<LanesOf<T, Self>>, agenda: &Arc<Agenda>) -> Self::Source {
+    fn source(
+        ageing: Option<Step>,
+        lanes: &Arc<LanesOf<T, Self>>,
+        agenda: &Arc<Agenda>,
+    ) -> Self::Source {
         let times = Arc::new(Times::new());
-        let heap = Heap::new(Arc::clone(&times), self.ageing);
+        let heap = Heap::new(Arc::clone(&times), ageing);
         Sorted::new(heap, times, lanes, agenda)
     }
 }

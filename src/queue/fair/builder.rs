@@ -1,6 +1,6 @@
 //! The settings of a fair queue.
 
-use crate::order::fair::{ByKey, UNLIMITED};
+use crate::order::fair::{ByKey, Rules, UNLIMITED};
 use crate::Builder;
 use std::hash::Hash;
 use std::sync::Arc;
@@ -15,11 +15,12 @@ impl<T> Builder<T> {
     /// queue.push((1, "job"))?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn fair_by<K>(
-        self,
-        by: impl Fn(&T) -> K + Send + Sync + 'static,
-    ) -> Builder<T, ByKey<K, T>> {
-        self.by(ByKey::new(Arc::new(by)))
+    pub fn fair_by<K>(self, by: impl Fn(&T) -> K + Send + Sync + 'static) -> Builder<T, ByKey<K, T>>
+    where
+        K: Hash + Eq + Send + Sync,
+        T: Send,
+    {
+        self.by(Rules::new(Arc::new(by)))
     }
 }
 

@@ -12,12 +12,15 @@ impl<T> Builder<T> {
     /// queue.push_with(1, None, "urgent")?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn by_priority(self) -> Builder<T, ByPriority> {
-        self.by(ByPriority::default())
+    pub fn by_priority(self) -> Builder<T, ByPriority>
+    where
+        T: Send,
+    {
+        self.by(None)
     }
 }
 
-impl<T> Builder<T, ByPriority> {
+impl<T: Send> Builder<T, ByPriority> {
     /// Lets items that wait for long be preferred, so that none waits for ever: after each `step` for which
     /// an item has been ready, it is preferred as if its priority were one less.
     ///
@@ -47,7 +50,7 @@ impl<T> Builder<T, ByPriority> {
             !step.is_zero(),
             "step of ageing is zero: all items would be the most urgent at once"
         );
-        self.order().ageing = Some(Step::of(step));
+        *self.order() = Some(Step::of(step));
         self
     }
 }

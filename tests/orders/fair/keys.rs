@@ -4,7 +4,7 @@ use super::{filled, names, pull_all, Names};
 use crate::common::failing::{put_off, SECOND};
 use crate::common::futures::{block_on, Eager, Task};
 use crate::common::{assert_at_rest, drain, ends, panics};
-use requeue::{FairQueue, Handle, ManualClock, PopError, PushError, Queue};
+use requeue::{ByKey, FairQueue, Handle, ManualClock, PopError, PushError, Queue};
 use std::cell::Cell;
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -407,9 +407,9 @@ fn a_batch_whose_key_panics_is_dropped_however_it_is_pushed() {
     let (queue, keys) = odd(usize::MAX);
     let mut worker = queue.handle();
     for pushes in [
-        |worker: &mut Handle<u32>| drop(worker.push_batch([1, 2])),
-        |worker: &mut Handle<u32>| drop(worker.push_batch_blocking([1, 2])),
-        |worker: &mut Handle<u32>| drop(block_on(worker.push_batch_async([1, 2]))),
+        |worker: &mut Handle<u32, ByKey<Odd, u32>>| drop(worker.push_batch([1, 2])),
+        |worker: &mut Handle<u32, ByKey<Odd, u32>>| drop(worker.push_batch_blocking([1, 2])),
+        |worker: &mut Handle<u32, ByKey<Odd, u32>>| drop(block_on(worker.push_batch_async([1, 2]))),
     ] {
         BOMB.with(|bomb| bomb.set(Call::By));
         assert!(panics(|| pushes(&mut worker)));

@@ -51,7 +51,7 @@ fn a_push_without_a_priority_has_the_default_one() {
     queue.push_with(default + 1, None, 4).unwrap();
     queue.push(1).unwrap();
     queue.handle().push(2).unwrap();
-    let plain: &Queue<u32> = &queue;
+    let plain = &queue;
     plain.handle().push(3).unwrap();
     queue.push_with(default - 1, None, 0).unwrap();
     assert_eq!(queue.pop(), Ok(0));
@@ -126,7 +126,7 @@ fn what_failed_goes_before_all_others_of_its_priority() {
     for failure in failures() {
         let (queue, _) = filled(&[2, 2, 3]);
         let mut handle = queue.handle();
-        let plain: &Queue<u32> = &queue;
+        let plain = &queue;
         fail(&mut plain.handle(), failure);
         queue.push_with(1, None, 3).unwrap();
         assert_at_rest(&queue, 4, 0);
@@ -181,7 +181,7 @@ fn what_was_put_off_keeps_its_priority() {
     assert_eq!(drain(&queue), [0, 1, 3, 2]);
 }
 
-fn fail_once(queue: &Queue<u32>) {
+fn fail_once(queue: &PriorityQueue<u32>) {
     let [failure, ..] = failures();
     fail(&mut queue.handle(), failure);
 }

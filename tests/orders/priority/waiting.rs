@@ -17,7 +17,7 @@ fn a_task_is_woken_when_an_item_is_due() {
     for pop in ASYNC_POPS {
         for waits_first in [true, false] {
             let (clock, queue) = clocked();
-            let plain: &Queue<u32> = &queue;
+            let plain = &queue;
             let mut handle = plain.handle();
             let mut task = Task::new(pop(&mut handle));
             if waits_first {
@@ -48,7 +48,7 @@ fn every_blocked_pop_is_woken_when_an_item_is_due() {
                     queue.push_after(SECOND, 7).unwrap();
                 }
                 let popped = thread::scope(|scope| {
-                    let plain: &Queue<u32> = &queue;
+                    let plain = &queue;
                     let waiter = scope.spawn(|| {
                         let mut handle = plain.handle();
                         start.wait();
@@ -72,7 +72,7 @@ fn every_blocked_pop_is_woken_when_an_item_is_due() {
 fn threads_and_tasks_wake_by_the_clock_of_the_system() {
     ends(|| {
         let queue = PriorityQueue::by_priority();
-        let plain: &Queue<u32> = &queue;
+        let plain = &queue;
         let mut handle = plain.handle();
         for (_, pop) in BLOCKING_POPS {
             queue.push_after(Duration::from_millis(1), 7).unwrap();
@@ -89,7 +89,7 @@ fn threads_and_tasks_wake_by_the_clock_of_the_system() {
 fn an_earlier_time_after_a_later_one_is_kept() {
     let (clock, queue) = clocked();
     queue.push_after(10 * SECOND, 1).unwrap();
-    let plain: &Queue<u32> = &queue;
+    let plain = &queue;
     let mut handles = [plain.handle(), plain.handle()];
     let mut tasks = poppers(&mut handles);
     queue.push_after(SECOND, 2).unwrap();
@@ -103,7 +103,7 @@ fn an_earlier_time_after_a_later_one_is_kept() {
 #[test]
 fn as_many_get_something_as_items_are_due() {
     let (clock, queue) = clocked();
-    let plain: &Queue<u32> = &queue;
+    let plain = &queue;
     let mut handles: Vec<_> = (0..4).map(|_| plain.handle()).collect();
     let mut tasks = poppers(&mut handles);
     for (item, seconds) in (0..).zip([1, 1, 2, 3]) {
@@ -126,7 +126,7 @@ fn a_waiter_takes_what_comes_before_the_time() {
     for pop in ASYNC_POPS {
         let (_, queue) = clocked();
         queue.push_after(SECOND, 7).unwrap();
-        let plain: &Queue<u32> = &queue;
+        let plain = &queue;
         let mut handle = plain.handle();
         let mut task = Task::waiting(pop(&mut handle));
         queue.push_with(9999, None, 8).unwrap();
@@ -140,7 +140,7 @@ fn a_waiter_at_a_closed_queue_ends_when_the_last_is_cancelled() {
     for pop in ASYNC_POPS {
         let (_, queue) = clocked();
         let ticket = queue.push_after(SECOND, 7).unwrap();
-        let plain: &Queue<u32> = &queue;
+        let plain = &queue;
         let mut handle = plain.handle();
         let mut task = Task::waiting(pop(&mut handle));
         queue.close();

@@ -1,6 +1,6 @@
 //! What a queue knows of its keys.
 
-use super::{Hash, Keys, Mark, Registry, Rules, SHARDS, UNLIMITED};
+use super::{Hash, Keys, Registry, Rules, SHARDS, UNLIMITED};
 use crate::order::fair::index::LEAST;
 use std::cell::Cell;
 use std::hash::Hasher;
@@ -15,6 +15,7 @@ fn keys<K: Clone + 'static>(limit: u32) -> Keys<K, K> {
         by: Arc::new(K::clone),
         weigh: None,
         limit,
+        serial: false,
     })
 }
 
