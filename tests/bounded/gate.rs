@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::common::failing::{clocked, fail, failures, SECOND};
 use crate::common::futures::Task;
-use crate::common::waits::{poppers, ASYNC_POPS, BLOCKING_POPS};
+use crate::common::waits::{async_pops, blocking_pops, poppers};
 use crate::common::{assert_at_rest, drain, ends, filled};
 use requeue::{commit_all, ManualClock, Order, Pace, PopError, Queue, Workers};
 
@@ -82,7 +82,7 @@ fn a_resume_wakes_all_who_wait() {
 #[test]
 fn every_blocked_pop_is_woken_by_a_resume() {
     ends(|| {
-        for (form, pop) in BLOCKING_POPS {
+        for (form, pop) in blocking_pops() {
             for round in 0..4 {
                 let queue = filled([7]);
                 queue.pause();
@@ -106,7 +106,7 @@ fn every_blocked_pop_is_woken_by_a_resume() {
 
 #[test]
 fn a_closed_and_paused_queue_is_not_closed_to_pops_while_something_is_left() {
-    for pop in ASYNC_POPS {
+    for pop in async_pops() {
         let queue = filled([1, 2]);
         let mut handles = [queue.handle(), queue.handle(), queue.handle()];
         queue.pause();
@@ -201,7 +201,7 @@ fn a_look_is_counted_while_it_lasts() {
 
 #[test]
 fn who_waits_is_woken_when_items_are_let_go() {
-    for pop in ASYNC_POPS {
+    for pop in async_pops() {
         let queue = limited(2, 0..4);
         let mut holder = queue.handle();
         let tx = holder.begin();

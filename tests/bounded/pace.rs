@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::failing::{fail, failures, INSTANT, NEARLY, SECOND};
 use crate::common::futures::Task;
-use crate::common::waits::{next_output, poppers, ASYNC_POPS, BLOCKING_POPS};
+use crate::common::waits::{async_pops, blocking_pops, next_output, poppers};
 use crate::common::{assert_at_rest, ends, panics};
 use requeue::{
     commit_all, pop_any, Builder, ManualClock, Pace, PopError, Queue, Turn, Turnstile, Workers,
@@ -210,7 +210,7 @@ fn all_get_something(clock: &ManualClock, queue: &Queue<u32>, forms: usize) -> V
     let starts = Mutex::new(Vec::new());
     let begin = Barrier::new(forms + 1);
     thread::scope(|scope| {
-        for (_, pop) in &BLOCKING_POPS[..forms] {
+        for (_, pop) in blocking_pops().into_iter().take(forms) {
             let (starts, begin) = (&starts, &begin);
             scope.spawn(move || {
                 let mut handle = queue.handle();
@@ -246,7 +246,7 @@ fn threads_that_wait_get_all() {
 
 #[test]
 fn a_sleeper_learns_of_another_pace() {
-    for pop in ASYNC_POPS {
+    for pop in async_pops() {
         let (clock, queue) = paced(Pace::every(3600 * SECOND), 0..3);
         assert_eq!(queue.pop(), Ok(0));
         let mut handle = queue.handle();

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::failing::{INSTANT, NEARLY, SECOND};
 use crate::common::futures::Task;
-use crate::common::waits::{ASYNC_POPS, BLOCKING_POPS};
+use crate::common::waits::{async_pops, blocking_pops};
 use crate::common::{ends, panics};
 use requeue::{ManualClock, Pace, Queue, Turn, Turnstile};
 
@@ -240,7 +240,7 @@ fn a_turnstile_that_panics_is_not_set() {
 
 #[test]
 fn an_interval_changes_for_all_queues_that_share_it() {
-    for pop in ASYNC_POPS {
+    for pop in async_pops() {
         let pace = Pace::every(3600 * SECOND);
         let (clock, left) = paced(pace.clone());
         let right = queue_of(&clock, Pace::unlimited());
@@ -264,7 +264,7 @@ fn an_interval_changes_for_all_queues_that_share_it() {
 
 #[test]
 fn a_longer_interval_keeps_who_waits_for_longer() {
-    for pop in ASYNC_POPS {
+    for pop in async_pops() {
         let pace = Pace::rate(1, SECOND);
         let (clock, queue) = paced(pace.clone());
         assert_eq!(started(&queue), 1);
@@ -281,7 +281,7 @@ fn a_longer_interval_keeps_who_waits_for_longer() {
 
 #[test]
 fn threads_that_wait_learn_of_another_interval() {
-    for (name, pop) in BLOCKING_POPS {
+    for (name, pop) in blocking_pops() {
         ends(move || {
             let pace = Pace::every(3600 * SECOND);
             let (clock, queue) = paced(pace.clone());

@@ -6,38 +6,40 @@ use std::task::Poll;
 use std::time::Duration;
 
 use super::futures::{block_on, woken, Task};
-use requeue::{Handle, PopError, PushError};
+use requeue::{Fifo, Handle, Order, PopError, PushError};
 
 pub(crate) type Popped = Result<u32, PopError>;
 pub(crate) type Pushed = Result<(), PushError<u32>>;
-pub(crate) type Pop = fn(&mut Handle<u32>) -> Popped;
+pub(crate) type Pop<O = Fifo> = fn(&mut Handle<u32, O>) -> Popped;
 pub(crate) type Push = fn(&mut Handle<u32>, u32) -> Pushed;
 
 /// Waits on the thread until there is an item; a transaction commits then.
-pub(crate) const BLOCKING_POPS: [(&str, Pop); 8] = [
-    ("pop_blocking", Handle::pop_blocking),
-    ("pop_timeout", |handle| handle.pop_timeout(Duration::MAX)),
-    ("pop_async", |handle| block_on(handle.pop_async())),
-    ("pop_batch_blocking", |handle| {
-        let mut items = Vec::new();
-        handle.pop_batch_blocking(1, 1, Duration::MAX, &mut items);
-        items.pop().ok_or(PopError::Closed)
-    }),
-    ("pop_blocking of a transaction", |handle| {
-        handle.transact(|tx| tx.pop_blocking().map(|item| *item))
-    }),
-    ("pop_timeout of a transaction", |handle| {
-        handle.transact(|tx| tx.pop_timeout(Duration::MAX).map(|item| *item))
-    }),
-    ("pop_async of a transaction", |handle| {
-        handle.transact(|tx| block_on(tx.pop_async()).map(|item| *item))
-    }),
-    ("pop_batch_blocking of a transaction", |handle| {
-        let tx = handle.begin();
-        tx.pop_batch_blocking(1, 1, Duration::MAX);
-        tx.commit().next().ok_or(PopError::Closed)
-    }),
-];
+pub(crate) fn blocking_pops<O: Order<u32>>() -> [(&'static str, Pop<O>); 8] {
+    [
+        ("pop_blocking", Handle::pop_blocking),
+        ("pop_timeout", |handle| handle.pop_timeout(Duration::MAX)),
+        ("pop_async", |handle| block_on(handle.pop_async())),
+        ("pop_batch_blocking", |handle| {
+            let mut items = Vec::new();
+            handle.pop_batch_blocking(1, 1, Duration::MAX, &mut items);
+            items.pop().ok_or(PopError::Closed)
+        }),
+        ("pop_blocking of a transaction", |handle| {
+            handle.transact(|tx| tx.pop_blocking().map(|item| *item))
+        }),
+        ("pop_timeout of a transaction", |handle| {
+            handle.transact(|tx| tx.pop_timeout(Duration::MAX).map(|item| *item))
+        }),
+        ("pop_async of a transaction", |handle| {
+            handle.transact(|tx| block_on(tx.pop_async()).map(|item| *item))
+        }),
+        ("pop_batch_blocking of a transaction", |handle| {
+            let tx = handle.begin();
+            tx.pop_batch_blocking(1, 1, Duration::MAX);
+            tx.commit().next().ok_or(PopError::Closed)
+        }),
+    ]
+}
 
 /// The refusal of a batch of one item as that of the item.
 fn single(pushed: Result<usize, PushError<Vec<u32>>>) -> Pushed {
@@ -82,20 +84,22 @@ pub(crate) const BLOCKING_PUSHES: [(&str, Push); 8] = [
 pub(crate) type Boxed<'h, R> = Pin<Box<dyn Future<Output = R> + Send + 'h>>;
 pub(crate) type PopTask<'h> = Task<Boxed<'h, Popped>>;
 pub(crate) type PushTask<'h> = Task<Boxed<'h, Pushed>>;
-pub(crate) type AsyncPop = for<'h> fn(&'h mut Handle<u32>) -> Boxed<'h, Popped>;
+pub(crate) type AsyncPop<O = Fifo> = for<'h> fn(&'h mut Handle<u32, O>) -> Boxed<'h, Popped>;
 pub(crate) type AsyncPush = for<'h> fn(&'h mut Handle<u32>, u32) -> Boxed<'h, Pushed>;
 
-pub(crate) const ASYNC_POPS: [AsyncPop; 2] = [
-    |handle| Box::pin(handle.pop_async()),
-    |handle| {
-        Box::pin(async move {
-            let tx = handle.begin();
-            let item = *tx.pop_async().await?;
-            tx.commit();
-            Ok(item)
-        })
-    },
-];
+pub(crate) fn async_pops<O: Order<u32>>() -> [AsyncPop<O>; 2] {
+    [
+        |handle| Box::pin(handle.pop_async()),
+        |handle| {
+            Box::pin(async move {
+                let tx = handle.begin();
+                let item = *tx.pop_async().await?;
+                tx.commit();
+                Ok(item)
+            })
+        },
+    ]
+}
 
 pub(crate) const ASYNC_PUSHES: [AsyncPush; 3] = [
     |handle, item| Box::pin(handle.push_async(item)),
@@ -115,8 +119,8 @@ pub(crate) const ASYNC_PUSHES: [AsyncPush; 3] = [
 
 /// Tasks that wait for an item, one for each handle and registered in that order, in all forms by
 /// turns.
-pub(crate) fn poppers(handles: &mut [Handle<u32>]) -> Vec<PopTask<'_>> {
-    let forms = ASYNC_POPS.iter().cycle();
+pub(crate) fn poppers<O: Order<u32>>(handles: &mut [Handle<u32, O>]) -> Vec<PopTask<'_>> {
+    let forms = async_pops().into_iter().cycle();
     let line = handles.iter_mut().zip(forms);
     line.map(|(handle, pop)| Task::waiting(pop(handle)))
         .collect()

@@ -12,7 +12,7 @@ use crate::common::failing::{
 };
 use crate::common::futures::Task;
 use crate::common::{drain, panics, Ledger};
-use requeue::{Backoff, DeadLetter, Handle, PopError, Queue, Reason};
+use requeue::{Backoff, DeadLetter, Fifo, Handle, PopError, Queue, Reason};
 
 /// A queue whose items die at their last delivery of so many.
 fn mortal(attempts: u32) -> Queue<u32> {
@@ -415,7 +415,7 @@ fn a_delayed_item_dies_at_its_last_delivery() {
 
 #[test]
 fn the_reason_is_that_of_the_last_delivery() {
-    for last in failures::<u32>() {
+    for last in failures::<u32, Fifo>() {
         let queue = mortal(2);
         let mut handle = queue.handle();
         handle.push(7).unwrap();

@@ -3,7 +3,7 @@
 use std::mem;
 
 use crate::common::futures::{all_rings, woken, Bell, Task};
-use crate::common::waits::{poppers, pushers, ASYNC_POPS, ASYNC_PUSHES};
+use crate::common::waits::{async_pops, poppers, pushers, ASYNC_PUSHES};
 use crate::common::Ledger;
 use requeue::{Handle, PopError, PushError, Queue};
 use std::sync::Arc;
@@ -14,8 +14,8 @@ fn handles(queue: &Queue<u32>, count: usize) -> Vec<Handle<u32>> {
 
 #[test]
 fn a_cancelled_pop_passes_its_wake_up_on() {
-    for pop in ASYNC_POPS {
-        for next in ASYNC_POPS {
+    for pop in async_pops() {
+        for next in async_pops() {
             let queue = Queue::unbounded();
             let (mut a, mut b) = (queue.handle(), queue.handle());
             let first = Task::waiting(pop(&mut a));

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::common::events::Event;
 use crate::common::futures::{all_rings, Task};
 use crate::common::waits::{
-    poppers, pushers, Pop, Push, ASYNC_POPS, ASYNC_PUSHES, BLOCKING_POPS, BLOCKING_PUSHES,
+    async_pops, blocking_pops, poppers, pushers, Pop, Push, ASYNC_PUSHES, BLOCKING_PUSHES,
 };
 use crate::common::{drain, ends};
 use requeue::{commit_all, Handle, Item, PopError, PushError, Queue, Transaction};
@@ -35,7 +35,7 @@ fn pops() -> impl Iterator<Item = Pop> {
         |handle| handle.transact(|tx| tx.pop().map(|item| *item)),
         |handle| handle.transact(|tx| tx.pop_timeout(Duration::ZERO).map(|item| *item)),
     ];
-    let blocking = BLOCKING_POPS.map(|(_, pop)| pop);
+    let blocking = blocking_pops().map(|(_, pop)| pop);
     at_once.into_iter().chain(blocking)
 }
 
@@ -442,7 +442,7 @@ fn a_future_from_before_the_close_is_refused_after() {
         queue.close();
         assert_eq!(task.output(), Err(PushError::Closed(1)));
     }
-    for pop in ASYNC_POPS {
+    for pop in async_pops() {
         let queue = Queue::unbounded();
         let mut handle = queue.handle();
         let mut task = Task::new(pop(&mut handle));

@@ -5,8 +5,8 @@ use std::sync::Barrier;
 use std::thread;
 
 use crate::common::ends;
-use crate::common::waits::{BLOCKING_POPS, BLOCKING_PUSHES};
-use requeue::{Handle, PopError, PushError, Queue};
+use crate::common::waits::{blocking_pops, BLOCKING_PUSHES};
+use requeue::{Fifo, Handle, PopError, PushError, Queue};
 
 const ROUNDS: usize = 60;
 
@@ -152,9 +152,9 @@ fn all_consumers_end() {
             let queue = Queue::unbounded();
             let items = u32::try_from(round * 3).unwrap();
             queue.handle().push_batch(0..items).unwrap();
-            let start = Barrier::new(BLOCKING_POPS.len() + 1);
+            let start = Barrier::new(blocking_pops::<Fifo>().len() + 1);
             let received = thread::scope(|scope| {
-                let consumers = BLOCKING_POPS.map(|(_, pop)| {
+                let consumers = blocking_pops().map(|(_, pop)| {
                     let (queue, start) = (&queue, &start);
                     scope.spawn(move || {
                         let mut handle = queue.handle();
@@ -261,9 +261,9 @@ fn blocked_pops_learn_the_end_from_the_last_transaction() {
             let mut holder = queue.handle();
             let tx = holder.begin();
             tx.pop().unwrap();
-            let start = Barrier::new(BLOCKING_POPS.len() + 1);
+            let start = Barrier::new(blocking_pops::<Fifo>().len() + 1);
             thread::scope(|scope| {
-                let waiters = BLOCKING_POPS.map(|(_, pop)| {
+                let waiters = blocking_pops().map(|(_, pop)| {
                     let (queue, start) = (&queue, &start);
                     scope.spawn(move || {
                         let mut handle = queue.handle();

@@ -11,12 +11,12 @@ use crate::common::failing::{
     clocked, clocked_with, fail, failures, put_off, INSTANT, NEARLY, SECOND,
 };
 use crate::common::futures::{block_on, woken, Task};
-use crate::common::waits::{next_output, poppers, ASYNC_POPS, BLOCKING_POPS};
+use crate::common::waits::{async_pops, blocking_pops, next_output, poppers};
 use requeue::{pop_any, Backoff, Handle, PopError, Queue};
 
 #[test]
 fn a_task_is_woken_when_an_item_is_due() {
-    for pop in ASYNC_POPS {
+    for pop in async_pops() {
         for waits_first in [true, false] {
             let (clock, queue) = clocked_with([7]);
             let mut handle = queue.handle();
@@ -43,7 +43,7 @@ fn a_task_is_woken_when_an_item_is_due() {
 #[test]
 fn every_blocked_pop_is_woken_when_an_item_is_due() {
     ends(|| {
-        for (form, pop) in BLOCKING_POPS {
+        for (form, pop) in blocking_pops() {
             for round in 0..4 {
                 let (clock, queue) = clocked_with([7]);
                 put_off(&queue, SECOND);
@@ -70,12 +70,12 @@ fn threads_and_tasks_wake_by_the_clock_of_the_system() {
     ends(|| {
         let queue = crate::common::filled([7]);
         let mut handle = queue.handle();
-        for (_, pop) in BLOCKING_POPS {
+        for (_, pop) in blocking_pops() {
             put_off(&queue, Duration::from_millis(1));
             assert_eq!(pop(&mut handle), Ok(7));
             queue.push(7).unwrap();
         }
-        for pop in ASYNC_POPS {
+        for pop in async_pops() {
             put_off(&queue, Duration::from_millis(1));
             assert_eq!(block_on(pop(&mut handle)), Ok(7));
             queue.push(7).unwrap();
@@ -245,7 +245,7 @@ fn what_is_due_wins_over_a_timeout_at_the_same_time() {
 
 #[test]
 fn a_waiter_in_a_closed_queue_gets_what_is_due_and_the_others_an_end() {
-    for pop in ASYNC_POPS {
+    for pop in async_pops() {
         let (clock, queue) = clocked_with([7]);
         put_off(&queue, SECOND);
         queue.close();

@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::common::ends;
 use crate::common::events::{Event, ARRIVALS, DEPARTURES, ITEM};
 use crate::common::futures::Task;
-use crate::common::waits::{ASYNC_POPS, ASYNC_PUSHES, BLOCKING_POPS, BLOCKING_PUSHES};
+use crate::common::waits::{async_pops, blocking_pops, ASYNC_PUSHES, BLOCKING_PUSHES};
 use requeue::{Handle, PopError, PushError, Queue};
 
 /// So short that it is over when a deadline is first looked at.
@@ -40,7 +40,7 @@ fn blocked_during<R: Send>(
 #[test]
 fn every_arrival_wakes_a_blocked_pop() {
     ends(|| {
-        for (form, pop) in BLOCKING_POPS {
+        for (form, pop) in blocking_pops() {
             for (name, arrive) in ARRIVALS {
                 for round in 0..4 {
                     let queue = Queue::unbounded();
@@ -71,7 +71,7 @@ fn every_departure_wakes_a_blocked_push() {
 
 #[test]
 fn every_arrival_wakes_one_of_two_tasks() {
-    for pop in ASYNC_POPS {
+    for pop in async_pops() {
         for (name, arrive) in ARRIVALS {
             for queue in [Queue::unbounded(), Queue::bounded(1)] {
                 let (mut a, mut b) = (queue.handle(), queue.handle());
@@ -113,13 +113,13 @@ fn what_is_there_is_taken_at_once() {
         let queue = Queue::bounded(1);
         let mut handle = queue.handle();
         for (_, push) in BLOCKING_PUSHES {
-            for (_, pop) in BLOCKING_POPS {
+            for (_, pop) in blocking_pops() {
                 assert_eq!(push(&mut handle, ITEM), Ok(()));
                 assert_eq!(pop(&mut handle), Ok(ITEM));
             }
         }
         for push in ASYNC_PUSHES {
-            for pop in ASYNC_POPS {
+            for pop in async_pops() {
                 assert_eq!(Task::new(push(&mut handle, ITEM)).output(), Ok(()));
                 assert_eq!(Task::new(pop(&mut handle)).output(), Ok(ITEM));
             }
@@ -130,7 +130,7 @@ fn what_is_there_is_taken_at_once() {
 /// Two threads hand one item to and fro, so that one of them nearly always sleeps.
 #[test]
 fn ping_pong() {
-    for (pop, push) in BLOCKING_POPS.into_iter().zip(BLOCKING_PUSHES) {
+    for (pop, push) in blocking_pops().into_iter().zip(BLOCKING_PUSHES) {
         let ((_, pop), (_, push)) = (pop, push);
         ends(move || {
             let (there, back) = (Queue::bounded(1), Queue::bounded(1));

@@ -1,7 +1,7 @@
 //! Who is served first: waiters in the order in which they registered, newcomers within bounds.
 
 use crate::common::futures::{all_rings, woken, Task};
-use crate::common::waits::{poppers, pushers, ASYNC_POPS, ASYNC_PUSHES};
+use crate::common::waits::{async_pops, poppers, pushers, ASYNC_PUSHES};
 use requeue::{Handle, PopError, PushError, Queue};
 
 const WAITERS: usize = 12;
@@ -143,7 +143,7 @@ where
 
 #[test]
 fn a_waiter_that_was_woken_in_vain_keeps_its_place() {
-    for pop in ASYNC_POPS {
+    for pop in async_pops() {
         let queue = Queue::unbounded();
         let (mut a, mut b) = (queue.handle(), queue.handle());
         let mut first = Task::waiting(pop(&mut a));
@@ -162,7 +162,7 @@ fn a_waiter_that_was_woken_in_vain_keeps_its_place() {
 
 #[test]
 fn newcomers_line_up_behind_a_waiter_that_is_on_its_way_again() {
-    for pop in ASYNC_POPS {
+    for pop in async_pops() {
         let queue = Queue::unbounded();
         let (mut a, mut b, mut c) = (queue.handle(), queue.handle(), queue.handle());
         let mut first = Task::waiting(pop(&mut a));
@@ -195,7 +195,7 @@ fn newcomers_do_not_sleep_beside_items() {
 
 #[test]
 fn a_waiter_on_its_way_again_that_is_cancelled_lets_the_others_pass() {
-    for pop in ASYNC_POPS {
+    for pop in async_pops() {
         let queue = Queue::unbounded();
         let (mut a, mut b) = (queue.handle(), queue.handle());
         let mut first = Task::waiting(pop(&mut a));
@@ -210,7 +210,7 @@ fn a_waiter_on_its_way_again_that_is_cancelled_lets_the_others_pass() {
 /// Once the waiter has been served or has found nothing, newcomers pop at once again.
 #[test]
 fn newcomers_do_not_wait_for_anybody_who_is_not_on_its_way() {
-    for pop in ASYNC_POPS {
+    for pop in async_pops() {
         let queue = Queue::unbounded();
         let (mut a, mut b) = (queue.handle(), queue.handle());
         let mut first = Task::waiting(pop(&mut a));
@@ -226,7 +226,7 @@ fn newcomers_do_not_wait_for_anybody_who_is_not_on_its_way() {
 /// However many newcomers there are, they overtake a waiter once at most.
 #[test]
 fn a_waiter_is_overtaken_by_newcomers_that_wait_once_at_most() {
-    for pop in ASYNC_POPS {
+    for pop in async_pops() {
         let queue = Queue::unbounded();
         let mut handle = queue.handle();
         let mut waiter = Task::waiting(pop(&mut handle));

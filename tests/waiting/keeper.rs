@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::common::ends;
 use crate::common::failing::{clocked_with, leased, put_off, SECOND};
 use crate::common::futures::{poll_once, Task};
-use crate::common::waits::{ASYNC_POPS, BLOCKING_POPS};
+use crate::common::waits::{async_pops, blocking_pops};
 use requeue::{Clock, ManualClock, Order, Pace, Queue};
 
 /// Returns when so many wait for an item.
@@ -28,7 +28,7 @@ fn due() -> (ManualClock, Queue<u32>) {
 #[test]
 fn a_thread_gets_what_is_due_beside_keepers_that_are_not_polled() {
     ends(|| {
-        for (form, pop) in BLOCKING_POPS {
+        for (form, pop) in blocking_pops() {
             for count in 1..4 {
                 for forgets in [true, false] {
                     let (clock, queue) = due();
@@ -57,7 +57,7 @@ fn a_thread_gets_what_is_due_beside_keepers_that_are_not_polled() {
 
 #[test]
 fn a_task_gets_what_is_due_beside_keepers_that_are_not_polled() {
-    for pop in ASYNC_POPS {
+    for pop in async_pops() {
         for forgets in [true, false] {
             let (clock, queue) = due();
             let (mut a, mut b) = (queue.handle(), queue.handle());

@@ -152,7 +152,7 @@ fn workers_and_submitters_use_a_fair_queue_as_any_other() {
             workers.join()
         });
         assert_eq!(report.done, 1_000);
-        assert_eq!(sum.into_inner().unwrap(), (0..1_000).sum());
+        assert_eq!(sum.into_inner().unwrap(), (0..1_000).sum::<u32>());
         assert_at_rest(&queue, 0, 0);
     });
 }

@@ -8,13 +8,13 @@ use std::time::Duration;
 use super::{clocked, PUSHES};
 use crate::common::failing::{INSTANT, NEARLY, SECOND};
 use crate::common::futures::{block_on, Task};
-use crate::common::waits::{next_output, poppers, ASYNC_POPS, BLOCKING_POPS};
+use crate::common::waits::{async_pops, blocking_pops, next_output, poppers};
 use crate::common::{assert_at_rest, ends};
 use requeue::{ManualClock, PopError, PriorityError, PriorityQueue, Queue, Workers};
 
 #[test]
 fn a_task_is_woken_when_an_item_is_due() {
-    for pop in ASYNC_POPS {
+    for pop in async_pops() {
         for waits_first in [true, false] {
             let (clock, queue) = clocked();
             let plain = &queue;
@@ -39,7 +39,7 @@ fn a_task_is_woken_when_an_item_is_due() {
 #[test]
 fn every_blocked_pop_is_woken_when_an_item_is_due() {
     ends(|| {
-        for (form, pop) in BLOCKING_POPS {
+        for (form, pop) in blocking_pops() {
             for round in 0..4 {
                 let (clock, queue) = clocked();
                 let start = Barrier::new(2);
@@ -74,11 +74,11 @@ fn threads_and_tasks_wake_by_the_clock_of_the_system() {
         let queue = PriorityQueue::by_priority();
         let plain = &queue;
         let mut handle = plain.handle();
-        for (_, pop) in BLOCKING_POPS {
+        for (_, pop) in blocking_pops() {
             queue.push_after(Duration::from_millis(1), 7).unwrap();
             assert_eq!(pop(&mut handle), Ok(7));
         }
-        for pop in ASYNC_POPS {
+        for pop in async_pops() {
             queue.push_after(Duration::from_millis(1), 7).unwrap();
             assert_eq!(block_on(pop(&mut handle)), Ok(7));
         }
@@ -123,7 +123,7 @@ fn as_many_get_something_as_items_are_due() {
 
 #[test]
 fn a_waiter_takes_what_comes_before_the_time() {
-    for pop in ASYNC_POPS {
+    for pop in async_pops() {
         let (_, queue) = clocked();
         queue.push_after(SECOND, 7).unwrap();
         let plain = &queue;
@@ -137,7 +137,7 @@ fn a_waiter_takes_what_comes_before_the_time() {
 
 #[test]
 fn a_waiter_at_a_closed_queue_ends_when_the_last_is_cancelled() {
-    for pop in ASYNC_POPS {
+    for pop in async_pops() {
         let (_, queue) = clocked();
         let ticket = queue.push_after(SECOND, 7).unwrap();
         let plain = &queue;
