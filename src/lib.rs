@@ -519,8 +519,6 @@ mod gate;
 mod handle;
 mod held;
 mod item;
-#[cfg(all(loom, test))]
-mod models;
 mod order;
 mod pace;
 mod peek;
@@ -530,8 +528,6 @@ mod post;
 mod priority;
 mod queue;
 mod raw;
-#[cfg(all(shuttle, test))]
-mod schedules;
 mod shared;
 mod side;
 mod stats;

@@ -8,6 +8,9 @@ compile_error!("`--cfg loom` needs the feature `loom`");
 #[cfg(all(shuttle, not(feature = "shuttle")))]
 compile_error!("`--cfg shuttle` needs the feature `shuttle`");
 
+#[cfg(all(loom, test))]
+pub(crate) mod model;
+
 use std::sync::{PoisonError, TryLockError};
 
 #[cfg(loom)]

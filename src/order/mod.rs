@@ -8,7 +8,7 @@
 //! A new discipline is an [`Order`], and a [`Roll`] if it has to know more of an item than the item's
 //! label says.
 
-#[cfg(test)]
+#[cfg(all(test, not(shuttle)))]
 pub(crate) mod lifo;
 #[cfg(all(loom, test))]
 mod models;
