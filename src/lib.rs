@@ -511,15 +511,11 @@ mod error;
 mod future;
 mod handle;
 mod item;
-#[cfg(all(loom, test))]
-mod models;
 mod order;
 mod policy;
 mod queue;
 mod rate;
 mod raw;
-#[cfg(all(shuttle, test))]
-mod schedules;
 mod select;
 mod stats;
 #[cfg(feature = "stream")]

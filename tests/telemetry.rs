@@ -181,7 +181,6 @@ fn a_queue_without_a_name_tells_nothing() {
 
 #[test]
 fn a_recorder_that_panics_loses_nothing() {
-    let _alone = alone();
     struct Broken;
     impl Recorder for Broken {
         fn describe_counter(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
@@ -197,6 +196,7 @@ fn a_recorder_that_panics_loses_nothing() {
             panic!("no histograms")
         }
     }
+    let _alone = alone();
     let clock = ManualClock::new();
     metrics::with_local_recorder(&Broken, || {
         let queue = queue(&clock);

@@ -9,7 +9,7 @@
 //! and a [`Registry`] if it has to know more of an item than its metadata says.
 
 pub(crate) mod fair;
-#[cfg(test)]
+#[cfg(all(test, not(shuttle)))]
 pub(crate) mod lifo;
 #[cfg(all(loom, test))]
 mod models;

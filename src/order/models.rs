@@ -5,17 +5,10 @@
 //! | an_abort_that_hides | sorted.rs | `if self.lanes.is_empty() {` | `if !rack.order.minds_leaving() {` |
 
 use super::lifo::{self, Lifo};
+use crate::sync::model::large_model;
 use crate::{Handle, PopError, Queue};
 use loom::thread;
 use std::mem;
-
-/// Explores all executions with one preemption: the models are large.
-fn model(run: impl Fn() + Sync + Send + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.max_branches = 50_000;
-    builder.preemption_bound = Some(1);
-    builder.check(run);
-}
 
 /// A handle that has used the queue before.
 fn warm(queue: &Queue<u32, Lifo>) -> Handle<u32, Lifo> {
@@ -27,7 +20,7 @@ fn warm(queue: &Queue<u32, Lifo>) -> Handle<u32, Lifo> {
 
 #[test]
 fn two_who_pop_find_two_items() {
-    model(|| {
+    large_model(|| {
         let queue = lifo::queue();
         let (mut one, mut other) = (warm(&queue), warm(&queue));
         one.push_batch([1, 2]).unwrap();
@@ -41,7 +34,7 @@ fn two_who_pop_find_two_items() {
 /// Whoever takes in a lane stops where it finds that something came back.
 #[test]
 fn an_abort_that_hides_a_lane_hides_no_item() {
-    model(|| {
+    large_model(|| {
         let queue = lifo::queue();
         let (mut one, mut other) = (warm(&queue), warm(&queue));
         other.push(1).unwrap();
@@ -58,7 +51,7 @@ fn an_abort_that_hides_a_lane_hides_no_item() {
 
 #[test]
 fn a_commit_against_a_pop() {
-    model(|| {
+    large_model(|| {
         let queue = lifo::queue();
         let (mut one, mut other) = (warm(&queue), warm(&queue));
         let thread = thread::spawn(move || {
@@ -77,7 +70,7 @@ fn a_commit_against_a_pop() {
 
 #[test]
 fn a_closed_queue_waits_for_what_is_held() {
-    model(|| {
+    large_model(|| {
         let queue = lifo::queue();
         let (mut one, mut other) = (warm(&queue), warm(&queue));
         one.push(1).unwrap();

@@ -9,16 +9,10 @@
 //! | another_interval_forgets | rate/meter.rs | `lock(&self.tab).set_interval(span(interval));` | `{ let mut tab = *lock(&self.tab); tab.set_interval(span(interval)); *lock(&self.tab) = tab; }` |
 
 use super::meter::Meter;
+use crate::sync::model::model;
 use loom::thread;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// Explores all executions with at most `LOOM_MAX_PREEMPTIONS` preemptions, or two.
-fn model(run: impl Fn() + Sync + Send + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = builder.preemption_bound.or(Some(2));
-    builder.check(run);
-}
 
 const START: u64 = 1 << 62;
 

@@ -9,6 +9,8 @@ compile_error!("`--cfg loom` needs the feature `loom`");
 compile_error!("`--cfg shuttle` needs the feature `shuttle`");
 
 pub(crate) mod barrier;
+#[cfg(all(loom, test))]
+pub(crate) mod model;
 mod panic;
 
 pub(crate) use panic::swallow_panic;

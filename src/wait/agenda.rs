@@ -148,3 +148,6 @@ impl Wake for Reserve {
         }
     }
 }
+
+#[cfg(all(loom, test))]
+mod models;

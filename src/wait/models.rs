@@ -16,18 +16,11 @@
 //! | a_close_wakes | wait/line.rs | `self.wake_all(); true` | `true` |
 
 use super::{block, Deadline, Kind, Line, Place, Waiter, Word};
+use crate::sync::model::model;
 use crate::sync::{AtomicBool, AtomicUsize, Ordering};
 use loom::thread;
 use std::sync::Arc;
 use std::task::{Poll, Wake, Waker};
-
-/// Explores all executions with at most `LOOM_MAX_PREEMPTIONS` preemptions, or two.
-fn model(run: impl Fn() + Sync + Send + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.max_branches = 20_000;
-    builder.preemption_bound = builder.preemption_bound.or(Some(2));
-    builder.check(run);
-}
 
 /// A number of things, and those who wait for one.
 struct Things {

@@ -3,7 +3,7 @@
 /// The example's modules, so that their own tests run here.
 #[allow(dead_code)]
 #[path = "../../examples/census/main.rs"]
-mod census;
+mod example;
 
 use std::env;
 use std::ffi::OsStr;

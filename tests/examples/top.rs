@@ -3,7 +3,7 @@
 /// The example's modules, so that their own tests run here.
 #[allow(dead_code)]
 #[path = "../../examples/top/main.rs"]
-mod top;
+mod example;
 
 use std::process::{Output, Stdio};
 

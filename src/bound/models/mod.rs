@@ -37,22 +37,10 @@ mod till;
 mod window;
 
 use super::{Capacity, Purse, Took};
+use crate::sync::model::{model, model_of};
 use loom::thread;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
-
-/// Explores all executions with at most `LOOM_MAX_PREEMPTIONS` preemptions, or two.
-fn model(run: impl Fn() + Sync + Send + 'static) {
-    model_of(2, run);
-}
-
-/// As [`model`], with another number for two.
-fn model_of(preemptions: usize, run: impl Fn() + Sync + Send + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.max_branches = 20_000;
-    builder.preemption_bound = builder.preemption_bound.or(Some(preemptions));
-    builder.check(run);
-}
 
 /// A capacity, and how many permits are out, counted where loom does not see it.
 struct Bank {

@@ -78,17 +78,10 @@ use super::producer::Producer;
 use super::seat::Seat;
 use super::shard::Shard;
 use super::visit::{Take, Visit};
+use crate::sync::model::model;
 use crate::sync::AtomicU64;
 use loom::thread;
 use std::sync::Arc;
-
-/// Explores all executions with at most `LOOM_MAX_PREEMPTIONS` preemptions, or two.
-fn model(run: impl Fn() + Sync + Send + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.max_branches = 20_000;
-    builder.preemption_bound = builder.preemption_bound.or(Some(2));
-    builder.check(run);
-}
 
 /// The producer's side of a shard.
 struct Pusher {

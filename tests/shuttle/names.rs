@@ -1,7 +1,7 @@
 //! Handles with names that come and go, one after the other at the same desk.
 
 use super::{explore, join};
-use crate::Queue;
+use requeue::Queue;
 use shuttle::thread;
 
 /// Begins and drops handles; while one holds something it is known by its name.

@@ -4,7 +4,7 @@ use super::below;
 use super::market::{poll_a_little, poll_until_tired, Market, POISON};
 use super::pushers::end_somehow;
 use super::work::Work;
-use crate::{Handle, PopError};
+use requeue::{Handle, PopError, Transaction};
 use shuttle::future::block_on;
 use std::time::Duration;
 
@@ -47,7 +47,7 @@ fn move_some(market: &Market, handle: &mut Handle<u32>) {
         });
     }
     for _ in 0..below(3) {
-        work.stage(super::super::transaction::Transaction::push);
+        work.stage(Transaction::push);
     }
     end_somehow(work);
 }

@@ -7,6 +7,8 @@
 //!
 //! A failure prints its schedule; `REQUEUE_REPLAY` takes it, with the name of the test.
 
+#![cfg(shuttle)]
+
 mod crowd;
 mod failing;
 mod gates;

@@ -3,7 +3,7 @@
 use super::below;
 use super::market::{poll_a_little, Market};
 use super::work::Work;
-use crate::Handle;
+use requeue::{Handle, Transaction};
 use shuttle::future::block_on;
 
 /// Pushes for some rounds, or until the queue is closed.
@@ -41,7 +41,7 @@ pub(super) fn push_for_certain(market: &Market, handle: &mut Handle<u32>, most: 
         2 => market.push_batch(count, |items| block_on(handle.push_batch_async(items))),
         3 => {
             let mut work = Work::new(market, handle);
-            let open = work.stage(super::super::transaction::Transaction::push_blocking);
+            let open = work.stage(Transaction::push_blocking);
             work.commit();
             open
         }
@@ -75,7 +75,7 @@ fn stage_some(market: &Market, handle: &mut Handle<u32>) -> bool {
     let mut work = Work::new(market, handle);
     let mut open = true;
     for _ in 0..below(3) {
-        open = open && work.stage(super::super::transaction::Transaction::push);
+        open = open && work.stage(Transaction::push);
     }
     end_somehow(work);
     open

@@ -1,6 +1,6 @@
 //! Loom models of whole queues: where waiting, capacity and closing meet the lanes.
 //!
-//! The handles are warmed up first, so that what the threads do stays small.
+//! Built under `--cfg loom` only. The handles are warmed up first, so that what the threads do stays small.
 //!
 //! | model | file | ordering | weakened to |
 //! |---|---|---|---|
@@ -34,14 +34,16 @@
 //! | pace::a_sleeper_against_another_interval | rate/mod.rs | `Kind::Shared(_) => panic!("a shared pace has intervals of its own"), } self.wake_waiters();` | `Kind::Shared(_) => panic!("a shared pace has intervals of its own"), }` |
 //! | lent::a_handle_that_leaves | core/port/mod.rs | `side: Side<T>, seat: Seat<T>,` | `seat: Seat<T>, side: Side<T>,` |
 
+#![cfg(loom)]
+
 mod closing;
 mod due;
 mod failing;
 mod lent;
 mod pace;
 
-use crate::{Handle, PopError, Queue};
 use loom::thread;
+use requeue::{Handle, PopError, Queue};
 use std::mem;
 
 /// Explores all executions with at most `LOOM_MAX_PREEMPTIONS` preemptions, or two.

@@ -1,8 +1,8 @@
 //! Paces that change, by a clock that stands still.
 
 use super::{large_model, model, warm};
-use crate::{ManualClock, Pace, Queue};
 use loom::thread;
+use requeue::{ManualClock, Pace, Queue};
 use std::time::Duration;
 
 const SECOND: Duration = Duration::from_secs(1);

@@ -1,7 +1,7 @@
 //! A transaction, and what it occupies.
 
 use super::market::{Market, POISON};
-use crate::{Handle, Item, PopError, PushError, Taken, Transaction};
+use requeue::{Handle, Item, PopError, PushError, Taken, Transaction};
 use std::mem;
 
 pub(super) struct Work<'h> {

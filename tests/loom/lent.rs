@@ -1,8 +1,8 @@
 //! Leases that are over, against what else becomes of a transaction.
 
-use super::{large_model, model, warm};
-use crate::{Handle, ManualClock, PopError, Queue};
+use super::{model, warm};
 use loom::thread;
+use requeue::{Handle, ManualClock, Queue};
 use std::mem;
 use std::time::Duration;
 

@@ -5,7 +5,7 @@ use super::pushers::push_some;
 use super::takers::{take_all, take_some};
 use super::work::Work;
 use super::{below, explore, join, start};
-use crate::{commit_all, PopError};
+use requeue::{commit_all, PopError, Transaction};
 use std::sync::Arc;
 
 /// Two queues: pairs are pushed to both, or items are moved from the first to the second one.
@@ -36,8 +36,8 @@ fn push_pairs([left, right]: &Both) {
     for _ in 0..3 {
         let mut first = Work::new(left, &mut handles.0);
         let mut second = Work::new(right, &mut handles.1);
-        assert!(first.stage(super::super::transaction::Transaction::push_blocking));
-        assert!(second.stage(super::super::transaction::Transaction::push_blocking));
+        assert!(first.stage(Transaction::push_blocking));
+        assert!(second.stage(Transaction::push_blocking));
         end_both(first, second);
     }
 }
@@ -55,7 +55,7 @@ fn delay_pairs([left, _]: &Both) {
     let mut handle = left.queue.handle();
     for _ in 0..2 {
         let mut work = Work::new(left, &mut handle);
-        let _ = work.hold(super::super::transaction::Transaction::pop);
+        let _ = work.hold(Transaction::pop);
         work.abort();
     }
 }
@@ -64,12 +64,12 @@ fn move_all([from, to]: &Both) {
     let mut handles = (from.queue.handle(), to.queue.handle());
     loop {
         let mut first = Work::new(from, &mut handles.0);
-        match first.hold(super::super::transaction::Transaction::pop_blocking) {
+        match first.hold(Transaction::pop_blocking) {
             Ok(item) => assert_ne!(item, POISON),
             Err(error) => return assert_eq!(error, PopError::Closed),
         }
         let mut second = Work::new(to, &mut handles.1);
-        assert!(second.stage(super::super::transaction::Transaction::push_blocking));
+        assert!(second.stage(Transaction::push_blocking));
         // Whoever forgot the second one would keep its room while it waits for the next item.
         match below(4) {
             0 => drop([second, first].map(Work::abort)),

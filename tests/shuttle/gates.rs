@@ -2,8 +2,8 @@
 //! wake who was forgotten.
 
 use super::{below, explore, join, one_of, start};
-use crate::sync::{AtomicUsize, Ordering};
-use crate::{Handle, ManualClock, Pace, Queue};
+use requeue::{Handle, ManualClock, Pace, Queue};
+use shuttle::sync::atomic::{AtomicUsize, Ordering};
 use shuttle::thread;
 use std::sync::Arc;
 use std::time::Duration;

@@ -5,7 +5,7 @@ use super::pushers::push_for_certain;
 use super::takers::{take_all, take_some};
 use super::work::Work;
 use super::{below, explore, join, one_of, start};
-use crate::{pop_any, PopError, Transaction};
+use requeue::{pop_any, PopError, Transaction};
 use shuttle::thread;
 use std::sync::Arc;
 

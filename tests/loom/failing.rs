@@ -1,8 +1,8 @@
 //! Deliveries that fail, and looks: what goes back, and who waits for it.
 
 use super::{large_model, model, warm};
-use crate::{Handle, PopError, Queue};
 use loom::thread;
+use requeue::{Handle, PopError, Queue};
 use std::time::Duration;
 
 /// A handle that waits for an item on a thread of its own.

@@ -2,7 +2,7 @@
 
 use super::ledger::Ledger;
 use super::{below, one_of};
-use crate::{Builder, FairQueue, Handle, PopError, PriorityQueue, PushError, Queue};
+use requeue::{Builder, FairQueue, Handle, PopError, PriorityQueue, PushError, Queue};
 use shuttle::thread::{self, Thread};
 use std::future::Future;
 use std::mem;
@@ -157,7 +157,7 @@ fn with_limits(room: Option<usize>) -> Queue<u32> {
 }
 
 /// The queue, or one of another order.
-fn of_any_order(plain: Queue<u32>, room: Option<usize>) -> Queue<u32> {
+pub(super) fn of_any_order(plain: Queue<u32>, room: Option<usize>) -> Queue<u32> {
     match below(4) {
         0 => with(Queue::builder().fair_by(|item| item % 2), room)
             .build()

@@ -1,7 +1,7 @@
 //! Workers that fail: each item is committed once, or dies.
 
 use super::{below, explore, join, one_of, start};
-use crate::{Item, ManualClock, PopError, Queue, Transaction};
+use requeue::{Item, ManualClock, PopError, Queue, Transaction};
 use shuttle::thread;
 use std::mem;
 use std::num::NonZeroU32;

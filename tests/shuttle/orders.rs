@@ -1,8 +1,8 @@
-//! Disciplines: no pop finds nothing while something is ready.
+//! Queues of any order: no pop finds nothing while something is ready.
 
+use super::market::of_any_order;
 use super::{below, explore, join, one_of};
-use crate::order::lifo;
-use crate::{Handle, Queue};
+use requeue::{Handle, Queue};
 use shuttle::thread;
 
 /// Takes items that others may need too, and gives each back one way or another.
@@ -42,7 +42,7 @@ fn borrow(queue: &Queue<u32>, handle: &mut Handle<u32>) {
 #[test]
 fn with_an_item_more_than_can_be_held_nobody_finds_nothing() {
     explore(|| {
-        let queue = lifo::queue();
+        let queue = of_any_order(Queue::unbounded(), None);
         let threads = one_of(&[2, 3]);
         let items = u32::try_from(threads).unwrap();
         queue.handle().push_batch(0..items).unwrap();

@@ -1,8 +1,8 @@
 //! A closed queue whose transactions push follow-ups of what they hold.
 
 use super::{large_model, model, warm};
-use crate::{Handle, PopError, Queue};
 use loom::thread;
+use requeue::{Handle, PopError, Queue};
 
 /// A handle that pops, on a thread of its own, until the queue is closed and drained.
 fn drains(mut popper: Handle<u32>) -> thread::JoinHandle<(Vec<u32>, Handle<u32>)> {
