@@ -144,7 +144,8 @@ impl<T> Lists<T> {
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::{Cell, List, Lists, KEPT, SMALL};
-    use crate::raw::{Entry, Tag};
+    use crate::order::fair::Mark;
+    use crate::raw::{Entry, Stored, Tag};
     use std::mem;
 
     fn entry(item: usize) -> Entry<usize> {
@@ -185,7 +186,7 @@ mod tests {
 
     #[test]
     fn places_are_small() {
-        assert_eq!(mem::size_of::<Cell<u64>>(), 32);
+        assert_eq!(mem::size_of::<Cell<Stored<u64, Mark>>>(), 32);
     }
 
     #[test]

@@ -122,7 +122,7 @@ fn whoever_finds_one_item_of_a_commit_finds_the_other() {
 fn clones_and_debug() {
     let (queue, _) = filled(&[2]);
     let clone = queue.clone();
-    assert!(format!("{clone:?}").starts_with("PriorityQueue"));
+    assert!(format!("{clone:?}").starts_with("Queue"));
     let named = clone.named_handle("mailer");
     assert_eq!(named.name(), Some("mailer"));
     drop(queue);
