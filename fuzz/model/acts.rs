@@ -3,7 +3,7 @@
 use super::item::{Mark, Tracked};
 use super::open::Worker;
 use super::ops::{Act, Then, Way};
-use super::queues::Kind;
+use super::queues::{on, Kind};
 use super::waits::{as_batch, Outcome, Waiter};
 use super::world::World;
 use requeue::{PopError, PushError};
@@ -17,8 +17,8 @@ type Pushed<const PAD: usize> = Result<usize, PushError<Vec<Tracked<PAD>>>>;
 /// What a pop said.
 type Popped<const PAD: usize> = Result<Tracked<PAD>, PopError>;
 
-impl<const PAD: usize, O: Kind> World<PAD, O> {
-    pub(super) fn push(&mut self, worker: &mut Worker<PAD, O>, way: Way) {
+impl<const PAD: usize> World<PAD> {
+    pub(super) fn push<O: Kind<PAD>>(&mut self, worker: &mut Worker<PAD, O>, way: Way) {
         let (items, marks) = self.items(worker, 1);
         let handle = &mut worker.handle;
         let queue = worker.queue;
@@ -32,7 +32,12 @@ impl<const PAD: usize, O: Kind> World<PAD, O> {
         self.push_ends(worker, &marks, outcome.map(as_batch));
     }
 
-    pub(super) fn push_batch(&mut self, worker: &mut Worker<PAD, O>, n: usize, way: Way) {
+    pub(super) fn push_batch<O: Kind<PAD>>(
+        &mut self,
+        worker: &mut Worker<PAD, O>,
+        n: usize,
+        way: Way,
+    ) {
         let (items, marks) = self.items(worker, n);
         let handle = &mut worker.handle;
         let outcome = match self.orders[worker.queue].way_to_push(way, &marks) {
@@ -46,7 +51,7 @@ impl<const PAD: usize, O: Kind> World<PAD, O> {
         self.push_ends(worker, &marks, outcome);
     }
 
-    pub(super) fn pop(&mut self, worker: &mut Worker<PAD, O>, way: Way) {
+    pub(super) fn pop<O: Kind<PAD>>(&mut self, worker: &mut Worker<PAD, O>, way: Way) {
         self.orders[worker.queue].release();
         let handle = &mut worker.handle;
         let outcome = match self.orders[worker.queue].way_to_pop(way) {
@@ -58,7 +63,12 @@ impl<const PAD: usize, O: Kind> World<PAD, O> {
         self.pop_ends(worker, outcome);
     }
 
-    pub(super) fn pop_batch(&mut self, worker: &mut Worker<PAD, O>, max: usize, way: Way) {
+    pub(super) fn pop_batch<O: Kind<PAD>>(
+        &mut self,
+        worker: &mut Worker<PAD, O>,
+        max: usize,
+        way: Way,
+    ) {
         self.orders[worker.queue].release();
         let (order, mut items) = (&self.orders[worker.queue], Vec::new());
         let (handle, min) = (&mut worker.handle, max.min(order.ready()));
@@ -80,29 +90,35 @@ impl<const PAD: usize, O: Kind> World<PAD, O> {
         let order = &self.orders[queue];
         if matches!(order.way_to_pop(Way::Block), Way::Block) {
             let n = n.min(order.ready());
-            for item in self.queues[queue].drain().take(n) {
-                self.receive(queue, Ok(item));
-            }
+            on!(&self.queues[queue], queued => {
+                for item in queued.drain().take(n) {
+                    self.receive(queue, Ok(item));
+                }
+            });
         }
     }
 
     /// Runs other operations while a future of a handle waits.
-    pub(super) fn wait(&mut self, slot: usize, push: Option<usize>, meanwhile: &[Act], then: Then) {
-        self.with(slot, |world, worker| {
-            let queue = worker.queue;
-            if let Some(n) = push {
-                let (items, marks) = world.items(worker, n);
-                let future = worker.handle.push_batch_async(items);
-                let then = then.of_batch();
-                let outcome = world.attend(queue, Some(&marks), future, meanwhile, then);
-                world.push_ends(worker, &marks, outcome);
-            } else {
-                world.orders[queue].release();
-                let future = worker.handle.pop_async();
-                let outcome = world.attend(queue, None, future, meanwhile, then);
-                world.pop_ends(worker, outcome);
-            }
-        });
+    pub(super) fn wait<O: Kind<PAD>>(
+        &mut self,
+        worker: &mut Worker<PAD, O>,
+        push: Option<usize>,
+        meanwhile: &[Act],
+        then: Then,
+    ) {
+        let queue = worker.queue;
+        if let Some(n) = push {
+            let (items, marks) = self.items(worker, n);
+            let future = worker.handle.push_batch_async(items);
+            let then = then.of_batch();
+            let outcome = self.attend(queue, Some(&marks), future, meanwhile, then);
+            self.push_ends(worker, &marks, outcome);
+        } else {
+            self.orders[queue].release();
+            let future = worker.handle.pop_async();
+            let outcome = self.attend(queue, None, future, meanwhile, then);
+            self.pop_ends(worker, outcome);
+        }
     }
 
     fn attend<F: Future + Unpin>(
@@ -152,7 +168,11 @@ impl<const PAD: usize, O: Kind> World<PAD, O> {
         }
     }
 
-    fn items(&mut self, worker: &Worker<PAD, O>, n: usize) -> (Vec<Tracked<PAD>>, Vec<Mark>) {
+    fn items<O: Kind<PAD>>(
+        &mut self,
+        worker: &Worker<PAD, O>,
+        n: usize,
+    ) -> (Vec<Tracked<PAD>>, Vec<Mark>) {
         let items: Vec<_> = (0..n).map(|_| self.item(worker.source)).collect();
         let marks = items.iter().map(Tracked::mark).collect();
         (items, marks)
@@ -167,7 +187,7 @@ impl<const PAD: usize, O: Kind> World<PAD, O> {
         self.returned(marks, said.map_err(PushError::into_inner));
     }
 
-    fn push_ends(
+    fn push_ends<O: Kind<PAD>>(
         &mut self,
         worker: &mut Worker<PAD, O>,
         marks: &[Mark],
@@ -185,7 +205,11 @@ impl<const PAD: usize, O: Kind> World<PAD, O> {
         }
     }
 
-    fn pop_ends(&mut self, worker: &mut Worker<PAD, O>, outcome: Outcome<Popped<PAD>>) {
+    fn pop_ends<O: Kind<PAD>>(
+        &mut self,
+        worker: &mut Worker<PAD, O>,
+        outcome: Outcome<Popped<PAD>>,
+    ) {
         match outcome {
             Outcome::Answer(said) => self.receive(worker.queue, said),
             Outcome::Dropped => {}

@@ -1,45 +1,50 @@
 //! How transactions begin and end.
 
 use super::item::Tracked;
-use super::open::{commit_together, Left, Open, Worker};
+use super::open::{commit_together, Left, Open};
 use super::ops::{Close, End, Ending, Rest, Step};
-use super::queues::Kind;
+use super::queues::{on, Any, AnyTransaction, AnyWorker, Kind, Tx};
 use super::world::World;
 use requeue::{Expired, Reason, Taken, Transaction};
+use std::mem;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
-use std::{mem, slice};
 
-impl<const PAD: usize, O: Kind> World<PAD, O> {
+impl<const PAD: usize> World<PAD> {
     pub(super) fn begin(&mut self, slots: &[usize], steps: &[Step], end: &Ending) {
         let taken = slots
             .iter()
             .filter_map(|&slot| Some((slot, self.workers[slot].take()?)));
         let (slots, mut workers): (Vec<_>, Vec<_>) = taken.collect();
         for worker in &mut workers {
-            self.settle_left(worker.queue, worker.source, &mem::take(&mut worker.left));
+            self.settle_worker(worker);
         }
-        let mut open: Vec<_> = workers.iter().map(Open::new).collect();
-        let txs: Vec<_> = workers
-            .iter_mut()
-            .map(|worker| worker.handle.begin())
+        let mut open: Vec<_> = workers
+            .iter()
+            .map(|worker| on!(worker, worker => Open::new(worker)))
             .collect();
-        self.steps(&txs, &mut open, steps);
+        let txs: Vec<AnyTransaction<PAD>> = workers
+            .iter_mut()
+            .map(|worker| on!(worker, Same(worker) => Same(worker.handle.begin())))
+            .collect();
+        let lent: Vec<_> = txs.iter().map(Any::as_ref).collect();
+        self.steps(&lent, &mut open, steps);
         let left: Vec<_> = match end {
             Ending::Joint(rest) => self.commit_jointly(txs, &open, rest),
             Ending::Each(ends) => {
                 let txs = txs.into_iter().zip(open).zip(ends);
-                txs.map(|((tx, open), end)| self.end(tx, &open, end))
+                txs.map(|((tx, open), end)| on!(tx, tx => self.end(tx, &open, end)))
                     .collect()
             }
         };
-        for ((slot, worker), left) in slots.into_iter().zip(workers).zip(left) {
-            self.put(slot, Worker { left, ..worker });
+        for ((slot, mut worker), left) in slots.into_iter().zip(workers).zip(left) {
+            on!(&mut worker, worker => worker.left = left);
+            self.put(slot, worker);
         }
     }
 
     fn commit_jointly(
         &mut self,
-        txs: Vec<Transaction<'_, Tracked<PAD>, O>>,
+        txs: Vec<AnyTransaction<'_, PAD>>,
         open: &[Open],
         rest: &Rest,
     ) -> Vec<Left> {
@@ -48,7 +53,7 @@ impl<const PAD: usize, O: Kind> World<PAD, O> {
             assert!(!is_lost, "committed what others have");
             let taken = taken.into_iter().zip(open);
             return taken
-                .map(|(taken, open)| self.commit(taken, open, rest))
+                .map(|(taken, open)| on!(taken, taken => self.commit(taken, open, rest)))
                 .collect();
         }
         assert!(is_lost, "nothing was taken away");
@@ -63,44 +68,48 @@ impl<const PAD: usize, O: Kind> World<PAD, O> {
         self.orders[open.queue].has_lost(open.source)
     }
 
-    pub(super) fn transact(&mut self, slot: usize, steps: &[Step], close: Close) {
-        self.with(slot, |world, worker| {
-            let mut open = [Open::new(worker)];
-            let mut commit = close == Close::Commit;
-            let outcome = catch_unwind(AssertUnwindSafe(|| {
-                worker.handle.transact(|tx| {
-                    world.steps(slice::from_ref(tx), &mut open, steps);
-                    // A commit of what others have would panic.
-                    commit &= !world.has_lost(&open[0]);
-                    match close {
-                        Close::Panic => resume_unwind(Box::new(Close::Panic)),
-                        _ if commit => Ok(()),
-                        _ => Err(()),
-                    }
-                })
-            }));
-            let outcome = outcome.map_err(|panic| {
-                // Not one of the model, nor of the queue.
-                if !panic.is::<Close>() {
-                    resume_unwind(panic);
-                }
-            });
-            assert_eq!(outcome == Ok(Ok(())), commit);
-            let [open] = open;
-            if commit {
-                world.alive -= open.held.len();
-                world.conclude(&open);
-            } else {
-                let reason = match close {
-                    Close::Panic => Reason::Panicked,
-                    _ => Reason::Aborted,
-                };
-                world.settle(open.queue, open.source, &open.left(), reason);
+    pub(super) fn transact(&mut self, worker: &mut AnyWorker<PAD>, steps: &[Step], close: Close) {
+        let mut open = [on!(&*worker, worker => Open::new(worker))];
+        let mut commit = close == Close::Commit;
+        let mut work = |tx: Tx<'_, '_, PAD>| {
+            self.steps(&[tx], &mut open, steps);
+            // A commit of what others have would panic.
+            commit &= !self.has_lost(&open[0]);
+            match close {
+                Close::Panic => resume_unwind(Box::new(Close::Panic)),
+                _ if commit => Ok(()),
+                _ => Err(()),
+            }
+        };
+        let outcome = catch_unwind(AssertUnwindSafe(
+            || on!(worker, Same(worker) => worker.handle.transact(|tx| work(Same(tx)))),
+        ));
+        let outcome = outcome.map_err(|panic| {
+            // Not one of the model, nor of the queue.
+            if !panic.is::<Close>() {
+                resume_unwind(panic);
             }
         });
+        assert_eq!(outcome == Ok(Ok(())), commit);
+        let [open] = open;
+        if commit {
+            self.alive -= open.held.len();
+            self.conclude(&open);
+        } else {
+            let reason = match close {
+                Close::Panic => Reason::Panicked,
+                _ => Reason::Aborted,
+            };
+            self.settle(open.queue, open.source, &open.left(), reason);
+        }
     }
 
-    fn end(&mut self, tx: Transaction<'_, Tracked<PAD>, O>, open: &Open, end: &End) -> Left {
+    fn end<O: Kind<PAD>>(
+        &mut self,
+        tx: Transaction<'_, Tracked<PAD>, O>,
+        open: &Open,
+        end: &End,
+    ) -> Left {
         let left = open.left();
         match end {
             End::Commit(rest) => {
@@ -135,7 +144,12 @@ impl<const PAD: usize, O: Kind> World<PAD, O> {
         self.alive -= copies;
     }
 
-    fn commit(&mut self, mut taken: Taken<'_, Tracked<PAD>>, open: &Open, rest: &Rest) -> Left {
+    fn commit<O: Kind<PAD>>(
+        &mut self,
+        mut taken: Taken<'_, Tracked<PAD>, O>,
+        open: &Open,
+        rest: &Rest,
+    ) -> Left {
         self.conclude(open);
         let held = &open.held;
         assert_eq!(taken.len(), held.len());

@@ -3,40 +3,45 @@
 use super::item::{Mark, Tracked};
 use super::open::{Left, Worker};
 use super::ops::{Act, Label};
-use super::queues::Kind;
+use super::queues::{on, Kind};
 use super::settings::{ticks, Ticks};
 use super::waits::as_batch;
 use super::world::World;
-use requeue::Queue;
 use std::mem;
 
-impl<const PAD: usize, O: Kind> World<PAD, O> {
+impl<const PAD: usize> World<PAD> {
     pub(super) fn act(&mut self, act: &Act) {
         match *act {
-            Act::Push(slot, way) => self.with(slot, |world, worker| world.push(worker, way)),
-            Act::Pop(slot, way) => self.with(slot, |world, worker| world.pop(worker, way)),
-            Act::PushBatch(slot, n, way) => {
-                self.with(slot, |world, worker| world.push_batch(worker, n, way));
-            }
-            Act::PopBatch(slot, max, way) => {
-                self.with(slot, |world, worker| world.pop_batch(worker, max, way));
-            }
+            Act::Push(slot, way) => self.with(slot, |world, worker| {
+                on!(worker, worker => world.push(worker, way));
+            }),
+            Act::Pop(slot, way) => self.with(slot, |world, worker| {
+                on!(worker, worker => world.pop(worker, way));
+            }),
+            Act::PushBatch(slot, n, way) => self.with(slot, |world, worker| {
+                on!(worker, worker => world.push_batch(worker, n, way));
+            }),
+            Act::PopBatch(slot, max, way) => self.with(slot, |world, worker| {
+                on!(worker, worker => world.pop_batch(worker, max, way));
+            }),
             Act::PushDirect(queue) => {
                 let item = self.item(queue);
                 let mark = item.mark();
-                let said = self.queues[queue].push(item);
+                let said = on!(&self.queues[queue], queue => queue.push(item));
                 self.pushed(queue, &[mark], as_batch(said));
             }
             Act::PopDirect(queue) => {
                 self.orders[queue].release();
-                self.receive(queue, self.queues[queue].pop());
+                let said = on!(&self.queues[queue], queue => queue.pop());
+                self.receive(queue, said);
             }
             Act::Own(verb) => self.do_own(verb),
             Act::Drain(queue, n) => self.drain(queue, n),
             Act::Close(None) => {}
             Act::Close(Some(queue)) => {
                 let order = &mut self.orders[queue];
-                assert_eq!(self.queues[queue].close(), !order.closed);
+                let closes = on!(&self.queues[queue], queue => queue.close());
+                assert_eq!(closes, !order.closed);
                 if !mem::replace(&mut order.closed, true) {
                     order.poppers.check_all_woken();
                     order.pushers.check_all_woken();
@@ -45,25 +50,29 @@ impl<const PAD: usize, O: Kind> World<PAD, O> {
             Act::Handle(slot, queue, label) => self.handle(slot, queue, label),
             Act::Drop(slot) => {
                 if let Some(worker) = self.workers[slot].take() {
-                    drop(worker.handle);
-                    self.settle_left(worker.queue, worker.source, &worker.left);
-                    self.orders[worker.queue].quit(worker.source);
+                    on!(worker, worker => {
+                        drop(worker.handle);
+                        self.settle_left(worker.queue, worker.source, &worker.left);
+                        self.orders[worker.queue].quit(worker.source);
+                    });
                 }
             }
             Act::Advance(by) => self.advance(by),
-            Act::Peek(slot) => self.with(slot, World::peek),
+            Act::Peek(slot) => self.with(slot, |world, worker| {
+                on!(worker, worker => world.peek(worker));
+            }),
             Act::Snapshot(queue) => {
                 let mut marks = Vec::new();
                 self.orders[queue].release();
-                let queued: &Queue<_> = &self.queues[queue];
-                let count = queued.peek_each(|item| marks.push(item.mark()));
+                let visit = |item: &Tracked<PAD>| marks.push(item.mark());
+                let count = on!(&self.queues[queue], queue => queue.peek_each(visit));
                 assert_eq!(count, marks.len());
                 self.orders[queue].visit(&marks);
             }
             Act::Recover(queue, label, ago) => self.recover(queue, label, ago),
             Act::Letter(queue) => self.take_letter(queue),
             Act::Requeue(queue) => {
-                let count = self.queues[queue].dead_letters().requeue_all();
+                let count = on!(&self.queues[queue], queue => queue.dead_letters().requeue_all());
                 self.orders[queue].check_requeue(count);
                 self.orders[queue].requeue(count);
             }
@@ -82,16 +91,16 @@ impl<const PAD: usize, O: Kind> World<PAD, O> {
         self.act(&Act::Drop(slot));
         let source = self.sources;
         self.sources += 1;
-        let handle = O::handle(&self.queues[queue], label.name());
-        assert_eq!(handle.name(), label.name());
+        self.workers[slot] = Some(on!(&self.queues[queue], Same(queued) => {
+            let handle = match label.name() {
+                Some(name) => queued.named_handle(name),
+                None => queued.handle(),
+            };
+            assert_eq!(handle.name(), label.name());
+            let left = Left::default();
+            Same(Worker { handle, queue, source, left })
+        }));
         self.orders[queue].join(source, label.name());
-        let left = Left::default();
-        self.workers[slot] = Some(Worker {
-            handle,
-            queue,
-            source,
-            left,
-        });
     }
 
     pub(super) fn advance(&mut self, by: Ticks) {
@@ -102,7 +111,7 @@ impl<const PAD: usize, O: Kind> World<PAD, O> {
         }
     }
 
-    fn peek(&mut self, worker: &mut Worker<PAD, O>) {
+    fn peek<O: Kind<PAD>>(&mut self, worker: &mut Worker<PAD, O>) {
         let order = &mut self.orders[worker.queue];
         order.release();
         let seen = |item: &Tracked<PAD>| (item.mark(), item.times_held());
@@ -126,13 +135,14 @@ impl<const PAD: usize, O: Kind> World<PAD, O> {
         let before = self.start + ticks(taken);
         order.release();
         let count = order.recover(name, taken);
-        assert_eq!(self.queues[queue].recover(name, before), count);
+        let recovered = on!(&self.queues[queue], queue => queue.recover(name, before));
+        assert_eq!(recovered, count);
     }
 
     fn take_letter(&mut self, queue: usize) {
         let order = &mut self.orders[queue];
-        let mut letters = self.queues[queue].dead_letters();
-        let (seen, expected) = (letters.next(), order.letters.pop_front());
+        let seen = on!(&self.queues[queue], queue => queue.dead_letters().next());
+        let expected = order.letters.pop_front();
         assert_eq!(seen.is_some(), expected.is_some(), "{expected:?}");
         let Some((seen, expected)) = seen.zip(expected) else {
             return;

@@ -38,16 +38,13 @@ mod world;
 pub(crate) use cases::{ByPriority, Fair, Plain};
 
 pub(crate) use ops::Case;
-use requeue::Fifo;
-
 use world::World;
 
 /// Runs a case and panics where the queues and the model disagree.
 pub(crate) fn run(case: &Case) {
-    match (case.is_by_priority(), case.large) {
-        (false, false) => World::<0, Fifo>::new(case).run(case),
-        (false, true) => World::<4096, Fifo>::new(case).run(case),
-        (true, false) => World::<0, requeue::ByPriority>::new(case).run(case),
-        (true, true) => World::<4096, requeue::ByPriority>::new(case).run(case),
+    if case.large {
+        World::<4096>::new(case).run(case);
+    } else {
+        World::<0>::new(case).run(case);
     }
 }

@@ -1,12 +1,13 @@
 //! Transactions, open and ended.
 
 use super::item::{Mark, Source, Tracked};
+use super::queues::{on, AnyTaken, AnyTransaction, Kind};
 use super::waits::Waiter;
 use super::work::Held;
-use requeue::{try_commit_all, Expired, Handle, Taken, Transaction};
+use requeue::{try_commit_all, Expired, Handle};
 
 /// A handle, and what it was left with.
-pub(crate) struct Worker<const PAD: usize, O> {
+pub(crate) struct Worker<const PAD: usize, O: Kind<PAD>> {
     pub(crate) handle: Handle<Tracked<PAD>, O>,
     pub(crate) queue: usize,
     pub(crate) source: Source,
@@ -38,7 +39,7 @@ pub(crate) struct Open {
 }
 
 impl Open {
-    pub(crate) fn new<const PAD: usize, O>(worker: &Worker<PAD, O>) -> Self {
+    pub(crate) fn new<const PAD: usize, O: Kind<PAD>>(worker: &Worker<PAD, O>) -> Self {
         Self {
             queue: worker.queue,
             source: worker.source,
@@ -60,20 +61,20 @@ impl Open {
 }
 
 /// Commits up to three transactions together.
-pub(crate) fn commit_together<T, O>(
-    txs: Vec<Transaction<'_, T, O>>,
-) -> Result<Vec<Taken<'_, T>>, Expired> {
+pub(crate) fn commit_together<const PAD: usize>(
+    txs: Vec<AnyTransaction<'_, PAD>>,
+) -> Result<Vec<AnyTaken<'_, PAD>>, Expired> {
     let mut txs = txs.into_iter();
     match (txs.next(), txs.next(), txs.next()) {
-        (Some(a), Some(b), Some(c)) => {
+        (Some(a), Some(b), Some(c)) => on!(a, A(a) => on!(b, B(b) => on!(c, C(c) => {
             let (a, b, c) = try_commit_all((a, b, c))?;
-            Ok(vec![a, b, c])
-        }
-        (Some(a), Some(b), None) => {
+            Ok(vec![A(a), B(b), C(c)])
+        }))),
+        (Some(a), Some(b), None) => on!(a, A(a) => on!(b, B(b) => {
             let (a, b) = try_commit_all((a, b))?;
-            Ok(vec![a, b])
-        }
-        (Some(a), ..) => Ok(vec![a.try_commit()?]),
+            Ok(vec![A(a), B(b)])
+        })),
+        (Some(a), ..) => on!(a, A(a) => Ok(vec![A(a.try_commit()?)])),
         (None, ..) => Ok(Vec::new()),
     }
 }

@@ -25,12 +25,6 @@ pub(crate) struct Case {
 }
 
 impl Case {
-    /// Whether all queues are by priority; else none is.
-    pub(crate) fn is_by_priority(&self) -> bool {
-        let mut rules = self.settings.iter().map(|settings| settings.rule);
-        rules.all(|rule| matches!(rule, Rule::Priority(_)))
-    }
-
     /// Makes a case of queues with such rules.
     pub(crate) fn of<'a>(
         u: &mut Unstructured<'a>,

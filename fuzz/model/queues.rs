@@ -1,113 +1,118 @@
-//! Queues of all kinds, and their handles.
+//! Queues of all kinds, and their handles and transactions.
 
 use super::disciplines::Key;
 use super::item::Tracked;
+use super::open::Worker;
 use super::wishes::{Call, Pusher, Said};
-use super::work::Name;
-use requeue::{ByPriority, FairQueue, Fifo, Handle, PriorityQueue, Queue, Transaction};
-use std::ops::Deref;
+use requeue::{
+    ByPriority, FairQueue, Fifo, Handle, Order, PriorityQueue, Queue, Taken, Transaction,
+};
 
-/// A queue of some kind.
-pub(crate) enum AnyQueue<const PAD: usize> {
-    Plain(Queue<Tracked<PAD>>),
-    Fair(FairQueue<Key, Tracked<PAD>>),
-    Priority(PriorityQueue<Tracked<PAD>>),
+/// Something of a queue of one of the kinds.
+#[derive(Clone, Copy)]
+pub(crate) enum Any<A, F, P> {
+    Plain(A),
+    Fair(F),
+    Priority(P),
 }
 
-impl<const PAD: usize> Deref for AnyQueue<PAD> {
-    type Target = Queue<Tracked<PAD>>;
-
-    fn deref(&self) -> &Self::Target {
-        match self {
-            Self::Plain(queue) => queue,
-            Self::Fair(queue) => queue,
-            Self::Priority(queue) => queue,
+/// Does the same whatever the kind is. In the second form the result is of the same kind.
+///
+/// ```ignore
+/// on!(queue, queue => queue.len())
+/// on!(queue, Same(queue) => Same(queue.handle()))
+/// ```
+macro_rules! on {
+    ($any:expr, $same:ident($it:ident) => $does:expr) => {
+        match $any {
+            $crate::model::queues::Any::Plain($it) => {
+                use $crate::model::queues::Any::Plain as $same;
+                $does
+            }
+            $crate::model::queues::Any::Fair($it) => {
+                use $crate::model::queues::Any::Fair as $same;
+                $does
+            }
+            $crate::model::queues::Any::Priority($it) => {
+                use $crate::model::queues::Any::Priority as $same;
+                $does
+            }
         }
+    };
+    ($any:expr, $it:pat => $does:expr) => {
+        match $any {
+            $crate::model::queues::Any::Plain($it) => $does,
+            $crate::model::queues::Any::Fair($it) => $does,
+            $crate::model::queues::Any::Priority($it) => $does,
+        }
+    };
+}
+pub(super) use on;
+
+impl<A, F, P> Any<A, F, P> {
+    pub(super) fn as_ref(&self) -> Any<&A, &F, &P> {
+        on!(self, Same(it) => Same(it))
     }
 }
 
-impl<const PAD: usize> AnyQueue<PAD> {
+/// The order of fair queues.
+type ByKey<const PAD: usize> = requeue::ByKey<Key, Tracked<PAD>>;
+
+pub(crate) type AnyQueue<const PAD: usize> =
+    Any<Queue<Tracked<PAD>>, FairQueue<Key, Tracked<PAD>>, PriorityQueue<Tracked<PAD>>>;
+
+pub(crate) type AnyWorker<const PAD: usize> =
+    Any<Worker<PAD, Fifo>, Worker<PAD, ByKey<PAD>>, Worker<PAD, ByPriority>>;
+
+pub(crate) type AnyTransaction<'h, const PAD: usize> = Any<
+    Transaction<'h, Tracked<PAD>>,
+    Transaction<'h, Tracked<PAD>, ByKey<PAD>>,
+    Transaction<'h, Tracked<PAD>, ByPriority>,
+>;
+
+/// A borrowed transaction.
+pub(crate) type Tx<'t, 'h, const PAD: usize> = Any<
+    &'t Transaction<'h, Tracked<PAD>>,
+    &'t Transaction<'h, Tracked<PAD>, ByKey<PAD>>,
+    &'t Transaction<'h, Tracked<PAD>, ByPriority>,
+>;
+
+pub(crate) type AnyTaken<'h, const PAD: usize> = Any<
+    Taken<'h, Tracked<PAD>>,
+    Taken<'h, Tracked<PAD>, ByKey<PAD>>,
+    Taken<'h, Tracked<PAD>, ByPriority>,
+>;
+
+/// The order of a kind of queues, and how they push with a priority. Most know none.
+pub(crate) trait Kind<const PAD: usize>: Order<Tracked<PAD>> {
     /// Pushes without a handle.
-    pub(super) fn push_so(&self, call: Call, item: Tracked<PAD>) -> Said<PAD> {
-        match self {
-            Self::Priority(queue) => queue.push_so(call, item),
-            _ => Ok(self.push(item).map(|()| None)?),
-        }
-    }
-}
-
-/// A kind of handles: those of one world are all alike.
-pub(crate) trait Kind: Sized {
-    fn handle<const PAD: usize>(
-        queue: &AnyQueue<PAD>,
-        name: Option<Name>,
-    ) -> Handle<Tracked<PAD>, Self>;
-
-    fn push<const PAD: usize>(
-        handle: &mut Handle<Tracked<PAD>, Self>,
-        call: Call,
-        item: Tracked<PAD>,
-    ) -> Said<PAD>;
-
-    fn stage<const PAD: usize>(
-        tx: &Transaction<'_, Tracked<PAD>, Self>,
-        call: Call,
-        item: Tracked<PAD>,
-    ) -> Said<PAD>;
-}
-
-/// Knows no priorities.
-impl Kind for Fifo {
-    fn handle<const PAD: usize>(
-        queue: &AnyQueue<PAD>,
-        name: Option<Name>,
-    ) -> Handle<Tracked<PAD>, Self> {
-        match name {
-            Some(name) => queue.named_handle(name),
-            None => queue.handle(),
-        }
+    fn push_direct(queue: &Queue<Tracked<PAD>, Self>, _: Call, item: Tracked<PAD>) -> Said<PAD> {
+        Ok(queue.push(item).map(|()| None)?)
     }
 
-    fn push<const PAD: usize>(
-        handle: &mut Handle<Tracked<PAD>, Self>,
-        _: Call,
-        item: Tracked<PAD>,
-    ) -> Said<PAD> {
+    fn push(handle: &mut Handle<Tracked<PAD>, Self>, _: Call, item: Tracked<PAD>) -> Said<PAD> {
         Ok(handle.push(item).map(|()| None)?)
     }
 
-    fn stage<const PAD: usize>(
-        tx: &Transaction<'_, Tracked<PAD>, Self>,
-        _: Call,
-        item: Tracked<PAD>,
-    ) -> Said<PAD> {
+    fn stage(tx: &Transaction<'_, Tracked<PAD>, Self>, _: Call, item: Tracked<PAD>) -> Said<PAD> {
         Ok(tx.push(item).map(|()| None)?)
     }
 }
 
-impl Kind for ByPriority {
-    fn handle<const PAD: usize>(
-        queue: &AnyQueue<PAD>,
-        name: Option<Name>,
-    ) -> Handle<Tracked<PAD>, Self> {
-        let AnyQueue::Priority(queue) = queue else {
-            panic!("a queue of another kind");
-        };
-        match name {
-            Some(name) => queue.named_handle(name),
-            None => queue.handle(),
-        }
+impl<const PAD: usize> Kind<PAD> for Fifo {}
+
+impl<const PAD: usize> Kind<PAD> for ByKey<PAD> {}
+
+impl<const PAD: usize> Kind<PAD> for ByPriority {
+    fn push_direct(queue: &Queue<Tracked<PAD>, Self>, call: Call, item: Tracked<PAD>) -> Said<PAD> {
+        queue.push_so(call, item)
     }
 
-    fn push<const PAD: usize>(
-        handle: &mut Handle<Tracked<PAD>, Self>,
-        call: Call,
-        item: Tracked<PAD>,
-    ) -> Said<PAD> {
+    fn push(handle: &mut Handle<Tracked<PAD>, Self>, call: Call, item: Tracked<PAD>) -> Said<PAD> {
         handle.push_so(call, item)
     }
 
-    fn stage<const PAD: usize>(
+    fn stage(
         tx: &Transaction<'_, Tracked<PAD>, Self>,
         call: Call,
         item: Tracked<PAD>,

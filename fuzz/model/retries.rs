@@ -3,7 +3,7 @@
 use super::item::Tracked;
 use super::open::Open;
 use super::ops::{Act, Look};
-use super::queues::Kind;
+use super::queues::{on, Kind, Tx};
 use super::settings::{ticks, Ticks};
 use super::waits::Waiter;
 use super::work::Held;
@@ -29,7 +29,7 @@ impl<const PAD: usize> Grasp<'_, PAD> {
     }
 }
 
-impl<const PAD: usize, O: Kind> World<PAD, O> {
+impl<const PAD: usize> World<PAD> {
     /// A transaction holds an item more.
     pub(super) fn grasp<'t>(
         &mut self,
@@ -53,7 +53,7 @@ impl<const PAD: usize, O: Kind> World<PAD, O> {
         grasp
     }
 
-    pub(super) fn peek_in<'t>(
+    pub(super) fn peek_in<'t, O: Kind<PAD>>(
         &mut self,
         tx: &'t Transaction<'_, Tracked<PAD>, O>,
         open: &mut Open,
@@ -96,7 +96,7 @@ impl<const PAD: usize, O: Kind> World<PAD, O> {
     /// Gives one of the held items back early.
     pub(super) fn retry<'t>(
         &mut self,
-        txs: &'t [Transaction<'_, Tracked<PAD>, O>],
+        txs: &[Tx<'t, '_, PAD>],
         open: &mut [Open],
         items: &mut Vec<(usize, Grasp<'t, PAD>)>,
         pick: usize,
@@ -109,11 +109,11 @@ impl<const PAD: usize, O: Kind> World<PAD, O> {
             return;
         }
         let (n, Grasp { item, held, .. }) = items.remove(pick);
-        let (tx, open) = (&txs[n], &mut open[n]);
-        let said = match delay {
+        let (tx, open) = (txs[n], &mut open[n]);
+        let said = on!(tx, tx => match delay {
             Some(delay) => tx.retry_after(item, ticks(delay)),
             None => tx.retry(item),
-        };
+        });
         let order = &mut self.orders[open.queue];
         order.check_retry(open.source, said);
         if said.is_ok() && order.retry_in(open.source, held, delay) {

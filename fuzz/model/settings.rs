@@ -2,10 +2,10 @@
 
 use super::disciplines::{Fairness, Key, Urgency};
 use super::item::{overflow, Mark, Tracked};
-use super::queues::AnyQueue;
+use super::queues::{AnyQueue, Kind};
 use super::shapes::some;
 use arbitrary::{Arbitrary, Result, Unstructured};
-use requeue::{Backoff, Builder, FairQueue, ManualClock, PriorityQueue, Queue};
+use requeue::{Backoff, Builder, ManualClock, Queue};
 use std::num::NonZeroU32;
 use std::time::Duration;
 
@@ -102,7 +102,7 @@ impl Settings {
     }
 
     /// Sets what any queue may have.
-    fn fit<const PAD: usize, O>(
+    fn fit<const PAD: usize, O: Kind<PAD>>(
         &self,
         builder: Builder<Tracked<PAD>, O>,
         clock: &ManualClock,

@@ -4,21 +4,16 @@ use super::item::Mark;
 use super::item::Tracked;
 use super::open::Open;
 use super::ops::{Step, Way};
-use super::queues::Kind;
+use super::queues::{on, Kind, Tx};
 use super::retries::Grasp;
 use super::waits::{as_batch, Outcome};
 use super::world::World;
 use requeue::{Item, PushError, Transaction};
 use std::time::Duration;
 
-impl<const PAD: usize, O: Kind> World<PAD, O> {
+impl<const PAD: usize> World<PAD> {
     /// Runs steps inside and beside the open transactions. What they hold stays readable.
-    pub(super) fn steps(
-        &mut self,
-        txs: &[Transaction<'_, Tracked<PAD>, O>],
-        open: &mut [Open],
-        steps: &[Step],
-    ) {
+    pub(super) fn steps(&mut self, txs: &[Tx<'_, '_, PAD>], open: &mut [Open], steps: &[Step]) {
         let mut items = Vec::new();
         for step in steps {
             let n = match *step {
@@ -42,7 +37,7 @@ impl<const PAD: usize, O: Kind> World<PAD, O> {
                 continue;
             };
             if open[n].lent.is_none() {
-                let held = self.step(&txs[n], &mut open[n], step);
+                let held = on!(txs[n], tx => self.step(tx, &mut open[n], step));
                 items.extend(held.into_iter().map(|grasp| (n, grasp)));
             }
             self.check_open(txs, open);
@@ -52,7 +47,7 @@ impl<const PAD: usize, O: Kind> World<PAD, O> {
         }
     }
 
-    fn step<'t>(
+    fn step<'t, O: Kind<PAD>>(
         &mut self,
         tx: &'t Transaction<'_, Tracked<PAD>, O>,
         open: &mut Open,
@@ -75,11 +70,11 @@ impl<const PAD: usize, O: Kind> World<PAD, O> {
         Vec::new()
     }
 
-    fn check_open(&mut self, txs: &[Transaction<'_, Tracked<PAD>, O>], open: &[Open]) {
-        for (tx, open) in txs.iter().zip(open) {
+    fn check_open(&mut self, txs: &[Tx<'_, '_, PAD>], open: &[Open]) {
+        for (&tx, open) in txs.iter().zip(open) {
             if open.lent.is_none() {
                 assert_eq!(
-                    (tx.staged(), tx.held()),
+                    on!(tx, tx => (tx.staged(), tx.held())),
                     (open.staged.len(), open.held.len())
                 );
             }
@@ -87,7 +82,12 @@ impl<const PAD: usize, O: Kind> World<PAD, O> {
         self.check();
     }
 
-    fn stage(&mut self, tx: &Transaction<'_, Tracked<PAD>, O>, open: &mut Open, way: Way) {
+    fn stage<O: Kind<PAD>>(
+        &mut self,
+        tx: &Transaction<'_, Tracked<PAD>, O>,
+        open: &mut Open,
+        way: Way,
+    ) {
         let item = self.item(open.source);
         let mark = item.mark();
         let outcome = match self.orders[open.queue].way_to_stage(way, open.source, mark) {
@@ -129,7 +129,7 @@ impl<const PAD: usize, O: Kind> World<PAD, O> {
         self.returned(&[mark], said.map_err(PushError::into_inner));
     }
 
-    fn hold<'t>(
+    fn hold<'t, O: Kind<PAD>>(
         &mut self,
         tx: &'t Transaction<'_, Tracked<PAD>, O>,
         open: &mut Open,
@@ -156,7 +156,7 @@ impl<const PAD: usize, O: Kind> World<PAD, O> {
         None
     }
 
-    fn hold_batch<'t>(
+    fn hold_batch<'t, O: Kind<PAD>>(
         &mut self,
         tx: &'t Transaction<'_, Tracked<PAD>, O>,
         open: &mut Open,

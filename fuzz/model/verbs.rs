@@ -5,7 +5,7 @@ use super::item::{Mark, Tracked};
 use super::open::{Open, Worker};
 use super::ops::Verb;
 use super::order::{Order, Wished};
-use super::queues::{AnyQueue, Kind};
+use super::queues::{on, AnyQueue, Kind};
 use super::settings::{Rule, Ticks};
 use super::sorted::Rack;
 use super::stock::Stock;
@@ -22,14 +22,17 @@ pub(crate) struct Ticketed {
     ticket: Ticket,
 }
 
-impl<const PAD: usize, O: Kind> World<PAD, O> {
+impl<const PAD: usize> World<PAD> {
     pub(super) fn do_own(&mut self, verb: Verb) {
         match verb {
-            Verb::Push(slot, wish) => self.with(slot, |world, worker| world.push_so(worker, wish)),
+            Verb::Push(slot, wish) => self.with(slot, |world, worker| {
+                on!(worker, worker => world.push_so(worker, wish));
+            }),
             Verb::PushDirect(queue, wish) => {
                 let item = self.item(queue);
                 let mark = item.mark();
-                let said = self.queues[queue].push_so(wish.call(self.clock.now()), item);
+                let call = wish.call(self.clock.now());
+                let said = on!(&self.queues[queue], queue => Kind::push_direct(queue, call, item));
                 self.pushed_so(queue, mark, wish, said);
             }
             Verb::Cancel(pick) => self.cancel(pick.into()),
@@ -37,7 +40,7 @@ impl<const PAD: usize, O: Kind> World<PAD, O> {
         }
     }
 
-    fn push_so(&mut self, worker: &mut Worker<PAD, O>, wish: Wish) {
+    fn push_so<O: Kind<PAD>>(&mut self, worker: &mut Worker<PAD, O>, wish: Wish) {
         let item = self.item(worker.source);
         let mark = item.mark();
         let said = O::push(&mut worker.handle, wish.call(self.clock.now()), item);
@@ -50,7 +53,7 @@ impl<const PAD: usize, O: Kind> World<PAD, O> {
         }
     }
 
-    pub(super) fn stage_so(
+    pub(super) fn stage_so<O: Kind<PAD>>(
         &mut self,
         tx: &Transaction<'_, Tracked<PAD>, O>,
         open: &mut Open,
@@ -158,11 +161,16 @@ impl<const PAD: usize, O: Kind> World<PAD, O> {
     /// What a queue tells of its order is right.
     pub(super) fn check_order(&self, queue: usize) {
         let order = &self.orders[queue];
+        let due = on!(&self.queues[queue], queue => queue.next_due());
+        let due = due.map(|due| whole(due - self.start));
         match &self.queues[queue] {
-            AnyQueue::Plain(_) => {}
-            AnyQueue::Fair(queue) => order.check_keys(queue),
-            AnyQueue::Priority(queue) => {
-                let due = queue.next_due().map(|due| whole(due - self.start));
+            AnyQueue::Plain(_) => order.check_next_due(due),
+            AnyQueue::Fair(queue) => {
+                order.check_next_due(due);
+                order.check_keys(queue);
+            }
+            // It knows nothing of delays and leases, but is exact.
+            AnyQueue::Priority(_) => {
                 assert_eq!(due, order.next_scheduled(), "when the next item is due");
             }
         }
@@ -237,7 +245,7 @@ impl Order {
             seen.round().copied().eq(rounds.round()),
             "{seen:?}: {rounds:?}"
         );
-        let keys: Vec<_> = seen.keys().map(|(key, items)| (*key, items)).collect();
+        let keys: Vec<_> = seen.iter().map(|(key, items)| (*key, items)).collect();
         let in_order: Vec<_> = rounds.in_order().collect();
         let (served, mut out) = (&keys[..in_order.len()], keys[in_order.len()..].to_vec());
         assert_eq!(served, in_order, "{rounds:?}");

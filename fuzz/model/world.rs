@@ -1,14 +1,13 @@
 //! The queues beside their models.
 
 use super::item::{self, Mark, Source, Tracked};
-use super::open::{Left, Worker};
+use super::open::Left;
 use super::ops::{Act, Case, Finish, Label, Op, QUEUES, SLOTS};
 use super::order::Order;
-use super::queues::{AnyQueue, Kind};
+use super::queues::{on, AnyQueue, AnyWorker};
 use super::settings::Ticks;
 use super::verbs::Ticketed;
 use super::waits::Waiter;
-use requeue::Queue;
 use requeue::{ManualClock, PopError, Reason};
 use std::array;
 use std::mem;
@@ -20,13 +19,13 @@ const HANDLES: Source = QUEUES;
 /// Longer than any delay.
 const LONG: Ticks = 100;
 
-pub(crate) struct World<const PAD: usize, O> {
+pub(crate) struct World<const PAD: usize> {
     pub(super) clock: ManualClock,
     /// When the queues were made.
     pub(super) start: Instant,
     pub(super) queues: [AnyQueue<PAD>; QUEUES],
     pub(super) orders: [Order; QUEUES],
-    pub(super) workers: [Option<Worker<PAD, O>>; SLOTS],
+    pub(super) workers: [Option<AnyWorker<PAD>>; SLOTS],
     pub(super) sources: Source,
     numbers: u64,
     pub(super) tickets: Vec<Ticketed>,
@@ -34,7 +33,7 @@ pub(crate) struct World<const PAD: usize, O> {
     pub(super) alive: usize,
 }
 
-impl<const PAD: usize, O: Kind> World<PAD, O> {
+impl<const PAD: usize> World<PAD> {
     /// All queues empty, each with a handle in the slot of the same number.
     pub(crate) fn new(case: &Case) -> Self {
         item::clear();
@@ -64,13 +63,17 @@ impl<const PAD: usize, O: Kind> World<PAD, O> {
                     continue;
                 }
                 Op::Begin { slots, steps, end } => self.begin(slots, steps, end),
-                Op::Transact { slot, steps, close } => self.transact(*slot, steps, *close),
+                Op::Transact { slot, steps, close } => {
+                    self.with(*slot, |world, worker| world.transact(worker, steps, *close));
+                }
                 Op::Wait {
                     slot,
                     push,
                     meanwhile,
                     then,
-                } => self.wait(*slot, *push, meanwhile, *then),
+                } => self.with(*slot, |world, worker| {
+                    on!(worker, worker => world.wait(worker, *push, meanwhile, *then));
+                }),
             }
             self.check();
         }
@@ -98,10 +101,13 @@ impl<const PAD: usize, O: Kind> World<PAD, O> {
         for queue in 0..QUEUES {
             self.act(&Act::Close(Some(queue)));
             self.orders[queue].release();
-            for item in self.queues[queue].drain() {
-                self.receive(queue, Ok(item));
-            }
-            self.receive(queue, self.queues[queue].pop());
+            on!(&self.queues[queue], queued => {
+                for item in queued.drain() {
+                    self.receive(queue, Ok(item));
+                }
+            });
+            let nothing = on!(&self.queues[queue], queue => queue.pop());
+            self.receive(queue, nothing);
         }
         self.check();
     }
@@ -110,14 +116,14 @@ impl<const PAD: usize, O: Kind> World<PAD, O> {
         (0..QUEUES).for_each(|queue| self.look(queue));
         (0..QUEUES).for_each(|queue| self.check_order(queue));
         for (queue, order) in self.queues.iter().zip(&self.orders) {
-            assert_eq!(queue.is_empty(), order.ready() == 0);
-            assert_eq!(queue.is_closed(), order.closed);
-            order.check();
-            order.check_stats(&queue.stats());
-            order.check_held(self.start, &queue.held());
-            let due = Queue::next_due(queue).map(|due| due - self.start);
-            order.check_next_due(due.map(whole));
-            assert_eq!(queue.dead_letters().len(), order.letters.len());
+            on!(queue, queue => {
+                assert_eq!(queue.is_empty(), order.ready() == 0);
+                assert_eq!(queue.is_closed(), order.closed);
+                order.check();
+                order.check_stats(&queue.stats());
+                order.check_held(self.start, &queue.held());
+                assert_eq!(queue.dead_letters().len(), order.letters.len());
+            });
         }
         let expected = self
             .orders
@@ -135,25 +141,33 @@ impl<const PAD: usize, O: Kind> World<PAD, O> {
     /// Looks at a queue, which has what is due released.
     pub(super) fn look(&mut self, queue: usize) {
         self.orders[queue].release();
-        assert_eq!(self.queues[queue].len(), self.orders[queue].ready());
+        let len = on!(&self.queues[queue], queue => queue.len());
+        assert_eq!(len, self.orders[queue].ready());
     }
 
     /// Uses the handle in a slot, if there is one and no open transaction has borrowed it.
-    pub(super) fn with(&mut self, slot: usize, work: impl FnOnce(&mut Self, &mut Worker<PAD, O>)) {
+    pub(super) fn with(&mut self, slot: usize, work: impl FnOnce(&mut Self, &mut AnyWorker<PAD>)) {
         if let Some(mut worker) = self.workers[slot].take() {
-            self.settle_left(worker.queue, worker.source, &mem::take(&mut worker.left));
+            self.settle_worker(&mut worker);
             work(self, &mut worker);
             self.put(slot, worker);
         }
     }
 
     /// Puts a handle back; a new one may have taken its slot.
-    pub(super) fn put(&mut self, slot: usize, worker: Worker<PAD, O>) {
+    pub(super) fn put(&mut self, slot: usize, worker: AnyWorker<PAD>) {
         self.act(&Act::Drop(slot));
         self.workers[slot] = Some(worker);
     }
 
     /// The next use of a handle ends what it was left with.
+    pub(super) fn settle_worker(&mut self, worker: &mut AnyWorker<PAD>) {
+        on!(worker, worker => {
+            self.settle_left(worker.queue, worker.source, &mem::take(&mut worker.left));
+        });
+    }
+
+    /// So does its end.
     pub(super) fn settle_left(&mut self, queue: usize, source: Source, left: &Left) {
         self.settle(queue, source, left, Reason::Forgotten);
     }
