@@ -12,7 +12,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use requeue::{FairQueue, Queue, Workers};
+use requeue::{FairQueue, Order, Queue, Workers};
 
 const USAGE: &str = "\
 Usage: tenants
@@ -73,9 +73,9 @@ fn answer_to(argument: Option<&str>) -> Option<ExitCode> {
 }
 
 /// Puts the load through a queue, and returns the waits of each tenant.
-fn serve(queue: &Queue<Job>) -> Vec<Waits> {
+fn serve<O: Order<Job> + 'static>(queue: &Queue<Job, O>) -> Vec<Waits> {
     let (done, waits) = channel();
-    let workers = Workers::builder(&queue)
+    let workers = Workers::builder(queue)
         .threads(WORKERS)
         .run(move |job, _tx| {
             let waited = job.pushed.elapsed();

@@ -107,7 +107,10 @@ impl Fairness {
 }
 
 impl Urgency {
-    pub(super) fn fit<T>(self, mut builder: Builder<T, ByPriority>) -> Builder<T, ByPriority> {
+    pub(super) fn fit<T: Send>(
+        self,
+        mut builder: Builder<T, ByPriority>,
+    ) -> Builder<T, ByPriority> {
         if let Some(age) = self.age {
             builder = builder.age_after(ticks(age));
         }

@@ -16,8 +16,8 @@ use crate::common::failing::{leased, put_off, SECOND};
 use crate::common::futures::Task;
 use crate::common::{assert_at_rest, drain, ends, panics};
 use requeue::{
-    ByKey, Clock, FairQueue, Fifo, Item, ManualClock, Order, Pace, PopError, PriorityQueue,
-    PushError, Queue, Transaction, Turn, Turnstile,
+    ByKey, Clock, FairQueue, Fifo, Item, ManualClock, Order, Pace, PopError, PushError, Queue,
+    Transaction, Turn, Turnstile,
 };
 
 /// Whether a panic says that the transaction is in use.

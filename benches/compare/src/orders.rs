@@ -3,7 +3,7 @@
 use crate::report::Contender;
 use crate::stream::{flow, until};
 use crossbeam_skiplist::SkipMap;
-use requeue::{ByPriority, FairQueue, Handle, Pace, PriorityQueue, Queue};
+use requeue::{ByKey, ByPriority, FairQueue, Handle, Pace, PriorityQueue, Queue};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -69,6 +69,16 @@ impl End for Handle<u64> {
     }
 }
 
+impl End for Handle<u64, ByKey<u64, u64>> {
+    fn push(&mut self, item: u64) {
+        Handle::push(self, item).expect("not bounded");
+    }
+
+    fn pop(&mut self) -> Option<u64> {
+        Handle::pop(self).ok()
+    }
+}
+
 impl End for Handle<u64, ByPriority> {
     fn push(&mut self, item: u64) {
         self.push_with(priority(item), None, item)
@@ -90,7 +100,7 @@ pub(crate) fn paced(pace: Pace) -> impl Fn() -> Handle<u64> {
     move || queue.handle()
 }
 
-pub(crate) fn fair() -> impl Fn() -> Handle<u64> {
+pub(crate) fn fair() -> impl Fn() -> Handle<u64, ByKey<u64, u64>> {
     let queue = FairQueue::by(|item| key(*item));
     move || queue.handle()
 }
