@@ -102,7 +102,7 @@ fn serve<O: Order<Job> + 'static>(queue: &Queue<Job, O>) -> Vec<Waits> {
 }
 
 /// Without a handle: then the plain queue is one FIFO, whoever pushes.
-fn push(queue: &Queue<Job>, tenant: usize, jobs: usize) {
+fn push<O: Order<Job>>(queue: &Queue<Job, O>, tenant: usize, jobs: usize) {
     for _ in 0..jobs {
         let pushed = Instant::now();
         let taken = queue.push(Job { tenant, pushed });
