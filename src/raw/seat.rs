@@ -338,24 +338,13 @@ impl<T> Seat<T> {
         self.with(|state, _| state.desk().uncount_taken(items));
     }
 
-    /// Shows the tags of all held items. `visit` cannot come back here: it would need this seat.
-    pub(crate) fn visit_tags(&mut self, mut visit: impl FnMut(Tag)) {
-        self.with(|state, _| {
-            let mut spot = Spot::default();
-            while let Some(held) = state.hold.next_at(&mut spot) {
-                // SAFETY: held.
-                visit(unsafe { held.tag() });
-            }
-        });
-    }
-
     /// Shows all held items. `visit` cannot come back here: it would need this seat.
-    pub(crate) fn visit(&mut self, mut visit: impl FnMut(&T)) {
+    pub(crate) fn visit(&mut self, mut visit: impl FnMut(&T, Tag)) {
         self.with(|state, _| {
             let mut spot = Spot::default();
             while let Some(held) = state.hold.next_at(&mut spot) {
                 // SAFETY: held, and nobody else uses it.
-                visit(unsafe { &*held.item() });
+                unsafe { visit(&*held.item(), held.tag()) };
             }
         });
     }

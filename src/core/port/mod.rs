@@ -129,7 +129,7 @@ impl<T, O: Order<T>> Port<T, O> {
     /// How many items are held, and how often the one was delivered that was delivered most often.
     pub(crate) fn deliveries(&mut self) -> (usize, u32) {
         let (mut items, mut attempts) = (0, 0);
-        self.seat.visit_tags(|tag| {
+        self.seat.visit(|_, tag| {
             items += 1;
             attempts = tag.attempts.max(attempts);
         });

@@ -27,7 +27,7 @@ impl<T, O: Order<T>> Port<T, O> {
         let (mut lane, mut count) = (0, 0);
         while self.seat.hold_lane(&mut lane) {
             let held = Lane(self);
-            held.0.seat.visit(|stored| visit(&stored.item));
+            held.0.seat.visit(|stored, _| visit(&stored.item));
             count += held.0.seat.held();
         }
         count

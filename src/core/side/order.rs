@@ -123,7 +123,7 @@ impl<T, O: Order<T>> Side<T, O> {
     /// Takes note that what a transaction holds is gone for good.
     pub(crate) fn leave_held(&self, seat: &mut Seat<StoredOf<T, O>>) {
         if Shared::<T, O>::SORTS {
-            seat.visit(|stored| self.shared.leave(stored.meta));
+            seat.visit(|stored, _| self.shared.leave(stored.meta));
         }
     }
 
