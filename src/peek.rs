@@ -3,6 +3,7 @@
 use crate::port::Port;
 use crate::raw::Peeked;
 use crate::side::Side;
+use crate::sync::step;
 use crate::{Item, PopError};
 use std::fmt;
 use std::ops::Deref;
@@ -92,7 +93,7 @@ impl<T> Drop for Peek<'_, T> {
 impl<T> Drop for Back<'_, T> {
     fn drop(&mut self) {
         if self.is_back {
-            self.side.shared().ended(1);
+            step!("peek.ends-unsaid", self.side.shared().ended(1));
         }
     }
 }

@@ -8,6 +8,12 @@ compile_error!("`--cfg loom` needs the feature `loom`");
 #[cfg(all(shuttle, not(feature = "shuttle")))]
 compile_error!("`--cfg shuttle` needs the feature `shuttle`");
 
+mod weaken;
+
+#[cfg(loom)]
+pub(crate) use weaken::ordering;
+pub(crate) use weaken::{is_weakened, planted, step, weak};
+
 use std::sync::{PoisonError, TryLockError};
 
 #[cfg(loom)]

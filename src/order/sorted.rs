@@ -8,7 +8,7 @@ use super::rack::Rack;
 use super::{Discipline, Fit, Given, Next, Order, Roll, Shown, Visit};
 use crate::agenda::Agenda;
 use crate::raw::{Entry, Intake, Lanes};
-use crate::sync::{lock, Mutex, MutexGuard};
+use crate::sync::{lock, planted, Mutex, MutexGuard};
 use crossbeam_utils::CachePadded;
 use std::any::Any;
 use std::sync::Arc;
@@ -61,7 +61,7 @@ impl<T: Send, O: Order<T>, R: Roll<T>> Sorted<T, O, R> {
             if let Some(given) = rack.order.next(for_good) {
                 return Next::Item(given);
             }
-            if self.lanes.is_empty() {
+            if planted!("sorted.looks-nowhere") || self.lanes.is_empty() {
                 return self.leave_lanes(rack);
             }
         }

@@ -12,6 +12,7 @@ use crate::failure::Cause;
 use crate::raw::{Entry, Party, Record, Seat, Session, Tails};
 use crate::shared::Shared;
 use crate::side::Side;
+use crate::sync::{planted, step};
 use crate::Reason;
 use std::mem;
 use std::sync::Arc;
@@ -108,9 +109,10 @@ impl<T> Port<T> {
         let dead = self.side.part_with_failed(&mut self.seat, cause);
         let held = self.seat.give_back();
         self.seat.end_staging();
+        planted!("port.frees-held", self.side.end_transaction(held, 0));
         self.side.end_transaction(dead, 0);
         self.side.pay_for_aborted();
-        self.side.ready().ended(held);
+        step!("port.aborts-unsaid", self.side.ready().ended(held));
         if dead > 0 {
             self.side.drop_excess_letters();
         }
@@ -229,6 +231,6 @@ impl<T> Party for Port<T> {
 
 impl<T> Drop for Port<T> {
     fn drop(&mut self) {
-        self.settle();
+        step!("port.drops-unsettled", self.settle());
     }
 }

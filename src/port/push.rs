@@ -4,6 +4,7 @@ use super::Port;
 use crate::raw::{Entry, Label};
 use crate::shared::Shared;
 use crate::side::{admitted, Admission, Closed, Side};
+use crate::sync::planted;
 use crate::wait::{Kind, Waiter};
 use crate::PushError;
 use std::task::Poll;
@@ -72,6 +73,7 @@ impl<T> Port<T> {
         if !self.side.ready().tell(1).is_closed() {
             return Ok(());
         }
+        planted!("port.keeps-late-push", return Ok(()));
         let Some(Entry { item, tag }) = self.seat.retract() else {
             return Ok(());
         };

@@ -4,7 +4,7 @@ use super::Shared;
 use crate::failure::{Failed, Fate};
 use crate::post::Post;
 use crate::raw::{Entry, Vacant};
-use crate::sync::{lock, thread};
+use crate::sync::{lock, planted, step, thread};
 use crate::telemetry::Event;
 use crate::time::{later, NEVER};
 use crate::Reason;
@@ -26,8 +26,8 @@ impl<T> Shared<T> {
         self.ready.attend();
         self.failures.delayed.put(envelope, failed);
         self.agenda.plan(due);
-        self.agenda.call_reserve();
-        self.ready.published(1);
+        step!("due.delays-without-reserve", self.agenda.call_reserve());
+        step!("due.delays-unsaid", self.ready.published(1));
         self.tell(|| Event::Delayed {
             attempts,
             delay,
@@ -44,7 +44,7 @@ impl<T> Shared<T> {
     pub(crate) fn put_at_head(&self, entry: Entry<T>) {
         self.ready.attend();
         let count = self.lanes.put_at_head([entry]);
-        self.ready.published(count);
+        step!("due.retries-unsaid", self.ready.published(count));
     }
 
     /// Puts what is due at the head, and what others have held for longer than they may.
@@ -72,8 +72,9 @@ impl<T> Shared<T> {
             thread::yield_now();
             return;
         };
+        planted!("due.uncounts-early", delayed.count_released(due.len()));
         let mut released = self.lanes.put_at_head(due);
-        delayed.count_released(released);
+        step!("due.uncounts-early", delayed.count_released(released));
         if let Some(order) = self.order() {
             released += order.advance(now);
         }

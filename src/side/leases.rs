@@ -3,7 +3,7 @@
 use super::Side;
 use crate::post::{Lost, Post};
 use crate::raw::{Entry, Seat, Spot, Tag};
-use crate::sync::lock;
+use crate::sync::{lock, step};
 use crate::telemetry::Event;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -45,7 +45,8 @@ impl<T> Side<T> {
             if is_news {
                 shared.agenda.call_reserve();
             }
-            shared.ready().published(usize::from(is_news));
+            let news = usize::from(is_news);
+            step!("leases.plans-unsaid", shared.ready().published(news));
         }
     }
 

@@ -4,6 +4,7 @@ use super::Side;
 use crate::capacity::{Capacity, Purse, Took};
 use crate::raw::Access;
 use crate::shared::Room;
+use crate::sync::step;
 
 impl<T> Side<T> {
     #[inline]
@@ -27,7 +28,7 @@ impl<T> Side<T> {
     pub(crate) fn give_back(&self, count: usize) {
         if let Some((purse, room)) = self.room() {
             let spread = purse.give(&room.capacity, count);
-            room.freed(spread);
+            step!("permits.frees-unsaid", room.freed(spread));
         }
     }
 
