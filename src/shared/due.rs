@@ -26,7 +26,7 @@ impl<T> Shared<T> {
         self.ready.attend();
         self.failures.delayed.put(envelope, failed);
         self.agenda.plan(due);
-        step!("due.delays-without-reserve", self.agenda.call_reserve());
+        self.agenda.call_reserve();
         step!("due.delays-unsaid", self.ready.published(1));
         self.tell(|| Event::Delayed {
             attempts,
