@@ -3,7 +3,7 @@
 use super::account::Account;
 use super::search::{half, take_from};
 use super::{Capacity, Took};
-use crate::sync::{Count, SMALL};
+use crate::sync::{planted, Count, SMALL};
 use std::sync::Arc;
 
 /// After so many permits given back the owner looks whether others come for them.
@@ -84,7 +84,7 @@ impl Purse {
             Ok(hand) => self.use_some(hand, want),
             Err(moved) => Took {
                 got: 0,
-                spread: shown + moved,
+                spread: shown * usize::from(!planted!("purse.reports-no-shown")) + moved,
             },
         }
     }
@@ -114,7 +114,9 @@ impl Purse {
         if returned.wrapping_sub(self.looked.get()) < BATCH {
             return permits;
         }
-        permits.max(self.move_to_pool(capacity))
+        let moved = self.move_to_pool(capacity);
+        planted!("purse.reports-no-old", return permits);
+        permits.max(moved)
     }
 
     /// Moves to the pool what nobody came for, so that those who take need not look at every till.
@@ -141,6 +143,7 @@ impl Purse {
         let freed = self.give(capacity, rest);
         self.account.window.end_filling();
         capacity.end_lease(self.number);
+        planted!("purse.reports-no-rest", return rest);
         freed
     }
 
@@ -188,6 +191,7 @@ impl Purse {
         let got = hand.min(want);
         let spread = hand - got;
         self.keep(spread);
+        planted!("purse.reports-no-spread", return Took::all(got));
         Took { got, spread }
     }
 

@@ -3,8 +3,7 @@
 use super::account::{Account, Window};
 use super::till::{Sight, Till};
 use super::{Capacity, CHUNK, LEAST};
-use crate::sync::barrier;
-use crate::sync::{thread, Ordering, SMALL};
+use crate::sync::{barrier, planted, thread, weak, Ordering, SMALL};
 use std::sync::Arc;
 
 /// So many purses are revoked behind one heavy barrier.
@@ -38,8 +37,8 @@ struct Walk {
 impl Walk {
     fn begin(capacity: &Capacity) -> Self {
         Self {
-            // ORDERING: Acquire; pairs with the Release in `truncate`.
-            before: capacity.revocations.load(Ordering::Acquire),
+            // ORDERING: Acquire; pairs with `window.step-revocations`.
+            before: capacity.revocations.load(weak!("search.begin", Acquire)),
             accounts: capacity.accounts.version(),
             marks: 0,
             found: false,
@@ -69,7 +68,9 @@ impl Capacity {
             if hand >= want {
                 return hand;
             }
-            if self.none_between(last.as_ref(), &walk) && gives_up(&walk, &mut patience) {
+            let before = planted!("search.walks-once").then_some(&walk);
+            if self.none_between(before.or(last.as_ref()), &walk) && gives_up(&walk, &mut patience)
+            {
                 return hand;
             }
             last = Some(walk);
@@ -88,7 +89,12 @@ impl Capacity {
         loop {
             let seen = self.pool.look();
             if seen.free < want {
+                planted!(
+                    "search.holds-a-part",
+                    moved += self.give_shared(self.pool.take(seen, want))
+                );
                 if !self.has(want) {
+                    planted!("search.reports-no-moved", return Err(0));
                     return Err(moved);
                 }
                 moved += self.move_to_pool(want - seen.free, ahead);
@@ -129,7 +135,7 @@ impl Capacity {
         last.is_some_and(|last| {
             // ORDERING: Relaxed; who has seen permits revoked has seen the step, see `truncate`.
             let revocations = self.revocations.load(Ordering::Relaxed);
-            last.marks == walk.marks
+            (last.marks == walk.marks || planted!("search.marks-unseen"))
                 && last.before == revocations
                 && last.accounts == self.accounts.version()
         })
@@ -246,7 +252,8 @@ impl Capacity {
         if len == 0 {
             return 0;
         }
-        barrier::heavy();
+        // Pairs with `window.light`.
+        barrier::heavy("search.heavy");
         let truncate = |hand: usize, (number, end): &(usize, usize)| {
             let window = &self.accounts.get(*number).window;
             hand + window.truncate(*end, want - hand, &self.revocations)

@@ -1,6 +1,6 @@
 //! A till: free permits that anybody may take.
 
-use crate::sync::{AtomicUsize, Ordering};
+use crate::sync::{planted, weak, AtomicUsize, Ordering};
 
 /// Permits put in and taken out, both counted from the beginning; the difference is free.
 ///
@@ -36,26 +36,25 @@ impl Till {
 
     /// Puts permits in; for a till with many writers.
     pub(super) fn put(&self, permits: usize) {
-        // ORDERING: Release; pairs with the Acquire of `put` in `look`: who sees the permits sees
-        // where they come from gone.
-        self.put.fetch_add(permits, Ordering::Release);
+        // ORDERING: Release; pairs with `till.look-put`: who sees the permits sees where they come from
+        // gone.
+        self.put.fetch_add(permits, weak!("till.put", Release));
     }
 
     /// Puts permits in; for the one writer of an account's till, who knows the sum.
     #[inline]
     pub(super) fn put_up_to(&self, sum: usize) {
-        // ORDERING: Release; pairs with the Acquire of `put` in `look`.
-        self.put.store(sum, Ordering::Release);
+        // ORDERING: Release; pairs with `till.look-put`.
+        self.put.store(sum, weak!("till.put-up-to", Release));
     }
 
     #[inline]
     pub(super) fn look(&self) -> Sight {
-        // ORDERING: Acquire; pairs with the Release in `take`: who sees permits gone sees what
-        // their taker had put elsewhere before. Ahead of `put`, so that the difference is never
-        // negative.
-        let taken = self.taken.load(Ordering::Acquire);
-        // ORDERING: Acquire; pairs with the Release in `put` and `put_up_to`.
-        let put = self.put.load(Ordering::Acquire);
+        // ORDERING: Acquire; pairs with `till.take`: who sees permits gone sees what their taker had put
+        // elsewhere before. Ahead of `put`, so that the difference is never negative.
+        let taken = self.taken.load(weak!("till.look-taken", Acquire));
+        // ORDERING: Acquire; pairs with `till.put` and `till.put-up-to`.
+        let put = self.put.load(weak!("till.look-put", Acquire));
         Sight {
             free: put.wrapping_sub(taken),
             taken,
@@ -66,13 +65,14 @@ impl Till {
     pub(super) fn take(&self, seen: Sight, most: usize) -> usize {
         let got = seen.free.min(most);
         let (from, to) = (seen.taken, seen.taken.wrapping_add(got));
-        // ORDERING: Release; pairs with the Acquire of `taken` in `look`. Relaxed on failure:
-        // nothing is read.
+        // ORDERING: Release; pairs with `till.look-taken`. Relaxed on failure: nothing is read.
+        let release = weak!("till.take", Release);
         match self
             .taken
-            .compare_exchange(from, to, Ordering::Release, Ordering::Relaxed)
+            .compare_exchange(from, to, release, Ordering::Relaxed)
         {
             Ok(_) => got,
+            Err(_) if planted!("till.takes-anyway") => got,
             Err(_) => 0,
         }
     }

@@ -1,8 +1,4 @@
 //! Loom models of orders that sort: an Empty that is true although items come in meanwhile.
-//!
-//! | model | file | ordering | weakened to |
-//! |---|---|---|---|
-//! | an_abort_that_hides | sorted.rs | `if self.lanes.is_empty() {` | `if !rack.order.minds_leaving() {` |
 
 use super::lifo::{self, Lifo};
 use crate::sync::model::large_model;

@@ -7,7 +7,7 @@
 use super::partition::Partition;
 use super::{Given, Next, Registry, Sequence, Shown, Source, Visit};
 use crate::raw::{Entry, Intake, Lanes, Stored};
-use crate::sync::{lock, Mutex, MutexGuard};
+use crate::sync::{lock, planted, Mutex, MutexGuard};
 use crate::wait::Agenda;
 use crossbeam_utils::CachePadded;
 use std::sync::Arc;
@@ -61,7 +61,7 @@ impl<T, M: Copy, S: Sequence<T, M>, R: Registry<T, M>> Sorted<T, M, S, R> {
             if let Some(given) = partition.sequence.next(for_good) {
                 return Next::Item(given);
             }
-            if self.lanes.is_empty() {
+            if planted!("sorted.looks-nowhere") || self.lanes.is_empty() {
                 return self.leave_lanes(partition);
             }
         }

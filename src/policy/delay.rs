@@ -2,7 +2,7 @@
 
 use super::retry::Failed;
 use crate::raw::{Entry, Inbox, Vacant};
-use crate::sync::{try_lock, AtomicUsize, Mutex, Ordering};
+use crate::sync::{try_lock, weak, AtomicUsize, Mutex, Ordering};
 use crate::time::NEVER;
 use std::cmp::{Ordering as Order, Reverse};
 use std::collections::BinaryHeap;
@@ -49,15 +49,16 @@ impl<T> Delayed<T> {
 
     /// How many items are delayed.
     pub(crate) fn count(&self) -> usize {
-        // ORDERING: Acquire; pairs with the Release in `count_released`: who does not find an item
-        // counted here finds it at the head.
-        self.count.load(Ordering::Acquire)
+        // ORDERING: Acquire; pairs with `delayed.release`: who does not find an item counted here finds it at
+        // the head.
+        self.count.load(weak!("delayed.count", Acquire))
     }
 
     /// Says that so many items are at the head.
     pub(crate) fn count_released(&self, items: usize) {
-        // ORDERING: Release; pairs with the Acquire in `count`.
-        self.count.fetch_sub(items, Ordering::Release);
+        // ORDERING: Release; pairs with `delayed.count`.
+        self.count
+            .fetch_sub(items, weak!("delayed.release", Release));
     }
 
     /// Takes out what is due, in order, and says when the next item will be. `None`: another thread is

@@ -5,6 +5,7 @@
 //! of the book: the commit, which closes it, or the expiry.
 
 use crate::raw::Entry;
+use crate::sync::step;
 use std::mem;
 use std::time::Duration;
 
@@ -80,7 +81,7 @@ impl<T> Book<T> {
     /// Begins a commit: nothing is taken away any more.
     pub(crate) fn close(&mut self) -> Result<(), Lost> {
         self.check()?;
-        self.closed = true;
+        step!("book.stays-open", self.closed = true);
         Ok(())
     }
 

@@ -5,7 +5,7 @@
 //! then they are looked for.
 
 use super::last::Last;
-use crate::sync::{lock, swallow_panic, AtomicUsize, Mutex, Ordering};
+use crate::sync::{lock, planted, swallow_panic, AtomicUsize, Mutex, Ordering};
 use crate::time::{later, Time};
 use crate::{Pace, Turn, Turnstile};
 use std::mem;
@@ -115,7 +115,7 @@ impl Gate {
     /// Changes the pace, if nothing was started since there were so many starts, and returns the other one.
     fn replace_pace(&self, pace: Pace, starts: u64) -> Result<Pace, Pace> {
         let mut paced = lock(&self.paced);
-        if paced.starts != starts {
+        if paced.starts != starts && !planted!("gate.replaces-anyway") {
             return Err(pace);
         }
         self.show(&pace);
@@ -156,7 +156,7 @@ impl Gate {
     /// Takes note of a start, unless the queue has another pace by now, which does not know of it.
     fn note(&self, start: &Start) -> bool {
         let mut paced = lock(&self.paced);
-        let is_current = paced.pace.is_same(&start.pace);
+        let is_current = paced.pace.is_same(&start.pace) || planted!("gate.notes-any");
         if is_current {
             paced.last.note(start.at);
             paced.starts += 1;

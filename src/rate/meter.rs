@@ -2,7 +2,7 @@
 
 use super::last::Last;
 use super::{Turn, Turnstile};
-use crate::sync::{lock, Mutex};
+use crate::sync::{lock, planted, Mutex};
 use std::iter;
 use std::time::{Duration, Instant};
 
@@ -55,17 +55,26 @@ impl Meter {
 
     /// Changes the interval to one that is not zero, as if it had been so from the last start on.
     pub(super) fn set_interval(&self, interval: Duration) {
-        lock(&self.tab).set_interval(span(interval));
+        self.change(|tab| tab.set_interval(span(interval)));
     }
 
     /// Takes a turn, or says from when on one may be had.
     pub(super) fn take(&self, now: u64) -> Result<(), u64> {
-        lock(&self.tab).take(now)
+        self.change(|tab| tab.take(now))
     }
 
     /// Takes back what is left of the interval of a turn that was had at some time.
     pub(super) fn untake(&self, had: u64, now: u64) {
-        lock(&self.tab).untake(had, now);
+        self.change(|tab| tab.untake(had, now));
+    }
+
+    /// Changes the tab in one step.
+    fn change<R>(&self, change: impl FnOnce(&mut Tab) -> R) -> R {
+        let mut copy = planted!("meter.changes-a-copy").then(|| *lock(&self.tab));
+        let mut tab = lock(&self.tab);
+        let changed = change(copy.as_mut().unwrap_or(&mut tab));
+        *tab = copy.unwrap_or(*tab);
+        changed
     }
 
     /// Counts so many turns that another pace gave, the last of them at some time.

@@ -64,6 +64,7 @@ mod tests;
 pub(crate) use gate::{Gate, Start};
 pub use turnstile::{Turn, Turnstile};
 
+use crate::sync::step;
 use crate::wait::Line;
 use common::{Common, Lines};
 use meter::Meter;
@@ -256,7 +257,7 @@ impl Pace {
             Kind::Metered(common) => common.turnstile.set_interval(interval.max(NANO)),
             Kind::Shared(_) => panic!("a shared pace has intervals of its own"),
         }
-        self.wake_waiters();
+        step!("pace.changes-unsaid", self.wake_waiters());
     }
 
     /// Changes the interval to that of a [rate](Pace::rate), as [`Pace::set_interval`] does.

@@ -1,12 +1,6 @@
-//! Loom models of the meter, with a table as in `raw::models`.
+//! Loom models of the meter.
 //!
 //! A lock guards all there is, so there are no orderings to weaken: only that each step is one.
-//!
-//! | model | file | ordering | weakened to |
-//! |---|---|---|---|
-//! | starts_are_an_interval | rate/meter.rs | `lock(&self.tab).take(now)` | `{ let mut tab = *lock(&self.tab); tab.take(now)?; *lock(&self.tab) = tab; Ok(()) }` |
-//! | what_comes_back_is_not_lost | rate/meter.rs | `lock(&self.tab).untake(had, now);` | `{ let mut tab = *lock(&self.tab); tab.untake(had, now); *lock(&self.tab) = tab; }` |
-//! | another_interval_forgets | rate/meter.rs | `lock(&self.tab).set_interval(span(interval));` | `{ let mut tab = *lock(&self.tab); tab.set_interval(span(interval)); *lock(&self.tab) = tab; }` |
 
 use super::meter::Meter;
 use crate::sync::model::model;

@@ -5,7 +5,7 @@ use super::lanes::Lanes;
 use super::seat::Seat;
 use super::state::State;
 use super::tag::{Entry, Stored, Tag};
-use crate::sync::Ordering;
+use crate::sync::weak;
 use std::ops::Deref;
 
 /// What a transaction does to its seat by shared reference.
@@ -170,7 +170,8 @@ impl<'t, T> Deref for Loan<'t, T> {
 
 impl<T> Drop for Loan<'_, T> {
     fn drop(&mut self) {
-        // ORDERING: Release; pairs with the Acquire in `assert_not_lent`.
-        self.0.seat.lent.store(false, Ordering::Release);
+        // ORDERING: Release; pairs with `seat.is-lent`.
+        let release = weak!("loan.end", Release);
+        self.0.seat.lent.store(false, release);
     }
 }

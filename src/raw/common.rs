@@ -13,7 +13,7 @@ use super::sink::Sink;
 use super::tag::Tag;
 use super::times::known;
 use super::visit::Take;
-use crate::sync::{exclusive, AtomicBool, AtomicPtr, AtomicU64, Ordering};
+use crate::sync::{exclusive, weak, AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use crossbeam_utils::CachePadded;
 use std::ptr::{self, NonNull};
 
@@ -87,16 +87,16 @@ impl<T> Common<T> {
     pub(super) fn mark_used(&self) {
         // ORDERING: Relaxed; a look to save the store.
         if !self.used.load(Ordering::Relaxed) {
-            // ORDERING: Release; pairs with the Acquire in `is_unused`.
-            self.used.store(true, Ordering::Release);
+            // ORDERING: Release; pairs with `common.is-unused`.
+            self.used.store(true, weak!("common.mark-used", Release));
         }
     }
 
     /// Whether nothing was ever pushed here. Who has seen an item from here gone sees that it is not so.
     #[inline]
     fn is_unused(&self) -> bool {
-        // ORDERING: Acquire; pairs with the Release in `mark_used`.
-        !self.used.load(Ordering::Acquire)
+        // ORDERING: Acquire; pairs with `common.mark-used`.
+        !self.used.load(weak!("common.is-unused", Acquire))
     }
 
     /// Appends a node, or goes on to the one that is there.
@@ -106,12 +106,12 @@ impl<T> Common<T> {
             let stamp = stamps.fetch_add(1, Ordering::Relaxed) + 1;
             let node = last.node;
             let new = Node::allocate(node.base + Node::<T>::LEN, stamp, node.timed());
-            // ORDERING: Release; pairs with the Acquire in `At::next`. Relaxed on failure: the other
-            // thread's node is read there.
+            // ORDERING: Release; pairs with `node.next`. Relaxed on failure: the other thread's node is read
+            // there.
             let linked = last.node.next.compare_exchange(
                 ptr::null_mut(),
                 new.as_ptr(),
-                Ordering::Release,
+                weak!("common.grow", Release),
                 Ordering::Relaxed,
             );
             if linked.is_err() {
@@ -142,11 +142,11 @@ impl<T> Common<T> {
 
     /// Moves `last` on from a node that has a successor.
     fn leave_last(&self, node: &At<'_, T>) {
-        // ORDERING: Release; pairs with the Acquire in `last_node`. Relaxed on failure: it was done.
+        // ORDERING: Release; pairs with `common.last`. Relaxed on failure: it was done.
         let _ = self.last.compare_exchange(
             node.row.as_ptr(),
             node.next(),
-            Ordering::Release,
+            weak!("common.leave-last", Release),
             Ordering::Relaxed,
         );
     }
@@ -220,8 +220,8 @@ impl<T> Common<T> {
     }
 
     fn first_row(&self) -> *mut Cells<T> {
-        // ORDERING: Acquire; pairs with the Release in `leave_first`, and with the nodes' links.
-        self.first.load(Ordering::Acquire)
+        // ORDERING: Acquire; pairs with `common.leave-first`, and with the nodes' `common.grow`.
+        self.first.load(weak!("common.first", Acquire))
     }
 
     /// The node of the head. `Err`: empty if it is not there yet, lost if the head has moved on.
@@ -246,11 +246,11 @@ impl<T> Common<T> {
         // `last` may lag; it must not be left on a node that is retired.
         self.leave_last(node);
         let row = node.row;
-        // ORDERING: Release; pairs with the Acquire in `node_at`. Relaxed on failure: it was done.
+        // ORDERING: Release; pairs with `common.first`. Relaxed on failure: it was done.
         let left = self.first.compare_exchange(
             row.as_ptr(),
             node.next(),
-            Ordering::Release,
+            weak!("common.leave-first", Release),
             Ordering::Relaxed,
         );
         if left.is_ok() {
@@ -346,8 +346,8 @@ impl<T> Common<T> {
     }
 
     fn last_node<'p>(&self, pin: &'p Pin) -> At<'p, T> {
-        // ORDERING: Acquire; pairs with the Release in `leave_last`.
-        At::pinned(self.last.load(Ordering::Acquire), pin)
+        // ORDERING: Acquire; pairs with `common.leave-last`.
+        At::pinned(self.last.load(weak!("common.last", Acquire)), pin)
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! They also say whether the handle has an open transaction, for the end of a closed queue.
 
-use crate::sync::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::{planted, weak, AtomicBool, AtomicU64, Ordering};
 
 /// What one handle has done, in items, and whether it has a transaction with work.
 #[derive(Default)]
@@ -44,8 +44,9 @@ impl Desk {
     pub(super) fn uncount_taken(&self, items: usize) {
         // ORDERING: Relaxed; a single writer.
         let count = self.taken.load(Ordering::Relaxed) - items as u64;
-        // ORDERING: Release; pairs with the Acquire in `holds`: who sees it sees what was put back.
-        self.taken.store(count, Ordering::Release);
+        // ORDERING: Release; pairs with `desk.taken`: who sees it sees what was put back.
+        self.taken
+            .store(count, weak!("desk.uncount-taken", Release));
     }
 
     #[inline]
@@ -60,8 +61,9 @@ impl Desk {
 
     /// Counts items that were taken away from a transaction of this desk, and are elsewhere by now.
     pub(super) fn count_expired(&self, items: usize) {
-        // ORDERING: Release; pairs with the Acquire in `holds`.
-        self.expired.fetch_add(items as u64, Ordering::Release);
+        // ORDERING: Release; pairs with `desk.expired`.
+        self.expired
+            .fetch_add(items as u64, weak!("desk.count-expired", Release));
     }
 
     /// Items that its open transaction holds.
@@ -83,8 +85,9 @@ impl Desk {
     /// Says that nothing is staged any more.
     #[inline]
     pub(super) fn end_staging(&self) {
-        // ORDERING: Release; pairs with the Acquire in `stages`: who sees it sees what was published.
-        self.staging.store(false, Ordering::Release);
+        // ORDERING: Release; pairs with `desk.stages`: who sees it sees what was published.
+        self.staging
+            .store(false, weak!("desk.end-staging", Release));
     }
 
     /// Whether a transaction holds or has staged something, so that items may still become ready.
@@ -92,23 +95,25 @@ impl Desk {
     /// A transaction that holds may begin to stage although the queue is closed, and then give back what it
     /// holds. Who sees that sees that it stages, and so asks for that last.
     pub(super) fn is_open(&self) -> bool {
-        self.holds() || self.stages()
+        let early = planted!("desk.stages-first").then(|| self.stages());
+        (self.holds() && !planted!("desk.holds-unasked")) || early.unwrap_or_else(|| self.stages())
     }
 
     fn holds(&self) -> bool {
-        // ORDERING: Acquire, both; pair with the Release in `step`: who sees the end of a transaction
-        // sees what it gave back. Before `taken`, which is never less than their sum.
-        let ended = self.committed.load(Ordering::Acquire) + self.aborted.load(Ordering::Acquire);
-        // ORDERING: Acquire; pairs with the Release in `count_expired`, likewise.
-        let ended = ended + self.expired.load(Ordering::Acquire);
-        // ORDERING: Acquire; pairs with the Release in `uncount_taken`. Who has seen a claim, by the
-        // Acquire of the head, sees its count.
-        self.taken.load(Ordering::Acquire) != ended
+        // ORDERING: Acquire, both; pair with `desk.step`: who sees the end of a transaction sees what it
+        // gave back. Before `taken`, which is never less than their sum.
+        let ended = self.committed.load(weak!("desk.committed", Acquire))
+            + self.aborted.load(weak!("desk.aborted", Acquire));
+        // ORDERING: Acquire; pairs with `desk.count-expired`, likewise.
+        let ended = ended + self.expired.load(weak!("desk.expired", Acquire));
+        // ORDERING: Acquire; pairs with `desk.uncount-taken`. Who has seen a claim, by `front.head`, sees
+        // its count.
+        self.taken.load(weak!("desk.taken", Acquire)) != ended
     }
 
     fn stages(&self) -> bool {
-        // ORDERING: Acquire; pairs with the Release in `end_staging`.
-        self.staging.load(Ordering::Acquire)
+        // ORDERING: Acquire; pairs with `desk.end-staging`.
+        self.staging.load(weak!("desk.stages", Acquire))
     }
 
     /// Counts on a desk that several threads share.
@@ -134,7 +139,7 @@ impl Desk {
 fn step(counter: &AtomicU64, items: usize) {
     // ORDERING: Relaxed; a single writer.
     let count = counter.load(Ordering::Relaxed) + items as u64;
-    // ORDERING: Release; pairs with the Acquire in `holds`. A count of taken items is ordered by the
-    // claim that follows.
-    counter.store(count, Ordering::Release);
+    // ORDERING: Release; pairs with `desk.committed` and `desk.aborted`. A count of taken items is ordered
+    // by the claim that follows.
+    counter.store(count, weak!("desk.step", Release));
 }

@@ -8,7 +8,7 @@
 use super::reclaim::{self, Pin};
 use super::segment::Segment;
 use super::times::{TimeRow, Times};
-use crate::sync::{AtomicPtr, AtomicU64, Ordering, SMALL};
+use crate::sync::{weak, AtomicPtr, AtomicU64, Ordering, SMALL};
 use std::mem::size_of;
 use std::ptr;
 
@@ -179,9 +179,9 @@ impl Directory {
 
     /// The page of segment `number`; `None` if the front has moved past it.
     fn page<'p>(&self, number: u64, pin: &'p Pin) -> Option<&'p Page> {
-        // ORDERING: Acquire; pairs with the Release in `advance`: another consumer, who has seen a
-        // later tail, may have moved the front to a page that the caller's tail does not cover.
-        let mut at = self.front.load(Ordering::Acquire);
+        // ORDERING: Acquire; pairs with `directory.advance`: another consumer, who has seen a later
+        // tail, may have moved the front to a page that the caller's tail does not cover.
+        let mut at = self.front.load(weak!("directory.page", Acquire));
         loop {
             // SAFETY: reached under the pin; pages are retired, never freed at once.
             let page: &'p Page = unsafe { at.as_ref() }?;
@@ -200,11 +200,12 @@ impl Directory {
         // ORDERING: Relaxed; the caller's tail covers the successor, whether the front still leads here
         // or the shard was retired since.
         let next = page.next.load(Ordering::Relaxed);
-        // ORDERING: Release; pairs with the Acquire in `find`. Relaxed on failure: another consumer
-        // has advanced the front.
+        // ORDERING: Release; pairs with `directory.page`. Relaxed on failure: another consumer has
+        // advanced the front.
+        let release = weak!("directory.advance", Release);
         let advanced = self
             .front
-            .compare_exchange(at, next, Ordering::Release, Ordering::Relaxed);
+            .compare_exchange(at, next, release, Ordering::Relaxed);
         if advanced.is_ok() {
             // SAFETY: the front has left the page for good, and the leaseholder is beyond it.
             unsafe { pin.retire(page.bytes(), move || drop(Box::from_raw(at))) };

@@ -20,7 +20,7 @@ use super::block::Block;
 use super::reclaim::{self, Pin};
 use super::run::Run;
 use super::sink::Sink;
-use crate::sync::{AtomicPtr, AtomicU64, Ordering, SMALL};
+use crate::sync::{planted, step, weak, AtomicPtr, AtomicU64, Ordering, SMALL};
 use std::iter;
 use std::ptr::{self, NonNull};
 
@@ -82,35 +82,38 @@ impl<T> Front<T> {
 
     #[inline]
     pub(super) fn head(&self) -> Head {
-        // ORDERING: Acquire; pairs with the Release of claims: who sees an item gone sees what its
-        // taker saw, which a strict Empty rests on; and with the step in `link`.
-        Head(self.head.load(Ordering::Acquire))
+        // ORDERING: Acquire; pairs with `front.claim`: who sees an item gone sees what its taker saw,
+        // which a strict Empty rests on; and with `front.count-abort`.
+        Head(self.head.load(weak!("front.head", Acquire)))
     }
 
     /// Claims the next `count` positions and returns the head after them, or tells where it stands.
     #[inline]
     pub(super) fn claim(&self, from: Head, count: u64) -> Result<Head, Head> {
         let to = from.after(count);
-        // ORDERING: AcqRel; Release pairs with the Acquire in `head`, and keeps the look at the runs
-        // before the claim. Acquire, on failure too, as in `head`.
+        // ORDERING: AcqRel; Release pairs with `front.head`, and keeps the look at the runs before the
+        // claim. Acquire, on failure too, pairs with `front.claim` and `front.count-abort`.
+        let claim = weak!("front.claim", AcqRel);
+        let failed = weak!("front.claim-failed", Acquire);
         self.head
-            .compare_exchange(from.0, to.0, Ordering::AcqRel, Ordering::Acquire)
+            .compare_exchange(from.0, to.0, claim, failed)
+            .or_else(|now| planted!("front.claims-anyway").then_some(now).ok_or(now))
             .map_or_else(|now| Err(Head(now)), |_| Ok(to))
     }
 
     /// Whether no run is linked, not even an exhausted one, and the front is not closed.
     #[inline]
     pub(super) fn is_clear(&self) -> bool {
-        // ORDERING: Acquire; pairs with the Release in `link` and in `unlink`.
-        self.top.load(Ordering::Acquire).is_null()
+        // ORDERING: Acquire; pairs with `front.link` and `front.unlink`.
+        self.top.load(weak!("front.is-clear", Acquire)).is_null()
     }
 
     /// How often the last item of a run was about to be claimed.
     #[inline]
     pub(super) fn emptied(&self) -> u64 {
-        // ORDERING: Acquire; pairs with the Release of the step in `take`: who sees the step finds
-        // the run linked. A step not seen here is seen after a look that shows its run used up.
-        self.emptied.load(Ordering::Acquire)
+        // ORDERING: Acquire; pairs with `front.step-emptied`: who sees the step finds the run linked. A
+        // step not seen here is seen after a look that shows its run used up.
+        self.emptied.load(weak!("front.emptied", Acquire))
     }
 
     /// Puts a chain of runs before the head: true unless the front is closed.
@@ -125,17 +128,17 @@ impl<T> Front<T> {
         while top != closed() {
             // SAFETY: not shared yet.
             unsafe { last.as_ref() }.set_next(top);
-            // ORDERING: AcqRel. Release pairs with the Acquire in `is_clear`, `take` and `runs`: the
-            // block's contents. Acquire pairs with the Release in `reopen`: walks that follow find
-            // the shard. Relaxed on failure, as above.
+            // ORDERING: AcqRel. Release pairs with `front.is-clear`, `front.take` and `front.runs`: the
+            // block's contents. Acquire pairs with `front.reopen`: walks that follow find the shard.
+            // Relaxed on failure, as above.
             match self.top.compare_exchange_weak(
                 top,
                 first.as_ptr(),
-                Ordering::AcqRel,
+                weak!("front.link", AcqRel),
                 Ordering::Relaxed,
             ) {
                 Ok(_) => {
-                    self.count_abort();
+                    step!("front.counts-no-abort", self.count_abort());
                     return true;
                 }
                 Err(now) => top = now,
@@ -148,9 +151,9 @@ impl<T> Front<T> {
     pub(super) fn close(&self) -> bool {
         let pin = reclaim::pin();
         loop {
-            // ORDERING: Acquire; pairs with the Release in `link`, and in `unlink`: whoever finds the
-            // shard retired sees the runs used up.
-            let top = self.top.load(Ordering::Acquire);
+            // ORDERING: Acquire; pairs with `front.link`, and `front.unlink`: whoever finds the shard
+            // retired sees the runs used up.
+            let top = self.top.load(weak!("front.close", Acquire));
             // SAFETY: reached under the pin.
             match unsafe { run_at(top) } {
                 Some(run) if run.cursor().left() == 0 => self.unlink(top, &pin),
@@ -177,12 +180,12 @@ impl<T> Front<T> {
     pub(super) fn reopen(&self) {
         // The models do without the look, as in `Roster::begin_use`.
         if SMALL || self.is_closed() {
-            // ORDERING: Release; pairs with the Acquire in `link`: whoever links a run sees the shard
-            // in use. Relaxed on failure: it is open.
+            // ORDERING: Release; pairs with `front.link`: whoever links a run sees the shard in use.
+            // Relaxed on failure: it is open.
             let _ = self.top.compare_exchange(
                 closed(),
                 ptr::null_mut(),
-                Ordering::Release,
+                weak!("front.reopen", Release),
                 Ordering::Relaxed,
             );
         }
@@ -190,19 +193,18 @@ impl<T> Front<T> {
 
     /// Whether the front is closed, so that nothing is in its shard.
     pub(super) fn is_closed(&self) -> bool {
-        // ORDERING: Acquire; as in `is_clear`.
-        self.top.load(Ordering::Acquire) == closed()
+        // ORDERING: Acquire; pairs with `front.link` and `front.unlink`.
+        self.top.load(weak!("front.is-closed", Acquire)) == closed()
     }
 
     /// Makes claims fail that looked at the runs before.
     fn count_abort(&self) {
-        // ORDERING: Release; pairs with the Acquire in `head` and `claim`: who sees the step, or
+        // ORDERING: Release; pairs with `front.head` and `front.claim-failed`: who sees the step, or
         // fails because of it, sees the runs. Relaxed on failure and before: the CAS checks it.
-        let stepped = self
-            .head
-            .fetch_update(Ordering::Release, Ordering::Relaxed, |head| {
-                Some(Head(head).after_abort().0)
-            });
+        let release = weak!("front.count-abort", Release);
+        let stepped = self.head.fetch_update(release, Ordering::Relaxed, |head| {
+            Some(Head(head).after_abort().0)
+        });
         debug_assert!(stepped.is_ok());
     }
 
@@ -211,8 +213,8 @@ impl<T> Front<T> {
     pub(super) fn take<S: Sink<T>>(&self, sink: &mut S, most: usize) -> usize {
         let pin = reclaim::pin();
         loop {
-            // ORDERING: Acquire; pairs with the Release in `link`.
-            let top = self.top.load(Ordering::Acquire);
+            // ORDERING: Acquire; pairs with `front.link`.
+            let top = self.top.load(weak!("front.take", Acquire));
             // SAFETY: reached under the pin.
             let Some(run) = (unsafe { run_at(top) }) else {
                 return 0;
@@ -225,9 +227,10 @@ impl<T> Front<T> {
             let room = sink.reserve(most.min(cursor.left()), run.home().unwrap_or(self));
             let after = run.advance(cursor, room);
             if after.left() == 0 {
-                // ORDERING: Release; pairs with the Acquire in `emptied`. The Release of the claim
-                // keeps it before that.
-                self.emptied.fetch_add(1, Ordering::Release);
+                // ORDERING: Release; pairs with `front.emptied`. The Release of `run.claim` keeps it before
+                // that.
+                let release = weak!("front.step-emptied", Release);
+                step!("front.empties-unseen", self.emptied.fetch_add(1, release));
             }
             if !run.claim(cursor, after) {
                 continue;
@@ -245,12 +248,13 @@ impl<T> Front<T> {
     fn unlink(&self, top: *mut Run<T>, pin: &Pin) {
         // SAFETY: reached under the pin, so not null and not freed.
         let run = unsafe { &*top };
-        // ORDERING: AcqRel. Acquire pairs with the Release in `link` for the successor; Release
-        // hands on that the run is used up. Relaxed on failure: somebody else did it, or a newer
-        // run stands on top of it.
-        let unlinked =
-            self.top
-                .compare_exchange(top, run.next(), Ordering::AcqRel, Ordering::Relaxed);
+        // ORDERING: AcqRel. Acquire pairs with `front.link` for the successor; Release pairs with
+        // `front.is-clear` and `front.close`: the run is used up. Relaxed on failure: somebody else did
+        // it, or a newer run stands on top of it.
+        let unlink = weak!("front.unlink", AcqRel);
+        let unlinked = self
+            .top
+            .compare_exchange(top, run.next(), unlink, Ordering::Relaxed);
         if unlinked.is_ok() {
             // SAFETY: this was the run's only link, and we are pinned.
             unsafe { Block::release(run.block(), pin) };
@@ -271,8 +275,8 @@ impl<T> Front<T> {
 
     /// The linked runs.
     fn runs<'p>(&'p self, _pin: &'p Pin) -> impl Iterator<Item = &'p Run<T>> {
-        // ORDERING: Acquire; pairs with the Release in `link`.
-        let first = self.top.load(Ordering::Acquire);
+        // ORDERING: Acquire; pairs with `front.link`.
+        let first = self.top.load(weak!("front.runs", Acquire));
         // SAFETY: reached under the pin; a run's successors are unlinked after it.
         let run = |at: *mut Run<T>| unsafe { run_at::<'p, T>(at) };
         iter::successors(run(first), move |at| run(at.next()))

@@ -6,7 +6,7 @@
 use super::consumer::Consumer;
 use super::desk::{Desk, Tally};
 use super::lanes::Lanes;
-use crate::sync::{AtomicBool, Ordering, UnsafeCell, SMALL};
+use crate::sync::{weak, AtomicBool, UnsafeCell, SMALL};
 use crossbeam_utils::CachePadded;
 
 const GUESTS: usize = if SMALL { 1 } else { 8 };
@@ -88,8 +88,8 @@ impl<T> Guest<T> {
 
     /// Borrows the consumer: true if nobody else is using it.
     fn acquire(&self) -> bool {
-        // ORDERING: Acquire; pairs with the Release in `pop`.
-        !self.busy.swap(true, Ordering::Acquire)
+        // ORDERING: Acquire; pairs with `guest.release`.
+        !self.busy.swap(true, weak!("guest.acquire", Acquire))
     }
 
     /// Pops with the borrowed consumer, and gives it back.
@@ -99,8 +99,8 @@ impl<T> Guest<T> {
             take_one(unsafe { &mut *consumer }, lanes, from_head)
         });
         self.desk.count_popped(usize::from(item.is_some()));
-        // ORDERING: Release; pairs with the Acquire in `acquire`.
-        self.busy.store(false, Ordering::Release);
+        // ORDERING: Release; pairs with `guest.acquire`.
+        self.busy.store(false, weak!("guest.release", Release));
         item
     }
 }
@@ -119,7 +119,7 @@ fn thread_number() -> usize {
     #[cfg(not(any(loom, shuttle)))]
     {
         use std::cell::Cell;
-        use std::sync::atomic::AtomicUsize;
+        use std::sync::atomic::{AtomicUsize, Ordering};
         static NEXT: AtomicUsize = AtomicUsize::new(0);
         std::thread_local! {
             static NUMBER: Cell<Option<usize>> = const { Cell::new(None) };

@@ -3,7 +3,7 @@
 //! What is put in lies in an envelope that was set aside before, so that putting it in allocates
 //! nothing.
 
-use crate::sync::{exclusive, AtomicPtr, Ordering};
+use crate::sync::{exclusive, weak, AtomicPtr, Ordering};
 use std::ptr;
 
 /// Takes in values in any number of threads, and gives them out all at once.
@@ -56,12 +56,11 @@ impl<N> Inbox<N> {
         loop {
             // SAFETY: not shared yet.
             let below = unsafe { (*envelope).below };
-            // ORDERING: Release; pairs with the Acquire in `take_all`: the value. Relaxed on failure,
-            // as above.
+            // ORDERING: Release; pairs with `inbox.take-all`: the value. Relaxed on failure, as above.
             match self.top.compare_exchange_weak(
                 below,
                 envelope,
-                Ordering::Release,
+                weak!("inbox.put", Release),
                 Ordering::Relaxed,
             ) {
                 Ok(_) => return,
@@ -73,8 +72,9 @@ impl<N> Inbox<N> {
 
     /// Takes all values out, the oldest first.
     pub(crate) fn take_all(&self) -> Vec<N> {
-        // ORDERING: Acquire; pairs with the Release in `put`.
-        let top = self.top.swap(ptr::null_mut(), Ordering::Acquire);
+        // ORDERING: Acquire; pairs with `inbox.put`.
+        let acquire = weak!("inbox.take-all", Acquire);
+        let top = self.top.swap(ptr::null_mut(), acquire);
         // SAFETY: nobody else can reach these envelopes any more.
         unsafe { open_all(top) }
     }

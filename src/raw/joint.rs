@@ -5,7 +5,7 @@
 //! The flag lives in the record because a queue may be gone by the time it is read.
 
 use super::reclaim;
-use crate::sync::{AtomicBool, Ordering};
+use crate::sync::{weak, AtomicBool};
 use std::mem::size_of;
 use std::ptr::{self, NonNull};
 
@@ -29,9 +29,9 @@ pub(super) struct Tail {
 impl Joint {
     /// The tail of the shard at this address, if the joint is committed.
     pub(super) fn tail_of(&self, shard: *const ()) -> Option<u64> {
-        // ORDERING: Acquire; pairs with the Release in `commit_together`: who sees one shard's
-        // items finds the record in all others.
-        if !self.committed.load(Ordering::Acquire) {
+        // ORDERING: Acquire; pairs with `joint.commit`: who sees one shard's items finds the record in
+        // all others.
+        if !self.committed.load(weak!("joint.committed", Acquire)) {
             return None;
         }
         let tails = &self.tails.tails[..self.tails.len];
@@ -115,10 +115,10 @@ pub(crate) fn commit_together(parties: &mut [&mut dyn Party]) -> Decided {
         party.announce(Record(joint.as_ptr()));
     }
     // SAFETY: retired only when it is dropped as `Decided`.
-    // ORDERING: Release; pairs with the Acquire in `tail_of`: all shards show the record.
+    // ORDERING: Release; pairs with `joint.committed`: all shards show the record.
     unsafe { joint.as_ref() }
         .committed
-        .store(true, Ordering::Release);
+        .store(true, weak!("joint.commit", Release));
     conclude(parties);
     Decided(Some(joint))
 }

@@ -12,7 +12,7 @@ use super::roster::{InUse, Roster, FIRST};
 use super::shard::Shard;
 use super::sink::Sink;
 use super::tag::Entry;
-use crate::sync::{AtomicU64, SMALL};
+use crate::sync::{planted, AtomicU64, SMALL};
 use crossbeam_utils::CachePadded;
 use std::iter;
 
@@ -162,6 +162,10 @@ impl<T> Lanes<T> {
 
     /// Leases a shard.
     pub(super) fn lease(&self) -> (usize, &Shard<T>) {
+        planted!(
+            "lanes.opens-all",
+            self.shards.iter().for_each(Shard::reopen)
+        );
         let number = self.shards.lease();
         let shard = self.shards.get(number);
         // In use by now: whoever gives something back there is to find it afterwards.

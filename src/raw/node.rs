@@ -7,7 +7,9 @@ use super::reclaim::Pin;
 use super::row::Row;
 use super::slot::Slot;
 use super::times::Times;
-use crate::sync::{spin_hint, AtomicPtr, AtomicU64, AtomicU8, Ordering, SMALL};
+use crate::sync::{
+    planted, spin_hint, step, weak, AtomicPtr, AtomicU64, AtomicU8, Ordering, SMALL,
+};
 use crossbeam_utils::CachePadded;
 use std::iter;
 use std::mem::size_of;
@@ -133,7 +135,9 @@ impl<'p, T> At<'p, T> {
     /// Fills the cell, which the caller reserved; gives the item back if it was voided.
     pub(super) fn offer(&self, index: u64, item: T, since: u64) -> Result<(), T> {
         // SAFETY: the times are alive as long as the node, and the index is a cell's.
-        unsafe { self.node.times.note(place(index), since) };
+        step!("node.notes-no-time", unsafe {
+            self.node.times.note(place(index), since);
+        });
         self.cell(index).offer(item)
     }
 
@@ -153,8 +157,8 @@ impl<'p, T> At<'p, T> {
     }
 
     pub(super) fn next(&self) -> *mut Cells<T> {
-        // ORDERING: Acquire; pairs with the Release in `Common::grow`.
-        self.node.next.load(Ordering::Acquire)
+        // ORDERING: Acquire; pairs with `common.grow`.
+        self.node.next.load(weak!("node.next", Acquire))
     }
 
     pub(super) fn successor(&self) -> Option<Self> {
@@ -214,8 +218,9 @@ impl<'p, T> At<'p, T> {
     /// Voids the cell at `index`, unless it is filled: true if so.
     pub(super) fn void(&self, index: u64) -> bool {
         // ORDERING: Relaxed; it hands nothing on: the state alone decides who has the item.
-        self.cell(index)
-            .state
+        let state = &self.cell(index).state;
+        planted!("node.voids-full", state.store(VOID, Ordering::Relaxed));
+        state
             .compare_exchange(VACANT, VOID, Ordering::Relaxed, Ordering::Relaxed)
             .is_ok()
     }
@@ -246,19 +251,20 @@ impl<T> Cell<T> {
     }
 
     fn state(&self) -> u8 {
-        // ORDERING: Acquire; pairs with the Release in `offer`.
-        self.state.load(Ordering::Acquire)
+        // ORDERING: Acquire; pairs with `node.offer`.
+        self.state.load(weak!("node.state", Acquire))
     }
 
     /// Fills the cell, which the caller reserved; gives the item back if it was voided.
     fn offer(&self, item: T) -> Result<(), T> {
         // SAFETY: the reservation is the caller's alone, and nobody reads before the state says so.
         unsafe { self.slot.fill(item) };
-        // ORDERING: Release; pairs with the Acquire in `state`. Relaxed on failure: the item never
-        // left this thread.
-        let filled =
-            self.state
-                .compare_exchange(VACANT, FULL, Ordering::Release, Ordering::Relaxed);
+        // ORDERING: Release; pairs with `node.state`. Relaxed on failure: the item never left this
+        // thread.
+        let release = weak!("node.offer", Release);
+        let filled = self
+            .state
+            .compare_exchange(VACANT, FULL, release, Ordering::Relaxed);
         match filled {
             Ok(_) => Ok(()),
             // SAFETY: filled above, and a void cell is read by nobody else.

@@ -11,6 +11,7 @@ use super::seat::Seat;
 use super::sink::Sink;
 use super::state::State;
 use super::tag::Entry;
+use crate::sync::{planted, step};
 
 /// An item that is looked at. It lends the seat, and puts the item back when it is dropped.
 pub(crate) struct Peeked<'t, T> {
@@ -127,8 +128,11 @@ impl<T> State<T> {
             return false;
         };
         hold.uncount();
+        // SAFETY: as in `peek`.
+        let desk = unsafe { self.desk.as_ref() };
+        planted!("peek.uncounts-early", desk.uncount_taken(1));
         hold.give_back(lanes.common());
-        self.desk().uncount_taken(1);
+        step!("peek.uncounts-early", desk.uncount_taken(1));
         true
     }
 

@@ -5,7 +5,7 @@
 //! upper half counts retirements, so whoever finds all words unchanged knows that no record came or went
 //! meanwhile.
 
-use crate::sync::{exclusive, AtomicPtr, AtomicU64, AtomicUsize, Ordering, SMALL};
+use crate::sync::{exclusive, weak, AtomicPtr, AtomicU64, AtomicUsize, Ordering, SMALL};
 use std::{ptr, slice};
 
 /// Records in the first bucket; each further bucket doubles.
@@ -74,33 +74,33 @@ impl<R: Default> Roster<R> {
         let looks_less = SMALL && !self.stays(number);
         // ORDERING: Relaxed; a look.
         if looks_less || self.len.load(Ordering::Relaxed) <= number {
-            // ORDERING: Release; pairs with the Acquire in `len`. Before the flag: who sees that counts
-            // the record.
-            self.len.fetch_max(number + 1, Ordering::Release);
+            // ORDERING: Release; pairs with `roster.len`. Before the flag: who sees that counts the record.
+            self.len
+                .fetch_max(number + 1, weak!("roster.count", Release));
         }
         let (word, flag) = self.flag(number);
         // ORDERING: Relaxed; only holders of the lease change the flag.
         if looks_less || word.load(Ordering::Relaxed) & flag == 0 {
-            // ORDERING: Release; pairs with the Acquire in `read`: the bucket. Who has seen something
-            // that the holder did afterwards sees the flag.
-            word.fetch_or(flag, Ordering::Release);
+            // ORDERING: Release; pairs with `roster.read`: the bucket. Who has seen something that the
+            // holder did afterwards sees the flag.
+            word.fetch_or(flag, weak!("roster.begin-use", Release));
         }
     }
 
     /// The bucket at `index`, which is made if need be.
     fn bucket(&self, index: usize) -> &Bucket<R> {
         let bucket = &self.buckets[index];
-        // ORDERING: Acquire; pairs with the Release below: the records.
-        let mut at = bucket.load(Ordering::Acquire);
+        // ORDERING: Acquire; pairs with `roster.add-bucket`: the records.
+        let mut at = bucket.load(weak!("roster.bucket", Acquire));
         if at.is_null() {
             let new = Box::into_raw(Box::new(Bucket::new(index)));
-            // ORDERING: Release publishes the records. Acquire on failure: another thread's, which
-            // pairs with its Release.
+            // ORDERING: Release; pairs with `roster.bucket`: the records. Acquire on failure: another
+            // thread's, whose `roster.add-bucket` it pairs with.
             match bucket.compare_exchange(
                 ptr::null_mut(),
                 new,
-                Ordering::Release,
-                Ordering::Acquire,
+                weak!("roster.add-bucket", Release),
+                weak!("roster.other-bucket", Acquire),
             ) {
                 Ok(_) => at = new,
                 Err(theirs) => {
@@ -119,9 +119,8 @@ impl<R> Roster<R> {
     /// One more than the highest number ever leased.
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        // ORDERING: Acquire; pairs with the Release in `lease`: who has seen something of a record
-        // counts it.
-        self.len.load(Ordering::Acquire)
+        // ORDERING: Acquire; pairs with `roster.count`: who has seen something of a record counts it.
+        self.len.load(weak!("roster.len", Acquire))
     }
 
     /// The record with this number, which was leased before.
@@ -139,9 +138,10 @@ impl<R> Roster<R> {
     /// Ends the lease of a record.
     pub(crate) fn release(&self, number: usize) {
         let (bucket, offset) = locate(number);
-        // ORDERING: Release; pairs with the Acquire in `Bucket::lease` and `lease_if_free`: the
-        // next holder sees all that this one did.
-        self.known(bucket).free[offset / WORD].fetch_or(bit(offset), Ordering::Release);
+        // ORDERING: Release; pairs with `roster.lease` and `roster.lease-if-free`: the next holder sees all
+        // that this one did.
+        let release = weak!("roster.release", Release);
+        self.known(bucket).free[offset / WORD].fetch_or(bit(offset), release);
     }
 
     /// Whether nobody leases this record, as a hint.
@@ -155,8 +155,8 @@ impl<R> Roster<R> {
     pub(crate) fn lease_if_free(&self, number: usize) -> bool {
         let (bucket, offset) = locate(number);
         let word = &self.known(bucket).free[offset / WORD];
-        // ORDERING: Acquire; pairs with the Release in `release`.
-        word.fetch_and(!bit(offset), Ordering::Acquire) & bit(offset) != 0
+        // ORDERING: Acquire; pairs with `roster.release`.
+        word.fetch_and(!bit(offset), weak!("roster.lease-if-free", Acquire)) & bit(offset) != 0
     }
 
     /// Says that nothing is left in a record until it is leased again.
@@ -164,9 +164,9 @@ impl<R> Roster<R> {
     /// The caller has the lease, and the record is in use.
     pub(crate) fn retire(&self, number: usize) {
         let (word, flag) = self.flag(number);
-        // ORDERING: Release; pairs with the Acquire in `read`: who finds the record gone sees all that
-        // was done with it. One addition clears the flag, which is set, and counts.
-        word.fetch_add(RETIREMENT - flag, Ordering::Release);
+        // ORDERING: Release; pairs with `roster.read`: who finds the record gone sees all that was done
+        // with it. One addition clears the flag, which is set, and counts.
+        word.fetch_add(RETIREMENT - flag, weak!("roster.retire", Release));
     }
 
     /// Whether a record is in use. The caller has the lease, or wants a hint.
@@ -293,8 +293,8 @@ impl<R> Bucket<R> {
             let mut free = word.load(Ordering::Relaxed);
             while free != 0 {
                 let lowest = free & free.wrapping_neg();
-                // ORDERING: Acquire; pairs with the Release in `release`.
-                let before = word.fetch_and(!lowest, Ordering::Acquire);
+                // ORDERING: Acquire; pairs with `roster.release`.
+                let before = word.fetch_and(!lowest, weak!("roster.lease", Acquire));
                 if before & lowest != 0 {
                     return Some(index * WORD + lowest.trailing_zeros() as usize);
                 }
@@ -363,8 +363,8 @@ impl<R> Iterator for InUse<'_, R> {
 
 #[inline]
 fn read(word: &AtomicU64) -> u64 {
-    // ORDERING: Acquire; pairs with the Release in `begin_use` and `retire`.
-    word.load(Ordering::Acquire)
+    // ORDERING: Acquire; pairs with `roster.begin-use` and `roster.retire`.
+    word.load(weak!("roster.read", Acquire))
 }
 
 /// The flags of a word.

@@ -6,7 +6,7 @@ use super::front::Front;
 use super::row::Row;
 use super::sink::Sink;
 use super::times::known;
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{planted, weak, AtomicU64, Ordering};
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
 
@@ -156,7 +156,7 @@ impl<T> Run<T> {
             if let (Some(home), Some(last)) = (home, NonNull::new(last)) {
                 // SAFETY: a home is part of a shard, which the handle keeps alive.
                 let linked = unsafe { home.as_ref().link(first, last) };
-                if !linked {
+                if !linked && !planted!("run.stays-home") {
                     common.mark_used();
                     // SAFETY: not linked yet. This front is never closed.
                     unsafe { common.front().link(first, last) };
@@ -174,9 +174,9 @@ impl<T> Run<T> {
 
     #[inline]
     pub(super) fn cursor(&self) -> Cursor {
-        // ORDERING: Acquire; pairs with the Release in `claim`: who sees a run used up sees that
-        // its home's `emptied` was stepped.
-        Cursor(self.cursor.load(Ordering::Acquire))
+        // ORDERING: Acquire; pairs with `run.claim`: who sees a run used up sees that its home's
+        // `emptied` was stepped.
+        Cursor(self.cursor.load(weak!("run.cursor", Acquire)))
     }
 
     /// Where the cursor stands after `count` items more.
@@ -197,10 +197,12 @@ impl<T> Run<T> {
 
     /// Claims the items between two cursors: true if nobody was faster.
     pub(super) fn claim(&self, from: Cursor, to: Cursor) -> bool {
-        // ORDERING: Release; pairs with the Acquire in `cursor`. Relaxed on failure.
+        // ORDERING: Release; pairs with `run.cursor`. Relaxed on failure.
+        let release = weak!("run.claim", Release);
         self.cursor
-            .compare_exchange(from.0, to.0, Ordering::Release, Ordering::Relaxed)
+            .compare_exchange(from.0, to.0, release, Ordering::Relaxed)
             .is_ok()
+            || planted!("run.claims-anyway")
     }
 
     /// Moves claimed items into the sink.

@@ -12,7 +12,7 @@ use super::lanes::Lanes;
 use super::sink::Sink;
 use super::state::State;
 use super::tag::{Entry, Stored, Tag};
-use crate::sync::{AtomicBool, Ordering, UnsafeCell};
+use crate::sync::{weak, AtomicBool, Ordering, UnsafeCell};
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
@@ -108,8 +108,8 @@ impl<T> Seat<T> {
 
     #[inline]
     pub(crate) fn is_lent(&self) -> bool {
-        // ORDERING: Acquire; pairs with the Release at the end of a loan.
-        self.lent.load(Ordering::Acquire)
+        // ORDERING: Acquire; pairs with `loan.end`.
+        self.lent.load(weak!("seat.is-lent", Acquire))
     }
 
     /// Lends the seat to a future that has it alone anyway.

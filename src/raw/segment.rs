@@ -4,7 +4,7 @@ use super::row::Row;
 use super::slot::Slot;
 use super::tag::{Entry, Tag};
 use super::times::Times;
-use crate::sync::{AtomicU64, Ordering, SMALL};
+use crate::sync::{weak, AtomicU64, Ordering, SMALL};
 use std::mem::size_of;
 use std::ptr::NonNull;
 
@@ -126,8 +126,8 @@ impl<T> Segment<T> {
         // SAFETY: positions that are not counted yet keep the segment alive.
         let finished = unsafe { &Row::header(self.0).finished };
         // ORDERING: AcqRel. Release: our moves out of the slots happen before the last finisher's
-        // reuse. Acquire: as the last finisher we see those of all others (their Release here).
-        finished.fetch_add(count, Ordering::AcqRel) + count == Self::LEN as u64
+        // reuse. Acquire: as the last finisher we see those of all others, by their `segment.finish`.
+        finished.fetch_add(count, weak!("segment.finish", AcqRel)) + count == Self::LEN as u64
     }
 
     /// Makes a segment that its last finisher has alone ready for other positions.

@@ -17,8 +17,7 @@ use super::reclaim;
 use super::segment::{number, offset, Segment};
 use super::tag::Entry;
 use super::times::known;
-use crate::sync::barrier;
-use crate::sync::{AtomicPtr, AtomicU64, Ordering, UnsafeCell};
+use crate::sync::{barrier, weak, AtomicPtr, AtomicU64, Ordering, UnsafeCell};
 use crossbeam_utils::CachePadded;
 use std::ptr::{self, NonNull};
 
@@ -104,18 +103,19 @@ impl<T> Shard<T> {
     /// Publishes all positions below `tail`.
     #[inline]
     pub(super) fn publish(&self, tail: u64) {
-        // ORDERING: Release; pairs with the Acquire in `tail`: whoever sees the positions sees the
-        // items, the segment and its entry.
-        self.published.tail.store(tail, Ordering::Release);
+        // ORDERING: Release; pairs with `shard.tail`: whoever sees the positions sees the items, the
+        // segment and its entry.
+        let release = weak!("shard.publish", Release);
+        self.published.tail.store(tail, release);
     }
 
     /// Shows consumers the joint that decides about this shard's next tail; null: none.
     pub(super) fn announce(&self, joint: *const Joint) {
-        // ORDERING: Release; pairs with the Acquire loads in `tail` and `joint_tail`. Set: the
-        // record is complete, the items are in place. Cleared: the tail is published.
+        // ORDERING: Release; pairs with `shard.joint` and `shard.joint-again`. Set: the record is complete,
+        // the items are in place. Cleared: the tail is published.
         self.published
             .joint
-            .store(joint.cast_mut(), Ordering::Release);
+            .store(joint.cast_mut(), weak!("shard.announce", Release));
     }
 
     /// Gives the memory back of a shard in which nothing is left, and closes it: true if so.
@@ -128,8 +128,9 @@ impl<T> Shard<T> {
         if self.front.head().position() != tail || !self.front.close() {
             return false;
         }
-        // ORDERING: Acquire; pairs with the Release in `recycle`, which keeps nothing from now on.
-        let spare = self.supply.spare.swap(closed(), Ordering::Acquire);
+        // ORDERING: Acquire; pairs with `shard.recycle`, which keeps nothing from now on.
+        let acquire = weak!("shard.close-supply", Acquire);
+        let spare = self.supply.spare.swap(closed(), acquire);
         if let Some(spare) = Segment::<T>::from_raw(spare) {
             // SAFETY: a spare belongs to whoever took it; it was emptied. The shard was not closed.
             unsafe { spare.retire() };
@@ -155,8 +156,9 @@ impl<T> Shard<T> {
         if spare.is_null() || spare == closed() {
             return None;
         }
-        // ORDERING: Acquire; pairs with the Release in `recycle`: the consumers are done with it.
-        Segment::from_raw(self.supply.spare.swap(ptr::null_mut(), Ordering::Acquire))
+        // ORDERING: Acquire; pairs with `shard.recycle`: the consumers are done with it.
+        let acquire = weak!("shard.spare", Acquire);
+        Segment::from_raw(self.supply.spare.swap(ptr::null_mut(), acquire))
     }
 
     /// Gives up what an idle shard need not hold: the spare, and the rest of the segment in use if
@@ -190,10 +192,10 @@ impl<T> Shard<T> {
     ///
     /// The caller is the leaseholder; `segment` is where it put the item at `position`.
     pub(super) unsafe fn retract(&self, segment: Segment<T>, position: u64) -> Option<Entry<T>> {
-        // ORDERING: SeqCst, between the publication and the look at the head; pairs with the barrier between
-        // the two looks of `Lanes::left_when_closed`: if the first look shows that the item before is claimed,
+        // ORDERING: SeqCst, between the publication and the look at the head; pairs with `strict.between`,
+        // between the two looks of `Lanes::left_when_closed`: if the first look shows that the item before is claimed,
         // either it is seen here too, or the second look shows the publication.
-        barrier::full();
+        barrier::full("shard.retract");
         loop {
             let head = self.front.head();
             if head.position() != position {
@@ -232,24 +234,25 @@ impl<T> Shard<T> {
     /// The end of what is visible, a committed joint included.
     #[inline]
     pub(super) fn tail(&self) -> u64 {
-        // ORDERING: Acquire; pairs with the Release in `announce`. Before the tail: a cleared joint
-        // has its tail published.
-        let joint = self.published.joint.load(Ordering::Acquire);
+        // ORDERING: Acquire; pairs with `shard.announce`. Before the tail: a cleared joint has its tail
+        // published.
+        let joint = self.published.joint.load(weak!("shard.joint", Acquire));
         if !joint.is_null() {
             if let Some(tail) = self.joint_tail() {
                 return tail;
             }
         }
-        // ORDERING: Acquire; pairs with the Release in `publish`.
-        self.published.tail.load(Ordering::Acquire)
+        // ORDERING: Acquire; pairs with `shard.publish`.
+        self.published.tail.load(weak!("shard.tail", Acquire))
     }
 
     /// The tail that a committed joint gives this shard.
     #[cold]
     fn joint_tail(&self) -> Option<u64> {
         let _pin = reclaim::pin();
-        // ORDERING: Acquire; pairs with the Release in `announce`.
-        let joint = self.published.joint.load(Ordering::Acquire);
+        // ORDERING: Acquire; pairs with `shard.announce`.
+        let acquire = weak!("shard.joint-again", Acquire);
+        let joint = self.published.joint.load(acquire);
         // SAFETY: read under the pin; joints are retired after they were cleared.
         unsafe { joint.as_ref() }?.tail_of(NonNull::from(self).as_ptr().cast_const().cast())
     }
@@ -273,12 +276,12 @@ impl<T> Shard<T> {
     unsafe fn recycle(&self, segment: Segment<T>) {
         // SAFETY: by contract.
         unsafe { segment.reset() };
-        // ORDERING: Release; pairs with the Acquire in `spare` and `retire`. Relaxed on failure: there is
+        // ORDERING: Release; pairs with `shard.spare` and `shard.close-supply`. Relaxed on failure: there is
         // one, or the shard is retired.
         let kept = self.supply.spare.compare_exchange(
             ptr::null_mut(),
             segment.into_raw(),
-            Ordering::Release,
+            weak!("shard.recycle", Release),
             Ordering::Relaxed,
         );
         if kept.is_err() {

@@ -8,6 +8,7 @@ use super::producer::Producer;
 use super::shard::Shard;
 use super::sink::Sink;
 use super::tag::Entry;
+use crate::sync::step;
 use std::ptr::NonNull;
 
 /// What a seat owns.
@@ -67,7 +68,7 @@ impl<T> State<T> {
     pub(super) fn begin_staging_if(&self, admit: impl FnOnce() -> bool) -> bool {
         let first = self.producer.staged() == 0;
         if first {
-            self.desk().begin_staging();
+            step!("state.stages-unsaid", self.desk().begin_staging());
         }
         let admitted = admit();
         if first && !admitted {

@@ -37,7 +37,7 @@
 
 use super::front::Front;
 use super::lanes::Lanes;
-use crate::sync::barrier;
+use crate::sync::{barrier, step};
 
 impl<T> Lanes<T> {
     #[inline]
@@ -122,9 +122,9 @@ impl<T> Lanes<T> {
         none_elsewhere: impl Fn() -> bool,
     ) -> Remainder {
         self.remainder(|| {
-            // ORDERING: SeqCst, between the two looks; pairs with the barrier of `Shard::retract`.
-            barrier::full();
-            self.common().void_reserved();
+            // ORDERING: SeqCst, between the two looks; pairs with `shard.retract`.
+            barrier::full("strict.between");
+            step!("strict.voids-nothing", self.common().void_reserved());
             none_in_order() && !self.desks().in_use().any(|desk| desk.is_open()) && none_elsewhere()
         })
     }

@@ -4,10 +4,10 @@
 //! other's store. That takes a full fence between store and load on both sides, or a [`light`] one
 //! on one side and a [`heavy`] one on the other. On Linux the heavy one is `membarrier(2)`, which
 //! makes every running thread of the process pass a fence, and the light one binds the compiler only.
-//! Elsewhere both are full fences, also in the models. Shuttle's `fence` does nothing, which is right
+//! Elsewhere both are full fences, also in the models, which name each to do without it. Shuttle's `fence` does nothing, which is right
 //! there: whatever the orderings say, it is sequentially consistent.
 
-use crate::sync::fence;
+use crate::sync::{fence, is_weakened, Ordering};
 #[cfg(all(target_os = "linux", not(any(loom, shuttle))))]
 use asymmetric as kind;
 #[cfg(any(not(target_os = "linux"), loom, shuttle))]
@@ -32,36 +32,38 @@ pub(crate) fn compiler() {
 
 /// The barrier of the side that must be fast; pairs with [`heavy`].
 #[inline]
-pub(crate) fn light() {
+pub(crate) fn light(name: &'static str) {
     if is_asymmetric() {
         compiler();
     } else {
-        full();
+        full(name);
     }
 }
 
 /// The barrier of the side that may be slow, some microseconds; pairs with [`light`] and [`full`].
 ///
 /// Whoever calls it has called [`prepare`], or got what it works on from one who has.
-pub(crate) fn heavy() {
+pub(crate) fn heavy(name: &'static str) {
     if !kind::fence_all_threads() {
-        full();
+        full(name);
     }
 }
 
 /// The same; pairs with [`compiler`] too, also where the kernel has begun to refuse.
-pub(crate) fn heavy_against_compiler() {
+pub(crate) fn heavy_against_compiler(name: &'static str) {
     if !kind::fence_all_threads() {
         kind::wait_for_stores();
-        full();
+        full(name);
     }
 }
 
 /// A barrier that pairs with any of them.
 #[inline]
-pub(crate) fn full() {
-    // ORDERING: SeqCst; pairs with another full fence, or with that of a heavy barrier.
-    fence(crate::sync::Ordering::SeqCst);
+pub(crate) fn full(name: &'static str) {
+    if !is_weakened(name) {
+        // ORDERING: SeqCst; pairs with another full fence, or with that of a heavy barrier.
+        fence(Ordering::SeqCst);
+    }
 }
 
 #[cfg(any(not(target_os = "linux"), loom, shuttle))]

@@ -12,8 +12,12 @@ pub(crate) mod barrier;
 #[cfg(all(loom, test))]
 pub(crate) mod model;
 mod panic;
+mod weaken;
 
 pub(crate) use panic::swallow_panic;
+#[cfg(loom)]
+pub(crate) use weaken::ordering;
+pub(crate) use weaken::{is_weakened, planted, step, weak};
 
 use std::sync::{PoisonError, TryLockError};
 

@@ -4,6 +4,7 @@ use crate::core::port::Port;
 use crate::core::side::Side;
 use crate::order::{Order, StoredOf};
 use crate::raw::Peeked;
+use crate::sync::step;
 use crate::{Fifo, Item, PopError};
 use std::fmt;
 use std::ops::Deref;
@@ -93,7 +94,7 @@ impl<T, O: Order<T>> Drop for Peek<'_, T, O> {
 impl<T, O: Order<T>> Drop for Back<'_, T, O> {
     fn drop(&mut self) {
         if self.is_back {
-            self.side.shared().ended(1);
+            step!("peek.ends-unsaid", self.side.shared().ended(1));
         }
     }
 }

@@ -13,7 +13,7 @@
 //! *reserve*, a waker of its own, which is called a little after what is planned was due, and wakes all if it
 //! still is.
 
-use crate::sync::{swallow_panic, AtomicU64, Ordering};
+use crate::sync::{planted, step, swallow_panic, weak, AtomicU64, Ordering};
 use crate::time::{later, Time, NEVER};
 use crate::wait::Line;
 use std::sync::{Arc, Weak};
@@ -63,17 +63,18 @@ impl Agenda {
     /// Says that something will be due: true if nothing is due earlier. The caller then looks whether
     /// somebody waits.
     pub(crate) fn plan(&self, at: u64) -> bool {
-        // ORDERING: Release; pairs with the Acquire in `clear`: what is due was put down before. Without a
-        // look first: it might find what another thread has just cleared that did not see this.
-        at < self.next.fetch_min(at, Ordering::Release)
+        // ORDERING: Release; pairs with `agenda.clear`: what is due was put down before. Without a look
+        // first: it might find what another thread has just cleared that did not see this.
+        (!planted!("agenda.looks-first") || at < self.next())
+            && at < self.next.fetch_min(at, weak!("agenda.plan", Release))
     }
 
     /// Forgets what was planned, and the alarm for it, since it is due. The caller then looks at all there is,
     /// plans anew, and wakes somebody for that.
     pub(crate) fn clear(&self) {
         self.set_alarm(NEVER);
-        // ORDERING: Acquire; pairs with the Release in `plan`: what was planned before is found.
-        self.next.swap(NEVER, Ordering::Acquire);
+        // ORDERING: Acquire; pairs with `agenda.plan`: what was planned before is found.
+        self.next.swap(NEVER, weak!("agenda.clear", Acquire));
     }
 
     /// Until when some waiter sleeps at most.
@@ -97,11 +98,12 @@ impl Agenda {
     pub(crate) fn expect_tasks(&self) {
         // ORDERING: Relaxed; a hint.
         if self.reserve.load(Ordering::Relaxed) == UNUSED {
-            // ORDERING: Acquire; pairs with the Release in `call_reserve`: whoever was not told by it that
-            // tasks wait had planned before, which this task sees. Relaxed, the other; nothing was changed.
-            let _ =
-                self.reserve
-                    .compare_exchange(UNUSED, NEVER, Ordering::Acquire, Ordering::Relaxed);
+            // ORDERING: Acquire; pairs with `agenda.call-reserve`: whoever was not told by it that tasks wait
+            // had planned before, which this task sees. Relaxed, the other; nothing was changed.
+            let acquire = weak!("agenda.expect-tasks", Acquire);
+            let _ = self
+                .reserve
+                .compare_exchange(UNUSED, NEVER, acquire, Ordering::Relaxed);
         }
     }
 
@@ -113,9 +115,10 @@ impl Agenda {
             return;
         }
         let at = later(next, GRACE);
-        // ORDERING: Release; pairs with the Acquire in `look` and `expect_tasks`: whoever changes the word
+        // ORDERING: Release; pairs with `agenda.look` and `agenda.expect-tasks`: whoever changes the word
         // next sees what was planned.
-        if at < self.reserve.fetch_min(at, Ordering::Release) {
+        let release = weak!("agenda.call-reserve", Release);
+        if at < self.reserve.fetch_min(at, release) {
             swallow_panic(|| self.time.wake_at(at, &self.waker));
         }
     }
@@ -123,8 +126,8 @@ impl Agenda {
     /// Wakes all if what is planned is overdue; also if the clock has called too early, so that it is not asked
     /// again and again in vain.
     fn look(&self) {
-        // ORDERING: Acquire; pairs with the Release in `call_reserve`.
-        let at = self.reserve.swap(NEVER, Ordering::Acquire);
+        // ORDERING: Acquire; pairs with `agenda.call-reserve`.
+        let at = self.reserve.swap(NEVER, weak!("agenda.look", Acquire));
         if at == NEVER {
             return;
         }
@@ -133,7 +136,7 @@ impl Agenda {
             return self.call_reserve();
         }
         self.set_alarm(NEVER);
-        self.line.wake_all();
+        step!("agenda.reserve-sleeps", self.line.wake_all());
     }
 }
 

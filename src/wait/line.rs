@@ -3,8 +3,9 @@
 use super::list::{Key, List, Ticket};
 use super::wake::Wakers;
 use super::word::Word;
-use crate::sync::{barrier, swallow_panic};
-use crate::sync::{lock, try_lock, AtomicUsize, Mutex, Ordering};
+use crate::sync::{
+    barrier, lock, planted, step, swallow_panic, try_lock, AtomicUsize, Mutex, Ordering,
+};
 use crossbeam_utils::CachePadded;
 use std::task::Waker;
 
@@ -64,7 +65,7 @@ impl Line {
         if !word.is_armed() {
             return word;
         }
-        barrier::full();
+        barrier::full("line.look");
         self.word()
     }
 
@@ -87,6 +88,7 @@ impl Line {
     /// any transaction may be what the others wait for.
     #[inline]
     pub(crate) fn ended(&self, count: usize) {
+        planted!("line.ends-unsaid", return);
         if !self.is_quiet() && self.tell(count).is_closed() {
             self.wake_all_if_any();
         }
@@ -219,9 +221,9 @@ impl Line {
         // ORDERING: Relaxed; about how many is enough.
         self.idle.store(0, Ordering::Relaxed);
         if self.set(list, Word::ARMED).is_armed() {
-            barrier::full();
+            barrier::full("line.arm");
         } else {
-            barrier::heavy_against_compiler();
+            barrier::heavy_against_compiler("line.arm-first");
         }
     }
 
@@ -280,7 +282,7 @@ impl Line {
         self.arm(&list);
         self.set(&list, Word::SEALED);
         drop(list);
-        self.wake_all();
+        step!("line.closes-unsaid", self.wake_all());
         true
     }
 
@@ -288,9 +290,9 @@ impl Line {
     pub(crate) fn seal(&self) {
         if self.word().is_sealed() {
             // Pairs with the barrier of `close`, which came before the flag.
-            barrier::full();
+            barrier::full("line.seal");
         } else {
-            barrier::heavy_against_compiler();
+            barrier::heavy_against_compiler("line.seal-early");
         }
     }
 

@@ -1,5 +1,6 @@
 //! Those who wait, in the order in which they came.
 
+use crate::sync::{planted, step};
 use std::task::Waker;
 
 /// Entries that are kept for reuse when nobody waits.
@@ -171,7 +172,7 @@ impl List {
 
     /// Removes a waiter. `spent`: it has used its wake-up, if it had one.
     pub(super) fn leave(&mut self, key: Key, spent: bool) -> Left {
-        let mut heirs = usize::from(self.is_woken(key) && !spent);
+        let mut heirs = usize::from(self.is_woken(key) && !spent && !planted!("list.has-no-heir"));
         self.end_service(key);
         if self.next == Some(key) {
             self.next = self.waiting_from(self.after(key));
@@ -180,7 +181,7 @@ impl List {
         self.waiting -= usize::from(waker.is_some());
         let owed = self.owed.min(1);
         self.owed -= owed;
-        heirs += owed;
+        step!("list.owes-nothing", heirs += owed);
         let gatherer = self.first.filter(|&first| self.entries[first].gathers);
         heirs = heirs.max(usize::from(gatherer.is_some() && gatherer == self.next));
         if self.first.is_none() {

@@ -1,6 +1,6 @@
 //! Threads that wait: a waker that unparks one.
 
-use crate::sync::{spin_hint, thread, AtomicBool, Ordering, SMALL};
+use crate::sync::{spin_hint, thread, weak, AtomicBool, SMALL};
 use crate::time::Time;
 use std::cell::Cell;
 use std::sync::Arc;
@@ -99,8 +99,8 @@ impl Sleeper {
 
     /// Sleeps until it is woken, or the nap is over.
     fn sleep(&self, nap: Option<Instant>) {
-        // ORDERING: Acquire; pairs with the Release in `wake_by_ref`.
-        while !self.woken.swap(false, Ordering::Acquire) {
+        // ORDERING: Acquire; pairs with `sleeper.wake`.
+        while !self.woken.swap(false, weak!("sleeper.sleep", Acquire)) {
             let Some(end) = nap else {
                 thread::park();
                 continue;
@@ -120,8 +120,8 @@ impl Wake for Sleeper {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        // ORDERING: Release; pairs with the Acquire in `sleep`.
-        if !self.woken.swap(true, Ordering::Release) {
+        // ORDERING: Release; pairs with `sleeper.sleep`.
+        if !self.woken.swap(true, weak!("sleeper.wake", Release)) {
             self.thread.unpark();
         }
     }

@@ -2,7 +2,7 @@
 
 use super::line::Line;
 use super::list::Key;
-use crate::sync::Count;
+use crate::sync::{planted, Count};
 use std::task::{Poll, Waker};
 
 /// What a waiter waits for.
@@ -86,6 +86,7 @@ impl Place {
         let spent = first.is_some();
         if !spent {
             line.wait_again(key, waker.clone());
+            planted!("place.looks-once", return None);
         }
         let result = first.or_else(attempt)?;
         self.give_up(line, spent);

@@ -1,40 +1,6 @@
 //! Loom models of whole queues: where waiting, capacity and closing meet the lanes.
 //!
 //! Built under `--cfg loom` only. The handles are warmed up first, so that what the threads do stays small.
-//!
-//! | model | file | ordering | weakened to |
-//! |---|---|---|---|
-//! | a_sleeper_against_a_commit | wait/line.rs | `!self.is_quiet() && self.tell(count).is_closed()` | `self.word().is_closed()` |
-//! | a_sleeper_against_an_abort | core/port/mod.rs | `self.side.ready().ended(held);` | `` |
-//! | a_sleeper_against_a_handle | core/port/mod.rs | `fn drop(&mut self) { self.settle(); }` | `fn drop(&mut self) {}` |
-//! | a_sleeper_against_a_close | wait/line.rs | `self.wake_all(); true` | `true` |
-//! | a_closed_queue_waits | raw/desk.rs | `self.holds() || self.stages()` | `self.stages()` |
-//! | a_push_against_a_close | core/port/push.rs | `self.seat.retract() else` | `None::<Entry<T>> else` |
-//! | a_push_without_a_handle | raw/strict.rs | `self.common().void_reserved();` | `` |
-//! | a_commit_against_a_close | raw/state.rs | `self.desk().begin_staging();` | `` |
-//! | a_pusher_sleeps | core/side/permits.rs | `room.freed(spread);` | `` |
-//! | an_abort_frees | core/port/mod.rs | `self.side.end_transaction(dead, 0);` | `self.side.end_transaction(held, 0);` |
-//! | failing::a_sleeper_against_a_retry | core/shared/due.rs | `self.ready.published(count);` | `let _ = count;` |
-//! | failing::a_peek_against_a_sleeper | transaction/peek.rs | `self.side.shared().ended(1);` | `` |
-//! | failing::a_peek_against_a_close | raw/peek.rs | `hold.give_back(lanes.common()); self.desk().uncount_taken(1);` | `self.desk().uncount_taken(1); hold.give_back(lanes.common());` |
-//! | due::a_sleeper_against_a_delay | core/shared/due.rs | `self.agenda.call_reserve(); self.ready.published(1);` | `` |
-//! | due::a_late_keeper | wait/agenda.rs | `self.line.wake_all();` | `` |
-//! | due::a_plan_against_the_reserve | wait/agenda.rs | `self.reserve.swap(NEVER, Ordering::Acquire)` | `self.reserve.swap(NEVER, Ordering::Relaxed)` |
-//! | due::a_plan_against_the_reserve | wait/agenda.rs | `self.reserve.fetch_min(at, Ordering::Release)` | `self.reserve.fetch_min(at, Ordering::Relaxed)` |
-//! | due::a_plan_against_the_first_task | wait/agenda.rs | `UNUSED, NEVER, Ordering::Acquire,` | `UNUSED, NEVER, Ordering::Relaxed,` |
-//! | due::who_ | core/side/waits.rs | `self.hand_time_over();` | `` |
-//! | due::a_retry_against_a_release | wait/agenda.rs | `at < self.next.fetch_min(at, Ordering::Release)` | `at < self.next.load(Ordering::Relaxed) && at < self.next.fetch_min(at, Ordering::Release)` |
-//! | due::a_release_against_a_close | core/shared/due.rs | `let mut released = self.lanes.put_at_head(due); delayed.count_released(released);` | `delayed.count_released(due.len()); let mut released = self.lanes.put_at_head(due);` |
-//! | closing::a_follow_up_of_a_failed_item | raw/desk.rs | `self.holds() || self.stages()` | `self.stages() || self.holds()` |
-//! | closing::a_follow_up_of_a_failed_item | raw/state.rs | `self.desk().begin_staging();` | `` |
-//! | lent::a_commit_against | policy/lease.rs | `self.closed = true;` | `` |
-//! | lent::a_sleeper_against | core/side/leases.rs | `shared.ready().published(usize::from(is_news));` | `let _ = is_news;` |
-//! | pace::a_start_against_another_pace | rate/gate.rs | `let is_current = paced.pace.is_same(&start.pace);` | `let is_current = true;` |
-//! | pace::a_start_against_another_pace | rate/gate.rs | `paced.starts != starts` | `false` |
-//! | pace::a_sleeper_against_another_interval | rate/mod.rs | `Kind::Shared(_) => panic!("a shared pace has intervals of its own"), } self.wake_waiters();` | `Kind::Shared(_) => panic!("a shared pace has intervals of its own"), }` |
-//! | lent::a_handle_that_leaves | core/port/mod.rs | `side: Side<T>, seat: Seat<T>,` | `seat: Seat<T>, side: Side<T>,` |
-
-#![cfg(loom)]
 
 mod closing;
 mod due;

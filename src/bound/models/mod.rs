@@ -1,33 +1,4 @@
-//! Loom models of the permits, with a table as in `raw::models`.
-//!
-//! Not in the table: the orderings of what is put into a till, which no model reaches; the Release of
-//! the truncation, for which the heavy barrier makes up; the step of `revocations`, which takes an
-//! owner, a thief and a searcher in the midst of three steps to matter; that each window begins behind
-//! the last end, not at it; the Release of a window's opening, where so little is taken ahead that no
-//! model sees a thief come too late for it. They are argued where they stand.
-//!
-//! | model | file | ordering | weakened to |
-//! |---|---|---|---|
-//! | window::an_owner_and_a_thief | bound/account.rs | `barrier::light();` | `` |
-//! | window::an_owner_and_a_thief | bound/search.rs | `barrier::heavy();` | `` |
-//! | window::an_owner_and_a_thief | bound/account.rs | `self.end.load(Ordering::Relaxed) >= unmarked(next)` | `self.end.load(Ordering::Relaxed) & !OPEN >= next` |
-//! | window::an_owner_and_a_thief | bound/account.rs | `self.end.swap(unmarked(beyond), Ordering::Release) & !OPEN` | `{ let end = self.end.load(Ordering::Relaxed); self.end.store(unmarked(beyond), Ordering::Release); end & !OPEN }` |
-//! | window::two_thieves_do | bound/account.rs | `.compare_exchange( end, unmarked(end - taken), Ordering::Release, Ordering::Relaxed, )` | `.swap(unmarked(end - taken), Ordering::Release).checked_add(0).ok_or(0usize)` |
-//! | window::a_late_thief | bound/account.rs | `self.end.swap(unmarked(beyond), Ordering::Release)` | `self.end.swap(unmarked(beyond), Ordering::Relaxed)` |
-//! | till::two_collectors | bound/till.rs | `.compare_exchange(from, to, Ordering::Release, Ordering::Relaxed)` | `.swap(to, Ordering::Release).checked_add(0).ok_or(0usize)` |
-//! | full::full_is_not_said_while_a_permit_moves_from | bound/account.rs | `self.used.store(next, Ordering::Release)` | `self.used.store(next, Ordering::Relaxed)` |
-//! | full::full_is_not_said_while_a_permit_moves_from | bound/account.rs | `let used = self.used.load(Ordering::Acquire)` | `let used = self.used.load(Ordering::Relaxed)` |
-//! | full::full_is_not_said_while_a_permit_moves_between | bound/till.rs | `compare_exchange(from, to, Ordering::Release` | `compare_exchange(from, to, Ordering::Relaxed` |
-//! | full::full_is_not_said_while_a_permit_moves_between | bound/till.rs | `self.taken.load(Ordering::Acquire)` | `self.taken.load(Ordering::Relaxed)` |
-//! | full::full_is_not_said_while_a_permit_moves_between | bound/search.rs | `last.is_some_and(` | `Some(walk).is_some_and(` |
-//! | full::full_is_not_said_while_a_thief | bound/account.rs | `self.end.load(Ordering::Acquire) & !OPEN` | `self.end.load(Ordering::Relaxed) & !OPEN` |
-//! | full::full_is_not_said_while_a_permit_goes | bound/search.rs | `last.marks == walk.marks` | `true` |
-//! | batch::a_batch_that_fails | bound/search.rs | `if seen.free < want {` | `if seen.free < want { moved += self.give_shared(self.pool.take(seen, want));` |
-//! | report::who_leaves | bound/purse.rs | `let freed = self.give(capacity, rest);` | `let _ = self.give(capacity, rest); let freed = rest;` |
-//! | report::who_gives_back | bound/purse.rs | `permits.max(self.move_to_pool(capacity))` | `{ let _ = self.move_to_pool(capacity); permits }` |
-//! | report::who_takes_one | bound/purse.rs | `Took { got, spread }` | `Took { got, spread: 0 }` |
-//! | report::a_batch_that_fails_reports_its | bound/purse.rs | `spread: shown + moved` | `spread: moved` |
-//! | report::a_batch_that_fails_reports_what | bound/purse.rs | `spread: shown + moved` | `spread: shown` |
+//! Loom models of the permits.
 
 mod batch;
 mod full;

@@ -13,6 +13,7 @@ use crate::core::side::Side;
 use crate::order::{EntryOf, Order, StoredOf};
 use crate::policy::retry::Cause;
 use crate::raw::{Party, Record, Seat, Session, Stored, Tails};
+use crate::sync::{planted, step};
 use crate::Reason;
 use std::mem;
 use std::sync::Arc;
@@ -109,9 +110,10 @@ impl<T, O: Order<T>> Port<T, O> {
         let dead = self.side.part_with_failed(&mut self.seat, cause);
         let held = self.seat.give_back();
         self.seat.end_staging();
+        planted!("port.frees-held", self.side.end_transaction(held, 0));
         self.side.end_transaction(dead, 0);
         self.side.pay_for_aborted();
-        self.side.ready().ended(held);
+        step!("port.aborts-unsaid", self.side.ready().ended(held));
         if dead > 0 {
             self.side.drop_excess_letters();
         }
@@ -230,6 +232,6 @@ impl<T, O: Order<T>> Party for Port<T, O> {
 
 impl<T, O: Order<T>> Drop for Port<T, O> {
     fn drop(&mut self) {
-        self.settle();
+        step!("port.drops-unsettled", self.settle());
     }
 }

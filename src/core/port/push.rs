@@ -5,6 +5,7 @@ use crate::core::shared::Shared;
 use crate::core::side::{admitted, Admission, Closed, Side};
 use crate::order::{Known, KnownOf, Order};
 use crate::raw::Stored;
+use crate::sync::planted;
 use crate::wait::{Kind, Waiter};
 use crate::PushError;
 use std::task::Poll;
@@ -74,6 +75,7 @@ impl<T, O: Order<T>> Port<T, O> {
         if !self.side.ready().tell(1).is_closed() {
             return Ok(());
         }
+        planted!("port.keeps-late-push", return Ok(()));
         let Some(entry) = self.seat.retract() else {
             return Ok(());
         };

@@ -6,7 +6,7 @@ use crate::policy::retry::{Failed, Fate};
 use crate::policy::telemetry::Event;
 use crate::policy::watch::Post;
 use crate::raw::Vacant;
-use crate::sync::{lock, thread};
+use crate::sync::{lock, planted, step, thread};
 use crate::time::{later, NEVER};
 use crate::Reason;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         self.failures.delayed.put(envelope, failed);
         self.agenda.plan(due);
         self.agenda.call_reserve();
-        self.ready.published(1);
+        step!("due.delays-unsaid", self.ready.published(1));
         self.tell(|| Event::Delayed {
             attempts,
             delay,
@@ -45,7 +45,7 @@ impl<T, O: Order<T>> Shared<T, O> {
     pub(crate) fn put_at_head(&self, entry: EntryOf<T, O>) {
         self.ready.attend();
         let count = self.lanes.put_at_head([entry]);
-        self.ready.published(count);
+        step!("due.retries-unsaid", self.ready.published(count));
     }
 
     /// Puts what is due at the head, and what others have held for longer than they may.
@@ -73,8 +73,9 @@ impl<T, O: Order<T>> Shared<T, O> {
             thread::yield_now();
             return;
         };
+        planted!("due.uncounts-early", delayed.count_released(due.len()));
         let mut released = self.lanes.put_at_head(due);
-        delayed.count_released(released);
+        step!("due.uncounts-early", delayed.count_released(released));
         released += self.source.advance(now);
         if self.lease.is_some() {
             released += self.end_leases(now);

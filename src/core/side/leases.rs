@@ -6,7 +6,7 @@ use crate::policy::lease::Lost;
 use crate::policy::telemetry::Event;
 use crate::policy::watch::Post;
 use crate::raw::{Entry, Seat, Spot, Stored, Tag};
-use crate::sync::lock;
+use crate::sync::{lock, step};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -50,7 +50,8 @@ impl<T, O: Order<T>> Side<T, O> {
             if is_news {
                 shared.agenda.call_reserve();
             }
-            shared.ready().published(usize::from(is_news));
+            let news = usize::from(is_news);
+            step!("leases.plans-unsaid", shared.ready().published(news));
         }
     }
 

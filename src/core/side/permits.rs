@@ -5,6 +5,7 @@ use crate::bound::{Capacity, Purse, Took};
 use crate::core::shared::Room;
 use crate::order::{Order, StoredOf};
 use crate::raw::Access;
+use crate::sync::step;
 
 impl<T, O: Order<T>> Side<T, O> {
     #[inline]
@@ -28,7 +29,7 @@ impl<T, O: Order<T>> Side<T, O> {
     pub(crate) fn give_back(&self, count: usize) {
         if let Some((purse, room)) = self.room() {
             let spread = purse.give(&room.capacity, count);
-            room.freed(spread);
+            step!("permits.frees-unsaid", room.freed(spread));
         }
     }
 

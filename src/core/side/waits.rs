@@ -3,8 +3,7 @@
 use super::Side;
 use crate::core::shared::Permit;
 use crate::order::Order;
-use crate::sync::barrier;
-use crate::sync::thread;
+use crate::sync::{barrier, step, thread};
 use crate::time::{Time, NEVER};
 use crate::wait::{block, spin, Deadline, Kind, Line, Waiter};
 use std::mem;
@@ -45,7 +44,7 @@ impl<T, O: Order<T>> Side<T, O> {
         }
         let handing_over = self
             .gives_up_time()
-            .then(|| Leave(|| self.hand_time_over()));
+            .then(|| Leave(|| step!("waits.keeps-time", self.hand_time_over())));
         if handing_over.is_some() {
             // What is due wakes those who wait for it, in their order.
             shared.release_due();
@@ -93,13 +92,13 @@ impl<T, O: Order<T>> Side<T, O> {
         let kept = self.gives_up_time();
         self.item_place.leave(&self.ready);
         if kept {
-            self.hand_time_over();
+            step!("waits.keeps-time", self.hand_time_over());
         }
     }
 
     /// Wakes another waiter to keep the time, after this one has given that up.
     fn hand_time_over(&self) {
-        barrier::full();
+        barrier::full("waits.hand-over");
         let agenda = &self.shared.agenda;
         agenda.call_reserve();
         let planned = agenda.next() != NEVER;

@@ -92,3 +92,19 @@ fn nodes_are_appended_and_retired() {
         assert_eq!(items, [1, 2, 3]);
     });
 }
+
+#[test]
+fn who_goes_on_to_the_next_node_finds_it_made() {
+    model(|| {
+        let common = shared([1, 2]);
+        let producer = thread::spawn({
+            let common = Arc::clone(&common);
+            move || push(&common, 4)
+        });
+        push(&common, 3);
+        producer.join().unwrap();
+        let items: Vec<_> = std::iter::from_fn(|| pop(&common.0)).collect();
+        assert_eq!(items[..2], [1, 2]);
+        assert_eq!(sorted(items), [1, 2, 3, 4]);
+    });
+}

@@ -5,7 +5,8 @@
 //! reclaimer makes up for an ordering that is missing.
 
 use super::*;
-use crate::raw::Remainder;
+use crate::raw::{Label, Remainder};
+use crate::sync::{fence, AtomicBool, Ordering};
 
 /// A seat that has pushed and popped once, and has a slot left in the segment that it opened.
 fn warm_pusher(lanes: &Arc<Lanes<u32>>) -> Seat<u32> {
@@ -106,5 +107,28 @@ fn nothing_is_left_only_where_a_late_push_is_taken_back() {
         let (stays, pusher) = pusher.join().unwrap();
         assert!(!stays || left != Remainder::Nothing);
         drop((popper, pusher));
+    });
+}
+
+#[test]
+fn nothing_is_left_of_a_push_without_a_handle_that_is_refused() {
+    model(|| {
+        let lanes = Arc::new(Lanes::new(false));
+        let closed = Arc::new(AtomicBool::new(false));
+        let pusher = thread::spawn({
+            let (lanes, closed) = (Arc::clone(&lanes), Arc::clone(&closed));
+            // ORDERING: SeqCst; pairs with the fence below, as `line.look` does with `line.seal`.
+            let admit = move || {
+                fence(Ordering::SeqCst);
+                !closed.load(Ordering::Relaxed)
+            };
+            move || lanes.push(1, Label::NONE, admit).is_ok()
+        });
+        closed.store(true, Ordering::Relaxed);
+        // ORDERING: SeqCst; as above.
+        fence(Ordering::SeqCst);
+        let left = lanes.left_when_closed(|| true, || true);
+        let pushed = pusher.join().unwrap();
+        assert!(left != Remainder::Nothing || !pushed);
     });
 }

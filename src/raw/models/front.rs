@@ -1,6 +1,9 @@
 //! The front of a lane: aborts against claims.
 
 use super::*;
+use crate::raw::front::Front;
+use crate::raw::sink::Sink;
+use crate::raw::tag::Tag;
 use crate::sync::{AtomicBool, Ordering};
 
 #[test]
@@ -126,5 +129,62 @@ fn a_block_with_two_runs_is_retired_once() {
         assert_eq!(Popper::new(&right).drain(), [2]);
         assert_eq!(consumer.join().unwrap(), [1]);
         drop((pusher, other_pusher));
+    });
+}
+
+/// A claim from a head of before, which always fails, and a look at the head: each sees the runs of an abort
+/// whose step it sees.
+#[test]
+fn who_sees_that_something_came_back_finds_it() {
+    model(|| {
+        let (shard, pusher) = filled([1]);
+        let first = shard.front().head();
+        let mut hold = Hold::new();
+        Popper::new(&shard).hold(&mut hold, 1);
+        let before = shard.front().head();
+        let consumer = thread::spawn({
+            let shard = Arc::clone(&shard);
+            move || {
+                let found = |head| head == before || !shard.front().is_clear();
+                assert!(shard.front().claim(first, 1).is_err_and(found));
+            }
+        });
+        give_back(&mut hold);
+        consumer.join().unwrap();
+        drop(pusher);
+    });
+}
+
+/// A sink that notes that a run was found.
+struct Note(Arc<AtomicBool>);
+
+impl Sink<u32> for Note {
+    fn reserve(&mut self, _wanted: usize, _home: &Front<u32>) -> usize {
+        // ORDERING: Relaxed; the step of `emptied`, which follows, hands it on.
+        self.0.store(true, Ordering::Relaxed);
+        1
+    }
+
+    unsafe fn accept(&mut self, _item: u32, _tag: Tag) {}
+}
+
+#[test]
+fn who_sees_a_run_about_to_be_used_up_has_seen_it_linked() {
+    model(|| {
+        let (shard, pusher) = filled([1]);
+        let mut hold = Hold::new();
+        Popper::new(&shard).hold(&mut hold, 1);
+        give_back(&mut hold);
+        let emptied = shard.front().emptied();
+        let found = Arc::new(AtomicBool::new(false));
+        let taker = thread::spawn({
+            let (shard, found) = (Arc::clone(&shard), Note(Arc::clone(&found)));
+            move || shard.front().take(&mut { found }, 1)
+        });
+        if shard.front().emptied() != emptied {
+            assert!(found.load(Ordering::Relaxed));
+        }
+        assert_eq!(taker.join().unwrap(), 1);
+        drop(pusher);
     });
 }

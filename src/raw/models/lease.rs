@@ -84,3 +84,22 @@ fn a_lent_consumer_is_used_by_one_at_a_time() {
         drop(seat);
     });
 }
+
+/// A loan that is on another thread than the transaction.
+#[test]
+fn who_finds_a_loan_ended_uses_the_seat() {
+    model(|| {
+        let lanes = Arc::new(Lanes::new(false));
+        let seat = Box::into_raw(Box::new(Seat::<u32>::new(Arc::clone(&lanes))));
+        // SAFETY: freed at the end.
+        let shared: &'static Seat<u32> = unsafe { &*seat };
+        let loan = shared.lend();
+        let borrower = thread::spawn(move || assert_eq!(loan.stage_if(1, || true), Ok(())));
+        if !shared.is_lent() {
+            assert_eq!(shared.access().staged(), 1);
+        }
+        borrower.join().unwrap();
+        // SAFETY: made by `Box::into_raw`, and nobody else uses it.
+        drop(unsafe { Box::from_raw(seat) });
+    });
+}

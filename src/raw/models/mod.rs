@@ -1,73 +1,17 @@
 //! Loom models of the protocols, each beside the ordering that it rests on.
 //!
-//! `cfg(loom)` shrinks segments, pages, nodes and blocks to two places. The table is checked, not
-//! only read: `.ci/weaken` makes each change in a copy of the crate and expects the model to fail.
-//! A change is made at every place where the text stands. The barrier of `left_when_closed` goes together with
-//! `void_reserved`, whose pin is a barrier too.
-//!
-//! Not in the table, because it takes more threads or slots to see them, or because a fence of the
-//! reclaimer makes up for them in every model: the orderings of the directory's `front`, of the
-//! roster's buckets, of the common shard's `first` and `last`, of the count of aborts in the head, of
-//! loads of the head, and of the step of `emptied`. They are argued where they stand.
-//!
-//! | model | file | ordering | weakened to |
-//! |---|---|---|---|
-//! | shard::publish_and_claim | shard.rs | `tail.store(tail, Ordering::Release)` | `tail.store(tail, Ordering::Relaxed)` |
-//! | shard::publish_and_claim | shard.rs | `tail.load(Ordering::Acquire)` | `tail.load(Ordering::Relaxed)` |
-//! | shard::two_claimants | front.rs | `.compare_exchange(from.0, to.0, Ordering::AcqRel, Ordering::Acquire)` | `.swap(to.0, Ordering::AcqRel).checked_add(0).ok_or(0u64)` |
-//! | shard::a_segment | segment.rs | `fetch_add(count, Ordering::AcqRel)` | `fetch_add(count, Ordering::Acquire)` |
-//! | shard::a_segment | segment.rs | `fetch_add(count, Ordering::AcqRel)` | `fetch_add(count, Ordering::Release)` |
-//! | shard::a_segment | shard.rs | `segment.into_raw(), Ordering::Release` | `segment.into_raw(), Ordering::Relaxed` |
-//! | shard::a_segment | shard.rs | `swap(ptr::null_mut(), Ordering::Acquire)` | `swap(ptr::null_mut(), Ordering::Relaxed)` |
-//! | front::an_abort | front.rs | `first.as_ptr(), Ordering::AcqRel` | `first.as_ptr(), Ordering::Acquire` |
-//! | front::two_aborts | front.rs | `let top = self.top.load(Ordering::Acquire)` | `let top = self.top.load(Ordering::Relaxed)` |
-//! | front::nothing_pushed | front.rs | `self.count_abort();` | `();` |
-//! | front::claimants | run.rs | `.compare_exchange(from.0, to.0, Ordering::Release, Ordering::Relaxed) .is_ok()` | `.swap(to.0, Ordering::Release) >= from.0` |
-//! | empty::never_while_a_push | front.rs | `.compare_exchange(from.0, to.0, Ordering::AcqRel, Ordering::Acquire)` | `.compare_exchange(from.0, to.0, Ordering::Acquire, Ordering::Acquire)` |
-//! | empty::never_while_items_move | consumer.rs | `Err(marks) if lanes.marks_if_empty() == Some(marks)` | `Err(_)` |
-//! | empty::nothing_is_left | shard.rs | `barrier::full();` | `` |
-//! | empty::nothing_is_left | strict.rs | `barrier::full(); self.common().void_reserved();` | `` |
-//! | front::a_run_that | front.rs | `self.emptied.fetch_add(1, Ordering::Release);` | `` |
-//! | front::a_run_that | front.rs | `run.next(), Ordering::AcqRel` | `run.next(), Ordering::Relaxed` |
-//! | front::a_run_that | run.rs | `compare_exchange(from.0, to.0, Ordering::Release` | `compare_exchange(from.0, to.0, Ordering::Relaxed` |
-//! | front::a_run_that | run.rs | `self.cursor.load(Ordering::Acquire)` | `self.cursor.load(Ordering::Relaxed)` |
-//! | front::a_run_that | front.rs | `self.top.load(Ordering::Acquire).is_null()` | `self.top.load(Ordering::Relaxed).is_null()` |
-//! | front::a_run_that | front.rs | `self.emptied.load(Ordering::Acquire)` | `self.emptied.load(Ordering::Relaxed)` |
-//! | joint:: | joint.rs | `committed .store(true, Ordering::Release)` | `committed.store(true, Ordering::Relaxed)` |
-//! | joint:: | joint.rs | `committed.load(Ordering::Acquire)` | `committed.load(Ordering::Relaxed)` |
-//! | joint:: | shard.rs | `.store(joint.cast_mut(), Ordering::Release)` | `.store(joint.cast_mut(), Ordering::Relaxed)` |
-//! | joint:: | shard.rs | `self.published.joint.load(Ordering::Acquire)` | `self.published.joint.load(Ordering::Relaxed)` |
-//! | lease:: | roster.rs | `fetch_or(bit(offset), Ordering::Release)` | `fetch_or(bit(offset), Ordering::Relaxed)` |
-//! | lease:: | roster.rs | `fetch_and(!lowest, Ordering::Acquire)` | `fetch_and(!lowest, Ordering::Relaxed)` |
-//! | lease:: | roster.rs | `fetch_and(!bit(offset), Ordering::Acquire)` | `fetch_and(!bit(offset), Ordering::Relaxed)` |
-//! | lease::a_shard_joins | roster.rs | `fetch_max(number + 1, Ordering::Release)` | `fetch_max(number + 1, Ordering::Relaxed)` |
-//! | lease::a_shard_joins | roster.rs | `self.len.load(Ordering::Acquire)` | `self.len.load(Ordering::Relaxed)` |
-//! | lease::a_shard_joins | roster.rs | `word.fetch_or(flag, Ordering::Release)` | `word.fetch_or(flag, Ordering::Relaxed)` |
-//! | lease::a_shard_joins | roster.rs | `word.load(Ordering::Acquire)` | `word.load(Ordering::Relaxed)` |
-//! | retire::never_empty_while_a_push | roster.rs | `word.load(Ordering::Acquire)` | `word.load(Ordering::Relaxed)` |
-//! | retire::an_abort_against_the_next | front.rs | `first.as_ptr(), Ordering::AcqRel` | `first.as_ptr(), Ordering::Release` |
-//! | retire::an_abort_against_the_next | front.rs | `closed(), ptr::null_mut(), Ordering::Release` | `closed(), ptr::null_mut(), Ordering::Relaxed` |
-//! | retire::an_abort_against_the_next | lanes.rs | `let number = self.shards.lease(); let shard = self.shards.get(number);` | `let number = self.shards.len() - 1; let shard = self.shards.get(number); shard.reopen(); let number = self.shards.lease();` |
-//! | retire::an_abort_against_the_ret | run.rs | `if !linked {` | `if false {` |
-//! | retire::never_drained | roster.rs | `fetch_add(RETIREMENT - flag, Ordering::Release)` | `fetch_add(RETIREMENT - flag, Ordering::Relaxed)` |
-//! | lease::a_lent | guests.rs | `self.busy.swap(true, Ordering::Acquire)` | `self.busy.swap(true, Ordering::Relaxed)` |
-//! | lease::a_lent | guests.rs | `self.busy.store(false, Ordering::Release)` | `self.busy.store(false, Ordering::Relaxed)` |
-//! | times::an_item_of | node.rs | `unsafe { self.node.times.note(place(index), label) }; self.cell(index).offer(item)` | `let done = self.cell(index).offer(item); unsafe { self.node.times.note(place(index), label) }; done` |
-//! | inbox::who_takes | inbox.rs | `envelope, Ordering::Release,` | `envelope, Ordering::Relaxed,` |
-//! | inbox::who_takes | inbox.rs | `swap(ptr::null_mut(), Ordering::Acquire)` | `swap(ptr::null_mut(), Ordering::Relaxed)` |
-//! | common:: | node.rs | `compare_exchange(VACANT, FULL, Ordering::Release` | `compare_exchange(VACANT, FULL, Ordering::Relaxed` |
-//! | common:: | node.rs | `self.state.load(Ordering::Acquire)` | `self.state.load(Ordering::Relaxed)` |
-//! | common:: | common.rs | `new.as_ptr(), Ordering::Release` | `new.as_ptr(), Ordering::Relaxed` |
-//! | common:: | node.rs | `self.node.next.load(Ordering::Acquire)` | `self.node.next.load(Ordering::Relaxed)` |
-//! | common:: | node.rs | `self.cell(index) .state .compare_exchange(VACANT, VOID, Ordering::Relaxed, Ordering::Relaxed) .is_ok()` | `self.cell(index).state.swap(VOID, Ordering::Relaxed) == VACANT` |
+//! `cfg(loom)` shrinks segments, pages, nodes and blocks to two places. `docs/orderings.md` says which model
+//! fails without which ordering; `.ci/weaken` checks it.
 
 mod common;
+mod desk;
 mod empty;
 mod front;
 mod inbox;
 mod joint;
 mod lease;
 mod retire;
+mod roster;
 mod shard;
 mod times;
 
