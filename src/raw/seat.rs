@@ -40,11 +40,6 @@ impl<T> Seat<T> {
         }
     }
 
-    #[cfg(all(loom, test))]
-    pub(crate) fn lanes(&self) -> &Arc<Lanes<T>> {
-        &self.lanes
-    }
-
     /// Runs `step` on the state. It must run no user code that could come back here.
     #[inline]
     pub(super) fn with<R>(&mut self, step: impl FnOnce(&mut State<T>, &Lanes<T>) -> R) -> R {

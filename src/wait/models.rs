@@ -95,7 +95,9 @@ fn two_waiters_and_two_publishers() {
         });
         things.publish(1);
         things.publish(1);
-        others.map(|other| other.join().unwrap());
+        for other in others {
+            other.join().unwrap();
+        }
     });
 }
 

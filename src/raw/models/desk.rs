@@ -3,7 +3,7 @@
 //! The seats are warmed up first, as in `empty.rs`.
 
 use super::*;
-use crate::raw::{Entry, Label, Remainder, Tag};
+use crate::raw::{Entry, Remainder, Tag};
 
 /// A seat with a shard, whose transaction holds the only item of the queue.
 fn holder(lanes: &Arc<Lanes<u32>>) -> Seat<u32> {
@@ -81,7 +81,7 @@ fn never_drained_while_an_item_is_taken_away() {
         let other = thread::spawn({
             let lanes = Arc::clone(&lanes);
             move || {
-                let tag = Tag::first(Label::NONE);
+                let tag = Tag::first(0);
                 lanes.put_at_head([Entry { item: 1, tag }]);
                 lanes.count_expired(desk, 1);
             }

@@ -5,7 +5,7 @@
 //! reclaimer makes up for an ordering that is missing.
 
 use super::*;
-use crate::raw::{Label, Remainder};
+use crate::raw::Remainder;
 use crate::sync::{fence, AtomicBool, Ordering};
 
 /// A seat that has pushed and popped once, and has a slot left in the segment that it opened.
@@ -122,7 +122,7 @@ fn nothing_is_left_of_a_push_without_a_handle_that_is_refused() {
                 fence(Ordering::SeqCst);
                 !closed.load(Ordering::Relaxed)
             };
-            move || lanes.push(1, Label::NONE, admit).is_ok()
+            move || lanes.push(1, 0, admit).is_ok()
         });
         closed.store(true, Ordering::Relaxed);
         // ORDERING: SeqCst; as above.

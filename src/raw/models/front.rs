@@ -69,7 +69,7 @@ fn two_aborts_keep_their_items_apart() {
         popper.hold(&mut hold, 1);
         give_back(&mut hold);
         let holder = thread::spawn({
-            let mut popper = Popper::new(&shard);
+            let popper = Popper::new(&shard);
             move || {
                 let mut hold = Hold::new();
                 assert!(popper.shard.front().take(&mut hold, 1) <= 1);
