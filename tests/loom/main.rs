@@ -137,7 +137,7 @@ fn a_push_against_a_close() {
 
 #[test]
 fn a_push_without_a_handle_against_a_close() {
-    model(|| {
+    large_model(|| {
         let queue = Queue::unbounded();
         let mut popper = warm(&queue);
         let other = thread::spawn({
@@ -153,7 +153,7 @@ fn a_push_without_a_handle_against_a_close() {
 
 #[test]
 fn a_commit_against_a_close() {
-    model(|| {
+    large_model(|| {
         let queue = Queue::unbounded();
         let (mut pusher, mut popper) = (warm(&queue), warm(&queue));
         let other = thread::spawn(move || {
@@ -172,7 +172,7 @@ fn a_commit_against_a_close() {
 
 #[test]
 fn a_pusher_sleeps_until_there_is_room() {
-    model(|| {
+    large_model(|| {
         let queue = Queue::bounded(1);
         let (mut pusher, mut popper) = (warm(&queue), warm(&queue));
         pusher.push(1).unwrap();
