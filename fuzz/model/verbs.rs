@@ -169,9 +169,14 @@ impl<const PAD: usize> World<PAD> {
                 order.check_next_due(due);
                 order.check_keys(queue);
             }
-            // It knows nothing of delays and leases, but is exact.
-            AnyQueue::Priority(_) => {
-                assert_eq!(due, order.next_scheduled(), "when the next item is due");
+            AnyQueue::Priority(queue) => {
+                order.check_next_due(due);
+                let scheduled = queue.next_scheduled().map(|due| whole(due - self.start));
+                assert_eq!(
+                    scheduled,
+                    order.next_scheduled(),
+                    "when the next item is due"
+                );
             }
         }
     }

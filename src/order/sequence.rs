@@ -6,9 +6,6 @@ use crate::time::NEVER;
 /// A structure that says which item is next. One thread at a time uses it, under a lock, so it runs no
 /// user code.
 pub(crate) trait Sequence<T, M> {
-    /// Whether items of this order may have a time before which they are not given out.
-    const SCHEDULES: bool = false;
-
     /// Takes in an item that was pushed.
     fn arrive(&mut self, entry: Entry<Stored<T, M>>);
 

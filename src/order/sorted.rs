@@ -96,7 +96,6 @@ where
     R: Registry<T, M>,
 {
     const SORTS: bool = true;
-    const SCHEDULES: bool = S::SCHEDULES;
     type Registry = R;
 
     fn registry(&self) -> &R {
@@ -137,10 +136,6 @@ where
     fn counts(&self) -> (usize, usize) {
         let partition = self.lock();
         (partition.sequence.ready(), partition.sequence.waiting())
-    }
-
-    fn next_due(&self) -> u64 {
-        self.lock().sequence.next_due()
     }
 
     fn oldest(&self) -> Option<u64> {

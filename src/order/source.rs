@@ -8,8 +8,6 @@ use crate::raw::{Entry, Stored};
 pub(crate) trait Source<T, M>: Send + Sync {
     /// Whether items are taken from here, and not from the lanes.
     const SORTS: bool;
-    /// As [`Sequence::SCHEDULES`](super::Sequence::SCHEDULES).
-    const SCHEDULES: bool;
     type Registry: Registry<T, M>;
 
     /// What is known of items wherever they are.
@@ -38,11 +36,6 @@ pub(crate) trait Source<T, M>: Send + Sync {
     /// Ready items, and those that are not ready yet, of what was taken in.
     fn counts(&self) -> (usize, usize) {
         (0, 0)
-    }
-
-    /// When the next item is due of those that were taken in.
-    fn next_due(&self) -> u64 {
-        crate::time::NEVER
     }
 
     /// The least time that is known of the ready items that were taken in, about. Looks at all of them, but
@@ -115,7 +108,6 @@ pub(crate) struct Unsorted;
 
 impl<T> Source<T, ()> for Unsorted {
     const SORTS: bool = false;
-    const SCHEDULES: bool = false;
     type Registry = Self;
 
     fn registry(&self) -> &Self {

@@ -145,15 +145,12 @@ impl<T, O: Order<T>> Shared<T, O> {
         }
     }
 
-    /// When the next item is due, or something else may become ready: [`NEVER`](crate::time::NEVER) if nothing
-    /// is planned.
+    /// When something may become ready: [`NEVER`](crate::time::NEVER) if nothing is planned.
     pub(crate) fn next_due(&self) -> u64 {
-        self.bring_up_to_date();
-        if <O::Source as Source<T, O::Meta>>::SCHEDULES {
-            self.source.next_due()
-        } else {
-            self.agenda.next()
+        if Self::SORTS {
+            self.bring_up_to_date(); // what was pushed may have a time
         }
+        self.agenda.next()
     }
 
     /// Items that could be taken now, about. Never more than the capacity.

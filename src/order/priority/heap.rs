@@ -309,8 +309,6 @@ impl<T> Heap<T> {
 }
 
 impl<T> Sequence<T, Word> for Heap<T> {
-    const SCHEDULES: bool = true;
-
     /// What was scheduled waits, even if its time has come: only [`Order::advance`] knows that.
     #[inline]
     fn arrive(&mut self, entry: Entry<Stored<T, Word>>) {

@@ -10,7 +10,9 @@ pub use error::{OutOfRange, PriorityError};
 pub use waiting::{PushWithAsync, StageWithAsync};
 
 use crate::order::priority::{ByPriority, Priority, Ticket};
+use crate::order::Sequence;
 use crate::Queue;
+use std::time::Instant;
 
 /// A queue by priority and schedule, for many producers and many consumers, whose dequeues are
 /// transactions.
@@ -76,6 +78,26 @@ impl<T: Send> Queue<T, ByPriority> {
 
 /// Items that nobody holds.
 impl<T: Send> Queue<T, ByPriority> {
+    /// When the next scheduled item will be ready; `None` if none is scheduled.
+    ///
+    /// Unlike [`Queue::next_due`] it knows nothing of items that are out of the way after a retry, nor of
+    /// leases, and is exact at rest.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let clock = requeue::ManualClock::new();
+    /// let queue = requeue::Queue::builder().by_priority().clock(clock.clone()).build();
+    /// queue.push_after(Duration::from_secs(5), "later")?;
+    /// assert_eq!(queue.next_scheduled(), Some(clock.now() + Duration::from_secs(5)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn next_scheduled(&self) -> Option<Instant> {
+        self.shared().bring_up_to_date();
+        let next = self.shared().source.with(|heap| heap.next_due());
+        self.shared().time.instant(next)
+    }
+
     /// Gives an item another priority: `false`, if it is not in the queue, or somebody holds it, or it is
     /// out of the way after a retry. Among its equals it stands where it came.
     ///

@@ -152,7 +152,7 @@ fn an_item_of_a_former_handle_goes_before_those_of_the_next_one() {
     assert!(holder.hold_lane(&mut lane));
     assert_eq!(lane, last + 1);
     let mut items = Vec::new();
-    holder.visit(|item| items.push(*item));
+    holder.visit(|item, _| items.push(*item));
     assert_eq!(items, [1, 2]);
 }
 
@@ -193,10 +193,10 @@ fn what_came_back_in_two_places_goes_back_to_one() {
     for mut lane in [0, last] {
         assert!(both.hold_lane(&mut lane));
     }
-    both.visit(|item| items.push(*item));
+    both.visit(|item, _| items.push(*item));
     assert_eq!(items, [1, 2]);
     both.abort();
     assert!(both.hold_lane(&mut { last }));
-    both.visit(|item| items.push(*item));
+    both.visit(|item, _| items.push(*item));
     assert_eq!(items, [1, 2, 1, 2]);
 }

@@ -18,11 +18,11 @@ fn what_is_staged_is_invisible_until_the_commit() {
     tx.push(4).unwrap();
     assert_eq!(tx.staged(), 4);
     assert_at_rest(&queue, 0, 0);
-    assert_eq!(queue.next_due(), None);
+    assert_eq!(queue.next_scheduled(), None);
     assert_eq!(queue.pop(), Err(PopError::Empty));
     tx.commit();
     assert_at_rest(&queue, 3, 0);
-    assert_eq!(queue.next_due(), Some(clock.now() + SECOND));
+    assert_eq!(queue.next_scheduled(), Some(clock.now() + SECOND));
     assert_eq!(drain(&queue), [1, 2, 4]);
 }
 
@@ -36,7 +36,7 @@ fn an_abort_takes_back_what_was_staged() {
     drop(tx);
     clock.advance(SECOND);
     assert_at_rest(&queue, 0, 0);
-    assert_eq!((queue.stats().delayed, queue.next_due()), (0, None));
+    assert_eq!((queue.stats().delayed, queue.next_scheduled()), (0, None));
 }
 
 #[test]

@@ -249,7 +249,7 @@ fn an_item_that_is_older_than_time_itself_is_there() {
     let queue = builder.clock(clock.clone()).build();
     clock.advance(330 * 366 * DAY);
     queue.push_with(9999, None, 1).unwrap();
-    assert_eq!(queue.next_due(), None); // takes it in
+    assert_eq!(queue.next_scheduled(), None); // takes it in
     assert!(!queue.is_empty());
     assert_eq!(queue.pop(), Ok(1));
 }

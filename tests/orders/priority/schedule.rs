@@ -12,7 +12,7 @@ use requeue::{PopError, PriorityQueue, Queue};
 fn assert_scheduled(queue: &PriorityQueue<u32>, count: u64, next: Option<Instant>) {
     let stats = queue.stats();
     assert_eq!(stats.delayed, count);
-    assert_eq!(queue.next_due(), next);
+    assert_eq!(queue.next_scheduled(), next);
     stats.check().unwrap();
 }
 
@@ -204,7 +204,7 @@ fn what_no_clock_can_say_is_as_late_as_possible() {
     assert_at_rest(&queue, 0, 0);
     assert_eq!(queue.stats().delayed, 3);
     queue.push_after(SECOND, 3).unwrap();
-    assert_eq!(queue.next_due(), Some(clock.now() + SECOND));
+    assert_eq!(queue.next_scheduled(), Some(clock.now() + SECOND));
     for (item, ticket) in (0..).zip(tickets) {
         assert_eq!(queue.cancel(ticket), Some(item));
     }
@@ -214,9 +214,9 @@ fn what_no_clock_can_say_is_as_late_as_possible() {
 #[test]
 fn the_next_time_is_that_of_what_is_still_there() {
     let (clock, queue) = clocked();
-    assert_eq!(queue.next_due(), None);
+    assert_eq!(queue.next_scheduled(), None);
     queue.push(0).unwrap();
-    assert_eq!(queue.next_due(), None);
+    assert_eq!(queue.next_scheduled(), None);
     let due = |seconds: u32| clock.now() + seconds * SECOND;
     let tickets = [3, 1, 2].map(|seconds| queue.push_at(due(seconds), seconds).unwrap());
     assert_scheduled(&queue, 3, Some(due(1)));

@@ -163,7 +163,7 @@ fn a_push_with_a_priority_waits_for_room() {
     assert!(task.was_woken());
     let ticket = task.output().unwrap();
     assert_eq!(
-        (queue.next_due(), queue.cancel(ticket)),
+        (queue.next_scheduled(), queue.cancel(ticket)),
         (Some(due), Some(2))
     );
 
@@ -190,7 +190,7 @@ fn a_push_with_a_priority_that_is_called_off_leaves_nothing() {
     let tx = other.begin();
     drop(Task::waiting(tx.push_with_async(1, due, 3)));
     tx.commit();
-    assert_eq!((queue.pop(), queue.next_due()), (Ok(1), None));
+    assert_eq!((queue.pop(), queue.next_scheduled()), (Ok(1), None));
     assert_at_rest(&queue, 0, 0);
     one.push(4).unwrap();
     assert_eq!(other.pop(), Ok(4));
