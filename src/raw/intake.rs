@@ -1,4 +1,4 @@
-//! An intake: empties the lanes for a discipline, which then says what comes next.
+//! An intake: empties the lanes for an order that sorts, which then says what comes next.
 //!
 //! Items that were given back are taken apart from those that were pushed, since they come first.
 

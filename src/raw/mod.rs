@@ -7,7 +7,7 @@
 //! of a queue's; [`consumer`] chooses among them and [`strict`] says when they are empty; [`hold`], [`state`],
 //! [`desk`] and [`seat`] are what a handle owns, [`access`], [`batch`], [`grip`] and [`peek`] how its
 //! transactions use that, [`removal`] how items leave early, with their [`tag`], and [`intake`]
-//! how a discipline gets them. [`inbox`]
+//! how an order that sorts gets them. [`inbox`]
 //! is for the rooms above.
 //! The protocols are told in `docs/protocol.md`.
 

@@ -24,7 +24,7 @@
 //! before was claimed, by whatever thread, and the push did not, then the second pass sees what the push
 //! has published.
 //!
-//! A queue with a discipline asks in between whether that has none. Items come there only from the lanes,
+//! A queue whose order sorts asks in between whether that has none. Items come there only from the lanes,
 //! by claims; whoever claims them has the lock of the structure until they are in it. So if the marks are
 //! unchanged, none came since the first pass but such that were there when the lock was had, and what was
 //! seen empty was still so at the second pass.
@@ -112,7 +112,7 @@ impl<T> Lanes<T> {
 
     /// What is left in a queue that takes no more pushes.
     ///
-    /// The caller has passed a heavy barrier since pushes are refused. `none_in_order`: whether a discipline
+    /// The caller has passed a heavy barrier since pushes are refused. `none_in_order`: whether an order
     /// has none; asked first, since items leave it for transactions, and come there only from the lanes.
     /// `none_elsewhere`: whether no item is neither ready nor held; asked after the desks, since items go
     /// there from them.

@@ -56,12 +56,12 @@ impl<T, O: Order<T>> Side<T, O> {
         self.admit_with(|| self.shared.register(item))
     }
 
-    /// Whether the discipline has room for some items. It is not asked if the queue is closed.
+    /// Whether the order has room for some items. It is not asked if the queue is closed.
     fn has_place_for(&self, items: &[T]) -> bool {
         self.word().is_closed() || self.fits(items)
     }
 
-    /// Whether the discipline has room for some items.
+    /// Whether the order has room for some items.
     fn fits(&self, items: &[T]) -> bool {
         self.shared.fit(items) == Fit::Now
     }

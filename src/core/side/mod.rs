@@ -46,7 +46,7 @@ pub(crate) fn admitted<L, I>(admission: Admission<L>, items: I) -> Result<(L, I)
 }
 
 /// What makes the end of a transaction a guarded one: that items are leased, that somebody listens, or that
-/// a discipline has to know of it.
+/// an order has to know of it.
 const ALWAYS: usize = 1;
 /// That it has turns, or items that are counted.
 const INDEBTED: usize = 1 << 1;

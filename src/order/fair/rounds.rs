@@ -34,7 +34,7 @@ pub(crate) struct Rounds<T> {
     round: u32,
     /// Whether no item of a key is given out while another is.
     serial: bool,
-    /// Of how many items of a key that are gone the roll is told together.
+    /// Of how many items of a key that are gone the registry is told together.
     together: u32,
     /// Items that are shown, how many ever were, and how many of the keys in the ring are held up by one.
     shown: usize,
@@ -56,7 +56,7 @@ struct Key<T> {
     /// How many turns are left of its visit; 0: none has begun.
     turns: u32,
     weight: u32,
-    /// Items of it that were given out for good, and that the roll was not told of.
+    /// Items of it that were given out for good, and that the registry was not told of.
     gone: u32,
 }
 
@@ -110,7 +110,7 @@ pub(crate) struct Standing {
 }
 
 impl<T> Rounds<T> {
-    /// If not `serial`, the roll is told of `together` items of a key that are gone, or of fewer when the key
+    /// If not `serial`, the registry is told of `together` items of a key that are gone, or of fewer when the key
     /// has no more here.
     pub(crate) fn new(serial: bool, together: u32) -> Self {
         Self {
@@ -197,7 +197,7 @@ impl<T> Rounds<T> {
         None
     }
 
-    /// Forgets a key that has no items, and says how many of them are gone that the roll was not told of.
+    /// Forgets a key that has no items, and says how many of them are gone that the registry was not told of.
     #[inline]
     fn forget(&mut self, number: u32) -> u32 {
         let key = self.keys.take(number);

@@ -41,7 +41,7 @@ pub(crate) struct Heap<T> {
     /// Of ready items that are not in the lists.
     ready: Marks,
     waiting: Marks,
-    /// What was pushed and will be ready with the next [`Order::advance`].
+    /// What was pushed and will be ready with the next [`Sequence::advance`].
     fresh: Vec<Entry<Stored<T, Word>>>,
     /// The numbers of items that become ready go up, those of items that come back go down.
     last: i64,
@@ -309,7 +309,7 @@ impl<T> Heap<T> {
 }
 
 impl<T> Sequence<T, Word> for Heap<T> {
-    /// What was scheduled waits, even if its time has come: only [`Order::advance`] knows that.
+    /// What was scheduled waits, even if its time has come: only [`Sequence::advance`] knows that.
     #[inline]
     fn arrive(&mut self, entry: Entry<Stored<T, Word>>) {
         self.last += 1;

@@ -80,7 +80,7 @@ impl<T: Send> Queue<T, ByPriority> {
 impl<T: Send> Queue<T, ByPriority> {
     /// When the next scheduled item will be ready; `None` if none is scheduled.
     ///
-    /// Unlike [`Queue::next_due`] it knows nothing of items that are out of the way after a retry, nor of
+    /// Unlike [`Queue::next_due`](crate::Queue::next_due) it knows nothing of items that are out of the way after a retry, nor of
     /// leases, and is exact at rest.
     ///
     /// ```
@@ -101,7 +101,7 @@ impl<T: Send> Queue<T, ByPriority> {
     /// Gives an item another priority: `false`, if it is not in the queue, or somebody holds it, or it is
     /// out of the way after a retry. Among its equals it stands where it came.
     ///
-    /// The first call after a long time looks at all items; so does [`PriorityQueue::cancel`].
+    /// The first call after a long time looks at all items; so does [`PriorityQueue::cancel`](crate::PriorityQueue::cancel).
     ///
     /// ```
     /// let queue = requeue::PriorityQueue::by_priority();
