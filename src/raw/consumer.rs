@@ -335,6 +335,7 @@ impl<T> Consumer<T> {
         lanes.in_use().nth(steps).unwrap_or(0)
     }
 
+    #[inline]
     fn enter(&mut self, lanes: &Lanes<T>, number: usize) {
         if number != self.number {
             self.lane.leave();

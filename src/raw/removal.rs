@@ -39,7 +39,7 @@ impl<T> Hold<T> {
         })
     }
 
-    /// Takes out the next item from `spot` that is picked, by its address and its tag.
+    /// Takes out the next item from `spot` that is picked, by itself and its tag.
     ///
     /// # Safety
     ///
@@ -47,12 +47,12 @@ impl<T> Hold<T> {
     pub(super) unsafe fn remove_next(
         &mut self,
         spot: &mut Spot,
-        pick: impl Fn(usize, Tag) -> bool,
+        pick: impl Fn(&T, Tag) -> bool,
     ) -> Option<Entry<T>> {
         loop {
             let place = self.next_at(spot)?;
-            // SAFETY: filled.
-            if pick(place.item() as usize, unsafe { place.tag() }) {
+            // SAFETY: filled, and by contract nobody writes to it.
+            if unsafe { pick(&*place.item(), place.tag()) } {
                 // SAFETY: by contract it is not used.
                 let entry = unsafe { place.remove() };
                 self.count_gap();

@@ -296,7 +296,7 @@ impl<T> Seat<T> {
     pub(crate) fn remove_next(
         &mut self,
         spot: &mut Spot,
-        pick: impl Fn(usize, Tag) -> bool,
+        pick: impl Fn(&T, Tag) -> bool,
     ) -> Option<Entry<T>> {
         // SAFETY: `&mut self`: no transaction gives items out any more.
         self.with(|state, _| unsafe { state.hold.remove_next(spot, pick) })

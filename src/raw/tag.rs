@@ -43,10 +43,7 @@ pub(crate) struct Entry<T> {
 }
 
 /// An item and what the order of its queue knows it by, as they lie in a slot.
-///
-/// The item comes first: its address is that of the whole.
 #[derive(Clone, Debug)]
-#[repr(C)]
 pub(crate) struct Stored<T, M> {
     pub(crate) item: T,
     pub(crate) meta: M,

@@ -2,6 +2,8 @@
 //!
 //! Built under `--cfg loom` only. The handles are warmed up first, so that what the threads do stays small.
 
+#![cfg(loom)]
+
 mod closing;
 mod due;
 mod failing;

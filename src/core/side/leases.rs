@@ -40,7 +40,7 @@ impl<T, O: Order<T>> Side<T, O> {
         });
         if let Some(lease) = &shared.lease {
             let (now, until) = (shared.time.now(), shared.time.after(lease.term));
-            let address = address_of(stored);
+            let address = address_of(&stored.item);
             let item = Stored {
                 item: (lease.copy)(&stored.item),
                 meta: stored.meta,
@@ -118,7 +118,9 @@ impl<T, O: Order<T>> Side<T, O> {
         self.forget_counted(lost.len());
         let lost: HashSet<_> = lost.into_iter().collect();
         let mut spot = Spot::default();
-        while let Some(entry) = seat.remove_next(&mut spot, |address, _| lost.contains(&address)) {
+        while let Some(entry) = seat.remove_next(&mut spot, |stored, _| {
+            lost.contains(&address_of(&stored.item))
+        }) {
             parted.push(entry);
         }
         parted

@@ -100,7 +100,7 @@ impl<T, O: Order<T>> Side<T, O> {
         let grip = self.take_hold(access).ok_or_else(|| self.nothing_held())?;
         self.release(access);
         if let Some(pass) = pass {
-            self.owe(pass, grip.address());
+            self.owe(pass, address_of(&grip.item));
         }
         if attended {
             self.take_note(access, &grip);
@@ -143,7 +143,7 @@ impl<T, O: Order<T>> Side<T, O> {
         peeked: &mut Peeked<'t, StoredOf<T, O>>,
     ) -> Grip<'t, StoredOf<T, O>> {
         let grip = peeked.hold();
-        self.owe_for_held(grip.address());
+        self.owe_for_held(address_of(&grip.item));
         let access = peeked.access();
         self.release(access);
         self.take_note(access, &grip);
@@ -196,7 +196,7 @@ impl<T, O: Order<T>> Side<T, O> {
         self.set_envelopes_aside(batch.access().held());
         while let Some((item, tag)) = batch.look() {
             if let Some(pass) = pass.take() {
-                self.owe(pass, address_of(item));
+                self.owe(pass, address_of(&item.item));
             }
             self.note(item, mem::take(&mut only), || tag);
         }
