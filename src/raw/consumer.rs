@@ -335,7 +335,8 @@ impl<T> Consumer<T> {
         lanes.in_use().nth(steps).unwrap_or(0)
     }
 
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // a search goes through all lanes by it
     fn enter(&mut self, lanes: &Lanes<T>, number: usize) {
         if number != self.number {
             self.lane.leave();
