@@ -9,10 +9,12 @@ compile_error!("`--cfg loom` needs the feature `loom`");
 compile_error!("`--cfg shuttle` needs the feature `shuttle`");
 
 pub(crate) mod barrier;
+mod defer;
 #[cfg(all(loom, test))]
 pub(crate) mod model;
 mod panic;
 
+pub(crate) use defer::{defer, defer_with, Defer};
 pub(crate) use panic::swallow_panic;
 
 use std::sync::{PoisonError, TryLockError};
