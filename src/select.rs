@@ -2,6 +2,7 @@
 
 use crate::core::port::Port;
 use crate::order::Order;
+use crate::sync::defer_with;
 use crate::wait::{block, spin, Deadline, Waiter};
 use crate::{Handle, PopError};
 use std::borrow::BorrowMut;
@@ -34,28 +35,23 @@ pub fn pop_any<T, O: Order<T>, H: BorrowMut<Handle<T, O>>>(
     handles: &mut [H],
 ) -> Result<(usize, T), PopError> {
     let ports = handles.iter_mut().map(|handle| handle.borrow_mut().port());
-    let mut ports = Ports(ports.collect());
-    ports.0.iter_mut().for_each(|port| port.settle());
-    let mut attempt = || first(&mut ports.0, |port| Poll::Ready(port.pop()));
+    // Their places in the lines are left at the end, also if a pace or a clock panics.
+    let mut ports = defer_with(ports.collect::<Vec<_>>(), |ports| {
+        for port in ports {
+            port.end_waiting();
+        }
+    });
+    ports.iter_mut().for_each(|port| port.settle());
+    let mut attempt = || first(&mut ports, |port| Poll::Ready(port.pop()));
     if let Some(result) = spin(|| true, &mut attempt) {
         return result;
     }
     let poll = |waiter: &Waiter<'_>| {
-        let result = first(&mut ports.0, |port| port.poll_pop(waiter));
+        let result = first(&mut ports, |port| port.poll_pop(waiter));
         result.map_or(Poll::Pending, Poll::Ready)
     };
     let result = block(Deadline::NEVER, poll);
     result.unwrap_or(Err(PopError::Closed))
-}
-
-/// The ports that are waited at. Their places in the lines are left at the end, also when a pace or a clock
-/// panics.
-struct Ports<'p, T, O: Order<T>>(Vec<&'p mut Port<T, O>>);
-
-impl<T, O: Order<T>> Drop for Ports<'_, T, O> {
-    fn drop(&mut self) {
-        self.0.iter_mut().for_each(|port| port.end_waiting());
-    }
 }
 
 /// The first item that `pop` gives, if any; closed if all of them are.

@@ -1,9 +1,10 @@
 //! Items that were delivered too often, or given up.
 
 use crate::core::shared::Shared;
-use crate::order::{Order, StoredOf};
+use crate::order::Order;
 use crate::policy::retry::Failed;
 use crate::raw::{Entry, Stored};
+use crate::sync::defer_with;
 use crate::{DeadLetter, Fifo};
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
@@ -81,13 +82,20 @@ impl<T, O: Order<T>> DeadLetters<T, O> {
 
     /// Pushes the oldest letter again.
     fn requeue(&self) -> bool {
-        let Some(letter) = Letter::take(&self.shared) else {
+        let letters = &self.shared.failures.letters;
+        // Put back also if user code panics.
+        let mut letter = defer_with(letters.take(), |letter| {
+            if let Some(letter) = letter.take() {
+                letters.put_back(letter);
+            }
+        });
+        let register = |letter: &Failed<_>| self.shared.register_again(&letter.entry);
+        let Some(known) = letter.as_ref().and_then(register) else {
             return false;
         };
-        let Some(known) = self.shared.register_again(&letter.failed().entry) else {
+        let Some(failed) = letter.take() else {
             return false;
         };
-        let failed = letter.open();
         let Entry { item, tag } = failed.entry;
         let Stored { item, meta } = item;
         let mut admitted = false;
@@ -106,38 +114,8 @@ impl<T, O: Order<T>> DeadLetters<T, O> {
             meta,
         };
         let entry = Entry { item, tag };
-        let letters = &self.shared.failures.letters;
         letters.put_back(Failed { entry, ..failed });
         false
-    }
-}
-
-/// A letter that was taken out. It is put back when it is dropped, also because user code panics.
-struct Letter<'s, T, O: Order<T>> {
-    shared: &'s Shared<T, O>,
-    failed: Option<Failed<StoredOf<T, O>>>,
-}
-
-impl<'s, T, O: Order<T>> Letter<'s, T, O> {
-    fn take(shared: &'s Shared<T, O>) -> Option<Self> {
-        let failed = Some(shared.failures.letters.take()?);
-        Some(Self { shared, failed })
-    }
-
-    fn failed(&self) -> &Failed<StoredOf<T, O>> {
-        self.failed.as_ref().expect("not opened yet")
-    }
-
-    fn open(mut self) -> Failed<StoredOf<T, O>> {
-        self.failed.take().expect("not opened yet")
-    }
-}
-
-impl<T, O: Order<T>> Drop for Letter<'_, T, O> {
-    fn drop(&mut self) {
-        if let Some(failed) = self.failed.take() {
-            self.shared.failures.letters.put_back(failed);
-        }
     }
 }
 

@@ -4,7 +4,7 @@ use super::directory::Page;
 use super::segment::{number, offset, Segment};
 use super::shard::Shard;
 use super::tag::Entry;
-use crate::sync::{AtomicU64, Ordering};
+use crate::sync::{defer_with, AtomicU64, Ordering};
 use std::ptr;
 
 /// Room for this many segments opened in one transaction is kept for the next.
@@ -96,32 +96,21 @@ impl<T> Producer<T> {
     ///
     /// If the iterator panics, what it gave before is staged.
     pub(super) fn stage_from(&mut self, items: &mut impl Iterator<Item = T>) -> bool {
-        /// Counts the filled slots, also when the iterator panics.
-        struct Count<'p, T> {
-            producer: &'p mut Producer<T>,
-            filled: u64,
-        }
-        impl<T> Drop for Count<'_, T> {
-            fn drop(&mut self) {
-                self.producer.next += self.filled;
-                self.producer.staged += usize::try_from(self.filled).unwrap_or(0);
-            }
-        }
         let (first, room) = (self.next, self.limit - self.next);
-        let mut count = Count {
-            producer: self,
-            filled: 0,
-        };
-        let Some(segment) = count.producer.segment else {
+        let Some(segment) = self.segment else {
             return true;
         };
-        while count.filled < room {
+        let mut filled = defer_with(0, |filled| {
+            self.next += *filled;
+            self.staged += usize::try_from(*filled).unwrap_or(0);
+        });
+        while *filled < room {
             let Some(item) = items.next() else {
                 return true;
             };
             // SAFETY: as in `put`.
-            unsafe { segment.slot(first + count.filled).fill(item) };
-            count.filled += 1;
+            unsafe { segment.slot(first + *filled).fill(item) };
+            *filled += 1;
         }
         false
     }

@@ -12,7 +12,7 @@ use super::lanes::Lanes;
 use super::sink::Sink;
 use super::state::State;
 use super::tag::{Entry, Stored, Tag};
-use crate::sync::{weak, AtomicBool, Ordering, UnsafeCell};
+use crate::sync::{defer_with, weak, AtomicBool, Ordering, UnsafeCell};
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
@@ -374,14 +374,8 @@ impl<T, M> Seat<Stored<T, M>> {
 
 impl<T> Drop for Seat<T> {
     fn drop(&mut self) {
-        /// Leaves also when a destructor of an item panics.
-        struct Leave<'s, T>(&'s mut Seat<T>);
-        impl<T> Drop for Leave<'_, T> {
-            fn drop(&mut self) {
-                self.0.with(State::leave);
-            }
-        }
-        Leave(self).0.settle();
+        // Leaves also if a destructor of an item panics.
+        defer_with(self, |seat| seat.with(State::leave)).settle();
     }
 }
 

@@ -1,5 +1,5 @@
-//! The primitives of the lock-free room: the standard ones, or loom's under `--cfg loom`, or shuttle's
-//! under `--cfg shuttle`. These need the features of the same names, which change nothing by themselves.
+//! The primitives of the lock-free room: the standard ones and `parking_lot`'s locks, or loom's under
+//! `--cfg loom`, or shuttle's under `--cfg shuttle`. These need the features of the same names, which change nothing by themselves.
 //!
 //! All have the shape of loom's, so that the code above is written once.
 
@@ -9,17 +9,21 @@ compile_error!("`--cfg loom` needs the feature `loom`");
 compile_error!("`--cfg shuttle` needs the feature `shuttle`");
 
 pub(crate) mod barrier;
+mod defer;
 #[cfg(all(loom, test))]
 pub(crate) mod model;
+mod mutex;
 mod panic;
 mod weaken;
 
+pub(crate) use defer::{defer, defer_with, Defer};
+pub(crate) use mutex::{lock, try_lock, Mutex, MutexGuard};
 pub(crate) use panic::swallow_panic;
+#[cfg(not(any(loom, shuttle)))]
+pub(crate) use parking_lot::Condvar;
 #[cfg(loom)]
 pub(crate) use weaken::ordering;
 pub(crate) use weaken::{is_weakened, planted, step, weak};
-
-use std::sync::{PoisonError, TryLockError};
 
 #[cfg(loom)]
 use loom::sync as kind;
@@ -31,7 +35,6 @@ use std::sync as kind;
 pub(crate) use kind::atomic::{
     fence, AtomicBool, AtomicPtr, AtomicU64, AtomicU8, AtomicUsize, Ordering,
 };
-pub(crate) use kind::{Mutex, MutexGuard};
 
 #[cfg(not(loom))]
 pub(crate) use self::std_cell::UnsafeCell;
@@ -71,20 +74,6 @@ impl Count {
         let count = self.get();
         self.set(0);
         count
-    }
-}
-
-/// Locks; what a panic left behind a lock of this crate is whole.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Locks, unless another thread has the lock.
-pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
-    match mutex.try_lock() {
-        Ok(guard) => Some(guard),
-        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
-        Err(TryLockError::WouldBlock) => None,
     }
 }
 

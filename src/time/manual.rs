@@ -148,9 +148,11 @@ impl Default for ManualClock {
 impl fmt::Debug for ManualClock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = lock(&self.state);
+        let (now, alarms) = (state.now, state.alarms.len());
+        drop(state); // what is written to is user code
         f.debug_struct("ManualClock")
-            .field("now", &state.now)
-            .field("alarms", &state.alarms.len())
+            .field("now", &now)
+            .field("alarms", &alarms)
             .finish()
     }
 }

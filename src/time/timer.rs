@@ -1,8 +1,8 @@
 //! The thread that rings the alarms of the system's clock.
 
 use super::alarms::{Alarm, Alarms};
-use crate::sync::lock;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use crate::sync::{lock, Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, OnceLock};
 use std::task::Waker;
 use std::time::Instant;
 use std::{io, mem, thread};
@@ -80,18 +80,18 @@ impl Timer {
             if !due.is_empty() {
                 return due;
             }
-            state = self.sleep(state, now);
+            self.sleep(&mut state, now);
         }
     }
 
     /// Sleeps until the first alarm is due or another one comes first, or by chance less.
-    fn sleep<'s>(&self, state: MutexGuard<'s, State>, now: Instant) -> MutexGuard<'s, State> {
-        let Some(at) = state.alarms.first() else {
-            let woken = self.changed.wait(state);
-            return woken.unwrap_or_else(PoisonError::into_inner);
-        };
-        let left = at.saturating_duration_since(now);
-        let woken = self.changed.wait_timeout(state, left);
-        woken.unwrap_or_else(PoisonError::into_inner).0
+    fn sleep(&self, state: &mut MutexGuard<'_, State>, now: Instant) {
+        match state.alarms.first() {
+            Some(at) => {
+                let left = at.saturating_duration_since(now);
+                self.changed.wait_for(state, left);
+            }
+            None => self.changed.wait(state),
+        }
     }
 }

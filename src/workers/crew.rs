@@ -3,9 +3,9 @@
 use super::failure::Trouble;
 use super::worker::{Command, Worker};
 use super::{Failure, Report, WorkerStatus};
-use crate::sync::{lock, swallow_panic, Mutex};
+use crate::sync::{lock, swallow_panic, Condvar, Mutex};
 use std::any::Any;
-use std::sync::{Arc, Condvar, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Told of each panic: the worker's name, and what the panic carries.
@@ -75,11 +75,9 @@ impl Crew {
 
     /// Waits until all workers have ended, or the time is over.
     pub(super) fn wait(&self, timeout: Duration) {
-        let present = lock(&self.present);
-        let waited = self
-            .gone
-            .wait_timeout_while(present, timeout, |present| *present > 0);
-        drop(waited.unwrap_or_else(PoisonError::into_inner));
+        let mut present = lock(&self.present);
+        self.gone
+            .wait_while_for(&mut present, |present| *present > 0, timeout);
     }
 
     /// Reports what went wrong. Panics of the hooks, or of the payload's destructor, are caught and ignored.

@@ -6,6 +6,7 @@ use crate::order::{Fit, Known, KnownOf, Order};
 use crate::raw::{Open, Stored};
 use crate::wait::{Kind, Waiter};
 use crate::PushError;
+use std::iter;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -46,7 +47,8 @@ impl<T, O: Order<T>> Port<T, O> {
         let Self { seat, side, .. } = tx.get_mut();
         let mut registered = side.registered(known);
         let items = side.begin_batch(seat, items)?;
-        for (item, Known { since, meta }) in items.into_iter().zip(&mut registered) {
+        let known = iter::from_fn(|| registered.pop_front());
+        for (item, Known { since, meta }) in items.into_iter().zip(known) {
             seat.stage_since(Stored { item, meta }, since);
         }
         drop(registered);

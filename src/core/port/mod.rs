@@ -13,7 +13,7 @@ use crate::core::side::Side;
 use crate::order::{EntryOf, Order, StoredOf};
 use crate::policy::retry::Cause;
 use crate::raw::{Party, Record, Seat, Session, Stored, Tails};
-use crate::sync::{planted, step};
+use crate::sync::{defer, planted, step};
 use crate::Reason;
 use std::mem;
 use std::sync::Arc;
@@ -120,7 +120,8 @@ impl<T, O: Order<T>> Port<T, O> {
         if held_any {
             self.side.note_end();
         }
-        let _staged = Staged(self);
+        // Also if the destructor of something else panics.
+        let _staged = defer(|| self.side.drop_staged(&mut self.seat));
         drop(parted);
     }
 }
@@ -136,15 +137,6 @@ impl<T, O: Order<T>> Port<T, O> {
             attempts = tag.attempts.max(attempts);
         });
         (items, attempts)
-    }
-}
-
-/// Drops what is staged, also when the destructor of something else panics.
-struct Staged<'p, T, O: Order<T>>(&'p mut Port<T, O>);
-
-impl<T, O: Order<T>> Drop for Staged<'_, T, O> {
-    fn drop(&mut self) {
-        self.0.side.drop_staged(&mut self.0.seat);
     }
 }
 

@@ -14,11 +14,10 @@ use crate::policy::telemetry::{Event, Telemetry};
 use crate::policy::watch::Posts;
 use crate::rate::Gate;
 use crate::raw::{Lanes, Remainder, Stored};
-use crate::sync::swallow_panic;
+use crate::sync::{defer, swallow_panic};
 use crate::time::Time;
 use crate::wait::{Agenda, Line, Word};
 use crate::{PopError, PushError};
-use std::mem;
 use std::slice;
 use std::sync::Arc;
 
@@ -92,15 +91,6 @@ impl Room {
     /// Takes a permit that will belong to no handle.
     fn take_one(&self) -> bool {
         self.capacity.take_shared(1) == 1
-    }
-}
-
-/// A permit for a push that may yet fail, and how to give it back.
-pub(crate) struct Permit<F: Fn()>(pub(crate) F);
-
-impl<F: Fn()> Drop for Permit<F> {
-    fn drop(&mut self) {
-        (self.0)();
     }
 }
 
@@ -184,7 +174,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         if !self.room().map_or(true, Room::take_one) {
             return Err(PushError::Full(item));
         }
-        let permit = Permit(|| self.give_back(1));
+        let permit = defer(|| self.give_back(1));
         let Some(Known { since, meta }) = register(&item) else {
             return Err(PushError::Full(item));
         };
@@ -193,7 +183,7 @@ impl<T, O: Order<T>> Shared<T, O> {
             self.unregister(meta);
             return Err(PushError::Closed(stored.item));
         }
-        mem::forget(permit);
+        permit.cancel();
         ready.published(1);
         Ok(())
     }

@@ -1,9 +1,10 @@
 //! Admission of pushes: a permit, and a queue that is not closed.
 
 use super::{admitted, Admission, Closed, Side};
-use crate::core::shared::{Permit, Shared};
+use crate::core::shared::Shared;
 use crate::order::{Fit, Known, KnownOf, Order, StoredOf};
 use crate::raw::{Access, Seat, Stored};
+use crate::sync::{defer, defer_with, Defer};
 use crate::wait::{Kind, Waiter};
 use crate::PushError;
 use std::collections::VecDeque;
@@ -12,27 +13,8 @@ use std::slice;
 use std::task::Poll;
 use std::time::Duration;
 
-/// What is known of items that are yet to be staged, and are unregistered if that does not happen.
-pub(crate) struct Registered<'s, T, O: Order<T>> {
-    side: &'s Side<T, O>,
-    registered: VecDeque<KnownOf<T, O>>,
-}
-
-impl<T, O: Order<T>> Iterator for Registered<'_, T, O> {
-    type Item = KnownOf<T, O>;
-
-    fn next(&mut self) -> Option<KnownOf<T, O>> {
-        self.registered.pop_front()
-    }
-}
-
-impl<T, O: Order<T>> Drop for Registered<'_, T, O> {
-    fn drop(&mut self) {
-        for known in self.registered.drain(..) {
-            self.side.shared.unregister(known.meta);
-        }
-    }
-}
+/// What is known of the items of a batch.
+type AllKnown<T, O> = VecDeque<KnownOf<T, O>>;
 
 impl<T, O: Order<T>> Side<T, O> {
     /// Takes a permit for a push without a transaction, the reserved one if there is one.
@@ -82,9 +64,9 @@ impl<T, O: Order<T>> Side<T, O> {
         if let Err(closed) = self.admit()? {
             return Some(Err(closed));
         }
-        let permit = Permit(|| self.give_back(1));
+        let permit = defer(|| self.give_back(1));
         let known = register()?;
-        mem::forget(permit);
+        permit.cancel();
         Some(Ok(known))
     }
 
@@ -141,9 +123,9 @@ impl<T, O: Order<T>> Side<T, O> {
         if let Err(closed) = self.admit_staged(access)? {
             return Some(Err(closed));
         }
-        let permit = Permit(|| self.release(access));
+        let permit = defer(|| self.release(access));
         let known = register()?;
-        mem::forget(permit);
+        permit.cancel();
         Some(Ok(known))
     }
 
@@ -204,12 +186,12 @@ impl<T, O: Order<T>> Side<T, O> {
             return Some(Err(closed));
         }
         let taken = if self.is_bounded() { items.len() } else { 0 };
-        let permits = Permit(|| {
+        let permits = defer(|| {
             self.extra.set(self.extra.get() - taken);
             self.give_back(taken);
         });
         let known = self.register_all(items)?;
-        mem::forget(permits);
+        permits.cancel();
         Some(Ok(known))
     }
 
@@ -220,19 +202,21 @@ impl<T, O: Order<T>> Side<T, O> {
         let since = self.shared.stamp();
         let mut known = self.registered(Vec::with_capacity(items.len()));
         for item in items {
-            known
-                .registered
-                .push_back(self.shared.register_since(item, since)?);
+            known.push_back(self.shared.register_since(item, since)?);
         }
-        Some(mem::take(&mut known.registered).into())
+        Some(mem::take(&mut *known).into())
     }
 
     /// What is known of items that are yet to be staged: unregistered if they are not.
-    pub(crate) fn registered(&self, known: Vec<KnownOf<T, O>>) -> Registered<'_, T, O> {
-        Registered {
-            side: self,
-            registered: known.into(),
-        }
+    pub(crate) fn registered(
+        &self,
+        known: Vec<KnownOf<T, O>>,
+    ) -> Defer<AllKnown<T, O>, impl FnMut(&mut AllKnown<T, O>) + '_> {
+        defer_with(known.into(), |known| {
+            for known in known.drain(..) {
+                self.shared.unregister(known.meta);
+            }
+        })
     }
 
     /// Stages an item for which there is a permit, unless the queue is closed and the transaction holds

@@ -4,6 +4,7 @@ use super::Side;
 use crate::core::shared::Shared;
 use crate::order::{EntryOf, Next, Order, StoredOf};
 use crate::raw::{Access, Batch, Grip, Peeked, Seat, Stored};
+use crate::sync::defer_with;
 
 impl<T, O: Order<T>> Side<T, O> {
     /// Makes attempts with what gives the next item of the order, until it is known what is due: the
@@ -132,21 +133,15 @@ impl<T, O: Order<T>> Side<T, O> {
         if !Shared::<T, O>::SORTS {
             return seat.drop_staged();
         }
-        let rest = Rest(self, seat);
-        while let Some(entry) = rest.1.unstage() {
+        // The destructor of an item may panic.
+        let mut seat = defer_with(seat, |seat| {
+            if seat.staged() > 0 {
+                self.drop_staged(seat);
+            }
+        });
+        while let Some(entry) = seat.unstage() {
             self.shared.unregister(entry.item.meta);
             drop(entry);
-        }
-    }
-}
-
-/// What is still to be dropped when the destructor of an item panics.
-struct Rest<'s, T, O: Order<T>>(&'s Side<T, O>, &'s mut Seat<StoredOf<T, O>>);
-
-impl<T, O: Order<T>> Drop for Rest<'_, T, O> {
-    fn drop(&mut self) {
-        if self.1.staged() > 0 {
-            self.0.drop_staged(self.1);
         }
     }
 }

@@ -1,9 +1,8 @@
 //! Waiting for an item, or for room.
 
 use super::Side;
-use crate::core::shared::Permit;
 use crate::order::Order;
-use crate::sync::{barrier, step, thread};
+use crate::sync::{barrier, defer, step, thread};
 use crate::time::{Time, NEVER};
 use crate::wait::{block, spin, Deadline, Kind, Line, Waiter};
 use std::mem;
@@ -42,9 +41,10 @@ impl<T, O: Order<T>> Side<T, O> {
         if waiter.is_task() {
             shared.agenda.expect_tasks();
         }
+        // Also if user code panics: a clock.
         let handing_over = self
             .gives_up_time()
-            .then(|| Leave(|| step!("waits.keeps-time", self.hand_time_over())));
+            .then(|| defer(|| step!("waits.keeps-time", self.hand_time_over())));
         if handing_over.is_some() {
             // What is due wakes those who wait for it, in their order.
             shared.release_due();
@@ -129,7 +129,8 @@ impl<T, O: Order<T>> Side<T, O> {
         timeout: Option<Duration>,
         attempt: impl FnMut() -> Option<R>,
     ) -> Option<R> {
-        let _leave = Leave(|| self.leave_item_line());
+        // Also if user code panics: a clock, or the copying of an item.
+        let _leave = defer(|| self.leave_item_line());
         let line = &*self.ready;
         let time = &self.shared.time;
         wait(time, line, timeout, attempt, |waiter, attempt| {
@@ -148,23 +149,14 @@ impl<T, O: Order<T>> Side<T, O> {
             return attempt();
         };
         let time = &self.shared.time;
-        let _leave = Leave(|| self.room_place.leave(&room.line));
+        let _leave = defer(|| self.room_place.leave(&room.line));
         // If user code panics: a clock, or what finds the key of an item.
-        let gathered = Permit(|| self.give_back(self.gathered.take()));
+        let gathered = defer(|| self.give_back(self.gathered.take()));
         let result = wait(time, &room.line, timeout, attempt, |waiter, attempt| {
             self.poll_room(kind, waiter, attempt)
         });
-        mem::forget(gathered);
+        gathered.cancel();
         result
-    }
-}
-
-/// Leaves a line, or hands the time over, also when user code panics: a clock, or the copying of an item.
-struct Leave<F: Fn()>(F);
-
-impl<F: Fn()> Drop for Leave<F> {
-    fn drop(&mut self) {
-        (self.0)();
     }
 }
 

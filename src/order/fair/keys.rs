@@ -8,7 +8,7 @@
 use super::mark::Mark;
 use super::table::{Answer, Kept, Table, SHARDS};
 use crate::order::{Fit, Registry};
-use crate::sync::{lock, swallow_panic, Mutex, MutexGuard};
+use crate::sync::{defer, lock, swallow_panic, Mutex, MutexGuard};
 use crossbeam_utils::CachePadded;
 use std::collections::hash_map::{HashMap, RandomState};
 use std::hash::{BuildHasher, Hash};
@@ -149,15 +149,6 @@ impl<K: Hash + Eq, T> Keys<K, T> {
     }
 }
 
-/// An item that is counted, and not known to its caller yet.
-struct Registration<'k, K, T>(&'k Keys<K, T>, u32);
-
-impl<K, T> Drop for Registration<'_, K, T> {
-    fn drop(&mut self) {
-        self.0.uncount(self.1, 1);
-    }
-}
-
 impl<K, T> Registry<T, Mark> for Keys<K, T>
 where
     K: Hash + Eq + Send + Sync,
@@ -171,9 +162,9 @@ where
         };
         let number = index * SHARDS + shard;
         // The destructor of the key may panic.
-        let registration = Registration(self, number);
+        let counted = defer(|| self.uncount(number, 1));
         drop(key);
-        std::mem::forget(registration);
+        counted.cancel();
         Some(Mark::new(number, weight))
     }
 

@@ -3,10 +3,9 @@
 //! [`by_key`] is the order, made of the [`rounds`], its sequence: the keys in a ring, each with its items. [`keys`] gives keys their numbers, by
 //! which the order knows them, and counts the items of each; a [`table`] is a shard of that. A [`mark`] is
 //! an item's metadata. [`pages`] is where both keep what has a number, [`lists`] where
-//! the order keeps the items, and [`index`] how a table finds a key.
+//! the order keeps the items.
 
 mod by_key;
-mod index;
 mod keys;
 mod lists;
 mod mark;

@@ -1,19 +1,22 @@
 //! The keys of one shard, under its lock.
 
-use super::index::Index;
 use super::pages::{Slab, PAGE};
 use crate::sync::SMALL;
+use hashbrown::HashTable;
 use std::sync::Arc;
 
 /// How many tables share the keys. One in the models: which one a key gets is left to chance.
 pub(super) const SHARDS: u32 = if SMALL { 1 } else { 128 };
 /// How many keys a table has at most, so that the numbers of all tables fit into a word.
 const MOST: usize = (u32::MAX / SHARDS - PAGE) as usize;
+/// How many buckets are kept when the keys are gone.
+pub(super) const LEAST: usize = 16;
 
 /// The keys of a shard.
 pub(super) struct Table<K> {
     keys: Slab<Known<K>>,
-    index: Index,
+    /// The keys' numbers, by their hashes.
+    numbers: HashTable<u32>,
 }
 
 struct Known<K> {
@@ -80,11 +83,17 @@ pub(super) enum Answer {
     Unknown,
 }
 
+/// A hash where all bits count: the upper ones as the lower ones.
+#[inline]
+fn spread(hash: u32) -> u64 {
+    u64::from(hash) << u32::BITS | u64::from(hash)
+}
+
 impl<K> Table<K> {
     pub(super) fn new() -> Self {
         Self {
             keys: Slab::new(),
-            index: Index::new(),
+            numbers: HashTable::new(),
         }
     }
 
@@ -103,7 +112,9 @@ impl<K> Table<K> {
             weight,
             alive: 1,
         });
-        self.index.add(hash, index);
+        let keys = &self.keys;
+        self.numbers
+            .insert_unique(spread(hash), index, |index| spread(keys[*index].hash));
         Answer::Welcome { index, weight }
     }
 
@@ -115,16 +126,35 @@ impl<K> Table<K> {
         if known.alive > 0 {
             return Kept::Gone;
         }
-        self.index.remove(known.hash, index);
-        self.keys.take(index).key
+        let hash = spread(known.hash);
+        if let Ok(number) = self.numbers.find_entry(hash, |number| *number == index) {
+            number.remove();
+        }
+        let key = self.keys.take(index).key;
+        if self.numbers.num_buckets() > LEAST.max(8 * self.numbers.len()) {
+            self.shrink();
+        }
+        key
+    }
+
+    /// Leaves half of the buckets.
+    #[cold]
+    fn shrink(&mut self) {
+        let room = (2 * self.numbers.len()).max(LEAST / 2);
+        let keys = &self.keys;
+        self.numbers
+            .shrink_to(room, |index| spread(keys[*index].hash));
     }
 }
 
 impl<K: Eq> Table<K> {
     #[inline]
     fn find(&self, hash: u32, key: &K) -> Option<u32> {
-        let is = |index| self.keys[index].key.get() == Some(key);
-        self.index.find(hash, is)
+        let is = |index: &u32| {
+            let known = &self.keys[*index];
+            known.hash == hash && known.key.get() == Some(key)
+        };
+        self.numbers.find(spread(hash), is).copied()
     }
 
     /// How many items with this key are somewhere.
@@ -158,8 +188,34 @@ impl<K> Table<K> {
         self.keys.len()
     }
 
-    /// How many hashes it has room for without allocating, and as many more.
+    /// How many buckets there are.
     pub(super) fn room(&self) -> usize {
-        self.index.room()
+        self.numbers.num_buckets()
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_grows_and_shrinks_with_what_it_has() {
+        let mut table = Table::new();
+        let indices: Vec<_> = (0..100_000)
+            .map(|key| {
+                let Answer::Welcome { index, .. } = table.add(key * 7, key, 1) else {
+                    panic!("a table with room");
+                };
+                assert!(table.room() <= LEAST.max(4 * table.len()));
+                index
+            })
+            .collect();
+        for (key, index) in (0..).zip(indices) {
+            assert_eq!(table.alive(key * 7, &key), 1);
+            assert!(matches!(table.leave(index, 1), Kept::Here(gone) if gone == key));
+            assert_eq!(table.alive(key * 7, &key), 0);
+            assert!(table.room() <= LEAST.max(8 * table.len()));
+        }
+        assert_eq!(table.len(), 0);
     }
 }

@@ -1,4 +1,7 @@
 //! Items in places that are used again.
+//!
+//! They lie side by side, and move together where most places are vacant, as their numbers are known to the heap
+//! alone. The numbers of a fair queue's keys are known to its items, so that it has pages instead, which go one by one.
 
 use super::word::Word;
 use crate::raw::{Entry, Stored, Tag};
