@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use crate::common::failing::{
-    assert_room, clocked, fail, failures, letters, put_off, times, Failure, SECOND,
+    assert_room, clocked, fail, failures, letters, put_off, Failure, SECOND,
 };
 use crate::common::futures::Task;
 use crate::common::{drain, panics, Ledger};
@@ -16,7 +16,7 @@ use requeue::{Backoff, DeadLetter, Fifo, Handle, PopError, Queue, Reason};
 
 /// A queue whose items die at their last delivery of so many.
 fn mortal(attempts: u32) -> Queue<u32> {
-    Queue::builder().max_attempts(times(attempts)).build()
+    Queue::builder().max_attempts(attempts).build()
 }
 
 /// Lets the next items die together, in a queue where items are delivered once.
@@ -52,7 +52,7 @@ fn an_item_dies_when_its_last_delivery_fails() {
 #[test]
 fn an_item_whose_lease_is_over_too_often_dies() {
     let (clock, builder) = clocked();
-    let queue = builder.max_attempts(times(2)).leased(SECOND).build();
+    let queue = builder.max_attempts(2).leased(SECOND).build();
     queue.push(7).unwrap();
     for _ in 0..2 {
         let mut handle = queue.handle();
@@ -116,10 +116,7 @@ fn without_a_place_for_its_letter_no_item_dies() {
         if let Some(backoff) = backoff {
             builder = builder.backoff(backoff);
         }
-        let queue = builder
-            .max_attempts(times(1))
-            .max_dead_letters(most)
-            .build();
+        let queue = builder.max_attempts(1).max_dead_letters(most).build();
         let mut handle = queue.handle();
         handle.push_batch(0..3).unwrap();
         kill(&mut handle, 3);
@@ -144,7 +141,7 @@ fn without_a_place_for_its_letter_no_item_dies() {
 fn overflowing(most: usize) -> (Queue<u32>, std::sync::mpsc::Receiver<DeadLetter<u32>>) {
     let (sender, receiver) = channel();
     let queue = Queue::builder()
-        .max_attempts(times(1))
+        .max_attempts(1)
         .max_dead_letters(most)
         .on_dead_overflow(move |letter| sender.send(letter).unwrap())
         .build();
@@ -185,7 +182,7 @@ fn items_that_die_by_their_leases_overflow_too() {
     let (clock, builder) = clocked();
     let queue = builder
         .leased(SECOND)
-        .max_attempts(times(1))
+        .max_attempts(1)
         .max_dead_letters(1)
         .on_dead_overflow(move |letter| sender.send(letter.reason).unwrap())
         .build();
@@ -206,7 +203,7 @@ fn an_overflow_that_panics_loses_its_letter_and_nothing_else() {
         let called = Arc::clone(&calls);
         let ledger = Ledger::new(6);
         let queue = Queue::builder()
-            .max_attempts(times(1))
+            .max_attempts(1)
             .max_dead_letters(2)
             .on_dead_overflow(move |_| {
                 called.fetch_add(1, Ordering::SeqCst);
@@ -233,7 +230,7 @@ fn an_overflow_may_use_the_queue() {
     let inner = Arc::clone(&place);
     let queue = Queue::builder()
         .capacity(3)
-        .max_attempts(times(1))
+        .max_attempts(1)
         .max_dead_letters(1)
         .on_dead_overflow(move |letter| {
             let queue = inner.lock().unwrap().clone().unwrap();
@@ -261,7 +258,7 @@ fn an_overflow_may_use_the_queue() {
 
 #[test]
 fn the_dead_take_no_room() {
-    let queue = Queue::builder().capacity(2).max_attempts(times(1)).build();
+    let queue = Queue::builder().capacity(2).max_attempts(1).build();
     for failure in failures() {
         let mut handle = queue.handle();
         handle.push_batch([1, 2]).unwrap();
@@ -316,7 +313,7 @@ fn a_letter_that_is_pushed_again_wakes_one_who_waits() {
 
 #[test]
 fn a_full_queue_takes_back_as_many_letters_as_it_has_room() {
-    let queue = Queue::builder().capacity(3).max_attempts(times(1)).build();
+    let queue = Queue::builder().capacity(3).max_attempts(1).build();
     let mut handle = queue.handle();
     handle.push_batch([1, 2, 3]).unwrap();
     kill(&mut handle, 3);
@@ -334,7 +331,7 @@ fn a_full_queue_takes_back_as_many_letters_as_it_has_room() {
 #[test]
 fn a_closed_queue_keeps_its_letters() {
     for capacity in [None, Some(5)] {
-        let mut builder = Queue::builder().max_attempts(times(1));
+        let mut builder = Queue::builder().max_attempts(1);
         if let Some(capacity) = capacity {
             builder = builder.capacity(capacity);
         }
@@ -375,7 +372,7 @@ fn a_death_ends_the_waiting_in_a_closed_queue() {
 #[test]
 fn letters_go_with_the_queue() {
     let ledger = Ledger::new(4);
-    let queue = Queue::builder().max_attempts(times(1)).build();
+    let queue = Queue::builder().max_attempts(1).build();
     let mut handle = queue.handle();
     handle.push_batch(ledger.items()).unwrap();
     kill(&mut handle, 2);
@@ -390,7 +387,7 @@ fn letters_go_with_the_queue() {
 #[test]
 fn a_letter_whose_destructor_panics_takes_no_other_with_it() {
     let ledger = Ledger::new(3);
-    let queue = Queue::builder().max_attempts(times(1)).build();
+    let queue = Queue::builder().max_attempts(1).build();
     let mut handle = queue.handle();
     handle.push_batch(ledger.items_with_bomb(0)).unwrap();
     kill(&mut handle, 3);
@@ -404,7 +401,7 @@ fn a_letter_whose_destructor_panics_takes_no_other_with_it() {
 #[test]
 fn a_delayed_item_dies_at_its_last_delivery() {
     let (clock, builder) = clocked();
-    let queue = builder.max_attempts(times(3)).build();
+    let queue = builder.max_attempts(3).build();
     queue.push(7).unwrap();
     for _ in 0..3 {
         put_off(&queue, SECOND);
@@ -443,7 +440,7 @@ fn a_transaction_forgotten_by_a_dropped_handle_is_forgotten() {
 fn letters_pass_between_threads() {
     const ITEMS: usize = 200;
     let queue = Queue::builder()
-        .max_attempts(times(1))
+        .max_attempts(1)
         .max_dead_letters(10)
         .build();
     queue.handle().push_batch(0..ITEMS).unwrap();

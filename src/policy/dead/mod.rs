@@ -8,7 +8,8 @@ use super::retry::Failed;
 use crate::raw::{Inbox, Stored, Vacant};
 use crate::sync::{lock, swallow_panic, AtomicU64, AtomicUsize, Mutex, Ordering};
 use crate::time::Time;
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// What to do with the oldest dead letter when there are too many.
@@ -17,10 +18,11 @@ pub(crate) type Overflow<T> = Arc<dyn Fn(DeadLetter<T>) + Send + Sync>;
 /// The dead letters of one queue.
 pub(crate) struct Letters<T, M> {
     inbox: Inbox<Failed<Stored<T, M>>>,
-    list: Mutex<VecDeque<Failed<Stored<T, M>>>>,
-    /// Letters in the inbox and in the list, and those on their way there.
+    /// By their numbers: the oldest first.
+    list: Mutex<BTreeMap<u64, Failed<Stored<T, M>>>>,
+    /// Letters in the inbox and in the list, those on their way there, and those that are visited.
     count: AtomicUsize,
-    /// How many items ever died.
+    /// How many items ever died: the number of the next letter.
     died: AtomicU64,
     most: usize,
     overflow: Option<Overflow<T>>,
@@ -31,7 +33,7 @@ impl<T, M> Letters<T, M> {
     pub(crate) fn new(most: usize, overflow: Option<Overflow<T>>) -> Self {
         Self {
             inbox: Inbox::new(),
-            list: Mutex::new(VecDeque::new()),
+            list: Mutex::new(BTreeMap::new()),
             count: AtomicUsize::new(0),
             died: AtomicU64::new(0),
             most,
@@ -59,9 +61,13 @@ impl<T, M> Letters<T, M> {
     }
 
     /// Takes a letter in for which a place was taken. Lock-free, and allocates nothing.
-    pub(crate) fn put(&self, envelope: Vacant<Failed<Stored<T, M>>>, failed: Failed<Stored<T, M>>) {
-        // ORDERING: Relaxed; statistics.
-        self.died.fetch_add(1, Ordering::Relaxed);
+    pub(crate) fn put(
+        &self,
+        envelope: Vacant<Failed<Stored<T, M>>>,
+        mut failed: Failed<Stored<T, M>>,
+    ) {
+        // ORDERING: Relaxed; statistics, and numbers that only have to differ.
+        failed.letter = self.died.fetch_add(1, Ordering::Relaxed);
         self.inbox.put(envelope, failed);
     }
 
@@ -82,19 +88,54 @@ impl<T, M> Letters<T, M> {
             return None;
         }
         if list.is_empty() {
-            list.extend(self.inbox.take_all());
+            self.open_inbox(&mut list);
         }
-        let letter = list.pop_front()?;
+        let (_, letter) = list.pop_first()?;
         // ORDERING: Relaxed; as in `reserve`.
         self.count.fetch_sub(1, Ordering::Relaxed);
         Some(letter)
     }
 
-    /// Puts a letter that was taken out back, as the oldest, even if its place was taken meanwhile.
+    /// Moves what is in the inbox to the list.
+    fn open_inbox(&self, list: &mut BTreeMap<u64, Failed<Stored<T, M>>>) {
+        let letters = self.inbox.take_all().into_iter();
+        list.extend(letters.map(|letter| (letter.letter, letter)));
+    }
+
+    /// Takes the letter with this number out.
+    pub(crate) fn take_one(&self, number: u64) -> Option<Failed<Stored<T, M>>> {
+        let mut list = lock(&self.list);
+        self.open_inbox(&mut list);
+        let letter = list.remove(&number)?;
+        // ORDERING: Relaxed; as in `reserve`.
+        self.count.fetch_sub(1, Ordering::Relaxed);
+        Some(letter)
+    }
+
+    /// Puts a letter that was taken out back to where it was, even if its place was taken meanwhile.
     pub(crate) fn put_back(&self, letter: Failed<Stored<T, M>>) {
         // ORDERING: Relaxed; as in `reserve`.
         self.count.fetch_add(1, Ordering::Relaxed);
-        lock(&self.list).push_front(letter);
+        self.end_visit([letter]);
+    }
+
+    /// Sets up to `most` letters with these numbers aside to be looked at. They still have their places.
+    pub(crate) fn begin_visit(
+        &self,
+        numbers: Range<u64>,
+        most: usize,
+    ) -> Vec<Failed<Stored<T, M>>> {
+        let mut list = lock(&self.list);
+        self.open_inbox(&mut list);
+        let numbers: Vec<_> = list.range(numbers).take(most).map(|it| *it.0).collect();
+        let letters = numbers.iter().filter_map(|number| list.remove(number));
+        letters.collect()
+    }
+
+    /// Puts letters back that were [set aside](Letters::begin_visit).
+    pub(crate) fn end_visit(&self, letters: impl IntoIterator<Item = Failed<Stored<T, M>>>) {
+        let letters = letters.into_iter();
+        lock(&self.list).extend(letters.map(|letter| (letter.letter, letter)));
     }
 
     /// How many letters there are.
@@ -103,7 +144,7 @@ impl<T, M> Letters<T, M> {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// How many items ever died.
+    /// How many items ever died. The letters of all to come have numbers from this one on.
     pub(crate) fn died(&self) -> u64 {
         // ORDERING: Relaxed; statistics.
         self.died.load(Ordering::Relaxed)
