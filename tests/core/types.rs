@@ -174,3 +174,24 @@ fn items_may_borrow() {
     let words: Vec<&str> = tx.commit().collect();
     assert_eq!(words.concat(), "onetwo");
 }
+
+/// The modules have what the root has, and what few name.
+#[test]
+fn modules_hold_the_types() {
+    fn same<T>(_: fn(T), _: fn(T)) {}
+    same::<PopError>(|_: requeue::error::PopError| (), |_: PopError| ());
+    same::<Backoff>(|_: requeue::time::Backoff| (), |_: Backoff| ());
+    same(
+        |_: requeue::fair::FairQueue<u8, u8>| (),
+        |_: requeue::FairQueue<u8, u8>| (),
+    );
+    same(
+        |_: requeue::priority::PriorityQueue<u8>| (),
+        |_: requeue::PriorityQueue<u8>| (),
+    );
+    same(|_: requeue::workers::Workers| (), |_: requeue::Workers| ());
+    same(
+        |_: requeue::future::TakeAsync<'static, u8>| (),
+        |_: requeue::TakeAsync<'static, u8>| (),
+    );
+}
