@@ -43,7 +43,7 @@ pub(crate) fn crawl(client: &Client, start: Page) -> Hosts {
     news.push(News::Found(start)).expect("nobody closes it");
 
     thread::scope(|scope| {
-        for told in news.iter() {
+        for told in &news {
             match told {
                 News::Found(page) if seen.insert(page.clone()) => {
                     let host = hosts.entry(page.host.clone()).or_insert_with(|| {

@@ -54,7 +54,7 @@ type Case = (&'static str, fn());
 const CASES: &[Case] = &[
     ("capacity is 0", || drop(Queue::<u32>::bounded(0))),
     ("capacity is 0", || {
-        drop(Queue::<u32>::builder().by_priority().capacity(0).build())
+        drop(Queue::<u32>::builder().by_priority().capacity(0).build());
     }),
     ("capacity is 0", || {
         drop(Queue::<u32>::builder().capacity(0));

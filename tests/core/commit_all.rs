@@ -249,7 +249,9 @@ fn a_vec_of_leased_queues_commits_in_time() {
     let (clock, queue) = leased([1, 2]);
     let mut handles = [queue.handle(), queue.handle()];
     let transactions: Vec<_> = handles.iter_mut().map(|handle| handle.begin()).collect();
-    transactions.iter().for_each(|tx| drop(tx.pop().unwrap()));
+    for tx in &transactions {
+        tx.pop().unwrap();
+    }
     let taken = try_commit_all(transactions).unwrap();
     assert_eq!(taken.into_iter().flatten().sum::<u32>(), 3);
     clock.advance(SECOND);
@@ -265,7 +267,9 @@ fn a_vec_becomes_visible_at_once() {
             let mut handles: Vec<_> = queues.iter().map(Queue::handle).collect();
             for round in 0..2_000 {
                 let all: Vec<_> = handles.iter_mut().map(|handle| handle.begin()).collect();
-                all.iter().for_each(|tx| tx.push(round).unwrap());
+                for tx in &all {
+                    tx.push(round).unwrap();
+                }
                 commit_all(all);
             }
         });

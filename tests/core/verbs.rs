@@ -11,19 +11,22 @@ use requeue::{FairQueue, ManualClock, Order, Pace, PopError, PriorityQueue, Push
 /// Runs a test on a queue of each order, bounded to eight items.
 macro_rules! each_order {
     ($test:ident) => {
-        $test(Queue::bounded(8));
+        $test(&Queue::bounded(8));
         $test(
-            Queue::builder()
+            &Queue::builder()
                 .fair_by(|item: &u32| item % 2)
                 .capacity(8)
                 .build(),
         );
-        $test(Queue::builder().by_priority().capacity(8).build());
+        $test(&Queue::builder().by_priority().capacity(8).build());
     };
 }
 
+type Push<O> = fn(&Queue<u32, O>, u32) -> Result<(), PushError<u32>>;
+type Pop<O> = fn(&Queue<u32, O>) -> Result<u32, PopError>;
+
 /// All ways to push one item from anywhere.
-fn pushes<O: Order<u32>>() -> [fn(&Queue<u32, O>, u32) -> Result<(), PushError<u32>>; 4] {
+fn pushes<O: Order<u32>>() -> [Push<O>; 4] {
     [
         Queue::push,
         Queue::push_blocking,
@@ -33,7 +36,7 @@ fn pushes<O: Order<u32>>() -> [fn(&Queue<u32, O>, u32) -> Result<(), PushError<u
 }
 
 /// All ways to pop one item from anywhere.
-fn pops<O: Order<u32>>() -> [fn(&Queue<u32, O>) -> Result<u32, PopError>; 6] {
+fn pops<O: Order<u32>>() -> [Pop<O>; 6] {
     [
         Queue::pop,
         Queue::pop_blocking,
@@ -66,12 +69,12 @@ fn single_pushes_of_all_forms_share_one_order() {
 
 #[test]
 fn every_push_meets_every_pop() {
-    fn test<O: Order<u32>>(queue: Queue<u32, O>) {
+    fn test<O: Order<u32>>(queue: &Queue<u32, O>) {
         for push in pushes() {
             for pop in pops() {
-                push(&queue, 7).unwrap();
-                assert_eq!(pop(&queue), Ok(7));
-                assert_at_rest(&queue, 0, 0);
+                push(queue, 7).unwrap();
+                assert_eq!(pop(queue), Ok(7));
+                assert_at_rest(queue, 0, 0);
             }
         }
     }
@@ -80,15 +83,17 @@ fn every_push_meets_every_pop() {
 
 #[test]
 fn room_is_given_back_by_all_forms() {
-    fn test<O: Order<u32>>(queue: Queue<u32, O>) {
+    fn test<O: Order<u32>>(queue: &Queue<u32, O>) {
         for (push, pop) in pushes().into_iter().cycle().zip(pops()) {
-            (0..8).for_each(|item| push(&queue, item).unwrap());
+            (0..8).for_each(|item| push(queue, item).unwrap());
             assert!(queue.is_full());
             assert_eq!(queue.push(8), Err(PushError::Full(8)));
             let instant = Duration::from_nanos(1);
             assert_eq!(queue.push_timeout(8, instant), Err(PushError::Full(8)));
             assert_eq!(queue.push_batch([8]), Err(PushError::Full(vec![8])));
-            (0..8).for_each(|_| assert!(pop(&queue).is_ok()));
+            for _ in 0..8 {
+                pop(queue).unwrap();
+            }
             assert!(!queue.is_full() && queue.is_empty());
         }
         let too_many = queue.push_batch_blocking(0..9).unwrap_err();
@@ -104,7 +109,7 @@ fn room_is_given_back_by_all_forms() {
         assert_eq!(queue.pop_batch_blocking(5, 9, Duration::MAX, &mut items), 5);
         items.sort_unstable();
         assert!(items.into_iter().eq(0..8));
-        assert_at_rest(&queue, 0, 0);
+        assert_at_rest(queue, 0, 0);
     }
     each_order!(test);
 }
@@ -120,10 +125,10 @@ fn a_batch_leaves_in_its_order() {
 
 #[test]
 fn closed_for_all_forms() {
-    fn test<O: Order<u32>>(queue: Queue<u32, O>) {
+    fn test<O: Order<u32>>(queue: &Queue<u32, O>) {
         queue.close();
         for push in pushes() {
-            assert_eq!(push(&queue, 1), Err(PushError::Closed(1)));
+            assert_eq!(push(queue, 1), Err(PushError::Closed(1)));
         }
         assert_eq!(queue.push_batch([1]), Err(PushError::Closed(vec![1])));
         let refused = Err(PushError::Closed(vec![1]));
@@ -250,7 +255,7 @@ fn a_clear_ends_while_an_item_makes_another_one() {
 
 #[test]
 fn a_drain_takes_what_may_be_taken_and_waits_for_nothing() {
-    fn test<O: Order<u32>>(queue: Queue<u32, O>) {
+    fn test<O: Order<u32>>(queue: &Queue<u32, O>) {
         queue.push_batch(0..4).unwrap();
         queue.pause();
         assert_eq!((queue.drain().next(), queue.clear()), (None, 0));
@@ -280,11 +285,11 @@ fn a_drain_keeps_the_pace() {
 
 #[test]
 fn a_loop_over_a_queue_ends_when_it_is_drained() {
-    fn test<O: Order<u32>>(queue: Queue<u32, O>) {
+    fn test<O: Order<u32>>(queue: &Queue<u32, O>) {
         queue.push_batch([0, 2, 4]).unwrap();
         queue.close();
         let mut sum = 0;
-        for item in &queue {
+        for item in queue {
             sum += item;
         }
         assert_eq!(sum, 6);

@@ -487,10 +487,10 @@ fn listed<O: Order<u32>>(queue: &Queue<u32, O>) -> Vec<(u32, u64)> {
 macro_rules! each_order_with_dead {
     ($items:expr, $test:ident) => {
         let builder = || Queue::builder().max_attempts(1);
-        $test(dead_in(builder().build(), $items));
-        $test(dead_in(builder().capacity(200).build(), $items));
-        $test(dead_in(builder().by_priority().build(), $items));
-        $test(dead_in(
+        $test(&dead_in(builder().build(), $items));
+        $test(&dead_in(builder().capacity(200).build(), $items));
+        $test(&dead_in(builder().by_priority().build(), $items));
+        $test(&dead_in(
             builder().fair_by(|item: &u32| *item).build(),
             $items,
         ));
@@ -504,19 +504,19 @@ fn dead_in<O: Order<u32>>(
     let mut handle = queue.handle();
     for item in items {
         queue.push(item).unwrap();
-        drop(handle.begin().pop().unwrap());
+        handle.begin().pop().unwrap();
     }
     queue
 }
 
 #[test]
 fn a_visit_shows_all_letters_in_their_order_and_leaves_them() {
-    fn test<O: Order<u32>>(queue: Queue<u32, O>) {
+    fn test<O: Order<u32>>(queue: &Queue<u32, O>) {
         let before = queue.stats();
-        let first = listed(&queue);
+        let first = listed(queue);
         assert!(first.iter().map(|letter| letter.0).eq(0..100));
         assert!(first.windows(2).all(|pair| pair[0].1 < pair[1].1));
-        assert_eq!(listed(&queue), first);
+        assert_eq!(listed(queue), first);
         let after = queue.stats();
         assert_eq!((after.dead, after.ready), (before.dead, 0));
         after.check().unwrap();
@@ -560,14 +560,14 @@ fn a_visit_shows_all_of_a_letter() {
 
 #[test]
 fn a_visit_that_panics_puts_all_back() {
-    fn test<O: Order<u32>>(queue: Queue<u32, O>) {
-        let before = listed(&queue);
+    fn test<O: Order<u32>>(queue: &Queue<u32, O>) {
+        let before = listed(queue);
         for bomb in [0, 5, 40, 99] {
             let letters = queue.dead_letters();
             assert!(panics(
                 || letters.visit(|letter| assert_ne!(letter.item, bomb))
             ));
-            assert_eq!((listed(&queue), letters.len()), (before.clone(), 100));
+            assert_eq!((listed(queue), letters.len()), (before.clone(), 100));
         }
     }
     each_order_with_dead!(0..100, test);
@@ -623,16 +623,16 @@ fn letters_beyond_the_most_go_after_a_visit() {
 
 #[test]
 fn a_letter_is_pushed_again_by_its_id() {
-    fn test<O: Order<u32>>(queue: Queue<u32, O>) {
+    fn test<O: Order<u32>>(queue: &Queue<u32, O>) {
         let letters = queue.dead_letters();
-        let ids: Vec<_> = listed(&queue).into_iter().map(|letter| letter.1).collect();
+        let ids: Vec<_> = listed(queue).into_iter().map(|letter| letter.1).collect();
         assert!(letters.requeue(ids[50]));
         assert!(!letters.requeue(ids[50]) && !letters.requeue(u64::MAX));
         assert_eq!((letters.len(), queue.pop()), (99, Ok(50)));
         queue.stats().check().unwrap();
         queue.close();
         assert!(!letters.requeue(ids[0]));
-        assert_eq!(listed(&queue)[0], (0, ids[0]), "it is where it was");
+        assert_eq!(listed(queue)[0], (0, ids[0]), "it is where it was");
         assert_eq!(letters.len(), 99);
     }
     each_order_with_dead!(0..100, test);
@@ -656,7 +656,7 @@ fn an_item_that_dies_again_has_another_id() {
     let queue = dead_in(mortal(1), [1, 2]);
     let before = listed(&queue);
     queue.dead_letters().requeue(before[0].1);
-    drop(queue.handle().begin().pop().unwrap());
+    queue.handle().begin().pop().unwrap();
     let after = listed(&queue);
     assert_eq!((after[0], after[1].0), (before[1], 1));
     assert!(after[1].1 > before[1].1);

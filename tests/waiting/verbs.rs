@@ -10,24 +10,26 @@ use requeue::{ManualClock, Order, PopError, PushError, Queue};
 /// Runs a test on a queue of each order, bounded to two items.
 macro_rules! each_order {
     ($test:ident) => {
-        $test(Queue::bounded(2));
+        $test(&Queue::bounded(2));
         $test(
-            Queue::builder()
+            &Queue::builder()
                 .fair_by(|item: &u32| item % 2)
                 .capacity(2)
                 .build(),
         );
-        $test(Queue::builder().by_priority().capacity(2).build());
+        $test(&Queue::builder().by_priority().capacity(2).build());
     };
 }
 
+type Wait<O> = fn(&Queue<u32, O>) -> Option<u32>;
+
 #[test]
 fn a_push_wakes_who_waits_in_any_form() {
-    fn test<O: Order<u32> + Send + 'static>(queue: Queue<u32, O>)
+    fn test<O: Order<u32> + Send + 'static>(queue: &Queue<u32, O>)
     where
         Queue<u32, O>: Send + Sync,
     {
-        let forms: [fn(&Queue<u32, O>) -> Option<u32>; 5] = [
+        let forms: [Wait<O>; 5] = [
             |queue| queue.pop_blocking().ok(),
             |queue| queue.pop_timeout(Duration::MAX).ok(),
             |queue| block_on(queue.pop_async()).ok(),
@@ -59,7 +61,7 @@ fn a_push_wakes_who_waits_in_any_form() {
 
 #[test]
 fn a_pop_wakes_who_waits_for_room_in_any_form() {
-    fn test<O: Order<u32> + Send + 'static>(queue: Queue<u32, O>)
+    fn test<O: Order<u32> + Send + 'static>(queue: &Queue<u32, O>)
     where
         Queue<u32, O>: Send + Sync,
     {
@@ -103,7 +105,7 @@ fn tasks_are_woken_in_their_order() {
 
 #[test]
 fn a_dropped_pop_gives_its_place_and_its_wake_up_away() {
-    fn test<O: Order<u32>>(queue: Queue<u32, O>) {
+    fn test<O: Order<u32>>(queue: &Queue<u32, O>) {
         let first = Task::waiting(queue.pop_async());
         let second = Task::waiting(queue.pop_async());
         let mut third = Task::waiting(queue.pop_async());
@@ -114,14 +116,14 @@ fn a_dropped_pop_gives_its_place_and_its_wake_up_away() {
         assert!(third.was_woken());
         assert_eq!(third.output(), Ok(1));
         assert_eq!(queue.stats().waiting, 0);
-        assert_at_rest(&queue, 0, 0);
+        assert_at_rest(queue, 0, 0);
     }
     each_order!(test);
 }
 
 #[test]
 fn a_dropped_push_pushes_nothing_and_gives_its_place_away() {
-    fn test<O: Order<u32>>(queue: Queue<u32, O>) {
+    fn test<O: Order<u32>>(queue: &Queue<u32, O>) {
         queue.push_batch([1, 2]).unwrap();
         let first = Task::waiting(queue.push_async(3));
         let second = Task::waiting(queue.push_batch_async([4, 5]));
@@ -136,7 +138,7 @@ fn a_dropped_push_pushes_nothing_and_gives_its_place_away() {
         let mut left: Vec<_> = queue.drain().collect();
         left.sort_unstable();
         assert_eq!(left, [2, 6]);
-        assert_at_rest(&queue, 0, 0);
+        assert_at_rest(queue, 0, 0);
     }
     each_order!(test);
 }

@@ -24,7 +24,7 @@ impl<T> Builder<T> {
     }
 }
 
-/// Settings of a [`FairQueue`] besides those of all queues.
+/// Settings of a [`FairQueue`](crate::FairQueue) besides those of all queues.
 impl<K, T> Builder<T, ByKey<K, T>>
 where
     K: Hash + Eq + Send + Sync,
@@ -36,7 +36,7 @@ where
     /// keys side by side. A pop finds the queue [empty](crate::PopError::Empty) while all keys that have
     /// items have one that is held; who waits is woken when the first of those is committed, given back,
     /// or dies. Items that have to wait for another one of their key do not count as ready in
-    /// [`Queue::len`], but as [`Stats::delayed`](crate::Stats::delayed).
+    /// [`Queue::len`](crate::Queue::len), but as [`Stats::delayed`](crate::Stats::delayed).
     ///
     /// Several workers that each hold items of several keys cannot lock each other out, as long as none
     /// waits for a certain key.
@@ -81,7 +81,7 @@ where
     /// The most items of one key that the queue takes; without it, there is no bound.
     ///
     /// All count that are somewhere: staged, ready, held or delayed, but not the dead letters. A push of
-    /// one more is [`Full`](crate::PushError::Full); [`FairQueue::key_at_limit`] tells that from a full
+    /// one more is [`Full`](crate::PushError::Full); [`FairQueue::key_at_limit`](crate::FairQueue::key_at_limit) tells that from a full
     /// queue. Pushes that wait for room wait for that of their key, too; all of them are woken when an item is
     /// gone or a place is free, and who finds room first has it.
     ///

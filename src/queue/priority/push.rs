@@ -88,9 +88,9 @@ impl<T: Send> Queue<T, ByPriority> {
     }
 }
 
-/// What only handles of a [`PriorityQueue`] do.
+/// What only handles of a [`PriorityQueue`](crate::PriorityQueue) do.
 impl<T: Send> Handle<T, ByPriority> {
-    /// Pushes an item with a priority; see [`PriorityQueue::push_with`].
+    /// Pushes an item with a priority; see [`PriorityQueue::push_with`](crate::PriorityQueue::push_with).
     ///
     /// ```
     /// let queue = requeue::PriorityQueue::by_priority();
@@ -103,7 +103,7 @@ impl<T: Send> Handle<T, ByPriority> {
     ///
     /// # Errors
     ///
-    /// As for [`PriorityQueue::push_with`].
+    /// As for [`PriorityQueue::push_with`](crate::PriorityQueue::push_with).
     pub fn push_with(
         &mut self,
         priority: u16,
@@ -118,7 +118,7 @@ impl<T: Send> Handle<T, ByPriority> {
         }
     }
 
-    /// Pushes an item that is not to be had before a time; see [`PriorityQueue::push_at`].
+    /// Pushes an item that is not to be had before a time; see [`PriorityQueue::push_at`](crate::PriorityQueue::push_at).
     ///
     /// ```
     /// let queue = requeue::PriorityQueue::by_priority();
@@ -135,7 +135,7 @@ impl<T: Send> Handle<T, ByPriority> {
         self.push_as(wish, item)
     }
 
-    /// Pushes an item that is not to be had before `delay` is over; see [`PriorityQueue::push_after`].
+    /// Pushes an item that is not to be had before `delay` is over; see [`PriorityQueue::push_after`](crate::PriorityQueue::push_after).
     ///
     /// ```
     /// use std::time::Duration;
@@ -162,9 +162,9 @@ impl<T: Send> Handle<T, ByPriority> {
     }
 }
 
-/// What only transactions of a [`PriorityQueue`] do.
+/// What only transactions of a [`PriorityQueue`](crate::PriorityQueue) do.
 impl<T: Send> Transaction<'_, T, ByPriority> {
-    /// Stages a push with a priority; see [`PriorityQueue::push_with`].
+    /// Stages a push with a priority; see [`PriorityQueue::push_with`](crate::PriorityQueue::push_with).
     ///
     /// The ticket is of use once the transaction is committed.
     ///
@@ -201,7 +201,7 @@ impl<T: Send> Transaction<'_, T, ByPriority> {
         }
     }
 
-    /// Stages a push of an item that is not to be had before a time; see [`PriorityQueue::push_at`].
+    /// Stages a push of an item that is not to be had before a time; see [`PriorityQueue::push_at`](crate::PriorityQueue::push_at).
     ///
     /// ```
     /// let queue = requeue::PriorityQueue::by_priority();
@@ -226,7 +226,7 @@ impl<T: Send> Transaction<'_, T, ByPriority> {
     }
 
     /// Stages a push of an item that is not to be had before `delay` is over, counted from now; see
-    /// [`PriorityQueue::push_after`].
+    /// [`PriorityQueue::push_after`](crate::PriorityQueue::push_after).
     ///
     /// ```
     /// use std::time::Duration;
