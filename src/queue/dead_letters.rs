@@ -65,7 +65,8 @@ impl<T, O: Order<T>> DeadLetters<T, O> {
     ///
     /// Each letter that is there all the time is visited once; those that come or go meanwhile are missed. Some thirty at
     /// a time are set aside while `visit` looks at them, without a lock: they count in [`len`](Self::len), but
-    /// others find them neither to take them out nor to visit them. If `visit` panics, they come back too.
+    /// others find them neither to take them out nor to visit them, and what is
+    /// [too much](crate::Builder::on_dead_overflow) goes afterwards. If `visit` panics, they come back too.
     ///
     /// ```
     /// let queue = requeue::Queue::builder().max_attempts(1).build();
@@ -299,7 +300,7 @@ impl<T, O: Order<T>> Drop for Part<'_, T, O> {
     fn drop(&mut self) {
         let failures = &self.shared.failures;
         failures.letters.end_visit(self.letters.drain(..));
-        // Others may have died meanwhile, and found none that could make room.
+        // Others may have died meanwhile, and left what is too much to us.
         failures.letters.drop_excess(&self.shared.time);
     }
 }

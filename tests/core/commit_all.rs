@@ -258,6 +258,22 @@ fn a_vec_of_leased_queues_commits_in_time() {
     assert_at_rest(&queue, 0, 0);
 }
 
+#[test]
+fn a_vec_gives_back_what_was_limited() {
+    let queue = Queue::builder().max_held(2).build();
+    queue.push_batch(0..4).unwrap();
+    let mut handles = [queue.handle(), queue.handle()];
+    for _ in 0..2 {
+        let transactions: Vec<_> = handles.iter_mut().map(|handle| handle.begin()).collect();
+        for tx in &transactions {
+            tx.pop().unwrap();
+        }
+        assert!(queue.pop().is_err());
+        commit_all(transactions);
+    }
+    assert_at_rest(&queue, 0, 0);
+}
+
 /// Whoever has popped the item of one queue finds those of all others, of more queues than a tuple takes.
 #[test]
 fn a_vec_becomes_visible_at_once() {

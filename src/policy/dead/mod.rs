@@ -18,8 +18,7 @@ pub(crate) type Overflow<T> = Arc<dyn Fn(DeadLetter<T>) + Send + Sync>;
 /// The dead letters of one queue.
 pub(crate) struct Letters<T, M> {
     inbox: Inbox<Failed<Stored<T, M>>>,
-    /// By their numbers: the oldest first.
-    list: Mutex<BTreeMap<u64, Failed<Stored<T, M>>>>,
+    list: Mutex<List<T, M>>,
     /// Letters in the inbox and in the list, those on their way there, and those that are visited.
     count: AtomicUsize,
     /// How many items ever died: the number of the next letter.
@@ -28,12 +27,31 @@ pub(crate) struct Letters<T, M> {
     overflow: Option<Overflow<T>>,
 }
 
+/// The letters that have left the inbox.
+struct List<T, M> {
+    /// By their numbers: the oldest first.
+    letters: BTreeMap<u64, Failed<Stored<T, M>>>,
+    /// How many more are visited.
+    visited: usize,
+}
+
+impl<T, M> List<T, M> {
+    fn extend(&mut self, letters: impl IntoIterator<Item = Failed<Stored<T, M>>>) {
+        let letters = letters.into_iter();
+        self.letters
+            .extend(letters.map(|letter| (letter.letter, letter)));
+    }
+}
+
 impl<T, M> Letters<T, M> {
     /// Takes `most` letters. Beyond that the oldest goes to `overflow`, or without that no more die.
     pub(crate) fn new(most: usize, overflow: Option<Overflow<T>>) -> Self {
         Self {
             inbox: Inbox::new(),
-            list: Mutex::new(BTreeMap::new()),
+            list: Mutex::new(List {
+                letters: BTreeMap::new(),
+                visited: 0,
+            }),
             count: AtomicUsize::new(0),
             died: AtomicU64::new(0),
             most,
@@ -73,40 +91,38 @@ impl<T, M> Letters<T, M> {
 
     /// Takes the oldest letter out.
     pub(crate) fn take(&self) -> Option<Failed<Stored<T, M>>> {
-        self.take_beyond(0)
+        self.take_beyond(0, |_| true)
     }
 
-    /// Takes the oldest letter out if there are more than `most`.
+    /// Takes the oldest letter out if there are more than `most`, and if `may`.
     ///
     /// If there are not, it takes no lock: an abort comes here too.
-    fn take_beyond(&self, most: usize) -> Option<Failed<Stored<T, M>>> {
+    fn take_beyond(
+        &self,
+        most: usize,
+        may: impl FnOnce(&List<T, M>) -> bool,
+    ) -> Option<Failed<Stored<T, M>>> {
         if self.count() <= most {
             return None;
         }
         let mut list = lock(&self.list);
-        if self.count() <= most {
+        if self.count() <= most || !may(&list) {
             return None;
         }
-        if list.is_empty() {
-            self.open_inbox(&mut list);
+        if list.letters.is_empty() {
+            list.extend(self.inbox.take_all());
         }
-        let (_, letter) = list.pop_first()?;
+        let (_, letter) = list.letters.pop_first()?;
         // ORDERING: Relaxed; as in `reserve`.
         self.count.fetch_sub(1, Ordering::Relaxed);
         Some(letter)
     }
 
-    /// Moves what is in the inbox to the list.
-    fn open_inbox(&self, list: &mut BTreeMap<u64, Failed<Stored<T, M>>>) {
-        let letters = self.inbox.take_all().into_iter();
-        list.extend(letters.map(|letter| (letter.letter, letter)));
-    }
-
     /// Takes the letter with this number out.
     pub(crate) fn take_one(&self, number: u64) -> Option<Failed<Stored<T, M>>> {
         let mut list = lock(&self.list);
-        self.open_inbox(&mut list);
-        let letter = list.remove(&number)?;
+        list.extend(self.inbox.take_all());
+        let letter = list.letters.remove(&number)?;
         // ORDERING: Relaxed; as in `reserve`.
         self.count.fetch_sub(1, Ordering::Relaxed);
         Some(letter)
@@ -116,7 +132,7 @@ impl<T, M> Letters<T, M> {
     pub(crate) fn put_back(&self, letter: Failed<Stored<T, M>>) {
         // ORDERING: Relaxed; as in `reserve`.
         self.count.fetch_add(1, Ordering::Relaxed);
-        self.end_visit([letter]);
+        lock(&self.list).extend([letter]);
     }
 
     /// Sets up to `most` letters with these numbers aside to be looked at. They still have their places.
@@ -126,16 +142,20 @@ impl<T, M> Letters<T, M> {
         most: usize,
     ) -> Vec<Failed<Stored<T, M>>> {
         let mut list = lock(&self.list);
-        self.open_inbox(&mut list);
-        let numbers: Vec<_> = list.range(numbers).take(most).map(|it| *it.0).collect();
-        let letters = numbers.iter().filter_map(|number| list.remove(number));
-        letters.collect()
+        list.extend(self.inbox.take_all());
+        let range = list.letters.range(numbers);
+        let numbers: Vec<_> = range.take(most).map(|(number, _)| *number).collect();
+        let letters = numbers.iter().filter_map(|it| list.letters.remove(it));
+        let letters: Vec<_> = letters.collect();
+        list.visited += letters.len();
+        letters
     }
 
     /// Puts letters back that were [set aside](Letters::begin_visit).
-    pub(crate) fn end_visit(&self, letters: impl IntoIterator<Item = Failed<Stored<T, M>>>) {
-        let letters = letters.into_iter();
-        lock(&self.list).extend(letters.map(|letter| (letter.letter, letter)));
+    pub(crate) fn end_visit(&self, letters: impl ExactSizeIterator<Item = Failed<Stored<T, M>>>) {
+        let mut list = lock(&self.list);
+        list.visited -= letters.len();
+        list.extend(letters);
     }
 
     /// How many letters there are.
@@ -150,12 +170,13 @@ impl<T, M> Letters<T, M> {
         self.died.load(Ordering::Relaxed)
     }
 
-    /// Hands over what is too much. User code runs; its panics are caught.
+    /// Hands over what is too much, unless the oldest are visited: then the end of the visit does. User code runs; its
+    /// panics are caught.
     pub(crate) fn drop_excess(&self, time: &Time) {
         let Some(overflow) = &self.overflow else {
             return;
         };
-        while let Some(oldest) = self.take_beyond(self.most) {
+        while let Some(oldest) = self.take_beyond(self.most, |list| list.visited == 0) {
             swallow_panic(|| overflow(DeadLetter::new(oldest, time)));
         }
     }
