@@ -1,4 +1,6 @@
-//! Why a push or a pop did not happen, or a delivery failed.
+//! Why a push, a pop or a commit did not happen, or a delivery failed. Errors of pushes give the items back.
+//!
+//! A push with a priority has an error of its own, [`PriorityError`](crate::priority::PriorityError).
 
 use std::error::Error;
 use std::fmt;

@@ -1,20 +1,23 @@
-//! Futures that wait for an item or for room.
+//! Futures that wait for an item or for room: of queues, handles and transactions.
 //!
-//! A future keeps its place in the line in its handle. It gives the place up when it is ready or
-//! dropped; what a forgotten one leaves is ended by the next use of the handle.
+//! All of them are `Send` where the items are, cancel safe, and need no particular runtime: see
+//! [Waiting](crate#waiting-cancel-safety). Nobody has to name their types, except to store a future in a field.
+
+// A future keeps its place in the line in its handle. It gives the place up when it is ready or dropped; what a
+// forgotten one leaves is ended by the next use of the handle.
 
 use crate::core::port::Port;
+use crate::core::shared::Shared;
 #[cfg(feature = "tokio")]
 use crate::core::side::NoRoom;
 use crate::core::side::{Admission, Side};
 use crate::order::{KnownOf, Order, StoredOf};
 use crate::raw::{Access, Loan};
-use crate::wait::Waiter;
+use crate::wait::{Kind, Waiter};
 use crate::{Fifo, Item, PopError, PushError};
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-#[cfg(feature = "tokio")]
 use std::sync::Arc;
 use std::task::{Context, Poll};
 #[cfg(feature = "tokio")]
@@ -151,24 +154,8 @@ impl<T, O: Order<T>> Future for PushBatchAsync<'_, T, O> {
 
     #[track_caller]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let items = self.items.take().expect(DONE);
-        if self.port.is_too_long(&items) {
-            return Poll::Ready(Err(self.port.too_long(items)));
-        }
-        match self
-            .port
-            .poll_admit_batch(&items, &Waiter::task(context.waker()))
-        {
-            Poll::Ready(admitted) => {
-                // The batch is a transaction, which ends what it finds forgotten.
-                self.port.end_waiting();
-                Poll::Ready(self.port.push_admitted_batch(admitted, items))
-            }
-            Poll::Pending => {
-                self.items = Some(items);
-                Poll::Pending
-            }
-        }
+        let Self { port, items } = &mut *self;
+        poll_batch(port, items, context)
     }
 }
 
@@ -315,6 +302,176 @@ impl<T, O: Order<T>> Future for StageAsync<'_, T, O> {
         self.poll_by(context, Side::admit_staged_item)
     }
 }
+
+/// Pops without a handle; `None` if it is worth waiting.
+pub(crate) fn pop_unless_empty<T, O: Order<T>>(
+    shared: &Shared<T, O>,
+) -> Option<Result<T, PopError>> {
+    match shared.pop() {
+        Err(PopError::Empty) => None,
+        other => Some(other),
+    }
+}
+
+/// Pushes without a handle; `None`, with the item left where it was, if it is worth waiting.
+pub(crate) fn push_unless_full<T, O: Order<T>>(
+    shared: &Shared<T, O>,
+    item: &mut Option<T>,
+) -> Option<Result<(), PushError<T>>> {
+    match shared.push(item.take()?) {
+        Err(PushError::Full(back)) => {
+            *item = Some(back);
+            None
+        }
+        other => Some(other),
+    }
+}
+
+/// The future of [`Queue::pop_async`](crate::Queue::pop_async). It owns what it needs of the queue, so it may
+/// outlive the [`Queue`](crate::Queue) it came from.
+///
+/// # Panics
+///
+/// When it is polled after it was ready.
+#[must_use = "a future does nothing unless it is awaited"]
+pub struct OwnedPop<T, O: Order<T> = Fifo> {
+    port: Option<Port<T, O>>,
+}
+
+impl<T, O: Order<T>> OwnedPop<T, O> {
+    pub(crate) fn new(shared: &Arc<Shared<T, O>>) -> Self {
+        let port = Some(Port::new(Arc::clone(shared), None));
+        Self { port }
+    }
+}
+
+/// Nothing in it is pinned.
+impl<T, O: Order<T>> Unpin for OwnedPop<T, O> {}
+
+impl<T, O: Order<T>> Future for OwnedPop<T, O> {
+    type Output = Result<T, PopError>;
+
+    #[track_caller]
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let side = self.port.as_ref().expect(DONE).side();
+        let attempt = || pop_unless_empty(side.shared());
+        let poll = side.poll_item(&Waiter::task(context.waker()), attempt);
+        if poll.is_ready() {
+            self.port = None;
+        }
+        poll
+    }
+}
+
+/// The future of [`Queue::push_async`](crate::Queue::push_async). It owns what it needs of the queue, so it may
+/// outlive the [`Queue`](crate::Queue) it came from.
+///
+/// # Panics
+///
+/// When it is polled after it was ready.
+#[must_use = "a future does nothing unless it is awaited"]
+pub struct OwnedPush<T, O: Order<T> = Fifo> {
+    port: Option<Port<T, O>>,
+    item: Option<T>,
+}
+
+impl<T, O: Order<T>> OwnedPush<T, O> {
+    pub(crate) fn new(shared: &Arc<Shared<T, O>>, item: T) -> Self {
+        Self {
+            port: Some(Port::new(Arc::clone(shared), None)),
+            item: Some(item),
+        }
+    }
+}
+
+/// The item is never pinned.
+impl<T, O: Order<T>> Unpin for OwnedPush<T, O> {}
+
+impl<T, O: Order<T>> Future for OwnedPush<T, O> {
+    type Output = Result<(), PushError<T>>;
+
+    #[track_caller]
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let Self { port, item } = &mut *self;
+        let side = port.as_ref().expect(DONE).side();
+        let attempt = || push_unless_full(side.shared(), item);
+        let poll = side.poll_room(Kind::One, &Waiter::task(context.waker()), attempt);
+        if poll.is_ready() {
+            *port = None;
+        }
+        poll
+    }
+}
+
+/// The future of [`Queue::push_batch_async`](crate::Queue::push_batch_async). It owns what it needs of the queue,
+/// so it may outlive the [`Queue`](crate::Queue) it came from.
+///
+/// # Panics
+///
+/// When it is polled after it was ready.
+#[must_use = "a future does nothing unless it is awaited"]
+pub struct OwnedPushBatch<T, O: Order<T> = Fifo> {
+    port: Port<T, O>,
+    items: Option<Vec<T>>,
+}
+
+impl<T, O: Order<T>> OwnedPushBatch<T, O> {
+    pub(crate) fn new(shared: &Arc<Shared<T, O>>, items: Vec<T>) -> Self {
+        let mut port = Port::new(Arc::clone(shared), None);
+        port.begin_waiting();
+        let items = Some(items);
+        Self { port, items }
+    }
+}
+
+/// The items are never pinned.
+impl<T, O: Order<T>> Unpin for OwnedPushBatch<T, O> {}
+
+impl<T, O: Order<T>> Future for OwnedPushBatch<T, O> {
+    type Output = Result<usize, PushError<Vec<T>>>;
+
+    #[track_caller]
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let Self { port, items } = &mut *self;
+        poll_batch(port, items, context)
+    }
+}
+
+/// Polls for room for a batch, and pushes it.
+#[track_caller]
+fn poll_batch<T, O: Order<T>>(
+    port: &mut Port<T, O>,
+    waiting: &mut Option<Vec<T>>,
+    context: &Context<'_>,
+) -> Poll<Result<usize, PushError<Vec<T>>>> {
+    let items = waiting.take().expect(DONE);
+    if port.is_too_long(&items) {
+        return Poll::Ready(Err(port.too_long(items)));
+    }
+    match port.poll_admit_batch(&items, &Waiter::task(context.waker())) {
+        Poll::Ready(admitted) => {
+            // The batch is a transaction, which ends what it finds forgotten.
+            port.end_waiting();
+            Poll::Ready(port.push_admitted_batch(admitted, items))
+        }
+        Poll::Pending => {
+            *waiting = Some(items);
+            Poll::Pending
+        }
+    }
+}
+
+macro_rules! debug_owned {
+    ($($future:ident)+) => {
+        $(impl<T, O: Order<T>> fmt::Debug for $future<T, O> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_struct(stringify!($future)).finish_non_exhaustive()
+            }
+        })+
+    };
+}
+
+debug_owned!(OwnedPop OwnedPush OwnedPushBatch);
 
 macro_rules! debug {
     ($($future:ident)+) => {

@@ -5,7 +5,7 @@ use crate::core::shared::Shared;
 use crate::core::side::Side;
 use crate::future::{PushAsync, PushBatchAsync, TakeAsync};
 use crate::order::Order;
-use crate::raw::Open;
+use crate::raw::{Exclusive, Open};
 use crate::{Fifo, PopError, PushError, Transaction};
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
@@ -48,29 +48,53 @@ use std::time::Duration;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A handle cannot be used by two threads at once, but each may have its own:
+/// Cloning a handle makes another one of the same queue, with the same name if it has one; it shares nothing else with
+/// the first.
+///
+/// Two threads cannot use one handle at once, but each may have its own:
 ///
 /// ```compile_fail
-/// let mut handle = requeue::Queue::unbounded().handle();
+/// let handle = requeue::Queue::unbounded().handle();
 /// let shared = &handle;
 /// std::thread::scope(|scope| {
-///     scope.spawn(|| format!("{shared:?}"));
+///     scope.spawn(|| shared.push(1)); // needs `&mut`
 /// });
-/// # handle.push(1).unwrap();
+/// ```
+///
+/// ```
+/// let handle = requeue::Queue::unbounded().handle();
+/// std::thread::scope(|scope| {
+///     for number in 0..2 {
+///         let mut own = handle.clone();
+///         scope.spawn(move || own.push(number));
+///     }
+/// });
+/// assert_eq!(handle.queue().len(), 2);
 /// ```
 pub struct Handle<T, O: Order<T> = Fifo> {
-    port: Port<T, O>,
+    /// All that the handle does goes through `&mut`, so it may be shared: then it does nothing.
+    port: Exclusive<Port<T, O>>,
+    shared: Arc<Shared<T, O>>,
+    name: Option<Arc<str>>,
 }
 
 impl<T, O: Order<T>> Handle<T, O> {
     pub(crate) fn new(shared: Arc<Shared<T, O>>, name: Option<Arc<str>>) -> Self {
+        let port = Port::new(Arc::clone(&shared), name.clone());
         Self {
-            port: Port::new(shared, name),
+            port: Exclusive::new(port),
+            shared,
+            name,
         }
     }
 
+    pub(crate) fn shared(&self) -> &Arc<Shared<T, O>> {
+        &self.shared
+    }
+
+    #[inline]
     pub(crate) fn port(&mut self) -> &mut Port<T, O> {
-        &mut self.port
+        self.port.get_mut()
     }
 
     /// Pushes an item; it is ready at once. Wait-free, or lock-free on a bounded queue, where the queue has no
@@ -89,7 +113,7 @@ impl<T, O: Order<T>> Handle<T, O> {
     /// [`PushError::Closed`] if it is closed. The item comes back with the error.
     #[inline]
     pub fn push(&mut self, item: T) -> Result<(), PushError<T>> {
-        self.port.push(item)
+        self.port().push(item)
     }
 
     /// Pushes an item, and waits for room if there is none. Those who wait are served in order.
@@ -110,7 +134,7 @@ impl<T, O: Order<T>> Handle<T, O> {
     ///
     /// [`PushError::Closed`] with the item, if the queue is closed.
     pub fn push_blocking(&mut self, item: T) -> Result<(), PushError<T>> {
-        self.port.push_waiting(item, None, Side::admit_item)
+        self.port().push_waiting(item, None, Side::admit_item)
     }
 
     /// Pushes an item, and waits up to `timeout` for room.
@@ -130,7 +154,7 @@ impl<T, O: Order<T>> Handle<T, O> {
     /// [`PushError::Full`] with the item, if the time is over; [`PushError::Closed`] with the item, if
     /// the queue is closed.
     pub fn push_timeout(&mut self, item: T, timeout: Duration) -> Result<(), PushError<T>> {
-        self.port
+        self.port()
             .push_waiting(item, Some(timeout), Side::admit_item)
     }
 
@@ -148,7 +172,7 @@ impl<T, O: Order<T>> Handle<T, O> {
     /// # }).unwrap();
     /// ```
     pub fn push_async(&mut self, item: T) -> PushAsync<'_, T, O> {
-        PushAsync::new(&mut self.port, item)
+        PushAsync::new(self.port(), item)
     }
 
     /// Pops an item; the pop is committed at once. Lock-free where the queue has no option but a bound and nobody
@@ -168,7 +192,7 @@ impl<T, O: Order<T>> Handle<T, O> {
     /// [may be taken](PopError::Empty) now; [`PopError::Closed`] if nothing can become ready any more.
     #[inline]
     pub fn pop(&mut self) -> Result<T, PopError> {
-        self.port.pop()
+        self.port().pop()
     }
 
     /// Pops an item, and waits for one if there is none.
@@ -187,7 +211,7 @@ impl<T, O: Order<T>> Handle<T, O> {
     ///
     /// [`PopError::Closed`] if nothing can become ready any more.
     pub fn pop_blocking(&mut self) -> Result<T, PopError> {
-        self.port.pop_waiting(None)
+        self.port().pop_waiting(None)
     }
 
     /// Pops an item, and waits up to `timeout` for one.
@@ -205,7 +229,7 @@ impl<T, O: Order<T>> Handle<T, O> {
     /// [`PopError::Empty`] if the time is over; [`PopError::Closed`] if nothing can become ready any
     /// more.
     pub fn pop_timeout(&mut self, timeout: Duration) -> Result<T, PopError> {
-        self.port.pop_waiting(Some(timeout))
+        self.port().pop_waiting(Some(timeout))
     }
 
     /// A future that pops an item when there is one. Cancel safe: it pops only when it is ready.
@@ -223,7 +247,7 @@ impl<T, O: Order<T>> Handle<T, O> {
     /// # }).unwrap();
     /// ```
     pub fn pop_async(&mut self) -> TakeAsync<'_, T, O> {
-        TakeAsync::new(&mut self.port)
+        TakeAsync::new(self.port())
     }
 
     /// The items of the queue as a stream, which ends when the queue is closed and drained. Feature
@@ -241,7 +265,7 @@ impl<T, O: Order<T>> Handle<T, O> {
     /// ```
     #[cfg(feature = "stream")]
     pub fn stream(&mut self) -> crate::PopStream<'_, T, O> {
-        crate::PopStream::new(&mut self.port)
+        crate::PopStream::new(self.port())
     }
 
     /// A sink that pushes what it is fed, and waits for room. Feature `stream`.
@@ -257,7 +281,7 @@ impl<T, O: Order<T>> Handle<T, O> {
     /// ```
     #[cfg(feature = "stream")]
     pub fn sink(&mut self) -> crate::PushSink<'_, T, O> {
-        crate::PushSink::new(&mut self.port)
+        crate::PushSink::new(self.port())
     }
 
     /// Pushes all items in one transaction, and returns how many they were: they become ready all
@@ -280,11 +304,11 @@ impl<T, O: Order<T>> Handle<T, O> {
         &mut self,
         items: impl IntoIterator<Item = T>,
     ) -> Result<usize, PushError<Vec<T>>> {
-        if self.port.is_bounded() {
+        if self.port().is_bounded() {
             let items = items.into_iter().collect();
-            return self.port.push_batch(items, Some(Duration::ZERO));
+            return self.port().push_batch(items, Some(Duration::ZERO));
         }
-        self.port.push_all(items.into_iter())
+        self.port().push_all(items.into_iter())
     }
 
     /// Pushes all items in one transaction, and waits until there is room for all of them.
@@ -309,7 +333,7 @@ impl<T, O: Order<T>> Handle<T, O> {
         items: impl IntoIterator<Item = T>,
     ) -> Result<usize, PushError<Vec<T>>> {
         let items = items.into_iter().collect();
-        self.port.push_batch(items, None)
+        self.port().push_batch(items, None)
     }
 
     /// A future that pushes all items in one transaction when there is room for all of them. Cancel
@@ -328,7 +352,7 @@ impl<T, O: Order<T>> Handle<T, O> {
         &mut self,
         items: impl IntoIterator<Item = T>,
     ) -> PushBatchAsync<'_, T, O> {
-        PushBatchAsync::new(&mut self.port, items.into_iter().collect())
+        PushBatchAsync::new(self.port(), items.into_iter().collect())
     }
 
     /// Pops up to `max` items into `items` and returns how many they were; the pops are committed at
@@ -344,7 +368,7 @@ impl<T, O: Order<T>> Handle<T, O> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn pop_batch(&mut self, max: usize, items: &mut Vec<T>) -> usize {
-        self.port.pop_batch(max, items)
+        self.port().pop_batch(max, items)
     }
 
     /// Pops up to `max` items into `items`, and waits until there are at least `min` of them, but not
@@ -371,7 +395,7 @@ impl<T, O: Order<T>> Handle<T, O> {
         timeout: Duration,
         items: &mut Vec<T>,
     ) -> usize {
-        self.port.pop_batch_waiting(min, max, timeout, items)
+        self.port().pop_batch_waiting(min, max, timeout, items)
     }
 
     /// Looks at the item that a pop would give, and puts it back to its place. No delivery is counted;
@@ -403,7 +427,7 @@ impl<T, O: Order<T>> Handle<T, O> {
     /// assert_eq!(queue.handle().name(), None);
     /// ```
     pub fn name(&self) -> Option<&str> {
-        self.port.side().name().map(AsRef::as_ref)
+        self.name.as_deref()
     }
 
     /// Begins a transaction.
@@ -420,7 +444,7 @@ impl<T, O: Order<T>> Handle<T, O> {
     /// ```
     #[inline]
     pub fn begin(&mut self) -> Transaction<'_, T, O> {
-        Transaction::new(Open::new(&mut self.port))
+        Transaction::new(Open::new(self.port()))
     }
 
     /// Runs `work` in a transaction: `Ok` commits and drops the held items, `Err` and a panic abort.
@@ -456,6 +480,12 @@ impl<T, O: Order<T>> Handle<T, O> {
         let result = work(&tx)?;
         tx.commit();
         Ok(result)
+    }
+}
+
+impl<T, O: Order<T>> Clone for Handle<T, O> {
+    fn clone(&self) -> Self {
+        Self::new(Arc::clone(&self.shared), self.name.clone())
     }
 }
 

@@ -69,11 +69,27 @@ impl<T> DerefMut for Item<'_, T> {
     }
 }
 
-impl<T> fmt::Debug for Item<'_, T> {
+/// That of the item itself.
+impl<T: fmt::Debug> fmt::Debug for Item<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Item")
-            .field("attempts", &self.grip.attempts())
-            .finish_non_exhaustive()
+        fmt::Debug::fmt(&**self, f)
+    }
+}
+
+/// That of the item itself.
+///
+/// ```
+/// let queue = requeue::Queue::unbounded();
+/// queue.push("job")?;
+/// let mut handle = queue.handle();
+/// let tx = handle.begin();
+/// let job = tx.pop()?;
+/// assert_eq!(format!("{job} {job:?}"), "job \"job\"");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+impl<T: fmt::Display> fmt::Display for Item<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&**self, f)
     }
 }
 

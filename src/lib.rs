@@ -39,7 +39,8 @@
 //! | one thread's or task's fast access | [`Handle`], from [`Queue::handle`] |
 //! | take work that may fail, push its follow-ups | [`Transaction`], from [`Handle::begin`] or [`Handle::transact`] |
 //! | take and push in several queues as one | [`commit_all()`] |
-//! | a push or pop now and then, from anywhere | [`Queue::push`], [`Queue::pop`] |
+//! | a push or pop now and then, from anywhere | [`Queue::push`], [`Queue::pop`], and their forms that wait |
+//! | a channel, whose last sender closes it | [`channel::bounded()`], [`channel::unbounded()`] |
 //! | many items at once | [`Handle::push_batch`], [`Handle::pop_batch`], [`Transaction::pop_batch`] |
 //! | wait on a thread | [`Handle::pop_blocking`], [`Handle::pop_timeout`], [`Transaction::pop_blocking`] |
 //! | wait in a task | [`Handle::pop_async`], [`Transaction::pop_async`], with feature `stream` `Handle::stream` |
@@ -48,19 +49,19 @@
 //! | wait for room | [`Handle::push_blocking`], [`Handle::push_async`], [`Transaction::push_blocking`], with feature `stream` `Handle::sink` |
 //! | threads or tasks that work through a queue | [`Workers`], with feature `tokio` `Tasks` |
 //! | closures as items, and what became of them | [`Job`], [`Queue::submit`], [`Outcome`] |
-//! | end in an orderly way | [`Queue::close`], [`Queue::drain`] |
+//! | end in an orderly way | [`Queue::close`], [`Queue::iter`] |
 //! | nobody keeps the others waiting by having much to do: fair by key | [`FairQueue`] |
 //! | the items of a key one after the other, on any number of workers | [`FairQueue`] with [`Builder::serial`] |
 //! | what is urgent first; what is for later, later | [`PriorityQueue`] |
 //! | the first item of several queues | [`pop_any()`], or select among futures |
 //! | look before taking | [`Transaction::peek`], [`Handle::peek_with`], [`Queue::peek_each`] |
 //! | retry what failed later | [`Transaction::retry_after`], [`Builder::backoff`] |
-//! | give up on what always fails | [`Builder::max_attempts`], [`Queue::dead_letters`] |
+//! | give up on what always fails | [`Builder::max_attempts`], [`Queue::dead_letters`], [`DeadLetters::requeue`] |
 //! | take work back from a stuck worker | [`Builder::leased`], [`Transaction::renew`], [`Queue::recover`] |
 //! | queue closures and wait for what they return | [`Queue::submit`](Queue#method.submit), [`Queue::wrap`](Queue#method.wrap), [`Job`] |
 //! | no more than so many a second | [`Builder::pace`] with [`Pace`], which queues may share |
 //! | no more than so many in work | [`Builder::max_held`] |
-//! | stop giving out items for a while | [`Queue::pause`] |
+//! | stop giving out items for a while | [`Queue::pause`], [`Builder::paused`] |
 //! | see what is going on | [`Queue::stats`], [`Queue::held`], features `metrics` and `tracing` |
 //!
 //! # Handles and threads
@@ -109,7 +110,7 @@
 //!     commit_all((taking, giving)); // in one of them at any time
 //! }
 //! outbox.close();
-//! assert!(outbox.drain().eq(["bob", "alice", "alice"]));
+//! assert!(outbox.iter().eq(["bob", "alice", "alice"]));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -143,12 +144,11 @@
 //!
 //! ```
 //! use requeue::{Backoff, ManualClock, Queue, Reason};
-//! use std::num::NonZeroU32;
 //! use std::time::Duration;
 //!
 //! let clock = ManualClock::new(); // in tests; without it, the system's
 //! let queue = Queue::builder()
-//!     .max_attempts(NonZeroU32::new(3).unwrap())
+//!     .max_attempts(3)
 //!     .backoff(Backoff::exponential(Duration::from_secs(1), Duration::from_secs(60)))
 //!     .clock(clock.clone())
 //!     .build();
@@ -369,7 +369,7 @@
 //! assert_eq!(queue.push("too late").unwrap_err().into_inner(), "too late");
 //! assert_eq!(queue.pop(), Err(PopError::Empty)); // the job may come back
 //! tx.abort();
-//! assert_eq!(queue.drain().collect::<Vec<_>>(), ["last job"]);
+//! assert_eq!(queue.iter().collect::<Vec<_>>(), ["last job"]);
 //! assert_eq!(queue.pop(), Err(PopError::Closed));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -506,9 +506,10 @@
 compile_error!("requeue builds on 64-bit targets only: its positions are 64-bit words");
 
 mod bound;
+pub mod channel;
 mod core;
-mod error;
-mod future;
+pub mod error;
+pub mod future;
 mod handle;
 mod item;
 mod order;
@@ -521,11 +522,31 @@ mod stats;
 #[cfg(feature = "stream")]
 mod stream;
 mod sync;
-mod time;
+pub mod time;
 mod transaction;
 mod wait;
 #[cfg(not(any(loom, shuttle)))]
-mod workers;
+pub mod workers;
+
+/// Queues that are fair by key: no key waits for another one that has more items.
+///
+/// A [`FairQueue`] is a [`Queue`] in the order [`ByKey`]; it is made by
+/// [`FairQueue::by`] or [`Builder::fair_by`].
+pub mod fair {
+    pub use crate::order::fair::ByKey;
+    pub use crate::queue::fair::{FairQueue, FairSnapshot};
+}
+
+/// Queues by priority and schedule.
+///
+/// A [`PriorityQueue`] is a [`Queue`] in the order [`ByPriority`]; it is made
+/// by [`PriorityQueue::by_priority`] or [`Builder::by_priority`].
+pub mod priority {
+    pub use crate::order::priority::{ByPriority, Ticket};
+    pub use crate::queue::priority::{
+        OutOfRange, PriorityError, PriorityQueue, PushWithAsync, StageWithAsync,
+    };
+}
 
 #[cfg(any(doc, doctest))]
 #[doc = include_str!("../docs/protocol.md")]
@@ -548,7 +569,7 @@ pub use queue::fair::{FairQueue, FairSnapshot};
 pub use queue::priority::{
     OutOfRange, PriorityError, PriorityQueue, PushWithAsync, StageWithAsync,
 };
-pub use queue::{Builder, DeadLetters, Drain, Queue};
+pub use queue::{Builder, DeadLetters, Drain, Iter, Queue};
 pub use rate::{Pace, Turn, Turnstile};
 pub use select::pop_any;
 pub use stats::{Held, Imbalance, Stats};

@@ -10,7 +10,6 @@ use metrics::{CounterFn, GaugeFn, HistogramFn};
 use requeue::{Backoff, Builder, ManualClock, Queue};
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
-use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tracing::field::{Field, Visit};
@@ -116,7 +115,7 @@ fn settings() -> Builder<u32> {
     Queue::builder()
         .name("mails")
         .timestamps(true)
-        .max_attempts(NonZeroU32::new(2).unwrap())
+        .max_attempts(2)
         .backoff(Backoff::fixed(Duration::from_secs(10)))
 }
 

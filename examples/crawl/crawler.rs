@@ -1,7 +1,6 @@
 //! The crawler: a queue and some workers for each host, and one queue for what they find.
 
 use std::collections::{BTreeMap, HashSet};
-use std::num::NonZeroU32;
 use std::thread;
 use std::time::Duration;
 
@@ -44,7 +43,7 @@ pub(crate) fn crawl(client: &Client, start: Page) -> Hosts {
     news.push(News::Found(start)).expect("nobody closes it");
 
     thread::scope(|scope| {
-        for told in news.drain() {
+        for told in &news {
             match told {
                 News::Found(page) if seen.insert(page.clone()) => {
                     let host = hosts.entry(page.host.clone()).or_insert_with(|| {
@@ -74,13 +73,12 @@ pub(crate) fn crawl(client: &Client, start: Page) -> Hosts {
 
 /// A host whose pages are asked for at a pace.
 fn polite() -> Host {
-    let attempts = NonZeroU32::new(ATTEMPTS).expect("a page is asked for at least once");
     let diary = Diary::of(Pace::every(PACE));
     let pages = Queue::builder()
         .pace(Pace::shared(diary.clone()))
         .max_held(AT_ONCE)
         .backoff(Backoff::exponential(PACE, 4 * PACE).with_jitter())
-        .max_attempts(attempts)
+        .max_attempts(ATTEMPTS)
         .build();
     Host { pages, diary }
 }

@@ -1,6 +1,5 @@
 //! The tasks of the three queues, and the simulated work on them.
 
-use std::num::NonZeroU32;
 use std::panic::resume_unwind;
 use std::thread;
 use std::time::Duration;
@@ -81,7 +80,6 @@ impl Trade {
             Self::Images => (2, builder.backoff(Backoff::fixed(Duration::from_secs(1)))),
             Self::Reports => (1, builder.leased(LEASE)),
         };
-        let attempts = NonZeroU32::new(attempts).expect("a task is tried at least once");
         builder.max_attempts(attempts).build()
     }
 

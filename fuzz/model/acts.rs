@@ -91,7 +91,7 @@ impl<const PAD: usize> World<PAD> {
         if matches!(order.way_to_pop(Way::Block), Way::Block) {
             let n = n.min(order.ready());
             on!(&self.queues[queue], queued => {
-                for item in queued.drain().take(n) {
+                for item in queued.iter().take(n) {
                     self.receive(queue, Ok(item));
                 }
             });

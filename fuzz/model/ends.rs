@@ -26,8 +26,8 @@ impl<const PAD: usize> World<PAD> {
             .iter_mut()
             .map(|worker| on!(worker, Same(worker) => Same(worker.handle.begin())))
             .collect();
-        let begun: Vec<_> = txs.iter().map(Any::as_ref).collect();
-        self.steps(&begun, &mut open, steps);
+        let borrowed: Vec<_> = txs.iter().map(Any::as_ref).collect();
+        self.steps(&borrowed, &mut open, steps);
         let left: Vec<_> = match end {
             Ending::Joint(rest) => self.commit_jointly(txs, &open, rest),
             Ending::Each(ends) => {

@@ -60,7 +60,7 @@ impl Order {
         fact.changes += u32::from(reason != Reason::Expired);
         let attempts = fact.failures;
         let max = self.settings.max_attempts;
-        let dies = max.is_some_and(|max| attempts >= max.get()) && self.has_place();
+        let dies = max.is_some_and(|max| attempts >= max) && self.has_place();
         if dies {
             self.dead += 1;
             self.letters.push_back(Letter {

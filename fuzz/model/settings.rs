@@ -6,7 +6,6 @@ use super::queues::{AnyQueue, Kind};
 use super::shapes::some;
 use arbitrary::{Arbitrary, Result, Unstructured};
 use requeue::{Backoff, Builder, ManualClock, Queue};
-use std::num::NonZeroU32;
 use std::time::Duration;
 
 /// The unit of time of the model.
@@ -21,7 +20,7 @@ pub(crate) fn ticks(count: Ticks) -> Duration {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Settings {
     pub(crate) capacity: Option<usize>,
-    pub(crate) max_attempts: Option<NonZeroU32>,
+    pub(crate) max_attempts: Option<u32>,
     /// How many dead letters are kept, and whether the oldest leaves for more.
     pub(crate) letters: Option<usize>,
     pub(crate) overflow: bool,
@@ -53,7 +52,7 @@ impl<'a> Arbitrary<'a> for Settings {
             return Ok(plain);
         }
         Ok(Self {
-            max_attempts: some(u, 1..=3)?.and_then(NonZeroU32::new),
+            max_attempts: some(u, 1..=3)?,
             letters: some(u, 0..=3)?,
             overflow: u.arbitrary()?,
             backoff: *u.choose(&BACKOFFS)?,

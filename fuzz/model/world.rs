@@ -102,7 +102,7 @@ impl<const PAD: usize> World<PAD> {
             self.act(&Act::Close(Some(queue)));
             self.orders[queue].release();
             on!(&self.queues[queue], queued => {
-                for item in queued.drain() {
+                for item in queued {
                     self.receive(queue, Ok(item));
                 }
             });

@@ -99,7 +99,7 @@ fn counts_know_both_the_lanes_and_the_rack() {
     assert_eq!(queue.peek_each(|item| seen.push(*item)), 3);
     assert_eq!(seen, [5, 2, 1]);
     queue.close();
-    assert_eq!(queue.drain().collect::<Vec<_>>(), [5, 2, 1]);
+    assert_eq!(queue.iter().collect::<Vec<_>>(), [5, 2, 1]);
     assert_eq!(queue.pop(), Err(PopError::Closed));
 }
 

@@ -39,8 +39,10 @@ pub(crate) struct Failed<T> {
     pub(crate) entry: Entry<T>,
     pub(crate) reason: Reason,
     pub(crate) error: Option<Arc<str>>,
-    /// When it is due, if it is delayed.
+    /// When it is due, if it is delayed; when it died, if it is dead.
     pub(crate) due: u64,
+    /// The number of the dead letter, if it is one.
+    pub(crate) letter: u64,
 }
 
 impl<T> Failed<T> {
@@ -50,6 +52,7 @@ impl<T> Failed<T> {
             reason: cause.reason,
             error: cause.error.clone(),
             due: NEVER,
+            letter: 0,
         }
     }
 }

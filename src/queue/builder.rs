@@ -34,6 +34,7 @@ pub struct Builder<T, O: Order<T> = Fifo> {
     lease: Option<Lease<T>>,
     pace: Pace,
     max_held: Option<usize>,
+    paused: bool,
     name: Option<Arc<str>>,
 }
 
@@ -51,6 +52,7 @@ impl<T, O: Order<T>> Builder<T, O> {
             lease: None,
             pace: Pace::unlimited(),
             max_held: None,
+            paused: false,
             name: None,
         }
     }
@@ -82,10 +84,7 @@ impl<T, O: Order<T>> Builder<T, O> {
     /// see [`Reason`](crate::Reason).
     ///
     /// ```
-    /// use std::num::NonZeroU32;
-    ///
-    /// let most = NonZeroU32::new(2).unwrap();
-    /// let queue = requeue::Queue::builder().max_attempts(most).build();
+    /// let queue = requeue::Queue::builder().max_attempts(2).build();
     /// queue.push("poison")?;
     /// let mut worker = queue.handle();
     /// for _ in 0..2 {
@@ -98,8 +97,18 @@ impl<T, O: Order<T>> Builder<T, O> {
     /// assert_eq!((letter.item, letter.attempts), ("poison", 2));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn max_attempts(mut self, attempts: NonZeroU32) -> Self {
-        self.max_attempts = Some(attempts);
+    ///
+    /// # Panics
+    ///
+    /// If `attempts` is 0: no item could be delivered.
+    #[track_caller]
+    pub fn max_attempts(mut self, attempts: u32) -> Self {
+        let attempts = NonZeroU32::new(attempts);
+        assert!(
+            attempts.is_some(),
+            "max_attempts is 0: no item could be delivered (1 delivers each item once)"
+        );
+        self.max_attempts = attempts;
         self
     }
 
@@ -109,10 +118,8 @@ impl<T, O: Order<T>> Builder<T, O> {
     /// With [`Builder::on_dead_overflow`] the oldest letter gives way instead.
     ///
     /// ```
-    /// use std::num::NonZeroU32;
-    ///
     /// let queue = requeue::Queue::builder()
-    ///     .max_attempts(NonZeroU32::MIN)
+    ///     .max_attempts(1)
     ///     .max_dead_letters(1)
     ///     .build();
     /// let mut worker = queue.handle();
@@ -136,12 +143,11 @@ impl<T, O: Order<T>> Builder<T, O> {
     /// dropped. If it panics, the panic is caught and that letter is lost with it.
     ///
     /// ```
-    /// use std::num::NonZeroU32;
     /// use std::sync::mpsc::channel;
     ///
     /// let (log, logged) = channel();
     /// let queue = requeue::Queue::builder()
-    ///     .max_attempts(NonZeroU32::MIN)
+    ///     .max_attempts(1)
     ///     .max_dead_letters(1)
     ///     .on_dead_overflow(move |letter| log.send(letter.item).unwrap())
     ///     .build();
@@ -336,6 +342,21 @@ impl<T, O: Order<T>> Builder<T, O> {
         self
     }
 
+    /// Builds the queue [paused](Queue::pause): it gives out nothing until [`Queue::resume`].
+    ///
+    /// ```
+    /// let queue = requeue::Queue::builder().paused().build();
+    /// queue.push(1)?;
+    /// assert!(queue.pop().unwrap_err().is_empty());
+    /// queue.resume();
+    /// assert_eq!(queue.pop()?, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn paused(mut self) -> Self {
+        self.paused = true;
+        self
+    }
+
     /// Names the queue, for `Debug` and for the features `metrics` and `tracing`, which tell of queues
     /// with a name only.
     ///
@@ -348,7 +369,6 @@ impl<T, O: Order<T>> Builder<T, O> {
         self
     }
 
-    /// The settings of all queues, and those of its order.
     /// The same settings for a queue in another order.
     pub(crate) fn by<P: Order<T>>(self, order: P::Settings) -> Builder<T, P> {
         Builder {
@@ -363,6 +383,7 @@ impl<T, O: Order<T>> Builder<T, O> {
             lease: self.lease,
             pace: self.pace,
             max_held: self.max_held,
+            paused: self.paused,
             name: self.name,
         }
     }
@@ -390,7 +411,11 @@ impl<T, O: Order<T>> Builder<T, O> {
             max_held: self.max_held,
             name: self.name,
         };
-        Queue::with(settings, self.order)
+        let queue = Queue::with(settings, self.order);
+        if self.paused {
+            queue.pause();
+        }
+        queue
     }
 }
 
@@ -408,6 +433,7 @@ impl<T, O: Order<T>> Clone for Builder<T, O> {
             lease: self.lease.clone(),
             pace: self.pace.clone(),
             max_held: self.max_held,
+            paused: self.paused,
             name: self.name.clone(),
         }
     }

@@ -1,24 +1,27 @@
 //! Items that were delivered too often, or given up.
 
 use crate::core::shared::Shared;
-use crate::order::Order;
+use crate::order::{Order, StoredOf};
 use crate::policy::retry::Failed;
-use crate::raw::{Entry, Stored};
+use crate::raw::{Entry, Stored, Tag};
 use crate::sync::defer_with;
 use crate::{DeadLetter, Fifo};
+use std::collections::VecDeque;
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 
-/// The dead letters of a queue, from [`Queue::dead_letters`](crate::Queue::dead_letters): an iterator
-/// that takes them out one by one, the oldest first.
+/// How many letters are set aside at a time while they are looked at.
+const PART: usize = 32;
+
+/// The dead letters of a queue, from [`Queue::dead_letters`](crate::Queue::dead_letters): a view, through which they are
+/// looked at, taken out, or pushed again.
 ///
-/// It ends when there are none; more may come later. Those that it has not given out stay.
+/// As an iterator it takes them out one by one, the oldest first. It ends when there are none; more may come later.
+/// Those that it has not given out stay.
 ///
 /// ```
-/// use std::num::NonZeroU32;
-///
-/// let queue = requeue::Queue::builder().max_attempts(NonZeroU32::MIN).build();
+/// let queue = requeue::Queue::builder().max_attempts(1).build();
 /// let mut worker = queue.handle();
 /// worker.push_batch([1, 2, 3])?;
 /// let tx = worker.begin();
@@ -59,6 +62,93 @@ impl<T, O: Order<T>> DeadLetters<T, O> {
         self.len() == 0
     }
 
+    /// Looks at all dead letters, the oldest first, and says how many there were. They stay.
+    ///
+    /// Each letter that is there all the time is visited once; those that come or go meanwhile are missed. Some thirty at
+    /// a time are set aside while `visit` looks at them, without a lock: they count in [`len`](Self::len), but
+    /// others find them neither to take them out nor to visit them, and what is
+    /// [too much](crate::Builder::on_dead_overflow) goes afterwards. If `visit` panics, they come back too.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::builder().max_attempts(1).build();
+    /// queue.push("poison")?;
+    /// drop(queue.handle().begin().pop()?);
+    /// let letters = queue.dead_letters();
+    /// assert_eq!(letters.visit(|letter| println!("{}: {:?}", letter.id(), letter.item)), 1);
+    /// assert_eq!(letters.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn visit(&self, mut visit: impl FnMut(&DeadLetter<T>)) -> usize {
+        let letters = &self.shared.failures.letters;
+        let (mut next, mut count) = (0, 0);
+        let end = letters.died();
+        loop {
+            let mut part = Part {
+                shared: &self.shared,
+                letters: letters.begin_visit(next..end, PART).into(),
+            };
+            let Some(last) = part.letters.back() else {
+                return count;
+            };
+            next = last.letter + 1;
+            for _ in 0..part.letters.len() {
+                part.show_next(&mut visit);
+                count += 1;
+            }
+        }
+    }
+
+    /// Takes all dead letters out that there are now, one by one, the oldest first. It gives out no more than
+    /// there were when it was made, so it ends while others die; those that it has not given out stay.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::builder().max_attempts(1).build();
+    /// queue.push("poison")?;
+    /// drop(queue.handle().begin().pop()?);
+    /// let items: Vec<_> = queue.dead_letters().drain().map(|letter| letter.item).collect();
+    /// assert_eq!(items, ["poison"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn drain(&self) -> impl Iterator<Item = DeadLetter<T>> + '_ {
+        (0..self.len()).map_while(|_| self.take_oldest())
+    }
+
+    /// Takes the oldest letter out.
+    fn take_oldest(&self) -> Option<DeadLetter<T>> {
+        let failed = self.shared.failures.letters.take()?;
+        Some(DeadLetter::new(failed, &self.shared.time))
+    }
+
+    /// Pushes the letter with this [id](DeadLetter::id) again: true if it was there, and was pushed. Its deliveries are
+    /// counted anew; the time of its first push is kept.
+    ///
+    /// False if there is no such letter any more, or somebody [looks](Self::visit) at it; and if the queue is full or
+    /// closed: then it stays a dead letter.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::builder().max_attempts(1).build();
+    /// queue.push_batch(["poison", "fixed by now"])?;
+    /// let mut worker = queue.handle();
+    /// for _ in 0..2 {
+    ///     drop(worker.begin().pop()?);
+    /// }
+    /// let letters = queue.dead_letters();
+    /// let mut fixed = None;
+    /// letters.visit(|letter| {
+    ///     if letter.item == "fixed by now" {
+    ///         fixed = Some(letter.id());
+    ///     }
+    /// });
+    /// assert!(letters.requeue(fixed.unwrap()));
+    /// assert!(!letters.requeue(fixed.unwrap())); // it is gone
+    /// assert_eq!((queue.pop()?, letters.len()), ("fixed by now", 1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn requeue(&self, id: u64) -> bool {
+        let letter = self.shared.failures.letters.take_one(id);
+        self.push_again(letter)
+    }
+
     /// Pushes all dead letters there are now again, the oldest first, and says how many items that were.
     /// Their deliveries are counted anew; the time of their first push is kept.
     ///
@@ -66,9 +156,7 @@ impl<T, O: Order<T>> DeadLetters<T, O> {
     /// more than [`max_dead_letters`](crate::Builder::max_dead_letters) may stay.
     ///
     /// ```
-    /// use std::num::NonZeroU32;
-    ///
-    /// let queue = requeue::Queue::builder().max_attempts(NonZeroU32::MIN).build();
+    /// let queue = requeue::Queue::builder().max_attempts(1).build();
     /// queue.push(1)?;
     /// let mut worker = queue.handle();
     /// drop(worker.begin().pop()?);
@@ -77,14 +165,16 @@ impl<T, O: Order<T>> DeadLetters<T, O> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn requeue_all(&self) -> usize {
-        (0..self.len()).take_while(|_| self.requeue()).count()
+        let letters = &self.shared.failures.letters;
+        let pushed = (0..self.len()).take_while(|_| self.push_again(letters.take()));
+        pushed.count()
     }
 
-    /// Pushes the oldest letter again.
-    fn requeue(&self) -> bool {
+    /// Pushes a letter again that was taken out, if there was one; puts it back if it is refused.
+    fn push_again(&self, letter: Option<Failed<StoredOf<T, O>>>) -> bool {
         let letters = &self.shared.failures.letters;
         // Put back also if user code panics.
-        let mut letter = defer_with(letters.take(), |letter| {
+        let mut letter = defer_with(letter, |letter| {
             if let Some(letter) = letter.take() {
                 letters.put_back(letter);
             }
@@ -123,8 +213,74 @@ impl<T, O: Order<T>> Iterator for DeadLetters<T, O> {
     type Item = DeadLetter<T>;
 
     fn next(&mut self) -> Option<DeadLetter<T>> {
-        let failed = self.shared.failures.letters.take()?;
-        Some(DeadLetter::new(failed, &self.shared.time))
+        self.take_oldest()
+    }
+}
+
+/// Letters that are looked at: those yet to be shown first, then those that were. They are put back when it is
+/// dropped, also because user code panics.
+struct Part<'s, T, O: Order<T>> {
+    shared: &'s Shared<T, O>,
+    letters: VecDeque<Failed<StoredOf<T, O>>>,
+}
+
+impl<T, O: Order<T>> Part<'_, T, O> {
+    /// Shows the next letter.
+    fn show_next(&mut self, visit: &mut impl FnMut(&DeadLetter<T>)) {
+        /// A letter as users see it, and the rest of it. It goes back to the others also if the visitor panics.
+        struct Shown<'p, T, O: Order<T>> {
+            letters: &'p mut VecDeque<Failed<StoredOf<T, O>>>,
+            letter: Option<(DeadLetter<T>, Rest<O::Meta>)>,
+        }
+        impl<T, O: Order<T>> Drop for Shown<'_, T, O> {
+            fn drop(&mut self) {
+                let letter = self.letter.take();
+                self.letters
+                    .extend(letter.map(|(letter, rest)| rest.unite(letter)));
+            }
+        }
+        let Some(failed) = self.letters.pop_front() else {
+            return;
+        };
+        let rest = Rest::of(&failed);
+        let shown = Shown::<T, O> {
+            letter: Some((DeadLetter::new(failed, &self.shared.time), rest)),
+            letters: &mut self.letters,
+        };
+        if let Some((letter, _)) = &shown.letter {
+            visit(letter);
+        }
+    }
+}
+
+/// What users do not see of a letter.
+struct Rest<M> {
+    meta: M,
+    tag: Tag,
+    due: u64,
+}
+
+impl<M: Copy> Rest<M> {
+    fn of<T>(failed: &Failed<Stored<T, M>>) -> Self {
+        Self {
+            meta: failed.entry.item.meta,
+            tag: failed.entry.tag,
+            due: failed.due,
+        }
+    }
+
+    fn unite<T>(self, letter: DeadLetter<T>) -> Failed<Stored<T, M>> {
+        let Self { meta, tag, due } = self;
+        letter.into_failed(meta, tag, due)
+    }
+}
+
+impl<T, O: Order<T>> Drop for Part<'_, T, O> {
+    fn drop(&mut self) {
+        let failures = &self.shared.failures;
+        failures.letters.end_visit(self.letters.drain(..));
+        // Others may have died meanwhile, and left what is too much to us.
+        failures.letters.drop_excess(&self.shared.time);
     }
 }
 

@@ -2,15 +2,16 @@
 
 mod builder;
 mod dead_letters;
-mod drain;
 pub(crate) mod fair;
 mod inspect;
+mod iter;
 mod pace;
 pub(crate) mod priority;
+mod verbs;
 
 pub use builder::Builder;
 pub use dead_letters::DeadLetters;
-pub use drain::Drain;
+pub use iter::{Drain, Iter};
 
 use crate::core::settings::Settings;
 use crate::core::shared::Shared;
@@ -22,9 +23,9 @@ use std::sync::Arc;
 
 /// A lock-free queue for many producers and many consumers whose dequeues are transactions.
 ///
-/// Cloning a queue gives another reference to the same one. A thread or task that uses it more than
-/// now and then takes a [`Handle`], which is faster and has transactions; [`Queue::push`] and
-/// [`Queue::pop`] work from anywhere.
+/// Cloning a queue gives another reference to the same one. [`Queue::push`], [`Queue::pop`] and their forms that
+/// wait or take batches work from anywhere. A thread or task that uses the queue more than now and then takes a
+/// [`Handle`], which has the same methods, is faster, and has transactions.
 ///
 /// A queue may be [bounded](Queue::bounded), and may be [closed](Queue::close). Dropping the last
 /// queue and the last handle that pushes is not a close: handles are made from any clone and lease
@@ -54,8 +55,6 @@ pub struct Queue<T, O: Order<T> = Fifo> {
 }
 
 impl<T> Queue<T> {
-    /// A handle that can do what the order `O` of the queue allows.
-
     /// Makes a queue that takes as many items as memory holds.
     ///
     /// ```
@@ -130,6 +129,33 @@ impl<T, O: Order<T>> Queue<T, O> {
         self.shared.room().and_then(|room| room.limit)
     }
 
+    /// Whether there was no room for another item at the time of the call. Approximate while others work, exact
+    /// at rest; never true of a queue without a bound. A key of a [`FairQueue`](crate::FairQueue) may be at its
+    /// limit before the queue is full.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::bounded(1);
+    /// assert!(!queue.is_full());
+    /// queue.push(1)?;
+    /// assert!(queue.is_full());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn is_full(&self) -> bool {
+        let room = self.shared.room();
+        room.is_some_and(|room| room.limit.is_some() && room.capacity.free() == 0)
+    }
+
+    /// Whether both are the same queue: one a clone of the other.
+    ///
+    /// ```
+    /// let (a, b) = (requeue::Queue::<u32>::unbounded(), requeue::Queue::unbounded());
+    /// assert!(a.same_queue(&a.clone()));
+    /// assert!(!a.same_queue(&b));
+    /// ```
+    pub fn same_queue(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
+    }
+
     /// Closes the queue: true if it was open.
     ///
     /// From now on pushes fail with [`PushError::Closed`], except those of a transaction that holds at least
@@ -190,23 +216,6 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// ```
     pub fn is_closed(&self) -> bool {
         self.shared.word().is_closed()
-    }
-
-    /// Takes out all items until the queue is closed and drained, waiting for them meanwhile. Does not
-    /// close the queue.
-    ///
-    /// ```
-    /// let queue = requeue::Queue::unbounded();
-    /// std::thread::scope(|scope| {
-    ///     let drained = scope.spawn(|| queue.drain().count());
-    ///     queue.push("a").unwrap();
-    ///     queue.push("b").unwrap();
-    ///     queue.close();
-    ///     assert_eq!(drained.join().unwrap(), 2);
-    /// });
-    /// ```
-    pub fn drain(&self) -> Drain<T, O> {
-        Drain::new(self.handle())
     }
 
     /// Makes a handle: one for each thread or task that works with the queue.
@@ -289,6 +298,19 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// [may be taken](PopError::Empty) now; [`PopError::Closed`] if nothing can become ready any more.
     pub fn pop(&self) -> Result<T, PopError> {
         self.shared.pop()
+    }
+}
+
+impl<T, O: Order<T>> Handle<T, O> {
+    /// The queue of the handle: a clone.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::<u32>::unbounded();
+    /// assert!(queue.handle().queue().same_queue(&queue));
+    /// ```
+    pub fn queue(&self) -> Queue<T, O> {
+        let shared = Arc::clone(self.shared());
+        Queue { shared }
     }
 }
 

@@ -130,6 +130,7 @@ impl<T, M> Access<'_, Stored<T, M>> {
     /// # Panics
     ///
     /// If another transaction holds the item.
+    #[allow(clippy::needless_pass_by_value)] // whoever has it has it no more
     pub(crate) fn remove(&self, item: Grip<'_, T>) -> Entry<Stored<T, M>> {
         let address = item.address();
         // SAFETY: the grip, which ends here, was the only way to use the item, and a grip is of the

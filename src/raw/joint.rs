@@ -9,8 +9,8 @@ use crate::sync::{weak, AtomicBool};
 use std::mem::size_of;
 use std::ptr::{self, NonNull};
 
-/// Parties of one commit, at most.
-const MOST: usize = 8;
+/// Parties of one commit whose tails need no memory of their own.
+const FEW: usize = 8;
 
 /// A decision about the tails of several shards. Immutable but for its flag.
 pub(super) struct Joint {
@@ -34,9 +34,9 @@ impl Joint {
         if !self.committed.load(weak!("joint.committed", Acquire)) {
             return None;
         }
-        let tails = &self.tails.tails[..self.tails.len];
-        let tail = tails.iter().find(|tail| tail.shard == shard);
-        tail.map(|tail| tail.tail)
+        let Tails { few, len, more } = &self.tails;
+        let mut tails = few[..*len].iter().chain(more);
+        tails.find(|tail| tail.shard == shard).map(|tail| tail.tail)
     }
 }
 
@@ -52,8 +52,9 @@ pub(crate) trait Party {
 
 /// The tails of all parties.
 pub(crate) struct Tails {
-    tails: [Tail; MOST],
+    few: [Tail; FEW],
     len: usize,
+    more: Vec<Tail>,
 }
 
 impl Tails {
@@ -63,14 +64,19 @@ impl Tails {
             tail: 0,
         };
         Self {
-            tails: [none; MOST],
+            few: [none; FEW],
             len: 0,
+            more: Vec::new(),
         }
     }
 
     pub(super) fn push(&mut self, tail: Tail) {
-        self.tails[self.len] = tail;
-        self.len += 1;
+        if self.len < FEW {
+            self.few[self.len] = tail;
+            self.len += 1;
+        } else {
+            self.more.push(tail);
+        }
     }
 }
 
@@ -87,7 +93,8 @@ pub(crate) struct Decided(Option<NonNull<Joint>>);
 impl Drop for Decided {
     fn drop(&mut self) {
         if let Some(joint) = self.0 {
-            // SAFETY: no shard shows the record, so no pin to come can reach it. It has no destructor.
+            // SAFETY: no shard shows the record, so no pin to come can reach it. Its destructor gives memory
+            // back, and no more.
             unsafe {
                 reclaim::pin().retire(size_of::<Joint>(), move || {
                     drop(Box::from_raw(joint.as_ptr()));

@@ -19,6 +19,7 @@ mod consumer;
 mod desk;
 mod directory;
 mod drops;
+mod exclusive;
 mod front;
 mod grip;
 mod guests;
@@ -52,6 +53,7 @@ mod models;
 
 pub(crate) use access::{Access, Loan};
 pub(crate) use batch::{Batch, HeldItems};
+pub(crate) use exclusive::Exclusive;
 pub(crate) use grip::Grip;
 pub(crate) use hold::Spot;
 pub(crate) use inbox::{Inbox, Vacant};

@@ -1,10 +1,10 @@
-//! What time it is, and who is called when it comes.
-//!
-//! A queue counts time in nanoseconds from when it was made, so that a time fits into a word. It reads
-//! the clock only where it needs the time: for delays, leases and time stamps.
-//!
-//! A thread that waits for a time sleeps no longer than that. A task cannot, so it sets an *alarm*: a
-//! waker, and when to call it.
+//! Clocks and back-offs: where a queue reads the time, and how long a failed item waits.
+
+// A queue counts time in nanoseconds from when it was made, so that a time fits into a word. It reads
+// the clock only where it needs the time: for delays, leases and time stamps.
+//
+// A thread that waits for a time sleeps no longer than that. A task cannot, so it sets an *alarm*: a
+// waker, and when to call it.
 
 mod alarms;
 mod backoff;

@@ -11,8 +11,11 @@ use crate::{Expired, Taken, Transaction};
 /// may be named in any order. Dropping them instead, as a panic or an early return before this call
 /// does, aborts them all.
 ///
-/// Lock-free where each of the [commits](crate#progress) is; a thread that stalls in it then delays nobody. Works
-/// for 2 to 8 transactions, of the same or different item types.
+/// Takes a tuple of 2 to 8 transactions, of the same or different item types and orders, or a `Vec` of any number of
+/// transactions of one type; returns a tuple or a `Vec` of [`Taken`].
+///
+/// Lock-free where each of the [commits](crate#progress) is; a thread that stalls in it then delays nobody. Its cost
+/// grows with the number of transactions, and so does that of a pop that comes across it.
 ///
 /// ```
 /// use requeue::{commit_all, Queue};
@@ -28,6 +31,22 @@ use crate::{Expired, Taken, Transaction};
 ///
 /// assert!(orders.is_empty());
 /// assert_eq!(invoices.pop()?, "invoice for order 7");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// Into as many queues as there are:
+///
+/// ```
+/// use requeue::{commit_all, Queue};
+///
+/// let queues: Vec<_> = (0..12).map(|_| Queue::unbounded()).collect();
+/// let mut handles: Vec<_> = queues.iter().map(Queue::handle).collect();
+/// let transactions: Vec<_> = handles.iter_mut().map(|handle| handle.begin()).collect();
+/// for tx in &transactions {
+///     tx.push("news")?;
+/// }
+/// commit_all(transactions);
+/// assert!(queues.iter().all(|queue| queue.len() == 1));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
@@ -75,7 +94,7 @@ pub fn try_commit_all<C: Transactions>(transactions: C) -> Result<C::Taken, Expi
     transactions.try_commit_all()
 }
 
-/// A tuple of transactions for [`commit_all()`]. Sealed.
+/// A tuple of transactions for [`commit_all()`], or a `Vec` of them. Sealed.
 ///
 /// ```
 /// fn both<C: requeue::Transactions>(transactions: C) -> C::Taken {
@@ -91,11 +110,33 @@ pub trait Transactions: sealed::CommitAll {}
 
 mod sealed {
     pub trait CommitAll {
-        /// A tuple of [`Taken`](crate::Taken), one for each transaction.
+        /// A tuple or a `Vec` of [`Taken`](crate::Taken), one for each transaction.
         type Taken;
         fn try_commit_all(self) -> Result<Self::Taken, super::Expired>;
     }
 }
+
+impl<'h, T, O: Order<T>> sealed::CommitAll for Vec<Transaction<'h, T, O>> {
+    type Taken = Vec<Taken<'h, T, O>>;
+
+    fn try_commit_all(mut self) -> Result<Self::Taken, Expired> {
+        self.iter().try_for_each(Transaction::close_book)?;
+        let mut parties: Vec<_> = self.iter_mut().map(Transaction::party).collect();
+        // Dropped last, as below.
+        let _decided = commit_together(&mut parties);
+        drop(parties);
+        let concluded: Vec<_> = self.into_iter().map(Transaction::into_taken).collect();
+        for (taken, outcome) in &concluded {
+            taken.wake_for(*outcome);
+        }
+        let mut taken: Vec<_> = concluded.into_iter().map(|(taken, _)| taken).collect();
+        let copies: Vec<_> = taken.iter_mut().map(Taken::end_guard).collect();
+        drop(copies);
+        Ok(taken)
+    }
+}
+
+impl<T, O: Order<T>> Transactions for Vec<Transaction<'_, T, O>> {}
 
 macro_rules! tuples {
     ($($item:ident $order:ident $tx:ident $lifetime:lifetime),+) => {

@@ -75,7 +75,15 @@ use std::fmt;
 /// println!("{}", *job);
 /// ```
 ///
-/// A transaction is `Send`, and may live across an `.await`.
+/// A transaction is `Send`, and may live across an `.await`. It is not `Sync`: one thread at a time uses it.
+///
+/// ```compile_fail
+/// let mut worker = requeue::Queue::unbounded().handle();
+/// let tx = worker.begin();
+/// std::thread::scope(|scope| {
+///     scope.spawn(|| tx.push(1)); // shares it with the other thread
+/// });
+/// ```
 ///
 /// # Borrowing
 ///

@@ -1,18 +1,20 @@
-//! Workers: threads or tasks that wait for items, run a function on each, and commit or give back.
+//! Worker pools: threads or tasks that wait for items, run a function on each, and commit or give back.
 //!
-//! | file | what |
-//! |---|---|
-//! | `worker` | one worker: what it is told, what it does, what it has done |
-//! | `crew` | the workers of a pool, and who waits for their end |
-//! | `builder` | the settings of a pool |
-//! | `run`, `work`, `threads` | how threads are started, what they do, and their pool |
-//! | `spawn`, `staging`, `tasks` | the same for tasks, with feature `tokio` |
-//! | `status`, `failure` | what workers say of themselves, and of runs that failed |
-//! | `job`, `outcome`, `submit` | closures as items |
-//!
-//! A worker waits in the queue's line by a future, and asks for its orders at each poll. Whoever gives
-//! it an order wakes it by the same waker, and it drops the future, which passes an unused wake-up on.
-//! So an order disturbs no other waiter, and takes no wake-up away from one.
+//! A pool begins with [`Workers::builder`]. Closures are items too: see [`Job`].
+
+// | file | what |
+// |---|---|
+// | `worker` | one worker: what it is told, what it does, what it has done |
+// | `crew` | the workers of a pool, and who waits for their end |
+// | `builder` | the settings of a pool |
+// | `run`, `work`, `threads` | how threads are started, what they do, and their pool |
+// | `spawn`, `staging`, `tasks` | the same for tasks, with feature `tokio` |
+// | `status`, `failure` | what workers say of themselves, and of runs that failed |
+// | `job`, `outcome`, `submit` | closures as items |
+//
+// A worker waits in the queue's line by a future, and asks for its orders at each poll. Whoever gives
+// it an order wakes it by the same waker, and it drops the future, which passes an unused wake-up on.
+// So an order disturbs no other waiter, and takes no wake-up away from one.
 
 mod builder;
 mod crew;

@@ -1,7 +1,6 @@
 //! Queues whose deliveries fail, and what becomes of the items.
 
 use std::mem;
-use std::num::NonZeroU32;
 use std::time::Duration;
 
 use super::panics;
@@ -34,10 +33,6 @@ pub(crate) fn leased<T: Clone>(items: impl IntoIterator<Item = T>) -> (ManualClo
     let queue = builder.leased(SECOND).build();
     queue.handle().push_batch(items).unwrap();
     (clock, queue)
-}
-
-pub(crate) fn times(number: u32) -> NonZeroU32 {
-    NonZeroU32::new(number).unwrap()
 }
 
 /// Takes the next item and gives it back for a time.

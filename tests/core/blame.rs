@@ -9,7 +9,7 @@ use std::{iter, panic, thread};
 
 use crate::common::failing::{leased, SECOND};
 use crate::common::panics;
-use requeue::{commit_all, Job, ManualClock, Pace, Queue, Turn, Turnstile, Workers};
+use requeue::{channel, commit_all, Job, ManualClock, Pace, Queue, Turn, Turnstile, Workers};
 
 const FINE: Result<(), ()> = Ok(());
 
@@ -54,10 +54,22 @@ type Case = (&'static str, fn());
 const CASES: &[Case] = &[
     ("capacity is 0", || drop(Queue::<u32>::bounded(0))),
     ("capacity is 0", || {
-        drop(Queue::<u32>::builder().by_priority().capacity(0).build())
+        drop(Queue::<u32>::builder().by_priority().capacity(0).build());
     }),
     ("capacity is 0", || {
         drop(Queue::<u32>::builder().capacity(0));
+    }),
+    ("capacity is 0", || drop(channel::bounded::<u32>(0))),
+    ("max_attempts is 0", || {
+        drop(Queue::<u32>::builder().max_attempts(0));
+    }),
+    ("extend of a full queue", || {
+        Queue::bounded(1).extend([1, 2]);
+    }),
+    ("extend of a closed queue", || {
+        let mut queue = Queue::unbounded();
+        queue.close();
+        queue.extend([1]);
     }),
     ("lease of zero", || {
         drop(Queue::<u32>::builder().leased(Duration::ZERO));
@@ -149,6 +161,15 @@ const CASES: &[Case] = &[
     }),
     ("future polled after completion", || {
         poll_twice(bounded().push_async(2));
+    }),
+    ("future polled after completion", || {
+        poll_twice(bounded().queue().pop_async());
+    }),
+    ("future polled after completion", || {
+        poll_twice(bounded().queue().push_async(2));
+    }),
+    ("future polled after completion", || {
+        poll_twice(bounded().queue().push_batch_async([2]));
     }),
     ("future polled after completion", || {
         poll_twice(bounded().push_batch_async([2]));

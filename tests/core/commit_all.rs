@@ -4,8 +4,9 @@ use std::collections::HashSet;
 use std::sync::Barrier;
 use std::thread;
 
+use crate::common::failing::{leased, SECOND};
 use crate::common::{assert_at_rest, drain, filled, panics};
-use requeue::{commit_all, Queue};
+use requeue::{commit_all, try_commit_all, Expired, Queue};
 
 #[test]
 fn two_queues_of_different_types() {
@@ -190,4 +191,111 @@ fn opposite_naming_orders_neither_lock_up_nor_show_halves() {
     });
     assert_at_rest(&left, 0, 0);
     assert_at_rest(&right, 0, 0);
+}
+
+#[test]
+fn any_number_in_a_vec() {
+    for count in [0, 1, 2, 8, 9, 40] {
+        let queues: Vec<_> = (0..count).map(|number| filled([number])).collect();
+        let mut handles: Vec<_> = queues.iter().map(Queue::handle).collect();
+        let transactions: Vec<_> = handles.iter_mut().map(|handle| handle.begin()).collect();
+        for tx in &transactions {
+            tx.push(*tx.pop().unwrap() + 100).unwrap();
+        }
+        assert!(queues.iter().all(Queue::is_empty));
+        let taken = commit_all(transactions);
+        assert!(taken.into_iter().flatten().eq(0..count));
+        for (number, queue) in (100..).zip(&queues) {
+            assert_eq!(drain(queue), [number]);
+            assert_at_rest(queue, 0, 0);
+        }
+    }
+}
+
+#[test]
+fn several_handles_of_one_queue_in_a_vec() {
+    let queue = filled(0..20);
+    let mut handles = vec![queue.handle(); 20];
+    let transactions: Vec<_> = handles.iter_mut().map(|handle| handle.begin()).collect();
+    for tx in &transactions {
+        tx.push(*tx.pop().unwrap()).unwrap();
+    }
+    assert_eq!(
+        commit_all(transactions).into_iter().flatten().sum::<i32>(),
+        190
+    );
+    let mut left = drain(&queue);
+    left.sort_unstable();
+    assert!(left.into_iter().eq(0..20));
+}
+
+#[test]
+fn a_vec_with_an_expired_lease_aborts_them_all() {
+    let (clock, leased) = leased([1]);
+    let plain = filled([2]);
+    let mut handles = [plain.handle(), leased.handle()];
+    let transactions: Vec<_> = handles.iter_mut().map(|handle| handle.begin()).collect();
+    for tx in &transactions {
+        tx.push(*tx.pop().unwrap() + 10).unwrap();
+    }
+    clock.advance(SECOND);
+    assert_eq!(leased.pop(), Ok(1));
+    assert_eq!(try_commit_all(transactions).err(), Some(Expired));
+    assert_eq!((drain(&plain), drain(&leased)), (vec![2], vec![]));
+}
+
+#[test]
+fn a_vec_of_leased_queues_commits_in_time() {
+    let (clock, queue) = leased([1, 2]);
+    let mut handles = [queue.handle(), queue.handle()];
+    let transactions: Vec<_> = handles.iter_mut().map(|handle| handle.begin()).collect();
+    for tx in &transactions {
+        tx.pop().unwrap();
+    }
+    let taken = try_commit_all(transactions).unwrap();
+    assert_eq!(taken.into_iter().flatten().sum::<u32>(), 3);
+    clock.advance(SECOND);
+    assert_at_rest(&queue, 0, 0);
+}
+
+#[test]
+fn a_vec_gives_back_what_was_limited() {
+    let queue = Queue::builder().max_held(2).build();
+    queue.push_batch(0..4).unwrap();
+    let mut handles = [queue.handle(), queue.handle()];
+    for _ in 0..2 {
+        let transactions: Vec<_> = handles.iter_mut().map(|handle| handle.begin()).collect();
+        for tx in &transactions {
+            tx.pop().unwrap();
+        }
+        assert!(queue.pop().is_err());
+        commit_all(transactions);
+    }
+    assert_at_rest(&queue, 0, 0);
+}
+
+/// Whoever has popped the item of one queue finds those of all others, of more queues than a tuple takes.
+#[test]
+fn a_vec_becomes_visible_at_once() {
+    let queues: Vec<_> = (0..12).map(|_| Queue::unbounded()).collect();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut handles: Vec<_> = queues.iter().map(Queue::handle).collect();
+            for round in 0..2_000 {
+                let all: Vec<_> = handles.iter_mut().map(|handle| handle.begin()).collect();
+                for tx in &all {
+                    tx.push(round).unwrap();
+                }
+                commit_all(all);
+            }
+        });
+        for round in 0..2_000 {
+            // The tail of the first is published before those of the others.
+            assert_eq!(queues[0].pop_blocking(), Ok(round));
+            for queue in queues[1..].iter().rev() {
+                assert_eq!(queue.pop(), Ok(round));
+            }
+        }
+    });
+    assert!(queues.iter().all(Queue::is_empty));
 }

@@ -5,6 +5,7 @@ mod common;
 
 mod attempts;
 mod blame;
+mod channel;
 mod commit_all;
 mod drops;
 mod foundationdb;
@@ -21,3 +22,4 @@ mod snapshot;
 mod stats;
 mod transactions;
 mod types;
+mod verbs;

@@ -4,7 +4,7 @@ use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use crate::common::failing::{clocked, put_off, times, SECOND};
+use crate::common::failing::{clocked, put_off, SECOND};
 use crate::common::futures::Task;
 use crate::common::{assert_at_rest, drain, filled, panics, Ledger};
 use requeue::{PopError, Queue};
@@ -79,7 +79,7 @@ fn nothing_moves_and_nothing_is_counted() {
 
 #[test]
 fn the_attempts_stay_as_they_are() {
-    let queue = Queue::builder().max_attempts(times(2)).build();
+    let queue = Queue::builder().max_attempts(2).build();
     let mut handle = queue.handle();
     handle.push_batch([1, 2, 3]).unwrap();
     assert_eq!(handle.begin().pop_batch(2).len(), 2);
@@ -95,7 +95,7 @@ fn the_attempts_stay_as_they_are() {
 #[test]
 fn what_is_held_staged_delayed_or_dead_is_not_visited() {
     let (clock, builder) = clocked();
-    let queue = builder.max_attempts(times(2)).build();
+    let queue = builder.max_attempts(2).build();
     let mut handle = queue.handle();
     handle.push_batch(0..5).unwrap();
     put_off(&queue, SECOND);

@@ -2,7 +2,7 @@
 
 use std::mem;
 
-use crate::common::failing::{clocked, times, SECOND};
+use crate::common::failing::{clocked, SECOND};
 use crate::common::futures::Task;
 use crate::common::panics;
 use requeue::{Builder, Queue, Stats};
@@ -33,7 +33,7 @@ fn assert_counts<T>(queue: &Queue<T>, expected: [u64; 9]) {
 #[test]
 fn every_step_changes_its_counts_and_no_others() {
     let (clock, builder) = clocked();
-    let queue = builder.leased(10 * SECOND).max_attempts(times(2)).build();
+    let queue = builder.leased(10 * SECOND).max_attempts(2).build();
     let mut a = queue.named_handle("a");
     let mut b = queue.handle();
     assert_counts(&queue, [0; 9]);
@@ -122,7 +122,7 @@ fn what_is_refused_is_not_counted() {
 
 #[test]
 fn letters_that_a_closed_queue_refuses_are_not_counted() {
-    let queue = Queue::builder().max_attempts(times(1)).build();
+    let queue = Queue::builder().max_attempts(1).build();
     queue.push(1).unwrap();
     queue.handle().begin().pop().unwrap();
     queue.close();
@@ -186,8 +186,8 @@ fn it_adds_up_after_everything() {
     let kinds: [fn(Builder<u32>) -> Builder<u32>; 5] = [
         |builder| builder,
         |builder| builder.capacity(4),
-        |builder| builder.leased(SECOND).max_attempts(times(2)),
-        |builder| builder.capacity(4).leased(SECOND).max_attempts(times(2)),
+        |builder| builder.leased(SECOND).max_attempts(2),
+        |builder| builder.capacity(4).leased(SECOND).max_attempts(2),
         |builder| builder.backoff(requeue::Backoff::fixed(SECOND)),
     ];
     for kind in kinds {

@@ -2,14 +2,16 @@
 
 use std::cell::Cell;
 use std::error::Error;
-use std::fmt::Debug;
+use std::fmt::{Debug, Display};
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::rc::Rc;
 
 use crate::common::filled;
+use requeue::channel::{Receiver, Sender};
+use requeue::future::{OwnedPop, OwnedPush, OwnedPushBatch};
 use requeue::{
-    commit_all, Backoff, Builder, DeadLetters, Handle, Held, Item, ManualClock, Peek, PopError,
-    PushError, Queue, Stats, Taken, Transaction,
+    commit_all, Backoff, Builder, DeadLetters, Drain, Handle, Held, Item, Iter, ManualClock, Peek,
+    PopError, PushError, Queue, Stats, Taken, Transaction,
 };
 
 /// Compiles only if the type has all the traits.
@@ -38,7 +40,16 @@ macro_rules! lacks {
 }
 
 has!(Queue<Cell<u8>>: Send + Sync + Clone + Default + 'static);
-has!(Handle<Cell<u8>>: Send + 'static);
+has!(Handle<Cell<u8>>: Send + Sync + Clone + 'static);
+has!(Sender<Cell<u8>>: Send + Sync + Clone + 'static);
+has!(Receiver<Cell<u8>>: Send + Sync + Clone + 'static);
+has!(OwnedPop<Cell<u8>>: Send + Unpin + 'static);
+has!(OwnedPush<Cell<u8>>: Send + Unpin + 'static);
+has!(OwnedPushBatch<Cell<u8>>: Send + Unpin + 'static);
+has!(Iter<Cell<u8>>: Send + 'static);
+has!(Drain<Cell<u8>>: Send + 'static);
+has!(Item<'static, Cell<u8>>: Debug);
+has!(Item<'static, u8>: Debug + Display);
 has!(Transaction<'static, Cell<u8>>: Send);
 has!(Item<'static, Cell<u8>>: Send);
 has!(Taken<'static, Cell<u8>>: Send);
@@ -55,14 +66,20 @@ has!(Handle<Cell<u8>>: UnwindSafe);
 has!(DeadLetters<Cell<u8>>: UnwindSafe + RefUnwindSafe);
 has!(ManualClock: UnwindSafe + RefUnwindSafe);
 
-lacks!(Handle<u8>: Sync);
 lacks!(Transaction<'static, u8>: Sync);
 lacks!(Item<'static, Cell<u8>>: Sync);
-lacks!(Handle<u8>: Clone);
+lacks!(Item<'static, Plain>: Debug);
+lacks!(Item<'static, Cell<u8>>: Display);
 
 lacks!(Queue<Rc<u8>>: Send);
 lacks!(Queue<Rc<u8>>: Sync);
 lacks!(Handle<Rc<u8>>: Send);
+lacks!(Handle<Rc<u8>>: Sync);
+lacks!(Sender<Rc<u8>>: Send);
+lacks!(Sender<Rc<u8>>: Sync);
+lacks!(OwnedPop<Rc<u8>>: Send);
+lacks!(OwnedPush<Rc<u8>>: Send);
+lacks!(OwnedPushBatch<Rc<u8>>: Send);
 lacks!(Transaction<'static, Rc<u8>>: Send);
 lacks!(Item<'static, Rc<u8>>: Send);
 lacks!(Taken<'static, Rc<u8>>: Send);
@@ -90,7 +107,7 @@ fn everything_is_debug_whatever_the_items_are() {
     assert!(shows(&queue.stats(), "Stats"));
     assert!(shows(&handle, "Handle"));
     let tx = handle.begin();
-    assert!(shows(&tx.pop().unwrap(), "Item"));
+    tx.pop().unwrap_or_else(|_| unreachable!());
     assert!(shows(&tx.pop_batch(1), "Items"));
     assert!(shows(&tx, "Transaction"));
     assert!(shows(&tx.commit(), "Taken"));
@@ -156,4 +173,25 @@ fn items_may_borrow() {
     );
     let words: Vec<&str> = tx.commit().collect();
     assert_eq!(words.concat(), "onetwo");
+}
+
+/// The modules have what the root has, and what few name.
+#[test]
+fn modules_hold_the_types() {
+    fn same<T>(_: fn(T), _: fn(T)) {}
+    same::<PopError>(|_: requeue::error::PopError| (), |_: PopError| ());
+    same::<Backoff>(|_: requeue::time::Backoff| (), |_: Backoff| ());
+    same(
+        |_: requeue::fair::FairQueue<u8, u8>| (),
+        |_: requeue::FairQueue<u8, u8>| (),
+    );
+    same(
+        |_: requeue::priority::PriorityQueue<u8>| (),
+        |_: requeue::PriorityQueue<u8>| (),
+    );
+    same(|_: requeue::workers::Workers| (), |_: requeue::Workers| ());
+    same(
+        |_: requeue::future::TakeAsync<'static, u8>| (),
+        |_: requeue::TakeAsync<'static, u8>| (),
+    );
 }

@@ -8,15 +8,15 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use crate::common::failing::{
-    assert_room, clocked, fail, failures, letters, put_off, times, Failure, SECOND,
+    assert_room, clocked, fail, failures, letters, put_off, Failure, SECOND,
 };
 use crate::common::futures::Task;
 use crate::common::{drain, panics, Ledger};
-use requeue::{Backoff, DeadLetter, Fifo, Handle, PopError, Queue, Reason};
+use requeue::{Backoff, DeadLetter, Fifo, Handle, Order, PopError, Queue, Reason};
 
 /// A queue whose items die at their last delivery of so many.
 fn mortal(attempts: u32) -> Queue<u32> {
-    Queue::builder().max_attempts(times(attempts)).build()
+    Queue::builder().max_attempts(attempts).build()
 }
 
 /// Lets the next items die together, in a queue where items are delivered once.
@@ -52,7 +52,7 @@ fn an_item_dies_when_its_last_delivery_fails() {
 #[test]
 fn an_item_whose_lease_is_over_too_often_dies() {
     let (clock, builder) = clocked();
-    let queue = builder.max_attempts(times(2)).leased(SECOND).build();
+    let queue = builder.max_attempts(2).leased(SECOND).build();
     queue.push(7).unwrap();
     for _ in 0..2 {
         let mut handle = queue.handle();
@@ -116,10 +116,7 @@ fn without_a_place_for_its_letter_no_item_dies() {
         if let Some(backoff) = backoff {
             builder = builder.backoff(backoff);
         }
-        let queue = builder
-            .max_attempts(times(1))
-            .max_dead_letters(most)
-            .build();
+        let queue = builder.max_attempts(1).max_dead_letters(most).build();
         let mut handle = queue.handle();
         handle.push_batch(0..3).unwrap();
         kill(&mut handle, 3);
@@ -144,7 +141,7 @@ fn without_a_place_for_its_letter_no_item_dies() {
 fn overflowing(most: usize) -> (Queue<u32>, std::sync::mpsc::Receiver<DeadLetter<u32>>) {
     let (sender, receiver) = channel();
     let queue = Queue::builder()
-        .max_attempts(times(1))
+        .max_attempts(1)
         .max_dead_letters(most)
         .on_dead_overflow(move |letter| sender.send(letter).unwrap())
         .build();
@@ -185,7 +182,7 @@ fn items_that_die_by_their_leases_overflow_too() {
     let (clock, builder) = clocked();
     let queue = builder
         .leased(SECOND)
-        .max_attempts(times(1))
+        .max_attempts(1)
         .max_dead_letters(1)
         .on_dead_overflow(move |letter| sender.send(letter.reason).unwrap())
         .build();
@@ -206,7 +203,7 @@ fn an_overflow_that_panics_loses_its_letter_and_nothing_else() {
         let called = Arc::clone(&calls);
         let ledger = Ledger::new(6);
         let queue = Queue::builder()
-            .max_attempts(times(1))
+            .max_attempts(1)
             .max_dead_letters(2)
             .on_dead_overflow(move |_| {
                 called.fetch_add(1, Ordering::SeqCst);
@@ -233,7 +230,7 @@ fn an_overflow_may_use_the_queue() {
     let inner = Arc::clone(&place);
     let queue = Queue::builder()
         .capacity(3)
-        .max_attempts(times(1))
+        .max_attempts(1)
         .max_dead_letters(1)
         .on_dead_overflow(move |letter| {
             let queue = inner.lock().unwrap().clone().unwrap();
@@ -261,7 +258,7 @@ fn an_overflow_may_use_the_queue() {
 
 #[test]
 fn the_dead_take_no_room() {
-    let queue = Queue::builder().capacity(2).max_attempts(times(1)).build();
+    let queue = Queue::builder().capacity(2).max_attempts(1).build();
     for failure in failures() {
         let mut handle = queue.handle();
         handle.push_batch([1, 2]).unwrap();
@@ -316,7 +313,7 @@ fn a_letter_that_is_pushed_again_wakes_one_who_waits() {
 
 #[test]
 fn a_full_queue_takes_back_as_many_letters_as_it_has_room() {
-    let queue = Queue::builder().capacity(3).max_attempts(times(1)).build();
+    let queue = Queue::builder().capacity(3).max_attempts(1).build();
     let mut handle = queue.handle();
     handle.push_batch([1, 2, 3]).unwrap();
     kill(&mut handle, 3);
@@ -334,7 +331,7 @@ fn a_full_queue_takes_back_as_many_letters_as_it_has_room() {
 #[test]
 fn a_closed_queue_keeps_its_letters() {
     for capacity in [None, Some(5)] {
-        let mut builder = Queue::builder().max_attempts(times(1));
+        let mut builder = Queue::builder().max_attempts(1);
         if let Some(capacity) = capacity {
             builder = builder.capacity(capacity);
         }
@@ -375,7 +372,7 @@ fn a_death_ends_the_waiting_in_a_closed_queue() {
 #[test]
 fn letters_go_with_the_queue() {
     let ledger = Ledger::new(4);
-    let queue = Queue::builder().max_attempts(times(1)).build();
+    let queue = Queue::builder().max_attempts(1).build();
     let mut handle = queue.handle();
     handle.push_batch(ledger.items()).unwrap();
     kill(&mut handle, 2);
@@ -390,7 +387,7 @@ fn letters_go_with_the_queue() {
 #[test]
 fn a_letter_whose_destructor_panics_takes_no_other_with_it() {
     let ledger = Ledger::new(3);
-    let queue = Queue::builder().max_attempts(times(1)).build();
+    let queue = Queue::builder().max_attempts(1).build();
     let mut handle = queue.handle();
     handle.push_batch(ledger.items_with_bomb(0)).unwrap();
     kill(&mut handle, 3);
@@ -404,7 +401,7 @@ fn a_letter_whose_destructor_panics_takes_no_other_with_it() {
 #[test]
 fn a_delayed_item_dies_at_its_last_delivery() {
     let (clock, builder) = clocked();
-    let queue = builder.max_attempts(times(3)).build();
+    let queue = builder.max_attempts(3).build();
     queue.push(7).unwrap();
     for _ in 0..3 {
         put_off(&queue, SECOND);
@@ -443,7 +440,7 @@ fn a_transaction_forgotten_by_a_dropped_handle_is_forgotten() {
 fn letters_pass_between_threads() {
     const ITEMS: usize = 200;
     let queue = Queue::builder()
-        .max_attempts(times(1))
+        .max_attempts(1)
         .max_dead_letters(10)
         .build();
     queue.handle().push_batch(0..ITEMS).unwrap();
@@ -475,4 +472,226 @@ fn letters_pass_between_threads() {
     all.sort_unstable();
     assert!(all.into_iter().eq(0..ITEMS));
     queue.stats().check().unwrap();
+}
+
+/// The items and ids of all letters.
+fn listed<O: Order<u32>>(queue: &Queue<u32, O>) -> Vec<(u32, u64)> {
+    let mut listed = Vec::new();
+    let letters = queue.dead_letters();
+    let count = letters.visit(|letter| listed.push((letter.item, letter.id())));
+    assert_eq!(count, listed.len());
+    listed
+}
+
+/// Queues in all orders whose items die at once, and these items dead in them one after the other.
+macro_rules! each_order_with_dead {
+    ($items:expr, $test:ident) => {
+        let builder = || Queue::builder().max_attempts(1);
+        $test(&dead_in(builder().build(), $items));
+        $test(&dead_in(builder().capacity(200).build(), $items));
+        $test(&dead_in(builder().by_priority().build(), $items));
+        $test(&dead_in(
+            builder().fair_by(|item: &u32| *item).build(),
+            $items,
+        ));
+    };
+}
+
+fn dead_in<O: Order<u32>>(
+    queue: Queue<u32, O>,
+    items: impl IntoIterator<Item = u32>,
+) -> Queue<u32, O> {
+    let mut handle = queue.handle();
+    for item in items {
+        queue.push(item).unwrap();
+        handle.begin().pop().unwrap();
+    }
+    queue
+}
+
+#[test]
+fn a_visit_shows_all_letters_in_their_order_and_leaves_them() {
+    fn test<O: Order<u32>>(queue: &Queue<u32, O>) {
+        let before = queue.stats();
+        let first = listed(queue);
+        assert!(first.iter().map(|letter| letter.0).eq(0..100));
+        assert!(first.windows(2).all(|pair| pair[0].1 < pair[1].1));
+        assert_eq!(listed(queue), first);
+        let after = queue.stats();
+        assert_eq!((after.dead, after.ready), (before.dead, 0));
+        after.check().unwrap();
+        let letters = queue.dead_letters();
+        assert_eq!(letters.len(), 100);
+        assert!(letters.map(|letter| letter.item).eq(0..100));
+    }
+    each_order_with_dead!(0..100, test);
+}
+
+#[test]
+fn a_visit_shows_all_of_a_letter() {
+    let (clock, builder) = clocked();
+    let queue = builder.timestamps(true).build();
+    queue.push(7).unwrap();
+    let pushed = clock.now();
+    clock.advance(SECOND);
+    let mut handle = queue.handle();
+    let tx = handle.begin();
+    tx.fail(tx.pop().unwrap(), "broken").unwrap();
+    tx.commit();
+    let died = clock.now();
+    clock.advance(SECOND);
+    let mut letters = queue.dead_letters();
+    for _ in 0..2 {
+        let count = letters.visit(|letter| {
+            assert_eq!((letter.item, letter.attempts), (7, 1));
+            assert_eq!(
+                (letter.reason, letter.error()),
+                (Reason::Failed, Some("broken"))
+            );
+            assert_eq!(
+                (letter.pushed_at, letter.died_at),
+                (Some(pushed), Some(died))
+            );
+        });
+        assert_eq!(count, 1);
+    }
+    assert_eq!(letters.next().unwrap().died_at, Some(died));
+}
+
+#[test]
+fn a_visit_that_panics_puts_all_back() {
+    fn test<O: Order<u32>>(queue: &Queue<u32, O>) {
+        let before = listed(queue);
+        for bomb in [0, 5, 40, 99] {
+            let letters = queue.dead_letters();
+            assert!(panics(
+                || letters.visit(|letter| assert_ne!(letter.item, bomb))
+            ));
+            assert_eq!((listed(queue), letters.len()), (before.clone(), 100));
+        }
+    }
+    each_order_with_dead!(0..100, test);
+}
+
+#[test]
+fn two_visits_never_share_a_letter() {
+    let queue = dead_in(mortal(1), 0..100);
+    let letters = queue.dead_letters();
+    let (mut outer, mut inner) = (Vec::new(), Vec::new());
+    letters.visit(|letter| {
+        outer.push(letter.item);
+        if letter.item == 0 {
+            assert!(!letters.requeue(letter.id()), "it is looked at");
+            assert_eq!(letters.len(), 100);
+            queue.dead_letters().visit(|letter| inner.push(letter.item));
+        }
+    });
+    assert!(outer.into_iter().eq(0..100));
+    assert!(!inner.is_empty() && inner.len() < 100 && !inner.contains(&0));
+    assert!(letters.map(|letter| letter.item).eq(0..100));
+}
+
+#[test]
+fn a_visit_ends_while_items_die() {
+    let queue = dead_in(mortal(1), [0]);
+    let mut next = 1;
+    let visited = queue.dead_letters().visit(|_| {
+        dead_in(queue.clone(), [next]);
+        next += 1;
+    });
+    assert_eq!((visited, queue.dead_letters().len()), (1, 2));
+}
+
+#[test]
+fn letters_beyond_the_most_go_after_a_visit() {
+    let (sent, gone) = channel();
+    let queue = Queue::builder()
+        .max_attempts(1)
+        .max_dead_letters(2)
+        .on_dead_overflow(move |letter: DeadLetter<u32>| sent.send(letter.item).unwrap())
+        .build();
+    let queue = dead_in(queue, [1, 2]);
+    queue.dead_letters().visit(|letter| {
+        if letter.item == 1 {
+            dead_in(queue.clone(), [3]);
+            assert_eq!(queue.dead_letters().len(), 3);
+        }
+    });
+    assert!(gone.try_iter().eq([1]), "the oldest");
+    assert!(listed(&queue).into_iter().map(|it| it.0).eq([2, 3]));
+    assert_eq!(queue.dead_letters().len(), 2);
+}
+
+#[test]
+fn a_letter_is_pushed_again_by_its_id() {
+    fn test<O: Order<u32>>(queue: &Queue<u32, O>) {
+        let letters = queue.dead_letters();
+        let ids: Vec<_> = listed(queue).into_iter().map(|letter| letter.1).collect();
+        assert!(letters.requeue(ids[50]));
+        assert!(!letters.requeue(ids[50]) && !letters.requeue(u64::MAX));
+        assert_eq!((letters.len(), queue.pop()), (99, Ok(50)));
+        queue.stats().check().unwrap();
+        queue.close();
+        assert!(!letters.requeue(ids[0]));
+        assert_eq!(listed(queue)[0], (0, ids[0]), "it is where it was");
+        assert_eq!(letters.len(), 99);
+    }
+    each_order_with_dead!(0..100, test);
+}
+
+#[test]
+fn a_letter_stays_where_there_is_no_room() {
+    let queue = Queue::builder().max_attempts(1).capacity(1).build();
+    let queue = dead_in(queue, [1, 2]);
+    let (letters, before) = (queue.dead_letters(), listed(&queue));
+    queue.push(3).unwrap();
+    assert!(!letters.requeue(before[1].1));
+    assert_eq!(listed(&queue), before);
+    queue.pop().unwrap();
+    assert!(letters.requeue(before[1].1));
+    assert_eq!(queue.pop(), Ok(2));
+}
+
+#[test]
+fn an_item_that_dies_again_has_another_id() {
+    let queue = dead_in(mortal(1), [1, 2]);
+    let before = listed(&queue);
+    queue.dead_letters().requeue(before[0].1);
+    queue.handle().begin().pop().unwrap();
+    let after = listed(&queue);
+    assert_eq!((after[0], after[1].0), (before[1], 1));
+    assert!(after[1].1 > before[1].1);
+}
+
+#[test]
+fn a_drain_of_letters_takes_those_of_its_beginning() {
+    let queue = dead_in(mortal(1), [1, 2, 3]);
+    let letters = queue.dead_letters();
+    let mut drain = letters.drain();
+    assert_eq!(drain.next().unwrap().item, 1);
+    dead_in(queue.clone(), [4]);
+    assert!(drain.map(|letter| letter.item).eq([2, 3]));
+    assert_eq!(listed(&queue).len(), 1);
+    assert!(letters.drain().map(|letter| letter.item).eq([4]));
+    assert!(letters.is_empty());
+}
+
+#[test]
+fn a_clock_that_panics_leaves_the_time_of_death_open() {
+    struct Broken(AtomicUsize);
+    impl requeue::Clock for Broken {
+        fn now(&self) -> std::time::Instant {
+            if self.0.fetch_add(1, Ordering::SeqCst) > 0 {
+                resume_unwind(Box::new("the clock fails"));
+            }
+            std::time::Instant::now()
+        }
+
+        fn wake_at(&self, _: std::time::Instant, _: &std::task::Waker) {}
+    }
+    let clock = Broken(AtomicUsize::new(0));
+    let queue = Queue::builder().max_attempts(1).clock(clock).build();
+    let queue = dead_in(queue, [1]);
+    let letter = queue.dead_letters().next().unwrap();
+    assert_eq!((letter.item, letter.died_at), (1, None));
 }

@@ -4,7 +4,7 @@ use std::mem;
 use std::task::Poll;
 use std::thread;
 
-use crate::common::failing::{assert_room, clocked, leased, letters, times, INSTANT, SECOND};
+use crate::common::failing::{assert_room, clocked, leased, letters, INSTANT, SECOND};
 use crate::common::futures::Task;
 use crate::common::{drain, ends};
 use requeue::{PopError, Reason};
@@ -155,11 +155,7 @@ fn a_bounded_queue_with_leases_keeps_its_bound() {
 #[test]
 fn a_lease_that_kills_makes_room() {
     let (clock, builder) = clocked();
-    let queue = builder
-        .leased(SECOND)
-        .capacity(1)
-        .max_attempts(times(1))
-        .build();
+    let queue = builder.leased(SECOND).capacity(1).max_attempts(1).build();
     queue.push(1).unwrap();
     let (mut stuck, mut pusher) = (queue.handle(), queue.handle());
     let tx = stuck.begin();
@@ -207,7 +203,7 @@ fn recover_takes_from_those_named_what_they_took_before() {
 #[test]
 fn recover_takes_what_a_forgotten_transaction_holds_and_kills_what_may_die() {
     let (clock, builder) = clocked();
-    let queue = builder.leased(SECOND).max_attempts(times(2)).build();
+    let queue = builder.leased(SECOND).max_attempts(2).build();
     queue.handle().push_batch([1, 2]).unwrap();
     queue.handle().begin().pop().unwrap();
     let mut stuck = queue.named_handle("stuck");

@@ -5,8 +5,8 @@ use std::mem;
 use std::time::Duration;
 
 use crate::common::failing::{
-    assert_room, clocked, clocked_with, fail, failures, leased, letters, put_off, times, INSTANT,
-    NEARLY, SECOND,
+    assert_room, clocked, clocked_with, fail, failures, leased, letters, put_off, INSTANT, NEARLY,
+    SECOND,
 };
 use crate::common::futures::Task;
 use crate::common::{drain, ends, filled, panics, Ledger};
@@ -336,7 +336,7 @@ fn permits_are_right_after_every_mixture() {
 #[test]
 fn an_item_that_dies_by_a_retry_makes_room() {
     let (_clock, builder) = clocked();
-    let queue = builder.capacity(1).max_attempts(times(1)).build();
+    let queue = builder.capacity(1).max_attempts(1).build();
     queue.push(1).unwrap();
     let mut pusher = queue.handle();
     let mut task = Task::waiting(pusher.push_async(2));

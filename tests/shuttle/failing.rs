@@ -4,7 +4,6 @@ use super::{below, explore, join, one_of, start};
 use requeue::{Item, ManualClock, PopError, Queue, Transaction};
 use shuttle::thread;
 use std::mem;
-use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -41,9 +40,7 @@ impl Shop {
         let overflow = Arc::clone(&ends);
         let mut builder = Queue::builder()
             .clock(clock.clone())
-            .max_attempts(one_of(
-                &[1, 2, 3].map(|most| NonZeroU32::new(most).unwrap()),
-            ))
+            .max_attempts(one_of(&[1, 2, 3]))
             .max_dead_letters(one_of(&[1, ITEMS]))
             .on_dead_overflow(move |letter| overflow.enter(letter.item));
         if below(2) == 0 {

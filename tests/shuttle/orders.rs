@@ -54,7 +54,7 @@ fn with_an_item_more_than_can_be_held_nobody_finds_nothing() {
         assert_eq!(queue.len(), threads);
         queue.stats().check().unwrap();
         queue.close();
-        let mut left: Vec<_> = queue.drain().collect();
+        let mut left: Vec<_> = queue.iter().collect();
         left.sort_unstable();
         assert!(left.into_iter().eq(0..items));
     });

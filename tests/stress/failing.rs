@@ -1,7 +1,7 @@
 //! Deliveries fail in all ways while a clock runs, leases end, workers are recovered and dead letters are
 //! pushed again. In the end every item was committed once, or is dead, and nobody waits.
 
-use crate::common::failing::{put_off, times};
+use crate::common::failing::put_off;
 use crate::common::futures::block_on;
 use crate::common::rng::Rng;
 use crate::common::{drain, ends};
@@ -33,10 +33,7 @@ struct Floor {
 impl Floor {
     fn new((builder, leased): (Builder<usize>, bool), workers: usize) -> Self {
         let clock = ManualClock::new();
-        let queue = builder
-            .clock(clock.clone())
-            .max_attempts(times(ATTEMPTS))
-            .build();
+        let queue = builder.clock(clock.clone()).max_attempts(ATTEMPTS).build();
         Self {
             queue,
             leased,
@@ -150,7 +147,7 @@ impl Floor {
             assert_eq!(refused, Some(capacity));
         }
         queue.close();
-        queue.drain().for_each(drop);
+        queue.iter().for_each(drop);
         let stats = queue.stats();
         assert_eq!((stats.ready, stats.held, stats.delayed), (0, 0, 0));
         stats.check().unwrap();

@@ -178,7 +178,7 @@ fn many_wait_for_many() {
             });
             let one = [0, 1, 2].map(|place| {
                 let queue = &queues[place];
-                scope.spawn(move || queue.drain().collect::<Vec<_>>())
+                scope.spawn(move || queue.iter().collect::<Vec<_>>())
             });
             for item in 0..3_000 {
                 queues[item as usize % 3].push(item).unwrap();

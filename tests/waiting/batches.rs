@@ -240,7 +240,7 @@ fn a_batch_waits_for_room_on_a_thread() {
         let queue = bounded(3, [0, 1, 2]);
         let mut handle = queue.handle();
         let pusher = thread::spawn(move || push(&mut handle, vec![3, 4, 5]));
-        let received = ends(move || queue.drain().take(6).collect::<Vec<_>>());
+        let received = ends(move || queue.iter().take(6).collect::<Vec<_>>());
         assert_eq!(received, [0, 1, 2, 3, 4, 5], "{name}");
         assert_eq!(pusher.join().unwrap(), Ok(3));
     }
@@ -255,7 +255,7 @@ fn close_ends_the_wait_of_a_batch() {
         assert!(queue.close());
         let refused = ends(move || pusher.join().unwrap());
         assert_eq!(refused, Err(PushError::Closed(vec![9, 8, 7])), "{name}");
-        assert!(queue.drain().eq([0]));
+        assert!(queue.iter().eq([0]));
     }
 }
 
@@ -278,7 +278,7 @@ fn batches_of_the_whole_capacity_do_not_block_each_other() {
             }));
         }
         let all = pushers.len() * CAPACITY * ROUNDS as usize;
-        let received: Vec<_> = queue.drain().take(all).collect();
+        let received: Vec<_> = queue.iter().take(all).collect();
         join_all(pushers);
         assert!(queue.is_empty());
         received
@@ -327,7 +327,7 @@ fn batches_of_all_sizes_get_through() {
             join_all(pushers);
             assert!(closer.close());
         });
-        let sum = queue.drain().sum::<u32>() + consumer.join().unwrap();
+        let sum = queue.iter().sum::<u32>() + consumer.join().unwrap();
         closer.join().unwrap();
         assert_eq!(sum, (1..=CAPACITY).map(|size| size * size * ROUNDS).sum());
     });

@@ -641,7 +641,7 @@ fn a_drain_ends_when_all_is_popped() {
         let queue = Queue::unbounded();
         let mut handle = queue.handle();
         handle.push_batch(0..10).unwrap();
-        let mut drain = queue.drain();
+        let mut drain = queue.iter();
         assert!(drain.by_ref().take(4).eq(0..4));
         assert!(!queue.is_closed(), "a drain does not close");
         handle.push(10).unwrap();
@@ -649,7 +649,7 @@ fn a_drain_ends_when_all_is_popped() {
         queue.close();
         assert!(drain.by_ref().eq(4..=10));
         assert_eq!(drain.next(), None);
-        assert_eq!(queue.drain().count(), 0);
+        assert_eq!(queue.iter().count(), 0);
     });
 }
 
@@ -659,7 +659,7 @@ fn a_drain_goes_on_when_all_else_is_dropped() {
         let queue = Queue::unbounded();
         queue.push(1).unwrap();
         queue.close();
-        let drain = queue.drain();
+        let drain = queue.iter();
         drop(queue);
         assert!(drain.eq([1]));
     });

@@ -112,7 +112,7 @@ fn close_against_pushes(queue: &Queue<u32>, drains: usize, round: u64) {
         let drains = (0..drains).map(|_| {
             scope.spawn(|| {
                 start.wait();
-                queue.drain().collect::<Vec<u32>>()
+                queue.iter().collect::<Vec<u32>>()
             })
         });
         let drains: Vec<_> = drains.collect();

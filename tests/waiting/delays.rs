@@ -266,7 +266,7 @@ fn a_drain_of_a_closed_queue_waits_for_what_is_delayed() {
         put_off(&queue, 2 * SECOND);
         queue.close();
         let drained = thread::scope(|scope| {
-            let drain = scope.spawn(|| queue.drain().collect::<Vec<_>>());
+            let drain = scope.spawn(|| queue.iter().collect::<Vec<_>>());
             for _ in 0..2 {
                 while queue.stats().waiting < 1 {
                     thread::yield_now();

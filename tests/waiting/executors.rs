@@ -396,7 +396,7 @@ fn threads_and_tasks_wait_in_one_line() {
             let board = Board::default();
             thread::scope(|scope| {
                 for _ in 0..2 {
-                    scope.spawn(|| board.receive(queue.drain().collect::<Vec<_>>()));
+                    scope.spawn(|| board.receive(queue.iter().collect::<Vec<_>>()));
                 }
                 scope.spawn(|| {
                     let mut handle = queue.handle();

@@ -16,4 +16,5 @@ mod keeper;
 mod overdue;
 #[cfg(feature = "stream")]
 mod stream;
+mod verbs;
 mod wakeups;

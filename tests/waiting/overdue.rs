@@ -4,7 +4,6 @@ use crate::common::failing::SECOND;
 use requeue::{Handle, ManualClock, PopError, Queue};
 use std::future::Future;
 use std::mem;
-use std::num::NonZeroU32;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::Arc;
@@ -143,7 +142,7 @@ fn after_a_close_all_end_who_wait_for_a_delayed_item() {
 fn after_a_close_a_death_by_expiry_ends_those_who_wait() {
     let clock = ManualClock::new();
     let builder = Queue::builder().leased(SECOND).clock(clock.clone());
-    let queue = builder.max_attempts(NonZeroU32::MIN).build();
+    let queue = builder.max_attempts(1).build();
     let (mut holder, mut waiter) = (queue.handle(), queue.handle());
     queue.push(1).unwrap();
     let tx = holder.begin();

@@ -3,7 +3,6 @@
 use std::cell::Cell;
 use std::convert::Infallible;
 use std::fmt;
-use std::num::NonZeroU32;
 use std::panic::panic_any;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{channel, Receiver, Sender};
@@ -11,7 +10,7 @@ use std::sync::{Barrier, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::common::failing::{clocked, times, SECOND};
+use crate::common::failing::{clocked, SECOND};
 use crate::common::{assert_at_rest, drain, ends, filled, panics, Ledger};
 use requeue::{
     Backoff, Failure, ManualClock, PopError, PushError, Queue, Reason, WorkerState, WorkerStatus,
@@ -426,8 +425,7 @@ fn threads_have_the_names_of_their_workers() {
 /// The run is dropped while it unwinds, so the queue knows why.
 #[test]
 fn a_panic_is_the_reason_of_a_dead_letter() {
-    let once = NonZeroU32::new(1).unwrap();
-    let queue = Queue::builder().max_attempts(once).build();
+    let queue = Queue::builder().max_attempts(1).build();
     queue.handle().push_batch([1, 2]).unwrap();
     queue.close();
     let workers = Workers::builder(&queue).threads(1).run(|job, _tx| {
@@ -547,7 +545,7 @@ fn a_backoff_of_the_queue_is_its_workers_too() {
 fn a_run_that_fails_keeps_its_room() {
     ends(|| {
         let (clock, builder) = clocked();
-        let queue = builder.capacity(2).max_attempts(times(2)).build();
+        let queue = builder.capacity(2).max_attempts(2).build();
         queue.handle().push_batch([1, 2]).unwrap();
         let workers = Workers::builder(&queue).threads(1);
         let workers = workers.run(|item, tx| {
@@ -590,7 +588,7 @@ fn follow_ups_are_run_after_the_close() {
 /// What went wrong is told to the hook and kept in the dead letter.
 #[test]
 fn the_error_of_a_run_is_kept() {
-    let queue = Queue::builder().max_attempts(times(2)).build();
+    let queue = Queue::builder().max_attempts(2).build();
     queue
         .handle()
         .push_batch(["fails", "panics", "says", "is given up"])

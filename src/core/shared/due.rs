@@ -6,7 +6,7 @@ use crate::policy::retry::{Failed, Fate};
 use crate::policy::telemetry::Event;
 use crate::policy::watch::Post;
 use crate::raw::Vacant;
-use crate::sync::{lock, planted, step, thread};
+use crate::sync::{lock, planted, step, swallow_panic, thread};
 use crate::time::{later, NEVER};
 use crate::Reason;
 use std::sync::Arc;
@@ -134,8 +134,10 @@ impl<T, O: Order<T>> Shared<T, O> {
     pub(crate) fn bury(
         &self,
         envelope: Vacant<Failed<StoredOf<T, O>>>,
-        failed: Failed<StoredOf<T, O>>,
+        mut failed: Failed<StoredOf<T, O>>,
     ) {
+        // A clock is user code: it may panic, and an abort may not.
+        swallow_panic(|| failed.due = self.time.now());
         let (attempts, reason) = (failed.entry.tag.attempts, failed.reason);
         let (meta, error) = (failed.entry.item.meta, self.heard(&failed));
         self.failures.letters.put(envelope, failed);

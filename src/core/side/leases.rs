@@ -8,13 +8,8 @@ use crate::policy::watch::Post;
 use crate::raw::{Entry, Seat, Spot, Stored, Tag};
 use crate::sync::{lock, step};
 use std::collections::HashSet;
-use std::sync::Arc;
 
 impl<T, O: Order<T>> Side<T, O> {
-    pub(crate) fn name(&self) -> Option<&Arc<str>> {
-        self.post.as_ref().and_then(|post| post.name())
-    }
-
     /// Takes note that the transaction holds something from now on.
     pub(super) fn note_begin(&self) {
         if let Some(post) = &self.post {

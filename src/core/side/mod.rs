@@ -51,6 +51,9 @@ const ALWAYS: usize = 1;
 /// That it has turns, or items that are counted.
 const INDEBTED: usize = 1 << 1;
 
+/// A place for an item whose delivery fails.
+type Envelope<T, O> = Vacant<Failed<StoredOf<T, O>>>;
+
 /// What one handle has at a queue, its seat aside.
 pub(crate) struct Side<T, O: Order<T>> {
     shared: Arc<Shared<T, O>>,
@@ -73,7 +76,7 @@ pub(crate) struct Side<T, O: Order<T>> {
     /// Whether it is the waiter that knows when something will be due: 1 or 0.
     keeps_time: Count,
     /// For items whose delivery may fail.
-    envelopes: Mutex<Vec<Vacant<Failed<StoredOf<T, O>>>>>,
+    envelopes: Mutex<Vec<Envelope<T, O>>>,
     /// The turns of what the transaction has taken.
     turns: Mutex<Vec<Owed>>,
     /// Items of the transaction that the gate counts as held.

@@ -1,7 +1,7 @@
 //! A dead letter, as users see it.
 
 use crate::policy::retry::Failed;
-use crate::raw::{Entry, Stored};
+use crate::raw::{Entry, Stored, Tag};
 use crate::time::Time;
 use crate::Reason;
 use std::sync::Arc;
@@ -11,9 +11,8 @@ use std::time::Instant;
 ///
 /// ```
 /// use requeue::Reason;
-/// use std::num::NonZeroU32;
 ///
-/// let queue = requeue::Queue::builder().max_attempts(NonZeroU32::MIN).build();
+/// let queue = requeue::Queue::builder().max_attempts(1).build();
 /// queue.push("poison")?;
 /// let _ = queue.handle().transact(|tx| tx.pop().map(drop).and(Err::<(), _>(requeue::PopError::Empty)));
 /// let letter = queue.dead_letters().next().unwrap();
@@ -32,6 +31,9 @@ pub struct DeadLetter<T> {
     pub reason: Reason,
     /// When it was first pushed, if the queue keeps [times](crate::Builder::timestamps).
     pub pushed_at: Option<Instant>,
+    /// When its last delivery failed; `None` if the clock of the queue panicked then.
+    pub died_at: Option<Instant>,
+    id: u64,
     error: Option<Arc<str>>,
 }
 
@@ -43,8 +45,44 @@ impl<T> DeadLetter<T> {
             attempts: tag.attempts,
             reason: failed.reason,
             pushed_at: time.stamped(tag.since),
+            died_at: time.instant(failed.due),
+            id: failed.letter,
             error: failed.error,
         }
+    }
+
+    /// The letter as the queue keeps it, with what users do not see.
+    pub(crate) fn into_failed<M>(self, meta: M, tag: Tag, due: u64) -> Failed<Stored<T, M>> {
+        let item = Stored {
+            item: self.item,
+            meta,
+        };
+        Failed {
+            entry: Entry { item, tag },
+            reason: self.reason,
+            error: self.error,
+            due,
+            letter: self.id,
+        }
+    }
+
+    /// What [`DeadLetters::requeue`](crate::DeadLetters::requeue) knows the letter by: a number that no other letter of
+    /// the queue has, greater than those of letters that died before. An item that dies again gets another one.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::builder().max_attempts(1).build();
+    /// queue.push_batch(["a", "b"])?;
+    /// let mut worker = queue.handle();
+    /// for _ in 0..2 {
+    ///     drop(worker.begin().pop()?);
+    /// }
+    /// let mut letters = queue.dead_letters();
+    /// let (a, b) = (letters.next().unwrap(), letters.next().unwrap());
+    /// assert!(a.id() < b.id());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn id(&self) -> u64 {
+        self.id
     }
 
     /// The error of its last delivery, if its worker said one: what a run of [`Workers`](crate::Workers)

@@ -8,7 +8,8 @@ use super::retry::Failed;
 use crate::raw::{Inbox, Stored, Vacant};
 use crate::sync::{lock, swallow_panic, AtomicU64, AtomicUsize, Mutex, Ordering};
 use crate::time::Time;
-use std::collections::VecDeque;
+use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// What to do with the oldest dead letter when there are too many.
@@ -17,13 +18,29 @@ pub(crate) type Overflow<T> = Arc<dyn Fn(DeadLetter<T>) + Send + Sync>;
 /// The dead letters of one queue.
 pub(crate) struct Letters<T, M> {
     inbox: Inbox<Failed<Stored<T, M>>>,
-    list: Mutex<VecDeque<Failed<Stored<T, M>>>>,
-    /// Letters in the inbox and in the list, and those on their way there.
+    list: Mutex<List<T, M>>,
+    /// Letters in the inbox and in the list, those on their way there, and those that are visited.
     count: AtomicUsize,
-    /// How many items ever died.
+    /// How many items ever died: the number of the next letter.
     died: AtomicU64,
     most: usize,
     overflow: Option<Overflow<T>>,
+}
+
+/// The letters that have left the inbox.
+struct List<T, M> {
+    /// By their numbers: the oldest first.
+    letters: BTreeMap<u64, Failed<Stored<T, M>>>,
+    /// How many more are visited.
+    visited: usize,
+}
+
+impl<T, M> List<T, M> {
+    fn extend(&mut self, letters: impl IntoIterator<Item = Failed<Stored<T, M>>>) {
+        let letters = letters.into_iter();
+        self.letters
+            .extend(letters.map(|letter| (letter.letter, letter)));
+    }
 }
 
 impl<T, M> Letters<T, M> {
@@ -31,7 +48,10 @@ impl<T, M> Letters<T, M> {
     pub(crate) fn new(most: usize, overflow: Option<Overflow<T>>) -> Self {
         Self {
             inbox: Inbox::new(),
-            list: Mutex::new(VecDeque::new()),
+            list: Mutex::new(List {
+                letters: BTreeMap::new(),
+                visited: 0,
+            }),
             count: AtomicUsize::new(0),
             died: AtomicU64::new(0),
             most,
@@ -59,42 +79,83 @@ impl<T, M> Letters<T, M> {
     }
 
     /// Takes a letter in for which a place was taken. Lock-free, and allocates nothing.
-    pub(crate) fn put(&self, envelope: Vacant<Failed<Stored<T, M>>>, failed: Failed<Stored<T, M>>) {
-        // ORDERING: Relaxed; statistics.
-        self.died.fetch_add(1, Ordering::Relaxed);
+    pub(crate) fn put(
+        &self,
+        envelope: Vacant<Failed<Stored<T, M>>>,
+        mut failed: Failed<Stored<T, M>>,
+    ) {
+        // ORDERING: Relaxed; statistics, and numbers that only have to differ.
+        failed.letter = self.died.fetch_add(1, Ordering::Relaxed);
         self.inbox.put(envelope, failed);
     }
 
     /// Takes the oldest letter out.
     pub(crate) fn take(&self) -> Option<Failed<Stored<T, M>>> {
-        self.take_beyond(0)
+        self.take_beyond(0, |_| true)
     }
 
-    /// Takes the oldest letter out if there are more than `most`.
+    /// Takes the oldest letter out if there are more than `most`, and if `may`.
     ///
     /// If there are not, it takes no lock: an abort comes here too.
-    fn take_beyond(&self, most: usize) -> Option<Failed<Stored<T, M>>> {
+    fn take_beyond(
+        &self,
+        most: usize,
+        may: impl FnOnce(&List<T, M>) -> bool,
+    ) -> Option<Failed<Stored<T, M>>> {
         if self.count() <= most {
             return None;
         }
         let mut list = lock(&self.list);
-        if self.count() <= most {
+        if self.count() <= most || !may(&list) {
             return None;
         }
-        if list.is_empty() {
+        if list.letters.is_empty() {
             list.extend(self.inbox.take_all());
         }
-        let letter = list.pop_front()?;
+        let (_, letter) = list.letters.pop_first()?;
         // ORDERING: Relaxed; as in `reserve`.
         self.count.fetch_sub(1, Ordering::Relaxed);
         Some(letter)
     }
 
-    /// Puts a letter that was taken out back, as the oldest, even if its place was taken meanwhile.
+    /// Takes the letter with this number out.
+    pub(crate) fn take_one(&self, number: u64) -> Option<Failed<Stored<T, M>>> {
+        let mut list = lock(&self.list);
+        list.extend(self.inbox.take_all());
+        let letter = list.letters.remove(&number)?;
+        // ORDERING: Relaxed; as in `reserve`.
+        self.count.fetch_sub(1, Ordering::Relaxed);
+        Some(letter)
+    }
+
+    /// Puts a letter that was taken out back to where it was, even if its place was taken meanwhile.
     pub(crate) fn put_back(&self, letter: Failed<Stored<T, M>>) {
         // ORDERING: Relaxed; as in `reserve`.
         self.count.fetch_add(1, Ordering::Relaxed);
-        lock(&self.list).push_front(letter);
+        lock(&self.list).extend([letter]);
+    }
+
+    /// Sets up to `most` letters with these numbers aside to be looked at. They still have their places.
+    pub(crate) fn begin_visit(
+        &self,
+        numbers: Range<u64>,
+        most: usize,
+    ) -> Vec<Failed<Stored<T, M>>> {
+        let mut list = lock(&self.list);
+        list.extend(self.inbox.take_all());
+        let range = list.letters.range(numbers);
+        let numbers: Vec<_> = range.take(most).map(|(number, _)| *number).collect();
+        let letters = numbers.iter().filter_map(|it| list.letters.remove(it));
+        let letters: Vec<_> = letters.collect();
+        list.visited += letters.len();
+        letters
+    }
+
+    /// Puts letters back that were [set aside](Letters::begin_visit).
+    pub(crate) fn end_visit(&self, letters: impl ExactSizeIterator<Item = Failed<Stored<T, M>>>) {
+        let mut list = lock(&self.list);
+        list.visited -= letters.len();
+        list.extend(letters);
     }
 
     /// How many letters there are.
@@ -103,18 +164,19 @@ impl<T, M> Letters<T, M> {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// How many items ever died.
+    /// How many items ever died. The letters of all to come have numbers from this one on.
     pub(crate) fn died(&self) -> u64 {
         // ORDERING: Relaxed; statistics.
         self.died.load(Ordering::Relaxed)
     }
 
-    /// Hands over what is too much. User code runs; its panics are caught.
+    /// Hands over what is too much, unless the oldest are visited: then the end of the visit does. User code runs; its
+    /// panics are caught.
     pub(crate) fn drop_excess(&self, time: &Time) {
         let Some(overflow) = &self.overflow else {
             return;
         };
-        while let Some(oldest) = self.take_beyond(self.most) {
+        while let Some(oldest) = self.take_beyond(self.most, |list| list.visited == 0) {
             swallow_panic(|| overflow(DeadLetter::new(oldest, time)));
         }
     }

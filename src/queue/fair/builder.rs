@@ -70,7 +70,7 @@ where
     ///     .build();
     /// queue.handle().push_batch(["a1", "a2", "a3", "b1", "b2"])?;
     /// queue.close();
-    /// assert!(queue.drain().eq(["a1", "a2", "b1", "a3", "b2"]));
+    /// assert!(queue.iter().eq(["a1", "a2", "b1", "a3", "b2"]));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn weight(mut self, weigh: impl Fn(&K) -> u32 + Send + Sync + 'static) -> Self {

@@ -24,7 +24,7 @@ use std::hash::Hash;
 ///     queue.push(job)?;
 /// }
 /// queue.close();
-/// assert!(queue.drain().eq(["a1", "b1", "c1", "a2", "c2", "a3"]));
+/// assert!(queue.iter().eq(["a1", "b1", "c1", "a2", "c2", "a3"]));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///

@@ -6,7 +6,6 @@ use crate::{
     commit_all, pop_any, try_commit_all, Handle, ManualClock, PriorityQueue, Queue, Transaction,
 };
 use std::mem;
-use std::num::NonZeroU32;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::time::{Duration, Instant};
 
@@ -93,8 +92,7 @@ const ENDS: [(&str, End); 14] = [
 fn queue() -> (PriorityQueue<u32>, ManualClock) {
     let clock = ManualClock::new();
     let builder = Queue::builder().by_priority().clock(clock.clone());
-    let attempts = NonZeroU32::new(2).unwrap();
-    let queue = builder.leased(SECOND).max_attempts(attempts).build();
+    let queue = builder.leased(SECOND).max_attempts(2).build();
     (queue, clock)
 }
 

@@ -479,9 +479,7 @@ fn a_letter_whose_key_cannot_be_found_stays_one() {
         assert_eq!(breaks.load(Ordering::SeqCst), 0);
         *item
     };
-    let builder = Queue::builder()
-        .fair_by(by)
-        .max_attempts(std::num::NonZeroU32::MIN);
+    let builder = Queue::builder().fair_by(by).max_attempts(1);
     let queue = builder.build();
     queue.push(1).unwrap();
     assert_eq!(*queue.handle().begin().pop().unwrap(), 1);

@@ -9,7 +9,7 @@ mod threads;
 
 use std::time::Duration;
 
-use crate::common::failing::{letters, times, SECOND};
+use crate::common::failing::{letters, SECOND};
 use crate::common::{assert_at_rest, drain, panics};
 use requeue::{
     commit_all, Backoff, Builder, ByKey, FairQueue, FairSnapshot, ManualClock, PopError, Queue,
@@ -253,9 +253,7 @@ fn a_retry_comes_first_when_its_time_has_come() {
 fn backoff_attempts_and_dead_letters_are_those_of_any_queue() {
     let clock = ManualClock::new();
     let builder = names().clock(clock.clone()).timestamps(true);
-    let builder = builder
-        .max_attempts(times(2))
-        .backoff(Backoff::fixed(SECOND));
+    let builder = builder.max_attempts(2).backoff(Backoff::fixed(SECOND));
     let queue = filled(builder, "a1 a2 b1");
     assert_eq!(queue.stats().oldest, Some(Duration::ZERO));
     abort_one(&queue);
@@ -325,7 +323,7 @@ fn a_closed_queue_is_drained_in_order() {
     assert_eq!(queue.pop(), Ok("a2"));
     assert_eq!(queue.pop(), Err(PopError::Empty));
     tx.abort();
-    assert!(queue.drain().eq(["a1"]));
+    assert!(queue.iter().eq(["a1"]));
     assert_eq!(queue.pop(), Err(PopError::Closed));
     queue.stats().check().unwrap();
 }
@@ -386,7 +384,7 @@ fn clones_are_the_same_queue_and_builders_make_others() {
 
 #[test]
 fn what_dies_leaves_its_key() {
-    let queue = filled(names().max_attempts(times(1)).key_capacity(1), "a1");
+    let queue = filled(names().max_attempts(1).key_capacity(1), "a1");
     queue.push("a2").unwrap_err();
     abort_one(&queue);
     queue.push("a2").unwrap();

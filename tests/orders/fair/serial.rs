@@ -1,7 +1,7 @@
 //! Queues that give out one item of a key at a time.
 
 use super::{abort_one, filled, names, pull, pull_all, push};
-use crate::common::failing::{fail, failures, letters, times, SECOND};
+use crate::common::failing::{fail, failures, letters, SECOND};
 use crate::common::futures::{Eager, Task};
 use crate::common::{assert_at_rest, drain};
 use requeue::{commit_all, Backoff, ManualClock, PopError, Queue, Reason};
@@ -74,9 +74,7 @@ fn a_retry_stops_its_key_until_it_is_done() {
 fn a_backoff_stops_its_key_and_a_death_does_not() {
     let clock = ManualClock::new();
     let builder = names().serial().clock(clock.clone());
-    let builder = builder
-        .backoff(Backoff::fixed(SECOND))
-        .max_attempts(times(2));
+    let builder = builder.backoff(Backoff::fixed(SECOND)).max_attempts(2);
     let queue = filled(builder, "a1 a2");
     abort_one(&queue);
     assert_eq!(queue.pop(), Err(PopError::Empty));
@@ -163,7 +161,7 @@ fn a_closed_queue_is_drained_after_those_that_wait() {
     queue.close();
     assert_eq!(queue.pop(), Err(PopError::Empty));
     tx.commit();
-    assert!(queue.drain().eq(["a2"]));
+    assert!(queue.iter().eq(["a2"]));
     assert_eq!(queue.pop(), Err(PopError::Closed));
 }
 

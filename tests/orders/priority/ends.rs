@@ -66,7 +66,7 @@ fn a_commit_after_the_close_still_publishes() {
     assert_eq!(queue.pop(), Ok(1));
     assert_eq!(queue.pop(), Err(PopError::Empty));
     clock.advance(SECOND);
-    assert_eq!(queue.drain().collect::<Vec<_>>(), [2]);
+    assert_eq!(queue.iter().collect::<Vec<_>>(), [2]);
     assert_eq!(queue.pop(), Err(PopError::Closed));
 }
 

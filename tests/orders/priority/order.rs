@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{clocked, filled, PUSHES, TRYING};
-use crate::common::failing::{fail, failures, letters, put_off, times, SECOND};
+use crate::common::failing::{fail, failures, letters, put_off, SECOND};
 use crate::common::{assert_at_rest, drain, panics};
 use requeue::{ManualClock, PriorityError, PriorityQueue, Queue, Reason};
 
@@ -188,10 +188,7 @@ fn fail_once(queue: &PriorityQueue<u32>) {
 
 #[test]
 fn the_dead_are_buried_and_pushed_again_with_their_priority() {
-    let queue = Queue::builder()
-        .by_priority()
-        .max_attempts(times(1))
-        .build();
+    let queue = Queue::builder().by_priority().max_attempts(1).build();
     let ticket = queue.push_with(3, None, 1).unwrap();
     fail_once(&queue);
     assert_at_rest(&queue, 0, 0);

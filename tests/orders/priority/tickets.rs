@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::mem;
 
 use super::{clocked, filled, PUSHES};
-use crate::common::failing::{put_off, times, SECOND};
+use crate::common::failing::{put_off, SECOND};
 use crate::common::{assert_at_rest, drain, Ledger};
 use requeue::{OutOfRange, PriorityQueue, Queue};
 
@@ -206,7 +206,7 @@ fn many_are_cancelled_while_others_stay() {
 fn the_dead_and_the_recovered() {
     let clock = requeue::ManualClock::new();
     let builder = Queue::builder().by_priority().clock(clock.clone());
-    let queue = builder.leased(SECOND).max_attempts(times(2)).build();
+    let queue = builder.leased(SECOND).max_attempts(2).build();
     let ticket = queue.push_with(1, None, 7).unwrap();
     queue.push_with(2, None, 8).unwrap();
     let mut slow = queue.handle();

@@ -1,0 +1,442 @@
+//! A queue as a channel: a [`Sender`] and a [`Receiver`], whose last drop closes it.
+//!
+//! For those who come from another channel: change the import, then add transactions where they pay. Both sides are `Clone`,
+//! `Send` and `Sync`, and all methods take `&self`, so a side may also be shared by reference or in an `Arc`. There may
+//! be any number of each: receivers compete for the items.
+//!
+//! ```
+//! use requeue::channel;
+//!
+//! let (sender, receiver) = channel::bounded(100);
+//! let producer = std::thread::spawn(move || {
+//!     for number in 0..1000 {
+//!         sender.push_blocking(number).unwrap();
+//!     }
+//! }); // the last sender is dropped, so the loop below ends
+//! assert_eq!(receiver.iter().sum::<u32>(), 499_500);
+//! producer.join().unwrap();
+//! ```
+//!
+//! | channels say | here |
+//! |---|---|
+//! | `send`, `try_send`, `send_timeout`, `send_async` | [`push_blocking`](Sender::push_blocking), [`push`](Sender::push), [`push_timeout`](Sender::push_timeout), [`push_async`](Sender::push_async) |
+//! | `recv`, `try_recv`, `recv_timeout`, `recv_async` | [`pop_blocking`](Receiver::pop_blocking), [`pop`](Receiver::pop), [`pop_timeout`](Receiver::pop_timeout), [`pop_async`](Receiver::pop_async) |
+//! | `iter`, `try_iter` | [`iter`](Receiver::iter), [`drain`](Receiver::drain) |
+//! | disconnected | [closed](crate::Queue::close) |
+//!
+//! When the last sender is dropped, the queue is closed: receivers get what is left, then
+//! [`PopError::Closed`]. When the last receiver is dropped, it is closed too: pushes fail with
+//! [`PushError::Closed`], and give the item back. What was not received is dropped with the last sender.
+//!
+//! All else is reached through [`Sender::queue`] and [`Receiver::queue`]: a receiver that must not lose an item when it
+//! fails takes a [`Handle`](crate::Handle) and works in transactions.
+//!
+//! ```
+//! let (sender, receiver) = requeue::channel::unbounded();
+//! sender.push("job")?;
+//! let mut worker = receiver.queue().handle();
+//! let tx = worker.begin();
+//! assert_eq!(*tx.pop()?, "job");
+//! drop(tx); // the worker fails
+//! assert_eq!(receiver.pop()?, "job");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! A clone of the queue, a handle or a future of either side keeps nothing open: only senders and receivers count.
+
+use crate::future::{OwnedPop, OwnedPush, OwnedPushBatch};
+use crate::{Drain, Iter, PopError, PushError, Queue};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A channel without a bound.
+///
+/// ```
+/// let (sender, receiver) = requeue::channel::unbounded();
+/// sender.push(1)?;
+/// drop(sender);
+/// assert!(receiver.iter().eq([1]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
+    split(&Queue::unbounded())
+}
+
+/// A channel that holds at most `capacity` items: see [`Queue::bounded`].
+///
+/// ```
+/// let (sender, receiver) = requeue::channel::bounded(1);
+/// sender.push(1)?;
+/// assert!(sender.push(2).unwrap_err().is_full());
+/// assert_eq!(receiver.pop()?, 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Panics
+///
+/// If `capacity` is 0: there is no channel that hands items over without a place for one.
+#[track_caller]
+pub fn bounded<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
+    split(&Queue::bounded(capacity))
+}
+
+fn split<T>(queue: &Queue<T>) -> (Sender<T>, Receiver<T>) {
+    let side = || Arc::new(Side(queue.clone()));
+    (Sender(side()), Receiver(side()))
+}
+
+/// One side of a channel: closes the queue when the last one has left it.
+struct Side<T>(Queue<T>);
+
+impl<T> Drop for Side<T> {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+/// The side of a channel that pushes. Dropping the last one closes the queue.
+///
+/// ```
+/// use requeue::PopError;
+///
+/// let (sender, receiver) = requeue::channel::unbounded();
+/// let other = sender.clone();
+/// drop(sender);
+/// other.push(1)?;
+/// drop(other);
+/// assert_eq!(receiver.pop_blocking(), Ok(1));
+/// assert_eq!(receiver.pop_blocking(), Err(PopError::Closed));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Sender<T>(Arc<Side<T>>);
+
+/// The side of a channel that pops. Dropping the last one closes the queue.
+///
+/// ```
+/// let (sender, receiver) = requeue::channel::unbounded();
+/// drop(receiver);
+/// assert!(sender.push(1).unwrap_err().is_closed());
+/// ```
+pub struct Receiver<T>(Arc<Side<T>>);
+
+impl<T> Sender<T> {
+    /// Pushes an item, without waiting: see [`Queue::push`].
+    ///
+    /// ```
+    /// let (sender, receiver) = requeue::channel::bounded(1);
+    /// sender.push("first")?;
+    /// assert_eq!(sender.push("second").unwrap_err().into_inner(), "second");
+    /// # drop(receiver);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`PushError::Full`] if there was no room, [`PushError::Closed`] if all receivers were dropped or the queue was
+    /// closed. The item comes back with the error.
+    #[doc(alias = "try_send")]
+    pub fn push(&self, item: T) -> Result<(), PushError<T>> {
+        self.0 .0.push(item)
+    }
+
+    /// Pushes an item, and waits for room if there is none: see [`Queue::push_blocking`].
+    ///
+    /// ```
+    /// let (sender, receiver) = requeue::channel::bounded(1);
+    /// sender.push_blocking("job")?;
+    /// assert_eq!(receiver.pop()?, "job");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`PushError::Closed`] with the item, also if that happens while it waits.
+    #[doc(alias = "send")]
+    pub fn push_blocking(&self, item: T) -> Result<(), PushError<T>> {
+        self.0 .0.push_blocking(item)
+    }
+
+    /// Pushes an item, and waits up to `timeout` for room: see [`Queue::push_timeout`].
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let (sender, receiver) = requeue::channel::bounded(1);
+    /// sender.push(1)?;
+    /// assert!(sender.push_timeout(2, Duration::from_millis(1)).unwrap_err().is_full());
+    /// # drop(receiver);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`PushError::Full`] if there was no room in time, [`PushError::Closed`] as for [`Sender::push`].
+    #[doc(alias = "send_timeout")]
+    pub fn push_timeout(&self, item: T, timeout: Duration) -> Result<(), PushError<T>> {
+        self.0 .0.push_timeout(item, timeout)
+    }
+
+    /// A future that pushes the item when there is room, cancel safe: see [`Queue::push_async`]. It counts as no
+    /// sender.
+    ///
+    /// ```
+    /// # futures::executor::block_on(async {
+    /// let (sender, receiver) = requeue::channel::bounded(1);
+    /// sender.push_async("job").await?;
+    /// assert_eq!(receiver.pop_async().await?, "job");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
+    #[doc(alias = "send_async")]
+    pub fn push_async(&self, item: T) -> OwnedPush<T> {
+        self.0 .0.push_async(item)
+    }
+
+    /// Pushes all items at once: see [`Queue::push_batch`].
+    ///
+    /// ```
+    /// let (sender, receiver) = requeue::channel::unbounded();
+    /// sender.push_batch([1, 2])?;
+    /// assert!(receiver.drain().eq([1, 2]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As for [`Queue::push_batch`]: all items come back.
+    pub fn push_batch(
+        &self,
+        items: impl IntoIterator<Item = T>,
+    ) -> Result<usize, PushError<Vec<T>>> {
+        self.0 .0.push_batch(items)
+    }
+
+    /// Pushes all items at once, and waits until there is room for all of them: see
+    /// [`Queue::push_batch_blocking`].
+    ///
+    /// ```
+    /// let (sender, receiver) = requeue::channel::bounded(2);
+    /// sender.push_batch_blocking([1, 2])?;
+    /// assert!(receiver.drain().eq([1, 2]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As for [`Queue::push_batch_blocking`]: all items come back.
+    pub fn push_batch_blocking(
+        &self,
+        items: impl IntoIterator<Item = T>,
+    ) -> Result<usize, PushError<Vec<T>>> {
+        self.0 .0.push_batch_blocking(items)
+    }
+
+    /// A future that pushes all items at once when there is room for all of them, cancel safe: see
+    /// [`Queue::push_batch_async`]. It counts as no sender.
+    ///
+    /// ```
+    /// # futures::executor::block_on(async {
+    /// let (sender, receiver) = requeue::channel::bounded(2);
+    /// sender.push_batch_async([1, 2]).await?;
+    /// assert!(receiver.drain().eq([1, 2]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
+    pub fn push_batch_async(&self, items: impl IntoIterator<Item = T>) -> OwnedPushBatch<T> {
+        self.0 .0.push_batch_async(items)
+    }
+
+    /// The queue, a clone: for handles, transactions, statistics and all the rest. It counts as no sender.
+    ///
+    /// ```
+    /// let (sender, receiver) = requeue::channel::unbounded();
+    /// sender.push(1)?;
+    /// assert_eq!(sender.queue().len(), 1);
+    /// # drop(receiver);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn queue(&self) -> Queue<T> {
+        self.0 .0.clone()
+    }
+}
+
+impl<T> Receiver<T> {
+    /// Pops an item, without waiting: see [`Queue::pop`].
+    ///
+    /// ```
+    /// use requeue::PopError;
+    ///
+    /// let (sender, receiver) = requeue::channel::unbounded();
+    /// assert_eq!(receiver.pop(), Err(PopError::Empty));
+    /// sender.push(1)?;
+    /// assert_eq!(receiver.pop(), Ok(1));
+    /// drop(sender);
+    /// assert_eq!(receiver.pop(), Err(PopError::Closed));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`PopError::Empty`] if nothing was ready; [`PopError::Closed`] if all senders were dropped, or the queue was
+    /// closed, and nothing is left.
+    #[doc(alias = "try_recv")]
+    pub fn pop(&self) -> Result<T, PopError> {
+        self.0 .0.pop()
+    }
+
+    /// Pops an item, and waits for one if there is none: see [`Queue::pop_blocking`].
+    ///
+    /// ```
+    /// let (sender, receiver) = requeue::channel::unbounded();
+    /// std::thread::spawn(move || sender.push(1));
+    /// assert_eq!(receiver.pop_blocking(), Ok(1));
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`PopError::Closed`] as for [`Receiver::pop`].
+    #[doc(alias = "recv")]
+    pub fn pop_blocking(&self) -> Result<T, PopError> {
+        self.0 .0.pop_blocking()
+    }
+
+    /// Pops an item, and waits up to `timeout` for one: see [`Queue::pop_timeout`].
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let (sender, receiver) = requeue::channel::unbounded::<u32>();
+    /// assert!(receiver.pop_timeout(Duration::from_millis(1)).unwrap_err().is_empty());
+    /// # drop(sender);
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`PopError::Empty`] if there was nothing in time; [`PopError::Closed`] as for [`Receiver::pop`].
+    #[doc(alias = "recv_timeout")]
+    pub fn pop_timeout(&self, timeout: Duration) -> Result<T, PopError> {
+        self.0 .0.pop_timeout(timeout)
+    }
+
+    /// A future that pops an item when there is one, cancel safe: see [`Queue::pop_async`]. It counts as no
+    /// receiver.
+    ///
+    /// ```
+    /// # futures::executor::block_on(async {
+    /// let (sender, receiver) = requeue::channel::unbounded();
+    /// sender.push("job")?;
+    /// assert_eq!(receiver.pop_async().await?, "job");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
+    #[doc(alias = "recv_async")]
+    pub fn pop_async(&self) -> OwnedPop<T> {
+        self.0 .0.pop_async()
+    }
+
+    /// Pops up to `max` items into `items`, without waiting, and returns how many there were: see
+    /// [`Queue::pop_batch`].
+    ///
+    /// ```
+    /// let (sender, receiver) = requeue::channel::unbounded();
+    /// sender.push_batch([1, 2, 3])?;
+    /// let mut items = Vec::new();
+    /// assert_eq!(receiver.pop_batch(2, &mut items), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "recv_many")]
+    pub fn pop_batch(&self, max: usize, items: &mut Vec<T>) -> usize {
+        self.0 .0.pop_batch(max, items)
+    }
+
+    /// Pops up to `max` items into `items`, and waits until there are at least `min` of them, but not longer than
+    /// `timeout`: see [`Queue::pop_batch_blocking`].
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let (sender, receiver) = requeue::channel::unbounded();
+    /// sender.push_batch([1, 2, 3])?;
+    /// let mut items = Vec::new();
+    /// assert_eq!(receiver.pop_batch_blocking(1, 10, Duration::MAX, &mut items), 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn pop_batch_blocking(
+        &self,
+        min: usize,
+        max: usize,
+        timeout: Duration,
+        items: &mut Vec<T>,
+    ) -> usize {
+        self.0 .0.pop_batch_blocking(min, max, timeout, items)
+    }
+
+    /// All items until the channel is closed and nothing is left; waits for them. `for item in &receiver` does the
+    /// same. The iterator counts as no receiver.
+    ///
+    /// ```
+    /// let (sender, receiver) = requeue::channel::unbounded();
+    /// sender.push_batch([1, 2])?;
+    /// drop(sender);
+    /// assert!(receiver.iter().eq([1, 2]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn iter(&self) -> Iter<T> {
+        self.0 .0.iter()
+    }
+
+    /// The items that are ready, without waiting: see [`Queue::drain`].
+    ///
+    /// ```
+    /// let (sender, receiver) = requeue::channel::unbounded();
+    /// sender.push_batch([1, 2])?;
+    /// assert!(receiver.drain().eq([1, 2]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(alias = "try_iter")]
+    pub fn drain(&self) -> Drain<T> {
+        self.0 .0.drain()
+    }
+
+    /// The queue, a clone: for handles, transactions, statistics and all the rest. It counts as no receiver.
+    ///
+    /// ```
+    /// let (sender, receiver) = requeue::channel::unbounded();
+    /// sender.push(1)?;
+    /// let job = receiver.queue().handle().transact(|tx| tx.pop().map(|job| *job))?;
+    /// assert_eq!(job, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn queue(&self) -> Queue<T> {
+        self.0 .0.clone()
+    }
+}
+
+/// [`Receiver::iter`].
+impl<T> IntoIterator for &Receiver<T> {
+    type Item = T;
+    type IntoIter = Iter<T>;
+
+    fn into_iter(self) -> Iter<T> {
+        self.iter()
+    }
+}
+
+macro_rules! sides {
+    ($($side:ident)+) => {
+        $(impl<T> Clone for $side<T> {
+            fn clone(&self) -> Self {
+                Self(Arc::clone(&self.0))
+            }
+        }
+
+        impl<T> fmt::Debug for $side<T> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_tuple(stringify!($side)).field(&self.0 .0).finish()
+            }
+        })+
+    };
+}
+
+sides!(Sender Receiver);

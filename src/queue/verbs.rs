@@ -1,0 +1,257 @@
+//! The verbs of a handle, from anywhere.
+
+use super::Queue;
+use crate::core::port::Port;
+use crate::future::{pop_unless_empty, push_unless_full, OwnedPop, OwnedPush, OwnedPushBatch};
+use crate::order::Order;
+use crate::wait::Kind;
+use crate::{PopError, PushError};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What a handle can do as well. These calls need no handle: a thread or task that pushes or pops often is faster
+/// with a [`Handle`](crate::Handle) of its own.
+impl<T, O: Order<T>> Queue<T, O> {
+    /// Pushes an item, and waits for room if there is none. Waiters are served in FIFO order.
+    ///
+    /// The item joins the FIFO of [`Queue::push`].
+    ///
+    /// ```
+    /// let queue = requeue::Queue::bounded(1);
+    /// queue.push_blocking(1)?;
+    /// std::thread::scope(|scope| {
+    ///     scope.spawn(|| queue.push_blocking(2));
+    ///     assert_eq!(queue.pop_blocking(), Ok(1));
+    ///     assert_eq!(queue.pop_blocking(), Ok(2));
+    /// });
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`PushError::Closed`] with the item, if the queue is closed.
+    pub fn push_blocking(&self, item: T) -> Result<(), PushError<T>> {
+        self.push_waiting(item, None)
+    }
+
+    /// Pushes an item, and waits up to `timeout` for room. Zero tries once; [`Duration::MAX`] waits for ever.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let queue = requeue::Queue::bounded(1);
+    /// queue.push(1)?;
+    /// let refused = queue.push_timeout(2, Duration::from_millis(1)).unwrap_err();
+    /// assert!(refused.is_full());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`PushError::Full`] with the item, if there was no room in time; [`PushError::Closed`] with the item, if
+    /// the queue is closed.
+    pub fn push_timeout(&self, item: T, timeout: Duration) -> Result<(), PushError<T>> {
+        self.push_waiting(item, Some(timeout))
+    }
+
+    fn push_waiting(&self, item: T, timeout: Option<Duration>) -> Result<(), PushError<T>> {
+        let port = self.port();
+        let mut item = Some(item);
+        let attempt = || push_unless_full(self.shared(), &mut item);
+        let pushed = port.side().wait_for_room(Kind::One, timeout, attempt);
+        match (pushed, item) {
+            (Some(pushed), _) => pushed,
+            (None, Some(item)) => Err(PushError::Full(item)),
+            (None, None) => unreachable!("a push that is refused leaves its item"),
+        }
+    }
+
+    /// A future that pushes the item when there is room. It owns what it needs, so it can be spawned. Its output
+    /// is that of [`Queue::push_blocking`].
+    ///
+    /// Cancel safe: if it is dropped before it is ready, the item is dropped with it and was not pushed, and its
+    /// place in the line is given up.
+    ///
+    /// ```
+    /// # futures::executor::block_on(async {
+    /// let queue = requeue::Queue::bounded(1);
+    /// queue.push_async("job").await?;
+    /// assert_eq!(queue.pop_async().await?, "job");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
+    pub fn push_async(&self, item: T) -> OwnedPush<T, O> {
+        OwnedPush::new(self.shared(), item)
+    }
+
+    /// Pushes all items in one transaction, and returns how many there were: they become ready all at once. If
+    /// the iterator panics, none does.
+    ///
+    /// The items of a batch leave in their order. Between a batch and other pushes, those of other batches
+    /// included, no order is guaranteed; push through one [`Handle`](crate::Handle) if you need one.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::bounded(3);
+    /// assert_eq!(queue.push_batch(1..=2)?, 2);
+    /// let refused = queue.push_batch(3..=4).unwrap_err();
+    /// assert_eq!(refused.into_inner(), [3, 4]); // there was room for only one of them
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`PushError::Full`] if the queue is bounded and had no room for all of them, [`PushError::Closed`] if it is
+    /// closed. All items come back in their order.
+    pub fn push_batch(
+        &self,
+        items: impl IntoIterator<Item = T>,
+    ) -> Result<usize, PushError<Vec<T>>> {
+        self.handle().push_batch(items)
+    }
+
+    /// Pushes all items in one transaction, and waits until there is room for all of them. Order as for
+    /// [`Queue::push_batch`].
+    ///
+    /// ```
+    /// let queue = requeue::Queue::bounded(2);
+    /// assert_eq!(queue.push_batch_blocking([1, 2])?, 2);
+    /// assert!(queue.push_batch_blocking([3, 4, 5]).unwrap_err().is_full()); // can never fit
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`PushError::Full`] at once, if there are more items than the queue's capacity; [`PushError::Closed`] if it
+    /// is closed. All items come back in their order.
+    pub fn push_batch_blocking(
+        &self,
+        items: impl IntoIterator<Item = T>,
+    ) -> Result<usize, PushError<Vec<T>>> {
+        self.handle().push_batch_blocking(items)
+    }
+
+    /// A future that pushes all items in one transaction when there is room for all of them. It owns what it
+    /// needs, so it can be spawned. Its output is that of [`Queue::push_batch_blocking`].
+    ///
+    /// Cancel safe: if it is dropped before it is ready, the items are dropped with it and were not pushed, and
+    /// its place in the line is given up.
+    ///
+    /// ```
+    /// # futures::executor::block_on(async {
+    /// let queue = requeue::Queue::bounded(2);
+    /// assert_eq!(queue.push_batch_async([1, 2]).await?, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
+    pub fn push_batch_async(&self, items: impl IntoIterator<Item = T>) -> OwnedPushBatch<T, O> {
+        OwnedPushBatch::new(self.shared(), items.into_iter().collect())
+    }
+
+    /// Pops an item, and waits for one if there is none. Waiters are served in FIFO order.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::unbounded();
+    /// std::thread::scope(|scope| {
+    ///     let popped = scope.spawn(|| queue.pop_blocking());
+    ///     queue.push("job").unwrap();
+    ///     assert_eq!(popped.join().unwrap(), Ok("job"));
+    /// });
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`PopError::Closed`] if nothing can become ready any more.
+    pub fn pop_blocking(&self) -> Result<T, PopError> {
+        self.pop_waiting(None)
+    }
+
+    /// Pops an item, and waits up to `timeout` for one. Zero tries once; [`Duration::MAX`] waits for ever.
+    ///
+    /// ```
+    /// use requeue::PopError;
+    /// use std::time::Duration;
+    ///
+    /// let queue = requeue::Queue::<u32>::unbounded();
+    /// assert_eq!(queue.pop_timeout(Duration::from_millis(1)), Err(PopError::Empty));
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`PopError::Empty`] if there was nothing in time; [`PopError::Closed`] if nothing can become ready any
+    /// more.
+    pub fn pop_timeout(&self, timeout: Duration) -> Result<T, PopError> {
+        self.pop_waiting(Some(timeout))
+    }
+
+    fn pop_waiting(&self, timeout: Option<Duration>) -> Result<T, PopError> {
+        let port = self.port();
+        let attempt = || pop_unless_empty(self.shared());
+        let popped = port.side().wait_for_item(timeout, attempt);
+        popped.unwrap_or(Err(PopError::Empty))
+    }
+
+    /// A future that pops an item when there is one. It owns what it needs, so it can be spawned. Its output is
+    /// that of [`Queue::pop_blocking`].
+    ///
+    /// Cancel safe: it pops only when it is ready, and when it is dropped its place in the line is given up. Poll
+    /// it or drop it: a future that is woken and then left alone [keeps its
+    /// wake-up](crate#waiting-cancel-safety).
+    ///
+    /// ```
+    /// # futures::executor::block_on(async {
+    /// let queue = requeue::Queue::unbounded();
+    /// queue.push("job")?;
+    /// assert_eq!(queue.pop_async().await?, "job");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
+    pub fn pop_async(&self) -> OwnedPop<T, O> {
+        OwnedPop::new(self.shared())
+    }
+
+    /// Pops up to `max` items into `items` and returns how many there were; the pops are committed at once. 0 if
+    /// `max` is 0, or if at some instant during the call nothing was ready.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::unbounded();
+    /// queue.push_batch(1..=3)?;
+    /// let mut items = Vec::new();
+    /// assert_eq!(queue.pop_batch(2, &mut items), 2);
+    /// assert_eq!(items, [1, 2]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn pop_batch(&self, max: usize, items: &mut Vec<T>) -> usize {
+        self.handle().pop_batch(max, items)
+    }
+
+    /// Pops up to `max` items into `items`, and waits until there are at least `min` of them, but not longer than
+    /// `timeout`. Returns how many there were.
+    ///
+    /// Fewer than `min` (or `max`, if that is less) only if the time is over or the queue is closed and drained.
+    /// What comes meanwhile is popped at once, and each pop committed.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let queue = requeue::Queue::unbounded();
+    /// queue.push_batch(1..=3)?;
+    /// let mut items = Vec::new();
+    /// assert_eq!(queue.pop_batch_blocking(2, 10, Duration::MAX, &mut items), 3);
+    /// assert_eq!(queue.pop_batch_blocking(2, 10, Duration::from_millis(1), &mut items), 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn pop_batch_blocking(
+        &self,
+        min: usize,
+        max: usize,
+        timeout: Duration,
+        items: &mut Vec<T>,
+    ) -> usize {
+        self.handle().pop_batch_blocking(min, max, timeout, items)
+    }
+
+    /// What a call that waits has its place in the line with.
+    fn port(&self) -> Port<T, O> {
+        Port::new(Arc::clone(self.shared()), None)
+    }
+}
