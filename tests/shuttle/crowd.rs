@@ -1,6 +1,6 @@
 //! Crowds at one queue: those who push, those who come and go, those who take until the end.
 
-use super::market::Market;
+use super::market::{of_any_order, Kind, Market};
 use super::pushers::push_some;
 use super::takers::{take_all, take_some};
 use super::{below, explore, join, start};
@@ -8,7 +8,7 @@ use shuttle::thread;
 use std::sync::Arc;
 
 /// Runs a crowd until all that was pushed has been taken, and says how many are still waiting.
-fn trade(market: &Arc<Market>) -> Vec<thread::JoinHandle<()>> {
+fn trade<O: Kind>(market: &Arc<Market<O>>) -> Vec<thread::JoinHandle<()>> {
     let pushers = start(1 + below(2), market, push_some);
     let visitors = start(1 + below(2), market, take_some);
     let takers = start(1 + below(2), market, take_all);
@@ -20,42 +20,48 @@ fn trade(market: &Arc<Market>) -> Vec<thread::JoinHandle<()>> {
 
 #[test]
 fn all_that_is_pushed_is_taken_before_a_close() {
-    explore(|| {
-        let market = Market::any();
-        let takers = trade(&market);
-        assert!(market.queue.close());
-        join(takers);
-        market.check_closed();
-    });
+    explore(|| of_any_order!(take_all_before_a_close));
+}
+
+fn take_all_before_a_close<O: Kind>() {
+    let market = Market::<O>::any();
+    let takers = trade(&market);
+    assert!(market.queue.close());
+    join(takers);
+    market.check_closed();
 }
 
 #[test]
 fn no_room_is_lost() {
-    explore(|| {
-        let market = Market::any();
-        let takers = trade(&market);
-        let mut handle = market.queue.handle();
-        for _ in &takers {
-            market.poison(&mut handle);
-        }
-        join(takers);
-        market.check_room();
-    });
+    explore(|| of_any_order!(lose_no_room));
+}
+
+fn lose_no_room<O: Kind>() {
+    let market = Market::<O>::any();
+    let takers = trade(&market);
+    let mut handle = market.queue.handle();
+    for _ in &takers {
+        market.poison(&mut handle);
+    }
+    join(takers);
+    market.check_room();
 }
 
 #[test]
 fn a_close_in_the_midst_ends_all() {
-    explore(|| {
-        let market = Market::any();
-        let mut threads = start(2, &market, push_some);
-        threads.extend(start(2, &market, take_some));
-        threads.extend(start(1 + below(2), &market, take_all));
-        for _ in 0..below(40) {
-            thread::yield_now();
-        }
-        assert!(market.queue.close());
-        assert!(!market.queue.close());
-        join(threads);
-        market.check_closed();
-    });
+    explore(|| of_any_order!(close_in_the_midst));
+}
+
+fn close_in_the_midst<O: Kind>() {
+    let market = Market::<O>::any();
+    let mut threads = start(2, &market, push_some);
+    threads.extend(start(2, &market, take_some));
+    threads.extend(start(1 + below(2), &market, take_all));
+    for _ in 0..below(40) {
+        thread::yield_now();
+    }
+    assert!(market.queue.close());
+    assert!(!market.queue.close());
+    join(threads);
+    market.check_closed();
 }

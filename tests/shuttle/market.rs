@@ -2,11 +2,10 @@
 
 use super::ledger::Ledger;
 use super::{below, one_of};
-use requeue::{Builder, FairQueue, Handle, PopError, PriorityQueue, PushError, Queue};
+use requeue::{Builder, ByKey, ByPriority, Fifo, Handle, Order, PopError, PushError, Queue};
 use shuttle::thread::{self, Thread};
 use std::future::Future;
 use std::mem;
-use std::ops::Deref;
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
@@ -14,37 +13,26 @@ use std::task::{Context, Poll, Wake, Waker};
 /// Tells whoever drains the queue to stop.
 pub(super) const POISON: u32 = u32::MAX;
 
-pub(super) struct Market {
-    pub(super) queue: Queue<u32>,
+pub(super) struct Market<O: Order<u32> = Fifo> {
+    pub(super) queue: Queue<u32, O>,
     pub(super) ledger: Ledger,
     /// Whether keys have limits, so that what a transaction holds makes no room for what it stages.
     pub(super) has_limits: bool,
 }
 
-impl Market {
+impl<O: Kind> Market<O> {
     pub(super) fn new(room: Option<usize>) -> Self {
+        let (queue, has_limits) = O::queue(room);
         Self {
-            queue: room.map_or_else(Queue::unbounded, Queue::bounded),
+            queue,
             ledger: Ledger::new(room),
-            has_limits: false,
+            has_limits,
         }
     }
 
-    /// A queue of any size and order.
+    /// A queue of any size.
     pub(super) fn any() -> Arc<Self> {
-        let room = one_of(&[None, Some(1), Some(2), Some(7)]);
-        let market = Self::new(room);
-        let has_limits = below(5) == 0;
-        let queue = if has_limits {
-            with_limits(room)
-        } else {
-            of_any_order(market.queue, room)
-        };
-        Arc::new(Self {
-            queue,
-            has_limits,
-            ..market
-        })
+        Arc::new(Self::new(one_of(&[None, Some(1), Some(2), Some(7)])))
     }
 
     /// Pushes one item: false if the queue is closed.
@@ -113,7 +101,7 @@ impl Market {
     }
 
     /// Pushes something that is in no ledger.
-    pub(super) fn poison(&self, handle: &mut Handle<u32>) {
+    pub(super) fn poison(&self, handle: &mut Handle<u32, O>) {
         handle.push_blocking(POISON).unwrap();
         self.ledger.occupy(1);
     }
@@ -142,34 +130,68 @@ impl Market {
     }
 }
 
-fn with<O>(builder: Builder<u32, O>, room: Option<usize>) -> Builder<u32, O> {
+fn with<O: Order<u32>>(builder: Builder<u32, O>, room: Option<usize>) -> Builder<u32, O> {
     match room {
         Some(room) => builder.capacity(room),
         None => builder,
     }
 }
 
-/// A queue with half of the room for each of two keys, so that one can be full while the other is not.
-fn with_limits(room: Option<usize>) -> Queue<u32> {
-    let limit = room.unwrap_or(4).div_ceil(2);
-    let builder = with(Queue::builder().fair_by(|item| item % 2), room);
-    builder.key_capacity(limit).build().deref().clone()
+/// An order, and how queues in it are made.
+pub(super) trait Kind: Order<u32> + 'static {
+    /// A queue, and whether its keys have limits.
+    fn queue(room: Option<usize>) -> (Queue<u32, Self>, bool);
 }
 
-/// The queue, or one of another order.
-pub(super) fn of_any_order(plain: Queue<u32>, room: Option<usize>) -> Queue<u32> {
-    match below(4) {
-        0 => with(Queue::builder().fair_by(|item| item % 2), room)
-            .build()
-            .deref()
-            .clone(),
-        1 => with(Queue::builder().by_priority(), room)
-            .build()
-            .deref()
-            .clone(),
-        _ => plain,
+impl Kind for Fifo {
+    fn queue(room: Option<usize>) -> (Queue<u32>, bool) {
+        (with(Queue::builder(), room).build(), false)
     }
 }
+
+impl Kind for ByPriority {
+    fn queue(room: Option<usize>) -> (Queue<u32, Self>, bool) {
+        (with(Queue::builder().by_priority(), room).build(), false)
+    }
+}
+
+/// Sometimes with half of the room for each of two keys, so that one can be full while the other is not.
+impl Kind for ByKey<u32, u32> {
+    fn queue(room: Option<usize>) -> (Queue<u32, Self>, bool) {
+        let builder = with(Queue::builder().fair_by(|item| item % 2), room);
+        let has_limits = below(2) == 0;
+        let builder = if has_limits {
+            builder.key_capacity(room.unwrap_or(4).div_ceil(2))
+        } else {
+            builder
+        };
+        (builder.build(), has_limits)
+    }
+}
+
+/// Calls a function that is generic over the order with one of them.
+macro_rules! of_any_order {
+    ($call:ident $(, $order:ty)*) => {
+        match crate::below(4) {
+            0 => $call::<$($order,)* requeue::ByKey<u32, u32>>(),
+            1 => $call::<$($order,)* requeue::ByPriority>(),
+            _ => $call::<$($order,)* requeue::Fifo>(),
+        }
+    };
+}
+
+/// The same for a function that is generic over two orders.
+macro_rules! of_any_two_orders {
+    ($call:ident) => {
+        match crate::below(3) {
+            0 => crate::market::of_any_order!($call, requeue::ByKey<u32, u32>),
+            1 => crate::market::of_any_order!($call, requeue::ByPriority),
+            _ => crate::market::of_any_order!($call, requeue::Fifo),
+        }
+    };
+}
+
+pub(super) use {of_any_order, of_any_two_orders};
 
 /// Polls a future a few times. If it is not ready then, drops it, or forgets it.
 pub(super) fn poll_a_little<F: Future + Unpin>(mut future: F) -> Option<F::Output> {

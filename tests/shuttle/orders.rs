@@ -1,12 +1,12 @@
 //! Queues of any order: no pop finds nothing while something is ready.
 
-use super::market::of_any_order;
+use super::market::{of_any_order, Kind};
 use super::{below, explore, join, one_of};
 use requeue::{Handle, Queue};
 use shuttle::thread;
 
 /// Takes items that others may need too, and gives each back one way or another.
-fn borrow_some(queue: &Queue<u32>) {
+fn borrow_some<O: Kind>(queue: &Queue<u32, O>) {
     let mut handle = queue.handle();
     for _ in 0..3 {
         if below(4) == 0 {
@@ -16,7 +16,7 @@ fn borrow_some(queue: &Queue<u32>) {
     }
 }
 
-fn borrow(queue: &Queue<u32>, handle: &mut Handle<u32>) {
+fn borrow<O: Kind>(queue: &Queue<u32, O>, handle: &mut Handle<u32, O>) {
     const READY: &str = "an item is ready at any time";
     match below(5) {
         0 => handle.peek_with(|_| thread::yield_now()).expect(READY),
@@ -41,21 +41,23 @@ fn borrow(queue: &Queue<u32>, handle: &mut Handle<u32>) {
 
 #[test]
 fn with_an_item_more_than_can_be_held_nobody_finds_nothing() {
-    explore(|| {
-        let queue = of_any_order(Queue::unbounded(), None);
-        let threads = one_of(&[2, 3]);
-        let items = u32::try_from(threads).unwrap();
-        queue.handle().push_batch(0..items).unwrap();
-        let borrowers = (0..threads).map(|_| {
-            let queue = queue.clone();
-            thread::spawn(move || borrow_some(&queue))
-        });
-        join(borrowers.collect());
-        assert_eq!(queue.len(), threads);
-        queue.stats().check().unwrap();
-        queue.close();
-        let mut left: Vec<_> = queue.iter().collect();
-        left.sort_unstable();
-        assert!(left.into_iter().eq(0..items));
+    explore(|| of_any_order!(borrow_from_a_queue));
+}
+
+fn borrow_from_a_queue<O: Kind>() {
+    let (queue, _) = O::queue(None);
+    let threads = one_of(&[2, 3]);
+    let items = u32::try_from(threads).unwrap();
+    queue.handle().push_batch(0..items).unwrap();
+    let borrowers = (0..threads).map(|_| {
+        let queue = queue.clone();
+        thread::spawn(move || borrow_some(&queue))
     });
+    join(borrowers.collect());
+    assert_eq!(queue.len(), threads);
+    queue.stats().check().unwrap();
+    queue.close();
+    let mut left: Vec<_> = queue.iter().collect();
+    left.sort_unstable();
+    assert!(left.into_iter().eq(0..items));
 }

@@ -1,13 +1,13 @@
 //! Who pushes, in ways chosen at random.
 
 use super::below;
-use super::market::{poll_a_little, Market};
+use super::market::{poll_a_little, Kind, Market};
 use super::work::Work;
 use requeue::{Handle, Transaction};
 use shuttle::future::block_on;
 
 /// Pushes for some rounds, or until the queue is closed.
-pub(super) fn push_some(market: &Market) {
+pub(super) fn push_some<O: Kind>(market: &Market<O>) {
     let mut handle = market.queue.handle();
     for _ in 0..4 {
         if below(4) == 0 {
@@ -20,7 +20,7 @@ pub(super) fn push_some(market: &Market) {
 }
 
 /// Pushes in one way or another: false if the queue is closed.
-fn push_somehow(market: &Market, handle: &mut Handle<u32>) -> bool {
+fn push_somehow<O: Kind>(market: &Market<O>, handle: &mut Handle<u32, O>) -> bool {
     let most = market.queue.capacity().unwrap_or(3).min(3);
     match below(9) {
         0 => market.push(|item| handle.push(item)),
@@ -33,7 +33,11 @@ fn push_somehow(market: &Market, handle: &mut Handle<u32>) -> bool {
 }
 
 /// Pushes in a way that waits for room: false if the queue is closed.
-pub(super) fn push_for_certain(market: &Market, handle: &mut Handle<u32>, most: usize) -> bool {
+pub(super) fn push_for_certain<O: Kind>(
+    market: &Market<O>,
+    handle: &mut Handle<u32, O>,
+    most: usize,
+) -> bool {
     let count = 1 + below(most);
     match below(5) {
         0 => market.push(|item| block_on(handle.push_async(item))),
@@ -50,7 +54,7 @@ pub(super) fn push_for_certain(market: &Market, handle: &mut Handle<u32>, most: 
 }
 
 /// A push that may be given up.
-fn push_a_little(market: &Market, handle: &mut Handle<u32>) -> bool {
+fn push_a_little<O: Kind>(market: &Market<O>, handle: &mut Handle<u32, O>) -> bool {
     let item = market.ledger.item();
     match poll_a_little(handle.push_async(item)) {
         Some(Ok(())) => market.ledger.accepted(&[item]),
@@ -60,7 +64,7 @@ fn push_a_little(market: &Market, handle: &mut Handle<u32>) -> bool {
     true
 }
 
-fn batch_a_little(market: &Market, handle: &mut Handle<u32>, most: usize) -> bool {
+fn batch_a_little<O: Kind>(market: &Market<O>, handle: &mut Handle<u32, O>, most: usize) -> bool {
     let items = market.ledger.items(1 + below(most));
     match poll_a_little(handle.push_batch_async(items.clone())) {
         Some(Ok(_)) => market.ledger.accepted(&items),
@@ -71,7 +75,7 @@ fn batch_a_little(market: &Market, handle: &mut Handle<u32>, most: usize) -> boo
 }
 
 /// Stages some items, the first one perhaps in a future that is given up.
-fn stage_some(market: &Market, handle: &mut Handle<u32>) -> bool {
+fn stage_some<O: Kind>(market: &Market<O>, handle: &mut Handle<u32, O>) -> bool {
     let mut work = Work::new(market, handle);
     let mut open = true;
     for _ in 0..below(3) {
@@ -82,7 +86,7 @@ fn stage_some(market: &Market, handle: &mut Handle<u32>) -> bool {
 }
 
 /// Commits mostly.
-pub(super) fn end_somehow(work: Work<'_>) {
+pub(super) fn end_somehow<O: Kind>(work: Work<'_, O>) {
     match below(5) {
         0 => work.abort(),
         1 => work.forget(),

@@ -1,7 +1,7 @@
 //! Who takes, in ways chosen at random.
 
 use super::below;
-use super::market::{poll_a_little, poll_until_tired, Market, POISON};
+use super::market::{poll_a_little, poll_until_tired, Kind, Market, POISON};
 use super::pushers::end_somehow;
 use super::work::Work;
 use requeue::{Handle, PopError, Transaction};
@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// Tries to take for some rounds, and leaves. It waits for nothing, so that whoever waits depends on
 /// what it leaves behind.
-pub(super) fn take_some(market: &Market) {
+pub(super) fn take_some<O: Kind>(market: &Market<O>) {
     let mut handle = market.queue.handle();
     for _ in 0..3 {
         if below(4) == 0 {
@@ -20,7 +20,7 @@ pub(super) fn take_some(market: &Market) {
     }
 }
 
-fn take_somehow(market: &Market, handle: &mut Handle<u32>) {
+fn take_somehow<O: Kind>(market: &Market<O>, handle: &mut Handle<u32, O>) {
     let given_up = Err(PopError::Empty);
     let _ = match below(7) {
         0 => market.pop(|| handle.pop()),
@@ -38,7 +38,7 @@ fn take_somehow(market: &Market, handle: &mut Handle<u32>) {
 }
 
 /// Takes items and pushes what follows from them.
-fn move_some(market: &Market, handle: &mut Handle<u32>) {
+fn move_some<O: Kind>(market: &Market<O>, handle: &mut Handle<u32, O>) {
     let mut work = Work::new(market, handle);
     for _ in 0..=below(2) {
         let _ = work.hold(|tx| match below(3) {
@@ -53,7 +53,7 @@ fn move_some(market: &Market, handle: &mut Handle<u32>) {
 }
 
 /// Takes until the queue is closed, or poison comes.
-pub(super) fn take_all(market: &Market) {
+pub(super) fn take_all<O: Kind>(market: &Market<O>) {
     let mut handle = market.queue.handle();
     while take_for_certain(market, &mut handle) {}
     if market.queue.is_closed() {
@@ -62,7 +62,7 @@ pub(super) fn take_all(market: &Market) {
 }
 
 /// Takes in a way that waits for an item: false if it was the last one.
-fn take_for_certain(market: &Market, handle: &mut Handle<u32>) -> bool {
+fn take_for_certain<O: Kind>(market: &Market<O>, handle: &mut Handle<u32, O>) -> bool {
     match below(5) {
         0 => goes_on(market.pop(|| block_on(handle.pop_async()))),
         1 => take_batch(market, handle),
@@ -82,7 +82,7 @@ fn goes_on(popped: Result<u32, PopError>) -> bool {
 }
 
 /// Keeps one poison at most.
-fn take_batch(market: &Market, handle: &mut Handle<u32>) -> bool {
+fn take_batch<O: Kind>(market: &Market<O>, handle: &mut Handle<u32, O>) -> bool {
     let max = 3;
     let pop = |items: &mut Vec<u32>| handle.pop_batch_blocking(1, max, Duration::MAX, items);
     let (count, poison) = market.pop_batch(max, pop);
@@ -92,7 +92,7 @@ fn take_batch(market: &Market, handle: &mut Handle<u32>) -> bool {
     count > 0 && poison == 0
 }
 
-fn hold_one(market: &Market, handle: &mut Handle<u32>) -> bool {
+fn hold_one<O: Kind>(market: &Market<O>, handle: &mut Handle<u32, O>) -> bool {
     let mut work = Work::new(market, handle);
     let held = work.hold(|tx| match below(2) {
         0 => block_on(tx.pop_async()),

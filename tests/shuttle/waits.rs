@@ -1,11 +1,11 @@
 //! Those who can be woken by one thing only.
 
-use super::market::Market;
+use super::market::{of_any_order, Kind, Market};
 use super::pushers::push_for_certain;
 use super::takers::{take_all, take_some};
 use super::work::Work;
 use super::{below, explore, join, one_of, start};
-use requeue::{pop_any, PopError, Transaction};
+use requeue::{pop_any, Fifo, PopError, Transaction};
 use shuttle::thread;
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use std::sync::Arc;
 fn a_close_ends_those_who_wait_for_room() {
     explore(|| {
         let room = one_of(&[1, 2, 7]);
-        let market = Arc::new(Market::new(Some(room)));
+        let market = Arc::new(Market::<Fifo>::new(Some(room)));
         let threads = start(3, &market, |market| {
             let mut handle = market.queue.handle();
             let most = market.queue.capacity().unwrap().min(3);
@@ -32,32 +32,34 @@ fn a_close_ends_those_who_wait_for_room() {
 /// The end of the last transaction is all that can wake the others.
 #[test]
 fn the_last_transaction_ends_those_who_wait_after_a_close() {
-    explore(|| {
-        let market = Market::any();
-        let (mut first, mut second) = (market.queue.handle(), market.queue.handle());
-        assert!(market.push(|item| first.push(item)));
-        let mut holds = Work::new(&market, &mut first);
-        let mut stages = Work::new(&market, &mut second);
-        holds.hold(Transaction::pop).unwrap();
-        stages.stage(Transaction::push);
-        let takers = start(3, &market, take_all);
-        assert!(market.queue.close());
-        for work in [holds, stages] {
-            match below(3) {
-                0 => work.abort(),
-                _ => work.commit(),
-            }
+    explore(|| of_any_order!(end_the_last_transaction));
+}
+
+fn end_the_last_transaction<O: Kind>() {
+    let market = Market::<O>::any();
+    let (mut first, mut second) = (market.queue.handle(), market.queue.handle());
+    assert!(market.push(|item| first.push(item)));
+    let mut holds = Work::new(&market, &mut first);
+    let mut stages = Work::new(&market, &mut second);
+    holds.hold(Transaction::pop).unwrap();
+    stages.stage(Transaction::push);
+    let takers = start(3, &market, take_all);
+    assert!(market.queue.close());
+    for work in [holds, stages] {
+        match below(3) {
+            0 => work.abort(),
+            _ => work.commit(),
         }
-        join(takers);
-        market.check_closed();
-    });
+    }
+    join(takers);
+    market.check_closed();
 }
 
 /// Visitors hold what the takers wait for, and leave without another pop.
 #[test]
 fn an_abort_wakes_somebody_else() {
     explore(|| {
-        let market = Arc::new(Market::new(None));
+        let market = Arc::new(Market::<Fifo>::new(None));
         let mut handle = market.queue.handle();
         market.push_batch(2, |items| handle.push_batch(items));
         let visitors = start(2, &market, |market| {
@@ -80,33 +82,35 @@ fn an_abort_wakes_somebody_else() {
 
 #[test]
 fn who_waits_for_several_queues_misses_none() {
-    explore(|| {
-        let markets = Arc::new([Market::any(), Market::any()]);
-        let pushers = start(2, &markets, |markets| {
-            for _ in 0..3 {
-                let market = &markets[below(2)];
-                market.push(|item| market.queue.handle().push_blocking(item));
-            }
-        });
-        let visitors = start(1, &markets, |markets| take_some(&markets[below(2)]));
-        let takers = start(2, &markets, |markets| take_any(&markets[..]));
-        join(pushers);
-        join(visitors);
-        for market in markets.iter() {
-            market.ledger.settle();
-        }
-        markets
-            .iter()
-            .for_each(|market| assert!(market.queue.close()));
-        join(takers);
-        for market in markets.iter() {
-            market.check_closed();
+    explore(|| of_any_order!(wait_for_several_queues));
+}
+
+fn wait_for_several_queues<O: Kind>() {
+    let markets = Arc::new([Market::<O>::any(), Market::<O>::any()]);
+    let pushers = start(2, &markets, |markets| {
+        for _ in 0..3 {
+            let market = &markets[below(2)];
+            market.push(|item| market.queue.handle().push_blocking(item));
         }
     });
+    let visitors = start(1, &markets, |markets| take_some(&markets[below(2)]));
+    let takers = start(2, &markets, |markets| take_any(&markets[..]));
+    join(pushers);
+    join(visitors);
+    for market in markets.iter() {
+        market.ledger.settle();
+    }
+    markets
+        .iter()
+        .for_each(|market| assert!(market.queue.close()));
+    join(takers);
+    for market in markets.iter() {
+        market.check_closed();
+    }
 }
 
 /// Takes from all of them until all are closed.
-fn take_any(markets: &[Arc<Market>]) {
+fn take_any<O: Kind>(markets: &[Arc<Market<O>>]) {
     let mut handles: Vec<_> = markets.iter().map(|market| market.queue.handle()).collect();
     loop {
         for market in markets {

@@ -1,18 +1,18 @@
 //! A transaction, and what it occupies.
 
-use super::market::{Market, POISON};
-use requeue::{Handle, Item, PopError, PushError, Taken, Transaction};
+use super::market::{Kind, Market, POISON};
+use requeue::{Handle, Item, Order, PopError, PushError, Taken, Transaction};
 use std::mem;
 
-pub(super) struct Work<'h> {
-    market: &'h Market,
-    tx: Transaction<'h, u32>,
+pub(super) struct Work<'h, O: Order<u32>> {
+    market: &'h Market<O>,
+    tx: Transaction<'h, u32, O>,
     held: Vec<u32>,
     staged: Vec<u32>,
 }
 
-impl<'h> Work<'h> {
-    pub(super) fn new(market: &'h Market, handle: &'h mut Handle<u32>) -> Self {
+impl<'h, O: Kind> Work<'h, O> {
+    pub(super) fn new(market: &'h Market<O>, handle: &'h mut Handle<u32, O>) -> Self {
         Self {
             market,
             tx: handle.begin(),
@@ -29,7 +29,7 @@ impl<'h> Work<'h> {
     /// Stages an item: false if the queue is closed.
     pub(super) fn stage(
         &mut self,
-        stage: impl FnOnce(&Transaction<'h, u32>, u32) -> Result<(), PushError<u32>>,
+        stage: impl FnOnce(&Transaction<'h, u32, O>, u32) -> Result<(), PushError<u32>>,
     ) -> bool {
         let item = self.market.ledger.item();
         let before = self.extra();
@@ -46,7 +46,7 @@ impl<'h> Work<'h> {
     /// Holds an item more.
     pub(super) fn hold(
         &mut self,
-        hold: impl for<'t> FnOnce(&'t Transaction<'h, u32>) -> Result<Item<'t, u32>, PopError>,
+        hold: impl for<'t> FnOnce(&'t Transaction<'h, u32, O>) -> Result<Item<'t, u32>, PopError>,
     ) -> Result<u32, PopError> {
         let spare = self.extra().min(1);
         self.market.ledger.vacate(spare);
@@ -65,7 +65,7 @@ impl<'h> Work<'h> {
     }
 
     /// The transaction, and what to enter once it is committed.
-    pub(super) fn into_end(self) -> (Transaction<'h, u32>, End<'h>) {
+    pub(super) fn into_end(self) -> (Transaction<'h, u32, O>, End<'h, O>) {
         self.market.ledger.vacate(self.held.len() + self.extra());
         let end = End {
             market: self.market,
@@ -89,14 +89,14 @@ impl<'h> Work<'h> {
 
 /// What a commit does.
 #[must_use]
-pub(super) struct End<'h> {
-    market: &'h Market,
+pub(super) struct End<'h, O: Order<u32>> {
+    market: &'h Market<O>,
     held: Vec<u32>,
     staged: Vec<u32>,
 }
 
-impl End<'_> {
-    pub(super) fn enter(mut self, taken: Taken<'_, u32>) {
+impl<O: Kind> End<'_, O> {
+    pub(super) fn enter(mut self, taken: Taken<'_, u32, O>) {
         assert_eq!(taken.collect::<Vec<_>>(), self.held);
         self.held.retain(|&item| item != POISON);
         self.market.ledger.received(&self.held);
