@@ -22,9 +22,11 @@ pub(super) struct Market<O: Order<u32> = Fifo> {
 
 impl<O: Kind> Market<O> {
     pub(super) fn new(room: Option<usize>) -> Self {
-        let (queue, has_limits) = O::queue(room);
+        // Half of the room for each of two keys, so that one can be full while the other is not.
+        let has_limits = O::HAS_KEYS && below(2) == 0;
+        let limit = has_limits.then(|| room.unwrap_or(4).div_ceil(2));
         Self {
-            queue,
+            queue: O::queue(room, limit),
             ledger: Ledger::new(room),
             has_limits,
         }
@@ -139,33 +141,33 @@ fn with<O: Order<u32>>(builder: Builder<u32, O>, room: Option<usize>) -> Builder
 
 /// An order, and how queues in it are made.
 pub(super) trait Kind: Order<u32> + 'static {
-    /// A queue, and whether its keys have limits.
-    fn queue(room: Option<usize>) -> (Queue<u32, Self>, bool);
+    /// Whether there are two keys, which may have limits.
+    const HAS_KEYS: bool = false;
+
+    fn queue(room: Option<usize>, limit: Option<usize>) -> Queue<u32, Self>;
 }
 
 impl Kind for Fifo {
-    fn queue(room: Option<usize>) -> (Queue<u32>, bool) {
-        (with(Queue::builder(), room).build(), false)
+    fn queue(room: Option<usize>, _: Option<usize>) -> Queue<u32> {
+        with(Queue::builder(), room).build()
     }
 }
 
 impl Kind for ByPriority {
-    fn queue(room: Option<usize>) -> (Queue<u32, Self>, bool) {
-        (with(Queue::builder().by_priority(), room).build(), false)
+    fn queue(room: Option<usize>, _: Option<usize>) -> Queue<u32, Self> {
+        with(Queue::builder().by_priority(), room).build()
     }
 }
 
-/// Sometimes with half of the room for each of two keys, so that one can be full while the other is not.
 impl Kind for ByKey<u32, u32> {
-    fn queue(room: Option<usize>) -> (Queue<u32, Self>, bool) {
+    const HAS_KEYS: bool = true;
+
+    fn queue(room: Option<usize>, limit: Option<usize>) -> Queue<u32, Self> {
         let builder = with(Queue::builder().fair_by(|item| item % 2), room);
-        let has_limits = below(2) == 0;
-        let builder = if has_limits {
-            builder.key_capacity(room.unwrap_or(4).div_ceil(2))
-        } else {
-            builder
-        };
-        (builder.build(), has_limits)
+        match limit {
+            Some(limit) => builder.key_capacity(limit).build(),
+            None => builder.build(),
+        }
     }
 }
 

@@ -45,7 +45,7 @@ fn with_an_item_more_than_can_be_held_nobody_finds_nothing() {
 }
 
 fn borrow_from_a_queue<O: Kind>() {
-    let (queue, _) = O::queue(None);
+    let queue = O::queue(None, None);
     let threads = one_of(&[2, 3]);
     let items = u32::try_from(threads).unwrap();
     queue.handle().push_batch(0..items).unwrap();
