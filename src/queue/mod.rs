@@ -50,6 +50,32 @@ use std::sync::Arc;
 /// assert_eq!(queue.pop()?, "job");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
+/// # Order
+///
+/// The second parameter is the [`Order`](trait@crate::Order): [`Fifo`] unless it is said. [`FairQueue`](crate::FairQueue) and
+/// [`PriorityQueue`](crate::PriorityQueue) are queues in other orders, so a function for all of them is generic:
+///
+/// ```
+/// use requeue::{Order, PriorityQueue, Queue};
+///
+/// fn pop_all<T, O: Order<T>>(queue: &Queue<T, O>) -> Vec<T> {
+///     queue.drain().collect()
+/// }
+///
+/// let queue = PriorityQueue::by_priority();
+/// queue.push_with(2, None, "later")?;
+/// queue.push_with(1, None, "sooner")?;
+/// assert_eq!(pop_all(&queue), ["sooner", "later"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// No order has a `new`, as it would say silently which order is meant:
+///
+/// ```compile_fail,E0599
+/// let queue = requeue::Queue::new();
+/// queue.push_with(1, None, "urgent");
+/// ```
 pub struct Queue<T, O: Order<T> = Fifo> {
     shared: Arc<Shared<T, O>>,
 }

@@ -2,10 +2,11 @@
 
 use super::job::Work;
 use super::{Job, Outcome};
+use crate::order::Order;
 use crate::{PushError, Queue};
 use std::sync::Arc;
 
-impl Queue<Job> {
+impl<O: Order<Job> + 'static> Queue<Job, O> {
     /// Pushes a closure as a [`Job`], and returns what tells its outcome.
     ///
     /// ```

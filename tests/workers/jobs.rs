@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::common::futures::{block_on, poll_once, Task};
 use crate::common::{assert_at_rest, ends, panics};
-use requeue::{Ended, Job, Outcome, PushError, Queue, Workers};
+use requeue::{Ended, Job, Outcome, PriorityQueue, PushError, Queue, Workers};
 
 type Pool = (Queue<Job>, Workers);
 
@@ -224,5 +224,25 @@ fn jobs_submit_jobs() {
         assert_eq!(got.recv(), Ok(1));
         inner.wait().unwrap();
         assert_eq!(workers.stop().done, 2);
+    });
+}
+
+#[test]
+fn jobs_have_priorities_where_the_queue_has() {
+    ends(|| {
+        let queue = PriorityQueue::by_priority();
+        let (sender, order) = channel();
+        let say = |word| {
+            let sender = sender.clone();
+            move || sender.send(word).unwrap()
+        };
+        let normal = queue.submit(say("normal")).unwrap();
+        let (job, urgent) = Job::new(say("urgent"));
+        queue.push_with(1, None, job).unwrap();
+        let workers = Workers::builder(&queue).threads(1).run_jobs();
+        urgent.wait().unwrap();
+        normal.wait().unwrap();
+        workers.stop();
+        assert!(order.try_iter().eq(["urgent", "normal"]));
     });
 }

@@ -6,15 +6,15 @@ use std::fmt;
 use std::panic::panic_any;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{channel, Receiver, Sender};
-use std::sync::{Barrier, Mutex};
+use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::common::failing::{clocked, SECOND};
 use crate::common::{assert_at_rest, drain, ends, filled, panics, Ledger};
 use requeue::{
-    Backoff, Failure, ManualClock, PopError, PushError, Queue, Reason, WorkerState, WorkerStatus,
-    Workers, WorkersBuilder,
+    Backoff, Failure, ManualClock, PopError, PriorityQueue, PushError, Queue, Reason, WorkerState,
+    WorkerStatus, Workers, WorkersBuilder,
 };
 
 const _: () = {
@@ -719,4 +719,28 @@ fn nobody_can_ask_for_no_workers_or_empty_batches() {
         .threads(1)
         .run(|_, _| FINE)
         .pause(1)));
+}
+
+#[test]
+fn workers_of_a_priority_queue_push_with_priorities() {
+    ends(|| {
+        let queue = PriorityQueue::by_priority();
+        queue.push(0).unwrap();
+        queue.close();
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let workers = Workers::builder(&queue).threads(1).run({
+            let seen = Arc::clone(&seen);
+            move |item, tx| {
+                seen.lock().unwrap().push(*item);
+                if *item == 0 {
+                    tx.push_with(2, None, 2).map_err(drop)?;
+                    tx.push_with(1, None, 1).map_err(drop)?;
+                }
+                Ok::<(), ()>(())
+            }
+        });
+        assert_eq!(workers.join().done, 3);
+        assert_eq!(*seen.lock().unwrap(), [0, 1, 2]);
+        assert_at_rest(&queue, 0, 0);
+    });
 }
