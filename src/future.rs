@@ -6,13 +6,14 @@
 // A future keeps its place in the line in its handle. It gives the place up when it is ready or dropped; what a
 // forgotten one leaves is ended by the next use of the handle.
 
-use crate::core::port::Port;
-use crate::core::shared::Shared;
 #[cfg(feature = "tokio")]
-use crate::core::side::NoRoom;
-use crate::core::side::{Admission, Side};
-use crate::order::{KnownOf, Order, StoredOf};
-use crate::raw::{Access, Loan};
+use crate::core::failed::NoRoom;
+use crate::core::put::{Put, Register};
+use crate::core::shared::Shared;
+use crate::core::wait::{self, DONE};
+use crate::core::{Local, Port};
+use crate::order::Order;
+use crate::raw::Borrow;
 use crate::wait::{Kind, Waiter};
 use crate::{Fifo, Item, PopError, PushError};
 use std::fmt;
@@ -22,9 +23,6 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 #[cfg(feature = "tokio")]
 use std::time::Duration;
-
-/// What is wrong with a poll of a future that was ready.
-const DONE: &str = "future polled after completion";
 
 /// The future of [`Handle::pop_async`](crate::Handle::pop_async).
 ///
@@ -49,7 +47,7 @@ impl<T, O: Order<T>> Future for TakeAsync<'_, T, O> {
     #[track_caller]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let port = self.port.as_mut().expect(DONE);
-        let poll = port.poll_pop(&Waiter::task(context.waker()));
+        let poll = port.get_mut().poll_pop(&Waiter::task(context.waker()));
         if poll.is_ready() {
             port.end_waiting();
             self.port = None;
@@ -86,21 +84,16 @@ impl<'h, T, O: Order<T>> PushAsync<'h, T, O> {
 }
 
 impl<T, O: Order<T>> PushAsync<'_, T, O> {
-    /// Polls for room, as `admit` finds it, and pushes.
+    /// Polls for room, and pushes the item as it is registered.
     #[track_caller]
-    pub(crate) fn poll_by(
+    pub(crate) fn poll_as(
         &mut self,
         context: &Context<'_>,
-        admit: impl Fn(&Side<T, O>, &T) -> Admission<KnownOf<T, O>>,
+        register: impl Register<T, O>,
     ) -> Poll<Result<(), PushError<T>>> {
         let Self { port, item } = self;
-        let waiting = item.as_ref().expect(DONE);
         let waiter = Waiter::task(context.waker());
-        let poll = port.poll_admit_item(&waiter, |side| admit(side, waiting));
-        poll.map(|admitted| {
-            let item = item.take().expect(DONE);
-            port.push_admitted(admitted, item)
-        })
+        Local::poll_put(&mut port.get_mut(), item, Put::Publish, &waiter, register)
     }
 
     /// Gives the item back that is not to be pushed any more.
@@ -118,7 +111,7 @@ impl<T, O: Order<T>> Future for PushAsync<'_, T, O> {
 
     #[track_caller]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        self.poll_by(context, Side::admit_item)
+        self.poll_as(context, Shared::register)
     }
 }
 
@@ -155,7 +148,7 @@ impl<T, O: Order<T>> Future for PushBatchAsync<'_, T, O> {
     #[track_caller]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let Self { port, items } = &mut *self;
-        poll_batch(port, items, context)
+        port.poll_batch(items, &Waiter::task(context.waker()))
     }
 }
 
@@ -167,28 +160,21 @@ impl<T, O: Order<T>> Drop for PushBatchAsync<'_, T, O> {
 
 /// A transaction on loan to a future.
 pub(crate) struct Lent<'t, T, O: Order<T>> {
-    loan: Loan<'t, StoredOf<T, O>>,
-    side: &'t Side<T, O>,
+    local: Borrow<'t, Local<T, O>>,
 }
 
 impl<'t, T, O: Order<T>> Lent<'t, T, O> {
-    #[track_caller]
-    pub(crate) fn new(port: &'t Port<T, O>) -> Self {
-        Self {
-            loan: port.seat().lend(),
-            side: port.side(),
-        }
+    pub(crate) fn new(local: Borrow<'t, Local<T, O>>) -> Self {
+        Self { local }
     }
 
-    /// Stages a push.
+    /// Stages an item, if there is room.
     #[cfg(feature = "tokio")]
     pub(crate) fn stage(&mut self, item: T) -> Result<(), PushError<T>> {
-        let Self { loan, side } = self;
-        let admitted = side.admit_staged_item(loan, &item);
-        side.stage_if(loan, admitted, item)
+        self.local.stage(item)
     }
 
-    /// Gives a held item back, to be delivered again later.
+    /// See [`Transaction::retry`](crate::Transaction::retry).
     #[cfg(feature = "tokio")]
     #[track_caller]
     pub(crate) fn retry(
@@ -196,22 +182,22 @@ impl<'t, T, O: Order<T>> Lent<'t, T, O> {
         item: Item<'_, T>,
         delay: Option<Duration>,
     ) -> Result<(), PushError<()>> {
-        let retried = self.side.retry(&self.loan, item.grip, delay);
-        retried.map_err(|NoRoom| PushError::Full(()))
+        let retried = self.local.retry(item.grip, delay);
+        retried.map(drop).map_err(|NoRoom| PushError::Full(()))
     }
 
-    /// Gives a held item up.
+    /// See [`Transaction::fail`](crate::Transaction::fail).
     #[cfg(feature = "tokio")]
     #[track_caller]
     pub(crate) fn fail(&mut self, item: Item<'_, T>, error: Arc<str>) -> Result<(), PushError<()>> {
-        let failed = self.side.fail(&self.loan, item.grip, error);
-        failed.map_err(|NoRoom| PushError::Full(()))
+        let failed = self.local.fail(item.grip, error);
+        failed.map(drop).map_err(|NoRoom| PushError::Full(()))
     }
 }
 
 impl<T, O: Order<T>> Drop for Lent<'_, T, O> {
     fn drop(&mut self) {
-        self.side.leave_lines();
+        self.local.leave_lines();
     }
 }
 
@@ -227,8 +213,8 @@ pub struct PopAsync<'t, T, O: Order<T> = Fifo> {
 
 impl<'t, T, O: Order<T>> PopAsync<'t, T, O> {
     #[track_caller]
-    pub(crate) fn new(port: &'t Port<T, O>) -> Self {
-        let lent = Some(Lent::new(port));
+    pub(crate) fn new(local: Borrow<'t, Local<T, O>>) -> Self {
+        let lent = Some(Lent::new(local));
         Self { lent }
     }
 }
@@ -238,9 +224,8 @@ impl<'t, T, O: Order<T>> Future for PopAsync<'t, T, O> {
 
     #[track_caller]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let Lent { loan, side } = self.lent.as_ref().expect(DONE);
-        let attempt = || side.hold_unless_waiting(loan);
-        let poll = side.poll_item(&Waiter::task(context.waker()), attempt);
+        let Lent { local } = self.lent.as_mut().expect(DONE);
+        let poll = local.poll_pop(&Waiter::task(context.waker()));
         if poll.is_ready() {
             self.lent = None;
         }
@@ -255,40 +240,42 @@ impl<'t, T, O: Order<T>> Future for PopAsync<'t, T, O> {
 /// When it is polled after it was ready.
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct StageAsync<'t, T, O: Order<T> = Fifo> {
-    lent: Option<(Lent<'t, T, O>, T)>,
+    lent: Option<Lent<'t, T, O>>,
+    item: Option<T>,
 }
 
 impl<'t, T, O: Order<T>> StageAsync<'t, T, O> {
-    #[track_caller]
-    pub(crate) fn new(port: &'t Port<T, O>, item: T) -> Self {
-        let lent = Some((Lent::new(port), item));
-        Self { lent }
+    pub(crate) fn new(local: Borrow<'t, Local<T, O>>, item: T) -> Self {
+        Self {
+            lent: Some(Lent::new(local)),
+            item: Some(item),
+        }
     }
 }
 
 impl<T, O: Order<T>> StageAsync<'_, T, O> {
-    /// Polls for room, as `admit` finds it, and stages.
+    /// Polls for room, and stages the item as it is registered.
     #[track_caller]
-    pub(crate) fn poll_by(
+    pub(crate) fn poll_as(
         &mut self,
         context: &Context<'_>,
-        admit: impl Fn(&Side<T, O>, &Access<'_, StoredOf<T, O>>, &T) -> Admission<KnownOf<T, O>>,
+        register: impl Register<T, O>,
     ) -> Poll<Result<(), PushError<T>>> {
-        let (lent, item) = self.lent.take().expect(DONE);
-        let Lent { loan, side } = &lent;
-        let attempt = || admit(side, loan, &item);
+        let Self { lent, item } = self;
+        let Lent { local } = lent.as_mut().expect(DONE);
         let waiter = Waiter::task(context.waker());
-        let Poll::Ready(admitted) = side.poll_to_stage(loan, &waiter, attempt) else {
-            self.lent = Some((lent, item));
-            return Poll::Pending;
-        };
-        Poll::Ready(side.stage_if(loan, admitted, item))
+        let poll = Local::poll_put(local, item, Put::Stage, &waiter, register);
+        if poll.is_ready() {
+            *lent = None;
+        }
+        poll
     }
 
     /// Gives the item back that is not to be staged any more.
     #[track_caller]
     pub(crate) fn give_up(&mut self) -> T {
-        self.lent.take().expect(DONE).1
+        self.lent = None;
+        self.item.take().expect(DONE)
     }
 }
 
@@ -299,7 +286,7 @@ impl<T, O: Order<T>> Future for StageAsync<'_, T, O> {
 
     #[track_caller]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        self.poll_by(context, Side::admit_staged_item)
+        self.poll_as(context, Shared::register)
     }
 }
 
@@ -335,13 +322,13 @@ pub(crate) fn push_unless_full<T, O: Order<T>>(
 /// When it is polled after it was ready.
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct OwnedPop<T, O: Order<T> = Fifo> {
-    port: Option<Port<T, O>>,
+    local: Option<Local<T, O>>,
 }
 
 impl<T, O: Order<T>> OwnedPop<T, O> {
     pub(crate) fn new(shared: &Arc<Shared<T, O>>) -> Self {
-        let port = Some(Port::new(Arc::clone(shared), None));
-        Self { port }
+        let local = Some(Local::new(Arc::clone(shared), None));
+        Self { local }
     }
 }
 
@@ -353,11 +340,13 @@ impl<T, O: Order<T>> Future for OwnedPop<T, O> {
 
     #[track_caller]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let side = self.port.as_ref().expect(DONE).side();
-        let attempt = || pop_unless_empty(side.shared());
-        let poll = side.poll_item(&Waiter::task(context.waker()), attempt);
+        let mut local = self.local.as_mut().expect(DONE);
+        let waiter = Waiter::task(context.waker());
+        let poll = wait::poll_item(&mut local, &waiter, |local| {
+            pop_unless_empty(local.shared())
+        });
         if poll.is_ready() {
-            self.port = None;
+            self.local = None;
         }
         poll
     }
@@ -371,14 +360,14 @@ impl<T, O: Order<T>> Future for OwnedPop<T, O> {
 /// When it is polled after it was ready.
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct OwnedPush<T, O: Order<T> = Fifo> {
-    port: Option<Port<T, O>>,
+    local: Option<Local<T, O>>,
     item: Option<T>,
 }
 
 impl<T, O: Order<T>> OwnedPush<T, O> {
     pub(crate) fn new(shared: &Arc<Shared<T, O>>, item: T) -> Self {
         Self {
-            port: Some(Port::new(Arc::clone(shared), None)),
+            local: Some(Local::new(Arc::clone(shared), None)),
             item: Some(item),
         }
     }
@@ -392,12 +381,14 @@ impl<T, O: Order<T>> Future for OwnedPush<T, O> {
 
     #[track_caller]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self { port, item } = &mut *self;
-        let side = port.as_ref().expect(DONE).side();
-        let attempt = || push_unless_full(side.shared(), item);
-        let poll = side.poll_room(Kind::One, &Waiter::task(context.waker()), attempt);
+        let Self { local, item } = &mut *self;
+        let mut user = local.as_mut().expect(DONE);
+        let waiter = Waiter::task(context.waker());
+        let poll = wait::poll_room(&mut user, Kind::One, &waiter, |local| {
+            push_unless_full(local.shared(), item)
+        });
         if poll.is_ready() {
-            *port = None;
+            *local = None;
         }
         poll
     }
@@ -417,7 +408,7 @@ pub struct OwnedPushBatch<T, O: Order<T> = Fifo> {
 
 impl<T, O: Order<T>> OwnedPushBatch<T, O> {
     pub(crate) fn new(shared: &Arc<Shared<T, O>>, items: Vec<T>) -> Self {
-        let mut port = Port::new(Arc::clone(shared), None);
+        let mut port = Local::in_cell(Arc::clone(shared), None);
         port.begin_waiting();
         let items = Some(items);
         Self { port, items }
@@ -433,31 +424,7 @@ impl<T, O: Order<T>> Future for OwnedPushBatch<T, O> {
     #[track_caller]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let Self { port, items } = &mut *self;
-        poll_batch(port, items, context)
-    }
-}
-
-/// Polls for room for a batch, and pushes it.
-#[track_caller]
-fn poll_batch<T, O: Order<T>>(
-    port: &mut Port<T, O>,
-    waiting: &mut Option<Vec<T>>,
-    context: &Context<'_>,
-) -> Poll<Result<usize, PushError<Vec<T>>>> {
-    let items = waiting.take().expect(DONE);
-    if port.is_too_long(&items) {
-        return Poll::Ready(Err(port.too_long(items)));
-    }
-    match port.poll_admit_batch(&items, &Waiter::task(context.waker())) {
-        Poll::Ready(admitted) => {
-            // The batch is a transaction, which ends what it finds forgotten.
-            port.end_waiting();
-            Poll::Ready(port.push_admitted_batch(admitted, items))
-        }
-        Poll::Pending => {
-            *waiting = Some(items);
-            Poll::Pending
-        }
+        port.poll_batch(items, &Waiter::task(context.waker()))
     }
 }
 

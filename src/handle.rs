@@ -1,8 +1,8 @@
 //! A handle: one worker's access to a queue.
 
-use crate::core::port::Port;
+use crate::core::put::Put;
 use crate::core::shared::Shared;
-use crate::core::side::Side;
+use crate::core::{Local, Port};
 use crate::future::{PushAsync, PushBatchAsync, TakeAsync};
 use crate::order::Order;
 use crate::raw::{Exclusive, Open};
@@ -73,16 +73,16 @@ use std::time::Duration;
 /// ```
 pub struct Handle<T, O: Order<T> = Fifo> {
     /// All that the handle does goes through `&mut`, so it may be shared: then it does nothing.
-    port: Exclusive<Port<T, O>>,
+    cell: Exclusive<Port<T, O>>,
     shared: Arc<Shared<T, O>>,
     name: Option<Arc<str>>,
 }
 
 impl<T, O: Order<T>> Handle<T, O> {
     pub(crate) fn new(shared: Arc<Shared<T, O>>, name: Option<Arc<str>>) -> Self {
-        let port = Port::new(Arc::clone(&shared), name.clone());
+        let cell = Local::in_cell(Arc::clone(&shared), name.clone());
         Self {
-            port: Exclusive::new(port),
+            cell: Exclusive::new(cell),
             shared,
             name,
         }
@@ -93,8 +93,14 @@ impl<T, O: Order<T>> Handle<T, O> {
     }
 
     #[inline]
-    pub(crate) fn port(&mut self) -> &mut Port<T, O> {
-        self.port.get_mut()
+    pub(crate) fn cell(&mut self) -> &mut Port<T, O> {
+        self.cell.get_mut()
+    }
+
+    /// What the handle has, after the end of what a forgotten transaction or future left.
+    #[inline]
+    pub(crate) fn local(&mut self) -> &mut Local<T, O> {
+        self.cell().settled()
     }
 
     /// Pushes an item; it is ready at once. Wait-free, or lock-free on a bounded queue, where the queue has no
@@ -113,7 +119,7 @@ impl<T, O: Order<T>> Handle<T, O> {
     /// [`PushError::Closed`] if it is closed. The item comes back with the error.
     #[inline]
     pub fn push(&mut self, item: T) -> Result<(), PushError<T>> {
-        self.port().push(item)
+        self.local().push(item)
     }
 
     /// Pushes an item, and waits for room if there is none. Those who wait are served in order.
@@ -134,7 +140,7 @@ impl<T, O: Order<T>> Handle<T, O> {
     ///
     /// [`PushError::Closed`] with the item, if the queue is closed.
     pub fn push_blocking(&mut self, item: T) -> Result<(), PushError<T>> {
-        self.port().push_waiting(item, None, Side::admit_item)
+        self.push_waiting(item, None)
     }
 
     /// Pushes an item, and waits up to `timeout` for room.
@@ -154,8 +160,12 @@ impl<T, O: Order<T>> Handle<T, O> {
     /// [`PushError::Full`] with the item, if the time is over; [`PushError::Closed`] with the item, if
     /// the queue is closed.
     pub fn push_timeout(&mut self, item: T, timeout: Duration) -> Result<(), PushError<T>> {
-        self.port()
-            .push_waiting(item, Some(timeout), Side::admit_item)
+        self.push_waiting(item, Some(timeout))
+    }
+
+    fn push_waiting(&mut self, item: T, timeout: Option<Duration>) -> Result<(), PushError<T>> {
+        let mut local = self.local();
+        Local::put_waiting(&mut local, item, Put::Publish, timeout, Shared::register)
     }
 
     /// A future that pushes the item when there is room. Cancel safe: if it is dropped before it is
@@ -172,7 +182,7 @@ impl<T, O: Order<T>> Handle<T, O> {
     /// # }).unwrap();
     /// ```
     pub fn push_async(&mut self, item: T) -> PushAsync<'_, T, O> {
-        PushAsync::new(self.port(), item)
+        PushAsync::new(self.cell(), item)
     }
 
     /// Pops an item; the pop is committed at once. Lock-free where the queue has no option but a bound and nobody
@@ -192,7 +202,7 @@ impl<T, O: Order<T>> Handle<T, O> {
     /// [may be taken](PopError::Empty) now; [`PopError::Closed`] if nothing can become ready any more.
     #[inline]
     pub fn pop(&mut self) -> Result<T, PopError> {
-        self.port().pop()
+        self.local().pop()
     }
 
     /// Pops an item, and waits for one if there is none.
@@ -211,7 +221,7 @@ impl<T, O: Order<T>> Handle<T, O> {
     ///
     /// [`PopError::Closed`] if nothing can become ready any more.
     pub fn pop_blocking(&mut self) -> Result<T, PopError> {
-        self.port().pop_waiting(None)
+        self.local().pop_waiting(None)
     }
 
     /// Pops an item, and waits up to `timeout` for one.
@@ -229,7 +239,7 @@ impl<T, O: Order<T>> Handle<T, O> {
     /// [`PopError::Empty`] if the time is over; [`PopError::Closed`] if nothing can become ready any
     /// more.
     pub fn pop_timeout(&mut self, timeout: Duration) -> Result<T, PopError> {
-        self.port().pop_waiting(Some(timeout))
+        self.local().pop_waiting(Some(timeout))
     }
 
     /// A future that pops an item when there is one. Cancel safe: it pops only when it is ready.
@@ -247,7 +257,7 @@ impl<T, O: Order<T>> Handle<T, O> {
     /// # }).unwrap();
     /// ```
     pub fn pop_async(&mut self) -> TakeAsync<'_, T, O> {
-        TakeAsync::new(self.port())
+        TakeAsync::new(self.cell())
     }
 
     /// The items of the queue as a stream, which ends when the queue is closed and drained. Feature
@@ -265,7 +275,7 @@ impl<T, O: Order<T>> Handle<T, O> {
     /// ```
     #[cfg(feature = "stream")]
     pub fn stream(&mut self) -> crate::PopStream<'_, T, O> {
-        crate::PopStream::new(self.port())
+        crate::PopStream::new(self.cell())
     }
 
     /// A sink that pushes what it is fed, and waits for room. Feature `stream`.
@@ -281,7 +291,7 @@ impl<T, O: Order<T>> Handle<T, O> {
     /// ```
     #[cfg(feature = "stream")]
     pub fn sink(&mut self) -> crate::PushSink<'_, T, O> {
-        crate::PushSink::new(self.port())
+        crate::PushSink::new(self.cell())
     }
 
     /// Pushes all items in one transaction, and returns how many they were: they become ready all
@@ -304,11 +314,11 @@ impl<T, O: Order<T>> Handle<T, O> {
         &mut self,
         items: impl IntoIterator<Item = T>,
     ) -> Result<usize, PushError<Vec<T>>> {
-        if self.port().is_bounded() {
+        if self.local().is_bounded() {
             let items = items.into_iter().collect();
-            return self.port().push_batch(items, Some(Duration::ZERO));
+            return self.cell().push_batch(items, Some(Duration::ZERO));
         }
-        self.port().push_all(items.into_iter())
+        self.cell().push_all(items.into_iter())
     }
 
     /// Pushes all items in one transaction, and waits until there is room for all of them.
@@ -333,7 +343,7 @@ impl<T, O: Order<T>> Handle<T, O> {
         items: impl IntoIterator<Item = T>,
     ) -> Result<usize, PushError<Vec<T>>> {
         let items = items.into_iter().collect();
-        self.port().push_batch(items, None)
+        self.cell().push_batch(items, None)
     }
 
     /// A future that pushes all items in one transaction when there is room for all of them. Cancel
@@ -352,7 +362,7 @@ impl<T, O: Order<T>> Handle<T, O> {
         &mut self,
         items: impl IntoIterator<Item = T>,
     ) -> PushBatchAsync<'_, T, O> {
-        PushBatchAsync::new(self.port(), items.into_iter().collect())
+        PushBatchAsync::new(self.cell(), items.into_iter().collect())
     }
 
     /// Pops up to `max` items into `items` and returns how many they were; the pops are committed at
@@ -368,7 +378,7 @@ impl<T, O: Order<T>> Handle<T, O> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn pop_batch(&mut self, max: usize, items: &mut Vec<T>) -> usize {
-        self.port().pop_batch(max, items)
+        self.local().pop_batch(max, items)
     }
 
     /// Pops up to `max` items into `items`, and waits until there are at least `min` of them, but not
@@ -395,7 +405,7 @@ impl<T, O: Order<T>> Handle<T, O> {
         timeout: Duration,
         items: &mut Vec<T>,
     ) -> usize {
-        self.port().pop_batch_waiting(min, max, timeout, items)
+        self.local().pop_batch_waiting(min, max, timeout, items)
     }
 
     /// Looks at the item that a pop would give, and puts it back to its place. No delivery is counted;
@@ -444,7 +454,7 @@ impl<T, O: Order<T>> Handle<T, O> {
     /// ```
     #[inline]
     pub fn begin(&mut self) -> Transaction<'_, T, O> {
-        Transaction::new(Open::new(self.port()))
+        Transaction::new(Open::new(self.cell()))
     }
 
     /// Runs `work` in a transaction: `Ok` commits and drops the held items, `Err` and a panic abort.

@@ -1,6 +1,6 @@
 //! The first item of several queues.
 
-use crate::core::port::Port;
+use crate::core::Port;
 use crate::order::Order;
 use crate::sync::defer_with;
 use crate::wait::{block, spin, Deadline, Waiter};
@@ -34,20 +34,22 @@ use std::task::Poll;
 pub fn pop_any<T, O: Order<T>, H: BorrowMut<Handle<T, O>>>(
     handles: &mut [H],
 ) -> Result<(usize, T), PopError> {
-    let ports = handles.iter_mut().map(|handle| handle.borrow_mut().port());
+    let ports = handles.iter_mut().map(|handle| handle.borrow_mut().cell());
     // Their places in the lines are left at the end, also if a pace or a clock panics.
     let mut ports = defer_with(ports.collect::<Vec<_>>(), |ports| {
         for port in ports {
             port.end_waiting();
         }
     });
-    ports.iter_mut().for_each(|port| port.settle());
-    let mut attempt = || first(&mut ports, |port| Poll::Ready(port.pop()));
+    ports.iter_mut().for_each(|port| {
+        port.settled();
+    });
+    let mut attempt = || first(&mut ports, |port| Poll::Ready(port.get_mut().pop()));
     if let Some(result) = spin(|| true, &mut attempt) {
         return result;
     }
     let poll = |waiter: &Waiter<'_>| {
-        let result = first(&mut ports, |port| port.poll_pop(waiter));
+        let result = first(&mut ports, |port| port.get_mut().poll_pop(waiter));
         result.map_or(Poll::Pending, Poll::Ready)
     };
     let result = block(Deadline::NEVER, poll);

@@ -1,6 +1,8 @@
 //! A handle as a stream of items, and as a sink for them: feature `stream`.
 
-use crate::core::port::Port;
+use crate::core::put::Put;
+use crate::core::shared::Shared;
+use crate::core::{Local, Port};
 use crate::order::Order;
 use crate::wait::Waiter;
 use crate::{Fifo, PushError};
@@ -33,6 +35,7 @@ impl<T, O: Order<T>> Stream for PopStream<'_, T, O> {
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<T>> {
         let poll = self
             .port
+            .get_mut()
             .poll_pop(&Waiter::task(context.waker()))
             .map(Result::ok);
         if let Poll::Ready(None) = poll {
@@ -82,13 +85,11 @@ impl<T, O: Order<T>> Sink<T> for PushSink<'_, T, O> {
         context: &mut Context<'_>,
     ) -> Poll<Result<(), PushError<T>>> {
         if !self.ready {
-            let Poll::Ready(admitted) = self.port.poll_admit(&Waiter::task(context.waker())) else {
+            let waiter = Waiter::task(context.waker());
+            if Local::poll_reserve(&mut self.port.get_mut(), &waiter).is_pending() {
                 return Poll::Pending;
-            };
-            self.ready = true;
-            if admitted.is_ok() {
-                self.port.side().reserve();
             }
+            self.ready = true;
         }
         Poll::Ready(Ok(()))
     }
@@ -97,7 +98,8 @@ impl<T, O: Order<T>> Sink<T> for PushSink<'_, T, O> {
     /// item of a [`FairQueue`](crate::FairQueue) whose key is at its [limit](crate::Builder::key_capacity).
     fn start_send(mut self: Pin<&mut Self>, item: T) -> Result<(), PushError<T>> {
         self.ready = false;
-        self.port.push_reserved(item)
+        let local = self.port.get_mut();
+        local.put(item, Put::Publish, Shared::register)
     }
 
     fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Result<(), PushError<T>>> {

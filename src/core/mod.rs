@@ -1,9 +1,21 @@
 //! What every queue does, whatever its order and its options.
 //!
-//! A handle is a [`port`]: a seat at the lanes and a [`side`] towards those who wait. What all handles of a queue
-//! have in common is [`shared`], which is made from [`settings`].
+//! A handle is a [`Local`] in a cell. An item's way is told by three files: [`put`], [`take`] and [`end`]; [`wait`] is
+//! the one loop around an attempt. What all handles of a queue have in common is [`shared`], which is made from
+//! [`settings`].
 
-pub(crate) mod port;
+mod batch;
+mod debts;
+pub(crate) mod end;
+pub(crate) mod failed;
+pub(crate) mod local;
+mod permits;
+pub(crate) mod put;
 pub(crate) mod settings;
 pub(crate) mod shared;
-pub(crate) mod side;
+mod take;
+mod visit;
+pub(crate) mod wait;
+mod watched;
+
+pub(crate) use local::{Local, Port};

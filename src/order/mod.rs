@@ -85,7 +85,7 @@ impl<T> Engine<T> for Fifo {
 
 /// What is known of an item on its way in: since when it is in the queue, 0 if that is not kept, and what its
 /// order knows it by.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Known<M> {
     pub(crate) since: u64,
     pub(crate) meta: M,

@@ -1,7 +1,7 @@
 //! What a queue says of itself, and what it gives out but by pops.
 
 use super::Queue;
-use crate::core::port::Port;
+use crate::core::Local;
 use crate::order::Order;
 use crate::{DeadLetters, Held, Stats};
 use std::sync::Arc;
@@ -85,7 +85,7 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// ```
     pub fn peek_each(&self, visit: impl FnMut(&T)) -> usize {
         self.shared.bring_up_to_date();
-        Port::new(Arc::clone(&self.shared), None).visit(visit)
+        Local::in_cell(Arc::clone(&self.shared), None).visit(visit)
     }
 
     /// The items that were delivered as often as they may be: see

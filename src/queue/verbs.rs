@@ -1,7 +1,7 @@
 //! The verbs of a handle, from anywhere.
 
 use super::Queue;
-use crate::core::port::Port;
+use crate::core::{wait, Local};
 use crate::future::{pop_unless_empty, push_unless_full, OwnedPop, OwnedPush, OwnedPushBatch};
 use crate::order::Order;
 use crate::wait::Kind;
@@ -55,10 +55,11 @@ impl<T, O: Order<T>> Queue<T, O> {
     }
 
     fn push_waiting(&self, item: T, timeout: Option<Duration>) -> Result<(), PushError<T>> {
-        let port = self.port();
+        let mut local = self.waiter();
         let mut item = Some(item);
-        let attempt = || push_unless_full(self.shared(), &mut item);
-        let pushed = port.side().wait_for_room(Kind::One, timeout, attempt);
+        let pushed = wait::for_room(&mut &mut local, Kind::One, timeout, |_| {
+            push_unless_full(self.shared(), &mut item)
+        });
         match (pushed, item) {
             (Some(pushed), _) => pushed,
             (None, Some(item)) => Err(PushError::Full(item)),
@@ -184,9 +185,10 @@ impl<T, O: Order<T>> Queue<T, O> {
     }
 
     fn pop_waiting(&self, timeout: Option<Duration>) -> Result<T, PopError> {
-        let port = self.port();
-        let attempt = || pop_unless_empty(self.shared());
-        let popped = port.side().wait_for_item(timeout, attempt);
+        let mut local = self.waiter();
+        let popped = wait::for_item(&mut &mut local, timeout, |_| {
+            pop_unless_empty(self.shared())
+        });
         popped.unwrap_or(Err(PopError::Empty))
     }
 
@@ -251,7 +253,7 @@ impl<T, O: Order<T>> Queue<T, O> {
     }
 
     /// What a call that waits has its place in the line with.
-    fn port(&self) -> Port<T, O> {
-        Port::new(Arc::clone(self.shared()), None)
+    fn waiter(&self) -> Local<T, O> {
+        Local::new(Arc::clone(self.shared()), None)
     }
 }

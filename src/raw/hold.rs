@@ -116,6 +116,27 @@ impl<T> Hold<T> {
         Some(held)
     }
 
+    /// The place before `spot`, which was filled.
+    pub(super) fn place_before(&self, spot: Spot) -> &Held<T> {
+        let index = spot.index - 1;
+        assert!(index < self.filled(spot.part), "a place of this hold");
+        // SAFETY: the hold owns the block; the index was just checked.
+        unsafe { Row::get(self.parts[spot.part].block, index) }
+    }
+
+    /// The parts from `spot` on: the first place of each, and how many it has.
+    pub(super) fn places_from(
+        &self,
+        spot: Spot,
+    ) -> impl Iterator<Item = (*const Held<T>, usize)> + '_ {
+        (spot.part..self.parts.len()).map(move |part| {
+            let first = if part == spot.part { spot.index } else { 0 };
+            // SAFETY: the hold owns the block; the spot is within it.
+            let place = unsafe { Row::element(self.parts[part].block, first) };
+            (place.cast_const(), self.filled(part) - first)
+        })
+    }
+
     /// The blocks, and how many items were put into each.
     pub(super) fn blocks(&self) -> impl Iterator<Item = (Filled<T>, usize)> + '_ {
         let parts = self.parts.iter().enumerate();

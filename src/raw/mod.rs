@@ -11,9 +11,8 @@
 //! is for the rooms above.
 //! The protocols are told in `docs/protocol.md`.
 
-mod access;
-mod batch;
 mod block;
+mod cell;
 mod common;
 mod consumer;
 mod desk;
@@ -26,6 +25,7 @@ mod guests;
 mod hold;
 mod inbox;
 mod intake;
+mod items;
 mod joint;
 mod lanes;
 mod node;
@@ -42,7 +42,6 @@ mod segment;
 mod shard;
 mod sink;
 mod slot;
-mod state;
 mod strict;
 mod tag;
 mod times;
@@ -50,19 +49,21 @@ mod visit;
 
 #[cfg(all(loom, test))]
 mod models;
+#[cfg(test)]
+mod testing;
 
-pub(crate) use access::{Access, Loan};
-pub(crate) use batch::{Batch, HeldItems};
+pub(crate) use cell::{Borrow, Fresh, LocalCell, Session, Unborrowed};
 pub(crate) use exclusive::Exclusive;
 pub(crate) use grip::Grip;
 pub(crate) use hold::Spot;
 pub(crate) use inbox::{Inbox, Vacant};
 pub(crate) use intake::Intake;
+pub(crate) use items::HeldItems;
 pub(crate) use joint::{commit_together, Party, Record, Tails};
 pub(crate) use lanes::Lanes;
-pub(crate) use open::{Open, Session};
+pub(crate) use open::Open;
 pub(crate) use peek::Peeked;
 pub(crate) use roster::Roster;
-pub(crate) use seat::Seat;
+pub(crate) use seat::{Purpose, Seat};
 pub(crate) use strict::Remainder;
 pub(crate) use tag::{Entry, Stored, Tag};

@@ -1,47 +1,51 @@
 //! An open transaction, which aborts unless it is closed.
 
+use super::cell::{Borrow, LocalCell, Session};
 use std::mem::ManuallyDrop;
 use std::ptr;
 
-/// What transactions begin and end on.
-pub(crate) trait Session {
-    /// Ends what a forgotten transaction left.
-    fn begin(&mut self);
-    /// Undoes the transaction.
-    fn abort(&mut self);
-}
+/// Has a cell for one transaction; dropping it aborts.
+pub(crate) struct Open<'h, L: Session>(&'h mut LocalCell<L>);
 
-/// Borrows a session for one transaction; dropping it aborts.
-pub(crate) struct Open<'h, S: Session>(&'h mut S);
-
-impl<'h, S: Session> Open<'h, S> {
+impl<'h, L: Session> Open<'h, L> {
     /// Begins a transaction.
     #[inline]
-    pub(crate) fn new(session: &'h mut S) -> Self {
-        session.begin();
-        Self(session)
+    pub(crate) fn new(cell: &'h mut LocalCell<L>) -> Self {
+        cell.settled();
+        Self(cell)
     }
 
     #[inline]
-    pub(crate) fn get(&self) -> &S {
+    pub(crate) fn cell(&self) -> &LocalCell<L> {
         self.0
     }
 
-    pub(crate) fn get_mut(&mut self) -> &mut S {
+    #[inline]
+    pub(crate) fn cell_mut(&mut self) -> &mut LocalCell<L> {
         self.0
+    }
+
+    /// See [`LocalCell::borrow`].
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the push and pop of a transaction
+    #[track_caller]
+    pub(crate) fn borrow(&self) -> Borrow<'_, L> {
+        self.0.borrow()
     }
 
     /// Ends the borrow without an abort.
     #[inline]
-    pub(crate) fn close(self) -> &'h mut S {
+    pub(crate) fn close(self) -> &'h mut LocalCell<L> {
         let this = ManuallyDrop::new(self);
         // SAFETY: the reference is moved out of a value that is neither used nor dropped again.
         unsafe { ptr::read(&this.0) }
     }
 }
 
-impl<S: Session> Drop for Open<'_, S> {
+impl<L: Session> Drop for Open<'_, L> {
     fn drop(&mut self) {
-        self.0.abort();
+        self.0.end_forgotten();
+        let (local, unborrowed) = self.0.whole();
+        local.abort(&unborrowed);
     }
 }

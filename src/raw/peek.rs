@@ -3,135 +3,79 @@
 //! The item is taken into a hold of its own, and put back to where it came from, without a delivery
 //! counted. So nothing else need be known of it: to others it is held for that time.
 
-use super::access::{Access, Loan};
+use super::cell::{Borrow, Session};
 use super::grip::Grip;
-use super::hold::{Hold, Spot};
-use super::lanes::Lanes;
-use super::seat::Seat;
+use super::seat::{Purpose, Seat};
 use super::sink::Sink;
-use super::state::State;
-use super::tag::Entry;
 use crate::sync::{planted, step};
 
-/// An item that is looked at. It lends the seat, and puts the item back when it is dropped.
-pub(crate) struct Peeked<'t, T> {
-    loan: Loan<'t, T>,
-    item: &'t T,
+/// An item that is looked at, and the use of the transaction meanwhile.
+///
+/// If it is dropped, the item is back at its place when somebody [puts it back](Seat::put_back): who looked, or the
+/// end of the transaction.
+pub(crate) struct Peeked<'t, L: Session> {
+    borrow: Borrow<'t, L>,
+    item: *const L::Stored,
+}
+
+// SAFETY: nobody else has a reference to the item, or the use of the transaction.
+unsafe impl<L: Session + Send> Send for Peeked<'_, L> where L::Stored: Send {}
+
+impl<'t, L: Session> Peeked<'t, L> {
+    /// What the seat has [taken](Seat::peek) to look at; it has taken something.
+    pub(crate) fn new(mut borrow: Borrow<'t, L>) -> Self {
+        let peeked = borrow.seat().peeked.as_ref();
+        let item = peeked.expect("an item is looked at").newest().item();
+        Self { borrow, item }
+    }
+
+    /// The use of the transaction meanwhile.
+    pub(crate) fn local(&self) -> &L {
+        &self.borrow
+    }
+
+    pub(crate) fn item(&self) -> &L::Stored {
+        // SAFETY: the item stays where it is until the borrow is given up.
+        unsafe { &*self.item }
+    }
+
+    /// Holds the item.
+    pub(crate) fn hold(self) -> (Grip<'t, L::Stored>, Borrow<'t, L>) {
+        let mut borrow = self.borrow;
+        let seat = borrow.seat();
+        seat.hold_peeked();
+        let (item, attempts) = seat.newest();
+        // SAFETY: held just now, and given out once; it stays there as after `Borrow::hold`.
+        (unsafe { Grip::new(item, attempts) }, borrow)
+    }
+
+    /// The use of the transaction again, to put the item back.
+    pub(crate) fn into_borrow(self) -> Borrow<'t, L> {
+        self.borrow
+    }
 }
 
 impl<T> Seat<T> {
-    /// Looks at what a pop would give.
-    ///
-    /// # Panics
-    ///
-    /// If the seat is lent.
-    #[track_caller]
-    pub(crate) fn peek(&self) -> Option<Peeked<'_, T>> {
-        let loan = self.lend();
-        let item = loan.with(State::peek)?;
-        // SAFETY: the item stays where it is until the loan ends.
-        let item = unsafe { &*item };
-        Some(Peeked { loan, item })
-    }
-
-    /// Looks at what `next` gives, which must not come back here.
-    ///
-    /// # Panics
-    ///
-    /// If the seat is lent.
-    pub(crate) fn peek_next(
-        &self,
-        next: impl FnOnce() -> Option<Entry<T>>,
-    ) -> Option<Peeked<'_, T>> {
-        let loan = self.lend();
-        let item = loan.with(|state, lanes| state.peek_next(lanes, next))?;
-        // SAFETY: as in `peek`.
-        let item = unsafe { &*item };
-        Some(Peeked { loan, item })
-    }
-
-    /// Puts the item of a [`Peeked`] back that was forgotten: true if there is one.
-    pub(crate) fn put_back(&mut self) -> bool {
-        self.with(State::put_back)
-    }
-}
-
-impl<'t, T> Peeked<'t, T> {
-    pub(crate) fn item(&self) -> &T {
-        self.item
-    }
-
-    /// The use of the seat while it is lent.
-    pub(crate) fn access(&self) -> &Access<'t, T> {
-        &self.loan
-    }
-
-    /// Puts the item back: true unless that was done, or the item is held. The seat is lent until the look is
-    /// dropped.
-    pub(crate) fn put_back(&mut self) -> bool {
-        self.loan.with(State::put_back)
-    }
-
-    /// Holds the item. What is left of the look is to be dropped when the seat is not needed any more.
-    pub(crate) fn hold(&mut self) -> Grip<'t, T> {
-        self.loan.with(|state, _| {
-            state.hold_peeked();
-            let held = state.hold.newest();
-            // SAFETY: held just now, and given out once; it stays there as after `Access::hold`.
-            unsafe { Grip::new(held.item(), held.tag().attempts) }
-        })
-    }
-}
-
-impl<T> Drop for Peeked<'_, T> {
-    fn drop(&mut self) {
-        self.put_back();
-    }
-}
-
-impl<T> State<T> {
-    fn peek(&mut self, lanes: &Lanes<T>) -> Option<*const T> {
-        let hold = self.peeked.get_or_insert_with(|| Box::new(Hold::new()));
-        // SAFETY: desks are type-stable, and the seat keeps its queue alive.
-        let desk = unsafe { self.desk.as_ref() };
-        desk.count_taken(1);
-        if self.consumer.take(lanes, hold.as_mut(), 1) == 0 {
-            desk.uncount_taken(1);
-            return None;
+    /// Takes what a pop would give, to look at it: true if there is something.
+    pub(crate) fn peek(&mut self) -> bool {
+        self.desk().count_taken(1);
+        let hold = Self::hold_of(&mut self.hold, &mut self.peeked, Purpose::Look);
+        let taken = self.consumer.take(&self.lanes, hold, 1) > 0;
+        if !taken {
+            self.desk().uncount_taken(1);
         }
-        Some(hold.newest().item().cast_const())
-    }
-
-    fn peek_next(
-        &mut self,
-        lanes: &Lanes<T>,
-        next: impl FnOnce() -> Option<Entry<T>>,
-    ) -> Option<*const T> {
-        let hold = self.peeked.get_or_insert_with(|| Box::new(Hold::new()));
-        hold.reserve(1, lanes.common().front());
-        lanes.common().mark_used();
-        // SAFETY: as in `peek`.
-        let desk = unsafe { self.desk.as_ref() };
-        desk.count_taken(1);
-        let Some(Entry { item, tag }) = next() else {
-            desk.uncount_taken(1);
-            return None;
-        };
-        // SAFETY: room was made for it.
-        unsafe { hold.accept(item, tag) };
-        Some(hold.newest().item().cast_const())
+        taken
     }
 
     /// Puts the item back that is looked at: true if there is one.
-    fn put_back(&mut self, lanes: &Lanes<T>) -> bool {
+    pub(crate) fn put_back(&mut self) -> bool {
+        let desk = self.desk();
         let Some(hold) = self.peeked.as_mut().filter(|hold| hold.len() > 0) else {
             return false;
         };
         hold.uncount();
-        // SAFETY: as in `peek`.
-        let desk = unsafe { self.desk.as_ref() };
         planted!("peek.uncounts-early", desk.uncount_taken(1));
-        hold.give_back(lanes.common());
+        hold.give_back(self.lanes.common());
         step!("peek.uncounts-early", desk.uncount_taken(1));
         true
     }
@@ -142,10 +86,8 @@ impl<T> State<T> {
         let home = peeked.home();
         self.hold.reserve(1, home);
         // SAFETY: only the `Peeked` uses the item, which ends here.
-        let entry = unsafe { peeked.remove_next(&mut Spot::default(), |_, _| true) };
-        if let Some(entry) = entry {
-            // SAFETY: room was made for it.
-            unsafe { self.hold.accept(entry.item, entry.tag) };
-        }
+        let entry = unsafe { peeked.remove_before(peeked.end()) };
+        // SAFETY: room was made for it.
+        unsafe { self.hold.accept(entry.item, entry.tag) };
     }
 }

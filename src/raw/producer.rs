@@ -4,7 +4,7 @@ use super::directory::Page;
 use super::segment::{number, offset, Segment};
 use super::shard::Shard;
 use super::tag::Entry;
-use crate::sync::{defer_with, AtomicU64, Ordering};
+use crate::sync::{AtomicU64, Ordering};
 use std::ptr;
 
 /// Room for this many segments opened in one transaction is kept for the next.
@@ -90,29 +90,6 @@ impl<T> Producer<T> {
         let segment = self.segment?;
         // SAFETY: the segment covers the position before `next`: it was opened for it, or before.
         unsafe { shard.retract(segment, position) }
-    }
-
-    /// Stages items while there is room: true if there are no more. Not [full](Self::is_full).
-    ///
-    /// If the iterator panics, what it gave before is staged.
-    pub(super) fn stage_from(&mut self, items: &mut impl Iterator<Item = T>) -> bool {
-        let (first, room) = (self.next, self.limit - self.next);
-        let Some(segment) = self.segment else {
-            return true;
-        };
-        let mut filled = defer_with(0, |filled| {
-            self.next += *filled;
-            self.staged += usize::try_from(*filled).unwrap_or(0);
-        });
-        while *filled < room {
-            let Some(item) = items.next() else {
-                return true;
-            };
-            // SAFETY: as in `put`.
-            unsafe { segment.slot(first + *filled).fill(item) };
-            *filled += 1;
-        }
-        false
     }
 
     #[inline]

@@ -39,26 +39,23 @@ impl<T> Hold<T> {
         })
     }
 
-    /// Takes out the next item from `spot` that is picked, by itself and its tag.
+    /// Takes the item before `spot` out.
     ///
     /// # Safety
     ///
-    /// Nobody uses an item of this hold any more.
-    pub(super) unsafe fn remove_next(
-        &mut self,
-        spot: &mut Spot,
-        pick: impl Fn(&T, Tag) -> bool,
-    ) -> Option<Entry<T>> {
-        loop {
-            let place = self.next_at(spot)?;
-            // SAFETY: filled, and by contract nobody writes to it.
-            if unsafe { pick(&*place.item(), place.tag()) } {
-                // SAFETY: by contract it is not used.
-                let entry = unsafe { place.remove() };
-                self.count_gap();
-                return Some(entry);
-            }
-        }
+    /// Nobody uses it any more.
+    ///
+    /// # Panics
+    ///
+    /// If it is not held.
+    pub(super) unsafe fn remove_before(&mut self, spot: Spot) -> Entry<T> {
+        let place = self.place_before(spot);
+        // SAFETY: filled once.
+        assert!(!unsafe { place.tag() }.is_gone(), "the item is held");
+        // SAFETY: held, and by contract not used.
+        let entry = unsafe { place.remove() };
+        self.count_gap();
+        entry
     }
 
     /// The held item at `spot`, which moves on to the next one. `None`: there are no more.

@@ -20,8 +20,8 @@ pub(crate) fn defer_with<V, F: FnMut(&mut V)>(value: V, run: F) -> Defer<V, F> {
     Defer { value, run }
 }
 
-impl<F: FnMut(&mut ())> Defer<(), F> {
-    /// Runs nothing after all.
+impl<V, F: FnMut(&mut V)> Defer<V, F> {
+    /// Runs nothing after all, and forgets the value.
     pub(crate) fn cancel(self) {
         mem::forget(self);
     }

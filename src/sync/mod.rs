@@ -69,12 +69,6 @@ impl Count {
         // ORDERING: Relaxed; the user has it alone.
         self.0.store(count, std::sync::atomic::Ordering::Relaxed);
     }
-
-    pub(crate) fn take(&self) -> usize {
-        let count = self.get();
-        self.set(0);
-        count
-    }
 }
 
 /// The threads of loom and shuttle, which know no time: they wait for ever instead.

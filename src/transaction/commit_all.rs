@@ -120,13 +120,13 @@ impl<'h, T, O: Order<T>> sealed::CommitAll for Vec<Transaction<'h, T, O>> {
     type Taken = Vec<Taken<'h, T, O>>;
 
     fn try_commit_all(mut self) -> Result<Self::Taken, Expired> {
-        self.iter().try_for_each(Transaction::close_book)?;
+        self.iter_mut().try_for_each(Transaction::close_book)?;
         let mut parties: Vec<_> = self.iter_mut().map(Transaction::party).collect();
         // Dropped last, as below.
         let _decided = commit_together(&mut parties);
         drop(parties);
-        let concluded: Vec<_> = self.into_iter().map(Transaction::into_taken).collect();
-        for (taken, outcome) in &concluded {
+        let mut concluded: Vec<_> = self.into_iter().map(Transaction::into_taken).collect();
+        for (taken, outcome) in &mut concluded {
             taken.wake_for(*outcome);
         }
         let mut taken: Vec<_> = concluded.into_iter().map(|(taken, _)| taken).collect();

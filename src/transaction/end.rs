@@ -1,7 +1,7 @@
 //! How a transaction ends.
 
 use super::Transaction;
-use crate::core::port::Outcome;
+use crate::core::end::Outcome;
 use crate::order::Order;
 use crate::policy::lease::Lost;
 #[cfg(not(any(loom, shuttle)))]
@@ -37,7 +37,7 @@ impl<'h, T, O: Order<T>> Transaction<'h, T, O> {
     #[inline(always)]
     #[allow(clippy::inline_always)] // a few stores
     #[track_caller]
-    pub fn commit(self) -> Taken<'h, T, O> {
+    pub fn commit(mut self) -> Taken<'h, T, O> {
         if self.is_guarded() {
             return self.commit_guarded();
         }
@@ -47,16 +47,16 @@ impl<'h, T, O: Order<T>> Transaction<'h, T, O> {
     #[inline(always)]
     #[allow(clippy::inline_always)] // as above
     fn end_by_commit(self) -> Taken<'h, T, O> {
-        let port = self.open.close();
-        let outcome = port.commit();
-        let taken = Taken::new(port, outcome);
+        let cell = self.open.close();
+        let outcome = cell.commit();
+        let mut taken = Taken::new(cell, outcome);
         taken.wake_for(outcome);
         taken
     }
 
     #[inline]
-    fn is_guarded(&self) -> bool {
-        self.open.get().side().is_guarded()
+    fn is_guarded(&mut self) -> bool {
+        self.open.cell_mut().get_mut().is_guarded()
     }
 
     #[cold]
@@ -90,7 +90,7 @@ impl<'h, T, O: Order<T>> Transaction<'h, T, O> {
     ///
     /// [`Expired`] if an item was taken back. Then this transaction is aborted: what was taken back is
     /// others', and the rest goes back to the head.
-    pub fn try_commit(self) -> Result<Taken<'h, T, O>, Expired> {
+    pub fn try_commit(mut self) -> Result<Taken<'h, T, O>, Expired> {
         if !self.is_guarded() {
             return Ok(self.end_by_commit());
         }
@@ -101,8 +101,8 @@ impl<'h, T, O: Order<T>> Transaction<'h, T, O> {
     }
 
     /// Makes sure that nothing is taken back any more.
-    pub(crate) fn close_book(&self) -> Result<(), Expired> {
-        let closed = self.open.get().side().close_book();
+    pub(crate) fn close_book(&mut self) -> Result<(), Expired> {
+        let closed = self.open.cell_mut().get_mut().close_book();
         closed.map_err(|Lost| Expired)
     }
 
@@ -139,8 +139,7 @@ impl<'h, T, O: Order<T>> Transaction<'h, T, O> {
     /// If the transaction [is borrowed](Transaction#borrowing).
     #[track_caller]
     pub fn renew(&self) -> Result<(), Expired> {
-        self.open.get().seat().assert_not_lent();
-        let renewed = self.open.get().side().renew();
+        let renewed = self.local().renew();
         renewed.map_err(|Lost| Expired)
     }
 
@@ -164,23 +163,23 @@ impl<'h, T, O: Order<T>> Transaction<'h, T, O> {
     /// delivered most often. Panics of user code are caught: it runs last.
     #[cfg(not(any(loom, shuttle)))]
     pub(crate) fn abort_for(self, cause: &Cause) -> (usize, u32) {
-        let port = self.open.close();
-        let deliveries = port.deliveries();
-        swallow_panic(|| port.abort_for(cause));
+        let cell = self.open.close();
+        let deliveries = cell.deliveries();
+        swallow_panic(|| cell.abort_for(cause));
         deliveries
     }
 
     /// This transaction as one of several that commit together.
     pub(crate) fn party(&mut self) -> &mut dyn Party {
-        let port = self.open.get_mut();
-        port.end_forgotten();
-        port
+        let cell = self.open.cell_mut();
+        cell.end_forgotten();
+        cell
     }
 
     /// The items, after [`Party::conclude`], and what is to be announced.
     pub(crate) fn into_taken(self) -> (Taken<'h, T, O>, Outcome) {
-        let port = self.open.close();
-        let outcome = port.concluded();
-        (Taken::new(port, outcome), outcome)
+        let cell = self.open.close();
+        let outcome = cell.concluded();
+        (Taken::new(cell, outcome), outcome)
     }
 }

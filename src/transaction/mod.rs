@@ -12,9 +12,9 @@ pub use commit_all::{commit_all, try_commit_all, Transactions};
 pub use peek::Peek;
 pub use taken::Taken;
 
-use crate::core::port::Port;
+use crate::core::Local;
 use crate::order::Order;
-use crate::raw::Open;
+use crate::raw::{Borrow, Open};
 use crate::Fifo;
 use std::fmt;
 
@@ -100,37 +100,45 @@ use std::fmt;
 /// is dropped.
 #[must_use = "a transaction that is dropped aborts"]
 pub struct Transaction<'h, T, O: Order<T> = Fifo> {
-    open: Open<'h, Port<T, O>>,
+    open: Open<'h, Local<T, O>>,
 }
 
 impl<'h, T, O: Order<T>> Transaction<'h, T, O> {
     #[inline]
-    pub(crate) fn new(open: Open<'h, Port<T, O>>) -> Self {
+    pub(crate) fn new(open: Open<'h, Local<T, O>>) -> Self {
         Self { open }
     }
 
-    pub(crate) fn port(&self) -> &Port<T, O> {
-        self.open.get()
+    /// The use of the transaction.
+    ///
+    /// # Panics
+    ///
+    /// If it [is borrowed](Transaction#borrowing).
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the push and pop
+    #[track_caller]
+    pub(crate) fn local(&self) -> Borrow<'_, Local<T, O>> {
+        self.open.borrow()
     }
 
     /// What the queue's clock says.
     #[cfg(not(any(loom, shuttle)))]
     pub(crate) fn now(&self) -> std::time::Instant {
-        self.open.get().side().shared().time.clock_now()
+        self.local().shared().time.clock_now()
     }
 
     /// Lends the transaction until what is returned is dropped.
     #[cfg(feature = "tokio")]
     #[track_caller]
     pub(crate) fn lend(&self) -> crate::future::Lent<'_, T, O> {
-        crate::future::Lent::new(self.open.get())
+        crate::future::Lent::new(self.local())
     }
 }
 
 impl<T, O: Order<T>> fmt::Debug for Transaction<'_, T, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut debug = f.debug_struct("Transaction");
-        if self.open.get().seat().is_lent() {
+        if self.open.cell().is_lent() {
             return debug.finish_non_exhaustive();
         }
         debug

@@ -1,13 +1,13 @@
 //! Looking at what a pop would give.
 
-use crate::core::port::Port;
-use crate::core::side::Side;
-use crate::order::{Order, StoredOf};
-use crate::raw::Peeked;
+use crate::core::Local;
+use crate::order::Order;
+use crate::raw::{Borrow, Peeked};
 use crate::sync::step;
 use crate::{Fifo, Item, PopError};
 use std::fmt;
 use std::ops::Deref;
+use std::sync::Arc;
 
 /// The item that a pop would give, from [`Transaction::peek`](crate::Transaction::peek). Dropping it
 /// puts the item back to its place.
@@ -25,33 +25,23 @@ use std::ops::Deref;
 /// ```
 #[must_use = "a look alone does nothing"]
 pub struct Peek<'t, T, O: Order<T> = Fifo> {
-    // Dropped in this order: the loan ends, and then others are told.
-    peeked: Peeked<'t, StoredOf<T, O>>,
-    back: Back<'t, T, O>,
-    /// Whether something is owed for the item.
-    owes: bool,
-}
-
-/// Tells others that the item is back.
-struct Back<'t, T, O: Order<T>> {
-    side: &'t Side<T, O>,
-    is_back: bool,
+    /// None when the item is taken.
+    peeked: Option<Peeked<'t, Local<T, O>>>,
 }
 
 impl<'t, T, O: Order<T>> Peek<'t, T, O> {
     #[track_caller]
-    pub(crate) fn new(port: &'t Port<T, O>) -> Result<Self, PopError> {
-        let (side, seat) = (port.side(), port.seat());
-        seat.assert_not_lent();
-        let (peeked, owes) = side.peek(seat)?;
-        let is_back = false;
+    pub(crate) fn new(local: Borrow<'t, Local<T, O>>) -> Result<Self, PopError> {
+        let peeked = local.peek()?;
         let peek = Self {
-            peeked,
-            back: Back { side, is_back },
-            owes,
+            peeked: Some(peeked),
         };
-        side.note_look(&peek.peeked); // user code: a clock
+        peek.peeked().local().note_look(); // user code: a clock
         Ok(peek)
+    }
+
+    fn peeked(&self) -> &Peeked<'t, Local<T, O>> {
+        self.peeked.as_ref().expect("it ends with this value")
     }
 
     /// Takes the item: what a pop would have done instead of the look.
@@ -67,8 +57,10 @@ impl<'t, T, O: Order<T>> Peek<'t, T, O> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn take(mut self) -> Item<'t, T> {
-        let side = self.back.side;
-        Item::new(side.hold_peeked(&mut self.peeked))
+        let Some(peeked) = self.peeked.take() else {
+            unreachable!("the look ends here or in `drop`");
+        };
+        Item::new(Borrow::hold_peeked(peeked))
     }
 }
 
@@ -76,25 +68,23 @@ impl<T, O: Order<T>> Deref for Peek<'_, T, O> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        &self.peeked.item().item
+        &self.peeked().item().item
     }
 }
 
-/// Puts the item back, unless it was taken, and pays for it before the loan ends: whoever uses the
-/// transaction next may change what it owes.
+/// Puts the item back, unless it was taken, and pays for it before the transaction is lent no more: whoever uses it
+/// next may change what it owes. Others are told after that.
 impl<T, O: Order<T>> Drop for Peek<'_, T, O> {
     fn drop(&mut self) {
-        self.back.is_back = self.peeked.put_back();
-        if self.back.is_back && self.owes {
-            self.back.side.owe_no_more();
-        }
-    }
-}
-
-impl<T, O: Order<T>> Drop for Back<'_, T, O> {
-    fn drop(&mut self) {
-        if self.is_back {
-            step!("peek.ends-unsaid", self.side.shared().ended(1));
+        let Some(peeked) = self.peeked.take() else {
+            return;
+        };
+        let mut local = peeked.into_borrow();
+        let shared = Arc::clone(local.shared());
+        let is_back = local.end_look();
+        drop(local);
+        if is_back {
+            step!("peek.ends-unsaid", shared.ended(1));
         }
     }
 }

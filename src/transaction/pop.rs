@@ -34,7 +34,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     #[inline]
     #[track_caller]
     pub fn pop(&self) -> Result<Item<'_, T>, PopError> {
-        self.open.get().hold().map(Item::new)
+        self.local().pop().map(Item::new)
     }
 
     /// Takes an item and holds it, and waits for one if there is none.
@@ -65,7 +65,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     /// If the transaction [is borrowed](Transaction#borrowing).
     #[track_caller]
     pub fn pop_blocking(&self) -> Result<Item<'_, T>, PopError> {
-        self.open.get().hold_waiting(None).map(Item::new)
+        self.local().pop_waiting(None).map(Item::new)
     }
 
     /// Takes an item and holds it, and waits up to `timeout` for one.
@@ -87,7 +87,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     /// If the transaction [is borrowed](Transaction#borrowing).
     #[track_caller]
     pub fn pop_timeout(&self, timeout: Duration) -> Result<Item<'_, T>, PopError> {
-        self.open.get().hold_waiting(Some(timeout)).map(Item::new)
+        self.local().pop_waiting(Some(timeout)).map(Item::new)
     }
 
     /// A future that takes an item when there is one, and holds it. The transaction is lent to it
@@ -115,7 +115,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     /// If the transaction [is borrowed](Transaction#borrowing).
     #[track_caller]
     pub fn pop_async(&self) -> PopAsync<'_, T, O> {
-        PopAsync::new(self.open.get())
+        PopAsync::new(self.local())
     }
 
     /// Takes up to `max` items; all of them are held when the call returns. None if at some instant
@@ -161,7 +161,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     /// If the transaction [is borrowed](Transaction#borrowing).
     #[track_caller]
     pub fn pop_batch_blocking(&self, min: usize, max: usize, timeout: Duration) -> Items<'_, T, O> {
-        Items::new(self.open.get().hold_batch_waiting(min, max, timeout))
+        Items::new(self.local().pop_batch_waiting(min, max, timeout))
     }
 
     /// Looks at the item that a pop would give, without taking it.
@@ -191,7 +191,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     /// If the transaction [is borrowed](Transaction#borrowing).
     #[track_caller]
     pub fn peek(&self) -> Result<Peek<'_, T, O>, PopError> {
-        Peek::new(self.open.get())
+        Peek::new(self.local())
     }
 
     /// How many items are held.
@@ -211,6 +211,6 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     /// If the transaction [is borrowed](Transaction#borrowing).
     #[track_caller]
     pub fn held(&self) -> usize {
-        self.open.get().seat().access().held()
+        self.local().held()
     }
 }

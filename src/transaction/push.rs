@@ -1,7 +1,9 @@
 //! What a transaction stages.
 
 use super::Transaction;
-use crate::core::side::Side;
+use crate::core::put::Put;
+use crate::core::shared::Shared;
+use crate::core::Local;
 use crate::future::StageAsync;
 use crate::order::Order;
 use crate::PushError;
@@ -33,7 +35,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     #[inline]
     #[track_caller]
     pub fn push(&self, item: T) -> Result<(), PushError<T>> {
-        self.open.get().stage(item)
+        self.local().stage(item)
     }
 
     /// Stages a push, and waits for room if there is none.
@@ -62,8 +64,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     /// If the transaction [is borrowed](Transaction#borrowing).
     #[track_caller]
     pub fn push_blocking(&self, item: T) -> Result<(), PushError<T>> {
-        let port = self.open.get();
-        port.stage_waiting(item, None, Side::admit_staged_item)
+        self.push_waiting(item, None)
     }
 
     /// Stages a push, and waits up to `timeout` for room.
@@ -89,8 +90,13 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     /// If the transaction [is borrowed](Transaction#borrowing).
     #[track_caller]
     pub fn push_timeout(&self, item: T, timeout: Duration) -> Result<(), PushError<T>> {
-        let port = self.open.get();
-        port.stage_waiting(item, Some(timeout), Side::admit_staged_item)
+        self.push_waiting(item, Some(timeout))
+    }
+
+    #[track_caller]
+    fn push_waiting(&self, item: T, timeout: Option<Duration>) -> Result<(), PushError<T>> {
+        let mut local = self.local();
+        Local::put_waiting(&mut local, item, Put::Stage, timeout, Shared::register)
     }
 
     /// A future that stages a push when there is room. The transaction is lent to it meanwhile.
@@ -115,7 +121,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     /// If the transaction [is borrowed](Transaction#borrowing).
     #[track_caller]
     pub fn push_async(&self, item: T) -> StageAsync<'_, T, O> {
-        StageAsync::new(self.open.get(), item)
+        StageAsync::new(self.local(), item)
     }
 
     /// How many pushes are staged.
@@ -133,6 +139,6 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     /// If the transaction [is borrowed](Transaction#borrowing).
     #[track_caller]
     pub fn staged(&self) -> usize {
-        self.open.get().seat().access().staged()
+        self.local().staged()
     }
 }

@@ -1,7 +1,7 @@
 //! What leaves a transaction before its end.
 
 use super::Transaction;
-use crate::core::side::NoRoom;
+use crate::core::failed::NoRoom;
 use crate::order::Order;
 use crate::{Item, PushError};
 use std::fmt;
@@ -116,9 +116,9 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     /// panics when it is formatted. The item is still held then.
     #[track_caller]
     pub fn fail(&self, item: Item<'_, T>, error: impl fmt::Display) -> Result<(), PushError<()>> {
-        let (port, error) = (self.open.get(), error.to_string().into());
-        let failed = port.side().fail(&port.seat().access(), item.grip, error);
-        failed.map_err(|NoRoom| PushError::Full(()))
+        let error = error.to_string().into();
+        let failed = self.local().fail(item.grip, error);
+        failed.map(drop).map_err(|NoRoom| PushError::Full(()))
     }
 
     #[track_caller]
@@ -127,8 +127,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
         item: Item<'_, T>,
         delay: Option<Duration>,
     ) -> Result<(), PushError<()>> {
-        let port = self.open.get();
-        let retried = port.side().retry(&port.seat().access(), item.grip, delay);
-        retried.map_err(|NoRoom| PushError::Full(()))
+        let retried = self.local().retry(item.grip, delay);
+        retried.map(drop).map_err(|NoRoom| PushError::Full(()))
     }
 }

@@ -1,6 +1,7 @@
 //! What a committed transaction held.
 
-use crate::core::port::{Outcome, Port};
+use crate::core::end::Outcome;
+use crate::core::Port;
 use crate::order::{EntryOf, Order};
 use crate::Fifo;
 use std::fmt;
@@ -24,28 +25,28 @@ use std::iter::FusedIterator;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Taken<'h, T, O: Order<T> = Fifo> {
-    port: &'h mut Port<T, O>,
+    cell: &'h mut Port<T, O>,
     len: usize,
 }
 
 impl<'h, T, O: Order<T>> Taken<'h, T, O> {
     #[inline]
-    pub(crate) fn new(port: &'h mut Port<T, O>, outcome: Outcome) -> Self {
+    pub(crate) fn new(cell: &'h mut Port<T, O>, outcome: Outcome) -> Self {
         Self {
-            port,
+            cell,
             len: outcome.freed,
         }
     }
 
     /// Wakes those who wait for what the commit has published or freed.
     #[inline]
-    pub(crate) fn wake_for(&self, outcome: Outcome) {
-        self.port.wake_for(outcome);
+    pub(crate) fn wake_for(&mut self, outcome: Outcome) {
+        self.cell.get_mut().wake_for(outcome);
     }
 
     /// Ends the leases of the items, tells those who listen, and returns the copies.
     pub(crate) fn end_guard(&mut self) -> Vec<EntryOf<T, O>> {
-        self.port.end_guard(self.len > 0)
+        self.cell.end_guard(self.len > 0)
     }
 }
 
@@ -54,7 +55,7 @@ impl<T, O: Order<T>> Iterator for Taken<'_, T, O> {
 
     #[inline]
     fn next(&mut self) -> Option<T> {
-        let item = self.port.take_out()?;
+        let item = self.cell.take_out()?;
         self.len -= 1;
         Some(item)
     }
@@ -71,7 +72,7 @@ impl<T, O: Order<T>> Drop for Taken<'_, T, O> {
     #[inline]
     fn drop(&mut self) {
         if self.len > 0 {
-            self.port.drop_taken();
+            self.cell.drop_taken();
         }
     }
 }

@@ -30,5 +30,5 @@ mod models;
 pub(crate) use agenda::Agenda;
 pub(crate) use line::Line;
 pub(crate) use park::{block, spin, Deadline, Waiter};
-pub(crate) use place::{Kind, Place};
+pub(crate) use place::{Kind, Place, Waits, Wanted};
 pub(crate) use word::Word;

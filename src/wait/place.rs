@@ -2,7 +2,8 @@
 
 use super::line::Line;
 use super::list::Key;
-use crate::sync::{planted, Count};
+use crate::sync::planted;
+use std::ops::DerefMut;
 use std::task::{Poll, Waker};
 
 /// What a waiter waits for.
@@ -19,97 +20,120 @@ pub(crate) enum Kind {
 /// good.
 #[derive(Default)]
 pub(crate) struct Place {
-    /// One more than the key in the line; 0: not taken.
-    taken: Count,
+    key: Option<Key>,
+}
+
+/// What a waiter wants.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Wanted {
+    Item,
+    Room,
+}
+
+/// A waiter: it has a place in each of the lines.
+pub(crate) trait Waits {
+    fn place(&mut self, wanted: Wanted) -> &mut Place;
+}
+
+/// One look of a waiter.
+struct Look<'l, S> {
+    wanted: Wanted,
+    line: &'l Line,
+    kind: Kind,
+    waker: &'l Waker,
+    /// Whether a newcomer may take something though so many older ones are being served.
+    spare: S,
 }
 
 impl Place {
     #[inline]
     pub(crate) fn is_taken(&self) -> bool {
-        self.taken.get() != 0
+        self.key.is_some()
     }
 
-    fn key(&self) -> Option<Key> {
-        self.taken.get().checked_sub(1)
-    }
-
-    /// Tries, and waits in the line while `attempt` gives nothing.
+    /// Tries, and waits in the line while `attempt` gives the user nothing.
     ///
     /// `spare`: whether a newcomer may take something though so many older ones are being served.
-    pub(crate) fn poll<R>(
-        &self,
+    pub(crate) fn poll<C: DerefMut<Target = impl Waits>, R>(
+        user: &mut C,
+        wanted: Wanted,
         line: &Line,
         kind: Kind,
         waker: &Waker,
         spare: impl Fn(usize) -> bool,
-        mut attempt: impl FnMut() -> Option<R>,
+        mut attempt: impl FnMut(&mut C) -> Option<R>,
     ) -> Poll<R> {
-        let result = match self.key() {
-            None => self.enter(line, kind, waker, spare, &mut attempt),
+        let look = Look {
+            wanted,
+            line,
+            kind,
+            waker,
+            spare,
+        };
+        let result = match user.place(wanted).key {
+            None => look.enter(user, &mut attempt),
             Some(key) if !line.is_woken(key, waker) => None,
-            Some(key) => self.use_wake_up(line, key, waker, &mut attempt),
+            Some(key) => look.use_wake_up(user, key, &mut attempt),
         };
         result.map_or(Poll::Pending, Poll::Ready)
     }
 
-    fn enter<R>(
-        &self,
-        line: &Line,
-        kind: Kind,
-        waker: &Waker,
-        spare: impl Fn(usize) -> bool,
-        attempt: &mut impl FnMut() -> Option<R>,
-    ) -> Option<R> {
-        if !line.word().is_serving() {
-            if let Some(result) = attempt() {
-                return Some(result);
-            }
-        }
-        let (key, serving) = line.enter(waker.clone(), kind == Kind::Several);
-        self.taken.set(key + 1);
-        if serving > 0 && !spare(serving) {
-            return None;
-        }
-        let result = attempt()?;
-        self.give_up(line, false);
-        Some(result)
-    }
-
-    fn use_wake_up<R>(
-        &self,
-        line: &Line,
-        key: Key,
-        waker: &Waker,
-        attempt: &mut impl FnMut() -> Option<R>,
-    ) -> Option<R> {
-        let first = attempt();
-        let spent = first.is_some();
-        if !spent {
-            line.wait_again(key, waker.clone());
-            planted!("place.looks-once", return None);
-        }
-        let result = first.or_else(attempt)?;
-        self.give_up(line, spent);
-        Some(result)
-    }
-
     /// Whether this is the first in the line.
     pub(crate) fn is_first(&self, line: &Line) -> bool {
-        self.key().is_some_and(|key| line.is_first(key))
+        self.key.is_some_and(|key| line.is_first(key))
     }
 
     /// Leaves the line, and passes an unused wake-up on.
     #[inline]
-    pub(crate) fn leave(&self, line: &Line) {
+    pub(crate) fn leave(&mut self, line: &Line) {
         if self.is_taken() {
             self.give_up(line, false);
         }
     }
 
-    fn give_up(&self, line: &Line, spent: bool) {
-        if let Some(key) = self.key() {
-            self.taken.set(0);
+    fn give_up(&mut self, line: &Line, spent: bool) {
+        if let Some(key) = self.key.take() {
             line.leave(key, spent);
         }
+    }
+}
+
+impl<S: Fn(usize) -> bool> Look<'_, S> {
+    fn enter<C: DerefMut<Target = impl Waits>, R>(
+        &self,
+        user: &mut C,
+        attempt: &mut impl FnMut(&mut C) -> Option<R>,
+    ) -> Option<R> {
+        let Self { line, waker, .. } = *self;
+        if !line.word().is_serving() {
+            if let Some(result) = attempt(user) {
+                return Some(result);
+            }
+        }
+        let (key, serving) = line.enter(waker.clone(), self.kind == Kind::Several);
+        user.place(self.wanted).key = Some(key);
+        if serving > 0 && !(self.spare)(serving) {
+            return None;
+        }
+        let result = attempt(user)?;
+        user.place(self.wanted).give_up(line, false);
+        Some(result)
+    }
+
+    fn use_wake_up<C: DerefMut<Target = impl Waits>, R>(
+        &self,
+        user: &mut C,
+        key: Key,
+        attempt: &mut impl FnMut(&mut C) -> Option<R>,
+    ) -> Option<R> {
+        let first = attempt(user);
+        let spent = first.is_some();
+        if !spent {
+            self.line.wait_again(key, self.waker.clone());
+            planted!("place.looks-once", return None);
+        }
+        let result = first.or_else(|| attempt(user))?;
+        user.place(self.wanted).give_up(self.line, spent);
+        Some(result)
     }
 }

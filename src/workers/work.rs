@@ -119,7 +119,7 @@ pub(super) fn end<T, O: Order<T>, E: Debug>(
 }
 
 /// Commits. Then the run is done, whatever the destructors of its items do.
-fn finish<T, O: Order<T>>(tx: Transaction<'_, T, O>, worker: &Worker) -> Step {
+fn finish<T, O: Order<T>>(mut tx: Transaction<'_, T, O>, worker: &Worker) -> Step {
     if let Err(expired) = tx.close_book() {
         return give_back(tx, worker, format_args!("{expired}"));
     }

@@ -21,7 +21,7 @@ use crate::{PopError, PushError};
 use std::slice;
 use std::sync::Arc;
 
-pub(crate) use pass::{Debt, Pass};
+pub(crate) use pass::Debt;
 
 /// A queue: its lanes, those who wait, its room, and what becomes of failed deliveries.
 pub(crate) struct Shared<T, O: Order<T>> {
@@ -214,7 +214,8 @@ impl<T, O: Order<T>> Shared<T, O> {
             self.lanes.pop(true).map(Stored::into_item)
         };
         item.map(|item| {
-            pass.spent();
+            let debt = pass.used();
+            swallow_panic(|| drop(debt));
             item
         })
     }

@@ -13,7 +13,7 @@ pub(crate) struct Pass<'s, T, O: Order<T>> {
     debt: Debt,
 }
 
-/// What is owed to the gate for an item.
+/// What is owed to the gate for an item. To drop one may run user code: a pace that is gone by that.
 #[derive(Default)]
 pub(crate) struct Debt {
     pub(crate) start: Option<Start>,
@@ -120,13 +120,6 @@ impl<T, O: Order<T>> Pass<'_, T, O> {
         let more = debt.start.is_some() || !debt.counted && shared.gate.is_limited();
         shared.ready.published(usize::from(more));
         debt
-    }
-
-    /// The item was taken, and committed at once: nothing is owed for it. A pace that is gone by that is user
-    /// code, whose panics are caught.
-    pub(crate) fn spent(self) {
-        let debt = self.used();
-        swallow_panic(|| drop(debt));
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::wish::Wish;
 use super::{OutOfRange, PriorityError};
+use crate::core::put::Put;
 use crate::order::priority::{ByPriority, Ticket};
 use crate::{Handle, PushError, Queue, Transaction};
 use std::time::{Duration, Instant};
@@ -110,8 +111,7 @@ impl<T: Send> Handle<T, ByPriority> {
         not_before: Option<Instant>,
         item: T,
     ) -> Result<Ticket, PriorityError<T>> {
-        self.port().settle();
-        let shared = self.port().side().shared();
+        let shared = self.local().shared();
         match Wish::new(shared, priority, not_before) {
             Ok(wish) => Ok(self.push_as(wish, item)?),
             Err(OutOfRange) => Err(PriorityError::OutOfRange(item)),
@@ -131,7 +131,7 @@ impl<T: Send> Handle<T, ByPriority> {
     ///
     /// As for [`Handle::push`].
     pub fn push_at(&mut self, at: Instant, item: T) -> Result<Ticket, PushError<T>> {
-        let wish = Wish::at(self.port().side().shared(), at);
+        let wish = Wish::at(self.local().shared(), at);
         self.push_as(wish, item)
     }
 
@@ -150,14 +150,14 @@ impl<T: Send> Handle<T, ByPriority> {
     ///
     /// As for [`Handle::push`].
     pub fn push_after(&mut self, delay: Duration, item: T) -> Result<Ticket, PushError<T>> {
-        let wish = Wish::after(self.port().side().shared(), delay);
+        let wish = Wish::after(self.local().shared(), delay);
         self.push_as(wish, item)
     }
 
     fn push_as(&mut self, wish: Wish, item: T) -> Result<Ticket, PushError<T>> {
         let ticket = Ticket::new();
-        self.port()
-            .push_as(item, |shared| wish.register(ticket, shared))?;
+        let register = |shared: &_, _: &T| Some(wish.register(ticket, shared));
+        self.local().put(item, Put::Publish, register)?;
         Ok(ticket)
     }
 }
@@ -194,8 +194,8 @@ impl<T: Send> Transaction<'_, T, ByPriority> {
         not_before: Option<Instant>,
         item: T,
     ) -> Result<Ticket, PriorityError<T>> {
-        let shared = self.port().side().shared();
-        match Wish::new(shared, priority, not_before) {
+        let wish = Wish::new(self.local().shared(), priority, not_before);
+        match wish {
             Ok(wish) => Ok(self.push_as(wish, item)?),
             Err(OutOfRange) => Err(PriorityError::OutOfRange(item)),
         }
@@ -222,7 +222,8 @@ impl<T: Send> Transaction<'_, T, ByPriority> {
     /// If the transaction [is borrowed](Transaction#borrowing).
     #[track_caller]
     pub fn push_at(&self, at: Instant, item: T) -> Result<Ticket, PushError<T>> {
-        self.push_as(Wish::at(self.port().side().shared(), at), item)
+        let wish = Wish::at(self.local().shared(), at);
+        self.push_as(wish, item)
     }
 
     /// Stages a push of an item that is not to be had before `delay` is over, counted from now; see
@@ -248,14 +249,15 @@ impl<T: Send> Transaction<'_, T, ByPriority> {
     /// If the transaction [is borrowed](Transaction#borrowing).
     #[track_caller]
     pub fn push_after(&self, delay: Duration, item: T) -> Result<Ticket, PushError<T>> {
-        self.push_as(Wish::after(self.port().side().shared(), delay), item)
+        let wish = Wish::after(self.local().shared(), delay);
+        self.push_as(wish, item)
     }
 
     #[track_caller]
     fn push_as(&self, wish: Wish, item: T) -> Result<Ticket, PushError<T>> {
         let ticket = Ticket::new();
-        self.port()
-            .stage_as(item, |shared| wish.register(ticket, shared))?;
+        let register = |shared: &_, _: &T| Some(wish.register(ticket, shared));
+        self.local().put(item, Put::Stage, register)?;
         Ok(ticket)
     }
 }

@@ -2,12 +2,14 @@
 
 use super::wish::Wish;
 use super::{OutOfRange, PriorityError};
-use crate::core::port::Port;
+use crate::core::put::Put;
+use crate::core::Local;
 use crate::future::{PushAsync, StageAsync};
 use crate::order::priority::{ByPriority, Ticket};
 use crate::{Handle, Transaction};
 use std::fmt;
 use std::future::Future;
+use std::ops::DerefMut;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
@@ -39,7 +41,13 @@ impl<T: Send> Handle<T, ByPriority> {
         not_before: Option<Instant>,
         item: T,
     ) -> Result<Ticket, PriorityError<T>> {
-        push_waiting(self.port(), (priority, not_before), item, None)
+        put_waiting(
+            self.local(),
+            Put::Publish,
+            (priority, not_before),
+            item,
+            None,
+        )
     }
 
     /// As [`Handle::push_with_blocking`], but waits no longer than `timeout`.
@@ -64,7 +72,13 @@ impl<T: Send> Handle<T, ByPriority> {
         item: T,
         timeout: Duration,
     ) -> Result<Ticket, PriorityError<T>> {
-        push_waiting(self.port(), (priority, not_before), item, Some(timeout))
+        put_waiting(
+            self.local(),
+            Put::Publish,
+            (priority, not_before),
+            item,
+            Some(timeout),
+        )
     }
 
     /// A future that pushes the item when there is room. Its output is that of
@@ -85,28 +99,26 @@ impl<T: Send> Handle<T, ByPriority> {
         not_before: Option<Instant>,
         item: T,
     ) -> PushWithAsync<'_, T> {
-        let port = self.port();
-        let wish = Wish::new(port.side().shared(), priority, not_before);
-        let push = PushAsync::new(port, item);
+        let wish = Wish::new(self.local().shared(), priority, not_before);
+        let push = PushAsync::new(self.cell(), item);
         let ticket = Ticket::new();
         PushWithAsync { push, wish, ticket }
     }
 }
 
-fn push_waiting<T: Send>(
-    port: &mut Port<T, ByPriority>,
+fn put_waiting<T: Send>(
+    mut local: impl DerefMut<Target = Local<T, ByPriority>>,
+    put: Put,
     (priority, not_before): (u16, Option<Instant>),
     item: T,
     timeout: Option<Duration>,
 ) -> Result<Ticket, PriorityError<T>> {
-    port.settle();
-    let Ok(wish) = Wish::new(port.side().shared(), priority, not_before) else {
+    let Ok(wish) = Wish::new(local.shared(), priority, not_before) else {
         return Err(PriorityError::OutOfRange(item));
     };
     let ticket = Ticket::new();
-    port.push_waiting(item, timeout, |side, _| {
-        side.admit_as(|shared| wish.register(ticket, shared))
-    })?;
+    let register = |shared: &_, _: &T| Some(wish.register(ticket, shared));
+    Local::put_waiting(&mut local, item, put, timeout, register)?;
     Ok(ticket)
 }
 
@@ -139,7 +151,7 @@ impl<T: Send> Transaction<'_, T, ByPriority> {
         not_before: Option<Instant>,
         item: T,
     ) -> Result<Ticket, PriorityError<T>> {
-        stage_waiting(self.port(), (priority, not_before), item, None)
+        put_waiting(self.local(), Put::Stage, (priority, not_before), item, None)
     }
 
     /// As [`Transaction::push_with_blocking`], but waits no longer than `timeout`.
@@ -170,7 +182,13 @@ impl<T: Send> Transaction<'_, T, ByPriority> {
         item: T,
         timeout: Duration,
     ) -> Result<Ticket, PriorityError<T>> {
-        stage_waiting(self.port(), (priority, not_before), item, Some(timeout))
+        put_waiting(
+            self.local(),
+            Put::Stage,
+            (priority, not_before),
+            item,
+            Some(timeout),
+        )
     }
 
     /// A future that stages a push when there is room. The transaction is lent to it meanwhile. Its output is
@@ -199,9 +217,9 @@ impl<T: Send> Transaction<'_, T, ByPriority> {
         not_before: Option<Instant>,
         item: T,
     ) -> StageWithAsync<'_, T> {
-        let port = self.port();
-        let wish = Wish::new(port.side().shared(), priority, not_before);
-        let stage = StageAsync::new(port, item);
+        let local = self.local();
+        let wish = Wish::new(local.shared(), priority, not_before);
+        let stage = StageAsync::new(local, item);
         let ticket = Ticket::new();
         StageWithAsync {
             stage,
@@ -209,23 +227,6 @@ impl<T: Send> Transaction<'_, T, ByPriority> {
             ticket,
         }
     }
-}
-
-#[track_caller]
-fn stage_waiting<T: Send>(
-    port: &Port<T, ByPriority>,
-    (priority, not_before): (u16, Option<Instant>),
-    item: T,
-    timeout: Option<Duration>,
-) -> Result<Ticket, PriorityError<T>> {
-    let Ok(wish) = Wish::new(port.side().shared(), priority, not_before) else {
-        return Err(PriorityError::OutOfRange(item));
-    };
-    let ticket = Ticket::new();
-    port.stage_waiting(item, timeout, |side, access, _| {
-        side.admit_staged_as(access, |shared| wish.register(ticket, shared))
-    })?;
-    Ok(ticket)
 }
 
 /// The future of `push_with_async` of a [`Handle`] of a [`PriorityQueue`](super::PriorityQueue).
@@ -249,9 +250,8 @@ impl<T: Send> Future for PushWithAsync<'_, T> {
         let Ok(wish) = *wish else {
             return Poll::Ready(Err(PriorityError::OutOfRange(push.give_up())));
         };
-        let poll = push.poll_by(context, |side, _| {
-            side.admit_as(|shared| wish.register(*ticket, shared))
-        });
+        let register = |shared: &_, _: &T| Some(wish.register(*ticket, shared));
+        let poll = push.poll_as(context, register);
         poll.map(|pushed| Ok(pushed.map(|()| *ticket)?))
     }
 }
@@ -281,9 +281,8 @@ impl<T: Send> Future for StageWithAsync<'_, T> {
         let Ok(wish) = *wish else {
             return Poll::Ready(Err(PriorityError::OutOfRange(stage.give_up())));
         };
-        let poll = stage.poll_by(context, |side, access, _| {
-            side.admit_staged_as(access, |shared| wish.register(*ticket, shared))
-        });
+        let register = |shared: &_, _: &T| Some(wish.register(*ticket, shared));
+        let poll = stage.poll_as(context, register);
         poll.map(|staged| Ok(staged.map(|()| *ticket)?))
     }
 }

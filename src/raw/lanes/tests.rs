@@ -2,6 +2,7 @@
 
 use super::Lanes;
 use crate::raw::strict::Remainder;
+use crate::raw::testing::UNBORROWED;
 use crate::raw::Seat;
 use std::sync::Arc;
 
@@ -25,8 +26,8 @@ fn crowded() -> (Arc<Lanes<u32>>, Vec<Seat<u32>>, usize) {
 fn crowd(lanes: &Arc<Lanes<u32>>) -> Vec<Seat<u32>> {
     let mut seats = seats(lanes);
     for seat in &mut seats {
-        assert_eq!(seat.access().stage_if(0, || true), Ok(()));
-        seat.abort();
+        seat.stage_one(0);
+        seat.abort(UNBORROWED);
     }
     seats
 }
@@ -35,10 +36,17 @@ fn drain(lanes: &Lanes<u32>) -> Vec<u32> {
     std::iter::from_fn(|| lanes.pop(false)).collect()
 }
 
+fn items_of(holder: &Seat<u32>) -> Vec<u32> {
+    holder
+        .held_items()
+        .into_iter()
+        .map(|(item, _)| item)
+        .collect()
+}
+
 /// Holds all items that are ready.
-fn hold_all(holder: &Seat<u32>) {
-    let access = holder.access();
-    while access.hold().is_some() {}
+fn hold_all(holder: &mut Seat<u32>) {
+    while holder.hold() {}
 }
 
 #[test]
@@ -76,19 +84,19 @@ fn what_is_given_back_to_a_shard_that_is_gone_comes_in_its_order() {
     let (lanes, mut seats, last) = crowded();
     (1..=5).for_each(|item| seats[last - 1].push(item));
     let mut holder = Seat::new(Arc::clone(&lanes));
-    hold_all(&holder);
+    hold_all(&mut holder);
     drop(seats);
     assert!(!lanes.is_in_use(last));
     assert_eq!(holder.pop(), None);
     let none = || lanes.left_when_closed(|| true, || true);
     assert_eq!(none(), Remainder::Open);
 
-    holder.abort();
+    holder.abort(UNBORROWED);
     assert_eq!(none(), Remainder::Ready);
     assert!(!lanes.is_empty());
     assert_eq!(lanes.ready(), 5);
-    hold_all(&holder);
-    holder.abort();
+    hold_all(&mut holder);
+    holder.abort(UNBORROWED);
     assert_eq!(drain(&lanes), [1, 2, 3, 4, 5]);
     assert_eq!(none(), Remainder::Nothing);
 }
@@ -98,8 +106,8 @@ fn a_shard_stays_while_something_that_was_given_back_is_in_it() {
     let (lanes, mut seats, last) = crowded();
     seats[last - 1].push(1);
     let mut holder = Seat::new(Arc::clone(&lanes));
-    hold_all(&holder);
-    holder.abort();
+    hold_all(&mut holder);
+    holder.abort(UNBORROWED);
     drop(seats);
     lanes.vacate_all();
     assert!(lanes.is_in_use(last));
@@ -115,8 +123,8 @@ fn a_shard_that_was_gone_is_as_new_for_the_next_handle() {
     let (mut seats, mut holder) = (self::seats(&lanes), Seat::new(Arc::clone(&lanes)));
     for round in 0..3 {
         for seat in &mut seats {
-            assert_eq!(seat.access().stage_if(0, || true), Ok(()));
-            seat.abort();
+            seat.stage_one(0);
+            seat.abort(UNBORROWED);
             for item in 0..300 {
                 let since = u64::from(item) + 1;
                 seat.push_since(item, since);
@@ -125,9 +133,9 @@ fn a_shard_that_was_gone_is_as_new_for_the_next_handle() {
         assert_eq!(lanes.oldest(), Some(1));
         assert_eq!(lanes.ready(), 300 * u64::from(MANY));
         if round == 1 {
-            hold_all(&holder);
+            hold_all(&mut holder);
             assert!(lanes.is_empty());
-            holder.abort();
+            holder.abort(UNBORROWED);
         }
         assert_eq!(drain(&lanes).len(), 300 * MANY as usize);
         assert_eq!(lanes.oldest(), None);
@@ -141,19 +149,17 @@ fn an_item_of_a_former_handle_goes_before_those_of_the_next_one() {
     let (lanes, mut seats, last) = crowded();
     seats[last - 1].push(1);
     let mut holder = Seat::new(Arc::clone(&lanes));
-    hold_all(&holder);
+    hold_all(&mut holder);
     drop(seats);
     let mut seats = self::seats(&lanes);
     for seat in &mut seats {
         seat.push(2);
     }
-    holder.abort();
+    holder.abort(UNBORROWED);
     let mut lane = last;
     assert!(holder.hold_lane(&mut lane));
     assert_eq!(lane, last + 1);
-    let mut items = Vec::new();
-    holder.visit(|item, _| items.push(*item));
-    assert_eq!(items, [1, 2]);
+    assert_eq!(items_of(&holder), [1, 2]);
 }
 
 #[test]
@@ -177,26 +183,23 @@ fn a_mark_that_went_is_not_made_up_for_by_another() {
 fn what_came_back_in_two_places_goes_back_to_one() {
     let (lanes, mut seats, last) = crowded();
     let [mut first, mut second, mut both] = [(); 3].map(|()| Seat::new(Arc::clone(&lanes)));
-    for (item, holder) in [(1, &first), (2, &second)] {
+    for (item, holder) in [(1, &mut first), (2, &mut second)] {
         seats[last - 1].push(item);
         hold_all(holder);
     }
     drop(seats);
-    first.abort();
+    first.abort(UNBORROWED);
     assert!(!lanes.is_in_use(last));
     let _seats = crowd(&lanes);
     assert!(lanes.is_in_use(last));
-    second.abort();
+    second.abort(UNBORROWED);
 
     // One of them is in the common lane, the other in that of the next handle.
-    let mut items = Vec::new();
     for mut lane in [0, last] {
         assert!(both.hold_lane(&mut lane));
     }
-    both.visit(|item, _| items.push(*item));
-    assert_eq!(items, [1, 2]);
-    both.abort();
+    assert_eq!(items_of(&both), [1, 2]);
+    both.abort(UNBORROWED);
     assert!(both.hold_lane(&mut { last }));
-    both.visit(|item, _| items.push(*item));
-    assert_eq!(items, [1, 2, 1, 2]);
+    assert_eq!(items_of(&both), [1, 2]);
 }

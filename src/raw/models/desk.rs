@@ -9,7 +9,7 @@ use crate::raw::{Entry, Remainder, Tag};
 fn holder(lanes: &Arc<Lanes<u32>>) -> Seat<u32> {
     let mut seat = Seat::new(Arc::clone(lanes));
     seat.push(1);
-    assert!(seat.access().hold().is_some());
+    assert!(seat.hold());
     seat
 }
 
@@ -34,7 +34,7 @@ fn never_drained_while_a_transaction_aborts() {
     model(|| {
         let lanes = Arc::new(Lanes::new(false));
         let mut seat = holder(&lanes);
-        never_drained(&lanes, || seat.give_back());
+        never_drained(&lanes, || seat.give_back(UNBORROWED));
     });
 }
 
@@ -54,8 +54,8 @@ fn never_drained_while_staged_items_are_committed() {
         let mut seat = Seat::new(Arc::clone(&lanes));
         seat.push(100);
         assert_eq!(seat.pop(), Some(100));
-        assert_eq!(seat.access().stage_if(1, || true), Ok(()));
-        never_drained(&lanes, || seat.commit());
+        seat.stage_one(1);
+        never_drained(&lanes, || seat.commit(UNBORROWED));
     });
 }
 
@@ -65,9 +65,9 @@ fn never_drained_while_a_follow_up_is_committed() {
         let lanes = Arc::new(Lanes::new(false));
         let mut seat = holder(&lanes);
         never_drained(&lanes, || {
-            assert_eq!(seat.access().stage_if(2, || true), Ok(()));
-            seat.commit();
-            seat.drop_taken();
+            seat.stage_one(2);
+            seat.commit(UNBORROWED);
+            seat.drop_taken(UNBORROWED);
         });
     });
 }
@@ -77,7 +77,7 @@ fn never_drained_while_an_item_is_taken_away() {
     model(|| {
         let lanes = Arc::new(Lanes::new(false));
         let mut seat = holder(&lanes);
-        let desk = seat.desk();
+        let desk = seat.number();
         let other = thread::spawn({
             let lanes = Arc::clone(&lanes);
             move || {

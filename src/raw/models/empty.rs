@@ -29,8 +29,8 @@ fn warm_popper(lanes: &Arc<Lanes<u32>>, item: u32) -> Seat<u32> {
 /// is that of the first seat, so that it looks at the lanes in their order.
 fn idle_third(lanes: &Arc<Lanes<u32>>) -> Seat<u32> {
     let mut seat = Seat::new(Arc::clone(lanes));
-    assert_eq!(seat.access().stage_if(300, || true), Ok(()));
-    seat.abort();
+    seat.stage_one(300);
+    seat.abort(UNBORROWED);
     seat
 }
 
@@ -55,10 +55,10 @@ fn never_while_an_abort_precedes_the_pop() {
     model(|| {
         let lanes = Arc::new(Lanes::new(false));
         let mut holder = warm_popper(&lanes, 1);
-        assert!(holder.access().hold().is_some());
+        assert!(holder.hold());
         let mut popper = warm_popper(&lanes, 2);
         let mover = thread::spawn(move || {
-            holder.abort();
+            holder.abort(UNBORROWED);
             assert_eq!(popper.pop(), Some(2));
             (holder, popper)
         });

@@ -1,6 +1,7 @@
 //! Leases: shards that change hands, and consumers that are lent.
 
 use super::*;
+use crate::raw::{LocalCell, Session, Unborrowed};
 
 #[test]
 fn a_shard_goes_on_with_the_next_leaseholder() {
@@ -85,21 +86,43 @@ fn a_lent_consumer_is_used_by_one_at_a_time() {
     });
 }
 
-/// A loan that is on another thread than the transaction.
+/// A seat in a cell.
+struct Owner(Seat<u32>);
+
+impl Session for Owner {
+    type Stored = u32;
+
+    fn seat(&mut self) -> &mut Seat<u32> {
+        &mut self.0
+    }
+
+    fn end_waiting(&mut self) {}
+
+    fn settle(&mut self, unborrowed: &Unborrowed<'_>) {
+        self.0.abort(unborrowed);
+    }
+
+    fn abort(&mut self, unborrowed: &Unborrowed<'_>) {
+        self.0.abort(unborrowed);
+    }
+}
+
+/// A borrow that is on another thread than the transaction.
 #[test]
-fn who_finds_a_loan_ended_uses_the_seat() {
+fn who_finds_a_borrow_ended_uses_the_cell() {
     model(|| {
         let lanes = Arc::new(Lanes::new(false));
-        let seat = Box::into_raw(Box::new(Seat::<u32>::new(Arc::clone(&lanes))));
+        let cell = LocalCell::new(Owner(Seat::new(Arc::clone(&lanes))));
+        let cell = Box::into_raw(Box::new(cell));
         // SAFETY: freed at the end.
-        let shared: &'static Seat<u32> = unsafe { &*seat };
-        let loan = shared.lend();
-        let borrower = thread::spawn(move || assert_eq!(loan.stage_if(1, || true), Ok(())));
+        let shared: &'static LocalCell<Owner> = unsafe { &*cell };
+        let mut borrow = shared.borrow();
+        let borrower = thread::spawn(move || borrow.seat().stage_one(1));
         if !shared.is_lent() {
-            assert_eq!(shared.access().staged(), 1);
+            assert_eq!(shared.borrow().seat().staged(), 1);
         }
         borrower.join().unwrap();
         // SAFETY: made by `Box::into_raw`, and nobody else uses it.
-        drop(unsafe { Box::from_raw(seat) });
+        drop(unsafe { Box::from_raw(cell) });
     });
 }

@@ -21,6 +21,7 @@ use super::lanes::Lanes;
 use super::producer::Producer;
 use super::seat::Seat;
 use super::shard::Shard;
+use super::testing::UNBORROWED;
 use super::visit::{Take, Visit};
 use crate::sync::model::model;
 use crate::sync::AtomicU64;

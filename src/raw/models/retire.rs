@@ -21,7 +21,7 @@ fn used_up(lanes: &Arc<Lanes<u32>>) -> Seat<u32> {
 fn held(lanes: &Arc<Lanes<u32>>) -> (Seat<u32>, Seat<u32>) {
     let (mut owner, holder) = (seat(lanes), seat(lanes));
     owner.push(1);
-    assert!(holder.access().hold().is_some());
+    assert!(holder.hold());
     (owner, holder)
 }
 
@@ -31,7 +31,7 @@ fn an_abort_against_the_retirement() {
         let lanes = Arc::new(Lanes::new(false));
         let (owner, mut holder) = held(&lanes);
         let leaver = thread::spawn(move || drop(owner));
-        holder.abort();
+        holder.abort(UNBORROWED);
         assert!(!lanes.is_empty(), "an item was given back");
         leaver.join().unwrap();
         assert_eq!(lanes.ready(), 1);
@@ -50,10 +50,10 @@ fn an_abort_against_the_next_lease() {
         assert_eq!(lanes.count(), 1);
         let next = seat(&lanes);
         let pusher = thread::spawn(move || {
-            assert_eq!(next.access().stage_if(2, || true), Ok(()));
+            next.stage_one(2);
             next
         });
-        holder.abort();
+        holder.abort(UNBORROWED);
         assert!(!lanes.is_empty(), "an item was given back");
         drop(pusher.join().unwrap());
         assert_eq!(lanes.pop(false), Some(1));

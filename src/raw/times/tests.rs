@@ -1,5 +1,6 @@
 //! The times of items in all lanes of a queue: each item carries its own, so that a wrong one shows.
 
+use crate::raw::testing::UNBORROWED;
 use crate::raw::{Lanes, Seat};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
@@ -18,14 +19,19 @@ fn seat<T>(lanes: &Arc<Lanes<T>>) -> Seat<T> {
 
 /// Holds all ready items, and checks that each has the time that it names, and `attempts`.
 fn hold_all(seat: &mut Seat<u64>, attempts: u32) -> usize {
-    let mut batch = seat.batch();
-    let count = batch.hold(usize::MAX);
-    let mut items = batch.into_items();
-    while let Some(grip) = items.next() {
-        let (item, tag) = (*grip, seat.access().tag_of(grip.address()).unwrap());
-        assert_eq!((tag.since, tag.attempts), (item, attempts));
+    let before = seat.held();
+    while seat.hold_batch(usize::MAX) > 0 {}
+    let held = seat.held_items();
+    for (item, tag) in &held[before..] {
+        assert_eq!((tag.since, tag.attempts), (*item, attempts));
     }
-    count
+    held.len() - before
+}
+
+/// Stages an item with its time.
+fn stage_since(seat: &mut Seat<u64>, item: u64, since: u64) {
+    seat.note_time(since);
+    seat.stage_one(item);
 }
 
 /// Pushes with and without a handle: more than a segment and a node of each.
@@ -45,7 +51,7 @@ fn items_keep_their_times_through_aborts() {
         assert_eq!(lanes.oldest(), Some(1));
         assert_eq!(hold_all(&mut seat, attempts), 2 * 600);
         assert_eq!(lanes.oldest(), None);
-        seat.abort();
+        seat.abort(UNBORROWED);
     }
 }
 
@@ -56,7 +62,7 @@ fn what_is_forgotten_or_left_by_a_dropped_handle_keeps_its_time() {
     fill(&lanes, &mut first);
     hold_all(&mut first, 1);
     assert!(first.is_unsettled());
-    first.settle();
+    first.abort(UNBORROWED);
     assert_eq!(hold_all(&mut first, 2), 2 * 600);
     drop(first);
     assert_eq!(hold_all(&mut seat(&lanes), 3), 2 * 600);
@@ -84,8 +90,8 @@ fn emptied_segments_take_new_times() {
         seat.push_since(since, since);
         assert_eq!(lanes.oldest(), Some(since));
         assert_eq!(hold_all(&mut seat, 1), 1);
-        seat.commit();
-        seat.drop_taken();
+        seat.commit(UNBORROWED);
+        seat.drop_taken(UNBORROWED);
     }
 }
 
@@ -93,9 +99,9 @@ fn emptied_segments_take_new_times() {
 fn a_batch_has_one_time() {
     let lanes = timed();
     let mut seat = seat(&lanes);
-    (0..600).for_each(|_| seat.stage_since(5, 5));
+    (0..600).for_each(|_| stage_since(&mut seat, 5, 5));
     assert_eq!(lanes.oldest(), None);
-    seat.commit();
+    seat.commit(UNBORROWED);
     seat.push_since(6, 6);
     assert_eq!(lanes.oldest(), Some(5));
     assert_eq!(hold_all(&mut seat, 1), 601);
@@ -107,15 +113,17 @@ fn what_is_not_published_leaves_no_time() {
     let mut seat = seat(&lanes);
     seat.push_since(0, 0);
     assert_eq!(seat.pop(), Some(0));
-    (0..3 * MANY).for_each(|item| seat.stage_since(item, 1));
-    seat.abort();
-    assert_eq!(seat.access().stage_since_if(2, 2, || false), Err(2));
+    (0..3 * MANY).for_each(|item| stage_since(&mut seat, item, 1));
+    seat.abort(UNBORROWED);
+    seat.note_time(2);
+    seat.begin_staging();
+    seat.end_staging();
     seat.push_since(3, 3);
     assert_eq!(seat.retract().map(|entry| entry.item), Some(3));
     assert_eq!(lanes.push(4, 4, || false), Err(4));
     assert_eq!(lanes.oldest(), None);
-    assert_eq!(seat.access().stage_since_if(5, 5, || true), Ok(()));
-    seat.commit();
+    stage_since(&mut seat, 5, 5);
+    seat.commit(UNBORROWED);
     assert_eq!(lanes.oldest(), Some(5));
     assert_eq!(hold_all(&mut seat, 1), 1);
 }
@@ -133,7 +141,7 @@ fn the_oldest_is_looked_for_in_every_lane() {
     assert_eq!(hold_all(&mut seats[0], 1), 4);
     lanes.push(50, 50, || true).unwrap();
     assert_eq!(lanes.oldest(), Some(50));
-    seats[0].abort();
+    seats[0].abort(UNBORROWED);
     assert_eq!(lanes.oldest(), Some(10));
     assert_eq!(seats[2].pop_into(5, &mut Vec::<u64>::new()), 5);
     assert_eq!(lanes.oldest(), None);
@@ -145,7 +153,7 @@ fn the_oldest_of_a_partly_used_run_is_what_is_left() {
     let mut seat = seat(&lanes);
     (1..=9).for_each(|since| seat.push_since(since, since));
     hold_all(&mut seat, 1);
-    seat.abort();
+    seat.abort(UNBORROWED);
     for since in 1..9 {
         assert_eq!(seat.pop(), Some(since));
         assert_eq!(lanes.oldest(), Some(since + 1));
@@ -159,12 +167,10 @@ fn a_plain_queue_keeps_no_times() {
     seat.push_since(1, 1);
     lanes.push(2, 2, || true).unwrap();
     assert_eq!(lanes.oldest(), None);
-    while let Some(grip) = seat.access().hold() {
-        let tag = seat.access().tag_of(grip.address()).unwrap();
-        assert_eq!(tag.since, 0);
-    }
+    while seat.hold() {}
+    assert!(seat.held_items().iter().all(|(_, tag)| tag.since == 0));
     assert_eq!(seat.held(), 2);
-    seat.abort();
+    seat.abort(UNBORROWED);
     assert_eq!(lanes.oldest(), None);
 }
 
@@ -187,14 +193,12 @@ fn check_layout<T: Clone>(item: &T) {
         assert!(lanes.push(item.clone(), since, || true).is_ok());
     }
     for attempts in 1..3 {
-        let mut sum = 0;
-        while let Some(grip) = seat.access().hold() {
-            let tag = seat.access().tag_of(grip.address()).unwrap();
-            assert_eq!(tag.attempts, attempts);
-            sum += tag.since;
-        }
+        while seat.hold() {}
+        let held = seat.held_items();
+        assert!(held.iter().all(|(_, tag)| tag.attempts == attempts));
+        let sum: u64 = held.iter().map(|(_, tag)| tag.since).sum();
         assert_eq!(sum, MANY * (MANY + 1));
-        seat.abort();
+        seat.abort(UNBORROWED);
         assert_eq!(lanes.oldest(), Some(1));
     }
 }
@@ -223,12 +227,12 @@ fn the_oldest_is_found_while_others_work() {
                 let mut seat = seat(lanes);
                 for round in 0..100 {
                     fill(lanes, &mut seat);
-                    while seat.access().hold().is_some() {}
+                    while seat.hold() {}
                     if round % 2 == 0 {
-                        seat.abort();
+                        seat.abort(UNBORROWED);
                     }
-                    seat.commit();
-                    seat.drop_taken();
+                    seat.commit(UNBORROWED);
+                    seat.drop_taken(UNBORROWED);
                 }
             })
         });

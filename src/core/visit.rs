@@ -1,15 +1,16 @@
 //! A visit to all ready items.
 
-use super::Port;
-use crate::core::shared::Shared;
+use super::local::{Local, Port};
+use super::shared::Shared;
 use crate::order::{Order, Source, PART};
+use crate::raw::Spot;
 use crate::sync::{defer, defer_with};
 
 impl<T, O: Order<T>> Port<T, O> {
     /// Visits the ready items, holding few of them at a time, and says how many they were.
     pub(crate) fn visit(&mut self, visit: impl FnMut(&T)) -> usize {
         if Shared::<T, O>::SORTS {
-            self.visit_source(visit)
+            self.get_mut().visit_source(visit)
         } else {
             self.visit_lanes(visit)
         }
@@ -17,21 +18,28 @@ impl<T, O: Order<T>> Port<T, O> {
 
     fn visit_lanes(&mut self, mut visit: impl FnMut(&T)) -> usize {
         let (mut lane, mut count) = (0, 0);
-        while self.seat.hold_lane(&mut lane) {
+        while self.get_mut().seat.hold_lane(&mut lane) {
             // Items are given back also if the visitor panics.
             let mut port = defer_with(&mut *self, |port| {
-                let back = port.seat.give_back_uncounted();
-                port.side.shared().ended(back);
+                let (local, unborrowed) = port.whole();
+                let back = local.seat.give_back_uncounted(&unborrowed);
+                local.shared.ended(back);
             });
-            port.seat.visit(|stored, _| visit(&stored.item));
-            count += port.seat.held();
+            let (local, unborrowed) = port.whole();
+            let mut spot = Spot::default();
+            while let Some((stored, _)) = local.seat.next_held(&mut spot, &unborrowed) {
+                visit(&stored.item);
+            }
+            count += local.held();
         }
         count
     }
+}
 
+impl<T, O: Order<T>> Local<T, O> {
     /// Items are taken out of the source in parts, and looked at without its lock.
     fn visit_source(&mut self, mut look: impl FnMut(&T)) -> usize {
-        let shared = self.side.shared();
+        let shared = &self.shared;
         let mut visit = shared.source.begin_visit();
         // Also if the visitor panics, as what puts the items back to where they were.
         let _end = defer(|| shared.source.end_visit());
@@ -42,13 +50,13 @@ impl<T, O: Order<T>> Port<T, O> {
                 let count = shown.len();
                 if count > 0 {
                     shared.source.put_back(visit, shown);
-                    seat.uncount_shown(count);
+                    seat.uncount_taken(count);
                     shared.ended(count);
                 }
             });
             let (seat, visit, shown) = &mut *part;
             more = shared.source.show(visit, shown);
-            seat.count_shown(shown.len());
+            seat.count_taken(shown.len());
             for shown in &*shown {
                 look(&shown.entry.item.item);
             }

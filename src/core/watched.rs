@@ -1,28 +1,46 @@
 //! What a handle tells others of its open transaction, and its leases.
 
-use super::{address_of, Side};
+use super::local::{address_of, Local};
 use crate::order::{EntryOf, Order, StoredOf};
 use crate::policy::lease::Lost;
 use crate::policy::telemetry::Event;
 use crate::policy::watch::Post;
-use crate::raw::{Entry, Seat, Spot, Stored, Tag};
+use crate::raw::{Entry, Grip, Spot, Stored, Tag, Unborrowed};
 use crate::sync::{lock, step};
 use std::collections::HashSet;
 
-impl<T, O: Order<T>> Side<T, O> {
-    /// Takes note that the transaction holds something from now on.
-    pub(super) fn note_begin(&self) {
+impl<T, O: Order<T>> Local<T, O> {
+    /// Notes that the transaction holds something from now on.
+    fn note_begin(&self) {
         if let Some(post) = &self.post {
             post.begin(self.shared.time.stamp());
         }
     }
 
-    /// Takes note of an item that the transaction has taken: the only one that it holds, or not.
-    pub(super) fn note(&self, stored: &StoredOf<T, O>, only: bool, tag: impl FnOnce() -> Tag) {
+    /// Notes a look: the transaction holds something while it lasts.
+    pub(crate) fn note_look(&self) {
+        if self.held() == 0 {
+            self.note_begin();
+        }
+    }
+
+    /// Notes an item that is held: the last one.
+    pub(super) fn note_held(&mut self, grip: &Grip<'_, StoredOf<T, O>>) {
+        self.set_envelopes_aside();
+        let tag = self.seat.tag_of(grip.address());
+        self.note(
+            grip,
+            self.held() == 1,
+            tag.expect("the item was just taken"),
+        );
+    }
+
+    /// Notes an item that the transaction has taken: the only one that it holds, or not.
+    pub(super) fn note(&self, stored: &StoredOf<T, O>, only: bool, tag: Tag) {
         let Some(post) = &self.post else {
             return;
         };
-        let (shared, tag) = (&self.shared, tag());
+        let shared = &self.shared;
         if only {
             self.note_begin();
         }
@@ -33,25 +51,32 @@ impl<T, O: Order<T>> Side<T, O> {
                 .stamped(tag.since)
                 .map(|_| shared.time.age(tag.since)),
         });
-        if let Some(lease) = &shared.lease {
-            let (now, until) = (shared.time.now(), shared.time.after(lease.term));
-            let address = address_of(&stored.item);
-            let item = Stored {
-                item: (lease.copy)(&stored.item),
-                meta: stored.meta,
-            };
-            lock(&post.book).add(address, Entry { item, tag }, now, until);
-            let is_news = shared.agenda.plan(until);
-            if is_news {
-                shared.agenda.call_reserve();
-            }
-            let news = usize::from(is_news);
-            step!("leases.plans-unsaid", shared.ready().published(news));
-        }
+        self.lease(post, stored, tag);
     }
 
-    /// Takes note that a transaction has ended that held something.
-    pub(crate) fn note_end(&self) {
+    /// Leases an item that the transaction has taken, if items are leased.
+    fn lease(&self, post: &Post<StoredOf<T, O>>, stored: &StoredOf<T, O>, tag: Tag) {
+        let shared = &self.shared;
+        let Some(lease) = &shared.lease else {
+            return;
+        };
+        let (now, until) = (shared.time.now(), shared.time.after(lease.term));
+        let item = Stored {
+            item: (lease.copy)(&stored.item),
+            meta: stored.meta,
+        };
+        let address = address_of(&stored.item);
+        lock(&post.book).add(address, Entry { item, tag }, now, until);
+        let is_news = shared.agenda.plan(until);
+        if is_news {
+            shared.agenda.call_reserve();
+        }
+        let news = usize::from(is_news);
+        step!("leases.plans-unsaid", shared.ready().published(news));
+    }
+
+    /// Notes that a transaction has ended that held something.
+    pub(super) fn note_end(&self) {
         if let Some(post) = &self.post {
             let shared = &self.shared;
             shared.tell(|| Event::Released {
@@ -64,12 +89,6 @@ impl<T, O: Order<T>> Side<T, O> {
     fn lessee(&self) -> Option<&Post<StoredOf<T, O>>> {
         let post = self.post.as_ref()?;
         self.shared.lease.as_ref().map(|_| &**post)
-    }
-
-    /// Whether there is more to a commit than the lanes and the permits.
-    #[inline]
-    pub(crate) fn is_guarded(&self) -> bool {
-        self.guarded.get() != 0
     }
 
     /// Starts the terms of all leases anew.
@@ -95,28 +114,26 @@ impl<T, O: Order<T>> Side<T, O> {
 
     /// Ends all leases of a transaction that was committed, and returns the copies, which are to be
     /// dropped.
-    pub(crate) fn end_leases(&self) -> Vec<EntryOf<T, O>> {
+    pub(super) fn end_leases(&self) -> Vec<EntryOf<T, O>> {
         self.lessee()
             .map_or_else(Vec::new, |post| lock(&post.book).end().0)
     }
 
     /// Ends all leases of a transaction that is aborted, and returns what is to be dropped: the copies,
     /// and those of its items that others have.
-    pub(crate) fn part_with_lost(&self, seat: &mut Seat<StoredOf<T, O>>) -> Vec<EntryOf<T, O>> {
+    pub(super) fn part_with_lost(&mut self, unborrowed: &Unborrowed<'_>) -> Vec<EntryOf<T, O>> {
         let Some(post) = self.lessee() else {
             return Vec::new();
         };
         let (mut parted, lost) = lock(&post.book).end();
-        if lost.is_empty() {
-            return parted;
-        }
-        self.forget_counted(lost.len());
+        // Others hold so many of the items, and have counted them out.
+        self.counted = self.counted.saturating_sub(lost.len());
         let lost: HashSet<_> = lost.into_iter().collect();
         let mut spot = Spot::default();
-        while let Some(entry) = seat.remove_next(&mut spot, |stored, _| {
-            lost.contains(&address_of(&stored.item))
-        }) {
-            parted.push(entry);
+        while let Some((stored, _)) = self.seat.next_held(&mut spot, unborrowed) {
+            if lost.contains(&address_of(&stored.item)) {
+                parted.push(self.seat.remove_before(spot, unborrowed));
+            }
         }
         parted
     }

@@ -1,0 +1,208 @@
+//! Batches of pushes: one transaction each.
+
+use super::local::{Local, Port};
+use super::put::{admitted, Admission, Closed};
+use super::shared::Shared;
+use super::wait;
+use crate::order::{Fit, Known, KnownOf, Order};
+use crate::raw::{Open, Stored};
+use crate::sync::{defer_with, Defer};
+use crate::wait::{Kind, Waiter};
+use crate::PushError;
+use std::collections::VecDeque;
+use std::mem;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+/// What is known of the items of a batch.
+type AllKnown<T, O> = VecDeque<KnownOf<T, O>>;
+
+/// Batches that were admitted, or need not be.
+impl<T, O: Order<T>> Port<T, O> {
+    /// Pushes items that are not counted yet, where there is no limit.
+    pub(crate) fn push_all(
+        &mut self,
+        items: impl Iterator<Item = T>,
+    ) -> Result<usize, PushError<Vec<T>>> {
+        let shared = Arc::clone(self.get_mut().shared());
+        let since = shared.stamp();
+        // Where there is no limit an item is always registered.
+        let register = |item: &T| shared.register_since(item, since).unwrap_or_default();
+        if shared.registers() {
+            self.push_each(items, register)
+        } else {
+            self.push_each(items, |_| Known::default())
+        }
+    }
+
+    /// Pushes items with what they are registered as.
+    fn push_each(
+        &mut self,
+        items: impl Iterator<Item = T>,
+        mut register: impl FnMut(&T) -> KnownOf<T, O>,
+    ) -> Result<usize, PushError<Vec<T>>> {
+        let mut tx = Open::new(self);
+        let local = tx.cell_mut().get_mut();
+        local.seat.begin_staging();
+        if local.ready.look().is_closed() {
+            let _: PushError<()> = local.refuse(());
+            return Err(PushError::Closed(items.collect()));
+        }
+        for item in items {
+            let Known { since, meta } = register(&item);
+            if local.shared.timed {
+                local.seat.note_time(since);
+            }
+            local.seat.stage(Stored { item, meta });
+        }
+        let count = local.staged();
+        if count > 0 {
+            tx.close().commit_and_wake();
+        }
+        Ok(count)
+    }
+
+    /// Pushes a batch when there is room; without a timeout waits for ever.
+    pub(crate) fn push_batch(
+        &mut self,
+        items: Vec<T>,
+        timeout: Option<Duration>,
+    ) -> Result<usize, PushError<Vec<T>>> {
+        let mut local = self.settled();
+        if local.is_too_long(&items) {
+            return Err(local.too_long(items));
+        }
+        let admission = wait::for_room(&mut local, Kind::Several, timeout, |local| {
+            local.admit_items(&items)
+        });
+        if admission.is_none() {
+            local.leave_lines();
+        }
+        self.push_admitted(admission, items)
+    }
+
+    /// Pushes a batch, which it takes then, if there is room.
+    #[track_caller]
+    pub(crate) fn poll_batch(
+        &mut self,
+        waiting: &mut Option<Vec<T>>,
+        waiter: &Waiter<'_>,
+    ) -> Poll<Result<usize, PushError<Vec<T>>>> {
+        let items = waiting.take().expect(wait::DONE);
+        let mut local = self.get_mut();
+        if local.is_too_long(&items) {
+            return Poll::Ready(Err(local.too_long(items)));
+        }
+        let poll = wait::poll_room(&mut local, Kind::Several, waiter, |local| {
+            local.admit_items(&items)
+        });
+        let Poll::Ready(admitted) = poll else {
+            *waiting = Some(items);
+            return Poll::Pending;
+        };
+        // The batch is a transaction, which ends what it finds forgotten.
+        self.end_waiting();
+        Poll::Ready(self.push_admitted(Some(admitted), items))
+    }
+
+    /// Pushes a batch if it was admitted.
+    fn push_admitted(
+        &mut self,
+        admission: Admission<Vec<KnownOf<T, O>>>,
+        items: Vec<T>,
+    ) -> Result<usize, PushError<Vec<T>>> {
+        let (known, items) = admitted(admission, items)?;
+        let shared = Arc::clone(self.get_mut().shared());
+        if !shared.registers() {
+            return self.push_all(items.into_iter());
+        }
+        let mut known = unregistering(&shared, known);
+        let register = |_: &T| known.pop_front().expect("each item is registered");
+        self.push_each(items.into_iter(), register)
+    }
+}
+
+/// What is known of items that are yet to be staged: unregistered if they are not.
+fn unregistering<T, O: Order<T>>(
+    shared: &Shared<T, O>,
+    known: Vec<KnownOf<T, O>>,
+) -> Defer<AllKnown<T, O>, impl FnMut(&mut AllKnown<T, O>) + '_> {
+    defer_with(known.into(), |known| {
+        for known in known.drain(..) {
+            shared.unregister(known.meta);
+        }
+    })
+}
+
+impl<T, O: Order<T>> Local<T, O> {
+    /// Whether a batch can never fit.
+    fn is_too_long(&self, items: &[T]) -> bool {
+        let limit = self.shared.room().map(|room| room.capacity.limit());
+        limit.is_some_and(|limit| items.len() > limit) || self.shared.fit(items) == Fit::Never
+    }
+
+    /// What to say of a batch that can never fit.
+    fn too_long(&self, items: Vec<T>) -> PushError<Vec<T>> {
+        if self.word().is_closed() {
+            PushError::Closed(items)
+        } else {
+            PushError::Full(items)
+        }
+    }
+
+    /// Takes permits for a batch, and registers the items, if need be.
+    fn admit_items(&mut self, items: &[T]) -> Admission<Vec<KnownOf<T, O>>> {
+        if !self.word().is_closed() && self.shared.fit(items) != Fit::Now {
+            self.give_back_gathered();
+            return None;
+        }
+        if let Err(closed) = self.admit_batch(items.len())? {
+            return Some(Err(closed));
+        }
+        let mut local = defer_with(self, |local| {
+            let room = local.shared.room();
+            local.permits.give_batch_back(room, items.len());
+        });
+        let known = local.register_all(items)?;
+        local.cancel();
+        Some(Ok(known))
+    }
+
+    /// Takes permits for a batch: all, or none unless it waits and is the first in the line, where it
+    /// gathers them. Others that wait get none, unless the first may wait for something else.
+    fn admit_batch(&mut self, len: usize) -> Admission {
+        if self.word().is_closed() {
+            self.give_back_gathered();
+            return Some(Err(Closed));
+        }
+        let Some(room) = self.shared.room() else {
+            return Some(Ok(()));
+        };
+        let waits = self.room_place.is_taken();
+        let gathers = waits && self.room_place.is_first(&room.line);
+        if waits && !gathers && !room.is_selective {
+            return None;
+        }
+        let admitted = self.permits.take_for_batch(room, len, gathers);
+        admitted.then_some(Ok(()))
+    }
+
+    pub(super) fn give_back_gathered(&mut self) {
+        if let Some(room) = self.shared.room() {
+            self.permits.give_back_gathered(room);
+        }
+    }
+
+    fn register_all(&mut self, items: &[T]) -> Option<Vec<KnownOf<T, O>>> {
+        if !self.shared.registers() {
+            return Some(Vec::new());
+        }
+        let since = self.shared.stamp();
+        let mut known = unregistering(&self.shared, Vec::with_capacity(items.len()));
+        for item in items {
+            known.push_back(self.shared.register_since(item, since)?);
+        }
+        Some(mem::take(&mut *known).into())
+    }
+}

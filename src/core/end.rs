@@ -1,0 +1,155 @@
+//! The end of a transaction: what becomes of what is staged and held, of permits and leases; then others are told.
+
+use super::local::{Local, Port};
+use super::shared::Shared;
+use crate::order::{EntryOf, Order};
+use crate::policy::retry::Cause;
+use crate::raw::{Spot, Stored, Unborrowed};
+use crate::sync::{defer_with, planted, step};
+use std::mem;
+
+/// What a commit has done, and those are to be told of who wait.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Outcome {
+    /// Items that are ready now.
+    pub(super) published: usize,
+    /// Items that are the caller's now.
+    pub(crate) freed: usize,
+}
+
+/// The abort.
+impl<T, O: Order<T>> Local<T, O> {
+    pub(crate) fn abort_for(&mut self, cause: &Cause, unborrowed: &Unborrowed<'_>) {
+        let held_any = self.held() > 0;
+        let parted = self.part_with_lost(unborrowed);
+        let dead = self.part_with_failed(cause, unborrowed);
+        let held = self.seat.give_back(unborrowed);
+        self.seat.end_staging();
+        planted!("end.frees-held", self.end_permits(held, 0));
+        self.end_permits(dead, 0);
+        self.pay_for_aborted();
+        step!("end.aborts-unsaid", self.ready.ended(held));
+        if dead > 0 {
+            self.drop_excess_letters();
+        }
+        if held_any {
+            self.note_end();
+        }
+        // Also if the destructor of something else panics.
+        let _staged = defer_with(self, |local| local.drop_staged());
+        drop(parted);
+    }
+
+    /// Ends the account of a transaction.
+    #[inline]
+    fn end_permits(&mut self, freed: usize, published: usize) {
+        self.permits.end(self.shared.room(), freed, published);
+    }
+
+    /// Drops what the transaction has staged.
+    fn drop_staged(&mut self) {
+        if !Shared::<T, O>::SORTS {
+            return self.seat.drop_staged();
+        }
+        // The destructor of an item may panic.
+        let mut local = defer_with(self, |local| {
+            if local.staged() > 0 {
+                local.drop_staged();
+            }
+        });
+        while let Some(entry) = local.seat.unstage() {
+            local.shared.unregister(entry.item.meta);
+            drop(entry);
+        }
+    }
+}
+
+/// Commits.
+impl<T, O: Order<T>> Port<T, O> {
+    /// Commits, all but the waking: that is [`Local::wake_for`].
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // a few stores
+    pub(crate) fn commit(&mut self) -> Outcome {
+        self.end_forgotten();
+        let (local, unborrowed) = self.whole();
+        let (published, freed) = local.seat.commit(&unborrowed);
+        Outcome { published, freed }
+    }
+
+    /// Commits, and wakes those who wait for that.
+    pub(super) fn commit_and_wake(&mut self) {
+        let outcome = self.commit();
+        self.get_mut().wake_for(outcome);
+    }
+
+    /// What [`commit_together`](crate::raw::commit_together) did here.
+    pub(crate) fn concluded(&mut self) -> Outcome {
+        mem::take(&mut self.get_mut().concluded)
+    }
+
+    /// Aborts, for another reason than that a transaction is dropped.
+    #[cfg(not(any(loom, shuttle)))]
+    pub(crate) fn abort_for(&mut self, cause: &Cause) {
+        self.end_forgotten();
+        let (local, unborrowed) = self.whole();
+        local.abort_for(cause, &unborrowed);
+    }
+
+    /// Ends the leases of what was committed, tells those who listen, and returns the copies, whose
+    /// destructors are user code.
+    pub(crate) fn end_guard(&mut self, held_any: bool) -> Vec<EntryOf<T, O>> {
+        let (local, unborrowed) = self.whole();
+        local.pay_for_committed();
+        local.leave_held(&unborrowed);
+        let copies = local.end_leases();
+        if held_any {
+            local.note_end();
+        }
+        copies
+    }
+
+    /// Takes out the next committed item.
+    #[inline]
+    pub(crate) fn take_out(&mut self) -> Option<T> {
+        let (local, unborrowed) = self.whole();
+        local.seat.take_out(&unborrowed).map(Stored::into_item)
+    }
+
+    /// Drops the committed items that were not taken out.
+    #[inline]
+    pub(crate) fn drop_taken(&mut self) {
+        let (local, unborrowed) = self.whole();
+        local.seat.drop_taken(&unborrowed);
+    }
+
+    /// How many items are held, and how often the one was delivered that was delivered most often.
+    #[cfg(not(any(loom, shuttle)))]
+    pub(crate) fn deliveries(&mut self) -> (usize, u32) {
+        let (local, unborrowed) = self.whole();
+        let (mut spot, mut items, mut attempts) = (Spot::default(), 0, 0);
+        while let Some((_, tag)) = local.seat.next_held(&mut spot, &unborrowed) {
+            items += 1;
+            attempts = tag.attempts.max(attempts);
+        }
+        (items, attempts)
+    }
+}
+
+impl<T, O: Order<T>> Local<T, O> {
+    /// Wakes those who wait for what the commit has published or freed.
+    #[inline]
+    pub(crate) fn wake_for(&mut self, outcome: Outcome) {
+        self.end_permits(outcome.freed, outcome.published);
+        self.ready.ended(outcome.published);
+    }
+
+    /// Takes note that what a transaction holds is gone for good.
+    fn leave_held(&mut self, unborrowed: &Unborrowed<'_>) {
+        if Shared::<T, O>::SORTS {
+            let mut spot = Spot::default();
+            while let Some((stored, _)) = self.seat.next_held(&mut spot, unborrowed) {
+                self.shared.leave(stored.meta);
+            }
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Held items whose delivery fails: where they go if not back to where they came from.
+
+use super::local::{Envelope, Local};
+use super::shared::Shared;
+use crate::order::{Order, StoredOf};
+use crate::policy::retry::{Cause, Failed, Fate};
+use crate::raw::{Grip, Spot, Tag, Unborrowed, Vacant};
+use crate::sync::swallow_panic;
+use crate::Reason;
+use std::sync::Arc;
+use std::time::Duration;
+
+const FOREIGN: &str = "item does not belong to this transaction";
+
+/// Envelopes that are kept for the next transaction.
+const KEPT: usize = 32;
+
+/// An item cannot be delayed, because it has no place of its own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct NoRoom;
+
+/// What is left of an item that has left its transaction. To drop it runs user code.
+pub(crate) type Rest<T> = Option<T>;
+
+impl<T, O: Order<T>> Local<T, O> {
+    /// Sets an envelope aside for each held item, so that an abort allocates nothing.
+    pub(super) fn set_envelopes_aside(&mut self) {
+        if self.shared.failures.has_rules() {
+            let held = self.held();
+            while self.envelopes.len() < held {
+                self.envelopes.push(Vacant::new());
+            }
+        }
+    }
+
+    /// An envelope that was set aside, or a new one.
+    fn envelope(&mut self) -> Envelope<T, O> {
+        self.envelopes.pop().unwrap_or_else(Vacant::new)
+    }
+
+    /// Parts with the held items that do not go back to where they came from, and says how many permits
+    /// that frees.
+    pub(super) fn part_with_failed(&mut self, cause: &Cause, unborrowed: &Unborrowed<'_>) -> usize {
+        let Shared { failures, time, .. } = &*self.shared;
+        if !failures.may_part(cause) {
+            return 0;
+        }
+        // A clock is user code: it may panic, and an abort may not. Then nothing is delayed.
+        let mut now = None;
+        if failures.may_delay(cause) {
+            swallow_panic(|| now = Some(time.now()));
+        }
+        let (mut spot, mut dead) = (Spot::default(), 0);
+        while let Some((_, tag)) = self.seat.next_held(&mut spot, unborrowed) {
+            let fate = self.shared.failures.fate(tag, cause);
+            if fate == Fate::Head || fate != Fate::Death && now.is_none() {
+                continue;
+            }
+            dead += usize::from(fate == Fate::Death);
+            let entry = self.seat.remove_before(spot, unborrowed);
+            self.put_away(fate, now.unwrap_or_default(), Failed::new(entry, cause));
+            self.seat.count_aborted(1);
+        }
+        self.envelopes.truncate(KEPT);
+        dead
+    }
+
+    /// Hands over the dead letters that are too many.
+    pub(super) fn drop_excess_letters(&self) {
+        let Shared { failures, time, .. } = &*self.shared;
+        failures.letters.drop_excess(time);
+    }
+
+    /// Puts a failed item where it goes.
+    fn put_away(&mut self, fate: Fate, now: u64, failed: Failed<StoredOf<T, O>>) {
+        match fate {
+            Fate::Head => self.shared.put_at_head(failed.entry),
+            Fate::Delay(delay) => {
+                let envelope = self.envelope();
+                self.shared.delay(envelope, failed, now, delay);
+            }
+            Fate::Death => {
+                let envelope = self.envelope();
+                self.shared.bury(envelope, failed);
+            }
+        }
+    }
+
+    /// Takes a held item out of the transaction, to be delivered later: after `delay`, or as the queue's
+    /// rules say.
+    ///
+    /// # Panics
+    ///
+    /// If another transaction holds the item.
+    #[track_caller]
+    pub(crate) fn retry(
+        &mut self,
+        item: Grip<'_, T>,
+        delay: Option<Duration>,
+    ) -> Result<Rest<T>, NoRoom> {
+        self.send_away(item, &Reason::Retried.into(), |local, tag, cause| {
+            // It takes its permit with it, which may be the one of a staged item.
+            let has_room = local.has_one_more();
+            let failures = &local.shared.failures;
+            has_room.then(|| match delay {
+                Some(delay) => failures.fate_after(tag, delay),
+                None => failures.fate(tag, cause),
+            })
+        })
+    }
+
+    /// Takes a held item out of the transaction, not to be delivered again, because of this error.
+    ///
+    /// # Panics
+    ///
+    /// If another transaction holds the item.
+    #[track_caller]
+    pub(crate) fn fail(&mut self, item: Grip<'_, T>, error: Arc<str>) -> Result<Rest<T>, NoRoom> {
+        let cause = Cause {
+            error: Some(error),
+            ..Reason::Failed.into()
+        };
+        self.send_away(item, &cause, |local, tag, cause| {
+            if local.shared.failures.letters.reserve() {
+                return Some(Fate::Death);
+            }
+            let has_room = local.has_one_more();
+            has_room.then(|| local.shared.failures.fate(tag, cause))
+        })
+    }
+
+    fn has_one_more(&mut self) -> bool {
+        let (staged, held) = (self.staged(), self.held());
+        self.permits.has_one_more(self.shared.room(), staged, held)
+    }
+
+    /// Takes a held item out of the transaction, to where `fate` says, if there is room for it.
+    #[track_caller]
+    fn send_away(
+        &mut self,
+        item: Grip<'_, T>,
+        cause: &Cause,
+        fate: impl FnOnce(&mut Self, Tag, &Cause) -> Option<Fate>,
+    ) -> Result<Rest<T>, NoRoom> {
+        let address = item.address();
+        let tag = self.seat.tag_of(address).expect(FOREIGN);
+        let now = self.shared.time.now();
+        let fate = fate(self, tag, cause).ok_or(NoRoom)?;
+        let Ok(copy) = self.end_lease(address) else {
+            // Others have it, and its delivery is counted; it leaves with its transaction.
+            if fate == Fate::Death {
+                self.shared.failures.letters.release();
+            }
+            return Ok(None);
+        };
+        let entry = self.seat.remove(item);
+        self.put_away(fate, now, Failed::new(entry, cause));
+        self.seat.count_aborted(1);
+        if fate == Fate::Death {
+            let (staged, held) = (self.staged(), self.held());
+            self.permits.release_one(self.shared.room(), staged, held);
+            self.drop_excess_letters();
+        }
+        self.pay_for_one(address);
+        // After the close the end of a delivery may be what others wait for.
+        self.shared.ended(0);
+        Ok(copy.map(|copy| copy.item.into_item()))
+    }
+}

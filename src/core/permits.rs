@@ -1,0 +1,176 @@
+//! The permits of a handle and its transaction.
+
+use super::shared::Room;
+use crate::bound::{Capacity, Purse, Took};
+use crate::sync::step;
+use std::mem;
+
+/// The permits of a handle: of a bounded queue, or none.
+pub(super) struct Permits {
+    /// Only of bounded queues.
+    purse: Option<Purse>,
+    /// Permits of the open transaction beyond those of the items that it holds.
+    extra: usize,
+    /// Permits that are kept for a push: those that a batch has so far while it waits for the others,
+    /// or that of a sink that is ready.
+    gathered: usize,
+}
+
+impl Permits {
+    pub(super) fn new(room: Option<&Room>) -> Self {
+        Self {
+            purse: room.map(|room| Purse::new(&room.capacity)),
+            extra: 0,
+            gathered: 0,
+        }
+    }
+
+    #[inline]
+    pub(super) fn is_bounded(&self) -> bool {
+        self.purse.is_some()
+    }
+
+    /// Gives permits back, and wakes those who wait for them.
+    #[inline]
+    pub(super) fn give_back(&self, room: Option<&Room>, count: usize) {
+        if let (Some(purse), Some(room)) = (&self.purse, room) {
+            let spread = purse.give(&room.capacity, count);
+            step!("permits.frees-unsaid", room.freed(spread));
+        }
+    }
+
+    /// Gives back what was gathered.
+    pub(super) fn give_back_gathered(&mut self, room: &Room) {
+        let gathered = mem::take(&mut self.gathered);
+        self.give_back(Some(room), gathered);
+    }
+
+    fn take_by(
+        &self,
+        room: Option<&Room>,
+        take: impl Fn(&Purse, &Capacity, usize) -> Took,
+        want: usize,
+    ) -> usize {
+        let (Some(purse), Some(room)) = (&self.purse, room) else {
+            return want;
+        };
+        let took = take(purse, &room.capacity, want);
+        room.freed(took.spread);
+        took.got
+    }
+
+    /// Takes one permit, if there is one.
+    #[inline]
+    fn take_one(&self, room: Option<&Room>) -> bool {
+        let (Some(purse), Some(room)) = (&self.purse, room) else {
+            return true;
+        };
+        let spread = purse.take_one(&room.capacity);
+        if let Some(spread @ 1..) = spread {
+            room.freed(spread);
+        }
+        spread.is_some()
+    }
+
+    /// Takes a permit for a push without a transaction, the gathered one if there is one.
+    #[inline]
+    pub(super) fn take_gathered_or_one(&mut self, room: Option<&Room>) -> bool {
+        if let Some(left) = self.gathered.checked_sub(1) {
+            self.gathered = left;
+            return true;
+        }
+        self.take_one(room)
+    }
+
+    /// Keeps a permit for the next push.
+    #[cfg(feature = "stream")]
+    pub(super) fn gather_one(&mut self) {
+        self.gathered += usize::from(self.is_bounded());
+    }
+
+    /// Whether the transaction has a permit, or gets one, for one item more than it has staged.
+    #[inline]
+    pub(super) fn has_one_more(&mut self, room: Option<&Room>, staged: usize, held: usize) -> bool {
+        if self.is_bounded() && staged >= held + self.extra {
+            if !self.take_one(room) {
+                return false;
+            }
+            self.extra += 1;
+        }
+        true
+    }
+
+    /// Takes permits for a batch: all or none, or if it gathers them as many as there are. True: it has all, and
+    /// they are the transaction's.
+    pub(super) fn take_for_batch(&mut self, room: &Room, len: usize, gathers: bool) -> bool {
+        let gathered = mem::take(&mut self.gathered);
+        let missing = len.saturating_sub(gathered);
+        let take = if gathers {
+            Purse::take
+        } else {
+            Purse::take_all
+        };
+        let got = gathered + self.take_by(Some(room), take, missing);
+        if got >= len {
+            self.gathered = got - len;
+            self.extra += len;
+            return true;
+        }
+        if gathers {
+            self.gathered = got;
+        } else {
+            self.give_back(Some(room), got);
+        }
+        false
+    }
+
+    /// Gives back what was taken for a batch.
+    pub(super) fn give_batch_back(&mut self, room: Option<&Room>, len: usize) {
+        if self.is_bounded() {
+            self.extra -= len;
+            self.give_back(room, len);
+        }
+    }
+
+    /// Ends the account of a transaction: gives back what it has beyond the permits of items that are
+    /// ready now, out of those of `freed` items and its own.
+    #[inline]
+    pub(super) fn end(&mut self, room: Option<&Room>, freed: usize, published: usize) {
+        if self.is_bounded() {
+            self.end_account(room, freed, published);
+        }
+    }
+
+    #[inline(never)]
+    fn end_account(&mut self, room: Option<&Room>, freed: usize, published: usize) {
+        let extra = mem::take(&mut self.extra);
+        self.give_back(room, (freed + extra).saturating_sub(published));
+    }
+
+    /// Gives the permit of an item back that has left for good, unless the transaction needs it for what it
+    /// has staged.
+    pub(super) fn release_one(&mut self, room: Option<&Room>, staged: usize, held: usize) {
+        if staged > held + self.extra && self.is_bounded() {
+            self.extra += 1;
+        } else {
+            self.give_back(room, 1);
+        }
+    }
+
+    /// Gives back what the transaction need not have any more, since it holds more than before.
+    #[inline]
+    pub(super) fn release(&mut self, room: Option<&Room>, staged: usize, held: usize) {
+        if self.is_bounded() && self.extra > 0 {
+            let excess = self.extra.saturating_sub(staged.saturating_sub(held));
+            self.extra -= excess;
+            self.give_back(room, excess);
+        }
+    }
+
+    /// Gives back all that the handle has cached.
+    pub(super) fn leave(&self, room: Option<&Room>) {
+        if let (Some(purse), Some(room)) = (&self.purse, room) {
+            room.freed(purse.leave(&room.capacity));
+        }
+    }
+}

@@ -1,0 +1,322 @@
+//! The way of an item into the queue: it is admitted, registered, stored, and others are told.
+
+use super::local::Local;
+use super::shared::Shared;
+use super::wait;
+use crate::order::{Fit, Known, KnownOf, Order, StoredOf};
+use crate::raw::Stored;
+use crate::sync::{defer_with, planted};
+use crate::wait::{Kind, Waiter};
+use crate::PushError;
+use std::ops::DerefMut;
+use std::slice;
+use std::task::Poll;
+use std::time::Duration;
+
+/// What becomes of an item that is pushed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Put {
+    /// It is ready at once.
+    Publish,
+    /// It is ready when the transaction commits.
+    Stage,
+}
+
+/// A push was refused because the queue is closed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Closed;
+
+/// Whether a push may go on. `None`: there is no room.
+pub(crate) type Admission<L = ()> = Option<Result<L, Closed>>;
+
+/// What is pushed, if it was admitted, or why not.
+#[inline]
+pub(super) fn admitted<L, I>(admission: Admission<L>, items: I) -> Result<(L, I), PushError<I>> {
+    match admission {
+        Some(Ok(admitted)) => Ok((admitted, items)),
+        Some(Err(Closed)) => Err(PushError::Closed(items)),
+        None => Err(PushError::Full(items)),
+    }
+}
+
+/// Finds out what an item is registered as; `None`, if there is no room for it.
+pub(crate) trait Register<T, O: Order<T>>:
+    Fn(&Shared<T, O>, &T) -> Option<KnownOf<T, O>>
+{
+}
+
+impl<T, O: Order<T>, F: Fn(&Shared<T, O>, &T) -> Option<KnownOf<T, O>>> Register<T, O> for F {}
+
+/// Pushes of one item.
+impl<T, O: Order<T>> Local<T, O> {
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the push
+    pub(crate) fn push(&mut self, item: T) -> Result<(), PushError<T>> {
+        if self.word().hinders_push() {
+            return self.put(item, Put::Publish, Shared::register);
+        }
+        let meta = O::Meta::default();
+        self.seat.push(Stored { item, meta });
+        self.announce()
+    }
+
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the push of a transaction
+    pub(crate) fn stage(&mut self, item: T) -> Result<(), PushError<T>> {
+        if !self.plain {
+            return self.put(item, Put::Stage, Shared::register);
+        }
+        let meta = O::Meta::default();
+        self.store_staged(Stored { item, meta })
+    }
+
+    /// Pushes an item with what it is registered as, if there is room for it.
+    #[inline(never)]
+    pub(crate) fn put(
+        &mut self,
+        item: T,
+        put: Put,
+        register: impl Register<T, O>,
+    ) -> Result<(), PushError<T>> {
+        let admission = self.admit(&item, put, &register);
+        self.store(admission, item, put)
+    }
+
+    /// Pushes when there is room; without a timeout waits for ever.
+    pub(crate) fn put_waiting<C: DerefMut<Target = Self>>(
+        user: &mut C,
+        item: T,
+        put: Put,
+        timeout: Option<Duration>,
+        register: impl Register<T, O>,
+    ) -> Result<(), PushError<T>> {
+        let timeout = if user.can_fit(put) {
+            timeout
+        } else {
+            Some(Duration::ZERO)
+        };
+        let attempt = |user: &mut C| user.admit_unless_waiting(&item, put, &register);
+        let admission = wait::for_room(user, Kind::One, timeout, attempt);
+        user.store(admission.flatten(), item, put)
+    }
+
+    /// Pushes an item, which it takes then, if there is room.
+    #[track_caller]
+    pub(crate) fn poll_put<C: DerefMut<Target = Self>>(
+        user: &mut C,
+        item: &mut Option<T>,
+        put: Put,
+        waiter: &Waiter<'_>,
+        register: impl Register<T, O>,
+    ) -> Poll<Result<(), PushError<T>>> {
+        let waiting = item.as_ref().expect(wait::DONE);
+        let attempt = |user: &mut C| user.admit_unless_waiting(waiting, put, &register);
+        let poll = if user.can_fit(put) {
+            wait::poll_room(user, Kind::One, waiter, attempt)
+        } else {
+            Poll::Ready(attempt(user).flatten())
+        };
+        poll.map(|admission| {
+            let item = item.take().expect(wait::DONE);
+            user.store(admission, item, put)
+        })
+    }
+
+    /// Polls for room for an item that is not known yet, and keeps its permit for [`Local::push`].
+    #[cfg(feature = "stream")]
+    pub(crate) fn poll_reserve<C: DerefMut<Target = Self>>(
+        user: &mut C,
+        waiter: &Waiter<'_>,
+    ) -> Poll<()> {
+        wait::poll_room(user, Kind::One, waiter, |user: &mut C| {
+            if !user.word().is_closed() {
+                let local = &mut **user;
+                let room = local.shared.room();
+                if !local.permits.take_gathered_or_one(room) {
+                    return None;
+                }
+                local.permits.gather_one();
+            }
+            Some(())
+        })
+    }
+}
+
+/// Admission: a permit, and a queue that is not closed.
+impl<T, O: Order<T>> Local<T, O> {
+    /// Takes a permit, and registers the item. If there is no room for it, or that panics, the permit goes back.
+    fn admit(
+        &mut self,
+        item: &T,
+        put: Put,
+        register: &impl Register<T, O>,
+    ) -> Admission<KnownOf<T, O>> {
+        if self.is_refusing(put) {
+            return Some(Err(Closed));
+        }
+        // Asked first: so nothing is taken that others miss meanwhile.
+        if self.shared.fit(slice::from_ref(item)) != Fit::Now || !self.take_permit(put) {
+            return None;
+        }
+        let local = defer_with(self, |local| local.return_permit(put));
+        let known = register(&local.shared, item)?;
+        local.cancel();
+        Some(Ok(known))
+    }
+
+    /// What is admitted; `None` if it is worth waiting for room: not after the close, when it may be that only
+    /// transactions like this one would make some.
+    fn admit_unless_waiting(
+        &mut self,
+        item: &T,
+        put: Put,
+        register: &impl Register<T, O>,
+    ) -> Option<Admission<KnownOf<T, O>>> {
+        let closed = self.word().is_closed();
+        let admission = self.admit(item, put, register);
+        (closed || admission.is_some()).then_some(admission)
+    }
+
+    /// Whether the queue is closed to this push. A transaction may go on while it holds something, unless all
+    /// that it held was taken away since, and the others were told the end.
+    fn is_refusing(&self, put: Put) -> bool {
+        let word = self.word();
+        word.is_closed() && (put == Put::Publish || self.held() == 0 || word.is_drained())
+    }
+
+    #[inline]
+    fn take_permit(&mut self, put: Put) -> bool {
+        let (staged, held) = (self.staged(), self.held());
+        let room = self.shared.room();
+        match put {
+            Put::Publish => self.permits.take_gathered_or_one(room),
+            Put::Stage => self.permits.has_one_more(room, staged, held),
+        }
+    }
+
+    fn return_permit(&mut self, put: Put) {
+        match put {
+            Put::Publish => self.give_back(1),
+            Put::Stage => self.release(),
+        }
+    }
+
+    /// Whether there would be room for the item if the queue had nothing but this transaction.
+    fn can_fit(&self, put: Put) -> bool {
+        let room = self.shared.room().filter(|_| put == Put::Stage);
+        room.map_or(true, |room| self.staged() < room.capacity.limit())
+    }
+
+    /// Gives permits back, and wakes those who wait for them.
+    #[inline]
+    pub(super) fn give_back(&self, count: usize) {
+        self.permits.give_back(self.shared.room(), count);
+    }
+
+    /// Gives back what the transaction need not have any more.
+    #[inline]
+    pub(super) fn release(&mut self) {
+        let (staged, held) = (self.staged(), self.held());
+        self.permits.release(self.shared.room(), staged, held);
+    }
+}
+
+/// The stores.
+impl<T, O: Order<T>> Local<T, O> {
+    /// Stores an item if it was admitted.
+    fn store(
+        &mut self,
+        admission: Admission<KnownOf<T, O>>,
+        item: T,
+        put: Put,
+    ) -> Result<(), PushError<T>> {
+        let (Known { since, meta }, item) = admitted(admission, item)?;
+        if self.shared.timed {
+            self.seat.note_time(since);
+        }
+        let stored = Stored { item, meta };
+        match put {
+            Put::Publish => {
+                self.seat.push(stored);
+                self.announce()
+            }
+            Put::Stage => {
+                let staged = self.store_staged(stored);
+                staged.map_err(|refused| {
+                    self.shared.unregister(meta);
+                    refused
+                })
+            }
+        }
+    }
+
+    /// Stages an item, unless the queue is closed and the transaction holds nothing.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the push of a transaction
+    fn store_staged(&mut self, stored: StoredOf<T, O>) -> Result<(), PushError<T>> {
+        let first = self.seat.begin_staging();
+        if self.ready.look().is_closed() {
+            self.stage_after_close(stored, first)
+        } else {
+            self.seat.stage(stored);
+            Ok(())
+        }
+    }
+
+    /// Stages an item although the queue is closed, if the transaction holds something: then nobody says
+    /// `Closed` before it has ended, or has at least given all back and says that it stages.
+    #[cold]
+    fn stage_after_close(
+        &mut self,
+        stored: StoredOf<T, O>,
+        first: bool,
+    ) -> Result<(), PushError<T>> {
+        if !self.is_refusing(Put::Stage) {
+            self.seat.stage(stored);
+            return Ok(());
+        }
+        if first {
+            self.seat.end_staging();
+        }
+        Err(self.refuse(stored.item))
+    }
+
+    /// Refuses what the queue was closed for. Somebody may have seen a transaction that only seemed to
+    /// have work, and wait for its end.
+    #[cold]
+    pub(super) fn refuse<I>(&self, items: I) -> PushError<I> {
+        self.shared.ended(0);
+        PushError::Closed(items)
+    }
+
+    /// Wakes for the item just pushed, if need be.
+    #[inline]
+    fn announce(&mut self) -> Result<(), PushError<T>> {
+        if self.ready.is_quiet() {
+            return Ok(());
+        }
+        self.notify()
+    }
+
+    /// Wakes for the item just pushed. If the queue was closed meanwhile, takes it back, unless
+    /// somebody will find it.
+    ///
+    /// An item that is at the head may have come after the last pop; one behind another item has not,
+    /// since that one is still to be popped. Whoever finds that one popped finds ours before it says Closed:
+    /// see `raw/strict.rs`.
+    #[cold]
+    #[inline(never)]
+    fn notify(&mut self) -> Result<(), PushError<T>> {
+        if !self.ready.tell(1).is_closed() {
+            return Ok(());
+        }
+        planted!("put.keeps-late-push", return Ok(()));
+        let Some(entry) = self.seat.retract() else {
+            return Ok(());
+        };
+        let Stored { item, meta } = entry.item;
+        self.give_back(1);
+        self.shared.unregister(meta);
+        Err(self.refuse(item))
+    }
+}

@@ -1,0 +1,440 @@
+//! The way of items out of the queue: the gate gives leave, the source gives items, the target has them, and it is
+//! noted what follows from that.
+
+use super::debts::LOOKED;
+use super::local::{address_of, Local};
+use super::permits::Permits;
+use super::shared::{Debt, Shared};
+use super::wait;
+use crate::order::{EntryOf, Next, Order, StoredOf};
+use crate::raw::{Borrow, Fresh, Grip, HeldItems, Peeked, Purpose, Seat, Stored};
+use crate::sync::{defer_with, swallow_panic};
+use crate::wait::Waiter;
+use crate::PopError;
+use std::mem;
+use std::task::Poll;
+use std::time::Duration;
+
+/// Where taken items go.
+trait Target<T, O: Order<T>> {
+    /// Whether they are the transaction's, and not committed at once.
+    const HOLDS: bool;
+    /// Takes up to `most` items of the shards.
+    fn fill(&mut self, seat: &mut Seat<StoredOf<T, O>>, most: usize) -> usize;
+    /// Takes the next item of the order: true if there is one.
+    fn take_next(&mut self, shared: &Shared<T, O>, seat: &mut Seat<StoredOf<T, O>>) -> bool;
+    /// Notes what follows from the last `count` items: of one, if there is a debt.
+    fn note(&mut self, local: &mut Local<T, O>, count: usize, debt: Debt);
+}
+
+/// Takes one item, committed at once.
+impl<T, O: Order<T>> Target<T, O> for Option<T> {
+    const HOLDS: bool = false;
+
+    #[inline]
+    fn fill(&mut self, seat: &mut Seat<StoredOf<T, O>>, _: usize) -> usize {
+        *self = seat.pop().map(Stored::into_item);
+        usize::from(self.is_some())
+    }
+
+    fn take_next(&mut self, shared: &Shared<T, O>, seat: &mut Seat<StoredOf<T, O>>) -> bool {
+        *self = shared.pop_next();
+        if self.is_some() {
+            seat.count_popped();
+        }
+        self.is_some()
+    }
+
+    fn note(&mut self, _: &mut Local<T, O>, _: usize, debt: Debt) {
+        swallow_panic(|| drop(debt));
+    }
+}
+
+/// Takes any number, committed at once.
+impl<T, O: Order<T>> Target<T, O> for Vec<T> {
+    const HOLDS: bool = false;
+
+    fn fill(&mut self, seat: &mut Seat<StoredOf<T, O>>, most: usize) -> usize {
+        seat.pop_batch(most, self)
+    }
+
+    fn take_next(&mut self, shared: &Shared<T, O>, seat: &mut Seat<StoredOf<T, O>>) -> bool {
+        self.reserve(1);
+        let mut item = None;
+        let taken = Target::<T, O>::take_next(&mut item, shared, seat);
+        self.extend(item);
+        taken
+    }
+
+    fn note(&mut self, _: &mut Local<T, O>, _: usize, debt: Debt) {
+        swallow_panic(|| drop(debt));
+    }
+}
+
+/// Holds items.
+struct Hold<'f>(&'f mut Fresh);
+
+impl<T, O: Order<T>> Target<T, O> for Hold<'_> {
+    const HOLDS: bool = true;
+
+    fn fill(&mut self, seat: &mut Seat<StoredOf<T, O>>, most: usize) -> usize {
+        seat.hold_batch(most)
+    }
+
+    fn take_next(&mut self, shared: &Shared<T, O>, seat: &mut Seat<StoredOf<T, O>>) -> bool {
+        accept_next(shared, seat, Purpose::Hold)
+    }
+
+    fn note(&mut self, local: &mut Local<T, O>, count: usize, debt: Debt) {
+        local.owe_for_fresh(*self.0, debt);
+        local.note_fresh(self.0, count);
+    }
+}
+
+/// Takes an item to look at it.
+struct Look;
+
+impl<T, O: Order<T>> Target<T, O> for Look {
+    const HOLDS: bool = true;
+
+    fn fill(&mut self, seat: &mut Seat<StoredOf<T, O>>, _: usize) -> usize {
+        usize::from(seat.peek())
+    }
+
+    fn take_next(&mut self, shared: &Shared<T, O>, seat: &mut Seat<StoredOf<T, O>>) -> bool {
+        accept_next(shared, seat, Purpose::Look)
+    }
+
+    fn note(&mut self, local: &mut Local<T, O>, _: usize, debt: Debt) {
+        local.owe(debt, LOOKED);
+    }
+}
+
+/// Takes the next item of the order into the seat: true if there is one.
+fn accept_next<T, O: Order<T>>(
+    shared: &Shared<T, O>,
+    seat: &mut Seat<StoredOf<T, O>>,
+    purpose: Purpose,
+) -> bool {
+    loop {
+        match expect_next(shared, seat, purpose) {
+            Next::Item(entry) => {
+                seat.accept(purpose, entry);
+                return true;
+            }
+            Next::Nothing => return false,
+            // The clock is asked between the attempts, since it is user code.
+            Next::Due => shared.release_due(),
+        }
+    }
+}
+
+/// The next item of the order, counted as taken before it is.
+fn expect_next<T, O: Order<T>>(
+    shared: &Shared<T, O>,
+    seat: &mut Seat<StoredOf<T, O>>,
+    purpose: Purpose,
+) -> Next<EntryOf<T, O>> {
+    seat.expect(purpose);
+    // Also if the comparison of keys panics.
+    let seat = defer_with(seat, |seat| seat.uncount_taken(1));
+    let next = shared.try_next();
+    if let Next::Item(_) = next {
+        seat.cancel();
+    }
+    next
+}
+
+impl<T, O: Order<T>> Local<T, O> {
+    /// Takes up to `most` items.
+    fn take<G: Target<T, O>>(&mut self, target: &mut G, most: usize) -> usize {
+        let attended = self.word().is_attended();
+        if attended {
+            self.attend();
+        }
+        if most == 0 || self.is_over(G::HOLDS) {
+            return 0;
+        }
+        if attended && !self.shared.gate.is_open() {
+            return self.take_by_leave(target, most);
+        }
+        let count = Self::take_from(
+            &self.shared,
+            &mut self.seat,
+            &mut self.permits,
+            target,
+            most,
+        );
+        if attended && count > 0 {
+            target.note(self, count, Debt::default());
+        }
+        count
+    }
+
+    /// Does what a pop has to do first where there is more than the shards.
+    #[cold]
+    fn attend(&mut self) {
+        self.shared.release_due();
+        if !Shared::<T, O>::SORTS {
+            self.seat.go_to_head();
+        }
+    }
+
+    /// Whether the queue is closed and nothing is ready. A transaction that only tries seems to have
+    /// work meanwhile; so it does not try then.
+    fn is_over(&self, holds: bool) -> bool {
+        let word = self.word();
+        word.is_drained() || holds && word.is_closed() && self.shared.is_empty()
+    }
+
+    /// Takes up to `most` items, each with the leave of the gate.
+    fn take_by_leave<G: Target<T, O>>(&mut self, target: &mut G, most: usize) -> usize {
+        let mut count = 0;
+        while count < most {
+            let Some(pass) = self.shared.pass(G::HOLDS) else {
+                break;
+            };
+            let (seat, permits) = (&mut self.seat, &mut self.permits);
+            if Self::take_from(&self.shared, seat, permits, target, 1) == 0 {
+                break;
+            }
+            let debt = pass.used();
+            target.note(self, 1, debt);
+            count += 1;
+        }
+        count
+    }
+
+    /// Takes up to `most` items of the shards or of the order. Permits are given back before anything else is asked
+    /// for: a pace, a clock or the comparison of keys may panic.
+    #[inline]
+    fn take_from<G: Target<T, O>>(
+        shared: &Shared<T, O>,
+        seat: &mut Seat<StoredOf<T, O>>,
+        permits: &mut Permits,
+        target: &mut G,
+        most: usize,
+    ) -> usize {
+        let mut count = 0;
+        if Shared::<T, O>::SORTS {
+            while count < most && target.take_next(shared, seat) {
+                count += 1;
+                if !G::HOLDS {
+                    permits.give_back(shared.room(), 1);
+                }
+            }
+        } else {
+            count = target.fill(seat, most);
+            if !G::HOLDS {
+                permits.give_back(shared.room(), count);
+            }
+        }
+        if G::HOLDS {
+            permits.release(shared.room(), seat.staged(), seat.held());
+            if count == 0 {
+                // Somebody may have seen the attempt, and wait for its end.
+                shared.ended(0);
+            }
+        }
+        count
+    }
+}
+
+/// Pops that are committed at once.
+impl<T, O: Order<T>> Local<T, O> {
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the pop
+    pub(crate) fn pop(&mut self) -> Result<T, PopError> {
+        if self.word().hinders_pop() {
+            wait::give_way(self);
+            return self.pop_one();
+        }
+        let item = self.seat.pop().map(Stored::into_item);
+        item.ok_or(PopError::Empty)
+    }
+
+    #[inline(never)]
+    fn pop_one(&mut self) -> Result<T, PopError> {
+        let mut item = None;
+        self.take(&mut item, 1);
+        item.ok_or_else(|| self.shared.why_empty())
+    }
+
+    fn pop_unless_empty(&mut self) -> Option<Result<T, PopError>> {
+        match self.pop_one() {
+            Err(PopError::Empty) => None,
+            other => Some(other),
+        }
+    }
+
+    pub(crate) fn pop_batch(&mut self, max: usize, items: &mut Vec<T>) -> usize {
+        wait::give_way(self);
+        self.take(items, max)
+    }
+
+    /// Pops when there is something; without a timeout waits for ever.
+    pub(crate) fn pop_waiting(
+        mut self: &mut Self,
+        timeout: Option<Duration>,
+    ) -> Result<T, PopError> {
+        let popped = wait::for_item(&mut self, timeout, |local| local.pop_unless_empty());
+        popped.unwrap_or(Err(PopError::Empty))
+    }
+
+    /// Polls for an item.
+    pub(crate) fn poll_pop(mut self: &mut Self, waiter: &Waiter<'_>) -> Poll<Result<T, PopError>> {
+        wait::poll_item(&mut self, waiter, |local| local.pop_unless_empty())
+    }
+
+    /// Pops until there are `min` items, or the time is over, or nothing can come.
+    pub(crate) fn pop_batch_waiting(
+        mut self: &mut Self,
+        min: usize,
+        max: usize,
+        timeout: Duration,
+        items: &mut Vec<T>,
+    ) -> usize {
+        let mut count = 0;
+        wait::for_item(&mut self, Some(timeout), |local| {
+            let more = local.take(items, max - count);
+            count += more;
+            let enough = count >= min.min(max);
+            (enough || more == 0 && local.shared.why_empty().is_closed()).then_some(())
+        });
+        count
+    }
+}
+
+/// Pops of a transaction.
+impl<'t, T, O: Order<T>> Borrow<'t, Local<T, O>> {
+    /// Holds one item more.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the pop of a transaction
+    pub(crate) fn pop(&mut self) -> Result<Grip<'t, StoredOf<T, O>>, PopError> {
+        if self.word().hinders_pop() {
+            wait::give_way(self);
+            return self.hold_one();
+        }
+        match self.hold() {
+            Some(grip) => Ok(grip),
+            None => Err(self.nothing_held()),
+        }
+    }
+
+    /// Why nothing was held, and if somebody may have seen the attempt, and wait for its end, a wake-up.
+    #[cold]
+    fn nothing_held(&self) -> PopError {
+        self.shared.ended(0);
+        self.shared.why_empty()
+    }
+
+    #[inline(never)]
+    fn hold_one(&mut self) -> Result<Grip<'t, StoredOf<T, O>>, PopError> {
+        let mut items = self.hold_by(|local, fresh| {
+            local.take(&mut Hold(fresh), 1);
+        });
+        items.next().ok_or_else(|| self.shared.why_empty())
+    }
+
+    /// Holds one item more. `None` if it is worth waiting: not if the queue is closed and this
+    /// transaction has work, or it would wait for one that waits for it.
+    fn hold_unless_waiting(&mut self) -> Option<Result<Grip<'t, StoredOf<T, O>>, PopError>> {
+        let closed = self.word().is_closed();
+        match self.hold_one() {
+            Err(PopError::Empty) if !(closed && self.has_work()) => None,
+            other => Some(other),
+        }
+    }
+
+    /// Holds one item more when there is one; without a timeout waits for ever.
+    pub(crate) fn pop_waiting(
+        &mut self,
+        timeout: Option<Duration>,
+    ) -> Result<Grip<'t, StoredOf<T, O>>, PopError> {
+        let held = wait::for_item(self, timeout, Self::hold_unless_waiting);
+        held.unwrap_or(Err(PopError::Empty))
+    }
+
+    /// Polls for an item to hold.
+    pub(crate) fn poll_pop(
+        &mut self,
+        waiter: &Waiter<'_>,
+    ) -> Poll<Result<Grip<'t, StoredOf<T, O>>, PopError>> {
+        wait::poll_item(self, waiter, Self::hold_unless_waiting)
+    }
+
+    /// Holds up to `max` items more, once there are `min`, or the time is over, or nothing can come.
+    pub(crate) fn pop_batch_waiting(
+        &mut self,
+        min: usize,
+        max: usize,
+        timeout: Duration,
+    ) -> HeldItems<'t, StoredOf<T, O>> {
+        self.hold_by(|mut local, fresh| {
+            let mut count = 0;
+            wait::for_item(&mut local, Some(timeout), |local| {
+                let more = local.take(&mut Hold(fresh), max - count);
+                count += more;
+                let enough = count >= min.min(max);
+                (enough || more == 0 && local.is_at_its_end()).then_some(())
+            });
+        })
+    }
+
+    /// Looks at the item that a pop would give. The caller then [notes](Local::note_look) it.
+    pub(crate) fn peek(mut self) -> Result<Peeked<'t, Local<T, O>>, PopError> {
+        if self.take(&mut Look, 1) == 0 {
+            return Err(self.shared.why_empty());
+        }
+        Ok(Peeked::new(self))
+    }
+
+    /// Holds the item that is looked at.
+    pub(crate) fn hold_peeked(peeked: Peeked<'t, Local<T, O>>) -> Grip<'t, StoredOf<T, O>> {
+        let (grip, mut borrow) = peeked.hold();
+        borrow.owe_for_held(address_of(&grip.item));
+        borrow.release();
+        borrow.note_held(&grip);
+        grip
+    }
+}
+
+impl<T, O: Order<T>> Local<T, O> {
+    fn has_work(&self) -> bool {
+        self.held() + self.staged() > 0
+    }
+
+    /// Whether nothing can come that a transaction may wait for, after it found nothing.
+    fn is_at_its_end(&self) -> bool {
+        let closed = self.word().is_closed();
+        closed && (self.has_work() || self.shared.why_empty().is_closed())
+    }
+
+    /// Puts the item back that was looked at, with what is owed for it. Others are still to be told: true if there
+    /// was one.
+    pub(crate) fn end_look(&mut self) -> bool {
+        let is_back = self.seat.put_back();
+        if is_back && self.is_indebted() {
+            let debt = self.debt_of(LOOKED);
+            self.shared.undo(debt);
+        }
+        is_back
+    }
+
+    /// Keeps what is owed for the first of the fresh items.
+    fn owe_for_fresh(&mut self, mut fresh: Fresh, debt: Debt) {
+        if let Some((stored, _)) = self.seat.next_fresh(&mut fresh) {
+            let address = address_of(&stored.item);
+            self.owe(debt, address);
+        }
+    }
+
+    /// Notes the fresh items, the last `count` of those that are held.
+    fn note_fresh(&mut self, fresh: &mut Fresh, count: usize) {
+        let mut only = self.held() == count;
+        self.set_envelopes_aside();
+        while let Some((stored, tag)) = self.seat.next_fresh(fresh) {
+            self.note(stored, mem::take(&mut only), tag);
+        }
+    }
+}
