@@ -119,7 +119,7 @@ impl<T, O: Order<T>> Handle<T, O> {
     /// [`PushError::Closed`] if it is closed. The item comes back with the error.
     #[inline]
     pub fn push(&mut self, item: T) -> Result<(), PushError<T>> {
-        self.local().push(item)
+        self.cell().push(item)
     }
 
     /// Pushes an item, and waits for room if there is none. Those who wait are served in order.
@@ -202,7 +202,7 @@ impl<T, O: Order<T>> Handle<T, O> {
     /// [may be taken](PopError::Empty) now; [`PopError::Closed`] if nothing can become ready any more.
     #[inline]
     pub fn pop(&mut self) -> Result<T, PopError> {
-        self.local().pop()
+        self.cell().pop()
     }
 
     /// Pops an item, and waits for one if there is none.

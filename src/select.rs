@@ -44,8 +44,8 @@ pub fn pop_any<T, O: Order<T>, H: BorrowMut<Handle<T, O>>>(
     ports.iter_mut().for_each(|port| {
         port.settled();
     });
-    let mut attempt = || first(&mut ports, |port| Poll::Ready(port.get_mut().pop()));
-    if let Some(result) = spin(|| true, &mut attempt) {
+    let try_all = |ports: &mut Vec<_>| first(ports, |port| Poll::Ready(port.pop()));
+    if let Some(result) = spin(&mut *ports, |_| true, try_all) {
         return result;
     }
     let poll = |waiter: &Waiter<'_>| {

@@ -4,8 +4,8 @@ use super::local::{Local, Port};
 use super::put::{admitted, Admission, Closed};
 use super::shared::Shared;
 use super::wait;
-use crate::order::{Fit, Known, KnownOf, Order};
-use crate::raw::{Open, Stored};
+use crate::order::{Fit, Known, KnownOf, Order, StoredOf};
+use crate::raw::{Open, Stager, Stored};
 use crate::sync::{defer_with, Defer};
 use crate::wait::{Kind, Waiter};
 use crate::PushError;
@@ -23,17 +23,58 @@ impl<T, O: Order<T>> Port<T, O> {
     /// Pushes items that are not counted yet, where there is no limit.
     pub(crate) fn push_all(
         &mut self,
-        items: impl Iterator<Item = T>,
+        mut items: impl Iterator<Item = T>,
     ) -> Result<usize, PushError<Vec<T>>> {
         let shared = Arc::clone(self.get_mut().shared());
         let since = shared.stamp();
         // Where there is no limit an item is always registered.
         let register = |item: &T| shared.register_since(item, since).unwrap_or_default();
         if shared.registers() {
-            self.push_each(items, register)
-        } else {
-            self.push_each(items, |_| Known::default())
+            return self.push_each(items, register);
         }
+        let Some(mut tx) = self.begin_batch() else {
+            return Err(PushError::Closed(items.collect()));
+        };
+        let seat = &mut tx.cell_mut().get_mut().seat;
+        while Self::stage_some(&mut items, &mut seat.stager()) {}
+        Ok(Self::end_batch(tx))
+    }
+
+    /// Stages items while there is room. False: there are no more.
+    #[inline]
+    fn stage_some(
+        items: &mut impl Iterator<Item = T>,
+        stager: &mut Stager<'_, StoredOf<T, O>>,
+    ) -> bool {
+        while stager.has_room() {
+            let Some(item) = items.next() else {
+                return false;
+            };
+            let meta = O::Meta::default();
+            stager.stage(Stored { item, meta });
+        }
+        true
+    }
+
+    /// Begins the transaction of a batch, unless the queue is closed.
+    fn begin_batch(&mut self) -> Option<Open<'_, Local<T, O>>> {
+        let mut tx = Open::new(self);
+        let local = tx.cell_mut().get_mut();
+        local.seat.begin_staging();
+        if local.ready.look().is_closed() {
+            let _: PushError<()> = local.refuse(());
+            return None;
+        }
+        Some(tx)
+    }
+
+    /// Commits what was staged, and says how many items that were.
+    fn end_batch(mut tx: Open<'_, Local<T, O>>) -> usize {
+        let count = tx.cell_mut().get_mut().staged();
+        if count > 0 {
+            tx.close().commit_and_wake();
+        }
+        count
     }
 
     /// Pushes items with what they are registered as.
@@ -42,13 +83,10 @@ impl<T, O: Order<T>> Port<T, O> {
         items: impl Iterator<Item = T>,
         mut register: impl FnMut(&T) -> KnownOf<T, O>,
     ) -> Result<usize, PushError<Vec<T>>> {
-        let mut tx = Open::new(self);
-        let local = tx.cell_mut().get_mut();
-        local.seat.begin_staging();
-        if local.ready.look().is_closed() {
-            let _: PushError<()> = local.refuse(());
+        let Some(mut tx) = self.begin_batch() else {
             return Err(PushError::Closed(items.collect()));
-        }
+        };
+        let local = tx.cell_mut().get_mut();
         for item in items {
             let Known { since, meta } = register(&item);
             if local.shared.timed {
@@ -56,11 +94,7 @@ impl<T, O: Order<T>> Port<T, O> {
             }
             local.seat.stage(Stored { item, meta });
         }
-        let count = local.staged();
-        if count > 0 {
-            tx.close().commit_and_wake();
-        }
-        Ok(count)
+        Ok(Self::end_batch(tx))
     }
 
     /// Pushes a batch when there is room; without a timeout waits for ever.

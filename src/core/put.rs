@@ -1,6 +1,6 @@
 //! The way of an item into the queue: it is admitted, registered, stored, and others are told.
 
-use super::local::Local;
+use super::local::{Local, Port};
 use super::shared::Shared;
 use super::wait;
 use crate::order::{Fit, Known, KnownOf, Order, StoredOf};
@@ -48,30 +48,57 @@ pub(crate) trait Register<T, O: Order<T>>:
 impl<T, O: Order<T>, F: Fn(&Shared<T, O>, &T) -> Option<KnownOf<T, O>>> Register<T, O> for F {}
 
 /// Pushes of one item.
-impl<T, O: Order<T>> Local<T, O> {
+impl<T, O: Order<T>> Port<T, O> {
     #[inline(always)]
     #[allow(clippy::inline_always)] // the push
     pub(crate) fn push(&mut self, item: T) -> Result<(), PushError<T>> {
-        if self.word().hinders_push() {
-            return self.put(item, Put::Publish, Shared::register);
+        if self.is_unsettled() || self.get_mut().word().hinders_push() {
+            return self.push_slowly(item);
         }
-        let meta = O::Meta::default();
-        self.seat.push(Stored { item, meta });
-        self.announce()
+        let (local, meta) = (self.get_mut(), O::Meta::default());
+        local.seat.push(Stored { item, meta });
+        local.announce()
     }
 
+    #[inline(never)]
+    fn push_slowly(&mut self, item: T) -> Result<(), PushError<T>> {
+        let local = self.settled();
+        if !local.word().is_only_bounded() {
+            return local.put(item, Put::Publish, Shared::register);
+        }
+        if !local.take_permit(Put::Publish) {
+            return Err(PushError::Full(item));
+        }
+        let meta = O::Meta::default();
+        local.seat.push(Stored { item, meta });
+        local.announce()
+    }
+}
+
+impl<T, O: Order<T>> Local<T, O> {
     #[inline(always)]
     #[allow(clippy::inline_always)] // the push of a transaction
     pub(crate) fn stage(&mut self, item: T) -> Result<(), PushError<T>> {
         if !self.plain {
+            return self.stage_slowly(item);
+        }
+        let meta = O::Meta::default();
+        self.store_staged(Stored { item, meta })
+    }
+
+    #[inline(never)]
+    fn stage_slowly(&mut self, item: T) -> Result<(), PushError<T>> {
+        if !self.word().is_only_bounded() {
             return self.put(item, Put::Stage, Shared::register);
+        }
+        if !self.take_permit(Put::Stage) {
+            return Err(PushError::Full(item));
         }
         let meta = O::Meta::default();
         self.store_staged(Stored { item, meta })
     }
 
     /// Pushes an item with what it is registered as, if there is room for it.
-    #[inline(never)]
     pub(crate) fn put(
         &mut self,
         item: T,
@@ -145,6 +172,7 @@ impl<T, O: Order<T>> Local<T, O> {
 /// Admission: a permit, and a queue that is not closed.
 impl<T, O: Order<T>> Local<T, O> {
     /// Takes a permit, and registers the item. If there is no room for it, or that panics, the permit goes back.
+    #[inline]
     fn admit(
         &mut self,
         item: &T,
@@ -224,6 +252,7 @@ impl<T, O: Order<T>> Local<T, O> {
 /// The stores.
 impl<T, O: Order<T>> Local<T, O> {
     /// Stores an item if it was admitted.
+    #[inline]
     fn store(
         &mut self,
         admission: Admission<KnownOf<T, O>>,

@@ -2,16 +2,15 @@
 //! noted what follows from that.
 
 use super::debts::LOOKED;
-use super::local::{address_of, Local};
+use super::local::{address_of, Local, Port};
 use super::permits::Permits;
 use super::shared::{Debt, Shared};
 use super::wait;
 use crate::order::{EntryOf, Next, Order, StoredOf};
 use crate::raw::{Borrow, Fresh, Grip, HeldItems, Peeked, Purpose, Seat, Stored};
-use crate::sync::{defer_with, swallow_panic};
+use crate::sync::defer_with;
 use crate::wait::Waiter;
 use crate::PopError;
-use std::mem;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -46,7 +45,7 @@ impl<T, O: Order<T>> Target<T, O> for Option<T> {
     }
 
     fn note(&mut self, _: &mut Local<T, O>, _: usize, debt: Debt) {
-        swallow_panic(|| drop(debt));
+        debt.forgive();
     }
 }
 
@@ -67,7 +66,7 @@ impl<T, O: Order<T>> Target<T, O> for Vec<T> {
     }
 
     fn note(&mut self, _: &mut Local<T, O>, _: usize, debt: Debt) {
-        swallow_panic(|| drop(debt));
+        debt.forgive();
     }
 }
 
@@ -78,6 +77,9 @@ impl<T, O: Order<T>> Target<T, O> for Hold<'_> {
     const HOLDS: bool = true;
 
     fn fill(&mut self, seat: &mut Seat<StoredOf<T, O>>, most: usize) -> usize {
+        if most == 1 {
+            return usize::from(seat.hold());
+        }
         seat.hold_batch(most)
     }
 
@@ -86,8 +88,13 @@ impl<T, O: Order<T>> Target<T, O> for Hold<'_> {
     }
 
     fn note(&mut self, local: &mut Local<T, O>, count: usize, debt: Debt) {
-        local.owe_for_fresh(*self.0, debt);
-        local.note_fresh(self.0, count);
+        if debt.is_some() {
+            local.owe_for_fresh(*self.0, debt);
+        }
+        local.set_envelopes_aside();
+        if local.is_watched() {
+            local.note_fresh(self.0, count);
+        }
     }
 }
 
@@ -181,10 +188,14 @@ impl<T, O: Order<T>> Local<T, O> {
     }
 
     /// Whether the queue is closed and nothing is ready. A transaction that only tries seems to have
-    /// work meanwhile; so it does not try then.
+    /// work meanwhile; so it does not try then, unless it has just seen an item.
     fn is_over(&self, holds: bool) -> bool {
         let word = self.word();
-        word.is_drained() || holds && word.is_closed() && self.shared.is_empty()
+        if !holds || !word.is_closed() {
+            return word.is_drained();
+        }
+        let sees_one = !Shared::<T, O>::SORTS && self.seat.sees_one();
+        !sees_one && self.shared.is_empty()
     }
 
     /// Takes up to `most` items, each with the leave of the gate.
@@ -241,19 +252,26 @@ impl<T, O: Order<T>> Local<T, O> {
 }
 
 /// Pops that are committed at once.
-impl<T, O: Order<T>> Local<T, O> {
+impl<T, O: Order<T>> Port<T, O> {
     #[inline(always)]
     #[allow(clippy::inline_always)] // the pop
     pub(crate) fn pop(&mut self) -> Result<T, PopError> {
-        if self.word().hinders_pop() {
-            wait::give_way(self);
-            return self.pop_one();
+        if self.is_unsettled() || self.get_mut().word().hinders_pop() {
+            return self.pop_slowly();
         }
-        let item = self.seat.pop().map(Stored::into_item);
+        let item = self.get_mut().seat.pop().map(Stored::into_item);
         item.ok_or(PopError::Empty)
     }
 
     #[inline(never)]
+    fn pop_slowly(&mut self) -> Result<T, PopError> {
+        let local = self.settled();
+        wait::give_way(local);
+        local.pop_one()
+    }
+}
+
+impl<T, O: Order<T>> Local<T, O> {
     fn pop_one(&mut self) -> Result<T, PopError> {
         let mut item = None;
         self.take(&mut item, 1);
@@ -312,13 +330,16 @@ impl<'t, T, O: Order<T>> Borrow<'t, Local<T, O>> {
     #[allow(clippy::inline_always)] // the pop of a transaction
     pub(crate) fn pop(&mut self) -> Result<Grip<'t, StoredOf<T, O>>, PopError> {
         if self.word().hinders_pop() {
-            wait::give_way(self);
-            return self.hold_one();
+            return self.pop_slowly();
         }
-        match self.hold() {
-            Some(grip) => Ok(grip),
-            None => Err(self.nothing_held()),
-        }
+        let held = self.hold();
+        held.ok_or_else(|| self.nothing_held())
+    }
+
+    #[inline(never)]
+    fn pop_slowly(&mut self) -> Result<Grip<'t, StoredOf<T, O>>, PopError> {
+        wait::give_way(self);
+        self.hold_one()
     }
 
     /// Why nothing was held, and if somebody may have seen the attempt, and wait for its end, a wake-up.
@@ -328,12 +349,16 @@ impl<'t, T, O: Order<T>> Borrow<'t, Local<T, O>> {
         self.shared.why_empty()
     }
 
-    #[inline(never)]
     fn hold_one(&mut self) -> Result<Grip<'t, StoredOf<T, O>>, PopError> {
-        let mut items = self.hold_by(|local, fresh| {
+        if self.word().is_only_bounded() {
+            let held = self.hold();
+            self.release();
+            return held.ok_or_else(|| self.nothing_held());
+        }
+        let held = self.hold_one_by(|local, fresh| {
             local.take(&mut Hold(fresh), 1);
         });
-        items.next().ok_or_else(|| self.shared.why_empty())
+        held.ok_or_else(|| self.shared.why_empty())
     }
 
     /// Holds one item more. `None` if it is worth waiting: not if the queue is closed and this
@@ -431,10 +456,14 @@ impl<T, O: Order<T>> Local<T, O> {
 
     /// Notes the fresh items, the last `count` of those that are held.
     fn note_fresh(&mut self, fresh: &mut Fresh, count: usize) {
-        let mut only = self.held() == count;
-        self.set_envelopes_aside();
+        if self.held() == count {
+            self.note_begin();
+        }
+        if self.shared.lease.is_none() && !self.shared.is_told_of() {
+            return;
+        }
         while let Some((stored, tag)) = self.seat.next_fresh(fresh) {
-            self.note(stored, mem::take(&mut only), tag);
+            self.note(stored, tag);
         }
     }
 }

@@ -3,10 +3,10 @@
 //! The user is a handle's [`Local`], or the borrow of one by its transaction.
 
 use super::local::Local;
-use super::shared::Shared;
+use super::shared::{Room, Shared};
 use crate::order::Order;
 use crate::sync::{barrier, defer, defer_with, step, thread};
-use crate::time::{Time, NEVER};
+use crate::time::NEVER;
 use crate::wait::{block, spin, Deadline, Kind, Line, Place, Waiter, Waits, Wanted};
 use std::mem;
 use std::ops::DerefMut;
@@ -38,7 +38,7 @@ fn wait_a_moment(line: &Line) {
     }
 }
 
-/// Waits for an item. `None`: the time is over.
+/// Waits for an item; without a timeout for ever. What arrives wins over the deadline. `None`: the time is over.
 pub(crate) fn for_item<T, O, C, R>(
     user: &mut C,
     timeout: Option<Duration>,
@@ -51,16 +51,20 @@ where
     if timeout == Some(Duration::ZERO) {
         return attempt(user);
     }
+    if let Some(result) = spin(user, |user| !user.word().is_serving(), &mut attempt) {
+        return Some(result);
+    }
     let shared = Arc::clone(&user.shared);
     // Also if user code panics: a clock, or the copying of an item.
     let mut user = defer_with(user, |user| leave_item_line(user));
-    let (time, line) = (&shared.time, shared.ready());
-    let poll =
-        |user: &mut C, waiter: &Waiter<'_>, attempt: &mut _| poll_item(user, waiter, attempt);
-    wait(&mut **user, time, line, timeout, attempt, poll)
+    let deadline = Deadline::after(&shared.time, timeout);
+    let polled = block(deadline, |waiter| {
+        poll_item(&mut **user, waiter, &mut attempt)
+    });
+    polled.or_else(|| attempt(&mut **user))
 }
 
-/// Waits for room. `None`: the time is over.
+/// As [`for_item`], for room.
 pub(crate) fn for_room<T, O, C, R>(
     user: &mut C,
     kind: Kind,
@@ -71,10 +75,16 @@ where
     O: Order<T>,
     C: DerefMut<Target = Local<T, O>>,
 {
-    let shared = Arc::clone(&user.shared);
-    let Some(room) = shared.room() else {
+    if timeout == Some(Duration::ZERO) || user.shared.room().is_none() {
         return attempt(user);
-    };
+    }
+    let is_serving = |room: &Room| room.line.word().is_serving();
+    let may_try = |user: &C| !user.shared.room().is_some_and(is_serving);
+    if let Some(result) = spin(user, may_try, &mut attempt) {
+        return Some(result);
+    }
+    let shared = Arc::clone(&user.shared);
+    let room = shared.room()?;
     // What was gathered stays for the caller, unless user code panics: a clock, or what finds the key of an item.
     let mut user = defer_with((user, true), |(user, panics)| {
         if *panics {
@@ -82,36 +92,13 @@ where
         }
         user.room_place.leave(&room.line);
     });
-    let poll =
-        |user: &mut C, waiter: &Waiter<'_>, attempt: &mut _| poll_room(user, kind, waiter, attempt);
-    let result = wait(
-        &mut *user.0,
-        &shared.time,
-        &room.line,
-        timeout,
-        attempt,
-        poll,
-    );
+    let deadline = Deadline::after(&shared.time, timeout);
+    let polled = block(deadline, |waiter| {
+        poll_room(&mut *user.0, kind, waiter, &mut attempt)
+    });
+    let result = polled.or_else(|| attempt(&mut *user.0));
     user.1 = false;
     result
-}
-
-/// Waits in a line; without a timeout for ever. What arrives wins over the deadline.
-fn wait<C, R, A: FnMut(&mut C) -> Option<R>>(
-    user: &mut C,
-    time: &Time,
-    line: &Line,
-    timeout: Option<Duration>,
-    mut attempt: A,
-    poll: impl Fn(&mut C, &Waiter<'_>, &mut A) -> Poll<R>,
-) -> Option<R> {
-    if timeout.is_some_and(|timeout| timeout.is_zero()) {
-        return attempt(user);
-    }
-    let deadline = Deadline::after(time, timeout);
-    spin(|| !line.word().is_serving(), &mut || attempt(user))
-        .or_else(|| block(deadline, |waiter| poll(user, waiter, &mut attempt)))
-        .or_else(|| attempt(user))
 }
 
 /// Polls for an item by way of `attempt`.

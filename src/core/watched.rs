@@ -11,7 +11,7 @@ use std::collections::HashSet;
 
 impl<T, O: Order<T>> Local<T, O> {
     /// Notes that the transaction holds something from now on.
-    fn note_begin(&self) {
+    pub(super) fn note_begin(&self) {
         if let Some(post) = &self.post {
             post.begin(self.shared.time.stamp());
         }
@@ -27,23 +27,25 @@ impl<T, O: Order<T>> Local<T, O> {
     /// Notes an item that is held: the last one.
     pub(super) fn note_held(&mut self, grip: &Grip<'_, StoredOf<T, O>>) {
         self.set_envelopes_aside();
+        if self.held() == 1 {
+            self.note_begin();
+        }
         let tag = self.seat.tag_of(grip.address());
-        self.note(
-            grip,
-            self.held() == 1,
-            tag.expect("the item was just taken"),
-        );
+        self.note(grip, tag.expect("the item was just taken"));
     }
 
-    /// Notes an item that the transaction has taken: the only one that it holds, or not.
-    pub(super) fn note(&self, stored: &StoredOf<T, O>, only: bool, tag: Tag) {
+    /// Whether others may know of the transaction.
+    #[inline]
+    pub(super) fn is_watched(&self) -> bool {
+        self.post.is_some()
+    }
+
+    /// Notes an item that the transaction has taken.
+    pub(super) fn note(&self, stored: &StoredOf<T, O>, tag: Tag) {
         let Some(post) = &self.post else {
             return;
         };
         let shared = &self.shared;
-        if only {
-            self.note_begin();
-        }
         shared.tell(|| Event::Delivered {
             attempts: tag.attempts,
             waited: shared

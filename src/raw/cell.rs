@@ -70,10 +70,16 @@ impl<L: Session> LocalCell<L> {
     /// What is in the cell, after the end of what a forgotten transaction or future left.
     #[inline]
     pub(crate) fn settled(&mut self) -> &mut L {
-        if self.is_lent() || self.get_mut().seat().is_unsettled() {
+        if self.is_unsettled() {
             self.settle();
         }
         self.get_mut()
+    }
+
+    /// Whether a forgotten transaction or future left something.
+    #[inline]
+    pub(crate) fn is_unsettled(&mut self) -> bool {
+        self.is_lent() | self.get_mut().seat().is_unsettled()
     }
 
     #[cold]
@@ -194,6 +200,22 @@ impl<'c, L: Session> Borrow<'c, L> {
         }
         let (item, attempts) = seat.newest();
         // SAFETY: held just now, and given out here alone. It does not move while the cell is borrowed.
+        Some(unsafe { Grip::new(item, attempts) })
+    }
+
+    /// Gives out the item that `take` adds to the hold, if any: the last one.
+    pub(crate) fn hold_one_by(
+        &mut self,
+        take: impl FnOnce(&mut L, &mut Fresh),
+    ) -> Option<Grip<'c, L::Stored>> {
+        let (held, before) = (self.seat().held(), self.seat().end_of_hold());
+        take(self, &mut Fresh(before));
+        let seat = self.seat();
+        if seat.held() <= held {
+            return None;
+        }
+        let (item, attempts) = seat.newest();
+        // SAFETY: held since, and given out here alone: `take` has no borrow to give items out by.
         Some(unsafe { Grip::new(item, attempts) })
     }
 

@@ -142,6 +142,11 @@ impl<T> Consumer<T> {
         }
     }
 
+    /// How many items there may be in the lane that it is on.
+    pub(super) fn backlog(&self, lanes: &Lanes<T>) -> u64 {
+        self.lane.backlog(lanes)
+    }
+
     /// Takes one item. `None`: the queue was strictly empty.
     #[inline(always)]
     #[allow(clippy::inline_always)] // the pop

@@ -64,6 +64,6 @@ pub(crate) use lanes::Lanes;
 pub(crate) use open::Open;
 pub(crate) use peek::Peeked;
 pub(crate) use roster::Roster;
-pub(crate) use seat::{Purpose, Seat};
+pub(crate) use seat::{Purpose, Seat, Stager};
 pub(crate) use strict::Remainder;
 pub(crate) use tag::{Entry, Stored, Tag};

@@ -75,6 +75,23 @@ impl<T> Producer<T> {
         self.staged += 1;
     }
 
+    /// Where the next item goes, and the end of the room for it.
+    #[inline]
+    pub(super) fn room(&self) -> (Option<Segment<T>>, u64, u64) {
+        (self.segment, self.next, self.limit)
+    }
+
+    /// Counts as staged what was put in place up to `next`.
+    ///
+    /// # Safety
+    ///
+    /// All these places are filled, and `next` is at most the limit.
+    #[inline]
+    pub(super) unsafe fn count_staged(&mut self, next: u64) {
+        self.staged += usize::try_from(next - self.next).unwrap_or(0);
+        self.next = next;
+    }
+
     /// Publishes an item. Nothing is staged, and the producer is not [full](Self::is_full).
     #[inline]
     pub(super) fn push(&mut self, shard: &Shard<T>, item: T) {

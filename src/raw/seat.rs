@@ -13,6 +13,7 @@ use super::hold::{Hold, Spot};
 use super::joint::{Record, Tail, Tails};
 use super::lanes::Lanes;
 use super::producer::Producer;
+use super::segment::Segment;
 use super::shard::Shard;
 use super::sink::Sink;
 use super::tag::{Entry, Stored, Tag};
@@ -150,6 +151,18 @@ impl<T> Seat<T> {
         self.producer.stage(item);
     }
 
+    /// Makes room for one item at least, to be staged.
+    pub(crate) fn stager(&mut self) -> Stager<'_, T> {
+        self.make_room_for_one();
+        let (segment, next, limit) = self.producer.room();
+        Stager {
+            producer: &mut self.producer,
+            segment,
+            next,
+            limit,
+        }
+    }
+
     /// Says that nothing of what is staged will be published.
     pub(crate) fn end_staging(&mut self) {
         self.desk().end_staging();
@@ -195,11 +208,56 @@ impl<T> Seat<T> {
     }
 }
 
+/// Room for some items that are staged. The seat counts them at the end.
+pub(crate) struct Stager<'s, T> {
+    producer: &'s mut Producer<T>,
+    segment: Option<Segment<T>>,
+    next: u64,
+    limit: u64,
+}
+
+impl<T> Stager<'_, T> {
+    #[inline]
+    pub(crate) fn has_room(&self) -> bool {
+        self.next < self.limit
+    }
+
+    /// Stages an item.
+    ///
+    /// # Panics
+    ///
+    /// If there is no room for it.
+    #[inline]
+    pub(crate) fn stage(&mut self, item: T) {
+        assert!(self.has_room());
+        // SAFETY: below the limit a segment is open. A position behind the tail is vacant and the
+        // leaseholder's alone, and its segment is unfinished.
+        unsafe {
+            let segment = self.segment.unwrap_unchecked();
+            segment.slot(self.next).fill(item);
+        }
+        self.next += 1;
+    }
+}
+
+impl<T> Drop for Stager<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: filled one by one.
+        unsafe { self.producer.count_staged(self.next) };
+    }
+}
+
 /// Pops.
 impl<T> Seat<T> {
     /// Goes to where items were put back without a handle, if there are any, since they come first.
     pub(crate) fn go_to_head(&mut self) {
         self.consumer.go_to_head(&self.lanes);
+    }
+
+    /// Whether an item may be ready where the next one is looked for. If it is not, that is known after an attempt.
+    pub(crate) fn sees_one(&self) -> bool {
+        self.consumer.backlog(&self.lanes) > 0
     }
 
     /// Takes one item, committed at once.

@@ -129,15 +129,16 @@ impl Wake for Sleeper {
 
 /// Tries for a moment while `may_try`: what comes soon costs no sleep. Not at all if [`SMALL`].
 #[allow(clippy::reversed_empty_ranges, clippy::absurd_extreme_comparisons)] // of `SMALL`
-pub(crate) fn spin<R>(
-    may_try: impl Fn() -> bool,
-    attempt: &mut impl FnMut() -> Option<R>,
+pub(crate) fn spin<C: ?Sized, R>(
+    user: &mut C,
+    may_try: impl Fn(&C) -> bool,
+    mut attempt: impl FnMut(&mut C) -> Option<R>,
 ) -> Option<R> {
     for turn in 0..SPINS + YIELDS {
-        if !may_try() {
+        if !may_try(user) {
             return None;
         }
-        let result = attempt();
+        let result = attempt(user);
         if result.is_some() {
             return result;
         }

@@ -100,6 +100,12 @@ impl Word {
         self.0 & (Self::BOUNDED | Self::LABELLED | Self::CLOSED) != 0
     }
 
+    /// Whether a pop has to give a permit back, and nothing else.
+    #[inline]
+    pub(crate) fn is_only_bounded(self) -> bool {
+        self.0 & (Self::BOUNDED | Self::CLOSED | Self::ATTENDED) == Self::BOUNDED
+    }
+
     /// Whether pops have to look at more than the lanes.
     #[inline]
     pub(crate) fn is_attended(self) -> bool {

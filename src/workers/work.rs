@@ -147,11 +147,11 @@ fn wait<'t, T, O: Order<T>>(
     tx: &'t Transaction<'_, T, O>,
     worker: &Worker,
 ) -> Option<Result<Item<'t, T>, PopError>> {
-    let mut attempt = || match tx.pop() {
+    let attempt = |(): &mut ()| match tx.pop() {
         Err(PopError::Empty) => None,
         popped => Some(popped),
     };
-    spin(|| !worker.is_called_off(), &mut attempt).or_else(|| {
+    spin(&mut (), |()| !worker.is_called_off(), attempt).or_else(|| {
         let mut pop = tx.pop_async();
         block(Deadline::NEVER, |waiter| {
             poll_pop(&mut pop, worker, waiter.waker)

@@ -214,8 +214,7 @@ impl<T, O: Order<T>> Shared<T, O> {
             self.lanes.pop(true).map(Stored::into_item)
         };
         item.map(|item| {
-            let debt = pass.used();
-            swallow_panic(|| drop(debt));
+            pass.used().forgive();
             item
         })
     }

@@ -21,6 +21,21 @@ pub(crate) struct Debt {
     pub(crate) counted: bool,
 }
 
+impl Debt {
+    #[inline]
+    pub(crate) fn is_some(&self) -> bool {
+        self.start.is_some() || self.counted
+    }
+
+    /// Ends the debt for an item that is committed at once.
+    #[inline]
+    pub(crate) fn forgive(self) {
+        if self.is_some() {
+            swallow_panic(|| drop(self));
+        }
+    }
+}
+
 impl<T, O: Order<T>> Shared<T, O> {
     /// The leave to take one item, and to hold it or not; `None`: not now.
     #[inline]
