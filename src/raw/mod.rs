@@ -4,11 +4,13 @@
 //! [`shard`] is one single-producer queue, with [`producer`] and [`visit`] as its two sides;
 //! [`front`] is where they are popped, [`block`] keeps what a transaction holds, and by [`run`] an abort
 //! brings it back there; [`common`] takes pushes without a handle; [`roster`] leases shards; [`lanes`] is all
-//! of a queue's; [`consumer`] chooses among them and [`strict`] says when they are empty; [`hold`], [`state`],
-//! [`desk`] and [`seat`] are what a handle owns, [`access`], [`batch`], [`grip`] and [`peek`] how its
+//! of a queue's; [`consumer`] chooses among them and [`strict`] says when they are empty; [`hold`],
+//! [`desk`] and [`seat`] are what a handle owns here, [`cell`], [`open`], [`items`], [`grip`] and [`peek`] how its
 //! transactions use that, [`removal`] how items leave early, with their [`tag`], and [`intake`]
-//! how an order that sorts gets them. [`inbox`]
-//! is for the rooms above.
+//! how an order that sorts gets them. [`inbox`] is for the rooms above.
+//!
+//! No step of a seat runs code of its caller.
+//!
 //! The protocols are told in `docs/protocol.md`.
 
 mod block;

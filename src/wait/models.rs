@@ -3,7 +3,7 @@
 //! Loom says "deadlock" where a wake-up is lost. The barriers are fences here; that a heavy barrier
 //! may stand for a full one on the other side is argued in `sync/barrier.rs`, not modelled.
 
-use super::{block, Deadline, Kind, Line, Place, Waiter, Word};
+use super::{block, Deadline, Kind, Line, Place, Waiter, Wanted, Word};
 use crate::sync::model::model;
 use crate::sync::{AtomicBool, AtomicUsize, Ordering};
 use loom::thread;
@@ -47,14 +47,23 @@ impl Things {
 
     /// Waits for one on this thread.
     fn wait(&self) {
-        let place = Place::default();
-        let poll = |waiter: &Waiter<'_>| self.poll(&place, waiter.waker);
+        let mut place = Place::default();
+        let poll = |waiter: &Waiter<'_>| self.poll(&mut place, waiter.waker);
         assert!(block(Deadline::NEVER, poll).is_some());
         assert!(!place.is_taken());
     }
 
-    fn poll(&self, place: &Place, waker: &Waker) -> Poll<()> {
-        place.poll(&self.line, Kind::One, waker, |_| false, || self.take())
+    fn poll(&self, mut place: &mut Place, waker: &Waker) -> Poll<()> {
+        let attempt = |_: &mut _| self.take();
+        Place::poll(
+            &mut place,
+            Wanted::Item,
+            &self.line,
+            Kind::One,
+            waker,
+            |_| false,
+            attempt,
+        )
     }
 }
 
@@ -131,8 +140,8 @@ fn who_gives_up_passes_the_wake_up_on() {
             let things = Arc::clone(&things);
             move || things.publish(1)
         });
-        let place = Place::default();
-        if things.poll(&place, &flag()).is_ready() {
+        let mut place = Place::default();
+        if things.poll(&mut place, &flag()).is_ready() {
             things.publish(1);
         }
         place.leave(&things.line);
@@ -167,19 +176,19 @@ fn who_was_woken_in_vain_waits_again() {
 fn a_newcomer_behind_a_served_waiter_is_not_forgotten() {
     model(|| {
         let things = Things::new(0);
-        let (first, waker) = (Place::default(), flag());
+        let (mut first, waker) = (Place::default(), flag());
         // Woken in vain once: the next time it is served.
-        assert!(things.poll(&first, &waker).is_pending());
+        assert!(things.poll(&mut first, &waker).is_pending());
         things.publish(1);
         assert!(things.take().is_some());
-        assert!(things.poll(&first, &waker).is_pending());
+        assert!(things.poll(&mut first, &waker).is_pending());
         things.publish(2);
         assert!(things.line.word().is_serving());
         let newcomer = thread::spawn({
             let things = Arc::clone(&things);
             move || things.wait()
         });
-        assert!(things.poll(&first, &waker).is_ready());
+        assert!(things.poll(&mut first, &waker).is_ready());
         newcomer.join().unwrap();
     });
 }
@@ -223,10 +232,19 @@ fn a_close_wakes() {
             let line = Arc::clone(&line);
             move || line.close()
         });
-        let place = Place::default();
-        let attempt = || line.word().is_closed().then_some(());
-        let poll =
-            |waiter: &Waiter<'_>| place.poll(&line, Kind::One, waiter.waker, |_| false, attempt);
+        let mut place = &mut Place::default();
+        let poll = |waiter: &Waiter<'_>| {
+            let attempt = |_: &mut _| line.word().is_closed().then_some(());
+            Place::poll(
+                &mut place,
+                Wanted::Item,
+                &line,
+                Kind::One,
+                waiter.waker,
+                |_| false,
+                attempt,
+            )
+        };
         assert!(block(Deadline::NEVER, poll).is_some());
         assert!(closer.join().unwrap());
     });

@@ -43,7 +43,7 @@ fn never_drained_while_an_item_is_put_back() {
     model(|| {
         let lanes = Arc::new(Lanes::new(false));
         let mut seat = holder(&lanes);
-        never_drained(&lanes, || seat.give_back_uncounted());
+        never_drained(&lanes, || seat.give_back_uncounted(UNBORROWED));
     });
 }
 
@@ -76,7 +76,7 @@ fn never_drained_while_a_follow_up_is_committed() {
 fn never_drained_while_an_item_is_taken_away() {
     model(|| {
         let lanes = Arc::new(Lanes::new(false));
-        let mut seat = holder(&lanes);
+        let seat = holder(&lanes);
         let desk = seat.number();
         let other = thread::spawn({
             let lanes = Arc::clone(&lanes);

@@ -19,7 +19,7 @@ fn used_up(lanes: &Arc<Lanes<u32>>) -> Seat<u32> {
 
 /// The first shard is that of the first seat, and the second seat holds its only item.
 fn held(lanes: &Arc<Lanes<u32>>) -> (Seat<u32>, Seat<u32>) {
-    let (mut owner, holder) = (seat(lanes), seat(lanes));
+    let (mut owner, mut holder) = (seat(lanes), seat(lanes));
     owner.push(1);
     assert!(holder.hold());
     (owner, holder)
@@ -48,7 +48,7 @@ fn an_abort_against_the_next_lease() {
         let (owner, mut holder) = held(&lanes);
         drop(owner);
         assert_eq!(lanes.count(), 1);
-        let next = seat(&lanes);
+        let mut next = seat(&lanes);
         let pusher = thread::spawn(move || {
             next.stage_one(2);
             next

@@ -3,7 +3,7 @@
 use super::Agenda;
 use crate::sync::model::model;
 use crate::time::Time;
-use crate::wait::{Kind, Line, Place, Word};
+use crate::wait::{Kind, Line, Place, Wanted, Word};
 use crate::ManualClock;
 use loom::thread;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,7 +30,17 @@ fn agenda() -> (Arc<Agenda>, ManualClock, Arc<Bell>) {
     let line = Arc::new(Line::new(Word::standing(false, false)));
     let agenda = Agenda::new(Time::of(Arc::new(clock.clone())), Arc::clone(&line));
     let waker = Waker::from(Arc::clone(&bell));
-    let poll = Place::default().poll(&line, Kind::One, &waker, |_| true, || None::<()>);
+    let mut place = &mut Place::default();
+    let nothing = |_: &mut _| None::<()>;
+    let poll = Place::poll(
+        &mut place,
+        Wanted::Item,
+        &line,
+        Kind::One,
+        &waker,
+        |_| true,
+        nothing,
+    );
     assert!(poll.is_pending());
     (agenda, clock, bell)
 }
