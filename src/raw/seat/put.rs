@@ -1,0 +1,148 @@
+//! The pushes of a seat.
+
+use super::{Lease, Seat};
+use crate::raw::drops::drop_all;
+use crate::raw::producer::Producer;
+use crate::raw::segment::Segment;
+use crate::raw::shard::Shard;
+use crate::raw::tag::Entry;
+use crate::sync::step;
+use std::ptr::NonNull;
+
+impl<T> Seat<T> {
+    /// Pushes one item, committed at once.
+    #[inline]
+    pub(crate) fn push(&mut self, item: T) {
+        self.make_room_for_one();
+        // SAFETY: a producer that is not full has a shard.
+        let shard = unsafe { self.shard().unwrap_unchecked() };
+        self.producer.push(shard, item);
+    }
+
+    /// Notes the time of the item that is staged or pushed next.
+    pub(crate) fn note_time(&mut self, since: u64) {
+        self.make_room_for_one();
+        self.producer.note_time(since);
+    }
+
+    /// Takes the item of the last [`Seat::push`] back, if nobody has, and nothing before it waits.
+    pub(crate) fn retract(&mut self) -> Option<Entry<T>> {
+        let shard = self.shard()?;
+        self.producer.retract(shard)
+    }
+
+    /// Makes room for an item, and says that the transaction stages something: true if it has not said so before.
+    #[inline]
+    pub(crate) fn begin_staging(&mut self) -> bool {
+        // Room first, so that nothing fails once it is said.
+        self.make_room_for_one();
+        let first = self.staged() == 0;
+        if first {
+            step!("seat.stages-unsaid", self.desk().begin_staging());
+        }
+        first
+    }
+
+    /// Stages an item, for which [room was made](Seat::begin_staging).
+    #[inline]
+    pub(crate) fn stage(&mut self, item: T) {
+        self.make_room_for_one();
+        self.producer.stage(item);
+    }
+
+    /// Makes room for one item at least, to be staged.
+    pub(crate) fn stager(&mut self) -> Stager<'_, T> {
+        self.make_room_for_one();
+        let (segment, next, limit) = self.producer.room();
+        Stager {
+            producer: &mut self.producer,
+            segment,
+            next,
+            limit,
+        }
+    }
+
+    /// Says that nothing of what is staged will be published.
+    pub(crate) fn end_staging(&mut self) {
+        self.desk().end_staging();
+    }
+
+    /// Takes the last staged item back out.
+    pub(crate) fn unstage(&mut self) -> Option<Entry<T>> {
+        self.producer.unstage()
+    }
+
+    /// Drops what is staged.
+    pub(crate) fn drop_staged(&mut self) {
+        drop_all(|| self.unstage());
+    }
+
+    #[inline]
+    fn make_room_for_one(&mut self) {
+        if self.producer.is_full() {
+            self.make_room();
+        }
+    }
+
+    /// Leases a shard, opens a segment, or both.
+    #[cold]
+    #[inline(never)]
+    fn make_room(&mut self) {
+        let shard = self.shard().unwrap_or_else(|| self.lease());
+        if self.producer.is_full() {
+            let lanes = &self.lanes;
+            self.producer.open(shard, lanes.stamps(), lanes.timed());
+        }
+    }
+
+    fn lease<'a>(&mut self) -> &'a Shard<T> {
+        let (number, leased) = self.lanes.lease();
+        let shard = NonNull::from(leased);
+        self.lease = Some(Lease { shard, number });
+        // SAFETY: as in `shard`; leased just now.
+        unsafe {
+            self.producer = shard.as_ref().unpark();
+            shard.as_ref()
+        }
+    }
+}
+
+/// Room for some items that are staged. The seat counts them at the end.
+pub(crate) struct Stager<'s, T> {
+    producer: &'s mut Producer<T>,
+    segment: Option<Segment<T>>,
+    next: u64,
+    limit: u64,
+}
+
+impl<T> Stager<'_, T> {
+    #[inline]
+    pub(crate) fn has_room(&self) -> bool {
+        self.next < self.limit
+    }
+
+    /// Stages an item.
+    ///
+    /// # Panics
+    ///
+    /// If there is no room for it.
+    #[inline]
+    pub(crate) fn stage(&mut self, item: T) {
+        assert!(self.has_room());
+        // SAFETY: below the limit a segment is open. A position behind the tail is vacant and the
+        // leaseholder's alone, and its segment is unfinished.
+        unsafe {
+            let segment = self.segment.unwrap_unchecked();
+            segment.slot(self.next).fill(item);
+        }
+        self.next += 1;
+    }
+}
+
+impl<T> Drop for Stager<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: filled one by one.
+        unsafe { self.producer.count_staged(self.next) };
+    }
+}

@@ -1,0 +1,190 @@
+//! The pops of a seat, and what it holds.
+
+use super::Seat;
+use crate::raw::block::Held;
+use crate::raw::cell::Fresh;
+use crate::raw::grip::Grip;
+use crate::raw::hold::{Hold, Spot};
+use crate::raw::sink::Sink;
+use crate::raw::tag::{Entry, Stored, Tag};
+
+impl<T> Seat<T> {
+    /// Goes to where items were put back without a handle, if there are any, since they come first.
+    pub(crate) fn go_to_head(&mut self) {
+        self.consumer.go_to_head(&self.lanes);
+    }
+
+    /// Whether an item may be ready where the next one is looked for. If it is not, that is known after an attempt.
+    pub(crate) fn sees_one(&self) -> bool {
+        self.consumer.backlog(&self.lanes) > 0
+    }
+
+    /// Takes one item, committed at once.
+    #[inline]
+    pub(crate) fn pop(&mut self) -> Option<T> {
+        let item = self.consumer.take_one(&self.lanes)?;
+        self.desk().count_popped(1);
+        Some(item)
+    }
+
+    /// Takes up to `most` items, committed at once.
+    pub(in crate::raw) fn pop_into(&mut self, most: usize, items: &mut impl Sink<T>) -> usize {
+        let count = self.consumer.take_all(&self.lanes, items, most);
+        self.desk().count_popped(count);
+        count
+    }
+
+    /// Counts an item that was popped elsewhere.
+    pub(crate) fn count_popped(&mut self) {
+        self.desk().count_popped(1);
+    }
+
+    /// Holds one item more: true if there is one.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the pop of a transaction
+    pub(crate) fn hold(&mut self) -> bool {
+        self.desk().count_taken(1);
+        let held = self.consumer.take(&self.lanes, &mut self.hold, 1) > 0;
+        if !held {
+            self.desk().uncount_taken(1);
+        }
+        held
+    }
+
+    /// Holds up to `most` items more, and says how many those are.
+    pub(crate) fn hold_batch(&mut self, most: usize) -> usize {
+        if most == 0 {
+            return 0;
+        }
+        self.desk().count_taken(1);
+        let count = self.consumer.take_all(&self.lanes, &mut self.hold, most);
+        match count {
+            0 => self.desk().uncount_taken(1),
+            _ => self.desk().count_taken(count - 1),
+        }
+        count
+    }
+
+    /// Holds all items that the next lane has now, from `lane` on, which moves behind it. False: there is
+    /// none.
+    pub(crate) fn hold_lane(&mut self, lane: &mut usize) -> bool {
+        let Some(next) = self.lanes.next_from(*lane) else {
+            return false;
+        };
+        *lane = next + 1;
+        let most = usize::try_from(self.lanes.ready_in(next)).unwrap_or(usize::MAX);
+        self.desk().count_taken(most);
+        let held = self
+            .consumer
+            .take_lane(&self.lanes, next, &mut self.hold, most);
+        self.desk().uncount_taken(most - held);
+        true
+    }
+
+    /// Counts items as taken that are elsewhere: shown to somebody, or about to be [accepted](Seat::accept).
+    pub(crate) fn count_taken(&mut self, items: usize) {
+        self.desk().count_taken(items);
+    }
+
+    /// Counts no more what was [counted](Seat::count_taken).
+    pub(crate) fn uncount_taken(&mut self, items: usize) {
+        self.desk().uncount_taken(items);
+    }
+
+    /// Makes room for an item that is taken elsewhere, and [counts](Seat::count_taken) it.
+    pub(crate) fn expect(&mut self, purpose: Purpose) {
+        let common = self.lanes.common();
+        Self::hold_of(&mut self.hold, &mut self.peeked, purpose).reserve(1, common.front());
+        common.mark_used();
+        self.count_taken(1);
+    }
+
+    /// Holds an item that was [counted](Seat::expect). If it is given back it goes to the common shard.
+    pub(crate) fn accept(&mut self, purpose: Purpose, Entry { item, tag }: Entry<T>) {
+        let hold = Self::hold_of(&mut self.hold, &mut self.peeked, purpose);
+        hold.reserve(1, self.lanes.common().front());
+        // SAFETY: there is room for it.
+        unsafe { hold.accept(item, tag) };
+    }
+
+    pub(in crate::raw) fn hold_of<'s>(
+        hold: &'s mut Hold<T>,
+        peeked: &'s mut Option<Box<Hold<T>>>,
+        purpose: Purpose,
+    ) -> &'s mut Hold<T> {
+        match purpose {
+            Purpose::Hold => hold,
+            Purpose::Look => peeked.get_or_insert_with(|| Box::new(Hold::new())),
+        }
+    }
+}
+
+/// What an item is taken for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Purpose {
+    /// To be held by the transaction.
+    Hold,
+    /// To be looked at.
+    Look,
+}
+
+/// What is held.
+impl<T> Seat<T> {
+    /// Where the next held item will be.
+    pub(in crate::raw) fn end_of_hold(&self) -> Spot {
+        self.hold.end()
+    }
+
+    /// The next item that was given out to nobody yet, and its tag.
+    pub(crate) fn next_fresh(&self, Fresh(spot): &mut Fresh) -> Option<(&T, Tag)> {
+        let held = self.hold.step(spot)?;
+        // SAFETY: held, and lent to nobody who may write to it.
+        Some(unsafe { (&*held.item(), held.tag()) })
+    }
+
+    /// The parts of the hold from `spot` on: the first place of each, and how many it has.
+    pub(in crate::raw) fn places_from(
+        &self,
+        spot: Spot,
+    ) -> impl Iterator<Item = (*const Held<T>, usize)> + '_ {
+        self.hold.places_from(spot)
+    }
+
+    /// The item that was held last, and how often it was delivered.
+    #[inline]
+    pub(in crate::raw) fn newest(&self) -> (*mut T, u32) {
+        let held = self.hold.newest();
+        // SAFETY: the newest is held.
+        (held.item(), unsafe { held.tag() }.attempts)
+    }
+
+    /// What is known of the item at an address, if this transaction holds it.
+    pub(crate) fn tag_of(&self, address: usize) -> Option<Tag> {
+        self.hold.tag_of(address)
+    }
+
+    /// Counts removed items that are somewhere else by now.
+    pub(crate) fn count_aborted(&mut self, items: usize) {
+        self.desk().count_aborted(items);
+    }
+}
+
+impl<T, M> Seat<Stored<T, M>> {
+    /// Takes up to `most` items, committed at once, without what the order knows of them.
+    pub(crate) fn pop_batch(&mut self, most: usize, items: &mut Vec<T>) -> usize {
+        self.pop_into(most, items)
+    }
+
+    /// Takes a held item out of the transaction, which must say later how that ended, by
+    /// [`Seat::count_aborted`].
+    ///
+    /// # Panics
+    ///
+    /// If another transaction holds the item.
+    #[allow(clippy::needless_pass_by_value)] // whoever has it has it no more
+    pub(crate) fn remove(&mut self, item: Grip<'_, T>) -> Entry<Stored<T, M>> {
+        // SAFETY: the grip, which ends here, was the only way to use the item, and a grip is of the
+        // present transaction: it borrows the cell.
+        unsafe { self.hold.remove(item.address()) }
+    }
+}
