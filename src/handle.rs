@@ -6,7 +6,8 @@ use crate::core::{Local, Port};
 use crate::future::{PushAsync, PushBatchAsync, TakeAsync};
 use crate::order::Order;
 use crate::raw::{Exclusive, Open};
-use crate::{Fifo, PopError, PushError, Transaction};
+use crate::transaction::pool::{CheckedOut, Pool};
+use crate::{Fifo, OwnedTransaction, PopError, PushError, Transaction};
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
@@ -75,21 +76,32 @@ pub struct Handle<T, O: Order<T> = Fifo> {
     /// All that the handle does goes through `&mut`, so it may be shared: then it does nothing.
     cell: Exclusive<Port<T, O>>,
     shared: Arc<Shared<T, O>>,
+    /// Whence transactions of the queue get handles.
+    pool: Arc<Pool<T, O>>,
     name: Option<Arc<str>>,
 }
 
 impl<T, O: Order<T>> Handle<T, O> {
-    pub(crate) fn new(shared: Arc<Shared<T, O>>, name: Option<Arc<str>>) -> Self {
+    pub(crate) fn new(
+        shared: Arc<Shared<T, O>>,
+        pool: Arc<Pool<T, O>>,
+        name: Option<Arc<str>>,
+    ) -> Self {
         let cell = Local::in_cell(Arc::clone(&shared), name.clone());
         Self {
             cell: Exclusive::new(cell),
             shared,
+            pool,
             name,
         }
     }
 
     pub(crate) fn shared(&self) -> &Arc<Shared<T, O>> {
         &self.shared
+    }
+
+    pub(crate) fn pool(&self) -> &Arc<Pool<T, O>> {
+        &self.pool
     }
 
     #[inline]
@@ -260,40 +272,6 @@ impl<T, O: Order<T>> Handle<T, O> {
         TakeAsync::new(self.cell())
     }
 
-    /// The items of the queue as a stream, which ends when the queue is closed and drained. Feature
-    /// `stream`.
-    ///
-    /// ```
-    /// use futures::StreamExt;
-    /// # futures::executor::block_on(async {
-    /// let queue = requeue::Queue::unbounded();
-    /// queue.handle().push_batch([1, 2])?;
-    /// queue.close();
-    /// assert_eq!(queue.handle().stream().collect::<Vec<_>>().await, [1, 2]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// # }).unwrap();
-    /// ```
-    #[cfg(feature = "stream")]
-    pub fn stream(&mut self) -> crate::PopStream<'_, T, O> {
-        crate::PopStream::new(self.cell())
-    }
-
-    /// A sink that pushes what it is fed, and waits for room. Feature `stream`.
-    ///
-    /// ```
-    /// use futures::SinkExt;
-    /// # futures::executor::block_on(async {
-    /// let queue = requeue::Queue::bounded(2);
-    /// queue.handle().sink().send("job").await?;
-    /// assert_eq!(queue.pop()?, "job");
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// # }).unwrap();
-    /// ```
-    #[cfg(feature = "stream")]
-    pub fn sink(&mut self) -> crate::PushSink<'_, T, O> {
-        crate::PushSink::new(self.cell())
-    }
-
     /// Pushes all items in one transaction, and returns how many they were: they become ready all
     /// at once. If the iterator panics, none does.
     ///
@@ -457,6 +435,24 @@ impl<T, O: Order<T>> Handle<T, O> {
         Transaction::new(Open::new(self.cell()))
     }
 
+    /// Begins a transaction that owns this handle, and may be stored, sent, and committed or aborted elsewhere. The
+    /// handle is dropped with it; [`Queue::begin_owned`](crate::Queue::begin_owned) uses handles again.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::unbounded();
+    /// queue.push("job")?;
+    /// let delivery = queue.named_handle("consumer 7").begin_owned();
+    /// delivery.pop()?;
+    /// assert_eq!(queue.held()[0].worker.as_deref(), Some("consumer 7"));
+    /// std::thread::spawn(|| delivery.commit()).join().unwrap();
+    /// assert!(queue.held().is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn begin_owned(self) -> OwnedTransaction<T, O> {
+        let cell = Box::new(self.cell.into_inner());
+        OwnedTransaction::begin(CheckedOut::new(cell, None))
+    }
+
     /// Runs `work` in a transaction: `Ok` commits and drops the held items, `Err` and a panic abort.
     ///
     /// ```
@@ -495,7 +491,8 @@ impl<T, O: Order<T>> Handle<T, O> {
 
 impl<T, O: Order<T>> Clone for Handle<T, O> {
     fn clone(&self) -> Self {
-        Self::new(Arc::clone(&self.shared), self.name.clone())
+        let (shared, pool) = (Arc::clone(&self.shared), Arc::clone(&self.pool));
+        Self::new(shared, pool, self.name.clone())
     }
 }
 

@@ -93,8 +93,10 @@ impl<T: fmt::Display> fmt::Display for Item<'_, T> {
     }
 }
 
-/// The items of one [`Transaction::pop_batch`](crate::Transaction::pop_batch). All of them are held,
-/// whether iterated or not.
+/// The items of one [`Transaction::pop_batch`](crate::Transaction::pop_batch), or all of an
+/// [`OwnedTransaction`](crate::OwnedTransaction::items). All of them are held, whether iterated or not.
+///
+/// They may be iterated on another thread, while the transaction goes on.
 ///
 /// ```
 /// let queue = requeue::Queue::unbounded();

@@ -62,6 +62,7 @@
 //! | no more than so many a second | [`Builder::pace`] with [`Pace`], which queues may share |
 //! | no more than so many in work | [`Builder::max_held`] |
 //! | stop giving out items for a while | [`Queue::pause`], [`Builder::paused`] |
+//! | acknowledge deliveries elsewhere, as a broker does | [`Queue::begin_owned`] |
 //! | see what is going on | [`Queue::stats`], [`Queue::held`], features `metrics` and `tracing` |
 //!
 //! # Handles and threads
@@ -453,6 +454,7 @@
 //! | a push on a [`FairQueue`], and the commit of what was held | that of one of 128 tables of keys | pushes and commits of the keys there |
 //! | a push with a time on a [`PriorityQueue`] | that of one of eight tables of times | others of the same table |
 //! | an abort that makes [too many](Builder::on_dead_overflow) dead letters; who takes letters out | that of the letters | others of them |
+//! | [`Queue::begin_owned`], and the end of such a transaction | that of the pool of handles | others of them |
 //! | a handle with a name, or where times are kept, that is made or dropped; [`Queue::held`], [`Queue::recover`] | that of the list of such handles | others of them |
 //!
 //! User code runs under none of these locks, except the `Eq` of a key, which runs under that of a table while
@@ -497,7 +499,7 @@
 //! | `tokio` | workers as tasks of tokio: `WorkersBuilder::run_async` |
 //! | `metrics` | queues with a [name](Builder::name) tell the crate `metrics`: histograms `requeue_attempts`, `requeue_wait_seconds` (with [times](Builder::timestamps)), `requeue_hold_seconds` of transactions; with each [`Queue::stats`] the counters `requeue_{pushed,committed,aborted,expired,dead}_total` and the gauges `requeue_{ready,held,delayed,waiting,oldest_seconds}`; all labelled `queue` |
 //! | `tracing` | queues with a name tell subscribers of `tracing`, with the target `requeue`: retries, dead letters, leases that are over, the close |
-//! | `stream` | `Handle::stream`, a `futures_core::Stream` of items, and `Handle::sink`, a `futures_sink::Sink` for them |
+//! | `stream` | `Handle::stream`, a `futures_core::Stream` of items, and `Handle::sink`, a `futures_sink::Sink` for them; `into_stream` and `into_sink` with the handle |
 //!
 //! No feature is on by default; the futures need none. The minimum supported Rust version is 1.74;
 //! raising it is a minor release.
@@ -572,11 +574,14 @@ pub use queue::priority::{
 pub use queue::{Builder, DeadLetters, Drain, Iter, Queue};
 pub use rate::{Pace, Turn, Turnstile};
 pub use select::pop_any;
-pub use stats::{Held, Imbalance, Stats};
+pub use stats::{DeliveryId, Held, Imbalance, Stats};
 #[cfg(feature = "stream")]
 pub use stream::{PopStream, PushSink};
 pub use time::{Backoff, Clock, ManualClock, SystemClock};
-pub use transaction::{commit_all, try_commit_all, Peek, Taken, Transaction, Transactions};
+pub use transaction::{
+    commit_all, try_commit_all, OwnedTaken, OwnedTransaction, Peek, Taken, Transaction,
+    Transactions,
+};
 #[cfg(not(any(loom, shuttle)))]
 pub use workers::{
     Ended, Failure, Job, Outcome, Report, WorkerState, WorkerStatus, Workers, WorkersBuilder,

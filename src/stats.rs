@@ -117,7 +117,8 @@ impl Error for Imbalance {}
 
 /// What one open transaction holds, from [`Queue::held`](crate::Queue::held).
 ///
-/// Who holds it, and since when, is known of handles with a [name](crate::Queue::named_handle), and of
+/// Its [`id`](Self::id) is that of the [transaction](crate::Transaction::id), so it leads to a delivery that is kept by
+/// its id. Who holds it, and since when, is known of handles with a [name](crate::Queue::named_handle), and of
 /// all handles of a queue that keeps [times](crate::Builder::timestamps) or
 /// [leases](crate::Builder::leased) its items.
 ///
@@ -137,6 +138,8 @@ impl Error for Imbalance {}
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Held {
+    /// The [id](crate::Transaction::id) of the transaction: that of the oldest delivery that it holds.
+    pub id: DeliveryId,
     /// The name of the handle.
     pub worker: Option<Arc<str>>,
     /// How many items it holds.
@@ -145,4 +148,40 @@ pub struct Held {
     pub since: Option<Instant>,
     /// The thread that took the first of them.
     pub thread: Option<ThreadId>,
+}
+
+/// A number for a delivery: that of its handle, and how many deliveries of this handle have ended before it.
+///
+/// No two deliveries that are held have the same id, nor does a later one have that of an earlier one, as long as the
+/// queue lives: handles that are dropped leave their numbers, and their counts, to others. Nothing is stored for it.
+///
+/// ```
+/// let queue = requeue::Queue::unbounded();
+/// queue.push("job")?;
+/// let delivery = queue.begin_owned();
+/// delivery.pop()?;
+/// let id = delivery.id();
+/// assert_eq!(queue.held()[0].id, id);
+/// assert_eq!(id.to_string(), format!("{}-{}", id.handle, id.count));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub struct DeliveryId {
+    /// The number of the handle. No two handles of a queue have the same at a time.
+    pub handle: usize,
+    /// How many deliveries of this handle have ended before.
+    pub count: u64,
+}
+
+impl DeliveryId {
+    pub(crate) fn new(handle: usize, count: u64) -> Self {
+        Self { handle, count }
+    }
+}
+
+impl fmt::Display for DeliveryId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.handle, self.count)
+    }
 }

@@ -2,40 +2,117 @@
 
 use crate::core::put::Put;
 use crate::core::shared::Shared;
-use crate::core::{Local, Port};
+use crate::core::Local;
 use crate::order::Order;
 use crate::wait::Waiter;
-use crate::{Fifo, PushError};
+use crate::{Fifo, Handle, PushError};
 use futures_core::stream::{FusedStream, Stream};
 use futures_sink::Sink;
+use std::borrow::BorrowMut;
 use std::fmt;
+use std::marker::PhantomData;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// The items of a queue as a stream, from [`Handle::stream`](crate::Handle::stream).
-///
-/// Each item is popped, and the pop committed, when the stream gives it out. It ends when the queue is
-/// closed and drained. Cancel safe, as [`Handle::pop_async`](crate::Handle::pop_async) is.
-#[must_use = "a stream does nothing unless it is polled"]
-pub struct PopStream<'h, T, O: Order<T> = Fifo> {
-    port: &'h mut Port<T, O>,
-    ended: bool,
-}
+/// Feature `stream`.
+impl<T, O: Order<T>> Handle<T, O> {
+    /// The items of the queue as a stream, which ends when the queue is closed and drained. It borrows the handle;
+    /// [`into_stream`](Self::into_stream) owns it.
+    ///
+    /// ```
+    /// use futures::StreamExt;
+    /// # futures::executor::block_on(async {
+    /// let queue = requeue::Queue::unbounded();
+    /// queue.handle().push_batch([1, 2])?;
+    /// queue.close();
+    /// assert_eq!(queue.handle().stream().collect::<Vec<_>>().await, [1, 2]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
+    pub fn stream(&mut self) -> PopStream<T, O, &mut Self> {
+        PopStream::new(self)
+    }
 
-impl<'h, T, O: Order<T>> PopStream<'h, T, O> {
-    pub(crate) fn new(port: &'h mut Port<T, O>) -> Self {
-        port.begin_waiting();
-        Self { port, ended: false }
+    /// As [`stream`](Self::stream), with the handle: the stream may be stored, sent, and given to a task.
+    ///
+    /// ```
+    /// use futures::stream::{BoxStream, StreamExt};
+    /// # futures::executor::block_on(async {
+    /// let queue = requeue::Queue::unbounded();
+    /// queue.push("job")?;
+    /// let mut jobs: BoxStream<'static, _> = queue.handle().into_stream().boxed();
+    /// assert_eq!(jobs.next().await, Some("job"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
+    pub fn into_stream(self) -> PopStream<T, O> {
+        PopStream::new(self)
+    }
+
+    /// A sink that pushes what it is fed, and waits for room. It borrows the handle;
+    /// [`into_sink`](Self::into_sink) owns it.
+    ///
+    /// ```
+    /// use futures::SinkExt;
+    /// # futures::executor::block_on(async {
+    /// let queue = requeue::Queue::bounded(2);
+    /// queue.handle().sink().send("job").await?;
+    /// assert_eq!(queue.pop()?, "job");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
+    pub fn sink(&mut self) -> PushSink<T, O, &mut Self> {
+        PushSink::new(self)
+    }
+
+    /// As [`sink`](Self::sink), with the handle: the sink may be stored, sent, and given to a task.
+    ///
+    /// ```
+    /// use futures::{SinkExt, StreamExt};
+    /// # futures::executor::block_on(async {
+    /// let queue = requeue::Queue::bounded(2);
+    /// let jobs = futures::stream::iter(["a", "b"]).map(Ok);
+    /// jobs.forward(queue.handle().into_sink()).await?;
+    /// assert_eq!(queue.len(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
+    pub fn into_sink(self) -> PushSink<T, O> {
+        PushSink::new(self)
     }
 }
 
-impl<T, O: Order<T>> Stream for PopStream<'_, T, O> {
+/// The items of a queue as a stream, from [`Handle::stream`] or, with the handle, [`Handle::into_stream`].
+///
+/// Each item is popped, and the pop committed, when the stream gives it out. It ends when the queue is
+/// closed and drained. Cancel safe, as [`Handle::pop_async`] is.
+#[must_use = "a stream does nothing unless it is polled"]
+pub struct PopStream<T, O: Order<T> = Fifo, H: BorrowMut<Handle<T, O>> = Handle<T, O>> {
+    handle: H,
+    ended: bool,
+    items: PhantomData<fn() -> (T, O)>,
+}
+
+impl<T, O: Order<T>, H: BorrowMut<Handle<T, O>>> PopStream<T, O, H> {
+    fn new(mut handle: H) -> Self {
+        handle.borrow_mut().cell().begin_waiting();
+        Self {
+            handle,
+            ended: false,
+            items: PhantomData,
+        }
+    }
+}
+
+/// Nothing in it is pinned.
+impl<T, O: Order<T>, H: BorrowMut<Handle<T, O>>> Unpin for PopStream<T, O, H> {}
+
+impl<T, O: Order<T>, H: BorrowMut<Handle<T, O>>> Stream for PopStream<T, O, H> {
     type Item = T;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<T>> {
-        let poll = self
-            .port
-            .get_mut()
+        let local = self.handle.borrow_mut().cell().get_mut();
+        let poll = local
             .poll_pop(&Waiter::task(context.waker()))
             .map(Result::ok);
         if let Poll::Ready(None) = poll {
@@ -45,39 +122,47 @@ impl<T, O: Order<T>> Stream for PopStream<'_, T, O> {
     }
 }
 
-impl<T, O: Order<T>> FusedStream for PopStream<'_, T, O> {
+impl<T, O: Order<T>, H: BorrowMut<Handle<T, O>>> FusedStream for PopStream<T, O, H> {
     fn is_terminated(&self) -> bool {
         self.ended
     }
 }
 
-impl<T, O: Order<T>> Drop for PopStream<'_, T, O> {
+impl<T, O: Order<T>, H: BorrowMut<Handle<T, O>>> Drop for PopStream<T, O, H> {
     fn drop(&mut self) {
-        self.port.end_waiting();
+        self.handle.borrow_mut().cell().end_waiting();
     }
 }
 
-/// A sink that pushes into a queue, from [`Handle::sink`](crate::Handle::sink).
+/// A sink that pushes into a queue, from [`Handle::sink`] or, with the handle, [`Handle::into_sink`].
 ///
 /// It is ready when it has room for an item, which is its own until it pushes or is dropped, or when the
 /// queue is closed. What it takes is pushed, and ready for others, at once: there is nothing to flush.
 /// Closing the sink does not close the queue.
 ///
-/// Its errors are those of [`Handle::push`](crate::Handle::push), and give the item back.
+/// Its errors are those of [`Handle::push`], and give the item back.
 #[must_use = "a sink does nothing unless it is fed"]
-pub struct PushSink<'h, T, O: Order<T> = Fifo> {
-    port: &'h mut Port<T, O>,
+pub struct PushSink<T, O: Order<T> = Fifo, H: BorrowMut<Handle<T, O>> = Handle<T, O>> {
+    handle: H,
     ready: bool,
+    items: PhantomData<fn(T) -> O>,
 }
 
-impl<'h, T, O: Order<T>> PushSink<'h, T, O> {
-    pub(crate) fn new(port: &'h mut Port<T, O>) -> Self {
-        port.begin_waiting();
-        Self { port, ready: false }
+impl<T, O: Order<T>, H: BorrowMut<Handle<T, O>>> PushSink<T, O, H> {
+    fn new(mut handle: H) -> Self {
+        handle.borrow_mut().cell().begin_waiting();
+        Self {
+            handle,
+            ready: false,
+            items: PhantomData,
+        }
     }
 }
 
-impl<T, O: Order<T>> Sink<T> for PushSink<'_, T, O> {
+/// Nothing in it is pinned.
+impl<T, O: Order<T>, H: BorrowMut<Handle<T, O>>> Unpin for PushSink<T, O, H> {}
+
+impl<T, O: Order<T>, H: BorrowMut<Handle<T, O>>> Sink<T> for PushSink<T, O, H> {
     type Error = PushError<T>;
 
     fn poll_ready(
@@ -86,7 +171,8 @@ impl<T, O: Order<T>> Sink<T> for PushSink<'_, T, O> {
     ) -> Poll<Result<(), PushError<T>>> {
         if !self.ready {
             let waiter = Waiter::task(context.waker());
-            if Local::poll_reserve(&mut self.port.get_mut(), &waiter).is_pending() {
+            let mut local = self.handle.borrow_mut().cell().get_mut();
+            if Local::poll_reserve(&mut local, &waiter).is_pending() {
                 return Poll::Pending;
             }
             self.ready = true;
@@ -98,7 +184,7 @@ impl<T, O: Order<T>> Sink<T> for PushSink<'_, T, O> {
     /// item of a [`FairQueue`](crate::FairQueue) whose key is at its [limit](crate::Builder::key_capacity).
     fn start_send(mut self: Pin<&mut Self>, item: T) -> Result<(), PushError<T>> {
         self.ready = false;
-        let local = self.port.get_mut();
+        let local = self.handle.borrow_mut().cell().get_mut();
         local.put(item, Put::Publish, Shared::register)
     }
 
@@ -111,19 +197,19 @@ impl<T, O: Order<T>> Sink<T> for PushSink<'_, T, O> {
     }
 }
 
-impl<T, O: Order<T>> Drop for PushSink<'_, T, O> {
+impl<T, O: Order<T>, H: BorrowMut<Handle<T, O>>> Drop for PushSink<T, O, H> {
     fn drop(&mut self) {
-        self.port.end_waiting();
+        self.handle.borrow_mut().cell().end_waiting();
     }
 }
 
-impl<T, O: Order<T>> fmt::Debug for PopStream<'_, T, O> {
+impl<T, O: Order<T>, H: BorrowMut<Handle<T, O>>> fmt::Debug for PopStream<T, O, H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PopStream").finish_non_exhaustive()
     }
 }
 
-impl<T, O: Order<T>> fmt::Debug for PushSink<'_, T, O> {
+impl<T, O: Order<T>, H: BorrowMut<Handle<T, O>>> fmt::Debug for PushSink<T, O, H> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PushSink").finish_non_exhaustive()
     }

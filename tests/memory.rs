@@ -7,6 +7,7 @@
 mod common;
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
 use std::env;
 use std::mem;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,10 +22,16 @@ struct Counting;
 /// The bytes that are allocated and not yet freed.
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 
+thread_local! {
+    /// How often this thread has allocated.
+    static CALLS: Cell<usize> = const { Cell::new(0) };
+}
+
 // SAFETY: every call goes to the system's allocator unchanged; the count on the side touches no memory of it.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         LIVE.fetch_add(layout.size(), Ordering::Relaxed);
+        let _ = CALLS.try_with(|calls| calls.set(calls.get() + 1));
         // SAFETY: the caller keeps the contract of `alloc`, which is the same here.
         unsafe { System.alloc(layout) }
     }
@@ -311,6 +318,51 @@ fn a_thread_without_thread_locals_leaves_nothing() {
         assert_flat_while_items_pass(&mut Queue::unbounded().handle());
     });
     assert!(user.join().is_ok());
+}
+
+#[test]
+fn owned_transactions_use_their_handles_again() {
+    let _alone = alone();
+    let queue = Queue::unbounded();
+    let deliver = |deliveries: usize| {
+        for item in 0..deliveries {
+            let tx = queue.begin_owned();
+            tx.push(item).unwrap();
+            assert!(tx.pop().is_err());
+            drop(tx.commit());
+            let tx = queue.begin_owned();
+            tx.pop().unwrap();
+            drop(tx.commit());
+        }
+        live()
+    };
+    deliver(100);
+    let calls = CALLS.with(Cell::get);
+    let level = deliver(100);
+    let calls = CALLS.with(Cell::get) - calls;
+    assert!(calls < 50, "{calls} allocations for 200 transactions");
+    deliver(20_000);
+    assert_at_most(level + GARBAGE);
+}
+
+#[test]
+fn few_handles_are_kept_for_owned_transactions() {
+    const DELIVERIES: usize = 2_000;
+    let _alone = alone();
+    let queue = Queue::unbounded();
+    let before = live();
+    for _ in 0..2 {
+        let deliveries: Vec<_> = (0..DELIVERIES).map(|_| queue.begin_owned()).collect();
+        for (item, tx) in deliveries.iter().enumerate() {
+            tx.push(item).unwrap();
+        }
+        assert!(
+            live() >= before + DELIVERIES * 2 * KIB,
+            "each has a segment"
+        );
+        drop(deliveries);
+        assert_at_most(before + DELIVERIES * FIXED + 2 * CONSTANT);
+    }
 }
 
 /// Holds 2,000 items of so many shards, one of each in turn, and gives them back.

@@ -8,6 +8,7 @@ mod batch;
 mod debts;
 pub(crate) mod end;
 pub(crate) mod failed;
+mod held;
 pub(crate) mod local;
 mod permits;
 pub(crate) mod put;

@@ -16,7 +16,8 @@ pub use iter::{Drain, Iter};
 use crate::core::settings::Settings;
 use crate::core::shared::Shared;
 use crate::order::Order;
-use crate::{Fifo, Handle, PopError, PushError};
+use crate::transaction::pool::Pool;
+use crate::{Fifo, Handle, OwnedTransaction, PopError, PushError};
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
@@ -78,6 +79,7 @@ use std::sync::Arc;
 /// ```
 pub struct Queue<T, O: Order<T> = Fifo> {
     shared: Arc<Shared<T, O>>,
+    pool: Arc<Pool<T, O>>,
 }
 
 impl<T> Queue<T> {
@@ -138,6 +140,7 @@ impl<T, O: Order<T>> Queue<T, O> {
     pub(crate) fn with(settings: Settings<T, O::Meta>, order: O::Settings) -> Self {
         Self {
             shared: Arc::new(Shared::new(settings, order)),
+            pool: Arc::new(Pool::new()),
         }
     }
 
@@ -264,7 +267,7 @@ impl<T, O: Order<T>> Queue<T, O> {
     ///
     /// When two billion handles of this queue are alive.
     pub fn handle(&self) -> Handle<T, O> {
-        Handle::new(Arc::clone(&self.shared), None)
+        self.make_handle(None)
     }
 
     /// Makes a handle with a name, by which [`Queue::held`] and [`Queue::recover`] know it.
@@ -282,7 +285,36 @@ impl<T, O: Order<T>> Queue<T, O> {
     ///
     /// As for [`Queue::handle`].
     pub fn named_handle(&self, name: impl Into<Arc<str>>) -> Handle<T, O> {
-        Handle::new(Arc::clone(&self.shared), Some(name.into()))
+        self.make_handle(Some(name.into()))
+    }
+
+    fn make_handle(&self, name: Option<Arc<str>>) -> Handle<T, O> {
+        Handle::new(Arc::clone(&self.shared), Arc::clone(&self.pool), name)
+    }
+
+    /// Begins a transaction that may be stored, sent, and committed or aborted elsewhere, as a message broker's
+    /// delivery is acknowledged.
+    ///
+    /// It has a handle of its own, from a pool of the queue. The pool keeps some handles that are not in use, so
+    /// that a delivery does not cost the making of one each time; each is alive to
+    /// [what costs more with their number](crate#trade-offs). For a transaction with a worker's name see
+    /// [`Handle::begin_owned`].
+    ///
+    /// ```
+    /// let queue = requeue::Queue::unbounded();
+    /// queue.push("job")?;
+    /// let delivery = queue.begin_owned();
+    /// assert_eq!(*delivery.pop()?, "job");
+    /// let acknowledge = std::thread::spawn(move || delivery.commit());
+    /// assert!(acknowledge.join().unwrap().eq(["job"]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// As for [`Queue::handle`].
+    pub fn begin_owned(&self) -> OwnedTransaction<T, O> {
+        OwnedTransaction::begin(self.pool.check_out(&self.shared))
     }
 
     /// Pushes an item without a handle; it is ready at once.
@@ -335,8 +367,10 @@ impl<T, O: Order<T>> Handle<T, O> {
     /// assert!(queue.handle().queue().same_queue(&queue));
     /// ```
     pub fn queue(&self) -> Queue<T, O> {
-        let shared = Arc::clone(self.shared());
-        Queue { shared }
+        Queue {
+            shared: Arc::clone(self.shared()),
+            pool: Arc::clone(self.pool()),
+        }
     }
 }
 
@@ -344,6 +378,7 @@ impl<T, O: Order<T>> Clone for Queue<T, O> {
     fn clone(&self) -> Self {
         Self {
             shared: Arc::clone(&self.shared),
+            pool: Arc::clone(&self.pool),
         }
     }
 }

@@ -39,43 +39,41 @@ pub(super) struct Block<T> {
 #[repr(C)]
 pub(super) struct Held<T> {
     slot: Slot<T>,
-    note: UnsafeCell<MaybeUninit<Note>>,
+    tag: UnsafeCell<MaybeUninit<Packed>>,
+    /// The index of the next item of its run. A cell of its own, since it is written when that one is taken: by then
+    /// whoever uses this item may be on another thread.
+    next: UnsafeCell<MaybeUninit<u32>>,
+}
+
+/// A tag without the padding.
+#[derive(Clone, Copy)]
+#[repr(C, packed(4))]
+struct Packed {
+    since: u64,
+    attempts: u32,
+}
+
+impl Packed {
+    #[inline]
+    fn new(Tag { attempts, since }: Tag) -> Self {
+        Self { since, attempts }
+    }
 }
 
 /// What is noted beside an item.
 #[derive(Clone, Copy)]
 pub(super) struct Note {
-    pub(super) since: u64,
-    attempts: u32,
+    pub(super) tag: Tag,
     /// The index of the next item of its run.
     pub(super) next: u32,
-}
-
-impl Note {
-    #[inline]
-    fn new(tag: Tag, next: u32) -> Self {
-        let Tag { attempts, since } = tag;
-        Self {
-            since,
-            attempts,
-            next,
-        }
-    }
-
-    #[inline]
-    pub(super) fn tag(self) -> Tag {
-        Tag {
-            attempts: self.attempts,
-            since: self.since,
-        }
-    }
 }
 
 impl<T> Held<T> {
     fn vacant() -> Self {
         Self {
             slot: Slot::vacant(),
-            note: UnsafeCell::new(MaybeUninit::uninit()),
+            tag: UnsafeCell::new(MaybeUninit::uninit()),
+            next: UnsafeCell::new(MaybeUninit::uninit()),
         }
     }
 
@@ -86,11 +84,12 @@ impl<T> Held<T> {
     /// The place is vacant and the caller's alone.
     #[inline]
     pub(super) unsafe fn fill(&self, item: T, tag: Tag, next: u32) {
-        let note = Note::new(tag, next);
         // SAFETY: by contract.
-        unsafe { self.slot.fill(item) };
-        // SAFETY: likewise.
-        self.note.with_mut(|place| unsafe { (*place).write(note) });
+        unsafe {
+            self.slot.fill(item);
+            self.set_tag(tag);
+            self.set_next(next);
+        }
     }
 
     /// Moves the item out.
@@ -123,24 +122,23 @@ impl<T> Held<T> {
 
     /// # Safety
     ///
-    /// The place was filled, and is the caller's alone.
+    /// The place is the caller's alone.
+    #[inline]
     pub(super) unsafe fn set_tag(&self, tag: Tag) {
+        let tag = Packed::new(tag);
         // SAFETY: by contract.
-        self.note.with_mut(|note| unsafe {
-            let note = (*note).assume_init_mut();
-            *note = Note::new(tag, note.next);
-        });
+        self.tag.with_mut(|place| unsafe { (*place).write(tag) });
     }
 
     /// Says which item of its run follows.
     ///
     /// # Safety
     ///
-    /// As for [`Held::set_tag`].
+    /// The block is the caller's, whoever has the item.
+    #[inline]
     pub(super) unsafe fn set_next(&self, next: u32) {
         // SAFETY: by contract.
-        self.note
-            .with_mut(|note| unsafe { (*note).assume_init_mut().next = next });
+        self.next.with_mut(|place| unsafe { (*place).write(next) });
     }
 
     /// The address of the item.
@@ -153,19 +151,27 @@ impl<T> Held<T> {
     ///
     /// # Safety
     ///
-    /// As for `note`.
+    /// The place is or was filled, and its tag is not changed meanwhile.
     #[inline]
     pub(super) unsafe fn tag(&self) -> Tag {
         // SAFETY: by contract.
-        unsafe { self.note() }.tag()
+        let Packed { since, attempts } = self.tag.with(|tag| unsafe { (*tag).assume_init() });
+        Tag { attempts, since }
     }
 
+    /// What is noted beside the item.
+    ///
     /// # Safety
     ///
     /// The place is or was filled, before the block was shared or by the caller.
     pub(super) unsafe fn note(&self) -> Note {
         // SAFETY: by contract.
-        self.note.with(|note| unsafe { (*note).assume_init() })
+        unsafe {
+            Note {
+                tag: self.tag(),
+                next: self.next.with(|next| (*next).assume_init()),
+            }
+        }
     }
 }
 

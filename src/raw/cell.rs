@@ -89,6 +89,21 @@ impl<L: Session> LocalCell<L> {
         local.settle(&unborrowed);
     }
 
+    /// Undoes the transaction.
+    pub(crate) fn abort(&mut self) {
+        self.end_forgotten();
+        let (local, unborrowed) = self.whole();
+        local.abort(&unborrowed);
+    }
+
+    /// What is in the cell, and all that is held.
+    pub(crate) fn with_held(&mut self) -> (&mut L, HeldItems<'_, L::Stored>) {
+        self.end_forgotten();
+        let (local, unborrowed) = self.whole();
+        let items = HeldItems::all(local.seat(), unborrowed);
+        (local, items)
+    }
+
     /// Lends it to a future of the handle, which has it alone anyway.
     pub(crate) fn begin_waiting(&mut self) {
         self.settled();
@@ -224,9 +239,11 @@ impl<'c, L: Session> Borrow<'c, L> {
         &mut self,
         take: impl FnOnce(&mut L, &mut Fresh),
     ) -> HeldItems<'c, L::Stored> {
-        let before = self.seat().end_of_hold();
+        let seat = self.seat();
+        let (before, held) = (seat.end_of_hold(), seat.held());
         take(self, &mut Fresh(before));
+        let added = self.seat().held().saturating_sub(held);
         // SAFETY: filled since, and given out here alone: `take` has no borrow to give items out by.
-        unsafe { HeldItems::after(self.seat(), before) }
+        unsafe { HeldItems::after(self.seat(), before, added) }
     }
 }

@@ -66,11 +66,11 @@ impl Desk {
             .fetch_add(items as u64, weak!("desk.count-expired", Release));
     }
 
-    /// Items that its open transaction holds.
-    pub(super) fn held(&self) -> u64 {
+    /// How many deliveries have ended here, and how many the open transaction holds.
+    pub(super) fn deliveries(&self) -> (u64, u64) {
         let mut tally = Tally::default();
         self.add_to(&mut tally);
-        tally.held
+        (tally.committed + tally.aborted + tally.expired, tally.held)
     }
 
     /// Says that a transaction is about to stage something. A light barrier follows, and then a look

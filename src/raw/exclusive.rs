@@ -12,6 +12,10 @@ impl<T> Exclusive<T> {
         Self(value)
     }
 
+    pub(crate) fn into_inner(self) -> T {
+        self.0
+    }
+
     #[inline]
     pub(crate) fn get_mut(&mut self) -> &mut T {
         &mut self.0

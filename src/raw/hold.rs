@@ -51,8 +51,8 @@ struct Part<T> {
 /// The place of a held item.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Spot {
-    part: usize,
-    index: usize,
+    pub(super) part: usize,
+    pub(super) index: usize,
 }
 
 impl<T> Hold<T> {

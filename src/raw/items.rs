@@ -1,6 +1,7 @@
-//! Items that one call has added to a transaction's hold, each given out once.
+//! Held items, each given out once: those that one call has added to a transaction's hold, or all of it.
 
 use super::block::Held;
+use super::cell::Unborrowed;
 use super::grip::Grip;
 use super::hold::Spot;
 use super::seat::Seat;
@@ -8,7 +9,8 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use std::{ptr, vec};
 
-/// The places of such items. Taking one out of here touches nothing else of the hold.
+/// The places of such items. Taking one out of here touches nothing else of the hold: so this may be on another thread
+/// than the transaction.
 pub(crate) struct HeldItems<'t, T> {
     current: Range<*const Held<T>>,
     more: vec::IntoIter<Range<*const Held<T>>>,
@@ -16,22 +18,19 @@ pub(crate) struct HeldItems<'t, T> {
     items: PhantomData<&'t mut T>,
 }
 
-// SAFETY: these are references to items that nobody else has.
+// SAFETY: these are references to items that nobody else has, and their tags, which nobody else changes.
 unsafe impl<T: Send> Send for HeldItems<'_, T> {}
 
 impl<'t, T> HeldItems<'t, T> {
-    /// What was put into the hold from `spot` on.
+    /// What was put into the hold from `spot` on, so many items.
     ///
     /// # Safety
     ///
     /// The items were given out to nobody, and the transaction is borrowed for `'t`.
-    pub(super) unsafe fn after(seat: &Seat<T>, spot: Spot) -> Self {
-        let mut left = 0;
-        let mut parts = seat.places_from(spot).map(|(first, len)| {
-            left += len;
-            // SAFETY: so many places follow in the block.
-            first..unsafe { first.add(len) }
-        });
+    pub(super) unsafe fn after(seat: &Seat<T>, spot: Spot, left: usize) -> Self {
+        // SAFETY: so many places follow in the block.
+        let part = |(first, len): (*const Held<T>, usize)| first..unsafe { first.add(len) };
+        let mut parts = seat.places_from(spot).map(part);
         let current = parts.next().unwrap_or(ptr::null()..ptr::null());
         let more = parts.collect::<Vec<_>>().into_iter();
         Self {
@@ -42,19 +41,33 @@ impl<'t, T> HeldItems<'t, T> {
         }
     }
 
+    /// All that is held.
+    pub(super) fn all(seat: &Seat<T>, _: Unborrowed<'t>) -> Self {
+        // SAFETY: nobody uses a held item by reference, and the transaction is borrowed for `'t`.
+        unsafe { Self::after(seat, Spot::default(), seat.held()) }
+    }
+
     /// The next item.
     #[inline]
     pub(crate) fn next(&mut self) -> Option<Grip<'t, T>> {
-        while self.current.is_empty() {
-            self.current = self.more.next()?;
-        }
-        let place = self.current.start;
-        self.left -= 1;
-        // SAFETY: within the part, filled, and given out here alone, once: the range moves on. The item stays where
-        // it is while the transaction is borrowed.
-        unsafe {
-            self.current.start = place.add(1);
-            Some(Grip::new((*place).item(), (*place).tag().attempts))
+        loop {
+            if self.left == 0 {
+                return None;
+            }
+            while self.current.is_empty() {
+                self.current = self.more.next()?;
+            }
+            let place = self.current.start;
+            // SAFETY: within the part, filled once, and given out here alone, once: the range moves on. The item stays
+            // where it is while the transaction is borrowed, and so does the block while an item of it is left.
+            unsafe {
+                self.current.start = place.add(1);
+                let tag = (*place).tag();
+                if !tag.is_gone() {
+                    self.left -= 1;
+                    return Some(Grip::new((*place).item(), tag.attempts));
+                }
+            }
         }
     }
 

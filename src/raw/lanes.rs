@@ -6,6 +6,7 @@ use super::desk::{Desk, Tally};
 use super::drops::drop_all;
 use super::guests::Guests;
 use super::hold::Hold;
+use super::holder::Holder;
 use super::producer::Producer;
 use super::reclaim;
 use super::roster::{InUse, Roster, FIRST};
@@ -220,11 +221,11 @@ impl<T> Lanes<T> {
         count
     }
 
-    /// The numbers of the desks whose transactions hold something, and how many items.
-    pub(crate) fn holders(&self) -> impl Iterator<Item = (usize, u64)> + '_ {
+    /// The desks whose transactions hold something.
+    pub(crate) fn holders(&self) -> impl Iterator<Item = Holder> + '_ {
         let desks = self.desks.in_use_from(0);
-        let held = desks.map(|number| (number, self.desks.get(number).held()));
-        held.filter(|&(_, held)| held > 0)
+        let holders = desks.map(|desk| Holder::new(desk, self.desks.get(desk)));
+        holders.filter(|holder| holder.held > 0)
     }
 
     /// Counts items that were taken away from a transaction of this desk, and are elsewhere by now.

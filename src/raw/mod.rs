@@ -6,7 +6,7 @@
 //! brings it back there; [`common`] takes pushes without a handle; [`roster`] leases shards; [`lanes`] is all
 //! of a queue's; [`consumer`] chooses among them and [`strict`] says when they are empty; [`hold`],
 //! [`desk`] and [`seat`] are what a handle owns here, [`cell`], [`open`], [`items`], [`grip`] and [`peek`] how its
-//! transactions use that, [`removal`] how items leave early, with their [`tag`], and [`intake`]
+//! transactions use that, [`holder`] what others know of them, [`removal`] how items leave early, with their [`tag`], and [`intake`]
 //! how an order that sorts gets them. [`inbox`] is for the rooms above.
 //!
 //! No step of a seat runs code of its caller.
@@ -25,6 +25,7 @@ mod front;
 mod grip;
 mod guests;
 mod hold;
+mod holder;
 mod inbox;
 mod intake;
 mod items;
@@ -58,12 +59,13 @@ pub(crate) use cell::{Borrow, Fresh, LocalCell, Session, Unborrowed};
 pub(crate) use exclusive::Exclusive;
 pub(crate) use grip::Grip;
 pub(crate) use hold::Spot;
+pub(crate) use holder::Holder;
 pub(crate) use inbox::{Inbox, Vacant};
 pub(crate) use intake::Intake;
 pub(crate) use items::HeldItems;
 pub(crate) use joint::{commit_together, Party, Record, Tails};
 pub(crate) use lanes::Lanes;
-pub(crate) use open::Open;
+pub(crate) use open::{Open, Owner};
 pub(crate) use peek::Peeked;
 pub(crate) use roster::Roster;
 pub(crate) use seat::{Purpose, Seat, Stager};

@@ -1,28 +1,43 @@
 //! An open transaction, which aborts unless it is closed.
 
 use super::cell::{Borrow, LocalCell, Session};
-use std::mem::ManuallyDrop;
-use std::ptr;
+use std::marker::PhantomData;
+use std::mem;
+use std::ptr::NonNull;
 
 /// Has a cell for one transaction; dropping it aborts.
-pub(crate) struct Open<'h, L: Session>(&'h mut LocalCell<L>);
+///
+/// It is a `&'h mut LocalCell<L>`, except that `L` need not outlive `'h`: an owned transaction, which has its cell
+/// with it, has that for `'static`, whatever the items borrow.
+pub(crate) struct Open<'h, L: Session> {
+    cell: NonNull<LocalCell<L>>,
+    borrow: PhantomData<(&'h mut (), *mut L)>,
+}
+
+// SAFETY: it is an exclusive reference.
+unsafe impl<L: Session + Send> Send for Open<'_, L> {}
 
 impl<'h, L: Session> Open<'h, L> {
     /// Begins a transaction.
     #[inline]
     pub(crate) fn new(cell: &'h mut LocalCell<L>) -> Self {
         cell.settled();
-        Self(cell)
+        Self {
+            cell: NonNull::from(cell),
+            borrow: PhantomData,
+        }
     }
 
     #[inline]
     pub(crate) fn cell(&self) -> &LocalCell<L> {
-        self.0
+        // SAFETY: borrowed for `'h`, or kept for its `Owner` while `self` lives.
+        unsafe { self.cell.as_ref() }
     }
 
     #[inline]
     pub(crate) fn cell_mut(&mut self) -> &mut LocalCell<L> {
-        self.0
+        // SAFETY: as in `cell`, exclusively.
+        unsafe { self.cell.as_mut() }
     }
 
     /// See [`LocalCell::borrow`].
@@ -30,22 +45,53 @@ impl<'h, L: Session> Open<'h, L> {
     #[allow(clippy::inline_always)] // the push and pop of a transaction
     #[track_caller]
     pub(crate) fn borrow(&self) -> Borrow<'_, L> {
-        self.0.borrow()
+        self.cell().borrow()
     }
 
     /// Ends the borrow without an abort.
     #[inline]
     pub(crate) fn close(self) -> &'h mut LocalCell<L> {
-        let this = ManuallyDrop::new(self);
-        // SAFETY: the reference is moved out of a value that is neither used nor dropped again.
-        unsafe { ptr::read(&this.0) }
+        let mut cell = self.cell;
+        mem::forget(self);
+        // SAFETY: borrowed for `'h`, exclusively, and `self` is not used any more. One that has an owner is kept
+        // for ever then: only `Owner::close` would end it.
+        unsafe { cell.as_mut() }
     }
 }
 
 impl<L: Session> Drop for Open<'_, L> {
     fn drop(&mut self) {
-        self.0.end_forgotten();
-        let (local, unborrowed) = self.0.whole();
-        local.abort(&unborrowed);
+        self.cell_mut().abort();
+    }
+}
+
+/// The owner of a cell while a transaction is open on it. If it is dropped the cell is leaked.
+pub(crate) struct Owner<L: Session>(NonNull<LocalCell<L>>);
+
+// SAFETY: all it does is to give the cell back.
+unsafe impl<L: Session + Send> Send for Owner<L> {}
+
+impl<L: Session> Owner<L> {
+    /// Begins a transaction on a cell which is kept until [`Owner::close`].
+    pub(crate) fn begin(mut cell: Box<LocalCell<L>>) -> (Self, Open<'static, L>) {
+        cell.settled();
+        let cell = NonNull::from(Box::leak(cell));
+        let open = Open {
+            cell,
+            borrow: PhantomData,
+        };
+        (Self(cell), open)
+    }
+
+    /// Ends the transaction without an abort, and gives the cell back.
+    ///
+    /// # Panics
+    ///
+    /// If the transaction is another one.
+    pub(crate) fn close(self, open: Open<'static, L>) -> Box<LocalCell<L>> {
+        assert!(self.0 == open.cell, "the transaction is another one");
+        mem::forget(open);
+        // SAFETY: it came from a box, in `begin`, and was borrowed by `open` alone, which nobody uses any more.
+        unsafe { Box::from_raw(self.0.as_ptr()) }
     }
 }

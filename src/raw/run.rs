@@ -89,7 +89,7 @@ impl<T> Run<T> {
             let held = self.held(at);
             // SAFETY: filled once.
             let note = unsafe { held.note() };
-            if !note.tag().is_gone() {
+            if !note.tag.is_gone() {
                 if left == 0 {
                     first = at;
                 } else {
@@ -218,7 +218,7 @@ impl<T> Run<T> {
             // SAFETY: filled before the link.
             let note = unsafe { held.note() };
             // SAFETY: ours by the claim; filled before the link. The sink granted room.
-            unsafe { sink.accept(held.take(), note.tag().again()) };
+            unsafe { sink.accept(held.take(), note.tag.again()) };
             at = note.next;
         }
     }
@@ -231,7 +231,7 @@ impl<T> Run<T> {
             // SAFETY: filled before the link.
             let note = unsafe { self.held(at).note() };
             at = note.next;
-            note.since
+            note.tag.since
         });
         times.filter_map(known).min()
     }

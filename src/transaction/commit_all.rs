@@ -1,8 +1,7 @@
 //! One commit over several queues.
 
-use crate::order::Order;
 use crate::raw::commit_together;
-use crate::{Expired, Taken, Transaction};
+use crate::Expired;
 
 /// Commits several transactions as one, and returns what each of them held.
 ///
@@ -11,8 +10,9 @@ use crate::{Expired, Taken, Transaction};
 /// may be named in any order. Dropping them instead, as a panic or an early return before this call
 /// does, aborts them all.
 ///
-/// Takes a tuple of 2 to 8 transactions, of the same or different item types and orders, or a `Vec` of any number of
-/// transactions of one type; returns a tuple or a `Vec` of [`Taken`].
+/// Takes a tuple of up to 8 transactions, of the same or different item types and orders, borrowed or
+/// [owned](crate::OwnedTransaction), or a `Vec` of any number of transactions of one type; returns a tuple or a `Vec`
+/// of what each [took](crate::Taken).
 ///
 /// Lock-free where each of the [commits](crate#progress) is; a thread that stalls in it then delays nobody. Its cost
 /// grows with the number of transactions, and so does that of a pop that comes across it.
@@ -108,40 +108,68 @@ pub fn try_commit_all<C: Transactions>(transactions: C) -> Result<C::Taken, Expi
 /// ```
 pub trait Transactions: sealed::CommitAll {}
 
-mod sealed {
+pub(super) mod sealed {
+    use crate::core::end::Outcome;
+    use crate::raw::Party;
+    use crate::Expired;
+
     pub trait CommitAll {
-        /// A tuple or a `Vec` of [`Taken`](crate::Taken), one for each transaction.
+        /// A tuple or a `Vec` of what was taken, one for each transaction.
         type Taken;
-        fn try_commit_all(self) -> Result<Self::Taken, super::Expired>;
+        fn try_commit_all(self) -> Result<Self::Taken, Expired>;
+    }
+
+    /// A transaction.
+    pub trait Committed {
+        /// What it held.
+        type Taken;
+    }
+
+    /// One of several transactions that commit together.
+    pub(crate) trait Member: Committed {
+        /// The copies of leased items, whose destructors are user code.
+        type Copies;
+        /// Makes sure that nothing is taken back any more.
+        fn close_book(&mut self) -> Result<(), Expired>;
+        fn party(&mut self) -> &mut dyn Party;
+        /// The items, after [`Party::conclude`], and what is to be announced. Nothing is aborted any more.
+        fn into_taken(self) -> (Self::Taken, Outcome);
+        /// Wakes those who wait for what was published or freed, and ends the leases.
+        fn finish(taken: &mut Self::Taken, outcome: Outcome) -> Self::Copies;
     }
 }
 
-impl<'h, T, O: Order<T>> sealed::CommitAll for Vec<Transaction<'h, T, O>> {
-    type Taken = Vec<Taken<'h, T, O>>;
+use sealed::{CommitAll, Committed, Member};
+
+#[allow(private_bounds)] // sealed
+impl<M: Member> CommitAll for Vec<M> {
+    type Taken = Vec<<M as Committed>::Taken>;
 
     fn try_commit_all(mut self) -> Result<Self::Taken, Expired> {
-        self.iter_mut().try_for_each(Transaction::close_book)?;
-        let mut parties: Vec<_> = self.iter_mut().map(Transaction::party).collect();
+        self.iter_mut().try_for_each(M::close_book)?;
+        let mut parties: Vec<_> = self.iter_mut().map(M::party).collect();
         // Dropped last, as below.
         let _decided = commit_together(&mut parties);
         drop(parties);
-        let mut concluded: Vec<_> = self.into_iter().map(Transaction::into_taken).collect();
-        for (taken, outcome) in &mut concluded {
-            taken.wake_for(*outcome);
-        }
-        let mut taken: Vec<_> = concluded.into_iter().map(|(taken, _)| taken).collect();
-        let copies: Vec<_> = taken.iter_mut().map(Taken::end_guard).collect();
+        let concluded: Vec<_> = self.into_iter().map(M::into_taken).collect();
+        let finish = |(mut taken, outcome)| {
+            let copies = M::finish(&mut taken, outcome);
+            (taken, copies)
+        };
+        let (taken, copies): (_, Vec<_>) = concluded.into_iter().map(finish).unzip();
         drop(copies);
         Ok(taken)
     }
 }
 
-impl<T, O: Order<T>> Transactions for Vec<Transaction<'_, T, O>> {}
+#[allow(private_bounds)]
+impl<M: Member> Transactions for Vec<M> {}
 
 macro_rules! tuples {
-    ($($item:ident $order:ident $tx:ident $lifetime:lifetime),+) => {
-        impl<$($lifetime,)+ $($item, $order: Order<$item>),+> sealed::CommitAll for ($(Transaction<$lifetime, $item, $order>,)+) {
-            type Taken = ($(Taken<$lifetime, $item, $order>,)+);
+    ($($member:ident $tx:ident),+) => {
+        #[allow(private_bounds)]
+        impl<$($member: Member),+> CommitAll for ($($member,)+) {
+            type Taken = ($(<$member as Committed>::Taken,)+);
 
             fn try_commit_all(self) -> Result<Self::Taken, Expired> {
                 let ($(mut $tx,)+) = self;
@@ -149,20 +177,21 @@ macro_rules! tuples {
                 // Dropped last: whatever may happen from here on, nothing is aborted any more.
                 let _decided = commit_together(&mut [$($tx.party()),+]);
                 $(let mut $tx = $tx.into_taken();)+
-                $($tx.0.wake_for($tx.1);)+
-                drop(($($tx.0.end_guard(),)+));
+                drop(($($member::finish(&mut $tx.0, $tx.1),)+));
                 Ok(($($tx.0,)+))
             }
         }
 
-        impl<$($lifetime,)+ $($item, $order: Order<$item>),+> Transactions for ($(Transaction<$lifetime, $item, $order>,)+) {}
+        #[allow(private_bounds)]
+        impl<$($member: Member),+> Transactions for ($($member,)+) {}
     };
 }
 
-tuples!(A AO a 'a, B BO b 'b);
-tuples!(A AO a 'a, B BO b 'b, C CO c 'c);
-tuples!(A AO a 'a, B BO b 'b, C CO c 'c, D DO d 'd);
-tuples!(A AO a 'a, B BO b 'b, C CO c 'c, D DO d 'd, E EO e 'e);
-tuples!(A AO a 'a, B BO b 'b, C CO c 'c, D DO d 'd, E EO e 'e, F FO f 'f);
-tuples!(A AO a 'a, B BO b 'b, C CO c 'c, D DO d 'd, E EO e 'e, F FO f 'f, G GO g 'g);
-tuples!(A AO a 'a, B BO b 'b, C CO c 'c, D DO d 'd, E EO e 'e, F FO f 'f, G GO g 'g, H HO h 'h);
+tuples!(A a);
+tuples!(A a, B b);
+tuples!(A a, B b, C c);
+tuples!(A a, B b, C c, D d);
+tuples!(A a, B b, C c, D d, E e);
+tuples!(A a, B b, C c, D d, E e, F f);
+tuples!(A a, B b, C c, D d, E e, F f, G g);
+tuples!(A a, B b, C c, D d, E e, F f, G g, H h);

@@ -1,8 +1,9 @@
 //! How a transaction ends.
 
-use super::Transaction;
+use super::commit_all::sealed::{Committed, Member};
+use super::{Transaction, EXPIRED};
 use crate::core::end::Outcome;
-use crate::order::Order;
+use crate::order::{EntryOf, Order};
 use crate::policy::lease::Lost;
 #[cfg(not(any(loom, shuttle)))]
 use crate::policy::retry::Cause;
@@ -63,10 +64,7 @@ impl<'h, T, O: Order<T>> Transaction<'h, T, O> {
     #[track_caller]
     fn commit_guarded(self) -> Taken<'h, T, O> {
         let Ok(taken) = self.try_commit() else {
-            panic!(
-                "commit of an expired lease: the item was given to another worker \
-                 (use `try_commit` on leased queues)"
-            );
+            panic!("{EXPIRED}");
         };
         taken
     }
@@ -168,18 +166,32 @@ impl<'h, T, O: Order<T>> Transaction<'h, T, O> {
         swallow_panic(|| cell.abort_for(cause));
         deliveries
     }
+}
 
-    /// This transaction as one of several that commit together.
-    pub(crate) fn party(&mut self) -> &mut dyn Party {
+impl<'h, T: 'h, O: Order<T> + 'h> Committed for Transaction<'h, T, O> {
+    type Taken = Taken<'h, T, O>;
+}
+
+impl<'h, T: 'h, O: Order<T> + 'h> Member for Transaction<'h, T, O> {
+    type Copies = Vec<EntryOf<T, O>>;
+
+    fn close_book(&mut self) -> Result<(), Expired> {
+        self.close_book()
+    }
+
+    fn party(&mut self) -> &mut dyn Party {
         let cell = self.open.cell_mut();
         cell.end_forgotten();
         cell
     }
 
-    /// The items, after [`Party::conclude`], and what is to be announced.
-    pub(crate) fn into_taken(self) -> (Taken<'h, T, O>, Outcome) {
+    fn into_taken(self) -> (Self::Taken, Outcome) {
         let cell = self.open.close();
         let outcome = cell.concluded();
         (Taken::new(cell, outcome), outcome)
+    }
+
+    fn finish(taken: &mut Self::Taken, outcome: Outcome) -> Self::Copies {
+        taken.finish(outcome)
     }
 }

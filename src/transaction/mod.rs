@@ -2,21 +2,28 @@
 
 mod commit_all;
 mod end;
+mod owned;
 mod peek;
+pub(crate) mod pool;
 mod pop;
 mod push;
 mod retry;
 mod taken;
 
 pub use commit_all::{commit_all, try_commit_all, Transactions};
+pub use owned::OwnedTransaction;
 pub use peek::Peek;
-pub use taken::Taken;
+pub use taken::{OwnedTaken, Taken};
 
 use crate::core::Local;
 use crate::order::Order;
 use crate::raw::{Borrow, Open};
 use crate::Fifo;
 use std::fmt;
+
+/// What is wrong with a commit of items that were taken back.
+const EXPIRED: &str = "commit of an expired lease: the item was given to another worker \
+                       (use `try_commit` on leased queues)";
 
 /// A transaction of one [`Handle`](crate::Handle).
 ///
@@ -25,6 +32,8 @@ use std::fmt;
 /// final. Dropping the transaction, by an early return or a panic too, aborts it: held items go
 /// back to the head of the queue in their order, staged ones are dropped. A transaction that is
 /// forgotten stays open until its handle is used again or dropped.
+///
+/// It borrows its handle. An [`OwnedTransaction`] has its handle with it, so that it may be stored and sent.
 ///
 /// An abort cannot fail, and allocates nothing but an alarm where tasks wait for what it delays. Changes
 /// made to held items stay. What was aborted is ready again at once, without limit: give the queue a

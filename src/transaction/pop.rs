@@ -3,7 +3,7 @@
 use super::Transaction;
 use crate::future::PopAsync;
 use crate::order::Order;
-use crate::{Item, Items, Peek, PopError};
+use crate::{DeliveryId, Item, Items, Peek, PopError};
 use std::time::Duration;
 
 impl<T, O: Order<T>> Transaction<'_, T, O> {
@@ -212,5 +212,30 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     #[track_caller]
     pub fn held(&self) -> usize {
         self.local().held()
+    }
+
+    /// A number for what is held, by which [`Queue::held`](crate::Queue::held) knows it: that of the oldest delivery.
+    ///
+    /// It stays the same from the first pop until one of the deliveries ends: with the transaction, or before, by a
+    /// [retry](Self::retry), a [failure](Self::fail) or the end of a [lease](crate::Builder::leased). Then the rest
+    /// have the numbers that follow.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::unbounded();
+    /// queue.push("job")?;
+    /// let mut handle = queue.handle();
+    /// let tx = handle.begin();
+    /// let _job = tx.pop()?;
+    /// assert_eq!(queue.held()[0].id, tx.id());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the transaction [is borrowed](Transaction#borrowing).
+    #[track_caller]
+    pub fn id(&self) -> DeliveryId {
+        let holder = self.local().holder();
+        DeliveryId::new(holder.desk, holder.ended)
     }
 }

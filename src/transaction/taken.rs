@@ -1,11 +1,14 @@
 //! What a committed transaction held.
 
+use super::pool::CheckedOut;
 use crate::core::end::Outcome;
 use crate::core::Port;
 use crate::order::{EntryOf, Order};
 use crate::Fifo;
 use std::fmt;
 use std::iter::FusedIterator;
+use std::marker::PhantomData;
+use std::ops::DerefMut;
 
 /// The items that a committed transaction held, by value, in the order of the pops.
 ///
@@ -24,34 +27,40 @@ use std::iter::FusedIterator;
 /// assert_eq!(taken.collect::<Vec<_>>(), [1, 2]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Taken<'h, T, O: Order<T> = Fifo> {
-    cell: &'h mut Port<T, O>,
+pub struct Taken<'h, T, O: Order<T> = Fifo>(Rest<T, O, &'h mut Port<T, O>>);
+
+/// The items that a committed [`OwnedTransaction`](crate::OwnedTransaction) held, by value, in the order of the pops.
+///
+/// It has the handle of the transaction, which it gives back when it is dropped, with the items that are left. After a
+/// `mem::forget` they are never dropped, nor is the handle.
+///
+/// ```
+/// let queue = requeue::Queue::unbounded();
+/// queue.push("job")?;
+/// let delivery = queue.begin_owned();
+/// delivery.pop()?;
+/// let mut taken = delivery.commit();
+/// assert_eq!(taken.next(), Some("job"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct OwnedTaken<T, O: Order<T> = Fifo>(Rest<T, O, CheckedOut<T, O>>);
+
+/// What a commit has left to take out of a cell, however that is reached.
+struct Rest<T, O: Order<T>, P: DerefMut<Target = Port<T, O>>> {
+    cell: P,
     len: usize,
+    items: PhantomData<fn() -> (T, O)>,
 }
 
-impl<'h, T, O: Order<T>> Taken<'h, T, O> {
+impl<T, O: Order<T>, P: DerefMut<Target = Port<T, O>>> Rest<T, O, P> {
     #[inline]
-    pub(crate) fn new(cell: &'h mut Port<T, O>, outcome: Outcome) -> Self {
+    fn new(cell: P, outcome: Outcome) -> Self {
         Self {
             cell,
             len: outcome.freed,
+            items: PhantomData,
         }
     }
-
-    /// Wakes those who wait for what the commit has published or freed.
-    #[inline]
-    pub(crate) fn wake_for(&mut self, outcome: Outcome) {
-        self.cell.get_mut().wake_for(outcome);
-    }
-
-    /// Ends the leases of the items, tells those who listen, and returns the copies.
-    pub(crate) fn end_guard(&mut self) -> Vec<EntryOf<T, O>> {
-        self.cell.end_guard(self.len > 0)
-    }
-}
-
-impl<T, O: Order<T>> Iterator for Taken<'_, T, O> {
-    type Item = T;
 
     #[inline]
     fn next(&mut self) -> Option<T> {
@@ -60,15 +69,19 @@ impl<T, O: Order<T>> Iterator for Taken<'_, T, O> {
         Some(item)
     }
 
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        (self.len, Some(self.len))
+    /// Ends the leases of the items, tells those who listen, and returns the copies.
+    fn end_guard(&mut self) -> Vec<EntryOf<T, O>> {
+        self.cell.end_guard(self.len > 0)
+    }
+
+    /// Tells others of the commit, and returns the copies of leased items.
+    fn finish(&mut self, outcome: Outcome) -> Vec<EntryOf<T, O>> {
+        self.cell.get_mut().wake_for(outcome);
+        self.end_guard()
     }
 }
 
-impl<T, O: Order<T>> ExactSizeIterator for Taken<'_, T, O> {}
-impl<T, O: Order<T>> FusedIterator for Taken<'_, T, O> {}
-
-impl<T, O: Order<T>> Drop for Taken<'_, T, O> {
+impl<T, O: Order<T>, P: DerefMut<Target = Port<T, O>>> Drop for Rest<T, O, P> {
     #[inline]
     fn drop(&mut self) {
         if self.len > 0 {
@@ -77,8 +90,64 @@ impl<T, O: Order<T>> Drop for Taken<'_, T, O> {
     }
 }
 
-impl<T, O: Order<T>> fmt::Debug for Taken<'_, T, O> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Taken").field("len", &self.len()).finish()
+impl<'h, T, O: Order<T>> Taken<'h, T, O> {
+    #[inline]
+    pub(super) fn new(cell: &'h mut Port<T, O>, outcome: Outcome) -> Self {
+        Self(Rest::new(cell, outcome))
+    }
+
+    /// Wakes those who wait for what the commit has published or freed.
+    #[inline]
+    pub(super) fn wake_for(&mut self, outcome: Outcome) {
+        self.0.cell.get_mut().wake_for(outcome);
+    }
+
+    /// As [`Rest::end_guard`].
+    pub(super) fn end_guard(&mut self) -> Vec<EntryOf<T, O>> {
+        self.0.end_guard()
+    }
+
+    /// As [`Rest::finish`].
+    pub(super) fn finish(&mut self, outcome: Outcome) -> Vec<EntryOf<T, O>> {
+        self.0.finish(outcome)
     }
 }
+
+impl<T, O: Order<T>> OwnedTaken<T, O> {
+    pub(super) fn new(cell: CheckedOut<T, O>, outcome: Outcome) -> Self {
+        Self(Rest::new(cell, outcome))
+    }
+
+    /// As [`Rest::finish`].
+    pub(super) fn finish(&mut self, outcome: Outcome) -> Vec<EntryOf<T, O>> {
+        self.0.finish(outcome)
+    }
+}
+
+macro_rules! iterate {
+    ($($taken:ident<$($lifetime:lifetime,)? T, O>)+) => { $(
+        impl<T, O: Order<T>> Iterator for $taken<$($lifetime,)? T, O> {
+            type Item = T;
+
+            #[inline]
+            fn next(&mut self) -> Option<T> {
+                self.0.next()
+            }
+
+            fn size_hint(&self) -> (usize, Option<usize>) {
+                (self.0.len, Some(self.0.len))
+            }
+        }
+
+        impl<T, O: Order<T>> ExactSizeIterator for $taken<$($lifetime,)? T, O> {}
+        impl<T, O: Order<T>> FusedIterator for $taken<$($lifetime,)? T, O> {}
+
+        impl<T, O: Order<T>> fmt::Debug for $taken<$($lifetime,)? T, O> {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.debug_struct(stringify!($taken)).field("len", &self.len()).finish()
+            }
+        }
+    )+ };
+}
+
+iterate!(Taken<'_, T, O> OwnedTaken<T, O>);

@@ -141,6 +141,18 @@ const CASES: &[Case] = &[
         queue.pop().unwrap();
         drop(commit_all((tx, other.begin())));
     }),
+    ("commit of an expired lease", || {
+        let (clock, queue) = leased([1]);
+        let tx = queue.begin_owned();
+        tx.pop().unwrap();
+        clock.advance(SECOND);
+        queue.pop().unwrap();
+        drop(tx.commit());
+    }),
+    ("item does not belong to this transaction", || {
+        let (tx, other) = (bounded().begin_owned(), bounded().begin_owned());
+        let _ = tx.retry(other.pop().unwrap());
+    }),
     ("item does not belong to this transaction", || {
         let (mut a, mut b) = (bounded(), bounded());
         let (tx, other) = (a.begin(), b.begin());

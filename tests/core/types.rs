@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::error::Error;
 use std::fmt::{Debug, Display};
+use std::hash::Hash;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::rc::Rc;
 
@@ -10,8 +11,9 @@ use crate::common::filled;
 use requeue::channel::{Receiver, Sender};
 use requeue::future::{OwnedPop, OwnedPush, OwnedPushBatch};
 use requeue::{
-    commit_all, Backoff, Builder, DeadLetters, Drain, Handle, Held, Item, Iter, ManualClock, Peek,
-    PopError, PushError, Queue, Stats, Taken, Transaction,
+    commit_all, Backoff, Builder, DeadLetters, DeliveryId, Drain, Handle, Held, Item, Items, Iter,
+    ManualClock, OwnedTaken, OwnedTransaction, Peek, PopError, PushError, Queue, Stats, Taken,
+    Transaction,
 };
 
 /// Compiles only if the type has all the traits.
@@ -52,6 +54,9 @@ has!(Item<'static, Cell<u8>>: Debug);
 has!(Item<'static, u8>: Debug + Display);
 has!(Transaction<'static, Cell<u8>>: Send);
 has!(Item<'static, Cell<u8>>: Send);
+has!(OwnedTransaction<Cell<u8>>: Send + Unpin + 'static);
+has!(OwnedTaken<Cell<u8>>: Send + Unpin + 'static);
+has!(Items<'static, Cell<u8>>: Send);
 has!(Taken<'static, Cell<u8>>: Send);
 has!(Peek<'static, u8>: Send);
 has!(Builder<Cell<u8>>: Send);
@@ -59,6 +64,7 @@ has!(DeadLetters<Cell<u8>>: Send + Sync + 'static);
 has!(ManualClock: Send + Sync + Clone + Default + 'static);
 has!(Backoff: Send + Sync + Copy + 'static);
 has!(Held: Send + Sync + Clone + 'static);
+has!(DeliveryId: Send + Sync + Copy + Ord + Hash + Debug + Display + 'static);
 has!(Stats: Send + Sync + Clone);
 
 has!(Queue<Cell<u8>>: UnwindSafe + RefUnwindSafe);
@@ -67,6 +73,8 @@ has!(DeadLetters<Cell<u8>>: UnwindSafe + RefUnwindSafe);
 has!(ManualClock: UnwindSafe + RefUnwindSafe);
 
 lacks!(Transaction<'static, u8>: Sync);
+lacks!(OwnedTransaction<u8>: Sync);
+lacks!(Items<'static, Cell<u8>>: Sync);
 lacks!(Item<'static, Cell<u8>>: Sync);
 lacks!(Item<'static, Plain>: Debug);
 lacks!(Item<'static, Cell<u8>>: Display);
@@ -83,6 +91,9 @@ lacks!(OwnedPushBatch<Rc<u8>>: Send);
 lacks!(Transaction<'static, Rc<u8>>: Send);
 lacks!(Item<'static, Rc<u8>>: Send);
 lacks!(Taken<'static, Rc<u8>>: Send);
+lacks!(OwnedTransaction<Rc<u8>>: Send);
+lacks!(OwnedTaken<Rc<u8>>: Send);
+lacks!(Items<'static, Rc<u8>>: Send);
 lacks!(Peek<'static, Rc<u8>>: Send);
 lacks!(DeadLetters<Rc<u8>>: Send);
 
@@ -111,6 +122,9 @@ fn everything_is_debug_whatever_the_items_are() {
     assert!(shows(&tx.pop_batch(1), "Items"));
     assert!(shows(&tx, "Transaction"));
     assert!(shows(&tx.commit(), "Taken"));
+    let tx = queue.begin_owned();
+    assert!(shows(&tx, "OwnedTransaction"));
+    assert!(shows(&tx.commit(), "OwnedTaken"));
     assert!(shows(&PushError::Full(Plain), "Full"));
     assert!(shows(&PushError::Closed(Plain), "Closed"));
     assert!(shows(&PopError::Empty, "Empty"));

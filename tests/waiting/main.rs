@@ -14,6 +14,7 @@ mod executors;
 mod fairness;
 mod keeper;
 mod overdue;
+mod owned;
 #[cfg(feature = "stream")]
 mod stream;
 mod verbs;

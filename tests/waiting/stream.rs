@@ -1,5 +1,6 @@
 //! Handles as streams and sinks.
 
+use std::borrow::BorrowMut;
 use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use std::thread;
@@ -8,14 +9,17 @@ use crate::common::drain;
 use crate::common::ends;
 use crate::common::futures::{block_on, Task};
 use futures::{future, stream, Sink, SinkExt, Stream, StreamExt};
-use requeue::{PopError, PopStream, PushError, PushSink, Queue};
+use requeue::{Fifo, Handle, PopError, PopStream, PushError, PushSink, Queue};
 
 const fn on_any_thread<T: Send + Unpin>() {}
-const _: () = on_any_thread::<PopStream<'static, std::cell::Cell<u8>>>();
-const _: () = on_any_thread::<PushSink<'static, std::cell::Cell<u8>>>();
+type Cell = std::cell::Cell<u8>;
+const _: () = on_any_thread::<PopStream<Cell>>();
+const _: () = on_any_thread::<PushSink<Cell>>();
+const _: () = on_any_thread::<PopStream<Cell, Fifo, &mut Handle<Cell>>>();
+const _: () = on_any_thread::<PushSink<Cell, Fifo, &mut Handle<Cell>>>();
 
 /// Asks a sink for a permit, once; `true` if it has one then.
-fn asks(sink: &mut PushSink<'_, u32>) -> bool {
+fn asks<H: BorrowMut<Handle<u32>>>(sink: &mut PushSink<u32, Fifo, H>) -> bool {
     let mut ready = Task::new(future::poll_fn(|context: &mut Context<'_>| {
         Pin::new(&mut *sink).poll_ready(context)
     }));

@@ -3,7 +3,7 @@
 use super::Shared;
 use crate::order::Order;
 use crate::policy::telemetry::Event;
-use crate::{Held, Stats};
+use crate::{DeliveryId, Held, Stats};
 use std::time::Duration;
 
 impl<T, O: Order<T>> Shared<T, O> {
@@ -39,12 +39,13 @@ impl<T, O: Order<T>> Shared<T, O> {
     /// What each open transaction holds.
     pub(crate) fn held(&self) -> Vec<Held> {
         let holders = self.lanes().holders();
-        let held = holders.map(|(desk, items)| {
-            let post = self.posts.get(desk);
+        let held = holders.map(|holder| {
+            let post = self.posts.get(holder.desk);
             let post = post.as_ref();
             Held {
+                id: DeliveryId::new(holder.desk, holder.ended),
                 worker: post.and_then(|post| post.name().cloned()),
-                items: usize::try_from(items).unwrap_or(usize::MAX),
+                items: usize::try_from(holder.held).unwrap_or(usize::MAX),
                 since: post.and_then(|post| self.time.stamped(post.since())),
                 thread: post.and_then(|post| post.thread()),
             }

@@ -1,0 +1,43 @@
+//! All that a transaction holds, at once.
+
+use super::failed::{NoRoom, Rest};
+use super::local::{Local, Port};
+use crate::order::{Order, StoredOf};
+use crate::raw::{Grip, HeldItems, Holder};
+use std::sync::Arc;
+use std::time::Duration;
+
+impl<T, O: Order<T>> Port<T, O> {
+    /// All held items.
+    pub(crate) fn held_items(&mut self) -> HeldItems<'_, StoredOf<T, O>> {
+        self.with_held().1
+    }
+
+    /// As [`Local::retry`], of all held items; the others are still held if there is no room for one.
+    pub(crate) fn retry_all(&mut self, delay: Duration) -> Result<(), NoRoom> {
+        self.part_with_all(|local, item| local.retry(item, Some(delay)))
+    }
+
+    /// As [`Local::fail`], of all held items; the others are still held if there is no room for one.
+    pub(crate) fn fail_all(&mut self, error: &Arc<str>) -> Result<(), NoRoom> {
+        self.part_with_all(|local, item| local.fail(item, Arc::clone(error)))
+    }
+
+    fn part_with_all(
+        &mut self,
+        part: impl Fn(&mut Local<T, O>, Grip<'_, T>) -> Result<Rest<T>, NoRoom>,
+    ) -> Result<(), NoRoom> {
+        let (local, mut items) = self.with_held();
+        while let Some(item) = items.next() {
+            drop(part(local, item.project())?); // user code
+        }
+        Ok(())
+    }
+}
+
+impl<T, O: Order<T>> Local<T, O> {
+    /// What others know of the transaction.
+    pub(crate) fn holder(&self) -> Holder {
+        self.seat.holder()
+    }
+}

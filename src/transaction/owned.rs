@@ -1,0 +1,270 @@
+//! Transactions that own their handle.
+
+use super::commit_all::sealed::{Committed, Member};
+use super::commit_all::try_commit_all;
+use super::pool::{CheckedOut, Pool};
+use super::taken::OwnedTaken;
+use super::{Transaction, EXPIRED};
+use crate::core::end::Outcome;
+use crate::core::failed::NoRoom;
+use crate::core::{Local, Port};
+use crate::order::{EntryOf, Order};
+use crate::raw::{Owner, Party};
+use crate::{Expired, Fifo, Items, PushError};
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A [`Transaction`] that owns its handle: it may be stored, sent to another thread, and committed or aborted there,
+/// as a message broker's delivery is acknowledged.
+///
+/// It is made by [`Queue::begin_owned`](crate::Queue::begin_owned), which takes a handle out of a pool of the queue,
+/// or by [`Handle::begin_owned`](crate::Handle::begin_owned). It dereferences to a `Transaction`, whose methods by
+/// `&self` it has, in all forms of waiting; so it goes wherever a `&Transaction` does.
+///
+/// Dropping it aborts: held items go back to the head of the queue in their order, staged ones are dropped.
+///
+/// If it is leaked by [`std::mem::forget`], its items stay held for as long as the queue lives, as do those of a handle
+/// that is forgotten with an open transaction. Only a queue that [leases](crate::Builder::leased) its items
+/// delivers them again, when their lease is over or by [`Queue::recover`](crate::Queue::recover).
+///
+/// # Example
+///
+/// Deliveries that are acknowledged by their number, in any order and by any thread:
+///
+/// ```
+/// use std::collections::HashMap;
+///
+/// let queue = requeue::Queue::unbounded();
+/// queue.push("a")?;
+/// queue.push("b")?;
+/// let mut deliveries = HashMap::new();
+/// for _ in 0..2 {
+///     let delivery = queue.begin_owned();
+///     delivery.pop()?;
+///     deliveries.insert(delivery.id(), delivery);
+/// }
+/// let ids: Vec<_> = queue.held().iter().map(|held| held.id).collect();
+///
+/// let acked = deliveries.remove(&ids[0]).unwrap();
+/// std::thread::spawn(|| assert_eq!(acked.commit().next(), Some("a"))).join().unwrap();
+/// drop(deliveries); // the connection is gone
+/// assert_eq!(queue.pop()?, "b");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "a transaction that is dropped aborts"]
+pub struct OwnedTransaction<T, O: Order<T> = Fifo> {
+    /// Only its end takes it out.
+    opened: Option<Opened<T, O>>,
+}
+
+struct Opened<T, O: Order<T>> {
+    tx: Transaction<'static, T, O>,
+    owner: Owner<Local<T, O>>,
+    pool: Option<Arc<Pool<T, O>>>,
+}
+
+const OPEN: &str = "the transaction is open until its end";
+
+impl<T, O: Order<T>> OwnedTransaction<T, O> {
+    pub(crate) fn begin(cell: CheckedOut<T, O>) -> Self {
+        let (cell, pool) = cell.into_parts();
+        let (owner, open) = Owner::begin(cell);
+        let tx = Transaction::new(open);
+        let opened = Some(Opened { tx, owner, pool });
+        Self { opened }
+    }
+
+    /// Ends the borrow of the handle without an abort.
+    fn close(&mut self) -> CheckedOut<T, O> {
+        let Opened { tx, owner, pool } = self.opened.take().expect(OPEN);
+        CheckedOut::new(owner.close(tx.open), pool)
+    }
+
+    fn cell(&mut self) -> &mut Port<T, O> {
+        self.opened.as_mut().expect(OPEN).tx.open.cell_mut()
+    }
+
+    /// All items that the transaction holds, in the order of the pops.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::unbounded();
+    /// queue.handle().push_batch([1, 2])?;
+    /// let mut delivery = queue.begin_owned();
+    /// delivery.pop_batch(2);
+    /// for mut item in delivery.items() {
+    ///     *item *= 10;
+    /// }
+    /// assert!(delivery.commit().eq([10, 20]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn items(&mut self) -> Items<'_, T, O> {
+        Items::new(self.cell().held_items())
+    }
+
+    /// [Gives all held items back](Transaction::retry_after), to be delivered again after `delay`. What is staged is
+    /// not touched: [`commit`](Self::commit) publishes it.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let clock = requeue::ManualClock::new();
+    /// let queue = requeue::Queue::builder().clock(clock.clone()).build();
+    /// queue.handle().push_batch([1, 2])?;
+    /// let mut delivery = queue.begin_owned();
+    /// delivery.pop_batch(2);
+    /// delivery.retry_all_after(Duration::from_secs(60))?;
+    /// assert_eq!((delivery.held(), queue.len()), (0, 0));
+    /// clock.advance(Duration::from_secs(60));
+    /// assert_eq!(queue.len(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`PushError::Full`] as for [`Transaction::retry_after`]: the items before are gone then, and that one and
+    /// those behind it are still held.
+    pub fn retry_all_after(&mut self, delay: Duration) -> Result<(), PushError<()>> {
+        let retried = self.cell().retry_all(delay);
+        retried.map_err(|NoRoom| PushError::Full(()))
+    }
+
+    /// [Gives all held items up](Transaction::fail): they are [dead letters](crate::Queue::dead_letters) now, with this
+    /// error. What is staged is not touched: [`commit`](Self::commit) publishes it.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::unbounded();
+    /// queue.push("seven")?;
+    /// let mut delivery = queue.begin_owned();
+    /// delivery.pop()?;
+    /// delivery.fail_all("not a number")?;
+    /// let letter = queue.dead_letters().next().unwrap();
+    /// assert_eq!((letter.item, letter.error()), ("seven", Some("not a number")));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`PushError::Full`] as for [`Transaction::fail`]: the items before are gone then, and that one and those
+    /// behind it are still held.
+    ///
+    /// # Panics
+    ///
+    /// If `error` panics when it is formatted. All items are still held then.
+    pub fn fail_all(&mut self, error: impl fmt::Display) -> Result<(), PushError<()>> {
+        let error = error.to_string().into();
+        let failed = self.cell().fail_all(&error);
+        failed.map_err(|NoRoom| PushError::Full(()))
+    }
+
+    /// Commits: the pushes become visible all at once, the pops final. The handle goes back to its pool, or is
+    /// dropped, with what this returns.
+    ///
+    /// As [`Transaction::commit`] otherwise.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::unbounded();
+    /// queue.push("job")?;
+    /// let delivery = queue.begin_owned();
+    /// delivery.pop()?;
+    /// assert!(delivery.commit().eq(["job"]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// As for [`Transaction::commit`].
+    #[track_caller]
+    pub fn commit(self) -> OwnedTaken<T, O> {
+        let Ok(taken) = self.try_commit() else {
+            panic!("{EXPIRED}");
+        };
+        taken
+    }
+
+    /// Commits, unless the queue [leases](crate::Builder::leased) its items and some of those that this transaction
+    /// held were taken back.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::builder().leased(std::time::Duration::from_secs(60)).build();
+    /// queue.push("job")?;
+    /// let delivery = queue.begin_owned();
+    /// delivery.pop()?;
+    /// assert_eq!(delivery.try_commit()?.next(), Some("job"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As for [`Transaction::try_commit`].
+    pub fn try_commit(self) -> Result<OwnedTaken<T, O>, Expired> {
+        try_commit_all((self,)).map(|(taken,)| taken)
+    }
+
+    /// Aborts: held items go back to the head of the queue, in their order; staged ones are dropped.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::unbounded();
+    /// queue.push(1)?;
+    /// let delivery = queue.begin_owned();
+    /// delivery.pop()?;
+    /// delivery.abort();
+    /// assert_eq!(queue.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn abort(self) {
+        drop(self);
+    }
+}
+
+impl<T, O: Order<T>> Committed for OwnedTransaction<T, O> {
+    type Taken = OwnedTaken<T, O>;
+}
+
+impl<T, O: Order<T>> Member for OwnedTransaction<T, O> {
+    type Copies = Vec<EntryOf<T, O>>;
+
+    fn close_book(&mut self) -> Result<(), Expired> {
+        self.opened.as_mut().expect(OPEN).tx.close_book()
+    }
+
+    fn party(&mut self) -> &mut dyn Party {
+        let cell = self.cell();
+        cell.end_forgotten();
+        cell
+    }
+
+    fn into_taken(mut self) -> (Self::Taken, Outcome) {
+        let mut cell = self.close();
+        let outcome = cell.concluded();
+        (OwnedTaken::new(cell, outcome), outcome)
+    }
+
+    fn finish(taken: &mut Self::Taken, outcome: Outcome) -> Self::Copies {
+        taken.finish(outcome)
+    }
+}
+
+impl<T, O: Order<T>> Deref for OwnedTransaction<T, O> {
+    type Target = Transaction<'static, T, O>;
+
+    #[inline]
+    fn deref(&self) -> &Self::Target {
+        &self.opened.as_ref().expect(OPEN).tx
+    }
+}
+
+impl<T, O: Order<T>> Drop for OwnedTransaction<T, O> {
+    fn drop(&mut self) {
+        if self.opened.is_some() {
+            self.close().abort();
+        }
+    }
+}
+
+impl<T, O: Order<T>> fmt::Debug for OwnedTransaction<T, O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("OwnedTransaction").field(&**self).finish()
+    }
+}

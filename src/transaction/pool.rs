@@ -1,0 +1,85 @@
+//! Idle handles, for transactions that own theirs.
+
+use crate::core::shared::Shared;
+use crate::core::{Local, Port};
+use crate::order::Order;
+use crate::sync::{lock, Mutex};
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+
+/// The most handles that wait for the next transaction.
+const KEPT: usize = 32;
+
+/// The idle handles of a queue. They hold the queue, so it is held by those who use the queue, and not by the queue.
+pub(crate) struct Pool<T, O: Order<T>> {
+    idle: Mutex<Vec<Box<Port<T, O>>>>,
+}
+
+impl<T, O: Order<T>> Pool<T, O> {
+    pub(crate) fn new() -> Self {
+        Self {
+            idle: Mutex::new(Vec::new()),
+        }
+    }
+
+    /// Takes out a handle, or makes one.
+    pub(crate) fn check_out(self: &Arc<Self>, shared: &Arc<Shared<T, O>>) -> CheckedOut<T, O> {
+        let idle = lock(&self.idle).pop();
+        let cell = idle.unwrap_or_else(|| Box::new(Local::in_cell(Arc::clone(shared), None)));
+        CheckedOut::new(cell, Some(Arc::clone(self)))
+    }
+
+    /// Keeps a handle for the next transaction; it comes back if there are enough.
+    fn check_in(&self, cell: Box<Port<T, O>>) -> Option<Box<Port<T, O>>> {
+        let mut idle = lock(&self.idle);
+        if idle.len() == KEPT {
+            return Some(cell);
+        }
+        idle.push(cell);
+        None
+    }
+}
+
+/// A handle that belongs to a transaction: it goes back to its pool, if it is from one, when this is dropped.
+pub(crate) struct CheckedOut<T, O: Order<T>> {
+    /// Only its end takes it out.
+    cell: Option<Box<Port<T, O>>>,
+    pool: Option<Arc<Pool<T, O>>>,
+}
+
+impl<T, O: Order<T>> CheckedOut<T, O> {
+    pub(crate) fn new(cell: Box<Port<T, O>>, pool: Option<Arc<Pool<T, O>>>) -> Self {
+        let cell = Some(cell);
+        Self { cell, pool }
+    }
+
+    /// The handle, which does not go back by itself any more, and its pool.
+    pub(super) fn into_parts(mut self) -> (Box<Port<T, O>>, Option<Arc<Pool<T, O>>>) {
+        let cell = self.cell.take().expect(PRESENT);
+        (cell, self.pool.take())
+    }
+}
+
+const PRESENT: &str = "the handle is there until this is dropped";
+
+impl<T, O: Order<T>> Deref for CheckedOut<T, O> {
+    type Target = Port<T, O>;
+
+    fn deref(&self) -> &Port<T, O> {
+        self.cell.as_ref().expect(PRESENT)
+    }
+}
+
+impl<T, O: Order<T>> DerefMut for CheckedOut<T, O> {
+    fn deref_mut(&mut self) -> &mut Port<T, O> {
+        self.cell.as_mut().expect(PRESENT)
+    }
+}
+
+impl<T, O: Order<T>> Drop for CheckedOut<T, O> {
+    fn drop(&mut self) {
+        if let (Some(cell), Some(pool)) = (self.cell.take(), &self.pool) {
+            drop(pool.check_in(cell)); // not under the lock
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! Held items on one thread, and their transaction on another.
+
+use super::{model, warm};
+use loom::thread;
+use requeue::{Handle, Queue, Transaction};
+
+/// A transaction that lives as long as the program, so that a thread of a model may borrow it. It is of a handle
+/// that does, too.
+fn leaked(handle: Handle<u32>) -> &'static Transaction<'static, u32> {
+    let handle = Box::leak(Box::new(handle));
+    Box::leak(Box::new(handle.begin()))
+}
+
+/// The items alternate between two lanes. When one is taken, the one before of its lane is led to it, in a place that
+/// the other thread reads.
+#[test]
+fn items_are_read_while_their_transaction_takes_more() {
+    model(|| {
+        let queue = Queue::unbounded();
+        let (mut one, mut two) = (warm(&queue), warm(&queue));
+        let tx = leaked(queue.handle());
+        for item in [1, 2] {
+            one.push(item).unwrap();
+            assert_eq!(tx.pop().as_deref(), Ok(&item)); // they fill a block of their own
+        }
+        one.push(3).unwrap();
+        let items = tx.pop_batch(1);
+        let reader = thread::spawn(move || items.map(|item| *item + item.attempts()).sum::<u32>());
+        for item in 4..=6 {
+            let lane = if item == 5 { &mut one } else { &mut two };
+            lane.push(item).unwrap();
+            assert_eq!(tx.pop().as_deref(), Ok(&item));
+        }
+        assert_eq!((reader.join().unwrap(), tx.held()), (4, 6));
+    });
+}
