@@ -401,6 +401,6 @@ impl<T, O: Order<T>> fmt::Debug for Queue<T, O> {
             .field("capacity", &self.capacity())
             .field("closed", &self.is_closed())
             .field("stats", &self.stats())
-            .finish()
+            .finish_non_exhaustive()
     }
 }

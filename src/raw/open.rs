@@ -88,6 +88,7 @@ impl<L: Session> Owner<L> {
     /// # Panics
     ///
     /// If the transaction is another one.
+    #[allow(clippy::unnecessary_box_returns)] // it came as one
     pub(crate) fn close(self, open: Open<'static, L>) -> Box<LocalCell<L>> {
         assert!(self.0 == open.cell, "the transaction is another one");
         mem::forget(open);

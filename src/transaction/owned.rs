@@ -2,7 +2,7 @@
 
 use super::commit_all::sealed::{Committed, Member};
 use super::commit_all::try_commit_all;
-use super::pool::{CheckedOut, Pool};
+use super::pool::{CheckedOut, Home};
 use super::taken::OwnedTaken;
 use super::{Transaction, EXPIRED};
 use crate::core::end::Outcome;
@@ -13,7 +13,6 @@ use crate::raw::{Owner, Party};
 use crate::{Expired, Fifo, Items, PushError};
 use std::fmt;
 use std::ops::Deref;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// A [`Transaction`] that owns its handle: it may be stored, sent to another thread, and committed or aborted there,
@@ -62,7 +61,7 @@ pub struct OwnedTransaction<T, O: Order<T> = Fifo> {
 struct Opened<T, O: Order<T>> {
     tx: Transaction<'static, T, O>,
     owner: Owner<Local<T, O>>,
-    pool: Option<Arc<Pool<T, O>>>,
+    pool: Home<T, O>,
 }
 
 const OPEN: &str = "the transaction is open until its end";

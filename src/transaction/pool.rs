@@ -12,6 +12,7 @@ const KEPT: usize = 32;
 
 /// The idle handles of a queue. They hold the queue, so it is held by those who use the queue, and not by the queue.
 pub(crate) struct Pool<T, O: Order<T>> {
+    #[allow(clippy::vec_box)] // they come and go as boxes
     idle: Mutex<Vec<Box<Port<T, O>>>>,
 }
 
@@ -40,21 +41,24 @@ impl<T, O: Order<T>> Pool<T, O> {
     }
 }
 
+/// The pool that a handle goes back to, if it is from one.
+pub(crate) type Home<T, O> = Option<Arc<Pool<T, O>>>;
+
 /// A handle that belongs to a transaction: it goes back to its pool, if it is from one, when this is dropped.
 pub(crate) struct CheckedOut<T, O: Order<T>> {
     /// Only its end takes it out.
     cell: Option<Box<Port<T, O>>>,
-    pool: Option<Arc<Pool<T, O>>>,
+    pool: Home<T, O>,
 }
 
 impl<T, O: Order<T>> CheckedOut<T, O> {
-    pub(crate) fn new(cell: Box<Port<T, O>>, pool: Option<Arc<Pool<T, O>>>) -> Self {
+    pub(crate) fn new(cell: Box<Port<T, O>>, pool: Home<T, O>) -> Self {
         let cell = Some(cell);
         Self { cell, pool }
     }
 
     /// The handle, which does not go back by itself any more, and its pool.
-    pub(super) fn into_parts(mut self) -> (Box<Port<T, O>>, Option<Arc<Pool<T, O>>>) {
+    pub(super) fn into_parts(mut self) -> (Box<Port<T, O>>, Home<T, O>) {
         let cell = self.cell.take().expect(PRESENT);
         (cell, self.pool.take())
     }
