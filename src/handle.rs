@@ -6,7 +6,7 @@ use crate::core::{Local, Port};
 use crate::future::{PushAsync, PushBatchAsync, TakeAsync};
 use crate::order::Order;
 use crate::raw::{Exclusive, Open};
-use crate::{Fifo, PopError, PushError, Transaction};
+use crate::{Expired, Fifo, PopError, PushError, Transaction, Unleased};
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
@@ -479,16 +479,44 @@ impl<T, O: Order<T>> Handle<T, O> {
     ///
     /// That of `work`.
     ///
-    /// # Panics
-    ///
-    /// If the queue [leases](crate::Builder::leased) its items, and one that `work` took was taken back.
+    /// A queue that [leases](crate::Builder::leased) its items has [`try_transact`](Self::try_transact) instead.
     pub fn transact<R, E>(
+        &mut self,
+        work: impl FnOnce(&Transaction<'_, T, O>) -> Result<R, E>,
+    ) -> Result<R, E>
+    where
+        O: Unleased,
+    {
+        let tx = self.begin();
+        let result = work(&tx)?;
+        tx.commit();
+        Ok(result)
+    }
+
+    /// Runs `work` in a transaction, as [`transact`](Self::transact) does, and commits unless an item was taken back
+    /// that `work` took.
+    ///
+    /// ```
+    /// use std::error::Error;
+    /// use std::time::Duration;
+    ///
+    /// let queue = requeue::Queue::builder().leased(Duration::from_secs(60)).build();
+    /// queue.push(6)?;
+    /// let done = queue.handle().try_transact(|tx| Ok::<_, Box<dyn Error>>(*tx.pop()? * 7))?;
+    /// assert_eq!(done, 42);
+    /// # Ok::<(), Box<dyn Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// That of `work`, or [`Expired`] if an item was taken back; then the transaction is aborted.
+    pub fn try_transact<R, E: From<Expired>>(
         &mut self,
         work: impl FnOnce(&Transaction<'_, T, O>) -> Result<R, E>,
     ) -> Result<R, E> {
         let tx = self.begin();
         let result = work(&tx)?;
-        tx.commit();
+        tx.try_commit()?;
         Ok(result)
     }
 }

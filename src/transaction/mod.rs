@@ -34,7 +34,8 @@ use std::fmt;
 ///
 /// Dropping an [`Item`](crate::Item) gives nothing back: it is held until its transaction ends.
 ///
-/// A commit fails only on a queue that [leases](crate::Builder::leased) its items.
+/// A commit never fails. A queue that [leases](crate::Builder::leased) its items may have given them to another worker
+/// meanwhile; its transactions have [`try_commit`](Self::try_commit) instead.
 ///
 /// # Example
 ///

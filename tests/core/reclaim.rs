@@ -12,7 +12,7 @@ use std::thread;
 
 use crate::common::{assert_at_rest, drain, ends, filled, panics, Ledger};
 use crossbeam_epoch as epoch;
-use requeue::{commit_all, FairQueue, Item, Order, PopError, Queue, Transaction};
+use requeue::{commit_all, FairQueue, Item, Order, PopError, Queue, Transaction, Unleased};
 
 /// An item that has a segment to itself, so that each pop enters one.
 type Wide = [usize; 256];
@@ -183,7 +183,7 @@ fn what_others_defer_runs_in_no_call() {
 }
 
 /// Pushes, pops, aborts and looks in all ways that pin.
-fn use_queue<O: Order<Wide>>(queue: &Queue<Wide, O>) {
+fn use_queue<O: Order<Wide> + Unleased>(queue: &Queue<Wide, O>) {
     let (mut handle, mut other) = (queue.handle(), queue.handle());
     for number in 0..40 {
         queue.push(wide(number)).unwrap();

@@ -16,8 +16,8 @@ use crate::common::failing::{leased, put_off, SECOND};
 use crate::common::futures::Task;
 use crate::common::{assert_at_rest, drain, ends, panics};
 use requeue::{
-    ByKey, Clock, FairQueue, Fifo, Item, ManualClock, Order, Pace, PopError, PushError, Queue,
-    Transaction, Turn, Turnstile,
+    ByKey, Clock, FairQueue, Fifo, Item, Leased, ManualClock, Order, Pace, PopError, PushError,
+    Queue, Transaction, Turn, Turnstile,
 };
 
 /// Whether a panic says that the transaction is in use.
@@ -58,7 +58,7 @@ fn a_look_is_at_its_end_when_its_item_is_copied() {
 }
 
 /// The transaction that is open on this thread for good.
-type Open = Transaction<'static, Cloned>;
+type Open = Transaction<'static, Cloned, Leased<Fifo>>;
 
 thread_local! {
     static OPEN: Cell<Option<&'static Open>> = const { Cell::new(None) };
