@@ -573,7 +573,9 @@ pub use queue::priority::{
 };
 pub use queue::{Builder, DeadLetters, Drain, Iter, Queue};
 pub use rate::{Pace, Turn, Turnstile};
-pub use select::pop_any;
+pub use select::{
+    hold_any, hold_any_async, hold_any_timeout, pop_any, pop_any_async, pop_any_timeout,
+};
 pub use stats::{Held, Imbalance, Stats};
 #[cfg(feature = "stream")]
 pub use stream::{PopStream, PushSink};

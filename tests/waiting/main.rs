@@ -12,6 +12,7 @@ mod delays;
 mod events;
 mod executors;
 mod fairness;
+mod hold_any;
 mod keeper;
 mod overdue;
 #[cfg(feature = "stream")]
