@@ -53,7 +53,7 @@
 //! | nobody keeps the others waiting by having much to do: fair by key | [`FairQueue`] |
 //! | the items of a key one after the other, on any number of workers | [`FairQueue`] with [`Builder::serial`] |
 //! | what is urgent first; what is for later, later | [`PriorityQueue`] |
-//! | the first item of several queues | [`pop_any()`], or select among futures |
+//! | the first item of several queues | [`pop_any()`], [`hold_any()`] in transactions, or select among futures |
 //! | look before taking | [`Transaction::peek`], [`Handle::peek_with`], [`Queue::peek_each`] |
 //! | retry what failed later | [`Transaction::retry_after`], [`Builder::backoff`] |
 //! | give up on what always fails | [`Builder::max_attempts`], [`Queue::dead_letters`], [`DeadLetters::requeue`] |
@@ -410,7 +410,7 @@
 //!
 //! A task selects among the futures of several handles by any `select!`: those that were not first
 //! lose nothing when they are dropped. A thread that waits for several queues of one item type calls
-//! [`pop_any()`]; earlier queues go before later ones.
+//! [`pop_any()`], or [`hold_any()`] with a transaction of each; earlier queues go before later ones.
 //!
 //! ```
 //! use requeue::{pop_any, Queue};
