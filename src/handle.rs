@@ -346,6 +346,32 @@ impl<T, O: Order<T>> Handle<T, O> {
         self.cell().push_batch(items, None)
     }
 
+    /// Pushes all items in one transaction, and waits up to `timeout` until there is room for all of them.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let queue = requeue::Queue::bounded(2);
+    /// let mut handle = queue.handle();
+    /// handle.push(1)?;
+    /// let refused = handle.push_batch_timeout([2, 3], Duration::from_millis(1));
+    /// assert_eq!(refused.unwrap_err().into_inner(), [2, 3]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`PushError::Full`] if the time is over, or at once as in [`Handle::push_batch_blocking`];
+    /// [`PushError::Closed`] if the queue is closed. All items come back in their order.
+    pub fn push_batch_timeout(
+        &mut self,
+        items: impl IntoIterator<Item = T>,
+        timeout: Duration,
+    ) -> Result<usize, PushError<Vec<T>>> {
+        let items = items.into_iter().collect();
+        self.cell().push_batch(items, Some(timeout))
+    }
+
     /// A future that pushes all items in one transaction when there is room for all of them. Cancel
     /// safe: if it is dropped before it is ready, the items are dropped with it and were not pushed.
     ///

@@ -221,16 +221,16 @@ trait Source {
 /// A handle that pops, and leaves its place in the line at the end, also if a pace or a clock panics.
 struct Popping<'h, T, O: Order<T>>(&'h mut Port<T, O>);
 
-fn popping<'h, T, O: Order<T>, H: BorrowMut<Handle<T, O>>>(
-    handles: &'h mut [H],
-    begin: fn(&mut Port<T, O>),
-) -> Vec<Popping<'h, T, O>> {
+fn popping<T, O: Order<T>, H: BorrowMut<Handle<T, O>>>(
+    handles: &mut [H],
+    prepare: fn(&mut Port<T, O>),
+) -> Vec<Popping<'_, T, O>> {
     let ports = handles.iter_mut().map(|handle| handle.borrow_mut().cell());
-    let begun = ports.map(|port| {
-        begin(port);
+    let prepared = ports.map(|port| {
+        prepare(port);
         Popping(port)
     });
-    begun.collect()
+    prepared.collect()
 }
 
 impl<T, O: Order<T>> Source for Popping<'_, T, O> {

@@ -70,7 +70,7 @@ impl Trade {
         let builder = Queue::builder()
             .name(self.name())
             .capacity(CAPACITY)
-            .timestamps(true)
+            .timestamps()
             .leased(LEASE);
         let (attempts, builder) = match self {
             Self::Mail => {

@@ -120,7 +120,10 @@ impl Settings {
         builder: Builder<Tracked<PAD>, O>,
         clock: &ManualClock,
     ) -> Builder<Tracked<PAD>, O> {
-        let mut builder = builder.clock(clock.clone()).timestamps(self.timed);
+        let mut builder = builder.clock(clock.clone());
+        if self.timed {
+            builder = builder.timestamps();
+        }
         if let Some(capacity) = self.capacity {
             builder = builder.capacity(capacity);
         }

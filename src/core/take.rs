@@ -416,12 +416,27 @@ impl<'t, T, O: Order<T>> Borrow<'t, Local<T, O>> {
         })
     }
 
-    /// Looks at the item that a pop would give. The caller then [notes](Local::note_look) it.
-    pub(crate) fn peek(mut self) -> Result<Peeked<'t, Local<T, O>>, PopError> {
-        if self.take(&mut Look, 1) == 0 {
-            return Err(self.shared.why_empty());
+    /// Takes the item to look at it that a pop would give, when there is one; without a timeout waits for ever.
+    pub(crate) fn look_waiting(&mut self, timeout: Option<Duration>) -> Result<(), PopError> {
+        let found = wait::for_item(self, timeout, Self::look_unless_waiting);
+        found.unwrap_or(Err(PopError::Empty))
+    }
+
+    /// Polls for an item to look at.
+    pub(crate) fn poll_look(&mut self, waiter: &Waiter<'_>) -> Poll<Result<(), PopError>> {
+        wait::poll_item(self, waiter, Self::look_unless_waiting)
+    }
+
+    /// As [`Borrow::hold_unless_waiting`], of an item to look at.
+    fn look_unless_waiting(&mut self) -> Option<Result<(), PopError>> {
+        let closed = self.word().is_closed();
+        if self.take(&mut Look, 1) > 0 {
+            return Some(Ok(()));
         }
-        Ok(Peeked::new(self))
+        match self.shared.why_empty() {
+            PopError::Empty if !(closed && self.has_work()) => None,
+            said => Some(Err(said)),
+        }
     }
 
     /// Holds the item that is looked at.

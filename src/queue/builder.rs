@@ -211,21 +211,21 @@ impl<T, O: Order<T>> Builder<T, O> {
         self
     }
 
-    /// Whether to keep the time of each push, for [`Stats::oldest`](crate::Stats::oldest) and
+    /// Keeps the time of each push, for [`Stats::oldest`](crate::Stats::oldest) and
     /// [`DeadLetter::pushed_at`]. Costs sixteen bytes for each item and a look at the clock for each push.
     ///
     /// ```
     /// use std::time::Duration;
     ///
     /// let clock = requeue::ManualClock::new();
-    /// let queue = requeue::Queue::builder().timestamps(true).clock(clock.clone()).build();
+    /// let queue = requeue::Queue::builder().timestamps().clock(clock.clone()).build();
     /// queue.push(1)?;
     /// clock.advance(Duration::from_secs(3));
     /// assert_eq!(queue.stats().oldest, Some(Duration::from_secs(3)));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn timestamps(mut self, timestamps: bool) -> Self {
-        self.timestamps = timestamps;
+    pub fn timestamps(mut self) -> Self {
+        self.timestamps = true;
         self
     }
 

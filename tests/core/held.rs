@@ -105,7 +105,7 @@ fn a_queue_with_leases_or_times_knows_all_its_workers() {
     }
     let (clock, builder) = clocked();
     knows(&clock, builder.clone().leased(10 * SECOND));
-    knows(&clock, builder.timestamps(true));
+    knows(&clock, builder.timestamps());
 }
 
 #[test]

@@ -169,7 +169,7 @@ fn what_others_defer_runs_in_no_call() {
             || {},
             || {
                 use_queue(&Queue::unbounded());
-                use_queue(&Queue::builder().timestamps(true).capacity(8).build());
+                use_queue(&Queue::builder().timestamps().capacity(8).build());
                 use_queue(&Queue::builder().fair_by(|item: &Wide| item[0] % 2).build());
                 use_queue(&Queue::builder().by_priority().build());
             },
@@ -233,7 +233,7 @@ fn a_thread_uses_queues_to_its_end() {
     let (done, was_done) = channel();
     after_thread_locals(move || {
         use_queue(&Queue::unbounded());
-        use_queue(&Queue::builder().timestamps(true).capacity(8).build());
+        use_queue(&Queue::builder().timestamps().capacity(8).build());
         use_queue(&Queue::builder().fair_by(|item: &Wide| item[0] % 2).build());
         use_queue(&Queue::builder().by_priority().build());
         done.send(()).unwrap();

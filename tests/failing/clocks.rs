@@ -38,14 +38,14 @@ fn builders() -> [Builder<u32>; 3] {
     [
         builder(),
         builder().backoff(Backoff::fixed(SECOND)),
-        builder().timestamps(true),
+        builder().timestamps(),
     ]
 }
 
 fn leased_builders() -> [Builder<u32, Leased<Fifo>>; 3] {
     let builder = || Queue::builder().capacity(4).leased(10 * SECOND);
     [
-        builder().timestamps(true),
+        builder().timestamps(),
         builder().backoff(Backoff::fixed(SECOND)),
         builder().name("told of"),
     ]
@@ -231,7 +231,7 @@ fn a_clock_that_panics_takes_no_room() {
     for (name, push) in PUSHES {
         for reading in 0..4 {
             let clock = Fragile(ManualClock::new());
-            let builder = Queue::builder().timestamps(true).capacity(2);
+            let builder = Queue::builder().timestamps().capacity(2);
             let queue = builder.clock(clock).build();
             let mut handle = queue.handle();
             READINGS.set(Some(reading));

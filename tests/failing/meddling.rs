@@ -395,7 +395,7 @@ fn a_key_function_that_leaks_a_future_is_refused() {
 
 #[test]
 fn a_clock_may_not_use_the_transaction_that_waits_with_a_priority() {
-    let builder = Queue::builder().by_priority().capacity(2).timestamps(true);
+    let builder = Queue::builder().by_priority().capacity(2).timestamps();
     let queue = builder.clock(Hooked(ManualClock::new())).build();
     let handle = Box::leak(Box::new(queue.handle()));
     let tx: &'static Transaction<'_, u32, _> = Box::leak(Box::new(handle.begin()));

@@ -14,6 +14,7 @@ mod executors;
 mod fairness;
 mod hold_any;
 mod keeper;
+mod looks;
 mod overdue;
 #[cfg(feature = "stream")]
 mod stream;

@@ -252,7 +252,7 @@ fn a_retry_comes_first_when_its_time_has_come() {
 #[test]
 fn backoff_attempts_and_dead_letters_are_those_of_any_queue() {
     let clock = ManualClock::new();
-    let builder = names().clock(clock.clone()).timestamps(true);
+    let builder = names().clock(clock.clone()).timestamps();
     let builder = builder.max_attempts(2).backoff(Backoff::fixed(SECOND));
     let queue = filled(builder, "a1 a2 b1");
     assert_eq!(queue.stats().oldest, Some(Duration::ZERO));
