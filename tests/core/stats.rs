@@ -157,6 +157,8 @@ fn a_panic_counts_as_an_abort() {
     assert_counts(&queue, [1, 1, 0, 0, 0, 1, 0, 0, 0]);
 }
 
+type Step<O> = fn(&Queue<u32, O>, &mut Handle<u32, O>);
+
 /// Small sequences of everything, for queues of all kinds: at rest it adds up.
 #[test]
 fn it_adds_up_after_everything() {
@@ -169,7 +171,7 @@ fn it_adds_up_after_everything() {
 }
 
 fn adds_up<O: Order<u32>>(builder: impl Fn() -> Builder<u32, O>) {
-    let steps: [fn(&Queue<u32, O>, &mut Handle<u32, O>); 9] = [
+    let steps: [Step<O>; 9] = [
         |_, handle| _ = handle.push_batch([1, 2, 3]),
         |queue, _| _ = queue.push(4),
         |_, handle| _ = handle.pop(),

@@ -164,7 +164,8 @@ fn leased_queues_of_all_orders_commit_together_with_others() {
     let urgent = builder.clone().by_priority().leased(SECOND).build();
     let plain = builder.build();
     for late in [true, false] {
-        [&leased.push(1), &fair.push(2), &urgent.push(3)].map(|pushed| assert!(pushed.is_ok()));
+        let pushed = [leased.push(1), fair.push(2), urgent.push(3)];
+        assert_eq!(pushed, [Ok(()); 3]);
         let (mut a, mut b, mut c, mut d) = (
             leased.handle(),
             fair.handle(),

@@ -204,8 +204,10 @@ fn a_look_is_no_lease() {
     queue.stats().check().unwrap();
 }
 
+type Lessee = Handle<u32, Leased<Fifo>>;
+
 /// Transactions that end with nothing in their hands, and say whether they could.
-const BARREN: [fn(&mut Handle<u32, Leased<Fifo>>) -> bool; 4] = [
+const BARREN: [fn(&mut Lessee) -> bool; 4] = [
     |handle| handle.begin().try_commit().is_ok(),
     |handle| {
         let tx = handle.begin();

@@ -18,6 +18,16 @@ fn queues<const N: usize>() -> [Queue<u32>; N] {
     [(); N].map(|()| Queue::unbounded())
 }
 
+fn handles_of<T, O: Order<T>, const N: usize>(queues: &[Queue<T, O>; N]) -> [Handle<T, O>; N] {
+    std::array::from_fn(|place| queues[place].handle())
+}
+
+fn commit(transactions: Vec<Transaction<'_, u32>>) {
+    for tx in transactions {
+        tx.commit();
+    }
+}
+
 fn begin<T, O: Order<T>>(handles: &mut [Handle<T, O>]) -> Vec<Transaction<'_, T, O>> {
     handles.iter_mut().map(Handle::begin).collect()
 }
@@ -35,7 +45,7 @@ fn earlier_queues_are_preferred_and_what_is_taken_is_held() {
         let queues = queues::<3>();
         queues[2].push(20).unwrap();
         queues[1].push_batch([10, 11]).unwrap();
-        let mut handles = queues.each_ref().map(Queue::handle);
+        let mut handles = handles_of(&queues);
         let mut transactions = begin(&mut handles);
         assert_eq!(held(&transactions), Ok((1, 10)));
         queues[0].push(0).unwrap();
@@ -46,9 +56,14 @@ fn earlier_queues_are_preferred_and_what_is_taken_is_held() {
         assert!(counts.eq([(1, 0), (2, 0), (1, 0)]));
         assert!(queues.iter().all(Queue::is_empty));
         transactions.remove(1).abort();
-        transactions.into_iter().for_each(|tx| drop(tx.commit()));
-        assert_eq!(queues.each_ref().map(drain), [vec![], vec![10, 11], vec![]]);
-        queues.iter().for_each(|queue| assert_at_rest(queue, 0, 0));
+        commit(transactions);
+        assert_eq!(
+            queues.clone().map(|queue| drain(&queue)),
+            [vec![], vec![10, 11], vec![]]
+        );
+        for queue in &queues {
+            assert_at_rest(queue, 0, 0);
+        }
     });
 }
 
@@ -59,7 +74,7 @@ fn transactions_may_be_borrowed_from_several_places() {
         queue.push_batch([1, 2]).unwrap();
         let (mut a, mut b) = (queue.handle(), queue.handle());
         let (first, second) = (a.begin(), b.begin());
-        let (place, mut item) = hold_any(&[&second, &first]).unwrap();
+        let (place, mut item) = hold_any([&second, &first]).unwrap();
         *item += 10;
         assert_eq!((place, *item), (0, 11));
         assert_eq!(*hold_any([&first]).unwrap().1, 2);
@@ -85,7 +100,7 @@ fn of_nothing_comes_the_end() {
 fn one_that_is_borrowed_already_panics_and_borrows_none() {
     ends(|| {
         let queues = queues::<2>();
-        let mut handles = queues.each_ref().map(Queue::handle);
+        let mut handles = handles_of(&queues);
         let transactions = begin(&mut handles);
         let (first, second) = (&transactions[0], &transactions[1]);
         assert!(panics(|| hold_any([first, second, first]).is_ok()));
@@ -106,11 +121,11 @@ fn held_during(
     let start = Barrier::new(2);
     thread::scope(|scope| {
         let waiter = scope.spawn(|| {
-            let mut handles = queues.each_ref().map(Queue::handle);
+            let mut handles = handles_of(queues);
             let transactions = begin(&mut handles);
             start.wait();
             let held = held(&transactions);
-            transactions.into_iter().for_each(|tx| drop(tx.commit()));
+            commit(transactions);
             held
         });
         event(&mut || {
@@ -157,12 +172,16 @@ fn the_last_close_wakes() {
 fn who_has_work_in_one_queue_does_not_wait_for_the_end_of_another() {
     ends(|| {
         let queues = queues::<2>();
-        queues.iter().for_each(|queue| queue.push(1).unwrap());
-        let mut one = queues.each_ref().map(Queue::handle);
-        let mut other = queues.each_ref().map(Queue::handle);
+        for queue in &queues {
+            queue.push(1).unwrap();
+        }
+        let mut one = handles_of(&queues);
+        let mut other = handles_of(&queues);
         let (one, other) = (begin(&mut one), begin(&mut other));
         assert_eq!((held(&one), held(&other)), (Ok((0, 1)), Ok((1, 1))));
-        queues.iter().for_each(|queue| assert!(queue.close()));
+        for queue in &queues {
+            assert!(queue.close());
+        }
         assert_eq!(
             (held(&one), held(&other)),
             (Err(PopError::Empty), Err(PopError::Empty))
@@ -171,10 +190,10 @@ fn who_has_work_in_one_queue_does_not_wait_for_the_end_of_another() {
         assert_eq!(task.output().err(), Some(PopError::Empty));
         drop(task);
         // Who has none waits for both.
-        let mut third = queues.each_ref().map(Queue::handle);
+        let mut third = handles_of(&queues);
         let third = begin(&mut third);
         let mut task = Task::waiting(hold_any_async(&third));
-        one.into_iter().for_each(|tx| drop(tx.commit()));
+        commit(one);
         assert!(task.poll().is_pending());
         drop(other);
         assert_eq!(
@@ -182,7 +201,7 @@ fn who_has_work_in_one_queue_does_not_wait_for_the_end_of_another() {
             Ok((1, 1))
         );
         drop(task);
-        third.into_iter().for_each(|tx| drop(tx.commit()));
+        commit(third);
         assert!(queues
             .iter()
             .all(|queue| queue.pop() == Err(PopError::Closed)));
@@ -192,7 +211,7 @@ fn who_has_work_in_one_queue_does_not_wait_for_the_end_of_another() {
 #[test]
 fn a_timeout_of_zero_tries_once() {
     let queues = queues::<2>();
-    let mut handles = queues.each_ref().map(Queue::handle);
+    let mut handles = handles_of(&queues);
     assert_eq!(
         pop_any_timeout(&mut handles, Duration::ZERO),
         Err(PopError::Empty)
@@ -225,11 +244,11 @@ fn a_timeout_ends_by_the_clock_of_the_first_queue() {
     }
     ends(|| {
         waits(|queues| {
-            let mut handles = queues.each_ref().map(Queue::handle);
+            let mut handles = handles_of(&queues);
             pop_any_timeout(&mut handles, SECOND).err()
         });
         waits(|queues| {
-            let mut handles = queues.each_ref().map(Queue::handle);
+            let mut handles = handles_of(&queues);
             let transactions = begin(&mut handles);
             let nothing = hold_any_timeout(&transactions, SECOND);
             nothing.err()
@@ -240,9 +259,9 @@ fn a_timeout_ends_by_the_clock_of_the_first_queue() {
 #[test]
 fn futures_wait_in_all_lines_and_leave_them() {
     let queues = queues::<2>();
-    let mut handles = queues.each_ref().map(Queue::handle);
-    let mut others = queues.each_ref().map(Queue::handle);
-    let waiting = || queues.each_ref().map(|queue| queue.stats().waiting);
+    let mut handles = handles_of(&queues);
+    let mut others = handles_of(&queues);
+    let waiting = || queues.clone().map(|queue| queue.stats().waiting);
     for place in [0, 1] {
         let mut task = Task::waiting(pop_any_async(&mut handles));
         assert_eq!(waiting(), [1, 1]);
@@ -262,7 +281,7 @@ fn futures_wait_in_all_lines_and_leave_them() {
         assert!(panics(|| task.poll().is_ready()), "polled again");
         assert_eq!(waiting(), [0, 0]);
         drop(task);
-        transactions.into_iter().for_each(|tx| drop(tx.commit()));
+        commit(transactions);
     }
     // A wake-up that is of no use goes to the next one.
     let transactions = begin(&mut handles);
@@ -279,7 +298,7 @@ fn futures_wait_in_all_lines_and_leave_them() {
 #[test]
 fn a_forgotten_future_keeps_nothing_for_ever() {
     let queues = queues::<2>();
-    let mut handles = queues.each_ref().map(Queue::handle);
+    let mut handles = handles_of(&queues);
     let mut other = queues[1].handle();
     for holds in [true, false] {
         let mut task;
@@ -314,10 +333,10 @@ fn queues_of_other_orders_are_asked_in_their_order() {
         let queues = [queue(), queue()];
         queues[1].push_with(2, None, 20).unwrap();
         queues[1].push_with(1, None, 10).unwrap();
-        let mut slow = queues.each_ref().map(Queue::handle);
+        let mut slow = handles_of(&queues);
         let slow = begin(&mut slow);
         assert_eq!(held(&slow), Ok((1, 10)));
-        let mut handles = queues.each_ref().map(Queue::handle);
+        let mut handles = handles_of(&queues);
         let transactions = begin(&mut handles);
         assert_eq!(held(&transactions), Ok((1, 20)));
         let mut task = Task::waiting(hold_any_async(&transactions));
@@ -341,7 +360,7 @@ fn many_hold_from_many() {
             for worker in 0..3 {
                 let (queues, done) = (&queues, &done);
                 scope.spawn(move || {
-                    let mut handles = queues.each_ref().map(Queue::handle);
+                    let mut handles = handles_of(queues);
                     for round in 0.. {
                         let mut transactions = begin(&mut handles);
                         let Ok((place, _)) = held(&transactions) else {
@@ -360,7 +379,9 @@ fn many_hold_from_many() {
                     thread::yield_now();
                 }
             }
-            queues.iter().for_each(|queue| assert!(queue.close()));
+            for queue in &queues {
+                assert!(queue.close());
+            }
         });
         let mut done = done.into_inner().unwrap();
         done.sort_unstable();

@@ -11,7 +11,9 @@ use crate::common::{assert_at_rest, drain, ends, panics};
 use requeue::{Handle, Peek, PopError, PushError, Queue};
 
 /// Looks at the next item, waiting for it.
-const LOOKS: [fn(&mut Handle<u32>) -> Result<u32, PopError>; 3] = [
+type Look = fn(&mut Handle<u32>) -> Result<u32, PopError>;
+
+const LOOKS: [Look; 3] = [
     |handle| handle.begin().peek_blocking().map(|item| *item),
     |handle| {
         let tx = handle.begin();
