@@ -1,6 +1,7 @@
 //! Looks that wait for an item, and batches that wait for room for a time.
 
 use std::mem;
+use std::sync::Barrier;
 use std::thread;
 use std::time::Duration;
 
@@ -32,10 +33,14 @@ fn an_arrival_wakes_who_waits_to_look_and_stays() {
     ends(|| {
         for (name, arrive) in ARRIVALS {
             for look in LOOKS {
-                let queue = Queue::unbounded();
+                let (queue, start) = (Queue::unbounded(), Barrier::new(2));
                 thread::scope(|scope| {
-                    let looker = scope.spawn(|| look(&mut queue.handle()));
+                    let looker = scope.spawn(|| {
+                        start.wait();
+                        look(&mut queue.handle())
+                    });
                     arrive(&queue, &mut || {
+                        start.wait();
                         while queue.stats().waiting < 1 {
                             thread::yield_now();
                         }
