@@ -232,6 +232,30 @@ impl<T> Sender<T> {
         self.0 .0.push_batch_blocking(items)
     }
 
+    /// Pushes all items at once, and waits up to `timeout` until there is room for all of them: see
+    /// [`Queue::push_batch_timeout`].
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let (sender, _receiver) = requeue::channel::bounded(2);
+    /// sender.push(1)?;
+    /// let refused = sender.push_batch_timeout([2, 3], Duration::from_millis(1));
+    /// assert_eq!(refused.unwrap_err().into_inner(), [2, 3]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As for [`Queue::push_batch_timeout`]: all items come back.
+    pub fn push_batch_timeout(
+        &self,
+        items: impl IntoIterator<Item = T>,
+        timeout: Duration,
+    ) -> Result<usize, PushError<Vec<T>>> {
+        self.0 .0.push_batch_timeout(items, timeout)
+    }
+
     /// A future that pushes all items at once when there is room for all of them, cancel safe: see
     /// [`Queue::push_batch_async`]. It counts as no sender.
     ///

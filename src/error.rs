@@ -67,7 +67,7 @@ impl<T> fmt::Debug for PushError<T> {
 impl<T> fmt::Display for PushError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Full(_) => "the queue is full",
+            Self::Full(_) => "no room: the queue or the item's key is at its limit",
             Self::Closed(_) => "the queue is closed",
         })
     }
@@ -133,7 +133,7 @@ impl PopError {
 impl fmt::Display for PopError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Empty => "the queue is empty",
+            Self::Empty => "nothing to pop: the queue is empty, paused or rate limited",
             Self::Closed => "the queue is closed and drained",
         })
     }

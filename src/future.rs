@@ -160,7 +160,7 @@ impl<T, O: Order<T>> Drop for PushBatchAsync<'_, T, O> {
 
 /// A transaction on loan to a future.
 pub(crate) struct Lent<'t, T, O: Order<T>> {
-    local: Borrow<'t, Local<T, O>>,
+    pub(crate) local: Borrow<'t, Local<T, O>>,
 }
 
 impl<'t, T, O: Order<T>> Lent<'t, T, O> {
@@ -225,7 +225,7 @@ impl<'t, T, O: Order<T>> Future for PopAsync<'t, T, O> {
     #[track_caller]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let Lent { local } = self.lent.as_mut().expect(DONE);
-        let poll = local.poll_pop(&Waiter::task(context.waker()));
+        let poll = local.poll_pop(Some(&Waiter::task(context.waker())), false);
         if poll.is_ready() {
             self.lent = None;
         }

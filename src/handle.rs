@@ -7,7 +7,7 @@ use crate::future::{PushAsync, PushBatchAsync, TakeAsync};
 use crate::order::Order;
 use crate::raw::{Exclusive, Open};
 use crate::transaction::pool::{CheckedOut, Pool};
-use crate::{Fifo, OwnedTransaction, PopError, PushError, Transaction};
+use crate::{Expired, Fifo, OwnedTransaction, PopError, PushError, Transaction, Unleased};
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
@@ -324,6 +324,32 @@ impl<T, O: Order<T>> Handle<T, O> {
         self.cell().push_batch(items, None)
     }
 
+    /// Pushes all items in one transaction, and waits up to `timeout` until there is room for all of them.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let queue = requeue::Queue::bounded(2);
+    /// let mut handle = queue.handle();
+    /// handle.push(1)?;
+    /// let refused = handle.push_batch_timeout([2, 3], Duration::from_millis(1));
+    /// assert_eq!(refused.unwrap_err().into_inner(), [2, 3]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`PushError::Full`] if the time is over, or at once as in [`Handle::push_batch_blocking`];
+    /// [`PushError::Closed`] if the queue is closed. All items come back in their order.
+    pub fn push_batch_timeout(
+        &mut self,
+        items: impl IntoIterator<Item = T>,
+        timeout: Duration,
+    ) -> Result<usize, PushError<Vec<T>>> {
+        let items = items.into_iter().collect();
+        self.cell().push_batch(items, Some(timeout))
+    }
+
     /// A future that pushes all items in one transaction when there is room for all of them. Cancel
     /// safe: if it is dropped before it is ready, the items are dropped with it and were not pushed.
     ///
@@ -475,16 +501,44 @@ impl<T, O: Order<T>> Handle<T, O> {
     ///
     /// That of `work`.
     ///
-    /// # Panics
-    ///
-    /// If the queue [leases](crate::Builder::leased) its items, and one that `work` took was taken back.
+    /// A queue that [leases](crate::Builder::leased) its items has [`try_transact`](Self::try_transact) instead.
     pub fn transact<R, E>(
+        &mut self,
+        work: impl FnOnce(&Transaction<'_, T, O>) -> Result<R, E>,
+    ) -> Result<R, E>
+    where
+        O: Unleased,
+    {
+        let tx = self.begin();
+        let result = work(&tx)?;
+        tx.commit();
+        Ok(result)
+    }
+
+    /// Runs `work` in a transaction, as [`transact`](Self::transact) does, and commits unless an item was taken back
+    /// that `work` took.
+    ///
+    /// ```
+    /// use std::error::Error;
+    /// use std::time::Duration;
+    ///
+    /// let queue = requeue::Queue::builder().leased(Duration::from_secs(60)).build();
+    /// queue.push(6)?;
+    /// let done = queue.handle().try_transact(|tx| Ok::<_, Box<dyn Error>>(*tx.pop()? * 7))?;
+    /// assert_eq!(done, 42);
+    /// # Ok::<(), Box<dyn Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// That of `work`, or [`Expired`] if an item was taken back; then the transaction is aborted.
+    pub fn try_transact<R, E: From<Expired>>(
         &mut self,
         work: impl FnOnce(&Transaction<'_, T, O>) -> Result<R, E>,
     ) -> Result<R, E> {
         let tx = self.begin();
         let result = work(&tx)?;
-        tx.commit();
+        tx.try_commit()?;
         Ok(result)
     }
 }

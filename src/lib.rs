@@ -53,7 +53,7 @@
 //! | nobody keeps the others waiting by having much to do: fair by key | [`FairQueue`] |
 //! | the items of a key one after the other, on any number of workers | [`FairQueue`] with [`Builder::serial`] |
 //! | what is urgent first; what is for later, later | [`PriorityQueue`] |
-//! | the first item of several queues | [`pop_any()`], or select among futures |
+//! | the first item of several queues | [`pop_any()`], [`hold_any()`] in transactions, or select among futures |
 //! | look before taking | [`Transaction::peek`], [`Handle::peek_with`], [`Queue::peek_each`] |
 //! | retry what failed later | [`Transaction::retry_after`], [`Builder::backoff`] |
 //! | give up on what always fails | [`Builder::max_attempts`], [`Queue::dead_letters`], [`DeadLetters::requeue`] |
@@ -128,7 +128,8 @@
 //! aborts. A transaction that is leaked by [`std::mem::forget`] stays open until its handle is used
 //! again or dropped; then it aborts too. An [`Item`] is a look at what its transaction holds: to drop it
 //! gives nothing back, and what was dropped before a commit is committed too. Each abort counts in
-//! [`Item::attempts`]. An abort cannot fail, nor can a commit, except on a queue with [leases](#leases).
+//! [`Item::attempts`]. An abort cannot fail, nor can a commit; on a queue with [leases](#leases) there is
+//! [`Transaction::try_commit`] instead.
 //! Destructors, iterators and closures of the user run while nothing is half done, and
 //! may use the same queue; if one panics, no other item is lost or dropped twice.
 //!
@@ -188,7 +189,8 @@
 //! What a worker holds cannot be taken from it, since it may be using it. A queue of items that can be
 //! cloned may be built to [lease](Builder::leased) them: then a transaction holds items for a term, and
 //! what is over goes to others, as a copy. The late transaction can still be aborted, but not be committed:
-//! [`Transaction::try_commit`] says [`Expired`], and [`Transaction::commit`] panics. So at most one delivery of an item is committed.
+//! [`Transaction::try_commit`] says [`Expired`]. So at most one delivery of an item is committed. That a queue leases
+//! its items is part of its type, [`Leased`]: its transactions have no [`Transaction::commit`], which never fails.
 //! [`Transaction::renew`] starts the term anew, and [`Queue::recover`] takes back what one worker took
 //! before some time, whatever its term.
 //!
@@ -409,7 +411,7 @@
 //!
 //! A task selects among the futures of several handles by any `select!`: those that were not first
 //! lose nothing when they are dropped. A thread that waits for several queues of one item type calls
-//! [`pop_any()`]; earlier queues go before later ones.
+//! [`pop_any()`], or [`hold_any()`] with a transaction of each; earlier queues go before later ones.
 //!
 //! ```
 //! use requeue::{pop_any, Queue};
@@ -535,7 +537,7 @@ pub mod workers;
 /// A [`FairQueue`] is a [`Queue`] in the order [`ByKey`]; it is made by
 /// [`FairQueue::by`] or [`Builder::fair_by`].
 pub mod fair {
-    pub use crate::order::fair::ByKey;
+    pub use crate::order::fair::{ByKey, Keyed};
     pub use crate::queue::fair::{FairQueue, FairSnapshot};
 }
 
@@ -544,7 +546,7 @@ pub mod fair {
 /// A [`PriorityQueue`] is a [`Queue`] in the order [`ByPriority`]; it is made
 /// by [`PriorityQueue::by_priority`] or [`Builder::by_priority`].
 pub mod priority {
-    pub use crate::order::priority::{ByPriority, Ticket};
+    pub use crate::order::priority::{ByPriority, Prioritized, Ticket};
     pub use crate::queue::priority::{
         OutOfRange, PriorityError, PriorityQueue, PushWithAsync, StageWithAsync,
     };
@@ -563,9 +565,9 @@ pub use error::{Expired, PopError, PushError, Reason};
 pub use future::{PopAsync, PushAsync, PushBatchAsync, StageAsync, TakeAsync};
 pub use handle::Handle;
 pub use item::{Item, Items};
-pub use order::fair::ByKey;
-pub use order::priority::{ByPriority, Ticket};
-pub use order::{Fifo, Order};
+pub use order::fair::{ByKey, Keyed};
+pub use order::priority::{ByPriority, Prioritized, Ticket};
+pub use order::{Fifo, Leased, Order, Unleased};
 pub use policy::dead::DeadLetter;
 pub use queue::fair::{FairQueue, FairSnapshot};
 pub use queue::priority::{
@@ -573,7 +575,9 @@ pub use queue::priority::{
 };
 pub use queue::{Builder, DeadLetters, Drain, Iter, Queue};
 pub use rate::{Pace, Turn, Turnstile};
-pub use select::pop_any;
+pub use select::{
+    hold_any, hold_any_async, hold_any_timeout, pop_any, pop_any_async, pop_any_timeout,
+};
 pub use stats::{DeliveryId, Held, Imbalance, Stats};
 #[cfg(feature = "stream")]
 pub use stream::{PopStream, PushSink};

@@ -1,19 +1,22 @@
 //! The first item of several queues.
 
 use crate::core::Port;
+use crate::future::Lent;
 use crate::order::Order;
-use crate::sync::defer_with;
+use crate::time::Time;
 use crate::wait::{block, spin, Deadline, Waiter};
-use crate::{Handle, PopError};
+use crate::{Handle, Item, PopError};
 use std::borrow::BorrowMut;
+use std::future::{poll_fn, Future};
 use std::task::Poll;
+use std::time::Duration;
 
 /// Pops from the first of several queues that has an item, and waits until one has. Says which of the
 /// handles it was, and gives the item; the pop is committed at once.
 ///
-/// If several have items, the handle that stands first is served. Closed queues are passed over. For
-/// queues of different items, or together with other things to wait for, select among the futures of
-/// [`Handle::pop_async`]: dropping those that were not first loses nothing.
+/// If several have items, the handle that stands first is served. Closed queues are passed over. To take the item
+/// in a transaction, see [`hold_any`]. For queues of different items, or together with other things to wait for,
+/// select among the futures of [`Handle::pop_async`]: dropping those that were not first loses nothing.
 ///
 /// ```
 /// use requeue::{pop_any, Queue};
@@ -34,40 +37,317 @@ use std::task::Poll;
 pub fn pop_any<T, O: Order<T>, H: BorrowMut<Handle<T, O>>>(
     handles: &mut [H],
 ) -> Result<(usize, T), PopError> {
-    let ports = handles.iter_mut().map(|handle| handle.borrow_mut().cell());
-    // Their places in the lines are left at the end, also if a pace or a clock panics.
-    let mut ports = defer_with(ports.collect::<Vec<_>>(), |ports| {
-        for port in ports {
-            port.end_waiting();
-        }
-    });
-    ports.iter_mut().for_each(|port| {
-        port.settled();
-    });
-    let try_all = |ports: &mut Vec<_>| first(ports, |port| Poll::Ready(port.pop()));
-    if let Some(result) = spin(&mut *ports, |_| true, try_all) {
-        return result;
-    }
-    let poll = |waiter: &Waiter<'_>| {
-        let result = first(&mut ports, |port| port.get_mut().poll_pop(waiter));
-        result.map_or(Poll::Pending, Poll::Ready)
-    };
-    let result = block(Deadline::NEVER, poll);
-    result.unwrap_or(Err(PopError::Closed))
+    wait_for_first(&mut popping(handles, |port| _ = port.settled()), None)
 }
 
-/// The first item that `pop` gives, if any; closed if all of them are.
-fn first<T, O: Order<T>>(
-    ports: &mut [&mut Port<T, O>],
-    mut pop: impl FnMut(&mut Port<T, O>) -> Poll<Result<T, PopError>>,
-) -> Option<Result<(usize, T), PopError>> {
-    let mut closed = 0;
-    for (index, port) in ports.iter_mut().enumerate() {
-        match pop(port) {
-            Poll::Ready(Ok(item)) => return Some(Ok((index, item))),
-            Poll::Ready(Err(PopError::Closed)) => closed += 1,
-            Poll::Ready(Err(PopError::Empty)) | Poll::Pending => {}
+/// As [`pop_any`], but waits no longer than `timeout`, by the clock of the first queue.
+///
+/// ```
+/// use requeue::{pop_any_timeout, PopError, Queue};
+/// use std::time::Duration;
+///
+/// let (a, b) = (Queue::<u32>::unbounded(), Queue::unbounded());
+/// let nothing = pop_any_timeout(&mut [a.handle(), b.handle()], Duration::from_millis(1));
+/// assert_eq!(nothing, Err(PopError::Empty));
+/// ```
+///
+/// # Errors
+///
+/// [`PopError::Empty`] if the time is over, else as for [`pop_any`].
+pub fn pop_any_timeout<T, O: Order<T>, H: BorrowMut<Handle<T, O>>>(
+    handles: &mut [H],
+    timeout: Duration,
+) -> Result<(usize, T), PopError> {
+    wait_for_first(
+        &mut popping(handles, |port| _ = port.settled()),
+        Some(timeout),
+    )
+}
+
+/// A future that pops from the first of several queues that has an item; see [`pop_any`].
+///
+/// Cancel safe, as [`Handle::pop_async`] is.
+///
+/// ```
+/// # futures::executor::block_on(async {
+/// use requeue::{pop_any_async, Queue};
+///
+/// let (a, b) = (Queue::unbounded(), Queue::unbounded());
+/// b.push("job")?;
+/// let mut handles = [a.handle(), b.handle()];
+/// assert_eq!(pop_any_async(&mut handles).await?, (1, "job"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
+///
+/// # Panics
+///
+/// When it is polled after it was ready.
+pub fn pop_any_async<'h, T: 'h, O: Order<T> + 'h, H: BorrowMut<Handle<T, O>>>(
+    handles: &'h mut [H],
+) -> impl Future<Output = Result<(usize, T), PopError>> + 'h {
+    future_of(popping(handles, Port::begin_waiting))
+}
+
+/// Takes an item from the first of several queues that has one, and holds it, as [`Transaction::pop_blocking`](crate::Transaction::pop_blocking) does.
+/// Waits until one has. Says which of the transactions it was, and gives the item, which is held by that one.
+///
+/// Takes borrowed transactions: `&transactions` of a `Vec` or an array, or `[&a, &b]`. If several queues have items,
+/// the transaction that stands first is served; queues that are closed and drained are passed over. To pop for good,
+/// see [`pop_any`]. For queues of different items, or of different orders, select among the futures of
+/// [`Transaction::pop_async`](crate::Transaction::pop_async).
+///
+/// ```
+/// use requeue::{hold_any, Queue};
+///
+/// let (urgent, normal) = (Queue::unbounded(), Queue::unbounded());
+/// let (mut from_urgent, mut from_normal) = (urgent.handle(), normal.handle());
+/// normal.push("sweep")?;
+///
+/// let (first, second) = (from_urgent.begin(), from_normal.begin());
+/// let (which, job) = hold_any([&first, &second])?;
+/// assert_eq!((which, *job), (1, "sweep"));
+/// second.push("rinse")?; // a follow-up
+/// second.commit();
+/// assert_eq!(normal.pop()?, "rinse");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// [`PopError::Closed`] if all of the queues are closed and drained, also if there are none. [`PopError::Empty`] if all
+/// are closed, nothing is ready or may be taken, and one of the transactions holds or has staged something: it must not
+/// wait for others that wait for it.
+///
+/// # Panics
+///
+/// If one of the transactions [is borrowed](crate::Transaction#borrowing), or there twice.
+#[track_caller]
+pub fn hold_any<'t, 'h: 't, T: 'h, O: Order<T> + 'h>(
+    transactions: impl IntoIterator<Item = impl sealed::Borrowed<'t, 'h, T, O>>,
+) -> Result<(usize, Item<'t, T>), PopError> {
+    wait_for_first(&mut holding(transactions), None)
+}
+
+/// As [`hold_any`], but waits no longer than `timeout`, by the clock of the first queue.
+///
+/// ```
+/// use requeue::{hold_any_timeout, Queue};
+/// use std::time::Duration;
+///
+/// let (a, b) = (Queue::<u32>::unbounded(), Queue::unbounded());
+/// let mut handles = [a.handle(), b.handle()];
+/// let transactions: Vec<_> = handles.iter_mut().map(|handle| handle.begin()).collect();
+/// let nothing = hold_any_timeout(&transactions, Duration::from_millis(1));
+/// assert!(nothing.unwrap_err().is_empty());
+/// ```
+///
+/// # Errors
+///
+/// [`PopError::Empty`] if the time is over, else as for [`hold_any`].
+///
+/// # Panics
+///
+/// As for [`hold_any`].
+#[track_caller]
+pub fn hold_any_timeout<'t, 'h: 't, T: 'h, O: Order<T> + 'h>(
+    transactions: impl IntoIterator<Item = impl sealed::Borrowed<'t, 'h, T, O>>,
+    timeout: Duration,
+) -> Result<(usize, Item<'t, T>), PopError> {
+    wait_for_first(&mut holding(transactions), Some(timeout))
+}
+
+/// A future that takes an item from the first of several queues that has one, and holds it; see [`hold_any`]. The
+/// transactions are borrowed by it meanwhile.
+///
+/// Cancel safe, as [`Transaction::pop_async`](crate::Transaction::pop_async) is.
+///
+/// ```
+/// # futures::executor::block_on(async {
+/// use requeue::{hold_any_async, Queue};
+///
+/// let (a, b) = (Queue::unbounded(), Queue::unbounded());
+/// b.push("job")?;
+/// let mut handles = [a.handle(), b.handle()];
+/// let transactions: Vec<_> = handles.iter_mut().map(|handle| handle.begin()).collect();
+/// let (which, job) = hold_any_async(&transactions).await?;
+/// assert_eq!((which, *job), (1, "job"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
+///
+/// # Panics
+///
+/// As for [`hold_any`]; and when it is polled after it was ready.
+#[track_caller]
+pub fn hold_any_async<'t, 'h: 't, T: 'h, O: Order<T> + 'h>(
+    transactions: impl IntoIterator<Item = impl sealed::Borrowed<'t, 'h, T, O>>,
+) -> impl Future<Output = Result<(usize, Item<'t, T>), PopError>> + 't {
+    future_of(holding(transactions))
+}
+
+mod sealed {
+    use crate::order::Order;
+    use crate::Transaction;
+
+    /// A borrowed transaction, of a list of transactions or of borrowed ones.
+    pub trait Borrowed<'t, 'h, T, O: Order<T>> {
+        fn transaction(self) -> &'t Transaction<'h, T, O>;
+    }
+
+    impl<'t, 'h, T, O: Order<T>> Borrowed<'t, 'h, T, O> for &'t Transaction<'h, T, O> {
+        fn transaction(self) -> &'t Transaction<'h, T, O> {
+            self
         }
     }
-    (closed == ports.len()).then_some(Err(PopError::Closed))
+
+    impl<'t, 'h, T, O: Order<T>> Borrowed<'t, 'h, T, O> for &&'t Transaction<'h, T, O> {
+        fn transaction(self) -> &'t Transaction<'h, T, O> {
+            self
+        }
+    }
+}
+
+/// One of several queues from which the first item is wanted.
+trait Source {
+    type Item;
+
+    /// Takes an item, or takes a place in the line if there is a waiter. `Pending`: it is worth waiting.
+    fn poll(&mut self, waiter: Option<&Waiter<'_>>) -> Poll<Result<Self::Item, PopError>>;
+
+    fn time(&mut self) -> Time;
+}
+
+/// A handle that pops, and leaves its place in the line at the end, also if a pace or a clock panics.
+struct Popping<'h, T, O: Order<T>>(&'h mut Port<T, O>);
+
+fn popping<T, O: Order<T>, H: BorrowMut<Handle<T, O>>>(
+    handles: &mut [H],
+    prepare: fn(&mut Port<T, O>),
+) -> Vec<Popping<'_, T, O>> {
+    let ports = handles.iter_mut().map(|handle| handle.borrow_mut().cell());
+    let prepared = ports.map(|port| {
+        prepare(port);
+        Popping(port)
+    });
+    prepared.collect()
+}
+
+impl<T, O: Order<T>> Source for Popping<'_, T, O> {
+    type Item = T;
+
+    fn poll(&mut self, waiter: Option<&Waiter<'_>>) -> Poll<Result<T, PopError>> {
+        match waiter {
+            Some(waiter) => self.0.get_mut().poll_pop(waiter),
+            None => match self.0.pop() {
+                Err(PopError::Empty) => Poll::Pending,
+                other => Poll::Ready(other),
+            },
+        }
+    }
+
+    fn time(&mut self) -> Time {
+        self.0.get_mut().shared().time.clone()
+    }
+}
+
+impl<T, O: Order<T>> Drop for Popping<'_, T, O> {
+    fn drop(&mut self) {
+        self.0.end_waiting();
+    }
+}
+
+/// A transaction that holds.
+struct Holding<'t, T, O: Order<T>> {
+    lent: Lent<'t, T, O>,
+    /// Whether one of the transactions that are polled together has work.
+    busy: bool,
+}
+
+#[track_caller]
+fn holding<'t, 'h: 't, T: 'h, O: Order<T> + 'h>(
+    transactions: impl IntoIterator<Item = impl sealed::Borrowed<'t, 'h, T, O>>,
+) -> Vec<Holding<'t, T, O>> {
+    let (mut all, mut busy) = (Vec::new(), false);
+    for borrowed in transactions {
+        let lent = Lent::new(borrowed.transaction().local());
+        busy |= lent.local.has_work();
+        all.push(Holding { lent, busy });
+    }
+    for holding in &mut all {
+        holding.busy = busy;
+    }
+    all
+}
+
+impl<'t, T, O: Order<T>> Source for Holding<'t, T, O> {
+    type Item = Item<'t, T>;
+
+    fn poll(&mut self, waiter: Option<&Waiter<'_>>) -> Poll<Result<Item<'t, T>, PopError>> {
+        let held = self.lent.local.poll_pop(waiter, self.busy);
+        held.map(|held| held.map(Item::new))
+    }
+
+    fn time(&mut self) -> Time {
+        self.lent.local.shared().time.clone()
+    }
+}
+
+/// Waits for the first item, on the thread; without a timeout for ever.
+fn wait_for_first<S: Source>(
+    sources: &mut [S],
+    timeout: Option<Duration>,
+) -> Result<(usize, S::Item), PopError> {
+    let time = sources.first_mut().map(S::time);
+    let deadline = match &time {
+        Some(time) => Deadline::after(time, timeout),
+        None => Deadline::NEVER,
+    };
+    let mut found = None;
+    if timeout != Some(Duration::ZERO) {
+        found = spin(sources, |_| true, |all| first(all, None)).or_else(|| {
+            block(deadline, |waiter| {
+                first(sources, Some(waiter)).map_or(Poll::Pending, Poll::Ready)
+            })
+        });
+    }
+    found
+        .or_else(|| first(sources, None))
+        .unwrap_or(Err(PopError::Empty))
+}
+
+/// A future that is ready with the first item.
+fn future_of<S: Source>(
+    sources: Vec<S>,
+) -> impl Future<Output = Result<(usize, S::Item), PopError>> {
+    let mut waiting = Some(sources);
+    poll_fn(move |context| {
+        let sources = waiting.as_mut().expect("future polled after completion");
+        let found = first(sources, Some(&Waiter::task(context.waker())));
+        if found.is_some() {
+            waiting = None;
+        }
+        found.map_or(Poll::Pending, Poll::Ready)
+    })
+}
+
+/// The first item that there is. If none can come: closed, if that is what all sources say, otherwise empty.
+fn first<S: Source>(
+    sources: &mut [S],
+    waiter: Option<&Waiter<'_>>,
+) -> Option<Result<(usize, S::Item), PopError>> {
+    let (mut over, mut said) = (0, PopError::Closed);
+    for (index, source) in sources.iter_mut().enumerate() {
+        match source.poll(waiter) {
+            Poll::Ready(Ok(item)) => return Some(Ok((index, item))),
+            Poll::Ready(Err(error)) => {
+                over += 1;
+                if error.is_empty() {
+                    said = error;
+                }
+            }
+            Poll::Pending => {}
+        }
+    }
+    (over == sources.len()).then_some(Err(said))
 }

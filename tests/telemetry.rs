@@ -114,7 +114,7 @@ fn queue(clock: &ManualClock) -> Queue<u32> {
 fn settings() -> Builder<u32> {
     Queue::builder()
         .name("mails")
-        .timestamps(true)
+        .timestamps()
         .max_attempts(2)
         .backoff(Backoff::fixed(Duration::from_secs(10)))
 }
@@ -164,10 +164,7 @@ fn a_queue_without_a_name_tells_nothing() {
     let _alone = alone();
     let (log, clock) = (Log::default(), ManualClock::new());
     metrics::with_local_recorder(&log, || {
-        let queue = Queue::builder()
-            .timestamps(true)
-            .clock(clock.clone())
-            .build();
+        let queue = Queue::builder().timestamps().clock(clock.clone()).build();
         queue.push(1).unwrap();
         let mut worker = queue.handle();
         let tx = worker.begin();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use requeue::{Handle, Queue, Stats, WorkerStatus, Workers};
+use requeue::{Fifo, Handle, Leased, Queue, Stats, WorkerStatus, Workers};
 
 use super::tasks::{Task, Trade};
 
@@ -24,7 +24,7 @@ const WAVE: f64 = 16.0;
 /// A queue with its producer and its workers.
 pub(crate) struct Shop {
     pub(crate) trade: Trade,
-    pub(crate) queue: Queue<Task>,
+    pub(crate) queue: Queue<Task, Leased<Fifo>>,
     producer: Producer,
     workers: Workers,
     /// Which workers were told to pause.
@@ -99,7 +99,7 @@ struct Producer {
 }
 
 impl Producer {
-    fn start(handle: Handle<Task>, rate: f64) -> Self {
+    fn start(handle: Handle<Task, Leased<Fifo>>, rate: f64) -> Self {
         let load = Arc::new(AtomicU32::new(LOAD));
         let (running, stopped) = channel();
         let thread = {
@@ -120,7 +120,12 @@ impl Producer {
 }
 
 /// Pushes until the other end of `stopped` is dropped.
-fn produce(mut handle: Handle<Task>, rate: f64, load: &AtomicU32, stopped: &Receiver<()>) {
+fn produce(
+    mut handle: Handle<Task, Leased<Fifo>>,
+    rate: f64,
+    load: &AtomicU32,
+    stopped: &Receiver<()>,
+) {
     let start = Instant::now();
     let (mut due, mut number) = (0.0, 0);
     while stopped.recv_timeout(STEP) == Err(RecvTimeoutError::Timeout) {

@@ -4,10 +4,10 @@ use std::panic::resume_unwind;
 use std::thread;
 use std::time::Duration;
 
-use requeue::{Backoff, Queue};
+use requeue::{Backoff, Fifo, Leased, Queue};
 
 const CAPACITY: usize = 2000;
-/// How long a report may take, and how long one takes that hangs.
+/// How long a task may take, and how long a report takes that hangs.
 const LEASE: Duration = Duration::from_millis(1500);
 const HANG: Duration = Duration::from_secs(2);
 
@@ -66,11 +66,12 @@ impl Trade {
         })
     }
 
-    pub(crate) fn queue(self) -> Queue<Task> {
+    pub(crate) fn queue(self) -> Queue<Task, Leased<Fifo>> {
         let builder = Queue::builder()
             .name(self.name())
             .capacity(CAPACITY)
-            .timestamps(true);
+            .timestamps()
+            .leased(LEASE);
         let (attempts, builder) = match self {
             Self::Mail => {
                 let (first, cap) = (Duration::from_secs(1), Duration::from_secs(8));
@@ -78,7 +79,7 @@ impl Trade {
                 (3, builder.backoff(backoff))
             }
             Self::Images => (2, builder.backoff(Backoff::fixed(Duration::from_secs(1)))),
-            Self::Reports => (1, builder.leased(LEASE)),
+            Self::Reports => (1, builder),
         };
         builder.max_attempts(attempts).build()
     }

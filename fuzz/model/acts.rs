@@ -3,7 +3,7 @@
 use super::item::{Mark, Tracked};
 use super::open::Worker;
 use super::ops::{Act, Then, Way};
-use super::queues::{on, Kind};
+use super::queues::{on, Family, Kind};
 use super::waits::{as_batch, Outcome, Waiter};
 use super::world::World;
 use requeue::{PopError, PushError};
@@ -17,7 +17,7 @@ type Pushed<const PAD: usize> = Result<usize, PushError<Vec<Tracked<PAD>>>>;
 /// What a pop said.
 type Popped<const PAD: usize> = Result<Tracked<PAD>, PopError>;
 
-impl<const PAD: usize> World<PAD> {
+impl<const PAD: usize, F: Family<PAD>> World<PAD, F> {
     pub(super) fn push<O: Kind<PAD>>(&mut self, worker: &mut Worker<PAD, O>, way: Way) {
         let (items, marks) = self.items(worker, 1);
         let handle = &mut worker.handle;
@@ -121,14 +121,14 @@ impl<const PAD: usize> World<PAD> {
         }
     }
 
-    fn attend<F: Future + Unpin>(
+    fn attend<W: Future + Unpin>(
         &mut self,
         queue: usize,
         push: Option<&[Mark]>,
-        mut future: F,
+        mut future: W,
         meanwhile: &[Act],
         then: Then,
-    ) -> Outcome<F::Output> {
+    ) -> Outcome<W::Output> {
         let waiter = Waiter::default();
         if push.is_none() {
             self.orders[queue].release();

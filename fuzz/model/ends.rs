@@ -3,13 +3,13 @@
 use super::item::Tracked;
 use super::open::{commit_together, Left, Open};
 use super::ops::{Close, End, Ending, Rest, Step};
-use super::queues::{on, Any, AnyTransaction, AnyWorker, Kind, Tx};
+use super::queues::{on, Any, AnyTransaction, AnyWorker, Family, Kind, Tx};
 use super::world::World;
 use requeue::{Expired, Reason, Taken, Transaction};
 use std::mem;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 
-impl<const PAD: usize> World<PAD> {
+impl<const PAD: usize, F: Family<PAD>> World<PAD, F> {
     pub(super) fn begin(&mut self, slots: &[usize], steps: &[Step], end: &Ending) {
         let taken = slots
             .iter()
@@ -22,7 +22,7 @@ impl<const PAD: usize> World<PAD> {
             .iter()
             .map(|worker| on!(worker, worker => Open::new(worker)))
             .collect();
-        let txs: Vec<AnyTransaction<PAD>> = workers
+        let txs: Vec<AnyTransaction<PAD, F>> = workers
             .iter_mut()
             .map(|worker| on!(worker, Same(worker) => Same(worker.handle.begin())))
             .collect();
@@ -44,12 +44,12 @@ impl<const PAD: usize> World<PAD> {
 
     fn commit_jointly(
         &mut self,
-        txs: Vec<AnyTransaction<'_, PAD>>,
+        txs: Vec<AnyTransaction<'_, PAD, F>>,
         open: &[Open],
         rest: &Rest,
     ) -> Vec<Left> {
         let is_lost = open.iter().any(|open| self.has_lost(open));
-        if let Ok(taken) = commit_together(txs) {
+        if let Ok(taken) = commit_together::<PAD, F>(txs) {
             assert!(!is_lost, "committed what others have");
             let taken = taken.into_iter().zip(open);
             return taken
@@ -57,8 +57,8 @@ impl<const PAD: usize> World<PAD> {
                 .collect();
         }
         assert!(is_lost, "nothing was taken away");
-        // They are dropped in the order of local variables.
-        for open in open.iter().rev() {
+        // They are dropped as any tuple is.
+        for open in open {
             self.settle(open.queue, open.source, &open.left(), Reason::Aborted);
         }
         open.iter().map(|_| Left::default()).collect()
@@ -68,21 +68,25 @@ impl<const PAD: usize> World<PAD> {
         self.orders[open.queue].has_lost(open.source)
     }
 
-    pub(super) fn transact(&mut self, worker: &mut AnyWorker<PAD>, steps: &[Step], close: Close) {
+    pub(super) fn transact(
+        &mut self,
+        worker: &mut AnyWorker<PAD, F>,
+        steps: &[Step],
+        close: Close,
+    ) {
         let mut open = [on!(&*worker, worker => Open::new(worker))];
         let mut commit = close == Close::Commit;
-        let mut work = |tx: Tx<'_, '_, PAD>| {
+        let mut work = |tx: Tx<'_, '_, PAD, F>| {
             self.steps(&[tx], &mut open, steps);
-            // A commit of what others have would panic.
             commit &= !self.has_lost(&open[0]);
             match close {
                 Close::Panic => resume_unwind(Box::new(Close::Panic)),
-                _ if commit => Ok(()),
-                _ => Err(()),
+                Close::Commit => Ok(()),
+                Close::Abort => Err(Expired),
             }
         };
         let outcome = catch_unwind(AssertUnwindSafe(
-            || on!(worker, Same(worker) => worker.handle.transact(|tx| work(Same(tx)))),
+            || on!(worker, Same(worker) => worker.handle.try_transact(|tx| work(Same(tx)))),
         ));
         let outcome = outcome.map_err(|panic| {
             // Not one of the model, nor of the queue.

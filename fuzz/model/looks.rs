@@ -3,13 +3,13 @@
 use super::item::{Mark, Tracked};
 use super::open::{Left, Worker};
 use super::ops::{Act, Label};
-use super::queues::{on, Kind};
+use super::queues::{on, Family, Kind};
 use super::settings::{ticks, Ticks};
 use super::waits::as_batch;
 use super::world::World;
 use std::mem;
 
-impl<const PAD: usize> World<PAD> {
+impl<const PAD: usize, F: Family<PAD>> World<PAD, F> {
     pub(super) fn act(&mut self, act: &Act) {
         match *act {
             Act::Push(slot, way) => self.with(slot, |world, worker| {
@@ -135,7 +135,7 @@ impl<const PAD: usize> World<PAD> {
         let before = self.start + ticks(taken);
         order.release();
         let count = order.recover(name, taken);
-        let recovered = on!(&self.queues[queue], queue => queue.recover(name, before));
+        let recovered = on!(&self.queues[queue], queue => Kind::recover(queue, name, before));
         assert_eq!(recovered, count);
     }
 

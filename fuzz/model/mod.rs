@@ -38,13 +38,16 @@ mod world;
 pub(crate) use cases::{ByPriority, Fair, Plain};
 
 pub(crate) use ops::Case;
+use queues::{Kept, Lent};
 use world::World;
 
 /// Runs a case and panics where the queues and the model disagree.
 pub(crate) fn run(case: &Case) {
-    if case.large {
-        World::<4096>::new(case).run(case);
+    if case.leases {
+        World::<0, Lent>::new(case).run(case);
+    } else if case.large {
+        World::<4096, Kept>::new(case).run(case);
     } else {
-        World::<0>::new(case).run(case);
+        World::<0, Kept>::new(case).run(case);
     }
 }

@@ -1,7 +1,7 @@
 //! Transactions, open and ended.
 
 use super::item::{Mark, Source, Tracked};
-use super::queues::{on, AnyTaken, AnyTransaction, Kind};
+use super::queues::{on, AnyTaken, AnyTransaction, Family, Kind};
 use super::waits::Waiter;
 use super::work::Held;
 use requeue::{try_commit_all, Expired, Handle};
@@ -61,9 +61,9 @@ impl Open {
 }
 
 /// Commits up to three transactions together.
-pub(crate) fn commit_together<const PAD: usize>(
-    txs: Vec<AnyTransaction<'_, PAD>>,
-) -> Result<Vec<AnyTaken<'_, PAD>>, Expired> {
+pub(crate) fn commit_together<const PAD: usize, F: Family<PAD>>(
+    txs: Vec<AnyTransaction<'_, PAD, F>>,
+) -> Result<Vec<AnyTaken<'_, PAD, F>>, Expired> {
     let mut txs = txs.into_iter();
     match (txs.next(), txs.next(), txs.next()) {
         (Some(a), Some(b), Some(c)) => on!(a, A(a) => on!(b, B(b) => on!(c, C(c) => {

@@ -19,6 +19,8 @@ pub(crate) const SLOTS: usize = 6;
 pub(crate) struct Case {
     /// Items of 4 KiB instead of a few words.
     pub(crate) large: bool,
+    /// Whether the queues lease their items; some for longer than the case lasts.
+    pub(crate) leases: bool,
     pub(crate) settings: [Settings; QUEUES],
     pub(crate) finish: Finish,
     pub(crate) ops: Vec<Op>,
@@ -30,10 +32,11 @@ impl Case {
         u: &mut Unstructured<'a>,
         rule: fn(&mut Unstructured<'a>) -> Result<Rule>,
     ) -> Result<Self> {
-        let (large, finish) = (u.ratio(1, 8)?, u.arbitrary()?);
+        let (large, leases, finish) = (u.ratio(1, 8)?, u.ratio(2, 5)?, u.arbitrary()?);
         let mut settings: [Settings; QUEUES] = u.arbitrary()?;
         for settings in &mut settings {
             settings.rule = rule(u)?;
+            settings.lend(leases);
         }
         let mut ops = Vec::new();
         while !u.is_empty() {
@@ -41,6 +44,7 @@ impl Case {
         }
         Ok(Self {
             large,
+            leases,
             settings,
             finish,
             ops,

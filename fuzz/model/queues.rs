@@ -3,10 +3,12 @@
 use super::disciplines::Key;
 use super::item::Tracked;
 use super::open::Worker;
+use super::settings::{ticks, Ticks};
 use super::wishes::{Call, Pusher, Said};
 use requeue::{
-    ByPriority, FairQueue, Fifo, Handle, Order, PriorityQueue, Queue, Taken, Transaction,
+    Builder, ByPriority, Fifo, Handle, Keyed, Leased, Order, Prioritized, Queue, Taken, Transaction,
 };
+use std::time::Instant;
 
 /// Something of a queue of one of the kinds.
 #[derive(Clone, Copy)]
@@ -58,32 +60,97 @@ impl<A, F, P> Any<A, F, P> {
 /// The order of fair queues.
 type ByKey<const PAD: usize> = requeue::ByKey<Key, Tracked<PAD>>;
 
-pub(crate) type AnyQueue<const PAD: usize> =
-    Any<Queue<Tracked<PAD>>, FairQueue<Key, Tracked<PAD>>, PriorityQueue<Tracked<PAD>>>;
+/// The orders of the queues of a case: they all lease their items, or none does.
+pub(crate) trait Family<const PAD: usize>: Sized {
+    type Plain: Kind<PAD>;
+    type Fair: Kind<PAD> + Keyed<Tracked<PAD>, Key = Key>;
+    type Priority: Kind<PAD> + Prioritized<Tracked<PAD>>;
 
-pub(crate) type AnyWorker<const PAD: usize> =
-    Any<Worker<PAD, Fifo>, Worker<PAD, ByKey<PAD>>, Worker<PAD, ByPriority>>;
+    fn plain(
+        builder: Builder<Tracked<PAD>>,
+        lease: Option<Ticks>,
+    ) -> Builder<Tracked<PAD>, Self::Plain>;
 
-pub(crate) type AnyTransaction<'h, const PAD: usize> = Any<
-    Transaction<'h, Tracked<PAD>>,
-    Transaction<'h, Tracked<PAD>, ByKey<PAD>>,
-    Transaction<'h, Tracked<PAD>, ByPriority>,
+    fn fair(
+        builder: Builder<Tracked<PAD>, ByKey<PAD>>,
+        lease: Option<Ticks>,
+    ) -> Builder<Tracked<PAD>, Self::Fair>;
+
+    fn by_priority(
+        builder: Builder<Tracked<PAD>, ByPriority>,
+        lease: Option<Ticks>,
+    ) -> Builder<Tracked<PAD>, Self::Priority>;
+}
+
+/// Queues without leases.
+#[derive(Debug)]
+pub(crate) struct Kept;
+
+/// Queues that lease their items.
+#[derive(Debug)]
+pub(crate) struct Lent;
+
+macro_rules! families {
+    ($($family:ident: $plain:ty, $fair:ty, $priority:ty, $builder:ident, $lease:pat => $leased:expr;)+) => {$(
+        impl<const PAD: usize> Family<PAD> for $family {
+            type Plain = $plain;
+            type Fair = $fair;
+            type Priority = $priority;
+
+            fn plain($builder: Builder<Tracked<PAD>>, $lease: Option<Ticks>) -> Builder<Tracked<PAD>, $plain> {
+                $leased
+            }
+
+            fn fair($builder: Builder<Tracked<PAD>, ByKey<PAD>>, $lease: Option<Ticks>) -> Builder<Tracked<PAD>, $fair> {
+                $leased
+            }
+
+            fn by_priority($builder: Builder<Tracked<PAD>, ByPriority>, $lease: Option<Ticks>) -> Builder<Tracked<PAD>, $priority> {
+                $leased
+            }
+        }
+    )+};
+}
+
+families! {
+    Kept: Fifo, ByKey<PAD>, ByPriority, builder, _ => builder;
+    Lent: Leased<Fifo>, Leased<ByKey<PAD>>, Leased<ByPriority>,
+        builder, lease => builder.leased(ticks(lease.expect("a lease")));
+}
+
+pub(crate) type AnyQueue<const PAD: usize, F> = Any<
+    Queue<Tracked<PAD>, <F as Family<PAD>>::Plain>,
+    Queue<Tracked<PAD>, <F as Family<PAD>>::Fair>,
+    Queue<Tracked<PAD>, <F as Family<PAD>>::Priority>,
+>;
+
+pub(crate) type AnyWorker<const PAD: usize, F> = Any<
+    Worker<PAD, <F as Family<PAD>>::Plain>,
+    Worker<PAD, <F as Family<PAD>>::Fair>,
+    Worker<PAD, <F as Family<PAD>>::Priority>,
+>;
+
+pub(crate) type AnyTransaction<'h, const PAD: usize, F> = Any<
+    Transaction<'h, Tracked<PAD>, <F as Family<PAD>>::Plain>,
+    Transaction<'h, Tracked<PAD>, <F as Family<PAD>>::Fair>,
+    Transaction<'h, Tracked<PAD>, <F as Family<PAD>>::Priority>,
 >;
 
 /// A borrowed transaction.
-pub(crate) type Tx<'t, 'h, const PAD: usize> = Any<
-    &'t Transaction<'h, Tracked<PAD>>,
-    &'t Transaction<'h, Tracked<PAD>, ByKey<PAD>>,
-    &'t Transaction<'h, Tracked<PAD>, ByPriority>,
+pub(crate) type Tx<'t, 'h, const PAD: usize, F> = Any<
+    &'t Transaction<'h, Tracked<PAD>, <F as Family<PAD>>::Plain>,
+    &'t Transaction<'h, Tracked<PAD>, <F as Family<PAD>>::Fair>,
+    &'t Transaction<'h, Tracked<PAD>, <F as Family<PAD>>::Priority>,
 >;
 
-pub(crate) type AnyTaken<'h, const PAD: usize> = Any<
-    Taken<'h, Tracked<PAD>>,
-    Taken<'h, Tracked<PAD>, ByKey<PAD>>,
-    Taken<'h, Tracked<PAD>, ByPriority>,
+pub(crate) type AnyTaken<'h, const PAD: usize, F> = Any<
+    Taken<'h, Tracked<PAD>, <F as Family<PAD>>::Plain>,
+    Taken<'h, Tracked<PAD>, <F as Family<PAD>>::Fair>,
+    Taken<'h, Tracked<PAD>, <F as Family<PAD>>::Priority>,
 >;
 
-/// The order of a kind of queues, and how they push with a priority. Most know none.
+/// The order of a kind of queues, how they push with a priority, which most do not know, and how they take items
+/// back.
 pub(crate) trait Kind<const PAD: usize>: Order<Tracked<PAD>> {
     /// Pushes without a handle.
     fn push_direct(queue: &Queue<Tracked<PAD>, Self>, _: Call, item: Tracked<PAD>) -> Said<PAD> {
@@ -97,26 +164,53 @@ pub(crate) trait Kind<const PAD: usize>: Order<Tracked<PAD>> {
     fn stage(tx: &Transaction<'_, Tracked<PAD>, Self>, _: Call, item: Tracked<PAD>) -> Said<PAD> {
         Ok(tx.push(item).map(|()| None)?)
     }
+
+    fn recover(_: &Queue<Tracked<PAD>, Self>, _: &str, _: Instant) -> usize {
+        unreachable!("nothing is leased")
+    }
 }
 
 impl<const PAD: usize> Kind<PAD> for Fifo {}
 
 impl<const PAD: usize> Kind<PAD> for ByKey<PAD> {}
 
-impl<const PAD: usize> Kind<PAD> for ByPriority {
-    fn push_direct(queue: &Queue<Tracked<PAD>, Self>, call: Call, item: Tracked<PAD>) -> Said<PAD> {
-        queue.push_so(call, item)
-    }
+macro_rules! by_priority {
+    ($($order:ty { $($recover:item)? })+) => {$(
+        impl<const PAD: usize> Kind<PAD> for $order {
+            fn push_direct(queue: &Queue<Tracked<PAD>, Self>, call: Call, item: Tracked<PAD>) -> Said<PAD> {
+                queue.push_so(call, item)
+            }
 
-    fn push(handle: &mut Handle<Tracked<PAD>, Self>, call: Call, item: Tracked<PAD>) -> Said<PAD> {
-        handle.push_so(call, item)
-    }
+            fn push(handle: &mut Handle<Tracked<PAD>, Self>, call: Call, item: Tracked<PAD>) -> Said<PAD> {
+                handle.push_so(call, item)
+            }
 
-    fn stage(
-        tx: &Transaction<'_, Tracked<PAD>, Self>,
-        call: Call,
-        item: Tracked<PAD>,
-    ) -> Said<PAD> {
-        tx.push_so(call, item)
+            fn stage(tx: &Transaction<'_, Tracked<PAD>, Self>, call: Call, item: Tracked<PAD>) -> Said<PAD> {
+                tx.push_so(call, item)
+            }
+
+            $($recover)?
+        }
+    )+};
+}
+
+by_priority! {
+    ByPriority {}
+    Leased<ByPriority> {
+        fn recover(queue: &Queue<Tracked<PAD>, Self>, worker: &str, before: Instant) -> usize {
+            queue.recover(worker, before)
+        }
+    }
+}
+
+impl<const PAD: usize> Kind<PAD> for Leased<Fifo> {
+    fn recover(queue: &Queue<Tracked<PAD>, Self>, worker: &str, before: Instant) -> usize {
+        queue.recover(worker, before)
+    }
+}
+
+impl<const PAD: usize> Kind<PAD> for Leased<ByKey<PAD>> {
+    fn recover(queue: &Queue<Tracked<PAD>, Self>, worker: &str, before: Instant) -> usize {
+        queue.recover(worker, before)
     }
 }

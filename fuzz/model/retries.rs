@@ -3,7 +3,7 @@
 use super::item::Tracked;
 use super::open::Open;
 use super::ops::{Act, Look};
-use super::queues::{on, Kind, Tx};
+use super::queues::{on, Family, Kind, Tx};
 use super::settings::{ticks, Ticks};
 use super::waits::Waiter;
 use super::work::Held;
@@ -29,7 +29,7 @@ impl<const PAD: usize> Grasp<'_, PAD> {
     }
 }
 
-impl<const PAD: usize> World<PAD> {
+impl<const PAD: usize, F: Family<PAD>> World<PAD, F> {
     /// A transaction holds an item more.
     pub(super) fn grasp<'t>(
         &mut self,
@@ -96,7 +96,7 @@ impl<const PAD: usize> World<PAD> {
     /// Gives one of the held items back early.
     pub(super) fn retry<'t>(
         &mut self,
-        txs: &[Tx<'t, '_, PAD>],
+        txs: &[Tx<'t, '_, PAD, F>],
         open: &mut [Open],
         items: &mut Vec<(usize, Grasp<'t, PAD>)>,
         pick: usize,

@@ -2,7 +2,7 @@
 
 use super::disciplines::{Fairness, Key, Urgency};
 use super::item::{overflow, Mark, Tracked};
-use super::queues::{AnyQueue, Kind};
+use super::queues::{Any, AnyQueue, Family, Kind};
 use super::shapes::some;
 use arbitrary::{Arbitrary, Result, Unstructured};
 use requeue::{Backoff, Builder, ManualClock, Queue};
@@ -84,18 +84,32 @@ const BACKOFFS: [Option<(Ticks, Ticks)>; 6] = [
     Some((5, 3)),
 ];
 
+/// Longer than any case lasts.
+const FOREVER: Ticks = 1 << 40;
+
 impl Settings {
-    pub(crate) fn build<const PAD: usize>(&self, clock: &ManualClock) -> AnyQueue<PAD> {
+    /// As settings of a queue that leases its items, or does not.
+    pub(crate) fn lend(&mut self, leases: bool) {
+        self.lease = leases.then(|| self.lease.unwrap_or(FOREVER));
+    }
+
+    pub(crate) fn build<const PAD: usize, F: Family<PAD>>(
+        &self,
+        clock: &ManualClock,
+    ) -> AnyQueue<PAD, F> {
         match self.rule {
-            Rule::Arrival => AnyQueue::Plain(self.fit(Queue::builder(), clock).build()),
+            Rule::Arrival => {
+                Any::Plain(F::plain(self.fit(Queue::builder(), clock), self.lease).build())
+            }
             Rule::Fair(rules) => {
                 let builder =
                     Queue::builder().fair_by(move |item: &Tracked<PAD>| rules.key_of(item.mark()));
-                AnyQueue::Fair(rules.fit(self.fit(builder, clock)).build())
+                let builder = rules.fit(self.fit(builder, clock));
+                Any::Fair(F::fair(builder, self.lease).build())
             }
             Rule::Priority(rules) => {
                 let builder = self.fit(Queue::builder().by_priority(), clock);
-                AnyQueue::Priority(rules.fit(builder).build())
+                Any::Priority(F::by_priority(rules.fit(builder), self.lease).build())
             }
         }
     }
@@ -106,7 +120,10 @@ impl Settings {
         builder: Builder<Tracked<PAD>, O>,
         clock: &ManualClock,
     ) -> Builder<Tracked<PAD>, O> {
-        let mut builder = builder.clock(clock.clone()).timestamps(self.timed);
+        let mut builder = builder.clock(clock.clone());
+        if self.timed {
+            builder = builder.timestamps();
+        }
         if let Some(capacity) = self.capacity {
             builder = builder.capacity(capacity);
         }
@@ -126,9 +143,6 @@ impl Settings {
                 Backoff::exponential(ticks(first), ticks(cap))
             };
             builder = builder.backoff(backoff);
-        }
-        if let Some(term) = self.lease {
-            builder = builder.leased(ticks(term));
         }
         builder
     }

@@ -4,16 +4,16 @@ use super::item::Mark;
 use super::item::Tracked;
 use super::open::Open;
 use super::ops::{Step, Way};
-use super::queues::{on, Kind, Tx};
+use super::queues::{on, Family, Kind, Tx};
 use super::retries::Grasp;
 use super::waits::{as_batch, Outcome};
 use super::world::World;
 use requeue::{Item, PushError, Transaction};
 use std::time::Duration;
 
-impl<const PAD: usize> World<PAD> {
+impl<const PAD: usize, F: Family<PAD>> World<PAD, F> {
     /// Runs steps inside and beside the open transactions. What they hold stays readable.
-    pub(super) fn steps(&mut self, txs: &[Tx<'_, '_, PAD>], open: &mut [Open], steps: &[Step]) {
+    pub(super) fn steps(&mut self, txs: &[Tx<'_, '_, PAD, F>], open: &mut [Open], steps: &[Step]) {
         let mut items = Vec::new();
         for step in steps {
             let n = match *step {
@@ -70,7 +70,7 @@ impl<const PAD: usize> World<PAD> {
         Vec::new()
     }
 
-    fn check_open(&mut self, txs: &[Tx<'_, '_, PAD>], open: &[Open]) {
+    fn check_open(&mut self, txs: &[Tx<'_, '_, PAD, F>], open: &[Open]) {
         for (&tx, open) in txs.iter().zip(open) {
             if open.lent.is_none() {
                 assert_eq!(

@@ -5,14 +5,14 @@ use super::item::{Mark, Tracked};
 use super::open::{Open, Worker};
 use super::ops::Verb;
 use super::order::{Order, Wished};
-use super::queues::{on, AnyQueue, Kind};
+use super::queues::{on, Any, Family, Kind};
 use super::settings::{Rule, Ticks};
 use super::sorted::Rack;
 use super::stock::Stock;
 use super::waits::as_batch;
 use super::wishes::{is_priority, Said, Wish};
 use super::world::{whole, World};
-use requeue::{FairQueue, OutOfRange, PriorityError, PushError, Ticket, Transaction};
+use requeue::{Keyed, OutOfRange, PriorityError, PushError, Queue, Ticket, Transaction};
 
 /// An item that was pushed with a ticket, and where.
 #[derive(Clone, Copy, Debug)]
@@ -22,7 +22,7 @@ pub(crate) struct Ticketed {
     ticket: Ticket,
 }
 
-impl<const PAD: usize> World<PAD> {
+impl<const PAD: usize, F: Family<PAD>> World<PAD, F> {
     pub(super) fn do_own(&mut self, verb: Verb) {
         match verb {
             Verb::Push(slot, wish) => self.with(slot, |world, worker| {
@@ -111,7 +111,7 @@ impl<const PAD: usize> World<PAD> {
         else {
             return;
         };
-        let AnyQueue::Priority(by_priority) = &self.queues[queue] else {
+        let Any::Priority(by_priority) = &self.queues[queue] else {
             return;
         };
         let order = &mut self.orders[queue];
@@ -135,7 +135,7 @@ impl<const PAD: usize> World<PAD> {
         else {
             return;
         };
-        let AnyQueue::Priority(by_priority) = &self.queues[queue] else {
+        let Any::Priority(by_priority) = &self.queues[queue] else {
             return;
         };
         let order = &mut self.orders[queue];
@@ -164,12 +164,12 @@ impl<const PAD: usize> World<PAD> {
         let due = on!(&self.queues[queue], queue => queue.next_due());
         let due = due.map(|due| whole(due - self.start));
         match &self.queues[queue] {
-            AnyQueue::Plain(_) => order.check_next_due(due),
-            AnyQueue::Fair(queue) => {
+            Any::Plain(_) => order.check_next_due(due),
+            Any::Fair(queue) => {
                 order.check_next_due(due);
                 order.check_keys(queue);
             }
-            AnyQueue::Priority(queue) => {
+            Any::Priority(queue) => {
                 order.check_next_due(due);
                 let scheduled = queue.next_scheduled().map(|due| whole(due - self.start));
                 assert_eq!(
@@ -238,7 +238,7 @@ impl Order {
         self.stock.next_due()
     }
 
-    fn check_keys<T: Send + 'static>(&self, queue: &FairQueue<Key, T>) {
+    fn check_keys<T: Send, O: Keyed<T, Key = Key>>(&self, queue: &Queue<T, O>) {
         let Stock::Sorted(sorted) = &self.stock else {
             return;
         };

@@ -5,7 +5,7 @@ use super::order::Wished;
 use super::settings::{ticks, Ticks};
 use super::shapes::few;
 use arbitrary::{Arbitrary, Result, Unstructured};
-use requeue::{ByPriority, Handle, PriorityError, PriorityQueue, Ticket, Transaction};
+use requeue::{Handle, Prioritized, PriorityError, Queue, Ticket, Transaction};
 use std::time::{Duration, Instant};
 
 /// The latest time that a queue knows.
@@ -113,7 +113,7 @@ pub(super) trait Pusher<const PAD: usize> {
 
 macro_rules! pushers {
     ($($pusher:ty),+) => {$(
-        impl<const PAD: usize> Pusher<PAD> for $pusher {
+        impl<const PAD: usize, O: Prioritized<Tracked<PAD>>> Pusher<PAD> for $pusher {
             fn push_so(self, call: Call, item: Tracked<PAD>) -> Said<PAD> {
                 Ok(Some(match call {
                     Call::With(priority, time) => self.push_with(priority, time, item)?,
@@ -126,7 +126,7 @@ macro_rules! pushers {
 }
 
 pushers!(
-    &PriorityQueue<Tracked<PAD>>,
-    &mut Handle<Tracked<PAD>, ByPriority>,
-    &Transaction<'_, Tracked<PAD>, ByPriority>
+    &Queue<Tracked<PAD>, O>,
+    &mut Handle<Tracked<PAD>, O>,
+    &Transaction<'_, Tracked<PAD>, O>
 );

@@ -4,7 +4,7 @@ use super::item::{self, Mark, Source, Tracked};
 use super::open::Left;
 use super::ops::{Act, Case, Finish, Label, Op, QUEUES, SLOTS};
 use super::order::Order;
-use super::queues::{on, AnyQueue, AnyWorker};
+use super::queues::{on, AnyQueue, AnyWorker, Family};
 use super::settings::Ticks;
 use super::verbs::Ticketed;
 use super::waits::Waiter;
@@ -19,13 +19,13 @@ const HANDLES: Source = QUEUES;
 /// Longer than any delay.
 const LONG: Ticks = 100;
 
-pub(crate) struct World<const PAD: usize> {
+pub(crate) struct World<const PAD: usize, F: Family<PAD>> {
     pub(super) clock: ManualClock,
     /// When the queues were made.
     pub(super) start: Instant,
-    pub(super) queues: [AnyQueue<PAD>; QUEUES],
+    pub(super) queues: [AnyQueue<PAD, F>; QUEUES],
     pub(super) orders: [Order; QUEUES],
-    pub(super) workers: [Option<AnyWorker<PAD>>; SLOTS],
+    pub(super) workers: [Option<AnyWorker<PAD, F>>; SLOTS],
     pub(super) sources: Source,
     numbers: u64,
     pub(super) tickets: Vec<Ticketed>,
@@ -33,14 +33,16 @@ pub(crate) struct World<const PAD: usize> {
     pub(super) alive: usize,
 }
 
-impl<const PAD: usize> World<PAD> {
+impl<const PAD: usize, F: Family<PAD>> World<PAD, F> {
     /// All queues empty, each with a handle in the slot of the same number.
     pub(crate) fn new(case: &Case) -> Self {
         item::clear();
         let clock = ManualClock::new();
         let mut world = Self {
             start: clock.now(),
-            queues: case.settings.map(|settings| settings.build(&clock)),
+            queues: case
+                .settings
+                .map(|settings| settings.build::<PAD, F>(&clock)),
             orders: array::from_fn(|queue| Order::new(case.settings[queue], queue)),
             clock,
             workers: Default::default(),
@@ -146,7 +148,11 @@ impl<const PAD: usize> World<PAD> {
     }
 
     /// Uses the handle in a slot, if there is one and no open transaction has borrowed it.
-    pub(super) fn with(&mut self, slot: usize, work: impl FnOnce(&mut Self, &mut AnyWorker<PAD>)) {
+    pub(super) fn with(
+        &mut self,
+        slot: usize,
+        work: impl FnOnce(&mut Self, &mut AnyWorker<PAD, F>),
+    ) {
         if let Some(mut worker) = self.workers[slot].take() {
             self.settle_worker(&mut worker);
             work(self, &mut worker);
@@ -155,13 +161,13 @@ impl<const PAD: usize> World<PAD> {
     }
 
     /// Puts a handle back; a new one may have taken its slot.
-    pub(super) fn put(&mut self, slot: usize, worker: AnyWorker<PAD>) {
+    pub(super) fn put(&mut self, slot: usize, worker: AnyWorker<PAD, F>) {
         self.act(&Act::Drop(slot));
         self.workers[slot] = Some(worker);
     }
 
     /// The next use of a handle ends what it was left with.
-    pub(super) fn settle_worker(&mut self, worker: &mut AnyWorker<PAD>) {
+    pub(super) fn settle_worker(&mut self, worker: &mut AnyWorker<PAD, F>) {
         on!(worker, worker => {
             self.settle_left(worker.queue, worker.source, &mem::take(&mut worker.left));
         });

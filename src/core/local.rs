@@ -58,7 +58,7 @@ impl<T, O: Order<T>> Local<T, O> {
     /// What a handle of this name, or of none, has.
     pub(crate) fn new(shared: Arc<Shared<T, O>>, name: Option<Arc<str>>) -> Self {
         let permits = Permits::new(shared.room());
-        let listens = shared.lease.is_some() || shared.is_told_of();
+        let listens = Shared::<T, O>::LEASES || shared.is_told_of();
         let is_watched = name.is_some() || shared.timed || listens;
         if is_watched {
             shared.ready().attend();

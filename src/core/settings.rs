@@ -1,10 +1,10 @@
 //! What a queue is made from.
 
-use crate::policy::lease::Lease;
 use crate::policy::retry::Failures;
 use crate::time::Time;
 use crate::Pace;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// What a queue is made from.
 pub(crate) struct Settings<T, M> {
@@ -12,7 +12,8 @@ pub(crate) struct Settings<T, M> {
     pub(crate) failures: Failures<T, M>,
     pub(crate) time: Time,
     pub(crate) timed: bool,
-    pub(crate) lease: Option<Lease<T>>,
+    /// How long items are leased, if they are.
+    pub(crate) lease: Option<Duration>,
     pub(crate) pace: Pace,
     pub(crate) max_held: Option<usize>,
     pub(crate) name: Option<Arc<str>>,

@@ -361,12 +361,15 @@ impl<'t, T, O: Order<T>> Borrow<'t, Local<T, O>> {
         held.ok_or_else(|| self.shared.why_empty())
     }
 
-    /// Holds one item more. `None` if it is worth waiting: not if the queue is closed and this
-    /// transaction has work, or it would wait for one that waits for it.
-    fn hold_unless_waiting(&mut self) -> Option<Result<Grip<'t, StoredOf<T, O>>, PopError>> {
+    /// Holds one item more. `None` if it is worth waiting: not if the queue is closed and this transaction has work,
+    /// or one that waits with it is `busy`: it would wait for one that waits for it.
+    fn hold_unless_waiting(
+        &mut self,
+        busy: bool,
+    ) -> Option<Result<Grip<'t, StoredOf<T, O>>, PopError>> {
         let closed = self.word().is_closed();
         match self.hold_one() {
-            Err(PopError::Empty) if !(closed && self.has_work()) => None,
+            Err(PopError::Empty) if !(closed && (busy || self.has_work())) => None,
             other => Some(other),
         }
     }
@@ -376,16 +379,23 @@ impl<'t, T, O: Order<T>> Borrow<'t, Local<T, O>> {
         &mut self,
         timeout: Option<Duration>,
     ) -> Result<Grip<'t, StoredOf<T, O>>, PopError> {
-        let held = wait::for_item(self, timeout, Self::hold_unless_waiting);
+        let held = wait::for_item(self, timeout, |local| local.hold_unless_waiting(false));
         held.unwrap_or(Err(PopError::Empty))
     }
 
-    /// Polls for an item to hold.
+    /// Polls for an item to hold, and waits for it if there is a waiter. A transaction that waits with this one may be
+    /// `busy`.
     pub(crate) fn poll_pop(
         &mut self,
-        waiter: &Waiter<'_>,
+        waiter: Option<&Waiter<'_>>,
+        busy: bool,
     ) -> Poll<Result<Grip<'t, StoredOf<T, O>>, PopError>> {
-        wait::poll_item(self, waiter, Self::hold_unless_waiting)
+        let attempt = |local: &mut Self| local.hold_unless_waiting(busy);
+        if let Some(waiter) = waiter {
+            return wait::poll_item(self, waiter, attempt);
+        }
+        wait::give_way(self);
+        attempt(self).map_or(Poll::Pending, Poll::Ready)
     }
 
     /// Holds up to `max` items more, once there are `min`, or the time is over, or nothing can come.
@@ -406,12 +416,27 @@ impl<'t, T, O: Order<T>> Borrow<'t, Local<T, O>> {
         })
     }
 
-    /// Looks at the item that a pop would give. The caller then [notes](Local::note_look) it.
-    pub(crate) fn peek(mut self) -> Result<Peeked<'t, Local<T, O>>, PopError> {
-        if self.take(&mut Look, 1) == 0 {
-            return Err(self.shared.why_empty());
+    /// Takes the item to look at it that a pop would give, when there is one; without a timeout waits for ever.
+    pub(crate) fn look_waiting(&mut self, timeout: Option<Duration>) -> Result<(), PopError> {
+        let found = wait::for_item(self, timeout, Self::look_unless_waiting);
+        found.unwrap_or(Err(PopError::Empty))
+    }
+
+    /// Polls for an item to look at.
+    pub(crate) fn poll_look(&mut self, waiter: &Waiter<'_>) -> Poll<Result<(), PopError>> {
+        wait::poll_item(self, waiter, Self::look_unless_waiting)
+    }
+
+    /// As [`Borrow::hold_unless_waiting`], of an item to look at.
+    fn look_unless_waiting(&mut self) -> Option<Result<(), PopError>> {
+        let closed = self.word().is_closed();
+        if self.take(&mut Look, 1) > 0 {
+            return Some(Ok(()));
         }
-        Ok(Peeked::new(self))
+        match self.shared.why_empty() {
+            PopError::Empty if !(closed && self.has_work()) => None,
+            said => Some(Err(said)),
+        }
     }
 
     /// Holds the item that is looked at.
@@ -425,7 +450,8 @@ impl<'t, T, O: Order<T>> Borrow<'t, Local<T, O>> {
 }
 
 impl<T, O: Order<T>> Local<T, O> {
-    fn has_work(&self) -> bool {
+    /// Whether the transaction holds or has staged something.
+    pub(crate) fn has_work(&self) -> bool {
         self.held() + self.staged() > 0
     }
 
@@ -459,7 +485,7 @@ impl<T, O: Order<T>> Local<T, O> {
         if self.held() == count {
             self.note_begin();
         }
-        if self.shared.lease.is_none() && !self.shared.is_told_of() {
+        if !Shared::<T, O>::LEASES && !self.shared.is_told_of() {
             return;
         }
         while let Some((stored, tag)) = self.seat.next_fresh(fresh) {

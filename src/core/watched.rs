@@ -1,6 +1,7 @@
 //! What a handle tells others of its open transaction, and its leases.
 
 use super::local::{address_of, Local};
+use super::shared::Shared;
 use crate::order::{EntryOf, Order, StoredOf};
 use crate::policy::lease::Lost;
 use crate::policy::telemetry::Event;
@@ -59,7 +60,7 @@ impl<T, O: Order<T>> Local<T, O> {
     /// Leases an item that the transaction has taken, if items are leased.
     fn lease(&self, post: &Post<StoredOf<T, O>>, stored: &StoredOf<T, O>, tag: Tag) {
         let shared = &self.shared;
-        let Some(lease) = &shared.lease else {
+        let Some(lease) = shared.lease() else {
             return;
         };
         let (now, until) = (shared.time.now(), shared.time.after(lease.term));
@@ -89,13 +90,13 @@ impl<T, O: Order<T>> Local<T, O> {
 
     /// The post, if items are leased.
     fn lessee(&self) -> Option<&Post<StoredOf<T, O>>> {
-        let post = self.post.as_ref()?;
-        self.shared.lease.as_ref().map(|_| &**post)
+        let post = self.post.as_deref();
+        post.filter(|_| Shared::<T, O>::LEASES)
     }
 
     /// Starts the terms of all leases anew.
     pub(crate) fn renew(&self) -> Result<(), Lost> {
-        let (Some(post), Some(lease)) = (self.lessee(), &self.shared.lease) else {
+        let (Some(post), Some(lease)) = (self.lessee(), self.shared.lease()) else {
             return Ok(());
         };
         let until = self.shared.time.after(lease.term);

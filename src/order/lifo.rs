@@ -1,6 +1,6 @@
 //! The simplest order that sorts, for tests: last in, first out.
 
-use super::{Engine, Given, LanesOf, Registry, Sequence, Shown, Sorted, Visit};
+use super::{Engine, Given, LanesOf, Registry, Sequence, Shown, Sorted, Unleased, Visit};
 use crate::raw::{Entry, Stored};
 use crate::wait::Agenda;
 use crate::Queue;
@@ -78,6 +78,8 @@ impl Registry<u32, ()> for Anybody {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lifo;
 
+impl Unleased for Lifo {}
+
 impl Engine<u32> for Lifo {
     type Settings = ();
     type Meta = ();
@@ -90,5 +92,5 @@ impl Engine<u32> for Lifo {
 
 /// A queue of this order.
 pub(crate) fn queue() -> Queue<u32, Lifo> {
-    Queue::builder().by::<Lifo>(()).build()
+    Queue::builder().by::<Lifo>(|()| ()).build()
 }

@@ -9,6 +9,7 @@
 //! and a [`Registry`] if it has to know more of an item than its metadata says.
 
 pub(crate) mod fair;
+mod leased;
 #[cfg(all(test, not(shuttle)))]
 pub(crate) mod lifo;
 #[cfg(all(loom, test))]
@@ -22,6 +23,8 @@ mod source;
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(crate) mod tests;
 
+pub use leased::{Leased, Unleased};
+
 pub(crate) use registry::{Fit, Registry};
 pub(crate) use sequence::{Given, Sequence, Shown, Visit, GLANCE, PART};
 pub(crate) use sorted::Sorted;
@@ -33,7 +36,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 /// What decides which item of a [`Queue`](crate::Queue) is next: [`Fifo`], [`ByKey`](crate::ByKey) or
-/// [`ByPriority`](crate::ByPriority). Sealed.
+/// [`ByPriority`](crate::ByPriority), or one of them [`Leased`]. Sealed.
 #[allow(private_bounds)] // sealed
 pub trait Order<T>: Engine<T> {}
 
@@ -47,6 +50,9 @@ pub(crate) trait Engine<T>: Sized {
     type Meta: Copy + Debug + Default + Send + Sync;
     /// Where items are taken from.
     type Source: Source<T, Self::Meta>;
+
+    /// What copies an item that is leased; `None`, if items are not leased.
+    const COPY: Option<fn(&T) -> T> = None;
 
     /// Whether pushes have to keep times for this order.
     fn is_timed(_settings: &Self::Settings) -> bool {
@@ -72,6 +78,8 @@ pub(crate) type LanesOf<T, O> = Lanes<StoredOf<T, O>>;
 /// anybody down.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Fifo;
+
+impl Unleased for Fifo {}
 
 impl<T> Engine<T> for Fifo {
     type Settings = ();

@@ -37,12 +37,6 @@ pub(crate) struct Lease<T> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Lost;
 
-impl<T> Clone for Lease<T> {
-    fn clone(&self) -> Self {
-        Self { ..*self }
-    }
-}
-
 impl<T> Book<T> {
     pub(super) fn new() -> Self {
         Self {

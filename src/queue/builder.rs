@@ -3,10 +3,9 @@
 use crate::core::settings::Settings;
 use crate::order::Order;
 use crate::policy::dead::{Letters, Overflow};
-use crate::policy::lease::Lease;
 use crate::policy::retry::Failures;
 use crate::time::{Backoff, Clock, Time};
-use crate::{DeadLetter, Fifo, Pace, Queue};
+use crate::{DeadLetter, Fifo, Leased, Pace, Queue, Unleased};
 use std::fmt;
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -31,7 +30,7 @@ pub struct Builder<T, O: Order<T> = Fifo> {
     backoff: Option<Backoff>,
     clock: Option<Arc<dyn Clock>>,
     timestamps: bool,
-    lease: Option<Lease<T>>,
+    lease: Option<Duration>,
     pace: Pace,
     max_held: Option<usize>,
     paused: bool,
@@ -212,28 +211,32 @@ impl<T, O: Order<T>> Builder<T, O> {
         self
     }
 
-    /// Whether to keep the time of each push, for [`Stats::oldest`](crate::Stats::oldest) and
+    /// Keeps the time of each push, for [`Stats::oldest`](crate::Stats::oldest) and
     /// [`DeadLetter::pushed_at`]. Costs sixteen bytes for each item and a look at the clock for each push.
     ///
     /// ```
     /// use std::time::Duration;
     ///
     /// let clock = requeue::ManualClock::new();
-    /// let queue = requeue::Queue::builder().timestamps(true).clock(clock.clone()).build();
+    /// let queue = requeue::Queue::builder().timestamps().clock(clock.clone()).build();
     /// queue.push(1)?;
     /// clock.advance(Duration::from_secs(3));
     /// assert_eq!(queue.stats().oldest, Some(Duration::from_secs(3)));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn timestamps(mut self, timestamps: bool) -> Self {
-        self.timestamps = timestamps;
+    pub fn timestamps(mut self) -> Self {
+        self.timestamps = true;
         self
     }
 
     /// Lets a transaction hold an item for no longer than `term`. Then the item is available to others,
     /// and the transaction cannot commit any more: [`Transaction::try_commit`] says
     /// [`Expired`](crate::Expired). So of several deliveries of an item at most one is committed.
-    /// [`Transaction::renew`] starts the term anew.
+    /// [`Transaction::renew`] starts the term anew, and [`Queue::recover`] ends it early.
+    ///
+    /// The order of the queue becomes [`Leased`]: it is as it was, but transactions have no
+    /// [`commit`](crate::Transaction::commit), which never fails. The order itself is chosen before: `by_priority()` or
+    /// `fair_by(key)`, then `leased(term)`.
     ///
     /// What others get is a copy that was made when the item was taken: changes of the late worker are
     /// lost. Each item that a transaction takes is cloned, and written down under a lock that only those
@@ -269,16 +272,14 @@ impl<T, O: Order<T>> Builder<T, O> {
     /// [`Transaction::try_commit`]: crate::Transaction::try_commit
     /// [`Transaction::renew`]: crate::Transaction::renew
     #[track_caller]
-    pub fn leased(mut self, term: Duration) -> Self
+    pub fn leased(mut self, term: Duration) -> Builder<T, Leased<O>>
     where
         T: Clone,
+        O: Unleased,
     {
         assert!(!term.is_zero(), "lease of zero: it would be over at once");
-        self.lease = Some(Lease {
-            term,
-            copy: T::clone,
-        });
-        self
+        self.lease = Some(term);
+        self.by(|order| order)
     }
 
     /// How fast items are started: popped, in a transaction or not. Without it, as fast as one can.
@@ -370,9 +371,12 @@ impl<T, O: Order<T>> Builder<T, O> {
     }
 
     /// The same settings for a queue in another order.
-    pub(crate) fn by<P: Order<T>>(self, order: P::Settings) -> Builder<T, P> {
+    pub(crate) fn by<P: Order<T>>(
+        self,
+        order: impl FnOnce(O::Settings) -> P::Settings,
+    ) -> Builder<T, P> {
         Builder {
-            order,
+            order: order(self.order),
             capacity: self.capacity,
             max_attempts: self.max_attempts,
             max_dead_letters: self.max_dead_letters,
@@ -430,7 +434,7 @@ impl<T, O: Order<T>> Clone for Builder<T, O> {
             backoff: self.backoff,
             clock: self.clock.clone(),
             timestamps: self.timestamps,
-            lease: self.lease.clone(),
+            lease: self.lease,
             pace: self.pace.clone(),
             max_held: self.max_held,
             paused: self.paused,
@@ -448,7 +452,7 @@ impl<T, O: Order<T>> fmt::Debug for Builder<T, O> {
             .field("max_dead_letters", &self.max_dead_letters)
             .field("backoff", &self.backoff)
             .field("timestamps", &self.timestamps)
-            .field("lease", &self.lease.as_ref().map(|lease| lease.term))
+            .field("lease", &self.lease)
             .field("pace", &self.pace)
             .field("max_held", &self.max_held)
             .finish_non_exhaustive()

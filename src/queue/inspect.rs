@@ -3,7 +3,7 @@
 use super::Queue;
 use crate::core::Local;
 use crate::order::Order;
-use crate::{DeadLetters, Held, Stats};
+use crate::{DeadLetters, Held, Leased, Stats, Unleased};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -99,47 +99,6 @@ impl<T, O: Order<T>> Queue<T, O> {
         DeadLetters::new(Arc::clone(&self.shared))
     }
 
-    /// Takes back from the handles with this name what their open transactions took before some time, and
-    /// says how many items are ready by that. Touches nothing else.
-    ///
-    /// Only a queue that [leases](crate::Builder::leased) its items has something to take back: a copy. The
-    /// late transactions cannot commit any more, and the deliveries count as failed.
-    ///
-    /// ```
-    /// use requeue::{ManualClock, Queue};
-    /// use std::time::Duration;
-    ///
-    /// let clock = ManualClock::new();
-    /// let queue = Queue::builder()
-    ///     .leased(Duration::from_secs(3600))
-    ///     .clock(clock.clone())
-    ///     .build();
-    /// queue.push("job")?;
-    /// let mut stuck = queue.named_handle("stuck");
-    /// let tx = stuck.begin();
-    /// let _job = tx.pop()?;
-    ///
-    /// clock.advance(Duration::from_secs(1));
-    /// assert_eq!(queue.recover("another", queue.now()), 0);
-    /// assert_eq!(queue.recover("stuck", queue.now()), 1);
-    /// assert_eq!(queue.pop()?, "job");
-    /// assert!(tx.try_commit().is_err());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Panics
-    ///
-    /// If the queue does not lease its items: nothing can be taken from a worker then.
-    #[track_caller]
-    pub fn recover(&self, worker: &str, before: Instant) -> usize {
-        assert!(
-            self.shared.lease.is_some(),
-            "recover on a queue without leases: nothing can be taken from a worker \
-             (build the queue with `Builder::leased`)"
-        );
-        self.shared.recover(worker, before)
-    }
-
     /// When something will be ready by itself: the next delayed item, the end of the next lease, or the next
     /// start that the pace allows, if somebody was refused one. It may be earlier: that of something that is
     /// gone meanwhile. `None`: nothing will.
@@ -170,5 +129,39 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// ```
     pub fn now(&self) -> Instant {
         self.shared.time.clock_now()
+    }
+}
+
+/// Only of a queue that [leases](crate::Builder::leased) its items.
+impl<T: Clone, O: Order<T> + Unleased> Queue<T, Leased<O>> {
+    /// Takes back from the handles with this name what their open transactions took before some time, and
+    /// says how many items are ready by that. Touches nothing else.
+    ///
+    /// What comes back are copies. The late transactions cannot commit any more, and the deliveries count as
+    /// failed.
+    ///
+    /// ```
+    /// use requeue::{ManualClock, Queue};
+    /// use std::time::Duration;
+    ///
+    /// let clock = ManualClock::new();
+    /// let queue = Queue::builder()
+    ///     .leased(Duration::from_secs(3600))
+    ///     .clock(clock.clone())
+    ///     .build();
+    /// queue.push("job")?;
+    /// let mut stuck = queue.named_handle("stuck");
+    /// let tx = stuck.begin();
+    /// let _job = tx.pop()?;
+    ///
+    /// clock.advance(Duration::from_secs(1));
+    /// assert_eq!(queue.recover("another", queue.now()), 0);
+    /// assert_eq!(queue.recover("stuck", queue.now()), 1);
+    /// assert_eq!(queue.pop()?, "job");
+    /// assert!(tx.try_commit().is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn recover(&self, worker: &str, before: Instant) -> usize {
+        self.shared.recover(worker, before)
     }
 }

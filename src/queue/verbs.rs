@@ -131,6 +131,30 @@ impl<T, O: Order<T>> Queue<T, O> {
         self.handle().push_batch_blocking(items)
     }
 
+    /// Pushes all items in one transaction, and waits up to `timeout` until there is room for all of them. Order as
+    /// for [`Queue::push_batch`].
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let queue = requeue::Queue::bounded(1);
+    /// queue.push(1)?;
+    /// let refused = queue.push_batch_timeout([2], Duration::from_millis(1));
+    /// assert_eq!(refused.unwrap_err().into_inner(), [2]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As for [`Handle::push_batch_timeout`](crate::Handle::push_batch_timeout).
+    pub fn push_batch_timeout(
+        &self,
+        items: impl IntoIterator<Item = T>,
+        timeout: Duration,
+    ) -> Result<usize, PushError<Vec<T>>> {
+        self.handle().push_batch_timeout(items, timeout)
+    }
+
     /// A future that pushes all items in one transaction when there is room for all of them. It owns what it
     /// needs, so it can be spawned. Its output is that of [`Queue::push_batch_blocking`].
     ///

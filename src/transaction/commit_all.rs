@@ -1,7 +1,7 @@
 //! One commit over several queues.
 
 use crate::raw::commit_together;
-use crate::Expired;
+use crate::{Expired, Unleased};
 
 /// Commits several transactions as one, and returns what each of them held.
 ///
@@ -50,19 +50,21 @@ use crate::Expired;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// # Panics
+/// If a queue [leases](crate::Builder::leased) its items use [`try_commit_all()`]:
 ///
-/// If a queue [leases](crate::Builder::leased) its items, and one that its transaction held was taken
-/// back; then all are aborted. See [`try_commit_all()`].
-#[track_caller]
-pub fn commit_all<C: Transactions>(transactions: C) -> C::Taken {
-    let Ok(taken) = transactions.try_commit_all() else {
-        panic!(
-            "commit of an expired lease: an item was given to another worker \
-             (use `try_commit_all` on leased queues)"
-        );
-    };
-    taken
+/// ```compile_fail,E0277
+/// use requeue::{commit_all, Queue};
+/// use std::time::Duration;
+///
+/// let orders = Queue::builder().leased(Duration::from_secs(60)).build();
+/// let invoices = Queue::<u32>::unbounded();
+/// orders.push(7)?;
+/// let (mut from, mut to) = (orders.handle(), invoices.handle());
+/// commit_all((from.begin(), to.begin())); // `Leased<Fifo>` is not `Unleased`
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn commit_all<C: Transactions + Unleased>(transactions: C) -> C::Taken {
+    transactions.commit_all()
 }
 
 /// Commits several transactions as one, as [`commit_all()`] does, unless an item that one of them held
@@ -90,21 +92,24 @@ pub fn commit_all<C: Transactions>(transactions: C) -> C::Taken {
 /// # Errors
 ///
 /// [`Expired`] if an item was taken back; then all are aborted.
-pub fn try_commit_all<C: Transactions>(transactions: C) -> Result<C::Taken, Expired> {
-    transactions.try_commit_all()
+pub fn try_commit_all<C: Transactions>(mut transactions: C) -> Result<C::Taken, Expired> {
+    transactions.close_books()?;
+    Ok(transactions.commit_all())
 }
 
-/// A tuple of transactions for [`commit_all()`], or a `Vec` of them. Sealed.
+/// A tuple of transactions for [`commit_all()`] and [`try_commit_all()`], or a `Vec` of them. Sealed.
 ///
 /// ```
-/// fn both<C: requeue::Transactions>(transactions: C) -> C::Taken {
-///     requeue::commit_all(transactions)
+/// use requeue::{Expired, Transactions};
+///
+/// fn both<C: Transactions>(transactions: C) -> Result<C::Taken, Expired> {
+///     requeue::try_commit_all(transactions)
 /// }
 /// let (mut a, mut b) = (
 ///     requeue::Queue::<u8>::unbounded().handle(),
 ///     requeue::Queue::<char>::unbounded().handle(),
 /// );
-/// both((a.begin(), b.begin()));
+/// assert!(both((a.begin(), b.begin())).is_ok());
 /// ```
 pub trait Transactions: sealed::CommitAll {}
 
@@ -116,7 +121,10 @@ pub(super) mod sealed {
     pub trait CommitAll {
         /// A tuple or a `Vec` of what was taken, one for each transaction.
         type Taken;
-        fn try_commit_all(self) -> Result<Self::Taken, Expired>;
+        /// Makes sure that nothing is taken back any more.
+        fn close_books(&mut self) -> Result<(), Expired>;
+        /// Commits, after the books were closed if there are any.
+        fn commit_all(self) -> Self::Taken;
     }
 
     /// A transaction.
@@ -141,12 +149,17 @@ pub(super) mod sealed {
 
 use sealed::{CommitAll, Committed, Member};
 
+impl<X: Unleased> Unleased for Vec<X> {}
+
 #[allow(private_bounds)] // sealed
 impl<M: Member> CommitAll for Vec<M> {
     type Taken = Vec<<M as Committed>::Taken>;
 
-    fn try_commit_all(mut self) -> Result<Self::Taken, Expired> {
-        self.iter_mut().try_for_each(M::close_book)?;
+    fn close_books(&mut self) -> Result<(), Expired> {
+        self.iter_mut().try_for_each(M::close_book)
+    }
+
+    fn commit_all(mut self) -> Self::Taken {
         let mut parties: Vec<_> = self.iter_mut().map(M::party).collect();
         // Dropped last, as below.
         let _decided = commit_together(&mut parties);
@@ -158,7 +171,7 @@ impl<M: Member> CommitAll for Vec<M> {
         };
         let (taken, copies): (_, Vec<_>) = concluded.into_iter().map(finish).unzip();
         drop(copies);
-        Ok(taken)
+        taken
     }
 }
 
@@ -167,18 +180,25 @@ impl<M: Member> Transactions for Vec<M> {}
 
 macro_rules! tuples {
     ($($member:ident $tx:ident),+) => {
+        impl<$($member: Unleased),+> Unleased for ($($member,)+) {}
+
         #[allow(private_bounds)]
         impl<$($member: Member),+> CommitAll for ($($member,)+) {
             type Taken = ($(<$member as Committed>::Taken,)+);
 
-            fn try_commit_all(self) -> Result<Self::Taken, Expired> {
-                let ($(mut $tx,)+) = self;
+            fn close_books(&mut self) -> Result<(), Expired> {
+                let ($($tx,)+) = self;
                 $($tx.close_book()?;)+
+                Ok(())
+            }
+
+            fn commit_all(self) -> Self::Taken {
+                let ($(mut $tx,)+) = self;
                 // Dropped last: whatever may happen from here on, nothing is aborted any more.
                 let _decided = commit_together(&mut [$($tx.party()),+]);
                 $(let mut $tx = $tx.into_taken();)+
                 drop(($($member::finish(&mut $tx.0, $tx.1),)+));
-                Ok(($($tx.0,)+))
+                ($($tx.0,)+)
             }
         }
 

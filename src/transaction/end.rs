@@ -1,7 +1,7 @@
 //! How a transaction ends.
 
 use super::commit_all::sealed::{Committed, Member};
-use super::{Transaction, EXPIRED};
+use super::Transaction;
 use crate::core::end::Outcome;
 use crate::order::{EntryOf, Order};
 use crate::policy::lease::Lost;
@@ -10,15 +10,16 @@ use crate::policy::retry::Cause;
 use crate::raw::Party;
 #[cfg(not(any(loom, shuttle)))]
 use crate::sync::swallow_panic;
-use crate::{Expired, Taken};
+use crate::{Expired, Taken, Unleased};
 
 impl<'h, T, O: Order<T>> Transaction<'h, T, O> {
-    /// Commits: the pushes become visible all at once, the pops final. Fails only on a queue that
-    /// [leases](crate::Builder::leased) its items, for which there is [`try_commit`](Self::try_commit); and
-    /// waits for no room: one store, however many items were pushed, and a wake-up for those who wait. Some options
-    /// add [a lock](crate#progress).
+    /// Commits: the pushes become visible all at once, the pops final. It never fails, and waits for no room: one
+    /// store, however many items were pushed, and a wake-up for those who wait. Some options add
+    /// [a lock](crate#progress).
     ///
     /// The held items are given out by value; those not taken are dropped with the iterator.
+    ///
+    /// A queue that [leases](crate::Builder::leased) its items has [`try_commit`](Self::try_commit) instead.
     ///
     /// ```
     /// let queue = requeue::Queue::unbounded();
@@ -30,43 +31,13 @@ impl<'h, T, O: Order<T>> Transaction<'h, T, O> {
     /// assert_eq!(done, ["job done"]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// If the queue [leases](crate::Builder::leased) its items, and one that this transaction held was taken
-    /// back. Then it is aborted.
     #[inline(always)]
     #[allow(clippy::inline_always)] // a few stores
-    #[track_caller]
-    pub fn commit(mut self) -> Taken<'h, T, O> {
-        if self.is_guarded() {
-            return self.commit_guarded();
-        }
-        self.end_by_commit()
-    }
-
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // as above
-    fn end_by_commit(self) -> Taken<'h, T, O> {
-        let cell = self.open.close();
-        let outcome = cell.commit();
-        let mut taken = Taken::new(cell, outcome);
-        taken.wake_for(outcome);
-        taken
-    }
-
-    #[inline]
-    fn is_guarded(&mut self) -> bool {
-        self.open.cell_mut().get_mut().is_guarded()
-    }
-
-    #[cold]
-    #[track_caller]
-    fn commit_guarded(self) -> Taken<'h, T, O> {
-        let Ok(taken) = self.try_commit() else {
-            panic!("{EXPIRED}");
-        };
-        taken
+    pub fn commit(self) -> Taken<'h, T, O>
+    where
+        O: Unleased,
+    {
+        self.conclude()
     }
 
     /// Commits, unless the queue [leases](crate::Builder::leased) its items and some of those that this
@@ -88,17 +59,41 @@ impl<'h, T, O: Order<T>> Transaction<'h, T, O> {
     ///
     /// [`Expired`] if an item was taken back. Then this transaction is aborted: what was taken back is
     /// others', and the rest goes back to the head.
+    #[inline]
     pub fn try_commit(mut self) -> Result<Taken<'h, T, O>, Expired> {
-        if !self.is_guarded() {
-            return Ok(self.end_by_commit());
-        }
         self.close_book()?;
+        Ok(self.conclude())
+    }
+
+    /// Commits, after nothing can be taken back any more.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // as above
+    fn conclude(mut self) -> Taken<'h, T, O> {
+        if self.open.cell_mut().get_mut().is_guarded() {
+            return self.conclude_guarded();
+        }
+        self.end_by_commit()
+    }
+
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // as above
+    fn end_by_commit(self) -> Taken<'h, T, O> {
+        let cell = self.open.close();
+        let outcome = cell.commit();
+        let mut taken = Taken::new(cell, outcome);
+        taken.wake_for(outcome);
+        taken
+    }
+
+    #[cold]
+    fn conclude_guarded(self) -> Taken<'h, T, O> {
         let mut taken = self.end_by_commit();
         drop(taken.end_guard());
-        Ok(taken)
+        taken
     }
 
     /// Makes sure that nothing is taken back any more.
+    #[inline]
     pub(crate) fn close_book(&mut self) -> Result<(), Expired> {
         let closed = self.open.cell_mut().get_mut().close_book();
         closed.map_err(|Lost| Expired)
@@ -167,6 +162,8 @@ impl<'h, T, O: Order<T>> Transaction<'h, T, O> {
         deliveries
     }
 }
+
+impl<T, O: Order<T> + Unleased> Unleased for Transaction<'_, T, O> {}
 
 impl<'h, T: 'h, O: Order<T> + 'h> Committed for Transaction<'h, T, O> {
     type Taken = Taken<'h, T, O>;

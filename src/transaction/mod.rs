@@ -21,10 +21,6 @@ use crate::raw::{Borrow, Open};
 use crate::Fifo;
 use std::fmt;
 
-/// What is wrong with a commit of items that were taken back.
-const EXPIRED: &str = "commit of an expired lease: the item was given to another worker \
-                       (use `try_commit` on leased queues)";
-
 /// A transaction of one [`Handle`](crate::Handle).
 ///
 /// What it pops is *held*: nobody else sees it. What it pushes is *staged*: nobody sees it, this
@@ -43,7 +39,8 @@ const EXPIRED: &str = "commit of an expired lease: the item was given to another
 ///
 /// Dropping an [`Item`](crate::Item) gives nothing back: it is held until its transaction ends.
 ///
-/// A commit fails only on a queue that [leases](crate::Builder::leased) its items.
+/// A commit never fails. A queue that [leases](crate::Builder::leased) its items may have given them to another worker
+/// meanwhile; its transactions have [`try_commit`](Self::try_commit) instead.
 ///
 /// # Example
 ///

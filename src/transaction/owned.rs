@@ -1,16 +1,16 @@
 //! Transactions that own their handle.
 
 use super::commit_all::sealed::{Committed, Member};
-use super::commit_all::try_commit_all;
+use super::commit_all::{commit_all, try_commit_all};
 use super::pool::{CheckedOut, Home};
 use super::taken::OwnedTaken;
-use super::{Transaction, EXPIRED};
+use super::Transaction;
 use crate::core::end::Outcome;
 use crate::core::failed::NoRoom;
 use crate::core::{Local, Port};
 use crate::order::{EntryOf, Order};
 use crate::raw::{Owner, Party};
-use crate::{Expired, Fifo, Items, PushError};
+use crate::{Expired, Fifo, Items, PushError, Unleased};
 use std::fmt;
 use std::ops::Deref;
 use std::time::Duration;
@@ -170,16 +170,11 @@ impl<T, O: Order<T>> OwnedTransaction<T, O> {
     /// assert!(delivery.commit().eq(["job"]));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    ///
-    /// # Panics
-    ///
-    /// As for [`Transaction::commit`].
-    #[track_caller]
-    pub fn commit(self) -> OwnedTaken<T, O> {
-        let Ok(taken) = self.try_commit() else {
-            panic!("{EXPIRED}");
-        };
-        taken
+    pub fn commit(self) -> OwnedTaken<T, O>
+    where
+        O: Unleased,
+    {
+        commit_all((self,)).0
     }
 
     /// Commits, unless the queue [leases](crate::Builder::leased) its items and some of those that this transaction
@@ -216,6 +211,8 @@ impl<T, O: Order<T>> OwnedTransaction<T, O> {
         drop(self);
     }
 }
+
+impl<T, O: Order<T> + Unleased> Unleased for OwnedTransaction<T, O> {}
 
 impl<T, O: Order<T>> Committed for OwnedTransaction<T, O> {
     type Taken = OwnedTaken<T, O>;

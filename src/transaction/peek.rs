@@ -1,13 +1,17 @@
 //! Looking at what a pop would give.
 
+use crate::core::wait::DONE;
 use crate::core::Local;
 use crate::order::Order;
 use crate::raw::{Borrow, Peeked};
 use crate::sync::step;
+use crate::wait::Waiter;
 use crate::{Fifo, Item, PopError};
 use std::fmt;
+use std::future::{poll_fn, Future};
 use std::ops::Deref;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The item that a pop would give, from [`Transaction::peek`](crate::Transaction::peek). Dropping it
 /// puts the item back to its place.
@@ -29,15 +33,49 @@ pub struct Peek<'t, T, O: Order<T> = Fifo> {
     peeked: Option<Peeked<'t, Local<T, O>>>,
 }
 
+/// A transaction on loan to a future that looks, which leaves its place in the line when it is dropped.
+struct Looking<'t, T, O: Order<T>>(Option<Borrow<'t, Local<T, O>>>);
+
+impl<T, O: Order<T>> Drop for Looking<'_, T, O> {
+    fn drop(&mut self) {
+        if let Some(local) = &mut self.0 {
+            local.leave_lines();
+        }
+    }
+}
+
 impl<'t, T, O: Order<T>> Peek<'t, T, O> {
-    #[track_caller]
-    pub(crate) fn new(local: Borrow<'t, Local<T, O>>) -> Result<Self, PopError> {
-        let peeked = local.peek()?;
+    /// When there is an item; without a timeout waits for ever.
+    pub(super) fn waiting(
+        mut local: Borrow<'t, Local<T, O>>,
+        timeout: Option<Duration>,
+    ) -> Result<Self, PopError> {
+        local.look_waiting(timeout)?;
+        Ok(Self::of(local))
+    }
+
+    /// A future that is ready when there is an item.
+    pub(super) fn future(
+        local: Borrow<'t, Local<T, O>>,
+    ) -> impl Future<Output = Result<Self, PopError>> + 't {
+        let mut looking = Looking(Some(local));
+        poll_fn(move |context| {
+            let local = looking.0.as_mut().expect(DONE);
+            let poll = local.poll_look(&Waiter::task(context.waker()));
+            poll.map(|looked| {
+                let local = looking.0.take().expect(DONE);
+                looked.map(|()| Self::of(local))
+            })
+        })
+    }
+
+    /// A look at the item that was taken for that.
+    fn of(local: Borrow<'t, Local<T, O>>) -> Self {
         let peek = Self {
-            peeked: Some(peeked),
+            peeked: Some(Peeked::new(local)),
         };
         peek.peeked().local().note_look(); // user code: a clock
-        Ok(peek)
+        peek
     }
 
     fn peeked(&self) -> &Peeked<'t, Local<T, O>> {

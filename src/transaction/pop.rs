@@ -4,6 +4,7 @@ use super::Transaction;
 use crate::future::PopAsync;
 use crate::order::Order;
 use crate::{DeliveryId, Item, Items, Peek, PopError};
+use std::future::Future;
 use std::time::Duration;
 
 impl<T, O: Order<T>> Transaction<'_, T, O> {
@@ -191,7 +192,79 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     /// If the transaction [is borrowed](Transaction#borrowing).
     #[track_caller]
     pub fn peek(&self) -> Result<Peek<'_, T, O>, PopError> {
-        Peek::new(self.local())
+        Peek::waiting(self.local(), Some(Duration::ZERO))
+    }
+
+    /// Looks at the item that a pop would give, and waits for one if there is none.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::unbounded();
+    /// let mut handle = queue.handle();
+    /// std::thread::scope(|scope| {
+    ///     scope.spawn(|| assert_eq!(*handle.begin().peek_blocking().unwrap(), 7));
+    ///     queue.push(7).unwrap();
+    /// });
+    /// assert_eq!(queue.len(), 1);
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As for [`Transaction::pop_blocking`].
+    ///
+    /// # Panics
+    ///
+    /// If the transaction [is borrowed](Transaction#borrowing).
+    #[track_caller]
+    pub fn peek_blocking(&self) -> Result<Peek<'_, T, O>, PopError> {
+        Peek::waiting(self.local(), None)
+    }
+
+    /// Looks at the item that a pop would give, and waits up to `timeout` for one.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let mut handle = requeue::Queue::<u32>::unbounded().handle();
+    /// let tx = handle.begin();
+    /// assert!(tx.peek_timeout(Duration::from_millis(1)).unwrap_err().is_empty());
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As for [`Transaction::pop_timeout`].
+    ///
+    /// # Panics
+    ///
+    /// If the transaction [is borrowed](Transaction#borrowing).
+    #[track_caller]
+    pub fn peek_timeout(&self, timeout: Duration) -> Result<Peek<'_, T, O>, PopError> {
+        Peek::waiting(self.local(), Some(timeout))
+    }
+
+    /// A future that looks at the item that a pop would give, when there is one. The transaction is lent to it
+    /// meanwhile, and then to the [`Peek`].
+    ///
+    /// Its output is that of [`Transaction::peek_blocking`]. Cancel safe: when it is dropped its place in the line is
+    /// given up.
+    ///
+    /// ```
+    /// # futures::executor::block_on(async {
+    /// let queue = requeue::Queue::unbounded();
+    /// queue.push(7)?;
+    /// let mut handle = queue.handle();
+    /// let tx = handle.begin();
+    /// assert_eq!(*tx.peek_async().await?, 7);
+    /// assert_eq!(tx.held(), 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the transaction [is borrowed](Transaction#borrowing); and when it is polled after it was ready.
+    #[track_caller]
+    pub fn peek_async(&self) -> impl Future<Output = Result<Peek<'_, T, O>, PopError>> + '_ {
+        Peek::future(self.local())
     }
 
     /// How many items are held.

@@ -252,7 +252,7 @@ fn an_item_that_is_taken_back_is_not_held_any_more() {
     assert!(stuck.begin().pop().is_err());
     queue.push(3).unwrap();
     assert!(stuck.begin().pop().is_err(), "another holds the one item");
-    drop(tx.commit());
+    drop(tx.try_commit());
     assert_eq!(queue.pop(), Ok(3));
 }
 

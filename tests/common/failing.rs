@@ -4,7 +4,9 @@ use std::mem;
 use std::time::Duration;
 
 use super::panics;
-use requeue::{Builder, Fifo, Handle, ManualClock, Order, Queue, Reason, Transaction};
+use requeue::{
+    Builder, Expired, Fifo, Handle, Leased, ManualClock, Order, Queue, Reason, Transaction,
+};
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
 /// The shortest time there is.
@@ -28,7 +30,9 @@ pub(crate) fn clocked_with<T>(items: impl IntoIterator<Item = T>) -> (ManualCloc
 }
 
 /// A queue that leases its items for a second.
-pub(crate) fn leased<T: Clone>(items: impl IntoIterator<Item = T>) -> (ManualClock, Queue<T>) {
+pub(crate) fn leased<T: Clone>(
+    items: impl IntoIterator<Item = T>,
+) -> (ManualClock, Queue<T, Leased<Fifo>>) {
     let (clock, builder) = clocked();
     let queue = builder.leased(SECOND).build();
     queue.handle().push_batch(items).unwrap();
@@ -42,7 +46,7 @@ pub(crate) fn put_off<T, O: Order<T>>(queue: &Queue<T, O>, delay: Duration) {
     let tx = handle.begin();
     let item = tx.pop().unwrap();
     assert!(tx.retry_after(item, delay).is_ok());
-    tx.commit();
+    tx.try_commit().unwrap();
 }
 
 /// The dead letters, taken out: the items, how often they were delivered, and why they failed last.
@@ -67,9 +71,9 @@ pub(crate) fn failures<T, O: Order<T>>() -> [(Reason, Failure<T, O>); 6] {
         }),
         (Reason::Aborted, |handle, work| work(&handle.begin())),
         (Reason::Aborted, |handle, work| {
-            let failed = handle.transact(|tx| {
+            let failed = handle.try_transact(|tx| {
                 work(tx);
-                Err::<(), _>(())
+                Err::<(), _>(Expired)
             });
             assert!(failed.is_err());
         }),
@@ -89,7 +93,7 @@ pub(crate) fn failures<T, O: Order<T>>() -> [(Reason, Failure<T, O>); 6] {
         (Reason::Retried, |handle, work| {
             let tx = handle.begin();
             work(&tx);
-            tx.commit();
+            tx.try_commit().unwrap();
         }),
     ]
 }

@@ -6,7 +6,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 use super::futures::{block_on, woken, Task};
-use requeue::{Fifo, Handle, Order, PopError, PushError};
+use requeue::{Fifo, Handle, Order, PopError, PushError, Unleased};
 
 pub(crate) type Popped = Result<u32, PopError>;
 pub(crate) type Pushed = Result<(), PushError<u32>>;
@@ -14,7 +14,7 @@ pub(crate) type Pop<O = Fifo> = fn(&mut Handle<u32, O>) -> Popped;
 pub(crate) type Push = fn(&mut Handle<u32>, u32) -> Pushed;
 
 /// Waits on the thread until there is an item; a transaction commits then.
-pub(crate) fn blocking_pops<O: Order<u32>>() -> [(&'static str, Pop<O>); 8] {
+pub(crate) fn blocking_pops<O: Order<u32> + Unleased>() -> [(&'static str, Pop<O>); 8] {
     [
         ("pop_blocking", Handle::pop_blocking),
         ("pop_timeout", |handle| handle.pop_timeout(Duration::MAX)),
@@ -87,7 +87,7 @@ pub(crate) type PushTask<'h> = Task<Boxed<'h, Pushed>>;
 pub(crate) type AsyncPop<O = Fifo> = for<'h> fn(&'h mut Handle<u32, O>) -> Boxed<'h, Popped>;
 pub(crate) type AsyncPush = for<'h> fn(&'h mut Handle<u32>, u32) -> Boxed<'h, Pushed>;
 
-pub(crate) fn async_pops<O: Order<u32>>() -> [AsyncPop<O>; 2] {
+pub(crate) fn async_pops<O: Order<u32> + Unleased>() -> [AsyncPop<O>; 2] {
     [
         |handle| Box::pin(handle.pop_async()),
         |handle| {
@@ -119,7 +119,9 @@ pub(crate) const ASYNC_PUSHES: [AsyncPush; 3] = [
 
 /// Tasks that wait for an item, one for each handle and registered in that order, in all forms by
 /// turns.
-pub(crate) fn poppers<O: Order<u32>>(handles: &mut [Handle<u32, O>]) -> Vec<PopTask<'_>> {
+pub(crate) fn poppers<O: Order<u32> + Unleased>(
+    handles: &mut [Handle<u32, O>],
+) -> Vec<PopTask<'_>> {
     let forms = async_pops().into_iter().cycle();
     let line = handles.iter_mut().zip(forms);
     line.map(|(handle, pop)| Task::waiting(pop(handle)))

@@ -7,9 +7,9 @@ use std::task::{Context, Wake, Waker};
 use std::time::Duration;
 use std::{iter, panic, thread};
 
-use crate::common::failing::{leased, SECOND};
+use crate::common::failing::SECOND;
 use crate::common::panics;
-use requeue::{channel, commit_all, Job, ManualClock, Pace, Queue, Turn, Turnstile, Workers};
+use requeue::{channel, Job, ManualClock, Pace, Queue, Turn, Turnstile, Workers};
 
 const FINE: Result<(), ()> = Ok(());
 
@@ -118,36 +118,6 @@ const CASES: &[Case] = &[
     }),
     ("clock advanced beyond", || {
         ManualClock::new().advance(Duration::MAX);
-    }),
-    ("recover on a queue without leases", || {
-        let queue = Queue::<u32>::unbounded();
-        queue.recover("worker-0", queue.now());
-    }),
-    ("commit of an expired lease", || {
-        let (clock, queue) = leased([1]);
-        let mut handle = queue.handle();
-        let tx = handle.begin();
-        tx.pop().unwrap();
-        clock.advance(SECOND);
-        queue.pop().unwrap();
-        drop(tx.commit());
-    }),
-    ("commit of an expired lease", || {
-        let (clock, queue) = leased([1]);
-        let (mut handle, mut other) = (queue.handle(), queue.handle());
-        let tx = handle.begin();
-        tx.pop().unwrap();
-        clock.advance(SECOND);
-        queue.pop().unwrap();
-        drop(commit_all((tx, other.begin())));
-    }),
-    ("commit of an expired lease", || {
-        let (clock, queue) = leased([1]);
-        let tx = queue.begin_owned();
-        tx.pop().unwrap();
-        clock.advance(SECOND);
-        queue.pop().unwrap();
-        drop(tx.commit());
     }),
     ("item does not belong to this transaction", || {
         let (tx, other) = (bounded().begin_owned(), bounded().begin_owned());

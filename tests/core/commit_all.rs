@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Barrier;
 use std::thread;
+use std::time::Duration;
 
 use crate::common::failing::{leased, SECOND};
 use crate::common::{assert_at_rest, drain, filled, panics};
@@ -232,8 +233,9 @@ fn several_handles_of_one_queue_in_a_vec() {
 #[test]
 fn a_vec_with_an_expired_lease_aborts_them_all() {
     let (clock, leased) = leased([1]);
-    let plain = filled([2]);
-    let mut handles = [plain.handle(), leased.handle()];
+    let other = Queue::builder().leased(Duration::MAX).build();
+    other.push(2).unwrap();
+    let mut handles = [other.handle(), leased.handle()];
     let transactions: Vec<_> = handles.iter_mut().map(|handle| handle.begin()).collect();
     for tx in &transactions {
         tx.push(*tx.pop().unwrap() + 10).unwrap();
@@ -241,7 +243,7 @@ fn a_vec_with_an_expired_lease_aborts_them_all() {
     clock.advance(SECOND);
     assert_eq!(leased.pop(), Ok(1));
     assert_eq!(try_commit_all(transactions).err(), Some(Expired));
-    assert_eq!((drain(&plain), drain(&leased)), (vec![2], vec![]));
+    assert_eq!((drain(&other), drain(&leased)), (vec![2], vec![]));
 }
 
 #[test]

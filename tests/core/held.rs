@@ -6,7 +6,7 @@ use std::thread;
 
 use crate::common::failing::{clocked, SECOND};
 use crate::common::{filled, panics};
-use requeue::{Held, ManualClock, Queue};
+use requeue::{Builder, Held, ManualClock, Order, Queue};
 
 /// A queue of so many items that only names let it know its workers, and its clock.
 fn with_clock(items: u32) -> (ManualClock, Queue<u32>) {
@@ -91,13 +91,7 @@ fn a_look_is_listed_since_it_began() {
 
 #[test]
 fn a_queue_with_leases_or_times_knows_all_its_workers() {
-    for leases in [true, false] {
-        let (clock, builder) = clocked();
-        let builder = if leases {
-            builder.leased(10 * SECOND)
-        } else {
-            builder.timestamps(true)
-        };
+    fn knows<O: Order<u32>>(clock: &ManualClock, builder: Builder<u32, O>) {
         let queue = builder.build();
         queue.push(7).unwrap();
         let mut handle = queue.handle();
@@ -109,6 +103,9 @@ fn a_queue_with_leases_or_times_knows_all_its_workers() {
         assert_eq!(held[0].since, Some(queue.now()));
         assert_eq!(held[0].thread, Some(thread::current().id()));
     }
+    let (clock, builder) = clocked();
+    knows(&clock, builder.clone().leased(10 * SECOND));
+    knows(&clock, builder.timestamps());
 }
 
 #[test]

@@ -5,10 +5,10 @@ use std::mem;
 
 use crate::common::failing::{leased, SECOND};
 use crate::common::filled;
-use requeue::{DeliveryId, Queue};
+use requeue::{DeliveryId, Order, Queue};
 
 /// The ids that the queue tells, in order.
-fn held<T>(queue: &Queue<T>) -> Vec<DeliveryId> {
+fn held<T, O: Order<T>>(queue: &Queue<T, O>) -> Vec<DeliveryId> {
     let mut ids: Vec<_> = queue.held().iter().map(|held| held.id).collect();
     ids.sort_unstable();
     ids

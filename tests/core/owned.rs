@@ -8,12 +8,12 @@ use std::thread;
 use crate::common::failing::{clocked_with, leased, letters, SECOND};
 use crate::common::{assert_at_rest, drain, filled, panics, Ledger};
 use requeue::{
-    commit_all, try_commit_all, Expired, Item, OwnedTransaction, PopError, PriorityQueue,
+    commit_all, try_commit_all, Expired, Item, Order, OwnedTransaction, PopError, PriorityQueue,
     PushError, Queue, Reason, Transaction,
 };
 
 /// A transaction that holds the next `items` items.
-fn holding<T>(queue: &Queue<T>, items: usize) -> OwnedTransaction<T> {
+fn holding<T, O: Order<T>>(queue: &Queue<T, O>, items: usize) -> OwnedTransaction<T, O> {
     let tx = queue.begin_owned();
     assert_eq!(tx.pop_batch(items).len(), items);
     tx

@@ -12,7 +12,7 @@ use std::thread;
 
 use crate::common::{assert_at_rest, drain, ends, filled, panics, Ledger};
 use crossbeam_epoch as epoch;
-use requeue::{commit_all, FairQueue, Item, Order, PopError, Queue, Transaction};
+use requeue::{commit_all, FairQueue, Item, Order, PopError, Queue, Transaction, Unleased};
 
 /// An item that has a segment to itself, so that each pop enters one.
 type Wide = [usize; 256];
@@ -169,7 +169,7 @@ fn what_others_defer_runs_in_no_call() {
             || {},
             || {
                 use_queue(&Queue::unbounded());
-                use_queue(&Queue::builder().timestamps(true).capacity(8).build());
+                use_queue(&Queue::builder().timestamps().capacity(8).build());
                 use_queue(&Queue::builder().fair_by(|item: &Wide| item[0] % 2).build());
                 use_queue(&Queue::builder().by_priority().build());
             },
@@ -183,7 +183,7 @@ fn what_others_defer_runs_in_no_call() {
 }
 
 /// Pushes, pops, aborts and looks in all ways that pin.
-fn use_queue<O: Order<Wide>>(queue: &Queue<Wide, O>) {
+fn use_queue<O: Order<Wide> + Unleased>(queue: &Queue<Wide, O>) {
     let (mut handle, mut other) = (queue.handle(), queue.handle());
     for number in 0..40 {
         queue.push(wide(number)).unwrap();
@@ -233,7 +233,7 @@ fn a_thread_uses_queues_to_its_end() {
     let (done, was_done) = channel();
     after_thread_locals(move || {
         use_queue(&Queue::unbounded());
-        use_queue(&Queue::builder().timestamps(true).capacity(8).build());
+        use_queue(&Queue::builder().timestamps().capacity(8).build());
         use_queue(&Queue::builder().fair_by(|item: &Wide| item[0] % 2).build());
         use_queue(&Queue::builder().by_priority().build());
         done.send(()).unwrap();

@@ -5,7 +5,7 @@ use std::mem;
 use crate::common::failing::{clocked, SECOND};
 use crate::common::futures::Task;
 use crate::common::panics;
-use requeue::{Builder, Queue, Stats};
+use requeue::{Builder, Handle, ManualClock, Order, Queue, Stats};
 
 /// All counts, those of items first, in the order of the fields.
 fn counts(stats: &Stats) -> [u64; 9] {
@@ -23,7 +23,7 @@ fn counts(stats: &Stats) -> [u64; 9] {
 }
 
 #[track_caller]
-fn assert_counts<T>(queue: &Queue<T>, expected: [u64; 9]) {
+fn assert_counts<T, O: Order<T>>(queue: &Queue<T, O>, expected: [u64; 9]) {
     let stats = queue.stats();
     assert_eq!(counts(&stats), expected);
     stats.check().unwrap();
@@ -44,7 +44,7 @@ fn every_step_changes_its_counts_and_no_others() {
     tx.push(7).unwrap();
     assert_eq!(tx.pop_batch(3).len(), 3);
     assert_counts(&queue, [6, 3, 3, 0, 0, 0, 0, 0, 0]);
-    drop(tx.commit());
+    drop(tx.try_commit());
     assert_counts(&queue, [7, 4, 0, 0, 3, 0, 0, 0, 0]);
     queue.pop().unwrap();
     b.pop().unwrap();
@@ -66,7 +66,7 @@ fn every_step_changes_its_counts_and_no_others() {
     items.retain(|item| item.attempts() == 1);
     tx.retry_after(items.pop().unwrap(), 20 * SECOND).unwrap();
     assert_counts(&queue, [9, 0, 2, 1, 5, 4, 0, 1, 0]);
-    tx.commit();
+    tx.try_commit().unwrap();
     assert_counts(&queue, [9, 0, 0, 1, 7, 4, 0, 1, 0]);
     queue.push(9).unwrap();
     let tx = a.begin();
@@ -157,11 +157,21 @@ fn a_panic_counts_as_an_abort() {
     assert_counts(&queue, [1, 1, 0, 0, 0, 1, 0, 0, 0]);
 }
 
+type Step<O> = fn(&Queue<u32, O>, &mut Handle<u32, O>);
+
 /// Small sequences of everything, for queues of all kinds: at rest it adds up.
 #[test]
 fn it_adds_up_after_everything() {
-    type Step = fn(&Queue<u32>, &mut requeue::Handle<u32>);
-    const STEPS: [Step; 9] = [
+    let builder = Queue::builder;
+    adds_up(builder);
+    adds_up(|| builder().capacity(4));
+    adds_up(|| builder().leased(SECOND).max_attempts(2));
+    adds_up(|| builder().capacity(4).leased(SECOND).max_attempts(2));
+    adds_up(|| builder().backoff(requeue::Backoff::fixed(SECOND)));
+}
+
+fn adds_up<O: Order<u32>>(builder: impl Fn() -> Builder<u32, O>) {
+    let steps: [Step<O>; 9] = [
         |_, handle| _ = handle.push_batch([1, 2, 3]),
         |queue, _| _ = queue.push(4),
         |_, handle| _ = handle.pop(),
@@ -183,34 +193,25 @@ fn it_adds_up_after_everything() {
         |queue, _| _ = queue.dead_letters().requeue_all(),
         |queue, _| _ = queue.peek_each(|_| {}),
     ];
-    let kinds: [fn(Builder<u32>) -> Builder<u32>; 5] = [
-        |builder| builder,
-        |builder| builder.capacity(4),
-        |builder| builder.leased(SECOND).max_attempts(2),
-        |builder| builder.capacity(4).leased(SECOND).max_attempts(2),
-        |builder| builder.backoff(requeue::Backoff::fixed(SECOND)),
-    ];
-    for kind in kinds {
-        for seed in 0..400_usize {
-            let (clock, builder) = clocked();
-            let queue = kind(builder).build();
-            let mut handle = queue.handle();
-            let mut choice = seed;
-            for turn in 0..12 {
-                choice = choice.wrapping_mul(31).wrapping_add(17 + turn);
-                STEPS[choice / 7 % STEPS.len()](&queue, &mut handle);
-                if choice % 4 == 0 {
-                    clock.advance(SECOND);
-                }
-                queue.stats().check().unwrap();
+    for seed in 0..400_usize {
+        let clock = ManualClock::new();
+        let queue = builder().clock(clock.clone()).build();
+        let mut handle = queue.handle();
+        let mut choice = seed;
+        for turn in 0..12 {
+            choice = choice.wrapping_mul(31).wrapping_add(17 + turn);
+            steps[choice / 7 % steps.len()](&queue, &mut handle);
+            if choice % 4 == 0 {
+                clock.advance(SECOND);
             }
-            drop(handle);
-            let stats = queue.stats();
-            stats.check().unwrap();
-            assert_eq!(stats.held, 0);
-            if queue.capacity().is_some() {
-                crate::common::failing::assert_room(&queue);
-            }
+            queue.stats().check().unwrap();
+        }
+        drop(handle);
+        let stats = queue.stats();
+        stats.check().unwrap();
+        assert_eq!(stats.held, 0);
+        if queue.capacity().is_some() {
+            crate::common::failing::assert_room(&queue);
         }
     }
 }

@@ -153,10 +153,22 @@ fn pop_error_is_empty_or_closed() {
 
 #[test]
 fn errors_say_what_happened() {
-    assert!(PushError::Full(Plain).to_string().contains("full"));
-    assert!(PushError::Closed(Plain).to_string().contains("closed"));
-    assert!(PopError::Empty.to_string().contains("empty"));
-    assert!(PopError::Closed.to_string().contains("closed"));
+    let pushes = [PushError::Full(Plain), PushError::Closed(Plain)].map(|error| error.to_string());
+    let pops = [PopError::Empty, PopError::Closed].map(|error| error.to_string());
+    assert_eq!(
+        pushes,
+        [
+            "no room: the queue or the item's key is at its limit",
+            "the queue is closed"
+        ]
+    );
+    assert_eq!(
+        pops,
+        [
+            "nothing to pop: the queue is empty, paused or rate limited",
+            "the queue is closed and drained"
+        ]
+    );
 }
 
 #[test]

@@ -7,7 +7,9 @@ use std::time::Instant;
 use crate::common::failing::{assert_room, put_off, SECOND};
 use crate::common::futures::Task;
 use crate::common::{drain, ends, panics};
-use requeue::{try_commit_all, Backoff, Builder, Clock, Handle, ManualClock, Queue};
+use requeue::{
+    try_commit_all, Backoff, Builder, Clock, Fifo, Handle, Leased, ManualClock, Order, Queue,
+};
 
 thread_local! {
     /// How often the clock of this thread may still be read before it panics, once.
@@ -31,67 +33,74 @@ impl Clock for Fragile {
 }
 
 /// Queues that read their clock for one reason or another, with room for four items.
-fn builders() -> [Builder<u32>; 6] {
+fn builders() -> [Builder<u32>; 3] {
     let builder = || Queue::builder().capacity(4);
-    let backoff = Backoff::fixed(SECOND);
     [
         builder(),
-        builder().backoff(backoff),
-        builder().timestamps(true),
-        builder().leased(10 * SECOND).timestamps(true),
-        builder().leased(10 * SECOND).backoff(backoff),
-        builder().leased(10 * SECOND).name("told of"),
+        builder().backoff(Backoff::fixed(SECOND)),
+        builder().timestamps(),
+    ]
+}
+
+fn leased_builders() -> [Builder<u32, Leased<Fifo>>; 3] {
+    let builder = || Queue::builder().capacity(4).leased(10 * SECOND);
+    [
+        builder().timestamps(),
+        builder().backoff(Backoff::fixed(SECOND)),
+        builder().name("told of"),
     ]
 }
 
 /// A call that leaves the items of the queue as they are, for a handle of the queue.
-type Call = fn(&Queue<u32>, &mut Handle<u32>);
+type Call<O = Fifo> = fn(&Queue<u32, O>, &mut Handle<u32, O>);
 
-const CALLS: [(&str, Call); 11] = [
-    ("pop", |_, handle| drop(handle.begin().pop())),
-    ("pop_timeout", |_, handle| {
-        drop(handle.begin().pop_timeout(SECOND));
-    }),
-    ("pop_batch", |_, handle| _ = handle.begin().pop_batch(2)),
-    ("peek", |_, handle| drop(handle.begin().peek())),
-    ("take", |_, handle| {
-        handle.begin().peek().unwrap().take();
-    }),
-    ("retry", |_, handle| {
-        let tx = handle.begin();
-        let mut items = tx.pop_batch(2);
-        tx.retry(items.next().unwrap()).unwrap();
-        tx.retry_after(items.next().unwrap(), SECOND).unwrap();
-    }),
-    ("abort", |_, handle| {
-        let tx = handle.begin();
-        assert_eq!(tx.pop_batch(3).len(), 3);
-        tx.abort();
-    }),
-    ("renew", |_, handle| {
-        let tx = handle.begin();
-        tx.pop().unwrap();
-        tx.renew().unwrap();
-    }),
-    ("stats", |queue, _| {
-        queue.stats();
-        queue.held();
-    }),
-    ("stage", |_, handle| {
-        let tx = handle.begin();
-        tx.push(4).unwrap();
-    }),
-    ("stage_timeout", |_, handle| {
-        let tx = handle.begin();
-        assert!(tx.push_timeout(4, SECOND).is_ok());
-    }),
-];
+fn calls<O: Order<u32>>() -> [(&'static str, Call<O>); 11] {
+    [
+        ("pop", |_, handle| drop(handle.begin().pop())),
+        ("pop_timeout", |_, handle| {
+            drop(handle.begin().pop_timeout(SECOND));
+        }),
+        ("pop_batch", |_, handle| _ = handle.begin().pop_batch(2)),
+        ("peek", |_, handle| drop(handle.begin().peek())),
+        ("take", |_, handle| {
+            handle.begin().peek().unwrap().take();
+        }),
+        ("retry", |_, handle| {
+            let tx = handle.begin();
+            let mut items = tx.pop_batch(2);
+            tx.retry(items.next().unwrap()).unwrap();
+            tx.retry_after(items.next().unwrap(), SECOND).unwrap();
+        }),
+        ("abort", |_, handle| {
+            let tx = handle.begin();
+            assert_eq!(tx.pop_batch(3).len(), 3);
+            tx.abort();
+        }),
+        ("renew", |_, handle| {
+            let tx = handle.begin();
+            tx.pop().unwrap();
+            tx.renew().unwrap();
+        }),
+        ("stats", |queue, _| {
+            queue.stats();
+            queue.held();
+        }),
+        ("stage", |_, handle| {
+            let tx = handle.begin();
+            tx.push(4).unwrap();
+        }),
+        ("stage_timeout", |_, handle| {
+            let tx = handle.begin();
+            assert!(tx.push_timeout(4, SECOND).is_ok());
+        }),
+    ]
+}
 
 /// Fails the call at each reading of the clock in turn, until there is none more.
-fn at_each_reading(builder: impl Fn() -> Builder<u32>, name: &str, call: Call) {
+fn at_each_reading<O: Order<u32>>(builder: &Builder<u32, O>, name: &str, call: Call<O>) {
     for reading in 0.. {
         let clock = ManualClock::new();
-        let queue = builder().clock(Fragile(clock.clone())).build();
+        let queue = builder.clone().clock(Fragile(clock.clone())).build();
         queue.handle().push_batch([1, 2, 3]).unwrap();
         let mut handle = queue.named_handle("worker");
         READINGS.set(Some(reading));
@@ -113,10 +122,14 @@ fn at_each_reading(builder: impl Fn() -> Builder<u32>, name: &str, call: Call) {
 
 #[test]
 fn a_clock_that_panics_loses_nothing() {
-    for kind in 0..builders().len() {
-        let builder = || builders().into_iter().nth(kind).unwrap();
-        for (name, call) in CALLS {
-            at_each_reading(builder, name, call);
+    for builder in builders() {
+        for (name, call) in calls() {
+            at_each_reading(&builder, name, call);
+        }
+    }
+    for builder in leased_builders() {
+        for (name, call) in calls() {
+            at_each_reading(&builder, name, call);
         }
     }
 }
@@ -218,7 +231,7 @@ fn a_clock_that_panics_takes_no_room() {
     for (name, push) in PUSHES {
         for reading in 0..4 {
             let clock = Fragile(ManualClock::new());
-            let builder = Queue::builder().timestamps(true).capacity(2);
+            let builder = Queue::builder().timestamps().capacity(2);
             let queue = builder.clock(clock).build();
             let mut handle = queue.handle();
             READINGS.set(Some(reading));

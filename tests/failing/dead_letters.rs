@@ -530,7 +530,7 @@ fn a_visit_shows_all_letters_in_their_order_and_leaves_them() {
 #[test]
 fn a_visit_shows_all_of_a_letter() {
     let (clock, builder) = clocked();
-    let queue = builder.timestamps(true).build();
+    let queue = builder.timestamps().build();
     queue.push(7).unwrap();
     let pushed = clock.now();
     clock.advance(SECOND);

@@ -10,16 +10,16 @@ use crate::common::cloned::Cloned;
 use crate::common::failing::{leased, SECOND};
 use crate::common::futures::Task;
 use crate::common::{drain, ends, panics};
-use requeue::{commit_all, Handle, ManualClock, PopError, Queue};
+use requeue::{try_commit_all, Fifo, Handle, Leased, ManualClock, PopError, Queue};
 
 #[test]
 fn every_copy_is_dropped() {
-    type End = fn(&mut Handle<Cloned>, &ManualClock, &Queue<Cloned>);
+    type End = fn(&mut Handle<Cloned, Leased<Fifo>>, &ManualClock, &Queue<Cloned, Leased<Fifo>>);
     let ends: [End; 4] = [
         |handle, _, _| {
             let tx = handle.begin();
             tx.pop().unwrap();
-            tx.commit();
+            tx.try_commit().unwrap();
         },
         |handle, _, queue| {
             let tx = handle.begin();
@@ -37,7 +37,7 @@ fn every_copy_is_dropped() {
         |handle, clock, queue| {
             let tx = handle.begin();
             tx.retry_after(tx.pop().unwrap(), SECOND).ok().unwrap();
-            tx.commit();
+            tx.try_commit().unwrap();
             clock.advance(SECOND);
             queue.pop().ok().unwrap();
         },
@@ -141,7 +141,7 @@ fn a_clone_that_panics_in_a_blocked_pop_leaves_no_place_behind() {
 #[test]
 fn a_clone_may_use_the_queue() {
     thread_local! {
-        static QUEUE: Cell<Option<Queue<Cloned>>> = const { Cell::new(None) };
+        static QUEUE: Cell<Option<Queue<Cloned, Leased<Fifo>>>> = const { Cell::new(None) };
     }
     let (clock, queue) = leased([]);
     QUEUE.set(Some(queue.clone()));
@@ -189,7 +189,9 @@ impl Drop for Fragile {
 }
 
 /// A queue of fragile items with these numbers, and the fuse.
-fn fragile(numbers: std::ops::Range<u32>) -> (ManualClock, Queue<Fragile>, Arc<AtomicBool>) {
+fn fragile(
+    numbers: std::ops::Range<u32>,
+) -> (ManualClock, Queue<Fragile, Leased<Fifo>>, Arc<AtomicBool>) {
     let fuse = Arc::new(AtomicBool::new(true));
     let items = numbers.map(|number| Fragile {
         number,
@@ -249,7 +251,7 @@ fn a_copy_whose_destructor_panics_keeps_no_lease_of_another_transaction() {
     assert!(panics(|| {
         let (tx_a, tx_b) = (a.begin(), b.begin());
         assert!(tx_a.pop().is_ok() && tx_b.pop().is_ok());
-        commit_all((tx_a, tx_b))
+        try_commit_all((tx_a, tx_b)).is_ok()
     }));
     fuse.store(false, Ordering::SeqCst);
     let tx = b.begin();

@@ -4,7 +4,7 @@ use std::mem;
 
 use crate::common::failing::{assert_room, clocked, leased, SECOND};
 use crate::common::{drain, panics};
-use requeue::{commit_all, try_commit_all, Expired, Handle, PopError, PushError, Queue};
+use requeue::{try_commit_all, Expired, Fifo, Handle, Leased, PopError, PushError, Queue};
 
 #[test]
 fn a_late_commit_publishes_nothing_and_the_rest_goes_back() {
@@ -43,7 +43,7 @@ fn changes_of_the_late_worker_are_lost_and_those_of_an_abort_are_not() {
 }
 
 /// A way to end a late transaction that is no commit.
-type End = fn(&mut Handle<u32>, &dyn Fn());
+type End = fn(&mut Handle<u32, Leased<Fifo>>, &dyn Fn());
 
 const ENDS: [(&str, End); 5] = [
     ("abort", |handle, expire| {
@@ -56,17 +56,15 @@ const ENDS: [(&str, End); 5] = [
         let tx = handle.begin();
         assert_eq!(tx.pop_batch(3).len(), 3);
         expire();
-        assert!(panics(|| tx.commit().count()));
+        assert_eq!(tx.try_commit().err(), Some(Expired));
     }),
     ("transact", |handle, expire| {
-        let committed = panics(|| {
-            handle.transact(|tx| {
-                assert_eq!(tx.pop_batch(3).len(), 3);
-                expire();
-                Ok::<_, ()>(())
-            })
+        let committed = handle.try_transact(|tx| {
+            assert_eq!(tx.pop_batch(3).len(), 3);
+            expire();
+            Ok(())
         });
-        assert!(committed);
+        assert_eq!(committed, Err(Expired));
     }),
     ("panic", |handle, expire| {
         assert!(panics(|| {
@@ -182,7 +180,7 @@ fn a_late_transaction_may_not_commit_with_others() {
     assert_eq!(item.attempts(), 3);
     clock.advance(SECOND);
     assert_eq!(queue.len(), 1);
-    assert!(panics(|| commit_all((tx_a, tx_b))));
+    assert!(try_commit_all((tx_a, tx_b)).is_err());
     assert_eq!(drain(&queue), [1]);
     assert_eq!(drain(&plain), ['a']);
 }

@@ -62,7 +62,7 @@ fn threads_that_wait_are_woken_when_a_lease_is_over() {
             // Taken from under the eyes of the one who waits.
             let tx = stuck.begin();
             tx.push(7).unwrap();
-            tx.commit();
+            tx.try_commit().unwrap();
             let tx = stuck.begin();
             if tx.pop().is_ok() {
                 while queue.stats().waiting < 1 {

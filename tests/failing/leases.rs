@@ -3,7 +3,7 @@
 use crate::common::drain;
 use crate::common::failing::{clocked, leased, INSTANT, NEARLY, SECOND};
 use crate::common::futures::Task;
-use requeue::{try_commit_all, Backoff, Expired, Handle, PopError, Queue};
+use requeue::{try_commit_all, Backoff, Expired, Fifo, Handle, Leased, PopError, Queue};
 
 #[test]
 fn an_item_is_available_when_its_lease_is_over_and_not_before() {
@@ -204,8 +204,10 @@ fn a_look_is_no_lease() {
     queue.stats().check().unwrap();
 }
 
+type Lessee = Handle<u32, Leased<Fifo>>;
+
 /// Transactions that end with nothing in their hands, and say whether they could.
-const BARREN: [fn(&mut Handle<u32>) -> bool; 4] = [
+const BARREN: [fn(&mut Lessee) -> bool; 4] = [
     |handle| handle.begin().try_commit().is_ok(),
     |handle| {
         let tx = handle.begin();
@@ -218,10 +220,7 @@ const BARREN: [fn(&mut Handle<u32>) -> bool; 4] = [
         let committed = try_commit_all((handle.begin(), other.begin()));
         committed.is_ok()
     },
-    |handle| {
-        handle.begin().commit();
-        true
-    },
+    |handle| handle.try_transact(|_| Ok::<_, Expired>(())).is_ok(),
 ];
 
 #[test]

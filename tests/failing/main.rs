@@ -7,6 +7,7 @@ mod clocks;
 mod dead_letters;
 mod lease_copies;
 mod lease_losses;
+mod lease_orders;
 mod lease_recovery;
 mod leases;
 mod meddling;

@@ -16,8 +16,8 @@ use crate::common::failing::{leased, put_off, SECOND};
 use crate::common::futures::Task;
 use crate::common::{assert_at_rest, drain, ends, panics};
 use requeue::{
-    ByKey, Clock, FairQueue, Fifo, Item, ManualClock, Order, Pace, PopError, PushError, Queue,
-    Transaction, Turn, Turnstile,
+    ByKey, Clock, FairQueue, Fifo, Item, Leased, ManualClock, Order, Pace, PopError, PushError,
+    Queue, Transaction, Turn, Turnstile,
 };
 
 /// Whether a panic says that the transaction is in use.
@@ -58,7 +58,7 @@ fn a_look_is_at_its_end_when_its_item_is_copied() {
 }
 
 /// The transaction that is open on this thread for good.
-type Open = Transaction<'static, Cloned>;
+type Open = Transaction<'static, Cloned, Leased<Fifo>>;
 
 thread_local! {
     static OPEN: Cell<Option<&'static Open>> = const { Cell::new(None) };
@@ -395,7 +395,7 @@ fn a_key_function_that_leaks_a_future_is_refused() {
 
 #[test]
 fn a_clock_may_not_use_the_transaction_that_waits_with_a_priority() {
-    let builder = Queue::builder().by_priority().capacity(2).timestamps(true);
+    let builder = Queue::builder().by_priority().capacity(2).timestamps();
     let queue = builder.clock(Hooked(ManualClock::new())).build();
     let handle = Box::leak(Box::new(queue.handle()));
     let tx: &'static Transaction<'_, u32, _> = Box::leak(Box::new(handle.begin()));

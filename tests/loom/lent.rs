@@ -2,33 +2,36 @@
 
 use super::{model, warm};
 use loom::thread;
-use requeue::{Handle, ManualClock, Queue};
+use requeue::{Fifo, Handle, Leased, ManualClock, Queue};
 use std::mem;
 use std::time::Duration;
 
 /// Longer than a book of leases that is in use is left alone.
 const TERM: Duration = Duration::from_secs(1);
 
-fn lending() -> (Queue<u32>, ManualClock) {
+/// The order of the queues.
+type Lent = Leased<Fifo>;
+
+fn lending() -> (Queue<u32, Lent>, ManualClock) {
     let clock = ManualClock::new();
     let queue = Queue::builder().leased(TERM).clock(clock.clone()).build();
     (queue, clock)
 }
 
 /// Two handles, and an item that is ready.
-fn two(queue: &Queue<u32>) -> (Handle<u32>, Handle<u32>) {
+fn two(queue: &Queue<u32, Lent>) -> (Handle<u32, Lent>, Handle<u32, Lent>) {
     let (holder, mut popper) = (warm(queue), warm(queue));
     popper.push(1).unwrap();
     (holder, popper)
 }
 
 /// A pop by another thread.
-fn pops(mut popper: Handle<u32>) -> thread::JoinHandle<(usize, Handle<u32>)> {
+fn pops(mut popper: Handle<u32, Lent>) -> thread::JoinHandle<(usize, Handle<u32, Lent>)> {
     thread::spawn(move || (usize::from(popper.pop().is_ok()), popper))
 }
 
 /// Takes all that is left at last.
-fn drain(queue: &Queue<u32>, clock: &ManualClock) -> usize {
+fn drain(queue: &Queue<u32, Lent>, clock: &ManualClock) -> usize {
     clock.advance(TERM);
     let left = std::iter::from_fn(|| queue.pop().ok()).count();
     assert_eq!(queue.stats().check(), Ok(()));

@@ -12,7 +12,7 @@ mod lent;
 mod pace;
 
 use loom::thread;
-use requeue::{Handle, PopError, Queue};
+use requeue::{Handle, Order, PopError, Queue};
 use std::mem;
 
 /// Explores all executions with at most `LOOM_MAX_PREEMPTIONS` preemptions, or two.
@@ -32,7 +32,7 @@ fn large_model(run: impl Fn() + Sync + Send + 'static) {
 }
 
 /// A handle that has pushed and popped once, and has room for one item without a new segment.
-fn warm(queue: &Queue<u32>) -> Handle<u32> {
+fn warm<O: Order<u32>>(queue: &Queue<u32, O>) -> Handle<u32, O> {
     let mut handle = queue.handle();
     handle.push(100).unwrap();
     assert_eq!(handle.pop(), Ok(100));

@@ -9,7 +9,7 @@ use std::thread;
 use crate::common::failing::SECOND;
 use crate::common::futures::Task;
 use crate::common::{assert_at_rest, drain, panics};
-use requeue::{FairQueue, ManualClock, Order, PopError, PriorityQueue, Queue};
+use requeue::{FairQueue, ManualClock, Order, PopError, PriorityQueue, Queue, Unleased};
 
 const ITEMS: u32 = 1000;
 /// More than are held at a time.
@@ -61,7 +61,7 @@ fn by_priority(ages: bool) -> PriorityQueue<u32> {
 }
 
 /// Pushes items from several lanes; some were popped, and some of those came back.
-fn fill<O: Order<u32>>(queue: &Queue<u32, O>) {
+fn fill<O: Order<u32> + Unleased>(queue: &Queue<u32, O>) {
     let mut handles = [queue.handle(), queue.handle()];
     for item in 0..ITEMS {
         match item % 3 {
@@ -131,7 +131,7 @@ fn others_pop_while_somebody_looks() {
     check_all!(pops_meanwhile);
 }
 
-fn pops_meanwhile<O: Order<u32>>(name: &str, make: &dyn Fn() -> Queue<u32, O>) {
+fn pops_meanwhile<O: Order<u32> + Unleased>(name: &str, make: &dyn Fn() -> Queue<u32, O>) {
     let (queue, expected) = (make(), drain(&make()));
     let mut handle = queue.handle();
     let mut popped = Vec::new();
@@ -159,7 +159,7 @@ fn who_pops_past_what_is_shown_takes_nothing_out_of_order() {
     check_all!(pops_in_order);
 }
 
-fn pops_in_order<O: Order<u32>>(name: &str, make: &dyn Fn() -> Queue<u32, O>) {
+fn pops_in_order<O: Order<u32> + Unleased>(name: &str, make: &dyn Fn() -> Queue<u32, O>) {
     let (queue, expected) = (make(), drain(&make()));
     let mut handle = queue.handle();
     let mut first = true;
@@ -278,7 +278,7 @@ fn beside_workers() {
     check_all!(works_meanwhile);
 }
 
-fn works_meanwhile<O: Order<u32>>(_: &str, make: &dyn Fn() -> Queue<u32, O>) {
+fn works_meanwhile<O: Order<u32> + Unleased>(_: &str, make: &dyn Fn() -> Queue<u32, O>) {
     let (queue, expected) = (make(), drain(&make()));
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {

@@ -1,7 +1,7 @@
 //! Workers that fail: each item is committed once, or dies.
 
 use super::{below, explore, join, one_of, start};
-use requeue::{Item, ManualClock, PopError, Queue, Transaction};
+use requeue::{Builder, Item, ManualClock, Order, PopError, Queue, Transaction};
 use shuttle::thread;
 use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,8 +12,8 @@ const TICK: Duration = Duration::from_millis(1);
 const ITEMS: usize = 4;
 
 /// A queue with rules, its clock, and what has become of the items.
-struct Shop {
-    queue: Queue<usize>,
+struct Shop<O: Order<usize>> {
+    queue: Queue<usize, O>,
     clock: ManualClock,
     ends: Arc<Ends>,
 }
@@ -34,8 +34,8 @@ impl Ends {
     }
 }
 
-impl Shop {
-    fn any() -> Arc<Self> {
+impl<O: Order<usize>> Shop<O> {
+    fn any(order: impl FnOnce(Builder<usize>) -> Builder<usize, O>) -> Arc<Self> {
         let (clock, ends) = (ManualClock::new(), Arc::<Ends>::default());
         let overflow = Arc::clone(&ends);
         let mut builder = Queue::builder()
@@ -43,13 +43,10 @@ impl Shop {
             .max_attempts(one_of(&[1, 2, 3]))
             .max_dead_letters(one_of(&[1, ITEMS]))
             .on_dead_overflow(move |letter| overflow.enter(letter.item));
-        if below(2) == 0 {
-            builder = builder.leased(2 * TICK);
-        }
         if below(3) == 0 {
             builder = builder.capacity(ITEMS);
         }
-        let queue = builder.build();
+        let queue = order(builder).build();
         Arc::new(Self { queue, clock, ends })
     }
 
@@ -79,7 +76,7 @@ impl Shop {
 }
 
 /// Works until the queue is closed.
-fn work(shop: &Shop) {
+fn work<O: Order<usize>>(shop: &Shop<O>) {
     let mut handle = match below(2) {
         0 => shop.queue.handle(),
         _ => shop.queue.named_handle("worker"),
@@ -106,7 +103,7 @@ fn work(shop: &Shop) {
 }
 
 /// Retries an item, or keeps it for a while, and others with it.
-fn work_on(tx: &Transaction<'_, usize>, item: Item<'_, usize>) {
+fn work_on<O: Order<usize>>(tx: &Transaction<'_, usize, O>, item: Item<'_, usize>) {
     match below(5) {
         0 => tx.retry_after(item, TICK * one_of(&[0, 1, 3])).unwrap(),
         1 => (0..below(3)).for_each(|_| thread::yield_now()),
@@ -120,17 +117,22 @@ fn work_on(tx: &Transaction<'_, usize>, item: Item<'_, usize>) {
 
 #[test]
 fn each_item_is_committed_once_or_dies() {
-    explore(|| {
-        let shop = Shop::any();
-        shop.push(0..2);
-        let workers = start(2 + below(2), &shop, work);
-        shop.push(2..ITEMS);
-        let early = below(2) == 0 && shop.queue.close();
-        shop.run_clock();
-        assert_ne!(shop.queue.close(), early);
-        join(workers);
-        shop.check();
+    explore(|| match below(2) {
+        0 => open(|builder| builder.leased(2 * TICK)),
+        _ => open(|builder| builder),
     });
+}
+
+fn open<O: Order<usize> + 'static>(order: impl FnOnce(Builder<usize>) -> Builder<usize, O>) {
+    let shop = Shop::any(order);
+    shop.push(0..2);
+    let workers = start(2 + below(2), &shop, work);
+    shop.push(2..ITEMS);
+    let early = below(2) == 0 && shop.queue.close();
+    shop.run_clock();
+    assert_ne!(shop.queue.close(), early);
+    join(workers);
+    shop.check();
 }
 
 /// Whoever looks at the queue puts the first item at the head, and forgets nobody for the second.

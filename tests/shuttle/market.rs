@@ -2,7 +2,9 @@
 
 use super::ledger::Ledger;
 use super::{below, one_of};
-use requeue::{Builder, ByKey, ByPriority, Fifo, Handle, Order, PopError, PushError, Queue};
+use requeue::{
+    Builder, ByKey, ByPriority, Fifo, Handle, Order, PopError, PushError, Queue, Unleased,
+};
 use shuttle::thread::{self, Thread};
 use std::future::Future;
 use std::mem;
@@ -140,7 +142,7 @@ fn with<O: Order<u32>>(builder: Builder<u32, O>, room: Option<usize>) -> Builder
 }
 
 /// An order, and how queues in it are made.
-pub(super) trait Kind: Order<u32> + 'static {
+pub(super) trait Kind: Order<u32> + Unleased + 'static {
     /// Whether there are two keys, which may have limits.
     const HAS_KEYS: bool = false;
 

@@ -6,7 +6,9 @@ use crate::common::futures::block_on;
 use crate::common::rng::Rng;
 use crate::common::{drain, ends};
 use crate::harness::{on_all_threads, panic_as_planned, scaled, together, unless_planned};
-use requeue::{Backoff, Builder, Handle, Item, ManualClock, PopError, Queue, Transaction};
+use requeue::{
+    Backoff, Builder, Fifo, Handle, Item, Leased, ManualClock, Order, PopError, Queue, Transaction,
+};
 use std::mem;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Mutex;
@@ -19,9 +21,10 @@ const MILLISECOND: Duration = Duration::from_millis(1);
 const TERM: Duration = Duration::from_millis(20);
 
 /// The queue, and what became of its items.
-struct Floor {
-    queue: Queue<usize>,
-    leased: bool,
+struct Floor<O: Order<usize>> {
+    queue: Queue<usize, O>,
+    /// Takes back what one worker has, if that is possible.
+    recover: fn(&Queue<usize, O>),
     clock: ManualClock,
     pushed: AtomicUsize,
     /// Items that are committed.
@@ -30,13 +33,13 @@ struct Floor {
     workers: AtomicUsize,
 }
 
-impl Floor {
-    fn new((builder, leased): (Builder<usize>, bool), workers: usize) -> Self {
+impl<O: Order<usize>> Floor<O> {
+    fn new(Kind { builder, recover }: Kind<O>, workers: usize) -> Self {
         let clock = ManualClock::new();
         let queue = builder.clock(clock.clone()).max_attempts(ATTEMPTS).build();
         Self {
             queue,
-            leased,
+            recover,
             clock,
             pushed: AtomicUsize::new(0),
             done: Mutex::new(Vec::new()),
@@ -45,7 +48,7 @@ impl Floor {
     }
 
     /// A handle, with one of a few names or without one.
-    fn handle(&self, rng: &mut Rng) -> Handle<usize> {
+    fn handle(&self, rng: &mut Rng) -> Handle<usize, O> {
         match rng.below(3) {
             0 => self.queue.handle(),
             1 => self.queue.named_handle("odd"),
@@ -54,7 +57,7 @@ impl Floor {
     }
 
     /// Pushes some items.
-    fn push(&self, handle: &mut Handle<usize>, rng: &mut Rng) {
+    fn push(&self, handle: &mut Handle<usize, O>, rng: &mut Rng) {
         for _ in 0..rng.below(6) {
             let item = self.pushed.fetch_add(1, Ordering::SeqCst);
             // The clock runs on and others work, so there will be room.
@@ -76,7 +79,7 @@ impl Floor {
     }
 
     /// Takes some items and ends the transaction in some way.
-    fn deliver(&self, handle: &mut Handle<usize>, rng: &mut Rng) {
+    fn deliver(&self, handle: &mut Handle<usize, O>, rng: &mut Rng) {
         unless_planned(|| {
             let tx = handle.begin();
             let items = take(&tx, rng);
@@ -84,7 +87,7 @@ impl Floor {
         });
     }
 
-    fn end(&self, tx: Transaction<'_, usize>, taken: bool, rng: &mut Rng) {
+    fn end(&self, tx: Transaction<'_, usize, O>, taken: bool, rng: &mut Rng) {
         if !taken || rng.percent(70) {
             self.commit(tx);
             return;
@@ -109,7 +112,7 @@ impl Floor {
     }
 
     /// Commits, unless the lease is over.
-    fn commit(&self, tx: Transaction<'_, usize>) -> bool {
+    fn commit(&self, tx: Transaction<'_, usize, O>) -> bool {
         let Ok(taken) = tx.try_commit() else {
             return false;
         };
@@ -123,7 +126,7 @@ impl Floor {
         let queue = &self.queue;
         match rng.below(6) {
             0 => _ = queue.dead_letters().requeue_all(),
-            1 if self.leased => _ = queue.recover("odd", queue.now()),
+            1 => (self.recover)(queue),
             2 => _ = queue.peek_each(|item| assert!(*item < self.pushed.load(Ordering::SeqCst))),
             3 => _ = queue.held(),
             4 => _ = queue.stats(),
@@ -168,7 +171,7 @@ impl Drop for Leaving<'_> {
 }
 
 /// Takes some items, and gives some of them back for a time: whether there were any.
-fn take(tx: &Transaction<'_, usize>, rng: &mut Rng) -> bool {
+fn take<O: Order<usize>>(tx: &Transaction<'_, usize, O>, rng: &mut Rng) -> bool {
     let most = 1 + rng.below(6);
     let mut items: Vec<Item<'_, usize>> = match rng.below(4) {
         0 => tx.pop().into_iter().collect(),
@@ -192,30 +195,56 @@ fn take(tx: &Transaction<'_, usize>, rng: &mut Rng) -> bool {
     found
 }
 
-/// Queues of several kinds, and whether they lease their items.
-fn builders() -> [(Builder<usize>, bool); 6] {
-    let builder = Queue::builder;
-    let backoff = Backoff::exponential(MILLISECOND, 8 * MILLISECOND).with_jitter();
-    [
-        (builder(), false),
-        (builder().backoff(backoff), false),
-        (builder().leased(TERM), true),
-        (builder().capacity(20), false),
-        (builder().capacity(7).leased(TERM).backoff(backoff), true),
-        (
-            builder()
-                .leased(TERM)
-                .backoff(Backoff::fixed(Duration::ZERO)),
-            true,
-        ),
-    ]
+/// A kind of queues.
+struct Kind<O: Order<usize>> {
+    builder: Builder<usize, O>,
+    recover: fn(&Queue<usize, O>),
+}
+
+impl Kind<Fifo> {
+    fn plain(builder: Builder<usize>) -> Self {
+        let recover = |_: &Queue<usize>| {};
+        Self { builder, recover }
+    }
+}
+
+impl Kind<Leased<Fifo>> {
+    fn leased(builder: Builder<usize>) -> Self {
+        let builder = builder.leased(TERM);
+        let recover = |queue: &Queue<usize, _>| _ = queue.recover("odd", queue.now());
+        Self { builder, recover }
+    }
+}
+
+/// Does the same with queues of several kinds.
+macro_rules! with_each {
+    ($kind:ident => $does:expr) => {
+        let builder = Queue::builder;
+        let backoff = Backoff::exponential(MILLISECOND, 8 * MILLISECOND).with_jitter();
+        for builder in [
+            builder(),
+            builder().backoff(backoff),
+            builder().capacity(20),
+        ] {
+            let $kind = Kind::plain(builder);
+            $does;
+        }
+        for builder in [
+            builder(),
+            builder().capacity(7).backoff(backoff),
+            builder().backoff(Backoff::fixed(Duration::ZERO)),
+        ] {
+            let $kind = Kind::leased(builder);
+            $does;
+        }
+    };
 }
 
 #[test]
 fn no_item_is_lost_or_done_twice() {
     on_all_threads(|threads, rng| {
-        for builder in builders() {
-            let floor = Floor::new(builder, threads);
+        with_each!(kind => {
+            let floor = Floor::new(kind, threads);
             let share = scaled(4_000) / threads;
             together(threads + 1, rng, |number, rng| {
                 if number == threads {
@@ -233,7 +262,7 @@ fn no_item_is_lost_or_done_twice() {
                 }
             });
             floor.assert_all_there();
-        }
+        });
     });
 }
 
@@ -242,15 +271,15 @@ fn no_item_is_lost_or_done_twice() {
 #[test]
 fn nobody_waits_for_ever() {
     on_all_threads(|threads, rng| {
-        for builder in builders() {
+        with_each!(kind => {
             let mut rng = rng.fork();
-            ends(move || wait_for_the_end(builder, threads, &mut rng));
-        }
+            ends(move || wait_for_the_end(kind, threads, &mut rng));
+        });
     });
 }
 
-fn wait_for_the_end(builder: (Builder<usize>, bool), threads: usize, rng: &mut Rng) {
-    let floor = Floor::new(builder, threads);
+fn wait_for_the_end<O: Order<usize>>(kind: Kind<O>, threads: usize, rng: &mut Rng) {
+    let floor = Floor::new(kind, threads);
     let share = scaled(1_500) / threads;
     together(threads + 2, rng, |number, rng| {
         if number == threads {
@@ -273,7 +302,7 @@ fn wait_for_the_end(builder: (Builder<usize>, bool), threads: usize, rng: &mut R
 }
 
 /// Waits for an item and ends its delivery in some way: false if no more can come.
-fn work(floor: &Floor, handle: &mut Handle<usize>, rng: &mut Rng) -> bool {
+fn work<O: Order<usize>>(floor: &Floor<O>, handle: &mut Handle<usize, O>, rng: &mut Rng) -> bool {
     let worked = unless_planned(|| {
         let tx = handle.begin();
         let popped = match rng.below(4) {
@@ -308,7 +337,7 @@ fn each_waiter_gets_one() {
 }
 
 fn wait_for_one_each(threads: usize, rng: &mut Rng) {
-    let floor = Floor::new((Queue::builder(), false), threads);
+    let floor = Floor::new(Kind::plain(Queue::builder()), threads);
     floor.queue.handle().push_batch(0..threads).unwrap();
     floor.pushed.fetch_add(threads, Ordering::SeqCst);
     for _ in 0..threads {

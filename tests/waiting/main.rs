@@ -12,7 +12,9 @@ mod delays;
 mod events;
 mod executors;
 mod fairness;
+mod hold_any;
 mod keeper;
+mod looks;
 mod overdue;
 mod owned;
 #[cfg(feature = "stream")]

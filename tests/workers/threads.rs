@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use crate::common::failing::{clocked, SECOND};
 use crate::common::{assert_at_rest, drain, ends, filled, panics, Ledger};
 use requeue::{
-    Backoff, Failure, ManualClock, PopError, PriorityQueue, PushError, Queue, Reason, WorkerState,
-    WorkerStatus, Workers, WorkersBuilder,
+    Backoff, Failure, ManualClock, Order, PopError, PriorityQueue, PushError, Queue, Reason,
+    WorkerState, WorkerStatus, Workers, WorkersBuilder,
 };
 
 const _: () = {
@@ -37,8 +37,8 @@ fn await_paused(workers: &Workers, index: usize) {
 }
 
 /// A pool whose runs each say that they have begun, and end when they are told how.
-fn directed(
-    builder: WorkersBuilder<u32>,
+fn directed<O: Order<u32> + 'static>(
+    builder: WorkersBuilder<u32, O>,
 ) -> (Workers, Receiver<u32>, Sender<Result<(), &'static str>>) {
     let (announce, begun) = channel();
     let (direct, directions) = channel();

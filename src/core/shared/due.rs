@@ -77,7 +77,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         let mut released = self.lanes.put_at_head(due);
         step!("due.uncounts-early", delayed.count_released(released));
         released += self.source.advance(now);
-        if self.lease.is_some() {
+        if Self::LEASES {
             released += self.end_leases(now);
         }
         // At least one waiter has to know of the new plan, or to ask the pace again.

@@ -20,6 +20,7 @@ use crate::wait::{Agenda, Line, Word};
 use crate::{PopError, PushError};
 use std::slice;
 use std::sync::Arc;
+use std::time::Duration;
 
 pub(crate) use pass::Debt;
 
@@ -37,7 +38,8 @@ pub(crate) struct Shared<T, O: Order<T>> {
     pub(crate) agenda: Arc<Agenda>,
     pub(crate) failures: Failures<T, O::Meta>,
     pub(crate) posts: Posts<StoredOf<T, O>>,
-    pub(crate) lease: Option<Lease<T>>,
+    /// How long items are leased, if they are.
+    lease: Option<Duration>,
     /// Whether the time of each push is kept.
     pub(crate) timed: bool,
     pub(crate) name: Option<Arc<str>>,
@@ -137,6 +139,13 @@ impl<T, O: Order<T>> Shared<T, O> {
     #[inline]
     pub(crate) fn room(&self) -> Option<&Room> {
         self.room.as_ref()
+    }
+
+    /// How items are leased, if they are.
+    #[inline]
+    pub(crate) fn lease(&self) -> Option<Lease<T>> {
+        let copy = O::COPY?;
+        self.lease.map(|term| Lease { term, copy })
     }
 
     #[inline]

@@ -8,6 +8,9 @@ impl<T, O: Order<T>> Shared<T, O> {
     /// Whether items are taken from the lanes by a [`Source`], and not directly.
     pub(crate) const SORTS: bool = <O::Source as Source<T, O::Meta>>::SORTS;
 
+    /// Whether items are leased.
+    pub(crate) const LEASES: bool = O::COPY.is_some();
+
     fn registry(&self) -> &<O::Source as Source<T, O::Meta>>::Registry {
         self.source.registry()
     }

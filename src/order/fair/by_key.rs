@@ -1,7 +1,7 @@
 //! The order of fair queues.
 
 use super::{Keys, Mark, Rounds, Rules, UNLIMITED};
-use crate::order::{Engine, LanesOf, Sorted};
+use crate::order::{Engine, LanesOf, Leased, Order, Sorted, Unleased};
 use crate::wait::Agenda;
 use std::fmt;
 use std::hash::Hash;
@@ -45,6 +45,48 @@ where
         let rounds = Rounds::new(rules.serial, together);
         Sorted::new(rounds, Keys::new(rules), lanes, agenda)
     }
+}
+
+impl<K, T> Unleased for ByKey<K, T> {}
+
+/// An order by key: [`ByKey`], [leased](crate::Leased) or not. Sealed.
+///
+/// ```
+/// use requeue::{FairQueue, Keyed, Queue};
+///
+/// fn busiest<T: Send, O: Keyed<T>>(queue: &Queue<T, O>) -> usize {
+///     queue.keys().iter().map(|(_, items)| items).max().unwrap_or(0)
+/// }
+///
+/// let queue = FairQueue::by(|job: &u32| job % 10);
+/// queue.handle().push_batch([11, 21, 32])?;
+/// assert_eq!(busiest(&queue), 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[allow(private_bounds)] // sealed
+pub trait Keyed<T>:
+    Order<T>
+    + Engine<
+        T,
+        Settings = Rules<<Self as Keyed<T>>::Key, T>,
+        Meta = Mark,
+        Source = Sorted<T, Mark, Rounds<T>, Keys<<Self as Keyed<T>>::Key, T>>,
+    >
+{
+    /// What an item is known by.
+    type Key: Hash + Eq + Send + Sync;
+}
+
+impl<K, T, U> Keyed<U> for ByKey<K, T>
+where
+    K: Hash + Eq + Send + Sync,
+    U: Send,
+{
+    type Key = K;
+}
+
+impl<T: Clone, O: Keyed<T> + Unleased> Keyed<T> for Leased<O> {
+    type Key = O::Key;
 }
 
 impl<K, T> Clone for ByKey<K, T> {

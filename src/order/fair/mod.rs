@@ -13,7 +13,7 @@ mod pages;
 mod rounds;
 mod table;
 
-pub use by_key::ByKey;
+pub use by_key::{ByKey, Keyed};
 
 pub(crate) use keys::{Keys, Rules, UNLIMITED};
 pub(crate) use mark::Mark;

@@ -1,7 +1,7 @@
 //! The order of priority queues.
 
 use super::{Heap, Step, Times, Word};
-use crate::order::{Engine, LanesOf, Sorted};
+use crate::order::{Engine, LanesOf, Leased, Order, Sorted, Unleased};
 use crate::wait::Agenda;
 use std::sync::Arc;
 
@@ -22,6 +22,32 @@ use std::sync::Arc;
 /// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ByPriority;
+
+impl Unleased for ByPriority {}
+
+/// An order by priority and schedule: [`ByPriority`], [leased](crate::Leased) or not. Sealed.
+///
+/// ```
+/// use requeue::{Handle, Prioritized, PriorityQueue};
+///
+/// fn push_urgent<T: Send, O: Prioritized<T>>(handle: &mut Handle<T, O>, item: T) {
+///     assert!(handle.push_with(1, None, item).is_ok());
+/// }
+///
+/// let queue = PriorityQueue::by_priority();
+/// push_urgent(&mut queue.handle(), "job");
+/// assert_eq!(queue.len(), 1);
+/// ```
+#[allow(private_bounds)] // sealed
+pub trait Prioritized<T>:
+    Order<T>
+    + Engine<T, Settings = Option<Step>, Meta = Word, Source = Sorted<T, Word, Heap<T>, Arc<Times>>>
+{
+}
+
+impl<T: Send> Prioritized<T> for ByPriority {}
+
+impl<T: Clone, O: Prioritized<T> + Unleased> Prioritized<T> for Leased<O> {}
 
 impl<T: Send> Engine<T> for ByPriority {
     /// After how long an item that is ready is preferred by one more.

@@ -13,7 +13,7 @@ mod ticket;
 mod times;
 mod word;
 
-pub use by_priority::ByPriority;
+pub use by_priority::{ByPriority, Prioritized};
 pub use ticket::Ticket;
 
 pub(crate) use heap::{Heap, Step};

@@ -1,6 +1,6 @@
 //! The settings of a fair queue.
 
-use crate::order::fair::{ByKey, Rules, UNLIMITED};
+use crate::order::fair::{ByKey, Keyed, Rules, UNLIMITED};
 use crate::Builder;
 use std::hash::Hash;
 use std::sync::Arc;
@@ -20,16 +20,12 @@ impl<T> Builder<T> {
         K: Hash + Eq + Send + Sync,
         T: Send,
     {
-        self.by(Rules::new(Arc::new(by)))
+        self.by(|()| Rules::new(Arc::new(by)))
     }
 }
 
-/// Settings of a [`FairQueue`](crate::FairQueue) besides those of all queues.
-impl<K, T> Builder<T, ByKey<K, T>>
-where
-    K: Hash + Eq + Send + Sync,
-    T: Send,
-{
+/// Settings of a [`FairQueue`](crate::FairQueue), leased or not, besides those of all queues.
+impl<T: Send, O: Keyed<T>> Builder<T, O> {
     /// Gives out no item of a key while another one of it is held, or waits to be retried.
     ///
     /// So the items of a key are worked off one after the other, in their order, and those of different
@@ -73,7 +69,7 @@ where
     /// assert!(queue.iter().eq(["a1", "a2", "b1", "a3", "b2"]));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn weight(mut self, weigh: impl Fn(&K) -> u32 + Send + Sync + 'static) -> Self {
+    pub fn weight(mut self, weigh: impl Fn(&O::Key) -> u32 + Send + Sync + 'static) -> Self {
         self.order().weigh = Some(Arc::new(weigh));
         self
     }

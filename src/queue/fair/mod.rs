@@ -5,7 +5,7 @@ mod snapshot;
 
 pub use snapshot::FairSnapshot;
 
-use crate::order::fair::ByKey;
+use crate::order::fair::{ByKey, Keyed};
 use crate::order::Source;
 use crate::Queue;
 use std::hash::Hash;
@@ -88,14 +88,17 @@ where
     pub fn by(by: impl Fn(&T) -> K + Send + Sync + 'static) -> Self {
         Queue::builder().fair_by(by).build()
     }
+}
 
+/// What a [`FairQueue`] knows of its keys, leased or not.
+impl<T: Send, O: Keyed<T>> Queue<T, O> {
     /// The key of an item, which need not be in the queue.
     ///
     /// ```
     /// let queue = requeue::FairQueue::by(|job: &u32| job % 10);
     /// assert_eq!(queue.key_of(&42), 2);
     /// ```
-    pub fn key_of(&self, item: &T) -> K {
+    pub fn key_of(&self, item: &T) -> O::Key {
         self.shared().source.registry().key_of(item)
     }
 
@@ -113,7 +116,7 @@ where
     /// assert_eq!(queue.key_at_limit(&33), None);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn key_at_limit(&self, item: &T) -> Option<K> {
+    pub fn key_at_limit(&self, item: &T) -> Option<O::Key> {
         self.shared().source.registry().key_at_limit(item)
     }
 
@@ -131,7 +134,7 @@ where
     /// assert!(keys.iter().eq([(&'b', 1), (&'c', 1), (&'a', 1)]));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn keys(&self) -> FairSnapshot<K> {
+    pub fn keys(&self) -> FairSnapshot<O::Key> {
         self.shared().bring_up_to_date();
         let source = &self.shared().source;
         source.with(|rounds| FairSnapshot::of(rounds, source.registry()))

@@ -1,6 +1,6 @@
 //! Settings of a priority queue.
 
-use crate::order::priority::{ByPriority, Step};
+use crate::order::priority::{ByPriority, Prioritized, Step};
 use crate::Builder;
 use std::time::Duration;
 
@@ -16,11 +16,11 @@ impl<T> Builder<T> {
     where
         T: Send,
     {
-        self.by(None)
+        self.by(|()| None)
     }
 }
 
-impl<T: Send> Builder<T, ByPriority> {
+impl<T: Send, O: Prioritized<T>> Builder<T, O> {
     /// Lets items that wait for long be preferred, so that none waits for ever: after each `step` for which
     /// an item has been ready, it is preferred as if its priority were one less.
     ///

@@ -9,7 +9,7 @@ mod wish;
 pub use error::{OutOfRange, PriorityError};
 pub use waiting::{PushWithAsync, StageWithAsync};
 
-use crate::order::priority::{ByPriority, Priority, Ticket};
+use crate::order::priority::{ByPriority, Prioritized, Priority, Ticket};
 use crate::order::Sequence;
 use crate::Queue;
 use std::time::Instant;
@@ -61,9 +61,6 @@ use std::time::Instant;
 pub type PriorityQueue<T> = Queue<T, ByPriority>;
 
 impl<T: Send> Queue<T, ByPriority> {
-    /// The priority of items that are pushed without one.
-    pub const DEFAULT_PRIORITY: u16 = Priority::DEFAULT.get();
-
     /// Makes a queue by priority and schedule that takes as many items as memory holds.
     /// [`Builder::by_priority`](crate::Builder::by_priority) makes one with settings.
     ///
@@ -77,7 +74,10 @@ impl<T: Send> Queue<T, ByPriority> {
 }
 
 /// Items that nobody holds.
-impl<T: Send> Queue<T, ByPriority> {
+impl<T: Send, O: Prioritized<T>> Queue<T, O> {
+    /// The priority of items that are pushed without one.
+    pub const DEFAULT_PRIORITY: u16 = Priority::DEFAULT.get();
+
     /// When the next scheduled item will be ready; `None` if none is scheduled.
     ///
     /// Unlike [`Queue::next_due`](crate::Queue::next_due) it knows nothing of items that are out of the way after a retry, nor of

@@ -3,11 +3,11 @@
 use super::wish::Wish;
 use super::{OutOfRange, PriorityError};
 use crate::core::put::Put;
-use crate::order::priority::{ByPriority, Ticket};
+use crate::order::priority::{Prioritized, Ticket};
 use crate::{Handle, PushError, Queue, Transaction};
 use std::time::{Duration, Instant};
 
-impl<T: Send> Queue<T, ByPriority> {
+impl<T: Send, O: Prioritized<T>> Queue<T, O> {
     /// Pushes an item with a priority from 1, the first, to 9999, the last, and not to be had before a time
     /// if there is one.
     ///
@@ -90,7 +90,7 @@ impl<T: Send> Queue<T, ByPriority> {
 }
 
 /// What only handles of a [`PriorityQueue`](crate::PriorityQueue) do.
-impl<T: Send> Handle<T, ByPriority> {
+impl<T: Send, O: Prioritized<T>> Handle<T, O> {
     /// Pushes an item with a priority; see [`PriorityQueue::push_with`](crate::PriorityQueue::push_with).
     ///
     /// ```
@@ -163,7 +163,7 @@ impl<T: Send> Handle<T, ByPriority> {
 }
 
 /// What only transactions of a [`PriorityQueue`](crate::PriorityQueue) do.
-impl<T: Send> Transaction<'_, T, ByPriority> {
+impl<T: Send, O: Prioritized<T>> Transaction<'_, T, O> {
     /// Stages a push with a priority; see [`PriorityQueue::push_with`](crate::PriorityQueue::push_with).
     ///
     /// The ticket is of use once the transaction is committed.

@@ -2,25 +2,25 @@
 
 use crate::order::priority::{sizes, ByPriority};
 use crate::order::Source;
-use crate::{
-    commit_all, pop_any, try_commit_all, Handle, ManualClock, PriorityQueue, Queue, Transaction,
-};
+use crate::{pop_any, try_commit_all, Expired, Handle, Leased, ManualClock, Queue, Transaction};
 use std::mem;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::time::{Duration, Instant};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-type Worker = Handle<u32, ByPriority>;
-type End = fn(&PriorityQueue<u32>, &mut Worker, &ManualClock);
+/// All that may become of an item is possible on such a queue.
+type Order = Leased<ByPriority>;
+type Worker = Handle<u32, Order>;
+type End = fn(&Queue<u32, Order>, &mut Worker, &ManualClock);
 
 /// Of how many items the queue knows the time.
-fn times(queue: &PriorityQueue<u32>) -> usize {
+fn times(queue: &Queue<u32, Order>) -> usize {
     sizes(queue.shared().source.registry()).0
 }
 
 /// What may become of an item that is ready.
-const ENDS: [(&str, End); 14] = [
+const ENDS: [(&str, End); 13] = [
     ("pop without a handle", |queue, _, _| _ = queue.pop()),
     ("pop", |_, worker, _| _ = worker.pop()),
     ("pop_batch", |_, worker, _| {
@@ -33,19 +33,13 @@ const ENDS: [(&str, End); 14] = [
     ("commit", |_, worker, _| {
         let tx = worker.begin();
         tx.pop().unwrap();
-        tx.commit();
+        tx.try_commit().unwrap();
     }),
     ("commit, its items forgotten", |_, worker, _| {
         let tx = worker.begin();
         tx.pop().unwrap();
-        mem::forget(tx.commit());
+        mem::forget(tx.try_commit());
         worker.pop().unwrap_err();
-    }),
-    ("commit_all", |queue, worker, _| {
-        let mut other = queue.handle();
-        let (tx, other) = (worker.begin(), other.begin());
-        tx.pop().unwrap();
-        commit_all((tx, other));
     }),
     ("try_commit_all", |queue, worker, _| {
         let mut other = queue.handle();
@@ -54,13 +48,13 @@ const ENDS: [(&str, End); 14] = [
         assert!(try_commit_all((other, tx)).is_ok());
     }),
     ("transact", |_, worker, _| {
-        let item = worker.transact(|tx| tx.pop().map(|item| *item));
-        assert!(item.is_ok());
+        let item = worker.try_transact(|tx| Ok::<_, Expired>(*tx.pop().unwrap()));
+        assert_eq!(item, Ok(7));
     }),
     ("a look that takes", |_, worker, _| {
         let tx = worker.begin();
         tx.peek().unwrap().take();
-        tx.commit();
+        tx.try_commit().unwrap();
     }),
     ("death", |queue, worker, _| {
         for _ in 0..2 {
@@ -74,7 +68,7 @@ const ENDS: [(&str, End); 14] = [
         for _ in 0..2 {
             let tx = worker.begin();
             tx.retry_after(tx.pop().unwrap(), SECOND).unwrap();
-            tx.commit();
+            tx.try_commit().unwrap();
             clock.advance(SECOND);
         }
         assert_eq!(queue.dead_letters().requeue_all(), 1);
@@ -88,8 +82,7 @@ const ENDS: [(&str, End); 14] = [
     }),
 ];
 
-/// A queue on which all that may become of an item is possible.
-fn queue() -> (PriorityQueue<u32>, ManualClock) {
+fn queue() -> (Queue<u32, Order>, ManualClock) {
     let clock = ManualClock::new();
     let builder = Queue::builder().by_priority().clock(clock.clone());
     let queue = builder.leased(SECOND).max_attempts(2).build();
@@ -124,11 +117,11 @@ fn times_stay_with_what_comes_back() {
 fn times_go_with_what_is_not_pushed_after_all() {
     let (queue, _) = queue();
     let mut worker = queue.handle();
-    let stage = |tx: &crate::Transaction<'_, u32, ByPriority>| {
+    let stage = |tx: &Transaction<'_, u32, Order>| {
         tx.push_after(SECOND, 7).unwrap();
         assert_eq!(times(&queue), 1);
     };
-    let ends: [fn(crate::Transaction<'_, u32, ByPriority>); 3] =
+    let ends: [fn(Transaction<'_, u32, Order>); 3] =
         [|tx| tx.abort(), |tx| drop(tx), |tx| mem::forget(tx)];
     for end in ends {
         let tx = worker.begin();
@@ -172,7 +165,7 @@ fn times_go_with_what_is_cancelled() {
 }
 
 /// How a transaction stages an item with a time.
-type Stage = fn(&Transaction<'_, u32, ByPriority>, Instant);
+type Stage = fn(&Transaction<'_, u32, Order>, Instant);
 
 const STAGES: [Stage; 5] = [
     |tx, at| _ = tx.push_with(1, Some(at), 1),
@@ -185,7 +178,7 @@ const STAGES: [Stage; 5] = [
 #[test]
 fn a_push_that_is_refused_leaves_no_time() {
     for stage in STAGES {
-        let queue = PriorityQueue::by_priority();
+        let (queue, _) = queue();
         let mut handle = queue.handle();
         let tx = handle.begin();
         let at = queue.now() + SECOND;

@@ -5,7 +5,7 @@ use super::{OutOfRange, PriorityError};
 use crate::core::put::Put;
 use crate::core::Local;
 use crate::future::{PushAsync, StageAsync};
-use crate::order::priority::{ByPriority, Ticket};
+use crate::order::priority::{ByPriority, Prioritized, Ticket};
 use crate::{Handle, Transaction};
 use std::fmt;
 use std::future::Future;
@@ -15,7 +15,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 /// See [`PriorityQueue::push_with`](super::PriorityQueue::push_with).
-impl<T: Send> Handle<T, ByPriority> {
+impl<T: Send, O: Prioritized<T>> Handle<T, O> {
     /// Pushes an item with a priority, and perhaps a time before which it is not to be had, and waits for
     /// room if there is none.
     ///
@@ -98,7 +98,7 @@ impl<T: Send> Handle<T, ByPriority> {
         priority: u16,
         not_before: Option<Instant>,
         item: T,
-    ) -> PushWithAsync<'_, T> {
+    ) -> PushWithAsync<'_, T, O> {
         let wish = Wish::new(self.local().shared(), priority, not_before);
         let push = PushAsync::new(self.cell(), item);
         let ticket = Ticket::new();
@@ -106,8 +106,8 @@ impl<T: Send> Handle<T, ByPriority> {
     }
 }
 
-fn put_waiting<T: Send>(
-    mut local: impl DerefMut<Target = Local<T, ByPriority>>,
+fn put_waiting<T: Send, O: Prioritized<T>>(
+    mut local: impl DerefMut<Target = Local<T, O>>,
     put: Put,
     (priority, not_before): (u16, Option<Instant>),
     item: T,
@@ -123,7 +123,7 @@ fn put_waiting<T: Send>(
 }
 
 /// See [`PriorityQueue::push_with`](super::PriorityQueue::push_with).
-impl<T: Send> Transaction<'_, T, ByPriority> {
+impl<T: Send, O: Prioritized<T>> Transaction<'_, T, O> {
     /// Stages a push with a priority, and waits for room if there is none; see
     /// [`Transaction::push_blocking`].
     ///
@@ -216,7 +216,7 @@ impl<T: Send> Transaction<'_, T, ByPriority> {
         priority: u16,
         not_before: Option<Instant>,
         item: T,
-    ) -> StageWithAsync<'_, T> {
+    ) -> StageWithAsync<'_, T, O> {
         let local = self.local();
         let wish = Wish::new(local.shared(), priority, not_before);
         let stage = StageAsync::new(local, item);
@@ -235,13 +235,13 @@ impl<T: Send> Transaction<'_, T, ByPriority> {
 ///
 /// When it is polled after it was ready.
 #[must_use = "a future does nothing unless it is awaited"]
-pub struct PushWithAsync<'h, T: Send> {
-    push: PushAsync<'h, T, ByPriority>,
+pub struct PushWithAsync<'h, T: Send, O: Prioritized<T> = ByPriority> {
+    push: PushAsync<'h, T, O>,
     wish: Result<Wish, OutOfRange>,
     ticket: Ticket,
 }
 
-impl<T: Send> Future for PushWithAsync<'_, T> {
+impl<T: Send, O: Prioritized<T>> Future for PushWithAsync<'_, T, O> {
     type Output = Result<Ticket, PriorityError<T>>;
 
     #[track_caller]
@@ -262,13 +262,13 @@ impl<T: Send> Future for PushWithAsync<'_, T> {
 ///
 /// When it is polled after it was ready.
 #[must_use = "a future does nothing unless it is awaited"]
-pub struct StageWithAsync<'t, T: Send> {
-    stage: StageAsync<'t, T, ByPriority>,
+pub struct StageWithAsync<'t, T: Send, O: Prioritized<T> = ByPriority> {
+    stage: StageAsync<'t, T, O>,
     wish: Result<Wish, OutOfRange>,
     ticket: Ticket,
 }
 
-impl<T: Send> Future for StageWithAsync<'_, T> {
+impl<T: Send, O: Prioritized<T>> Future for StageWithAsync<'_, T, O> {
     type Output = Result<Ticket, PriorityError<T>>;
 
     #[track_caller]
@@ -287,13 +287,13 @@ impl<T: Send> Future for StageWithAsync<'_, T> {
     }
 }
 
-impl<T: Send> fmt::Debug for PushWithAsync<'_, T> {
+impl<T: Send, O: Prioritized<T>> fmt::Debug for PushWithAsync<'_, T, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PushWithAsync").finish_non_exhaustive()
     }
 }
 
-impl<T: Send> fmt::Debug for StageWithAsync<'_, T> {
+impl<T: Send, O: Prioritized<T>> fmt::Debug for StageWithAsync<'_, T, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("StageWithAsync").finish_non_exhaustive()
     }

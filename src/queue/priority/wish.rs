@@ -2,7 +2,7 @@
 
 use super::OutOfRange;
 use crate::core::shared::Shared;
-use crate::order::priority::{ByPriority, Priority, Ticket, Word};
+use crate::order::priority::{Prioritized, Priority, Ticket, Word};
 use crate::order::{Known, Source};
 use std::time::{Duration, Instant};
 
@@ -15,8 +15,8 @@ pub(super) struct Wish {
 }
 
 impl Wish {
-    pub(super) fn new<T: Send>(
-        shared: &Shared<T, ByPriority>,
+    pub(super) fn new<T: Send, O: Prioritized<T>>(
+        shared: &Shared<T, O>,
         priority: u16,
         not_before: Option<Instant>,
     ) -> Result<Self, OutOfRange> {
@@ -26,11 +26,14 @@ impl Wish {
         })
     }
 
-    pub(super) fn at<T: Send>(shared: &Shared<T, ByPriority>, at: Instant) -> Self {
+    pub(super) fn at<T: Send, O: Prioritized<T>>(shared: &Shared<T, O>, at: Instant) -> Self {
         Self::due(shared.time.nanos(at))
     }
 
-    pub(super) fn after<T: Send>(shared: &Shared<T, ByPriority>, delay: Duration) -> Self {
+    pub(super) fn after<T: Send, O: Prioritized<T>>(
+        shared: &Shared<T, O>,
+        delay: Duration,
+    ) -> Self {
         Self::due(shared.time.after(delay))
     }
 
@@ -43,10 +46,10 @@ impl Wish {
 
     /// What the item with this ticket is registered as, which is about to be pushed.
     #[inline]
-    pub(super) fn register<T: Send>(
+    pub(super) fn register<T: Send, O: Prioritized<T>>(
         self,
         ticket: Ticket,
-        shared: &Shared<T, ByPriority>,
+        shared: &Shared<T, O>,
     ) -> Known<Word> {
         let meta = match self.due {
             None => Word::ticketed(self.priority, ticket),

@@ -12,8 +12,8 @@ use std::time::Duration;
 use crate::common::failing::{letters, SECOND};
 use crate::common::{assert_at_rest, drain, panics};
 use requeue::{
-    commit_all, Backoff, Builder, ByKey, FairQueue, FairSnapshot, ManualClock, PopError, Queue,
-    Reason,
+    commit_all, Backoff, Builder, ByKey, FairQueue, FairSnapshot, ManualClock, Order, PopError,
+    Queue, Reason,
 };
 
 pub(crate) type Names = FairQueue<char, &'static str>;
@@ -31,16 +31,16 @@ pub(crate) fn names() -> Builder<&'static str, ByKey<char, &'static str>> {
 }
 
 /// A queue of names, separated by blanks, pushed in that order through one handle.
-pub(crate) fn filled(
-    builder: Builder<&'static str, ByKey<char, &'static str>>,
+pub(crate) fn filled<O: Order<&'static str>>(
+    builder: Builder<&'static str, O>,
     items: &'static str,
-) -> Names {
+) -> Queue<&'static str, O> {
     let queue = builder.build();
     push(&queue, items);
     queue
 }
 
-pub(crate) fn push(queue: &Names, items: &'static str) {
+pub(crate) fn push<O: Order<&'static str>>(queue: &Queue<&'static str, O>, items: &'static str) {
     queue.handle().push_batch(items.split_whitespace()).unwrap();
 }
 
@@ -55,7 +55,7 @@ pub(crate) fn abort_one(queue: &Names) {
 
 /// Takes as many items as there are names, which are to be those.
 #[track_caller]
-pub(crate) fn pull(queue: &Names, items: &str) {
+pub(crate) fn pull<O: Order<&'static str>>(queue: &Queue<&'static str, O>, items: &str) {
     for item in items.split_whitespace() {
         assert_eq!(queue.pop(), Ok(item));
     }
@@ -63,7 +63,7 @@ pub(crate) fn pull(queue: &Names, items: &str) {
 
 /// As [`pull`], and then there are no more.
 #[track_caller]
-pub(crate) fn pull_all(queue: &Names, items: &str) {
+pub(crate) fn pull_all<O: Order<&'static str>>(queue: &Queue<&'static str, O>, items: &str) {
     pull(queue, items);
     assert_eq!(queue.pop(), Err(PopError::Empty));
     assert_at_rest(queue, 0, 0);
@@ -252,7 +252,7 @@ fn a_retry_comes_first_when_its_time_has_come() {
 #[test]
 fn backoff_attempts_and_dead_letters_are_those_of_any_queue() {
     let clock = ManualClock::new();
-    let builder = names().clock(clock.clone()).timestamps(true);
+    let builder = names().clock(clock.clone()).timestamps();
     let builder = builder.max_attempts(2).backoff(Backoff::fixed(SECOND));
     let queue = filled(builder, "a1 a2 b1");
     assert_eq!(queue.stats().oldest, Some(Duration::ZERO));

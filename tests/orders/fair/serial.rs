@@ -4,11 +4,15 @@ use super::{abort_one, filled, names, pull, pull_all, push};
 use crate::common::failing::{fail, failures, letters, SECOND};
 use crate::common::futures::{Eager, Task};
 use crate::common::{assert_at_rest, drain};
-use requeue::{commit_all, Backoff, ManualClock, PopError, Queue, Reason};
+use requeue::{commit_all, Backoff, ManualClock, Order, PopError, Queue, Reason};
 
 /// Ready items, and those that wait for another one of their key.
 #[track_caller]
-fn assert_counts(queue: &super::Names, ready: usize, waiting: u64) {
+fn assert_counts<O: Order<&'static str>>(
+    queue: &Queue<&'static str, O>,
+    ready: usize,
+    waiting: u64,
+) {
     let stats = queue.stats();
     assert_eq!((queue.len(), stats.delayed), (ready, waiting));
     assert_eq!(queue.is_empty(), ready == 0);
@@ -101,7 +105,7 @@ fn a_lease_that_is_over_stops_its_key_no_more() {
     assert!(tx.try_commit().is_err());
     // The late one does not let go of what the other one has.
     assert_counts(&queue, 0, 1);
-    other.commit();
+    other.try_commit().unwrap();
     pull_all(&queue, "a2");
 }
 

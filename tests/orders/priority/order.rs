@@ -99,7 +99,10 @@ fn there_are_no_priorities_but_1_to_9999() {
 #[test]
 fn what_is_refused_comes_back() {
     let refusals = [
-        (PriorityError::Full(7), "the queue is full"),
+        (
+            PriorityError::Full(7),
+            "no room: the queue or the item's key is at its limit",
+        ),
         (PriorityError::Closed(7), "the queue is closed"),
         (
             PriorityError::OutOfRange(7),

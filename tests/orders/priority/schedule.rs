@@ -150,7 +150,8 @@ fn what_is_pushed_is_not_overtaken_by_what_is_due_later() {
         for timed in [false, true] {
             let clock = requeue::ManualClock::new();
             let builder = Queue::builder().by_priority().clock(clock.clone());
-            let queue = builder.timestamps(timed).build();
+            let builder = if timed { builder.timestamps() } else { builder };
+            let queue = builder.build();
             let mut handle = queue.handle();
             push(&queue, &mut handle, 5, Some(clock.now() + 2 * SECOND), 1).unwrap();
             clock.advance(SECOND);

@@ -1,0 +1,92 @@
+//! The order of a queue that leases its items: that of another one, with a copy of what is held.
+
+use super::{Engine, LanesOf};
+use crate::wait::Agenda;
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+/// The order of a queue that [leases](crate::Builder::leased) its items: which one is next, `O` says.
+///
+/// It has all that `O` has: a `Queue<T, Leased<ByPriority>>` pushes with priorities, a `Queue<T, Leased<ByKey<K, T>>>`
+/// knows its keys. But a commit may come too late, so its transactions have
+/// [`try_commit`](crate::Transaction::try_commit), and no [`commit`](crate::Transaction::commit):
+///
+/// ```
+/// use std::time::Duration;
+///
+/// let queue = requeue::Queue::builder().leased(Duration::from_secs(60)).build();
+/// queue.push("job")?;
+/// let mut worker = queue.handle();
+/// let tx = worker.begin();
+/// let _job = tx.pop()?;
+/// tx.try_commit()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// ```compile_fail,E0277
+/// use std::time::Duration;
+///
+/// let queue = requeue::Queue::builder().leased(Duration::from_secs(60)).build();
+/// queue.push("job")?;
+/// let mut worker = queue.handle();
+/// let tx = worker.begin();
+/// let _job = tx.pop()?;
+/// tx.commit(); // `Leased<Fifo>` is not `Unleased`
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Leased<O>(PhantomData<fn() -> O>);
+
+/// What is not leased: an [`Order`](trait@crate::Order) of queues that do not [lease](crate::Builder::leased) their
+/// items, the transactions of such queues, and several of them together. Their commits cannot fail.
+///
+/// A function that commits whatever the order is:
+///
+/// ```
+/// use requeue::{Handle, Order, Queue, Unleased};
+///
+/// fn work<O: Order<u32> + Unleased>(handle: &mut Handle<u32, O>) -> u32 {
+///     let tx = handle.begin();
+///     let sum = tx.pop_batch(10).map(|item| *item).sum();
+///     tx.commit();
+///     sum
+/// }
+///
+/// let queue: Queue<u32> = (1..=3).collect();
+/// assert_eq!(work(&mut queue.handle()), 6);
+/// ```
+pub trait Unleased {}
+
+impl<T: Clone, O: Engine<T> + Unleased> Engine<T> for Leased<O> {
+    type Settings = O::Settings;
+    type Meta = O::Meta;
+    type Source = O::Source;
+
+    const COPY: Option<fn(&T) -> T> = Some(T::clone);
+
+    fn is_timed(settings: &O::Settings) -> bool {
+        O::is_timed(settings)
+    }
+
+    fn source(
+        settings: O::Settings,
+        lanes: &Arc<LanesOf<T, Self>>,
+        agenda: &Arc<Agenda>,
+    ) -> O::Source {
+        O::source(settings, lanes, agenda)
+    }
+}
+
+impl<O> Clone for Leased<O> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<O> Copy for Leased<O> {}
+
+impl<O> fmt::Debug for Leased<O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Leased").finish_non_exhaustive()
+    }
+}

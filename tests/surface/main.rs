@@ -1,0 +1,8 @@
+//! Every public name, used once, in groups: what does not compile here is not there any more. What the names do is
+//! tested elsewhere.
+
+mod queues;
+mod transactions;
+mod types;
+mod verbs;
+mod workers;

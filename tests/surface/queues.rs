@@ -1,0 +1,161 @@
+//! How queues are made, what they say of themselves, and what is done to them as a whole.
+
+use std::time::Duration;
+
+use requeue::{
+    channel, Backoff, Builder, ByKey, ByPriority, FairQueue, Fifo, Leased, ManualClock, Order,
+    Pace, PopError, PriorityQueue, PushError, Queue, Reason,
+};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+/// What the builders of all orders have.
+fn every_setting<T: Clone + 'static, O: Order<T>>(builder: Builder<T, O>) -> Builder<T, O> {
+    builder
+        .capacity(8)
+        .max_attempts(3)
+        .backoff(Backoff::fixed(SECOND))
+        .max_dead_letters(4)
+        .on_dead_overflow(drop)
+        .pace(Pace::rate(1000, SECOND).burst(1000))
+        .max_held(2)
+        .paused()
+        .name("all settings")
+        .clock(ManualClock::new())
+        .timestamps()
+}
+
+#[test]
+fn queues_of_all_orders_are_built() {
+    let _: [Queue<u8>; 3] = [Queue::unbounded(), Queue::bounded(1), Queue::default()];
+    let _: FairQueue<u8, u8> = FairQueue::by(|item| item % 2);
+    let _: PriorityQueue<u8> = PriorityQueue::by_priority();
+    let plain: Queue<u8> = every_setting(Queue::builder()).build();
+    let fair: Queue<u8, ByKey<u8, u8>> = every_setting(Queue::builder().fair_by(|item| item % 2))
+        .weight(|key| u32::from(*key))
+        .key_capacity(2)
+        .serial()
+        .build();
+    let urgent: Queue<u8, ByPriority> = every_setting(Queue::builder().by_priority())
+        .age_after(SECOND)
+        .build();
+    let lent: Queue<u8, Leased<Fifo>> = every_setting(Queue::builder()).leased(SECOND).build();
+    let _: Queue<u8, Leased<ByKey<u8, u8>>> = Queue::builder()
+        .fair_by(|item| item % 2)
+        .leased(SECOND)
+        .key_capacity(2)
+        .build();
+    let _: Queue<u8, Leased<ByPriority>> = Queue::builder().by_priority().leased(SECOND).build();
+    assert!(plain.is_paused() && fair.is_paused() && urgent.is_paused() && lent.is_paused());
+}
+
+/// What all queues say.
+fn every_question<T: std::fmt::Debug, O: Order<T>>(queue: &Queue<T, O>) {
+    let _: (usize, bool, bool, Option<usize>) = (
+        queue.len(),
+        queue.is_empty(),
+        queue.is_full(),
+        queue.capacity(),
+    );
+    let _: (bool, bool) = (queue.is_closed(), queue.same_queue(&queue.clone()));
+    let stats = queue.stats();
+    stats.check().unwrap();
+    assert!(format!("{queue:?}").contains("stats"));
+    for held in queue.held() {
+        let _ = (held.worker, held.items, held.since, held.thread);
+    }
+    let mut seen = 0;
+    assert_eq!(queue.peek_each(|_| seen += 1), seen);
+    let _ = (queue.now(), queue.next_due());
+    assert_eq!(queue.handle().name(), None);
+    assert!(queue.named_handle("worker").queue().same_queue(queue));
+}
+
+#[test]
+fn queues_say_how_they_are() {
+    every_question(&Queue::<u8>::unbounded());
+    let fair = FairQueue::by(|item: &u8| item % 2);
+    every_question(&fair);
+    fair.push(3).unwrap();
+    let keys = fair.keys();
+    assert!(keys.iter().eq([(&1, 1)]) && keys.round().len() <= 1);
+    assert_eq!((fair.key_of(&2), fair.key_at_limit(&2)), (0, None));
+    let urgent = PriorityQueue::<u8>::by_priority();
+    every_question(&urgent);
+    assert_eq!(urgent.next_scheduled(), None);
+    every_question(&Queue::<u8>::builder().leased(SECOND).build());
+}
+
+#[test]
+fn queues_are_iterated_cleared_and_closed() {
+    let mut queue: Queue<u8> = (0..4).collect();
+    queue.extend([4, 5]);
+    assert_eq!(queue.drain().take(1).count() + queue.clear(), 6);
+    queue.push_batch([1, 2]).unwrap();
+    assert!(queue.close());
+    assert_eq!(queue.iter().next(), Some(1));
+    for item in &queue {
+        assert_eq!(item, 2);
+    }
+    assert_eq!(queue.pop(), Err(PopError::Closed));
+    assert_eq!(queue.push(1), Err(PushError::Closed(1)));
+}
+
+#[test]
+fn queues_are_paused_and_paced() {
+    let queue = Queue::<u8>::unbounded();
+    queue.pause();
+    assert!(queue.is_paused());
+    queue.resume();
+    queue.set_pace(Pace::every(SECOND));
+    assert!(!queue.pace().is_unlimited());
+    queue.pace().set_interval(SECOND);
+    queue.pace().wake_waiters();
+}
+
+#[test]
+fn dead_letters_are_a_view() {
+    let queue = Queue::builder().max_attempts(1).build();
+    queue.push_batch([1, 2, 3, 4]).unwrap();
+    for _ in 0..4 {
+        assert!(queue.handle().begin().pop().is_ok());
+    }
+    let letters = queue.dead_letters();
+    assert_eq!((letters.len(), letters.is_empty()), (4, false));
+    let mut ids = Vec::new();
+    letters.visit(|letter| ids.push(letter.id()));
+    assert!(letters.requeue(ids[0]));
+    let letter = queue.dead_letters().next().unwrap();
+    assert_eq!(
+        (letter.item, letter.attempts, letter.reason),
+        (2, 1, Reason::Aborted)
+    );
+    let _ = (letter.pushed_at, letter.died_at, letter.error());
+    assert_eq!(letters.drain().take(1).count(), 1);
+    assert_eq!(letters.requeue_all(), 1);
+}
+
+#[test]
+fn workers_of_leased_queues_are_recovered() {
+    let queue = Queue::builder().leased(SECOND).build();
+    queue.push(1).unwrap();
+    let mut stuck = queue.named_handle("stuck");
+    let tx = stuck.begin();
+    assert!(tx.pop().is_ok());
+    tx.renew().unwrap();
+    assert_eq!(queue.recover("stuck", queue.now() + SECOND), 1);
+    assert!(tx.try_commit().is_err());
+}
+
+#[test]
+fn channels_lead_to_queues() {
+    let (sender, receiver) = channel::bounded(2);
+    let _: (Queue<u8>, Queue<u8>) = (sender.queue(), receiver.queue());
+    sender.clone().push(1).unwrap();
+    drop(sender);
+    assert!(receiver.clone().iter().eq([1]));
+    assert_eq!(receiver.pop(), Err(PopError::Closed));
+    let (sender, receiver) = channel::unbounded::<u8>();
+    drop(receiver);
+    assert!(sender.push(1).unwrap_err().is_closed());
+}

@@ -1,0 +1,74 @@
+//! Pools of workers.
+
+use std::thread;
+use std::time::Duration;
+
+use requeue::{Ended, Job, Order, Outcome, PushError, Queue, Report, Workers, WorkersBuilder};
+
+fn pool<O: Order<u8>>(queue: &Queue<u8, O>) -> WorkersBuilder<u8, O> {
+    Workers::builder(queue)
+        .threads(1)
+        .name("worker")
+        .on_panic(|_, _| ())
+        .on_error(|failure| drop(failure.error.clone()))
+}
+
+fn closed() -> Queue<u8> {
+    let queue: Queue<u8> = (0..4).collect();
+    queue.close();
+    queue
+}
+
+#[test]
+fn threads_run_items_and_batches() {
+    let workers = pool(&closed()).run(|item, tx| match item.attempts() {
+        1 => tx.retry(item),
+        _ => Ok(()),
+    });
+    let _ = workers.status();
+    workers.pause(0);
+    workers.resume(0);
+    workers.pause_all();
+    workers.resume_all();
+    let report: Report = workers.join();
+    assert!(report.done > 0 && report.failed == 0 && report.panicked == 0);
+    let workers = pool(&closed()).run_batches(2, |items, _tx| {
+        assert!(items.len() <= 2);
+        Ok::<(), ()>(())
+    });
+    workers.shutdown(Duration::MAX);
+    thread::scope(|scope| {
+        let queue = closed();
+        let workers = pool(&queue).run_scoped(scope, |_, _| Ok::<(), ()>(()));
+        workers.join();
+    });
+    pool(&closed()).run(|_, _| Ok::<(), ()>(())).stop();
+}
+
+#[test]
+fn jobs_have_outcomes() {
+    let queue: Queue<Job> = Queue::unbounded();
+    let outcome: Outcome<u8> = queue.submit(|| 1).unwrap();
+    let double = queue.wrap(|number: u8| number * 2);
+    let doubled: Result<Outcome<u8>, PushError<u8>> = double(2);
+    let (job, direct) = Job::new(|| 3);
+    queue.push(job).unwrap();
+    queue.close();
+    Workers::builder(&queue).threads(1).run_jobs().join();
+    assert!(matches!(outcome.wait(), Ended::Done(1)));
+    assert_eq!(doubled.unwrap().wait().unwrap(), 4);
+    assert!(direct.has_ended());
+    assert_eq!(direct.wait().done(), Some(3));
+}
+
+#[cfg(feature = "tokio")]
+#[test]
+fn tasks_run_futures() {
+    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    runtime.unwrap().block_on(async {
+        let tasks: requeue::Tasks = Workers::builder(&closed())
+            .tasks(2)
+            .run_async(|_, _| Box::pin(async { Ok::<(), ()>(()) }));
+        assert_eq!(tasks.join().await.done, 4);
+    });
+}
