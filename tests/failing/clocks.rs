@@ -252,6 +252,30 @@ fn a_clock_that_panics_keeps_nobody_from_knowing_the_time() {
 
 /// What listeners are told is asked of the clock when all is done; the leases of both queues are over then.
 #[test]
+fn who_waits_is_told_of_another_time_though_the_clock_panics() {
+    for readings in 0..3 {
+        let clock = ManualClock::new();
+        let builder = Queue::builder().by_priority();
+        let queue = builder.clock(Fragile(clock.clone())).build();
+        let ticket = queue.push_after(9 * SECOND, 7).unwrap();
+        let mut handle = queue.handle();
+        let mut task = Task::waiting(handle.pop_async());
+        let soon = clock.now() + SECOND;
+        READINGS.set(Some(readings));
+        let fails = panics(|| queue.reschedule(ticket, soon));
+        READINGS.set(None);
+        assert_eq!(fails, readings < 2);
+        if queue.next_scheduled() != Some(soon) {
+            assert!(queue.reschedule(ticket, soon));
+        }
+        assert!(task.was_woken());
+        task.assert_waits();
+        clock.advance(SECOND);
+        assert_eq!(task.output(), Ok(7));
+    }
+}
+
+#[test]
 fn a_clock_that_panics_in_a_joint_commit_keeps_no_leases() {
     for reading in 0..4 {
         let clock = ManualClock::new();

@@ -1,7 +1,7 @@
 //! The time of a scheduled item is forgotten with the item, whatever becomes of it.
 
 use crate::order::priority::{sizes, ByPriority};
-use crate::order::Source;
+use crate::order::{Registry, Source};
 use crate::{
     commit_all, pop_any, try_commit_all, Handle, ManualClock, PriorityQueue, Queue, Transaction,
 };
@@ -169,6 +169,25 @@ fn times_go_with_what_is_cancelled() {
     assert_eq!(times(&queue), 1);
     assert_eq!(queue.cancel(ticket), Some(7));
     assert_eq!(times(&queue), 0);
+}
+
+#[test]
+fn times_go_with_what_got_another_one() {
+    let (queue, clock) = queue();
+    let tickets = [Some(queue.now()), None].map(|at| queue.push_with(1, at, 7).unwrap());
+    for known in 1..3 {
+        for seconds in [1, 5, 0] {
+            let at = queue.now() + seconds * SECOND;
+            assert!(queue.reschedule(tickets[known - 1], at));
+            assert_eq!(times(&queue), known);
+        }
+    }
+    clock.advance(SECOND);
+    assert_eq!((queue.pop(), times(&queue)), (Ok(7), 1));
+    assert_eq!((queue.pop(), times(&queue)), (Ok(7), 0));
+    assert!(!Registry::<u32, _>::is_scheduled(
+        queue.shared().source.registry()
+    ));
 }
 
 /// How a transaction stages an item with a time.

@@ -2,6 +2,7 @@
 
 mod ends;
 mod order;
+mod reschedule;
 mod schedule;
 mod threads;
 mod tickets;
