@@ -31,7 +31,7 @@ impl<T, O: Order<T>> Queue<T, O> {
     ///
     /// [`PushError::Closed`] with the item, if the queue is closed.
     pub fn push_blocking(&self, item: T) -> Result<(), PushError<T>> {
-        self.push_waiting(item, None)
+        self.push_waiting(item, None, |item| self.shared().push(item))
     }
 
     /// Pushes an item, and waits up to `timeout` for room. Zero tries once; [`Duration::MAX`] waits for ever.
@@ -51,14 +51,20 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// [`PushError::Full`] with the item, if there was no room in time; [`PushError::Closed`] with the item, if
     /// the queue is closed.
     pub fn push_timeout(&self, item: T, timeout: Duration) -> Result<(), PushError<T>> {
-        self.push_waiting(item, Some(timeout))
+        self.push_waiting(item, Some(timeout), |item| self.shared().push(item))
     }
 
-    fn push_waiting(&self, item: T, timeout: Option<Duration>) -> Result<(), PushError<T>> {
+    /// Pushes an item by `push` when there is room; without a timeout waits for ever.
+    pub(super) fn push_waiting(
+        &self,
+        item: T,
+        timeout: Option<Duration>,
+        push: impl Fn(T) -> Result<(), PushError<T>>,
+    ) -> Result<(), PushError<T>> {
         let mut local = self.waiter();
         let mut item = Some(item);
         let pushed = wait::for_room(&mut &mut local, Kind::One, timeout, |_| {
-            push_unless_full(self.shared(), &mut item)
+            push_unless_full(&mut item, &push)
         });
         match (pushed, item) {
             (Some(pushed), _) => pushed,
@@ -129,6 +135,30 @@ impl<T, O: Order<T>> Queue<T, O> {
         items: impl IntoIterator<Item = T>,
     ) -> Result<usize, PushError<Vec<T>>> {
         self.handle().push_batch_blocking(items)
+    }
+
+    /// As [`Queue::push_batch_blocking`], but waits no longer than `timeout`.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let queue = requeue::Queue::bounded(2);
+    /// queue.push(1)?;
+    /// let refused = queue.push_batch_timeout([2, 3], Duration::from_millis(1)).unwrap_err();
+    /// assert_eq!(refused.into_inner(), [2, 3]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`PushError::Full`] if there was no room in time, [`PushError::Closed`] if the queue is closed. All items come
+    /// back in their order.
+    pub fn push_batch_timeout(
+        &self,
+        items: impl IntoIterator<Item = T>,
+        timeout: Duration,
+    ) -> Result<usize, PushError<Vec<T>>> {
+        self.handle().push_batch_timeout(items, timeout)
     }
 
     /// A future that pushes all items in one transaction when there is room for all of them. It owns what it

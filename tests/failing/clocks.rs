@@ -231,6 +231,21 @@ fn a_clock_that_panics_takes_no_room() {
     }
 }
 
+#[test]
+fn a_batch_whose_clock_panics_leaves_its_room_to_others_while_its_transaction_is_open() {
+    let builder = Queue::builder().timestamps(true).capacity(2);
+    let queue = builder.clock(Fragile(ManualClock::new())).build();
+    let mut handle = queue.handle();
+    let tx = handle.begin();
+    READINGS.set(Some(0));
+    assert!(panics(|| tx.push_batch([1, 2])));
+    READINGS.set(None);
+    queue.push_batch([3, 4]).unwrap();
+    tx.commit();
+    assert_eq!(drain(&queue), [3, 4]);
+    assert_room(&queue);
+}
+
 /// The waiter that knows when something is due fails as it wakes: another one must know it then.
 #[test]
 fn a_clock_that_panics_keeps_nobody_from_knowing_the_time() {

@@ -2,12 +2,17 @@
 
 mod builder;
 mod error;
+mod future;
 mod push;
-mod waiting;
+mod target;
+
+mod view;
 mod wish;
 
 pub use error::{OutOfRange, PriorityError};
-pub use waiting::{PushWithAsync, StageWithAsync};
+pub use future::PushWithAsync;
+pub use target::PushTo;
+pub use view::PushWith;
 
 use crate::order::priority::{ByPriority, Priority, Ticket};
 use crate::order::Sequence;

@@ -193,12 +193,15 @@ fn times_go_with_what_got_another_one() {
 /// How a transaction stages an item with a time.
 type Stage = fn(&Transaction<'_, u32, ByPriority>, Instant);
 
-const STAGES: [Stage; 5] = [
+const STAGES: [Stage; 8] = [
     |tx, at| _ = tx.push_with(1, Some(at), 1),
     |tx, at| _ = tx.push_at(at, 1),
     |tx, _| _ = tx.push_after(SECOND, 1),
-    |tx, at| _ = tx.push_with_blocking(1, Some(at), 1),
-    |tx, at| _ = tx.push_with_timeout(1, Some(at), 1, SECOND),
+    |tx, at| _ = tx.priority(1).at(at).push_blocking(1),
+    |tx, at| _ = tx.priority(1).at(at).push_timeout(1, SECOND),
+    |tx, at| _ = tx.priority(1).at(at).push_batch([1]),
+    |tx, at| _ = tx.at(at).push_batch_blocking([1]),
+    |tx, _| _ = tx.after(SECOND).push_batch_timeout([1], SECOND),
 ];
 
 #[test]
