@@ -6,6 +6,11 @@
 // A future keeps its place in the line in its handle. It gives the place up when it is ready or dropped; what a
 // forgotten one leaves is ended by the next use of the handle.
 
+mod batch;
+
+pub use batch::StageBatchAsync;
+
+use crate::core::batch::RegisterNth;
 #[cfg(feature = "tokio")]
 use crate::core::failed::NoRoom;
 use crate::core::put::{Put, Register};
@@ -95,12 +100,6 @@ impl<T, O: Order<T>> PushAsync<'_, T, O> {
         let waiter = Waiter::task(context.waker());
         Local::poll_put(&mut port.get_mut(), item, Put::Publish, &waiter, register)
     }
-
-    /// Gives the item back that is not to be pushed any more.
-    #[track_caller]
-    pub(crate) fn give_up(&mut self) -> T {
-        self.item.take().expect(DONE)
-    }
 }
 
 /// The item is never pinned.
@@ -140,6 +139,19 @@ impl<'h, T, O: Order<T>> PushBatchAsync<'h, T, O> {
     }
 }
 
+impl<T, O: Order<T>> PushBatchAsync<'_, T, O> {
+    /// Polls for room, and pushes the items as they are registered.
+    #[track_caller]
+    pub(crate) fn poll_as(
+        &mut self,
+        context: &Context<'_>,
+        register: impl RegisterNth<T, O>,
+    ) -> Poll<Result<usize, PushError<Vec<T>>>> {
+        let waiter = Waiter::task(context.waker());
+        self.port.poll_batch(&mut self.items, &waiter, register)
+    }
+}
+
 impl<T, O: Order<T>> Unpin for PushBatchAsync<'_, T, O> {}
 
 impl<T, O: Order<T>> Future for PushBatchAsync<'_, T, O> {
@@ -147,8 +159,7 @@ impl<T, O: Order<T>> Future for PushBatchAsync<'_, T, O> {
 
     #[track_caller]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self { port, items } = &mut *self;
-        port.poll_batch(items, &Waiter::task(context.waker()))
+        self.poll_as(context, Shared::register_nth)
     }
 }
 
@@ -270,13 +281,6 @@ impl<T, O: Order<T>> StageAsync<'_, T, O> {
         }
         poll
     }
-
-    /// Gives the item back that is not to be staged any more.
-    #[track_caller]
-    pub(crate) fn give_up(&mut self) -> T {
-        self.lent = None;
-        self.item.take().expect(DONE)
-    }
 }
 
 impl<T, O: Order<T>> Unpin for StageAsync<'_, T, O> {}
@@ -300,12 +304,12 @@ pub(crate) fn pop_unless_empty<T, O: Order<T>>(
     }
 }
 
-/// Pushes without a handle; `None`, with the item left where it was, if it is worth waiting.
-pub(crate) fn push_unless_full<T, O: Order<T>>(
-    shared: &Shared<T, O>,
+/// Pushes without a handle, by `push`; `None`, with the item left where it was, if it is worth waiting.
+pub(crate) fn push_unless_full<T>(
     item: &mut Option<T>,
+    push: impl FnOnce(T) -> Result<(), PushError<T>>,
 ) -> Option<Result<(), PushError<T>>> {
-    match shared.push(item.take()?) {
+    match push(item.take()?) {
         Err(PushError::Full(back)) => {
             *item = Some(back);
             None
@@ -373,6 +377,27 @@ impl<T, O: Order<T>> OwnedPush<T, O> {
     }
 }
 
+impl<T, O: Order<T>> OwnedPush<T, O> {
+    /// Polls for room, and pushes by `push`.
+    #[track_caller]
+    pub(crate) fn poll_by(
+        &mut self,
+        context: &Context<'_>,
+        push: impl Fn(&Shared<T, O>, T) -> Result<(), PushError<T>>,
+    ) -> Poll<Result<(), PushError<T>>> {
+        let Self { local, item } = self;
+        let mut user = local.as_mut().expect(DONE);
+        let waiter = Waiter::task(context.waker());
+        let poll = wait::poll_room(&mut user, Kind::One, &waiter, |local| {
+            push_unless_full(item, |item| push(local.shared(), item))
+        });
+        if poll.is_ready() {
+            *local = None;
+        }
+        poll
+    }
+}
+
 /// The item is never pinned.
 impl<T, O: Order<T>> Unpin for OwnedPush<T, O> {}
 
@@ -381,16 +406,7 @@ impl<T, O: Order<T>> Future for OwnedPush<T, O> {
 
     #[track_caller]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self { local, item } = &mut *self;
-        let mut user = local.as_mut().expect(DONE);
-        let waiter = Waiter::task(context.waker());
-        let poll = wait::poll_room(&mut user, Kind::One, &waiter, |local| {
-            push_unless_full(local.shared(), item)
-        });
-        if poll.is_ready() {
-            *local = None;
-        }
-        poll
+        self.poll_by(context, Shared::push)
     }
 }
 
@@ -415,6 +431,19 @@ impl<T, O: Order<T>> OwnedPushBatch<T, O> {
     }
 }
 
+impl<T, O: Order<T>> OwnedPushBatch<T, O> {
+    /// As [`PushBatchAsync::poll_as`].
+    #[track_caller]
+    pub(crate) fn poll_as(
+        &mut self,
+        context: &Context<'_>,
+        register: impl RegisterNth<T, O>,
+    ) -> Poll<Result<usize, PushError<Vec<T>>>> {
+        let waiter = Waiter::task(context.waker());
+        self.port.poll_batch(&mut self.items, &waiter, register)
+    }
+}
+
 /// The items are never pinned.
 impl<T, O: Order<T>> Unpin for OwnedPushBatch<T, O> {}
 
@@ -423,8 +452,7 @@ impl<T, O: Order<T>> Future for OwnedPushBatch<T, O> {
 
     #[track_caller]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self { port, items } = &mut *self;
-        port.poll_batch(items, &Waiter::task(context.waker()))
+        self.poll_as(context, Shared::register_nth)
     }
 }
 
@@ -450,4 +478,4 @@ macro_rules! debug {
     };
 }
 
-debug!(TakeAsync PushAsync PushBatchAsync PopAsync StageAsync);
+debug!(TakeAsync PushAsync PushBatchAsync PopAsync StageAsync StageBatchAsync);

@@ -293,8 +293,7 @@ impl<T, O: Order<T>> Handle<T, O> {
         items: impl IntoIterator<Item = T>,
     ) -> Result<usize, PushError<Vec<T>>> {
         if self.local().is_bounded() {
-            let items = items.into_iter().collect();
-            return self.cell().push_batch(items, Some(Duration::ZERO));
+            return self.push_batch_timeout(items, Duration::ZERO);
         }
         self.cell().push_all(items.into_iter())
     }
@@ -321,33 +320,33 @@ impl<T, O: Order<T>> Handle<T, O> {
         items: impl IntoIterator<Item = T>,
     ) -> Result<usize, PushError<Vec<T>>> {
         let items = items.into_iter().collect();
-        self.cell().push_batch(items, None)
+        self.cell().push_batch(items, None, Shared::register_nth)
     }
 
-    /// Pushes all items in one transaction, and waits up to `timeout` until there is room for all of them.
+    /// As [`Handle::push_batch_blocking`], but waits no longer than `timeout`.
     ///
     /// ```
     /// use std::time::Duration;
     ///
     /// let queue = requeue::Queue::bounded(2);
-    /// let mut handle = queue.handle();
-    /// handle.push(1)?;
-    /// let refused = handle.push_batch_timeout([2, 3], Duration::from_millis(1));
+    /// queue.push(1)?;
+    /// let refused = queue.handle().push_batch_timeout([2, 3], Duration::from_millis(1));
     /// assert_eq!(refused.unwrap_err().into_inner(), [2, 3]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// [`PushError::Full`] if the time is over, or at once as in [`Handle::push_batch_blocking`];
-    /// [`PushError::Closed`] if the queue is closed. All items come back in their order.
+    /// [`PushError::Full`] if there was no room in time, [`PushError::Closed`] if the queue is closed. All items come
+    /// back in their order.
     pub fn push_batch_timeout(
         &mut self,
         items: impl IntoIterator<Item = T>,
         timeout: Duration,
     ) -> Result<usize, PushError<Vec<T>>> {
         let items = items.into_iter().collect();
-        self.cell().push_batch(items, Some(timeout))
+        let cell = self.cell();
+        cell.push_batch(items, Some(timeout), Shared::register_nth)
     }
 
     /// A future that pushes all items in one transaction when there is room for all of them. Cancel

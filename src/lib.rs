@@ -41,7 +41,7 @@
 //! | take and push in several queues as one | [`commit_all()`] |
 //! | a push or pop now and then, from anywhere | [`Queue::push`], [`Queue::pop`], and their forms that wait |
 //! | a channel, whose last sender closes it | [`channel::bounded()`], [`channel::unbounded()`] |
-//! | many items at once | [`Handle::push_batch`], [`Handle::pop_batch`], [`Transaction::pop_batch`] |
+//! | many items at once | [`Handle::push_batch`], [`Handle::pop_batch`], [`Transaction::push_batch`], [`Transaction::pop_batch`] |
 //! | wait on a thread | [`Handle::pop_blocking`], [`Handle::pop_timeout`], [`Transaction::pop_blocking`] |
 //! | wait in a task | [`Handle::pop_async`], [`Transaction::pop_async`], with feature `stream` `Handle::stream` |
 //! | wait until there are enough | [`Handle::pop_batch_blocking`], [`Transaction::pop_batch_blocking`] |
@@ -388,6 +388,7 @@
 //! bounded queue [`Handle::push_batch_blocking`] waits until there is room for all of them. The first
 //! in the line keeps what room it gets until it has enough, so small pushes that wait do not keep a
 //! large batch out for ever. A batch of more items than the capacity is refused at once.
+//! [`Transaction::push_batch`] stages all items of a batch, or none.
 //!
 //! A batch of pops takes what is there, up to a maximum, from as many lanes as it needs. The forms
 //! that wait do so until they have a minimum, but not beyond their timeout; what they take meanwhile
@@ -548,7 +549,7 @@ pub mod fair {
 pub mod priority {
     pub use crate::order::priority::{ByPriority, Prioritized, Ticket};
     pub use crate::queue::priority::{
-        OutOfRange, PriorityError, PriorityQueue, PushWithAsync, StageWithAsync,
+        OutOfRange, PriorityError, PriorityQueue, PushTo, PushWith, PushWithAsync,
     };
 }
 
@@ -570,9 +571,7 @@ pub use order::priority::{ByPriority, Prioritized, Ticket};
 pub use order::{Fifo, Leased, Order, Unleased};
 pub use policy::dead::DeadLetter;
 pub use queue::fair::{FairQueue, FairSnapshot};
-pub use queue::priority::{
-    OutOfRange, PriorityError, PriorityQueue, PushWithAsync, StageWithAsync,
-};
+pub use queue::priority::{OutOfRange, PriorityError, PriorityQueue};
 pub use queue::{Builder, DeadLetters, Drain, Iter, Queue};
 pub use rate::{Pace, Turn, Turnstile};
 pub use select::{

@@ -4,7 +4,7 @@ use super::settings::{Rule, Settings, Ticks};
 use super::shapes::{
     batch, few, few_acts, maybe_batch, maybe_delay, queue, seldom_queue, several, slot, some_slots,
 };
-use super::wishes::{priority, Wish};
+use super::wishes::{priority, Time, Wish};
 use super::work::Name;
 use arbitrary::{Arbitrary, Result, Unstructured};
 
@@ -191,6 +191,7 @@ pub(crate) enum Verb {
     /// Of one of the items that were pushed so.
     Cancel(u8),
     Reprioritize(u8, #[arbitrary(with = priority)] u16),
+    Reschedule(u8, Time),
 }
 
 /// The name of a handle.

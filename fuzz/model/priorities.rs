@@ -131,6 +131,19 @@ impl Priorities {
         self.places.len() < count
     }
 
+    /// Gives an item another time, for which it waits: false if it is not here.
+    pub(crate) fn reschedule(&mut self, mark: Mark, due: Ticks) -> bool {
+        let place = self.places.iter_mut().find(|place| place.card.mark == mark);
+        let Some(place) = place else {
+            return false;
+        };
+        self.last += 1;
+        place.arrival = self.last;
+        place.card.due = Some(due);
+        place.waits = true;
+        true
+    }
+
     /// Gives an item another priority: false if it is not here.
     pub(crate) fn reprioritize(&mut self, mark: Mark, priority: u16) -> bool {
         let place = self.places.iter_mut().find(|place| place.card.mark == mark);

@@ -10,7 +10,7 @@ use super::settings::{Rule, Ticks};
 use super::sorted::Rack;
 use super::stock::Stock;
 use super::waits::as_batch;
-use super::wishes::{is_priority, Said, Wish};
+use super::wishes::{is_priority, Said, Time, Wish};
 use super::world::{whole, World};
 use requeue::{Keyed, OutOfRange, PriorityError, PushError, Queue, Ticket, Transaction};
 
@@ -37,6 +37,7 @@ impl<const PAD: usize, F: Family<PAD>> World<PAD, F> {
             }
             Verb::Cancel(pick) => self.cancel(pick.into()),
             Verb::Reprioritize(pick, priority) => self.reprioritize(pick.into(), priority),
+            Verb::Reschedule(pick, time) => self.reschedule(pick.into(), time),
         }
     }
 
@@ -148,6 +149,26 @@ impl<const PAD: usize, F: Family<PAD>> World<PAD, F> {
         assert_eq!(by_priority.reprioritize(ticket, priority), expected);
     }
 
+    fn reschedule(&mut self, pick: usize, time: Time) {
+        let Some(Ticketed {
+            queue,
+            mark,
+            ticket,
+        }) = self.pick(pick)
+        else {
+            return;
+        };
+        let Any::Priority(by_priority) = &self.queues[queue] else {
+            return;
+        };
+        let order = &mut self.orders[queue];
+        order.release();
+        let expected = order.reschedule(mark, time.due(order.now));
+        let at = time.instant(self.clock.now());
+        assert_eq!(by_priority.reschedule(ticket, at), expected, "{mark:?}");
+        order.release();
+    }
+
     /// Cancels what would not be due for ages.
     pub(super) fn cancel_latest(&mut self) {
         for pick in 0..self.tickets.len() {
@@ -222,6 +243,18 @@ impl Order {
         };
         if found {
             self.fact_mut(mark).wished.priority = priority;
+        }
+        found
+    }
+
+    fn reschedule(&mut self, mark: Mark, due: Ticks) -> bool {
+        let has_ticket = self.wished(mark).ticket;
+        let found = match self.rack() {
+            Some(Rack::Priority(priorities)) => has_ticket && priorities.reschedule(mark, due),
+            _ => false,
+        };
+        if found {
+            self.fact_mut(mark).wished.due = Some(due);
         }
         found
     }

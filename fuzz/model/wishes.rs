@@ -51,7 +51,7 @@ fn maybe_time(u: &mut Unstructured) -> Result<Option<Time>> {
 }
 
 impl Time {
-    fn due(self, now: Ticks) -> Ticks {
+    pub(super) fn due(self, now: Ticks) -> Ticks {
         match self {
             Self::Ago(ago) => now.saturating_sub(ago),
             Self::In(delay) => now + delay,
@@ -59,7 +59,7 @@ impl Time {
         }
     }
 
-    fn instant(self, now: Instant) -> Instant {
+    pub(super) fn instant(self, now: Instant) -> Instant {
         match self {
             Self::Ago(ago) => now.checked_sub(ticks(ago)).expect("a recent time"),
             Self::In(delay) => now + ticks(delay),

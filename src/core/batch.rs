@@ -1,7 +1,7 @@
 //! Batches of pushes: one transaction each.
 
 use super::local::{Local, Port};
-use super::put::{admitted, Admission, Closed};
+use super::put::{admitted, Admission, Closed, Put};
 use super::shared::Shared;
 use super::wait;
 use crate::order::{Fit, Known, KnownOf, Order, StoredOf};
@@ -10,13 +10,23 @@ use crate::sync::{defer_with, Defer};
 use crate::wait::{Kind, Waiter};
 use crate::PushError;
 use std::collections::VecDeque;
+use std::iter;
 use std::mem;
+use std::ops::DerefMut;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
 /// What is known of the items of a batch.
 type AllKnown<T, O> = VecDeque<KnownOf<T, O>>;
+
+/// Finds out what the nth item of a batch is registered as, apart from its time; `None`, if there is no room for it.
+pub(crate) trait RegisterNth<T, O: Order<T>>:
+    Fn(&Shared<T, O>, usize, &T) -> Option<O::Meta>
+{
+}
+
+impl<T, O: Order<T>, F: Fn(&Shared<T, O>, usize, &T) -> Option<O::Meta>> RegisterNth<T, O> for F {}
 
 /// Batches that were admitted, or need not be.
 impl<T, O: Order<T>> Port<T, O> {
@@ -97,18 +107,20 @@ impl<T, O: Order<T>> Port<T, O> {
         Ok(Self::end_batch(tx))
     }
 
-    /// Pushes a batch when there is room; without a timeout waits for ever.
+    /// Pushes a batch when there is room; without a timeout waits for ever. `register` says what the nth item is
+    /// registered as.
     pub(crate) fn push_batch(
         &mut self,
         items: Vec<T>,
         timeout: Option<Duration>,
+        register: impl RegisterNth<T, O>,
     ) -> Result<usize, PushError<Vec<T>>> {
         let mut local = self.settled();
         if local.is_too_long(&items) {
             return Err(local.too_long(items));
         }
         let admission = wait::for_room(&mut local, Kind::Several, timeout, |local| {
-            local.admit_items(&items)
+            local.admit_items(&items, &register)
         });
         if admission.is_none() {
             local.leave_lines();
@@ -122,6 +134,7 @@ impl<T, O: Order<T>> Port<T, O> {
         &mut self,
         waiting: &mut Option<Vec<T>>,
         waiter: &Waiter<'_>,
+        register: impl RegisterNth<T, O>,
     ) -> Poll<Result<usize, PushError<Vec<T>>>> {
         let items = waiting.take().expect(wait::DONE);
         let mut local = self.get_mut();
@@ -129,7 +142,7 @@ impl<T, O: Order<T>> Port<T, O> {
             return Poll::Ready(Err(local.too_long(items)));
         }
         let poll = wait::poll_room(&mut local, Kind::Several, waiter, |local| {
-            local.admit_items(&items)
+            local.admit_items(&items, &register)
         });
         let Poll::Ready(admitted) = poll else {
             *waiting = Some(items);
@@ -185,41 +198,39 @@ impl<T, O: Order<T>> Local<T, O> {
         }
     }
 
-    /// Takes permits for a batch, and registers the items, if need be.
-    fn admit_items(&mut self, items: &[T]) -> Admission<Vec<KnownOf<T, O>>> {
-        if !self.word().is_closed() && self.shared.fit(items) != Fit::Now {
+    /// Takes permits for a batch, beside what is staged, and registers the items, if need be.
+    fn admit_items(
+        &mut self,
+        items: &[T],
+        register: &impl RegisterNth<T, O>,
+    ) -> Admission<Vec<KnownOf<T, O>>> {
+        let is_refusing = self.is_refusing(Put::Stage);
+        if is_refusing || self.shared.fit(items) != Fit::Now {
             self.give_back_gathered();
+            return is_refusing.then_some(Err(Closed));
+        }
+        if !self.take_permits_for(items.len()) {
             return None;
         }
-        if let Err(closed) = self.admit_batch(items.len())? {
-            return Some(Err(closed));
-        }
-        let mut local = defer_with(self, |local| {
-            let room = local.shared.room();
-            local.permits.give_batch_back(room, items.len());
-        });
-        let known = local.register_all(items)?;
+        let mut local = defer_with(self, |local| local.release());
+        let known = local.register_all(items, register)?;
         local.cancel();
         Some(Ok(known))
     }
 
     /// Takes permits for a batch: all, or none unless it waits and is the first in the line, where it
     /// gathers them. Others that wait get none, unless the first may wait for something else.
-    fn admit_batch(&mut self, len: usize) -> Admission {
-        if self.word().is_closed() {
-            self.give_back_gathered();
-            return Some(Err(Closed));
-        }
+    fn take_permits_for(&mut self, items: usize) -> bool {
         let Some(room) = self.shared.room() else {
-            return Some(Ok(()));
+            return true;
         };
         let waits = self.room_place.is_taken();
         let gathers = waits && self.room_place.is_first(&room.line);
         if waits && !gathers && !room.is_selective {
-            return None;
+            return false;
         }
-        let admitted = self.permits.take_for_batch(room, len, gathers);
-        admitted.then_some(Ok(()))
+        let missing = self.permits.missing(self.staged() + items, self.held());
+        self.permits.take_for_batch(room, missing, gathers)
     }
 
     pub(super) fn give_back_gathered(&mut self) {
@@ -228,15 +239,101 @@ impl<T, O: Order<T>> Local<T, O> {
         }
     }
 
-    fn register_all(&mut self, items: &[T]) -> Option<Vec<KnownOf<T, O>>> {
+    fn register_all(
+        &mut self,
+        items: &[T],
+        register: &impl RegisterNth<T, O>,
+    ) -> Option<Vec<KnownOf<T, O>>> {
         if !self.shared.registers() {
             return Some(Vec::new());
         }
         let since = self.shared.stamp();
         let mut known = unregistering(&self.shared, Vec::with_capacity(items.len()));
-        for item in items {
-            known.push_back(self.shared.register_since(item, since)?);
+        for (nth, item) in items.iter().enumerate() {
+            let meta = register(&self.shared, nth, item)?;
+            known.push_back(Known { since, meta });
         }
         Some(mem::take(&mut *known).into())
+    }
+}
+
+/// Batches of a transaction: all of their items are staged, or none.
+impl<T, O: Order<T>> Local<T, O> {
+    /// Stages a batch when there is room; without a timeout waits for ever.
+    pub(crate) fn stage_batch<C: DerefMut<Target = Self>>(
+        user: &mut C,
+        items: Vec<T>,
+        timeout: Option<Duration>,
+        register: impl RegisterNth<T, O>,
+    ) -> Result<usize, PushError<Vec<T>>> {
+        let timeout = if user.can_fit_all(&items) {
+            timeout
+        } else {
+            Some(Duration::ZERO)
+        };
+        let attempt =
+            |user: &mut C| user.unless_waiting(|local| local.admit_items(&items, &register));
+        let admission = wait::for_room(user, Kind::Several, timeout, attempt);
+        user.stage_admitted(admission.flatten(), items)
+    }
+
+    /// Stages a batch, which it takes then, if there is room.
+    #[track_caller]
+    pub(crate) fn poll_stage_batch<C: DerefMut<Target = Self>>(
+        user: &mut C,
+        waiting: &mut Option<Vec<T>>,
+        waiter: &Waiter<'_>,
+        register: impl RegisterNth<T, O>,
+    ) -> Poll<Result<usize, PushError<Vec<T>>>> {
+        let items = waiting.take().expect(wait::DONE);
+        let attempt =
+            |user: &mut C| user.unless_waiting(|local| local.admit_items(&items, &register));
+        let poll = if user.can_fit_all(&items) {
+            wait::poll_room(user, Kind::Several, waiter, attempt)
+        } else {
+            Poll::Ready({ attempt }(user).flatten())
+        };
+        let Poll::Ready(admission) = poll else {
+            *waiting = Some(items);
+            return Poll::Pending;
+        };
+        Poll::Ready(user.stage_admitted(admission, items))
+    }
+
+    /// Whether there would be room for a batch if the queue had nothing but this transaction.
+    fn can_fit_all(&self, items: &[T]) -> bool {
+        self.can_fit(Put::Stage, items.len()) && self.shared.fit(items) != Fit::Never
+    }
+
+    /// Stages a batch if it was admitted. If the queue was closed meanwhile the first item is refused, or none.
+    fn stage_admitted(
+        &mut self,
+        admission: Admission<Vec<KnownOf<T, O>>>,
+        items: Vec<T>,
+    ) -> Result<usize, PushError<Vec<T>>> {
+        if admission.is_none() {
+            self.give_back_gathered();
+        }
+        let (known, items) = admitted(admission, items)?;
+        let (shared, count) = (Arc::clone(&self.shared), items.len());
+        let mut known = unregistering(&shared, known);
+        let mut items = items.into_iter();
+        let Some(first) = items.next() else {
+            return Ok(0);
+        };
+        // Where nothing is registered, nothing is known.
+        let mut next_known = || known.pop_front().unwrap_or_default();
+        if let Err(refused) = self.store(Some(Ok(next_known())), first, Put::Stage) {
+            let all = iter::once(refused.into_inner()).chain(items);
+            return Err(PushError::Closed(all.collect()));
+        }
+        for item in items {
+            let Known { since, meta } = next_known();
+            if shared.timed {
+                self.seat.note_time(since);
+            }
+            self.seat.stage(Stored { item, meta });
+        }
+        Ok(count)
     }
 }

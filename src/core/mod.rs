@@ -4,7 +4,7 @@
 //! the one loop around an attempt. What all handles of a queue have in common is [`shared`], which is made from
 //! [`settings`].
 
-mod batch;
+pub(crate) mod batch;
 mod debts;
 pub(crate) mod end;
 pub(crate) mod failed;

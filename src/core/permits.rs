@@ -100,6 +100,11 @@ impl Permits {
         true
     }
 
+    /// How many permits more the transaction needs to have staged so many items.
+    pub(super) fn missing(&self, staged: usize, held: usize) -> usize {
+        staged.saturating_sub(held + self.extra)
+    }
+
     /// Takes permits for a batch: all or none, or if it gathers them as many as there are. True: it has all, and
     /// they are the transaction's.
     pub(super) fn take_for_batch(&mut self, room: &Room, len: usize, gathers: bool) -> bool {
@@ -122,14 +127,6 @@ impl Permits {
             self.give_back(Some(room), got);
         }
         false
-    }
-
-    /// Gives back what was taken for a batch.
-    pub(super) fn give_batch_back(&mut self, room: Option<&Room>, len: usize) {
-        if self.is_bounded() {
-            self.extra -= len;
-            self.give_back(room, len);
-        }
     }
 
     /// Ends the account of a transaction: gives back what it has beyond the permits of items that are

@@ -117,12 +117,13 @@ impl<T, O: Order<T>> Local<T, O> {
         timeout: Option<Duration>,
         register: impl Register<T, O>,
     ) -> Result<(), PushError<T>> {
-        let timeout = if user.can_fit(put) {
+        let timeout = if user.can_fit(put, 1) {
             timeout
         } else {
             Some(Duration::ZERO)
         };
-        let attempt = |user: &mut C| user.admit_unless_waiting(&item, put, &register);
+        let attempt =
+            |user: &mut C| user.unless_waiting(|local| local.admit(&item, put, &register));
         let admission = wait::for_room(user, Kind::One, timeout, attempt);
         user.store(admission.flatten(), item, put)
     }
@@ -137,8 +138,9 @@ impl<T, O: Order<T>> Local<T, O> {
         register: impl Register<T, O>,
     ) -> Poll<Result<(), PushError<T>>> {
         let waiting = item.as_ref().expect(wait::DONE);
-        let attempt = |user: &mut C| user.admit_unless_waiting(waiting, put, &register);
-        let poll = if user.can_fit(put) {
+        let attempt =
+            |user: &mut C| user.unless_waiting(|local| local.admit(waiting, put, &register));
+        let poll = if user.can_fit(put, 1) {
             wait::poll_room(user, Kind::One, waiter, attempt)
         } else {
             Poll::Ready(attempt(user).flatten())
@@ -192,22 +194,20 @@ impl<T, O: Order<T>> Local<T, O> {
         Some(Ok(known))
     }
 
-    /// What is admitted; `None` if it is worth waiting for room: not after the close, when it may be that only
+    /// What `admit` says; `None` if it is worth waiting for room: not after the close, when it may be that only
     /// transactions like this one would make some.
-    fn admit_unless_waiting(
+    pub(super) fn unless_waiting<L>(
         &mut self,
-        item: &T,
-        put: Put,
-        register: &impl Register<T, O>,
-    ) -> Option<Admission<KnownOf<T, O>>> {
+        admit: impl FnOnce(&mut Self) -> Admission<L>,
+    ) -> Option<Admission<L>> {
         let closed = self.word().is_closed();
-        let admission = self.admit(item, put, register);
+        let admission = admit(self);
         (closed || admission.is_some()).then_some(admission)
     }
 
     /// Whether the queue is closed to this push. A transaction may go on while it holds something, unless all
     /// that it held was taken away since, and the others were told the end.
-    fn is_refusing(&self, put: Put) -> bool {
+    pub(super) fn is_refusing(&self, put: Put) -> bool {
         let word = self.word();
         word.is_closed() && (put == Put::Publish || self.held() == 0 || word.is_drained())
     }
@@ -229,10 +229,10 @@ impl<T, O: Order<T>> Local<T, O> {
         }
     }
 
-    /// Whether there would be room for the item if the queue had nothing but this transaction.
-    fn can_fit(&self, put: Put) -> bool {
+    /// Whether there would be room for so many items if the queue had nothing but this transaction.
+    pub(super) fn can_fit(&self, put: Put, items: usize) -> bool {
         let room = self.shared.room().filter(|_| put == Put::Stage);
-        room.map_or(true, |room| self.staged() < room.capacity.limit())
+        room.map_or(true, |room| self.staged() + items <= room.capacity.limit())
     }
 
     /// Gives permits back, and wakes those who wait for them.
@@ -253,7 +253,7 @@ impl<T, O: Order<T>> Local<T, O> {
 impl<T, O: Order<T>> Local<T, O> {
     /// Stores an item if it was admitted.
     #[inline]
-    fn store(
+    pub(super) fn store(
         &mut self,
         admission: Admission<KnownOf<T, O>>,
         item: T,

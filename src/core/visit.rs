@@ -2,7 +2,7 @@
 
 use super::local::{Local, Port};
 use super::shared::Shared;
-use crate::order::{Order, Source, PART};
+use crate::order::{Order, Shown, Source, Visit, PART};
 use crate::raw::Spot;
 use crate::sync::{defer, defer_with};
 
@@ -10,7 +10,8 @@ impl<T, O: Order<T>> Port<T, O> {
     /// Visits the ready items, holding few of them at a time, and says how many they were.
     pub(crate) fn visit(&mut self, visit: impl FnMut(&T)) -> usize {
         if Shared::<T, O>::SORTS {
-            self.get_mut().visit_source(visit)
+            let local = self.get_mut();
+            local.visit_source(Source::begin_visit, Source::show, visit)
         } else {
             self.visit_lanes(visit)
         }
@@ -37,10 +38,15 @@ impl<T, O: Order<T>> Port<T, O> {
 }
 
 impl<T, O: Order<T>> Local<T, O> {
-    /// Items are taken out of the source in parts, and looked at without its lock.
-    fn visit_source(&mut self, mut look: impl FnMut(&T)) -> usize {
+    /// Visits the items that a source shows in parts: they are taken out of it, and looked at without its lock.
+    pub(crate) fn visit_source(
+        &mut self,
+        begin: impl FnOnce(&O::Source) -> Visit,
+        show: impl Fn(&O::Source, &mut Visit, &mut Vec<Shown<T, O::Meta>>) -> bool,
+        mut look: impl FnMut(&T),
+    ) -> usize {
         let shared = &self.shared;
-        let mut visit = shared.source.begin_visit();
+        let mut visit = begin(&shared.source);
         // Also if the visitor panics, as what puts the items back to where they were.
         let _end = defer(|| shared.source.end_visit());
         let (mut more, mut count) = (true, 0);
@@ -55,7 +61,7 @@ impl<T, O: Order<T>> Local<T, O> {
                 }
             });
             let (seat, visit, shown) = &mut *part;
-            more = shared.source.show(visit, shown);
+            more = show(&shared.source, visit, shown);
             seat.count_taken(shown.len());
             for shown in &*shown {
                 look(&shown.entry.item.item);

@@ -53,6 +53,12 @@ impl<T, M, S: Sequence<T, M>> Partition<T, M, S> {
             returned.shrink_to(KEPT);
         }
         intake.take_arrived(|entry| arrive(sequence, entry));
+        self.plan_if_earlier()
+    }
+
+    /// Plans what is due next, if that is earlier than what was known: true if so.
+    #[inline]
+    pub(super) fn plan_if_earlier(&mut self) -> bool {
         let earlier = self.sequence.next_due() < self.planned;
         if earlier {
             self.plan();

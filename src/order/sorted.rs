@@ -44,11 +44,13 @@ impl<T, M: Copy, S: Sequence<T, M>, R: Registry<T, M>> Sorted<T, M, S, R> {
         lock(&self.partition)
     }
 
-    /// Shows the sequence, with what the lanes have.
+    /// Shows the sequence, with what the lanes have, and plans what is due earlier by what was done to it.
     pub(crate) fn with<B>(&self, look: impl FnOnce(&mut S) -> B) -> B {
         let mut partition = self.lock();
         partition.take_in();
-        look(&mut partition.sequence)
+        let result = look(&mut partition.sequence);
+        partition.plan_if_earlier();
+        result
     }
 
     #[inline]

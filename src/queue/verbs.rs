@@ -31,7 +31,7 @@ impl<T, O: Order<T>> Queue<T, O> {
     ///
     /// [`PushError::Closed`] with the item, if the queue is closed.
     pub fn push_blocking(&self, item: T) -> Result<(), PushError<T>> {
-        self.push_waiting(item, None)
+        self.push_waiting(item, None, |item| self.shared().push(item))
     }
 
     /// Pushes an item, and waits up to `timeout` for room. Zero tries once; [`Duration::MAX`] waits for ever.
@@ -51,14 +51,20 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// [`PushError::Full`] with the item, if there was no room in time; [`PushError::Closed`] with the item, if
     /// the queue is closed.
     pub fn push_timeout(&self, item: T, timeout: Duration) -> Result<(), PushError<T>> {
-        self.push_waiting(item, Some(timeout))
+        self.push_waiting(item, Some(timeout), |item| self.shared().push(item))
     }
 
-    fn push_waiting(&self, item: T, timeout: Option<Duration>) -> Result<(), PushError<T>> {
+    /// Pushes an item by `push` when there is room; without a timeout waits for ever.
+    pub(super) fn push_waiting(
+        &self,
+        item: T,
+        timeout: Option<Duration>,
+        push: impl Fn(T) -> Result<(), PushError<T>>,
+    ) -> Result<(), PushError<T>> {
         let mut local = self.waiter();
         let mut item = Some(item);
         let pushed = wait::for_room(&mut &mut local, Kind::One, timeout, |_| {
-            push_unless_full(self.shared(), &mut item)
+            push_unless_full(&mut item, &push)
         });
         match (pushed, item) {
             (Some(pushed), _) => pushed,

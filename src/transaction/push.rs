@@ -4,7 +4,7 @@ use super::Transaction;
 use crate::core::put::Put;
 use crate::core::shared::Shared;
 use crate::core::Local;
-use crate::future::StageAsync;
+use crate::future::{StageAsync, StageBatchAsync};
 use crate::order::Order;
 use crate::PushError;
 use std::time::Duration;
@@ -122,6 +122,121 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     #[track_caller]
     pub fn push_async(&self, item: T) -> StageAsync<'_, T, O> {
         StageAsync::new(self.local(), item)
+    }
+
+    /// Stages all items, and returns how many there were. If the iterator panics, none is.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::bounded(3);
+    /// let mut handle = queue.handle();
+    /// let tx = handle.begin();
+    /// assert_eq!(tx.push_batch(1..=2)?, 2);
+    /// assert_eq!(tx.push_batch(3..=4).unwrap_err().into_inner(), [3, 4]); // room for one of them
+    /// tx.commit();
+    /// assert_eq!(queue.len(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Transaction::push`], if one of the items could not be pushed. All come back in their order.
+    ///
+    /// # Panics
+    ///
+    /// If the transaction [is borrowed](Transaction#borrowing).
+    #[track_caller]
+    pub fn push_batch(
+        &self,
+        items: impl IntoIterator<Item = T>,
+    ) -> Result<usize, PushError<Vec<T>>> {
+        self.push_batch_timeout(items, Duration::ZERO)
+    }
+
+    /// Stages all items, and waits until there is room for all of them; see [`Transaction::push_blocking`].
+    ///
+    /// ```
+    /// let queue = requeue::Queue::bounded(2);
+    /// let mut handle = queue.handle();
+    /// let tx = handle.begin();
+    /// assert_eq!(tx.push_batch_blocking([1, 2])?, 2);
+    /// assert!(tx.push_batch_blocking([3]).unwrap_err().is_full()); // can never fit
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Transaction::push_blocking`]; `Full` at once if the items and those staged before can never fit. All come
+    /// back in their order.
+    ///
+    /// # Panics
+    ///
+    /// If the transaction [is borrowed](Transaction#borrowing).
+    #[track_caller]
+    pub fn push_batch_blocking(
+        &self,
+        items: impl IntoIterator<Item = T>,
+    ) -> Result<usize, PushError<Vec<T>>> {
+        let items = items.into_iter().collect();
+        Local::stage_batch(&mut self.local(), items, None, Shared::register_nth)
+    }
+
+    /// Stages all items, and waits up to `timeout` until there is room for all of them.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let queue = requeue::Queue::bounded(2);
+    /// queue.push(1)?;
+    /// let mut handle = queue.handle();
+    /// let refused = handle.begin().push_batch_timeout([2, 3], Duration::from_millis(1));
+    /// assert_eq!(refused.unwrap_err().into_inner(), [2, 3]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`PushError::Full`] if there was no room in time, else those of [`Transaction::push_batch_blocking`].
+    ///
+    /// # Panics
+    ///
+    /// If the transaction [is borrowed](Transaction#borrowing).
+    #[track_caller]
+    pub fn push_batch_timeout(
+        &self,
+        items: impl IntoIterator<Item = T>,
+        timeout: Duration,
+    ) -> Result<usize, PushError<Vec<T>>> {
+        let (items, timeout) = (items.into_iter().collect(), Some(timeout));
+        Local::stage_batch(&mut self.local(), items, timeout, Shared::register_nth)
+    }
+
+    /// A future that stages all items when there is room for them. The transaction is lent to it meanwhile.
+    ///
+    /// Its output is that of [`Transaction::push_batch_blocking`]. Cancel safe: if it is dropped before it is
+    /// ready, the items are dropped with it and were not staged.
+    ///
+    /// ```
+    /// # futures::executor::block_on(async {
+    /// let queue = requeue::Queue::bounded(2);
+    /// let mut handle = queue.handle();
+    /// let tx = handle.begin();
+    /// assert_eq!(tx.push_batch_async([1, 2]).await?, 2);
+    /// tx.commit();
+    /// assert_eq!(queue.pop()?, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the transaction [is borrowed](Transaction#borrowing).
+    #[track_caller]
+    pub fn push_batch_async(
+        &self,
+        items: impl IntoIterator<Item = T>,
+    ) -> StageBatchAsync<'_, T, O> {
+        let items = items.into_iter().collect();
+        StageBatchAsync::new(self.local(), items)
     }
 
     /// How many pushes are staged.

@@ -9,7 +9,7 @@ use std::{iter, panic, thread};
 
 use crate::common::failing::SECOND;
 use crate::common::panics;
-use requeue::{channel, Job, ManualClock, Pace, Queue, Turn, Turnstile, Workers};
+use requeue::{channel, Job, ManualClock, Pace, PriorityQueue, Queue, Turn, Turnstile, Workers};
 
 const FINE: Result<(), ()> = Ok(());
 
@@ -46,6 +46,11 @@ fn bounded() -> requeue::Handle<u32> {
     let queue = Queue::bounded(8);
     queue.push(1).unwrap();
     queue.handle()
+}
+
+/// A bounded queue without items.
+fn by_priority() -> PriorityQueue<u32> {
+    Queue::builder().by_priority().capacity(8).build()
 }
 
 /// What is wrong, in a word or two, and what panics by that.
@@ -116,6 +121,42 @@ const CASES: &[Case] = &[
         let _push = tx.push_async(2);
         let _ = tx.fail(item, "broken");
     }),
+    ("transaction is borrowed", || {
+        let mut handle = by_priority().handle();
+        let tx = handle.begin();
+        let _pop = tx.pop_async();
+        let _ = tx.priority(1).push(2);
+    }),
+    ("transaction is borrowed", || {
+        let mut handle = by_priority().handle();
+        let tx = handle.begin();
+        let _pop = tx.pop_async();
+        let _ = tx.after(SECOND).push_blocking(2);
+    }),
+    ("transaction is borrowed", || {
+        let mut handle = by_priority().handle();
+        let tx = handle.begin();
+        let _pop = tx.pop_async();
+        let _ = tx.priority(1).push_batch([2]);
+    }),
+    ("transaction is borrowed", || {
+        let mut handle = by_priority().handle();
+        let tx = handle.begin();
+        let _pop = tx.pop_async();
+        drop(tx.priority(1).push_async(2));
+    }),
+    ("transaction is borrowed", || {
+        let mut handle = by_priority().handle();
+        let tx = handle.begin();
+        let _pop = tx.pop_async();
+        let _ = tx.push_with(1, None, 2);
+    }),
+    ("transaction is borrowed", || {
+        let mut handle = bounded();
+        let tx = handle.begin();
+        let _push = tx.push_batch_async([2]);
+        let _ = tx.push_batch([2]);
+    }),
     ("clock advanced beyond", || {
         ManualClock::new().advance(Duration::MAX);
     }),
@@ -163,12 +204,22 @@ const CASES: &[Case] = &[
         poll_twice(bounded().begin().push_async(2));
     }),
     ("future polled after completion", || {
-        let queue = Queue::<u32>::builder().by_priority().capacity(8).build();
-        poll_twice(queue.handle().push_with_async(1, None, 2));
+        poll_twice(by_priority().priority(1).push_async(2));
     }),
     ("future polled after completion", || {
-        let queue = Queue::<u32>::builder().by_priority().capacity(8).build();
-        poll_twice(queue.handle().begin().push_with_async(1, None, 2));
+        poll_twice(by_priority().handle().priority(1).push_async(2));
+    }),
+    ("future polled after completion", || {
+        poll_twice(
+            by_priority()
+                .handle()
+                .begin()
+                .priority(0)
+                .push_batch_async([2]),
+        );
+    }),
+    ("future polled after completion", || {
+        poll_twice(bounded().begin().push_batch_async([2]));
     }),
     ("outcome polled after completion", || {
         let (job, outcome) = Job::new(|| 1);

@@ -244,6 +244,21 @@ fn a_clock_that_panics_takes_no_room() {
     }
 }
 
+#[test]
+fn a_batch_whose_clock_panics_leaves_its_room_to_others_while_its_transaction_is_open() {
+    let builder = Queue::builder().timestamps().capacity(2);
+    let queue = builder.clock(Fragile(ManualClock::new())).build();
+    let mut handle = queue.handle();
+    let tx = handle.begin();
+    READINGS.set(Some(0));
+    assert!(panics(|| tx.push_batch([1, 2])));
+    READINGS.set(None);
+    queue.push_batch([3, 4]).unwrap();
+    tx.commit();
+    assert_eq!(drain(&queue), [3, 4]);
+    assert_room(&queue);
+}
+
 /// The waiter that knows when something is due fails as it wakes: another one must know it then.
 #[test]
 fn a_clock_that_panics_keeps_nobody_from_knowing_the_time() {
@@ -264,6 +279,30 @@ fn a_clock_that_panics_keeps_nobody_from_knowing_the_time() {
 }
 
 /// What listeners are told is asked of the clock when all is done; the leases of both queues are over then.
+#[test]
+fn who_waits_is_told_of_another_time_though_the_clock_panics() {
+    for readings in 0..3 {
+        let clock = ManualClock::new();
+        let builder = Queue::builder().by_priority();
+        let queue = builder.clock(Fragile(clock.clone())).build();
+        let ticket = queue.push_after(9 * SECOND, 7).unwrap();
+        let mut handle = queue.handle();
+        let mut task = Task::waiting(handle.pop_async());
+        let soon = clock.now() + SECOND;
+        READINGS.set(Some(readings));
+        let fails = panics(|| queue.reschedule(ticket, soon));
+        READINGS.set(None);
+        assert_eq!(fails, readings < 2);
+        if queue.next_scheduled() != Some(soon) {
+            assert!(queue.reschedule(ticket, soon));
+        }
+        assert!(task.was_woken());
+        task.assert_waits();
+        clock.advance(SECOND);
+        assert_eq!(task.output(), Ok(7));
+    }
+}
+
 #[test]
 fn a_clock_that_panics_in_a_joint_commit_keeps_no_leases() {
     for reading in 0..4 {

@@ -315,7 +315,7 @@ fn knows(queue: &Keyed) -> bool {
 type Stage<K = u32> = fn(&'static Numbers<ByKey<K, u32>>) -> Result<(), PushError<u32>>;
 
 /// How a transaction stages.
-fn stages<K>() -> [Stage<K>; 4]
+fn stages<K>() -> [Stage<K>; 8]
 where
     K: Hash + Eq + Send + Sync + 'static,
 {
@@ -324,7 +324,23 @@ where
         |tx| tx.push_blocking(7),
         |tx| tx.push_timeout(7, Duration::MAX),
         |tx| Task::new(tx.push_async(7)).output(),
+        |tx| only(tx.push_batch([7])),
+        |tx| only(tx.push_batch_blocking([7])),
+        |tx| only(tx.push_batch_timeout([7], Duration::MAX)),
+        |tx| only(Task::new(tx.push_batch_async([7])).output()),
     ]
+}
+
+/// What is said of a batch of one item.
+fn only(pushed: Result<usize, PushError<Vec<u32>>>) -> Result<(), PushError<u32>> {
+    match pushed {
+        Ok(count) => {
+            assert_eq!(count, 1);
+            Ok(())
+        }
+        Err(PushError::Full(items)) => Err(PushError::Full(items[0])),
+        Err(PushError::Closed(items)) => Err(PushError::Closed(items[0])),
+    }
 }
 
 #[test]
@@ -393,6 +409,21 @@ fn a_key_function_that_leaks_a_future_is_refused() {
     }
 }
 
+/// What is known of its items is forgotten.
+#[test]
+fn a_batch_is_refused_as_a_whole_if_the_queue_is_closed_while_it_is_admitted() {
+    let builder = Queue::builder().fair_by(|item: &u32| item % 2);
+    let builder = builder.key_capacity(1).timestamps();
+    let queue = builder.clock(Hooked(ManualClock::new())).build();
+    let mut handle = queue.handle();
+    let tx = handle.begin();
+    let others = queue.clone();
+    let refused = hooked(move || _ = others.close(), || tx.push_batch([1, 2]));
+    assert_eq!(refused, Err(PushError::Closed(vec![1, 2])));
+    assert_eq!((tx.staged(), queue.key_at_limit(&1)), (0, None));
+    assert_eq!(queue.pop(), Err(PopError::Closed));
+}
+
 #[test]
 fn a_clock_may_not_use_the_transaction_that_waits_with_a_priority() {
     let builder = Queue::builder().by_priority().capacity(2).timestamps();
@@ -404,8 +435,8 @@ fn a_clock_may_not_use_the_transaction_that_waits_with_a_priority() {
         assert!(says_borrowed(&*panic.unwrap_err()));
     };
     hooked(hook, || {
-        tx.push_with_blocking(1, None, 1).unwrap();
-        tx.push_with_timeout(1, None, 2, SECOND).unwrap();
+        tx.priority(1).push_blocking(1).unwrap();
+        tx.priority(1).push_batch_timeout([2], SECOND).unwrap();
     });
     assert_eq!(tx.staged(), 2);
 }

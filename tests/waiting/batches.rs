@@ -7,25 +7,48 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crate::common::futures::{block_on, poll_once, Task};
-use crate::common::{assert_at_rest, drain, ends, filled, panics, Ledger};
+use crate::common::{assert_at_rest, drain, ends, filled, panics, Ledger, PATIENCE};
 use requeue::{Handle, PushError, Queue};
 
 type Pushed = Result<usize, PushError<Vec<u32>>>;
 type Push = fn(&mut Handle<u32>, Vec<u32>) -> Pushed;
 
-/// Every way to push a batch. The last two wait for room.
-const PUSHES: [(&str, Push); 3] = [
+/// Every way to push a batch. Those from [`TRYING`] on wait for room.
+const PUSHES: [(&str, Push); 10] = [
     ("push_batch", |handle, items| handle.push_batch(items)),
+    ("push_batch_timeout", |handle, items| {
+        handle.push_batch_timeout(items, Duration::ZERO)
+    }),
+    ("push_batch_timeout of a queue", |handle, items| {
+        handle.queue().push_batch_timeout(items, Duration::ZERO)
+    }),
+    ("push_batch in a transaction", |handle, items| {
+        handle.transact(|tx| tx.push_batch(items))
+    }),
+    ("push_batch_timeout in a transaction", |handle, items| {
+        handle.transact(|tx| tx.push_batch_timeout(items, Duration::ZERO))
+    }),
     ("push_batch_blocking", |handle, items| {
         handle.push_batch_blocking(items)
     }),
     ("push_batch_async", |handle, items| {
         block_on(handle.push_batch_async(items))
     }),
+    ("push_batch_blocking in a transaction", |handle, items| {
+        handle.transact(|tx| tx.push_batch_blocking(items))
+    }),
+    ("push_batch_timeout in a transaction", |handle, items| {
+        handle.transact(|tx| tx.push_batch_timeout(items, PATIENCE))
+    }),
+    ("push_batch_async in a transaction", |handle, items| {
+        handle.transact(|tx| block_on(tx.push_batch_async(items)))
+    }),
 ];
 
+const TRYING: usize = 5;
+
 fn waiting_pushes() -> &'static [(&'static str, Push)] {
-    &PUSHES[1..]
+    &PUSHES[TRYING..]
 }
 
 /// A bounded queue with these items.
@@ -180,6 +203,27 @@ fn a_dropped_batch_leaves_no_trace() {
     handle.push(ledger.item(4)).unwrap();
     handle.push(ledger.item(4)).unwrap();
     assert!(handle.push(ledger.item(4)).is_err());
+}
+
+#[test]
+fn what_a_batch_has_gathered_is_free_again_when_its_time_is_over() {
+    let queue = bounded(2, [0]);
+    let (mut handle, mut other) = (queue.handle(), queue.handle());
+    let shortly = Duration::from_nanos(1);
+    assert!(handle
+        .push_batch_timeout([1, 2], shortly)
+        .unwrap_err()
+        .is_full());
+    queue.push(3).unwrap();
+    queue.pop().unwrap();
+    let tx = other.begin();
+    assert!(tx
+        .push_batch_timeout([1, 2], shortly)
+        .unwrap_err()
+        .is_full());
+    queue.push(4).unwrap();
+    drop(tx);
+    assert_at_rest(&queue, 2, 0);
 }
 
 /// It may keep the room that it has found so far, but not longer than its handle is left alone.

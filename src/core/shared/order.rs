@@ -44,6 +44,11 @@ impl<T, O: Order<T>> Shared<T, O> {
         Some(Known { since, meta })
     }
 
+    /// As [`Shared::register`], of the nth item of a batch, without its time.
+    pub(crate) fn register_nth(&self, _nth: usize, item: &T) -> Option<O::Meta> {
+        self.registry().register(item)
+    }
+
     /// As [`Shared::register`], of an item that was in the queue before.
     pub(crate) fn register_again(&self, entry: &EntryOf<T, O>) -> Option<KnownOf<T, O>> {
         let Stored { item, meta } = &entry.item;

@@ -81,6 +81,11 @@ impl<K, T> Keys<K, T> {
         self.table(number & (SHARDS - 1)).key(number / SHARDS)
     }
 
+    /// Whether a number is still that of the key which it was found for.
+    pub(crate) fn is(&self, number: u32, key: &Arc<K>) -> bool {
+        self.table(number & (SHARDS - 1)).is(number / SHARDS, key)
+    }
+
     #[inline]
     fn table(&self, shard: u32) -> MutexGuard<'_, Table<K>> {
         lock(&self.shards[shard as usize])
@@ -106,6 +111,13 @@ impl<K: Hash + Eq, T> Keys<K, T> {
         let limit = self.rules.limit;
         let at_limit = self.table(shard).alive(hash, &key) >= limit;
         at_limit.then_some(key)
+    }
+
+    /// The number of a key, if an item with it is somewhere, and the key as it is kept.
+    pub(crate) fn find(&self, key: &K) -> Option<(u32, Arc<K>)> {
+        let (hash, shard) = self.shard(key);
+        let (index, key) = self.table(shard).known(hash, key)?;
+        Some((index * SHARDS + shard, key))
     }
 
     /// Whether so many items more with a key may be pushed.

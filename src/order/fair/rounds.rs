@@ -10,7 +10,8 @@
 //!
 //! An item that is shown to somebody leaves its place in the list of its key, and its key in the ring. Whoever
 //! pops goes past it: then it comes to the front of its key again, and the key, if it has no other item, leaves
-//! the ring until then.
+//! the ring until then. Of a serial queue nobody goes past it: while the first item of a key is shown, that key is
+//! *held up*, and leaves the ring when its turn comes.
 
 use super::lists::{Cell, List, Lists};
 use super::mark::Mark;
@@ -58,6 +59,8 @@ struct Key<T> {
     weight: u32,
     /// Items of it that were given out for good, and that the registry was not told of.
     gone: u32,
+    /// Whether one of its items is held, of a serial queue.
+    held: bool,
 }
 
 impl<T> Default for Key<T> {
@@ -72,15 +75,27 @@ impl<T> Default for Key<T> {
             turns: 0,
             weight: 0,
             gone: 0,
+            held: false,
         }
     }
 }
 
 impl<T> Key<T> {
-    /// Whether one of its items is out, and the key not in the ring.
+    /// Whether it is not in the ring: one of its items is held or shown.
     #[inline]
     fn is_out(&self) -> bool {
         self.after == NONE
+    }
+
+    /// Whether its first item is shown.
+    fn is_held_up(&self) -> bool {
+        self.items.front().is_some_and(Cell::is_shown)
+    }
+
+    /// The positions of its first items, up to so many.
+    fn span(&self, most: usize) -> (i64, i64) {
+        let count = i64::try_from(self.items.len().min(most)).unwrap_or(i64::MAX);
+        (self.base, self.base + count)
     }
 
     /// Uses one turn of its visit, which begins if none has.
@@ -155,11 +170,11 @@ impl<T> Rounds<T> {
     fn pass_shown(&mut self) {
         while self.ring > 0 {
             let key = &mut self.keys[self.front];
-            while !self.serial && key.items.front().is_some_and(Cell::is_shown) {
+            while !self.serial && key.is_held_up() {
                 key.items.pop_front();
                 key.base += 1;
             }
-            if key.items.front().is_some_and(|first| !first.is_shown()) {
+            if !key.items.is_empty() && !key.is_held_up() {
                 return;
             }
             self.held_up -= usize::from(self.serial);
@@ -167,14 +182,23 @@ impl<T> Rounds<T> {
         }
     }
 
-    /// From which position to which one the items of a key are to be visited.
+    /// From which position to which one the ready items of a key are to be visited.
     fn span(&self, number: u32) -> (i64, i64) {
-        let Some(key) = self.keys.get(number).filter(|key| !key.is_out()) else {
-            return (0, 0);
-        };
-        let most = if self.serial { 1 } else { i64::MAX };
-        let count = i64::try_from(key.items.len()).unwrap_or(i64::MAX);
-        (key.base, key.base + count.min(most))
+        let key = self.keys.get(number).filter(|key| !key.is_out());
+        let most = if self.serial { 1 } else { usize::MAX };
+        key.map_or((0, 0), |key| key.span(most))
+    }
+
+    /// Begins a visit to the items of one key, ready or not.
+    pub(crate) fn begin_visit_of(&self, number: u32) -> Visit {
+        let key = self.keys.get(number);
+        let (from, to) = key.map_or((0, 0), |key| key.span(usize::MAX));
+        Visit {
+            number,
+            numbers: number + 1,
+            from,
+            to,
+        }
     }
 
     /// The next place to be visited: which one of which key. `None`: there is none, or it is far.
@@ -263,6 +287,7 @@ impl<T> Sequence<T, Mark> for Rounds<T> {
         if key.turns > 0 || !in_ring || key.round != self.round {
             key.turns = key.weight.min(key.turns.saturating_add(1));
         }
+        key.held = false;
         if in_ring {
             self.quit(mark.key);
         }
@@ -289,6 +314,7 @@ impl<T> Sequence<T, Mark> for Rounds<T> {
         }
         self.round = key.round;
         if self.serial {
+            key.held = true;
             self.quit(number);
         } else if key.items.is_empty() {
             let is_gone = key.shown == 0;
@@ -311,16 +337,19 @@ impl<T> Sequence<T, Mark> for Rounds<T> {
     /// Goes on with the visit of the key, if it has turns left.
     fn leave(&mut self, mark: Mark) -> usize {
         let number = mark.key;
-        let Some(key) = self.keys.get(number).filter(|key| key.is_out()) else {
+        let Some(key) = self.keys.get_mut(number).filter(|key| key.is_out()) else {
             return 0;
         };
+        key.held = false;
         if key.items.is_empty() {
             self.forget(number);
             return 0;
         }
+        let held_up = key.is_held_up();
         let end = if key.turns > 0 { End::Front } else { End::Back };
         self.join(number, end);
-        1
+        self.held_up += usize::from(held_up);
+        usize::from(!held_up)
     }
 
     fn ready(&self) -> usize {
@@ -360,7 +389,7 @@ impl<T> Sequence<T, Mark> for Rounds<T> {
             key.shown += 1;
             self.names = name;
             self.shown += 1;
-            self.held_up += usize::from(self.serial);
+            self.held_up += usize::from(self.serial && index == 0 && !key.is_out());
             into.push(Shown {
                 entry,
                 number,
@@ -389,10 +418,11 @@ impl<T> Sequence<T, Mark> for Rounds<T> {
         }
         key.shown -= 1;
         self.shown -= 1;
-        if key.is_out() {
+        let is_first = index == Some(0);
+        if !key.is_out() {
+            self.held_up -= usize::from(self.serial && is_first);
+        } else if !self.serial || is_first && !key.held {
             self.join(number, End::Front);
-        } else {
-            self.held_up -= usize::from(self.serial);
         }
     }
 

@@ -101,6 +101,12 @@ impl<K> Table<K> {
         self.keys.get_mut(index)?.key.share()
     }
 
+    /// Whether this is the key at `index`, as it is kept.
+    pub(super) fn is(&mut self, index: u32, key: &Arc<K>) -> bool {
+        let known = self.keys.get_mut(index).map(|known| &known.key);
+        matches!(known, Some(Kept::Shared(its)) if Arc::ptr_eq(its, key))
+    }
+
     /// Adds a key that is not known, and counts an item with it.
     pub(super) fn add(&mut self, hash: u32, key: K, weight: u32) -> Answer {
         if self.keys.len() >= MOST {
@@ -155,6 +161,12 @@ impl<K: Eq> Table<K> {
             known.hash == hash && known.key.get() == Some(key)
         };
         self.numbers.find(spread(hash), is).copied()
+    }
+
+    /// A key that is known, and its index.
+    pub(super) fn known(&mut self, hash: u32, key: &K) -> Option<(u32, Arc<K>)> {
+        let index = self.find(hash, key)?;
+        Some((index, self.key(index)?))
     }
 
     /// How many items with this key are somewhere.

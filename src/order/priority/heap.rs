@@ -117,6 +117,24 @@ impl<T> Heap<T> {
         true
     }
 
+    /// Gives another time to an item that is not given out: `false`, if there is none with this ticket. It
+    /// waits, even if that time has come, until the next [`Sequence::advance`].
+    pub(crate) fn reschedule(&mut self, ticket: Ticket, due: u64) -> bool {
+        let Some(place) = self.place_of(ticket) else {
+            return false;
+        };
+        self.leave_line(place);
+        self.times.note(ticket, due);
+        self.last += 1;
+        let link = &mut self.slab[place].link;
+        link.word = link.word.with_time();
+        // A mark that it has left behind is stale by that.
+        link.arrival = self.last;
+        self.wait(place);
+        self.tidy();
+        true
+    }
+
     /// The rank of a ready item, by which two are compared first.
     fn rank_of(&self, Seated { link, since, .. }: &Seated<T>) -> u64 {
         let word = link.word;

@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const BLOCK: u64 = 1 << 10;
 
 /// Names an item that was pushed with a priority or a time, for
-/// [`reprioritize`](crate::PriorityQueue::reprioritize) and [`cancel`](crate::PriorityQueue::cancel).
+/// [`reprioritize`](crate::PriorityQueue::reprioritize), [`reschedule`](crate::PriorityQueue::reschedule) and
+/// [`cancel`](crate::PriorityQueue::cancel).
 ///
 /// Items of other queues have other tickets.
 ///

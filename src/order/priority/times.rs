@@ -34,11 +34,13 @@ impl Times {
         }
     }
 
-    /// Notes when an item will be due that is about to be pushed.
+    /// Notes when an item will be due that is about to be pushed, or is due at another time than before.
     pub(crate) fn note(&self, ticket: Ticket, due: u64) {
-        // ORDERING: Relaxed; who does not see it takes the item in as if it had come a little later.
-        self.count.fetch_add(1, Ordering::Relaxed);
-        lock(self.table(ticket)).insert(ticket, due);
+        let before = lock(self.table(ticket)).insert(ticket, due);
+        if before.is_none() {
+            // ORDERING: Relaxed; who does not see it takes the item in as if it had come a little later.
+            self.count.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     /// When the item with this word is due: 0, if it is not scheduled.

@@ -68,6 +68,11 @@ impl Word {
         Self(self.0 & (SCHEDULED | NUMBER) | Self::plain(priority).0)
     }
 
+    /// The word of an item that has a ticket, and has got a time.
+    pub(super) fn with_time(self) -> Self {
+        Self(self.0 | SCHEDULED)
+    }
+
     pub(super) fn ticket(self) -> Option<Ticket> {
         Ticket::numbered(self.0 & NUMBER)
     }

@@ -5,10 +5,13 @@ mod snapshot;
 
 pub use snapshot::FairSnapshot;
 
+use crate::core::Local;
 use crate::order::fair::{ByKey, Keyed};
-use crate::order::Source;
+use crate::order::{Sequence, Source};
+use crate::sync::{defer_with, swallow_panic};
 use crate::Queue;
 use std::hash::Hash;
+use std::sync::Arc;
 
 /// A queue that serves the keys of its items in turn, so that one with many items does not delay the
 /// others.
@@ -118,6 +121,46 @@ impl<T: Send, O: Keyed<T>> Queue<T, O> {
     /// ```
     pub fn key_at_limit(&self, item: &T) -> Option<O::Key> {
         self.shared().source.registry().key_at_limit(item)
+    }
+
+    /// Visits the items of one key in their order, and says how many they were. They stay.
+    ///
+    /// An item that is in the queue all the time is visited once: a ready one, and in a
+    /// [serial](crate::Builder::serial) queue those that wait for another one of their key too. Those that are held,
+    /// delayed or looked at by somebody else are missed, and those that are pushed meanwhile.
+    ///
+    /// Costs a look-up of the key, and constant time for each item of this key; items of other keys are not
+    /// touched. Some thirty items at a time are set aside while `visit` looks at them, without a lock; pops wait only
+    /// while a part is set aside or put back. Those few count as held: pops find the others, and of a serial queue none
+    /// of this key while its first item is set aside. They come back to their places, also if `visit` panics, and no
+    /// delivery is counted.
+    ///
+    /// ```
+    /// let queue = requeue::FairQueue::by(|job: &(&str, u32)| job.0);
+    /// queue.push(("alice", 1))?;
+    /// queue.push(("bob", 2))?;
+    /// queue.push(("alice", 3))?;
+    /// let mut jobs = Vec::new();
+    /// assert_eq!(queue.items_of(&"alice", |job| jobs.push(job.1)), 2);
+    /// assert_eq!((jobs, queue.len()), (vec![1, 3], 3));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn items_of(&self, key: &O::Key, visit: impl FnMut(&T)) -> usize {
+        let shared = self.shared();
+        shared.bring_up_to_date();
+        let keys = shared.source.registry();
+        let Some((number, key)) = keys.find(key) else {
+            return 0;
+        };
+        // Its destructor is user code, and may be ours to run.
+        let key = defer_with(Some(key), |key| _ = swallow_panic(|| drop(key.take())));
+        // Between two parts all items of the key may go, and its number may become that of another one.
+        let is_same = || key.as_ref().is_some_and(|key| keys.is(number, key));
+        Local::new(Arc::clone(shared), None).visit_source(
+            |source| source.with(|rounds| rounds.begin_visit_of(number)),
+            |source, at, shown| source.with(|rounds| is_same() && rounds.show(at, shown)),
+            visit,
+        )
     }
 
     /// The keys that have items in the queue, in the order in which they will be served, as they are at

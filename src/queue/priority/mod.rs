@@ -2,12 +2,17 @@
 
 mod builder;
 mod error;
+mod future;
 mod push;
-mod waiting;
+mod target;
+
+mod view;
 mod wish;
 
 pub use error::{OutOfRange, PriorityError};
-pub use waiting::{PushWithAsync, StageWithAsync};
+pub use future::PushWithAsync;
+pub use target::PushTo;
+pub use view::PushWith;
 
 use crate::order::priority::{ByPriority, Prioritized, Priority, Ticket};
 use crate::order::Sequence;
@@ -122,6 +127,41 @@ impl<T: Send, O: Prioritized<T>> Queue<T, O> {
             .shared()
             .source
             .with(|heap| heap.reprioritize(ticket, priority)))
+    }
+
+    /// Gives an item another time: `false`, if it is not in the queue, or somebody holds it, or it is
+    /// delayed after a retry.
+    ///
+    /// The item may be scheduled, due, or pushed without a time. It is ready from the new time on, and not
+    /// before; if that has passed, at once. Among items of its priority it then stands as if it had been pushed with
+    /// this time. Those who wait for an item sleep no longer than until then.
+    ///
+    /// The first call after a long time looks at all items, as for [`PriorityQueue::cancel`](crate::PriorityQueue::cancel).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let clock = requeue::ManualClock::new();
+    /// let queue = requeue::Queue::builder().by_priority().clock(clock.clone()).build();
+    /// let ticket = queue.push_after(Duration::from_secs(60), "remind me")?;
+    /// assert!(queue.reschedule(ticket, clock.now() + Duration::from_secs(5)));
+    /// clock.advance(Duration::from_secs(5));
+    /// assert_eq!(queue.pop()?, "remind me");
+    /// assert!(!queue.reschedule(ticket, clock.now())); // it is gone
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn reschedule(&self, ticket: Ticket, at: Instant) -> bool {
+        let shared = self.shared();
+        shared.bring_up_to_date();
+        let due = shared.time.nanos(at);
+        let found = shared.source.with(|heap| heap.reschedule(ticket, due));
+        if found {
+            // Somebody has to know of the time before the clock is asked, which is user code.
+            shared.agenda.call_reserve();
+            shared.ready().published(1);
+            shared.release_due();
+        }
+        found
     }
 
     /// Takes an item out of the queue, whatever its turn; `None`, if it is not in the queue, or somebody

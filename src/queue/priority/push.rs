@@ -1,15 +1,65 @@
-//! Pushes with a priority, and at a time.
+//! Pushes with a priority, and at a time: views, and their short forms.
 
-use super::wish::Wish;
-use super::{OutOfRange, PriorityError};
-use crate::core::put::Put;
+use super::view::PushWith;
+use super::PriorityError;
 use crate::order::priority::{Prioritized, Ticket};
 use crate::{Handle, PushError, Queue, Transaction};
 use std::time::{Duration, Instant};
 
+/// Pushes with a priority or a time. Each of [`priority`](Self::priority), [`at`](Self::at) and [`after`](Self::after)
+/// gives a view, which has the others, and all forms of a push.
 impl<T: Send, O: Prioritized<T>> Queue<T, O> {
-    /// Pushes an item with a priority from 1, the first, to 9999, the last, and not to be had before a time
-    /// if there is one.
+    /// A view whose pushes have this priority, from 1, the first, to 9999, the last.
+    ///
+    /// ```
+    /// let queue = requeue::PriorityQueue::by_priority();
+    /// queue.priority(2).push("normal")?;
+    /// queue.priority(1).push("urgent")?;
+    /// assert_eq!(queue.pop()?, "urgent");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn priority(&self, priority: u16) -> PushWith<&Self> {
+        PushWith::new(self).priority(priority)
+    }
+
+    /// A view whose items are kept back until `at`. A past time makes them ready immediately; one beyond the clock's
+    /// range is clamped.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let clock = requeue::ManualClock::new();
+    /// let queue = requeue::Queue::builder().by_priority().clock(clock.clone()).build();
+    /// queue.at(clock.now() + Duration::from_secs(1)).push_batch(["one", "other"])?;
+    /// assert!(queue.is_empty());
+    /// clock.advance(Duration::from_secs(1));
+    /// assert_eq!(queue.len(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn at(&self, at: Instant) -> PushWith<&Self> {
+        PushWith::new(self).at(at)
+    }
+
+    /// A view whose items are kept back until `delay` has passed, counted from each push.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let queue = requeue::PriorityQueue::by_priority();
+    /// queue.after(Duration::from_millis(1)).priority(1).push("later")?;
+    /// assert_eq!(queue.pop_blocking()?, "later");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn after(&self, delay: Duration) -> PushWith<&Self> {
+        PushWith::new(self).after(delay)
+    }
+
+    /// Pushes an item with a priority from 1, the first, to 9999, the last, and keeps it back until a time if there
+    /// is one: short for [`PriorityQueue::priority`](crate::PriorityQueue::priority) with
+    /// [`at`](crate::priority::PushWith::at).
     ///
     /// ```
     /// use std::time::Duration;
@@ -32,22 +82,18 @@ impl<T: Send, O: Prioritized<T>> Queue<T, O> {
     /// [`PriorityError::OutOfRange`] if there is no such priority, [`PriorityError::Full`] if the queue is
     /// bounded and had no room at some instant of the call, [`PriorityError::Closed`] if it is closed. The
     /// item comes back with the error.
+    #[inline]
     pub fn push_with(
         &self,
         priority: u16,
         not_before: Option<Instant>,
         item: T,
     ) -> Result<Ticket, PriorityError<T>> {
-        match Wish::new(self.shared(), priority, not_before) {
-            Ok(wish) => Ok(self.push_as(wish, item)?),
-            Err(OutOfRange) => Err(PriorityError::OutOfRange(item)),
-        }
+        self.priority(priority).not_before(not_before).push(item)
     }
 
-    /// Pushes an item that is not to be had before a time, with the
-    /// [default priority](Self::DEFAULT_PRIORITY).
-    ///
-    /// A time that is over is no hindrance; one that the clock can never say is as late as possible.
+    /// Pushes an item that is kept back until `at`, with the [default priority](Self::DEFAULT_PRIORITY): short for
+    /// [`PriorityQueue::at`](crate::PriorityQueue::at).
     ///
     /// ```
     /// let queue = requeue::PriorityQueue::by_priority();
@@ -60,11 +106,11 @@ impl<T: Send, O: Prioritized<T>> Queue<T, O> {
     ///
     /// As for [`Queue::push`](crate::Queue::push).
     pub fn push_at(&self, at: Instant, item: T) -> Result<Ticket, PushError<T>> {
-        self.push_as(Wish::at(self.shared(), at), item)
+        self.at(at).push_in_time(item)
     }
 
-    /// Pushes an item that is not to be had before `delay` is over, with the
-    /// [default priority](Self::DEFAULT_PRIORITY).
+    /// Pushes an item that is kept back until `delay` has passed, with the
+    /// [default priority](Self::DEFAULT_PRIORITY): short for [`PriorityQueue::after`](crate::PriorityQueue::after).
     ///
     /// ```
     /// use std::time::Duration;
@@ -79,18 +125,56 @@ impl<T: Send, O: Prioritized<T>> Queue<T, O> {
     ///
     /// As for [`Queue::push`](crate::Queue::push).
     pub fn push_after(&self, delay: Duration, item: T) -> Result<Ticket, PushError<T>> {
-        self.push_as(Wish::after(self.shared(), delay), item)
-    }
-
-    fn push_as(&self, wish: Wish, item: T) -> Result<Ticket, PushError<T>> {
-        let (shared, ticket) = (self.shared(), Ticket::new());
-        shared.push_as(item, |_| Some(wish.register(ticket, shared)))?;
-        Ok(ticket)
+        self.after(delay).push_in_time(item)
     }
 }
 
-/// What only handles of a [`PriorityQueue`](crate::PriorityQueue) do.
+/// What only handles of a [`PriorityQueue`](crate::PriorityQueue) do: as those of the queue.
 impl<T: Send, O: Prioritized<T>> Handle<T, O> {
+    /// A view whose pushes have this priority; see [`PriorityQueue::priority`](crate::PriorityQueue::priority).
+    ///
+    /// ```
+    /// let queue = requeue::PriorityQueue::by_priority();
+    /// let mut handle = queue.handle();
+    /// handle.priority(2).push("normal")?;
+    /// handle.priority(1).push("urgent")?;
+    /// assert_eq!(handle.pop()?, "urgent");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn priority(&mut self, priority: u16) -> PushWith<&mut Self> {
+        PushWith::new(self).priority(priority)
+    }
+
+    /// A view whose items are kept back until `at`; see [`PriorityQueue::at`](crate::PriorityQueue::at).
+    ///
+    /// ```
+    /// let queue = requeue::PriorityQueue::by_priority();
+    /// queue.handle().at(queue.now()).push("now")?;
+    /// assert_eq!(queue.pop()?, "now");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn at(&mut self, at: Instant) -> PushWith<&mut Self> {
+        PushWith::new(self).at(at)
+    }
+
+    /// A view whose items are kept back until `delay` has passed; see
+    /// [`PriorityQueue::after`](crate::PriorityQueue::after).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let mut handle = requeue::PriorityQueue::by_priority().handle();
+    /// handle.after(Duration::from_millis(1)).priority(1).push("later")?;
+    /// assert_eq!(handle.pop_blocking()?, "later");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn after(&mut self, delay: Duration) -> PushWith<&mut Self> {
+        PushWith::new(self).after(delay)
+    }
+
     /// Pushes an item with a priority; see [`PriorityQueue::push_with`](crate::PriorityQueue::push_with).
     ///
     /// ```
@@ -105,20 +189,17 @@ impl<T: Send, O: Prioritized<T>> Handle<T, O> {
     /// # Errors
     ///
     /// As for [`PriorityQueue::push_with`](crate::PriorityQueue::push_with).
+    #[inline]
     pub fn push_with(
         &mut self,
         priority: u16,
         not_before: Option<Instant>,
         item: T,
     ) -> Result<Ticket, PriorityError<T>> {
-        let shared = self.local().shared();
-        match Wish::new(shared, priority, not_before) {
-            Ok(wish) => Ok(self.push_as(wish, item)?),
-            Err(OutOfRange) => Err(PriorityError::OutOfRange(item)),
-        }
+        self.priority(priority).not_before(not_before).push(item)
     }
 
-    /// Pushes an item that is not to be had before a time; see [`PriorityQueue::push_at`](crate::PriorityQueue::push_at).
+    /// Pushes an item that is kept back until `at`; see [`PriorityQueue::push_at`](crate::PriorityQueue::push_at).
     ///
     /// ```
     /// let queue = requeue::PriorityQueue::by_priority();
@@ -131,11 +212,11 @@ impl<T: Send, O: Prioritized<T>> Handle<T, O> {
     ///
     /// As for [`Handle::push`].
     pub fn push_at(&mut self, at: Instant, item: T) -> Result<Ticket, PushError<T>> {
-        let wish = Wish::at(self.local().shared(), at);
-        self.push_as(wish, item)
+        self.at(at).push_in_time(item)
     }
 
-    /// Pushes an item that is not to be had before `delay` is over; see [`PriorityQueue::push_after`](crate::PriorityQueue::push_after).
+    /// Pushes an item that is kept back until `delay` has passed; see
+    /// [`PriorityQueue::push_after`](crate::PriorityQueue::push_after).
     ///
     /// ```
     /// use std::time::Duration;
@@ -150,23 +231,14 @@ impl<T: Send, O: Prioritized<T>> Handle<T, O> {
     ///
     /// As for [`Handle::push`].
     pub fn push_after(&mut self, delay: Duration, item: T) -> Result<Ticket, PushError<T>> {
-        let wish = Wish::after(self.local().shared(), delay);
-        self.push_as(wish, item)
-    }
-
-    fn push_as(&mut self, wish: Wish, item: T) -> Result<Ticket, PushError<T>> {
-        let ticket = Ticket::new();
-        let register = |shared: &_, _: &T| Some(wish.register(ticket, shared));
-        self.local().put(item, Put::Publish, register)?;
-        Ok(ticket)
+        self.after(delay).push_in_time(item)
     }
 }
 
-/// What only transactions of a [`PriorityQueue`](crate::PriorityQueue) do.
+/// What only transactions of a [`PriorityQueue`](crate::PriorityQueue) do: as those of the queue, but what they push is
+/// staged. Its tickets are of use once the transaction is committed; a delay is counted from the push.
 impl<T: Send, O: Prioritized<T>> Transaction<'_, T, O> {
-    /// Stages a push with a priority; see [`PriorityQueue::push_with`](crate::PriorityQueue::push_with).
-    ///
-    /// The ticket is of use once the transaction is committed.
+    /// A view that stages pushes with this priority; see [`PriorityQueue::priority`](crate::PriorityQueue::priority).
     ///
     /// ```
     /// let queue = requeue::PriorityQueue::by_priority();
@@ -174,9 +246,61 @@ impl<T: Send, O: Prioritized<T>> Transaction<'_, T, O> {
     /// worker.push("job")?;
     /// let tx = worker.begin();
     /// let _job = tx.pop()?;
-    /// tx.push_with(1, None, "urgent follow-up")?;
+    /// tx.priority(1).push("urgent follow-up")?;
     /// tx.commit();
     /// assert_eq!(queue.pop()?, "urgent follow-up");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn priority(&self, priority: u16) -> PushWith<&Self> {
+        PushWith::new(self).priority(priority)
+    }
+
+    /// A view that stages pushes of items that are kept back until `at`; see
+    /// [`PriorityQueue::at`](crate::PriorityQueue::at).
+    ///
+    /// ```
+    /// let queue = requeue::PriorityQueue::by_priority();
+    /// let mut handle = queue.handle();
+    /// let tx = handle.begin();
+    /// tx.at(queue.now()).push("now")?;
+    /// tx.commit();
+    /// assert_eq!(queue.pop()?, "now");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn at(&self, at: Instant) -> PushWith<&Self> {
+        PushWith::new(self).at(at)
+    }
+
+    /// A view that stages pushes of items that are kept back until `delay` has passed; see
+    /// [`PriorityQueue::after`](crate::PriorityQueue::after).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let mut handle = requeue::PriorityQueue::by_priority().handle();
+    /// let tx = handle.begin();
+    /// tx.after(Duration::from_millis(1)).push_batch(["one", "other"])?;
+    /// tx.commit();
+    /// assert_eq!(handle.pop_blocking()?, "one");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn after(&self, delay: Duration) -> PushWith<&Self> {
+        PushWith::new(self).after(delay)
+    }
+
+    /// Stages a push with a priority; see [`PriorityQueue::push_with`](crate::PriorityQueue::push_with).
+    ///
+    /// ```
+    /// let queue = requeue::PriorityQueue::by_priority();
+    /// let mut handle = queue.handle();
+    /// let tx = handle.begin();
+    /// tx.push_with(2, None, "normal")?;
+    /// tx.push_with(1, None, "urgent")?;
+    /// tx.commit();
+    /// assert_eq!(queue.pop()?, "urgent");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
@@ -187,6 +311,7 @@ impl<T: Send, O: Prioritized<T>> Transaction<'_, T, O> {
     /// # Panics
     ///
     /// If the transaction [is borrowed](Transaction#borrowing).
+    #[inline]
     #[track_caller]
     pub fn push_with(
         &self,
@@ -194,14 +319,11 @@ impl<T: Send, O: Prioritized<T>> Transaction<'_, T, O> {
         not_before: Option<Instant>,
         item: T,
     ) -> Result<Ticket, PriorityError<T>> {
-        let wish = Wish::new(self.local().shared(), priority, not_before);
-        match wish {
-            Ok(wish) => Ok(self.push_as(wish, item)?),
-            Err(OutOfRange) => Err(PriorityError::OutOfRange(item)),
-        }
+        self.priority(priority).not_before(not_before).push(item)
     }
 
-    /// Stages a push of an item that is not to be had before a time; see [`PriorityQueue::push_at`](crate::PriorityQueue::push_at).
+    /// Stages a push of an item that is kept back until `at`; see
+    /// [`PriorityQueue::push_at`](crate::PriorityQueue::push_at).
     ///
     /// ```
     /// let queue = requeue::PriorityQueue::by_priority();
@@ -222,11 +344,10 @@ impl<T: Send, O: Prioritized<T>> Transaction<'_, T, O> {
     /// If the transaction [is borrowed](Transaction#borrowing).
     #[track_caller]
     pub fn push_at(&self, at: Instant, item: T) -> Result<Ticket, PushError<T>> {
-        let wish = Wish::at(self.local().shared(), at);
-        self.push_as(wish, item)
+        self.at(at).push_in_time(item)
     }
 
-    /// Stages a push of an item that is not to be had before `delay` is over, counted from now; see
+    /// Stages a push of an item that is kept back until `delay` has passed, counted from now; see
     /// [`PriorityQueue::push_after`](crate::PriorityQueue::push_after).
     ///
     /// ```
@@ -249,15 +370,6 @@ impl<T: Send, O: Prioritized<T>> Transaction<'_, T, O> {
     /// If the transaction [is borrowed](Transaction#borrowing).
     #[track_caller]
     pub fn push_after(&self, delay: Duration, item: T) -> Result<Ticket, PushError<T>> {
-        let wish = Wish::after(self.local().shared(), delay);
-        self.push_as(wish, item)
-    }
-
-    #[track_caller]
-    fn push_as(&self, wish: Wish, item: T) -> Result<Ticket, PushError<T>> {
-        let ticket = Ticket::new();
-        let register = |shared: &_, _: &T| Some(wish.register(ticket, shared));
-        self.local().put(item, Put::Stage, register)?;
-        Ok(ticket)
+        self.after(delay).push_in_time(item)
     }
 }

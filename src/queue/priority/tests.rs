@@ -1,7 +1,7 @@
 //! The time of a scheduled item is forgotten with the item, whatever becomes of it.
 
 use crate::order::priority::{sizes, ByPriority};
-use crate::order::Source;
+use crate::order::{Registry, Source};
 use crate::{pop_any, try_commit_all, Expired, Handle, Leased, ManualClock, Queue, Transaction};
 use std::mem;
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -164,15 +164,37 @@ fn times_go_with_what_is_cancelled() {
     assert_eq!(times(&queue), 0);
 }
 
+#[test]
+fn times_go_with_what_got_another_one() {
+    let (queue, clock) = queue();
+    let tickets = [Some(queue.now()), None].map(|at| queue.push_with(1, at, 7).unwrap());
+    for known in 1..3 {
+        for seconds in [1, 5, 0] {
+            let at = queue.now() + seconds * SECOND;
+            assert!(queue.reschedule(tickets[known - 1], at));
+            assert_eq!(times(&queue), known);
+        }
+    }
+    clock.advance(SECOND);
+    assert_eq!((queue.pop(), times(&queue)), (Ok(7), 1));
+    assert_eq!((queue.pop(), times(&queue)), (Ok(7), 0));
+    assert!(!Registry::<u32, _>::is_scheduled(
+        queue.shared().source.registry()
+    ));
+}
+
 /// How a transaction stages an item with a time.
 type Stage = fn(&Transaction<'_, u32, Order>, Instant);
 
-const STAGES: [Stage; 5] = [
+const STAGES: [Stage; 8] = [
     |tx, at| _ = tx.push_with(1, Some(at), 1),
     |tx, at| _ = tx.push_at(at, 1),
     |tx, _| _ = tx.push_after(SECOND, 1),
-    |tx, at| _ = tx.push_with_blocking(1, Some(at), 1),
-    |tx, at| _ = tx.push_with_timeout(1, Some(at), 1, SECOND),
+    |tx, at| _ = tx.priority(1).at(at).push_blocking(1),
+    |tx, at| _ = tx.priority(1).at(at).push_timeout(1, SECOND),
+    |tx, at| _ = tx.priority(1).at(at).push_batch([1]),
+    |tx, at| _ = tx.at(at).push_batch_blocking([1]),
+    |tx, _| _ = tx.after(SECOND).push_batch_timeout([1], SECOND),
 ];
 
 #[test]

@@ -1,6 +1,6 @@
 //! Keys that are many, awkward, or limited.
 
-use super::{filled, names, pull_all, Names};
+use super::{filled, names, pull, pull_all, push, Names};
 use crate::common::failing::{put_off, SECOND};
 use crate::common::futures::{block_on, Eager, Task};
 use crate::common::{assert_at_rest, drain, ends, panics};
@@ -513,4 +513,30 @@ fn a_million_keys_with_one_item_each() {
     }
     assert_eq!(handle.pop(), Err(PopError::Empty));
     assert_at_rest(&queue, 0, 0);
+}
+
+#[test]
+fn a_batch_of_a_transaction_waits_for_room_for_its_keys() {
+    let queue = filled(names().key_capacity(2), "a1");
+    let mut handle = queue.handle();
+    let tx = handle.begin();
+    let full = Err(PushError::Full(vec!["b1", "a2", "a3"]));
+    assert_eq!(tx.push_batch(["b1", "a2", "a3"]), full);
+    let mut task = Task::waiting(tx.push_batch_async(["b1", "a2", "a3"]));
+    pull(&queue, "a1");
+    assert!(task.was_woken());
+    assert_eq!(task.output(), Ok(3));
+    drop(task);
+    assert!(queue.push("a4").unwrap_err().is_full());
+    tx.abort();
+    // More than ever fit: nobody waits for that.
+    let tx = handle.begin();
+    let full = Err(PushError::Full(vec!["a1", "b1", "a2", "a3"]));
+    assert_eq!(tx.push_batch_blocking(["a1", "b1", "a2", "a3"]), full);
+    let mut task = Task::new(tx.push_batch_async(["a1", "b1", "a2", "a3"]));
+    assert_eq!(task.output(), full);
+    drop(task);
+    tx.commit();
+    push(&queue, "a1 a2 b1 b2");
+    pull_all(&queue, "a1 b1 a2 b2");
 }

@@ -4,6 +4,7 @@
 //! that are serial per key in `serial`.
 
 mod keys;
+mod look;
 mod serial;
 mod threads;
 

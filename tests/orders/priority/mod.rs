@@ -2,14 +2,17 @@
 
 mod ends;
 mod order;
+mod reschedule;
 mod schedule;
 mod threads;
 mod tickets;
+mod views;
 mod waiting;
 
 use std::time::{Duration, Instant};
 
 use crate::common::futures::block_on;
+use requeue::priority::{PushTo, PushWith};
 use requeue::{ByPriority, Handle, ManualClock, PriorityError, PriorityQueue, Queue, Ticket};
 
 /// A form of a push with a priority.
@@ -21,44 +24,79 @@ type Push = fn(
     u32,
 ) -> Result<Ticket, PriorityError<u32>>;
 
-/// All forms: without a handle, through one, and in a transaction; the first [`TRYING`] do not wait for room.
-const PUSHES: [Push; 9] = [
-    |queue, _, priority, not_before, item| queue.push_with(priority, not_before, item),
-    |_, handle, priority, not_before, item| handle.push_with(priority, not_before, item),
-    |_, handle, priority, not_before, item| {
+/// A view for items that are kept back until a time, if there is one.
+fn not_before<P: PushTo>(view: PushWith<P>, at: Option<Instant>) -> PushWith<P> {
+    match at {
+        Some(at) => view.at(at),
+        None => view,
+    }
+}
+
+/// What is said of a batch of one item.
+fn only(
+    pushed: Result<Vec<Ticket>, PriorityError<Vec<u32>>>,
+) -> Result<Ticket, PriorityError<u32>> {
+    match pushed {
+        Ok(tickets) => Ok(tickets[0]),
+        Err(PriorityError::Full(items)) => Err(PriorityError::Full(items[0])),
+        Err(PriorityError::Closed(items)) => Err(PriorityError::Closed(items[0])),
+        Err(PriorityError::OutOfRange(items)) => Err(PriorityError::OutOfRange(items[0])),
+    }
+}
+
+/// Each form without a handle, through one, and in a transaction.
+macro_rules! forms {
+    ($(|$view:ident, $item:ident| $push:expr),+ $(,)?) => {[$(
+        |queue, _, priority, at, $item| {
+            let $view = not_before(queue.priority(priority), at);
+            $push
+        },
+        |_, handle, priority, at, $item| {
+            let $view = not_before(handle.priority(priority), at);
+            $push
+        },
+        |_, handle, priority, at, $item| {
+            let tx = handle.begin();
+            let $view = not_before(tx.priority(priority), at);
+            let pushed = $push;
+            tx.commit();
+            pushed
+        },
+    )+]};
+}
+
+/// The short forms.
+const SHORT: [Push; 3] = [
+    |queue, _, priority, at, item| queue.push_with(priority, at, item),
+    |_, handle, priority, at, item| handle.push_with(priority, at, item),
+    |_, handle, priority, at, item| {
         let tx = handle.begin();
-        let ticket = tx.push_with(priority, not_before, item);
+        let pushed = tx.push_with(priority, at, item);
         tx.commit();
-        ticket
-    },
-    |_, handle, priority, not_before, item| {
-        handle.push_with_timeout(priority, not_before, item, Duration::ZERO)
-    },
-    |_, handle, priority, not_before, item| {
-        let tx = handle.begin();
-        let ticket = tx.push_with_timeout(priority, not_before, item, Duration::ZERO);
-        tx.commit();
-        ticket
-    },
-    |_, handle, priority, not_before, item| handle.push_with_blocking(priority, not_before, item),
-    |_, handle, priority, not_before, item| {
-        let tx = handle.begin();
-        let ticket = tx.push_with_blocking(priority, not_before, item);
-        tx.commit();
-        ticket
-    },
-    |_, handle, priority, not_before, item| {
-        block_on(handle.push_with_async(priority, not_before, item))
-    },
-    |_, handle, priority, not_before, item| {
-        let tx = handle.begin();
-        let ticket = block_on(tx.push_with_async(priority, not_before, item));
-        tx.commit();
-        ticket
+        pushed
     },
 ];
 
-const TRYING: usize = 5;
+/// Forms that do not wait for room.
+const TRYING: [Push; 12] = forms![
+    |view, item| view.push(item),
+    |view, item| view.push_timeout(item, Duration::ZERO),
+    |view, item| only(view.push_batch([item])),
+    |view, item| only(view.push_batch_timeout([item], Duration::ZERO)),
+];
+
+/// Forms that do.
+const WAITING: [Push; 12] = forms![
+    |view, item| view.push_blocking(item),
+    |view, item| block_on(view.push_async(item)),
+    |view, item| only(view.push_batch_blocking([item])),
+    |view, item| only(block_on(view.push_batch_async([item]))),
+];
+
+/// All forms.
+fn pushes() -> impl Iterator<Item = Push> {
+    SHORT.into_iter().chain(TRYING).chain(WAITING)
+}
 
 /// A queue with a clock that stands still.
 fn clocked() -> (ManualClock, PriorityQueue<u32>) {

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use super::{clocked, filled, PUSHES, TRYING};
+use super::{clocked, filled, pushes, SHORT, TRYING};
 use crate::common::failing::{fail, failures, letters, put_off, SECOND};
 use crate::common::{assert_at_rest, drain, panics};
 use requeue::{ManualClock, PriorityError, PriorityQueue, Queue, Reason};
 
 #[test]
 fn the_least_priority_goes_first_and_of_equals_the_first_that_came() {
-    for push in PUSHES {
+    for push in pushes() {
         let queue = PriorityQueue::by_priority();
         let mut handle = queue.handle();
         for (item, priority) in (0..).zip([3, 1, 2, 3, 1, 9999, 2]) {
@@ -76,7 +76,7 @@ fn a_handle_and_its_transactions_take_the_next_item_too() {
 
 #[test]
 fn there_are_no_priorities_but_1_to_9999() {
-    for (form, push) in PUSHES.into_iter().enumerate() {
+    for push in pushes() {
         let queue = Queue::builder().by_priority().capacity(2).build();
         let mut handle = queue.handle();
         for priority in [0, 10_000, u16::MAX] {
@@ -89,7 +89,7 @@ fn there_are_no_priorities_but_1_to_9999() {
         for priority in [1, 9999] {
             assert!(push(&queue, &mut handle, priority, None, 7).is_ok());
         }
-        if form < TRYING {
+        for push in SHORT.into_iter().chain(TRYING) {
             let refused = push(&queue, &mut handle, 1, None, 8);
             assert_eq!(refused, Err(PriorityError::Full(8)));
         }
@@ -115,7 +115,7 @@ fn what_is_refused_comes_back() {
     }
     let queue = Queue::builder().by_priority().capacity(1).build();
     queue.close();
-    for push in PUSHES {
+    for push in pushes() {
         let refused = push(&queue, &mut queue.handle(), 1, None, 7);
         assert_eq!(refused, Err(PriorityError::Closed(7)));
     }

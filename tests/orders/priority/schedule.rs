@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::{clocked, PUSHES};
+use super::{clocked, pushes};
 use crate::common::failing::{assert_room, INSTANT, NEARLY, SECOND};
 use crate::common::{assert_at_rest, drain};
 use requeue::{PopError, PriorityQueue, Queue};
@@ -18,7 +18,7 @@ fn assert_scheduled(queue: &PriorityQueue<u32>, count: u64, next: Option<Instant
 
 #[test]
 fn an_item_is_ready_when_its_time_has_come_and_not_before() {
-    for push in PUSHES {
+    for push in pushes() {
         let (clock, queue) = clocked();
         let mut handle = queue.handle();
         let due = clock.now() + SECOND;
@@ -62,7 +62,7 @@ fn a_push_at_or_after_a_time_has_the_default_priority() {
 
 #[test]
 fn of_one_priority_the_earlier_time_goes_first() {
-    for push in PUSHES {
+    for push in pushes() {
         let (clock, queue) = clocked();
         let mut handle = queue.handle();
         let after = |seconds: u32| Some(clock.now() + seconds * SECOND);
@@ -101,7 +101,7 @@ fn what_is_due_counts_from_then_on() {
 
 #[test]
 fn what_is_overdue_is_ready_at_once() {
-    for push in PUSHES {
+    for push in pushes() {
         let (clock, queue) = clocked();
         let mut handle = queue.handle();
         let start = clock.now();
@@ -121,7 +121,7 @@ fn what_is_overdue_is_ready_at_once() {
 
 #[test]
 fn what_is_due_is_not_overtaken_by_what_is_pushed_later() {
-    for push in PUSHES {
+    for push in pushes() {
         for looks in [false, true] {
             let (clock, queue) = clocked();
             let mut handle = queue.handle();
@@ -146,7 +146,7 @@ fn what_is_due_is_not_overtaken_by_what_is_pushed_later() {
 
 #[test]
 fn what_is_pushed_is_not_overtaken_by_what_is_due_later() {
-    for push in PUSHES {
+    for push in pushes() {
         for timed in [false, true] {
             let clock = requeue::ManualClock::new();
             let builder = Queue::builder().by_priority().clock(clock.clone());

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::mem;
 
-use super::{clocked, filled, PUSHES};
+use super::{clocked, filled, pushes};
 use crate::common::failing::{put_off, SECOND};
 use crate::common::{assert_at_rest, drain, Ledger};
 use requeue::{OutOfRange, PriorityQueue, Queue};
@@ -42,7 +42,7 @@ fn what_is_cancelled_is_given_to_the_caller_and_not_dropped() {
 #[test]
 fn every_item_has_another_ticket() {
     let mut tickets = HashSet::new();
-    for push in PUSHES {
+    for push in pushes() {
         let queue = PriorityQueue::by_priority();
         let mut handle = queue.handle();
         let mut own = HashSet::new();

@@ -348,6 +348,113 @@ fn a_million_keys_leave_no_memory() {
     assert_eq!((rounds.items.len(), rounds.keys.len()), (0, 0));
 }
 
+/// What is shown of one key, ready or not.
+fn show_of(rounds: &mut Rounds<String>, key: &str) -> Vec<Shown<String, Mark>> {
+    let mut shown = Vec::new();
+    let mut visit = rounds.begin_visit_of(order(key).key);
+    assert!(!rounds.show(&mut visit, &mut shown));
+    shown
+}
+
+#[test]
+fn a_serial_key_goes_on_when_its_first_item_is_back() {
+    let mut rounds = Rounds::new(true, TOGETHER);
+    arrive(&mut rounds, "a1 b1 a2 a3");
+    expect(&mut rounds, "a1");
+    let shown = show_of(&mut rounds, "a");
+    assert_eq!((shown.len(), rounds.ready(), rounds.waiting()), (2, 1, 0));
+    assert_eq!(rounds.leave(order("a1")), 0, "the next item is shown");
+    expect(&mut rounds, "b1");
+    assert!(rounds.next(false).is_none());
+    put_back(&mut rounds, shown);
+    assert_eq!((rounds.ready(), rounds.waiting()), (1, 1));
+    expect(&mut rounds, "a2");
+    let shown = show_of(&mut rounds, "a");
+    rounds.come_back(entry("a2"));
+    expect(&mut rounds, "a2");
+    put_back(&mut rounds, shown);
+    assert_eq!(rounds.ready(), 0, "a2 is out again");
+    assert_eq!(rounds.leave(order("a2")), 1);
+    expect(&mut rounds, "a3");
+    assert!(show_of(&mut rounds, "c").is_empty());
+}
+
+/// Serial keys keep the order of their items whatever is shown of them meanwhile.
+#[test]
+fn looks_at_serial_keys_change_nothing() {
+    let mut state = 11_u64;
+    let mut number = |limit: usize| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (state >> 33) as usize % limit
+    };
+    let mut rounds = Rounds::new(true, TOGETHER);
+    let (mut arrived, mut gone, mut held) = ([0; KEYS], [0; KEYS], Vec::new());
+    let mut looks: Vec<(Visit, Vec<Shown<usize, Mark>>)> = Vec::new();
+    for _ in 0..100_000 {
+        match number(8) {
+            0..=1 => {
+                let k = number(KEYS);
+                let (key, weight) = (u32::try_from(k).unwrap(), 1);
+                let meta = Mark { key, weight };
+                let (attempts, since) = (1, 0);
+                let tag = Tag { attempts, since };
+                let item = arrived[k];
+                rounds.arrive(Entry {
+                    item: Stored { item, meta },
+                    tag,
+                });
+                arrived[k] += 1;
+            }
+            2..=3 => held.extend(rounds.next(false).map(|given| {
+                let Stored { item, meta } = &given.entry.item;
+                assert_eq!(
+                    *item, gone[meta.key as usize],
+                    "in its order, one at a time"
+                );
+                gone[meta.key as usize] += 1;
+                given.entry
+            })),
+            4 if !held.is_empty() => {
+                let entry = held.swap_remove(number(held.len()));
+                gone[entry.item.meta.key as usize] -= 1;
+                rounds.come_back(entry);
+            }
+            5 if !held.is_empty() => {
+                rounds.leave(held.swap_remove(number(held.len())).item.meta);
+            }
+            6 if looks.len() < 3 => {
+                let mut visit = match number(KEYS + 1) {
+                    KEYS => rounds.begin_visit(),
+                    key => rounds.begin_visit_of(u32::try_from(key).unwrap()),
+                };
+                let mut shown = Vec::new();
+                rounds.show(&mut visit, &mut shown);
+                looks.push((visit, shown));
+            }
+            _ if !looks.is_empty() => {
+                let (mut visit, mut shown) = looks.swap_remove(number(looks.len()));
+                while let Some(shown) = shown.pop() {
+                    rounds.put_back(&mut visit, shown);
+                }
+            }
+            _ => {}
+        }
+        let held_up = rounds.ring().filter(|key| rounds.keys[*key].is_held_up());
+        assert_eq!(rounds.held_up, held_up.count());
+        let inside = arrived.iter().sum::<usize>() - gone.iter().sum::<usize>();
+        assert_eq!(rounds.ready() + rounds.waiting() + rounds.shown(), inside);
+        if looks.is_empty() {
+            let has_ready = |k: &usize| {
+                let is_held = |entry: &Entry<Stored<_, Mark>>| entry.item.meta.key as usize == *k;
+                gone[*k] < arrived[*k] && !held.iter().any(is_held)
+            };
+            assert_eq!(rounds.ready(), (0..KEYS).filter(has_ready).count());
+        }
+    }
+}
+
 /// Two lists of keys and what they have.
 #[derive(Default)]
 struct Plain {

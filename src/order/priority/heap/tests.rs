@@ -180,6 +180,23 @@ impl Pair {
         }
     }
 
+    /// A time may have come, but what gets it waits until the next advance.
+    fn reschedule(&mut self) {
+        let due = (self.now + self.below(2000)).saturating_sub(700);
+        let Some((place, ticket)) = self.some_ticket() else {
+            return;
+        };
+        let found = self.heap.reschedule(ticket, due);
+        assert_eq!(found, place.is_some());
+        let Some(place) = place else {
+            return;
+        };
+        self.arrived += 1;
+        let known = &mut self.inside[place];
+        (known.due, known.ready, known.arrival) = (due, false, self.arrived);
+        known.word = known.word.with_time();
+    }
+
     /// Time passes, while up to three items are pushed if some are.
     fn advance(&mut self, pushing: bool) {
         let mut fresh = Vec::new();
@@ -233,10 +250,11 @@ impl Pair {
                 .all(|known| known.ready && seen.insert(known.item)));
             assert_eq!(aside.len(), shown.len());
             for _ in 0..self.below(8) {
-                match self.below(6) {
+                match self.below(7) {
                     0 => self.arrive(),
                     1..=3 => self.next(),
                     4 => self.cancel(),
+                    5 => self.reschedule(),
                     _ => self.reprioritize(),
                 }
             }
@@ -317,7 +335,8 @@ fn a_heap_does_as_its_model() {
                 0..=2 => pair.next(),
                 3 => pair.come_back(),
                 4..=5 => pair.cancel(),
-                6..=7 => pair.reprioritize(),
+                6 => pair.reprioritize(),
+                7 => pair.reschedule(),
                 8 if pair.below(4) == 0 => pair.look(),
                 8 => pair.advance(growing),
                 _ => {

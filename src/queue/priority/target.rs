@@ -1,0 +1,245 @@
+//! Where pushes with a priority go: to a queue, through a handle, or into a transaction.
+
+use super::wish::Wish;
+use crate::core::put::Put;
+use crate::core::shared::Shared;
+use crate::core::Local;
+use crate::future::{
+    OwnedPush, OwnedPushBatch, PushAsync, PushBatchAsync, StageAsync, StageBatchAsync,
+};
+use crate::order::priority::{Prioritized, Ticket};
+use crate::{Handle, PushError, Queue, Transaction};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What a [`PushWith`](super::PushWith) may be a view of: a queue, a handle or a transaction. Sealed.
+///
+/// ```
+/// use requeue::priority::{PushTo, PushWith};
+///
+/// fn push_twice<P: PushTo<Item = u32> + Copy>(view: PushWith<P>, item: u32) {
+///     for _ in 0..2 {
+///         view.push(item).unwrap();
+///     }
+/// }
+///
+/// let queue = requeue::PriorityQueue::by_priority();
+/// push_twice(queue.priority(1), 7);
+/// assert_eq!(queue.len(), 2);
+/// ```
+#[allow(private_bounds)] // sealed
+pub trait PushTo: Target {}
+
+impl<P: Target> PushTo for P {}
+
+mod sealed {
+    /// The types of a [`PushTo`](super::PushTo).
+    pub trait Types {
+        /// What is pushed.
+        type Item: Send;
+        /// The order of the queue.
+        type Order: crate::order::priority::Prioritized<Self::Item>;
+        /// The future of a push that waits for room.
+        type Push;
+        /// The future of a batch that waits for room.
+        type PushBatch;
+    }
+}
+
+macro_rules! types {
+    ($target:ty, $push:ty, $batch:ty) => {
+        impl<'t, T: Send, O: Prioritized<T>> sealed::Types for $target {
+            type Item = T;
+            type Order = O;
+            type Push = $push;
+            type PushBatch = $batch;
+        }
+    };
+}
+
+types!(
+    &'t Queue<T, O>,
+    OwnedPush<T, O>,
+    OwnedPushBatch<T, O>
+);
+types!(
+    &'t mut Handle<T, O>,
+    PushAsync<'t, T, O>,
+    PushBatchAsync<'t, T, O>
+);
+types!(
+    &'t Transaction<'_, T, O>,
+    StageAsync<'t, T, O>,
+    StageBatchAsync<'t, T, O>
+);
+
+/// What a view does to what it is of.
+pub(crate) trait Target: sealed::Types + Sized {
+    /// Shows what the handles of the queue share. Ends a transaction that was forgotten.
+    #[track_caller]
+    fn with_shared<R>(&mut self, look: impl FnOnce(&Shared<Self::Item, Self::Order>) -> R) -> R;
+
+    /// Pushes an item that will have this ticket.
+    #[track_caller]
+    fn push(
+        self,
+        item: Self::Item,
+        wish: Wish,
+        ticket: Ticket,
+    ) -> Result<(), PushError<Self::Item>>;
+
+    /// As [`Target::push`], when there is room; without a timeout waits for ever.
+    #[track_caller]
+    fn push_waiting(
+        self,
+        item: Self::Item,
+        wish: Wish,
+        ticket: Ticket,
+        timeout: Option<Duration>,
+    ) -> Result<(), PushError<Self::Item>>;
+
+    #[track_caller]
+    fn push_async(self, item: Self::Item) -> Self::Push;
+
+    /// Pushes all items, each with its ticket, when there is room; without a timeout waits for ever.
+    #[track_caller]
+    fn push_batch(
+        self,
+        items: Vec<Self::Item>,
+        wish: Wish,
+        tickets: &[Ticket],
+        timeout: Option<Duration>,
+    ) -> Result<usize, PushError<Vec<Self::Item>>>;
+
+    #[track_caller]
+    fn push_batch_async(self, items: Vec<Self::Item>) -> Self::PushBatch;
+}
+
+impl<T: Send, O: Prioritized<T>> Target for &Queue<T, O> {
+    #[inline]
+    fn with_shared<R>(&mut self, look: impl FnOnce(&Shared<T, O>) -> R) -> R {
+        look(self.shared())
+    }
+
+    #[inline]
+    fn push(self, item: T, wish: Wish, ticket: Ticket) -> Result<(), PushError<T>> {
+        let (shared, register) = (self.shared(), wish.register(ticket));
+        shared.push_as(item, |item| register(shared, item))
+    }
+
+    fn push_waiting(
+        self,
+        item: T,
+        wish: Wish,
+        ticket: Ticket,
+        timeout: Option<Duration>,
+    ) -> Result<(), PushError<T>> {
+        Queue::push_waiting(self, item, timeout, |item| {
+            Target::push(self, item, wish, ticket)
+        })
+    }
+
+    fn push_async(self, item: T) -> Self::Push {
+        OwnedPush::new(self.shared(), item)
+    }
+
+    fn push_batch(
+        self,
+        items: Vec<T>,
+        wish: Wish,
+        tickets: &[Ticket],
+        timeout: Option<Duration>,
+    ) -> Result<usize, PushError<Vec<T>>> {
+        let shared = Arc::clone(self.shared());
+        let mut cell = Local::in_cell(shared, None);
+        cell.push_batch(items, timeout, wish.register_nth(tickets))
+    }
+
+    fn push_batch_async(self, items: Vec<T>) -> Self::PushBatch {
+        OwnedPushBatch::new(self.shared(), items)
+    }
+}
+
+impl<T: Send, O: Prioritized<T>> Target for &mut Handle<T, O> {
+    #[inline]
+    fn with_shared<R>(&mut self, look: impl FnOnce(&Shared<T, O>) -> R) -> R {
+        look(self.local().shared())
+    }
+
+    #[inline]
+    fn push(self, item: T, wish: Wish, ticket: Ticket) -> Result<(), PushError<T>> {
+        self.local().put(item, Put::Publish, wish.register(ticket))
+    }
+
+    fn push_waiting(
+        self,
+        item: T,
+        wish: Wish,
+        ticket: Ticket,
+        timeout: Option<Duration>,
+    ) -> Result<(), PushError<T>> {
+        let (mut local, register) = (self.local(), wish.register(ticket));
+        Local::put_waiting(&mut local, item, Put::Publish, timeout, register)
+    }
+
+    fn push_async(self, item: T) -> Self::Push {
+        PushAsync::new(self.cell(), item)
+    }
+
+    fn push_batch(
+        self,
+        items: Vec<T>,
+        wish: Wish,
+        tickets: &[Ticket],
+        timeout: Option<Duration>,
+    ) -> Result<usize, PushError<Vec<T>>> {
+        self.cell()
+            .push_batch(items, timeout, wish.register_nth(tickets))
+    }
+
+    fn push_batch_async(self, items: Vec<T>) -> Self::PushBatch {
+        PushBatchAsync::new(self.cell(), items)
+    }
+}
+
+impl<T: Send, O: Prioritized<T>> Target for &Transaction<'_, T, O> {
+    #[inline]
+    fn with_shared<R>(&mut self, look: impl FnOnce(&Shared<T, O>) -> R) -> R {
+        look(self.local().shared())
+    }
+
+    #[inline]
+    fn push(self, item: T, wish: Wish, ticket: Ticket) -> Result<(), PushError<T>> {
+        self.local().put(item, Put::Stage, wish.register(ticket))
+    }
+
+    fn push_waiting(
+        self,
+        item: T,
+        wish: Wish,
+        ticket: Ticket,
+        timeout: Option<Duration>,
+    ) -> Result<(), PushError<T>> {
+        let (mut local, register) = (self.local(), wish.register(ticket));
+        Local::put_waiting(&mut local, item, Put::Stage, timeout, register)
+    }
+
+    fn push_async(self, item: T) -> Self::Push {
+        StageAsync::new(self.local(), item)
+    }
+
+    fn push_batch(
+        self,
+        items: Vec<T>,
+        wish: Wish,
+        tickets: &[Ticket],
+        timeout: Option<Duration>,
+    ) -> Result<usize, PushError<Vec<T>>> {
+        let register = wish.register_nth(tickets);
+        Local::stage_batch(&mut self.local(), items, timeout, register)
+    }
+
+    fn push_batch_async(self, items: Vec<T>) -> Self::PushBatch {
+        StageBatchAsync::new(self.local(), items)
+    }
+}

@@ -1,0 +1,408 @@
+//! Views of what can push, whose pushes have a priority or a time.
+
+use super::future::PushWithAsync;
+use super::target::PushTo;
+use super::wish::Wish;
+use super::PriorityError;
+use crate::order::priority::{Priority, Ticket};
+use crate::PushError;
+use std::iter;
+use std::time::{Duration, Instant};
+
+/// Pushes with a priority, a time, or both: a view of a queue, a handle or a transaction, from its `priority`, `at` or
+/// `after`.
+///
+/// Its methods are those of what it pushes to, and return a [`Ticket`] for each item. What was said last holds; without
+/// a priority it is the [default one](crate::PriorityQueue::DEFAULT_PRIORITY), without a time the item is due at once.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// let clock = requeue::ManualClock::new();
+/// let queue = requeue::Queue::builder().by_priority().clock(clock.clone()).build();
+/// queue.priority(5).push("normal")?;
+/// queue.priority(1).after(Duration::from_secs(1)).push("urgent, but not yet")?;
+///
+/// assert_eq!(queue.pop()?, "normal");
+/// clock.advance(Duration::from_secs(1));
+/// assert_eq!(queue.pop()?, "urgent, but not yet");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// The view of a queue or a transaction is `Copy`, and can be used again:
+///
+/// ```
+/// let queue = requeue::PriorityQueue::by_priority();
+/// let urgent = queue.priority(1);
+/// urgent.push("first")?;
+/// urgent.push_batch(["second", "third"])?;
+/// assert_eq!(queue.len(), 3);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// All pushes fail with [`PriorityError`]: [`OutOfRange`](PriorityError::OutOfRange) if there is no such priority, else as
+/// the pushes of what the view is of. The items come back with the error.
+///
+/// # Panics
+///
+/// Those of a transaction if it [is borrowed](crate::Transaction#borrowing).
+#[derive(Clone, Copy, Debug)]
+#[must_use = "a view pushes nothing by itself"]
+pub struct PushWith<P> {
+    target: P,
+    /// `None`: there is no such priority.
+    priority: Option<Priority>,
+    when: Option<When>,
+}
+
+/// When an item is due, as it was said.
+#[derive(Clone, Copy, Debug)]
+enum When {
+    At(Instant),
+    After(Duration),
+}
+
+impl<P: PushTo> PushWith<P> {
+    #[inline]
+    pub(super) fn new(target: P) -> Self {
+        Self {
+            target,
+            priority: Some(Priority::DEFAULT),
+            when: None,
+        }
+    }
+
+    /// Gives the items this priority, from 1, the first, to 9999, the last.
+    ///
+    /// ```
+    /// let queue = requeue::PriorityQueue::by_priority();
+    /// let refused = queue.at(queue.now()).priority(0).push("job").unwrap_err();
+    /// assert!(refused.is_out_of_range());
+    /// ```
+    #[inline]
+    pub fn priority(mut self, priority: u16) -> Self {
+        self.priority = Priority::new(priority);
+        self
+    }
+
+    /// Keeps the items back until `at`. A past time makes them ready immediately; one beyond the clock's range is
+    /// clamped.
+    ///
+    /// ```
+    /// let queue = requeue::PriorityQueue::by_priority();
+    /// queue.priority(1).at(queue.now()).push("now")?;
+    /// assert_eq!(queue.pop()?, "now");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn at(mut self, at: Instant) -> Self {
+        self.when = Some(When::At(at));
+        self
+    }
+
+    /// Keeps the items back until `delay` has passed, counted from the call that pushes them, or makes the future
+    /// that does.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let queue = requeue::PriorityQueue::by_priority();
+    /// queue.priority(1).after(Duration::from_millis(1)).push("later")?;
+    /// assert_eq!(queue.pop_blocking()?, "later");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[inline]
+    pub fn after(mut self, delay: Duration) -> Self {
+        self.when = Some(When::After(delay));
+        self
+    }
+
+    /// Keeps the items back until `at`, if there is such a time.
+    #[inline]
+    pub(super) fn not_before(mut self, at: Option<Instant>) -> Self {
+        self.when = at.map(When::At);
+        self
+    }
+
+    /// What a push says of its items; `None`: there is no such priority.
+    #[inline]
+    #[track_caller]
+    fn wish(&mut self) -> Option<Wish> {
+        let (priority, when) = (self.priority, self.when);
+        self.target.with_shared(|shared| {
+            let priority = priority?;
+            let due = when.map(|when| match when {
+                When::At(at) => shared.time.nanos(at),
+                When::After(delay) => shared.time.after(delay),
+            });
+            Some(Wish { priority, due })
+        })
+    }
+
+    /// Pushes an item.
+    ///
+    /// ```
+    /// let queue = requeue::PriorityQueue::by_priority();
+    /// let ticket = queue.priority(2).push("normal")?;
+    /// queue.priority(1).push("urgent")?;
+    /// assert!(queue.reprioritize(ticket, 3)?);
+    /// assert_eq!(queue.pop()?, "urgent");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those [of the view](PushWith#errors).
+    ///
+    /// # Panics
+    ///
+    /// As [told of the view](PushWith#panics).
+    #[inline]
+    #[track_caller]
+    pub fn push(mut self, item: P::Item) -> Result<Ticket, PriorityError<P::Item>> {
+        match self.wish() {
+            Some(wish) => Ok(self.push_so(item, wish)?),
+            None => Err(PriorityError::OutOfRange(item)),
+        }
+    }
+
+    /// Pushes an item that has the default priority.
+    #[track_caller]
+    pub(super) fn push_in_time(mut self, item: P::Item) -> Result<Ticket, PushError<P::Item>> {
+        match self.wish() {
+            Some(wish) => self.push_so(item, wish),
+            None => unreachable!("the default priority is one"),
+        }
+    }
+
+    #[inline]
+    #[track_caller]
+    fn push_so(self, item: P::Item, wish: Wish) -> Result<Ticket, PushError<P::Item>> {
+        let ticket = Ticket::new();
+        self.target.push(item, wish, ticket)?;
+        Ok(ticket)
+    }
+
+    /// Pushes an item, and waits for room if there is none.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::builder().by_priority().capacity(1).build();
+    /// let mut handle = queue.handle();
+    /// handle.priority(2).push_blocking("normal")?;
+    /// std::thread::scope(|scope| {
+    ///     scope.spawn(|| handle.priority(1).push_blocking("urgent"));
+    ///     assert_eq!(queue.pop_blocking(), Ok("normal"));
+    /// });
+    /// assert_eq!(queue.pop(), Ok("urgent"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those [of the view](PushWith#errors).
+    ///
+    /// # Panics
+    ///
+    /// As [told of the view](PushWith#panics).
+    #[track_caller]
+    pub fn push_blocking(self, item: P::Item) -> Result<Ticket, PriorityError<P::Item>> {
+        self.push_waiting(item, None)
+    }
+
+    /// Pushes an item, and waits up to `timeout` for room.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let queue = requeue::Queue::builder().by_priority().capacity(1).build();
+    /// queue.push("normal")?;
+    /// let refused = queue.priority(1).push_timeout("urgent", Duration::from_millis(1));
+    /// assert!(refused.unwrap_err().is_full());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`PriorityError::Full`] if there was no room in time, else those [of the view](PushWith#errors).
+    ///
+    /// # Panics
+    ///
+    /// As [told of the view](PushWith#panics).
+    #[track_caller]
+    pub fn push_timeout(
+        self,
+        item: P::Item,
+        timeout: Duration,
+    ) -> Result<Ticket, PriorityError<P::Item>> {
+        self.push_waiting(item, Some(timeout))
+    }
+
+    #[track_caller]
+    fn push_waiting(
+        mut self,
+        item: P::Item,
+        timeout: Option<Duration>,
+    ) -> Result<Ticket, PriorityError<P::Item>> {
+        let Some(wish) = self.wish() else {
+            return Err(PriorityError::OutOfRange(item));
+        };
+        let ticket = Ticket::new();
+        self.target.push_waiting(item, wish, ticket, timeout)?;
+        Ok(ticket)
+    }
+
+    /// A future that pushes the item when there is room. Its output is that of [`PushWith::push_blocking`].
+    ///
+    /// Cancel safe: if it is dropped before it is ready, the item is dropped with it and was not pushed. A future of
+    /// a queue owns what it needs; one of a handle or a transaction borrows that.
+    ///
+    /// ```
+    /// # futures::executor::block_on(async {
+    /// let queue = requeue::Queue::builder().by_priority().capacity(1).build();
+    /// let ticket = queue.priority(1).push_async("job").await?;
+    /// assert_eq!(queue.cancel(ticket), Some("job"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// As [told of the view](PushWith#panics).
+    #[track_caller]
+    pub fn push_async(mut self, item: P::Item) -> PushWithAsync<P::Push, P::Item, Ticket> {
+        PushWithAsync::new(match self.wish() {
+            Some(wish) => Ok((self.target.push_async(item), wish, Ticket::new())),
+            None => Err(item),
+        })
+    }
+
+    /// Pushes all items, and returns their tickets: they become ready all at once, unless they have times to come.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::builder().by_priority().capacity(3).build();
+    /// queue.push("normal")?;
+    /// let tickets = queue.priority(1).push_batch(["first", "second"])?;
+    /// assert_eq!(queue.cancel(tickets[0]), Some("first"));
+    /// assert_eq!(queue.pop()?, "second");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Those [of the view](PushWith#errors); [`PriorityError::Full`] if there was no room for all items. All come back
+    /// in their order.
+    ///
+    /// # Panics
+    ///
+    /// As [told of the view](PushWith#panics).
+    #[track_caller]
+    pub fn push_batch(
+        self,
+        items: impl IntoIterator<Item = P::Item>,
+    ) -> Result<Vec<Ticket>, PriorityError<Vec<P::Item>>> {
+        self.push_batch_waiting(items.into_iter().collect(), Some(Duration::ZERO))
+    }
+
+    /// As [`PushWith::push_batch`], but waits until there is room for all items.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::builder().by_priority().capacity(2).build();
+    /// queue.priority(1).push_batch_blocking([1, 2])?;
+    /// let refused = queue.priority(1).push_batch_blocking([3, 4, 5]);
+    /// assert!(refused.unwrap_err().is_full()); // can never fit
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`PriorityError::Full`] at once if the items can never fit, else those [of the view](PushWith#errors).
+    ///
+    /// # Panics
+    ///
+    /// As [told of the view](PushWith#panics).
+    #[track_caller]
+    pub fn push_batch_blocking(
+        self,
+        items: impl IntoIterator<Item = P::Item>,
+    ) -> Result<Vec<Ticket>, PriorityError<Vec<P::Item>>> {
+        self.push_batch_waiting(items.into_iter().collect(), None)
+    }
+
+    /// As [`PushWith::push_batch`], but waits up to `timeout` for room.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let queue = requeue::Queue::builder().by_priority().capacity(2).build();
+    /// queue.push(1)?;
+    /// let refused = queue.priority(1).push_batch_timeout([2, 3], Duration::from_millis(1));
+    /// assert_eq!(refused.unwrap_err().into_inner(), [2, 3]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`PriorityError::Full`] if there was no room in time, else those [of the view](PushWith#errors).
+    ///
+    /// # Panics
+    ///
+    /// As [told of the view](PushWith#panics).
+    #[track_caller]
+    pub fn push_batch_timeout(
+        self,
+        items: impl IntoIterator<Item = P::Item>,
+        timeout: Duration,
+    ) -> Result<Vec<Ticket>, PriorityError<Vec<P::Item>>> {
+        self.push_batch_waiting(items.into_iter().collect(), Some(timeout))
+    }
+
+    #[track_caller]
+    fn push_batch_waiting(
+        mut self,
+        items: Vec<P::Item>,
+        timeout: Option<Duration>,
+    ) -> Result<Vec<Ticket>, PriorityError<Vec<P::Item>>> {
+        let Some(wish) = self.wish() else {
+            return Err(PriorityError::OutOfRange(items));
+        };
+        let tickets = tickets(items.len());
+        self.target.push_batch(items, wish, &tickets, timeout)?;
+        Ok(tickets)
+    }
+
+    /// A future that pushes all items when there is room for them. Its output is that of
+    /// [`PushWith::push_batch_blocking`]. Cancel safe, as [`PushWith::push_async`] is.
+    ///
+    /// ```
+    /// # futures::executor::block_on(async {
+    /// let queue = requeue::Queue::builder().by_priority().capacity(2).build();
+    /// assert_eq!(queue.priority(1).push_batch_async([1, 2]).await?.len(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// As [told of the view](PushWith#panics).
+    #[track_caller]
+    pub fn push_batch_async(
+        mut self,
+        items: impl IntoIterator<Item = P::Item>,
+    ) -> PushWithAsync<P::PushBatch, Vec<P::Item>, Vec<Ticket>> {
+        let items: Vec<_> = items.into_iter().collect();
+        PushWithAsync::new(match self.wish() {
+            Some(wish) => {
+                let tickets = tickets(items.len());
+                Ok((self.target.push_batch_async(items), wish, tickets))
+            }
+            None => Err(items),
+        })
+    }
+}
+
+/// So many tickets.
+fn tickets(count: usize) -> Vec<Ticket> {
+    iter::repeat_with(Ticket::new).take(count).collect()
+}
