@@ -131,6 +131,12 @@ impl<P: PushTo> PushWith<P> {
     #[track_caller]
     fn wish(&mut self) -> Option<Wish> {
         let (priority, when) = (self.priority, self.when);
+        if let (Some(priority), None) = (priority, when) {
+            return Some(Wish {
+                priority,
+                due: None,
+            });
+        }
         self.target.with_shared(|shared| {
             let priority = priority?;
             let due = when.map(|when| match when {
