@@ -74,9 +74,6 @@ impl Tasks {
     /// let builder = requeue::Workers::builder(&queue).tasks(1);
     /// let tasks = builder.run_async(|_, _| Box::pin(async { Ok::<(), ()>(()) }));
     /// tasks.pause(0);
-    /// while tasks.status()[0].state != requeue::WorkerState::Paused {
-    ///     tokio::task::yield_now().await;
-    /// }
     /// tasks.resume(0);
     /// # });
     /// ```
@@ -211,11 +208,13 @@ impl Tasks {
     ///
     /// let queue = requeue::Queue::unbounded();
     /// queue.push("hangs")?;
+    /// let (begin, mut begun) = tokio::sync::mpsc::unbounded_channel();
     /// let builder = requeue::Workers::builder(&queue).tasks(1);
-    /// let tasks = builder.run_async(|_, _| Box::pin(pending::<Result<(), ()>>()));
-    /// while queue.stats().held == 0 {
-    ///     tokio::task::yield_now().await;
-    /// }
+    /// let tasks = builder.run_async(move |_, _| {
+    ///     begin.send(()).unwrap();
+    ///     Box::pin(pending::<Result<(), ()>>())
+    /// });
+    /// begun.recv().await;
     /// assert_eq!(tasks.shutdown(Duration::ZERO).await.stuck.len(), 1);
     /// assert_eq!(queue.pop()?, "hangs");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
