@@ -10,16 +10,20 @@
 // | `run`, `work`, `threads` | how threads are started, what they do, and their pool |
 // | `spawn`, `staging`, `tasks` | the same for tasks, with feature `tokio` |
 // | `status`, `failure` | what workers say of themselves, and of runs that failed |
-// | `job`, `outcome`, `submit` | closures as items |
+// | `job`, `submit` | closures and futures as items |
+// | `outcome`, `job_error` | what became of them |
+// | `caught` | panics of futures |
 //
 // A worker waits in the queue's line by a future, and asks for its orders at each poll. Whoever gives
 // it an order wakes it by the same waker, and it drops the future, which passes an unused wake-up on.
 // So an order disturbs no other waiter, and takes no wake-up away from one.
 
 mod builder;
+mod caught;
 mod crew;
 mod failure;
 mod job;
+mod job_error;
 mod outcome;
 mod run;
 #[cfg(feature = "tokio")]
@@ -39,7 +43,8 @@ mod worker;
 pub use builder::WorkersBuilder;
 pub use failure::Failure;
 pub use job::Job;
-pub use outcome::{Ended, Outcome};
+pub use job_error::JobError;
+pub use outcome::Outcome;
 #[cfg(feature = "tokio")]
 pub use staging::Staging;
 pub use status::{Report, WorkerState, WorkerStatus};

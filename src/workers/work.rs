@@ -98,33 +98,30 @@ pub(super) fn job<O: Order<Job>>(tx: Transaction<'_, Job, O>, worker: &Worker) -
         Ok(job) => job,
         Err(nothing) => return nothing,
     };
-    let returned = job.run();
-    match finish(tx, worker) {
-        Step::Ran(Ran::Done) if !returned => Step::Ran(Ran::Panicked),
-        step => step,
-    }
+    let ran = Ran::of_job(job.run());
+    finish(tx, worker, ran)
 }
 
 /// Ends the transaction of a run as the run ended.
-pub(super) fn end<T, O: Order<T>, E: Debug>(
+pub(super) fn end<T, O: Order<T>, R: Into<Ran>, E: Debug>(
     tx: Transaction<'_, T, O>,
     worker: &Worker,
-    ended: thread::Result<Result<(), E>>,
+    ended: thread::Result<Result<R, E>>,
 ) -> Step {
     match ended {
-        Ok(Ok(())) => finish(tx, worker),
+        Ok(Ok(ran)) => finish(tx, worker, ran.into()),
         Ok(Err(error)) => give_back(tx, worker, error),
         Err(payload) => give_back_after_panic(tx, worker, payload),
     }
 }
 
-/// Commits. Then the run is done, whatever the destructors of its items do.
-fn finish<T, O: Order<T>>(mut tx: Transaction<'_, T, O>, worker: &Worker) -> Step {
+/// Commits. Then it stays at how the run ended, whatever the destructors of its items do.
+fn finish<T, O: Order<T>>(mut tx: Transaction<'_, T, O>, worker: &Worker, ran: Ran) -> Step {
     if let Err(expired) = tx.close_book() {
         return give_back(tx, worker, format_args!("{expired}"));
     }
     swallow_panic(|| drop(tx.try_commit()));
-    Step::Ran(Ran::Done)
+    Step::Ran(ran)
 }
 
 /// Takes an item, and waits for one until the worker is called off.
