@@ -59,6 +59,7 @@
 //! | give up on what always fails | [`Builder::max_attempts`], [`Queue::dead_letters`], [`DeadLetters::requeue`] |
 //! | take work back from a stuck worker | [`Builder::leased`], [`Transaction::renew`], [`Queue::recover`] |
 //! | queue closures or futures and wait for what they return | [`Queue::submit`](Queue#method.submit), [`Queue::submit_async`](Queue#method.submit_async), [`Queue::wrap`](Queue#method.wrap), [`Job`] |
+//! | workers that push to other queues, all or nothing | [`WorkersBuilder::run_with`] |
 //! | wait until all work is done | [`Queue::wait_idle`](Queue#method.wait_idle) |
 //! | no more than so many a second | [`Builder::pace`] with [`Pace`], which queues may share |
 //! | no more than so many in work | [`Builder::max_held`] |

@@ -8,6 +8,7 @@
 // | `crew` | the workers of a pool, and who waits for their end |
 // | `builder` | the settings of a pool |
 // | `run`, `work`, `threads` | how threads are started, what they do, and their pool |
+// | `others` | other queues that they commit to |
 // | `spawn`, `staging`, `tasks` | the same for tasks, with feature `tokio` |
 // | `status`, `failure` | what workers say of themselves, and of runs that failed |
 // | `job`, `submit` | closures and futures as items |
@@ -24,6 +25,7 @@ mod crew;
 mod failure;
 mod job;
 mod job_error;
+mod others;
 mod outcome;
 mod run;
 #[cfg(feature = "tokio")]
@@ -44,6 +46,7 @@ pub use builder::WorkersBuilder;
 pub use failure::Failure;
 pub use job::Job;
 pub use job_error::JobError;
+pub use others::Others;
 pub use outcome::Outcome;
 #[cfg(feature = "tokio")]
 pub use staging::Staging;

@@ -2,6 +2,7 @@
 
 use super::crew::Shift;
 use super::failure::{give_back, give_back_after_panic, Trouble};
+use super::others::sealed;
 use super::worker::{Ran, Worker};
 use super::Job;
 use crate::order::Order;
@@ -30,7 +31,7 @@ pub(super) enum Step {
 pub(super) fn work<T, O: Order<T>>(
     shift: &Shift,
     mut handle: Handle<T, O>,
-    step: impl Fn(Transaction<'_, T, O>, &Worker) -> Step,
+    mut step: impl FnMut(Transaction<'_, T, O>, &Worker) -> Step,
 ) {
     let worker = shift.worker();
     while worker.goes_on() {
@@ -73,6 +74,39 @@ pub(super) fn each<T, O: Order<T>, E: Debug>(
     };
     let ended = catch_unwind(AssertUnwindSafe(|| run(item, &tx)));
     end(tx, worker, ended)
+}
+
+/// As [`each`], with transactions of other queues that are committed together with that of the item.
+pub(super) fn each_with<Q: sealed::Others, T, O: Order<T>, E: Debug>(
+    mut tx: Transaction<'_, T, O>,
+    others: &mut Q::Handles,
+    worker: &Worker,
+    run: impl for<'t, 'h> Fn(
+        Item<'t, T>,
+        &'t Transaction<'t, T, O>,
+        &'t Q::Transactions<'h>,
+    ) -> Result<(), E>,
+) -> Step {
+    let item = match take(&tx, worker) {
+        Ok(item) => item,
+        Err(nothing) => return nothing,
+    };
+    let mut others = Q::begin(others);
+    let ended = catch_unwind(AssertUnwindSafe(|| run(item, &tx, &others)));
+    let close = || tx.close_book().and_then(|()| Q::close_books(&mut others));
+    let step = match matches!(ended, Ok(Ok(()))).then(close) {
+        Some(Ok(())) => {
+            swallow_panic(|| {
+                // It cannot fail: no book is open.
+                let _ = Q::commit_with(tx, others);
+            });
+            return Step::Ran(Ran::Done);
+        }
+        Some(Err(expired)) => give_back(tx, worker, format_args!("{expired}")),
+        None => end(tx, worker, ended.map(|ended| ended.map(|()| Ran::Done))),
+    };
+    swallow_panic(|| drop(others));
+    step
 }
 
 /// Takes up to `max` items, runs, and commits or gives back.

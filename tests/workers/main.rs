@@ -7,3 +7,4 @@ mod jobs;
 #[cfg(feature = "tokio")]
 mod tasks;
 mod threads;
+mod together;
