@@ -506,7 +506,7 @@
 //! | `tracing` | queues with a name tell subscribers of `tracing`, with the target `requeue`: retries, dead letters, leases that are over, the close |
 //! | `stream` | `Handle::stream`, a `futures_core::Stream` of items, and `Handle::sink`, a `futures_sink::Sink` for them; `into_stream` and `into_sink` with the handle |
 //!
-//! No feature is on by default; the futures need none. The minimum supported Rust version is 1.74;
+//! No feature is on by default; the futures need none. The minimum supported Rust version is 1.75;
 //! raising it is a minor release.
 
 #[cfg(not(target_pointer_width = "64"))]

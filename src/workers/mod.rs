@@ -8,6 +8,7 @@
 // | `crew` | the workers of a pool, and who waits for their end |
 // | `builder` | the settings of a pool |
 // | `run`, `work`, `threads` | how threads are started, what they do, and their pool |
+// | `transaction` | what a pool needs of a transaction, wherever its queue is |
 // | `others` | other queues that they commit to |
 // | `spawn`, `staging`, `tasks` | the same for tasks, with feature `tokio` |
 // | `status`, `failure` | what workers say of themselves, and of runs that failed |
@@ -39,6 +40,7 @@ mod tasks;
 #[cfg(test)]
 mod tests;
 mod threads;
+mod transaction;
 mod work;
 mod worker;
 
@@ -54,3 +56,4 @@ pub use status::{Report, WorkerState, WorkerStatus};
 #[cfg(feature = "tokio")]
 pub use tasks::Tasks;
 pub use threads::Workers;
+pub use transaction::AsyncTransaction;

@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod generic;
 mod jobs;
 #[cfg(feature = "tokio")]
 mod tasks;
