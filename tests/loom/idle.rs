@@ -3,6 +3,11 @@
 use super::{large_model, model, warm};
 use loom::thread;
 use requeue::{Handle, Queue};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::task::{Context, Wake, Waker};
 
 /// A queue where somebody has waited before: what that takes needs barriers that loom does not have.
 fn awaited() -> Queue<u32> {
@@ -48,26 +53,39 @@ fn the_wait_against_a_commit() {
     });
 }
 
-/// Both may see the other at work; then nobody would wake who waits.
+/// Whether it was called.
+#[derive(Default)]
+struct Flag(AtomicBool);
+
+impl Wake for Flag {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Each may see the other at work; then nobody would wake who waits.
 #[test]
-fn the_wait_against_two_commits() {
-    large_model(|| {
+fn two_ends_that_wake_a_waiter() {
+    model(|| {
         let queue = awaited();
-        let others = [1, 2].map(|item| {
-            let mut handle = warm(&queue);
-            handle.push(item).unwrap();
-            thread::spawn(move || {
-                let tx = handle.begin();
-                assert!(tx.pop().is_ok());
-                drop(tx.commit());
-                handle
-            })
+        let (mut first, mut second) = (warm(&queue), warm(&queue));
+        first.push(1).unwrap();
+        second.push(2).unwrap();
+        let mut idle = queue.wait_idle_async();
+        let flag = Arc::new(Flag::default());
+        let waker = Waker::from(Arc::clone(&flag));
+        let mut context = Context::from_waker(&waker);
+        assert!(Pin::new(&mut idle).poll(&mut context).is_pending());
+        let other = thread::spawn(move || {
+            assert_eq!(first.pop(), Ok(1));
+            first
         });
-        queue.wait_idle();
-        assert_eq!(queue.stats().committed, 4);
-        for other in others {
-            drop(other.join().unwrap());
-        }
+        let tx = second.begin();
+        assert!(tx.pop().is_ok());
+        drop(tx.commit());
+        drop(other.join().unwrap());
+        assert!(flag.0.load(Ordering::Relaxed));
+        assert!(Pin::new(&mut idle).poll(&mut context).is_ready());
     });
 }
 
