@@ -2,7 +2,7 @@
 
 use crate::error::TransactionError;
 use crate::order::Order;
-use crate::Transaction;
+use crate::{OwnedTransaction, Transaction};
 use std::error::Error;
 use std::future::{ready, Future};
 
@@ -64,21 +64,29 @@ pub trait AsyncTransaction: Sized + Send {
     fn abort(self) -> impl Future<Output = Result<(), Self::Error>> + Send;
 }
 
-impl<T: Send, O: Order<T>> AsyncTransaction for Transaction<'_, T, O> {
-    type Item = T;
-    type Error = TransactionError<T>;
+macro_rules! in_memory {
+    ($transaction:ty) => {
+        impl<T: Send, O: Order<T>> AsyncTransaction for $transaction {
+            type Item = T;
+            type Error = TransactionError<T>;
 
-    fn push(&mut self, item: T) -> impl Future<Output = Result<(), Self::Error>> + Send {
-        ready(Self::push(self, item).map_err(TransactionError::Push))
-    }
+            fn push(&mut self, item: T) -> impl Future<Output = Result<(), Self::Error>> + Send {
+                let staged = Transaction::push(self, item);
+                ready(staged.map_err(TransactionError::Push))
+            }
 
-    fn commit(self) -> impl Future<Output = Result<(), Self::Error>> + Send {
-        let committed = self.try_commit().map(drop);
-        ready(committed.map_err(TransactionError::Commit))
-    }
+            fn commit(self) -> impl Future<Output = Result<(), Self::Error>> + Send {
+                let committed = self.try_commit().map(drop);
+                ready(committed.map_err(TransactionError::Commit))
+            }
 
-    fn abort(self) -> impl Future<Output = Result<(), Self::Error>> + Send {
-        Self::abort(self);
-        ready(Ok(()))
-    }
+            fn abort(self) -> impl Future<Output = Result<(), Self::Error>> + Send {
+                drop(self);
+                ready(Ok(()))
+            }
+        }
+    };
 }
+
+in_memory!(Transaction<'_, T, O>);
+in_memory!(OwnedTransaction<T, O>);

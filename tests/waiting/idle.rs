@@ -52,7 +52,7 @@ fn every_pop_for_good_may_be_the_last() {
     let queues = [
         Queue::unbounded,
         || Queue::bounded(3),
-        || Queue::builder().timestamps(true).max_held(4).build(),
+        || Queue::builder().timestamps().max_held(4).build(),
     ];
     for queue in queues {
         for pop in pops {

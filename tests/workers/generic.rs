@@ -41,6 +41,9 @@ fn a_queue_in_memory() {
     assert_eq!(refused, Err(TransactionError::Push(PushError::Full(3))));
     assert_eq!(queue.pop(), Ok(2));
 
+    block_on(finish(queue.begin_owned(), 4, true)).unwrap();
+    assert_eq!(queue.pop(), Ok(4));
+
     let queue = PriorityQueue::by_priority();
     let mut handle = queue.handle();
     block_on(finish(handle.begin(), 1, true)).unwrap();
