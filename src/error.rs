@@ -141,6 +141,50 @@ impl fmt::Display for PopError {
 
 impl Error for PopError {}
 
+/// Why an [async transaction](crate::workers::AsyncTransaction) of a queue of this crate refused something.
+///
+/// ```
+/// # futures::executor::block_on(async {
+/// use requeue::error::TransactionError;
+/// use requeue::workers::AsyncTransaction;
+/// use requeue::PushError;
+///
+/// let queue = requeue::Queue::bounded(1);
+/// let mut handle = queue.handle();
+/// let mut tx = handle.begin();
+/// AsyncTransaction::push(&mut tx, 1).await.unwrap();
+/// let refused = AsyncTransaction::push(&mut tx, 2).await;
+/// assert_eq!(refused, Err(TransactionError::Push(PushError::Full(2))));
+/// # });
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum TransactionError<T> {
+    /// A push was refused; it gives the item back.
+    Push(PushError<T>),
+    /// The commit failed, and the transaction was aborted: an item that it held was taken back.
+    Commit(Expired),
+}
+
+impl<T> fmt::Debug for TransactionError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Push(refused) => fmt::Debug::fmt(refused, f),
+            Self::Commit(expired) => fmt::Debug::fmt(expired, f),
+        }
+    }
+}
+
+impl<T> fmt::Display for TransactionError<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Push(refused) => fmt::Display::fmt(refused, f),
+            Self::Commit(expired) => fmt::Display::fmt(expired, f),
+        }
+    }
+}
+
+impl<T> Error for TransactionError<T> {}
+
 /// Why a delivery failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]

@@ -7,8 +7,10 @@
 // forgotten one leaves is ended by the next use of the handle.
 
 mod batch;
+mod idle;
 
 pub use batch::StageBatchAsync;
+pub use idle::WaitIdle;
 
 use crate::core::batch::RegisterNth;
 #[cfg(feature = "tokio")]

@@ -48,7 +48,7 @@
 //! | no more than so many items | [`Queue::bounded`], [`Queue::builder`] |
 //! | wait for room | [`Handle::push_blocking`], [`Handle::push_async`], [`Transaction::push_blocking`], with feature `stream` `Handle::sink` |
 //! | threads or tasks that work through a queue | [`Workers`], with feature `tokio` `Tasks` |
-//! | closures as items, and what became of them | [`Job`], [`Queue::submit`], [`Outcome`] |
+//! | closures and futures as items, and what became of them | [`Job`], [`Queue::submit`], [`Queue::submit_async`], [`Outcome`] |
 //! | end in an orderly way | [`Queue::close`], [`Queue::iter`] |
 //! | nobody keeps the others waiting by having much to do: fair by key | [`FairQueue`] |
 //! | the items of a key one after the other, on any number of workers | [`FairQueue`] with [`Builder::serial`] |
@@ -58,7 +58,9 @@
 //! | retry what failed later | [`Transaction::retry_after`], [`Builder::backoff`] |
 //! | give up on what always fails | [`Builder::max_attempts`], [`Queue::dead_letters`], [`DeadLetters::requeue`] |
 //! | take work back from a stuck worker | [`Builder::leased`], [`Transaction::renew`], [`Queue::recover`] |
-//! | queue closures and wait for what they return | [`Queue::submit`](Queue#method.submit), [`Queue::wrap`](Queue#method.wrap), [`Job`] |
+//! | queue closures or futures and wait for what they return | [`Queue::submit`](Queue#method.submit), [`Queue::submit_async`](Queue#method.submit_async), [`Queue::wrap`](Queue#method.wrap), [`Job`] |
+//! | workers that push to other queues, all or nothing | [`WorkersBuilder::run_with`] |
+//! | wait until all work is done | [`Queue::wait_idle`](Queue#method.wait_idle) |
 //! | no more than so many a second | [`Builder::pace`] with [`Pace`], which queues may share |
 //! | no more than so many in work | [`Builder::max_held`] |
 //! | stop giving out items for a while | [`Queue::pause`], [`Builder::paused`] |
@@ -504,7 +506,7 @@
 //! | `tracing` | queues with a name tell subscribers of `tracing`, with the target `requeue`: retries, dead letters, leases that are over, the close |
 //! | `stream` | `Handle::stream`, a `futures_core::Stream` of items, and `Handle::sink`, a `futures_sink::Sink` for them; `into_stream` and `into_sink` with the handle |
 //!
-//! No feature is on by default; the futures need none. The minimum supported Rust version is 1.74;
+//! No feature is on by default; the futures need none. The minimum supported Rust version is 1.75;
 //! raising it is a minor release.
 
 #[cfg(not(target_pointer_width = "64"))]
@@ -587,7 +589,7 @@ pub use transaction::{
 };
 #[cfg(not(any(loom, shuttle)))]
 pub use workers::{
-    Ended, Failure, Job, Outcome, Report, WorkerState, WorkerStatus, Workers, WorkersBuilder,
+    Failure, Job, JobError, Outcome, Report, WorkerState, WorkerStatus, Workers, WorkersBuilder,
 };
 #[cfg(all(feature = "tokio", not(any(loom, shuttle))))]
 pub use workers::{Staging, Tasks};

@@ -2,9 +2,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::thread;
-use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use requeue::{Handle, Queue, Stats};
@@ -12,7 +10,6 @@ use requeue::{Handle, Queue, Stats};
 use super::tally::{Kind, Tally, Unreadable};
 
 const MAX_ATTEMPTS: u32 = 3;
-const NAP: Duration = Duration::from_micros(50);
 const UNBOUNDED: &str = "an unbounded queue takes every push";
 
 pub(crate) struct Walked {
@@ -27,11 +24,12 @@ where
 {
     let walk = Walk {
         queue: Queue::unbounded(),
-        busy: AtomicUsize::new(0),
         visit,
         progress: progress(),
     };
     walk.queue.push(root).expect(UNBOUNDED);
+    // What the jobs push is accepted all the same, and the queue is drained when the last of them is done.
+    walk.queue.close();
     let mut tally = Tally {
         pushed: 1,
         ..Tally::default()
@@ -60,8 +58,6 @@ fn workers() -> usize {
 
 struct Walk<V> {
     queue: Queue<PathBuf>,
-    /// How many workers may hold a job.
-    busy: AtomicUsize,
     visit: V,
     progress: ProgressBar,
 }
@@ -70,29 +66,20 @@ impl<V> Walk<V>
 where
     V: Fn(&Path, &mut dyn FnMut(PathBuf)) -> io::Result<Kind> + Sync,
 {
-    /// Works until nothing is ready and nobody is busy.
-    ///
-    /// No job is left behind: whoever pushes one, or gives one back, stays busy until a pop of its own says `Empty`,
-    /// and that word can be relied on. Nor does anyone stay behind: `busy` falls to 0 with the last job.
+    /// Works until all is done.
     fn work(&self) -> Tally {
         let mut handle = self.queue.handle();
         let mut tally = Tally::default();
-        loop {
-            if !self.queue.is_empty() {
-                let _busy = Busy::new(&self.busy);
-                while self.step(&mut handle, &mut tally) {}
-            } else if self.busy.load(Relaxed) > 0 {
-                thread::sleep(NAP);
-            } else {
-                return tally;
-            }
-        }
+        while self.step(&mut handle, &mut tally) {}
+        tally
     }
 
-    /// Takes a job and commits it, unless it fails and is to be tried again. `false` if there is none.
+    /// Takes a job and commits it, unless it fails and is to be tried again. `false` if none can come.
     fn step(&self, handle: &mut Handle<PathBuf>, tally: &mut Tally) -> bool {
         let tx = handle.begin();
-        let Ok(job) = tx.pop() else { return false };
+        let Ok(job) = tx.pop_blocking() else {
+            return false;
+        };
         let attempts = job.attempts();
         let visited = (self.visit)(&job, &mut |child| tx.push(child).expect(UNBOUNDED));
         if visited.is_err() && attempts < MAX_ATTEMPTS {
@@ -115,27 +102,11 @@ where
     }
 }
 
-/// A busy worker, also while it unwinds: the others must neither stop before it gave its job back nor wait for it after.
-struct Busy<'a>(&'a AtomicUsize);
-
-impl<'a> Busy<'a> {
-    fn new(busy: &'a AtomicUsize) -> Self {
-        busy.fetch_add(1, Relaxed);
-        Self(busy)
-    }
-}
-
-impl Drop for Busy<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Relaxed);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::HashMap;
     use std::panic::{catch_unwind, AssertUnwindSafe};
-    use std::sync::atomic::AtomicBool;
+    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
     use std::sync::Mutex;
 
     use super::super::balance::Balance;

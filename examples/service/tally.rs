@@ -16,7 +16,6 @@ struct Counts {
     rejected: u64,
     done: u64,
     failures: u64,
-    alone: u64,
     open: HashSet<u64>,
 }
 
@@ -54,11 +53,6 @@ impl Tally {
         self.counts(|counts| counts.failures += 1);
     }
 
-    /// A step that the closed queue did not take was done at once.
-    pub(crate) fn do_alone(&self) {
-        self.counts(|counts| counts.alone += 1);
-    }
-
     pub(crate) fn accepted(&self) -> u64 {
         self.counts(|counts| counts.received - counts.rejected)
     }
@@ -91,11 +85,7 @@ impl fmt::Display for Tally {
                 "{} received = {accepted} accepted + {} rejected",
                 counts.received, counts.rejected
             )?;
-            writeln!(
-                f,
-                "{} steps failed and were taken again; {} were done after the queue was closed to them",
-                counts.failures, counts.alone
-            )?;
+            writeln!(f, "{} steps failed and were taken again", counts.failures)?;
             write!(f, "conservation: {accepted} accepted, {} done", counts.done)
         })
     }

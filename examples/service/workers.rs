@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use requeue::{Handle, PushError, Transaction};
+use requeue::{Handle, Transaction};
 
 use super::jobs::{Failed, Job};
 use super::tally::Tally;
@@ -15,39 +15,24 @@ pub(crate) async fn work(mut handle: Handle<Job>, tally: Arc<Tally>) {
             return;
         };
         let (job, attempt) = (*taken, taken.attempts());
-        match step(tx, job, attempt, &tally).await {
-            Ok(Some(finished)) => tally.finish(finished.number),
-            Ok(None) => {}
+        match step(tx, job, attempt).await {
+            Ok(true) => tally.finish(job.number),
+            Ok(false) => {}
             Err(Failed) => tally.fail(),
         }
     }
 }
 
-/// Does a step in the transaction that took it, and commits. `Some` if it was the job's last.
+/// Does a step in the transaction that took it, and commits it with the next one: true if it was the job's last.
 ///
-/// A failure drops the transaction, which aborts it: the step goes back to the head of the queue. A closed
-/// queue takes no next step; then it is done in the same transaction, and a failure takes both back.
-async fn step(
-    tx: Transaction<'_, Job>,
-    mut job: Job,
-    attempt: u32,
-    tally: &Tally,
-) -> Result<Option<Job>, Failed> {
+/// A failure drops the transaction, which aborts it: the step goes back to the head of the queue. The next step is
+/// accepted also when the queue is closed, as what follows from an accepted job.
+async fn step(tx: Transaction<'_, Job>, job: Job, attempt: u32) -> Result<bool, Failed> {
     job.perform(attempt).await?;
-    while let Some(next) = job.next() {
-        match tx.push(next) {
-            Ok(()) => {
-                tx.commit();
-                return Ok(None);
-            }
-            Err(PushError::Full(_)) => unreachable!("there is room for as many as are held"),
-            Err(PushError::Closed(next)) => {
-                next.perform(attempt).await?;
-                tally.do_alone();
-                job = next;
-            }
-        }
+    let next = job.next();
+    if let Some(next) = next {
+        tx.push(next).expect("it takes the place of this one");
     }
     tx.commit();
-    Ok(Some(job))
+    Ok(next.is_none())
 }

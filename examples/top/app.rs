@@ -177,9 +177,7 @@ mod tests {
         let _ = press(&mut app, &[KeyCode::Char('-'); 4]);
         let images = app.shops[1].queue.clone();
         images.push(Task(25)).unwrap();
-        while images.stats().dead == 0 {
-            thread::yield_now();
-        }
+        images.wait_idle();
         let _ = press(&mut app, &[KeyCode::Char('r')]);
         assert_eq!(app.message, "images: 1 dead letters are back");
         assert!(images.dead_letters().is_empty());

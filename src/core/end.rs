@@ -28,7 +28,7 @@ impl<T, O: Order<T>> Local<T, O> {
         planted!("end.frees-held", self.end_permits(held, 0));
         self.end_permits(dead, 0);
         self.pay_for_aborted();
-        step!("end.aborts-unsaid", self.ready.ended(held));
+        step!("end.aborts-unsaid", self.ended(held));
         if dead > 0 {
             self.drop_excess_letters();
         }
@@ -140,7 +140,7 @@ impl<T, O: Order<T>> Local<T, O> {
     #[inline]
     pub(crate) fn wake_for(&mut self, outcome: Outcome) {
         self.end_permits(outcome.freed, outcome.published);
-        self.ready.ended(outcome.published);
+        self.ended(outcome.published);
     }
 
     /// Takes note that what a transaction holds is gone for good.

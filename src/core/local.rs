@@ -120,6 +120,14 @@ impl<T, O: Order<T>> Local<T, O> {
         self.guarded != 0
     }
 
+    /// See [`Shared::ended`].
+    #[inline]
+    pub(super) fn ended(&self, count: usize) {
+        if self.ready.ended(count) {
+            self.shared.tell_if_idle();
+        }
+    }
+
     /// Leaves the lines, and gives back what was gathered for a batch that will not be pushed.
     pub(crate) fn leave_lines(&mut self) {
         wait::leave_item_line(self);

@@ -8,7 +8,7 @@ use super::shared::{Debt, Shared};
 use super::wait;
 use crate::order::{EntryOf, Next, Order, StoredOf};
 use crate::raw::{Borrow, Fresh, Grip, HeldItems, Peeked, Purpose, Seat, Stored};
-use crate::sync::defer_with;
+use crate::sync::{defer_with, step};
 use crate::wait::Waiter;
 use crate::PopError;
 use std::task::Poll;
@@ -246,6 +246,8 @@ impl<T, O: Order<T>> Local<T, O> {
                 // Somebody may have seen the attempt, and wait for its end.
                 shared.ended(0);
             }
+        } else if count > 0 {
+            shared.popped();
         }
         count
     }
@@ -259,8 +261,12 @@ impl<T, O: Order<T>> Port<T, O> {
         if self.is_unsettled() || self.get_mut().word().hinders_pop() {
             return self.pop_slowly();
         }
-        let item = self.get_mut().seat.pop().map(Stored::into_item);
-        item.ok_or(PopError::Empty)
+        let local = self.get_mut();
+        let stored = local.seat.pop().ok_or(PopError::Empty)?;
+        if local.ready.is_awaited() {
+            step!("take.pops-unsaid", local.shared.tell_if_idle());
+        }
+        Ok(stored.into_item())
     }
 
     #[inline(never)]

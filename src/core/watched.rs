@@ -73,6 +73,7 @@ impl<T, O: Order<T>> Local<T, O> {
         let is_news = shared.agenda.plan(until);
         if is_news {
             shared.agenda.call_reserve();
+            shared.planned();
         }
         let news = usize::from(is_news);
         step!("leases.plans-unsaid", shared.ready().published(news));

@@ -3,6 +3,7 @@
 mod builder;
 mod dead_letters;
 pub(crate) mod fair;
+mod idle;
 mod inspect;
 mod iter;
 mod pace;

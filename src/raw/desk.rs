@@ -17,6 +17,8 @@ pub(super) struct Desk {
     expired: AtomicU64,
     /// Whether a transaction has staged something, or is about to.
     staging: AtomicBool,
+    /// Transactions that have dropped what they had staged.
+    unstaged: AtomicU64,
 }
 
 /// The counters of all handles, added up.
@@ -88,6 +90,30 @@ impl Desk {
         // ORDERING: Release; pairs with `desk.stages`: who sees it sees what was published.
         self.staging
             .store(false, weak!("desk.end-staging", Release));
+    }
+
+    /// Says that nothing is staged any more, and that none of it is published.
+    pub(super) fn abort_staging(&self) {
+        // ORDERING: Relaxed, both; a single writer.
+        if self.staging.load(Ordering::Relaxed) && !planted!("desk.drops-uncounted") {
+            let count = self.unstaged.load(Ordering::Relaxed) + 1;
+            // ORDERING: Release; pairs with `desk.unstaged`: who sees it sees that something was staged.
+            self.unstaged
+                .store(count, weak!("desk.count-unstaged", Release));
+        }
+        self.end_staging();
+    }
+
+    /// A number that differs from a later one if a transaction has dropped what it had staged in between;
+    /// `None` if the desk is open.
+    ///
+    /// Counted twice: the first time before the question for the first of two calls, the second time after it
+    /// for the second one.
+    pub(super) fn unstaged_unless_open(&self) -> Option<u64> {
+        // ORDERING: Acquire; pairs with `desk.count-unstaged`. The second is ordered by `desk.stages`: who sees
+        // that nothing is staged any more sees that it was counted.
+        let before = self.unstaged.load(weak!("desk.unstaged", Acquire));
+        (!self.is_open()).then(|| before.wrapping_add(self.unstaged.load(Ordering::Relaxed)))
     }
 
     /// Whether a transaction holds or has staged something, so that items may still become ready.

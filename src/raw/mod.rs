@@ -26,6 +26,7 @@ mod grip;
 mod guests;
 mod hold;
 mod holder;
+mod idle;
 mod inbox;
 mod intake;
 mod items;

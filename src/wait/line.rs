@@ -4,7 +4,7 @@ use super::list::{Key, List, Ticket};
 use super::wake::Wakers;
 use super::word::Word;
 use crate::sync::{
-    barrier, lock, planted, step, swallow_panic, try_lock, AtomicUsize, Mutex, Ordering,
+    barrier, lock, planted, step, swallow_panic, try_lock, AtomicUsize, Mutex, Ordering, SMALL,
 };
 use crossbeam_utils::CachePadded;
 use std::task::Waker;
@@ -24,10 +24,11 @@ pub(crate) struct Line {
 impl Line {
     pub(crate) fn new(standing: Word) -> Self {
         barrier::prepare();
-        let armed = if barrier::is_asymmetric() {
-            0
-        } else {
-            Word::ARMED
+        let armed = match barrier::is_asymmetric() {
+            true => 0,
+            // The models ask for it beforehand: others need not have it.
+            false if SMALL => Word::ARMED,
+            false => Word::ARMED | Word::AWAITED,
         };
         Self {
             word: CachePadded::new(AtomicUsize::new(standing.0 | armed)),
@@ -85,12 +86,41 @@ impl Line {
     }
 
     /// Wakes for `count` items that a transaction published when it ended. After the close the end of
-    /// any transaction may be what the others wait for.
+    /// any transaction may be what the others wait for. Says whether ends [are awaited](Line::await_ends).
     #[inline]
-    pub(crate) fn ended(&self, count: usize) {
-        planted!("line.ends-unsaid", return);
-        if !self.is_quiet() && self.tell(count).is_closed() {
+    #[must_use = "somebody may wait for the queue to be idle"]
+    pub(crate) fn ended(&self, count: usize) -> bool {
+        planted!("line.ends-unsaid", return false);
+        barrier::compiler();
+        !self.word().is_quiet_for_ends() && self.tell_of_end(count)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn tell_of_end(&self, count: usize) -> bool {
+        let word = self.tell(count);
+        if word.is_closed() {
             self.wake_all_if_any();
+        }
+        word.is_awaited()
+    }
+
+    /// Whether ends [are awaited](Line::await_ends), after an item was taken for good just now.
+    #[inline]
+    pub(crate) fn is_awaited(&self) -> bool {
+        barrier::compiler();
+        self.word().is_awaited()
+    }
+
+    /// Has all who end something, or pop for good, told from now on that somebody waits for the queue to be idle:
+    /// what they did before they could see it is visible afterwards.
+    ///
+    /// Under the lock, as in `arm`, so that whoever finds the flag set knows that the heavy barrier is done.
+    pub(crate) fn await_ends(&self) {
+        let list = lock(&self.list);
+        if !self.word().is_awaited() {
+            self.set(&list, Word::AWAITED);
+            barrier::heavy_against_compiler("line.await-ends");
         }
     }
 

@@ -35,7 +35,7 @@ pub(crate) trait Waits {
     fn place(&mut self, wanted: Wanted) -> &mut Place;
 }
 
-#[cfg(all(loom, test))]
+/// By itself it is the place of one who waits for one thing only.
 impl Waits for Place {
     fn place(&mut self, _: Wanted) -> &mut Place {
         self

@@ -11,6 +11,7 @@ use std::fmt;
 /// | `BOUNDED` | the queue has a capacity | at first | never |
 /// | `LABELLED` | items have labels, which pushes give | at first | never |
 /// | `ATTENDED` | pops have to look at more than the lanes | at first, or before the first item is delayed | never |
+/// | `AWAITED` | ends of transactions and pops are told to those who wait for the queue to be idle | by the first of them; at first where barriers are symmetric | never |
 /// | `CLOSED` | pushes are refused | by `close` | never |
 /// | `SEALED` | the heavy barrier of `close` is done | by `close` | never |
 /// | `DRAINED` | nothing is ready, and nothing can become ready | by a pop that found it so | never |
@@ -27,11 +28,14 @@ impl Word {
     pub(super) const DRAINED: usize = 1 << 5;
     pub(super) const LABELLED: usize = 1 << 6;
     pub(super) const ATTENDED: usize = 1 << 7;
+    pub(super) const AWAITED: usize = 1 << 8;
     /// One waiter.
-    pub(super) const ONE: usize = 1 << 8;
+    pub(super) const ONE: usize = 1 << 9;
 
+    /// Flags that make a pop look at more than the lanes.
+    const SPECIAL: usize = Self::BOUNDED | Self::LABELLED | Self::ATTENDED;
     /// Flags that are no news to a publisher.
-    const STANDING: usize = Self::BOUNDED | Self::LABELLED | Self::ATTENDED;
+    const STANDING: usize = Self::SPECIAL | Self::AWAITED;
 
     /// The word of a line where nothing has happened yet.
     pub(crate) fn standing(labelled: bool, attended: bool) -> Self {
@@ -53,6 +57,18 @@ impl Word {
     #[inline]
     pub(crate) fn is_quiet(self) -> bool {
         self.0 & !(Self::STANDING | Self::SERVING) == 0
+    }
+
+    /// Whether the end of a transaction has nothing to do.
+    #[inline]
+    pub(super) fn is_quiet_for_ends(self) -> bool {
+        self.0 & !(Self::SPECIAL | Self::SERVING) == 0
+    }
+
+    /// Whether somebody has waited for the queue to be idle.
+    #[inline]
+    pub(super) fn is_awaited(self) -> bool {
+        self.0 & Self::AWAITED != 0
     }
 
     #[inline]
@@ -91,7 +107,7 @@ impl Word {
     /// Whether a pop cannot go the short way.
     #[inline]
     pub(crate) fn hinders_pop(self) -> bool {
-        self.0 & (Self::STANDING | Self::CLOSED | Self::SERVING) != 0
+        self.0 & (Self::SPECIAL | Self::CLOSED | Self::SERVING) != 0
     }
 
     /// Whether a push cannot go the short way.

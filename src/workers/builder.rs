@@ -17,16 +17,14 @@ use std::thread;
 ///
 /// let queue = Queue::unbounded();
 /// queue.push(3)?;
+/// queue.close();
 /// let workers = Workers::builder(&queue).threads(2).name("count-down").run(|number, tx| {
 ///     if *number > 0 {
-///         tx.push(*number - 1)?; // ready when this run is committed
+///         tx.push(*number - 1)?; // accepted after the close too; ready when this run is committed
 ///     }
 ///     Ok::<_, requeue::PushError<u32>>(())
 /// });
-/// while queue.stats().committed < 4 {
-///     std::thread::yield_now();
-/// }
-/// assert_eq!(workers.stop().done, 4);
+/// assert_eq!(workers.join().done, 4);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use = "a builder does nothing until the workers run"]

@@ -134,7 +134,7 @@ fn text_of(error: impl Debug) -> Arc<str> {
 }
 
 /// The text of what a panic carries.
-fn text_of_panic(payload: &(dyn Any + Send)) -> Arc<str> {
+pub(super) fn text_of_panic(payload: &(dyn Any + Send)) -> Arc<str> {
     let text = payload.downcast_ref::<&str>().copied();
     let text = text.or_else(|| payload.downcast_ref().map(String::as_str));
     text.unwrap_or("a panic without a text").into()

@@ -1,16 +1,22 @@
-//! Closures as items of a queue.
+//! Closures and futures as items of a queue.
 
+use super::caught::Caught;
 use super::outcome::Reply;
-use super::{Ended, Outcome};
+use super::{JobError, Outcome};
 use crate::sync::swallow_panic;
+use crate::wait::{block, Deadline};
 use std::any::Any;
 use std::fmt;
+use std::future::Future;
 use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::pin::Pin;
+use std::task::Context;
+use std::thread;
 
-/// A closure that runs once, as an item of a queue.
+/// A closure or a future that runs once, as an item of a queue.
 ///
-/// [`Queue::submit`](crate::Queue::submit) makes one and pushes it. Whoever pushes by a handle, in a batch
-/// or in a transaction makes it by [`Job::new`]:
+/// [`Queue::submit`](crate::Queue::submit) and [`Queue::submit_async`](crate::Queue::submit_async) make one and push it.
+/// Whoever pushes by a handle, in a batch or in a transaction makes it by [`Job::new`] or [`Job::new_async`]:
 ///
 /// ```
 /// use requeue::{Job, Queue, Workers};
@@ -23,8 +29,8 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 /// tx.commit();
 ///
 /// let _workers = Workers::builder(&queue).threads(1).run_jobs();
-/// assert_eq!(outcome.wait().done(), Some(42));
-/// # Ok::<(), requeue::PushError<Job>>(())
+/// assert_eq!(outcome.wait()?, 42);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
 /// A job that was taken by a transaction and not run goes back with it, and is run by another.
@@ -33,25 +39,60 @@ pub struct Job {
     call: Option<Box<dyn Call>>,
 }
 
+/// A future that runs a job: whether it returned.
+type Running = Pin<Box<dyn Future<Output = bool> + Send>>;
+
+/// A job that was begun.
+pub(super) enum Begun {
+    /// It has ended: whether it returned.
+    Ended(bool),
+    Running(Running),
+}
+
 /// What a job calls.
 trait Call: Any + Send {
-    /// Calls it: true if it returned.
-    fn call(self: Box<Self>) -> bool;
+    fn begin(self: Box<Self>) -> Begun;
     fn into_any(self: Box<Self>) -> Box<dyn Any>;
 }
 
 /// What a job runs, where it is one value.
 pub(super) trait Work: Send + 'static {
     type Result: Send + 'static;
-    fn work(self) -> Self::Result;
+
+    /// Runs, or makes what will run, and tells how that ended.
+    fn begin(self, reply: Reply<Self::Result>) -> Begun;
 }
 
 impl<R: Send + 'static, F: FnOnce() -> R + Send + 'static> Work for F {
     type Result = R;
 
-    fn work(self) -> R {
-        self()
+    fn begin(self, reply: Reply<R>) -> Begun {
+        let ended = catch_unwind(AssertUnwindSafe(self));
+        Begun::Ended(tell(reply, ended))
     }
+}
+
+/// A job that is a future.
+pub(super) struct Awaited<F>(pub(super) F);
+
+impl<F: Future + Send + 'static> Work for Awaited<F>
+where
+    F::Output: Send + 'static,
+{
+    type Result = F::Output;
+
+    fn begin(self, reply: Reply<F::Output>) -> Begun {
+        let running = Caught::new(Box::pin(self.0));
+        Begun::Running(Box::pin(async { tell(reply, running.await) }))
+    }
+}
+
+/// Tells how a job ended: true if it returned.
+fn tell<R>(reply: Reply<R>, ended: thread::Result<R>) -> bool {
+    let returned = ended.is_ok();
+    // If nobody waits for it its destructor runs, which is user code.
+    swallow_panic(|| reply.send(ended.map_err(JobError::panicked)));
+    returned
 }
 
 struct Task<W: Work> {
@@ -60,16 +101,9 @@ struct Task<W: Work> {
 }
 
 impl<W: Work> Call for Task<W> {
-    fn call(self: Box<Self>) -> bool {
+    fn begin(self: Box<Self>) -> Begun {
         let Self { work, reply } = *self;
-        let ended = match catch_unwind(AssertUnwindSafe(|| work.work())) {
-            Ok(result) => Ended::Done(result),
-            Err(payload) => Ended::Panicked(payload),
-        };
-        let returned = matches!(ended, Ended::Done(_));
-        // If nobody waits for it its destructor runs, which is user code.
-        swallow_panic(|| reply.send(ended));
-        returned
+        work.begin(reply)
     }
 
     fn into_any(self: Box<Self>) -> Box<dyn Any> {
@@ -78,15 +112,30 @@ impl<W: Work> Call for Task<W> {
 }
 
 impl Job {
-    /// Makes a job, and what tells its outcome.
+    /// Makes a job of a closure, and what tells its outcome.
     ///
     /// ```
     /// let (mut job, outcome) = requeue::Job::new(|| "sent");
     /// assert!(job.run());
-    /// assert_eq!(outcome.wait().unwrap(), "sent");
+    /// assert_eq!(outcome.wait()?, "sent");
+    /// # Ok::<(), requeue::JobError>(())
     /// ```
     pub fn new<R: Send + 'static>(run: impl FnOnce() -> R + Send + 'static) -> (Self, Outcome<R>) {
         Self::of(run)
+    }
+
+    /// Makes a job of a future, and what tells its outcome.
+    ///
+    /// ```
+    /// let (mut job, outcome) = requeue::Job::new_async(async { "sent" });
+    /// assert!(job.run()); // on this thread, which waits for it
+    /// assert_eq!(outcome.wait()?, "sent");
+    /// # Ok::<(), requeue::JobError>(())
+    /// ```
+    pub fn new_async<R: Send + 'static>(
+        future: impl Future<Output = R> + Send + 'static,
+    ) -> (Self, Outcome<R>) {
+        Self::of(Awaited(future))
     }
 
     pub(super) fn of<W: Work>(work: W) -> (Self, Outcome<W::Result>) {
@@ -96,16 +145,51 @@ impl Job {
     }
 
     /// Runs the job, unless it has run: true if it ran and returned. A panic is caught, and told by the
-    /// outcome.
+    /// outcome. If the job is a future, the thread waits for it; it has no runtime but the caller's.
     ///
     /// ```
     /// let (mut job, outcome) = requeue::Job::new(|| panic!("out of paper"));
     /// assert!(!job.run());
     /// assert!(!job.run()); // nothing is left of it
-    /// assert!(matches!(outcome.wait(), requeue::Ended::Panicked(_)));
+    /// assert!(outcome.wait().is_err());
     /// ```
     pub fn run(&mut self) -> bool {
-        self.call.take().is_some_and(Call::call)
+        match self.begin() {
+            Begun::Ended(returned) => returned,
+            Begun::Running(mut running) => {
+                let ended = block(Deadline::NEVER, |waiter| {
+                    running
+                        .as_mut()
+                        .poll(&mut Context::from_waker(waiter.waker))
+                });
+                ended == Some(true)
+            }
+        }
+    }
+
+    /// Runs the job, as [`run`](Self::run) does, and waits for it in a task, if it is a future. A closure runs at the
+    /// first poll.
+    ///
+    /// Not cancel safe: of a job that was begun nothing is left. Its outcome says then that it was dropped.
+    ///
+    /// ```
+    /// # futures::executor::block_on(async {
+    /// let (mut job, outcome) = requeue::Job::new_async(async { "sent" });
+    /// assert!(job.run_async().await);
+    /// assert_eq!(outcome.await?, "sent");
+    /// # Ok::<(), requeue::JobError>(())
+    /// # }).unwrap();
+    /// ```
+    pub async fn run_async(&mut self) -> bool {
+        match self.begin() {
+            Begun::Ended(returned) => returned,
+            Begun::Running(running) => running.await,
+        }
+    }
+
+    fn begin(&mut self) -> Begun {
+        let call = self.call.take();
+        call.map_or(Begun::Ended(false), Call::begin)
     }
 
     /// What the job would have run, if it has not run.

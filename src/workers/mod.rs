@@ -8,18 +8,25 @@
 // | `crew` | the workers of a pool, and who waits for their end |
 // | `builder` | the settings of a pool |
 // | `run`, `work`, `threads` | how threads are started, what they do, and their pool |
+// | `transaction` | what a pool needs of a transaction, wherever its queue is |
+// | `others` | other queues that they commit to |
 // | `spawn`, `staging`, `tasks` | the same for tasks, with feature `tokio` |
 // | `status`, `failure` | what workers say of themselves, and of runs that failed |
-// | `job`, `outcome`, `submit` | closures as items |
+// | `job`, `submit` | closures and futures as items |
+// | `outcome`, `job_error` | what became of them |
+// | `caught` | panics of futures |
 //
 // A worker waits in the queue's line by a future, and asks for its orders at each poll. Whoever gives
 // it an order wakes it by the same waker, and it drops the future, which passes an unused wake-up on.
 // So an order disturbs no other waiter, and takes no wake-up away from one.
 
 mod builder;
+mod caught;
 mod crew;
 mod failure;
 mod job;
+mod job_error;
+mod others;
 mod outcome;
 mod run;
 #[cfg(feature = "tokio")]
@@ -33,16 +40,20 @@ mod tasks;
 #[cfg(test)]
 mod tests;
 mod threads;
+mod transaction;
 mod work;
 mod worker;
 
 pub use builder::WorkersBuilder;
 pub use failure::Failure;
 pub use job::Job;
-pub use outcome::{Ended, Outcome};
+pub use job_error::JobError;
+pub use others::Others;
+pub use outcome::Outcome;
 #[cfg(feature = "tokio")]
 pub use staging::Staging;
 pub use status::{Report, WorkerState, WorkerStatus};
 #[cfg(feature = "tokio")]
 pub use tasks::Tasks;
 pub use threads::Workers;
+pub use transaction::AsyncTransaction;

@@ -1,82 +1,16 @@
 //! What became of a job.
 
+use super::JobError;
 use crate::sync::{lock, swallow_panic, Mutex};
 use crate::time::Time;
 use crate::wait::{block, Deadline};
-use std::any::Any;
 use std::fmt;
 use std::future::Future;
 use std::mem;
-use std::panic::resume_unwind;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
-
-/// How a [`Job`](crate::Job) ended.
-///
-/// ```
-/// use requeue::{Ended, Job};
-///
-/// let (mut job, outcome) = Job::new(|| -> u32 { panic!("out of paper") });
-/// job.run();
-/// let Ended::Panicked(payload) = outcome.wait() else { unreachable!() };
-/// assert_eq!(payload.downcast_ref(), Some(&"out of paper"));
-/// ```
-pub enum Ended<R> {
-    /// It returned.
-    Done(R),
-    /// It panicked with this.
-    Panicked(Box<dyn Any + Send>),
-    /// It was dropped without having been run.
-    Dropped,
-}
-
-impl<R> Ended<R> {
-    /// What the job returned, if it did.
-    ///
-    /// ```
-    /// let (mut job, outcome) = requeue::Job::new(|| "sent");
-    /// job.run();
-    /// assert_eq!(outcome.wait().done(), Some("sent"));
-    /// ```
-    pub fn done(self) -> Option<R> {
-        match self {
-            Self::Done(result) => Some(result),
-            Self::Panicked(_) | Self::Dropped => None,
-        }
-    }
-
-    /// What the job returned.
-    ///
-    /// ```
-    /// let (mut job, outcome) = requeue::Job::new(|| 7);
-    /// job.run();
-    /// assert_eq!(outcome.wait().unwrap(), 7);
-    /// ```
-    ///
-    /// # Panics
-    ///
-    /// If the job panicked, its panic goes on here. If it was dropped.
-    #[track_caller]
-    pub fn unwrap(self) -> R {
-        match self {
-            Self::Done(result) => result,
-            Self::Panicked(payload) => resume_unwind(payload),
-            Self::Dropped => panic!("the job was dropped without having been run"),
-        }
-    }
-}
-
-impl<R> fmt::Debug for Ended<R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Done(_) => "Done(..)",
-            Self::Panicked(_) => "Panicked(..)",
-            Self::Dropped => "Dropped",
-        })
-    }
-}
 
 /// The outcome of a [`Job`](crate::Job), to wait for on a thread or, as a future, in a task. The
 /// future needs no particular runtime. Dropping it changes nothing for the job.
@@ -89,9 +23,9 @@ impl<R> fmt::Debug for Ended<R> {
 ///
 /// let queue = Queue::unbounded();
 /// let _workers = Workers::builder(&queue).threads(1).run_jobs();
-/// let outcome = queue.submit(|| 6 * 7)?;
-/// assert_eq!(outcome.await.unwrap(), 42);
-/// # Ok::<(), requeue::PushError<_>>(())
+/// let outcome = queue.submit(|| 6 * 7).unwrap();
+/// assert_eq!(outcome.await?, 42);
+/// # Ok::<(), requeue::JobError>(())
 /// # }).unwrap();
 /// ```
 ///
@@ -106,19 +40,24 @@ pub struct Outcome<R> {
 /// Where a job leaves how it ended.
 enum Place<R> {
     Open(Option<Waker>),
-    Filled(Ended<R>),
+    Filled(Result<R, JobError>),
     Emptied,
 }
 
 impl<R> Outcome<R> {
-    /// Waits until the job has ended.
+    /// Waits until the job has ended, and gives what it returned.
     ///
     /// ```
-    /// let (job, outcome) = requeue::Job::new(|| 7);
-    /// drop(job);
-    /// assert!(matches!(outcome.wait(), requeue::Ended::Dropped));
+    /// let (mut job, outcome) = requeue::Job::new(|| 7);
+    /// job.run();
+    /// assert_eq!(outcome.wait()?, 7);
+    /// # Ok::<(), requeue::JobError>(())
     /// ```
-    pub fn wait(self) -> Ended<R> {
+    ///
+    /// # Errors
+    ///
+    /// [`JobError`] if it panicked, or was dropped before it ended.
+    pub fn wait(self) -> Result<R, JobError> {
         loop {
             if let Some(ended) = block(Deadline::NEVER, |waiter| self.poll_ended(waiter.waker)) {
                 return ended;
@@ -134,13 +73,14 @@ impl<R> Outcome<R> {
     /// let (mut job, outcome) = requeue::Job::new(|| 7);
     /// let outcome = outcome.wait_timeout(Duration::ZERO).unwrap_err();
     /// job.run();
-    /// assert_eq!(outcome.wait_timeout(Duration::ZERO).unwrap().done(), Some(7));
+    /// assert_eq!(outcome.wait_timeout(Duration::ZERO).unwrap()?, 7);
+    /// # Ok::<(), requeue::JobError>(())
     /// ```
     ///
     /// # Errors
     ///
-    /// Itself, to wait again, if the time is over.
-    pub fn wait_timeout(self, timeout: Duration) -> Result<Ended<R>, Self> {
+    /// Itself, to wait again, if the time is over. The result inside is that of [`wait`](Self::wait).
+    pub fn wait_timeout(self, timeout: Duration) -> Result<Result<R, JobError>, Self> {
         let time = Time::system();
         let deadline = Deadline::after(&time, Some(timeout));
         block(deadline, |waiter| self.poll_ended(waiter.waker)).ok_or(self)
@@ -159,7 +99,7 @@ impl<R> Outcome<R> {
     }
 
     #[track_caller]
-    fn poll_ended(&self, waker: &Waker) -> Poll<Ended<R>> {
+    fn poll_ended(&self, waker: &Waker) -> Poll<Result<R, JobError>> {
         let mut waker = Some(waker.clone());
         let mut place = lock(&self.place);
         if let Place::Open(waiting) = &mut *place {
@@ -177,10 +117,10 @@ impl<R> Outcome<R> {
 }
 
 impl<R> Future for Outcome<R> {
-    type Output = Ended<R>;
+    type Output = Result<R, JobError>;
 
     #[track_caller]
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Ended<R>> {
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<R, JobError>> {
         self.poll_ended(context.waker())
     }
 }
@@ -207,12 +147,12 @@ impl<R> Reply<R> {
         (reply, Outcome { place })
     }
 
-    pub(super) fn send(self, ended: Ended<R>) {
+    pub(super) fn send(self, ended: Result<R, JobError>) {
         self.fill(ended);
     }
 
     /// Says how the job ended, unless it has been said.
-    fn fill(&self, ended: Ended<R>) {
+    fn fill(&self, ended: Result<R, JobError>) {
         let mut place = lock(&self.place);
         let Place::Open(waiting) = &mut *place else {
             return;
@@ -226,6 +166,6 @@ impl<R> Reply<R> {
 
 impl<R> Drop for Reply<R> {
     fn drop(&mut self) {
-        self.fill(Ended::Dropped);
+        self.fill(Err(JobError::dropped()));
     }
 }

@@ -1,8 +1,8 @@
 //! How a pool of threads is started.
 
-use super::work::{batch, each, job, work, Step};
+use super::work::{batch, each, each_with, job, work, Step};
 use super::worker::Worker;
-use super::{Job, Workers, WorkersBuilder};
+use super::{Job, Others, Workers, WorkersBuilder};
 use crate::order::Order;
 use crate::{Item, Transaction};
 use std::fmt::Debug;
@@ -44,7 +44,56 @@ impl<T, O: Order<T>> WorkersBuilder<T, O> {
         F: for<'t> Fn(Item<'t, T>, &'t Transaction<'t, T, O>) -> Result<(), E>,
         F: Send + Sync + 'static,
     {
-        self.start(move |tx, worker| each(tx, worker, &run))
+        self.start_shared(move |tx, worker| each(tx, worker, &run))
+    }
+
+    /// [`run`](Self::run) with a transaction of each of some other queues, which are committed together with that of the
+    /// item, [as one](crate::commit_all()): `Ok` makes all pushes visible at one instant, `Err` and a panic undo
+    /// all of them. So no item is lost on its way from one queue to the next, and none is there twice.
+    ///
+    /// The others are a reference to a queue or a tuple of references, of any item types and orders; the function has
+    /// a transaction of the queue or a tuple of them. The pool ends when its own queue is closed and drained; then
+    /// the next queue may be closed.
+    ///
+    /// ```
+    /// use requeue::{Queue, Workers};
+    ///
+    /// let (orders, invoices) = (Queue::unbounded(), Queue::unbounded());
+    /// orders.push_batch([7, 8])?;
+    /// orders.close();
+    /// let workers = Workers::builder(&orders).run_with(&invoices, |order, _tx, out| {
+    ///     out.push(format!("invoice for order {}", *order))
+    /// });
+    /// assert_eq!(workers.join().done, 2);
+    /// assert_eq!((orders.stats().committed, invoices.len()), (2, 2));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the system refuses to start a thread.
+    #[track_caller]
+    #[allow(clippy::needless_pass_by_value)] // references, and tuples of them
+    pub fn run_with<Q, E, F>(self, others: Q, run: F) -> Workers
+    where
+        T: Send + 'static,
+        O: 'static,
+        Q: Others,
+        E: Debug,
+        F: for<'t, 'h> Fn(
+            Item<'t, T>,
+            &'t Transaction<'t, T, O>,
+            &'t Q::Transactions<'h>,
+        ) -> Result<(), E>,
+        F: Send + Sync + 'static,
+    {
+        let run = Arc::new(run);
+        self.start(|worker| {
+            let (mut handles, run) = (others.handles(&worker.name()), Arc::clone(&run));
+            move |tx: Transaction<'_, T, O>, worker: &Worker| {
+                each_with::<Q, _, _, _>(tx, &mut handles, worker, &*run)
+            }
+        })
     }
 
     /// Starts threads that run `run` on up to `max` items at a time, all of them in one transaction: as
@@ -78,7 +127,7 @@ impl<T, O: Order<T>> WorkersBuilder<T, O> {
         F: Send + Sync + 'static,
     {
         assert!(max > 0, "batches of 0 items: no run would have work");
-        self.start(move |tx, worker| batch(tx, worker, max, &run))
+        self.start_shared(move |tx, worker| batch(tx, worker, max, &run))
     }
 
     /// [`run`](Self::run) with a function that may borrow what outlives `scope`. The scope joins the
@@ -132,19 +181,34 @@ impl<T, O: Order<T>> WorkersBuilder<T, O> {
         workers
     }
 
+    /// Starts threads that all do the same.
     #[track_caller]
-    fn start<S>(self, step: S) -> Workers
+    fn start_shared<S>(self, step: S) -> Workers
     where
         T: Send + 'static,
         O: 'static,
         S: Fn(Transaction<'_, T, O>, &Worker) -> Step + Send + Sync + 'static,
     {
         let step = Arc::new(step);
+        self.start(|_| {
+            let step = Arc::clone(&step);
+            move |tx: Transaction<'_, T, O>, worker: &Worker| step(tx, worker)
+        })
+    }
+
+    /// Starts threads that do what `prepare` makes for each.
+    #[track_caller]
+    fn start<S>(self, prepare: impl Fn(&Worker) -> S) -> Workers
+    where
+        T: Send + 'static,
+        O: 'static,
+        S: FnMut(Transaction<'_, T, O>, &Worker) -> Step + Send + 'static,
+    {
         let mut workers = Workers::new(self.crew());
         for shift in workers.shifts() {
-            let (handle, step) = (self.handle(&shift), Arc::clone(&step));
+            let (handle, step) = (self.handle(&shift), prepare(shift.worker()));
             let thread = Builder::new().name(shift.worker().name().to_string());
-            let thread = thread.spawn(move || work(&shift, handle, |tx, worker| step(tx, worker)));
+            let thread = thread.spawn(move || work(&shift, handle, step));
             workers.add(thread.expect(REFUSED));
         }
         workers
@@ -170,6 +234,6 @@ impl<O: Order<Job> + 'static> WorkersBuilder<Job, O> {
     /// If the system refuses to start a thread.
     #[track_caller]
     pub fn run_jobs(self) -> Workers {
-        self.start(job)
+        self.start_shared(job)
     }
 }

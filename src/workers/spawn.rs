@@ -1,23 +1,22 @@
 //! How a pool of tasks is started, and what a task does.
 
+use super::caught::Caught;
 use super::crew::Shift;
 use super::work::{end, poll_pop, settle, Step};
-use super::worker::Worker;
-use super::{Staging, Tasks, WorkersBuilder};
+use super::worker::{Ran, Worker};
+use super::{Job, Staging, Tasks, WorkersBuilder};
 use crate::order::Order;
-use crate::sync::swallow_panic;
 use crate::{Handle, Item, Transaction};
+use std::convert::Infallible;
 use std::fmt::Debug;
 use std::future::{poll_fn, Future};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::pin::{pin, Pin};
 use std::sync::Arc;
-use std::task::{Context, Poll};
-use std::thread;
 use tokio::task::{consume_budget, JoinSet};
 
 /// The future of one run.
-type Run<'t, E> = Pin<Box<dyn Future<Output = Result<(), E>> + Send + 't>>;
+type Run<'t, E, R = ()> = Pin<Box<dyn Future<Output = Result<R, E>> + Send + 't>>;
 
 impl<T: Send + 'static, O: Order<T> + 'static> WorkersBuilder<T, O> {
     /// How many tasks [`run_async`](Self::run_async) spawns: another word for
@@ -71,6 +70,17 @@ impl<T: Send + 'static, O: Order<T> + 'static> WorkersBuilder<T, O> {
         F: for<'t> Fn(Item<'t, T>, Staging<'t, T, O>) -> Run<'t, E>,
         F: Send + Sync + 'static,
     {
+        self.spawn(run)
+    }
+
+    #[track_caller]
+    fn spawn<R, E, F>(self, run: F) -> Tasks
+    where
+        R: Into<Ran> + 'static,
+        E: Debug + 'static,
+        F: for<'t> Fn(Item<'t, T>, Staging<'t, T, O>) -> Run<'t, E, R>,
+        F: Send + Sync + 'static,
+    {
         let (crew, run) = (self.crew(), Arc::new(run));
         let mut spawned = JoinSet::new();
         for index in 0..crew.len() {
@@ -81,16 +91,46 @@ impl<T: Send + 'static, O: Order<T> + 'static> WorkersBuilder<T, O> {
     }
 }
 
+impl<O: Order<Job> + 'static> WorkersBuilder<Job, O> {
+    /// Spawns tasks that run the jobs of the queue: futures, which they await, and closures, which they call. A job that
+    /// has run is committed, even if it panicked: that is for its [`Outcome`](crate::Outcome) to tell. Feature `tokio`.
+    ///
+    /// ```
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+    /// use requeue::{Queue, Workers};
+    ///
+    /// let queue = Queue::unbounded();
+    /// let _tasks = Workers::builder(&queue).tasks(2).run_jobs_async();
+    /// let (product, sum) = (queue.submit(|| 6 * 7)?, queue.submit_async(async { 6 + 7 }).unwrap());
+    /// assert_eq!((product.await.unwrap(), sum.await.unwrap()), (42, 13));
+    /// # Ok::<(), requeue::PushError<_>>(())
+    /// # }).unwrap();
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Outside of a tokio runtime.
+    #[track_caller]
+    pub fn run_jobs_async(self) -> Tasks {
+        self.spawn(|mut job, _| {
+            Box::pin(async move { Ok::<_, Infallible>(Ran::of_job(job.run_async().await)) })
+        })
+    }
+}
+
 /// Works until it is told to stop, or the queue is closed and drained.
-async fn work<T, O: Order<T>, E: Debug, F>(mut handle: Handle<T, O>, run: Arc<F>, shift: Shift)
-where
+async fn work<T, O: Order<T>, R: Into<Ran>, E: Debug, F>(
+    mut handle: Handle<T, O>,
+    run: Arc<F>,
+    shift: Shift,
+) where
     T: Send,
-    F: for<'t> Fn(Item<'t, T>, Staging<'t, T, O>) -> Run<'t, E>,
+    F: for<'t> Fn(Item<'t, T>, Staging<'t, T, O>) -> Run<'t, E, R>,
 {
     let worker = shift.worker();
     while poll_fn(|context| worker.poll_go_on(context.waker())).await {
         let step = pin!(step(handle.begin(), worker, &*run));
-        if !settle(&shift, Caught(Some(step)).await) {
+        if !settle(&shift, Caught::new(step).await) {
             break;
         }
         consume_budget().await;
@@ -98,14 +138,14 @@ where
     drop(handle);
 }
 
-async fn step<T, O: Order<T>, E: Debug, F>(
+async fn step<T, O: Order<T>, R: Into<Ran>, E: Debug, F>(
     tx: Transaction<'_, T, O>,
     worker: &Worker,
     run: &F,
 ) -> Step
 where
     T: Send,
-    F: for<'t> Fn(Item<'t, T>, Staging<'t, T, O>) -> Run<'t, E>,
+    F: for<'t> Fn(Item<'t, T>, Staging<'t, T, O>) -> Run<'t, E, R>,
 {
     let mut pop = tx.pop_async();
     let popped = poll_fn(|context| poll_pop(&mut pop, worker, context.waker())).await;
@@ -117,33 +157,8 @@ where
     };
     worker.begin_run(tx.now());
     let ended = match catch_unwind(AssertUnwindSafe(|| run(item, Staging::new(&tx)))) {
-        Ok(running) => Caught(Some(running)).await,
+        Ok(running) => Caught::new(running).await,
         Err(payload) => Err(payload),
     };
     end(tx, worker, ended)
-}
-
-/// A future whose panic is its output, also one of its destructor: it is dropped when it has ended.
-struct Caught<F>(Option<F>);
-
-impl<F: Future + Unpin> Future for Caught<F> {
-    type Output = thread::Result<F::Output>;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let Self(future) = &mut *self;
-        let polled = catch_unwind(AssertUnwindSafe(|| {
-            let poll = Pin::new(future.as_mut().expect("not ended yet")).poll(context);
-            if poll.is_ready() {
-                drop(future.take());
-            }
-            poll
-        }));
-        match polled {
-            Ok(poll) => poll.map(Ok),
-            Err(payload) => {
-                swallow_panic(|| drop(future.take()));
-                Poll::Ready(Err(payload))
-            }
-        }
-    }
 }

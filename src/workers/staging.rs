@@ -26,9 +26,7 @@ use std::time::Duration;
 ///         Ok::<_, PushError<u32>>(())
 ///     })
 /// });
-/// while queue.stats().committed < 4 {
-///     tokio::task::yield_now().await;
-/// }
+/// queue.wait_idle_async().await;
 /// assert_eq!(tasks.stop().await.done, 4);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// # }).unwrap();
@@ -59,9 +57,8 @@ impl<'t, T, O: Order<T>> Staging<'t, T, O> {
     ///         Ok::<_, requeue::PushError<&str>>(())
     ///     })
     /// });
-    /// while queue.stats().committed < 2 {
-    ///     tokio::task::yield_now().await;
-    /// }
+    /// queue.wait_idle_async().await;
+    /// assert_eq!(queue.stats().committed, 2);
     /// # tasks.stop().await;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// # }).unwrap();

@@ -4,11 +4,11 @@ use super::crew::Crew;
 use super::worker::Command;
 use super::{Report, WorkerStatus};
 use std::fmt;
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
-use tokio_util::sync::CancellationToken;
 
 /// Tasks of a tokio runtime that wait for the items of a queue, run a function on each, and commit if it
 /// succeeds: the twin of [`Workers`](crate::Workers). Feature `tokio`.
@@ -38,7 +38,7 @@ use tokio_util::sync::CancellationToken;
 pub struct Tasks {
     crew: Arc<Crew>,
     spawned: JoinSet<()>,
-    /// What waits for a token, aborted with the pool.
+    /// What waits for a reason to stop, aborted with the pool.
     watch: JoinSet<()>,
 }
 
@@ -74,9 +74,6 @@ impl Tasks {
     /// let builder = requeue::Workers::builder(&queue).tasks(1);
     /// let tasks = builder.run_async(|_, _| Box::pin(async { Ok::<(), ()>(()) }));
     /// tasks.pause(0);
-    /// while tasks.status()[0].state != requeue::WorkerState::Paused {
-    ///     tokio::task::yield_now().await;
-    /// }
     /// tasks.resume(0);
     /// # });
     /// ```
@@ -139,38 +136,43 @@ impl Tasks {
         self.crew.tell_all(Command::Work);
     }
 
-    /// Stops the pool when a token is cancelled: the tasks finish what they hold, and take no more.
+    /// Stops the pool when a future is ready, whatever it gives: the tasks finish what they hold, and take no more. May
+    /// be called more than once; the first that is ready stops the pool.
     ///
     /// ```
     /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
     /// use requeue::{Queue, Workers};
-    /// use tokio_util::sync::CancellationToken;
     ///
-    /// let token = CancellationToken::new();
+    /// let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     /// let queue = Queue::<u32>::unbounded();
     /// let tasks = Workers::builder(&queue)
     ///     .run_async(|_, _| Box::pin(async { Ok::<(), ()>(()) }))
-    ///     .stop_by(token.clone());
-    /// token.cancel();
+    ///     .stop_by(tokio::signal::ctrl_c())
+    ///     .stop_by(stopped);
+    /// drop(stop);
     /// tasks.join().await;
     /// # });
     /// ```
+    ///
+    /// A `CancellationToken` of the crate `tokio-util` stops it by `token.cancelled_owned()`. A future that panics stops
+    /// nothing.
     ///
     /// # Panics
     ///
     /// Outside of a tokio runtime.
     #[track_caller]
-    pub fn stop_by(mut self, token: CancellationToken) -> Self {
+    pub fn stop_by<F: Future + Send + 'static>(mut self, stop: F) -> Self {
         let crew = Arc::clone(&self.crew);
         self.watch.spawn(async move {
-            token.cancelled().await;
+            let told = stop.await;
             crew.tell_all(Command::Stop);
+            drop(told); // user code
         });
         self
     }
 
     /// Waits until the tasks have ended by themselves, because the queue is closed and drained or a
-    /// [token](Self::stop_by) was cancelled.
+    /// [future](Self::stop_by) was ready.
     ///
     /// ```
     /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
@@ -211,11 +213,13 @@ impl Tasks {
     ///
     /// let queue = requeue::Queue::unbounded();
     /// queue.push("hangs")?;
+    /// let (begin, mut begun) = tokio::sync::mpsc::unbounded_channel();
     /// let builder = requeue::Workers::builder(&queue).tasks(1);
-    /// let tasks = builder.run_async(|_, _| Box::pin(pending::<Result<(), ()>>()));
-    /// while queue.stats().held == 0 {
-    ///     tokio::task::yield_now().await;
-    /// }
+    /// let tasks = builder.run_async(move |_, _| {
+    ///     begin.send(()).unwrap();
+    ///     Box::pin(pending::<Result<(), ()>>())
+    /// });
+    /// begun.recv().await;
     /// assert_eq!(tasks.shutdown(Duration::ZERO).await.stuck.len(), 1);
     /// assert_eq!(queue.pop()?, "hangs");
     /// # Ok::<(), Box<dyn std::error::Error>>(())

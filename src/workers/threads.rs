@@ -108,9 +108,6 @@ impl Workers {
     /// let queue = requeue::Queue::<u32>::unbounded();
     /// let workers = requeue::Workers::builder(&queue).threads(1).run(|_, _| Ok::<(), ()>(()));
     /// workers.pause(0);
-    /// while workers.status()[0].state != requeue::WorkerState::Paused {
-    ///     std::thread::yield_now();
-    /// }
     /// workers.resume(0);
     /// ```
     ///

@@ -2,6 +2,7 @@
 
 use super::crew::Shift;
 use super::failure::{give_back, give_back_after_panic, Trouble};
+use super::others::sealed;
 use super::worker::{Ran, Worker};
 use super::Job;
 use crate::order::Order;
@@ -30,7 +31,7 @@ pub(super) enum Step {
 pub(super) fn work<T, O: Order<T>>(
     shift: &Shift,
     mut handle: Handle<T, O>,
-    step: impl Fn(Transaction<'_, T, O>, &Worker) -> Step,
+    mut step: impl FnMut(Transaction<'_, T, O>, &Worker) -> Step,
 ) {
     let worker = shift.worker();
     while worker.goes_on() {
@@ -75,6 +76,39 @@ pub(super) fn each<T, O: Order<T>, E: Debug>(
     end(tx, worker, ended)
 }
 
+/// As [`each`], with transactions of other queues that are committed together with that of the item.
+pub(super) fn each_with<Q: sealed::Others, T, O: Order<T>, E: Debug>(
+    mut tx: Transaction<'_, T, O>,
+    others: &mut Q::Handles,
+    worker: &Worker,
+    run: impl for<'t, 'h> Fn(
+        Item<'t, T>,
+        &'t Transaction<'t, T, O>,
+        &'t Q::Transactions<'h>,
+    ) -> Result<(), E>,
+) -> Step {
+    let item = match take(&tx, worker) {
+        Ok(item) => item,
+        Err(nothing) => return nothing,
+    };
+    let mut others = Q::begin(others);
+    let ended = catch_unwind(AssertUnwindSafe(|| run(item, &tx, &others)));
+    let close = || tx.close_book().and_then(|()| Q::close_books(&mut others));
+    let step = match matches!(ended, Ok(Ok(()))).then(close) {
+        Some(Ok(())) => {
+            swallow_panic(|| {
+                // It cannot fail: no book is open.
+                let _ = Q::commit_with(tx, others);
+            });
+            return Step::Ran(Ran::Done);
+        }
+        Some(Err(expired)) => give_back(tx, worker, format_args!("{expired}")),
+        None => end(tx, worker, ended.map(|ended| ended.map(|()| Ran::Done))),
+    };
+    swallow_panic(|| drop(others));
+    step
+}
+
 /// Takes up to `max` items, runs, and commits or gives back.
 pub(super) fn batch<T, O: Order<T>, E: Debug>(
     tx: Transaction<'_, T, O>,
@@ -98,33 +132,30 @@ pub(super) fn job<O: Order<Job>>(tx: Transaction<'_, Job, O>, worker: &Worker) -
         Ok(job) => job,
         Err(nothing) => return nothing,
     };
-    let returned = job.run();
-    match finish(tx, worker) {
-        Step::Ran(Ran::Done) if !returned => Step::Ran(Ran::Panicked),
-        step => step,
-    }
+    let ran = Ran::of_job(job.run());
+    finish(tx, worker, ran)
 }
 
 /// Ends the transaction of a run as the run ended.
-pub(super) fn end<T, O: Order<T>, E: Debug>(
+pub(super) fn end<T, O: Order<T>, R: Into<Ran>, E: Debug>(
     tx: Transaction<'_, T, O>,
     worker: &Worker,
-    ended: thread::Result<Result<(), E>>,
+    ended: thread::Result<Result<R, E>>,
 ) -> Step {
     match ended {
-        Ok(Ok(())) => finish(tx, worker),
+        Ok(Ok(ran)) => finish(tx, worker, ran.into()),
         Ok(Err(error)) => give_back(tx, worker, error),
         Err(payload) => give_back_after_panic(tx, worker, payload),
     }
 }
 
-/// Commits. Then the run is done, whatever the destructors of its items do.
-fn finish<T, O: Order<T>>(mut tx: Transaction<'_, T, O>, worker: &Worker) -> Step {
+/// Commits. Then it stays at how the run ended, whatever the destructors of its items do.
+fn finish<T, O: Order<T>>(mut tx: Transaction<'_, T, O>, worker: &Worker, ran: Ran) -> Step {
     if let Err(expired) = tx.close_book() {
         return give_back(tx, worker, format_args!("{expired}"));
     }
     swallow_panic(|| drop(tx.try_commit()));
-    Step::Ran(Ran::Done)
+    Step::Ran(ran)
 }
 
 /// Takes an item, and waits for one until the worker is called off.

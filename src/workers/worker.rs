@@ -24,6 +24,24 @@ pub(super) enum Ran {
     Panicked,
 }
 
+impl Ran {
+    /// How the run of a [`Job`](super::Job) ended.
+    pub(super) fn of_job(returned: bool) -> Self {
+        if returned {
+            Self::Done
+        } else {
+            Self::Panicked
+        }
+    }
+}
+
+/// A run that returned nothing but that it is done.
+impl From<()> for Ran {
+    fn from((): ()) -> Self {
+        Self::Done
+    }
+}
+
 /// What a worker shares with those who direct it.
 pub(super) struct Worker {
     record: Mutex<Record>,

@@ -226,10 +226,8 @@ const CASES: &[Case] = &[
         drop(job);
         poll_twice(outcome);
     }),
-    ("dropped without having been run", || {
-        let (job, outcome) = Job::new(|| 1);
-        drop(job);
-        outcome.wait().unwrap();
+    ("future polled after completion", || {
+        poll_twice(Queue::<u32>::unbounded().wait_idle_async());
     }),
     ("pool of 0 workers", || {
         drop(Workers::builder(&Queue::<u32>::unbounded()).threads(0));

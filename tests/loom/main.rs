@@ -7,6 +7,7 @@
 mod closing;
 mod due;
 mod failing;
+mod idle;
 mod items;
 mod lent;
 mod pace;

@@ -130,14 +130,15 @@ mod modules {
     use requeue::fair::{ByKey, FairQueue, FairSnapshot, Keyed};
     use requeue::future::{
         OwnedPop, OwnedPush, OwnedPushBatch, PopAsync, PushAsync, PushBatchAsync, StageAsync,
-        TakeAsync,
+        TakeAsync, WaitIdle,
     };
     use requeue::priority::{
         ByPriority, OutOfRange, Prioritized, PriorityError, PriorityQueue, Ticket,
     };
     use requeue::time::{Backoff, Clock, ManualClock, SystemClock};
     use requeue::workers::{
-        Ended, Failure, Job, Outcome, Report, WorkerState, WorkerStatus, Workers, WorkersBuilder,
+        AsyncTransaction, Failure, Job, JobError, Others, Outcome, Report, WorkerState,
+        WorkerStatus, Workers, WorkersBuilder,
     };
     #[cfg(feature = "tokio")]
     use requeue::workers::{Staging, Tasks};

@@ -1,9 +1,10 @@
 //! Pools of workers.
 
+use std::future::ready;
 use std::thread;
 use std::time::Duration;
 
-use requeue::{Ended, Job, Order, Outcome, PushError, Queue, Report, Workers, WorkersBuilder};
+use requeue::{Job, JobError, Order, Outcome, PushError, Queue, Report, Workers, WorkersBuilder};
 
 fn pool<O: Order<u8>>(queue: &Queue<u8, O>) -> WorkersBuilder<u8, O> {
     Workers::builder(queue)
@@ -53,12 +54,35 @@ fn jobs_have_outcomes() {
     let doubled: Result<Outcome<u8>, PushError<u8>> = double(2);
     let (job, direct) = Job::new(|| 3);
     queue.push(job).unwrap();
+    let future: Outcome<u8> = queue.submit_async(ready(4)).unwrap();
+    let half = queue.wrap_async(|number: u8| ready(number / 2));
+    let halved: Result<Outcome<u8>, PushError<u8>> = half(2);
     queue.close();
     Workers::builder(&queue).threads(1).run_jobs().join();
-    assert!(matches!(outcome.wait(), Ended::Done(1)));
+    let ended: Result<u8, JobError> = outcome.wait();
+    assert_eq!(ended.unwrap(), 1);
     assert_eq!(doubled.unwrap().wait().unwrap(), 4);
+    assert_eq!(
+        (future.wait().unwrap(), halved.unwrap().wait().unwrap()),
+        (4, 1)
+    );
     assert!(direct.has_ended());
-    assert_eq!(direct.wait().done(), Some(3));
+    assert_eq!(direct.wait().unwrap(), 3);
+}
+
+#[test]
+fn work_is_waited_for_and_goes_to_other_queues() {
+    let (from, to, log) = (Queue::unbounded(), Queue::unbounded(), Queue::unbounded());
+    let workers = pool(&from).run_with((&to, &log), |item, _tx, (to, log)| {
+        log.push("moved").unwrap();
+        to.push(*item)
+    });
+    from.push(1).unwrap();
+    from.wait_idle();
+    assert!(from.wait_idle_timeout(Duration::ZERO));
+    assert_eq!((to.len(), log.len()), (1, 1));
+    let idle: requeue::future::WaitIdle<u8> = from.wait_idle_async();
+    drop((idle, workers));
 }
 
 #[cfg(feature = "tokio")]
@@ -68,7 +92,8 @@ fn tasks_run_futures() {
     runtime.unwrap().block_on(async {
         let tasks: requeue::Tasks = Workers::builder(&closed())
             .tasks(2)
-            .run_async(|_, _| Box::pin(async { Ok::<(), ()>(()) }));
+            .run_async(|_, _| Box::pin(async { Ok::<(), ()>(()) }))
+            .stop_by(std::future::pending::<()>());
         assert_eq!(tasks.join().await.done, 4);
     });
 }

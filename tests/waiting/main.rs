@@ -13,6 +13,7 @@ mod events;
 mod executors;
 mod fairness;
 mod hold_any;
+mod idle;
 mod keeper;
 mod looks;
 mod overdue;

@@ -1,15 +1,20 @@
 //! Queues of closures, and their outcomes.
 
+use std::any::Any;
 use std::cell::Cell;
+use std::error::Error;
+use std::future::{poll_fn, ready, Future};
+use std::mem;
 use std::panic::resume_unwind;
 use std::sync::mpsc::channel;
 use std::sync::Arc;
+use std::task::Poll;
 use std::thread;
 use std::time::Duration;
 
 use crate::common::futures::{block_on, poll_once, Task};
 use crate::common::{assert_at_rest, ends, panics};
-use requeue::{Ended, Job, Outcome, PriorityQueue, PushError, Queue, Workers};
+use requeue::{FairQueue, Job, JobError, Order, Outcome, PriorityQueue, PushError, Queue, Workers};
 
 type Pool = (Queue<Job>, Workers);
 
@@ -23,19 +28,22 @@ const _: () = {
     const fn is_send<T: Send>() {}
     const fn is_sync<T: Sync>() {}
     is_send::<Job>();
-    is_send::<Ended<Cell<u8>>>();
+    is_send::<JobError>();
+    is_sync::<JobError>();
     is_send::<Outcome<Cell<u8>>>();
     is_sync::<Outcome<Cell<u8>>>();
 };
 
+type Ended = Result<u32, JobError>;
+
 /// The ways to wait for an outcome.
-const WAITS: [fn(Outcome<u32>) -> Ended<u32>; 3] = [
+const WAITS: [fn(Outcome<u32>) -> Ended; 3] = [
     Outcome::wait,
     |outcome| outcome.wait_timeout(Duration::MAX).unwrap(),
     |outcome| block_on(outcome),
 ];
 
-fn waits_for(run: fn() -> u32, expected: fn(&Ended<u32>) -> bool) {
+fn waits_for(run: fn() -> u32, expected: fn(&Ended) -> bool) {
     ends(move || {
         for wait in WAITS {
             let (queue, workers) = pool(2);
@@ -50,7 +58,7 @@ fn waits_for(run: fn() -> u32, expected: fn(&Ended<u32>) -> bool) {
 
 #[test]
 fn an_outcome_is_what_the_job_returned() {
-    waits_for(|| 42, |ended| matches!(ended, Ended::Done(42)));
+    waits_for(|| 42, |ended| matches!(ended, Ok(42)));
 }
 
 /// What has run must not run again.
@@ -58,9 +66,10 @@ fn an_outcome_is_what_the_job_returned() {
 fn a_job_that_panicked_is_committed() {
     waits_for(
         || panic!("out of paper"),
-        |ended| match ended {
-            Ended::Panicked(payload) => payload.downcast_ref() == Some(&"out of paper"),
-            _ => false,
+        |ended| {
+            let error = ended.as_ref().unwrap_err();
+            assert_eq!(error.to_string(), "job panicked: out of paper");
+            error.is_panic() && !error.is_dropped()
         },
     );
 }
@@ -72,7 +81,8 @@ fn a_pool_counts_panics_and_lives_on() {
         let bad = queue.submit(|| panic!("bad")).unwrap();
         let good = queue.submit(|| 7).unwrap();
         assert_eq!(good.wait().unwrap(), 7);
-        assert!(panics(|| bad.wait().unwrap()));
+        let payload: Box<dyn Any + Send> = bad.wait().unwrap_err().into_panic().unwrap();
+        assert_eq!(payload.downcast_ref(), Some(&"bad"));
         let report = workers.stop();
         assert_eq!((report.done, report.panicked, report.failed), (1, 1, 0));
     });
@@ -86,7 +96,10 @@ fn a_job_that_is_dropped_says_so() {
             let outcome = queue.submit(|| 1).unwrap();
             let waiting = thread::spawn(move || wait(outcome));
             drop(queue.pop().unwrap());
-            assert!(matches!(waiting.join().unwrap(), Ended::Dropped));
+            let error = waiting.join().unwrap().unwrap_err();
+            assert!(error.is_dropped());
+            assert_eq!(error.to_string(), "job was dropped before it ended");
+            assert!(error.into_panic().unwrap_err().is_dropped());
         }
     });
 }
@@ -101,7 +114,7 @@ fn a_job_that_was_not_run_goes_back_whole() {
     tx.abort();
     assert!(!outcome.has_ended());
     assert!(queue.pop().unwrap().run());
-    assert_eq!(outcome.wait().done(), Some(5));
+    assert_eq!(outcome.wait().unwrap(), 5);
 }
 
 #[test]
@@ -109,7 +122,7 @@ fn a_job_runs_once() {
     let (mut job, outcome) = Job::new(|| 5);
     assert!(job.run());
     assert!(!job.run());
-    assert_eq!(outcome.wait().done(), Some(5));
+    assert_eq!(outcome.wait().unwrap(), 5);
 }
 
 #[test]
@@ -118,7 +131,7 @@ fn a_wait_that_is_over_gives_the_outcome_back() {
     let outcome = outcome.wait_timeout(Duration::from_millis(1)).unwrap_err();
     job.run();
     let ended = outcome.wait_timeout(Duration::ZERO).unwrap();
-    assert_eq!(ended.done(), Some(5));
+    assert_eq!(ended.unwrap(), 5);
 }
 
 #[test]
@@ -130,7 +143,7 @@ fn an_outcome_wakes_the_last_waker_that_polled_it() {
     task.assert_waits();
     job.run();
     assert_eq!((first.rings(), task.rings()), (0, 1));
-    assert_eq!(task.output().done(), Some(5));
+    assert_eq!(task.output().unwrap(), 5);
     assert!(panics(|| task.poll()), "it is given out once");
 }
 
@@ -172,7 +185,7 @@ fn a_waker_that_panics_harms_no_worker() {
     let (mut job, outcome) = Job::new(|| 5);
     let mut task = Task::waiting_with_bomb(outcome);
     assert!(job.run());
-    assert_eq!(task.output().done(), Some(5));
+    assert_eq!(task.output().unwrap(), 5);
 }
 
 #[test]
@@ -190,7 +203,7 @@ fn a_refused_closure_comes_back() {
     assert_eq!(again(), 8);
     drop(again);
     assert!(queue.pop().unwrap().run());
-    assert_eq!(outcome.wait().done(), Some(8));
+    assert_eq!(outcome.wait().unwrap(), 8);
     queue.close();
     assert!(queue.submit(closure(&text)).unwrap_err().is_closed());
     assert_eq!(Arc::strong_count(&text), 1);
@@ -203,8 +216,8 @@ fn a_wrapped_function_pushes_its_calls() {
         let length = queue.wrap(|text: String| text.len());
         let (other, text) = (length.clone(), String::from("four"));
         let outcomes = [length("a".into()).unwrap(), other(text).unwrap()];
-        let lengths = outcomes.map(|outcome| outcome.wait().done());
-        assert_eq!(lengths, [Some(1), Some(4)]);
+        let lengths = outcomes.map(|outcome| outcome.wait().unwrap());
+        assert_eq!(lengths, [1, 4]);
         queue.close();
         let refused = length(String::from("late")).unwrap_err();
         assert!(refused.is_closed());
@@ -244,5 +257,131 @@ fn jobs_have_priorities_where_the_queue_has() {
         normal.wait().unwrap();
         workers.stop();
         assert!(order.try_iter().eq(["urgent", "normal"]));
+    });
+}
+
+/// `?` takes what an outcome gives, where errors have to be `Send` and `Sync`.
+#[test]
+fn an_outcome_is_a_result() {
+    fn sum(jobs: [Outcome<u32>; 2]) -> Result<u32, Box<dyn Error + Send + Sync>> {
+        let [a, b] = jobs;
+        Ok(a.wait()? + b.wait()?)
+    }
+    let (mut a, one) = Job::new(|| 1);
+    let (mut b, two) = Job::new(|| 2);
+    assert!(a.run() && b.run());
+    assert_eq!(sum([one, two]).unwrap(), 3);
+    let (mut a, one) = Job::new(|| 1);
+    let (b, two) = Job::new(|| 2);
+    assert!(a.run());
+    drop(b);
+    let error = sum([one, two]).unwrap_err();
+    assert!(error.downcast_ref::<JobError>().unwrap().is_dropped());
+}
+
+/// Ready when it is polled for the second time.
+fn later<R>(result: impl FnOnce() -> R) -> impl Future<Output = R> {
+    let mut polled = false;
+    let mut result = Some(result);
+    poll_fn(move |context| {
+        if mem::replace(&mut polled, true) {
+            return Poll::Ready(result.take().unwrap()());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+}
+
+#[test]
+fn a_thread_runs_a_future() {
+    ends(|| {
+        let (queue, workers) = pool(1);
+        let good = queue.submit_async(later(|| 5)).unwrap();
+        let bad = queue
+            .submit_async(later(|| -> u32 { panic!("out of paper") }))
+            .unwrap();
+        assert_eq!(good.wait().unwrap(), 5);
+        assert!(bad.wait().unwrap_err().is_panic());
+        let report = workers.stop();
+        assert_eq!((report.done, report.panicked, report.failed), (1, 1, 0));
+        assert_eq!(queue.stats().committed, 2);
+    });
+}
+
+#[test]
+fn a_future_that_was_not_begun_goes_back_whole() {
+    let queue = Queue::unbounded();
+    let outcome = queue.submit_async(later(|| 5)).unwrap();
+    let mut handle = queue.handle();
+    let tx = handle.begin();
+    assert!(tx.pop().is_ok());
+    tx.abort();
+    assert!(queue.pop().unwrap().run());
+    assert_eq!(outcome.wait().unwrap(), 5);
+}
+
+/// Nothing is left of a job that was begun.
+#[test]
+fn a_future_whose_run_is_dropped_was_dropped() {
+    let (mut job, outcome) = Job::new_async(later(|| 5));
+    assert!(poll_once(Box::pin(job.run_async())).is_pending());
+    assert!(outcome.wait().unwrap_err().is_dropped());
+    assert!(!job.run());
+}
+
+#[test]
+fn a_refused_future_comes_back() {
+    let queue = Queue::bounded(1);
+    let outcome = queue.submit_async(ready(1)).unwrap();
+    let Err(PushError::Full(again)) = queue.submit_async(ready(2)) else {
+        panic!("there is room for one");
+    };
+    assert_eq!(block_on(again), 2);
+    queue.close();
+    assert!(queue.submit_async(ready(3)).unwrap_err().is_closed());
+    assert!(queue.pop().unwrap().run());
+    assert_eq!(outcome.wait().unwrap(), 1);
+}
+
+#[test]
+fn a_wrapped_async_function_pushes_its_calls() {
+    ends(|| {
+        let (queue, workers) = pool(2);
+        let length = queue.wrap_async(|text: String| later(move || text.len()));
+        let outcome = length("four".into()).unwrap();
+        assert_eq!(outcome.wait().unwrap(), 4);
+        let empty = queue.wrap_async(|text: String| {
+            assert!(!text.is_empty(), "in vain");
+            ready(1)
+        });
+        let error = empty(String::new()).unwrap().wait().unwrap_err();
+        assert_eq!(error.to_string(), "job panicked: in vain");
+        queue.close();
+        let refused = length("late".into()).unwrap_err();
+        assert_eq!(refused.into_inner(), "late");
+        let report = workers.join();
+        assert_eq!((report.done, report.panicked), (1, 1));
+    });
+}
+
+#[test]
+fn every_order_takes_jobs() {
+    fn works<O: Order<Job> + 'static>(queue: &Queue<Job, O>) {
+        let _workers = Workers::builder(queue).threads(1).run_jobs();
+        let double = queue.wrap(|number: u32| number * 2);
+        let half = queue.wrap_async(|number: u32| ready(number / 2));
+        let outcomes = [
+            queue.submit(|| 1).unwrap(),
+            queue.submit_async(ready(2)).unwrap(),
+            double(3).unwrap(),
+            half(8).unwrap(),
+        ];
+        let results = outcomes.map(|outcome| outcome.wait().unwrap());
+        assert_eq!(results, [1, 2, 6, 4]);
+    }
+    ends(|| {
+        works(&Queue::unbounded());
+        works(&PriorityQueue::by_priority());
+        works(&FairQueue::by(|_: &Job| 0));
     });
 }

@@ -3,7 +3,9 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod generic;
 mod jobs;
 #[cfg(feature = "tokio")]
 mod tasks;
 mod threads;
+mod together;

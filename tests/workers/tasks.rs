@@ -142,7 +142,7 @@ fn stop_waits_for_what_is_held_and_leaves_the_rest() {
             yield_now().await;
         }
         let token = CancellationToken::new();
-        let stopping = tokio::spawn(tasks.stop_by(token.clone()).stop());
+        let stopping = tokio::spawn(tasks.stop_by(token.clone().cancelled_owned()).stop());
         GATE.add_permits(3);
         let report = stopping.await.unwrap();
         assert!(report.done >= 2 && report.stuck.is_empty(), "{report:?}");
@@ -160,8 +160,8 @@ fn a_token_stops_tasks_that_wait() {
         let tasks = Workers::builder(&queue).tasks(3);
         let tasks = tasks.run_async(|_, _| Box::pin(async { Ok::<(), ()>(()) }));
         let tasks = tasks
-            .stop_by(CancellationToken::new())
-            .stop_by(token.child_token());
+            .stop_by(pending::<()>())
+            .stop_by(token.child_token().cancelled_owned());
         yield_now().await;
         token.cancel();
         assert!(tasks.join().await.stuck.is_empty());
@@ -365,5 +365,68 @@ fn the_error_of_a_run_is_kept_and_tasks_back_off() {
             ("is given up", Some("is given up"))
         );
         assert_at_rest(&queue, 0, 0);
+    });
+}
+
+/// Any future stops a pool, whatever it gives; one that panics stops nothing.
+#[test]
+fn any_future_stops_tasks() {
+    on_tokio(|| async {
+        let queue = Queue::<u32>::unbounded();
+        let (stop, stopped) = tokio::sync::oneshot::channel::<u32>();
+        let builder = Workers::builder(&queue).tasks(2);
+        let tasks = builder
+            .run_async(|_, _| Box::pin(async { Ok::<(), ()>(()) }))
+            .stop_by(async { panic!("no reason to stop") })
+            .stop_by(stopped);
+        queue.push(1).unwrap();
+        queue.wait_idle_async().await;
+        stop.send(7).unwrap();
+        assert_eq!(tasks.join().await.done, 1);
+    });
+}
+
+#[test]
+fn tasks_run_jobs_at_the_same_time() {
+    on_tokio(|| async {
+        let queue = Queue::unbounded();
+        let tasks = Workers::builder(&queue).tasks(2).run_jobs_async();
+        let (here, there) = tokio::sync::oneshot::channel();
+        // Each needs the other one to run.
+        let first = queue.submit_async(there).unwrap();
+        let second = queue.submit_async(async { here.send(5) }).unwrap();
+        let bad = queue
+            .submit_async(async { panic!("out of paper") })
+            .unwrap();
+        let closure = queue.submit(|| 7).unwrap();
+        assert_eq!(first.await.unwrap(), Ok(5));
+        assert_eq!(second.await.unwrap(), Ok(()));
+        assert_eq!(closure.await.unwrap(), 7);
+        let error = bad.await.unwrap_err();
+        assert_eq!(error.to_string(), "job panicked: out of paper");
+        let report = tasks.stop().await;
+        assert_eq!((report.done, report.panicked, report.failed), (3, 1, 0));
+        assert_at_rest(&queue, 0, 0);
+    });
+}
+
+/// The job went back, but nothing is left of it.
+#[test]
+fn a_job_whose_task_is_aborted_says_that_it_was_dropped() {
+    on_tokio(|| async {
+        let queue = Queue::unbounded();
+        let tasks = Workers::builder(&queue).tasks(1).run_jobs_async();
+        let (tell, begun) = tokio::sync::oneshot::channel();
+        let outcome = queue
+            .submit_async(async {
+                tell.send(()).unwrap();
+                pending::<()>().await;
+            })
+            .unwrap();
+        begun.await.unwrap();
+        let report = tasks.shutdown(Duration::ZERO).await;
+        assert_eq!(report.stuck.len(), 1);
+        assert!(outcome.await.unwrap_err().is_dropped());
+        assert!(!queue.pop().unwrap().run());
     });
 }

@@ -1,6 +1,7 @@
 //! What the handles of a queue share, and what works without a handle.
 
 mod due;
+mod idle;
 mod order;
 mod pass;
 mod stats;
@@ -14,7 +15,7 @@ use crate::policy::telemetry::{Event, Telemetry};
 use crate::policy::watch::Posts;
 use crate::rate::Gate;
 use crate::raw::{Lanes, Remainder, Stored};
-use crate::sync::{defer, swallow_panic};
+use crate::sync::{defer, step, swallow_panic};
 use crate::time::Time;
 use crate::wait::{Agenda, Line, Word};
 use crate::{PopError, PushError};
@@ -32,6 +33,8 @@ pub(crate) struct Shared<T, O: Order<T>> {
     /// Where those wait who want an item.
     ready: Arc<Line>,
     room: Option<Room>,
+    /// Where those wait who wait for the queue to be idle.
+    idle: Line,
     /// What is asked before items are given out.
     pub(crate) gate: Gate,
     pub(crate) time: Time,
@@ -115,6 +118,7 @@ impl<T, O: Order<T>> Shared<T, O> {
             source,
             ready,
             room,
+            idle: Line::new(Word::standing(false, false)),
             gate: Gate::new(settings.pace, settings.max_held),
             time: settings.time,
             agenda,
@@ -211,6 +215,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         };
         let item = item.ok_or_else(|| self.why_empty())?;
         self.give_back(1);
+        step!("shared.pops-unsaid", self.popped());
         Ok(item)
     }
 
@@ -283,6 +288,8 @@ impl<T, O: Order<T>> Shared<T, O> {
     /// See [`Line::ended`].
     #[inline]
     pub(crate) fn ended(&self, count: usize) {
-        self.ready.ended(count);
+        if self.ready.ended(count) {
+            self.tell_if_idle();
+        }
     }
 }

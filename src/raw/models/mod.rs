@@ -7,6 +7,7 @@ mod common;
 mod desk;
 mod empty;
 mod front;
+mod idle;
 mod inbox;
 mod joint;
 mod lease;

@@ -64,7 +64,7 @@ impl<T> Seat<T> {
 
     /// Says that nothing of what is staged will be published.
     pub(crate) fn end_staging(&mut self) {
-        self.desk().end_staging();
+        self.desk().abort_staging();
     }
 
     /// Takes the last staged item back out.

@@ -1,0 +1,62 @@
+//! The future that waits for a queue to be idle.
+
+use crate::core::shared::Shared;
+use crate::core::wait::DONE;
+use crate::order::Order;
+use crate::wait::{Place, Waiter};
+use crate::Fifo;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+/// The future of [`Queue::wait_idle_async`](crate::Queue::wait_idle_async). It owns what it needs of the queue, so it
+/// may outlive the [`Queue`](crate::Queue) it came from.
+///
+/// # Panics
+///
+/// When it is polled after it was ready.
+#[must_use = "a future does nothing unless it is awaited"]
+pub struct WaitIdle<T, O: Order<T> = Fifo> {
+    shared: Option<Arc<Shared<T, O>>>,
+    place: Place,
+}
+
+impl<T, O: Order<T>> WaitIdle<T, O> {
+    pub(crate) fn new(shared: &Arc<Shared<T, O>>) -> Self {
+        Self {
+            shared: Some(Arc::clone(shared)),
+            place: Place::default(),
+        }
+    }
+}
+
+impl<T, O: Order<T>> Future for WaitIdle<T, O> {
+    type Output = ();
+
+    #[track_caller]
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let Self { shared, place } = &mut *self;
+        let waiter = Waiter::task(context.waker());
+        let poll = shared.as_ref().expect(DONE).poll_idle(place, &waiter);
+        if poll.is_ready() {
+            *shared = None;
+        }
+        poll
+    }
+}
+
+impl<T, O: Order<T>> Drop for WaitIdle<T, O> {
+    fn drop(&mut self) {
+        if let Some(shared) = &self.shared {
+            self.place.leave(shared.idle_line());
+        }
+    }
+}
+
+impl<T, O: Order<T>> fmt::Debug for WaitIdle<T, O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WaitIdle").finish_non_exhaustive()
+    }
+}

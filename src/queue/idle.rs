@@ -1,0 +1,92 @@
+//! Waiting until all work is done.
+
+use super::Queue;
+use crate::future::WaitIdle;
+use crate::order::Order;
+use crate::sync::defer_with;
+use crate::wait::{block, Deadline, Place};
+use std::time::Duration;
+
+impl<T, O: Order<T>> Queue<T, O> {
+    /// Waits until the queue is *idle*: nothing is ready, delayed or scheduled, and no transaction holds or has
+    /// staged anything. [Dead letters](Queue::dead_letters) do not count.
+    ///
+    /// Linearizable as [`PopError::Empty`](crate::PopError::Empty) is: the queue really was idle at some point during the
+    /// call. Others may push at any time, so it may not be idle any more when this returns; who wants no more than
+    /// the work of now first stops those who push. [Closing](Queue::close) is not needed, and
+    /// changes nothing. A queue that is [paused](Queue::pause) is idle only if nothing is ready.
+    ///
+    /// It waits for the transactions of its own thread too, for ever, and for a forgotten one until its handle is
+    /// used again or dropped.
+    ///
+    /// Costs those who use the queue nothing as long as nobody has called it. Afterwards the end of each transaction,
+    /// and each pop without one, looks at one more word, and while somebody waits at the shards and handles in use,
+    /// as far as the first one that is not idle.
+    ///
+    /// ```
+    /// use requeue::{Queue, Workers};
+    ///
+    /// let queue = Queue::unbounded();
+    /// let workers = Workers::builder(&queue).run(|number, tx| {
+    ///     if *number > 0 {
+    ///         tx.push(*number - 1)?; // ready when this run is committed
+    ///     }
+    ///     Ok::<_, requeue::PushError<u32>>(())
+    /// });
+    /// queue.push(3)?;
+    /// queue.wait_idle();
+    /// assert_eq!(queue.stats().committed, 4);
+    /// # drop(workers);
+    /// # Ok::<(), requeue::PushError<u32>>(())
+    /// ```
+    #[doc(alias = "join")]
+    pub fn wait_idle(&self) {
+        self.wait_until_idle(None);
+    }
+
+    /// Waits until the queue is idle, as [`Queue::wait_idle`] does, but no longer than `timeout`: true if it was idle.
+    /// Zero looks once; [`Duration::MAX`] waits for ever.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let queue = requeue::Queue::unbounded();
+    /// queue.push("job")?;
+    /// assert!(!queue.wait_idle_timeout(Duration::from_millis(1)));
+    /// queue.pop()?;
+    /// assert!(queue.wait_idle_timeout(Duration::ZERO));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use = "it says whether the queue was idle"]
+    pub fn wait_idle_timeout(&self, timeout: Duration) -> bool {
+        self.wait_until_idle(Some(timeout))
+    }
+
+    fn wait_until_idle(&self, timeout: Option<Duration>) -> bool {
+        let shared = self.shared();
+        // Also if a clock panics, which is user code.
+        let mut place = defer_with(Place::default(), |place| place.leave(shared.idle_line()));
+        let deadline = Deadline::after(&shared.time, timeout);
+        let idle = block(deadline, |waiter| shared.poll_idle(&mut place, waiter));
+        idle.is_some() || shared.is_idle()
+    }
+
+    /// A future that is ready when the queue is idle, as [`Queue::wait_idle`] waits for. It owns what it needs, so it
+    /// can be spawned.
+    ///
+    /// Cancel safe: when it is dropped its place in the line is given up.
+    ///
+    /// ```
+    /// # futures::executor::block_on(async {
+    /// let queue = requeue::Queue::unbounded();
+    /// queue.push("job")?;
+    /// let idle = queue.wait_idle_async();
+    /// queue.pop()?;
+    /// idle.await;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
+    pub fn wait_idle_async(&self) -> WaitIdle<T, O> {
+        WaitIdle::new(self.shared())
+    }
+}

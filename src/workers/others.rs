@@ -1,0 +1,107 @@
+//! Other queues that the workers of a pool commit to.
+
+use crate::order::Order;
+use crate::{Expired, Handle, Queue, Transaction};
+use std::sync::Arc;
+
+/// The other queues of [`run_with`](crate::WorkersBuilder::run_with): a reference to one, or a tuple of up to four. Sealed.
+///
+/// ```
+/// use requeue::workers::Others;
+/// use requeue::Queue;
+///
+/// fn takes(_: impl Others) {}
+/// let (texts, numbers) = (Queue::<String>::unbounded(), Queue::<u32>::unbounded());
+/// takes(&texts);
+/// takes((&texts, &numbers));
+/// ```
+pub trait Others: sealed::Others {}
+
+pub(super) mod sealed {
+    use super::{Arc, Expired, Order, Transaction};
+
+    pub trait Others {
+        /// What a worker has of them.
+        type Handles: Send + 'static;
+        /// What a run has of them.
+        type Transactions<'h>;
+
+        fn handles(&self, name: &Arc<str>) -> Self::Handles;
+        fn begin(handles: &mut Self::Handles) -> Self::Transactions<'_>;
+        /// Makes sure that nothing of them is taken back any more.
+        fn close_books(others: &mut Self::Transactions<'_>) -> Result<(), Expired>;
+        /// Commits them with another one, whose book is closed too.
+        fn commit_with<T, O: Order<T>>(
+            tx: Transaction<'_, T, O>,
+            others: Self::Transactions<'_>,
+        ) -> Result<(), Expired>;
+    }
+}
+
+impl<U: Send + 'static, P: Order<U> + 'static> sealed::Others for &Queue<U, P> {
+    type Handles = Handle<U, P>;
+    type Transactions<'h> = Transaction<'h, U, P>;
+
+    fn handles(&self, name: &Arc<str>) -> Self::Handles {
+        self.named_handle(Arc::clone(name))
+    }
+
+    fn begin(handle: &mut Self::Handles) -> Self::Transactions<'_> {
+        handle.begin()
+    }
+
+    fn close_books(other: &mut Self::Transactions<'_>) -> Result<(), Expired> {
+        other.close_book()
+    }
+
+    fn commit_with<T, O: Order<T>>(
+        tx: Transaction<'_, T, O>,
+        other: Self::Transactions<'_>,
+    ) -> Result<(), Expired> {
+        crate::try_commit_all((tx, other)).map(drop)
+    }
+}
+
+impl<U: Send + 'static, P: Order<U> + 'static> Others for &Queue<U, P> {}
+
+macro_rules! tuples {
+    ($($item:ident $order:ident $queue:ident),+) => {
+        impl<$($item: Send + 'static, $order: Order<$item> + 'static),+> sealed::Others
+            for ($(&Queue<$item, $order>,)+)
+        {
+            type Handles = ($(Handle<$item, $order>,)+);
+            type Transactions<'h> = ($(Transaction<'h, $item, $order>,)+);
+
+            fn handles(&self, name: &Arc<str>) -> Self::Handles {
+                let ($($queue,)+) = self;
+                ($($queue.named_handle(Arc::clone(name)),)+)
+            }
+
+            fn begin(($($queue,)+): &mut Self::Handles) -> Self::Transactions<'_> {
+                ($($queue.begin(),)+)
+            }
+
+            fn close_books(($($queue,)+): &mut Self::Transactions<'_>) -> Result<(), Expired> {
+                $($queue.close_book()?;)+
+                Ok(())
+            }
+
+            fn commit_with<T, O: Order<T>>(
+                tx: Transaction<'_, T, O>,
+                ($($queue,)+): Self::Transactions<'_>,
+            ) -> Result<(), Expired> {
+                crate::try_commit_all((tx, $($queue,)+)).map(drop)
+            }
+        }
+
+        impl<$($item: Send + 'static, $order: Order<$item> + 'static),+> Others
+            for ($(&Queue<$item, $order>,)+)
+        {
+        }
+    };
+}
+
+tuples!(A AO a);
+tuples!(A AO a, B BO b);
+tuples!(A AO a, B BO b, C CO c);
+tuples!(A AO a, B BO b, C CO c, D DO d);

@@ -1,0 +1,107 @@
+//! Who waits for a queue to be idle, against those who end something.
+
+use super::{large_model, model, warm};
+use loom::thread;
+use requeue::{Handle, Queue};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::task::{Context, Wake, Waker};
+
+/// A queue where somebody has waited before: what that takes needs barriers that loom does not have.
+fn awaited() -> Queue<u32> {
+    let queue = Queue::unbounded();
+    queue.wait_idle();
+    queue
+}
+
+/// Waits for the queue to be idle while `work` goes on by a handle that has one item in its shard.
+fn waits_for(work: impl FnOnce(&Queue<u32>, &mut Handle<u32>) + Send + 'static) {
+    let queue = awaited();
+    let mut handle = warm(&queue);
+    handle.push(1).unwrap();
+    let other = thread::spawn({
+        let queue = queue.clone();
+        move || {
+            work(&queue, &mut handle);
+            handle
+        }
+    });
+    queue.wait_idle();
+    drop(other.join().unwrap());
+}
+
+#[test]
+fn the_wait_against_a_pop() {
+    model(|| waits_for(|_, handle| assert_eq!(handle.pop(), Ok(1))));
+}
+
+#[test]
+fn the_wait_against_a_pop_without_a_handle() {
+    large_model(|| waits_for(|queue, _| assert_eq!(queue.pop(), Ok(1))));
+}
+
+#[test]
+fn the_wait_against_a_commit() {
+    model(|| {
+        waits_for(|_, handle| {
+            let tx = handle.begin();
+            assert!(tx.pop().is_ok());
+            drop(tx.commit());
+        });
+    });
+}
+
+/// Whether it was called.
+#[derive(Default)]
+struct Flag(AtomicBool);
+
+impl Wake for Flag {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Each may see the other at work; then nobody would wake who waits.
+#[test]
+fn two_ends_that_wake_a_waiter() {
+    model(|| {
+        let queue = awaited();
+        let (mut first, mut second) = (warm(&queue), warm(&queue));
+        first.push(1).unwrap();
+        second.push(2).unwrap();
+        let mut idle = queue.wait_idle_async();
+        let flag = Arc::new(Flag::default());
+        let waker = Waker::from(Arc::clone(&flag));
+        let mut context = Context::from_waker(&waker);
+        assert!(Pin::new(&mut idle).poll(&mut context).is_pending());
+        let other = thread::spawn(move || {
+            assert_eq!(first.pop(), Ok(1));
+            first
+        });
+        let tx = second.begin();
+        assert!(tx.pop().is_ok());
+        drop(tx.commit());
+        drop(other.join().unwrap());
+        assert!(flag.0.load(Ordering::Relaxed));
+        assert!(Pin::new(&mut idle).poll(&mut context).is_ready());
+    });
+}
+
+#[test]
+fn the_wait_against_an_abort_of_what_is_staged() {
+    model(|| {
+        let queue = awaited();
+        let mut handle = warm(&queue);
+        let tx = handle.begin();
+        tx.push(1).unwrap();
+        std::mem::forget(tx);
+        let other = thread::spawn(move || {
+            drop(handle.begin());
+            handle
+        });
+        queue.wait_idle();
+        drop(other.join().unwrap());
+    });
+}
