@@ -1,0 +1,157 @@
+//! The one wait for the first item, of handles that pop and of transactions that hold.
+
+use super::sealed::Borrowed;
+use crate::core::Port;
+use crate::future::Lent;
+use crate::order::Order;
+use crate::time::Time;
+use crate::wait::{block, spin, Deadline, Waiter};
+use crate::{Handle, Item, PopError};
+use std::borrow::BorrowMut;
+use std::future::{poll_fn, Future};
+use std::task::Poll;
+use std::time::Duration;
+
+/// One of several queues from which the first item is wanted.
+pub(super) trait Source {
+    type Item;
+
+    /// Takes an item, or takes a place in the line if there is a waiter. `Pending`: it is worth waiting.
+    fn poll(&mut self, waiter: Option<&Waiter<'_>>) -> Poll<Result<Self::Item, PopError>>;
+
+    fn time(&mut self) -> Time;
+}
+
+/// A handle that pops, and leaves its place in the line at the end, also if a pace or a clock panics.
+pub(super) struct Popping<'h, T, O: Order<T>>(&'h mut Port<T, O>);
+
+pub(super) fn popping<T, O: Order<T>, H: BorrowMut<Handle<T, O>>>(
+    handles: &mut [H],
+    prepare: fn(&mut Port<T, O>),
+) -> Vec<Popping<'_, T, O>> {
+    let ports = handles.iter_mut().map(|handle| handle.borrow_mut().cell());
+    let prepared = ports.map(|port| {
+        prepare(port);
+        Popping(port)
+    });
+    prepared.collect()
+}
+
+impl<T, O: Order<T>> Source for Popping<'_, T, O> {
+    type Item = T;
+
+    fn poll(&mut self, waiter: Option<&Waiter<'_>>) -> Poll<Result<T, PopError>> {
+        match waiter {
+            Some(waiter) => self.0.get_mut().poll_pop(waiter),
+            None => match self.0.pop() {
+                Err(PopError::Empty) => Poll::Pending,
+                other => Poll::Ready(other),
+            },
+        }
+    }
+
+    fn time(&mut self) -> Time {
+        self.0.get_mut().shared().time.clone()
+    }
+}
+
+impl<T, O: Order<T>> Drop for Popping<'_, T, O> {
+    fn drop(&mut self) {
+        self.0.end_waiting();
+    }
+}
+
+/// A transaction that holds.
+pub(super) struct Holding<'t, T, O: Order<T>> {
+    lent: Lent<'t, T, O>,
+    /// Whether one of the transactions that are polled together has work.
+    busy: bool,
+}
+
+#[track_caller]
+pub(super) fn holding<'t, 'h: 't, T: 'h, O: Order<T> + 'h>(
+    transactions: impl IntoIterator<Item = impl Borrowed<'t, 'h, T, O>>,
+) -> Vec<Holding<'t, T, O>> {
+    let (mut all, mut busy) = (Vec::new(), false);
+    for borrowed in transactions {
+        let lent = Lent::new(borrowed.transaction().local());
+        busy |= lent.local.has_work();
+        all.push(Holding { lent, busy });
+    }
+    for holding in &mut all {
+        holding.busy = busy;
+    }
+    all
+}
+
+impl<'t, T, O: Order<T>> Source for Holding<'t, T, O> {
+    type Item = Item<'t, T>;
+
+    fn poll(&mut self, waiter: Option<&Waiter<'_>>) -> Poll<Result<Item<'t, T>, PopError>> {
+        let held = self.lent.local.poll_pop(waiter, self.busy);
+        held.map(|held| held.map(Item::new))
+    }
+
+    fn time(&mut self) -> Time {
+        self.lent.local.shared().time.clone()
+    }
+}
+
+/// Waits for the first item, on the thread; without a timeout for ever.
+pub(super) fn wait_for_first<S: Source>(
+    sources: &mut [S],
+    timeout: Option<Duration>,
+) -> Result<(usize, S::Item), PopError> {
+    let time = sources.first_mut().map(S::time);
+    let deadline = match &time {
+        Some(time) => Deadline::after(time, timeout),
+        None => Deadline::NEVER,
+    };
+    let mut found = None;
+    if timeout != Some(Duration::ZERO) {
+        found = spin(sources, |_| true, |all| first(all, None)).or_else(|| {
+            block(deadline, |waiter| {
+                first(sources, Some(waiter)).map_or(Poll::Pending, Poll::Ready)
+            })
+        });
+    }
+    found
+        .or_else(|| first(sources, None))
+        .unwrap_or(Err(PopError::Empty))
+}
+
+/// A future that is ready with the first item.
+pub(super) fn future_of<S: Source>(
+    sources: Vec<S>,
+) -> impl Future<Output = Result<(usize, S::Item), PopError>> {
+    let mut waiting = Some(sources);
+    poll_fn(move |context| {
+        let sources = waiting.as_mut().expect("future polled after completion");
+        let found = first(sources, Some(&Waiter::task(context.waker())));
+        if found.is_some() {
+            waiting = None;
+        }
+        found.map_or(Poll::Pending, Poll::Ready)
+    })
+}
+
+/// The first item that there is. If none can come: closed, if that is what all sources say, otherwise empty.
+fn first<S: Source>(
+    sources: &mut [S],
+    waiter: Option<&Waiter<'_>>,
+) -> Option<Result<(usize, S::Item), PopError>> {
+    let (mut over, mut said) = (0, PopError::Closed);
+    for (index, source) in sources.iter_mut().enumerate() {
+        match source.poll(waiter) {
+            Poll::Ready(Ok(item)) => return Some(Ok((index, item))),
+            Poll::Ready(Err(error)) => {
+                over += 1;
+                if error.is_empty() {
+                    said = error;
+                }
+            }
+            Poll::Pending => {}
+        }
+    }
+    (over == sources.len()).then_some(Err(said))
+}
