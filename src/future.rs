@@ -195,7 +195,7 @@ impl<'t, T, O: Order<T>> Lent<'t, T, O> {
         item: Item<'_, T>,
         delay: Option<Duration>,
     ) -> Result<(), PushError<()>> {
-        let retried = self.local.retry(item.grip, delay);
+        let retried = self.local.retry(item.reference, delay);
         retried.map(drop).map_err(|NoRoom| PushError::Full(()))
     }
 
@@ -203,7 +203,7 @@ impl<'t, T, O: Order<T>> Lent<'t, T, O> {
     #[cfg(feature = "tokio")]
     #[track_caller]
     pub(crate) fn fail(&mut self, item: Item<'_, T>, error: Arc<str>) -> Result<(), PushError<()>> {
-        let failed = self.local.fail(item.grip, error);
+        let failed = self.local.fail(item.reference, error);
         failed.map(drop).map_err(|NoRoom| PushError::Full(()))
     }
 }

@@ -1,7 +1,7 @@
 //! What a transaction holds.
 
 use crate::order::{Order, StoredOf};
-use crate::raw::{Grip, HeldItems, Stored};
+use crate::raw::{HeldItems, ItemRef, Stored};
 use crate::Fifo;
 use std::fmt;
 use std::iter::FusedIterator;
@@ -27,14 +27,14 @@ use std::ops::{Deref, DerefMut};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Item<'t, T> {
-    pub(crate) grip: Grip<'t, T>,
+    pub(crate) reference: ItemRef<'t, T>,
 }
 
 impl<'t, T> Item<'t, T> {
     #[inline]
-    pub(crate) fn new<M>(grip: Grip<'t, Stored<T, M>>) -> Self {
-        let grip = grip.project();
-        Self { grip }
+    pub(crate) fn new<M>(reference: ItemRef<'t, Stored<T, M>>) -> Self {
+        let reference = reference.project();
+        Self { reference }
     }
 
     /// How often the item was delivered, this time included: 1 at first. Each abort of a
@@ -49,7 +49,7 @@ impl<'t, T> Item<'t, T> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn attempts(&self) -> u32 {
-        self.grip.attempts()
+        self.reference.attempts()
     }
 }
 
@@ -58,14 +58,14 @@ impl<T> Deref for Item<'_, T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        &self.grip
+        &self.reference
     }
 }
 
 impl<T> DerefMut for Item<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        &mut self.grip
+        &mut self.reference
     }
 }
 

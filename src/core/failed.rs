@@ -4,7 +4,7 @@ use super::local::{Envelope, Local};
 use super::shared::Shared;
 use crate::order::{Order, StoredOf};
 use crate::policy::retry::{Cause, Failed, Fate};
-use crate::raw::{Grip, Spot, Tag, Unborrowed, Vacant};
+use crate::raw::{ItemRef, Spot, Tag, Unborrowed, Vacant};
 use crate::sync::swallow_panic;
 use crate::Reason;
 use std::sync::Arc;
@@ -95,7 +95,7 @@ impl<T, O: Order<T>> Local<T, O> {
     #[track_caller]
     pub(crate) fn retry(
         &mut self,
-        item: Grip<'_, T>,
+        item: ItemRef<'_, T>,
         delay: Option<Duration>,
     ) -> Result<Rest<T>, NoRoom> {
         self.send_away(item, &Reason::Retried.into(), |local, tag, cause| {
@@ -115,7 +115,11 @@ impl<T, O: Order<T>> Local<T, O> {
     ///
     /// If another transaction holds the item.
     #[track_caller]
-    pub(crate) fn fail(&mut self, item: Grip<'_, T>, error: Arc<str>) -> Result<Rest<T>, NoRoom> {
+    pub(crate) fn fail(
+        &mut self,
+        item: ItemRef<'_, T>,
+        error: Arc<str>,
+    ) -> Result<Rest<T>, NoRoom> {
         let cause = Cause {
             error: Some(error),
             ..Reason::Failed.into()
@@ -138,7 +142,7 @@ impl<T, O: Order<T>> Local<T, O> {
     #[track_caller]
     fn send_away(
         &mut self,
-        item: Grip<'_, T>,
+        item: ItemRef<'_, T>,
         cause: &Cause,
         fate: impl FnOnce(&mut Self, Tag, &Cause) -> Option<Fate>,
     ) -> Result<Rest<T>, NoRoom> {

@@ -3,7 +3,7 @@
 use super::failed::{NoRoom, Rest};
 use super::local::{Local, Port};
 use crate::order::{Order, StoredOf};
-use crate::raw::{Grip, HeldItems, Holder};
+use crate::raw::{HeldItems, Holder, ItemRef};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ impl<T, O: Order<T>> Port<T, O> {
 
     fn part_with_all(
         &mut self,
-        part: impl Fn(&mut Local<T, O>, Grip<'_, T>) -> Result<Rest<T>, NoRoom>,
+        part: impl Fn(&mut Local<T, O>, ItemRef<'_, T>) -> Result<Rest<T>, NoRoom>,
     ) -> Result<(), NoRoom> {
         let (local, mut items) = self.with_held();
         while let Some(item) = items.next() {

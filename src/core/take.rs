@@ -7,7 +7,7 @@ use super::permits::Permits;
 use super::shared::{Debt, Shared};
 use super::wait;
 use crate::order::{EntryOf, Next, Order, StoredOf};
-use crate::raw::{Borrow, Fresh, Grip, HeldItems, Peeked, Purpose, Seat, Stored};
+use crate::raw::{Borrow, Fresh, HeldItems, ItemRef, Peeked, Purpose, Seat, Stored};
 use crate::sync::{defer_with, step};
 use crate::wait::Waiter;
 use crate::PopError;
@@ -334,7 +334,7 @@ impl<'t, T, O: Order<T>> Borrow<'t, Local<T, O>> {
     /// Holds one item more.
     #[inline(always)]
     #[allow(clippy::inline_always)] // the pop of a transaction
-    pub(crate) fn pop(&mut self) -> Result<Grip<'t, StoredOf<T, O>>, PopError> {
+    pub(crate) fn pop(&mut self) -> Result<ItemRef<'t, StoredOf<T, O>>, PopError> {
         if self.word().hinders_pop() {
             return self.pop_slowly();
         }
@@ -343,7 +343,7 @@ impl<'t, T, O: Order<T>> Borrow<'t, Local<T, O>> {
     }
 
     #[inline(never)]
-    fn pop_slowly(&mut self) -> Result<Grip<'t, StoredOf<T, O>>, PopError> {
+    fn pop_slowly(&mut self) -> Result<ItemRef<'t, StoredOf<T, O>>, PopError> {
         wait::give_way(self);
         self.hold_one()
     }
@@ -355,7 +355,7 @@ impl<'t, T, O: Order<T>> Borrow<'t, Local<T, O>> {
         self.shared.why_empty()
     }
 
-    fn hold_one(&mut self) -> Result<Grip<'t, StoredOf<T, O>>, PopError> {
+    fn hold_one(&mut self) -> Result<ItemRef<'t, StoredOf<T, O>>, PopError> {
         if self.word().is_only_bounded() {
             let held = self.hold();
             self.release();
@@ -372,7 +372,7 @@ impl<'t, T, O: Order<T>> Borrow<'t, Local<T, O>> {
     fn hold_unless_waiting(
         &mut self,
         busy: bool,
-    ) -> Option<Result<Grip<'t, StoredOf<T, O>>, PopError>> {
+    ) -> Option<Result<ItemRef<'t, StoredOf<T, O>>, PopError>> {
         let closed = self.word().is_closed();
         match self.hold_one() {
             Err(PopError::Empty) if !(closed && (busy || self.has_work())) => None,
@@ -384,7 +384,7 @@ impl<'t, T, O: Order<T>> Borrow<'t, Local<T, O>> {
     pub(crate) fn pop_waiting(
         &mut self,
         timeout: Option<Duration>,
-    ) -> Result<Grip<'t, StoredOf<T, O>>, PopError> {
+    ) -> Result<ItemRef<'t, StoredOf<T, O>>, PopError> {
         let held = wait::for_item(self, timeout, |local| local.hold_unless_waiting(false));
         held.unwrap_or(Err(PopError::Empty))
     }
@@ -395,7 +395,7 @@ impl<'t, T, O: Order<T>> Borrow<'t, Local<T, O>> {
         &mut self,
         waiter: Option<&Waiter<'_>>,
         busy: bool,
-    ) -> Poll<Result<Grip<'t, StoredOf<T, O>>, PopError>> {
+    ) -> Poll<Result<ItemRef<'t, StoredOf<T, O>>, PopError>> {
         let attempt = |local: &mut Self| local.hold_unless_waiting(busy);
         if let Some(waiter) = waiter {
             return wait::poll_item(self, waiter, attempt);
@@ -446,12 +446,12 @@ impl<'t, T, O: Order<T>> Borrow<'t, Local<T, O>> {
     }
 
     /// Holds the item that is looked at.
-    pub(crate) fn hold_peeked(peeked: Peeked<'t, Local<T, O>>) -> Grip<'t, StoredOf<T, O>> {
-        let (grip, mut borrow) = peeked.hold();
-        borrow.owe_for_held(address_of(&grip.item));
+    pub(crate) fn hold_peeked(peeked: Peeked<'t, Local<T, O>>) -> ItemRef<'t, StoredOf<T, O>> {
+        let (reference, mut borrow) = peeked.hold();
+        borrow.owe_for_held(address_of(&reference.item));
         borrow.release();
-        borrow.note_held(&grip);
-        grip
+        borrow.note_held(&reference);
+        reference
     }
 }
 

@@ -6,7 +6,7 @@ use crate::order::{EntryOf, Order, StoredOf};
 use crate::policy::lease::Lost;
 use crate::policy::telemetry::Event;
 use crate::policy::watch::Post;
-use crate::raw::{Entry, Grip, Spot, Stored, Tag, Unborrowed};
+use crate::raw::{Entry, ItemRef, Spot, Stored, Tag, Unborrowed};
 use crate::sync::{lock, step};
 use std::collections::HashSet;
 
@@ -26,13 +26,13 @@ impl<T, O: Order<T>> Local<T, O> {
     }
 
     /// Notes an item that is held: the last one.
-    pub(super) fn note_held(&mut self, grip: &Grip<'_, StoredOf<T, O>>) {
+    pub(super) fn note_held(&mut self, reference: &ItemRef<'_, StoredOf<T, O>>) {
         self.set_envelopes_aside();
         if self.held() == 1 {
             self.note_begin();
         }
-        let tag = self.seat.tag_of(grip.address());
-        self.note(grip, tag.expect("the item was just taken"));
+        let tag = self.seat.tag_of(reference.address());
+        self.note(reference, tag.expect("the item was just taken"));
     }
 
     /// Whether others may know of the transaction.

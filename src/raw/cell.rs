@@ -3,8 +3,8 @@
 //! A user is a call on a transaction, a future, or a look. User code that runs within such a use cannot come back:
 //! the cell refuses it.
 
-use super::grip::Grip;
 use super::hold::Spot;
+use super::item_ref::ItemRef;
 use super::items::HeldItems;
 use super::seat::Seat;
 use crate::sync::{step, weak, AtomicBool, Ordering, UnsafeCell};
@@ -203,26 +203,26 @@ pub(crate) struct Fresh(pub(super) Spot);
 
 /// Items that are given out to those who borrow the cell.
 ///
-/// A held item does not move, and leaves the hold by its [`Grip`] or by those who have an [`Unborrowed`].
+/// A held item does not move, and leaves the hold by its [`ItemRef`] or by those who have an [`Unborrowed`].
 impl<'c, L: Session> Borrow<'c, L> {
     /// Holds one item more, of the shards.
     #[inline(always)]
     #[allow(clippy::inline_always)] // the pop of a transaction
-    pub(crate) fn hold(&mut self) -> Option<Grip<'c, L::Stored>> {
+    pub(crate) fn hold(&mut self) -> Option<ItemRef<'c, L::Stored>> {
         let seat = self.seat();
         if !seat.hold() {
             return None;
         }
         let (item, attempts) = seat.newest();
         // SAFETY: held just now, and given out here alone. It does not move while the cell is borrowed.
-        Some(unsafe { Grip::new(item, attempts) })
+        Some(unsafe { ItemRef::new(item, attempts) })
     }
 
     /// Gives out the item that `take` adds to the hold, if any: the last one.
     pub(crate) fn hold_one_by(
         &mut self,
         take: impl FnOnce(&mut L, &mut Fresh),
-    ) -> Option<Grip<'c, L::Stored>> {
+    ) -> Option<ItemRef<'c, L::Stored>> {
         let (held, before) = (self.seat().held(), self.seat().end_of_hold());
         take(self, &mut Fresh(before));
         let seat = self.seat();
@@ -231,7 +231,7 @@ impl<'c, L: Session> Borrow<'c, L> {
         }
         let (item, attempts) = seat.newest();
         // SAFETY: held since, and given out here alone: `take` has no borrow to give items out by.
-        Some(unsafe { Grip::new(item, attempts) })
+        Some(unsafe { ItemRef::new(item, attempts) })
     }
 
     /// Gives out the items that `take` adds to the hold, which may look at them before.

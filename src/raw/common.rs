@@ -5,6 +5,7 @@
 //! so; a cell whose producer stalls in between is voided by a consumer that finds filled cells
 //! behind it, and the producer takes its item to another cell. So nobody waits for anybody.
 
+use super::cursor::Take;
 use super::front::{Front, Head};
 use super::node::{At, Cells, Node};
 use super::reclaim::{self, Pin};
@@ -12,7 +13,6 @@ use super::row::Row;
 use super::sink::Sink;
 use super::tag::Tag;
 use super::times::known;
-use super::visit::Take;
 use crate::sync::{exclusive, weak, AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use crossbeam_utils::CachePadded;
 use std::ptr::{self, NonNull};

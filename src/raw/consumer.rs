@@ -7,11 +7,11 @@
 //! What it does not find that way it looks for on every lane, and answers Empty only by the rules
 //! of `strict.rs`.
 
+use super::cursor::{Cursor, Take};
 use super::front::Front;
 use super::lanes::Lanes;
 use super::sink::Sink;
 use super::strict::Marks;
-use super::visit::{Take, Visit};
 use crate::sync::planted;
 use crossbeam_utils::Backoff;
 
@@ -34,9 +34,9 @@ pub(super) struct Consumer<T> {
 pub(super) enum Lane<T> {
     /// The common shard, and which of its nodes was entered.
     Common(u64),
-    Shard(Visit<T>),
+    Shard(Cursor<T>),
     /// A shard whose items have times.
-    Timed(Visit<T>),
+    Timed(Cursor<T>),
 }
 
 impl<T> Lane<T> {
@@ -44,11 +44,11 @@ impl<T> Lane<T> {
         match number.checked_sub(1) {
             None => Lane::Common(lanes.common().entered()),
             Some(number) => {
-                let visit = Visit::new(lanes.shards().get(number));
+                let cursor = Cursor::new(lanes.shards().get(number));
                 if lanes.timed() {
-                    Lane::Timed(visit)
+                    Lane::Timed(cursor)
                 } else {
-                    Lane::Shard(visit)
+                    Lane::Shard(cursor)
                 }
             }
         }
@@ -75,7 +75,7 @@ impl<T> Lane<T> {
     #[inline]
     pub(super) fn backlog(&self, lanes: &Lanes<T>) -> u64 {
         match self {
-            Lane::Shard(visit) | Lane::Timed(visit) => visit.backlog(),
+            Lane::Shard(cursor) | Lane::Timed(cursor) => cursor.backlog(),
             Lane::Common(_) => lanes.common().backlog(),
         }
     }
@@ -88,15 +88,15 @@ impl<T> Lane<T> {
         most: usize,
     ) -> Take {
         match self {
-            Lane::Shard(visit) => visit.take(sink, most),
-            Lane::Timed(visit) => visit.take_timed(sink, most),
+            Lane::Shard(cursor) => cursor.take(sink, most),
+            Lane::Timed(cursor) => cursor.take_timed(sink, most),
             Lane::Common(node) => lanes.common().take(*node, sink, most),
         }
     }
 
     fn front<'l>(&self, lanes: &'l Lanes<T>) -> &'l Front<T> {
         match self {
-            Lane::Shard(visit) | Lane::Timed(visit) => visit.shard().front(),
+            Lane::Shard(cursor) | Lane::Timed(cursor) => cursor.shard().front(),
             Lane::Common(_) => lanes.common().front(),
         }
     }
@@ -117,14 +117,14 @@ impl<T> Lane<T> {
     /// Enters the segment at the head.
     pub(super) fn enter(&mut self, lanes: &Lanes<T>) {
         match self {
-            Lane::Shard(visit) | Lane::Timed(visit) => visit.enter(),
+            Lane::Shard(cursor) | Lane::Timed(cursor) => cursor.enter(),
             Lane::Common(node) => *node = lanes.common().entered(),
         }
     }
 
     pub(super) fn leave(&mut self) {
-        if let Lane::Shard(visit) | Lane::Timed(visit) = self {
-            visit.flush();
+        if let Lane::Shard(cursor) | Lane::Timed(cursor) = self {
+            cursor.flush();
         }
     }
 }
@@ -151,9 +151,9 @@ impl<T> Consumer<T> {
     #[inline(always)]
     #[allow(clippy::inline_always)] // the pop
     pub(super) fn take_one(&mut self, lanes: &Lanes<T>) -> Option<T> {
-        if let Lane::Shard(visit) = &mut self.lane {
+        if let Lane::Shard(cursor) = &mut self.lane {
             let mut item = None;
-            if let Take::Got(_) = visit.take(&mut item, 1) {
+            if let Take::Got(_) = cursor.take(&mut item, 1) {
                 return item;
             }
         }
@@ -177,8 +177,8 @@ impl<T> Consumer<T> {
         sink: &mut S,
         most: usize,
     ) -> usize {
-        if let Lane::Shard(visit) = &mut self.lane {
-            if let Take::Got(count) = visit.take(sink, most) {
+        if let Lane::Shard(cursor) = &mut self.lane {
+            if let Take::Got(count) = cursor.take(sink, most) {
                 return count;
             }
         }

@@ -3,11 +3,11 @@
 //! Items that were given back are taken apart from those that were pushed, since they come first.
 
 use super::consumer::Lane;
+use super::cursor::Take;
 use super::front::Front;
 use super::lanes::Lanes;
 use super::sink::Sink;
 use super::tag::{Entry, Tag};
-use super::visit::Take;
 use crossbeam_utils::Backoff;
 use std::sync::Arc;
 

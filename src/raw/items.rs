@@ -2,8 +2,8 @@
 
 use super::block::Held;
 use super::cell::Unborrowed;
-use super::grip::Grip;
 use super::hold::Spot;
+use super::item_ref::ItemRef;
 use super::seat::Seat;
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -49,7 +49,7 @@ impl<'t, T> HeldItems<'t, T> {
 
     /// The next item.
     #[inline]
-    pub(crate) fn next(&mut self) -> Option<Grip<'t, T>> {
+    pub(crate) fn next(&mut self) -> Option<ItemRef<'t, T>> {
         loop {
             if self.left == 0 {
                 return None;
@@ -65,7 +65,7 @@ impl<'t, T> HeldItems<'t, T> {
                 let tag = (*place).tag();
                 if !tag.is_gone() {
                     self.left -= 1;
-                    return Some(Grip::new((*place).item(), tag.attempts));
+                    return Some(ItemRef::new((*place).item(), tag.attempts));
                 }
             }
         }

@@ -2,9 +2,9 @@
 
 use super::common::Common;
 use super::consumer::Consumer;
+use super::consumer_pool::ConsumerPool;
 use super::desk::{Desk, Tally};
 use super::drops::drop_all;
-use super::guests::Guests;
 use super::hold::Hold;
 use super::holder::Holder;
 use super::producer::Producer;
@@ -25,7 +25,7 @@ pub(crate) struct Lanes<T> {
     common: Common<T>,
     shards: Roster<Shard<T>>,
     desks: Roster<CachePadded<Desk>>,
-    guests: Guests<T>,
+    pool: ConsumerPool<T>,
     /// The logical clock that stamps segments when they are opened.
     stamps: CachePadded<AtomicU64>,
     /// Whether items keep their times.
@@ -38,7 +38,7 @@ impl<T> Lanes<T> {
             common: Common::new(timed),
             shards: Roster::new(STAYING),
             desks: Roster::new(STAYING),
-            guests: Guests::new(),
+            pool: ConsumerPool::new(),
             stamps: CachePadded::new(AtomicU64::new(0)),
             timed,
         }
@@ -51,7 +51,7 @@ impl<T> Lanes<T> {
 
     /// Pops without a handle, and commits at once; with `from_head` first what was put back without one.
     pub(crate) fn pop(&self, from_head: bool) -> Option<T> {
-        self.guests.pop(self, from_head)
+        self.pool.pop(self, from_head)
     }
 
     pub(super) fn common(&self) -> &Common<T> {
@@ -157,7 +157,7 @@ impl<T> Lanes<T> {
             return self.shards.release(number);
         }
         // SAFETY: leased just now.
-        let producer = unsafe { shard.unpark() };
+        let producer = unsafe { shard.check_out() };
         self.give_up(number, producer);
     }
 
@@ -180,7 +180,7 @@ impl<T> Lanes<T> {
         producer.vacate(shard);
         let is_done = !self.shards.stays(number) && producer.retire(shard);
         // SAFETY: the lease is the caller's until it is released.
-        unsafe { shard.park(producer) };
+        unsafe { shard.check_in(producer) };
         if is_done {
             self.shards.retire(number);
         }
@@ -253,14 +253,14 @@ impl<T> Lanes<T> {
 
     /// Counts items that were popped without a handle.
     pub(crate) fn count_popped(&self, items: usize) {
-        self.guests.count_popped(items);
+        self.pool.count_popped(items);
     }
 
     /// What the handles count.
     pub(crate) fn tally(&self) -> Tally {
         let mut tally = Tally::default();
         self.desks.iter().for_each(|desk| desk.add_to(&mut tally));
-        self.guests.add_to(&mut tally);
+        self.pool.add_to(&mut tally);
         tally
     }
 }
@@ -299,7 +299,7 @@ impl<T> Iterator for Round<'_, T> {
 impl<T> Drop for Lanes<T> {
     /// Drops the items; the fields then free their memory.
     fn drop(&mut self) {
-        self.guests.leave();
+        self.pool.leave();
         let mut consumer = Consumer::new(0);
         drop_all(|| consumer.take_one(self));
         consumer.leave();

@@ -1,11 +1,11 @@
 //! The unsafe room: lock-free, never waits, knows no clock and no policy.
 //!
 //! From the bottom up: [`slot`], [`row`], [`times`] and [`segment`] are memory; [`directory`] finds segments;
-//! [`shard`] is one single-producer queue, with [`producer`] and [`visit`] as its two sides;
+//! [`shard`] is one single-producer queue, with [`producer`] and [`cursor`] as its two sides;
 //! [`front`] is where they are popped, [`block`] keeps what a transaction holds, and by [`run`] an abort
 //! brings it back there; [`common`] takes pushes without a handle; [`roster`] leases shards; [`lanes`] is all
 //! of a queue's; [`consumer`] chooses among them and [`strict`] says when they are empty; [`hold`],
-//! [`desk`] and [`seat`] are what a handle owns here, [`cell`], [`open`], [`items`], [`grip`] and [`peek`] how its
+//! [`desk`] and [`seat`] are what a handle owns here, [`cell`], [`open`], [`items`], [`item_ref`] and [`peek`] how its
 //! transactions use that, [`holder`] what others know of them, [`removal`] how items leave early, with their [`tag`], and [`intake`]
 //! how an order that sorts gets them. [`inbox`] is for the rooms above.
 //!
@@ -17,18 +17,19 @@ mod block;
 mod cell;
 mod common;
 mod consumer;
+mod consumer_pool;
+mod cursor;
 mod desk;
 mod directory;
 mod drops;
 mod exclusive;
 mod front;
-mod grip;
-mod guests;
 mod hold;
 mod holder;
 mod idle;
 mod inbox;
 mod intake;
+mod item_ref;
 mod items;
 mod joint;
 mod lanes;
@@ -49,7 +50,6 @@ mod slot;
 mod strict;
 mod tag;
 mod times;
-mod visit;
 
 #[cfg(all(loom, test))]
 mod models;
@@ -58,11 +58,11 @@ mod testing;
 
 pub(crate) use cell::{Borrow, Fresh, LocalCell, Session, Unborrowed};
 pub(crate) use exclusive::Exclusive;
-pub(crate) use grip::Grip;
 pub(crate) use hold::Spot;
 pub(crate) use holder::Holder;
 pub(crate) use inbox::{Inbox, Vacant};
 pub(crate) use intake::Intake;
+pub(crate) use item_ref::ItemRef;
 pub(crate) use items::HeldItems;
 pub(crate) use joint::{commit_together, Party, Record, Tails};
 pub(crate) use lanes::Lanes;

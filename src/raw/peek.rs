@@ -4,7 +4,7 @@
 //! counted. So nothing else need be known of it: to others it is held for that time.
 
 use super::cell::{Borrow, Session};
-use super::grip::Grip;
+use super::item_ref::ItemRef;
 use super::seat::{Purpose, Seat};
 use super::sink::Sink;
 use crate::sync::{planted, step};
@@ -40,13 +40,13 @@ impl<'t, L: Session> Peeked<'t, L> {
     }
 
     /// Holds the item.
-    pub(crate) fn hold(self) -> (Grip<'t, L::Stored>, Borrow<'t, L>) {
+    pub(crate) fn hold(self) -> (ItemRef<'t, L::Stored>, Borrow<'t, L>) {
         let mut borrow = self.borrow;
         let seat = borrow.seat();
         seat.hold_peeked();
         let (item, attempts) = seat.newest();
         // SAFETY: held just now, and given out once; it stays there as after `Borrow::hold`.
-        (unsafe { Grip::new(item, attempts) }, borrow)
+        (unsafe { ItemRef::new(item, attempts) }, borrow)
     }
 
     /// The use of the transaction again, to put the item back.

@@ -77,7 +77,7 @@ impl<T> Shard<T> {
     /// # Safety
     ///
     /// The caller has just taken the lease, with Acquire.
-    pub(super) unsafe fn unpark(&self) -> Producer<T> {
+    pub(super) unsafe fn check_out(&self) -> Producer<T> {
         self.parked.with_mut(|parked| {
             // SAFETY: the leaseholder has this cell alone.
             unsafe { (*parked).take() }.expect("the last leaseholder parked it")
@@ -89,7 +89,7 @@ impl<T> Shard<T> {
     /// # Safety
     ///
     /// The caller holds the lease and gives it back next, with Release.
-    pub(super) unsafe fn park(&self, producer: Producer<T>) {
+    pub(super) unsafe fn check_in(&self, producer: Producer<T>) {
         self.parked.with_mut(|parked| {
             // SAFETY: the leaseholder has this cell alone.
             unsafe { *parked = Some(producer) };
@@ -357,7 +357,7 @@ impl<T> Drop for Shard<T> {
     /// Frees the memory. The queue has taken all items out, and every consumer has finished.
     fn drop(&mut self) {
         // SAFETY: `&mut self`: nobody holds the lease.
-        let producer = unsafe { self.unpark() };
+        let producer = unsafe { self.check_out() };
         let first = number::<T>(self.front.head().position());
         // SAFETY: segments before the head are finished and gone, those behind it are not.
         unsafe { self.directory().free::<T>(first, producer.opened()) };

@@ -117,7 +117,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     #[track_caller]
     pub fn fail(&self, item: Item<'_, T>, error: impl fmt::Display) -> Result<(), PushError<()>> {
         let error = error.to_string().into();
-        let failed = self.local().fail(item.grip, error);
+        let failed = self.local().fail(item.reference, error);
         failed.map(drop).map_err(|NoRoom| PushError::Full(()))
     }
 
@@ -127,7 +127,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
         item: Item<'_, T>,
         delay: Option<Duration>,
     ) -> Result<(), PushError<()>> {
-        let retried = self.local().retry(item.grip, delay);
+        let retried = self.local().retry(item.reference, delay);
         retried.map(drop).map_err(|NoRoom| PushError::Full(()))
     }
 }

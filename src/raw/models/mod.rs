@@ -17,13 +17,13 @@ mod shard;
 mod times;
 
 use super::common::Common;
+use super::cursor::{Cursor, Take};
 use super::hold::Hold;
 use super::lanes::Lanes;
 use super::producer::Producer;
 use super::seat::Seat;
 use super::shard::Shard;
 use super::testing::UNBORROWED;
-use super::visit::{Take, Visit};
 use crate::sync::model::model;
 use crate::sync::AtomicU64;
 use loom::thread;
@@ -43,7 +43,7 @@ impl Pusher {
         Self {
             shard: Arc::clone(shard),
             // SAFETY: nobody else leases the shard.
-            producer: unsafe { shard.unpark() },
+            producer: unsafe { shard.check_out() },
             stamps: AtomicU64::new(0),
             timed: false,
         }
@@ -70,21 +70,21 @@ impl Drop for Pusher {
     fn drop(&mut self) {
         let producer = std::mem::replace(&mut self.producer, Producer::new());
         // SAFETY: the lease is ours.
-        unsafe { self.shard.park(producer) };
+        unsafe { self.shard.check_in(producer) };
     }
 }
 
 /// A consumer of one shard.
 struct Popper {
     shard: Arc<Shard<u32>>,
-    visit: Visit<u32>,
+    cursor: Cursor<u32>,
 }
 
 impl Popper {
     fn new(shard: &Arc<Shard<u32>>) -> Self {
         Self {
             shard: Arc::clone(shard),
-            visit: Visit::new(shard),
+            cursor: Cursor::new(shard),
         }
     }
 
@@ -92,10 +92,10 @@ impl Popper {
     fn pop(&mut self) -> Option<u32> {
         let mut item = None;
         loop {
-            match self.visit.take(&mut item, 1) {
+            match self.cursor.take(&mut item, 1) {
                 Take::Got(_) => return item,
                 Take::Empty => return None,
-                Take::Spent => self.visit.enter(),
+                Take::Spent => self.cursor.enter(),
                 Take::Lost => {}
                 Take::Returned => match self.shard.front().take(&mut item, 1) {
                     0 if self.shard.front().is_closed() => return None,
@@ -113,15 +113,15 @@ impl Popper {
 
     /// Holds up to `most` items of the head.
     fn hold(&mut self, hold: &mut Hold<u32>, most: usize) {
-        while let Take::Spent = self.visit.take(hold, most) {
-            self.visit.enter();
+        while let Take::Spent = self.cursor.take(hold, most) {
+            self.cursor.enter();
         }
     }
 }
 
 impl Drop for Popper {
     fn drop(&mut self) {
-        self.visit.flush();
+        self.cursor.flush();
     }
 }
 

@@ -48,8 +48,8 @@ fn push_at(pusher: &mut Pusher, item: u32) {
 fn pop_up_to(popper: &mut Popper, most: usize) -> Vec<u32> {
     let mut items = Checked(Vec::new());
     while items.0.len() < most {
-        match popper.visit.take_timed(&mut items, 1) {
-            Take::Spent => popper.visit.enter(),
+        match popper.cursor.take_timed(&mut items, 1) {
+            Take::Spent => popper.cursor.enter(),
             Take::Empty => break,
             _ => {}
         }
@@ -117,8 +117,8 @@ fn the_oldest_is_looked_for_in_a_run_that_is_used_up() {
         let mut popper = Popper::new(&shard);
         let mut hold = Hold::new();
         while hold.len() < 2 {
-            if let Take::Spent = popper.visit.take_timed(&mut hold, 2) {
-                popper.visit.enter();
+            if let Take::Spent = popper.cursor.take_timed(&mut hold, 2) {
+                popper.cursor.enter();
             }
         }
         let aborter = thread::spawn({

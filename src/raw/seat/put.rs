@@ -101,7 +101,7 @@ impl<T> Seat<T> {
         self.lease = Some(Lease { shard, number });
         // SAFETY: as in `shard`; leased just now.
         unsafe {
-            self.producer = shard.as_ref().unpark();
+            self.producer = shard.as_ref().check_out();
             shard.as_ref()
         }
     }

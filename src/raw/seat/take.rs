@@ -3,8 +3,8 @@
 use super::Seat;
 use crate::raw::block::Held;
 use crate::raw::cell::Fresh;
-use crate::raw::grip::Grip;
 use crate::raw::hold::{Hold, Spot};
+use crate::raw::item_ref::ItemRef;
 use crate::raw::sink::Sink;
 use crate::raw::tag::{Entry, Stored, Tag};
 
@@ -182,8 +182,8 @@ impl<T, M> Seat<Stored<T, M>> {
     ///
     /// If another transaction holds the item.
     #[allow(clippy::needless_pass_by_value)] // whoever has it has it no more
-    pub(crate) fn remove(&mut self, item: Grip<'_, T>) -> Entry<Stored<T, M>> {
-        // SAFETY: the grip, which ends here, was the only way to use the item, and a grip is of the
+    pub(crate) fn remove(&mut self, item: ItemRef<'_, T>) -> Entry<Stored<T, M>> {
+        // SAFETY: the reference, which ends here, was the only way to use the item, and a reference is of the
         // present transaction: it borrows the cell.
         unsafe { self.hold.remove(item.address()) }
     }

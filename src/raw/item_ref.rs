@@ -1,19 +1,19 @@
-//! A grip: the one reference to a held item.
+//! The one reference to a held item.
 
 use super::tag::Stored;
 use std::ops::{Deref, DerefMut};
 
-/// An item that a transaction holds, and how often it was delivered. Each held item has one grip at most.
-pub(crate) struct Grip<'t, T> {
+/// An item that a transaction holds, and how often it was delivered. Each held item has one reference at most.
+pub(crate) struct ItemRef<'t, T> {
     item: &'t mut T,
     attempts: u32,
 }
 
-impl<T> Grip<'_, T> {
+impl<T> ItemRef<'_, T> {
     /// # Safety
     ///
-    /// The item is held and does not move while `'t` lasts, unless by the end of this grip, and this is
-    /// its only grip.
+    /// The item is held and does not move while `'t` lasts, unless by the end of this reference, and this is
+    /// its only reference.
     #[inline]
     pub(super) unsafe fn new(item: *mut T, attempts: u32) -> Self {
         // SAFETY: by contract.
@@ -33,18 +33,18 @@ impl<T> Grip<'_, T> {
     }
 }
 
-impl<'t, T, M> Grip<'t, Stored<T, M>> {
-    /// The grip of the item alone.
+impl<'t, T, M> ItemRef<'t, Stored<T, M>> {
+    /// The reference to the item alone.
     #[inline]
-    pub(crate) fn project(self) -> Grip<'t, T> {
-        Grip {
+    pub(crate) fn project(self) -> ItemRef<'t, T> {
+        ItemRef {
             item: &mut self.item.item,
             attempts: self.attempts,
         }
     }
 }
 
-impl<T> Deref for Grip<'_, T> {
+impl<T> Deref for ItemRef<'_, T> {
     type Target = T;
 
     #[inline]
@@ -53,7 +53,7 @@ impl<T> Deref for Grip<'_, T> {
     }
 }
 
-impl<T> DerefMut for Grip<'_, T> {
+impl<T> DerefMut for ItemRef<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
         self.item

@@ -1,4 +1,4 @@
-//! A consumer's visit to one shard: what it has cached of it.
+//! A consumer's cursor on one shard: what it has cached of it.
 
 use super::front::Head;
 use super::reclaim;
@@ -27,10 +27,10 @@ pub(super) enum Take {
 ///
 /// The cached limit may be old, and the segment dead: a successful claim proves both good enough,
 /// because an unclaimed position below an old tail is published and keeps its segment alive. The
-/// head is not read before the claim: it stands where the visitor left it, unless others take from
+/// head is not read before the claim: it stands where the consumer left it, unless others take from
 /// this shard too or abort, and then the failed claim tells. It never moves back, so if it was at or
 /// beyond a tail it still is.
-pub(super) struct Visit<T> {
+pub(super) struct Cursor<T> {
     shard: NonNull<Shard<T>>,
     /// Where the head was last seen: after our last claim, or where a lost one found it.
     head: Head,
@@ -46,7 +46,7 @@ pub(super) struct Visit<T> {
     finished: u64,
 }
 
-impl<T> Visit<T> {
+impl<T> Cursor<T> {
     pub(super) fn new(shard: &Shard<T>) -> Self {
         let head = shard.front().head();
         Self {
@@ -92,7 +92,7 @@ impl<T> Visit<T> {
         Take::Got(count)
     }
 
-    /// Moves items with their times, as [`Visit::take`] does without.
+    /// Moves items with their times, as [`Cursor::take`] does without.
     pub(super) fn take_timed<S: Sink<T>>(&mut self, sink: &mut S, most: usize) -> Take {
         let (first, count) = match self.claim(sink, most) {
             Ok(claimed) => claimed,

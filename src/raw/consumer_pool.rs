@@ -9,30 +9,30 @@ use super::lanes::Lanes;
 use crate::sync::{weak, AtomicBool, UnsafeCell, SMALL};
 use crossbeam_utils::CachePadded;
 
-const GUESTS: usize = if SMALL { 1 } else { 8 };
+const POOLED: usize = if SMALL { 1 } else { 8 };
 
 /// The consumers for pops without a handle.
-pub(super) struct Guests<T> {
-    guests: [CachePadded<Guest<T>>; GUESTS],
+pub(super) struct ConsumerPool<T> {
+    pool: [CachePadded<PooledConsumer<T>>; POOLED],
     /// Counts the pops of consumers made for the occasion.
     rest: Desk,
 }
 
-struct Guest<T> {
+struct PooledConsumer<T> {
     busy: AtomicBool,
     consumer: UnsafeCell<Consumer<T>>,
     desk: Desk,
 }
 
 // SAFETY: a consumer holds addresses of the queue's own shards, whose items are of type T.
-unsafe impl<T: Send> Send for Guest<T> {}
+unsafe impl<T: Send> Send for PooledConsumer<T> {}
 // SAFETY: `consumer` belongs to the thread that set `busy`.
-unsafe impl<T: Send> Sync for Guest<T> {}
+unsafe impl<T: Send> Sync for PooledConsumer<T> {}
 
-impl<T> Guests<T> {
+impl<T> ConsumerPool<T> {
     pub(super) fn new() -> Self {
         Self {
-            guests: std::array::from_fn(|seed| CachePadded::new(Guest::new(seed))),
+            pool: std::array::from_fn(|seed| CachePadded::new(PooledConsumer::new(seed))),
             rest: Desk::default(),
         }
     }
@@ -41,10 +41,10 @@ impl<T> Guests<T> {
     /// Pops; with `from_head` first what was put back without a handle.
     pub(super) fn pop(&self, lanes: &Lanes<T>, from_head: bool) -> Option<T> {
         let first = thread_number();
-        for step in 0..GUESTS {
-            let guest = &self.guests[(first + step) % GUESTS];
-            if guest.acquire() {
-                return guest.pop(lanes, from_head);
+        for step in 0..POOLED {
+            let pooled = &self.pool[(first + step) % POOLED];
+            if pooled.acquire() {
+                return pooled.pop(lanes, from_head);
             }
         }
         let mut consumer = Consumer::new(first);
@@ -61,8 +61,8 @@ impl<T> Guests<T> {
 
     /// Lets all consumers leave their lanes.
     pub(super) fn leave(&mut self) {
-        for guest in &self.guests {
-            guest.consumer.with_mut(|consumer| {
+        for pooled in &self.pool {
+            pooled.consumer.with_mut(|consumer| {
                 // SAFETY: `&mut self`: nobody is using them.
                 unsafe { &mut *consumer }.leave();
             });
@@ -71,13 +71,13 @@ impl<T> Guests<T> {
 
     pub(super) fn add_to(&self, tally: &mut Tally) {
         self.rest.add_to(tally);
-        for guest in &self.guests {
-            guest.desk.add_to(tally);
+        for pooled in &self.pool {
+            pooled.desk.add_to(tally);
         }
     }
 }
 
-impl<T> Guest<T> {
+impl<T> PooledConsumer<T> {
     fn new(seed: usize) -> Self {
         Self {
             busy: AtomicBool::new(false),
@@ -88,8 +88,8 @@ impl<T> Guest<T> {
 
     /// Borrows the consumer: true if nobody else is using it.
     fn acquire(&self) -> bool {
-        // ORDERING: Acquire; pairs with `guest.release`.
-        !self.busy.swap(true, weak!("guest.acquire", Acquire))
+        // ORDERING: Acquire; pairs with `pool.release`.
+        !self.busy.swap(true, weak!("pool.acquire", Acquire))
     }
 
     /// Pops with the borrowed consumer, and gives it back.
@@ -99,8 +99,8 @@ impl<T> Guest<T> {
             take_one(unsafe { &mut *consumer }, lanes, from_head)
         });
         self.desk.count_popped(usize::from(item.is_some()));
-        // ORDERING: Release; pairs with `guest.acquire`.
-        self.busy.store(false, weak!("guest.release", Release));
+        // ORDERING: Release; pairs with `pool.acquire`.
+        self.busy.store(false, weak!("pool.release", Release));
         item
     }
 }
