@@ -1,15 +1,15 @@
 //! The search for free permits, wherever they are, and the strict answer that there is none.
 
-use super::account::{Account, Window};
-use super::till::{Sight, Till};
+use super::free_count::{FreeCount, Sight};
+use super::record::{PermitRecord, RevocableRange};
 use super::{Capacity, CHUNK, LEAST};
 use crate::sync::{barrier, planted, thread, weak, Ordering, SMALL};
 use std::sync::Arc;
 
-/// So many purses are revoked behind one heavy barrier.
+/// So many caches are revoked behind one heavy barrier.
 const AT_ONCE: usize = if SMALL { 2 } else { 16 };
 
-/// So often a search lets others run that have permits on their way to their purses or to the pool,
+/// So often a search lets others run that have permits on their way to their caches or to the pool,
 /// before it says that it found none. Loom would never let it end beside such a permit otherwise.
 const PATIENCE: usize = match (cfg!(loom), SMALL) {
     (true, _) => 0,
@@ -21,25 +21,25 @@ const PATIENCE: usize = match (cfg!(loom), SMALL) {
 struct Walk {
     /// Revocations before the walk.
     before: usize,
-    /// The version of which accounts are in use, before the walk.
-    accounts: u64,
+    /// The version of which records are in use, before the walk.
+    records: u64,
     /// The sum of what was taken from all places, which grows whenever a permit goes, but for
     /// revocations.
     marks: usize,
     /// A free permit was seen.
     found: bool,
-    /// One was seen in a purse.
+    /// One was seen in a cache.
     revocable: bool,
-    /// Permits were seen on their way to a purse.
+    /// Permits were seen on their way to a cache.
     underway: bool,
 }
 
 impl Walk {
     fn begin(capacity: &Capacity) -> Self {
         Self {
-            // ORDERING: Acquire; pairs with `window.step-revocations`.
+            // ORDERING: Acquire; pairs with `range.step-revocations`.
             before: capacity.revocations.load(weak!("search.begin", Acquire)),
-            accounts: capacity.accounts.version(),
+            records: capacity.records.version(),
             marks: 0,
             found: false,
             revocable: false,
@@ -53,9 +53,14 @@ impl Walk {
 }
 
 impl Capacity {
-    /// Takes `want` permits, and for a window some more where many are. Fewer only if at some instant
+    /// Takes `want` permits, and for a range some more where many are. Fewer only if at some instant
     /// none was free, but for those that a call which is held up has in hand.
-    pub(super) fn gather(&self, want: usize, ahead: Option<&Window>, first: &mut usize) -> usize {
+    pub(super) fn gather(
+        &self,
+        want: usize,
+        ahead: Option<&RevocableRange>,
+        first: &mut usize,
+    ) -> usize {
         let mut hand = 0;
         let mut last: Option<Walk> = None;
         let mut patience = PATIENCE;
@@ -77,14 +82,14 @@ impl Capacity {
         }
     }
 
-    /// Takes `want` permits at once, and for a window some more where many are. Else answers how many
+    /// Takes `want` permits at once, and for a range some more where many are. Else answers how many
     /// it has moved to the pool, where others can find them: then at some instant fewer were free, but
     /// for those that a call which is held up has in hand.
     ///
     /// All come from the pool, by one CAS; what is elsewhere moves there first. So of several who want
     /// many none has a part in hand that another one lacks, and who fails to take them has lost to one
     /// who has taken some for good.
-    pub(super) fn gather_all(&self, want: usize, ahead: &Window) -> Result<usize, usize> {
+    pub(super) fn gather_all(&self, want: usize, ahead: &RevocableRange) -> Result<usize, usize> {
         let mut moved = 0;
         loop {
             let seen = self.pool.look();
@@ -108,15 +113,15 @@ impl Capacity {
         }
     }
 
-    /// Moves up to `most` permits from the accounts to the pool, and answers how many. They are in hand
-    /// meanwhile, so the window of who does it is filling.
-    fn move_to_pool(&self, most: usize, own: &Window) -> usize {
+    /// Moves up to `most` permits from the records to the pool, and answers how many. They are in hand
+    /// meanwhile, so the range of who does it is filling.
+    fn move_to_pool(&self, most: usize, own: &RevocableRange) -> usize {
         own.begin_filling();
-        let collect = |hand: usize, account: &Arc<Account>| {
-            let till = &account.returned;
-            hand + till.take(till.look(), most - hand)
+        let collect = |hand: usize, record: &Arc<PermitRecord>| {
+            let free = &record.returned;
+            hand + free.take(free.look(), most - hand)
         };
-        let mut hand = self.accounts.in_use().fold(0, collect);
+        let mut hand = self.records.in_use().fold(0, collect);
         if hand < most {
             hand += self.revoke(most - hand);
         }
@@ -137,7 +142,7 @@ impl Capacity {
             let revocations = self.revocations.load(Ordering::Relaxed);
             (last.marks == walk.marks || planted!("search.marks-unseen"))
                 && last.before == revocations
-                && last.accounts == self.accounts.version()
+                && last.records == self.records.version()
         })
     }
 
@@ -165,23 +170,23 @@ impl Capacity {
     fn count(&self, walk: &mut Walk) -> usize {
         let seen = self.pool.look();
         walk.count(seen.taken);
-        let in_account = |free: usize, account: &Arc<Account>| {
-            walk.underway |= account.window.is_filling();
-            let (unused, used) = account.window.look();
-            let seen = account.returned.look();
+        let in_record = |free: usize, record: &Arc<PermitRecord>| {
+            walk.underway |= record.range.is_filling();
+            let (unused, used) = record.range.look();
+            let seen = record.returned.look();
             walk.count(seen.taken);
             walk.count(used);
             free.saturating_add(unused).saturating_add(seen.free)
         };
-        self.accounts.in_use().fold(seen.free, in_account)
+        self.records.in_use().fold(seen.free, in_record)
     }
 
-    /// Walks over the pool and what the accounts have returned, from account `first` on, until there
+    /// Walks over the pool and what the records have returned, from record `first` on, until there
     /// is enough.
     fn collect(
         &self,
         want: usize,
-        ahead: Option<&Window>,
+        ahead: Option<&RevocableRange>,
         first: &mut usize,
         walk: &mut Walk,
     ) -> usize {
@@ -191,57 +196,57 @@ impl Capacity {
         let share = self.share(seen.free);
         let mut hand = take_from(&self.pool, seen, want, ahead, share);
         let from = *first;
-        let before = self.accounts.in_use_from(0);
+        let before = self.records.in_use_from(0);
         let before = before.take_while(|&number| number < from);
-        for number in self.accounts.in_use_from(from).chain(before) {
+        for number in self.records.in_use_from(from).chain(before) {
             if hand >= want {
                 break;
             }
-            let account = self.accounts.get(number);
-            walk.underway |= account.window.is_filling();
-            let (unused, used) = account.window.look();
-            let seen = account.returned.look();
+            let record = self.records.get(number);
+            walk.underway |= record.range.is_filling();
+            let (unused, used) = record.range.look();
+            let seen = record.returned.look();
             walk.count(seen.taken);
             walk.count(used);
             walk.found |= seen.free > 0 || unused > 0;
             walk.revocable |= unused > 0;
             if seen.free > 0 {
-                hand += take_from(&account.returned, seen, want - hand, ahead, half(seen.free));
+                hand += take_from(&record.returned, seen, want - hand, ahead, half(seen.free));
                 *first = number;
-            } else if unused == 0 && self.accounts.is_free(number) {
+            } else if unused == 0 && self.records.is_free(number) {
                 self.retire(number);
             }
         }
         hand
     }
 
-    /// Retires an account that nobody leases, if nothing is left in it.
+    /// Retires a record that nobody leases, if nothing is left in it.
     #[cold]
     fn retire(&self, number: usize) {
-        if !self.accounts.stays(number) && self.accounts.lease_if_free(number) {
+        if !self.records.stays(number) && self.records.lease_if_free(number) {
             self.end_lease(number);
         }
     }
 
-    /// Ends the lease of an account, which is retired if nothing is left in it.
+    /// Ends the lease of a record, which is retired if nothing is left in it.
     pub(super) fn end_lease(&self, number: usize) {
-        let account = self.accounts.get(number);
-        let is_empty = account.window.look().0 + account.returned.look().free == 0;
-        if is_empty && !self.accounts.stays(number) && self.accounts.is_in_use(number) {
-            self.accounts.retire(number);
+        let record = self.records.get(number);
+        let is_empty = record.range.look().0 + record.returned.look().free == 0;
+        if is_empty && !self.records.stays(number) && self.records.is_in_use(number) {
+            self.records.retire(number);
         }
-        self.accounts.release(number);
+        self.records.release(number);
     }
 
-    /// Takes up to `want` permits that are in purses.
+    /// Takes up to `want` permits that are in caches.
     pub(super) fn revoke(&self, want: usize) -> usize {
         let mut marked = [(0, 0); AT_ONCE];
         let (mut len, mut expected) = (0, 0);
-        for number in self.accounts.in_use_from(0) {
-            let window = &self.accounts.get(number).window;
-            let (unused, _) = window.look();
+        for number in self.records.in_use_from(0) {
+            let range = &self.records.get(number).range;
+            let (unused, _) = range.look();
             if unused > 0 {
-                marked[len] = (number, window.mark());
+                marked[len] = (number, range.mark());
                 len += 1;
                 expected += unused;
             }
@@ -252,11 +257,11 @@ impl Capacity {
         if len == 0 {
             return 0;
         }
-        // Pairs with `window.light`.
+        // Pairs with `range.light`.
         barrier::heavy("search.heavy");
         let truncate = |hand: usize, (number, end): &(usize, usize)| {
-            let window = &self.accounts.get(*number).window;
-            hand + window.truncate(*end, want - hand, &self.revocations)
+            let range = &self.records.get(*number).range;
+            hand + range.truncate(*end, want - hand, &self.revocations)
         };
         marked[..len].iter().fold(0, truncate)
     }
@@ -273,7 +278,7 @@ fn gives_up(walk: &Walk, patience: &mut usize) -> bool {
     false
 }
 
-/// What a purse may take ahead of so many permits that one handle has given back.
+/// What a cache may take ahead of so many permits that one handle has given back.
 pub(super) fn half(free: usize) -> usize {
     match free / 2 {
         few if few < LEAST => 0,
@@ -281,25 +286,25 @@ pub(super) fn half(free: usize) -> usize {
     }
 }
 
-/// Takes `want` of the permits seen; for a window up to `share` instead, if that is more, and then the
-/// window is filling.
+/// Takes `want` of the permits seen; for a range up to `share` instead, if that is more, and then the
+/// range is filling.
 pub(super) fn take_from(
-    till: &Till,
+    free: &FreeCount,
     seen: Sight,
     want: usize,
-    ahead: Option<&Window>,
+    ahead: Option<&RevocableRange>,
     share: usize,
 ) -> usize {
     if seen.free == 0 {
         return 0;
     }
-    let Some(window) = ahead.filter(|_| share > want) else {
-        return till.take(seen, want);
+    let Some(range) = ahead.filter(|_| share > want) else {
+        return free.take(seen, want);
     };
-    window.begin_filling();
-    let taken = till.take(seen, share);
+    range.begin_filling();
+    let taken = free.take(seen, share);
     if taken <= want {
-        window.end_filling();
+        range.end_filling();
     }
     taken
 }

@@ -1,14 +1,14 @@
 //! The permits of a handle and its transaction.
 
 use super::shared::Room;
-use crate::bound::{Capacity, Purse, Took};
+use crate::bound::{Capacity, PermitCache, Took};
 use crate::sync::step;
 use std::mem;
 
 /// The permits of a handle: of a bounded queue, or none.
 pub(super) struct Permits {
     /// Only of bounded queues.
-    purse: Option<Purse>,
+    cache: Option<PermitCache>,
     /// Permits of the open transaction beyond those of the items that it holds.
     extra: usize,
     /// Permits that are kept for a push: those that a batch has so far while it waits for the others,
@@ -19,7 +19,7 @@ pub(super) struct Permits {
 impl Permits {
     pub(super) fn new(room: Option<&Room>) -> Self {
         Self {
-            purse: room.map(|room| Purse::new(&room.capacity)),
+            cache: room.map(|room| PermitCache::new(&room.capacity)),
             extra: 0,
             gathered: 0,
         }
@@ -27,14 +27,14 @@ impl Permits {
 
     #[inline]
     pub(super) fn is_bounded(&self) -> bool {
-        self.purse.is_some()
+        self.cache.is_some()
     }
 
     /// Gives permits back, and wakes those who wait for them.
     #[inline]
     pub(super) fn give_back(&self, room: Option<&Room>, count: usize) {
-        if let (Some(purse), Some(room)) = (&self.purse, room) {
-            let spread = purse.give(&room.capacity, count);
+        if let (Some(cache), Some(room)) = (&self.cache, room) {
+            let spread = cache.give(&room.capacity, count);
             step!("permits.frees-unsaid", room.freed(spread));
         }
     }
@@ -48,13 +48,13 @@ impl Permits {
     fn take_by(
         &self,
         room: Option<&Room>,
-        take: impl Fn(&Purse, &Capacity, usize) -> Took,
+        take: impl Fn(&PermitCache, &Capacity, usize) -> Took,
         want: usize,
     ) -> usize {
-        let (Some(purse), Some(room)) = (&self.purse, room) else {
+        let (Some(cache), Some(room)) = (&self.cache, room) else {
             return want;
         };
-        let took = take(purse, &room.capacity, want);
+        let took = take(cache, &room.capacity, want);
         room.freed(took.spread);
         took.got
     }
@@ -62,10 +62,10 @@ impl Permits {
     /// Takes one permit, if there is one.
     #[inline]
     fn take_one(&self, room: Option<&Room>) -> bool {
-        let (Some(purse), Some(room)) = (&self.purse, room) else {
+        let (Some(cache), Some(room)) = (&self.cache, room) else {
             return true;
         };
-        let spread = purse.take_one(&room.capacity);
+        let spread = cache.take_one(&room.capacity);
         if let Some(spread @ 1..) = spread {
             room.freed(spread);
         }
@@ -111,9 +111,9 @@ impl Permits {
         let gathered = mem::take(&mut self.gathered);
         let missing = len.saturating_sub(gathered);
         let take = if gathers {
-            Purse::take
+            PermitCache::take
         } else {
-            Purse::take_all
+            PermitCache::take_all
         };
         let got = gathered + self.take_by(Some(room), take, missing);
         if got >= len {
@@ -166,8 +166,8 @@ impl Permits {
 
     /// Gives back all that the handle has cached.
     pub(super) fn leave(&self, room: Option<&Room>) {
-        if let (Some(purse), Some(room)) = (&self.purse, room) {
-            room.freed(purse.leave(&room.capacity));
+        if let (Some(cache), Some(room)) = (&self.cache, room) {
+            room.freed(cache.leave(&room.capacity));
         }
     }
 }

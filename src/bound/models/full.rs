@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// One permit is free, in the purse of the second account; the rest are out, and the first account's
+/// One permit is free, in the cache of the second record; the rest are out, and the first record's
 /// handle has some of them.
 fn one_left() -> (Arc<Bank>, Owner, Owner) {
     let bank = Bank::new(8);
@@ -13,7 +13,7 @@ fn one_left() -> (Arc<Bank>, Owner, Owner) {
 }
 
 #[test]
-fn full_is_not_said_while_a_permit_moves_from_a_purse() {
+fn full_is_not_said_while_a_permit_moves_from_a_cache() {
     model(|| {
         let (bank, mut giver, mut owner) = one_left();
         let mover = spawn(move || {
@@ -27,7 +27,7 @@ fn full_is_not_said_while_a_permit_moves_from_a_purse() {
 }
 
 #[test]
-fn full_is_not_said_while_a_permit_moves_between_tills() {
+fn full_is_not_said_while_a_permit_moves_between_free_counts() {
     model(|| {
         let bank = Bank::new(2);
         let mut left = Owner::new(&bank);

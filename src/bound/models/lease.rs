@@ -19,7 +19,7 @@ fn who_leaves_loses_nothing() {
 }
 
 #[test]
-fn an_account_changes_hands_while_it_is_robbed() {
+fn a_record_changes_hands_while_it_is_robbed() {
     model(|| {
         let bank = Bank::new(4);
         let owner = Owner::with(&bank, 1);
@@ -39,7 +39,7 @@ fn an_account_changes_hands_while_it_is_robbed() {
 }
 
 #[test]
-fn an_account_is_handed_on_to_another_thread() {
+fn a_record_is_handed_on_to_another_thread() {
     model(|| {
         let bank = Bank::new(4);
         let mut owner = Owner::with(&bank, 1);
@@ -57,7 +57,7 @@ fn an_account_is_handed_on_to_another_thread() {
 }
 
 #[test]
-fn an_account_is_leased_again_while_it_is_retired() {
+fn a_record_is_leased_again_while_it_is_retired() {
     model(|| {
         let bank = Bank::new(4);
         let staying = [(); 2].map(|()| Owner::new(&bank));

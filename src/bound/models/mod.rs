@@ -1,13 +1,13 @@
 //! Loom models of the permits.
 
 mod batch;
+mod free_count;
 mod full;
 mod lease;
+mod range;
 mod report;
-mod till;
-mod window;
 
-use super::{Capacity, Purse, Took};
+use super::{Capacity, PermitCache, Took};
 use crate::sync::model::{model, model_of};
 use loom::thread;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -47,25 +47,25 @@ impl Bank {
     }
 }
 
-/// A purse whose permits are counted.
+/// A cache whose permits are counted.
 struct Owner {
     bank: Arc<Bank>,
-    purse: Purse,
+    cache: PermitCache,
 }
 
 impl Owner {
     fn new(bank: &Arc<Bank>) -> Self {
         Self {
             bank: Arc::clone(bank),
-            purse: Purse::new(&bank.capacity),
+            cache: PermitCache::new(&bank.capacity),
         }
     }
 
-    /// An owner with one permit out and `ahead` in the purse, when nobody else has an account.
+    /// An owner with one permit out and `ahead` in the cache, when nobody else has a record.
     fn with(bank: &Arc<Bank>, ahead: usize) -> Self {
         let mut owner = Self::new(bank);
         assert_eq!(owner.take(1), 1);
-        assert_eq!(owner.purse.left(), ahead);
+        assert_eq!(owner.cache.left(), ahead);
         owner
     }
 
@@ -78,13 +78,13 @@ impl Owner {
         let capacity = &self.bank.capacity;
         let took = match want {
             1 => {
-                let spread = self.purse.take_one(capacity);
+                let spread = self.cache.take_one(capacity);
                 Took {
                     got: usize::from(spread.is_some()),
                     spread: spread.unwrap_or(0),
                 }
             }
-            _ => self.purse.take(capacity, want),
+            _ => self.cache.take(capacity, want),
         };
         self.bank.took(took.got);
         took
@@ -92,7 +92,7 @@ impl Owner {
 
     /// Takes `want` or nothing.
     fn take_all(&mut self, want: usize) -> Took {
-        let took = self.purse.take_all(&self.bank.capacity, want);
+        let took = self.cache.take_all(&self.bank.capacity, want);
         assert!(took.got == 0 || took.got == want);
         self.bank.took(took.got);
         took
@@ -101,12 +101,12 @@ impl Owner {
     /// Gives permits back, and answers how many are reported.
     fn give(&mut self, permits: usize) -> usize {
         self.bank.out.fetch_sub(permits, Ordering::SeqCst);
-        self.purse.give(&self.bank.capacity, permits)
+        self.cache.give(&self.bank.capacity, permits)
     }
 
     /// Ends the lease, and answers how many permits are reported.
     fn leave(self) -> usize {
-        self.purse.leave(&self.bank.capacity)
+        self.cache.leave(&self.bank.capacity)
     }
 }
 

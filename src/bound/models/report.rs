@@ -54,7 +54,7 @@ fn two_pushers(prepare: fn() -> Owner, call: fn(Owner) -> usize) {
     });
 }
 
-/// One permit is in the till of the account and one in its window; two are worth moving.
+/// One permit is in the free count of the record and one in its range; two are worth moving.
 fn one_in_each() -> Owner {
     let bank = Bank::new(4);
     let mut owner = Owner::with(&bank, 1);
@@ -63,12 +63,12 @@ fn one_in_each() -> Owner {
     owner
 }
 
-/// One permit is in the till of the account, and nothing in the pool.
-fn one_in_the_till() -> Owner {
+/// One permit is in the free count of the record, and nothing in the pool.
+fn one_in_the_free_count() -> Owner {
     two_of(2)
 }
 
-/// One permit is in the till of the account, and one in the pool.
+/// One permit is in the free count of the record, and one in the pool.
 fn one_in_the_pool_too() -> Owner {
     two_of(3)
 }
@@ -82,12 +82,12 @@ fn two_of(limit: usize) -> Owner {
     owner
 }
 
-/// Three permits are in the window of the account, where a thief has left its mark.
+/// Three permits are in the range of the record, where a thief has left its mark.
 fn three_marked() -> Owner {
     let bank = Bank::new(8);
     let owner = Owner::with(&bank, 3);
     assert_eq!(bank.take_shared(4), 4);
-    bank.capacity.accounts.get(0).window.mark();
+    bank.capacity.records.get(0).range.mark();
     owner
 }
 
@@ -98,7 +98,7 @@ fn who_leaves_reports_what_it_moves_to_the_pool() {
 
 #[test]
 fn who_gives_back_reports_what_it_moves_to_the_pool() {
-    two_pushers(one_in_the_till, |mut owner| owner.give(1));
+    two_pushers(one_in_the_free_count, |mut owner| owner.give(1));
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn who_takes_one_reports_what_it_keeps() {
 }
 
 #[test]
-fn a_batch_that_fails_reports_its_window() {
+fn a_batch_that_fails_reports_its_range() {
     two_pushers(one_in_each, |mut owner| owner.take_all(2).spread);
 }
 

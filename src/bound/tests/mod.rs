@@ -2,22 +2,22 @@
 
 mod stress;
 
-use super::{Capacity, Purse, Took};
+use super::{Capacity, PermitCache, Took};
 
 /// Takes one by one until nothing is free.
-fn drain(purse: &Purse, capacity: &Capacity) -> usize {
-    std::iter::from_fn(|| purse.take_one(capacity)).count()
+fn drain(cache: &PermitCache, capacity: &Capacity) -> usize {
+    std::iter::from_fn(|| cache.take_one(capacity)).count()
 }
 
 #[test]
-fn a_purse_takes_the_limit_and_no_more() {
+fn a_cache_takes_the_limit_and_no_more() {
     for limit in [1, 2, 3, 7, 64, 1000] {
         let capacity = Capacity::new(limit);
-        let purse = Purse::new(&capacity);
+        let cache = PermitCache::new(&capacity);
         for round in 0..3 {
-            assert_eq!(drain(&purse, &capacity), limit, "round {round}");
+            assert_eq!(drain(&cache, &capacity), limit, "round {round}");
             assert_eq!(capacity.free(), 0);
-            (0..limit).for_each(|_| assert!(purse.give(&capacity, 1) > 0));
+            (0..limit).for_each(|_| assert!(cache.give(&capacity, 1) > 0));
             assert_eq!(capacity.free(), limit);
         }
     }
@@ -27,49 +27,49 @@ fn a_purse_takes_the_limit_and_no_more() {
 fn what_one_has_taken_ahead_another_finds() {
     for limit in [1, 2, 3, 7, 64, 1000] {
         let capacity = Capacity::new(limit);
-        let purses = [(); 3].map(|()| Purse::new(&capacity));
-        let ahead: Vec<_> = purses
+        let caches = [(); 3].map(|()| PermitCache::new(&capacity));
+        let ahead: Vec<_> = caches
             .iter()
-            .filter_map(|purse| purse.take_one(&capacity))
+            .filter_map(|cache| cache.take_one(&capacity))
             .collect();
         assert_eq!(ahead.len(), limit.min(3));
         let out = ahead.len();
         assert_eq!(capacity.free(), limit - out);
-        let rest = drain(&purses[0], &capacity);
+        let rest = drain(&caches[0], &capacity);
         assert_eq!(rest, limit - out);
-        assert_eq!(purses[1].give(&capacity, out), out);
+        assert_eq!(caches[1].give(&capacity, out), out);
         assert_eq!(capacity.take_shared(usize::MAX), out);
-        assert_eq!(purses[2].take_one(&capacity), None);
+        assert_eq!(caches[2].take_one(&capacity), None);
         assert_eq!(capacity.give_shared(limit), limit);
-        assert_eq!(drain(&purses[1], &capacity), limit);
+        assert_eq!(drain(&caches[1], &capacity), limit);
     }
 }
 
 #[test]
-fn a_call_without_a_purse_revokes_what_purses_hold() {
+fn a_call_without_a_cache_revokes_what_caches_hold() {
     let capacity = Capacity::new(1000);
-    let purses = [(); 40].map(|()| Purse::new(&capacity));
-    for purse in &purses {
-        assert!(purse.take_one(&capacity).is_some());
+    let caches = [(); 40].map(|()| PermitCache::new(&capacity));
+    for cache in &caches {
+        assert!(cache.take_one(&capacity).is_some());
     }
     let took = capacity.take_shared(1000);
     assert_eq!(took, 960);
-    assert!(purses
+    assert!(caches
         .iter()
-        .all(|purse| purse.take_one(&capacity).is_none()));
+        .all(|cache| cache.take_one(&capacity).is_none()));
 }
 
 #[test]
-fn batches_come_from_the_purse_and_from_elsewhere() {
+fn batches_come_from_the_cache_and_from_elsewhere() {
     let capacity = Capacity::new(100);
-    let purse = Purse::new(&capacity);
-    assert_eq!(purse.take(&capacity, 0).got, 0);
-    let took = purse.take(&capacity, 1);
+    let cache = PermitCache::new(&capacity);
+    assert_eq!(cache.take(&capacity, 0).got, 0);
+    let took = cache.take(&capacity, 1);
     assert_eq!(took, Took { got: 1, spread: 49 });
-    assert_eq!(purse.take(&capacity, 20), Took { got: 20, spread: 0 });
-    assert_eq!(purse.take(&capacity, 60).got, 60);
-    assert_eq!(purse.take(&capacity, 60), Took { got: 19, spread: 0 });
-    assert_eq!(purse.take(&capacity, 0).got, 0);
+    assert_eq!(cache.take(&capacity, 20), Took { got: 20, spread: 0 });
+    assert_eq!(cache.take(&capacity, 60).got, 60);
+    assert_eq!(cache.take(&capacity, 60), Took { got: 19, spread: 0 });
+    assert_eq!(cache.take(&capacity, 0).got, 0);
     assert_eq!(capacity.free(), 0);
 }
 
@@ -77,41 +77,41 @@ fn batches_come_from_the_purse_and_from_elsewhere() {
 fn who_leaves_gives_everything_back() {
     let capacity = Capacity::new(100);
     for _ in 0..3 {
-        let purse = Purse::new(&capacity);
-        assert!(purse.take(&capacity, 10).got == 10);
-        assert_eq!(purse.give(&capacity, 10), 10);
+        let cache = PermitCache::new(&capacity);
+        assert!(cache.take(&capacity, 10).got == 10);
+        assert_eq!(cache.give(&capacity, 10), 10);
         assert_eq!(capacity.free(), 100);
-        assert_eq!(purse.leave(&capacity), 40);
+        assert_eq!(cache.leave(&capacity), 40);
         assert_eq!(capacity.take_shared(100), 100);
         assert_eq!(capacity.give_shared(100), 100);
     }
-    assert_eq!(capacity.accounts.len(), 1);
+    assert_eq!(capacity.records.len(), 1);
 }
 
 #[test]
 fn who_leaves_reports_what_reaches_the_pool() {
     let capacity = Capacity::new(200);
-    let purse = Purse::new(&capacity);
-    assert_eq!(purse.take(&capacity, 10).got, 10);
-    assert_eq!(purse.give(&capacity, 10), 10);
-    assert_eq!(purse.left(), 90);
-    assert_eq!(purse.leave(&capacity), 100, "in its hand for a moment");
+    let cache = PermitCache::new(&capacity);
+    assert_eq!(cache.take(&capacity, 10).got, 10);
+    assert_eq!(cache.give(&capacity, 10), 10);
+    assert_eq!(cache.left(), 90);
+    assert_eq!(cache.leave(&capacity), 100, "in its hand for a moment");
     assert_eq!(capacity.pool.look().free, 200);
 }
 
 #[test]
 fn a_batch_takes_all_or_nothing_from_wherever_it_is() {
     let capacity = Capacity::new(1000);
-    let purses = [(); 3].map(|()| Purse::new(&capacity));
-    for purse in &purses {
-        assert_eq!(purse.take(&capacity, 100).got, 100);
-        assert_eq!(purse.give(&capacity, 40), 40);
+    let caches = [(); 3].map(|()| PermitCache::new(&capacity));
+    for cache in &caches {
+        assert_eq!(cache.take(&capacity, 100).got, 100);
+        assert_eq!(cache.give(&capacity, 40), 40);
     }
     let free = capacity.free();
     assert_eq!(free, 820);
-    assert_eq!(purses[0].take_all(&capacity, free + 1).got, 0);
+    assert_eq!(caches[0].take_all(&capacity, free + 1).got, 0);
     assert_eq!(capacity.free(), free);
-    let took = purses[0].take_all(&capacity, free);
+    let took = caches[0].take_all(&capacity, free);
     assert_eq!(took, Took::all(free));
     assert_eq!(capacity.free(), 0);
 }
@@ -119,21 +119,21 @@ fn a_batch_takes_all_or_nothing_from_wherever_it_is() {
 #[test]
 fn a_batch_uses_what_it_has_ahead() {
     let capacity = Capacity::new(1000);
-    let purse = Purse::new(&capacity);
-    assert_eq!(purse.take_all(&capacity, 0), Took::all(0));
-    let took = purse.take_all(&capacity, 10);
-    assert_eq!((took.got, took.spread), (10, purse.left()));
-    let ahead = purse.left();
-    assert_eq!(purse.take_all(&capacity, ahead), Took::all(ahead));
-    assert_eq!(purse.left(), 0);
+    let cache = PermitCache::new(&capacity);
+    assert_eq!(cache.take_all(&capacity, 0), Took::all(0));
+    let took = cache.take_all(&capacity, 10);
+    assert_eq!((took.got, took.spread), (10, cache.left()));
+    let ahead = cache.left();
+    assert_eq!(cache.take_all(&capacity, ahead), Took::all(ahead));
+    assert_eq!(cache.left(), 0);
 }
 
 #[test]
 fn what_a_consumer_gives_back_reaches_the_pool() {
     let capacity = Capacity::new(1000);
-    let pusher = Purse::new(&capacity);
+    let pusher = PermitCache::new(&capacity);
     assert_eq!(pusher.take(&capacity, 1000).got, 1000);
-    let popper = Purse::new(&capacity);
+    let popper = PermitCache::new(&capacity);
     let wakes: Vec<_> = (0..64).map(|_| popper.give(&capacity, 1)).collect();
     assert!(wakes[..63].iter().all(|wakes| *wakes == 1));
     assert_eq!((wakes[63], capacity.pool.look().free), (64, 64));
@@ -142,9 +142,9 @@ fn what_a_consumer_gives_back_reaches_the_pool() {
 #[test]
 fn nothing_is_taken_ahead_where_room_is_scarce() {
     let capacity = Capacity::new(10);
-    let purses = [(); 5].map(|()| Purse::new(&capacity));
-    assert_eq!(purses[0].take_one(&capacity), Some(0));
-    assert_eq!(purses[0].left(), 0);
+    let caches = [(); 5].map(|()| PermitCache::new(&capacity));
+    assert_eq!(caches[0].take_one(&capacity), Some(0));
+    assert_eq!(caches[0].left(), 0);
 }
 
 #[test]
@@ -152,12 +152,12 @@ fn limits_beyond_all_memory_are_kept() {
     for limit in [usize::MAX, usize::MAX - 1, super::MOST, super::MOST + 1] {
         let capacity = Capacity::new(limit);
         assert_eq!((capacity.limit(), capacity.free()), (limit, limit));
-        let purse = Purse::new(&capacity);
-        (0..1000).for_each(|_| assert!(purse.take_one(&capacity).is_some()));
+        let cache = PermitCache::new(&capacity);
+        (0..1000).for_each(|_| assert!(cache.take_one(&capacity).is_some()));
         assert_eq!(capacity.free(), limit - 1000);
-        assert_eq!(purse.give(&capacity, 1000), 1000);
+        assert_eq!(cache.give(&capacity, 1000), 1000);
         assert_eq!(capacity.free(), limit);
-        let took = purse.take(&capacity, usize::MAX);
+        let took = cache.take(&capacity, usize::MAX);
         assert_eq!(took.got, limit.min(super::MOST));
     }
 }
@@ -165,18 +165,18 @@ fn limits_beyond_all_memory_are_kept() {
 #[test]
 fn searches_skip_the_accounts_of_those_who_left() {
     let capacity = Capacity::new(4_000);
-    let purses: Vec<_> = (0..1_000).map(|_| Purse::new(&capacity)).collect();
-    for purse in &purses {
-        assert_eq!(purse.take(&capacity, 4).got, 4);
-        assert_eq!(purse.give(&capacity, 3), 3);
+    let caches: Vec<_> = (0..1_000).map(|_| PermitCache::new(&capacity)).collect();
+    for cache in &caches {
+        assert_eq!(cache.take(&capacity, 4).got, 4);
+        assert_eq!(cache.give(&capacity, 3), 3);
     }
-    assert_eq!(capacity.accounts.count_in_use(), 1_000);
-    for purse in purses {
-        assert_eq!(purse.leave(&capacity), 0, "it was reported before");
+    assert_eq!(capacity.records.count_in_use(), 1_000);
+    for cache in caches {
+        assert_eq!(cache.leave(&capacity), 0, "it was reported before");
     }
     assert_eq!(capacity.free(), 3_000);
     assert_eq!(capacity.take_shared(4_000), 3_000);
-    assert!(capacity.accounts.count_in_use() < 10);
-    let purse = Purse::new(&capacity);
-    assert_eq!(purse.take(&capacity, 1).got, 0);
+    assert!(capacity.records.count_in_use() < 10);
+    let cache = PermitCache::new(&capacity);
+    assert_eq!(cache.take(&capacity, 1).got, 0);
 }

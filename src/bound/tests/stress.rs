@@ -1,6 +1,6 @@
 //! Threads that take and give back, with all permits counted.
 
-use super::super::{Capacity, Purse};
+use super::super::{Capacity, PermitCache};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Barrier;
 use std::thread;
@@ -26,7 +26,7 @@ fn work(role: Role, capacity: &Capacity, out: &AtomicUsize, mut seed: u64) {
         assert!(before + count <= capacity.limit(), "more than the limit");
     };
     let gives = |count: usize| out.fetch_sub(count, Ordering::SeqCst);
-    let mut purse = Purse::new(capacity);
+    let mut cache = PermitCache::new(capacity);
     let mut mine = 0;
     for _ in 0..rounds() {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -38,32 +38,32 @@ fn work(role: Role, capacity: &Capacity, out: &AtomicUsize, mut seed: u64) {
             mine -= count;
             match role {
                 Role::Shared => assert_eq!(capacity.give_shared(count), count),
-                _ => assert!(purse.give(capacity, count) >= count),
+                _ => assert!(cache.give(capacity, count) >= count),
             }
             continue;
         }
         let got = match role {
             Role::Shared => capacity.take_shared(batch),
-            _ if choice % 8 < 2 => purse.take(capacity, batch).got,
-            _ if choice % 8 == 3 => take_all(&purse, capacity, batch),
-            _ => usize::from(purse.take_one(capacity).is_some()),
+            _ if choice % 8 < 2 => cache.take(capacity, batch).got,
+            _ if choice % 8 == 3 => take_all(&cache, capacity, batch),
+            _ => usize::from(cache.take_one(capacity).is_some()),
         };
         took(got);
         mine += got;
         if matches!(role, Role::Visitor) && choice % 64 == 1 {
-            let _ = purse.leave(capacity);
-            purse = Purse::new(capacity);
+            let _ = cache.leave(capacity);
+            cache = PermitCache::new(capacity);
         }
     }
     gives(mine);
-    assert!(purse.give(capacity, mine) >= mine);
+    assert!(cache.give(capacity, mine) >= mine);
     if matches!(role, Role::Visitor) {
-        let _ = purse.leave(capacity);
+        let _ = cache.leave(capacity);
     }
 }
 
-fn take_all(purse: &Purse, capacity: &Capacity, want: usize) -> usize {
-    let got = purse.take_all(capacity, want).got;
+fn take_all(cache: &PermitCache, capacity: &Capacity, want: usize) -> usize {
+    let got = cache.take_all(capacity, want).got;
     assert!(got == 0 || got == want);
     got
 }
@@ -94,11 +94,11 @@ fn a_permit_that_moves_about_is_found() {
     thread::scope(|scope| {
         for _ in 0..movers {
             scope.spawn(|| {
-                let purse = Purse::new(&capacity);
+                let cache = PermitCache::new(&capacity);
                 start.wait();
                 for _ in 0..rounds() {
-                    assert_eq!(purse.take_one(&capacity), Some(0));
-                    assert!(purse.give(&capacity, 1) > 0);
+                    assert_eq!(cache.take_one(&capacity), Some(0));
+                    assert!(cache.give(&capacity, 1) > 0);
                 }
             });
         }

@@ -1,4 +1,4 @@
-//! A window: its owner against thieves.
+//! A range: its owner against thieves.
 
 use super::*;
 
@@ -66,7 +66,7 @@ fn two_thieves_and_an_owner_do_not_take_the_same() {
 }
 
 #[test]
-fn a_late_thief_takes_nothing_of_the_next_window() {
+fn a_late_thief_takes_nothing_of_the_next_range() {
     model(|| {
         let bank = Bank::new(4);
         let mut owner = Owner::with(&bank, 1);

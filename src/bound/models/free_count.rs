@@ -1,4 +1,4 @@
-//! A till: its owner against collectors.
+//! A free count: its owner against collectors.
 
 use super::*;
 

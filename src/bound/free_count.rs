@@ -1,4 +1,4 @@
-//! A till: free permits that anybody may take.
+//! A free count: free permits that anybody may take.
 
 use crate::sync::{planted, weak, AtomicUsize, Ordering};
 
@@ -7,12 +7,12 @@ use crate::sync::{planted, weak, AtomicUsize, Ordering};
 /// Both counts only grow, so a take that was computed from a look is right if its CAS finds the
 /// count of takes unchanged: what was put in by then is still there.
 #[derive(Default)]
-pub(super) struct Till {
+pub(super) struct FreeCount {
     put: AtomicUsize,
     taken: AtomicUsize,
 }
 
-/// What was seen of a till.
+/// What was seen of a free count.
 #[derive(Clone, Copy)]
 pub(super) struct Sight {
     pub(super) free: usize,
@@ -20,7 +20,7 @@ pub(super) struct Sight {
     pub(super) taken: usize,
 }
 
-impl Till {
+impl FreeCount {
     pub(super) fn with(permits: usize) -> Self {
         Self {
             put: AtomicUsize::new(permits),
@@ -28,33 +28,34 @@ impl Till {
         }
     }
 
-    /// How many were ever put in; for the one writer of an account's till.
+    /// How many were ever put in; for the one writer of a record's free count.
     pub(super) fn put_so_far(&self) -> usize {
-        // ORDERING: Relaxed; the lease of the account has passed on what the last writer did.
+        // ORDERING: Relaxed; the lease of the record has passed on what the last writer did.
         self.put.load(Ordering::Relaxed)
     }
 
-    /// Puts permits in; for a till with many writers.
+    /// Puts permits in; for a free count with many writers.
     pub(super) fn put(&self, permits: usize) {
-        // ORDERING: Release; pairs with `till.look-put`: who sees the permits sees where they come from
+        // ORDERING: Release; pairs with `free-count.look-put`: who sees the permits sees where they come from
         // gone.
-        self.put.fetch_add(permits, weak!("till.put", Release));
+        self.put
+            .fetch_add(permits, weak!("free-count.put", Release));
     }
 
-    /// Puts permits in; for the one writer of an account's till, who knows the sum.
+    /// Puts permits in; for the one writer of a record's free count, who knows the sum.
     #[inline]
     pub(super) fn put_up_to(&self, sum: usize) {
-        // ORDERING: Release; pairs with `till.look-put`.
-        self.put.store(sum, weak!("till.put-up-to", Release));
+        // ORDERING: Release; pairs with `free-count.look-put`.
+        self.put.store(sum, weak!("free-count.put-up-to", Release));
     }
 
     #[inline]
     pub(super) fn look(&self) -> Sight {
-        // ORDERING: Acquire; pairs with `till.take`: who sees permits gone sees what their taker had put
+        // ORDERING: Acquire; pairs with `free-count.take`: who sees permits gone sees what their taker had put
         // elsewhere before. Ahead of `put`, so that the difference is never negative.
-        let taken = self.taken.load(weak!("till.look-taken", Acquire));
-        // ORDERING: Acquire; pairs with `till.put` and `till.put-up-to`.
-        let put = self.put.load(weak!("till.look-put", Acquire));
+        let taken = self.taken.load(weak!("free-count.look-taken", Acquire));
+        // ORDERING: Acquire; pairs with `free-count.put` and `free-count.put-up-to`.
+        let put = self.put.load(weak!("free-count.look-put", Acquire));
         Sight {
             free: put.wrapping_sub(taken),
             taken,
@@ -65,14 +66,14 @@ impl Till {
     pub(super) fn take(&self, seen: Sight, most: usize) -> usize {
         let got = seen.free.min(most);
         let (from, to) = (seen.taken, seen.taken.wrapping_add(got));
-        // ORDERING: Release; pairs with `till.look-taken`. Relaxed on failure: nothing is read.
-        let release = weak!("till.take", Release);
+        // ORDERING: Release; pairs with `free-count.look-taken`. Relaxed on failure: nothing is read.
+        let release = weak!("free-count.take", Release);
         match self
             .taken
             .compare_exchange(from, to, release, Ordering::Relaxed)
         {
             Ok(_) => got,
-            Err(_) if planted!("till.takes-anyway") => got,
+            Err(_) if planted!("free-count.takes-anyway") => got,
             Err(_) => 0,
         }
     }

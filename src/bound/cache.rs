@@ -1,6 +1,6 @@
-//! A purse: one handle's side of its account.
+//! A cache: one handle's side of its record.
 
-use super::account::Account;
+use super::record::PermitRecord;
 use super::search::{half, take_from};
 use super::{Capacity, Took};
 use crate::sync::{planted, Count, SMALL};
@@ -9,30 +9,30 @@ use std::sync::Arc;
 /// After so many permits given back the owner looks whether others come for them.
 const BATCH: usize = if SMALL { 2 } else { 64 };
 
-/// The permits of one handle, in an account that it leases. One thread uses it at a time.
-pub(crate) struct Purse {
-    account: Arc<Account>,
+/// The permits of one handle, in a record that it leases. One thread uses it at a time.
+pub(crate) struct PermitCache {
+    record: Arc<PermitRecord>,
     number: usize,
     /// The first position not used.
     used: Count,
-    /// The end of the window as it was opened; a thief may have made it lower since.
+    /// The end of the range as it was opened; a thief may have made it lower since.
     end: Count,
     /// Permits ever given back, and how many there were at the last look at them.
     returned: Count,
     looked: Count,
-    /// The account where permits were found last.
+    /// The record where permits were found last.
     first: Count,
 }
 
-impl Purse {
+impl PermitCache {
     pub(crate) fn new(capacity: &Capacity) -> Self {
-        let number = capacity.accounts.lease();
-        let account = Arc::clone(capacity.accounts.get(number));
-        // Whoever leased it before has left an empty window.
-        let used = account.window.used();
-        let returned = account.returned.put_so_far();
+        let number = capacity.records.lease();
+        let record = Arc::clone(capacity.records.get(number));
+        // Whoever leased it before has left an empty range.
+        let used = record.range.used();
+        let returned = record.returned.put_so_far();
         Self {
-            account,
+            record,
             number,
             used: Count::new(used),
             end: Count::new(used),
@@ -79,24 +79,24 @@ impl Purse {
             return self.use_some(rest, want);
         }
         let shown = capacity.give_shared(rest);
-        self.account.window.end_filling();
-        match capacity.gather_all(want, &self.account.window) {
+        self.record.range.end_filling();
+        match capacity.gather_all(want, &self.record.range) {
             Ok(hand) => self.use_some(hand, want),
             Err(moved) => Took {
                 got: 0,
-                spread: shown * usize::from(!planted!("purse.reports-no-shown")) + moved,
+                spread: shown * usize::from(!planted!("cache.reports-no-shown")) + moved,
             },
         }
     }
 
-    /// Takes `want` permits out of the window: false if there are fewer, or a thief was there.
+    /// Takes `want` permits out of the range: false if there are fewer, or a thief was there.
     #[inline]
     fn take_ahead(&self, want: usize) -> bool {
         if want > self.left() {
             return false;
         }
         let next = self.used.get() + want;
-        let taken = self.account.window.advance(next);
+        let taken = self.record.range.advance(next);
         if taken {
             self.used.set(next);
         }
@@ -110,29 +110,29 @@ impl Purse {
     pub(crate) fn give(&self, capacity: &Capacity, permits: usize) -> usize {
         let returned = self.returned.get().wrapping_add(permits);
         self.returned.set(returned);
-        self.account.returned.put_up_to(returned);
+        self.record.returned.put_up_to(returned);
         if returned.wrapping_sub(self.looked.get()) < BATCH {
             return permits;
         }
         let moved = self.move_to_pool(capacity);
-        planted!("purse.reports-no-old", return permits);
+        planted!("cache.reports-no-old", return permits);
         permits.max(moved)
     }
 
-    /// Moves to the pool what nobody came for, so that those who take need not look at every till.
+    /// Moves to the pool what nobody came for, so that those who take need not look at every free count.
     #[cold]
     #[must_use = "those who wait for the permits are to be woken"]
     fn move_to_pool(&self, capacity: &Capacity) -> usize {
         self.looked.set(self.returned.get());
-        self.account.window.begin_filling();
-        let own = &self.account.returned;
+        self.record.range.begin_filling();
+        let own = &self.record.returned;
         let seen = own.look();
         let moved = match seen.free {
             few if few < BATCH / 2 => 0,
             free => own.take(seen, free),
         };
         let moved = capacity.give_shared(moved);
-        self.account.window.end_filling();
+        self.record.range.end_filling();
         moved
     }
 
@@ -141,9 +141,9 @@ impl Purse {
     pub(crate) fn leave(&self, capacity: &Capacity) -> usize {
         let rest = self.withdraw(0);
         let freed = self.give(capacity, rest);
-        self.account.window.end_filling();
+        self.record.range.end_filling();
         capacity.end_lease(self.number);
-        planted!("purse.reports-no-rest", return rest);
+        planted!("cache.reports-no-rest", return rest);
         freed
     }
 
@@ -152,35 +152,35 @@ impl Purse {
         self.end.get() - self.used.get()
     }
 
-    /// Takes what is left in the window, which is empty then, and filling if that is more than is
+    /// Takes what is left in the range, which is empty then, and filling if that is more than is
     /// needed.
     fn withdraw(&self, needed: usize) -> usize {
         if self.left() == 0 {
             return 0;
         }
-        self.account.window.begin_filling();
+        self.record.range.begin_filling();
         let beyond = self.end.get() + 1;
-        let end = self.account.window.withdraw(beyond);
+        let end = self.record.range.withdraw(beyond);
         let rest = end - self.used.get();
         self.used.set(beyond);
         self.end.set(beyond);
         if rest <= needed {
-            self.account.window.end_filling();
+            self.record.range.end_filling();
         }
         rest
     }
 
     /// Goes on with `hand` permits until there are `want`.
     fn refill(&self, capacity: &Capacity, mut hand: usize, want: usize) -> Took {
-        let window = &self.account.window;
+        let range = &self.record.range;
         if hand < want {
-            let own = &self.account.returned;
+            let own = &self.record.returned;
             let seen = own.look();
-            hand += take_from(own, seen, want - hand, Some(window), half(seen.free));
+            hand += take_from(own, seen, want - hand, Some(range), half(seen.free));
         }
         if hand < want {
             let mut first = self.first.get();
-            hand += capacity.gather(want - hand, Some(window), &mut first);
+            hand += capacity.gather(want - hand, Some(range), &mut first);
             self.first.set(first);
         }
         self.use_some(hand, want)
@@ -191,18 +191,18 @@ impl Purse {
         let got = hand.min(want);
         let spread = hand - got;
         self.keep(spread);
-        planted!("purse.reports-no-spread", return Took::all(got));
+        planted!("cache.reports-no-spread", return Took::all(got));
         Took { got, spread }
     }
 
-    /// Puts permits into the window, which is empty: then nothing is on its way there.
+    /// Puts permits into the range, which is empty: then nothing is on its way there.
     fn keep(&self, permits: usize) {
         if permits > 0 {
             let start = self.end.get() + 1;
             self.used.set(start);
             self.end.set(start + permits);
-            self.account.window.open(start, start + permits);
+            self.record.range.open(start, start + permits);
         }
-        self.account.window.end_filling();
+        self.record.range.end_filling();
     }
 }
