@@ -44,7 +44,7 @@
 //!
 //! A clone of the queue, a handle or a future of either side keeps nothing open: only senders and receivers count.
 
-use crate::future::{OwnedPop, OwnedPush, OwnedPushBatch};
+use crate::future::{OwnedPop, OwnedPush, OwnedPushBatch, TakeBatchAsync};
 use crate::{Drain, Iter, PopError, PushError, Queue};
 use std::fmt;
 use std::sync::Arc;
@@ -374,26 +374,61 @@ impl<T> Receiver<T> {
         self.0 .0.pop_batch(max, items)
     }
 
-    /// Pops up to `max` items into `items`, and waits until there are at least `min` of them, but not longer than
-    /// `timeout`: see [`Queue::pop_batch_blocking`].
+    /// Pops up to `max` items into `items`, and waits until there are at least `min` of them: see
+    /// [`Queue::pop_batch_blocking`].
+    ///
+    /// ```
+    /// let (sender, receiver) = requeue::channel::unbounded();
+    /// sender.push_batch([1, 2, 3])?;
+    /// let mut items = Vec::new();
+    /// assert_eq!(receiver.pop_batch_blocking(1, 10, &mut items), 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn pop_batch_blocking(&self, min: usize, max: usize, items: &mut Vec<T>) -> usize {
+        self.0 .0.pop_batch_blocking(min, max, items)
+    }
+
+    /// Pops up to `max` items into `items`, and waits up to `timeout` until there are at least `min` of them: see
+    /// [`Queue::pop_batch_timeout`].
     ///
     /// ```
     /// use std::time::Duration;
     ///
     /// let (sender, receiver) = requeue::channel::unbounded();
-    /// sender.push_batch([1, 2, 3])?;
+    /// sender.push(1)?;
     /// let mut items = Vec::new();
-    /// assert_eq!(receiver.pop_batch_blocking(1, 10, Duration::MAX, &mut items), 3);
+    /// assert_eq!(receiver.pop_batch_timeout(2, 10, &mut items, Duration::from_millis(1)), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn pop_batch_blocking(
+    pub fn pop_batch_timeout(
         &self,
         min: usize,
         max: usize,
-        timeout: Duration,
         items: &mut Vec<T>,
+        timeout: Duration,
     ) -> usize {
-        self.0 .0.pop_batch_blocking(min, max, timeout, items)
+        self.0 .0.pop_batch_timeout(min, max, items, timeout)
+    }
+
+    /// A future that pops up to `max` items into `items`, and is ready when there are at least `min` of them, cancel
+    /// safe: see [`Queue::pop_batch_async`]. It counts as no receiver.
+    ///
+    /// ```
+    /// # futures::executor::block_on(async {
+    /// let (sender, receiver) = requeue::channel::unbounded();
+    /// sender.push_batch([1, 2, 3])?;
+    /// let mut items = Vec::new();
+    /// assert_eq!(receiver.pop_batch_async(1, 10, &mut items).await, 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
+    pub fn pop_batch_async<'i>(
+        &self,
+        min: usize,
+        max: usize,
+        items: &'i mut Vec<T>,
+    ) -> TakeBatchAsync<'i, T> {
+        self.0 .0.pop_batch_async(min, max, items)
     }
 
     /// All items until the channel is closed and nothing is left; waits for them. `for item in &receiver` does the

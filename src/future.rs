@@ -8,9 +8,12 @@
 
 mod batch;
 mod idle;
+mod pop_batch;
 
 pub use batch::StageBatchAsync;
 pub use idle::WaitIdle;
+pub(crate) use pop_batch::AnyPort;
+pub use pop_batch::{PopBatchAsync, TakeBatchAsync};
 
 use crate::core::batch::RegisterNth;
 #[cfg(feature = "tokio")]
@@ -480,4 +483,4 @@ macro_rules! debug {
     };
 }
 
-debug!(TakeAsync PushAsync PushBatchAsync PopAsync StageAsync StageBatchAsync);
+debug!(TakeAsync PushAsync PushBatchAsync PopAsync PopBatchAsync StageAsync StageBatchAsync TakeBatchAsync);

@@ -1,5 +1,7 @@
 //! A handle: one worker's access to a queue.
 
+mod pop_batch;
+
 use crate::core::put::Put;
 use crate::core::shared::Shared;
 use crate::core::{Local, Port};
@@ -366,49 +368,6 @@ impl<T, O: Order<T>> Handle<T, O> {
         items: impl IntoIterator<Item = T>,
     ) -> PushBatchAsync<'_, T, O> {
         PushBatchAsync::new(self.cell(), items.into_iter().collect())
-    }
-
-    /// Pops up to `max` items into `items` and returns how many they were; the pops are committed at
-    /// once. 0 if `max` is 0, or if at some instant during the call nothing was ready.
-    ///
-    /// ```
-    /// let queue = requeue::Queue::unbounded();
-    /// let mut handle = queue.handle();
-    /// handle.push_batch(1..=3)?;
-    /// let mut items = Vec::new();
-    /// assert_eq!(handle.pop_batch(2, &mut items), 2);
-    /// assert_eq!(items, [1, 2]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn pop_batch(&mut self, max: usize, items: &mut Vec<T>) -> usize {
-        self.local().pop_batch(max, items)
-    }
-
-    /// Pops up to `max` items into `items`, and waits until there are at least `min` of them, but not
-    /// longer than `timeout`. Returns how many they were.
-    ///
-    /// Fewer than `min` (or `max`, if that is less) only if the time is over or the queue is closed and
-    /// drained. What comes meanwhile is popped at once, and each pop committed.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    ///
-    /// let queue = requeue::Queue::unbounded();
-    /// let mut handle = queue.handle();
-    /// handle.push_batch(1..=3)?;
-    /// let mut items = Vec::new();
-    /// assert_eq!(handle.pop_batch_blocking(2, 10, Duration::MAX, &mut items), 3);
-    /// assert_eq!(handle.pop_batch_blocking(2, 10, Duration::from_millis(1), &mut items), 0);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn pop_batch_blocking(
-        &mut self,
-        min: usize,
-        max: usize,
-        timeout: Duration,
-        items: &mut Vec<T>,
-    ) -> usize {
-        self.local().pop_batch_waiting(min, max, timeout, items)
     }
 
     /// Looks at the item that a pop would give, and puts it back to its place. No delivery is counted;

@@ -44,7 +44,7 @@
 //! | many items at once | [`Handle::push_batch`], [`Handle::pop_batch`], [`Transaction::push_batch`], [`Transaction::pop_batch`] |
 //! | wait on a thread | [`Handle::pop_blocking`], [`Handle::pop_timeout`], [`Transaction::pop_blocking`] |
 //! | wait in a task | [`Handle::pop_async`], [`Transaction::pop_async`], with feature `stream` `Handle::stream` |
-//! | wait until there are enough | [`Handle::pop_batch_blocking`], [`Transaction::pop_batch_blocking`] |
+//! | wait until there are enough | [`Handle::pop_batch_blocking`], [`Transaction::pop_batch_blocking`], [`Handle::pop_batch_async`] |
 //! | no more than so many items | [`Queue::bounded`], [`Queue::builder`] |
 //! | wait for room | [`Handle::push_blocking`], [`Handle::push_async`], [`Transaction::push_blocking`], with feature `stream` `Handle::sink` |
 //! | threads or tasks that work through a queue | [`Workers`], with feature `tokio` `Tasks` |
@@ -404,7 +404,7 @@
 //! let mut handle = queue.handle();
 //! handle.push_batch(["a", "b", "c"])?;
 //! let tx = handle.begin();
-//! let jobs = tx.pop_batch_blocking(2, 100, Duration::from_secs(1));
+//! let jobs = tx.pop_batch_timeout(2, 100, Duration::from_secs(1));
 //! assert_eq!(jobs.len(), 3); // at least 2, at most 100
 //! tx.commit();
 //! # Ok::<(), Box<dyn std::error::Error>>(())

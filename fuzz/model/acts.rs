@@ -73,8 +73,8 @@ impl<const PAD: usize, F: Family<PAD>> World<PAD, F> {
         let (order, mut items) = (&self.orders[worker.queue], Vec::new());
         let (handle, min) = (&mut worker.handle, max.min(order.ready()));
         let n = match order.way_to_pop(way) {
-            Way::Zero => handle.pop_batch_blocking(max, max, Duration::ZERO, &mut items),
-            Way::Block => handle.pop_batch_blocking(min, max, Duration::MAX, &mut items),
+            Way::Zero => handle.pop_batch_timeout(max, max, &mut items, Duration::ZERO),
+            Way::Block => handle.pop_batch_blocking(min, max, &mut items),
             _ => handle.pop_batch(max, &mut items),
         };
         assert_eq!(n, items.len());

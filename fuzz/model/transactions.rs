@@ -167,8 +167,8 @@ impl<const PAD: usize, F: Family<PAD>> World<PAD, F> {
         let order = &self.orders[open.queue];
         let min = max.min(order.ready());
         let batch = match order.way_to_hold(way, open.source) {
-            Way::Zero => tx.pop_batch_blocking(max, max, Duration::ZERO),
-            Way::Block => tx.pop_batch_blocking(min, max, Duration::MAX),
+            Way::Zero => tx.pop_batch_timeout(max, max, Duration::ZERO),
+            Way::Block => tx.pop_batch_blocking(min, max),
             _ => tx.pop_batch(max),
         };
         self.check_batch(open.queue, batch.len(), max);

@@ -8,6 +8,7 @@ pub(crate) mod batch;
 mod debts;
 pub(crate) mod end;
 pub(crate) mod failed;
+pub(crate) mod gather;
 mod held;
 pub(crate) mod local;
 mod permits;

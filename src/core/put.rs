@@ -151,7 +151,7 @@ impl<T, O: Order<T>> Local<T, O> {
         })
     }
 
-    /// Polls for room for an item that is not known yet, and keeps its permit for [`Local::push`].
+    /// Polls for room for an item that is not known yet, and keeps its permit for [`Local::put`].
     #[cfg(feature = "stream")]
     pub(crate) fn poll_reserve<C: DerefMut<Target = Self>>(
         user: &mut C,

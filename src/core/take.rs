@@ -7,7 +7,7 @@ use super::permits::Permits;
 use super::shared::{Debt, Shared};
 use super::wait;
 use crate::order::{EntryOf, Next, Order, StoredOf};
-use crate::raw::{Borrow, Fresh, HeldItems, ItemRef, Peeked, Purpose, Seat, Stored};
+use crate::raw::{Borrow, Fresh, ItemRef, Peeked, Purpose, Seat, Stored};
 use crate::sync::{defer_with, step};
 use crate::wait::Waiter;
 use crate::PopError;
@@ -15,7 +15,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 /// Where taken items go.
-trait Target<T, O: Order<T>> {
+pub(super) trait Target<T, O: Order<T>> {
     /// Whether they are the transaction's, and not committed at once.
     const HOLDS: bool;
     /// Takes up to `most` items of the shards.
@@ -71,7 +71,7 @@ impl<T, O: Order<T>> Target<T, O> for Vec<T> {
 }
 
 /// Holds items.
-struct Hold<'f>(&'f mut Fresh);
+pub(super) struct Hold<'f>(pub(super) &'f mut Fresh);
 
 impl<T, O: Order<T>> Target<T, O> for Hold<'_> {
     const HOLDS: bool = true;
@@ -154,7 +154,7 @@ fn expect_next<T, O: Order<T>>(
 
 impl<T, O: Order<T>> Local<T, O> {
     /// Takes up to `most` items.
-    fn take<G: Target<T, O>>(&mut self, target: &mut G, most: usize) -> usize {
+    pub(super) fn take<G: Target<T, O>>(&mut self, target: &mut G, most: usize) -> usize {
         let attended = self.word().is_attended();
         if attended {
             self.attend();
@@ -309,24 +309,6 @@ impl<T, O: Order<T>> Local<T, O> {
     pub(crate) fn poll_pop(mut self: &mut Self, waiter: &Waiter<'_>) -> Poll<Result<T, PopError>> {
         wait::poll_item(&mut self, waiter, |local| local.pop_unless_empty())
     }
-
-    /// Pops until there are `min` items, or the time is over, or nothing can come.
-    pub(crate) fn pop_batch_waiting(
-        mut self: &mut Self,
-        min: usize,
-        max: usize,
-        timeout: Duration,
-        items: &mut Vec<T>,
-    ) -> usize {
-        let mut count = 0;
-        wait::for_item(&mut self, Some(timeout), |local| {
-            let more = local.take(items, max - count);
-            count += more;
-            let enough = count >= min.min(max);
-            (enough || more == 0 && local.shared.why_empty().is_closed()).then_some(())
-        });
-        count
-    }
 }
 
 /// Pops of a transaction.
@@ -404,24 +386,6 @@ impl<'t, T, O: Order<T>> Borrow<'t, Local<T, O>> {
         attempt(self).map_or(Poll::Pending, Poll::Ready)
     }
 
-    /// Holds up to `max` items more, once there are `min`, or the time is over, or nothing can come.
-    pub(crate) fn pop_batch_waiting(
-        &mut self,
-        min: usize,
-        max: usize,
-        timeout: Duration,
-    ) -> HeldItems<'t, StoredOf<T, O>> {
-        self.hold_by(|mut local, fresh| {
-            let mut count = 0;
-            wait::for_item(&mut local, Some(timeout), |local| {
-                let more = local.take(&mut Hold(fresh), max - count);
-                count += more;
-                let enough = count >= min.min(max);
-                (enough || more == 0 && local.is_at_its_end()).then_some(())
-            });
-        })
-    }
-
     /// Takes the item to look at it that a pop would give, when there is one; without a timeout waits for ever.
     pub(crate) fn look_waiting(&mut self, timeout: Option<Duration>) -> Result<(), PopError> {
         let found = wait::for_item(self, timeout, Self::look_unless_waiting);
@@ -459,12 +423,6 @@ impl<T, O: Order<T>> Local<T, O> {
     /// Whether the transaction holds or has staged something.
     pub(crate) fn has_work(&self) -> bool {
         self.held() + self.staged() > 0
-    }
-
-    /// Whether nothing can come that a transaction may wait for, after it found nothing.
-    fn is_at_its_end(&self) -> bool {
-        let closed = self.word().is_closed();
-        closed && (self.has_work() || self.shared.why_empty().is_closed())
     }
 
     /// Puts the item back that was looked at, with what is owed for it. Others are still to be told: true if there

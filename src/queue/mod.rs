@@ -7,6 +7,7 @@ mod idle;
 mod inspect;
 mod iter;
 mod pace;
+mod pop_batch;
 pub(crate) mod priority;
 mod verbs;
 

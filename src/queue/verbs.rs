@@ -241,47 +241,6 @@ impl<T, O: Order<T>> Queue<T, O> {
         OwnedPop::new(self.shared())
     }
 
-    /// Pops up to `max` items into `items` and returns how many there were; the pops are committed at once. 0 if
-    /// `max` is 0, or if at some instant during the call nothing was ready.
-    ///
-    /// ```
-    /// let queue = requeue::Queue::unbounded();
-    /// queue.push_batch(1..=3)?;
-    /// let mut items = Vec::new();
-    /// assert_eq!(queue.pop_batch(2, &mut items), 2);
-    /// assert_eq!(items, [1, 2]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn pop_batch(&self, max: usize, items: &mut Vec<T>) -> usize {
-        self.handle().pop_batch(max, items)
-    }
-
-    /// Pops up to `max` items into `items`, and waits until there are at least `min` of them, but not longer than
-    /// `timeout`. Returns how many there were.
-    ///
-    /// Fewer than `min` (or `max`, if that is less) only if the time is over or the queue is closed and drained.
-    /// What comes meanwhile is popped at once, and each pop committed.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    ///
-    /// let queue = requeue::Queue::unbounded();
-    /// queue.push_batch(1..=3)?;
-    /// let mut items = Vec::new();
-    /// assert_eq!(queue.pop_batch_blocking(2, 10, Duration::MAX, &mut items), 3);
-    /// assert_eq!(queue.pop_batch_blocking(2, 10, Duration::from_millis(1), &mut items), 0);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn pop_batch_blocking(
-        &self,
-        min: usize,
-        max: usize,
-        timeout: Duration,
-        items: &mut Vec<T>,
-    ) -> usize {
-        self.handle().pop_batch_blocking(min, max, timeout, items)
-    }
-
     /// What a call that waits has its place in the line with.
     fn waiter(&self) -> Local<T, O> {
         Local::new(Arc::clone(self.shared()), None)

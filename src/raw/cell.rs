@@ -233,17 +233,4 @@ impl<'c, L: Session> Borrow<'c, L> {
         // SAFETY: held since, and given out here alone: `take` has no borrow to give items out by.
         Some(unsafe { ItemRef::new(item, attempts) })
     }
-
-    /// Gives out the items that `take` adds to the hold, which may look at them before.
-    pub(crate) fn hold_by(
-        &mut self,
-        take: impl FnOnce(&mut L, &mut Fresh),
-    ) -> HeldItems<'c, L::Stored> {
-        let seat = self.seat();
-        let (before, held) = (seat.end_of_hold(), seat.held());
-        take(self, &mut Fresh(before));
-        let added = self.seat().held().saturating_sub(held);
-        // SAFETY: filled since, and given out here alone: `take` has no borrow to give items out by.
-        unsafe { HeldItems::after(self.seat(), before, added) }
-    }
 }

@@ -5,7 +5,7 @@
 //! [`front`] is where they are popped, [`block`] keeps what a transaction holds, and by [`run`] an abort
 //! brings it back there; [`common`] takes pushes without a handle; [`roster`] leases shards; [`lanes`] is all
 //! of a queue's; [`consumer`] chooses among them and [`strict`] says when they are empty; [`hold`],
-//! [`desk`] and [`seat`] are what a handle owns here, [`cell`], [`open`], [`items`], [`item_ref`] and [`peek`] how its
+//! [`desk`] and [`seat`] are what a handle owns here, [`cell`], [`gathering`], [`open`], [`items`], [`item_ref`] and [`peek`] how its
 //! transactions use that, [`holder`] what others know of them, [`removal`] how items leave early, with their [`tag`], and [`intake`]
 //! how an order that sorts gets them. [`inbox`] is for the rooms above.
 //!
@@ -24,6 +24,7 @@ mod directory;
 mod drops;
 mod exclusive;
 mod front;
+mod gathering;
 mod hold;
 mod holder;
 mod idle;
@@ -58,6 +59,7 @@ mod testing;
 
 pub(crate) use cell::{Borrow, Fresh, LocalCell, Session, Unborrowed};
 pub(crate) use exclusive::Exclusive;
+pub(crate) use gathering::Gathering;
 pub(crate) use hold::Spot;
 pub(crate) use holder::Holder;
 pub(crate) use inbox::{Inbox, Vacant};

@@ -6,6 +6,7 @@ mod owned;
 mod peek;
 pub(crate) mod pool;
 mod pop;
+mod pop_batch;
 mod push;
 mod retry;
 mod taken;

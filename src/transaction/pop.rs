@@ -3,7 +3,7 @@
 use super::Transaction;
 use crate::future::PopAsync;
 use crate::order::Order;
-use crate::{DeliveryId, Item, Items, Peek, PopError};
+use crate::{DeliveryId, Item, Peek, PopError};
 use std::future::Future;
 use std::time::Duration;
 
@@ -117,52 +117,6 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     #[track_caller]
     pub fn pop_async(&self) -> PopAsync<'_, T, O> {
         PopAsync::new(self.local())
-    }
-
-    /// Takes up to `max` items; all of them are held when the call returns. None if at some instant
-    /// during the call nothing was ready.
-    ///
-    /// ```
-    /// let queue = requeue::Queue::unbounded();
-    /// let mut handle = queue.handle();
-    /// handle.push_batch([1, 2, 3])?;
-    /// let tx = handle.begin();
-    /// let sum: i32 = tx.pop_batch(10).map(|item| *item).sum();
-    /// assert_eq!((sum, tx.held()), (6, 3));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Panics
-    ///
-    /// If the transaction [is borrowed](Transaction#borrowing).
-    #[track_caller]
-    pub fn pop_batch(&self, max: usize) -> Items<'_, T, O> {
-        self.pop_batch_blocking(1, max, Duration::ZERO)
-    }
-
-    /// Takes up to `max` items, and waits until there are at least `min` of them, but not longer than
-    /// `timeout`.
-    ///
-    /// Fewer than `min` (or `max`, if that is less) only if the time is over or the queue is closed and
-    /// nothing is ready. What comes meanwhile is held at once, so that others do not see it.
-    ///
-    /// ```
-    /// use std::time::Duration;
-    ///
-    /// let queue = requeue::Queue::unbounded();
-    /// let mut handle = queue.handle();
-    /// handle.push_batch([1, 2, 3])?;
-    /// let tx = handle.begin();
-    /// assert_eq!(tx.pop_batch_blocking(2, 10, Duration::MAX).len(), 3);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Panics
-    ///
-    /// If the transaction [is borrowed](Transaction#borrowing).
-    #[track_caller]
-    pub fn pop_batch_blocking(&self, min: usize, max: usize, timeout: Duration) -> Items<'_, T, O> {
-        Items::new(self.local().pop_batch_waiting(min, max, timeout))
     }
 
     /// Looks at the item that a pop would give, without taking it.

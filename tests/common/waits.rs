@@ -14,14 +14,19 @@ pub(crate) type Pop<O = Fifo> = fn(&mut Handle<u32, O>) -> Popped;
 pub(crate) type Push = fn(&mut Handle<u32>, u32) -> Pushed;
 
 /// Waits on the thread until there is an item; a transaction commits then.
-pub(crate) fn blocking_pops<O: Order<u32> + Unleased>() -> [(&'static str, Pop<O>); 8] {
+pub(crate) fn blocking_pops<O: Order<u32> + Unleased>() -> [(&'static str, Pop<O>); 10] {
     [
         ("pop_blocking", Handle::pop_blocking),
         ("pop_timeout", |handle| handle.pop_timeout(Duration::MAX)),
         ("pop_async", |handle| block_on(handle.pop_async())),
         ("pop_batch_blocking", |handle| {
             let mut items = Vec::new();
-            handle.pop_batch_blocking(1, 1, Duration::MAX, &mut items);
+            handle.pop_batch_blocking(1, 1, &mut items);
+            items.pop().ok_or(PopError::Closed)
+        }),
+        ("pop_batch_async", |handle| {
+            let mut items = Vec::new();
+            block_on(handle.pop_batch_async(1, 1, &mut items));
             items.pop().ok_or(PopError::Closed)
         }),
         ("pop_blocking of a transaction", |handle| {
@@ -35,7 +40,12 @@ pub(crate) fn blocking_pops<O: Order<u32> + Unleased>() -> [(&'static str, Pop<O
         }),
         ("pop_batch_blocking of a transaction", |handle| {
             let tx = handle.begin();
-            tx.pop_batch_blocking(1, 1, Duration::MAX);
+            tx.pop_batch_blocking(1, 1);
+            tx.commit().next().ok_or(PopError::Closed)
+        }),
+        ("pop_batch_async of a transaction", |handle| {
+            let tx = handle.begin();
+            block_on(tx.pop_batch_async(1, 1));
             tx.commit().next().ok_or(PopError::Closed)
         }),
     ]
@@ -55,7 +65,7 @@ fn single(pushed: Result<usize, PushError<Vec<u32>>>) -> Pushed {
 }
 
 /// Waits on the thread until there is room; a transaction commits then.
-pub(crate) const BLOCKING_PUSHES: [(&str, Push); 8] = [
+pub(crate) const BLOCKING_PUSHES: [(&str, Push); 10] = [
     ("push_blocking", Handle::push_blocking),
     ("push_timeout", |handle, item| {
         handle.push_timeout(item, Duration::MAX)
@@ -78,6 +88,12 @@ pub(crate) const BLOCKING_PUSHES: [(&str, Push); 8] = [
     ("push_async of a transaction", |handle, item| {
         handle.transact(|tx| block_on(tx.push_async(item)))
     }),
+    ("push_batch_blocking of a transaction", |handle, item| {
+        single(handle.transact(|tx| tx.push_batch_blocking([item])))
+    }),
+    ("push_batch_async of a transaction", |handle, item| {
+        single(handle.transact(|tx| block_on(tx.push_batch_async([item]))))
+    }),
 ];
 
 /// A future in a box, so that those of handles and of transactions can stand in one line.
@@ -87,7 +103,7 @@ pub(crate) type PushTask<'h> = Task<Boxed<'h, Pushed>>;
 pub(crate) type AsyncPop<O = Fifo> = for<'h> fn(&'h mut Handle<u32, O>) -> Boxed<'h, Popped>;
 pub(crate) type AsyncPush = for<'h> fn(&'h mut Handle<u32>, u32) -> Boxed<'h, Pushed>;
 
-pub(crate) fn async_pops<O: Order<u32> + Unleased>() -> [AsyncPop<O>; 2] {
+pub(crate) fn async_pops<O: Order<u32> + Unleased>() -> [AsyncPop<O>; 4] {
     [
         |handle| Box::pin(handle.pop_async()),
         |handle| {
@@ -96,6 +112,20 @@ pub(crate) fn async_pops<O: Order<u32> + Unleased>() -> [AsyncPop<O>; 2] {
                 let item = *tx.pop_async().await?;
                 tx.commit();
                 Ok(item)
+            })
+        },
+        |handle| {
+            Box::pin(async move {
+                let mut items = Vec::new();
+                handle.pop_batch_async(1, 1, &mut items).await;
+                items.pop().ok_or(PopError::Closed)
+            })
+        },
+        |handle| {
+            Box::pin(async move {
+                let tx = handle.begin();
+                tx.pop_batch_async(1, 1).await;
+                tx.commit().next().ok_or(PopError::Closed)
             })
         },
     ]

@@ -93,7 +93,7 @@ fn all_futures_of_handles_may_move_between_threads() {
 type Use = fn(&Transaction<'_, u32>);
 
 /// What can be called on a transaction by reference.
-const USES: [(&str, Use); 12] = [
+const USES: [(&str, Use); 14] = [
     ("push", |tx| _ = tx.push(1)),
     ("push_blocking", |tx| _ = tx.push_blocking(1)),
     ("push_timeout", |tx| _ = tx.push_timeout(1, Duration::ZERO)),
@@ -103,9 +103,11 @@ const USES: [(&str, Use); 12] = [
     ("pop_timeout", |tx| _ = tx.pop_timeout(Duration::ZERO)),
     ("pop_async", |tx| _ = tx.pop_async()),
     ("pop_batch", |tx| _ = tx.pop_batch(1)),
-    ("pop_batch_blocking", |tx| {
-        _ = tx.pop_batch_blocking(0, 1, Duration::ZERO);
+    ("pop_batch_blocking", |tx| _ = tx.pop_batch_blocking(0, 1)),
+    ("pop_batch_timeout", |tx| {
+        _ = tx.pop_batch_timeout(0, 1, Duration::ZERO);
     }),
+    ("pop_batch_async", |tx| _ = tx.pop_batch_async(0, 1)),
     ("staged", |tx| _ = tx.staged()),
     ("held", |tx| _ = tx.held()),
 ];

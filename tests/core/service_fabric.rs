@@ -4,7 +4,6 @@
 
 use std::sync::Barrier;
 use std::thread;
-use std::time::Duration;
 
 use crate::common::{drain, filled, panics};
 use requeue::{Handle, PopError, Queue};
@@ -229,7 +228,7 @@ fn threshold_by_waiting() {
             let mut batches = Vec::new();
             loop {
                 let mut batch = Vec::new();
-                consumer.pop_batch_blocking(THRESHOLD, 8, Duration::MAX, &mut batch);
+                consumer.pop_batch_blocking(THRESHOLD, 8, &mut batch);
                 if batch.is_empty() {
                     return batches;
                 }

@@ -49,7 +49,7 @@ fn pops<O: Order<u32>>() -> [Pop<O>; 6] {
         },
         |queue| {
             let mut items = Vec::new();
-            queue.pop_batch_blocking(1, 1, SECOND, &mut items);
+            queue.pop_batch_timeout(1, 1, &mut items, SECOND);
             items.pop().ok_or(PopError::Empty)
         },
     ]
@@ -106,7 +106,7 @@ fn room_is_given_back_by_all_forms() {
         assert!(queue.is_full());
         let mut items = Vec::new();
         assert_eq!(queue.pop_batch(3, &mut items), 3);
-        assert_eq!(queue.pop_batch_blocking(5, 9, Duration::MAX, &mut items), 5);
+        assert_eq!(queue.pop_batch_blocking(5, 9, &mut items), 5);
         items.sort_unstable();
         assert!(items.into_iter().eq(0..8));
         assert_at_rest(queue, 0, 0);
@@ -137,7 +137,7 @@ fn closed_for_all_forms() {
         assert_eq!(queue.pop_blocking(), Err(PopError::Closed));
         assert_eq!(queue.pop_timeout(SECOND), Err(PopError::Closed));
         assert_eq!(block_on(queue.pop_async()), Err(PopError::Closed));
-        let none = queue.pop_batch_blocking(1, 1, Duration::MAX, &mut Vec::new());
+        let none = queue.pop_batch_blocking(1, 1, &mut Vec::new());
         assert_eq!(none, 0);
         assert_eq!(queue.iter().next(), None);
     }

@@ -230,7 +230,7 @@ fn reentry<O: Order<u32>>() -> [fn(&'static Numbers<O>); 8] {
 const WAITS: [fn(&'static Numbers) -> bool; 3] = [
     |tx| tx.pop_blocking().is_ok(),
     |tx| tx.pop_timeout(SECOND).is_ok(),
-    |tx| tx.pop_batch_blocking(1, 1, SECOND).len() == 1,
+    |tx| tx.pop_batch_timeout(1, 1, SECOND).len() == 1,
 ];
 
 /// A transaction that stays open, of an empty queue that has something to come.

@@ -84,7 +84,7 @@ fn goes_on(popped: Result<u32, PopError>) -> bool {
 /// Keeps one poison at most.
 fn take_batch<O: Kind>(market: &Market<O>, handle: &mut Handle<u32, O>) -> bool {
     let max = 3;
-    let pop = |items: &mut Vec<u32>| handle.pop_batch_blocking(1, max, Duration::MAX, items);
+    let pop = |items: &mut Vec<u32>| handle.pop_batch_blocking(1, max, items);
     let (count, poison) = market.pop_batch(max, pop);
     for _ in 1..poison {
         market.poison(handle);

@@ -34,7 +34,7 @@ fn verbs<O: Order<u8>>(queue: &Queue<u8, O>) {
     block_on(tx.pop_async()).unwrap();
     let items: Items<'_, u8, O> = tx.pop_batch(2);
     assert_eq!(items.len(), 2);
-    assert_eq!(tx.pop_batch_blocking(1, 2, ZERO).count(), 2);
+    assert_eq!(tx.pop_batch_timeout(1, 2, ZERO).count(), 2);
     tx.renew().unwrap();
     let taken: Taken<'_, u8, O> = tx.try_commit().unwrap();
     assert_eq!(taken.len(), 9);

@@ -31,7 +31,7 @@ macro_rules! verbs {
         block_on(popper.pop_async()).unwrap();
         let mut items = Vec::new();
         assert_eq!(popper.pop_batch(1, &mut items), 1);
-        assert_eq!(popper.pop_batch_blocking(1, 8, ZERO, &mut items), 4);
+        assert_eq!(popper.pop_batch_timeout(1, 8, &mut items, ZERO), 4);
         assert_eq!(items.len(), 5);
     }};
 }

@@ -1,5 +1,6 @@
 //! Batches: pushed all or nothing, popped until there are enough.
 
+use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::task::Poll;
@@ -361,7 +362,7 @@ fn batches_of_all_sizes_get_through() {
         let consumer = thread::spawn(move || {
             let (mut handle, mut sum) = (consumer.handle(), 0);
             let mut items = Vec::new();
-            while handle.pop_batch_blocking(2, 3, Duration::MAX, &mut items) > 0 {
+            while handle.pop_batch_blocking(2, 3, &mut items) > 0 {
                 sum += items.drain(..).sum::<u32>();
             }
             sum
@@ -380,24 +381,48 @@ fn batches_of_all_sizes_get_through() {
 /// Every way to pop a batch with a wait; the items are committed.
 type Pop = fn(&mut Handle<u32>, usize, usize, Duration) -> Vec<u32>;
 
-const POPS: [(&str, Pop); 2] = [
+const POPS: [(&str, Pop); 4] = [
     ("a handle", |handle, min, max, timeout| {
         let mut items = vec![77];
-        let count = handle.pop_batch_blocking(min, max, timeout, &mut items);
+        let count = handle.pop_batch_timeout(min, max, &mut items, timeout);
         assert_eq!(items.remove(0), 77);
         assert_eq!(count, items.len());
         items
     }),
     ("a transaction", |handle, min, max, timeout| {
         let tx = handle.begin();
-        let items = tx.pop_batch_blocking(min, max, timeout);
+        let items = tx.pop_batch_timeout(min, max, timeout);
         let count = items.len();
         let items: Vec<_> = items.map(|item| *item).collect();
         assert_eq!((count, tx.held()), (items.len(), items.len()));
         assert!(tx.commit().eq(items.iter().copied()));
         items
     }),
+    ("a future of a handle", |handle, min, max, timeout| {
+        let mut items = Vec::new();
+        let taken = in_time(handle.pop_batch_async(min, max, &mut items), timeout);
+        assert_eq!(taken.unwrap_or(items.len()), items.len());
+        items
+    }),
+    ("a future of a transaction", |handle, min, max, timeout| {
+        let tx = handle.begin();
+        let items = in_time(tx.pop_batch_async(min, max), timeout);
+        let count = items.map_or(tx.held(), |items| items.len());
+        assert_eq!(count, tx.held());
+        tx.commit().collect()
+    }),
 ];
+
+/// Waits for a future, or if there is an end of the time polls it once.
+fn in_time<F: Future + Unpin>(future: F, timeout: Duration) -> Option<F::Output> {
+    if timeout == Duration::MAX {
+        return Some(block_on(future));
+    }
+    match poll_once(future) {
+        Poll::Ready(output) => Some(output),
+        Poll::Pending => None,
+    }
+}
 
 #[test]
 fn enough_items_end_the_wait_at_once() {
@@ -548,7 +573,7 @@ fn transactions_on_a_closed_queue_do_not_wait_for_one_another() {
             let mut handle = queue.handle();
             thread::spawn(move || {
                 let tx = handle.begin();
-                let count = tx.pop_batch_blocking(6, 6, Duration::MAX).len();
+                let count = tx.pop_batch_blocking(6, 6).len();
                 tx.commit();
                 count
             })

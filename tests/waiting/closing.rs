@@ -122,10 +122,10 @@ fn batches_of_pops_end_short() {
         handle.push_batch(0..3).unwrap();
         queue.close();
         let mut items = Vec::new();
-        let popped = handle.pop_batch_blocking(5, 9, Duration::MAX, &mut items);
+        let popped = handle.pop_batch_blocking(5, 9, &mut items);
         assert_eq!((popped, items), (3, vec![0, 1, 2]));
         let tx = handle.begin();
-        assert_eq!(tx.pop_batch_blocking(5, 9, Duration::MAX).len(), 0);
+        assert_eq!(tx.pop_batch_blocking(5, 9).len(), 0);
         assert_eq!(tx.pop_batch(9).len(), 0);
     });
 }
@@ -574,7 +574,7 @@ fn a_transaction_that_holds_does_not_wait_on_a_closed_queue() {
             assert_eq!(tx_b.pop_blocking().as_deref(), Ok(&2));
             assert_eq!(wait(&tx_a), Some(PopError::Empty));
             assert_eq!(wait(&tx_b), Some(PopError::Empty));
-            assert_eq!(tx_a.pop_batch_blocking(2, 4, Duration::MAX).len(), 0);
+            assert_eq!(tx_a.pop_batch_blocking(2, 4).len(), 0);
             tx_a.abort();
             assert_eq!(wait(&tx_b), None);
             assert_eq!(wait(&tx_b), Some(PopError::Empty));

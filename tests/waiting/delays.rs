@@ -305,7 +305,7 @@ fn a_batch_that_waits_gathers_what_is_due() {
             let waiter = scope.spawn(|| {
                 let mut items = Vec::new();
                 let mut handle = queue.handle();
-                handle.pop_batch_blocking(3, 5, Duration::MAX, &mut items);
+                handle.pop_batch_blocking(3, 5, &mut items);
                 items
             });
             for _ in 0..2 {

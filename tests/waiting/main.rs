@@ -18,6 +18,7 @@ mod keeper;
 mod looks;
 mod overdue;
 mod owned;
+mod pop_batches;
 #[cfg(feature = "stream")]
 mod stream;
 mod verbs;

@@ -41,7 +41,7 @@ fn all_forms_of_waiting() {
     assert_eq!(tx.pop_timeout(Duration::MAX).as_deref(), Ok(&2));
     assert_eq!(block_on(tx.pop_async()).as_deref(), Ok(&3));
     assert_eq!(tx.pop_timeout(short).unwrap_err(), PopError::Empty);
-    assert_eq!(tx.pop_batch_blocking(1, 2, short).len(), 0);
+    assert_eq!(tx.pop_batch_timeout(1, 2, short).len(), 0);
     tx.commit();
     let queue = Queue::bounded(3);
     let tx = queue.begin_owned();

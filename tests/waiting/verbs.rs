@@ -29,13 +29,23 @@ fn a_push_wakes_who_waits_in_any_form() {
     where
         Queue<u32, O>: Send + Sync,
     {
-        let forms: [Wait<O>; 5] = [
+        let forms: [Wait<O>; 7] = [
             |queue| queue.pop_blocking().ok(),
             |queue| queue.pop_timeout(Duration::MAX).ok(),
             |queue| block_on(queue.pop_async()).ok(),
             |queue| {
                 let mut items = Vec::new();
-                queue.pop_batch_blocking(1, 1, Duration::MAX, &mut items);
+                queue.pop_batch_blocking(1, 1, &mut items);
+                items.pop()
+            },
+            |queue| {
+                let mut items = Vec::new();
+                queue.pop_batch_timeout(1, 1, &mut items, Duration::MAX);
+                items.pop()
+            },
+            |queue| {
+                let mut items = Vec::new();
+                block_on(queue.pop_batch_async(1, 1, &mut items));
                 items.pop()
             },
             |queue| queue.iter().next(),

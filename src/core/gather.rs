@@ -1,0 +1,99 @@
+//! Batches of pops that wait for enough.
+
+use super::local::Local;
+use super::take::{Hold, Target};
+use super::wait;
+use crate::order::{Order, StoredOf};
+use crate::raw::{Gathering, HeldItems};
+use crate::wait::Waiter;
+use std::task::Poll;
+use std::time::Duration;
+
+/// How many items a batch has, of those it wants.
+#[derive(Clone, Copy)]
+pub(crate) struct Batch {
+    min: usize,
+    max: usize,
+    taken: usize,
+}
+
+impl Batch {
+    pub(crate) fn new(min: usize, max: usize) -> Self {
+        Self {
+            min: min.min(max),
+            max,
+            taken: 0,
+        }
+    }
+
+    pub(crate) fn taken(&self) -> usize {
+        self.taken
+    }
+}
+
+impl<T, O: Order<T>> Local<T, O> {
+    /// Takes what there is for the batch. `None` if it is worth waiting for more.
+    fn take_for<G: Target<T, O>>(&mut self, batch: &mut Batch, target: &mut G) -> Option<()> {
+        let more = self.take(target, batch.max - batch.taken);
+        batch.taken += more;
+        let has_enough = batch.taken >= batch.min;
+        (has_enough || more == 0 && self.is_at_its_end()).then_some(())
+    }
+
+    /// Whether nothing can come that it may wait for, after it found nothing: a transaction with work may itself be
+    /// what others wait for.
+    fn is_at_its_end(&self) -> bool {
+        let closed = self.word().is_closed();
+        closed && (self.has_work() || self.shared.why_empty().is_closed())
+    }
+
+    /// Pops until there is enough, or the time is over, or nothing can come.
+    pub(crate) fn pop_batch_waiting(
+        mut self: &mut Self,
+        mut batch: Batch,
+        timeout: Option<Duration>,
+        items: &mut Vec<T>,
+    ) -> usize {
+        wait::for_item(&mut self, timeout, |local| {
+            local.take_for(&mut batch, items)
+        });
+        batch.taken
+    }
+
+    /// Pops what there is, and polls for more until there is enough.
+    pub(crate) fn poll_pop_batch(
+        mut self: &mut Self,
+        waiter: &Waiter<'_>,
+        batch: &mut Batch,
+        items: &mut Vec<T>,
+    ) -> Poll<()> {
+        wait::poll_item(&mut self, waiter, |local| local.take_for(batch, items))
+    }
+}
+
+impl<'t, T, O: Order<T>> Gathering<'t, Local<T, O>> {
+    fn hold_for(&mut self, batch: &mut Batch) -> Option<()> {
+        let (local, fresh) = self.parts();
+        local.take_for(batch, &mut Hold(fresh))
+    }
+
+    /// Holds items until there is enough, or the time is over, or nothing can come.
+    pub(crate) fn pop_batch_waiting(
+        mut self,
+        mut batch: Batch,
+        timeout: Option<Duration>,
+    ) -> HeldItems<'t, StoredOf<T, O>> {
+        wait::for_item(&mut self, timeout, |user| user.hold_for(&mut batch));
+        self.give_out()
+    }
+
+    /// Holds what there is, and polls for more until there is enough.
+    pub(crate) fn poll_pop_batch(
+        &mut self,
+        waiter: &Waiter<'_>,
+        batch: &mut Batch,
+    ) -> Poll<HeldItems<'t, StoredOf<T, O>>> {
+        let poll = wait::poll_item(self, waiter, |user| user.hold_for(batch));
+        poll.map(|()| self.give_out())
+    }
+}

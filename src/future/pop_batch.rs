@@ -1,0 +1,120 @@
+//! Batches that wait for items: popped, or held by a transaction.
+
+use crate::core::gather::Batch;
+use crate::core::wait::DONE;
+use crate::core::{Local, Port};
+use crate::order::Order;
+use crate::raw::{Borrow, Gathering};
+use crate::wait::Waiter;
+use crate::{Fifo, Items};
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+/// What a handle has, or what is made for one future.
+pub(crate) enum AnyPort<'h, T, O: Order<T>> {
+    Lent(&'h mut Port<T, O>),
+    Own(Box<Port<T, O>>),
+}
+
+impl<T, O: Order<T>> AnyPort<'_, T, O> {
+    fn get(&mut self) -> &mut Port<T, O> {
+        match self {
+            Self::Lent(port) => port,
+            Self::Own(port) => port,
+        }
+    }
+}
+
+/// The future of [`Handle::pop_batch_async`](crate::Handle::pop_batch_async) and
+/// [`Queue::pop_batch_async`](crate::Queue::pop_batch_async).
+///
+/// # Panics
+///
+/// When it is polled after it was ready.
+#[must_use = "a future does nothing unless it is awaited"]
+pub struct TakeBatchAsync<'i, T, O: Order<T> = Fifo> {
+    port: Option<AnyPort<'i, T, O>>,
+    batch: Batch,
+    items: &'i mut Vec<T>,
+}
+
+impl<'i, T, O: Order<T>> TakeBatchAsync<'i, T, O> {
+    pub(crate) fn new(mut port: AnyPort<'i, T, O>, batch: Batch, items: &'i mut Vec<T>) -> Self {
+        port.get().begin_waiting();
+        let port = Some(port);
+        Self { port, batch, items }
+    }
+}
+
+impl<T, O: Order<T>> Future for TakeBatchAsync<'_, T, O> {
+    type Output = usize;
+
+    #[track_caller]
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<usize> {
+        let this = &mut *self;
+        let port = this.port.as_mut().expect(DONE).get();
+        let waiter = Waiter::task(context.waker());
+        let local = port.get_mut();
+        let poll = local.poll_pop_batch(&waiter, &mut this.batch, this.items);
+        if poll.is_ready() {
+            port.end_waiting();
+            this.port = None;
+        }
+        poll.map(|()| this.batch.taken())
+    }
+}
+
+impl<T, O: Order<T>> Drop for TakeBatchAsync<'_, T, O> {
+    fn drop(&mut self) {
+        if let Some(port) = &mut self.port {
+            port.get().end_waiting();
+        }
+    }
+}
+
+/// The future of [`Transaction::pop_batch_async`](crate::Transaction::pop_batch_async).
+///
+/// # Panics
+///
+/// When it is polled after it was ready.
+#[must_use = "a future does nothing unless it is awaited"]
+pub struct PopBatchAsync<'t, T, O: Order<T> = Fifo> {
+    gathering: Option<Gathering<'t, Local<T, O>>>,
+    batch: Batch,
+}
+
+impl<'t, T, O: Order<T>> PopBatchAsync<'t, T, O> {
+    pub(crate) fn new(local: Borrow<'t, Local<T, O>>, batch: Batch) -> Self {
+        let gathering = Some(local.gather());
+        Self { gathering, batch }
+    }
+
+    /// Leaves the line, and gives the transaction back.
+    fn end(&mut self) {
+        if let Some(mut gathering) = self.gathering.take() {
+            gathering.leave_lines();
+        }
+    }
+}
+
+impl<'t, T, O: Order<T>> Future for PopBatchAsync<'t, T, O> {
+    type Output = Items<'t, T, O>;
+
+    #[track_caller]
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let Self { gathering, batch } = &mut *self;
+        let gathering = gathering.as_mut().expect(DONE);
+        let poll = gathering.poll_pop_batch(&Waiter::task(context.waker()), batch);
+        if poll.is_ready() {
+            self.end();
+        }
+        poll.map(Items::new)
+    }
+}
+
+impl<T, O: Order<T>> Drop for PopBatchAsync<'_, T, O> {
+    fn drop(&mut self) {
+        self.end();
+    }
+}

@@ -1,0 +1,101 @@
+//! Batches of pops that are committed at once.
+
+use super::Handle;
+use crate::core::gather::Batch;
+use crate::future::{AnyPort, TakeBatchAsync};
+use crate::order::Order;
+use std::time::Duration;
+
+impl<T, O: Order<T>> Handle<T, O> {
+    /// Pops up to `max` items into `items` and returns how many they were; the pops are committed at
+    /// once. 0 if `max` is 0, or if at some instant during the call nothing was ready.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::unbounded();
+    /// let mut handle = queue.handle();
+    /// handle.push_batch(1..=3)?;
+    /// let mut items = Vec::new();
+    /// assert_eq!(handle.pop_batch(2, &mut items), 2);
+    /// assert_eq!(items, [1, 2]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn pop_batch(&mut self, max: usize, items: &mut Vec<T>) -> usize {
+        self.local().pop_batch(max, items)
+    }
+
+    /// Pops up to `max` items into `items`, and waits until there are at least `min` of them. Returns how many they
+    /// were.
+    ///
+    /// Fewer than `min` (or `max`, if that is less) only if the queue is closed and drained. What comes meanwhile is
+    /// popped at once, and each pop committed.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::unbounded();
+    /// let mut handle = queue.handle();
+    /// handle.push_batch(1..=3)?;
+    /// let mut items = Vec::new();
+    /// assert_eq!(handle.pop_batch_blocking(2, 10, &mut items), 3);
+    /// queue.close();
+    /// assert_eq!(handle.pop_batch_blocking(2, 10, &mut items), 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn pop_batch_blocking(&mut self, min: usize, max: usize, items: &mut Vec<T>) -> usize {
+        let batch = Batch::new(min, max);
+        self.local().pop_batch_waiting(batch, None, items)
+    }
+
+    /// As [`Handle::pop_batch_blocking`], but waits no longer than `timeout`: then there may be fewer than `min`.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let queue = requeue::Queue::unbounded();
+    /// let mut handle = queue.handle();
+    /// handle.push_batch(1..=3)?;
+    /// let (mut items, moment) = (Vec::new(), Duration::from_millis(1));
+    /// assert_eq!(handle.pop_batch_timeout(5, 10, &mut items, moment), 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn pop_batch_timeout(
+        &mut self,
+        min: usize,
+        max: usize,
+        items: &mut Vec<T>,
+        timeout: Duration,
+    ) -> usize {
+        let batch = Batch::new(min, max);
+        self.local().pop_batch_waiting(batch, Some(timeout), items)
+    }
+
+    /// A future that pops up to `max` items into `items`, and is ready when there are at least `min` of them. Its
+    /// output is that of [`Handle::pop_batch_blocking`].
+    ///
+    /// Cancel safe: what it has popped is in `items` at once, and stays there if it is dropped or forgotten before it
+    /// is ready. It pops only while it is polled.
+    ///
+    /// Poll it or drop it: a future that is woken and then left alone [keeps its wake-up](crate#waiting-cancel-safety).
+    ///
+    /// ```
+    /// use futures::FutureExt;
+    ///
+    /// # futures::executor::block_on(async {
+    /// let queue = requeue::Queue::unbounded();
+    /// let mut handle = queue.handle();
+    /// handle.push_batch(1..=3)?;
+    /// let mut items = Vec::new();
+    /// assert_eq!(handle.pop_batch_async(2, 2, &mut items).await, 2);
+    /// assert_eq!(handle.pop_batch_async(5, 10, &mut items).now_or_never(), None);
+    /// assert_eq!(items, [1, 2, 3]); // nothing is lost
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
+    pub fn pop_batch_async<'h>(
+        &'h mut self,
+        min: usize,
+        max: usize,
+        items: &'h mut Vec<T>,
+    ) -> TakeBatchAsync<'h, T, O> {
+        let port = AnyPort::Lent(self.cell());
+        TakeBatchAsync::new(port, Batch::new(min, max), items)
+    }
+}

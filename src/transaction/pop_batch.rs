@@ -1,0 +1,112 @@
+//! Batches that a transaction takes and holds.
+
+use super::Transaction;
+use crate::core::gather::Batch;
+use crate::future::PopBatchAsync;
+use crate::order::Order;
+use crate::Items;
+use std::time::Duration;
+
+impl<T, O: Order<T>> Transaction<'_, T, O> {
+    /// Takes up to `max` items; all of them are held when the call returns. None if at some instant
+    /// during the call nothing was ready.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::unbounded();
+    /// let mut handle = queue.handle();
+    /// handle.push_batch([1, 2, 3])?;
+    /// let tx = handle.begin();
+    /// let sum: i32 = tx.pop_batch(10).map(|item| *item).sum();
+    /// assert_eq!((sum, tx.held()), (6, 3));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the transaction [is borrowed](Transaction#borrowing).
+    #[track_caller]
+    pub fn pop_batch(&self, max: usize) -> Items<'_, T, O> {
+        self.pop_batch_timeout(1, max, Duration::ZERO)
+    }
+
+    /// Takes up to `max` items, and waits until there are at least `min` of them.
+    ///
+    /// Fewer than `min` (or `max`, if that is less) only if the queue is closed and nothing is ready. What comes
+    /// meanwhile is held at once, so that others do not see it.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::unbounded();
+    /// let mut handle = queue.handle();
+    /// handle.push_batch([1, 2, 3])?;
+    /// let tx = handle.begin();
+    /// assert_eq!(tx.pop_batch_blocking(2, 10).len(), 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the transaction [is borrowed](Transaction#borrowing).
+    #[track_caller]
+    pub fn pop_batch_blocking(&self, min: usize, max: usize) -> Items<'_, T, O> {
+        self.pop_batch_waiting(Batch::new(min, max), None)
+    }
+
+    /// As [`Transaction::pop_batch_blocking`], but waits no longer than `timeout`: then there may be fewer than `min`.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let queue = requeue::Queue::unbounded();
+    /// let mut handle = queue.handle();
+    /// handle.push_batch([1, 2, 3])?;
+    /// let tx = handle.begin();
+    /// assert_eq!(tx.pop_batch_timeout(5, 10, Duration::from_millis(1)).len(), 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the transaction [is borrowed](Transaction#borrowing).
+    #[track_caller]
+    pub fn pop_batch_timeout(&self, min: usize, max: usize, timeout: Duration) -> Items<'_, T, O> {
+        self.pop_batch_waiting(Batch::new(min, max), Some(timeout))
+    }
+
+    #[track_caller]
+    fn pop_batch_waiting(&self, batch: Batch, timeout: Option<Duration>) -> Items<'_, T, O> {
+        let gathering = self.local().gather();
+        Items::new(gathering.pop_batch_waiting(batch, timeout))
+    }
+
+    /// A future that takes up to `max` items, and is ready when there are at least `min` of them. The transaction is
+    /// lent to it meanwhile. Its output is that of [`Transaction::pop_batch_blocking`].
+    ///
+    /// Cancel safe: what it has taken is held by the transaction, also if it is dropped before it is ready, and ends
+    /// with the transaction. It takes items only while it is polled.
+    ///
+    /// Poll it or drop it: a future that is woken and then left alone [keeps its wake-up](crate#waiting-cancel-safety).
+    ///
+    /// ```
+    /// use futures::FutureExt;
+    ///
+    /// # futures::executor::block_on(async {
+    /// let queue = requeue::Queue::unbounded();
+    /// let mut handle = queue.handle();
+    /// handle.push_batch([1, 2, 3])?;
+    /// let tx = handle.begin();
+    /// assert_eq!(tx.pop_batch_async(2, 2).await.len(), 2);
+    /// assert!(tx.pop_batch_async(5, 10).now_or_never().is_none());
+    /// assert_eq!(tx.held(), 3);
+    /// assert!(tx.commit().eq([1, 2, 3]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the transaction [is borrowed](Transaction#borrowing).
+    #[track_caller]
+    pub fn pop_batch_async(&self, min: usize, max: usize) -> PopBatchAsync<'_, T, O> {
+        PopBatchAsync::new(self.local(), Batch::new(min, max))
+    }
+}

@@ -1,0 +1,165 @@
+//! Futures of batches of pops: what they gather, and what is left of it when they are dropped.
+
+use crate::common::futures::{block_on, Task};
+use crate::common::{assert_at_rest, drain, filled, panics};
+use requeue::{Order, PopError, Queue};
+
+#[test]
+fn what_a_dropped_batch_has_popped_is_the_callers() {
+    let queue = filled([1]);
+    let mut handle = queue.handle();
+    let mut items = vec![0];
+    let mut batch = Task::waiting(handle.pop_batch_async(4, 9, &mut items));
+    queue.push(2).unwrap();
+    assert!(batch.was_woken());
+    batch.assert_waits();
+    queue.push(3).unwrap();
+    drop(batch); // was woken for 3, and did not see it
+    assert_eq!(items, [0, 1, 2]);
+    assert_eq!(handle.pop(), Ok(3));
+    assert_at_rest(&queue, 0, 0);
+}
+
+#[test]
+fn what_a_forgotten_batch_has_popped_is_the_callers() {
+    let queue = filled([1, 2]);
+    let mut handle = queue.handle();
+    let mut items = Vec::new();
+    Task::waiting(handle.pop_batch_async(3, 9, &mut items)).forget();
+    assert_eq!(items, [1, 2]);
+    queue.push(3).unwrap();
+    assert_eq!(handle.pop(), Ok(3));
+    assert_eq!(queue.stats().waiting, 0);
+}
+
+#[test]
+fn what_a_dropped_batch_has_taken_is_its_transactions() {
+    let queue = filled([1, 2]);
+    let mut handle = queue.handle();
+    for forgets in [false, true] {
+        let tx = handle.begin();
+        let batch = Task::waiting(tx.pop_batch_async(3, 9));
+        assert!(panics(|| tx.held()));
+        if forgets {
+            batch.forget();
+        } else {
+            drop(batch);
+            assert_eq!(tx.held(), 2);
+        }
+        assert!(queue.is_empty());
+        tx.abort();
+        assert_eq!((queue.len(), queue.stats().waiting), (2, 0));
+    }
+    let tx = handle.begin();
+    drop(Task::waiting(tx.pop_batch_async(3, 9)));
+    assert!(tx.commit().eq([1, 2]));
+    assert_at_rest(&queue, 0, 0);
+}
+
+/// Over blocks of the hold, and several polls.
+#[test]
+fn a_batch_gives_out_what_it_took_and_nothing_else() {
+    let queue = filled(0..3);
+    let mut handle = queue.handle();
+    let tx = handle.begin();
+    let mut first = tx.pop().unwrap();
+    let mut batch = Task::waiting(tx.pop_batch_async(500, 600));
+    for some in [3..4, 4..200, 200..900] {
+        queue.push_batch(some.clone()).unwrap();
+        assert_eq!(batch.poll().is_ready(), some.end == 900);
+        if some.end == 200 {
+            drop(batch);
+            assert_eq!(tx.held(), 200);
+            batch = Task::waiting(tx.pop_batch_async(500, 600));
+        }
+    }
+    drop(batch);
+    let rest = block_on(tx.pop_batch_async(1, 9)).map(|item| *item);
+    assert!(rest.eq(800..809));
+    *first += 1000;
+    assert!(tx.commit().eq([1000].into_iter().chain(1..809)));
+    assert_eq!(drain(&queue).len(), 91);
+}
+
+#[test]
+fn a_batch_hands_its_items_over_when_it_is_ready() {
+    let queue = filled([1, 2]);
+    let mut handle = queue.handle();
+    let tx = handle.begin();
+    assert!(tx.pop().is_ok());
+    let mut batch = Task::waiting(tx.pop_batch_async(3, 3));
+    queue.push_batch([3, 4, 5]).unwrap();
+    assert!(batch.was_woken());
+    for mut item in batch.output() {
+        *item *= 10;
+    }
+    assert!(panics(|| batch.poll().is_ready()));
+    drop(batch);
+    assert!(tx.commit().eq([1, 20, 30, 40]));
+    let mut items = Vec::new();
+    let mut batch = Task::new(handle.pop_batch_async(1, 3, &mut items));
+    assert_eq!(batch.output(), 1);
+    assert!(panics(|| batch.poll().is_ready()));
+    drop(batch);
+    assert_eq!(items, [5]);
+}
+
+#[test]
+fn the_close_ends_a_batch_with_what_there_is() {
+    let queue = filled([1]);
+    let (mut a, mut b) = (queue.handle(), queue.handle());
+    let mut items = Vec::new();
+    let mut plain = Task::waiting(a.pop_batch_async(2, 2, &mut items));
+    let tx = b.begin();
+    let mut held = Task::waiting(tx.pop_batch_async(2, 2));
+    queue.close();
+    assert!(plain.was_woken() && held.was_woken());
+    assert_eq!((plain.output(), held.output().len()), (1, 0));
+    drop((plain, held));
+    assert_eq!(items, [1]);
+}
+
+/// It must not wait for one that waits for it.
+#[test]
+fn a_transaction_with_work_does_not_wait_after_the_close() {
+    let queue = filled([1, 2]);
+    let (mut a, mut b) = (queue.handle(), queue.handle());
+    let (tx_a, tx_b) = (a.begin(), b.begin());
+    let mut batch_a = Task::waiting(tx_a.pop_batch_async(3, 3));
+    tx_b.push(3).unwrap();
+    queue.close();
+    assert_eq!(batch_a.output().len(), 2);
+    assert_eq!(block_on(tx_b.pop_batch_async(1, 1)).len(), 0);
+}
+
+#[test]
+fn a_wake_up_goes_on_when_its_batch_is_dropped() {
+    fn test<O: Order<u32>>(queue: &Queue<u32, O>) {
+        let mut handles = [queue.handle(), queue.handle()];
+        let [a, b] = &mut handles;
+        let mut items = Vec::new();
+        let batch = Task::waiting(a.pop_batch_async(1, 1, &mut items));
+        let mut next = Task::waiting(b.pop_async());
+        queue.push(1).unwrap();
+        assert!(batch.was_woken() && !next.was_woken());
+        drop(batch);
+        assert!(next.was_woken());
+        assert_eq!(next.output(), Ok(1));
+    }
+    test(&Queue::unbounded());
+    test(&Queue::builder().fair_by(|item: &u32| item % 2).build());
+    test(&Queue::builder().by_priority().build());
+}
+
+#[test]
+fn the_future_of_a_queue_outlives_it() {
+    let queue = filled([1]);
+    let (mut items, mut other) = (Vec::new(), queue.handle());
+    let mut batch = Task::waiting(queue.pop_batch_async(2, 2, &mut items));
+    drop(queue);
+    other.push(2).unwrap();
+    assert_eq!(batch.output(), 2);
+    drop(batch);
+    assert_eq!(items, [1, 2]);
+    assert_eq!(other.pop(), Err(PopError::Empty));
+}
