@@ -62,7 +62,7 @@ fn every_question<T: std::fmt::Debug, O: Order<T>>(queue: &Queue<T, O>) {
     stats.check().unwrap();
     assert!(format!("{queue:?}").contains("stats"));
     for held in queue.held() {
-        let _ = (held.worker, held.items, held.since, held.thread);
+        let _ = (held.id, held.worker, held.items, held.since, held.thread);
     }
     let mut seen = 0;
     assert_eq!(queue.peek_each(|_| seen += 1), seen);
@@ -77,6 +77,9 @@ fn queues_say_how_they_are() {
     let fair = FairQueue::by(|item: &u8| item % 2);
     every_question(&fair);
     fair.push(3).unwrap();
+    let mut seen = Vec::new();
+    assert_eq!(fair.items_of(&1, |item| seen.push(*item)), 1);
+    assert_eq!(seen, [3]);
     let keys = fair.keys();
     assert!(keys.iter().eq([(&1, 1)]) && keys.round().len() <= 1);
     assert_eq!((fair.key_of(&2), fair.key_at_limit(&2)), (0, None));
@@ -110,6 +113,7 @@ fn queues_are_paused_and_paced() {
     queue.set_pace(Pace::every(SECOND));
     assert!(!queue.pace().is_unlimited());
     queue.pace().set_interval(SECOND);
+    queue.pace().set_rate(2, SECOND);
     queue.pace().wake_waiters();
 }
 

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use futures::executor::block_on;
 use requeue::{
-    commit_all, hold_any, hold_any_async, hold_any_timeout, try_commit_all, Expired, Item, Items,
-    Order, Peek, PopError, PriorityQueue, PushError, Queue, Taken, Transaction, Unleased,
+    commit_all, hold_any, hold_any_async, hold_any_timeout, try_commit_all, DeliveryId, Expired,
+    Item, Items, Order, Peek, PopError, PriorityQueue, PushError, Queue, Taken, Transaction,
+    Unleased,
 };
 
 const ZERO: Duration = Duration::ZERO;
@@ -18,9 +19,14 @@ fn verbs<O: Order<u8>>(queue: &Queue<u8, O>) {
     tx.push_blocking(1).unwrap();
     tx.push_timeout(2, ZERO).unwrap();
     block_on(tx.push_async(3)).unwrap();
-    assert_eq!((tx.staged(), tx.held()), (4, 0));
+    let pushed: Result<usize, PushError<Vec<u8>>> = tx.push_batch([4]);
+    assert_eq!(pushed, Ok(1));
+    tx.push_batch_blocking([5]).unwrap();
+    tx.push_batch_timeout([6], ZERO).unwrap();
+    block_on(tx.push_batch_async([7])).unwrap();
+    assert_eq!((tx.staged(), tx.held()), (8, 0));
     tx.try_commit().unwrap();
-    queue.push_batch(4..10).unwrap();
+    queue.push_batch(8..12).unwrap();
     let tx = handle.begin();
     let peeked: Result<Peek<'_, u8, O>, PopError> = tx.peek();
     peeked.unwrap().take();
@@ -34,10 +40,14 @@ fn verbs<O: Order<u8>>(queue: &Queue<u8, O>) {
     block_on(tx.pop_async()).unwrap();
     let items: Items<'_, u8, O> = tx.pop_batch(2);
     assert_eq!(items.len(), 2);
-    assert_eq!(tx.pop_batch_timeout(1, 2, ZERO).count(), 2);
+    assert_eq!(tx.pop_batch_blocking(1, 1).len(), 1);
+    assert_eq!(tx.pop_batch_timeout(1, 1, ZERO).len(), 1);
+    let items: Items<'_, u8, O> = block_on(tx.pop_batch_async(1, 2));
+    assert_eq!(items.count(), 2);
+    let _: DeliveryId = tx.id();
     tx.renew().unwrap();
     let taken: Taken<'_, u8, O> = tx.try_commit().unwrap();
-    assert_eq!(taken.len(), 9);
+    assert_eq!(taken.len(), 11);
 }
 
 /// Ends that never fail.

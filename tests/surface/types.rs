@@ -3,13 +3,16 @@
 use std::cell::Cell;
 use std::error::Error;
 use std::fmt::{Debug, Display};
+use std::future::Future;
 use std::iter::FusedIterator;
 use std::rc::Rc;
 
+use requeue::future::{PopBatchAsync, TakeBatchAsync};
 use requeue::{
-    Builder, ByKey, ByPriority, DeadLetter, DeadLetters, Drain, FairQueue, FairSnapshot, Fifo,
-    Handle, Held, Item, Items, Iter, Keyed, Leased, Order, Peek, Prioritized, PriorityQueue,
-    PushError, Queue, Stats, Taken, Transaction, Unleased,
+    Builder, ByKey, ByPriority, DeadLetter, DeadLetters, DeliveryId, Drain, FairQueue,
+    FairSnapshot, Fifo, Handle, Held, Item, Items, Iter, Keyed, Leased, Order, OwnedTaken,
+    OwnedTransaction, Peek, Prioritized, PriorityQueue, PushError, Queue, Stats, Taken,
+    Transaction, Unleased,
 };
 
 /// Compiles only if the type has all the traits.
@@ -86,6 +89,14 @@ has!(Transaction<'static, Item1, Leased<ByPriority>>: Send + Debug);
 lacks!(Transaction<'static, u8>: Sync);
 lacks!(Transaction<'static, Rc<u8>>: Send);
 
+has!(OwnedTransaction<Item1>: Send + Debug + 'static);
+has!(OwnedTransaction<Item1, Leased<ByPriority>>: Send + Debug + 'static);
+lacks!(OwnedTransaction<u8>: Sync);
+has!(OwnedTaken<Item1>: Send + ExactSizeIterator + FusedIterator + Debug + 'static);
+has!(DeliveryId: Send + Sync + Copy + Ord + std::hash::Hash + Debug + Display + 'static);
+has!(TakeBatchAsync<'static, Item1>: Send + Unpin + Future<Output = usize> + Debug);
+has!(PopBatchAsync<'static, Item1>: Send + Unpin + Future<Output = Items<'static, Item1>> + Debug);
+
 has!(Item<'static, Item1>: Send + Debug + std::ops::DerefMut<Target = Item1>);
 has!(Item<'static, u8>: Display);
 lacks!(Item<'static, Rc<u8>>: Send);
@@ -112,6 +123,7 @@ has!(Leased<ByKey<String, Item1>>: Order<Item1> + Keyed<Item1> + Copy + Debug);
 has!(Leased<ByPriority>: Order<Item1> + Prioritized<Item1> + Copy + Debug);
 lacks!(Leased<Fifo>: Unleased);
 lacks!(Transaction<'static, u8, Leased<Fifo>>: Unleased);
+lacks!(OwnedTransaction<u8, Leased<Fifo>>: Unleased);
 lacks!((Transaction<'static, u8>, Transaction<'static, u8, Leased<Fifo>>): Unleased);
 
 has!(requeue::PopError: Error + Copy + PartialEq + Send + Sync + 'static);
@@ -126,14 +138,15 @@ has!(requeue::Imbalance: Error + Copy + PartialEq + Send + Sync + 'static);
 #[allow(unused_imports)]
 mod modules {
     use requeue::channel::{bounded, unbounded, Receiver, Sender};
-    use requeue::error::{Expired, PopError, PushError, Reason};
+    use requeue::error::{Expired, PopError, PushError, Reason, TransactionError};
     use requeue::fair::{ByKey, FairQueue, FairSnapshot, Keyed};
     use requeue::future::{
-        OwnedPop, OwnedPush, OwnedPushBatch, PopAsync, PushAsync, PushBatchAsync, StageAsync,
-        TakeAsync, WaitIdle,
+        OwnedPop, OwnedPush, OwnedPushBatch, PopAsync, PopBatchAsync, PushAsync, PushBatchAsync,
+        StageAsync, StageBatchAsync, TakeAsync, TakeBatchAsync, WaitIdle,
     };
     use requeue::priority::{
-        ByPriority, OutOfRange, Prioritized, PriorityError, PriorityQueue, Ticket,
+        ByPriority, OutOfRange, Prioritized, PriorityError, PriorityQueue, PushTo, PushWith,
+        PushWithAsync, Ticket,
     };
     use requeue::time::{Backoff, Clock, ManualClock, SystemClock};
     use requeue::workers::{

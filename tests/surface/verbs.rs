@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use futures::executor::block_on;
 use requeue::{
-    pop_any, pop_any_async, pop_any_timeout, Handle, Order, PopError, Prioritized, PriorityError,
-    PriorityQueue, PushError, Queue, Ticket,
+    pop_any, pop_any_async, pop_any_timeout, Fifo, Handle, Order, PopError, PriorityQueue,
+    PushError, Queue,
 };
 
 const ZERO: Duration = Duration::ZERO;
@@ -31,8 +31,10 @@ macro_rules! verbs {
         block_on(popper.pop_async()).unwrap();
         let mut items = Vec::new();
         assert_eq!(popper.pop_batch(1, &mut items), 1);
-        assert_eq!(popper.pop_batch_timeout(1, 8, &mut items, ZERO), 4);
-        assert_eq!(items.len(), 5);
+        assert_eq!(popper.pop_batch_blocking(1, 1, &mut items), 1);
+        assert_eq!(popper.pop_batch_timeout(1, 2, &mut items, ZERO), 2);
+        let popped: usize = block_on(popper.pop_batch_async(1, 8, &mut items));
+        assert_eq!((popped, items.len()), (1, 5));
     }};
 }
 
@@ -68,44 +70,21 @@ fn handles_look_and_transact() {
 #[test]
 fn handles_are_streams_and_sinks() {
     use futures::{SinkExt, StreamExt};
-    let queue = Queue::unbounded();
+    use requeue::{PopStream, PushSink};
+    let queue: Queue<u8> = Queue::unbounded();
     let mut handle = queue.handle();
     block_on(async {
-        handle.sink().send(1).await.unwrap();
-        assert_eq!(handle.stream().next().await, Some(1));
+        let mut sink: PushSink<u8, Fifo, &mut Handle<u8>> = handle.sink();
+        sink.send(1).await.unwrap();
+        drop(sink);
+        let mut stream: PopStream<u8, Fifo, &mut Handle<u8>> = handle.stream();
+        assert_eq!(stream.next().await, Some(1));
+        drop(stream);
+        let mut sink: PushSink<u8> = queue.handle().into_sink();
+        sink.send(2).await.unwrap();
+        let mut stream: PopStream<u8> = handle.into_stream();
+        assert_eq!(stream.next().await, Some(2));
     });
-}
-
-/// What only queues by priority have, leased or not.
-fn by_priority<O: Prioritized<u8>>(queue: &Queue<u8, O>) {
-    let now = queue.now();
-    let ticket: Result<Ticket, PriorityError<u8>> = queue.push_with(1, Some(now), 1);
-    let ticket = ticket.unwrap();
-    assert_eq!(queue.reprioritize(ticket, 2), Ok(true));
-    assert_eq!(queue.cancel(ticket), Some(1));
-    let _: [Ticket; 2] = [
-        queue.push_at(now, 2).unwrap(),
-        queue.push_after(ZERO, 3).unwrap(),
-    ];
-    let mut handle = queue.handle();
-    handle
-        .push_with(Queue::<u8, O>::DEFAULT_PRIORITY, None, 4)
-        .unwrap();
-    let _: [Ticket; 2] = [
-        handle.push_at(now, 5).unwrap(),
-        handle.push_after(ZERO, 6).unwrap(),
-    ];
-    let tx = handle.begin();
-    tx.push_with(1, None, 7).unwrap();
-    let _: [Ticket; 2] = [tx.push_at(now, 8).unwrap(), tx.push_after(ZERO, 9).unwrap()];
-    tx.try_commit().unwrap();
-    assert_eq!(queue.pop(), Ok(7));
-}
-
-#[test]
-fn priorities_and_times_are_given() {
-    by_priority(&PriorityQueue::by_priority());
-    by_priority(&Queue::builder().by_priority().leased(Duration::MAX).build());
 }
 
 #[test]

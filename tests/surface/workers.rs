@@ -97,3 +97,25 @@ fn tasks_run_futures() {
         assert_eq!(tasks.join().await.done, 4);
     });
 }
+
+/// Jobs of both kinds, and any future that stops.
+#[cfg(feature = "tokio")]
+#[test]
+fn tasks_run_jobs_until_a_future_is_ready() {
+    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    runtime.unwrap().block_on(async {
+        let queue: Queue<Job> = Queue::unbounded();
+        let (stop, stopped) = futures::channel::oneshot::channel::<()>();
+        let builder = Workers::builder(&queue).tasks(2);
+        let tasks: requeue::Tasks = builder.run_jobs_async().stop_by(stopped);
+        let future: Outcome<u8> = queue.submit_async(async { 1 }).unwrap();
+        let wrapped = queue.wrap_async(|number: u8| async move { number + 1 });
+        let wrapped: Result<Outcome<u8>, PushError<u8>> = wrapped(1);
+        let (job, made) = Job::new_async(async { 3 });
+        queue.push(job).unwrap();
+        let outcomes = (future.await, wrapped.unwrap().await, made.await);
+        assert!(matches!(outcomes, (Ok(1), Ok(2), Ok(3))));
+        stop.send(()).unwrap();
+        assert_eq!(tasks.join().await.done, 3);
+    });
+}
