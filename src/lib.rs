@@ -270,8 +270,9 @@
 //! arrives wins over the deadline.
 //!
 //! Every future may be dropped at any point: no item is lost, and a wake-up that it had goes to the
-//! next waiter. A future that pops takes an item only when it is ready; one that pushes drops its
-//! item if it is dropped, and the item was not pushed. A future that is leaked by
+//! next waiter. A future that pops takes an item only when it is ready; a batch of pops takes what it
+//! finds at each poll, and has put that into its caller's `Vec`, or its transaction holds it. One that pushes
+//! drops its item if it is dropped, and the item was not pushed. A future that is leaked by
 //! [`std::mem::forget`] keeps its place in the line until its handle is used again or dropped, or its
 //! transaction ends.
 //!

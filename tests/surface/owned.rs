@@ -37,9 +37,9 @@ fn deliveries_are_stored_and_ended_elsewhere() {
         taken.len()
     };
     assert_eq!(thread::spawn(ack).join().unwrap(), 1);
-    deliveries
-        .drain()
-        .for_each(|(_, delivery)| delivery.abort());
+    for (_, delivery) in deliveries {
+        delivery.abort();
+    }
     drop(own);
     assert_eq!(queue.len(), 2);
 }

@@ -90,7 +90,9 @@ fn a_batch_hands_its_items_over_when_it_is_ready() {
     let mut batch = Task::waiting(tx.pop_batch_async(3, 3));
     queue.push_batch([3, 4, 5]).unwrap();
     assert!(batch.was_woken());
-    for mut item in batch.output() {
+    let items = batch.output();
+    assert_eq!(items.len(), 3);
+    for mut item in items {
         *item *= 10;
     }
     assert!(panics(|| batch.poll().is_ready()));
