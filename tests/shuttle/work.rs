@@ -43,6 +43,18 @@ impl<'h, O: Kind> Work<'h, O> {
         true
     }
 
+    /// Stages an item of any key, when there is room for one: false if the queue is closed.
+    pub(super) fn stage_for_certain(&mut self) -> bool {
+        let before = self.staged.len();
+        while self.stage(Transaction::push_blocking) {
+            if self.staged.len() > before {
+                return true;
+            }
+            thread::yield_now();
+        }
+        false
+    }
+
     /// Holds an item more.
     pub(super) fn hold(
         &mut self,
