@@ -2,6 +2,7 @@
 
 use super::market::{Kind, Market, POISON};
 use requeue::{Handle, Item, Order, PopError, PushError, Taken, Transaction};
+use shuttle::thread;
 use std::mem;
 
 pub(super) struct Work<'h, O: Order<u32>> {
