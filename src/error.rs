@@ -18,7 +18,9 @@ use std::fmt;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum PushError<T> {
-    /// There was no room.
+    /// There was no room. Forms that wait for room say it when their time is over, and at once where to wait would
+    /// not help: of more than the queue ever takes, and of an item whose key is at its
+    /// [limit](crate::Builder::key_capacity).
     Full(T),
     /// The queue is closed, and it was not a transaction that holds an item of it.
     Closed(T),

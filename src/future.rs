@@ -18,7 +18,7 @@ pub use pop_batch::{PopBatchAsync, TakeBatchAsync};
 use crate::core::batch::RegisterNth;
 #[cfg(feature = "tokio")]
 use crate::core::failed::NoRoom;
-use crate::core::put::{Put, Register};
+use crate::core::put::{admitted, Admission, Put, Register, Unpushed};
 use crate::core::shared::Shared;
 use crate::core::wait::{self, DONE};
 use crate::core::{Local, Port};
@@ -29,6 +29,7 @@ use crate::{Fifo, Item, PopError, PushError};
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::slice;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 #[cfg(feature = "tokio")]
@@ -309,18 +310,21 @@ pub(crate) fn pop_unless_empty<T, O: Order<T>>(
     }
 }
 
-/// Pushes without a handle, by `push`; `None`, with the item left where it was, if it is worth waiting.
+/// Pushes without a handle, by `push`; what is not pushed is left where it was.
 pub(crate) fn push_unless_full<T>(
     item: &mut Option<T>,
-    push: impl FnOnce(T) -> Result<(), PushError<T>>,
-) -> Option<Result<(), PushError<T>>> {
-    match push(item.take()?) {
-        Err(PushError::Full(back)) => {
-            *item = Some(back);
-            None
-        }
-        other => Some(other),
-    }
+    push: impl FnOnce(T) -> Result<(), Unpushed<T>>,
+) -> Admission {
+    let Err(unpushed) = push(item.take()?) else {
+        return Some(Ok(()));
+    };
+    *item = Some(unpushed.item);
+    unpushed.refusal.map(Err)
+}
+
+/// What to say of a push that has left this of its item.
+pub(crate) fn unless_pushed<T>(admission: Admission, left: Option<T>) -> Result<(), PushError<T>> {
+    left.map_or(Ok(()), |item| admitted(admission, item).map(drop))
 }
 
 /// The future of [`Queue::pop_async`](crate::Queue::pop_async). It owns what it needs of the queue, so it may
@@ -388,18 +392,20 @@ impl<T, O: Order<T>> OwnedPush<T, O> {
     pub(crate) fn poll_by(
         &mut self,
         context: &Context<'_>,
-        push: impl Fn(&Shared<T, O>, T) -> Result<(), PushError<T>>,
+        push: impl Fn(&Shared<T, O>, T) -> Result<(), Unpushed<T>>,
     ) -> Poll<Result<(), PushError<T>>> {
         let Self { local, item } = self;
         let mut user = local.as_mut().expect(DONE);
         let waiter = Waiter::task(context.waker());
-        let poll = wait::poll_room(&mut user, Kind::One, &waiter, |local| {
+        let waiting = item.as_ref().map(slice::from_ref);
+        let worth = user.is_worth_waiting(waiting.unwrap_or_default());
+        let poll = wait::poll_room(&mut user, Kind::One, worth, &waiter, |local| {
             push_unless_full(item, |item| push(local.shared(), item))
         });
         if poll.is_ready() {
             *local = None;
         }
-        poll
+        poll.map(|admission| unless_pushed(Some(admission), item.take()))
     }
 }
 

@@ -152,7 +152,8 @@ impl<T, O: Order<T>> Handle<T, O> {
     ///
     /// # Errors
     ///
-    /// [`PushError::Closed`] with the item, if the queue is closed.
+    /// [`PushError::Closed`] with the item, if the queue is closed; [`PushError::Full`] at once, if its key is at its
+    /// [limit](crate::Builder::key_capacity).
     pub fn push_blocking(&mut self, item: T) -> Result<(), PushError<T>> {
         self.push_waiting(item, None)
     }
@@ -294,7 +295,7 @@ impl<T, O: Order<T>> Handle<T, O> {
         &mut self,
         items: impl IntoIterator<Item = T>,
     ) -> Result<usize, PushError<Vec<T>>> {
-        if self.local().is_bounded() {
+        if self.local().may_find_full() {
             return self.push_batch_timeout(items, Duration::ZERO);
         }
         self.cell().push_all(items.into_iter())
@@ -315,7 +316,7 @@ impl<T, O: Order<T>> Handle<T, O> {
     ///
     /// # Errors
     ///
-    /// [`PushError::Full`] at once, if they are more than the queue's capacity;
+    /// [`PushError::Full`] at once, if they are more than the queue's capacity or than their keys have room for;
     /// [`PushError::Closed`] if it is closed. All items come back in their order.
     pub fn push_batch_blocking(
         &mut self,

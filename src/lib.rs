@@ -264,7 +264,9 @@
 //! Who came first is woken first. A newcomer may be faster than a waiter that is on its way, but only
 //! once: when a waiter that was woken in vain is woken again, newcomers that wait leave it the one it was
 //! woken for. Calls that do not wait may overtake at any time; a plain pop yields a few times before it
-//! does. The room of a queue whose keys have [limits](Builder::key_capacity) goes to who finds it first.
+//! does. Nobody waits for a key that is at its [limit](Builder::key_capacity): such a push is
+//! [`PushError::Full`] at once, also in the forms that wait, and if that is found out only after it has waited for the
+//! room of the queue, its turn goes to the next.
 //!
 //! A timeout of zero tries once, [`Duration::MAX`](std::time::Duration::MAX) waits for ever, and what
 //! arrives wins over the deadline.

@@ -180,8 +180,8 @@ impl<T, O: Order<T>, H: BorrowMut<Handle<T, O>>> Sink<T> for PushSink<T, O, H> {
         Poll::Ready(Ok(()))
     }
 
-    /// Without a [`poll_ready`](Sink::poll_ready) that was ready it may find the queue full. So may, after one, an
-    /// item of a [`FairQueue`](crate::FairQueue) whose key is at its [limit](crate::Builder::key_capacity).
+    /// Without a [`poll_ready`](Sink::poll_ready) that was ready it may find the queue full. After one too, an
+    /// item of a [`FairQueue`](crate::FairQueue) is refused whose key is at its [limit](crate::Builder::key_capacity).
     fn start_send(mut self: Pin<&mut Self>, item: T) -> Result<(), PushError<T>> {
         self.ready = false;
         let local = self.handle.borrow_mut().cell().get_mut();

@@ -163,7 +163,10 @@ impl<const PAD: usize, F: Family<PAD>> World<PAD, F> {
     fn join(&mut self, queue: usize, push: Option<&[Mark]>, waiter: &Waiter) {
         let order = &mut self.orders[queue];
         match push {
-            Some(marks) => order.wait_to_push(waiter, marks),
+            Some(marks) => {
+                order.check_worth_waiting(marks);
+                order.wait_to_push(waiter, marks);
+            }
             None => order.wait_to_pop(waiter),
         }
     }

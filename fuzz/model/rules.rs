@@ -1,6 +1,5 @@
 //! What a call must say, and when it may wait.
 
-use super::disciplines::Key;
 use super::item::{Mark, Source};
 use super::ops::Way;
 use super::order::Order;
@@ -20,13 +19,9 @@ impl Order {
         }
     }
 
-    /// Whether there is room for items with these keys.
-    fn admits(&self, keys: &[Key]) -> bool {
-        keys.len() <= self.room() && self.admits_keys(keys)
-    }
-
+    /// Whether there is room for these items, and for each with its key.
     fn admits_all(&self, marks: &[Mark]) -> bool {
-        self.admits(&self.keys_of(marks))
+        marks.len() <= self.room() && self.admits_keys(&self.keys_of(marks))
     }
 
     fn admits_key_of(&self, mark: Mark) -> bool {
@@ -34,12 +29,11 @@ impl Order {
     }
 
     pub(crate) fn wait_to_push(&mut self, waiter: &Waiter, marks: &[Mark]) {
-        let keys = self.keys_of(marks);
-        self.pushers.join(waiter, keys);
+        self.pushers.join(waiter, marks.len());
     }
 
     pub(crate) fn wait_to_pop(&mut self, waiter: &Waiter) {
-        self.poppers.join(waiter, Vec::new());
+        self.poppers.join(waiter, 0);
     }
 
     /// Whether the transaction of this source may have one item more staged, or one less held.
@@ -75,16 +69,23 @@ impl Order {
         self.closed && nothing && !self.is_any_open()
     }
 
+    /// Whether a push of these items is refused at once: there can be no room for them, or their keys have none.
+    fn refuses_at_once(&self, marks: &[Mark]) -> bool {
+        self.is_too_large(marks.len()) || !self.admits_keys(&self.keys_of(marks))
+    }
+
     /// How a push is made: it blocks only if it is answered at once.
     pub(crate) fn way_to_push(&self, way: Way, marks: &[Mark]) -> Way {
-        let answered = self.closed || self.admits_all(marks) || self.is_too_large(marks.len());
-        way.unless(!answered || !self.pushers.is_empty())
+        let refused = self.closed || self.refuses_at_once(marks);
+        let admitted = self.admits_all(marks) && self.pushers.is_empty();
+        way.unless(!refused && !admitted)
     }
 
     pub(crate) fn way_to_stage(&self, way: Way, source: Source, mark: Mark) -> Way {
-        let fits = self.fits(source) && self.admits_key_of(mark);
-        let full = !fits && !self.is_too_large(self.work(source).staged + 1);
-        way.unless(full && !self.closed || !self.pushers.is_empty())
+        let too_large = self.is_too_large(self.work(source).staged + 1);
+        let refused = self.closed || too_large || !self.admits_key_of(mark);
+        let admitted = self.fits(source) && self.pushers.is_empty();
+        way.unless(!refused && !admitted)
     }
 
     pub(crate) fn way_to_pop(&self, way: Way) -> Way {
@@ -110,10 +111,15 @@ impl Order {
         assert!(said.is_err() || marks.is_empty() || admitted);
     }
 
+    /// A push begins to wait, rightly: its keys have room.
+    pub(crate) fn check_worth_waiting(&self, marks: &[Mark]) {
+        assert!(!self.refuses_at_once(marks));
+    }
+
     /// A push waits, rightly: there is no room, or somebody is before it.
     pub(crate) fn check_push_waits(&self, marks: &[Mark]) {
         assert!(!self.closed && !self.is_too_large(marks.len()));
-        assert!(!self.admits_all(marks) || !self.pushers.is_empty());
+        assert!(marks.len() > self.room() || !self.pushers.is_empty());
     }
 
     /// Whether a push of this transaction is refused because the queue is closed.
@@ -158,10 +164,10 @@ impl Order {
     }
 
     pub(crate) fn check_stage_waits(&self, source: Source, mark: Mark) {
-        let (work, admitted) = (self.work(source), self.admits_key_of(mark));
+        let work = self.work(source);
         assert!(!self.closed && !self.is_too_large(work.staged + 1));
-        assert!(!(admitted && work.has_permit()));
-        assert!(self.room() == 0 || !admitted || !self.pushers.is_empty());
+        assert!(self.admits_key_of(mark) && !work.has_permit());
+        assert!(self.room() == 0 || !self.pushers.is_empty());
     }
 
     /// What a pop said that found nothing.
@@ -181,7 +187,8 @@ impl Order {
     pub(crate) fn check(&self) {
         let held: usize = self.open.values().map(Work::own).sum();
         assert_eq!(held, self.held);
-        self.pushers.check(|keys| self.closed || self.admits(keys));
+        self.pushers
+            .check(|items| self.closed || items <= self.room());
         self.poppers.check(|_| self.ready() > 0 || self.is_over());
     }
 

@@ -1,6 +1,5 @@
 //! Calls that may wait, and those who wait.
 
-use super::disciplines::Key;
 use super::ops::Then;
 use requeue::PushError;
 use std::future::Future;
@@ -83,17 +82,17 @@ impl Waiter {
     }
 }
 
-/// Those who wait: for an item, or for room for items with these keys.
+/// Those who wait: for an item, or for room for so many items.
 #[derive(Debug, Default)]
-pub(crate) struct Waiters(Vec<(Waiter, Vec<Key>)>);
+pub(crate) struct Waiters(Vec<(Waiter, usize)>);
 
 impl Waiters {
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    pub(crate) fn join(&mut self, waiter: &Waiter, keys: Vec<Key>) {
-        self.0.push((waiter.clone(), keys));
+    pub(crate) fn join(&mut self, waiter: &Waiter, items: usize) {
+        self.0.push((waiter.clone(), items));
     }
 
     pub(crate) fn leave(&mut self, waiter: &Waiter) {
@@ -103,12 +102,12 @@ impl Waiters {
 
     /// Whether somebody waits for room for several items. He may keep what room he has found so far.
     pub(crate) fn may_gather(&self) -> bool {
-        self.0.iter().any(|(_, keys)| keys.len() > 1)
+        self.0.iter().any(|(_, items)| *items > 1)
     }
 
     /// Not all sleep while there is enough for each of them.
-    pub(crate) fn check(&self, is_enough: impl Fn(&[Key]) -> bool) {
-        let content = self.0.iter().all(|(_, keys)| is_enough(keys));
+    pub(crate) fn check(&self, is_enough: impl Fn(usize) -> bool) {
+        let content = self.0.iter().all(|(_, items)| is_enough(*items));
         let woken = self.0.iter().any(|(waiter, _)| waiter.is_woken());
         assert!(self.is_empty() || !content || woken, "all sleep: {self:?}");
     }

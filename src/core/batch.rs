@@ -1,10 +1,10 @@
 //! Batches of pushes: one transaction each.
 
 use super::local::{Local, Port};
-use super::put::{admitted, Admission, Closed, Put};
+use super::put::{admitted, Admission, Put, Refusal};
 use super::shared::Shared;
 use super::wait;
-use crate::order::{Fit, Known, KnownOf, Order, StoredOf};
+use crate::order::{Known, KnownOf, Order, StoredOf};
 use crate::raw::{Open, Stager, Stored};
 use crate::sync::{defer_with, Defer};
 use crate::wait::{Kind, Waiter};
@@ -116,10 +116,8 @@ impl<T, O: Order<T>> Port<T, O> {
         register: impl RegisterNth<T, O>,
     ) -> Result<usize, PushError<Vec<T>>> {
         let mut local = self.settled();
-        if local.is_too_long(&items) {
-            return Err(local.too_long(items));
-        }
-        let admission = wait::for_room(&mut local, Kind::Several, timeout, |local| {
+        let worth = local.is_worth_waiting(&items);
+        let admission = wait::for_room(&mut local, Kind::Several, worth, timeout, |local| {
             local.admit_items(&items, &register)
         });
         if admission.is_none() {
@@ -138,10 +136,8 @@ impl<T, O: Order<T>> Port<T, O> {
     ) -> Poll<Result<usize, PushError<Vec<T>>>> {
         let items = waiting.take().expect(wait::DONE);
         let mut local = self.get_mut();
-        if local.is_too_long(&items) {
-            return Poll::Ready(Err(local.too_long(items)));
-        }
-        let poll = wait::poll_room(&mut local, Kind::Several, waiter, |local| {
+        let worth = local.is_worth_waiting(&items);
+        let poll = wait::poll_room(&mut local, Kind::Several, worth, waiter, |local| {
             local.admit_items(&items, &register)
         });
         let Poll::Ready(admitted) = poll else {
@@ -183,21 +179,6 @@ fn unregistering<T, O: Order<T>>(
 }
 
 impl<T, O: Order<T>> Local<T, O> {
-    /// Whether a batch can never fit.
-    fn is_too_long(&self, items: &[T]) -> bool {
-        let limit = self.shared.room().map(|room| room.capacity.limit());
-        limit.is_some_and(|limit| items.len() > limit) || self.shared.fit(items) == Fit::Never
-    }
-
-    /// What to say of a batch that can never fit.
-    fn too_long(&self, items: Vec<T>) -> PushError<Vec<T>> {
-        if self.word().is_closed() {
-            PushError::Closed(items)
-        } else {
-            PushError::Full(items)
-        }
-    }
-
     /// Takes permits for a batch, beside what is staged, and registers the items, if need be.
     fn admit_items(
         &mut self,
@@ -205,31 +186,34 @@ impl<T, O: Order<T>> Local<T, O> {
         register: &impl RegisterNth<T, O>,
     ) -> Admission<Vec<KnownOf<T, O>>> {
         let is_refusing = self.is_refusing(Put::Stage);
-        if is_refusing || self.shared.fit(items) != Fit::Now {
+        if is_refusing || !self.shared.fits(items) {
             self.give_back_gathered();
-            return is_refusing.then_some(Err(Closed));
+            let closed = is_refusing.then_some(Refusal::Closed);
+            return Some(Err(closed.unwrap_or(Refusal::Full)));
         }
         if !self.take_permits_for(items.len()) {
             return None;
         }
         let mut local = defer_with(self, |local| local.release());
-        let known = local.register_all(items, register)?;
+        let Some(known) = local.register_all(items, register) else {
+            return Some(Err(Refusal::Full));
+        };
         local.cancel();
         Some(Ok(known))
     }
 
     /// Takes permits for a batch: all, or none unless it waits and is the first in the line, where it
-    /// gathers them. Others that wait get none, unless the first may wait for something else.
+    /// gathers them. Others that wait get none.
     fn take_permits_for(&mut self, items: usize) -> bool {
         let Some(room) = self.shared.room() else {
             return true;
         };
         let waits = self.room_place.is_taken();
         let gathers = waits && self.room_place.is_first(&room.line);
-        if waits && !gathers && !room.is_selective {
+        let missing = self.permits.missing(self.staged() + items, self.held());
+        if waits && !gathers || missing > room.capacity.limit() {
             return false;
         }
-        let missing = self.permits.missing(self.staged() + items, self.held());
         self.permits.take_for_batch(room, missing, gathers)
     }
 
@@ -266,15 +250,11 @@ impl<T, O: Order<T>> Local<T, O> {
         timeout: Option<Duration>,
         register: impl RegisterNth<T, O>,
     ) -> Result<usize, PushError<Vec<T>>> {
-        let timeout = if user.can_fit_all(&items) {
-            timeout
-        } else {
-            Some(Duration::ZERO)
-        };
+        let worth = user.is_worth_waiting(&items);
         let attempt =
             |user: &mut C| user.unless_waiting(|local| local.admit_items(&items, &register));
-        let admission = wait::for_room(user, Kind::Several, timeout, attempt);
-        user.stage_admitted(admission.flatten(), items)
+        let admission = wait::for_room(user, Kind::Several, worth, timeout, attempt);
+        user.stage_admitted(admission, items)
     }
 
     /// Stages a batch, which it takes then, if there is room.
@@ -286,23 +266,15 @@ impl<T, O: Order<T>> Local<T, O> {
         register: impl RegisterNth<T, O>,
     ) -> Poll<Result<usize, PushError<Vec<T>>>> {
         let items = waiting.take().expect(wait::DONE);
+        let worth = user.is_worth_waiting(&items);
         let attempt =
             |user: &mut C| user.unless_waiting(|local| local.admit_items(&items, &register));
-        let poll = if user.can_fit_all(&items) {
-            wait::poll_room(user, Kind::Several, waiter, attempt)
-        } else {
-            Poll::Ready({ attempt }(user).flatten())
-        };
+        let poll = wait::poll_room(user, Kind::Several, worth, waiter, attempt);
         let Poll::Ready(admission) = poll else {
             *waiting = Some(items);
             return Poll::Pending;
         };
-        Poll::Ready(user.stage_admitted(admission, items))
-    }
-
-    /// Whether there would be room for a batch if the queue had nothing but this transaction.
-    fn can_fit_all(&self, items: &[T]) -> bool {
-        self.can_fit(Put::Stage, items.len()) && self.shared.fit(items) != Fit::Never
+        Poll::Ready(user.stage_admitted(Some(admission), items))
     }
 
     /// Stages a batch if it was admitted. If the queue was closed meanwhile the first item is refused, or none.
@@ -311,7 +283,7 @@ impl<T, O: Order<T>> Local<T, O> {
         admission: Admission<Vec<KnownOf<T, O>>>,
         items: Vec<T>,
     ) -> Result<usize, PushError<Vec<T>>> {
-        if admission.is_none() {
+        if !matches!(admission, Some(Ok(_))) {
             self.give_back_gathered();
         }
         let (known, items) = admitted(admission, items)?;

@@ -109,9 +109,9 @@ impl<T, O: Order<T>> Local<T, O> {
         self.seat.held()
     }
 
-    /// Whether the queue has a bound.
-    pub(crate) fn is_bounded(&self) -> bool {
-        self.permits.is_bounded()
+    /// Whether a push may find no room: the queue has a bound, or keys have limits.
+    pub(crate) fn may_find_full(&self) -> bool {
+        self.permits.is_bounded() || self.shared.is_limited()
     }
 
     /// Whether there is more to a commit than the shards and the permits.

@@ -3,7 +3,7 @@
 use super::local::{Local, Port};
 use super::shared::Shared;
 use super::wait;
-use crate::order::{Fit, Known, KnownOf, Order, StoredOf};
+use crate::order::{Known, KnownOf, Order, StoredOf};
 use crate::raw::Stored;
 use crate::sync::{defer_with, planted};
 use crate::wait::{Kind, Waiter};
@@ -22,20 +22,47 @@ pub(crate) enum Put {
     Stage,
 }
 
-/// A push was refused because the queue is closed.
+/// Why a push is refused for good: to wait would not help.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Closed;
+pub(crate) enum Refusal {
+    /// The queue is closed.
+    Closed,
+    /// A key is at its limit, or there would be room only if a transaction ended that cannot end before.
+    Full,
+}
 
-/// Whether a push may go on. `None`: there is no room.
-pub(crate) type Admission<L = ()> = Option<Result<L, Closed>>;
+/// Whether a push may go on. `None`: there is no room, which is worth waiting for.
+pub(crate) type Admission<L = ()> = Option<Result<L, Refusal>>;
 
 /// What is pushed, if it was admitted, or why not.
 #[inline]
-pub(super) fn admitted<L, I>(admission: Admission<L>, items: I) -> Result<(L, I), PushError<I>> {
+pub(crate) fn admitted<L, I>(admission: Admission<L>, items: I) -> Result<(L, I), PushError<I>> {
     match admission {
         Some(Ok(admitted)) => Ok((admitted, items)),
-        Some(Err(Closed)) => Err(PushError::Closed(items)),
-        None => Err(PushError::Full(items)),
+        refused => Err(Unpushed::new(items, refused.and_then(Result::err)).into()),
+    }
+}
+
+/// An item that was not pushed.
+pub(crate) struct Unpushed<T> {
+    pub(crate) item: T,
+    /// Why it was refused for good; `None`: there is no room, which is worth waiting for.
+    pub(crate) refusal: Option<Refusal>,
+}
+
+impl<T> Unpushed<T> {
+    pub(super) fn new(item: T, refusal: impl Into<Option<Refusal>>) -> Self {
+        let refusal = refusal.into();
+        Self { item, refusal }
+    }
+}
+
+impl<T> From<Unpushed<T>> for PushError<T> {
+    fn from(Unpushed { item, refusal }: Unpushed<T>) -> Self {
+        match refusal {
+            Some(Refusal::Closed) => Self::Closed(item),
+            Some(Refusal::Full) | None => Self::Full(item),
+        }
     }
 }
 
@@ -117,15 +144,11 @@ impl<T, O: Order<T>> Local<T, O> {
         timeout: Option<Duration>,
         register: impl Register<T, O>,
     ) -> Result<(), PushError<T>> {
-        let timeout = if user.can_fit(put, 1) {
-            timeout
-        } else {
-            Some(Duration::ZERO)
-        };
+        let worth = user.is_worth_waiting(slice::from_ref(&item));
         let attempt =
             |user: &mut C| user.unless_waiting(|local| local.admit(&item, put, &register));
-        let admission = wait::for_room(user, Kind::One, timeout, attempt);
-        user.store(admission.flatten(), item, put)
+        let admission = wait::for_room(user, Kind::One, worth, timeout, attempt);
+        user.store(admission, item, put)
     }
 
     /// Pushes an item, which it takes then, if there is room.
@@ -138,16 +161,13 @@ impl<T, O: Order<T>> Local<T, O> {
         register: impl Register<T, O>,
     ) -> Poll<Result<(), PushError<T>>> {
         let waiting = item.as_ref().expect(wait::DONE);
+        let worth = user.is_worth_waiting(slice::from_ref(waiting));
         let attempt =
             |user: &mut C| user.unless_waiting(|local| local.admit(waiting, put, &register));
-        let poll = if user.can_fit(put, 1) {
-            wait::poll_room(user, Kind::One, waiter, attempt)
-        } else {
-            Poll::Ready(attempt(user).flatten())
-        };
+        let poll = wait::poll_room(user, Kind::One, worth, waiter, attempt);
         poll.map(|admission| {
             let item = item.take().expect(wait::DONE);
-            user.store(admission, item, put)
+            user.store(Some(admission), item, put)
         })
     }
 
@@ -157,7 +177,7 @@ impl<T, O: Order<T>> Local<T, O> {
         user: &mut C,
         waiter: &Waiter<'_>,
     ) -> Poll<()> {
-        wait::poll_room(user, Kind::One, waiter, |user: &mut C| {
+        let poll = wait::poll_room(user, Kind::One, true, waiter, |user: &mut C| {
             if !user.word().is_closed() {
                 let local = &mut **user;
                 let room = local.shared.room();
@@ -166,14 +186,15 @@ impl<T, O: Order<T>> Local<T, O> {
                 }
                 local.permits.gather_one();
             }
-            Some(())
-        })
+            Some(Ok(()))
+        });
+        poll.map(drop)
     }
 }
 
 /// Admission: a permit, and a queue that is not closed.
 impl<T, O: Order<T>> Local<T, O> {
-    /// Takes a permit, and registers the item. If there is no room for it, or that panics, the permit goes back.
+    /// Takes a permit, and registers the item. If its key is at the limit, or that panics, the permit goes back.
     #[inline]
     fn admit(
         &mut self,
@@ -182,27 +203,31 @@ impl<T, O: Order<T>> Local<T, O> {
         register: &impl Register<T, O>,
     ) -> Admission<KnownOf<T, O>> {
         if self.is_refusing(put) {
-            return Some(Err(Closed));
+            return Some(Err(Refusal::Closed));
         }
         // Asked first: so nothing is taken that others miss meanwhile.
-        if self.shared.fit(slice::from_ref(item)) != Fit::Now || !self.take_permit(put) {
+        if !self.shared.fits(slice::from_ref(item)) {
+            return Some(Err(Refusal::Full));
+        }
+        if !self.take_permit(put) {
             return None;
         }
         let local = defer_with(self, |local| local.return_permit(put));
-        let known = register(&local.shared, item)?;
+        let Some(known) = register(&local.shared, item) else {
+            return Some(Err(Refusal::Full));
+        };
         local.cancel();
         Some(Ok(known))
     }
 
-    /// What `admit` says; `None` if it is worth waiting for room: not after the close, when it may be that only
+    /// What `admit` says, but that it is not worth waiting for room after the close, when it may be that only
     /// transactions like this one would make some.
     pub(super) fn unless_waiting<L>(
         &mut self,
         admit: impl FnOnce(&mut Self) -> Admission<L>,
-    ) -> Option<Admission<L>> {
+    ) -> Admission<L> {
         let closed = self.word().is_closed();
-        let admission = admit(self);
-        (closed || admission.is_some()).then_some(admission)
+        admit(self).or_else(|| closed.then_some(Err(Refusal::Full)))
     }
 
     /// Whether the queue is closed to this push. A transaction may go on while it holds something, unless all
@@ -229,10 +254,14 @@ impl<T, O: Order<T>> Local<T, O> {
         }
     }
 
-    /// Whether there would be room for so many items if the queue had nothing but this transaction.
-    pub(super) fn can_fit(&self, put: Put, items: usize) -> bool {
-        let room = self.shared.room().filter(|_| put == Put::Stage);
-        room.map_or(true, |room| self.staged() + items <= room.capacity.limit())
+    /// Whether to wait for room may help: not if there would be none for these items if the queue had nothing but
+    /// this transaction, nor if their keys have none now. Who waits already finds that out when it is woken.
+    pub(crate) fn is_worth_waiting(&self, items: &[T]) -> bool {
+        let Some(room) = self.shared.room() else {
+            return false;
+        };
+        let can_fit = self.staged() + items.len() <= room.capacity.limit();
+        can_fit && (self.room_place.is_taken() || self.shared.fits(items))
     }
 
     /// Gives permits back, and wakes those who wait for them.

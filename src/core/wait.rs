@@ -3,6 +3,7 @@
 //! The user is a handle's [`Local`], or the borrow of one by its transaction.
 
 use super::local::Local;
+use super::put::{Admission, Refusal};
 use super::shared::{Room, Shared};
 use crate::order::Order;
 use crate::sync::{barrier, defer, defer_with, step, thread};
@@ -64,18 +65,19 @@ where
     polled.or_else(|| attempt(&mut **user))
 }
 
-/// As [`for_item`], for room.
-pub(crate) fn for_room<T, O, C, R>(
+/// As [`for_item`], for room, if that [is worth it](Local::is_worth_waiting).
+pub(crate) fn for_room<T, O, C, L>(
     user: &mut C,
     kind: Kind,
+    worth: bool,
     timeout: Option<Duration>,
-    mut attempt: impl FnMut(&mut C) -> Option<R>,
-) -> Option<R>
+    mut attempt: impl FnMut(&mut C) -> Admission<L>,
+) -> Admission<L>
 where
     O: Order<T>,
     C: DerefMut<Target = Local<T, O>>,
 {
-    if timeout == Some(Duration::ZERO) || user.shared.room().is_none() {
+    if timeout == Some(Duration::ZERO) || !worth {
         return attempt(user);
     }
     let is_serving = |room: &Room| room.line.word().is_serving();
@@ -94,7 +96,7 @@ where
     });
     let deadline = Deadline::after(&shared.time, timeout);
     let polled = block(deadline, |waiter| {
-        poll_room(&mut *user.0, kind, waiter, &mut attempt)
+        poll_room(&mut *user.0, kind, worth, waiter, &mut attempt)
     });
     let result = polled.or_else(|| attempt(&mut *user.0));
     user.1 = false;
@@ -140,25 +142,31 @@ where
     poll
 }
 
-/// Polls for room by way of `attempt`.
-pub(crate) fn poll_room<T, O, C, R>(
+/// Polls for room by way of `attempt`, once if to wait is not worth it. Who is refused for good passes an unused
+/// wake-up on.
+pub(crate) fn poll_room<T, O, C, L>(
     user: &mut C,
     kind: Kind,
+    worth: bool,
     waiter: &Waiter<'_>,
-    mut attempt: impl FnMut(&mut C) -> Option<R>,
-) -> Poll<R>
+    mut attempt: impl FnMut(&mut C) -> Admission<L>,
+) -> Poll<Result<L, Refusal>>
 where
     O: Order<T>,
     C: DerefMut<Target = Local<T, O>>,
 {
     let shared = Arc::clone(&user.shared);
-    let Some(room) = shared.room() else {
-        return attempt(user).map_or(Poll::Pending, Poll::Ready);
+    let Some(room) = shared.room().filter(|_| worth) else {
+        return Poll::Ready(attempt(user).unwrap_or(Err(Refusal::Full)));
     };
-    let spare = |served| {
-        let yields = !room.is_selective && !shared.word().is_closed();
-        !yields || room.capacity.free() > served
+    let attempt = |user: &mut C| {
+        let admission = attempt(user);
+        if let Some(Err(_)) = admission {
+            user.room_place.leave(&room.line);
+        }
+        admission
     };
+    let spare = |served| shared.word().is_closed() || room.capacity.free() > served;
     Place::poll(
         user,
         Wanted::Room,

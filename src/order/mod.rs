@@ -25,7 +25,7 @@ pub(crate) mod tests;
 
 pub use leased::{Leased, Unleased};
 
-pub(crate) use registry::{Fit, Registry};
+pub(crate) use registry::Registry;
 pub(crate) use sequence::{Given, Sequence, Shown, Visit, GLANCE, PART};
 pub(crate) use sorted::Sorted;
 pub(crate) use source::{Next, Source, Unsorted};

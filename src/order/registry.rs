@@ -23,21 +23,12 @@ pub(crate) trait Registry<T, M>: Send + Sync {
     }
 
     /// Whether there is room for these items. May run user code.
-    fn fit(&self, _items: &[T]) -> Fit {
-        Fit::Now
+    fn fits(&self, _items: &[T]) -> bool {
+        true
     }
 
     /// Whether items are somewhere that become ready by themselves, so that the order depends on the time.
     fn is_scheduled(&self) -> bool {
         false
     }
-}
-
-/// Whether a registry has room for some items, the best first.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) enum Fit {
-    Now,
-    /// When others are gone.
-    Later,
-    Never,
 }

@@ -200,7 +200,7 @@ impl<T, O: Order<T>> DeadLetters<T, O> {
             self.shared.unregister(known.meta);
         }
         let item = Stored {
-            item: refused.into_inner(),
+            item: refused.item,
             meta,
         };
         let entry = Entry { item, tag };

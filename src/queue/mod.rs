@@ -157,7 +157,7 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// assert_eq!(requeue::Queue::<u32>::unbounded().capacity(), None);
     /// ```
     pub fn capacity(&self) -> Option<usize> {
-        self.shared.room().and_then(|room| room.limit)
+        self.shared.room().map(|room| room.limit)
     }
 
     /// Whether there was no room for another item at the time of the call. Approximate while others work, exact
@@ -173,7 +173,7 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// ```
     pub fn is_full(&self) -> bool {
         let room = self.shared.room();
-        room.is_some_and(|room| room.limit.is_some() && room.capacity.free() == 0)
+        room.is_some_and(|room| room.capacity.free() == 0)
     }
 
     /// Whether both are the same queue: one a clone of the other.
@@ -338,7 +338,7 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// [`PushError::Full`] if the queue is bounded and had no room at some instant of the call,
     /// [`PushError::Closed`] if it is closed. The item comes back with the error.
     pub fn push(&self, item: T) -> Result<(), PushError<T>> {
-        self.shared.push(item)
+        Ok(self.shared.push(item)?)
     }
 
     /// Pops an item without a handle; the pop is committed at once. Lock-free as [`Handle::pop`](crate::Handle::pop)

@@ -1,11 +1,14 @@
 //! The verbs of a handle, from anywhere.
 
 use super::Queue;
+use crate::core::put::Unpushed;
 use crate::core::{wait, Local};
-use crate::future::{pop_unless_empty, push_unless_full, OwnedPop, OwnedPush, OwnedPushBatch};
+use crate::future::{pop_unless_empty, push_unless_full, unless_pushed};
+use crate::future::{OwnedPop, OwnedPush, OwnedPushBatch};
 use crate::order::Order;
 use crate::wait::Kind;
 use crate::{PopError, PushError};
+use std::slice;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,7 +32,8 @@ impl<T, O: Order<T>> Queue<T, O> {
     ///
     /// # Errors
     ///
-    /// [`PushError::Closed`] with the item, if the queue is closed.
+    /// [`PushError::Closed`] with the item, if the queue is closed; [`PushError::Full`] at once, if its key is at its
+    /// [limit](crate::Builder::key_capacity).
     pub fn push_blocking(&self, item: T) -> Result<(), PushError<T>> {
         self.push_waiting(item, None, |item| self.shared().push(item))
     }
@@ -59,18 +63,15 @@ impl<T, O: Order<T>> Queue<T, O> {
         &self,
         item: T,
         timeout: Option<Duration>,
-        push: impl Fn(T) -> Result<(), PushError<T>>,
+        push: impl Fn(T) -> Result<(), Unpushed<T>>,
     ) -> Result<(), PushError<T>> {
         let mut local = self.waiter();
+        let worth = local.is_worth_waiting(slice::from_ref(&item));
         let mut item = Some(item);
-        let pushed = wait::for_room(&mut &mut local, Kind::One, timeout, |_| {
+        let admission = wait::for_room(&mut &mut local, Kind::One, worth, timeout, |_| {
             push_unless_full(&mut item, &push)
         });
-        match (pushed, item) {
-            (Some(pushed), _) => pushed,
-            (None, Some(item)) => Err(PushError::Full(item)),
-            (None, None) => unreachable!("a push that is refused leaves its item"),
-        }
+        unless_pushed(admission, item)
     }
 
     /// A future that pushes the item when there is room. It owns what it needs, so it can be spawned. Its output
@@ -128,7 +129,7 @@ impl<T, O: Order<T>> Queue<T, O> {
     ///
     /// # Errors
     ///
-    /// [`PushError::Full`] at once, if there are more items than the queue's capacity; [`PushError::Closed`] if it
+    /// [`PushError::Full`] at once, if there are more items than the queue's capacity or than their keys have room for; [`PushError::Closed`] if it
     /// is closed. All items come back in their order.
     pub fn push_batch_blocking(
         &self,

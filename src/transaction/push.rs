@@ -54,8 +54,9 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     ///
     /// # Errors
     ///
-    /// [`PushError::Full`] at once, if the transaction has staged as many items as the queue's capacity, or if
-    /// the queue is closed and has no room now: only transactions like this one may be left to make some.
+    /// [`PushError::Full`] at once, if the transaction has staged as many items as the queue's capacity, if the key of
+    /// the item is at its [limit](crate::Builder::key_capacity), or if the queue is closed and has no room now: only
+    /// transactions like this one may be left to make some.
     /// [`PushError::Closed`] if the queue is closed and this transaction holds no item of it. The item comes
     /// back with the error.
     ///
@@ -165,8 +166,8 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     ///
     /// # Errors
     ///
-    /// Those of [`Transaction::push_blocking`]; `Full` at once if the items and those staged before can never fit. All come
-    /// back in their order.
+    /// Those of [`Transaction::push_blocking`]; `Full` at once if the items and those staged before can never fit, or
+    /// the items do not fit their keys now. All come back in their order.
     ///
     /// # Panics
     ///

@@ -18,7 +18,8 @@ pub(super) const POISON: u32 = u32::MAX;
 pub(super) struct Market<O: Order<u32> = Fifo> {
     pub(super) queue: Queue<u32, O>,
     pub(super) ledger: Ledger,
-    /// Whether keys have limits, so that what a transaction holds makes no room for what it stages.
+    /// Whether keys have limits, so that pushes that wait may be refused, and what a transaction holds makes no room
+    /// for what it stages.
     pub(super) has_limits: bool,
 }
 
@@ -106,7 +107,10 @@ impl<O: Kind> Market<O> {
 
     /// Pushes something that is in no ledger.
     pub(super) fn poison(&self, handle: &mut Handle<u32, O>) {
-        handle.push_blocking(POISON).unwrap();
+        while let Err(refused) = handle.push_blocking(POISON) {
+            assert!(self.has_limits && refused.is_full());
+            thread::yield_now();
+        }
         self.ledger.occupy(1);
     }
 

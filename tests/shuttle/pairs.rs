@@ -42,8 +42,8 @@ fn push_pairs<A: Kind, B: Kind>((left, right): &Both<A, B>) {
     for _ in 0..3 {
         let mut first = Work::new(left, &mut handles.0);
         let mut second = Work::new(right, &mut handles.1);
-        assert!(first.stage(Transaction::push_blocking));
-        assert!(second.stage(Transaction::push_blocking));
+        assert!(first.stage_for_certain());
+        assert!(second.stage_for_certain());
         end_both(first, second);
     }
 }
@@ -75,7 +75,7 @@ fn move_all<A: Kind, B: Kind>((from, to): &Both<A, B>) {
             Err(error) => return assert_eq!(error, PopError::Closed),
         }
         let mut second = Work::new(to, &mut handles.1);
-        assert!(second.stage(Transaction::push_blocking));
+        assert!(second.stage_for_certain());
         // Whoever forgot the second one would keep its room while it waits for the next item.
         match below(4) {
             0 => {

@@ -2,6 +2,7 @@
 
 use super::market::{Kind, Market, POISON};
 use requeue::{Handle, Item, Order, PopError, PushError, Taken, Transaction};
+use shuttle::thread;
 use std::mem;
 
 pub(super) struct Work<'h, O: Order<u32>> {
@@ -41,6 +42,18 @@ impl<'h, O: Kind> Work<'h, O> {
         self.staged.push(item);
         self.market.ledger.occupy(self.extra() - before);
         true
+    }
+
+    /// Stages an item of any key, when there is room for one: false if the queue is closed.
+    pub(super) fn stage_for_certain(&mut self) -> bool {
+        let before = self.staged.len();
+        while self.stage(Transaction::push_blocking) {
+            if self.staged.len() > before {
+                return true;
+            }
+            thread::yield_now();
+        }
+        false
     }
 
     /// Holds an item more.

@@ -7,8 +7,9 @@ mod pass;
 mod stats;
 
 use crate::bound::Capacity;
+use crate::core::put::{Refusal, Unpushed};
 use crate::core::settings::Settings;
-use crate::order::{Fit, Known, KnownOf, LanesOf, Order, Registry, Source, StoredOf};
+use crate::order::{Known, KnownOf, LanesOf, Order, Source, StoredOf};
 use crate::policy::lease::Lease;
 use crate::policy::retry::Failures;
 use crate::policy::telemetry::{Event, Telemetry};
@@ -18,7 +19,7 @@ use crate::raw::{Lanes, Remainder, Stored};
 use crate::sync::{defer, step, swallow_panic};
 use crate::time::Time;
 use crate::wait::{Agenda, Line, Word};
-use crate::{PopError, PushError};
+use crate::PopError;
 use std::slice;
 use std::sync::Arc;
 use std::time::Duration;
@@ -49,28 +50,22 @@ pub(crate) struct Shared<T, O: Order<T>> {
     telemetry: Option<Telemetry>,
 }
 
-/// The room of a queue where there may be none.
+/// The room of a bounded queue.
 pub(crate) struct Room {
     pub(crate) capacity: Capacity,
-    /// The most items, if there is a limit to all of them.
-    pub(crate) limit: Option<usize>,
-    /// Whether there may be no room for one item while there is for another.
-    pub(crate) is_selective: bool,
+    /// The most items, as it was said.
+    pub(crate) limit: usize,
     /// Where those wait who want a permit.
     pub(crate) line: Line,
 }
 
 impl Room {
-    /// The room of a queue with this capacity, or whose order may have no room for some items: then it is
-    /// selective.
-    fn of(capacity: Option<usize>, is_selective: bool) -> Option<Self> {
-        let most = capacity.or(is_selective.then_some(usize::MAX))?;
-        Some(Self {
-            capacity: Capacity::new(most),
-            limit: capacity,
-            is_selective,
+    fn new(limit: usize) -> Self {
+        Self {
+            capacity: Capacity::new(limit),
+            limit,
             line: Line::new(Word::standing(false, false)),
-        })
+        }
     }
 
     /// Gives permits back that belong to no handle.
@@ -81,16 +76,7 @@ impl Room {
     /// Wakes for so many permits that others may have now.
     #[inline]
     pub(crate) fn freed(&self, count: usize) {
-        if self.is_selective && count > 0 {
-            self.wake_all();
-        } else {
-            self.line.published(count);
-        }
-    }
-
-    /// Wakes all who wait: of those who are first there may be some for whose items there is no room.
-    pub(crate) fn wake_all(&self) {
-        self.line.wake_all_waiting();
+        self.line.published(count);
     }
 
     /// Takes a permit that will belong to no handle.
@@ -108,7 +94,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         let ready = Arc::new(Line::new(word));
         let agenda = Agenda::new(settings.time.clone(), Arc::clone(&ready));
         let source = O::source(order, &lanes, &agenda);
-        let room = Room::of(settings.capacity, source.registry().is_limited());
+        let room = settings.capacity.map(Room::new);
         if room.is_some() {
             ready.bound();
         }
@@ -167,9 +153,10 @@ impl<T, O: Order<T>> Shared<T, O> {
     }
 
     /// Pushes without a handle.
-    pub(crate) fn push(&self, item: T) -> Result<(), PushError<T>> {
-        if !self.word().is_closed() && self.fit(slice::from_ref(&item)) != Fit::Now {
-            return Err(PushError::Full(item));
+    #[inline]
+    pub(crate) fn push(&self, item: T) -> Result<(), Unpushed<T>> {
+        if !self.word().is_closed() && !self.fits(slice::from_ref(&item)) {
+            return Err(Unpushed::new(item, Refusal::Full));
         }
         self.push_as(item, |item| self.register(item))
     }
@@ -179,22 +166,22 @@ impl<T, O: Order<T>> Shared<T, O> {
         &self,
         item: T,
         register: impl FnOnce(&T) -> Option<KnownOf<T, O>>,
-    ) -> Result<(), PushError<T>> {
+    ) -> Result<(), Unpushed<T>> {
         let ready = &*self.ready;
         if ready.word().is_closed() {
-            return Err(PushError::Closed(item));
+            return Err(Unpushed::new(item, Refusal::Closed));
         }
         if !self.room().map_or(true, Room::take_one) {
-            return Err(PushError::Full(item));
+            return Err(Unpushed::new(item, None));
         }
         let permit = defer(|| self.give_back(1));
         let Some(Known { since, meta }) = register(&item) else {
-            return Err(PushError::Full(item));
+            return Err(Unpushed::new(item, Refusal::Full));
         };
         let admit = || !ready.look().is_closed();
         if let Err(stored) = self.lanes.push(Stored { item, meta }, since, admit) {
             self.unregister(meta);
-            return Err(PushError::Closed(stored.item));
+            return Err(Unpushed::new(stored.item, Refusal::Closed));
         }
         permit.cancel();
         ready.published(1);

@@ -1,7 +1,7 @@
 //! What depends on the order of the queue.
 
 use super::Shared;
-use crate::order::{EntryOf, Fit, Known, KnownOf, Next, Order, Registry, Source};
+use crate::order::{EntryOf, Known, KnownOf, Next, Order, Registry, Source};
 use crate::raw::{Entry, Stored};
 
 impl<T, O: Order<T>> Shared<T, O> {
@@ -22,12 +22,15 @@ impl<T, O: Order<T>> Shared<T, O> {
 
     /// Whether the order has room for some items; asked before anything is taken for them, so that it
     /// need not be given back. May run user code.
-    pub(crate) fn fit(&self, items: &[T]) -> Fit {
-        if self.registry().is_limited() {
-            self.registry().fit(items)
-        } else {
-            Fit::Now
-        }
+    #[inline]
+    pub(crate) fn fits(&self, items: &[T]) -> bool {
+        !self.is_limited() || self.registry().fits(items)
+    }
+
+    /// Whether the order may have no room for an item while the queue has room.
+    #[inline]
+    pub(crate) fn is_limited(&self) -> bool {
+        self.registry().is_limited()
     }
 
     /// What is known of an item that is about to be pushed; `None`, if there is no room for one like it. May
@@ -66,29 +69,19 @@ impl<T, O: Order<T>> Shared<T, O> {
         }
     }
 
-    /// Wakes those who may wait for an item to be gone, by which others are `ready`.
+    /// Wakes those who may wait for what is `ready` by an item being gone.
     #[inline]
     fn tell_of_gone(&self, ready: usize) {
         if ready > 0 {
             // Others may have looked, after a close, when the item was gone and these not ready yet.
             self.ended(ready);
         }
-        self.tell_of_room();
     }
 
     /// As [`Shared::leave`], of an item that was never given out, or not pushed after all.
     pub(crate) fn unregister(&self, meta: O::Meta) {
         if Self::SORTS {
             self.registry().unregister(meta, 1);
-            self.tell_of_room();
-        }
-    }
-
-    /// Wakes all who wait for room, where one who is not the first may be the one who has it.
-    #[inline]
-    fn tell_of_room(&self) {
-        if let Some(room) = self.room().filter(|room| room.is_selective) {
-            room.wake_all();
         }
     }
 
@@ -166,8 +159,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         let (sorted, _) = self.source.counts();
         let seen = self.lanes.ready() + sorted as u64;
         // An item may be seen twice while it moves.
-        let limit = self.room().and_then(|room| room.limit);
-        limit.map_or(seen, |limit| seen.min(limit as u64))
+        self.room().map_or(seen, |room| seen.min(room.limit as u64))
     }
 
     /// Items that were taken in and cannot be taken yet.

@@ -7,7 +7,7 @@
 
 use super::mark::Mark;
 use super::table::{Answer, Kept, Table, SHARDS};
-use crate::order::{Fit, Registry};
+use crate::order::Registry;
 use crate::sync::{defer, lock, swallow_panic, Mutex, MutexGuard};
 use crossbeam_utils::CachePadded;
 use std::collections::hash_map::{HashMap, RandomState};
@@ -121,16 +121,10 @@ impl<K: Hash + Eq, T> Keys<K, T> {
     }
 
     /// Whether so many items more with a key may be pushed.
-    fn fit_with(&self, key: &K, count: u32) -> Fit {
+    fn has_room(&self, key: &K, count: u32) -> bool {
         let (hash, shard) = self.shard(key);
-        let limit = self.rules.limit;
-        if count > limit {
-            Fit::Never
-        } else if self.table(shard).alive(hash, key) > limit - count {
-            Fit::Later
-        } else {
-            Fit::Now
-        }
+        let most = self.rules.limit.checked_sub(count);
+        most.is_some_and(|most| self.table(shard).alive(hash, key) <= most)
     }
 
     /// The hash of a key, and its shard, which is by other bits.
@@ -184,16 +178,15 @@ where
         self.rules.limit < UNLIMITED
     }
 
-    fn fit(&self, items: &[T]) -> Fit {
+    fn fits(&self, items: &[T]) -> bool {
         if let [item] = items {
-            return self.fit_with(&self.key_of(item), 1);
+            return self.has_room(&self.key_of(item), 1);
         }
         let mut keys = HashMap::new();
         for item in items {
             *keys.entry(self.key_of(item)).or_insert(0) += 1;
         }
-        let fits = keys.iter().map(|(key, count)| self.fit_with(key, *count));
-        fits.max().unwrap_or(Fit::Now)
+        keys.iter().all(|(key, count)| self.has_room(key, *count))
     }
 
     fn unregister(&self, mark: Mark, count: u32) {

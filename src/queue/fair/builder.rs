@@ -77,12 +77,14 @@ impl<T: Send, O: Keyed<T>> Builder<T, O> {
     /// The most items of one key that the queue takes; without it, there is no bound.
     ///
     /// All count that are somewhere: staged, ready, held or delayed, but not the dead letters. A push of
-    /// one more is [`Full`](crate::PushError::Full); [`FairQueue::key_at_limit`](crate::FairQueue::key_at_limit) tells that from a full
-    /// queue. Pushes that wait for room wait for that of their key, too; all of them are woken when an item is
-    /// gone or a place is free, and who finds room first has it.
+    /// one more is [`Full`](crate::PushError::Full) at once, in every form: those that wait, wait for the room of
+    /// the queue and never for that of a key. So is a batch of which some items do not fit their key. A push that
+    /// waits for the queue and finds its key at the limit when its turn comes is `Full` then, and its turn goes to
+    /// the next. [`FairQueue::key_at_limit`](crate::FairQueue::key_at_limit) names the key, so that the caller can
+    /// put the item off.
     ///
     /// Unlike with [`Builder::capacity`], what a transaction holds keeps its own place until the transaction
-    /// ends, and gives it to none of its pushes: one that waits for a place which it holds itself waits for ever.
+    /// ends, and gives it to none of its pushes.
     ///
     /// ```
     /// let queue = requeue::Queue::builder().fair_by(|job: &u32| job % 10).key_capacity(1).build();

@@ -49,7 +49,7 @@ use std::sync::Arc;
 /// # Keys
 ///
 /// The key of an item is asked for when it is pushed or staged: once, but where keys have a
-/// [limit](crate::Builder::key_capacity) once more for each look whether there is room. Changes of the item after
+/// [limit](crate::Builder::key_capacity) once more for each look whether they have room. Changes of the item after
 /// that, while it is held, do not move it to another key. If the key function, a weight, or `Hash` or `Eq` of a key
 /// panics, so does the push: then the item is dropped as with any panic of its owner, and nothing else
 /// happens.
@@ -107,8 +107,8 @@ impl<T: Send, O: Keyed<T>> Queue<T, O> {
 
     /// The key of an item, if there are as many with it as the [limit](crate::Builder::key_capacity) allows.
     ///
-    /// So it names the key for which a push was [`Full`](crate::PushError::Full); `None`, if it was the
-    /// queue that had no room.
+    /// So it names the key for which a push was [`Full`](crate::PushError::Full), in whatever form; `None`, if it
+    /// was the queue that had no room.
     ///
     /// ```
     /// let queue = requeue::Queue::builder().fair_by(|job: &u32| job % 10).key_capacity(1).build();

@@ -124,7 +124,7 @@ impl<T: Send, O: Prioritized<T>> Target for &Queue<T, O> {
     #[inline]
     fn push(self, item: T, wish: Wish, ticket: Ticket) -> Result<(), PushError<T>> {
         let (shared, register) = (self.shared(), wish.register(ticket));
-        shared.push_as(item, |item| register(shared, item))
+        Ok(shared.push_as(item, |item| register(shared, item))?)
     }
 
     fn push_waiting(
@@ -134,8 +134,9 @@ impl<T: Send, O: Prioritized<T>> Target for &Queue<T, O> {
         ticket: Ticket,
         timeout: Option<Duration>,
     ) -> Result<(), PushError<T>> {
+        let (shared, register) = (self.shared(), wish.register(ticket));
         Queue::push_waiting(self, item, timeout, |item| {
-            Target::push(self, item, wish, ticket)
+            shared.push_as(item, |item| register(shared, item))
         })
     }
 

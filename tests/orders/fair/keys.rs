@@ -1,10 +1,8 @@
-//! Keys that are many, awkward, or limited.
+//! Keys that are many, or awkward.
 
-use super::{filled, names, pull, pull_all, push, Names};
-use crate::common::failing::{put_off, SECOND};
-use crate::common::futures::{block_on, Eager, Task};
+use crate::common::futures::block_on;
 use crate::common::{assert_at_rest, drain, ends, panics};
-use requeue::{ByKey, FairQueue, Handle, ManualClock, PopError, PushError, Queue};
+use requeue::{ByKey, FairQueue, Handle, PopError, PushError, Queue};
 use std::cell::Cell;
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -245,164 +243,6 @@ fn an_item_that_is_changed_stays_with_its_key() {
 }
 
 #[test]
-fn a_key_has_no_more_items_than_its_limit() {
-    let queue = filled(names().key_capacity(2), "a1 a2 b1");
-    let refused = queue.push("a3").unwrap_err();
-    assert_eq!(refused, PushError::Full("a3"));
-    assert_eq!(queue.key_at_limit(&"a3"), Some('a'));
-    assert_eq!(queue.key_at_limit(&"b2"), None);
-    let mut worker = queue.handle();
-    assert_eq!(worker.push("a3"), Err(PushError::Full("a3")));
-    assert_eq!(
-        worker.push_batch(["b2", "a3"]),
-        Err(PushError::Full(vec!["b2", "a3"]))
-    );
-    let tx = worker.begin();
-    tx.pop().unwrap();
-    assert_eq!(tx.push("a3"), Err(PushError::Full("a3")));
-    tx.push("b2").unwrap();
-    tx.commit();
-    queue.push("a3").unwrap();
-    pull_all(&queue, "b1 a2 b2 a3");
-    assert_eq!(queue.capacity(), None);
-}
-
-#[test]
-fn what_is_delayed_counts_against_the_limit() {
-    let clock = ManualClock::new();
-    let queue = filled(names().key_capacity(1).clock(clock.clone()), "a1");
-    put_off(&queue, SECOND);
-    queue.push("a2").unwrap_err();
-    clock.advance(SECOND);
-    pull_all(&queue, "a1");
-    queue.push("a2").unwrap();
-}
-
-#[test]
-fn who_waits_for_room_of_a_key_is_woken_by_that() {
-    let queue = filled(names().key_capacity(1), "a1 b1");
-    let (mut a, mut b) = (queue.handle(), queue.handle());
-    let mut waiting = Task::waiting(a.push_async("b2"));
-    queue.pop().unwrap();
-    waiting.assert_waits();
-    queue.pop().unwrap();
-    assert!(waiting.was_woken());
-    assert_eq!(waiting.output(), Ok(()));
-    drop(waiting);
-    let queue = ends(move || {
-        std::thread::scope(|scope| {
-            let pushed = scope.spawn(|| b.push_blocking("b3"));
-            while queue.pop().is_err() {
-                std::thread::yield_now();
-            }
-            assert_eq!(pushed.join().unwrap(), Ok(()));
-        });
-        queue
-    });
-    pull_all(&queue, "b3");
-}
-
-#[test]
-fn who_waits_for_room_of_a_key_does_not_wake_itself() {
-    let queue = filled(names().key_capacity(1), "a1");
-    let (mut one, mut other) = (queue.handle(), queue.handle());
-    let mut single = Task::waiting(one.push_async("a2"));
-    let mut batch = Task::waiting(other.push_batch_async(["a3"]));
-    batch.assert_waits();
-    single.assert_waits();
-    assert!(!single.was_woken() && !batch.was_woken());
-    queue.pop().unwrap();
-    assert!(single.was_woken() && batch.was_woken());
-    assert_eq!(single.output(), Ok(()));
-}
-
-#[test]
-fn a_batch_that_waits_for_its_key_keeps_no_other_back() {
-    let queue = filled(names().key_capacity(2), "a1 a2");
-    let (mut one, mut other) = (queue.handle(), queue.handle());
-    let _waiting = Task::waiting(one.push_batch_async(["a3", "b1"]));
-    let mut batch = Task::waiting(other.push_batch_async(["b1", "a3"]));
-    let mut third = queue.handle();
-    let mut free = Task::new(third.push_batch_async(["c1", "c2"]));
-    assert_eq!(free.output(), Ok(2));
-    batch.assert_waits();
-}
-
-/// A queue with room for two items, one of each key.
-fn narrow(items: &'static str) -> Names {
-    filled(names().key_capacity(1).capacity(2), items)
-}
-
-#[test]
-fn who_waits_for_its_key_takes_no_wake_up_from_others() {
-    let queue = narrow("a1");
-    let mut handle = queue.handle();
-    let tx = handle.begin();
-    tx.push("x1").unwrap();
-    let (mut one, mut other) = (queue.handle(), queue.handle());
-    let mut at_limit = Task::waiting(one.push_async("a2"));
-    let mut free = Task::waiting(other.push_async("b1"));
-    // The transaction needs one place for both now.
-    tx.pop().unwrap();
-    at_limit.assert_waits();
-    assert!(free.was_woken());
-    assert_eq!(free.output(), Ok(()));
-    drop(free);
-    tx.commit();
-    at_limit.assert_waits();
-    pull_all(&queue, "x1 b1");
-    assert!(at_limit.was_woken());
-    assert_eq!(at_limit.output(), Ok(()));
-}
-
-#[test]
-fn who_looks_before_there_is_room_is_woken_again() {
-    let queue = narrow("c1 a1");
-    let [at_limit, free] = ["a2", "b1"].map(|item| {
-        let mut handle = queue.handle();
-        Eager::new(async move { handle.push_async(item).await })
-    });
-    assert_eq!(queue.pop(), Ok("c1"));
-    assert_eq!((at_limit.output(), free.output()), (None, Some(Ok(()))));
-    assert_eq!((queue.pop(), queue.pop()), (Ok("a1"), Ok("b1")));
-    assert_eq!(at_limit.output(), Some(Ok(())));
-}
-
-#[test]
-fn a_newcomer_leaves_nothing_to_who_waits_for_its_key() {
-    let queue = narrow("a1 c1");
-    let mut worker = queue.handle();
-    let tx = worker.begin();
-    assert_eq!(*tx.pop().unwrap(), "a1");
-    let (mut one, mut other) = (queue.handle(), queue.handle());
-    let mut at_limit = Task::waiting(one.push_async("a2"));
-    for item in ["d1", "e1"] {
-        queue.pop().unwrap();
-        assert!(at_limit.was_woken());
-        at_limit.assert_waits();
-        queue.push(item).unwrap();
-    }
-    queue.pop().unwrap();
-    assert_eq!(Task::new(other.push_async("b1")).output(), Ok(()));
-}
-
-#[test]
-fn a_batch_that_waits_for_its_key_leaves_the_room_to_others() {
-    let queue = narrow("c1 a1");
-    let (mut one, mut other) = (queue.handle(), queue.handle());
-    let mut at_limit = Task::waiting(one.push_batch_async(["a2", "d1"]));
-    let mut free = Task::waiting(other.push_batch_async(["b1"]));
-    assert_eq!(queue.pop(), Ok("c1"));
-    at_limit.assert_waits();
-    assert!(free.was_woken());
-    assert_eq!(free.output(), Ok(1));
-    drop(free);
-    pull_all(&queue, "a1 b1");
-    assert!(at_limit.was_woken());
-    assert_eq!(at_limit.output(), Ok(2));
-}
-
-#[test]
 fn a_batch_whose_key_panics_is_dropped_however_it_is_pushed() {
     let (queue, keys) = odd(usize::MAX);
     let mut worker = queue.handle();
@@ -460,18 +300,6 @@ fn a_batch_that_fails_while_it_gathers_room_keeps_none() {
 }
 
 #[test]
-fn a_batch_that_never_fits_is_refused_at_once() {
-    let queue = names().key_capacity(2).build();
-    let items = ["a1", "b1", "a2", "a3"];
-    let refused = queue.handle().push_batch_blocking(items).unwrap_err();
-    assert_eq!(refused, PushError::Full(items.to_vec()));
-    assert_eq!(
-        queue.handle().push_batch_blocking(["a1", "b1", "a2"]),
-        Ok(3)
-    );
-}
-
-#[test]
 fn a_letter_whose_key_cannot_be_found_stays_one() {
     let broken = Arc::new(AtomicUsize::new(0));
     let breaks = Arc::clone(&broken);
@@ -493,13 +321,6 @@ fn a_letter_whose_key_cannot_be_found_stays_one() {
 }
 
 #[test]
-fn a_limit_of_none_cannot_be_set() {
-    assert!(panics(|| names().key_capacity(0)));
-    let queue = filled(names().key_capacity(usize::MAX), "a1");
-    assert_eq!(queue.key_at_limit(&"a1"), None);
-}
-
-#[test]
 fn a_million_keys_with_one_item_each() {
     const KEYS: u32 = 1_000_000;
     let queue = FairQueue::by(|item: &u32| *item);
@@ -513,30 +334,4 @@ fn a_million_keys_with_one_item_each() {
     }
     assert_eq!(handle.pop(), Err(PopError::Empty));
     assert_at_rest(&queue, 0, 0);
-}
-
-#[test]
-fn a_batch_of_a_transaction_waits_for_room_for_its_keys() {
-    let queue = filled(names().key_capacity(2), "a1");
-    let mut handle = queue.handle();
-    let tx = handle.begin();
-    let full = Err(PushError::Full(vec!["b1", "a2", "a3"]));
-    assert_eq!(tx.push_batch(["b1", "a2", "a3"]), full);
-    let mut task = Task::waiting(tx.push_batch_async(["b1", "a2", "a3"]));
-    pull(&queue, "a1");
-    assert!(task.was_woken());
-    assert_eq!(task.output(), Ok(3));
-    drop(task);
-    assert!(queue.push("a4").unwrap_err().is_full());
-    tx.abort();
-    // More than ever fit: nobody waits for that.
-    let tx = handle.begin();
-    let full = Err(PushError::Full(vec!["a1", "b1", "a2", "a3"]));
-    assert_eq!(tx.push_batch_blocking(["a1", "b1", "a2", "a3"]), full);
-    let mut task = Task::new(tx.push_batch_async(["a1", "b1", "a2", "a3"]));
-    assert_eq!(task.output(), full);
-    drop(task);
-    tx.commit();
-    push(&queue, "a1 a2 b1 b2");
-    pull_all(&queue, "a1 b1 a2 b2");
 }

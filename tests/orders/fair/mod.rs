@@ -1,9 +1,11 @@
 //! Queues that are fair by key: in which order items leave.
 //!
-//! What is left to chance with several threads is in `threads`, keys that are awkward in `keys`, and queues
+//! What is left to chance with several threads is in `threads`, keys that are awkward in `keys`, those that have
+//! limits in `limits`, and queues
 //! that are serial per key in `serial`.
 
 mod keys;
+mod limits;
 mod look;
 mod serial;
 mod threads;
