@@ -15,10 +15,11 @@ pub use idle::WaitIdle;
 pub(crate) use pop_batch::AnyPort;
 pub use pop_batch::{PopBatchAsync, TakeBatchAsync};
 
+use crate::core::admit::{admitted, Admission, Unpushed};
 use crate::core::batch::RegisterNth;
 #[cfg(feature = "tokio")]
 use crate::core::failed::NoRoom;
-use crate::core::put::{admitted, Admission, Put, Register, Unpushed};
+use crate::core::put::{Put, Register};
 use crate::core::shared::Shared;
 use crate::core::wait::{self, DONE};
 use crate::core::{Local, Port};

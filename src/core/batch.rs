@@ -1,7 +1,8 @@
 //! Batches of pushes: one transaction each.
 
+use super::admit::{admitted, Admission, Refusal};
 use super::local::{Local, Port};
-use super::put::{admitted, Admission, Put, Refusal};
+use super::put::Put;
 use super::shared::Shared;
 use super::wait;
 use crate::order::{Known, KnownOf, Order, StoredOf};

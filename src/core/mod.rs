@@ -4,6 +4,7 @@
 //! the one loop around an attempt. What all handles of a queue have in common is [`shared`], which is made from
 //! [`settings`].
 
+pub(crate) mod admit;
 pub(crate) mod batch;
 mod debts;
 pub(crate) mod end;
@@ -12,6 +13,7 @@ pub(crate) mod gather;
 mod held;
 pub(crate) mod local;
 mod permits;
+mod pop;
 pub(crate) mod put;
 pub(crate) mod settings;
 pub(crate) mod shared;

@@ -2,17 +2,12 @@
 //! noted what follows from that.
 
 use super::debts::LOOKED;
-use super::local::{address_of, Local, Port};
+use super::local::{address_of, Local};
 use super::permits::Permits;
 use super::shared::{Debt, Shared};
-use super::wait;
 use crate::order::{EntryOf, Next, Order, StoredOf};
-use crate::raw::{Borrow, Fresh, ItemRef, Peeked, Purpose, Seat, Stored};
-use crate::sync::{defer_with, step};
-use crate::wait::Waiter;
-use crate::PopError;
-use std::task::Poll;
-use std::time::Duration;
+use crate::raw::{Fresh, Purpose, Seat, Stored};
+use crate::sync::defer_with;
 
 /// Where taken items go.
 pub(super) trait Target<T, O: Order<T>> {
@@ -99,7 +94,7 @@ impl<T, O: Order<T>> Target<T, O> for Hold<'_> {
 }
 
 /// Takes an item to look at it.
-struct Look;
+pub(super) struct Look;
 
 impl<T, O: Order<T>> Target<T, O> for Look {
     const HOLDS: bool = true;
@@ -250,172 +245,6 @@ impl<T, O: Order<T>> Local<T, O> {
             shared.popped();
         }
         count
-    }
-}
-
-/// Pops that are committed at once.
-impl<T, O: Order<T>> Port<T, O> {
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the pop
-    pub(crate) fn pop(&mut self) -> Result<T, PopError> {
-        if self.is_unsettled() || self.get_mut().word().hinders_pop() {
-            return self.pop_slowly();
-        }
-        let local = self.get_mut();
-        let stored = local.seat.pop().ok_or(PopError::Empty)?;
-        if local.ready.is_awaited() {
-            step!("take.pops-unsaid", local.shared.tell_if_idle());
-        }
-        Ok(stored.into_item())
-    }
-
-    #[inline(never)]
-    fn pop_slowly(&mut self) -> Result<T, PopError> {
-        let local = self.settled();
-        wait::give_way(local);
-        local.pop_one()
-    }
-}
-
-impl<T, O: Order<T>> Local<T, O> {
-    fn pop_one(&mut self) -> Result<T, PopError> {
-        let mut item = None;
-        self.take(&mut item, 1);
-        item.ok_or_else(|| self.shared.why_empty())
-    }
-
-    fn pop_unless_empty(&mut self) -> Option<Result<T, PopError>> {
-        match self.pop_one() {
-            Err(PopError::Empty) => None,
-            other => Some(other),
-        }
-    }
-
-    pub(crate) fn pop_batch(&mut self, max: usize, items: &mut Vec<T>) -> usize {
-        wait::give_way(self);
-        self.take(items, max)
-    }
-
-    /// Pops when there is something; without a timeout waits for ever.
-    pub(crate) fn pop_waiting(
-        mut self: &mut Self,
-        timeout: Option<Duration>,
-    ) -> Result<T, PopError> {
-        let popped = wait::for_item(&mut self, timeout, |local| local.pop_unless_empty());
-        popped.unwrap_or(Err(PopError::Empty))
-    }
-
-    /// Polls for an item.
-    pub(crate) fn poll_pop(mut self: &mut Self, waiter: &Waiter<'_>) -> Poll<Result<T, PopError>> {
-        wait::poll_item(&mut self, waiter, |local| local.pop_unless_empty())
-    }
-}
-
-/// Pops of a transaction.
-impl<'t, T, O: Order<T>> Borrow<'t, Local<T, O>> {
-    /// Holds one item more.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the pop of a transaction
-    pub(crate) fn pop(&mut self) -> Result<ItemRef<'t, StoredOf<T, O>>, PopError> {
-        if self.word().hinders_pop() {
-            return self.pop_slowly();
-        }
-        let held = self.hold();
-        held.ok_or_else(|| self.nothing_held())
-    }
-
-    #[inline(never)]
-    fn pop_slowly(&mut self) -> Result<ItemRef<'t, StoredOf<T, O>>, PopError> {
-        wait::give_way(self);
-        self.hold_one()
-    }
-
-    /// Why nothing was held, and if somebody may have seen the attempt, and wait for its end, a wake-up.
-    #[cold]
-    fn nothing_held(&self) -> PopError {
-        self.shared.ended(0);
-        self.shared.why_empty()
-    }
-
-    fn hold_one(&mut self) -> Result<ItemRef<'t, StoredOf<T, O>>, PopError> {
-        if self.word().is_only_bounded() {
-            let held = self.hold();
-            self.release();
-            return held.ok_or_else(|| self.nothing_held());
-        }
-        let held = self.hold_one_by(|local, fresh| {
-            local.take(&mut Hold(fresh), 1);
-        });
-        held.ok_or_else(|| self.shared.why_empty())
-    }
-
-    /// Holds one item more. `None` if it is worth waiting: not if the queue is closed and this transaction has work,
-    /// or one that waits with it is `busy`: it would wait for one that waits for it.
-    fn hold_unless_waiting(
-        &mut self,
-        busy: bool,
-    ) -> Option<Result<ItemRef<'t, StoredOf<T, O>>, PopError>> {
-        let closed = self.word().is_closed();
-        match self.hold_one() {
-            Err(PopError::Empty) if !(closed && (busy || self.has_work())) => None,
-            other => Some(other),
-        }
-    }
-
-    /// Holds one item more when there is one; without a timeout waits for ever.
-    pub(crate) fn pop_waiting(
-        &mut self,
-        timeout: Option<Duration>,
-    ) -> Result<ItemRef<'t, StoredOf<T, O>>, PopError> {
-        let held = wait::for_item(self, timeout, |local| local.hold_unless_waiting(false));
-        held.unwrap_or(Err(PopError::Empty))
-    }
-
-    /// Polls for an item to hold, and waits for it if there is a waiter. A transaction that waits with this one may be
-    /// `busy`.
-    pub(crate) fn poll_pop(
-        &mut self,
-        waiter: Option<&Waiter<'_>>,
-        busy: bool,
-    ) -> Poll<Result<ItemRef<'t, StoredOf<T, O>>, PopError>> {
-        let attempt = |local: &mut Self| local.hold_unless_waiting(busy);
-        if let Some(waiter) = waiter {
-            return wait::poll_item(self, waiter, attempt);
-        }
-        wait::give_way(self);
-        attempt(self).map_or(Poll::Pending, Poll::Ready)
-    }
-
-    /// Takes the item to look at it that a pop would give, when there is one; without a timeout waits for ever.
-    pub(crate) fn look_waiting(&mut self, timeout: Option<Duration>) -> Result<(), PopError> {
-        let found = wait::for_item(self, timeout, Self::look_unless_waiting);
-        found.unwrap_or(Err(PopError::Empty))
-    }
-
-    /// Polls for an item to look at.
-    pub(crate) fn poll_look(&mut self, waiter: &Waiter<'_>) -> Poll<Result<(), PopError>> {
-        wait::poll_item(self, waiter, Self::look_unless_waiting)
-    }
-
-    /// As [`Borrow::hold_unless_waiting`], of an item to look at.
-    fn look_unless_waiting(&mut self) -> Option<Result<(), PopError>> {
-        let closed = self.word().is_closed();
-        if self.take(&mut Look, 1) > 0 {
-            return Some(Ok(()));
-        }
-        match self.shared.why_empty() {
-            PopError::Empty if !(closed && self.has_work()) => None,
-            said => Some(Err(said)),
-        }
-    }
-
-    /// Holds the item that is looked at.
-    pub(crate) fn hold_peeked(peeked: Peeked<'t, Local<T, O>>) -> ItemRef<'t, StoredOf<T, O>> {
-        let (reference, mut borrow) = peeked.hold();
-        borrow.owe_for_held(address_of(&reference.item));
-        borrow.release();
-        borrow.note_held(&reference);
-        reference
     }
 }
 

@@ -2,8 +2,8 @@
 //!
 //! The user is a handle's [`Local`], or the borrow of one by its transaction.
 
+use super::admit::{Admission, Refusal};
 use super::local::Local;
-use super::put::{Admission, Refusal};
 use super::shared::{Room, Shared};
 use crate::order::Order;
 use crate::sync::{barrier, defer, defer_with, step, thread};

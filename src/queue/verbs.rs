@@ -1,7 +1,7 @@
 //! The verbs of a handle, from anywhere.
 
 use super::Queue;
-use crate::core::put::Unpushed;
+use crate::core::admit::Unpushed;
 use crate::core::{wait, Local};
 use crate::future::{pop_unless_empty, push_unless_full, unless_pushed};
 use crate::future::{OwnedPop, OwnedPush, OwnedPushBatch};

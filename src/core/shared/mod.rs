@@ -7,7 +7,7 @@ mod pass;
 mod stats;
 
 use crate::bound::Capacity;
-use crate::core::put::{Refusal, Unpushed};
+use crate::core::admit::{Refusal, Unpushed};
 use crate::core::settings::Settings;
 use crate::order::{Known, KnownOf, LanesOf, Order, Source, StoredOf};
 use crate::policy::lease::Lease;
