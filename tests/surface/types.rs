@@ -154,7 +154,7 @@ mod modules {
         WorkerStatus, Workers, WorkersBuilder,
     };
     #[cfg(feature = "tokio")]
-    use requeue::workers::{Staging, Tasks};
+    use requeue::workers::{TaskItem, TaskTransaction, Tasks};
     #[cfg(feature = "stream")]
     use requeue::{PopStream, PushSink};
 }
