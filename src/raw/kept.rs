@@ -1,4 +1,6 @@
-//! A value that one has and others keep alive, for what is borrowed of it.
+//! A value that one has and others keep alive, for a held item that was found by a reference to it.
+//!
+//! All waiting is that of the future that finds.
 
 use super::item_ref::ItemRef;
 use std::future::Future;

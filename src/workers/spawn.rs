@@ -143,10 +143,10 @@ impl<T, O: Order<T>> Place<T, O> {
 }
 
 /// Works until it is told to stop, or the queue is closed and drained.
-async fn work<T, O: Order<T>, Y: Into<Ran>, E: Debug, F, R>(mut place: Place<T, O>, run: Arc<F>)
+async fn work<T, O, Y: Into<Ran>, E: Debug, F, R>(mut place: Place<T, O>, run: Arc<F>)
 where
     T: Send + 'static,
-    O: 'static,
+    O: Order<T> + 'static,
     F: Fn(TaskItem<T, O>, TaskTransaction<T, O>) -> R,
     R: Future<Output = Result<Y, E>> + Send,
 {
@@ -160,13 +160,10 @@ where
     }
 }
 
-async fn step<T, O: Order<T>, Y: Into<Ran>, E: Debug, F, R>(
-    place: &mut Place<T, O>,
-    run: &F,
-) -> Step
+async fn step<T, O, Y: Into<Ran>, E: Debug, F, R>(place: &mut Place<T, O>, run: &F) -> Step
 where
     T: Send + 'static,
-    O: 'static,
+    O: Order<T> + 'static,
     F: Fn(TaskItem<T, O>, TaskTransaction<T, O>) -> R,
     R: Future<Output = Result<Y, E>> + Send,
 {

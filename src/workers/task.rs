@@ -79,7 +79,7 @@ impl<T: fmt::Display, O: Order<T>> fmt::Display for TaskItem<T, O> {
 /// It dereferences to a [`Transaction`], whose methods by `&self` it has, in all forms of waiting. It has no end: the
 /// pool commits or aborts, as the run ended. Dropping it neither commits nor aborts.
 ///
-/// It is `Send` and not `Sync`, as a [`Transaction`] is. What a run pops by itself is an [`Item`], which
+/// What a run pops by itself is an [`Item`], which
 /// `Transaction::retry(&tx, item)` gives back; the methods of the same names here are for the item of the run.
 ///
 /// ```
@@ -99,6 +99,20 @@ impl<T: fmt::Display, O: Order<T>> fmt::Display for TaskItem<T, O> {
 /// # tasks.stop().await;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// # }).unwrap();
+/// ```
+///
+/// One thread at a time uses it:
+///
+/// ```compile_fail,E0277
+/// # async fn never() {
+/// # let queue = requeue::Queue::<u32>::unbounded();
+/// # requeue::Workers::builder(&queue).run_async(|_, tx| async move {
+/// std::thread::scope(|scope| {
+///     scope.spawn(|| tx.push(1)); // shares it with the other thread
+/// });
+/// # Ok::<(), ()>(())
+/// # });
+/// # }
 /// ```
 pub struct TaskTransaction<T, O: Order<T> = Fifo> {
     user: User<OwnedTransaction<T, O>>,

@@ -20,7 +20,7 @@ const _: () = {
 };
 
 /// Runs a future to its end on runtimes of one thread and of several.
-fn on_tokio<F: Future<Output = ()> + Send + 'static>(work: fn() -> F) {
+pub(crate) fn on_tokio<F: Future<Output = ()> + Send + 'static>(work: fn() -> F) {
     for mut builder in [Builder::new_current_thread(), Builder::new_multi_thread()] {
         ends(move || {
             let runtime: Runtime = builder.enable_time().build().unwrap();
