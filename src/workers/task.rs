@@ -21,9 +21,10 @@ use std::time::Duration;
 /// queue.close();
 /// let (send, mut sums) = tokio::sync::mpsc::unbounded_channel();
 /// let tasks = Workers::builder(&queue).run_async(move |mut numbers, _tx| {
-///     numbers.push(i32::try_from(numbers.attempts()).unwrap());
+///     let attempts = numbers.attempts();
+///     numbers.push(attempts);
 ///     let send = send.clone();
-///     async move { send.send(numbers.iter().sum::<i32>()) }
+///     async move { send.send(numbers.iter().sum::<u32>()) }
 /// });
 /// assert_eq!(sums.recv().await, Some(4));
 /// assert_eq!(tasks.join().await.done, 1);
