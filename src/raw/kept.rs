@@ -36,7 +36,7 @@ impl<X: Send, T> Kept<X, T> {
     ) -> Result<Self, (E, X)> {
         let value = Arc::new(Inner(value));
         let found = find(&value.0).await;
-        // The reference is good as long as the value is only used by shared reference: `find` had nothing else, as it has
+        // What was found is good as long as the value is only used by shared reference: `find` had nothing else, as it has
         // to do for any lifetime. It ends here, and from now on a keeper stands for it.
         match found.map(ItemRef::into_parts) {
             Ok((item, attempts)) => Ok(Self::new(value, item, attempts)),
@@ -87,7 +87,7 @@ impl<X> Deref for User<X> {
     }
 }
 
-/// The reference of an item of the value, which it keeps alive.
+/// The reference to an item of the value, which it keeps alive.
 pub(crate) struct KeptRef<X, T> {
     item: NonNull<T>,
     attempts: u32,
