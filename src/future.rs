@@ -17,8 +17,6 @@ pub use pop_batch::{PopBatchAsync, TakeBatchAsync};
 
 use crate::core::admit::{admitted, Admission, Unpushed};
 use crate::core::batch::RegisterNth;
-#[cfg(feature = "tokio")]
-use crate::core::failed::NoRoom;
 use crate::core::put::{Put, Register};
 use crate::core::shared::Shared;
 use crate::core::wait::{self, DONE};
@@ -33,8 +31,6 @@ use std::pin::Pin;
 use std::slice;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-#[cfg(feature = "tokio")]
-use std::time::Duration;
 
 /// The future of [`Handle::pop_async`](crate::Handle::pop_async).
 ///
@@ -184,32 +180,6 @@ pub(crate) struct Lent<'t, T, O: Order<T>> {
 impl<'t, T, O: Order<T>> Lent<'t, T, O> {
     pub(crate) fn new(local: Borrow<'t, Local<T, O>>) -> Self {
         Self { local }
-    }
-
-    /// Stages an item, if there is room.
-    #[cfg(feature = "tokio")]
-    pub(crate) fn stage(&mut self, item: T) -> Result<(), PushError<T>> {
-        self.local.stage(item)
-    }
-
-    /// See [`Transaction::retry`](crate::Transaction::retry).
-    #[cfg(feature = "tokio")]
-    #[track_caller]
-    pub(crate) fn retry(
-        &mut self,
-        item: Item<'_, T>,
-        delay: Option<Duration>,
-    ) -> Result<(), PushError<()>> {
-        let retried = self.local.retry(item.reference, delay);
-        retried.map(drop).map_err(|NoRoom| PushError::Full(()))
-    }
-
-    /// See [`Transaction::fail`](crate::Transaction::fail).
-    #[cfg(feature = "tokio")]
-    #[track_caller]
-    pub(crate) fn fail(&mut self, item: Item<'_, T>, error: Arc<str>) -> Result<(), PushError<()>> {
-        let failed = self.local.fail(item.reference, error);
-        failed.map(drop).map_err(|NoRoom| PushError::Full(()))
     }
 }
 

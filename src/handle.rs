@@ -434,8 +434,12 @@ impl<T, O: Order<T>> Handle<T, O> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn begin_owned(self) -> OwnedTransaction<T, O> {
-        let cell = Box::new(self.cell.into_inner());
-        OwnedTransaction::begin(CheckedOut::new(cell, None))
+        OwnedTransaction::begin(self.check_out())
+    }
+
+    /// The handle, for a transaction that owns it.
+    pub(crate) fn check_out(self) -> CheckedOut<T, O> {
+        CheckedOut::new(Box::new(self.cell.into_inner()), None)
     }
 
     /// Runs `work` in a transaction: `Ok` commits and drops the held items, `Err` and a panic abort.

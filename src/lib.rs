@@ -595,4 +595,4 @@ pub use workers::{
     Failure, Job, JobError, Outcome, Report, WorkerState, WorkerStatus, Workers, WorkersBuilder,
 };
 #[cfg(all(feature = "tokio", not(any(loom, shuttle))))]
-pub use workers::{Staging, Tasks};
+pub use workers::{TaskItem, TaskTransaction, Tasks};

@@ -2,6 +2,8 @@
 
 use super::tag::Stored;
 use std::ops::{Deref, DerefMut};
+#[cfg(all(feature = "tokio", not(any(loom, shuttle))))]
+use std::ptr::NonNull;
 
 /// An item that a transaction holds, and how often it was delivered. Each held item has one reference at most.
 pub(crate) struct ItemRef<'t, T> {
@@ -30,6 +32,12 @@ impl<T> ItemRef<'_, T> {
     pub(crate) fn address(&self) -> usize {
         let item: *const T = self.item;
         item as usize
+    }
+
+    /// Where the item is, and how often it was delivered.
+    #[cfg(all(feature = "tokio", not(any(loom, shuttle))))]
+    pub(super) fn into_parts(self) -> (NonNull<T>, u32) {
+        (NonNull::from(self.item), self.attempts)
     }
 }
 

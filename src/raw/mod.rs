@@ -6,7 +6,7 @@
 //! brings it back there; [`common`] takes pushes without a handle; [`roster`] leases shards; [`lanes`] is all
 //! of a queue's; [`consumer`] chooses among them and [`strict`] says when they are empty; [`hold`],
 //! [`desk`] and [`seat`] are what a handle owns here, [`cell`], [`gathering`], [`open`], [`items`], [`item_ref`] and [`peek`] how its
-//! transactions use that, [`holder`] what others know of them, [`removal`] how items leave early, with their [`tag`], and [`intake`]
+//! transactions use that, `kept` how a future keeps one, [`holder`] what others know of them, [`removal`] how items leave early, with their [`tag`], and [`intake`]
 //! how an order that sorts gets them. [`inbox`] is for the rooms above.
 //!
 //! No step of a seat runs code of its caller.
@@ -33,6 +33,8 @@ mod intake;
 mod item_ref;
 mod items;
 mod joint;
+#[cfg(all(feature = "tokio", not(any(loom, shuttle))))]
+mod kept;
 mod lanes;
 mod node;
 mod open;
@@ -67,6 +69,8 @@ pub(crate) use intake::Intake;
 pub(crate) use item_ref::ItemRef;
 pub(crate) use items::HeldItems;
 pub(crate) use joint::{commit_together, Party, Record, Tails};
+#[cfg(all(feature = "tokio", not(any(loom, shuttle))))]
+pub(crate) use kept::{Finding, Kept, KeptRef, User};
 pub(crate) use lanes::Lanes;
 pub(crate) use open::{Open, Owner};
 pub(crate) use peek::Peeked;

@@ -28,6 +28,15 @@ impl<'h, L: Session> Open<'h, L> {
         }
     }
 
+    /// Goes on with the transaction that was left open, if one was.
+    #[cfg(all(feature = "tokio", not(any(loom, shuttle))))]
+    pub(crate) fn resume(cell: &'h mut LocalCell<L>) -> Self {
+        Self {
+            cell: NonNull::from(cell),
+            borrow: PhantomData,
+        }
+    }
+
     #[inline]
     pub(crate) fn cell(&self) -> &LocalCell<L> {
         // SAFETY: borrowed for `'h`, or kept for its `Owner` while `self` lives.

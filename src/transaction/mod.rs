@@ -133,13 +133,6 @@ impl<'h, T, O: Order<T>> Transaction<'h, T, O> {
     pub(crate) fn now(&self) -> std::time::Instant {
         self.local().shared().time.clock_now()
     }
-
-    /// Lends the transaction until what is returned is dropped.
-    #[cfg(feature = "tokio")]
-    #[track_caller]
-    pub(crate) fn lend(&self) -> crate::future::Lent<'_, T, O> {
-        crate::future::Lent::new(self.local())
-    }
 }
 
 impl<T, O: Order<T>> fmt::Debug for Transaction<'_, T, O> {

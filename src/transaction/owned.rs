@@ -9,6 +9,8 @@ use crate::core::end::Outcome;
 use crate::core::failed::NoRoom;
 use crate::core::{Local, Port};
 use crate::order::{EntryOf, Order};
+#[cfg(all(feature = "tokio", not(any(loom, shuttle))))]
+use crate::raw::Open;
 use crate::raw::{Owner, Party};
 use crate::{Expired, Fifo, Items, PushError, Unleased};
 use std::fmt;
@@ -79,6 +81,17 @@ impl<T, O: Order<T>> OwnedTransaction<T, O> {
     fn close(&mut self) -> CheckedOut<T, O> {
         let Opened { tx, owner, pool } = self.opened.take().expect(OPEN);
         CheckedOut::new(owner.close(tx.open), pool)
+    }
+
+    /// Ends it as `end` does, and gives the handle back.
+    #[cfg(all(feature = "tokio", not(any(loom, shuttle))))]
+    pub(crate) fn end_by<R>(
+        mut self,
+        end: impl FnOnce(Transaction<'_, T, O>) -> R,
+    ) -> (R, CheckedOut<T, O>) {
+        let mut cell = self.close();
+        let ended = end(Transaction::new(Open::resume(&mut cell)));
+        (ended, cell)
     }
 
     fn cell(&mut self) -> &mut Port<T, O> {

@@ -146,6 +146,11 @@ impl<T, O: Order<T>> WorkersBuilder<T, O> {
         Crew::new(&self.name, count, self.hooks.clone())
     }
 
+    #[cfg(feature = "tokio")]
+    pub(super) fn queue(&self) -> &Queue<T, O> {
+        &self.queue
+    }
+
     pub(super) fn handle(&self, shift: &Shift) -> Handle<T, O> {
         self.queue.named_handle(shift.worker().name())
     }

@@ -10,6 +10,8 @@ use crate::{Backoff, Reason, Transaction};
 use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
+#[cfg(feature = "tokio")]
+use std::thread;
 use std::time::Duration;
 
 /// How long an item is out of the way after a run of it failed, unless its queue says.
@@ -108,6 +110,21 @@ pub(super) fn give_back_after_panic<T, O: Order<T>>(
 ) -> Step {
     let error = text_of_panic(&*payload);
     end(tx, worker, Reason::Panicked, error, Some(payload))
+}
+
+/// Tells of a run of which something has kept its item or its transaction, so that nobody can end that yet.
+#[cfg(feature = "tokio")]
+#[cold]
+pub(super) fn kept<E: Debug>(worker: &Worker, ended: thread::Result<Result<(), E>>) -> Step {
+    let (error, payload) = match ended {
+        Ok(Ok(())) => (
+            "the run's item or transaction is kept after its end".into(),
+            None,
+        ),
+        Ok(Err(error)) => (text_of(error), None),
+        Err(payload) => (text_of_panic(&*payload), Some(payload)),
+    };
+    Step::Failed(Box::new(Trouble::new(worker, (0, 0), error, payload)))
 }
 
 fn end<T, O: Order<T>>(

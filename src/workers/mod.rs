@@ -10,7 +10,7 @@
 // | `run`, `work`, `threads` | how threads are started, what they do, and their pool |
 // | `transaction` | what a pool needs of a transaction, wherever its queue is |
 // | `others` | other queues that they commit to |
-// | `spawn`, `staging`, `tasks` | the same for tasks, with feature `tokio` |
+// | `spawn`, `task`, `tasks` | the same for tasks, with feature `tokio` |
 // | `status`, `failure` | what workers say of themselves, and of runs that failed |
 // | `job`, `submit` | closures and futures as items |
 // | `outcome`, `job_error` | what became of them |
@@ -31,10 +31,10 @@ mod outcome;
 mod run;
 #[cfg(feature = "tokio")]
 mod spawn;
-#[cfg(feature = "tokio")]
-mod staging;
 mod status;
 mod submit;
+#[cfg(feature = "tokio")]
+mod task;
 #[cfg(feature = "tokio")]
 mod tasks;
 #[cfg(test)]
@@ -50,9 +50,9 @@ pub use job::Job;
 pub use job_error::JobError;
 pub use others::Others;
 pub use outcome::Outcome;
-#[cfg(feature = "tokio")]
-pub use staging::Staging;
 pub use status::{Report, WorkerState, WorkerStatus};
+#[cfg(feature = "tokio")]
+pub use task::{TaskItem, TaskTransaction};
 #[cfg(feature = "tokio")]
 pub use tasks::Tasks;
 pub use threads::Workers;

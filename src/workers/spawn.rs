@@ -2,21 +2,21 @@
 
 use super::caught::Caught;
 use super::crew::Shift;
+use super::failure::kept;
 use super::work::{end, poll_pop, settle, Step};
-use super::worker::{Ran, Worker};
-use super::{Job, Staging, Tasks, WorkersBuilder};
+use super::worker::Ran;
+use super::{Job, TaskItem, TaskTransaction, Tasks, WorkersBuilder};
 use crate::order::Order;
-use crate::{Handle, Item, Transaction};
+use crate::raw::{Finding, Kept};
+use crate::transaction::pool::CheckedOut;
+use crate::{OwnedTransaction, Queue};
 use std::convert::Infallible;
 use std::fmt::Debug;
 use std::future::{poll_fn, Future};
 use std::panic::{catch_unwind, AssertUnwindSafe};
-use std::pin::{pin, Pin};
+use std::pin::pin;
 use std::sync::Arc;
 use tokio::task::{consume_budget, JoinSet};
-
-/// The future of one run.
-type Run<'t, E, R = ()> = Pin<Box<dyn Future<Output = Result<R, E>> + Send + 't>>;
 
 impl<T: Send + 'static, O: Order<T> + 'static> WorkersBuilder<T, O> {
     /// How many tasks [`run_async`](Self::run_async) spawns: another word for
@@ -37,55 +37,62 @@ impl<T: Send + 'static, O: Order<T> + 'static> WorkersBuilder<T, O> {
     }
 
     /// Spawns tasks that run `run` on one item at a time, each in a transaction of its own: `Ok` commits,
-    /// `Err` and a panic give the item back and undo what was pushed by the [`Staging`]; see
+    /// `Err` and a panic give the item back and undo what was pushed; see
     /// [failed runs](crate::Workers#failed-runs). Feature `tokio`.
-    ///
-    /// The future borrows the item, so it comes in a box:
     ///
     /// ```
     /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
-    /// use requeue::{Queue, Workers};
+    /// use requeue::{PushError, Queue, Workers};
     ///
     /// let queue = Queue::unbounded();
-    /// queue.push(vec![1, 2])?;
-    /// queue.close();
-    /// let (send, mut sums) = tokio::sync::mpsc::unbounded_channel();
-    /// let tasks = Workers::builder(&queue).run_async(move |numbers, _staging| {
-    ///     let send = send.clone();
-    ///     Box::pin(async move { send.send(numbers.iter().sum::<u32>()) })
+    /// queue.push(0)?;
+    /// let tasks = Workers::builder(&queue).tasks(1).run_async(|job, tx| async move {
+    ///     if *job < 3 {
+    ///         tx.push(*job + 1)?; // ready when the run is committed
+    ///     }
+    ///     Ok::<_, PushError<u32>>(())
     /// });
-    /// assert_eq!(sums.recv().await, Some(3));
-    /// assert_eq!(tasks.join().await.done, 1);
+    /// queue.wait_idle_async().await;
+    /// assert_eq!(tasks.stop().await.done, 4);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// # }).unwrap();
     /// ```
+    ///
+    /// The future owns its [item](TaskItem) and its [transaction](TaskTransaction), but the pool ends it, when the
+    /// future has ended and was dropped. Both have to be dropped by then. Where one of them is kept elsewhere the run
+    /// has failed, whatever it returned: the transaction aborts as soon as both are dropped, and what it held goes back
+    /// then. The task goes on with another handle meanwhile.
     ///
     /// # Panics
     ///
     /// Outside of a tokio runtime.
     #[track_caller]
-    pub fn run_async<E, F>(self, run: F) -> Tasks
+    pub fn run_async<E, F, R>(self, run: F) -> Tasks
     where
         E: Debug + 'static,
-        F: for<'t> Fn(Item<'t, T>, Staging<'t, T, O>) -> Run<'t, E>,
-        F: Send + Sync + 'static,
+        F: Fn(TaskItem<T, O>, TaskTransaction<T, O>) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<(), E>> + Send + 'static,
     {
         self.spawn(run)
     }
 
     #[track_caller]
-    fn spawn<R, E, F>(self, run: F) -> Tasks
+    fn spawn<Y, E, F, R>(self, run: F) -> Tasks
     where
-        R: Into<Ran> + 'static,
+        Y: Into<Ran> + 'static,
         E: Debug + 'static,
-        F: for<'t> Fn(Item<'t, T>, Staging<'t, T, O>) -> Run<'t, E, R>,
-        F: Send + Sync + 'static,
+        F: Fn(TaskItem<T, O>, TaskTransaction<T, O>) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<Y, E>> + Send + 'static,
     {
         let (crew, run) = (self.crew(), Arc::new(run));
         let mut spawned = JoinSet::new();
         for index in 0..crew.len() {
-            let shift = Shift::new(&crew, index);
-            spawned.spawn(work(self.handle(&shift), Arc::clone(&run), shift));
+            let place = Place {
+                queue: self.queue().clone(),
+                shift: Arc::new(Shift::new(&crew, index)),
+                idle: None,
+            };
+            spawned.spawn(work(place, Arc::clone(&run)));
         }
         Tasks::new(crew, spawned)
     }
@@ -112,53 +119,95 @@ impl<O: Order<Job> + 'static> WorkersBuilder<Job, O> {
     /// Outside of a tokio runtime.
     #[track_caller]
     pub fn run_jobs_async(self) -> Tasks {
-        self.spawn(|mut job, _| {
-            Box::pin(async move { Ok::<_, Infallible>(Ran::of_job(job.run_async().await)) })
-        })
+        self.spawn(
+            |mut job, _| async move { Ok::<_, Infallible>(Ran::of_job(job.run_async().await)) },
+        )
+    }
+}
+
+/// Where a task works.
+struct Place<T, O: Order<T>> {
+    queue: Queue<T, O>,
+    shift: Arc<Shift>,
+    /// The handle, while no transaction has it.
+    idle: Option<CheckedOut<T, O>>,
+}
+
+impl<T, O: Order<T>> Place<T, O> {
+    /// Begins a transaction. A handle that did not come back is replaced.
+    fn begin(&mut self) -> OwnedTransaction<T, O> {
+        let make = || self.queue.named_handle(self.shift.worker().name());
+        let cell = self.idle.take().unwrap_or_else(|| make().check_out());
+        OwnedTransaction::begin(cell)
     }
 }
 
 /// Works until it is told to stop, or the queue is closed and drained.
-async fn work<T, O: Order<T>, R: Into<Ran>, E: Debug, F>(
-    mut handle: Handle<T, O>,
-    run: Arc<F>,
-    shift: Shift,
-) where
-    T: Send,
-    F: for<'t> Fn(Item<'t, T>, Staging<'t, T, O>) -> Run<'t, E, R>,
+async fn work<T, O, Y: Into<Ran>, E: Debug, F, R>(mut place: Place<T, O>, run: Arc<F>)
+where
+    T: Send + 'static,
+    O: Order<T> + 'static,
+    F: Fn(TaskItem<T, O>, TaskTransaction<T, O>) -> R,
+    R: Future<Output = Result<Y, E>> + Send,
 {
-    let worker = shift.worker();
-    while poll_fn(|context| worker.poll_go_on(context.waker())).await {
-        let step = pin!(step(handle.begin(), worker, &*run));
+    let shift = Arc::clone(&place.shift);
+    while poll_fn(|context| shift.worker().poll_go_on(context.waker())).await {
+        let step = pin!(step(&mut place, &*run));
         if !settle(&shift, Caught::new(step).await) {
             break;
         }
         consume_budget().await;
     }
-    drop(handle);
 }
 
-async fn step<T, O: Order<T>, R: Into<Ran>, E: Debug, F>(
-    tx: Transaction<'_, T, O>,
-    worker: &Worker,
-    run: &F,
-) -> Step
+async fn step<T, O, Y: Into<Ran>, E: Debug, F, R>(place: &mut Place<T, O>, run: &F) -> Step
 where
-    T: Send,
-    F: for<'t> Fn(Item<'t, T>, Staging<'t, T, O>) -> Run<'t, E, R>,
+    T: Send + 'static,
+    O: Order<T> + 'static,
+    F: Fn(TaskItem<T, O>, TaskTransaction<T, O>) -> R,
+    R: Future<Output = Result<Y, E>> + Send,
 {
-    let mut pop = tx.pop_async();
-    let popped = poll_fn(|context| poll_pop(&mut pop, worker, context.waker())).await;
-    drop(pop);
-    let item = match popped {
-        Some(Ok(item)) => item,
-        Some(Err(_)) => return Step::Closed,
-        None => return Step::CalledOff,
+    let shift = Arc::clone(&place.shift);
+    let Kept {
+        keeper,
+        user,
+        reference,
+    } = match Kept::find(place.begin(), pop_for(&shift)).await {
+        Ok(kept) => kept,
+        Err((nothing, tx)) => {
+            place.idle = Some(tx.end_by(|tx| drop(tx)).1);
+            return nothing;
+        }
     };
-    worker.begin_run(tx.now());
-    let ended = match catch_unwind(AssertUnwindSafe(|| run(item, Staging::new(&tx)))) {
+    let worker = shift.worker();
+    worker.begin_run(user.now());
+    let (item, tx) = (TaskItem::new(reference), TaskTransaction::new(user));
+    let ended = match catch_unwind(AssertUnwindSafe(|| Box::pin(run(item, tx)))) {
         Ok(running) => Caught::new(running).await,
         Err(payload) => Err(payload),
     };
-    end(tx, worker, ended)
+    let Some(tx) = keeper.into_value() else {
+        return kept(worker, ended.map(|ended| ended.map(drop)));
+    };
+    let (step, idle) = tx.end_by(|tx| end(tx, worker, ended));
+    place.idle = Some(idle);
+    step
+}
+
+/// Waits for an item, as long as the worker is not called off.
+fn pop_for<T: Send + 'static, O: Order<T> + 'static>(
+    shift: &Arc<Shift>,
+) -> impl for<'t> FnOnce(&'t OwnedTransaction<T, O>) -> Finding<'t, T, Step> {
+    let shift = Arc::clone(shift);
+    move |tx| {
+        let mut pop = tx.pop_async();
+        Box::pin(poll_fn(move |context| {
+            let popped = poll_pop(&mut pop, shift.worker(), context.waker());
+            popped.map(|popped| match popped {
+                Some(Ok(item)) => Ok(item.reference),
+                Some(Err(_)) => Err(Step::Closed),
+                None => Err(Step::CalledOff),
+            })
+        }))
+    }
 }

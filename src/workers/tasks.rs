@@ -23,11 +23,9 @@ use tokio::time::timeout;
 /// let queue = Queue::unbounded();
 /// queue.handle().push_batch(["a", "b"])?;
 /// queue.close();
-/// let tasks = Workers::builder(&queue).tasks(4).run_async(|page, _staging| {
-///     Box::pin(async move {
-///         tokio::task::yield_now().await; // fetch the page
-///         if page.attempts() == 1 { Err("timed out") } else { Ok(()) }
-///     })
+/// let tasks = Workers::builder(&queue).tasks(4).run_async(|page, _tx| async move {
+///     tokio::task::yield_now().await; // fetch the page
+///     if page.attempts() == 1 { Err("timed out") } else { Ok(()) }
 /// });
 /// let report = tasks.join().await;
 /// assert_eq!((report.done, report.failed), (2, 2));
@@ -57,7 +55,7 @@ impl Tasks {
     /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
     /// let queue = requeue::Queue::<u32>::unbounded();
     /// let builder = requeue::Workers::builder(&queue).tasks(2);
-    /// let tasks = builder.run_async(|_, _| Box::pin(async { Ok::<(), ()>(()) }));
+    /// let tasks = builder.run_async(|_, _| async { Ok::<(), ()>(()) });
     /// assert_eq!(tasks.status()[1].done, 0);
     /// # });
     /// ```
@@ -72,7 +70,7 @@ impl Tasks {
     /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
     /// let queue = requeue::Queue::<u32>::unbounded();
     /// let builder = requeue::Workers::builder(&queue).tasks(1);
-    /// let tasks = builder.run_async(|_, _| Box::pin(async { Ok::<(), ()>(()) }));
+    /// let tasks = builder.run_async(|_, _| async { Ok::<(), ()>(()) });
     /// tasks.pause(0);
     /// tasks.resume(0);
     /// # });
@@ -92,7 +90,7 @@ impl Tasks {
     /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
     /// let queue = requeue::Queue::<u32>::unbounded();
     /// let builder = requeue::Workers::builder(&queue).tasks(1);
-    /// let tasks = builder.run_async(|_, _| Box::pin(async { Ok::<(), ()>(()) }));
+    /// let tasks = builder.run_async(|_, _| async { Ok::<(), ()>(()) });
     /// tasks.pause(0);
     /// tasks.resume(0);
     /// # });
@@ -112,7 +110,7 @@ impl Tasks {
     /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
     /// let queue = requeue::Queue::<u32>::unbounded();
     /// let builder = requeue::Workers::builder(&queue).tasks(2);
-    /// let tasks = builder.run_async(|_, _| Box::pin(async { Ok::<(), ()>(()) }));
+    /// let tasks = builder.run_async(|_, _| async { Ok::<(), ()>(()) });
     /// tasks.pause_all();
     /// tasks.resume_all();
     /// # });
@@ -127,7 +125,7 @@ impl Tasks {
     /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
     /// let queue = requeue::Queue::<u32>::unbounded();
     /// let builder = requeue::Workers::builder(&queue).tasks(2);
-    /// let tasks = builder.run_async(|_, _| Box::pin(async { Ok::<(), ()>(()) }));
+    /// let tasks = builder.run_async(|_, _| async { Ok::<(), ()>(()) });
     /// tasks.pause_all();
     /// tasks.resume_all();
     /// # });
@@ -146,7 +144,7 @@ impl Tasks {
     /// let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     /// let queue = Queue::<u32>::unbounded();
     /// let tasks = Workers::builder(&queue)
-    ///     .run_async(|_, _| Box::pin(async { Ok::<(), ()>(()) }))
+    ///     .run_async(|_, _| async { Ok::<(), ()>(()) })
     ///     .stop_by(tokio::signal::ctrl_c())
     ///     .stop_by(stopped);
     /// drop(stop);
@@ -178,7 +176,7 @@ impl Tasks {
     /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
     /// let queue = requeue::Queue::<u32>::unbounded();
     /// let builder = requeue::Workers::builder(&queue);
-    /// let tasks = builder.run_async(|_, _| Box::pin(async { Ok::<(), ()>(()) }));
+    /// let tasks = builder.run_async(|_, _| async { Ok::<(), ()>(()) });
     /// queue.close();
     /// assert_eq!(tasks.join().await.done, 0);
     /// # });
@@ -195,7 +193,7 @@ impl Tasks {
     /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
     /// let queue = requeue::Queue::<u32>::unbounded();
     /// let builder = requeue::Workers::builder(&queue);
-    /// let tasks = builder.run_async(|_, _| Box::pin(async { Ok::<(), ()>(()) }));
+    /// let tasks = builder.run_async(|_, _| async { Ok::<(), ()>(()) });
     /// assert!(tasks.stop().await.stuck.is_empty());
     /// # });
     /// ```
@@ -217,7 +215,7 @@ impl Tasks {
     /// let builder = requeue::Workers::builder(&queue).tasks(1);
     /// let tasks = builder.run_async(move |_, _| {
     ///     begin.send(()).unwrap();
-    ///     Box::pin(pending::<Result<(), ()>>())
+    ///     pending::<Result<(), ()>>()
     /// });
     /// begun.recv().await;
     /// assert_eq!(tasks.shutdown(Duration::ZERO).await.stuck.len(), 1);

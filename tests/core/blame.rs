@@ -255,7 +255,7 @@ const TASKS: &[Case] = &[
     }),
     ("there is no reactor running", || {
         let queue = Queue::<u32>::unbounded();
-        drop(Workers::builder(&queue).run_async(|_, _| Box::pin(async { FINE })));
+        drop(Workers::builder(&queue).run_async(|_, _| async { FINE }));
     }),
     ("no worker 2: the pool has 2, numbered 0 to 1", || {
         with_tasks(|tasks| tasks.pause(2));
@@ -274,7 +274,7 @@ fn with_tasks(act: fn(&requeue::Tasks)) {
     runtime.unwrap().block_on(async {
         let queue = Queue::<u32>::unbounded();
         let tasks = Workers::builder(&queue).tasks(2);
-        act(&tasks.run_async(|_, _| Box::pin(async { FINE })));
+        act(&tasks.run_async(|_, _| async { FINE }));
     });
 }
 

@@ -100,6 +100,20 @@ has!(PopBatchAsync<'static, Item1>: Send + Unpin + Future<Output = Items<'static
 has!(Item<'static, Item1>: Send + Debug + std::ops::DerefMut<Target = Item1>);
 has!(Item<'static, u8>: Display);
 lacks!(Item<'static, Rc<u8>>: Send);
+#[cfg(feature = "tokio")]
+mod owned_by_runs {
+    use super::*;
+    use requeue::{TaskItem, TaskTransaction};
+
+    has!(TaskItem<Item1>: Send + Debug + std::ops::DerefMut<Target = Item1> + 'static);
+    has!(TaskItem<u8>: Sync + Display);
+    has!(TaskItem<u8, Leased<ByPriority>>: Send);
+    lacks!(TaskItem<Rc<u8>>: Send);
+    lacks!(TaskItem<std::cell::Cell<u8>>: Sync);
+    has!(TaskTransaction<Item1>: Send + Debug + std::ops::Deref<Target = Transaction<'static, Item1>> + 'static);
+    lacks!(TaskTransaction<u8>: Sync);
+    lacks!(TaskTransaction<Rc<u8>>: Send);
+}
 has!(Items<'static, Item1>: Send + ExactSizeIterator + FusedIterator + Debug);
 has!(Peek<'static, u8>: Send + Debug + std::ops::Deref<Target = u8>);
 has!(Taken<'static, Item1>: Send + ExactSizeIterator + FusedIterator + Debug);
@@ -154,7 +168,7 @@ mod modules {
         WorkerStatus, Workers, WorkersBuilder,
     };
     #[cfg(feature = "tokio")]
-    use requeue::workers::{Staging, Tasks};
+    use requeue::workers::{TaskItem, TaskTransaction, Tasks};
     #[cfg(feature = "stream")]
     use requeue::{PopStream, PushSink};
 }

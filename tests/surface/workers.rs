@@ -92,7 +92,7 @@ fn tasks_run_futures() {
     runtime.unwrap().block_on(async {
         let tasks: requeue::Tasks = Workers::builder(&closed())
             .tasks(2)
-            .run_async(|_, _| Box::pin(async { Ok::<(), ()>(()) }))
+            .run_async(|_, _| async { Ok::<(), ()>(()) })
             .stop_by(std::future::pending::<()>());
         assert_eq!(tasks.join().await.done, 4);
     });

@@ -6,6 +6,8 @@ mod common;
 mod generic;
 mod jobs;
 #[cfg(feature = "tokio")]
+mod task_items;
+#[cfg(feature = "tokio")]
 mod tasks;
 mod threads;
 mod together;

@@ -5,7 +5,7 @@ use std::future::{pending, Future};
 use std::time::Duration;
 
 use crate::common::{assert_at_rest, drain, ends, filled, panics};
-use requeue::{PopError, PushError, Queue, Staging, Tasks, WorkerState, Workers};
+use requeue::{PopError, PushError, Queue, TaskItem, TaskTransaction, Tasks, WorkerState, Workers};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::sync::Semaphore;
@@ -14,12 +14,13 @@ use tokio_util::sync::CancellationToken;
 
 const _: () = {
     const fn is_send<T: Send>() {}
-    is_send::<Staging<'static, Cell<u8>>>();
+    is_send::<TaskItem<Cell<u8>>>();
+    is_send::<TaskTransaction<Cell<u8>>>();
     is_send::<Tasks>();
 };
 
 /// Runs a future to its end on runtimes of one thread and of several.
-fn on_tokio<F: Future<Output = ()> + Send + 'static>(work: fn() -> F) {
+pub(crate) fn on_tokio<F: Future<Output = ()> + Send + 'static>(work: fn() -> F) {
     for mut builder in [Builder::new_current_thread(), Builder::new_multi_thread()] {
         ends(move || {
             let runtime: Runtime = builder.enable_time().build().unwrap();
@@ -41,12 +42,12 @@ fn each_item_is_run_once_and_committed() {
         queue.close();
         let (send, mut seen) = unbounded_channel();
         let tasks = Workers::builder(&queue).tasks(4);
-        let tasks = tasks.run_async(move |job, _staging| {
+        let tasks = tasks.run_async(move |job, _tx| {
             let send = send.clone();
-            Box::pin(async move {
+            async move {
                 yield_now().await;
                 send.send(*job)
-            })
+            }
         });
         let report = tasks.join().await;
         assert_eq!((report.done, report.failed, report.panicked), (500, 0, 0));
@@ -75,23 +76,23 @@ fn what_fails_or_panics_goes_back_with_its_pushes_undone() {
                 tell.send((task.starts_with("t-"), message)).unwrap();
                 panic!("the hook panics too");
             })
-            .run_async(move |mut job, mut staging| {
+            .run_async(move |mut job, tx| {
                 let send = send.clone();
-                Box::pin(async move {
+                async move {
                     yield_now().await;
                     if *job > 100 {
                         send.send(*job).unwrap();
                         return Ok(());
                     }
                     *job += 10;
-                    staging.push(*job + 100).unwrap();
+                    tx.push(*job + 100).unwrap();
                     yield_now().await;
                     match job.attempts() {
                         1 => Err("not now"),
                         2 => panic!("bad luck"),
                         _ => Ok(()),
                     }
-                })
+                }
             });
         assert_eq!(seen.recv().await, Some(131));
         assert_eq!(told.recv().await, Some((true, Some("bad luck"))));
@@ -113,15 +114,13 @@ fn a_task_survives_panics_outside_of_its_future() {
     on_tokio(|| async {
         let queue = filled([1]);
         queue.close();
-        let tasks = Workers::builder(&queue)
-            .tasks(1)
-            .run_async(|job, _staging| {
-                assert!(job.attempts() > 1, "no future at all");
-                Box::pin(async move {
-                    let _bomb = (job.attempts() == 2).then(|| Bomb);
-                    Ok::<(), ()>(())
-                })
-            });
+        let tasks = Workers::builder(&queue).tasks(1).run_async(|job, _tx| {
+            assert!(job.attempts() > 1, "no future at all");
+            async move {
+                let _bomb = (job.attempts() == 2).then(|| Bomb);
+                Ok::<(), ()>(())
+            }
+        });
         let report = tasks.join().await;
         assert_eq!((report.done, report.panicked), (1, 2));
     });
@@ -132,12 +131,12 @@ fn stop_waits_for_what_is_held_and_leaves_the_rest() {
     on_tokio(|| async {
         static GATE: Semaphore = Semaphore::const_new(0);
         let queue = filled([1, 2, 3]);
-        let tasks = Workers::builder(&queue).tasks(2).run_async(|_job, _| {
-            Box::pin(async {
+        let tasks = Workers::builder(&queue)
+            .tasks(2)
+            .run_async(|_job, _| async {
                 GATE.acquire().await.unwrap().forget();
                 Ok::<(), ()>(())
-            })
-        });
+            });
         while queue.stats().held < 2 {
             yield_now().await;
         }
@@ -158,7 +157,7 @@ fn a_token_stops_tasks_that_wait() {
         let token = CancellationToken::new();
         let queue = Queue::<u32>::unbounded();
         let tasks = Workers::builder(&queue).tasks(3);
-        let tasks = tasks.run_async(|_, _| Box::pin(async { Ok::<(), ()>(()) }));
+        let tasks = tasks.run_async(|_, _| async { Ok::<(), ()>(()) });
         let tasks = tasks
             .stop_by(pending::<()>())
             .stop_by(token.child_token().cancelled_owned());
@@ -175,11 +174,9 @@ fn a_shutdown_hands_back_what_late_tasks_hold() {
     on_tokio(|| async {
         let queue = filled([1, 2]);
         let builder = Workers::builder(&queue).tasks(1).name("t");
-        let tasks = builder.run_async(|job, mut staging| {
-            Box::pin(async move {
-                staging.push(*job + 10).unwrap();
-                pending::<Result<(), ()>>().await
-            })
+        let tasks = builder.run_async(|job, tx| async move {
+            tx.push(*job + 10).unwrap();
+            pending::<Result<(), ()>>().await
         });
         while queue.stats().held == 0 {
             yield_now().await;
@@ -197,7 +194,7 @@ fn dropped_tasks_hand_back_what_they_hold() {
     on_tokio(|| async {
         let queue = filled([1]);
         let tasks = Workers::builder(&queue).tasks(1);
-        let tasks = tasks.run_async(|_, _| Box::pin(pending::<Result<(), ()>>()));
+        let tasks = tasks.run_async(|_, _| pending::<Result<(), ()>>());
         while queue.stats().held == 0 {
             yield_now().await;
         }
@@ -216,7 +213,7 @@ fn a_paused_task_takes_nothing() {
         let (send, mut seen) = unbounded_channel();
         let tasks = Workers::builder(&queue).tasks(2).run_async(move |job, _| {
             let send = send.clone();
-            Box::pin(async move { send.send(*job) })
+            async move { send.send(*job) }
         });
         let paused = |state| state == WorkerState::Paused;
         tasks.pause(0);
@@ -248,7 +245,7 @@ fn tasks_that_never_wait_starve_nobody() {
         let queue = filled([0]);
         let tasks = Workers::builder(&queue)
             .tasks(1)
-            .run_async(|job, mut staging| Box::pin(async move { staging.push(*job) }));
+            .run_async(|job, tx| async move { tx.push(*job) });
         while queue.stats().committed < 1_000 {
             yield_now().await;
         }
@@ -263,7 +260,7 @@ fn tasks_are_spawned_in_a_runtime_only() {
     let builder = || Workers::builder(&queue);
     assert!(panics(|| builder().tasks(0)));
     assert!(panics(|| {
-        builder().run_async(|_, _| Box::pin(async { Ok::<(), ()>(()) }))
+        builder().run_async(|_, _| async { Ok::<(), ()>(()) })
     }));
 }
 
@@ -273,17 +270,15 @@ fn a_run_that_retries_commits_the_rest() {
         let queue = filled([1]);
         let tasks = Workers::builder(&queue)
             .tasks(1)
-            .run_async(|item, mut staging| {
-                Box::pin(async move {
-                    yield_now().await;
-                    if item.attempts() > 1 {
-                        return Ok(());
-                    }
-                    if *item == 1 {
-                        staging.push(2).unwrap();
-                    }
-                    staging.retry(item)
-                })
+            .run_async(|item, tx| async move {
+                yield_now().await;
+                if item.attempts() > 1 {
+                    return Ok(());
+                }
+                if *item == 1 {
+                    tx.push(2).unwrap();
+                }
+                tx.retry(item)
             });
         while queue.stats().committed < 2 {
             yield_now().await;
@@ -302,14 +297,12 @@ fn follow_ups_are_run_after_the_close() {
         let queue = filled([8]);
         queue.close();
         let tasks = Workers::builder(&queue).tasks(4);
-        let tasks = tasks.run_async(|job, mut staging| {
-            Box::pin(async move {
-                for child in 0..*job {
-                    yield_now().await;
-                    staging.push(child)?;
-                }
-                Ok::<_, PushError<u32>>(())
-            })
+        let tasks = tasks.run_async(|job, tx| async move {
+            for child in 0..*job {
+                yield_now().await;
+                tx.push(child)?;
+            }
+            Ok::<_, PushError<u32>>(())
         });
         let report = tasks.join().await;
         assert_eq!((report.done, report.failed), (256, 0));
@@ -333,14 +326,14 @@ fn the_error_of_a_run_is_kept_and_tasks_back_off() {
         let tasks = Workers::builder(&queue)
             .tasks(2)
             .on_error(move |failure| tell.send(failure.clone()).unwrap())
-            .run_async(|job, mut staging| {
+            .run_async(|job, tx| {
                 assert!(*job != "panics" || job.attempts() > 1, "panics");
-                Box::pin(async move {
+                async move {
                     let _bomb = (*job == "dropped" && job.attempts() == 1).then(|| Bomb);
                     yield_now().await;
                     match *job {
                         "is given up" => {
-                            staging.fail(job, "is given up").unwrap();
+                            tx.fail(job, "is given up").unwrap();
                             Ok(())
                         }
                         _ if job.attempts() > 1 => Ok(()),
@@ -348,7 +341,7 @@ fn the_error_of_a_run_is_kept_and_tasks_back_off() {
                         "late" => panic!("late"),
                         _ => Ok(()),
                     }
-                })
+                }
             });
         let report = tasks.join().await;
         assert_eq!((report.done, report.failed, report.panicked), (5, 1, 3));
@@ -376,7 +369,7 @@ fn any_future_stops_tasks() {
         let (stop, stopped) = tokio::sync::oneshot::channel::<u32>();
         let builder = Workers::builder(&queue).tasks(2);
         let tasks = builder
-            .run_async(|_, _| Box::pin(async { Ok::<(), ()>(()) }))
+            .run_async(|_, _| async { Ok::<(), ()>(()) })
             .stop_by(async { panic!("no reason to stop") })
             .stop_by(stopped);
         queue.push(1).unwrap();

@@ -1,0 +1,245 @@
+//! What the future of a run has: its item and its transaction.
+
+use crate::order::Order;
+use crate::raw::{KeptRef, User};
+use crate::{Fifo, Item, OwnedTransaction, PushError, Transaction};
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+use std::time::Duration;
+
+/// The item of a run of [`WorkersBuilder::run_async`](crate::WorkersBuilder::run_async): an [`Item`] that is owned by
+/// the run's future. Feature `tokio`.
+///
+/// Dropping it gives nothing back: what becomes of the item is decided when the pool ends the transaction of the run.
+///
+/// ```
+/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+/// use requeue::{Queue, Workers};
+///
+/// let queue = Queue::unbounded();
+/// queue.push(vec![1, 2])?;
+/// queue.close();
+/// let (send, mut sums) = tokio::sync::mpsc::unbounded_channel();
+/// let tasks = Workers::builder(&queue).run_async(move |mut numbers, _tx| {
+///     let attempts = numbers.attempts();
+///     numbers.push(attempts);
+///     let send = send.clone();
+///     async move { send.send(numbers.iter().sum::<u32>()) }
+/// });
+/// assert_eq!(sums.recv().await, Some(4));
+/// assert_eq!(tasks.join().await.done, 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
+pub struct TaskItem<T, O: Order<T> = Fifo> {
+    reference: KeptRef<OwnedTransaction<T, O>, T>,
+}
+
+impl<T, O: Order<T>> TaskItem<T, O> {
+    pub(super) fn new(reference: KeptRef<OwnedTransaction<T, O>, T>) -> Self {
+        Self { reference }
+    }
+
+    /// How often the item was delivered, this time included: see [`Item::attempts`].
+    pub fn attempts(&self) -> u32 {
+        self.reference.attempts()
+    }
+}
+
+impl<T, O: Order<T>> Deref for TaskItem<T, O> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.reference
+    }
+}
+
+impl<T, O: Order<T>> DerefMut for TaskItem<T, O> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.reference
+    }
+}
+
+/// That of the item itself.
+impl<T: fmt::Debug, O: Order<T>> fmt::Debug for TaskItem<T, O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&**self, f)
+    }
+}
+
+/// That of the item itself.
+impl<T: fmt::Display, O: Order<T>> fmt::Display for TaskItem<T, O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&**self, f)
+    }
+}
+
+/// The transaction of a run of [`WorkersBuilder::run_async`](crate::WorkersBuilder::run_async), owned by the run's
+/// future. Feature `tokio`.
+///
+/// It dereferences to a [`Transaction`], whose methods by `&self` it has, in all forms of waiting. It has no end: the
+/// pool commits or aborts, as the run ended. Dropping it neither commits nor aborts.
+///
+/// What a run pops by itself is an [`Item`], which
+/// `Transaction::retry(&tx, item)` gives back; the methods of the same names here are for the item of the run.
+///
+/// ```
+/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+/// use requeue::{Queue, Workers};
+///
+/// let queue = Queue::bounded(1);
+/// queue.push("request")?;
+/// let tasks = Workers::builder(&queue).tasks(1).run_async(|job, tx| async move {
+///     if *job == "request" {
+///         tx.push_async("reply").await?; // takes its place
+///     }
+///     Ok::<_, requeue::PushError<&str>>(())
+/// });
+/// queue.wait_idle_async().await;
+/// assert_eq!(queue.stats().committed, 2);
+/// # tasks.stop().await;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # }).unwrap();
+/// ```
+///
+/// One thread at a time uses it:
+///
+/// ```compile_fail,E0277
+/// # async fn never() {
+/// # let queue = requeue::Queue::<u32>::unbounded();
+/// # requeue::Workers::builder(&queue).run_async(|_, tx| async move {
+/// std::thread::scope(|scope| {
+///     scope.spawn(|| tx.push(1)); // shares it with the other thread
+/// });
+/// # Ok::<(), ()>(())
+/// # });
+/// # }
+/// ```
+pub struct TaskTransaction<T, O: Order<T> = Fifo> {
+    user: User<OwnedTransaction<T, O>>,
+}
+
+impl<T, O: Order<T>> TaskTransaction<T, O> {
+    pub(super) fn new(user: User<OwnedTransaction<T, O>>) -> Self {
+        Self { user }
+    }
+
+    /// Gives the item of the run back, to be delivered again as the queue's
+    /// [`Backoff`](crate::Backoff) says; see [`Transaction::retry`].
+    ///
+    /// # Errors
+    ///
+    /// As for [`Transaction::retry`].
+    ///
+    /// # Panics
+    ///
+    /// As for [`Transaction::retry`].
+    #[track_caller]
+    pub fn retry(&self, item: TaskItem<T, O>) -> Result<(), PushError<()>> {
+        let mut last = item.reference.into_last();
+        Transaction::retry(
+            self,
+            Item {
+                reference: last.take(),
+            },
+        )
+    }
+
+    /// Gives the item of the run back, to be delivered again after `delay`; see
+    /// [`Transaction::retry_after`]. If the run then succeeds, the rest of it is committed.
+    ///
+    /// ```
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+    /// use requeue::{Queue, Workers};
+    /// use std::time::Duration;
+    ///
+    /// let queue = Queue::unbounded();
+    /// queue.push("https://example.org/")?;
+    /// queue.close();
+    /// let tasks = Workers::builder(&queue).tasks(1).run_async(|page, tx| async move {
+    ///     match page.attempts() {
+    ///         1 => tx.retry_after(page, Duration::from_millis(1)), // too many requests
+    ///         _ => Ok(()),
+    ///     }
+    /// });
+    /// assert_eq!(tasks.join().await.done, 2);
+    /// assert_eq!(queue.stats().committed, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As for [`Transaction::retry_after`].
+    ///
+    /// # Panics
+    ///
+    /// As for [`Transaction::retry_after`].
+    #[track_caller]
+    pub fn retry_after(&self, item: TaskItem<T, O>, delay: Duration) -> Result<(), PushError<()>> {
+        let mut last = item.reference.into_last();
+        Transaction::retry_after(
+            self,
+            Item {
+                reference: last.take(),
+            },
+            delay,
+        )
+    }
+
+    /// Gives the item of the run up: it is a [dead letter](crate::Queue::dead_letters) now, with this error;
+    /// see [`Transaction::fail`].
+    ///
+    /// ```
+    /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+    /// use requeue::{Queue, Workers};
+    ///
+    /// let queue = Queue::unbounded();
+    /// queue.push("https://example.org/nowhere")?;
+    /// queue.close();
+    /// let tasks = Workers::builder(&queue)
+    ///     .tasks(1)
+    ///     .run_async(|page, tx| async move { tx.fail(page, "not found") });
+    /// assert_eq!(tasks.join().await.done, 1);
+    /// assert_eq!(queue.dead_letters().next().unwrap().error(), Some("not found"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As for [`Transaction::fail`].
+    ///
+    /// # Panics
+    ///
+    /// As for [`Transaction::fail`].
+    #[track_caller]
+    pub fn fail(
+        &self,
+        item: TaskItem<T, O>,
+        error: impl fmt::Display,
+    ) -> Result<(), PushError<()>> {
+        let mut last = item.reference.into_last();
+        Transaction::fail(
+            self,
+            Item {
+                reference: last.take(),
+            },
+            error,
+        )
+    }
+}
+
+impl<T, O: Order<T>> Deref for TaskTransaction<T, O> {
+    type Target = Transaction<'static, T, O>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.user
+    }
+}
+
+impl<T, O: Order<T>> fmt::Debug for TaskTransaction<T, O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("TaskTransaction").field(&**self).finish()
+    }
+}
