@@ -290,23 +290,3 @@ fn a_batch_that_is_refused_gives_back_what_it_has_gathered() {
     left.sort_unstable();
     assert_eq!(left, ["a0", "b1", "c2"]);
 }
-
-#[test]
-fn a_thread_that_waited_and_is_refused_passes_its_wake_up_on() {
-    ends(|| {
-        let queue = filled(names().key_capacity(1).capacity(2), "x1 y1");
-        let mut handle = queue.handle();
-        let tx = handle.begin();
-        assert_eq!(*tx.pop().unwrap(), "x1");
-        std::thread::scope(|scope| {
-            let first = scope.spawn(|| queue.push_blocking("a1"));
-            let second = scope.spawn(|| queue.push_blocking("b1"));
-            tx.push("a0").unwrap();
-            assert_eq!(queue.pop(), Ok("y1"));
-            assert_eq!(first.join().unwrap(), Err(PushError::Full("a1")));
-            assert_eq!(second.join().unwrap(), Ok(()));
-        });
-        tx.commit();
-        assert!(queue.is_full());
-    });
-}
