@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use futures::executor::block_on;
 use requeue::{
-    pop_any, pop_any_async, pop_any_timeout, Fifo, Handle, Order, PopError, PriorityQueue,
-    PushError, Queue,
+    pop_any, pop_any_async, pop_any_timeout, Handle, Order, PopError, PriorityQueue, PushError,
+    Queue,
 };
 
 const ZERO: Duration = Duration::ZERO;
@@ -74,10 +74,10 @@ fn handles_are_streams_and_sinks() {
     let queue: Queue<u8> = Queue::unbounded();
     let mut handle = queue.handle();
     block_on(async {
-        let mut sink: PushSink<u8, Fifo, &mut Handle<u8>> = handle.sink();
+        let mut sink: PushSink<u8, requeue::Fifo, &mut Handle<u8>> = handle.sink();
         sink.send(1).await.unwrap();
         drop(sink);
-        let mut stream: PopStream<u8, Fifo, &mut Handle<u8>> = handle.stream();
+        let mut stream: PopStream<u8, requeue::Fifo, &mut Handle<u8>> = handle.stream();
         assert_eq!(stream.next().await, Some(1));
         drop(stream);
         let mut sink: PushSink<u8> = queue.handle().into_sink();
