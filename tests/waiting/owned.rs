@@ -1,12 +1,9 @@
 //! Transactions, streams and sinks that own their handle, while they wait.
 
-use std::future::Future;
-use std::pin::pin;
-use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::Duration;
 
-use crate::common::futures::{block_on, Bell, Eager, Task};
+use crate::common::futures::{block_on, Eager, Task};
 use crate::common::{drain, ends, filled};
 use requeue::{OwnedTransaction, PopError, PushError, Queue};
 
@@ -152,8 +149,12 @@ fn many_tasks_pass_their_deliveries_to_one_that_acknowledges() {
 #[cfg(feature = "stream")]
 mod streams {
     use super::*;
+    use crate::common::futures::Bell;
     use futures::{stream, FutureExt, SinkExt, Stream, StreamExt};
+    use std::future::Future;
+    use std::pin::pin;
     use std::sync::Arc;
+    use std::task::{Context, Poll, Waker};
 
     fn on_any_thread<S: Send + 'static>(what: S) -> S {
         what
