@@ -6,7 +6,6 @@ use super::pushers::end_somehow;
 use super::work::Work;
 use requeue::{Handle, PopError, Transaction};
 use shuttle::future::block_on;
-use std::time::Duration;
 
 /// Tries to take for some rounds, and leaves. It waits for nothing, so that whoever waits depends on
 /// what it leaves behind.
