@@ -99,9 +99,8 @@ use std::fmt;
 /// - by a future of [`pop_async`](Self::pop_async) or [`push_async`](Self::push_async), until the future is
 ///   ready or dropped;
 /// - by a [`Peek`], until it is taken or dropped;
-/// - by a call that waits, takes a batch, or pushes to a queue that is bounded, keeps times or has another
-///   order, until it returns. So user code that runs within such a call, as a clock or a function that finds
-///   keys, cannot use the transaction.
+/// - by each call on it, until it returns. So user code that runs within a call, as a clock, a waker or a function
+///   that finds keys, cannot use the transaction.
 ///
 /// A method that panics for that reason has changed nothing, and gives no item back: what was to be pushed
 /// is dropped.
