@@ -34,8 +34,9 @@ impl<T, O: Order<T>> Port<T, O> {
     /// Pushes items that are not counted yet, where there is no limit.
     pub(crate) fn push_all(
         &mut self,
-        mut items: impl Iterator<Item = T>,
+        items: impl Iterator<Item = T>,
     ) -> Result<usize, PushError<Vec<T>>> {
+        let mut items = items.fuse();
         let shared = Arc::clone(self.get_mut().shared());
         let since = shared.stamp();
         // Where there is no limit an item is always registered.
@@ -47,24 +48,27 @@ impl<T, O: Order<T>> Port<T, O> {
             return Err(PushError::Closed(items.collect()));
         };
         let seat = &mut tx.cell_mut().get_mut().seat;
-        while Self::stage_some(&mut items, &mut seat.stager()) {}
+        while let Some(first) = items.next() {
+            Self::stage_some(first, &mut items, &mut seat.stager());
+        }
         Ok(Self::end_batch(tx))
     }
 
-    /// Stages items while there is room. False: there are no more.
+    /// Stages an item, and more while there is room.
     #[inline]
     fn stage_some(
+        first: T,
         items: &mut impl Iterator<Item = T>,
         stager: &mut Stager<'_, StoredOf<T, O>>,
-    ) -> bool {
+    ) {
+        let meta = O::Meta::default();
+        stager.stage(Stored { item: first, meta });
         while stager.has_room() {
             let Some(item) = items.next() else {
-                return false;
+                break;
             };
-            let meta = O::Meta::default();
             stager.stage(Stored { item, meta });
         }
-        true
     }
 
     /// Begins the transaction of a batch, unless the queue is closed.
@@ -308,5 +312,22 @@ impl<T, O: Order<T>> Local<T, O> {
             self.seat.stage(Stored { item, meta });
         }
         Ok(count)
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use crate::Queue;
+
+    #[test]
+    fn a_batch_that_pushes_nothing_leases_no_shard() {
+        let queue = Queue::unbounded();
+        let mut handle = queue.handle();
+        let lanes = || queue.shared().lanes().count();
+        let without_shards = lanes();
+        assert_eq!(handle.push_batch([]), Ok(0));
+        queue.close();
+        assert!(handle.push_batch([1]).unwrap_err().is_closed());
+        assert_eq!(lanes(), without_shards);
     }
 }

@@ -183,6 +183,7 @@ impl<T, O: Order<T>> Local<T, O> {
     #[inline(always)]
     #[allow(clippy::inline_always)] // the push of a transaction
     fn store_staged(&mut self, stored: StoredOf<T, O>) -> Result<(), PushError<T>> {
+        self.seat.make_room_for_one();
         let first = self.seat.begin_staging();
         if self.ready.look().is_closed() {
             self.stage_after_close(stored, first)

@@ -87,7 +87,7 @@ impl<T> Lanes<T> {
     }
 
     /// How many lanes are in use.
-    pub(super) fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.shards.count_in_use() + 1
     }
 

@@ -31,11 +31,10 @@ impl<T> Seat<T> {
         self.producer.retract(shard)
     }
 
-    /// Makes room for an item, and says that the transaction stages something: true if it has not said so before.
+    /// Says that the transaction stages something: true if it has not said so before. Whoever stages a single item
+    /// [makes room](Seat::make_room_for_one) first, so that nothing fails once it is said.
     #[inline]
     pub(crate) fn begin_staging(&mut self) -> bool {
-        // Room first, so that nothing fails once it is said.
-        self.make_room_for_one();
         let first = self.staged() == 0;
         if first {
             step!("seat.stages-unsaid", self.desk().begin_staging());
@@ -43,7 +42,7 @@ impl<T> Seat<T> {
         first
     }
 
-    /// Stages an item, for which [room was made](Seat::begin_staging).
+    /// Stages an item.
     #[inline]
     pub(crate) fn stage(&mut self, item: T) {
         self.make_room_for_one();
@@ -77,8 +76,9 @@ impl<T> Seat<T> {
         drop_all(|| self.unstage());
     }
 
+    /// Makes room for the item that is staged or pushed next.
     #[inline]
-    fn make_room_for_one(&mut self) {
+    pub(crate) fn make_room_for_one(&mut self) {
         if self.producer.is_full() {
             self.make_room();
         }
