@@ -36,26 +36,26 @@ impl FreeCount {
 
     /// Puts permits in; for a free count with many writers.
     pub(super) fn put(&self, permits: usize) {
-        // ORDERING: Release; pairs with `free-count.look-put`: who sees the permits sees where they come from
+        // ORDERING: Release; pairs with `free.look-put`: who sees the permits sees where they come from
         // gone.
         self.put
-            .fetch_add(permits, weak!("free-count.put", Release));
+            .fetch_add(permits, weak!("free.put", Release));
     }
 
     /// Puts permits in; for the one writer of a record's free count, who knows the sum.
     #[inline]
     pub(super) fn put_up_to(&self, sum: usize) {
-        // ORDERING: Release; pairs with `free-count.look-put`.
-        self.put.store(sum, weak!("free-count.put-up-to", Release));
+        // ORDERING: Release; pairs with `free.look-put`.
+        self.put.store(sum, weak!("free.put-up-to", Release));
     }
 
     #[inline]
     pub(super) fn look(&self) -> Sight {
-        // ORDERING: Acquire; pairs with `free-count.take`: who sees permits gone sees what their taker had put
+        // ORDERING: Acquire; pairs with `free.take`: who sees permits gone sees what their taker had put
         // elsewhere before. Ahead of `put`, so that the difference is never negative.
-        let taken = self.taken.load(weak!("free-count.look-taken", Acquire));
-        // ORDERING: Acquire; pairs with `free-count.put` and `free-count.put-up-to`.
-        let put = self.put.load(weak!("free-count.look-put", Acquire));
+        let taken = self.taken.load(weak!("free.look-taken", Acquire));
+        // ORDERING: Acquire; pairs with `free.put` and `free.put-up-to`.
+        let put = self.put.load(weak!("free.look-put", Acquire));
         Sight {
             free: put.wrapping_sub(taken),
             taken,
@@ -66,14 +66,14 @@ impl FreeCount {
     pub(super) fn take(&self, seen: Sight, most: usize) -> usize {
         let got = seen.free.min(most);
         let (from, to) = (seen.taken, seen.taken.wrapping_add(got));
-        // ORDERING: Release; pairs with `free-count.look-taken`. Relaxed on failure: nothing is read.
-        let release = weak!("free-count.take", Release);
+        // ORDERING: Release; pairs with `free.look-taken`. Relaxed on failure: nothing is read.
+        let release = weak!("free.take", Release);
         match self
             .taken
             .compare_exchange(from, to, release, Ordering::Relaxed)
         {
             Ok(_) => got,
-            Err(_) if planted!("free-count.takes-anyway") => got,
+            Err(_) if planted!("free.takes-anyway") => got,
             Err(_) => 0,
         }
     }

@@ -84,7 +84,7 @@ impl RevocableRange {
 impl RevocableRange {
     /// Says that more than is needed is about to be taken from a free count, or from the range itself.
     pub(super) fn begin_filling(&self) {
-        // ORDERING: Relaxed; ordered by `free-count.take`: who sees the permits gone sees this.
+        // ORDERING: Relaxed; ordered by `free.take`: who sees the permits gone sees this.
         self.filling.store(true, Ordering::Relaxed);
     }
 
