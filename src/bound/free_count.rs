@@ -38,8 +38,7 @@ impl FreeCount {
     pub(super) fn put(&self, permits: usize) {
         // ORDERING: Release; pairs with `free.look-put`: who sees the permits sees where they come from
         // gone.
-        self.put
-            .fetch_add(permits, weak!("free.put", Release));
+        self.put.fetch_add(permits, weak!("free.put", Release));
     }
 
     /// Puts permits in; for the one writer of a record's free count, who knows the sum.
