@@ -56,7 +56,6 @@ fn who_waits_is_woken_by_the_last_drop() {
         let (sender, receiver) = bounded(1);
         sender.push(1).unwrap();
         let waiter = thread::spawn(move || sender.push_blocking(2));
-        thread::sleep(Duration::from_millis(5));
         drop(receiver);
         assert_eq!(waiter.join().unwrap(), Err(PushError::Closed(2)));
     });

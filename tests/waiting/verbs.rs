@@ -1,5 +1,6 @@
 //! Queues that are waited for without a handle.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -86,10 +87,14 @@ fn a_pop_wakes_who_waits_for_room_in_any_form() {
             let queue = queue.clone();
             ends(move || {
                 queue.push_batch([1, 2]).unwrap();
+                let popped = AtomicBool::new(false);
                 thread::scope(|scope| {
-                    let waiter = scope.spawn(|| push(&queue));
-                    thread::sleep(Duration::from_millis(2));
-                    assert!(!waiter.is_finished());
+                    scope.spawn(|| {
+                        push(&queue);
+                        assert!(popped.load(Ordering::SeqCst), "there was no room before");
+                    });
+                    thread::yield_now();
+                    popped.store(true, Ordering::SeqCst);
                     queue.pop().unwrap();
                 });
                 assert!(queue.is_full());
