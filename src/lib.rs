@@ -170,7 +170,7 @@
 //! ```
 //!
 //! Delayed items are counted by [`Stats::delayed`]. They keep their place in a bounded queue, and a closed
-//! queue waits for them; dead letters do neither. What is due goes before what is ready in the lanes. Items
+//! queue waits for them; dead letters do neither. What is due goes before what is ready in the shards. Items
 //! that are found due together come in the order of their times; those found due later go before them, if
 //! they are still there.
 //!
@@ -395,7 +395,7 @@
 //! large batch out for ever. A batch of more items than the capacity is refused at once.
 //! [`Transaction::push_batch`] stages all items of a batch, or none.
 //!
-//! A batch of pops takes what is there, up to a maximum, from as many lanes as it needs. The forms
+//! A batch of pops takes what is there, up to a maximum, from as many shards as it needs. The forms
 //! that wait do so until they have a minimum, but not beyond their timeout; what they take meanwhile
 //! is theirs.
 //!

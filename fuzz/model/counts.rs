@@ -53,9 +53,9 @@ impl Order {
         self.settings.is_timed().then(|| ticks(self.now - oldest))
     }
 
-    /// What open transactions hold, by their desks.
+    /// What open transactions hold, by their by_number.
     pub(crate) fn check_held(&self, start: Instant, seen: &[Held]) {
-        let work = self.desks.values().map(|&source| self.work(source));
+        let work = self.by_number.values().map(|&source| self.work(source));
         let expected: Vec<_> = work.filter(|work| work.own() > 0).collect();
         assert_eq!(seen.len(), expected.len(), "{seen:?}");
         for (seen, work) in seen.iter().zip(expected) {

@@ -42,7 +42,7 @@ impl Order {
     pub(super) fn put_at_head(&mut self, run: &[Mark]) {
         let common = self.common;
         for &mark in run {
-            self.fact_mut(mark).lane = common;
+            self.fact_mut(mark).shard = common;
         }
         self.give_back(run);
     }
@@ -132,7 +132,7 @@ impl Order {
         for &mark in &marks {
             let fact = self.fact_mut(mark);
             fact.failures = 0;
-            fact.lane = common;
+            fact.shard = common;
             fact.wished.due = None;
             fact.wished.ticket = false;
         }

@@ -29,8 +29,8 @@ pub(crate) struct Order {
     pub(crate) attended: bool,
     pub(crate) now: Ticks,
     pub(crate) closed: bool,
-    /// The handles, by the number of their desk, and their transactions.
-    pub(super) desks: BTreeMap<usize, Source>,
+    /// The handles, by the number of their number, and their transactions.
+    pub(super) by_number: BTreeMap<usize, Source>,
     pub(super) open: HashMap<Source, Work>,
     /// How often a transaction has taken an item.
     pub(super) holds: usize,
@@ -48,7 +48,7 @@ pub(crate) struct Order {
 #[derive(Debug)]
 pub(super) struct Fact {
     /// Whose line it is in, or comes back to.
-    pub(super) lane: Source,
+    pub(super) shard: Source,
     /// Deliveries that count.
     pub(super) failures: u32,
     /// How often it was changed by those who held it.
@@ -91,7 +91,7 @@ impl Order {
             settings,
             now: 0,
             closed: false,
-            desks: BTreeMap::new(),
+            by_number: BTreeMap::new(),
             open: HashMap::new(),
             holds: 0,
             poppers: Waiters::default(),
@@ -135,7 +135,7 @@ impl Order {
     /// An item is made that is to be pushed so.
     pub(super) fn make_with(&mut self, mark: Mark, wished: Wished) {
         let fact = Fact {
-            lane: mark.source,
+            shard: mark.source,
             failures: 0,
             changes: 0,
             since: self.now,
@@ -157,18 +157,18 @@ impl Order {
     pub(crate) fn publish(&mut self, marks: &[Mark]) {
         self.pushed += marks.len();
         for &mark in marks {
-            let lane = self.fact(mark).lane;
-            let number = self.number_lane(lane);
+            let shard = self.fact(mark).shard;
+            let number = self.number_shard(shard);
             let card = self.card(mark);
-            self.stock.push(card, lane, number);
+            self.stock.push(card, shard, number);
         }
     }
 
     /// Takes an item, and says which one follows where it was.
     pub(super) fn take(&mut self, mark: Mark) -> Option<Mark> {
-        let lane = self.fact(mark).lane;
+        let shard = self.fact(mark).shard;
         self.held += 1;
-        self.stock.take(mark, lane, self.attended)
+        self.stock.take(mark, shard, self.attended)
     }
 
     /// A pop takes an item. Returns which attempt this is.
@@ -208,8 +208,8 @@ impl Order {
     pub(super) fn give_back(&mut self, marks: &[Mark]) {
         let mut runs = BTreeMap::<Source, Vec<Card>>::new();
         for &mark in marks {
-            let lane = self.stock.home(self.fact(mark).lane);
-            runs.entry(lane).or_default().push(self.card(mark));
+            let shard = self.stock.home(self.fact(mark).shard);
+            runs.entry(shard).or_default().push(self.card(mark));
         }
         for (source, run) in runs {
             self.stock.give_back(source, run);

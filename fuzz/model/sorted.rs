@@ -14,7 +14,7 @@ use std::mem;
 pub(crate) struct Sorted {
     /// What came back since somebody looked: one run for each transaction.
     returned: Vec<Vec<Card>>,
-    /// What was pushed since, by the numbers of the lanes.
+    /// What was pushed since, by the numbers of the shards.
     pushed: BTreeMap<usize, Vec<Card>>,
     pub(super) rack: Rack,
 }
@@ -67,8 +67,8 @@ impl Sorted {
         }
     }
 
-    pub(super) fn push(&mut self, card: Card, lane: usize) {
-        self.pushed.entry(lane).or_default().push(card);
+    pub(super) fn push(&mut self, card: Card, shard: usize) {
+        self.pushed.entry(shard).or_default().push(card);
     }
 
     pub(super) fn give_back(&mut self, run: Vec<Card>) {

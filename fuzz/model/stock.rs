@@ -56,18 +56,18 @@ impl Stock {
         }
     }
 
-    /// An item is pushed to a lane, which has this number.
-    pub(super) fn push(&mut self, card: Card, lane: Source, number: usize) {
+    /// An item is pushed to a shard, which has this number.
+    pub(super) fn push(&mut self, card: Card, shard: Source, number: usize) {
         match self {
-            Self::Lines(lines) => lines.line(lane).fresh.push_back(card.mark),
+            Self::Lines(lines) => lines.line(shard).fresh.push_back(card.mark),
             Self::Sorted(sorted) => sorted.push(card, number),
         }
     }
 
     /// As [`Lines::take`].
-    pub(super) fn take(&mut self, mark: Mark, lane: Source, attended: bool) -> Option<Mark> {
+    pub(super) fn take(&mut self, mark: Mark, shard: Source, attended: bool) -> Option<Mark> {
         match self {
-            Self::Lines(lines) => lines.take(mark, lane, attended),
+            Self::Lines(lines) => lines.take(mark, shard, attended),
             Self::Sorted(sorted) => {
                 sorted.take(mark);
                 None
@@ -75,10 +75,10 @@ impl Stock {
         }
     }
 
-    /// Where items of this lane come back to.
-    pub(super) fn home(&self, lane: Source) -> Source {
+    /// Where items of this shard come back to.
+    pub(super) fn home(&self, shard: Source) -> Source {
         match self {
-            Self::Lines(_) => lane,
+            Self::Lines(_) => shard,
             Self::Sorted(_) => Source::default(),
         }
     }
@@ -95,9 +95,9 @@ impl Stock {
     }
 
     /// An item comes back that was looked at, before the one that followed it.
-    pub(super) fn put_back(&mut self, card: Card, lane: Source, follower: Option<Mark>) {
+    pub(super) fn put_back(&mut self, card: Card, shard: Source, follower: Option<Mark>) {
         match self {
-            Self::Lines(lines) => lines.line(lane).put_back(card.mark, follower),
+            Self::Lines(lines) => lines.line(shard).put_back(card.mark, follower),
             Self::Sorted(sorted) => sorted.give_back(vec![card]),
         }
     }

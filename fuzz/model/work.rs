@@ -33,8 +33,8 @@ pub(crate) struct Work {
     /// What was taken away and is still in the hold.
     pub(super) lost: Vec<Held>,
     has_lost: bool,
-    /// The lane that the handle has leased, if it has pushed something.
-    lane: Option<usize>,
+    /// The shard that the handle has leased, if it has pushed something.
+    shard: Option<usize>,
 }
 
 #[derive(Debug)]
@@ -75,10 +75,10 @@ impl Order {
         self.open.get_mut(&source).expect("a handle")
     }
 
-    /// A handle is made; it has the lowest desk that is free.
+    /// A handle is made; it has the lowest number that is free.
     pub(crate) fn join(&mut self, source: Source, name: Option<Name>) {
-        let free = (0..SLOTS * 2).find(|desk| !self.desks.contains_key(desk));
-        self.desks.insert(free.expect("few handles"), source);
+        let free = (0..SLOTS * 2).find(|number| !self.by_number.contains_key(number));
+        self.by_number.insert(free.expect("few handles"), source);
         self.attended |= name.is_some();
         let work = Work {
             name,
@@ -88,20 +88,20 @@ impl Order {
     }
 
     pub(crate) fn quit(&mut self, source: Source) {
-        self.desks.retain(|_, other| *other != source);
+        self.by_number.retain(|_, other| *other != source);
         self.open.remove(&source);
     }
 
-    /// The number of the lane of a source, the lowest one that was free when it was first needed.
-    pub(super) fn number_lane(&mut self, source: Source) -> usize {
+    /// The number of the shard of a source, the lowest one that was free when it was first needed.
+    pub(super) fn number_shard(&mut self, source: Source) -> usize {
         if source == self.common {
             return 0;
         }
-        let taken: Vec<_> = self.open.values().filter_map(|work| work.lane).collect();
+        let taken: Vec<_> = self.open.values().filter_map(|work| work.shard).collect();
         let work = self.work_mut(source);
-        let free = (1..=SLOTS * 2).find(|lane| !taken.contains(lane));
-        work.lane = work.lane.or(free);
-        work.lane.expect("a lane")
+        let free = (1..=SLOTS * 2).find(|shard| !taken.contains(shard));
+        work.shard = work.shard.or(free);
+        work.shard.expect("a shard")
     }
 
     /// An item was held by the transaction of this source.
@@ -129,7 +129,7 @@ impl Order {
     pub(crate) fn stage_in(&mut self, source: Source, mark: Mark) {
         self.make(mark);
         self.enrol(mark);
-        self.number_lane(source);
+        self.number_shard(source);
         let work = self.work_mut(source);
         work.take_permit();
         work.staged += 1;
@@ -150,8 +150,8 @@ impl Order {
     pub(crate) fn put_back(&mut self, source: Source) {
         if let Some((mark, follower)) = self.work_mut(source).peeked.take() {
             self.held -= 1;
-            let (card, lane) = (self.card(mark), self.fact(mark).lane);
-            self.stock.put_back(card, lane, follower);
+            let (card, shard) = (self.card(mark), self.fact(mark).shard);
+            self.stock.put_back(card, shard, follower);
         }
     }
 
@@ -165,9 +165,9 @@ impl Order {
     pub(crate) fn end(&mut self, source: Source) -> (Vec<Held>, usize) {
         self.put_back(source);
         let work = self.work_mut(source);
-        let (name, lane) = (work.name, work.lane);
+        let (name, shard) = (work.name, work.shard);
         let ended = std::mem::take(work);
-        (work.name, work.lane) = (name, lane);
+        (work.name, work.shard) = (name, shard);
         (ended.lost, ended.leased.len())
     }
 
@@ -208,7 +208,7 @@ impl Order {
 
     pub(super) fn end_leases(&mut self) {
         let now = self.now;
-        for source in self.desks.clone().into_values() {
+        for source in self.by_number.clone().into_values() {
             self.take_away(source, |leased| leased.until <= now);
         }
     }
@@ -216,7 +216,7 @@ impl Order {
     /// The handles of this name lose what they took before. Returns how many items are ready by that.
     pub(crate) fn recover(&mut self, name: Name, before: Ticks) -> usize {
         let mut ready = 0;
-        for source in self.desks.clone().into_values() {
+        for source in self.by_number.clone().into_values() {
             if self.work(source).name == Some(name) {
                 ready += self.take_away(source, |leased| leased.taken < before);
             }

@@ -109,7 +109,7 @@ mod models;
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests;
 
-use crate::raw::{roster, Roster};
+use crate::raw::{record_pool, RecordPool};
 use crate::sync::barrier;
 use crate::sync::{AtomicUsize, SMALL};
 pub(crate) use cache::PermitCache;
@@ -131,7 +131,7 @@ pub(crate) struct Capacity {
     pool: CachePadded<FreeCount>,
     /// Attempts to revoke permits of a cache.
     revocations: CachePadded<AtomicUsize>,
-    records: Roster<Arc<PermitRecord>>,
+    records: RecordPool<Arc<PermitRecord>>,
 }
 
 /// Permits taken.
@@ -161,7 +161,7 @@ impl Capacity {
             limit,
             pool: CachePadded::new(FreeCount::with(limit.min(MOST))),
             revocations: CachePadded::new(AtomicUsize::new(0)),
-            records: Roster::new(roster::FIRST),
+            records: RecordPool::new(record_pool::FIRST),
         }
     }
 

@@ -47,9 +47,9 @@ impl<T, O: Order<T>> Port<T, O> {
         let Some(mut tx) = self.begin_batch() else {
             return Err(PushError::Closed(items.collect()));
         };
-        let seat = &mut tx.cell_mut().get_mut().seat;
+        let endpoint = &mut tx.cell_mut().get_mut().endpoint;
         while let Some(first) = items.next() {
-            Self::stage_some(first, &mut items, &mut seat.stager());
+            Self::stage_some(first, &mut items, &mut endpoint.stager());
         }
         Ok(Self::end_batch(tx))
     }
@@ -75,7 +75,7 @@ impl<T, O: Order<T>> Port<T, O> {
     fn begin_batch(&mut self) -> Option<Open<'_, Local<T, O>>> {
         let mut tx = Open::new(self);
         let local = tx.cell_mut().get_mut();
-        local.seat.begin_staging();
+        local.endpoint.begin_staging();
         if local.ready.look().is_closed() {
             let _: PushError<()> = local.refuse(());
             return None;
@@ -105,9 +105,9 @@ impl<T, O: Order<T>> Port<T, O> {
         for item in items {
             let Known { since, meta } = register(&item);
             if local.shared.timed {
-                local.seat.note_time(since);
+                local.endpoint.note_time(since);
             }
-            local.seat.stage(Stored { item, meta });
+            local.endpoint.stage(Stored { item, meta });
         }
         Ok(Self::end_batch(tx))
     }
@@ -307,9 +307,9 @@ impl<T, O: Order<T>> Local<T, O> {
         for item in items {
             let Known { since, meta } = next_known();
             if shared.timed {
-                self.seat.note_time(since);
+                self.endpoint.note_time(since);
             }
-            self.seat.stage(Stored { item, meta });
+            self.endpoint.stage(Stored { item, meta });
         }
         Ok(count)
     }
@@ -323,11 +323,11 @@ mod tests {
     fn a_batch_that_pushes_nothing_leases_no_shard() {
         let queue = Queue::unbounded();
         let mut handle = queue.handle();
-        let lanes = || queue.shared().lanes().count();
-        let without_shards = lanes();
+        let shards = || queue.shared().shards().count();
+        let without_shards = shards();
         assert_eq!(handle.push_batch([]), Ok(0));
         queue.close();
         assert!(handle.push_batch([1]).unwrap_err().is_closed());
-        assert_eq!(lanes(), without_shards);
+        assert_eq!(shards(), without_shards);
     }
 }

@@ -4,7 +4,7 @@ use super::local::{Local, Port};
 use super::shared::Shared;
 use crate::order::{EntryOf, Order};
 use crate::policy::retry::Cause;
-use crate::raw::{Spot, Stored, Unborrowed};
+use crate::raw::{HeldPosition, Stored, Unborrowed};
 use crate::sync::{defer_with, planted, step};
 use std::mem;
 
@@ -23,8 +23,8 @@ impl<T, O: Order<T>> Local<T, O> {
         let held_any = self.held() > 0;
         let parted = self.part_with_lost(unborrowed);
         let dead = self.part_with_failed(cause, unborrowed);
-        let held = self.seat.give_back(unborrowed);
-        self.seat.end_staging();
+        let held = self.endpoint.give_back(unborrowed);
+        self.endpoint.end_staging();
         planted!("end.frees-held", self.end_permits(held, 0));
         self.end_permits(dead, 0);
         self.pay_for_aborted();
@@ -49,7 +49,7 @@ impl<T, O: Order<T>> Local<T, O> {
     /// Drops what the transaction has staged.
     fn drop_staged(&mut self) {
         if !Shared::<T, O>::SORTS {
-            return self.seat.drop_staged();
+            return self.endpoint.drop_staged();
         }
         // The destructor of an item may panic.
         let mut local = defer_with(self, |local| {
@@ -57,7 +57,7 @@ impl<T, O: Order<T>> Local<T, O> {
                 local.drop_staged();
             }
         });
-        while let Some(entry) = local.seat.unstage() {
+        while let Some(entry) = local.endpoint.unstage() {
             local.shared.unregister(entry.item.meta);
             drop(entry);
         }
@@ -72,7 +72,7 @@ impl<T, O: Order<T>> Port<T, O> {
     pub(crate) fn commit(&mut self) -> Outcome {
         self.end_forgotten();
         let (local, unborrowed) = self.whole();
-        let (published, freed) = local.seat.commit(&unborrowed);
+        let (published, freed) = local.endpoint.commit(&unborrowed);
         Outcome { published, freed }
     }
 
@@ -112,24 +112,24 @@ impl<T, O: Order<T>> Port<T, O> {
     #[inline]
     pub(crate) fn take_out(&mut self) -> Option<T> {
         let (local, unborrowed) = self.whole();
-        local.seat.take_out(&unborrowed).map(Stored::into_item)
+        local.endpoint.take_out(&unborrowed).map(Stored::into_item)
     }
 
     /// Drops the committed items that were not taken out.
     #[inline]
     pub(crate) fn drop_taken(&mut self) {
         let (local, unborrowed) = self.whole();
-        local.seat.drop_taken(&unborrowed);
+        local.endpoint.drop_taken(&unborrowed);
     }
 
     /// How many items are held, and how often the one was delivered that was delivered most often.
     #[cfg(not(any(loom, shuttle)))]
     pub(crate) fn deliveries(&mut self) -> (usize, u32) {
         let (local, unborrowed) = self.whole();
-        let (mut spot, mut items, mut attempts) = (Spot::default(), 0, 0);
-        while let Some((_, tag)) = local.seat.next_held(&mut spot, &unborrowed) {
+        let (mut spot, mut items, mut attempts) = (HeldPosition::default(), 0, 0);
+        while let Some((_, delivery)) = local.endpoint.next_held(&mut spot, &unborrowed) {
             items += 1;
-            attempts = tag.attempts.max(attempts);
+            attempts = delivery.attempts.max(attempts);
         }
         (items, attempts)
     }
@@ -146,8 +146,8 @@ impl<T, O: Order<T>> Local<T, O> {
     /// Takes note that what a transaction holds is gone for good.
     fn leave_held(&mut self, unborrowed: &Unborrowed<'_>) {
         if Shared::<T, O>::SORTS {
-            let mut spot = Spot::default();
-            while let Some((stored, _)) = self.seat.next_held(&mut spot, unborrowed) {
+            let mut spot = HeldPosition::default();
+            while let Some((stored, _)) = self.endpoint.next_held(&mut spot, unborrowed) {
                 self.shared.leave(stored.meta);
             }
         }

@@ -4,7 +4,7 @@ use super::local::{Envelope, Local};
 use super::shared::Shared;
 use crate::order::{Order, StoredOf};
 use crate::policy::retry::{Cause, Failed, Fate};
-use crate::raw::{ItemRef, Spot, Tag, Unborrowed, Vacant};
+use crate::raw::{DeliveryMeta, HeldPosition, ItemRef, Unborrowed, Vacant};
 use crate::sync::swallow_panic;
 use crate::Reason;
 use std::sync::Arc;
@@ -50,16 +50,16 @@ impl<T, O: Order<T>> Local<T, O> {
         if failures.may_delay(cause) {
             swallow_panic(|| now = Some(time.now()));
         }
-        let (mut spot, mut dead) = (Spot::default(), 0);
-        while let Some((_, tag)) = self.seat.next_held(&mut spot, unborrowed) {
-            let fate = self.shared.failures.fate(tag, cause);
+        let (mut spot, mut dead) = (HeldPosition::default(), 0);
+        while let Some((_, delivery)) = self.endpoint.next_held(&mut spot, unborrowed) {
+            let fate = self.shared.failures.fate(delivery, cause);
             if fate == Fate::Head || fate != Fate::Death && now.is_none() {
                 continue;
             }
             dead += usize::from(fate == Fate::Death);
-            let entry = self.seat.remove_before(spot, unborrowed);
+            let entry = self.endpoint.remove_before(spot, unborrowed);
             self.put_away(fate, now.unwrap_or_default(), Failed::new(entry, cause));
-            self.seat.count_aborted(1);
+            self.endpoint.count_aborted(1);
         }
         self.envelopes.truncate(KEPT);
         dead
@@ -98,13 +98,13 @@ impl<T, O: Order<T>> Local<T, O> {
         item: ItemRef<'_, T>,
         delay: Option<Duration>,
     ) -> Result<Rest<T>, NoRoom> {
-        self.send_away(item, &Reason::Retried.into(), |local, tag, cause| {
+        self.send_away(item, &Reason::Retried.into(), |local, delivery, cause| {
             // It takes its permit with it, which may be the one of a staged item.
             let has_room = local.has_one_more();
             let failures = &local.shared.failures;
             has_room.then(|| match delay {
-                Some(delay) => failures.fate_after(tag, delay),
-                None => failures.fate(tag, cause),
+                Some(delay) => failures.fate_after(delivery, delay),
+                None => failures.fate(delivery, cause),
             })
         })
     }
@@ -124,12 +124,12 @@ impl<T, O: Order<T>> Local<T, O> {
             error: Some(error),
             ..Reason::Failed.into()
         };
-        self.send_away(item, &cause, |local, tag, cause| {
+        self.send_away(item, &cause, |local, delivery, cause| {
             if local.shared.failures.letters.reserve() {
                 return Some(Fate::Death);
             }
             let has_room = local.has_one_more();
-            has_room.then(|| local.shared.failures.fate(tag, cause))
+            has_room.then(|| local.shared.failures.fate(delivery, cause))
         })
     }
 
@@ -144,12 +144,12 @@ impl<T, O: Order<T>> Local<T, O> {
         &mut self,
         item: ItemRef<'_, T>,
         cause: &Cause,
-        fate: impl FnOnce(&mut Self, Tag, &Cause) -> Option<Fate>,
+        fate: impl FnOnce(&mut Self, DeliveryMeta, &Cause) -> Option<Fate>,
     ) -> Result<Rest<T>, NoRoom> {
         let address = item.address();
-        let tag = self.seat.tag_of(address).expect(FOREIGN);
+        let delivery = self.endpoint.delivery_of(address).expect(FOREIGN);
         let now = self.shared.time.now();
-        let fate = fate(self, tag, cause).ok_or(NoRoom)?;
+        let fate = fate(self, delivery, cause).ok_or(NoRoom)?;
         let Ok(copy) = self.end_lease(address) else {
             // Others have it, and its delivery is counted; it leaves with its transaction.
             if fate == Fate::Death {
@@ -157,9 +157,9 @@ impl<T, O: Order<T>> Local<T, O> {
             }
             return Ok(None);
         };
-        let entry = self.seat.remove(item);
+        let entry = self.endpoint.remove(item);
         self.put_away(fate, now, Failed::new(entry, cause));
-        self.seat.count_aborted(1);
+        self.endpoint.count_aborted(1);
         if fate == Fate::Death {
             let (staged, held) = (self.staged(), self.held());
             self.permits.release_one(self.shared.room(), staged, held);

@@ -38,6 +38,6 @@ impl<T, O: Order<T>> Port<T, O> {
 impl<T, O: Order<T>> Local<T, O> {
     /// What others know of the transaction.
     pub(crate) fn holder(&self) -> Holder {
-        self.seat.holder()
+        self.endpoint.holder()
     }
 }

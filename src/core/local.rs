@@ -8,7 +8,7 @@ use super::wait;
 use crate::order::{Order, StoredOf};
 use crate::policy::retry::Failed;
 use crate::policy::watch::Post;
-use crate::raw::{LocalCell, Party, Record, Seat, Session, Tails, Unborrowed, Vacant};
+use crate::raw::{Endpoint, LocalCell, Party, Record, Session, Tails, Unborrowed, Vacant};
 use crate::wait::{Line, Place, Word};
 use crate::Reason;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub(crate) struct Local<T, O: Order<T>> {
     pub(super) shared: Arc<Shared<T, O>>,
     /// The line of those who wait for an item: that of the queue, one step nearer.
     pub(super) ready: Arc<Line>,
-    pub(super) seat: Seat<StoredOf<T, O>>,
+    pub(super) endpoint: Endpoint<StoredOf<T, O>>,
     /// Whether the queue neither has a bound nor has to register items.
     pub(super) plain: bool,
     /// Whether there is more to the end of a transaction than the shards and the permits: 0 if not.
@@ -64,14 +64,14 @@ impl<T, O: Order<T>> Local<T, O> {
             shared.ready().attend();
         }
         let guarded = listens || Shared::<T, O>::SORTS;
-        let seat = Seat::new(Arc::clone(shared.lanes()));
-        let post = is_watched.then(|| shared.posts.add(seat.number(), name));
+        let endpoint = Endpoint::new(Arc::clone(shared.shards()));
+        let post = is_watched.then(|| shared.posts.add(endpoint.number(), name));
         Self {
             ready: Arc::clone(shared.ready()),
             plain: !permits.is_bounded() && !shared.registers(),
             guarded: if guarded { ALWAYS } else { 0 },
             shared,
-            seat,
+            endpoint,
             keeps_time: false,
             permits,
             item_place: Place::default(),
@@ -101,12 +101,12 @@ impl<T, O: Order<T>> Local<T, O> {
 
     #[inline]
     pub(crate) fn staged(&self) -> usize {
-        self.seat.staged()
+        self.endpoint.staged()
     }
 
     #[inline]
     pub(crate) fn held(&self) -> usize {
-        self.seat.held()
+        self.endpoint.held()
     }
 
     /// Whether a push may find no room: the queue has a bound, or keys have limits.
@@ -142,20 +142,20 @@ impl<T, O: Order<T>> Session for Local<T, O> {
     type Stored = StoredOf<T, O>;
 
     #[inline]
-    fn seat(&mut self) -> &mut Seat<StoredOf<T, O>> {
-        &mut self.seat
+    fn endpoint(&mut self) -> &mut Endpoint<StoredOf<T, O>> {
+        &mut self.endpoint
     }
 
     fn end_waiting(&mut self) {
         self.leave_lines();
-        if self.seat.put_back() {
+        if self.endpoint.put_back() {
             self.shared.ended(1);
         }
     }
 
     fn settle(&mut self, unborrowed: &Unborrowed<'_>) {
-        if self.seat.is_taken() {
-            self.seat.drop_taken(unborrowed);
+        if self.endpoint.is_taken() {
+            self.endpoint.drop_taken(unborrowed);
         }
         self.abort_for(&Reason::Forgotten.into(), unborrowed);
     }
@@ -172,11 +172,11 @@ impl<T, O: Order<T>> Session for Local<T, O> {
 
 impl<T, O: Order<T>> Party for Port<T, O> {
     fn collect(&mut self, tails: &mut Tails) {
-        self.get_mut().seat.collect(tails);
+        self.get_mut().endpoint.collect(tails);
     }
 
     fn announce(&mut self, record: Record) {
-        self.get_mut().seat.announce(record);
+        self.get_mut().endpoint.announce(record);
     }
 
     fn conclude(&mut self) {
@@ -185,7 +185,7 @@ impl<T, O: Order<T>> Party for Port<T, O> {
             published: local.staged(),
             freed: local.held(),
         };
-        local.seat.conclude(&unborrowed);
+        local.endpoint.conclude(&unborrowed);
     }
 }
 
@@ -193,7 +193,7 @@ impl<T, O: Order<T>> Drop for Local<T, O> {
     fn drop(&mut self) {
         self.leave_lines();
         if let Some(post) = &self.post {
-            self.shared.posts.remove(post.desk);
+            self.shared.posts.remove(post.counters);
         }
         self.permits.leave(self.shared.room());
     }

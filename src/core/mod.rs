@@ -1,7 +1,7 @@
 //! What every queue does, whatever its order and its options.
 //!
 //! A handle is a [`Local`] in a cell. An item's way is told by three files: [`put`], [`take`] and [`end`]; [`wait`] is
-//! the one loop around an attempt. What all handles of a queue have in common is [`shared`], which is made from
+//! the one loop around an attempt. What all handles of a queue have in injector is [`shared`], which is made from
 //! [`settings`].
 
 pub(crate) mod admit;

@@ -20,7 +20,7 @@ impl<T, O: Order<T>> Port<T, O> {
             return self.pop_slowly();
         }
         let local = self.get_mut();
-        let stored = local.seat.pop().ok_or(PopError::Empty)?;
+        let stored = local.endpoint.pop().ok_or(PopError::Empty)?;
         if local.ready.is_awaited() {
             step!("take.pops-unsaid", local.shared.tell_if_idle());
         }

@@ -40,7 +40,7 @@ impl<T, O: Order<T>> Port<T, O> {
             return self.push_slowly(item);
         }
         let (local, meta) = (self.get_mut(), O::Meta::default());
-        local.seat.push(Stored { item, meta });
+        local.endpoint.push(Stored { item, meta });
         local.announce()
     }
 
@@ -54,7 +54,7 @@ impl<T, O: Order<T>> Port<T, O> {
             return Err(PushError::Full(item));
         }
         let meta = O::Meta::default();
-        local.seat.push(Stored { item, meta });
+        local.endpoint.push(Stored { item, meta });
         local.announce()
     }
 }
@@ -161,12 +161,12 @@ impl<T, O: Order<T>> Local<T, O> {
     ) -> Result<(), PushError<T>> {
         let (Known { since, meta }, item) = admitted(admission, item)?;
         if self.shared.timed {
-            self.seat.note_time(since);
+            self.endpoint.note_time(since);
         }
         let stored = Stored { item, meta };
         match put {
             Put::Publish => {
-                self.seat.push(stored);
+                self.endpoint.push(stored);
                 self.announce()
             }
             Put::Stage => {
@@ -183,12 +183,12 @@ impl<T, O: Order<T>> Local<T, O> {
     #[inline(always)]
     #[allow(clippy::inline_always)] // the push of a transaction
     fn store_staged(&mut self, stored: StoredOf<T, O>) -> Result<(), PushError<T>> {
-        self.seat.make_room_for_one();
-        let first = self.seat.begin_staging();
+        self.endpoint.make_room_for_one();
+        let first = self.endpoint.begin_staging();
         if self.ready.look().is_closed() {
             self.stage_after_close(stored, first)
         } else {
-            self.seat.stage(stored);
+            self.endpoint.stage(stored);
             Ok(())
         }
     }
@@ -202,11 +202,11 @@ impl<T, O: Order<T>> Local<T, O> {
         first: bool,
     ) -> Result<(), PushError<T>> {
         if !self.is_refusing(Put::Stage) {
-            self.seat.stage(stored);
+            self.endpoint.stage(stored);
             return Ok(());
         }
         if first {
-            self.seat.end_staging();
+            self.endpoint.end_staging();
         }
         Err(self.refuse(stored.item))
     }
@@ -241,7 +241,7 @@ impl<T, O: Order<T>> Local<T, O> {
             return Ok(());
         }
         planted!("put.keeps-late-push", return Ok(()));
-        let Some(entry) = self.seat.retract() else {
+        let Some(entry) = self.endpoint.retract() else {
             return Ok(());
         };
         let Stored { item, meta } = entry.item;

@@ -6,7 +6,7 @@ use super::local::{address_of, Local};
 use super::permits::Permits;
 use super::shared::{Debt, Shared};
 use crate::order::{EntryOf, Next, Order, StoredOf};
-use crate::raw::{Fresh, Purpose, Seat, Stored};
+use crate::raw::{Endpoint, Fresh, Purpose, Stored};
 use crate::sync::defer_with;
 
 /// Where taken items go.
@@ -14,9 +14,10 @@ pub(super) trait Target<T, O: Order<T>> {
     /// Whether they are the transaction's, and not committed at once.
     const HOLDS: bool;
     /// Takes up to `most` items of the shards.
-    fn fill(&mut self, seat: &mut Seat<StoredOf<T, O>>, most: usize) -> usize;
+    fn fill(&mut self, endpoint: &mut Endpoint<StoredOf<T, O>>, most: usize) -> usize;
     /// Takes the next item of the order: true if there is one.
-    fn take_next(&mut self, shared: &Shared<T, O>, seat: &mut Seat<StoredOf<T, O>>) -> bool;
+    fn take_next(&mut self, shared: &Shared<T, O>, endpoint: &mut Endpoint<StoredOf<T, O>>)
+        -> bool;
     /// Notes what follows from the last `count` items: of one, if there is a debt.
     fn note(&mut self, local: &mut Local<T, O>, count: usize, debt: Debt);
 }
@@ -26,15 +27,19 @@ impl<T, O: Order<T>> Target<T, O> for Option<T> {
     const HOLDS: bool = false;
 
     #[inline]
-    fn fill(&mut self, seat: &mut Seat<StoredOf<T, O>>, _: usize) -> usize {
-        *self = seat.pop().map(Stored::into_item);
+    fn fill(&mut self, endpoint: &mut Endpoint<StoredOf<T, O>>, _: usize) -> usize {
+        *self = endpoint.pop().map(Stored::into_item);
         usize::from(self.is_some())
     }
 
-    fn take_next(&mut self, shared: &Shared<T, O>, seat: &mut Seat<StoredOf<T, O>>) -> bool {
+    fn take_next(
+        &mut self,
+        shared: &Shared<T, O>,
+        endpoint: &mut Endpoint<StoredOf<T, O>>,
+    ) -> bool {
         *self = shared.pop_next();
         if self.is_some() {
-            seat.count_popped();
+            endpoint.count_popped();
         }
         self.is_some()
     }
@@ -48,14 +53,18 @@ impl<T, O: Order<T>> Target<T, O> for Option<T> {
 impl<T, O: Order<T>> Target<T, O> for Vec<T> {
     const HOLDS: bool = false;
 
-    fn fill(&mut self, seat: &mut Seat<StoredOf<T, O>>, most: usize) -> usize {
-        seat.pop_batch(most, self)
+    fn fill(&mut self, endpoint: &mut Endpoint<StoredOf<T, O>>, most: usize) -> usize {
+        endpoint.pop_batch(most, self)
     }
 
-    fn take_next(&mut self, shared: &Shared<T, O>, seat: &mut Seat<StoredOf<T, O>>) -> bool {
+    fn take_next(
+        &mut self,
+        shared: &Shared<T, O>,
+        endpoint: &mut Endpoint<StoredOf<T, O>>,
+    ) -> bool {
         self.reserve(1);
         let mut item = None;
-        let taken = Target::<T, O>::take_next(&mut item, shared, seat);
+        let taken = Target::<T, O>::take_next(&mut item, shared, endpoint);
         self.extend(item);
         taken
     }
@@ -71,15 +80,19 @@ pub(super) struct Hold<'f>(pub(super) &'f mut Fresh);
 impl<T, O: Order<T>> Target<T, O> for Hold<'_> {
     const HOLDS: bool = true;
 
-    fn fill(&mut self, seat: &mut Seat<StoredOf<T, O>>, most: usize) -> usize {
+    fn fill(&mut self, endpoint: &mut Endpoint<StoredOf<T, O>>, most: usize) -> usize {
         if most == 1 {
-            return usize::from(seat.hold());
+            return usize::from(endpoint.hold());
         }
-        seat.hold_batch(most)
+        endpoint.hold_batch(most)
     }
 
-    fn take_next(&mut self, shared: &Shared<T, O>, seat: &mut Seat<StoredOf<T, O>>) -> bool {
-        accept_next(shared, seat, Purpose::Hold)
+    fn take_next(
+        &mut self,
+        shared: &Shared<T, O>,
+        endpoint: &mut Endpoint<StoredOf<T, O>>,
+    ) -> bool {
+        accept_next(shared, endpoint, Purpose::Hold)
     }
 
     fn note(&mut self, local: &mut Local<T, O>, count: usize, debt: Debt) {
@@ -99,12 +112,16 @@ pub(super) struct Look;
 impl<T, O: Order<T>> Target<T, O> for Look {
     const HOLDS: bool = true;
 
-    fn fill(&mut self, seat: &mut Seat<StoredOf<T, O>>, _: usize) -> usize {
-        usize::from(seat.peek())
+    fn fill(&mut self, endpoint: &mut Endpoint<StoredOf<T, O>>, _: usize) -> usize {
+        usize::from(endpoint.peek())
     }
 
-    fn take_next(&mut self, shared: &Shared<T, O>, seat: &mut Seat<StoredOf<T, O>>) -> bool {
-        accept_next(shared, seat, Purpose::Look)
+    fn take_next(
+        &mut self,
+        shared: &Shared<T, O>,
+        endpoint: &mut Endpoint<StoredOf<T, O>>,
+    ) -> bool {
+        accept_next(shared, endpoint, Purpose::Look)
     }
 
     fn note(&mut self, local: &mut Local<T, O>, _: usize, debt: Debt) {
@@ -112,16 +129,16 @@ impl<T, O: Order<T>> Target<T, O> for Look {
     }
 }
 
-/// Takes the next item of the order into the seat: true if there is one.
+/// Takes the next item of the order into the endpoint: true if there is one.
 fn accept_next<T, O: Order<T>>(
     shared: &Shared<T, O>,
-    seat: &mut Seat<StoredOf<T, O>>,
+    endpoint: &mut Endpoint<StoredOf<T, O>>,
     purpose: Purpose,
 ) -> bool {
     loop {
-        match expect_next(shared, seat, purpose) {
+        match expect_next(shared, endpoint, purpose) {
             Next::Item(entry) => {
-                seat.accept(purpose, entry);
+                endpoint.accept(purpose, entry);
                 return true;
             }
             Next::Nothing => return false,
@@ -134,15 +151,15 @@ fn accept_next<T, O: Order<T>>(
 /// The next item of the order, counted as taken before it is.
 fn expect_next<T, O: Order<T>>(
     shared: &Shared<T, O>,
-    seat: &mut Seat<StoredOf<T, O>>,
+    endpoint: &mut Endpoint<StoredOf<T, O>>,
     purpose: Purpose,
 ) -> Next<EntryOf<T, O>> {
-    seat.expect(purpose);
+    endpoint.expect(purpose);
     // Also if the comparison of keys panics.
-    let seat = defer_with(seat, |seat| seat.uncount_taken(1));
+    let endpoint = defer_with(endpoint, |endpoint| endpoint.uncount_taken(1));
     let next = shared.try_next();
     if let Next::Item(_) = next {
-        seat.cancel();
+        endpoint.cancel();
     }
     next
 }
@@ -162,7 +179,7 @@ impl<T, O: Order<T>> Local<T, O> {
         }
         let count = Self::take_from(
             &self.shared,
-            &mut self.seat,
+            &mut self.endpoint,
             &mut self.permits,
             target,
             most,
@@ -178,7 +195,7 @@ impl<T, O: Order<T>> Local<T, O> {
     fn attend(&mut self) {
         self.shared.release_due();
         if !Shared::<T, O>::SORTS {
-            self.seat.go_to_head();
+            self.endpoint.go_to_head();
         }
     }
 
@@ -189,7 +206,7 @@ impl<T, O: Order<T>> Local<T, O> {
         if !holds || !word.is_closed() {
             return word.is_drained();
         }
-        let sees_one = !Shared::<T, O>::SORTS && self.seat.sees_one();
+        let sees_one = !Shared::<T, O>::SORTS && self.endpoint.sees_one();
         !sees_one && self.shared.is_empty()
     }
 
@@ -200,8 +217,8 @@ impl<T, O: Order<T>> Local<T, O> {
             let Some(pass) = self.shared.pass(G::HOLDS) else {
                 break;
             };
-            let (seat, permits) = (&mut self.seat, &mut self.permits);
-            if Self::take_from(&self.shared, seat, permits, target, 1) == 0 {
+            let (endpoint, permits) = (&mut self.endpoint, &mut self.permits);
+            if Self::take_from(&self.shared, endpoint, permits, target, 1) == 0 {
                 break;
             }
             let debt = pass.used();
@@ -216,27 +233,27 @@ impl<T, O: Order<T>> Local<T, O> {
     #[inline]
     fn take_from<G: Target<T, O>>(
         shared: &Shared<T, O>,
-        seat: &mut Seat<StoredOf<T, O>>,
+        endpoint: &mut Endpoint<StoredOf<T, O>>,
         permits: &mut Permits,
         target: &mut G,
         most: usize,
     ) -> usize {
         let mut count = 0;
         if Shared::<T, O>::SORTS {
-            while count < most && target.take_next(shared, seat) {
+            while count < most && target.take_next(shared, endpoint) {
                 count += 1;
                 if !G::HOLDS {
                     permits.give_back(shared.room(), 1);
                 }
             }
         } else {
-            count = target.fill(seat, most);
+            count = target.fill(endpoint, most);
             if !G::HOLDS {
                 permits.give_back(shared.room(), count);
             }
         }
         if G::HOLDS {
-            permits.release(shared.room(), seat.staged(), seat.held());
+            permits.release(shared.room(), endpoint.staged(), endpoint.held());
             if count == 0 {
                 // Somebody may have seen the attempt, and wait for its end.
                 shared.ended(0);
@@ -257,7 +274,7 @@ impl<T, O: Order<T>> Local<T, O> {
     /// Puts the item back that was looked at, with what is owed for it. Others are still to be told: true if there
     /// was one.
     pub(crate) fn end_look(&mut self) -> bool {
-        let is_back = self.seat.put_back();
+        let is_back = self.endpoint.put_back();
         if is_back && self.is_indebted() {
             let debt = self.debt_of(LOOKED);
             self.shared.undo(debt);
@@ -267,7 +284,7 @@ impl<T, O: Order<T>> Local<T, O> {
 
     /// Keeps what is owed for the first of the fresh items.
     fn owe_for_fresh(&mut self, mut fresh: Fresh, debt: Debt) {
-        if let Some((stored, _)) = self.seat.next_fresh(&mut fresh) {
+        if let Some((stored, _)) = self.endpoint.next_fresh(&mut fresh) {
             let address = address_of(&stored.item);
             self.owe(debt, address);
         }
@@ -281,8 +298,8 @@ impl<T, O: Order<T>> Local<T, O> {
         if !Shared::<T, O>::LEASES && !self.shared.is_told_of() {
             return;
         }
-        while let Some((stored, tag)) = self.seat.next_fresh(fresh) {
-            self.note(stored, tag);
+        while let Some((stored, delivery)) = self.endpoint.next_fresh(fresh) {
+            self.note(stored, delivery);
         }
     }
 }

@@ -3,7 +3,7 @@
 use super::local::{Local, Port};
 use super::shared::Shared;
 use crate::order::{Order, Shown, Source, Visit, PART};
-use crate::raw::Spot;
+use crate::raw::HeldPosition;
 use crate::sync::{defer, defer_with};
 
 impl<T, O: Order<T>> Port<T, O> {
@@ -13,22 +13,22 @@ impl<T, O: Order<T>> Port<T, O> {
             let local = self.get_mut();
             local.visit_source(Source::begin_visit, Source::show, visit)
         } else {
-            self.visit_lanes(visit)
+            self.visit_shards(visit)
         }
     }
 
-    fn visit_lanes(&mut self, mut visit: impl FnMut(&T)) -> usize {
-        let (mut lane, mut count) = (0, 0);
-        while self.get_mut().seat.hold_lane(&mut lane) {
+    fn visit_shards(&mut self, mut visit: impl FnMut(&T)) -> usize {
+        let (mut shard, mut count) = (0, 0);
+        while self.get_mut().endpoint.hold_shard(&mut shard) {
             // Items are given back also if the visitor panics.
             let mut port = defer_with(&mut *self, |port| {
                 let (local, unborrowed) = port.whole();
-                let back = local.seat.give_back_uncounted(&unborrowed);
+                let back = local.endpoint.give_back_uncounted(&unborrowed);
                 local.shared.ended(back);
             });
             let (local, unborrowed) = port.whole();
-            let mut spot = Spot::default();
-            while let Some((stored, _)) = local.seat.next_held(&mut spot, &unborrowed) {
+            let mut spot = HeldPosition::default();
+            while let Some((stored, _)) = local.endpoint.next_held(&mut spot, &unborrowed) {
                 visit(&stored.item);
             }
             count += local.held();
@@ -51,18 +51,18 @@ impl<T, O: Order<T>> Local<T, O> {
         let _end = defer(|| shared.source.end_visit());
         let (mut more, mut count) = (true, 0);
         while more {
-            let part = (&mut self.seat, &mut visit, Vec::with_capacity(PART));
-            let mut part = defer_with(part, |(seat, visit, shown)| {
+            let part = (&mut self.endpoint, &mut visit, Vec::with_capacity(PART));
+            let mut part = defer_with(part, |(endpoint, visit, shown)| {
                 let count = shown.len();
                 if count > 0 {
                     shared.source.put_back(visit, shown);
-                    seat.uncount_taken(count);
+                    endpoint.uncount_taken(count);
                     shared.ended(count);
                 }
             });
-            let (seat, visit, shown) = &mut *part;
+            let (endpoint, visit, shown) = &mut *part;
             more = show(&shared.source, visit, shown);
-            seat.count_taken(shown.len());
+            endpoint.count_taken(shown.len());
             for shown in &*shown {
                 look(&shown.entry.item.item);
             }

@@ -6,7 +6,7 @@ use crate::order::{EntryOf, Order, StoredOf};
 use crate::policy::lease::Lost;
 use crate::policy::telemetry::Event;
 use crate::policy::watch::Post;
-use crate::raw::{Entry, ItemRef, Spot, Stored, Tag, Unborrowed};
+use crate::raw::{DeliveryMeta, Entry, HeldPosition, ItemRef, Stored, Unborrowed};
 use crate::sync::{lock, step};
 use std::collections::HashSet;
 
@@ -31,8 +31,8 @@ impl<T, O: Order<T>> Local<T, O> {
         if self.held() == 1 {
             self.note_begin();
         }
-        let tag = self.seat.tag_of(reference.address());
-        self.note(reference, tag.expect("the item was just taken"));
+        let delivery = self.endpoint.delivery_of(reference.address());
+        self.note(reference, delivery.expect("the item was just taken"));
     }
 
     /// Whether others may know of the transaction.
@@ -42,23 +42,23 @@ impl<T, O: Order<T>> Local<T, O> {
     }
 
     /// Notes an item that the transaction has taken.
-    pub(super) fn note(&self, stored: &StoredOf<T, O>, tag: Tag) {
+    pub(super) fn note(&self, stored: &StoredOf<T, O>, delivery: DeliveryMeta) {
         let Some(post) = &self.post else {
             return;
         };
         let shared = &self.shared;
         shared.tell(|| Event::Delivered {
-            attempts: tag.attempts,
+            attempts: delivery.attempts,
             waited: shared
                 .time
-                .stamped(tag.since)
-                .map(|_| shared.time.age(tag.since)),
+                .stamped(delivery.since)
+                .map(|_| shared.time.age(delivery.since)),
         });
-        self.lease(post, stored, tag);
+        self.lease(post, stored, delivery);
     }
 
     /// Leases an item that the transaction has taken, if items are leased.
-    fn lease(&self, post: &Post<StoredOf<T, O>>, stored: &StoredOf<T, O>, tag: Tag) {
+    fn lease(&self, post: &Post<StoredOf<T, O>>, stored: &StoredOf<T, O>, delivery: DeliveryMeta) {
         let shared = &self.shared;
         let Some(lease) = shared.lease() else {
             return;
@@ -69,7 +69,7 @@ impl<T, O: Order<T>> Local<T, O> {
             meta: stored.meta,
         };
         let address = address_of(&stored.item);
-        lock(&post.book).add(address, Entry { item, tag }, now, until);
+        lock(&post.book).add(address, Entry { item, delivery }, now, until);
         let is_news = shared.agenda.plan(until);
         if is_news {
             shared.agenda.call_reserve();
@@ -133,10 +133,10 @@ impl<T, O: Order<T>> Local<T, O> {
         // Others hold so many of the items, and have counted them out.
         self.counted = self.counted.saturating_sub(lost.len());
         let lost: HashSet<_> = lost.into_iter().collect();
-        let mut spot = Spot::default();
-        while let Some((stored, _)) = self.seat.next_held(&mut spot, unborrowed) {
+        let mut spot = HeldPosition::default();
+        while let Some((stored, _)) = self.endpoint.next_held(&mut spot, unborrowed) {
             if lost.contains(&address_of(&stored.item)) {
-                parted.push(self.seat.remove_before(spot, unborrowed));
+                parted.push(self.endpoint.remove_before(spot, unborrowed));
             }
         }
         parted

@@ -1,6 +1,6 @@
 //! The order of a queue that leases its items: that of another one, with a copy of what is held.
 
-use super::{Engine, LanesOf};
+use super::{Engine, ShardsOf};
 use crate::wait::Agenda;
 use std::fmt;
 use std::marker::PhantomData;
@@ -70,10 +70,10 @@ impl<T: Clone, O: Engine<T> + Unleased> Engine<T> for Leased<O> {
 
     fn source(
         settings: O::Settings,
-        lanes: &Arc<LanesOf<T, Self>>,
+        shards: &Arc<ShardsOf<T, Self>>,
         agenda: &Arc<Agenda>,
     ) -> O::Source {
-        O::source(settings, lanes, agenda)
+        O::source(settings, shards, agenda)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The simplest order that sorts, for tests: last in, first out.
 
-use super::{Engine, Given, LanesOf, Registry, Sequence, Shown, Sorted, Unleased, Visit};
+use super::{Dequeued, Engine, Registry, Sequence, ShardsOf, Shown, Sorted, Unleased, Visit};
 use crate::raw::{Entry, Stored};
 use crate::wait::Agenda;
 use crate::Queue;
@@ -24,10 +24,10 @@ impl Sequence<u32, ()> for Items {
         self.items.push(entry);
     }
 
-    fn next(&mut self, for_good: bool) -> Option<Given<u32, ()>> {
+    fn next(&mut self, for_good: bool) -> Option<Dequeued<u32, ()>> {
         let entry = self.items.pop()?;
         let gone = u32::from(for_good);
-        Some(Given { entry, gone })
+        Some(Dequeued { entry, gone })
     }
 
     fn ready(&self) -> usize {
@@ -85,8 +85,8 @@ impl Engine<u32> for Lifo {
     type Meta = ();
     type Source = Sorted<u32, (), Items, Anybody>;
 
-    fn source((): (), lanes: &Arc<LanesOf<u32, Self>>, agenda: &Arc<Agenda>) -> Self::Source {
-        Sorted::new(Items::default(), Anybody, lanes, agenda)
+    fn source((): (), shards: &Arc<ShardsOf<u32, Self>>, agenda: &Arc<Agenda>) -> Self::Source {
+        Sorted::new(Items::default(), Anybody, shards, agenda)
     }
 }
 

@@ -1,9 +1,9 @@
 //! Orders: which ready item is next.
 //!
-//! A [`Fifo`] queue takes items straight from its lanes. In any other order whoever pops moves what the lanes
+//! A [`Fifo`] queue takes items straight from its shards. In any other order whoever pops moves what the shards
 //! have into a [`Sequence`], a sequential structure under a lock, and takes the next item out of that. All
-//! else is as in any queue: pushes go to the lanes, commits make them visible there, transactions hold
-//! what they took, and an abort gives it back to the lanes, whence it comes back to the sequence first.
+//! else is as in any queue: pushes go to the shards, commits make them visible there, transactions hold
+//! what they took, and an abort gives it back to the shards, whence it comes back to the sequence first.
 //!
 //! A new order is a type with an [`Engine`]: the metadata that lies beside each item in its slot, a [`Sequence`],
 //! and a [`Registry`] if it has to know more of an item than its metadata says.
@@ -26,11 +26,11 @@ pub(crate) mod tests;
 pub use leased::{Leased, Unleased};
 
 pub(crate) use registry::Registry;
-pub(crate) use sequence::{Given, Sequence, Shown, Visit, GLANCE, PART};
+pub(crate) use sequence::{Dequeued, Sequence, Shown, Visit, GLANCE, PART};
 pub(crate) use sorted::Sorted;
 pub(crate) use source::{Next, Source, Unsorted};
 
-use crate::raw::{Entry, Lanes, Stored};
+use crate::raw::{Entry, Shards, Stored};
 use crate::wait::Agenda;
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -59,20 +59,20 @@ pub(crate) trait Engine<T>: Sized {
         false
     }
 
-    /// Makes the source of a queue with these lanes.
+    /// Makes the source of a queue with these shards.
     fn source(
         settings: Self::Settings,
-        lanes: &Arc<LanesOf<T, Self>>,
+        shards: &Arc<ShardsOf<T, Self>>,
         agenda: &Arc<Agenda>,
     ) -> Self::Source;
 }
 
 /// An item of a queue in this order, as it lies in its slot.
 pub(crate) type StoredOf<T, O> = Stored<T, <O as Engine<T>>::Meta>;
-/// An item in this order that is in none of the lanes.
+/// An item in this order that is in none of the shards.
 pub(crate) type EntryOf<T, O> = Entry<StoredOf<T, O>>;
-/// The lanes of a queue in this order.
-pub(crate) type LanesOf<T, O> = Lanes<StoredOf<T, O>>;
+/// The shards of a queue in this order.
+pub(crate) type ShardsOf<T, O> = Shards<StoredOf<T, O>>;
 
 /// The order of a plain [`Queue`](crate::Queue): first in, first out, as well as can be told without slowing
 /// anybody down.
@@ -86,7 +86,7 @@ impl<T> Engine<T> for Fifo {
     type Meta = ();
     type Source = Unsorted;
 
-    fn source((): (), _: &Arc<LanesOf<T, Self>>, _: &Arc<Agenda>) -> Unsorted {
+    fn source((): (), _: &Arc<ShardsOf<T, Self>>, _: &Arc<Agenda>) -> Unsorted {
         Unsorted
     }
 }

@@ -27,9 +27,9 @@ fn two_who_pop_find_two_items() {
     });
 }
 
-/// Whoever takes in a lane stops where it finds that something came back.
+/// Whoever takes in a shard stops where it finds that something came back.
 #[test]
-fn an_abort_that_hides_a_lane_hides_no_item() {
+fn an_abort_that_hides_a_shard_hides_no_item() {
     large_model(|| {
         let queue = lifo::queue();
         let (mut one, mut other) = (warm(&queue), warm(&queue));

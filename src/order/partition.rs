@@ -31,7 +31,7 @@ impl<T, M, S: Sequence<T, M>> Partition<T, M, S> {
         }
     }
 
-    /// Takes in what is visible in the lanes: true, if something of that may be due before what was known.
+    /// Takes in what is visible in the shards: true, if something of that may be due before what was known.
     #[inline]
     pub(super) fn take_in(&mut self) -> bool {
         self.take_in_by(S::arrive)
@@ -66,7 +66,7 @@ impl<T, M, S: Sequence<T, M>> Partition<T, M, S> {
         earlier
     }
 
-    /// Takes in what is visible in the lanes, makes ready what is due, and says how many items are ready by
+    /// Takes in what is visible in the shards, makes ready what is due, and says how many items are ready by
     /// that.
     pub(super) fn arrange(&mut self, now: u64) -> usize {
         self.take_in_by(S::arrive_timed);
@@ -85,8 +85,8 @@ impl<T, M, S: Sequence<T, M>> Partition<T, M, S> {
         self.agenda.plan(self.planned);
     }
 
-    /// Leaves the lanes, so that their memory can go back.
-    pub(super) fn leave_lanes(&mut self) {
+    /// Leaves the shards, so that their memory can go back.
+    pub(super) fn leave_shards(&mut self) {
         self.intake.leave();
     }
 }

@@ -21,7 +21,7 @@ pub(crate) trait Sequence<T, M> {
     fn come_back(&mut self, entry: Entry<Stored<T, M>>);
 
     /// Gives out the next item: `for_good`, if it will neither come back nor be told of by [`Sequence::leave`].
-    fn next(&mut self, for_good: bool) -> Option<Given<T, M>>;
+    fn next(&mut self, for_good: bool) -> Option<Dequeued<T, M>>;
 
     /// Whether [`Sequence::leave`] is to be called.
     fn minds_leaving(&self) -> bool {
@@ -99,7 +99,7 @@ pub(crate) struct Shown<T, M> {
 
 /// An item that a sequence gives out.
 #[derive(Debug)]
-pub(crate) struct Given<T, M> {
+pub(crate) struct Dequeued<T, M> {
     pub(crate) entry: Entry<Stored<T, M>>,
     /// How many items like it, given out for good, the registry is to be told of now.
     pub(crate) gone: u32,

@@ -1,12 +1,12 @@
 //! The common part of all orders that sort: the lock, and a strict Empty.
 //!
-//! Items come into the partition only from the lanes, or when they were shown, and leave it, all under its lock. So
-//! whoever has the lock, finds nothing ready in the partition, and then finds the lanes [empty](Lanes::is_empty) at one instant,
+//! Items come into the partition only from the shards, or when they were shown, and leave it, all under its lock. So
+//! whoever has the lock, finds nothing ready in the partition, and then finds the shards [empty](Shards::is_empty) at one instant,
 //! knows that nothing was ready at that instant.
 
 use super::partition::Partition;
-use super::{Given, Next, Registry, Sequence, Shown, Source, Visit};
-use crate::raw::{Entry, Intake, Lanes, Stored};
+use super::{Dequeued, Next, Registry, Sequence, Shown, Source, Visit};
+use crate::raw::{Entry, Intake, Shards, Stored};
 use crate::sync::{lock, planted, Mutex, MutexGuard};
 use crate::wait::Agenda;
 use crossbeam_utils::CachePadded;
@@ -16,25 +16,25 @@ use std::sync::Arc;
 pub(crate) struct Sorted<T, M, S, R> {
     partition: CachePadded<Mutex<Partition<T, M, S>>>,
     registry: R,
-    lanes: Arc<Lanes<Stored<T, M>>>,
+    shards: Arc<Shards<Stored<T, M>>>,
     minds_leaving: bool,
 }
 
 impl<T, M: Copy, S: Sequence<T, M>, R: Registry<T, M>> Sorted<T, M, S, R> {
-    /// Makes the source of a queue with these lanes.
+    /// Makes the source of a queue with these shards.
     pub(crate) fn new(
         sequence: S,
         registry: R,
-        lanes: &Arc<Lanes<Stored<T, M>>>,
+        shards: &Arc<Shards<Stored<T, M>>>,
         agenda: &Arc<Agenda>,
     ) -> Self {
         let minds_leaving = sequence.minds_leaving();
-        let intake = Intake::new(Arc::clone(lanes));
+        let intake = Intake::new(Arc::clone(shards));
         let partition = Partition::new(sequence, intake, Arc::clone(agenda));
         Self {
             partition: CachePadded::new(Mutex::new(partition)),
             registry,
-            lanes: Arc::clone(lanes),
+            shards: Arc::clone(shards),
             minds_leaving,
         }
     }
@@ -44,7 +44,7 @@ impl<T, M: Copy, S: Sequence<T, M>, R: Registry<T, M>> Sorted<T, M, S, R> {
         lock(&self.partition)
     }
 
-    /// Shows the sequence, with what the lanes have, and plans what is due earlier by what was done to it.
+    /// Shows the sequence, with what the shards have, and plans what is due earlier by what was done to it.
     pub(crate) fn with<B>(&self, look: impl FnOnce(&mut S) -> B) -> B {
         let mut partition = self.lock();
         partition.take_in();
@@ -54,7 +54,7 @@ impl<T, M: Copy, S: Sequence<T, M>, R: Registry<T, M>> Sorted<T, M, S, R> {
     }
 
     #[inline]
-    fn next(&self, for_good: bool) -> Next<Given<T, M>> {
+    fn next(&self, for_good: bool) -> Next<Dequeued<T, M>> {
         let mut partition = self.lock();
         loop {
             if partition.take_in() {
@@ -63,25 +63,25 @@ impl<T, M: Copy, S: Sequence<T, M>, R: Registry<T, M>> Sorted<T, M, S, R> {
             if let Some(given) = partition.sequence.next(for_good) {
                 return Next::Item(given);
             }
-            if planted!("sorted.looks-nowhere") || self.lanes.is_empty() {
-                return self.leave_lanes(partition);
+            if planted!("sorted.looks-nowhere") || self.shards.is_empty() {
+                return self.leave_shards(partition);
             }
         }
     }
 
-    /// Gives back the memory of lanes that are empty.
+    /// Gives back the memory of shards that are empty.
     #[cold]
-    fn leave_lanes<I>(&self, mut partition: MutexGuard<'_, Partition<T, M, S>>) -> Next<I> {
-        partition.leave_lanes();
+    fn leave_shards<I>(&self, mut partition: MutexGuard<'_, Partition<T, M, S>>) -> Next<I> {
+        partition.leave_shards();
         drop(partition);
-        self.lanes.vacate_all();
+        self.shards.vacate_all();
         Next::Nothing
     }
 
     /// Takes the next item, and tells the registry of what is gone.
     #[inline]
     fn take_next(&self, for_good: bool) -> Next<Entry<Stored<T, M>>> {
-        self.next(for_good).map(|Given { entry, gone }| {
+        self.next(for_good).map(|Dequeued { entry, gone }| {
             if gone > 0 {
                 self.registry.unregister(entry.item.meta, gone);
             }
@@ -168,7 +168,7 @@ where
 
     fn is_empty(&self) -> bool {
         let partition = self.lock();
-        partition.sequence.ready() == 0 && self.lanes.is_empty()
+        partition.sequence.ready() == 0 && self.shards.is_empty()
     }
 
     fn has_none(&self) -> bool {

@@ -3,10 +3,10 @@
 use super::{Registry, Shown, Visit};
 use crate::raw::{Entry, Stored};
 
-/// Where the items of a queue are taken from: its lanes, as the defaults say, or what [`SORTS`](Source::SORTS)
+/// Where the items of a queue are taken from: its shards, as the defaults say, or what [`SORTS`](Source::SORTS)
 /// what comes out of them.
 pub(crate) trait Source<T, M>: Send + Sync {
-    /// Whether items are taken from here, and not from the lanes.
+    /// Whether items are taken from here, and not from the shards.
     const SORTS: bool;
     type Registry: Registry<T, M>;
 
@@ -28,7 +28,7 @@ pub(crate) trait Source<T, M>: Send + Sync {
         (Next::Nothing, 0)
     }
 
-    /// Takes in what the lanes have: true, if something of that may be due already.
+    /// Takes in what the shards have: true, if something of that may be due already.
     fn take_in(&self) -> bool {
         false
     }
@@ -70,7 +70,7 @@ pub(crate) trait Source<T, M>: Send + Sync {
         true
     }
 
-    /// Takes in what the lanes have, makes ready what is due at `now`, and says how many items are ready by
+    /// Takes in what the shards have, makes ready what is due at `now`, and says how many items are ready by
     /// that.
     fn arrange(&self, _now: u64) -> usize {
         0
@@ -102,7 +102,7 @@ impl<I> Next<I> {
     }
 }
 
-/// The lanes themselves.
+/// The shards themselves.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Unsorted;
 

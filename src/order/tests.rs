@@ -80,7 +80,7 @@ fn what_is_given_back_comes_first_in_its_order() {
 }
 
 #[test]
-fn counts_know_both_the_lanes_and_the_rack() {
+fn counts_know_both_the_shards_and_the_rack() {
     let queue = lifo::queue();
     let mut handle = queue.handle();
     handle.push_batch([1, 2, 3]).unwrap();

@@ -6,7 +6,7 @@
 
 use super::dead::Letters;
 use super::delay::Delayed;
-use crate::raw::{Entry, Stored, Tag};
+use crate::raw::{DeliveryMeta, Entry, Stored};
 use crate::time::{Backoff, NEVER};
 use crate::Reason;
 use std::num::NonZeroU32;
@@ -109,15 +109,15 @@ impl<T, M> Failures<T, M> {
 
     /// Where an item goes whose delivery failed, by these rules. If that is [`Fate::Death`] a place is taken
     /// for it.
-    pub(crate) fn fate(&self, tag: Tag, cause: &Cause) -> Fate {
+    pub(crate) fn fate(&self, delivery: DeliveryMeta, cause: &Cause) -> Fate {
         let backoff = self.backoff.or(cause.backoff);
-        let delay = backoff.map(|backoff| backoff.delay(tag.attempts));
-        self.fate_after(tag, delay.unwrap_or_default())
+        let delay = backoff.map(|backoff| backoff.delay(delivery.attempts));
+        self.fate_after(delivery, delay.unwrap_or_default())
     }
 
     /// As [`Failures::fate`], with this delay if it is to be retried.
-    pub(crate) fn fate_after(&self, tag: Tag, delay: Duration) -> Fate {
-        let is_last = |max: NonZeroU32| tag.attempts >= max.get();
+    pub(crate) fn fate_after(&self, delivery: DeliveryMeta, delay: Duration) -> Fate {
+        let is_last = |max: NonZeroU32| delivery.attempts >= max.get();
         if self.max_attempts.is_some_and(is_last) && self.letters.reserve() {
             Fate::Death
         } else if delay.is_zero() {

@@ -9,13 +9,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::thread::{self, ThreadId};
 
-/// The posts of a queue, by the number of the handle's desk.
+/// The posts of a queue, by the number of the handle's counters.
 pub(crate) struct Posts<T>(Mutex<BTreeMap<usize, Arc<Post<T>>>>);
 
 /// One handle, as others see it.
 pub(crate) struct Post<T> {
-    /// The number of the handle's desk.
-    pub(crate) desk: usize,
+    /// The number of the handle's counters.
+    pub(crate) counters: usize,
     name: Option<Arc<str>>,
     /// A stamp of when its transaction took the first item.
     since: AtomicU64,
@@ -30,24 +30,24 @@ impl<T> Posts<T> {
     }
 
     /// Adds a post for a handle.
-    pub(crate) fn add(&self, desk: usize, name: Option<Arc<str>>) -> Arc<Post<T>> {
+    pub(crate) fn add(&self, counters: usize, name: Option<Arc<str>>) -> Arc<Post<T>> {
         let post = Arc::new(Post {
-            desk,
+            counters,
             name,
             since: AtomicU64::new(0),
             thread: Mutex::new(None),
             book: Mutex::new(Book::new()),
         });
-        lock(&self.0).insert(desk, Arc::clone(&post));
+        lock(&self.0).insert(counters, Arc::clone(&post));
         post
     }
 
-    pub(crate) fn remove(&self, desk: usize) {
-        lock(&self.0).remove(&desk);
+    pub(crate) fn remove(&self, counters: usize) {
+        lock(&self.0).remove(&counters);
     }
 
-    pub(crate) fn get(&self, desk: usize) -> Option<Arc<Post<T>>> {
-        lock(&self.0).get(&desk).cloned()
+    pub(crate) fn get(&self, counters: usize) -> Option<Arc<Post<T>>> {
+        lock(&self.0).get(&counters).cloned()
     }
 
     /// All posts there are now.

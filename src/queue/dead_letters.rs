@@ -3,7 +3,7 @@
 use crate::core::shared::Shared;
 use crate::order::{Order, StoredOf};
 use crate::policy::retry::Failed;
-use crate::raw::{Entry, Stored, Tag};
+use crate::raw::{DeliveryMeta, Entry, Stored};
 use crate::sync::defer_with;
 use crate::{DeadLetter, Fifo};
 use std::collections::VecDeque;
@@ -186,7 +186,7 @@ impl<T, O: Order<T>> DeadLetters<T, O> {
         let Some(failed) = letter.take() else {
             return false;
         };
-        let Entry { item, tag } = failed.entry;
+        let Entry { item, delivery } = failed.entry;
         let Stored { item, meta } = item;
         let mut admitted = false;
         let pushed = self.shared.push_as(item, |_| {
@@ -203,7 +203,7 @@ impl<T, O: Order<T>> DeadLetters<T, O> {
             item: refused.item,
             meta,
         };
-        let entry = Entry { item, tag };
+        let entry = Entry { item, delivery };
         letters.put_back(Failed { entry, ..failed });
         false
     }
@@ -256,7 +256,7 @@ impl<T, O: Order<T>> Part<'_, T, O> {
 /// What users do not see of a letter.
 struct Rest<M> {
     meta: M,
-    tag: Tag,
+    delivery: DeliveryMeta,
     due: u64,
 }
 
@@ -264,14 +264,18 @@ impl<M: Copy> Rest<M> {
     fn of<T>(failed: &Failed<Stored<T, M>>) -> Self {
         Self {
             meta: failed.entry.item.meta,
-            tag: failed.entry.tag,
+            delivery: failed.entry.delivery,
             due: failed.due,
         }
     }
 
     fn unite<T>(self, letter: DeadLetter<T>) -> Failed<Stored<T, M>> {
-        let Self { meta, tag, due } = self;
-        letter.into_failed(meta, tag, due)
+        let Self {
+            meta,
+            delivery,
+            due,
+        } = self;
+        letter.into_failed(meta, delivery, due)
     }
 }
 

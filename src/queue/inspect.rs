@@ -64,14 +64,14 @@ impl<T, O: Order<T>> Queue<T, O> {
         self.shared.held()
     }
 
-    /// Visits the ready items, lane by lane and each lane in its order, and says how many they were. Those of a
+    /// Visits the ready items, shard by shard and each shard in its order, and says how many they were. Those of a
     /// [`FairQueue`](crate::FairQueue) or a [`PriorityQueue`](crate::PriorityQueue) are visited in no certain
     /// order.
     ///
     /// An item that is ready all the time is visited once. While others work it misses items that they have at
     /// that time, another snapshot among them, and those that are pushed meanwhile, and may see one twice that
     /// an abort puts back, or that another snapshot has had. It stops nobody, but the items that it looks at
-    /// are held for that time: those of one lane, or some thirty of a queue of another order. Pops find the
+    /// are held for that time: those of one shard, or some thirty of a queue of another order. Pops find the
     /// others. The items come back to the same places, those of a handle that was dropped meanwhile to the head of the queue, and no delivery is counted. If `visit` panics, they do
     /// too.
     ///

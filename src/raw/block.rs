@@ -1,16 +1,16 @@
 //! Blocks: the held items of a transaction, and after its abort the home of its runs.
 //!
 //! A block belongs to one handle while it is filled, in *stretches* of consecutive items that came
-//! from one lane. A run is the chain of one lane's stretches. An abort gives the block up and links
+//! from one shard. A run is the chain of one shard's stretches. An abort gives the block up and links
 //! its runs: no allocation, no copy, no work per item. The block is retired when all its runs are
 //! unlinked.
 
+use super::entry::{DeliveryMeta, Entry};
 use super::front::Front;
 use super::reclaim::Pin;
 use super::row::Row;
 use super::run::Run;
 use super::slot::Slot;
-use super::tag::{Entry, Tag};
 use crate::sync::{AtomicUsize, Ordering, UnsafeCell};
 use std::cell::Cell;
 use std::mem::{size_of_val, ManuallyDrop, MaybeUninit};
@@ -22,7 +22,7 @@ const RUNS: usize = 4;
 pub(super) const MOST_RUNS: usize = 64;
 
 /// The allocation: a header and the items.
-pub(super) type Filled<T> = NonNull<Row<Block<T>, Held<T>>>;
+pub(super) type Filled<T> = NonNull<Row<Block<T>, HeldSlot<T>>>;
 
 /// The header of a block.
 pub(super) struct Block<T> {
@@ -37,15 +37,15 @@ pub(super) struct Block<T> {
 
 /// The place of a held item, which begins with the item.
 #[repr(C)]
-pub(super) struct Held<T> {
+pub(super) struct HeldSlot<T> {
     slot: Slot<T>,
-    tag: UnsafeCell<MaybeUninit<Packed>>,
+    delivery: UnsafeCell<MaybeUninit<Packed>>,
     /// The index of the next item of its run. A cell of its own, since it is written when that one is taken: by then
     /// whoever uses this item may be on another thread.
     next: UnsafeCell<MaybeUninit<u32>>,
 }
 
-/// A tag without the padding.
+/// A delivery without the padding.
 #[derive(Clone, Copy)]
 #[repr(C, packed(4))]
 struct Packed {
@@ -55,39 +55,39 @@ struct Packed {
 
 impl Packed {
     #[inline]
-    fn new(Tag { attempts, since }: Tag) -> Self {
+    fn new(DeliveryMeta { attempts, since }: DeliveryMeta) -> Self {
         Self { since, attempts }
     }
 }
 
 /// What is noted beside an item.
 #[derive(Clone, Copy)]
-pub(super) struct Note {
-    pub(super) tag: Tag,
+pub(super) struct HeldMeta {
+    pub(super) delivery: DeliveryMeta,
     /// The index of the next item of its run.
     pub(super) next: u32,
 }
 
-impl<T> Held<T> {
+impl<T> HeldSlot<T> {
     fn vacant() -> Self {
         Self {
             slot: Slot::vacant(),
-            tag: UnsafeCell::new(MaybeUninit::uninit()),
+            delivery: UnsafeCell::new(MaybeUninit::uninit()),
             next: UnsafeCell::new(MaybeUninit::uninit()),
         }
     }
 
-    /// Holds an item, which `next` will follow if that comes from the same lane.
+    /// Holds an item, which `next` will follow if that comes from the same shard.
     ///
     /// # Safety
     ///
     /// The place is vacant and the caller's alone.
     #[inline]
-    pub(super) unsafe fn fill(&self, item: T, tag: Tag, next: u32) {
+    pub(super) unsafe fn fill(&self, item: T, delivery: DeliveryMeta, next: u32) {
         // SAFETY: by contract.
         unsafe {
             self.slot.fill(item);
-            self.set_tag(tag);
+            self.set_delivery(delivery);
             self.set_next(next);
         }
     }
@@ -103,19 +103,19 @@ impl<T> Held<T> {
         unsafe { self.slot.take() }
     }
 
-    /// Moves the item out, and says so in its tag.
+    /// Moves the item out, and says so in its delivery.
     ///
     /// # Safety
     ///
-    /// As for [`Held::take`].
+    /// As for [`HeldSlot::take`].
     pub(super) unsafe fn remove(&self) -> Entry<T> {
         // SAFETY: by contract.
         unsafe {
             let entry = Entry {
-                tag: self.tag(),
+                delivery: self.delivery(),
                 item: self.take(),
             };
-            self.set_tag(Tag::GONE);
+            self.set_delivery(DeliveryMeta::GONE);
             entry
         }
     }
@@ -124,10 +124,11 @@ impl<T> Held<T> {
     ///
     /// The place is the caller's alone.
     #[inline]
-    pub(super) unsafe fn set_tag(&self, tag: Tag) {
-        let tag = Packed::new(tag);
+    pub(super) unsafe fn set_delivery(&self, delivery: DeliveryMeta) {
+        let delivery = Packed::new(delivery);
         // SAFETY: by contract.
-        self.tag.with_mut(|place| unsafe { (*place).write(tag) });
+        self.delivery
+            .with_mut(|place| unsafe { (*place).write(delivery) });
     }
 
     /// Says which item of its run follows.
@@ -151,12 +152,14 @@ impl<T> Held<T> {
     ///
     /// # Safety
     ///
-    /// The place is or was filled, and its tag is not changed meanwhile.
+    /// The place is or was filled, and its delivery is not changed meanwhile.
     #[inline]
-    pub(super) unsafe fn tag(&self) -> Tag {
+    pub(super) unsafe fn delivery(&self) -> DeliveryMeta {
         // SAFETY: by contract.
-        let Packed { since, attempts } = self.tag.with(|tag| unsafe { (*tag).assume_init() });
-        Tag { attempts, since }
+        let Packed { since, attempts } = self
+            .delivery
+            .with(|delivery| unsafe { (*delivery).assume_init() });
+        DeliveryMeta { attempts, since }
     }
 
     /// What is noted beside the item.
@@ -164,11 +167,11 @@ impl<T> Held<T> {
     /// # Safety
     ///
     /// The place is or was filled, before the block was shared or by the caller.
-    pub(super) unsafe fn note(&self) -> Note {
+    pub(super) unsafe fn note(&self) -> HeldMeta {
         // SAFETY: by contract.
         unsafe {
-            Note {
-                tag: self.tag(),
+            HeldMeta {
+                delivery: self.delivery(),
                 next: self.next.with(|next| (*next).assume_init()),
             }
         }
@@ -185,7 +188,7 @@ impl<T> Block<T> {
             used: Cell::new(0),
             linked: AtomicUsize::new(0),
         };
-        Row::new(header, len, Held::vacant)
+        Row::new(header, len, HeldSlot::vacant)
     }
 
     /// How many runs there are.
@@ -306,7 +309,7 @@ impl<T> Block<T> {
             // pinned. The items are gone, so that freeing runs no user code.
             unsafe {
                 let many = size_of_val(&**Row::header(block).many);
-                let bytes = Row::<Self, Held<T>>::bytes(Row::len(block)) + many;
+                let bytes = Row::<Self, HeldSlot<T>>::bytes(Row::len(block)) + many;
                 pin.retire(bytes, move || Self::free(block));
             }
         }

@@ -3,19 +3,19 @@
 //! A user is a call on a transaction, a future, or a look. User code that runs within such a use cannot come back:
 //! the cell refuses it.
 
-use super::hold::Spot;
+use super::endpoint::Endpoint;
+use super::hold::HeldPosition;
 use super::item_ref::ItemRef;
 use super::items::HeldItems;
-use super::seat::Seat;
 use crate::sync::{step, weak, AtomicBool, Ordering, UnsafeCell};
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 
-/// What transactions begin and end on: it owns one seat, the same one all the time.
+/// What transactions begin and end on: it owns one endpoint, the same one all the time.
 pub(crate) trait Session {
     /// What lies in the slots of the queue.
     type Stored;
-    fn seat(&mut self) -> &mut Seat<Self::Stored>;
+    fn endpoint(&mut self) -> &mut Endpoint<Self::Stored>;
     /// Ends the waiting of a future that was forgotten.
     fn end_waiting(&mut self);
     /// Ends what a forgotten transaction left.
@@ -39,7 +39,7 @@ unsafe impl<L: Session + Send> Send for LocalCell<L> {}
 pub(crate) struct Unborrowed<'c>(PhantomData<&'c mut ()>);
 
 impl Unborrowed<'_> {
-    /// For those who have the seat itself, and no cell.
+    /// For those who have the endpoint itself, and no cell.
     pub(super) const fn new() -> Self {
         Self(PhantomData)
     }
@@ -79,7 +79,7 @@ impl<L: Session> LocalCell<L> {
     /// Whether a forgotten transaction or future left something.
     #[inline]
     pub(crate) fn is_unsettled(&mut self) -> bool {
-        self.is_lent() | self.get_mut().seat().is_unsettled()
+        self.is_lent() | self.get_mut().endpoint().is_unsettled()
     }
 
     #[cold]
@@ -100,7 +100,7 @@ impl<L: Session> LocalCell<L> {
     pub(crate) fn with_held(&mut self) -> (&mut L, HeldItems<'_, L::Stored>) {
         self.end_forgotten();
         let (local, unborrowed) = self.whole();
-        let items = HeldItems::all(local.seat(), unborrowed);
+        let items = HeldItems::all(local.endpoint(), unborrowed);
         (local, items)
     }
 
@@ -199,7 +199,7 @@ impl<L: Session> Drop for Borrow<'_, L> {
 
 /// From where on the items of a hold were given out to nobody yet.
 #[derive(Clone, Copy)]
-pub(crate) struct Fresh(pub(super) Spot);
+pub(crate) struct Fresh(pub(super) HeldPosition);
 
 /// Items that are given out to those who borrow the cell.
 ///
@@ -209,11 +209,11 @@ impl<'c, L: Session> Borrow<'c, L> {
     #[inline(always)]
     #[allow(clippy::inline_always)] // the pop of a transaction
     pub(crate) fn hold(&mut self) -> Option<ItemRef<'c, L::Stored>> {
-        let seat = self.seat();
-        if !seat.hold() {
+        let endpoint = self.endpoint();
+        if !endpoint.hold() {
             return None;
         }
-        let (item, attempts) = seat.newest();
+        let (item, attempts) = endpoint.newest();
         // SAFETY: held just now, and given out here alone. It does not move while the cell is borrowed.
         Some(unsafe { ItemRef::new(item, attempts) })
     }
@@ -223,13 +223,13 @@ impl<'c, L: Session> Borrow<'c, L> {
         &mut self,
         take: impl FnOnce(&mut L, &mut Fresh),
     ) -> Option<ItemRef<'c, L::Stored>> {
-        let (held, before) = (self.seat().held(), self.seat().end_of_hold());
+        let (held, before) = (self.endpoint().held(), self.endpoint().end_of_hold());
         take(self, &mut Fresh(before));
-        let seat = self.seat();
-        if seat.held() <= held {
+        let endpoint = self.endpoint();
+        if endpoint.held() <= held {
             return None;
         }
-        let (item, attempts) = seat.newest();
+        let (item, attempts) = endpoint.newest();
         // SAFETY: held since, and given out here alone: `take` has no borrow to give items out by.
         Some(unsafe { ItemRef::new(item, attempts) })
     }

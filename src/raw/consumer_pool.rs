@@ -4,8 +4,8 @@
 //! use it makes one for the occasion: nobody waits for anybody.
 
 use super::consumer::Consumer;
-use super::desk::{Desk, Tally};
-use super::lanes::Lanes;
+use super::counters::{Counters, Tally};
+use super::shards::Shards;
 use crate::sync::{weak, AtomicBool, UnsafeCell, SMALL};
 use crossbeam_utils::CachePadded;
 
@@ -15,13 +15,13 @@ const POOLED: usize = if SMALL { 1 } else { 8 };
 pub(super) struct ConsumerPool<T> {
     pool: [CachePadded<PooledConsumer<T>>; POOLED],
     /// Counts the pops of consumers made for the occasion.
-    rest: Desk,
+    rest: Counters,
 }
 
 struct PooledConsumer<T> {
     busy: AtomicBool,
     consumer: UnsafeCell<Consumer<T>>,
-    desk: Desk,
+    counters: Counters,
 }
 
 // SAFETY: a consumer holds addresses of the queue's own shards, whose items are of type T.
@@ -33,22 +33,22 @@ impl<T> ConsumerPool<T> {
     pub(super) fn new() -> Self {
         Self {
             pool: std::array::from_fn(|seed| CachePadded::new(PooledConsumer::new(seed))),
-            rest: Desk::default(),
+            rest: Counters::default(),
         }
     }
 
     #[allow(clippy::modulo_one)] // of `SMALL`
     /// Pops; with `from_head` first what was put back without a handle.
-    pub(super) fn pop(&self, lanes: &Lanes<T>, from_head: bool) -> Option<T> {
+    pub(super) fn pop(&self, shards: &Shards<T>, from_head: bool) -> Option<T> {
         let first = thread_number();
         for step in 0..POOLED {
             let pooled = &self.pool[(first + step) % POOLED];
             if pooled.acquire() {
-                return pooled.pop(lanes, from_head);
+                return pooled.pop(shards, from_head);
             }
         }
         let mut consumer = Consumer::new(first);
-        let item = take_one(&mut consumer, lanes, from_head);
+        let item = take_one(&mut consumer, shards, from_head);
         consumer.leave();
         self.rest.share_popped(usize::from(item.is_some()));
         item
@@ -59,7 +59,7 @@ impl<T> ConsumerPool<T> {
         self.rest.share_popped(items);
     }
 
-    /// Lets all consumers leave their lanes.
+    /// Lets all consumers leave their shards.
     pub(super) fn leave(&mut self) {
         for pooled in &self.pool {
             pooled.consumer.with_mut(|consumer| {
@@ -72,7 +72,7 @@ impl<T> ConsumerPool<T> {
     pub(super) fn add_to(&self, tally: &mut Tally) {
         self.rest.add_to(tally);
         for pooled in &self.pool {
-            pooled.desk.add_to(tally);
+            pooled.counters.add_to(tally);
         }
     }
 }
@@ -82,7 +82,7 @@ impl<T> PooledConsumer<T> {
         Self {
             busy: AtomicBool::new(false),
             consumer: UnsafeCell::new(Consumer::new(seed)),
-            desk: Desk::default(),
+            counters: Counters::default(),
         }
     }
 
@@ -93,23 +93,23 @@ impl<T> PooledConsumer<T> {
     }
 
     /// Pops with the borrowed consumer, and gives it back.
-    fn pop(&self, lanes: &Lanes<T>, from_head: bool) -> Option<T> {
+    fn pop(&self, shards: &Shards<T>, from_head: bool) -> Option<T> {
         let item = self.consumer.with_mut(|consumer| {
             // SAFETY: ours while `busy` is.
-            take_one(unsafe { &mut *consumer }, lanes, from_head)
+            take_one(unsafe { &mut *consumer }, shards, from_head)
         });
-        self.desk.count_popped(usize::from(item.is_some()));
+        self.counters.count_popped(usize::from(item.is_some()));
         // ORDERING: Release; pairs with `pool.acquire`.
         self.busy.store(false, weak!("pool.release", Release));
         item
     }
 }
 
-fn take_one<T>(consumer: &mut Consumer<T>, lanes: &Lanes<T>, from_head: bool) -> Option<T> {
+fn take_one<T>(consumer: &mut Consumer<T>, shards: &Shards<T>, from_head: bool) -> Option<T> {
     if from_head {
-        consumer.go_to_head(lanes);
+        consumer.go_to_head(shards);
     }
-    consumer.take_one(lanes)
+    consumer.take_one(shards)
 }
 
 /// A small number of the current thread, different from its neighbours'.

@@ -1,14 +1,14 @@
 //! A consumer's cursor on one shard: what it has cached of it.
 
+use super::entry::DeliveryMeta;
 use super::front::Head;
 use super::reclaim;
 use super::segment::{number, offset, Segment};
 use super::shard::Shard;
 use super::sink::Sink;
-use super::tag::Tag;
 use std::ptr::NonNull;
 
-/// What one attempt to take from a lane gave.
+/// What one attempt to take from a shard gave.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Take {
     /// So many items, at least one.
@@ -103,7 +103,7 @@ impl<T> Cursor<T> {
             let segment = self.segment.unwrap_unchecked();
             let items = segment.take(first, count);
             for (index, item) in (offset::<T>(first)..).zip(items) {
-                sink.accept(item, Tag::first(segment.times().get(index)));
+                sink.accept(item, DeliveryMeta::first(segment.times().get(index)));
             }
         }
         self.leave_if_used_up();

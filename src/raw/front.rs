@@ -1,7 +1,7 @@
-//! The front of a lane: its head, and the runs that aborts put before it.
+//! The front of a shard: its head, and the runs that aborts put before it.
 //!
 //! Returned runs form a stack, the latest abort on top. A run is what one transaction took from
-//! this lane, in its order; its items are claimed from the front by moving a cursor. An exhausted
+//! this shard, in its order; its items are claimed from the front by moving a cursor. An exhausted
 //! run is unlinked when it is on top. Claimants are pinned from their look at the top until the
 //! items are moved out, so a block may be retired as soon as all its runs are unlinked.
 //!
@@ -10,7 +10,7 @@
 //! the runs fails: nothing overtakes an item that was given back before the claim.
 //!
 //! The front of a shard that is retired is *closed*: no run can be linked there, and aborts go to the
-//! common shard instead. Runs keep their home there, so that what one transaction takes of a shard's items, here
+//! injector instead. Runs keep their home there, so that what one transaction takes of a shard's items, here
 //! and there, goes back as one chain.
 //!
 //! Why a strict Empty needs `emptied`: a run that is linked and used up between two looks would
@@ -24,16 +24,16 @@ use crate::sync::{planted, step, weak, AtomicPtr, AtomicU64, Ordering, SMALL};
 use std::iter;
 use std::ptr::{self, NonNull};
 
-/// The head and the returned runs of one lane, on one cache line: a claim reads no other.
+/// The head and the returned runs of one shard, on one cache line: a claim reads no other.
 pub(super) struct Front<T> {
     head: AtomicU64,
     top: AtomicPtr<Run<T>>,
     emptied: AtomicU64,
 }
 
-/// A lane's head: `position << 8 | aborts`, the position of the oldest unclaimed item and a count.
+/// A shard's head: `position << 8 | aborts`, the position of the oldest unclaimed item and a count.
 ///
-/// 56 bits of position last for eleven years at 200 million items per second and lane. The 8-bit
+/// 56 bits of position last for eleven years at 200 million items per second and shard. The 8-bit
 /// count only has to differ between a consumer's look and its claim.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Head(u64);
@@ -178,7 +178,7 @@ impl<T> Front<T> {
 
     /// Opens a front that is closed. The caller leases the shard, and it is in use.
     pub(super) fn reopen(&self) {
-        // The models do without the look, as in `Roster::begin_use`.
+        // The models do without the look, as in `RecordPool::begin_use`.
         if SMALL || self.is_closed() {
             // ORDERING: Release; pairs with `front.link`: whoever links a run sees the shard in use.
             // Relaxed on failure: it is open.

@@ -1,12 +1,12 @@
 //! The hold: what a transaction has taken, at addresses that do not move.
 
-use super::block::{Block, Filled, Held, MOST_RUNS};
-use super::common::Common;
+use super::block::{Block, Filled, HeldSlot, MOST_RUNS};
+use super::entry::DeliveryMeta;
 use super::front::Front;
+use super::injector::Injector;
 use super::row::Row;
 use super::run::Run;
 use super::sink::Sink;
-use super::tag::Tag;
 use crate::sync::SMALL;
 use std::mem::size_of;
 use std::ptr;
@@ -20,9 +20,9 @@ const FIRST_ITEMS: u32 = if SMALL { 2 } else { 32 };
 
 /// The held items of one handle, in the order in which they were taken.
 pub(super) struct Hold<T> {
-    parts: Vec<Part<T>>,
+    parts: Vec<HoldBlock<T>>,
     /// The first vacant place of the last block, its index, and how many places the block has.
-    next: *const Held<T>,
+    next: *const HeldSlot<T>,
     index: u32,
     capacity: u32,
     /// The items of the last block from `start` on came from `home`, and belong to `run`.
@@ -35,14 +35,14 @@ pub(super) struct Hold<T> {
     gaps: usize,
     /// While they are taken out: the oldest of them, how many its part still has, and the part that
     /// follows.
-    oldest: *const Held<T>,
+    oldest: *const HeldSlot<T>,
     oldest_left: usize,
     following: usize,
 }
 
 /// A block and how many items were put into it, which is kept up to date for all but the last. None,
 /// if room was made for items that another consumer then got.
-struct Part<T> {
+struct HoldBlock<T> {
     block: Filled<T>,
     capacity: u32,
     filled: usize,
@@ -50,7 +50,7 @@ struct Part<T> {
 
 /// The place of a held item.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Spot {
+pub(crate) struct HeldPosition {
     pub(super) part: usize,
     pub(super) index: usize,
 }
@@ -80,29 +80,29 @@ impl<T> Hold<T> {
 
     /// Where the item that was accepted last came from.
     pub(super) fn home<'a>(&self) -> &'a Front<T> {
-        // SAFETY: a home is part of a lane, which the handle keeps alive.
+        // SAFETY: a home is part of a shard, which the handle keeps alive.
         unsafe { self.home.as_ref() }.expect("an item was accepted")
     }
 
     /// The item that was accepted last.
     #[inline]
-    pub(super) fn newest(&self) -> &Held<T> {
+    pub(super) fn newest(&self) -> &HeldSlot<T> {
         debug_assert!(self.len > 0);
         // SAFETY: the place before the first vacant one is filled: an item was just accepted.
         unsafe { &*self.next.sub(1) }
     }
 
     /// Where the next item will be, or the end of the part before it.
-    pub(super) fn end(&self) -> Spot {
+    pub(super) fn end(&self) -> HeldPosition {
         let part = self.parts.len().saturating_sub(1);
-        Spot {
+        HeldPosition {
             part,
             index: self.filled(part),
         }
     }
 
     /// The place at `spot`, which moves on to the next one. `None`: there are no more.
-    pub(super) fn step(&self, spot: &mut Spot) -> Option<&Held<T>> {
+    pub(super) fn step(&self, spot: &mut HeldPosition) -> Option<&HeldSlot<T>> {
         while spot.index == self.filled(spot.part) {
             if spot.part + 1 >= self.parts.len() {
                 return None;
@@ -117,7 +117,7 @@ impl<T> Hold<T> {
     }
 
     /// The place before `spot`, which was filled.
-    pub(super) fn place_before(&self, spot: Spot) -> &Held<T> {
+    pub(super) fn place_before(&self, spot: HeldPosition) -> &HeldSlot<T> {
         let index = spot.index - 1;
         assert!(index < self.filled(spot.part), "a place of this hold");
         // SAFETY: the hold owns the block; the index was just checked.
@@ -127,8 +127,8 @@ impl<T> Hold<T> {
     /// The parts from `spot` on: the first place of each, and how many it has.
     pub(super) fn places_from(
         &self,
-        spot: Spot,
-    ) -> impl Iterator<Item = (*const Held<T>, usize)> + '_ {
+        spot: HeldPosition,
+    ) -> impl Iterator<Item = (*const HeldSlot<T>, usize)> + '_ {
         (spot.part..self.parts.len()).map(move |part| {
             let first = if part == spot.part { spot.index } else { 0 };
             // SAFETY: the hold owns the block; the spot is within it.
@@ -140,7 +140,7 @@ impl<T> Hold<T> {
     /// The blocks, and how many items were put into each.
     pub(super) fn blocks(&self) -> impl Iterator<Item = (Filled<T>, usize)> + '_ {
         let parts = self.parts.iter().enumerate();
-        parts.map(|(part, Part { block, .. })| (*block, self.filled(part)))
+        parts.map(|(part, HoldBlock { block, .. })| (*block, self.filled(part)))
     }
 
     /// Takes note that an item has left.
@@ -252,7 +252,7 @@ impl<T> Hold<T> {
     fn shrink(&mut self) {
         let kept = self.parts.pop();
         self.free();
-        let small = |part: &Part<T>| part.capacity <= Self::fitting(KEPT_BYTES);
+        let small = |part: &HoldBlock<T>| part.capacity <= Self::fitting(KEPT_BYTES);
         match kept {
             Some(part) if small(&part) => self.parts.push(part),
             // SAFETY: the hold owns its blocks, and no item is left in them.
@@ -271,8 +271,8 @@ impl<T> Hold<T> {
     }
 
     /// Gives everything back to where it came from, in order, as one run per shard and block. What came
-    /// from a shard that is retired since goes to the common one.
-    pub(super) fn give_back(&mut self, common: &Common<T>) {
+    /// from a shard that is retired since goes to the injector.
+    pub(super) fn give_back(&mut self, injector: &Injector<T>) {
         self.end_stretch();
         if self.gaps > 0 {
             self.skip_gaps();
@@ -289,7 +289,7 @@ impl<T> Hold<T> {
         self.forget_blocks();
         self.len = 0;
         // SAFETY: the blocks are complete, and no longer the hold's.
-        unsafe { Run::link_all(homes, common) };
+        unsafe { Run::link_all(homes, injector) };
     }
 
     /// Takes the gaps out of the runs.
@@ -338,7 +338,7 @@ impl<T> Hold<T> {
             last.filled = self.index as usize;
         }
         let block = Block::allocate(capacity as usize, runs);
-        self.parts.push(Part {
+        self.parts.push(HoldBlock {
             block,
             capacity,
             filled: 0,
@@ -371,7 +371,7 @@ impl<T> Hold<T> {
 
     /// How many items fit into `bytes`: at least one.
     fn fitting(bytes: u32) -> u32 {
-        let size = u32::try_from(size_of::<Held<T>>()).unwrap_or(u32::MAX);
+        let size = u32::try_from(size_of::<HeldSlot<T>>()).unwrap_or(u32::MAX);
         (bytes / size).max(1)
     }
 }
@@ -386,12 +386,12 @@ impl<T> Sink<T> for Hold<T> {
     }
 
     #[inline]
-    unsafe fn accept(&mut self, item: T, tag: Tag) {
+    unsafe fn accept(&mut self, item: T, delivery: DeliveryMeta) {
         debug_assert!(self.index < self.capacity, "room was made");
         self.index += 1;
         // SAFETY: room was granted, so the place is vacant and in the block, which the hold owns.
         unsafe {
-            (*self.next).fill(item, tag, self.index);
+            (*self.next).fill(item, delivery, self.index);
             self.next = self.next.add(1);
         }
         self.len += 1;

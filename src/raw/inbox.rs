@@ -1,6 +1,6 @@
 //! An inbox: a stack that many fill without waiting, and that is emptied as a whole.
 //!
-//! What is put in lies in an envelope that was set aside before, so that putting it in allocates
+//! What is put in lies in an node that was set aside before, so that putting it in allocates
 //! nothing.
 
 use crate::sync::{exclusive, weak, AtomicPtr, Ordering};
@@ -8,26 +8,26 @@ use std::ptr;
 
 /// Takes in values in any number of threads, and gives them out all at once.
 pub(crate) struct Inbox<N> {
-    top: AtomicPtr<Envelope<N>>,
+    top: AtomicPtr<InboxNode<N>>,
 }
 
 /// A place for one value.
-struct Envelope<N> {
+struct InboxNode<N> {
     value: Option<N>,
-    below: *mut Envelope<N>,
+    below: *mut InboxNode<N>,
 }
 
-/// An empty envelope.
-pub(crate) struct Vacant<N>(Box<Envelope<N>>);
+/// An empty node.
+pub(crate) struct Vacant<N>(Box<InboxNode<N>>);
 
-// SAFETY: it holds no value, and refers to no other envelope.
+// SAFETY: it holds no value, and refers to no other node.
 unsafe impl<N: Send> Send for Vacant<N> {}
 // SAFETY: by shared reference nothing of it can be used.
 unsafe impl<N: Send> Sync for Vacant<N> {}
 
 impl<N> Vacant<N> {
     pub(crate) fn new() -> Self {
-        Self(Box::new(Envelope {
+        Self(Box::new(InboxNode {
             value: None,
             below: ptr::null_mut(),
         }))
@@ -47,25 +47,25 @@ impl<N> Inbox<N> {
     }
 
     /// Puts a value in. Lock-free, and allocates nothing.
-    pub(crate) fn put(&self, envelope: Vacant<N>, value: N) {
-        let mut envelope = envelope.0;
-        envelope.value = Some(value);
+    pub(crate) fn put(&self, node: Vacant<N>, value: N) {
+        let mut node = node.0;
+        node.value = Some(value);
         // ORDERING: Relaxed; the CAS below checks it.
-        envelope.below = self.top.load(Ordering::Relaxed);
-        let envelope = Box::into_raw(envelope);
+        node.below = self.top.load(Ordering::Relaxed);
+        let node = Box::into_raw(node);
         loop {
             // SAFETY: not shared yet.
-            let below = unsafe { (*envelope).below };
+            let below = unsafe { (*node).below };
             // ORDERING: Release; pairs with `inbox.take-all`: the value. Relaxed on failure, as above.
             match self.top.compare_exchange_weak(
                 below,
-                envelope,
+                node,
                 weak!("inbox.put", Release),
                 Ordering::Relaxed,
             ) {
                 Ok(_) => return,
                 // SAFETY: as above.
-                Err(now) => unsafe { (*envelope).below = now },
+                Err(now) => unsafe { (*node).below = now },
             }
         }
     }
@@ -75,7 +75,7 @@ impl<N> Inbox<N> {
         // ORDERING: Acquire; pairs with `inbox.put`.
         let acquire = weak!("inbox.take-all", Acquire);
         let top = self.top.swap(ptr::null_mut(), acquire);
-        // SAFETY: nobody else can reach these envelopes any more.
+        // SAFETY: nobody else can reach these node any more.
         unsafe { open_all(top) }
     }
 }
@@ -87,18 +87,18 @@ impl<N> Drop for Inbox<N> {
     }
 }
 
-/// Frees the envelopes from `at` on, and returns their values, the last one first.
+/// Frees the node from `at` on, and returns their values, the last one first.
 ///
 /// # Safety
 ///
 /// They are the caller's alone.
-unsafe fn open_all<N>(mut at: *mut Envelope<N>) -> Vec<N> {
+unsafe fn open_all<N>(mut at: *mut InboxNode<N>) -> Vec<N> {
     let mut values = Vec::new();
     while !at.is_null() {
         // SAFETY: made by `Box::into_raw`, and the caller's.
-        let envelope = unsafe { Box::from_raw(at) };
-        at = envelope.below;
-        values.extend(envelope.value);
+        let node = unsafe { Box::from_raw(at) };
+        at = node.below;
+        values.extend(node.value);
     }
     values.reverse();
     values

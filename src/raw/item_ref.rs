@@ -1,6 +1,6 @@
 //! The one reference to a held item.
 
-use super::tag::Stored;
+use super::entry::Stored;
 use std::ops::{Deref, DerefMut};
 #[cfg(all(feature = "tokio", not(any(loom, shuttle))))]
 use std::ptr::NonNull;

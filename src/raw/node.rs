@@ -1,4 +1,4 @@
-//! Nodes: the cells of the common shard.
+//! Nodes: the cells of the injector.
 //!
 //! States of a cell: `VACANT` → `FULL` (its producer) or `VACANT` → `VOID` (a consumer,
 //! or the producer itself when the queue is closed).
@@ -26,7 +26,7 @@ const VOID: u8 = 2;
 const PATIENCE: usize = if SMALL { 1 } else { 64 };
 
 /// The allocation: a header and the cells.
-pub(super) type Cells<T> = Row<Node<T>, Cell<T>>;
+pub(super) type NodeSlots<T> = Row<Node<T>, NodeSlot<T>>;
 
 /// The header of a node.
 pub(super) struct Node<T> {
@@ -34,29 +34,29 @@ pub(super) struct Node<T> {
     pub(super) base: u64,
     /// When it was opened.
     pub(super) stamp: u64,
-    pub(super) next: AtomicPtr<Cells<T>>,
+    pub(super) next: AtomicPtr<NodeSlots<T>>,
     times: Times,
     reserved: CachePadded<AtomicU64>,
 }
 
 /// The place of one item, and whether it is there.
-pub(super) struct Cell<T> {
+pub(super) struct NodeSlot<T> {
     state: AtomicU8,
     slot: Slot<T>,
 }
 
 /// A node that is pinned, or not shared.
 pub(super) struct At<'p, T> {
-    pub(super) row: NonNull<Cells<T>>,
+    pub(super) row: NonNull<NodeSlots<T>>,
     pub(super) node: &'p Node<T>,
 }
 
 impl<T> Node<T> {
-    /// Cells in a node: about 2 KiB of them, at most 256.
+    /// NodeSlots in a node: about 2 KiB of them, at most 256.
     pub(super) const LEN: u64 = if SMALL { 2 } else { Self::fitting(2048, 256) };
 
     const fn fitting(bytes: u64, most: u64) -> u64 {
-        let fitting = bytes / size_of::<Cell<T>>() as u64;
+        let fitting = bytes / size_of::<NodeSlot<T>>() as u64;
         if fitting == 0 {
             1
         } else if fitting > most {
@@ -71,7 +71,7 @@ impl<T> Node<T> {
         Self::LEN as usize
     }
 
-    pub(super) fn allocate(base: u64, stamp: u64, timed: bool) -> NonNull<Cells<T>> {
+    pub(super) fn allocate(base: u64, stamp: u64, timed: bool) -> NonNull<NodeSlots<T>> {
         let header = Self {
             base,
             stamp,
@@ -79,13 +79,13 @@ impl<T> Node<T> {
             times: Times::new(timed, Self::len()),
             reserved: CachePadded::new(AtomicU64::new(0)),
         };
-        Row::new(header, Self::len(), Cell::vacant)
+        Row::new(header, Self::len(), NodeSlot::vacant)
     }
 
     /// How many bytes a node takes.
     pub(super) fn bytes(&self) -> usize {
         // SAFETY: the times are alive as long as the node.
-        Cells::<T>::bytes(Self::len()) + unsafe { self.times.bytes() }
+        NodeSlots::<T>::bytes(Self::len()) + unsafe { self.times.bytes() }
     }
 
     /// Whether its items have times.
@@ -102,8 +102,8 @@ impl<T> Drop for Node<T> {
 }
 
 impl<'p, T> At<'p, T> {
-    pub(super) fn pinned(node: *mut Cells<T>, _pin: &'p Pin) -> Self {
-        let row = NonNull::new(node).expect("the common shard has a node");
+    pub(super) fn pinned(node: *mut NodeSlots<T>, _pin: &'p Pin) -> Self {
+        let row = NonNull::new(node).expect("the injector has a node");
         // SAFETY: loaded from the shard under the pin; nodes are retired, not freed at once.
         unsafe { Self::alive(row) }
     }
@@ -113,13 +113,13 @@ impl<'p, T> At<'p, T> {
     /// # Safety
     ///
     /// The node is not freed while `'p` lasts.
-    pub(super) unsafe fn alive(row: NonNull<Cells<T>>) -> Self {
+    pub(super) unsafe fn alive(row: NonNull<NodeSlots<T>>) -> Self {
         // SAFETY: by contract.
         let node = unsafe { Row::header(row) };
         Self { row, node }
     }
 
-    fn cell(&self, index: u64) -> &'p Cell<T> {
+    fn cell(&self, index: u64) -> &'p NodeSlot<T> {
         // SAFETY: alive as the header is; callers stay below LEN.
         unsafe { Row::get(self.row, place(index)) }
     }
@@ -156,8 +156,8 @@ impl<'p, T> At<'p, T> {
             .min(Node::<T>::LEN)
     }
 
-    pub(super) fn next(&self) -> *mut Cells<T> {
-        // ORDERING: Acquire; pairs with `common.grow`.
+    pub(super) fn next(&self) -> *mut NodeSlots<T> {
+        // ORDERING: Acquire; pairs with `injector.grow`.
         self.node.next.load(weak!("node.next", Acquire))
     }
 
@@ -242,7 +242,7 @@ fn place(index: u64) -> usize {
     index as usize
 }
 
-impl<T> Cell<T> {
+impl<T> NodeSlot<T> {
     fn vacant() -> Self {
         Self {
             state: AtomicU8::new(VACANT),

@@ -4,14 +4,14 @@
 //! counted. So nothing else need be known of it: to others it is held for that time.
 
 use super::cell::{Borrow, Session};
+use super::endpoint::{Endpoint, Purpose};
 use super::item_ref::ItemRef;
-use super::seat::{Purpose, Seat};
 use super::sink::Sink;
 use crate::sync::{planted, step};
 
 /// An item that is looked at, and the use of the transaction meanwhile.
 ///
-/// If it is dropped, the item is back at its place when somebody [puts it back](Seat::put_back): who looked, or the
+/// If it is dropped, the item is back at its place when somebody [puts it back](Endpoint::put_back): who looked, or the
 /// end of the transaction.
 pub(crate) struct Peeked<'t, L: Session> {
     borrow: Borrow<'t, L>,
@@ -22,9 +22,9 @@ pub(crate) struct Peeked<'t, L: Session> {
 unsafe impl<L: Session + Send> Send for Peeked<'_, L> where L::Stored: Send {}
 
 impl<'t, L: Session> Peeked<'t, L> {
-    /// What the seat has [taken](Seat::peek) to look at; it has taken something.
+    /// What the endpoint has [taken](Endpoint::peek) to look at; it has taken something.
     pub(crate) fn new(mut borrow: Borrow<'t, L>) -> Self {
-        let peeked = borrow.seat().peeked.as_ref();
+        let peeked = borrow.endpoint().peeked.as_ref();
         let item = peeked.expect("an item is looked at").newest().item();
         Self { borrow, item }
     }
@@ -42,9 +42,9 @@ impl<'t, L: Session> Peeked<'t, L> {
     /// Holds the item.
     pub(crate) fn hold(self) -> (ItemRef<'t, L::Stored>, Borrow<'t, L>) {
         let mut borrow = self.borrow;
-        let seat = borrow.seat();
-        seat.hold_peeked();
-        let (item, attempts) = seat.newest();
+        let endpoint = borrow.endpoint();
+        endpoint.hold_peeked();
+        let (item, attempts) = endpoint.newest();
         // SAFETY: held just now, and given out once; it stays there as after `Borrow::hold`.
         (unsafe { ItemRef::new(item, attempts) }, borrow)
     }
@@ -55,28 +55,28 @@ impl<'t, L: Session> Peeked<'t, L> {
     }
 }
 
-impl<T> Seat<T> {
+impl<T> Endpoint<T> {
     /// Takes what a pop would give, to look at it: true if there is something.
     pub(crate) fn peek(&mut self) -> bool {
-        self.desk().count_taken(1);
+        self.counters().count_taken(1);
         let hold = Self::hold_of(&mut self.hold, &mut self.peeked, Purpose::Look);
-        let taken = self.consumer.take(&self.lanes, hold, 1) > 0;
+        let taken = self.consumer.take(&self.shards, hold, 1) > 0;
         if !taken {
-            self.desk().uncount_taken(1);
+            self.counters().uncount_taken(1);
         }
         taken
     }
 
     /// Puts the item back that is looked at: true if there is one.
     pub(crate) fn put_back(&mut self) -> bool {
-        let desk = self.desk();
+        let counters = self.counters();
         let Some(hold) = self.peeked.as_mut().filter(|hold| hold.len() > 0) else {
             return false;
         };
         hold.uncount();
-        planted!("peek.uncounts-early", desk.uncount_taken(1));
-        hold.give_back(self.lanes.common());
-        step!("peek.uncounts-early", desk.uncount_taken(1));
+        planted!("peek.uncounts-early", counters.uncount_taken(1));
+        hold.give_back(self.shards.injector());
+        step!("peek.uncounts-early", counters.uncount_taken(1));
         true
     }
 
@@ -88,6 +88,6 @@ impl<T> Seat<T> {
         // SAFETY: only the `Peeked` uses the item, which ends here.
         let entry = unsafe { peeked.remove_before(peeked.end()) };
         // SAFETY: room was made for it.
-        unsafe { self.hold.accept(entry.item, entry.tag) };
+        unsafe { self.hold.accept(entry.item, entry.delivery) };
     }
 }

@@ -1,9 +1,9 @@
 //! The private state of a shard's leaseholder: what is staged and where the next item goes.
 
 use super::directory::Page;
+use super::entry::Entry;
 use super::segment::{number, offset, Segment};
 use super::shard::Shard;
-use super::tag::Entry;
 use crate::sync::{AtomicU64, Ordering};
 use std::ptr;
 

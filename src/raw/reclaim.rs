@@ -2,7 +2,7 @@
 //!
 //! The collector is the crate's own. To pin or to flush a collector runs what any of its users has
 //! deferred, and `crossbeam-epoch`'s default one is everybody's: there it would be user code, in the
-//! midst of a step that has the state of a seat or a lock. Here it only frees memory, which runs no code
+//! midst of a step that has the state of a endpoint or a lock. Here it only frees memory, which runs no code
 //! but the allocator's.
 //!
 //! Pins are short: none lasts longer than one operation, so no idle handle holds anything back.

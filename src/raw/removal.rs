@@ -3,10 +3,10 @@
 //! The other items stay where they are, since they are borrowed; the gaps are closed when the
 //! transaction ends.
 
-use super::block::{Filled, Held};
-use super::hold::{Hold, Spot};
+use super::block::{Filled, HeldSlot};
+use super::entry::{DeliveryMeta, Entry};
+use super::hold::{HeldPosition, Hold};
 use super::row::Row;
-use super::tag::{Entry, Tag};
 use std::mem::size_of;
 
 impl<T> Hold<T> {
@@ -23,17 +23,18 @@ impl<T> Hold<T> {
     }
 
     /// What is known of an item, if it is held.
-    pub(super) fn tag_of(&self, address: usize) -> Option<Tag> {
+    pub(super) fn delivery_of(&self, address: usize) -> Option<DeliveryMeta> {
         // SAFETY: filled, as it is held.
-        self.place_of(address).map(|place| unsafe { place.tag() })
+        self.place_of(address)
+            .map(|place| unsafe { place.delivery() })
     }
 
     /// The place of an item, if it is held. Places begin with their items.
-    fn place_of(&self, address: usize) -> Option<&Held<T>> {
+    fn place_of(&self, address: usize) -> Option<&HeldSlot<T>> {
         self.blocks().find_map(|(block, filled)| {
             // SAFETY: the hold owns the block.
             let first = unsafe { Row::element(block, 0) } as usize;
-            let index = address.checked_sub(first)? / size_of::<Held<T>>();
+            let index = address.checked_sub(first)? / size_of::<HeldSlot<T>>();
             // SAFETY: as above; the index is within the row.
             (index < filled).then(|| unsafe { Row::get(block, index) })
         })
@@ -48,10 +49,10 @@ impl<T> Hold<T> {
     /// # Panics
     ///
     /// If it is not held.
-    pub(super) unsafe fn remove_before(&mut self, spot: Spot) -> Entry<T> {
+    pub(super) unsafe fn remove_before(&mut self, spot: HeldPosition) -> Entry<T> {
         let place = self.place_before(spot);
         // SAFETY: filled once.
-        assert!(!unsafe { place.tag() }.is_gone(), "the item is held");
+        assert!(!unsafe { place.delivery() }.is_gone(), "the item is held");
         // SAFETY: held, and by contract not used.
         let entry = unsafe { place.remove() };
         self.count_gap();
@@ -59,28 +60,31 @@ impl<T> Hold<T> {
     }
 
     /// The held item at `spot`, which moves on to the next one. `None`: there are no more.
-    pub(super) fn next_at(&self, spot: &mut Spot) -> Option<&Held<T>> {
+    pub(super) fn next_at(&self, spot: &mut HeldPosition) -> Option<&HeldSlot<T>> {
         if self.len() == 0 {
             return None; // whatever `spot` says of a hold that was cleared
         }
         loop {
             let place = self.step(spot)?;
             // SAFETY: was filled, whether its item has left or not.
-            if !unsafe { place.tag() }.is_gone() {
+            if !unsafe { place.delivery() }.is_gone() {
                 return Some(place);
             }
         }
     }
 
-    /// Takes the present delivery back out of the tags.
+    /// Takes the present delivery back out of the deliveries.
     pub(super) fn uncount(&mut self) {
-        let mut spot = Spot::default();
+        let mut spot = HeldPosition::default();
         while let Some(place) = self.next_at(&mut spot) {
             // SAFETY: filled, and the hold's alone.
             unsafe {
-                let tag = place.tag();
-                let attempts = tag.attempts.saturating_sub(1);
-                place.set_tag(Tag { attempts, ..tag });
+                let delivery = place.delivery();
+                let attempts = delivery.attempts.saturating_sub(1);
+                place.set_delivery(DeliveryMeta {
+                    attempts,
+                    ..delivery
+                });
             }
         }
     }
@@ -96,12 +100,12 @@ impl<T> Hold<T> {
             // SAFETY: within the row, and filled once; the place before is vacant, because its item has
             // left or was moved.
             unsafe {
-                let place: &Held<T> = Row::get(block, index);
-                let tag = place.tag();
-                if tag.is_gone() {
+                let place: &HeldSlot<T> = Row::get(block, index);
+                let delivery = place.delivery();
+                if delivery.is_gone() {
                     gaps += 1;
                 } else if gaps > 0 {
-                    Row::get(block, index - gaps).fill(place.take(), tag, 0);
+                    Row::get(block, index - gaps).fill(place.take(), delivery, 0);
                 }
             }
         }

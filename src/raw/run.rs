@@ -1,8 +1,8 @@
-//! Runs: the chains of what one transaction took from one lane, as an abort gives it back.
+//! Runs: the chains of what one transaction took from one shard, as an abort gives it back.
 
-use super::block::{Filled, Held};
-use super::common::Common;
+use super::block::{Filled, HeldSlot};
 use super::front::Front;
+use super::injector::Injector;
 use super::row::Row;
 use super::sink::Sink;
 use super::times::known;
@@ -28,9 +28,9 @@ pub(super) struct Run<T> {
 
 /// Which item of a run comes next, and how many are left: `next << 32 | left`.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) struct Cursor(u64);
+pub(super) struct Progress(u64);
 
-impl Cursor {
+impl Progress {
     #[allow(clippy::cast_possible_truncation)] // the upper half
     fn next(self) -> u32 {
         (self.0 >> 32) as u32
@@ -70,11 +70,11 @@ impl<T> Run<T> {
         let (cursor, more) = (self.cursor(), (end - start) as usize);
         let cursor = if cursor.left() == 0 {
             self.block.set(Some(block));
-            Cursor::new(start, more)
+            Progress::new(start, more)
         } else {
             self.scattered.set(true);
             self.set_follower(start);
-            Cursor::new(cursor.next(), cursor.left() + more)
+            Progress::new(cursor.next(), cursor.left() + more)
         };
         self.last_item.set(end - 1);
         // ORDERING: Relaxed; the link publishes it.
@@ -89,7 +89,7 @@ impl<T> Run<T> {
             let held = self.held(at);
             // SAFETY: filled once.
             let note = unsafe { held.note() };
-            if !note.tag.is_gone() {
+            if !note.delivery.is_gone() {
                 if left == 0 {
                     first = at;
                 } else {
@@ -103,7 +103,7 @@ impl<T> Run<T> {
         self.scattered.set(true);
         // ORDERING: Relaxed; the link publishes it.
         self.cursor
-            .store(Cursor::new(first, left).0, Ordering::Relaxed);
+            .store(Progress::new(first, left).0, Ordering::Relaxed);
     }
 
     /// Makes the item at `next` follow the last one.
@@ -140,12 +140,12 @@ impl<T> Run<T> {
     }
 
     /// Links the chains of a list made by [`Run::group`], each to its home, or if that is closed to the
-    /// common shard.
+    /// injector.
     ///
     /// # Safety
     ///
     /// The runs' blocks are complete, and the caller gives them up.
-    pub(super) unsafe fn link_all(mut homes: *mut Run<T>, common: &Common<T>) {
+    pub(super) unsafe fn link_all(mut homes: *mut Run<T>, injector: &Injector<T>) {
         while let Some(first) = NonNull::new(homes) {
             // SAFETY: not linked yet, so its block is alive. Read before the link: afterwards the
             // run may be gone.
@@ -157,9 +157,9 @@ impl<T> Run<T> {
                 // SAFETY: a home is part of a shard, which the handle keeps alive.
                 let linked = unsafe { home.as_ref().link(first, last) };
                 if !linked && !planted!("run.stays-home") {
-                    common.mark_used();
+                    injector.set_used();
                     // SAFETY: not linked yet. This front is never closed.
-                    unsafe { common.front().link(first, last) };
+                    unsafe { injector.front().link(first, last) };
                 }
             }
         }
@@ -168,20 +168,20 @@ impl<T> Run<T> {
     /// Where its items belong.
     #[inline]
     pub(super) fn home<'a>(&self) -> Option<&'a Front<T>> {
-        // SAFETY: a home is part of a lane, which lives as long as the queue.
+        // SAFETY: a home is part of a shard, which lives as long as the queue.
         self.home.get().map(|home| unsafe { home.as_ref() })
     }
 
     #[inline]
-    pub(super) fn cursor(&self) -> Cursor {
+    pub(super) fn cursor(&self) -> Progress {
         // ORDERING: Acquire; pairs with `run.claim`: who sees a run used up sees that its home's
         // `emptied` was stepped.
-        Cursor(self.cursor.load(weak!("run.cursor", Acquire)))
+        Progress(self.cursor.load(weak!("run.cursor", Acquire)))
     }
 
     /// Where the cursor stands after `count` items more.
     #[allow(clippy::cast_possible_truncation)] // blocks are far smaller than u32
-    pub(super) fn advance(&self, cursor: Cursor, count: usize) -> Cursor {
+    pub(super) fn advance(&self, cursor: Progress, count: usize) -> Progress {
         let left = cursor.left() - count;
         let mut next = cursor.next();
         if !self.scattered.get() {
@@ -192,11 +192,11 @@ impl<T> Run<T> {
                 next = unsafe { self.held(next).note() }.next;
             }
         }
-        Cursor::new(next, left)
+        Progress::new(next, left)
     }
 
     /// Claims the items between two cursors: true if nobody was faster.
-    pub(super) fn claim(&self, from: Cursor, to: Cursor) -> bool {
+    pub(super) fn claim(&self, from: Progress, to: Progress) -> bool {
         // ORDERING: Release; pairs with `run.cursor`. Relaxed on failure.
         let release = weak!("run.claim", Release);
         self.cursor
@@ -211,14 +211,14 @@ impl<T> Run<T> {
     ///
     /// The caller claimed `count` items from `cursor` on, while pinned, and moves them once. The
     /// sink granted room for them.
-    pub(super) unsafe fn move_out<S: Sink<T>>(&self, cursor: Cursor, count: usize, sink: &mut S) {
+    pub(super) unsafe fn move_out<S: Sink<T>>(&self, cursor: Progress, count: usize, sink: &mut S) {
         let mut at = cursor.next();
         for _ in 0..count {
             let held = self.held(at);
             // SAFETY: filled before the link.
             let note = unsafe { held.note() };
             // SAFETY: ours by the claim; filled before the link. The sink granted room.
-            unsafe { sink.accept(held.take(), note.tag.again()) };
+            unsafe { sink.accept(held.take(), note.delivery.again()) };
             at = note.next;
         }
     }
@@ -231,12 +231,12 @@ impl<T> Run<T> {
             // SAFETY: filled before the link.
             let note = unsafe { self.held(at).note() };
             at = note.next;
-            note.tag.since
+            note.delivery.since
         });
         times.filter_map(known).min()
     }
 
-    fn held(&self, index: u32) -> &Held<T> {
+    fn held(&self, index: u32) -> &HeldSlot<T> {
         let block = self.block();
         // SAFETY: a run is reached only while its block is alive; indices stay within it.
         unsafe { Row::get(block, index as usize) }

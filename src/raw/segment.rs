@@ -1,8 +1,8 @@
 //! Segments: the slots of a run of consecutive positions of one shard.
 
+use super::entry::{DeliveryMeta, Entry};
 use super::row::Row;
 use super::slot::Slot;
-use super::tag::{Entry, Tag};
 use super::times::Times;
 use crate::sync::{weak, AtomicU64, Ordering, SMALL};
 use std::mem::size_of;
@@ -111,7 +111,7 @@ impl<T> Segment<T> {
             let since = self.times().get(offset::<T>(position));
             Entry {
                 item: self.slot(position).take(),
-                tag: Tag::first(since),
+                delivery: DeliveryMeta::first(since),
             }
         }
     }

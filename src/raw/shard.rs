@@ -10,12 +10,12 @@
 //! | `front` | consumers: claims; aborts | consumers; the leaseholder only when it hands the lease back |
 
 use super::directory::Directory;
+use super::entry::Entry;
 use super::front::Front;
 use super::joint::Joint;
 use super::producer::Producer;
 use super::reclaim;
 use super::segment::{number, offset, Segment};
-use super::tag::Entry;
 use super::times::known;
 use crate::sync::{barrier, weak, AtomicPtr, AtomicU64, Ordering, UnsafeCell};
 use crossbeam_utils::CachePadded;
@@ -193,7 +193,7 @@ impl<T> Shard<T> {
     /// The caller is the leaseholder; `segment` is where it put the item at `position`.
     pub(super) unsafe fn retract(&self, segment: Segment<T>, position: u64) -> Option<Entry<T>> {
         // ORDERING: SeqCst, between the publication and the look at the head; pairs with `strict.between`,
-        // between the two looks of `Lanes::left_when_closed`: if the first look shows that the item before is claimed,
+        // between the two looks of `Shards::left_when_closed`: if the first look shows that the item before is claimed,
         // either it is seen here too, or the second look shows the publication.
         barrier::full("shard.retract");
         loop {

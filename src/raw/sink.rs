@@ -1,7 +1,7 @@
 //! Where claimed items go.
 
+use super::entry::{DeliveryMeta, Entry, Stored};
 use super::front::Front;
-use super::tag::{Entry, Stored, Tag};
 
 /// Takes in claimed items.
 ///
@@ -16,7 +16,7 @@ pub(super) trait Sink<T> {
     /// # Safety
     ///
     /// No more items are accepted than the last `reserve` granted.
-    unsafe fn accept(&mut self, item: T, tag: Tag);
+    unsafe fn accept(&mut self, item: T, delivery: DeliveryMeta);
 
     /// Takes several in, each for the first time, and without a time.
     ///
@@ -27,7 +27,7 @@ pub(super) trait Sink<T> {
     unsafe fn accept_all(&mut self, items: impl Iterator<Item = T>) {
         for item in items {
             // SAFETY: by contract.
-            unsafe { self.accept(item, Tag::first(0)) };
+            unsafe { self.accept(item, DeliveryMeta::first(0)) };
         }
     }
 }
@@ -40,7 +40,7 @@ impl<T> Sink<T> for Option<T> {
     }
 
     #[inline]
-    unsafe fn accept(&mut self, item: T, _tag: Tag) {
+    unsafe fn accept(&mut self, item: T, _tag: DeliveryMeta) {
         *self = Some(item);
     }
 }
@@ -54,7 +54,7 @@ impl<T> Sink<T> for Vec<T> {
     }
 
     #[inline]
-    unsafe fn accept(&mut self, item: T, _tag: Tag) {
+    unsafe fn accept(&mut self, item: T, _tag: DeliveryMeta) {
         self.push(item);
     }
 
@@ -71,7 +71,7 @@ impl<T> Sink<T> for Vec<T> {
     }
 }
 
-/// Any number, with their tags.
+/// Any number, with their deliveries.
 /// Takes in the items alone.
 impl<T, M> Sink<Stored<T, M>> for Vec<T> {
     #[inline]
@@ -81,7 +81,7 @@ impl<T, M> Sink<Stored<T, M>> for Vec<T> {
     }
 
     #[inline]
-    unsafe fn accept(&mut self, stored: Stored<T, M>, _tag: Tag) {
+    unsafe fn accept(&mut self, stored: Stored<T, M>, _tag: DeliveryMeta) {
         self.push(stored.item);
     }
 
@@ -98,7 +98,7 @@ impl<T> Sink<T> for Vec<Entry<T>> {
         wanted
     }
 
-    unsafe fn accept(&mut self, item: T, tag: Tag) {
-        self.push(Entry { item, tag });
+    unsafe fn accept(&mut self, item: T, delivery: DeliveryMeta) {
+        self.push(Entry { item, delivery });
     }
 }

@@ -1,15 +1,15 @@
 //! What tests of this room do with seats that have no cell.
 
 use super::cell::Unborrowed;
+use super::endpoint::Endpoint;
 #[cfg(not(any(loom, shuttle)))]
-use super::hold::Spot;
-use super::seat::Seat;
+use super::entry::DeliveryMeta;
 #[cfg(not(any(loom, shuttle)))]
-use super::tag::Tag;
+use super::hold::HeldPosition;
 
 pub(super) const UNBORROWED: &Unborrowed<'_> = &Unborrowed::new();
 
-impl<T> Seat<T> {
+impl<T> Endpoint<T> {
     pub(super) fn stage_one(&mut self, item: T) {
         self.begin_staging();
         self.stage(item);
@@ -17,20 +17,21 @@ impl<T> Seat<T> {
 }
 
 #[cfg(not(any(loom, shuttle)))]
-impl<T> Seat<T> {
+impl<T> Endpoint<T> {
     pub(super) fn push_since(&mut self, item: T, since: u64) {
         self.note_time(since);
         self.push(item);
     }
 
-    /// What is held, and its tags.
-    pub(super) fn held_items(&self) -> Vec<(T, Tag)>
+    /// What is held, and its deliveries.
+    pub(super) fn held_items(&self) -> Vec<(T, DeliveryMeta)>
     where
         T: Clone,
     {
-        let mut spot = Spot::default();
+        let mut spot = HeldPosition::default();
         let next = || self.next_held(&mut spot, UNBORROWED);
         let held = std::iter::from_fn(next);
-        held.map(|(item, tag)| (item.clone(), tag)).collect()
+        held.map(|(item, delivery)| (item.clone(), delivery))
+            .collect()
     }
 }

@@ -263,6 +263,6 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     #[track_caller]
     pub fn id(&self) -> DeliveryId {
         let holder = self.local().holder();
-        DeliveryId::new(holder.desk, holder.ended)
+        DeliveryId::new(holder.counters, holder.ended)
     }
 }

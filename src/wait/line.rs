@@ -42,7 +42,7 @@ impl Line {
         self.set(&lock(&self.list), Word::BOUNDED);
     }
 
-    /// Makes pops look at more than the lanes from now on.
+    /// Makes pops look at more than the shards from now on.
     pub(crate) fn attend(&self) {
         if !self.word().is_attended() {
             self.set(&lock(&self.list), Word::ATTENDED);

@@ -10,7 +10,7 @@ use std::fmt;
 /// | `SERVING` | a waiter that was woken in vain before is on its way | when it is woken | when it leaves or waits again |
 /// | `BOUNDED` | the queue has a capacity | at first | never |
 /// | `LABELLED` | items have labels, which pushes give | at first | never |
-/// | `ATTENDED` | pops have to look at more than the lanes | at first, or before the first item is delayed | never |
+/// | `ATTENDED` | pops have to look at more than the shards | at first, or before the first item is delayed | never |
 /// | `AWAITED` | ends of transactions and pops are told to those who wait for the queue to be idle | by the first of them; at first where barriers are symmetric | never |
 /// | `CLOSED` | pushes are refused | by `close` | never |
 /// | `SEALED` | the heavy barrier of `close` is done | by `close` | never |
@@ -32,7 +32,7 @@ impl Word {
     /// One waiter.
     pub(super) const ONE: usize = 1 << 9;
 
-    /// Flags that make a pop look at more than the lanes.
+    /// Flags that make a pop look at more than the shards.
     const SPECIAL: usize = Self::BOUNDED | Self::LABELLED | Self::ATTENDED;
     /// Flags that are no news to a publisher.
     const STANDING: usize = Self::SPECIAL | Self::AWAITED;
@@ -122,7 +122,7 @@ impl Word {
         self.0 & (Self::BOUNDED | Self::CLOSED | Self::ATTENDED) == Self::BOUNDED
     }
 
-    /// Whether pops have to look at more than the lanes.
+    /// Whether pops have to look at more than the shards.
     #[inline]
     pub(crate) fn is_attended(self) -> bool {
         self.0 & Self::ATTENDED != 0

@@ -160,7 +160,7 @@ fn who_lost_its_items_is_not_listed() {
 fn names_go_with_their_handles() {
     let queue = filled([1]);
     drop(queue.named_handle("gone"));
-    // This one sits at the same desk.
+    // This one sits at the same counters.
     let mut handle = queue.handle();
     let tx = handle.begin();
     tx.pop().unwrap();

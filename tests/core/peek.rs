@@ -45,10 +45,10 @@ fn what_is_looked_at_is_held() {
 
 #[test]
 fn the_item_comes_back_before_what_was_behind_it() {
-    for lane in 0..3 {
+    for shard in 0..3 {
         let queue = Queue::unbounded();
         let mut other = queue.handle();
-        match lane {
+        match shard {
             0 => (0..4).for_each(|item| queue.push(item).unwrap()),
             1 => drop(other.push_batch(0..4)),
             _ => {

@@ -8,12 +8,12 @@ use crate::common::failing::{clocked, SECOND};
 use crate::common::{Ledger, Tracked};
 use requeue::{Handle, ManualClock, Queue, Transaction};
 
-/// Items of each lane.
+/// Items of each shard.
 const LANE: usize = 150;
 
-/// A queue whose items are numbered in the order of their lanes: those of the common one first.
+/// A queue whose items are numbered in the order of their shards: those of the injector first.
 fn queue_with(
-    lanes: usize,
+    shards: usize,
     ledger: &Ledger,
 ) -> (ManualClock, Queue<Tracked>, Vec<Handle<Tracked>>) {
     let (clock, builder) = clocked();
@@ -23,7 +23,7 @@ fn queue_with(
         .by_ref()
         .take(LANE)
         .for_each(|item| queue.push(item).unwrap());
-    let handles = (1..lanes).map(|_| {
+    let handles = (1..shards).map(|_| {
         let mut handle = queue.handle();
         handle.push_batch(items.by_ref().take(LANE)).unwrap();
         handle
@@ -116,28 +116,28 @@ fn take_and_let_go(
     [kept, gone]
 }
 
-/// Takes what is ready, and checks that each lane is in order but for `first`, which come before all.
+/// Takes what is ready, and checks that each shard is in order but for `first`, which come before all.
 #[track_caller]
-fn assert_drains(queue: &Queue<Tracked>, lanes: usize, first: &[usize]) -> usize {
-    let mut next = vec![0; lanes];
+fn assert_drains(queue: &Queue<Tracked>, shards: usize, first: &[usize]) -> usize {
+    let mut next = vec![0; shards];
     let mut count = 0;
     while let Ok(item) = queue.pop() {
         if let Some(&expected) = first.get(count) {
             assert_eq!(item.id, expected);
         } else {
-            let lane = item.id / LANE;
-            assert!(next[lane] <= item.id, "{} is late", item.id);
-            next[lane] = item.id;
+            let shard = item.id / LANE;
+            assert!(next[shard] <= item.id, "{} is late", item.id);
+            next[shard] = item.id;
         }
         count += 1;
     }
     count
 }
 
-fn check(lanes: usize, take: Take, count: usize, pick: Pick, backwards: bool) {
+fn check(shards: usize, take: Take, count: usize, pick: Pick, backwards: bool) {
     for (commits, end) in ENDS {
-        let ledger = Ledger::new(lanes * LANE);
-        let (clock, queue, _handles) = queue_with(lanes, &ledger);
+        let ledger = Ledger::new(shards * LANE);
+        let (clock, queue, _handles) = queue_with(shards, &ledger);
         let mut worker = queue.handle();
         let tx = worker.begin();
         let [kept, gone] = take_and_let_go(&tx, take, count, pick, backwards);
@@ -149,17 +149,17 @@ fn check(lanes: usize, take: Take, count: usize, pick: Pick, backwards: bool) {
         let committed = if commits { kept.len() } else { 0 };
         let dropped: usize = ledger.drops().iter().sum();
         assert_eq!(dropped, committed);
-        let ready = lanes * LANE - committed - gone.len();
-        assert_eq!(assert_drains(&queue, lanes, &[]), ready);
+        let ready = shards * LANE - committed - gone.len();
+        assert_eq!(assert_drains(&queue, shards, &[]), ready);
         clock.advance(SECOND);
-        assert_eq!(assert_drains(&queue, lanes, &gone), gone.len());
+        assert_eq!(assert_drains(&queue, shards, &gone), gone.len());
         ledger.assert_each_dropped_once();
         queue.stats().check().unwrap();
     }
 }
 
 #[test]
-fn of_one_lane() {
+fn of_one_shard() {
     for take in TAKES {
         for (_, pick) in PICKS {
             for count in [1, 2, 3, 31, 32, 33, 100, 140] {
@@ -171,12 +171,12 @@ fn of_one_lane() {
 }
 
 #[test]
-fn of_several_lanes() {
+fn of_several_shards() {
     for take in TAKES {
         for (_, pick) in PICKS {
-            for (lanes, count) in [(2, 200), (3, 400), (6, 850)] {
-                check(lanes, take, count, pick, false);
-                check(lanes, take, count, pick, true);
+            for (shards, count) in [(2, 200), (3, 400), (6, 850)] {
+                check(shards, take, count, pick, false);
+                check(shards, take, count, pick, true);
             }
         }
     }

@@ -26,20 +26,20 @@ fn an_empty_queue_has_nothing_to_visit() {
     assert_eq!(queue.pop(), Err(PopError::Closed));
 }
 
-/// A queue with six lanes of 100 items each, numbered lane by lane.
+/// A queue with six shards of 100 items each, numbered shard by shard.
 fn spread() -> Queue<usize> {
     let queue = Queue::unbounded();
     (0..100).for_each(|item| queue.push(item).unwrap());
     let mut handles: Vec<_> = (0..5).map(|_| queue.handle()).collect();
-    for (handle, lane) in handles.iter_mut().zip(1..) {
-        let first = lane * 100;
+    for (handle, shard) in handles.iter_mut().zip(1..) {
+        let first = shard * 100;
         handle.push_batch(first..first + 100).unwrap();
     }
     queue
 }
 
 #[test]
-fn at_rest_each_item_is_seen_once_in_the_order_of_its_lane() {
+fn at_rest_each_item_is_seen_once_in_the_order_of_its_shard() {
     let queue = spread();
     for _ in 0..3 {
         assert!(visited(&queue).into_iter().eq(0..600));
@@ -53,7 +53,7 @@ fn at_rest_each_item_is_seen_once_in_the_order_of_its_lane() {
 fn nothing_moves_and_nothing_is_counted() {
     let queue = spread();
     let mut worker = queue.handle();
-    // Parts of several lanes were given back, twice.
+    // Parts of several shards were given back, twice.
     for held in [250, 40] {
         let tx = worker.begin();
         assert_eq!(tx.pop_batch(held).len(), held);
@@ -68,9 +68,9 @@ fn nothing_moves_and_nothing_is_counted() {
     let tx = worker.begin();
     let mut next = [0; 6];
     for item in tx.pop_batch(600) {
-        let lane = *item / 100;
-        assert_eq!(*item % 100, next[lane]);
-        next[lane] += 1;
+        let shard = *item / 100;
+        assert_eq!(*item % 100, next[shard]);
+        next[shard] += 1;
         assert!((1..=3).contains(&item.attempts()));
     }
     assert_eq!(next, [100; 6]);
@@ -158,7 +158,7 @@ fn the_visitor_may_use_the_queue() {
     let count = queue.peek_each(|item| {
         seen.push(*item);
         if *item == 1 {
-            assert_eq!(queue.pop(), Ok(0)); // of another lane
+            assert_eq!(queue.pop(), Ok(0)); // of another shard
             assert_eq!(queue.pop(), Err(PopError::Empty));
             assert_eq!(queue.stats().held, 2);
             queue.stats().check().unwrap();
@@ -169,7 +169,7 @@ fn the_visitor_may_use_the_queue() {
 }
 
 #[test]
-fn those_who_wait_are_woken_when_a_lane_is_back() {
+fn those_who_wait_are_woken_when_a_shard_is_back() {
     for closes in [true, false] {
         let queue = filled([7]);
         let (mut a, mut b) = (queue.handle(), queue.handle());

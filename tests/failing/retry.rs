@@ -71,7 +71,7 @@ fn what_is_due_comes_before_all_that_is_ready() {
         let (clock, queue) = clocked_with([7, 8]);
         let mut handle = queue.handle();
         put_off(&queue, SECOND);
-        // This handle is on another lane by now.
+        // This handle is on another shard by now.
         assert_eq!(handle.pop(), Ok(8), "{name}");
         queue.handle().push_batch([1, 2, 3]).unwrap();
         queue.push(4).unwrap();

@@ -11,7 +11,7 @@ fn leaked(handle: Handle<u32>) -> &'static Transaction<'static, u32> {
     Box::leak(Box::new(handle.begin()))
 }
 
-/// The items alternate between two lanes. When one is taken, the one before of its lane is led to it, in a place that
+/// The items alternate between two shards. When one is taken, the one before of its shard is led to it, in a place that
 /// the other thread reads.
 #[test]
 fn items_are_read_while_their_transaction_takes_more() {
@@ -27,8 +27,8 @@ fn items_are_read_while_their_transaction_takes_more() {
         let items = tx.pop_batch(1);
         let reader = thread::spawn(move || items.map(|item| *item + item.attempts()).sum::<u32>());
         for item in 4..=6 {
-            let lane = if item == 5 { &mut one } else { &mut two };
-            lane.push(item).unwrap();
+            let shard = if item == 5 { &mut one } else { &mut two };
+            shard.push(item).unwrap();
             assert_eq!(tx.pop().as_deref(), Ok(&item));
         }
         assert_eq!((reader.join().unwrap(), tx.held()), (4, 6));

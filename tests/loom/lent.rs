@@ -120,7 +120,7 @@ fn a_sleeper_against_a_lease() {
     });
 }
 
-/// The desk of a handle that leaves is the next one's.
+/// The counters of a handle that leaves is the next one's.
 #[test]
 fn a_handle_that_leaves_takes_no_others_leases() {
     model(|| {

@@ -1,4 +1,4 @@
-//! Loom models of whole queues: where waiting, capacity and closing meet the lanes.
+//! Loom models of whole queues: where waiting, capacity and closing meet the shards.
 //!
 //! Built under `--cfg loom` only. The handles are warmed up first, so that what the threads do stays small.
 

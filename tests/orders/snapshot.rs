@@ -60,13 +60,13 @@ fn by_priority(ages: bool) -> PriorityQueue<u32> {
     queue
 }
 
-/// Pushes items from several lanes; some were popped, and some of those came back.
+/// Pushes items from several shards; some were popped, and some of those came back.
 fn fill<O: Order<u32> + Unleased>(queue: &Queue<u32, O>) {
     let mut handles = [queue.handle(), queue.handle()];
     for item in 0..ITEMS {
         match item % 3 {
             0 => queue.push(item).unwrap(),
-            lane => handles[lane as usize - 1].push(item).unwrap(),
+            shard => handles[shard as usize - 1].push(item).unwrap(),
         }
     }
     let [one, other] = &mut handles;

@@ -1,4 +1,4 @@
-//! Handles with names that come and go, one after the other at the same desk.
+//! Handles with names that come and go, one after the other at the same counters.
 
 use super::{explore, join};
 use requeue::Queue;

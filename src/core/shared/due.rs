@@ -21,7 +21,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         now: u64,
         delay: Duration,
     ) {
-        let (due, attempts) = (later(now, delay), failed.entry.tag.attempts);
+        let (due, attempts) = (later(now, delay), failed.entry.delivery.attempts);
         let error = self.heard(&failed);
         failed.due = due;
         self.ready.attend();
@@ -44,7 +44,7 @@ impl<T, O: Order<T>> Shared<T, O> {
     /// Puts an item at the head. Whoever held it counts it as aborted afterwards.
     pub(crate) fn put_at_head(&self, entry: EntryOf<T, O>) {
         self.ready.attend();
-        let count = self.lanes.put_at_head([entry]);
+        let count = self.shards.put_at_head([entry]);
         step!("due.retries-unsaid", self.ready.published(count));
     }
 
@@ -74,7 +74,7 @@ impl<T, O: Order<T>> Shared<T, O> {
             return;
         };
         planted!("due.uncounts-early", delayed.count_released(due.len()));
-        let mut released = self.lanes.put_at_head(due);
+        let mut released = self.shards.put_at_head(due);
         step!("due.uncounts-early", delayed.count_released(released));
         released += self.source.advance(now);
         if Self::LEASES {
@@ -120,7 +120,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         if self.gate.is_limited() {
             self.count_out(count);
         }
-        self.lanes.count_expired(post.desk, count);
+        self.shards.count_expired(post.counters, count);
         if count > 0 {
             self.tell(|| Event::Expired {
                 worker: post.name().map(AsRef::as_ref),
@@ -138,7 +138,7 @@ impl<T, O: Order<T>> Shared<T, O> {
     ) {
         // A clock is user code: it may panic, and an abort may not.
         swallow_panic(|| failed.due = self.time.now());
-        let (attempts, reason) = (failed.entry.tag.attempts, failed.reason);
+        let (attempts, reason) = (failed.entry.delivery.attempts, failed.reason);
         let (meta, error) = (failed.entry.item.meta, self.heard(&failed));
         self.failures.letters.put(envelope, failed);
         self.leave(meta);
@@ -153,14 +153,14 @@ impl<T, O: Order<T>> Shared<T, O> {
     fn take_over(&self, entries: Vec<EntryOf<T, O>>) -> usize {
         let (cause, mut dead) = (Reason::Expired.into(), 0);
         let alive = entries.into_iter().filter_map(|entry| {
-            if self.failures.fate(entry.tag, &cause) != Fate::Death {
+            if self.failures.fate(entry.delivery, &cause) != Fate::Death {
                 return Some(entry);
             }
             dead += 1;
             self.bury(Vacant::new(), Failed::new(entry, &cause));
             None
         });
-        let ready = self.lanes.put_at_head(alive);
+        let ready = self.shards.put_at_head(alive);
         self.give_back(dead);
         ready
     }

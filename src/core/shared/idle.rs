@@ -16,7 +16,7 @@ impl<T, O: Order<T>> Shared<T, O> {
     pub(crate) fn is_idle(&self) -> bool {
         let none_in_order = || self.source.has_none();
         let none_delayed = || self.failures.delayed.count() == 0;
-        self.lanes.is_idle(none_in_order, none_delayed)
+        self.shards.is_idle(none_in_order, none_delayed)
     }
 
     /// Tells those who wait for the queue to be idle that an item was taken for good.

@@ -9,13 +9,13 @@ mod stats;
 use crate::bound::Capacity;
 use crate::core::admit::{Refusal, Unpushed};
 use crate::core::settings::Settings;
-use crate::order::{Known, KnownOf, LanesOf, Order, Source, StoredOf};
+use crate::order::{Known, KnownOf, Order, ShardsOf, Source, StoredOf};
 use crate::policy::lease::Lease;
 use crate::policy::retry::Failures;
 use crate::policy::telemetry::{Event, Telemetry};
 use crate::policy::watch::Posts;
 use crate::rate::Gate;
-use crate::raw::{Lanes, Remainder, Stored};
+use crate::raw::{Remainder, Shards, Stored};
 use crate::sync::{defer, step, swallow_panic};
 use crate::time::Time;
 use crate::wait::{Agenda, Line, Word};
@@ -26,10 +26,10 @@ use std::time::Duration;
 
 pub(crate) use pass::Debt;
 
-/// A queue: its lanes, those who wait, its room, and what becomes of failed deliveries.
+/// A queue: its shards, those who wait, its room, and what becomes of failed deliveries.
 pub(crate) struct Shared<T, O: Order<T>> {
-    lanes: Arc<LanesOf<T, O>>,
-    /// Where items are taken from, if not from the lanes.
+    shards: Arc<ShardsOf<T, O>>,
+    /// Where items are taken from, if not from the shards.
     pub(crate) source: O::Source,
     /// Where those wait who want an item.
     ready: Arc<Line>,
@@ -88,19 +88,19 @@ impl Room {
 impl<T, O: Order<T>> Shared<T, O> {
     pub(crate) fn new(settings: Settings<T, O::Meta>, order: O::Settings) -> Self {
         let timed = settings.timed || O::is_timed(&order);
-        let lanes = Arc::new(Lanes::new(timed));
+        let shards = Arc::new(Shards::new(timed));
         let attended = timed || Self::SORTS || settings.is_attended();
         let word = Word::standing(timed || Self::SORTS, attended);
         let ready = Arc::new(Line::new(word));
         let agenda = Agenda::new(settings.time.clone(), Arc::clone(&ready));
-        let source = O::source(order, &lanes, &agenda);
+        let source = O::source(order, &shards, &agenda);
         let room = settings.capacity.map(Room::new);
         if room.is_some() {
             ready.bound();
         }
         settings.pace.join(&ready);
         Self {
-            lanes,
+            shards,
             source,
             ready,
             room,
@@ -117,8 +117,8 @@ impl<T, O: Order<T>> Shared<T, O> {
         }
     }
 
-    pub(crate) fn lanes(&self) -> &Arc<LanesOf<T, O>> {
-        &self.lanes
+    pub(crate) fn shards(&self) -> &Arc<ShardsOf<T, O>> {
+        &self.shards
     }
 
     #[inline]
@@ -179,7 +179,7 @@ impl<T, O: Order<T>> Shared<T, O> {
             return Err(Unpushed::new(item, Refusal::Full));
         };
         let admit = || !ready.look().is_closed();
-        if let Err(stored) = self.lanes.push(Stored { item, meta }, since, admit) {
+        if let Err(stored) = self.shards.push(Stored { item, meta }, since, admit) {
             self.unregister(meta);
             return Err(Unpushed::new(stored.item, Refusal::Closed));
         }
@@ -198,7 +198,7 @@ impl<T, O: Order<T>> Shared<T, O> {
             self.release_due();
             self.pop_by_leave()
         } else {
-            self.lanes.pop(false).map(Stored::into_item)
+            self.shards.pop(false).map(Stored::into_item)
         };
         let item = item.ok_or_else(|| self.why_empty())?;
         self.give_back(1);
@@ -206,13 +206,13 @@ impl<T, O: Order<T>> Shared<T, O> {
         Ok(item)
     }
 
-    /// Pops where there is more than the lanes.
+    /// Pops where there is more than the shards.
     fn pop_by_leave(&self) -> Option<T> {
         let pass = self.pass(false)?;
         let item = if Self::SORTS {
             self.pop_next_alone()
         } else {
-            self.lanes.pop(true).map(Stored::into_item)
+            self.shards.pop(true).map(Stored::into_item)
         };
         item.map(|item| {
             pass.used().forgive();
@@ -261,7 +261,7 @@ impl<T, O: Order<T>> Shared<T, O> {
             self.ready.seal();
             let none_delayed = || self.failures.delayed.count() == 0;
             let none_in_order = || self.source.has_none();
-            let left = self.lanes.left_when_closed(none_in_order, none_delayed);
+            let left = self.shards.left_when_closed(none_in_order, none_delayed);
             if left != Remainder::Nothing {
                 return PopError::Empty;
             }

@@ -5,7 +5,7 @@ use crate::order::{EntryOf, Known, KnownOf, Next, Order, Registry, Source};
 use crate::raw::{Entry, Stored};
 
 impl<T, O: Order<T>> Shared<T, O> {
-    /// Whether items are taken from the lanes by a [`Source`], and not directly.
+    /// Whether items are taken from the shards by a [`Source`], and not directly.
     pub(crate) const SORTS: bool = <O::Source as Source<T, O::Meta>>::SORTS;
 
     /// Whether items are leased.
@@ -56,7 +56,7 @@ impl<T, O: Order<T>> Shared<T, O> {
     pub(crate) fn register_again(&self, entry: &EntryOf<T, O>) -> Option<KnownOf<T, O>> {
         let Stored { item, meta } = &entry.item;
         let meta = self.registry().register_again(item, *meta)?;
-        let since = entry.tag.since;
+        let since = entry.delivery.since;
         Some(Known { since, meta })
     }
 
@@ -110,13 +110,13 @@ impl<T, O: Order<T>> Shared<T, O> {
     /// As [`Shared::pop_next`], without a handle.
     pub(super) fn pop_next_alone(&self) -> Option<T> {
         let item = self.pop_next()?;
-        self.lanes.count_popped(1);
+        self.shards.count_popped(1);
         Some(item)
     }
 
     /// Lets go of an item for good that was taken out of the source by its name.
     pub(crate) fn part_with(&self, Entry { item, .. }: EntryOf<T, O>) -> T {
-        self.lanes.count_popped(1);
+        self.shards.count_popped(1);
         self.give_back(1);
         self.unregister(item.meta);
         // After the close it may have been what others wait for.
@@ -130,7 +130,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         self.registry().is_scheduled()
     }
 
-    /// Takes in what the lanes have, and makes ready what is due.
+    /// Takes in what the shards have, and makes ready what is due.
     pub(super) fn arrange(&self, now: u64) {
         let ready = self.source.arrange(now);
         if ready > 0 {
@@ -138,7 +138,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         }
     }
 
-    /// Makes ready what is due, also of what the lanes have.
+    /// Makes ready what is due, also of what the shards have.
     pub(crate) fn bring_up_to_date(&self) {
         self.release_due();
         if self.source.take_in() {
@@ -157,7 +157,7 @@ impl<T, O: Order<T>> Shared<T, O> {
     /// Items that could be taken now, about. Never more than the capacity.
     pub(crate) fn ready_items(&self) -> u64 {
         let (sorted, _) = self.source.counts();
-        let seen = self.lanes.ready() + sorted as u64;
+        let seen = self.shards.ready() + sorted as u64;
         // An item may be seen twice while it moves.
         self.room().map_or(seen, |room| seen.min(room.limit as u64))
     }
@@ -172,7 +172,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         if !self.timed {
             return None;
         }
-        self.lanes
+        self.shards
             .oldest()
             .into_iter()
             .chain(self.source.oldest())
@@ -184,7 +184,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         if Self::SORTS {
             self.source.is_empty()
         } else {
-            self.lanes.is_empty()
+            self.shards.is_empty()
         }
     }
 }

@@ -15,10 +15,10 @@ impl<T, O: Order<T>> Shared<T, O> {
     }
 
     fn count(&self) -> Stats {
-        let lanes = self.lanes();
-        let tally = lanes.tally();
+        let shards = self.shards();
+        let tally = shards.tally();
         Stats {
-            pushed: lanes.pushed(),
+            pushed: shards.pushed(),
             ready: self.ready_items(),
             held: tally.held,
             delayed: self.failures.delayed.count() as u64 + self.waiting_items(),
@@ -38,12 +38,12 @@ impl<T, O: Order<T>> Shared<T, O> {
 
     /// What each open transaction holds.
     pub(crate) fn held(&self) -> Vec<Held> {
-        let holders = self.lanes().holders();
+        let holders = self.shards().holders();
         let held = holders.map(|holder| {
-            let post = self.posts.get(holder.desk);
+            let post = self.posts.get(holder.counters);
             let post = post.as_ref();
             Held {
-                id: DeliveryId::new(holder.desk, holder.ended),
+                id: DeliveryId::new(holder.counters, holder.ended),
                 worker: post.and_then(|post| post.name().cloned()),
                 items: usize::try_from(holder.held).unwrap_or(usize::MAX),
                 since: post.and_then(|post| self.time.stamped(post.since())),

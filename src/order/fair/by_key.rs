@@ -1,7 +1,7 @@
 //! The order of fair queues.
 
 use super::{Keys, Mark, Rounds, Rules, UNLIMITED};
-use crate::order::{Engine, LanesOf, Leased, Order, Sorted, Unleased};
+use crate::order::{Engine, Leased, Order, ShardsOf, Sorted, Unleased};
 use crate::wait::Agenda;
 use std::fmt;
 use std::hash::Hash;
@@ -36,14 +36,14 @@ where
 
     fn source(
         rules: Rules<K, U>,
-        lanes: &Arc<LanesOf<U, Self>>,
+        shards: &Arc<ShardsOf<U, Self>>,
         agenda: &Arc<Agenda>,
     ) -> Self::Source {
         // A limit has to be exact.
         let is_limited = rules.limit < UNLIMITED;
         let together = if is_limited { 1 } else { TOGETHER };
         let rounds = Rounds::new(rules.serial, together);
-        Sorted::new(rounds, Keys::new(rules), lanes, agenda)
+        Sorted::new(rounds, Keys::new(rules), shards, agenda)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The items of each key, side by side in memory: they are served far apart from those that were pushed at
 //! the same time.
 
-use crate::raw::{Entry, Tag};
+use crate::raw::{DeliveryMeta, Entry};
 use std::collections::VecDeque;
 use std::mem;
 
@@ -26,11 +26,11 @@ pub(super) enum Cell<T> {
 
 impl<T> Cell<T> {
     #[inline]
-    pub(super) fn new(Entry { item, tag }: Entry<T>) -> Self {
+    pub(super) fn new(Entry { item, delivery }: Entry<T>) -> Self {
         Self::Item {
             item,
-            since: tag.since,
-            attempts: tag.attempts,
+            since: delivery.since,
+            attempts: delivery.attempts,
         }
     }
 
@@ -45,8 +45,8 @@ impl<T> Cell<T> {
         else {
             return None;
         };
-        let tag = Tag { attempts, since };
-        Some(Entry { item, tag })
+        let delivery = DeliveryMeta { attempts, since };
+        Some(Entry { item, delivery })
     }
 
     pub(super) fn is_shown(&self) -> bool {
@@ -145,15 +145,15 @@ impl<T> Lists<T> {
 mod tests {
     use super::{Cell, List, Lists, KEPT, SMALL};
     use crate::order::fair::Mark;
-    use crate::raw::{Entry, Stored, Tag};
+    use crate::raw::{DeliveryMeta, Entry, Stored};
     use std::mem;
 
     fn entry(item: usize) -> Entry<usize> {
-        let tag = Tag {
+        let delivery = DeliveryMeta {
             attempts: 1,
             since: 0,
         };
-        Entry { item, tag }
+        Entry { item, delivery }
     }
 
     #[test]

@@ -16,7 +16,7 @@
 use super::lists::{Cell, List, Lists};
 use super::mark::Mark;
 use super::pages::Pages;
-use crate::order::{Given, Sequence, Shown, Visit, GLANCE, PART};
+use crate::order::{Dequeued, Sequence, Shown, Visit, GLANCE, PART};
 use crate::raw::{Entry, Stored};
 
 /// No key.
@@ -295,7 +295,7 @@ impl<T> Sequence<T, Mark> for Rounds<T> {
     }
 
     #[inline]
-    fn next(&mut self, for_good: bool) -> Option<Given<T, Mark>> {
+    fn next(&mut self, for_good: bool) -> Option<Dequeued<T, Mark>> {
         if self.shown > 0 {
             self.pass_shown();
         }
@@ -327,7 +327,7 @@ impl<T> Sequence<T, Mark> for Rounds<T> {
             key.round = self.round.wrapping_add(1);
             self.front = key.after;
         }
-        Some(Given { entry, gone })
+        Some(Dequeued { entry, gone })
     }
 
     fn minds_leaving(&self) -> bool {

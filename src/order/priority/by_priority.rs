@@ -1,7 +1,7 @@
 //! The order of priority queues.
 
 use super::{Heap, Step, Times, Word};
-use crate::order::{Engine, LanesOf, Leased, Order, Sorted, Unleased};
+use crate::order::{Engine, Leased, Order, ShardsOf, Sorted, Unleased};
 use crate::wait::Agenda;
 use std::sync::Arc;
 
@@ -62,11 +62,11 @@ impl<T: Send> Engine<T> for ByPriority {
 
     fn source(
         ageing: Option<Step>,
-        lanes: &Arc<LanesOf<T, Self>>,
+        shards: &Arc<ShardsOf<T, Self>>,
         agenda: &Arc<Agenda>,
     ) -> Self::Source {
         let times = Arc::new(Times::new());
         let heap = Heap::new(Arc::clone(&times), ageing);
-        Sorted::new(heap, times, lanes, agenda)
+        Sorted::new(heap, times, shards, agenda)
     }
 }

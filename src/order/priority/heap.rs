@@ -21,7 +21,7 @@ use super::slab::{Link, Seated, Slab, Turn};
 use super::ticket::Ticket;
 use super::times::Times;
 use super::word::{Priority, Word};
-use crate::order::{Given, Sequence, Shown, Visit, GLANCE, PART};
+use crate::order::{Dequeued, Sequence, Shown, Visit, GLANCE, PART};
 use crate::raw::{Entry, Stored};
 use crate::time::NEVER;
 use std::collections::HashMap;
@@ -357,9 +357,9 @@ impl<T> Sequence<T, Word> for Heap<T> {
     }
 
     #[inline]
-    fn next(&mut self, for_good: bool) -> Option<Given<T, Word>> {
+    fn next(&mut self, for_good: bool) -> Option<Dequeued<T, Word>> {
         let seated = self.take_next()?;
-        Some(Given {
+        Some(Dequeued {
             entry: self.part_with(seated),
             gone: u32::from(for_good),
         })
@@ -369,7 +369,7 @@ impl<T> Sequence<T, Word> for Heap<T> {
         let before = self.waiting.current();
         let mut fresh = mem::take(&mut self.fresh);
         for entry in fresh.drain(..) {
-            let pushed = entry.tag.since.checked_sub(1).unwrap_or(now);
+            let pushed = entry.delivery.since.checked_sub(1).unwrap_or(now);
             self.make_ready(pushed.min(now));
             self.arrive(entry);
         }

@@ -4,7 +4,7 @@
 //! alone. The numbers of a fair queue's keys are known to its items, so that it has pages instead, which go one by one.
 
 use super::word::Word;
-use crate::raw::{Entry, Stored, Tag};
+use crate::raw::{DeliveryMeta, Entry, Stored};
 use std::mem;
 use std::ops::{Index, IndexMut};
 
@@ -61,23 +61,23 @@ pub(super) enum Turn {
 }
 
 impl<T> Seated<T> {
-    pub(super) fn new(Entry { item, tag }: Entry<Stored<T, Word>>, arrival: i64) -> Self {
+    pub(super) fn new(Entry { item, delivery }: Entry<Stored<T, Word>>, arrival: i64) -> Self {
         Self {
             item: item.item,
-            since: tag.since,
+            since: delivery.since,
             link: Link {
                 word: item.meta,
                 arrival,
                 before: 0,
                 after: 0,
             },
-            attempts: tag.attempts,
+            attempts: delivery.attempts,
             turn: Turn::Listed,
         }
     }
 
     pub(super) fn into_entry(self) -> Entry<Stored<T, Word>> {
-        let tag = Tag {
+        let delivery = DeliveryMeta {
             attempts: self.attempts,
             since: self.since,
         };
@@ -85,7 +85,7 @@ impl<T> Seated<T> {
             item: self.item,
             meta: self.link.word,
         };
-        Entry { item, tag }
+        Entry { item, delivery }
     }
 }
 

@@ -1,7 +1,7 @@
 //! A dead letter, as users see it.
 
 use crate::policy::retry::Failed;
-use crate::raw::{Entry, Stored, Tag};
+use crate::raw::{DeliveryMeta, Entry, Stored};
 use crate::time::Time;
 use crate::Reason;
 use std::sync::Arc;
@@ -39,12 +39,12 @@ pub struct DeadLetter<T> {
 
 impl<T> DeadLetter<T> {
     pub(crate) fn new<M>(failed: Failed<Stored<T, M>>, time: &Time) -> Self {
-        let Entry { item, tag } = failed.entry;
+        let Entry { item, delivery } = failed.entry;
         Self {
             item: item.item,
-            attempts: tag.attempts,
+            attempts: delivery.attempts,
             reason: failed.reason,
-            pushed_at: time.stamped(tag.since),
+            pushed_at: time.stamped(delivery.since),
             died_at: time.instant(failed.due),
             id: failed.letter,
             error: failed.error,
@@ -52,13 +52,18 @@ impl<T> DeadLetter<T> {
     }
 
     /// The letter as the queue keeps it, with what users do not see.
-    pub(crate) fn into_failed<M>(self, meta: M, tag: Tag, due: u64) -> Failed<Stored<T, M>> {
+    pub(crate) fn into_failed<M>(
+        self,
+        meta: M,
+        delivery: DeliveryMeta,
+        due: u64,
+    ) -> Failed<Stored<T, M>> {
         let item = Stored {
             item: self.item,
             meta,
         };
         Failed {
-            entry: Entry { item, tag },
+            entry: Entry { item, delivery },
             reason: self.reason,
             error: self.error,
             due,

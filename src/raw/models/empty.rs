@@ -8,44 +8,47 @@ use super::*;
 use crate::raw::Remainder;
 use crate::sync::{fence, AtomicBool, Ordering};
 
-/// A seat that has pushed and popped once, and has a slot left in the segment that it opened.
-fn warm_pusher(lanes: &Arc<Lanes<u32>>) -> Seat<u32> {
-    let mut seat = Seat::new(Arc::clone(lanes));
-    seat.push(100);
-    assert_eq!(seat.pop(), Some(100));
-    seat
+/// A endpoint that has pushed and popped once, and has a slot left in the segment that it opened.
+fn warm_pusher(shards: &Arc<Shards<u32>>) -> Endpoint<u32> {
+    let mut endpoint = Endpoint::new(Arc::clone(shards));
+    endpoint.push(100);
+    assert_eq!(endpoint.pop(), Some(100));
+    endpoint
 }
 
-/// A seat that is on the lane of its own shard, in which `item` is ready.
-fn warm_popper(lanes: &Arc<Lanes<u32>>, item: u32) -> Seat<u32> {
-    let mut seat = Seat::new(Arc::clone(lanes));
-    seat.push(200);
-    seat.push(item);
-    assert_eq!(seat.pop(), Some(200));
-    seat
+/// A endpoint that is on the shard of its own shard, in which `item` is ready.
+fn warm_popper(shards: &Arc<Shards<u32>>, item: u32) -> Endpoint<u32> {
+    let mut endpoint = Endpoint::new(Arc::clone(shards));
+    endpoint.push(200);
+    endpoint.push(item);
+    assert_eq!(endpoint.pop(), Some(200));
+    endpoint
 }
 
-/// A third shard: with it, the first lane that a pop without a handle compares with the common one
-/// is that of the first seat, so that it looks at the lanes in their order.
-fn idle_third(lanes: &Arc<Lanes<u32>>) -> Seat<u32> {
-    let mut seat = Seat::new(Arc::clone(lanes));
-    seat.stage_one(300);
-    seat.abort(UNBORROWED);
-    seat
+/// A third shard: with it, the first shard that a pop without a handle compares with the injector
+/// is that of the first endpoint, so that it looks at the shards in their order.
+fn idle_third(shards: &Arc<Shards<u32>>) -> Endpoint<u32> {
+    let mut endpoint = Endpoint::new(Arc::clone(shards));
+    endpoint.stage_one(300);
+    endpoint.abort(UNBORROWED);
+    endpoint
 }
 
 #[test]
 fn never_while_a_push_precedes_the_pop() {
     model(|| {
-        let lanes = Arc::new(Lanes::new(false));
-        let mut pusher = warm_pusher(&lanes);
-        let mut popper = warm_popper(&lanes, 1);
+        let shards = Arc::new(Shards::new(false));
+        let mut pusher = warm_pusher(&shards);
+        let mut popper = warm_popper(&shards, 1);
         let mover = thread::spawn(move || {
             pusher.push(2);
             assert_eq!(popper.pop(), Some(1));
             (pusher, popper)
         });
-        assert!(!lanes.is_empty(), "one of two items was ready all the time");
+        assert!(
+            !shards.is_empty(),
+            "one of two items was ready all the time"
+        );
         drop(mover.join().unwrap());
     });
 }
@@ -53,16 +56,19 @@ fn never_while_a_push_precedes_the_pop() {
 #[test]
 fn never_while_an_abort_precedes_the_pop() {
     model(|| {
-        let lanes = Arc::new(Lanes::new(false));
-        let mut holder = warm_popper(&lanes, 1);
+        let shards = Arc::new(Shards::new(false));
+        let mut holder = warm_popper(&shards, 1);
         assert!(holder.hold());
-        let mut popper = warm_popper(&lanes, 2);
+        let mut popper = warm_popper(&shards, 2);
         let mover = thread::spawn(move || {
             holder.abort(UNBORROWED);
             assert_eq!(popper.pop(), Some(2));
             (holder, popper)
         });
-        assert!(!lanes.is_empty(), "one of two items was ready all the time");
+        assert!(
+            !shards.is_empty(),
+            "one of two items was ready all the time"
+        );
         drop(mover.join().unwrap());
     });
 }
@@ -70,15 +76,15 @@ fn never_while_an_abort_precedes_the_pop() {
 #[test]
 fn never_while_items_move_behind_the_look() {
     model(|| {
-        let lanes = Arc::new(Lanes::new(false));
-        let mut pusher = warm_pusher(&lanes);
-        let mut popper = warm_popper(&lanes, 1);
-        let third = idle_third(&lanes);
+        let shards = Arc::new(Shards::new(false));
+        let mut pusher = warm_pusher(&shards);
+        let mut popper = warm_popper(&shards, 1);
+        let third = idle_third(&shards);
         let mover = thread::spawn(move || {
             pusher.push(2);
             (popper.pop(), pusher, popper)
         });
-        let looked = lanes.pop(false);
+        let looked = shards.pop(false);
         let (popped, ..) = mover.join().unwrap();
         assert!(looked.is_some(), "one of two items was ready all the time");
         assert_ne!(looked, popped);
@@ -90,17 +96,17 @@ fn never_while_items_move_behind_the_look() {
 #[test]
 fn nothing_is_left_only_where_a_late_push_is_taken_back() {
     model(|| {
-        let lanes = Arc::new(Lanes::new(false));
-        let mut pusher = warm_pusher(&lanes);
-        let mut popper = Seat::new(Arc::clone(&lanes));
+        let shards = Arc::new(Shards::new(false));
+        let mut pusher = warm_pusher(&shards);
+        let mut popper = Endpoint::new(Arc::clone(&shards));
         pusher.push(1);
         let pusher = thread::spawn(move || {
             pusher.push(2);
             (pusher.retract().is_none(), pusher)
         });
         let closer = thread::spawn({
-            let lanes = Arc::clone(&lanes);
-            move || lanes.left_when_closed(|| true, || true)
+            let shards = Arc::clone(&shards);
+            move || shards.left_when_closed(|| true, || true)
         });
         assert_eq!(popper.pop(), Some(1));
         let left = closer.join().unwrap();
@@ -113,21 +119,21 @@ fn nothing_is_left_only_where_a_late_push_is_taken_back() {
 #[test]
 fn nothing_is_left_of_a_push_without_a_handle_that_is_refused() {
     model(|| {
-        let lanes = Arc::new(Lanes::new(false));
+        let shards = Arc::new(Shards::new(false));
         let closed = Arc::new(AtomicBool::new(false));
         let pusher = thread::spawn({
-            let (lanes, closed) = (Arc::clone(&lanes), Arc::clone(&closed));
+            let (shards, closed) = (Arc::clone(&shards), Arc::clone(&closed));
             // ORDERING: SeqCst; pairs with the fence below, as `line.look` does with `line.seal`.
             let admit = move || {
                 fence(Ordering::SeqCst);
                 !closed.load(Ordering::Relaxed)
             };
-            move || lanes.push(1, 0, admit).is_ok()
+            move || shards.push(1, 0, admit).is_ok()
         });
         closed.store(true, Ordering::Relaxed);
         // ORDERING: SeqCst; as above.
         fence(Ordering::SeqCst);
-        let left = lanes.left_when_closed(|| true, || true);
+        let left = shards.left_when_closed(|| true, || true);
         let pushed = pusher.join().unwrap();
         assert!(left != Remainder::Nothing || !pushed);
     });

@@ -1,9 +1,9 @@
-//! The front of a lane: aborts against claims.
+//! The front of a shard: aborts against claims.
 
 use super::*;
+use crate::raw::entry::DeliveryMeta;
 use crate::raw::front::Front;
 use crate::raw::sink::Sink;
-use crate::raw::tag::Tag;
 use crate::sync::{AtomicBool, Ordering};
 
 #[test]
@@ -156,16 +156,16 @@ fn who_sees_that_something_came_back_finds_it() {
 }
 
 /// A sink that notes that a run was found.
-struct Note(Arc<AtomicBool>);
+struct HeldMeta(Arc<AtomicBool>);
 
-impl Sink<u32> for Note {
+impl Sink<u32> for HeldMeta {
     fn reserve(&mut self, _wanted: usize, _home: &Front<u32>) -> usize {
         // ORDERING: Relaxed; the step of `emptied`, which follows, hands it on.
         self.0.store(true, Ordering::Relaxed);
         1
     }
 
-    unsafe fn accept(&mut self, _item: u32, _tag: Tag) {}
+    unsafe fn accept(&mut self, _item: u32, _tag: DeliveryMeta) {}
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn who_sees_a_run_about_to_be_used_up_has_seen_it_linked() {
         let emptied = shard.front().emptied();
         let found = Arc::new(AtomicBool::new(false));
         let taker = thread::spawn({
-            let (shard, found) = (Arc::clone(&shard), Note(Arc::clone(&found)));
+            let (shard, found) = (Arc::clone(&shard), HeldMeta(Arc::clone(&found)));
             move || shard.front().take(&mut { found }, 1)
         });
         if shard.front().emptied() != emptied {

@@ -4,27 +4,27 @@
 
 use super::*;
 
-/// A seat that has a shard and a slot left there.
-fn warm(lanes: &Arc<Lanes<u32>>) -> Seat<u32> {
-    let mut seat = Seat::new(Arc::clone(lanes));
-    seat.push(100);
-    assert_eq!(seat.pop(), Some(100));
-    seat
+/// A endpoint that has a shard and a slot left there.
+fn warm(shards: &Arc<Shards<u32>>) -> Endpoint<u32> {
+    let mut endpoint = Endpoint::new(Arc::clone(shards));
+    endpoint.push(100);
+    assert_eq!(endpoint.pop(), Some(100));
+    endpoint
 }
 
-/// A seat whose transaction holds the only item of the queue.
-fn holder(lanes: &Arc<Lanes<u32>>) -> Seat<u32> {
-    let mut seat = Seat::new(Arc::clone(lanes));
-    seat.push(1);
-    assert!(seat.hold());
-    seat
+/// A endpoint whose transaction holds the only item of the queue.
+fn holder(shards: &Arc<Shards<u32>>) -> Endpoint<u32> {
+    let mut endpoint = Endpoint::new(Arc::clone(shards));
+    endpoint.push(1);
+    assert!(endpoint.hold());
+    endpoint
 }
 
 /// Asks whether the queue is idle while `work` goes on, which begins something before it ends something else.
-fn never_idle<R>(lanes: &Arc<Lanes<u32>>, work: impl FnOnce() -> R) {
+fn never_idle<R>(shards: &Arc<Shards<u32>>, work: impl FnOnce() -> R) {
     let other = thread::spawn({
-        let lanes = Arc::clone(lanes);
-        move || assert!(!lanes.is_idle(|| true, || true))
+        let shards = Arc::clone(shards);
+        move || assert!(!shards.is_idle(|| true, || true))
     });
     work();
     other.join().unwrap();
@@ -33,9 +33,9 @@ fn never_idle<R>(lanes: &Arc<Lanes<u32>>, work: impl FnOnce() -> R) {
 #[test]
 fn never_while_one_stages_before_another_commits() {
     model(|| {
-        let lanes = Arc::new(Lanes::new(false));
-        let (mut stager, mut holder) = (warm(&lanes), holder(&lanes));
-        never_idle(&lanes, || {
+        let shards = Arc::new(Shards::new(false));
+        let (mut stager, mut holder) = (warm(&shards), holder(&shards));
+        never_idle(&shards, || {
             stager.stage_one(2);
             holder.commit(UNBORROWED);
         });
@@ -46,11 +46,11 @@ fn never_while_one_stages_before_another_commits() {
 #[test]
 fn never_while_one_holds_before_another_commits() {
     model(|| {
-        let lanes = Arc::new(Lanes::new(false));
-        let mut other = warm(&lanes);
-        let mut holder = holder(&lanes);
+        let shards = Arc::new(Shards::new(false));
+        let mut other = warm(&shards);
+        let mut holder = holder(&shards);
         holder.push(3);
-        never_idle(&lanes, || {
+        never_idle(&shards, || {
             assert!(other.hold());
             holder.commit(UNBORROWED);
         });
@@ -62,10 +62,10 @@ fn never_while_one_holds_before_another_commits() {
 #[test]
 fn never_while_stagings_overlap() {
     model(|| {
-        let lanes = Arc::new(Lanes::new(false));
-        let (mut last, mut first) = (warm(&lanes), warm(&lanes));
-        let mut holder = holder(&lanes);
-        never_idle(&lanes, || {
+        let shards = Arc::new(Shards::new(false));
+        let (mut last, mut first) = (warm(&shards), warm(&shards));
+        let mut holder = holder(&shards);
+        never_idle(&shards, || {
             first.stage_one(2);
             holder.commit(UNBORROWED);
             last.stage_one(2);

@@ -3,26 +3,26 @@
 //! `cfg(loom)` shrinks segments, pages, nodes and blocks to two places. `docs/orderings.md` says which model
 //! fails without which ordering; `.ci/weaken` checks it.
 
-mod common;
-mod desk;
+mod counters;
 mod empty;
 mod front;
 mod idle;
 mod inbox;
+mod injector;
 mod joint;
 mod lease;
+mod record_pool;
 mod retire;
-mod roster;
 mod shard;
 mod times;
 
-use super::common::Common;
 use super::cursor::{Cursor, Take};
+use super::endpoint::Endpoint;
 use super::hold::Hold;
-use super::lanes::Lanes;
+use super::injector::Injector;
 use super::producer::Producer;
-use super::seat::Seat;
 use super::shard::Shard;
+use super::shards::Shards;
 use super::testing::UNBORROWED;
 use crate::sync::model::model;
 use crate::sync::AtomicU64;
@@ -135,7 +135,7 @@ fn filled(items: impl IntoIterator<Item = u32>) -> (Arc<Shard<u32>>, Pusher) {
 
 /// Aborts a hold of shards that are in use.
 fn give_back(hold: &mut Hold<u32>) {
-    hold.give_back(&Common::new(false));
+    hold.give_back(&Injector::new(false));
 }
 
 /// All items in order.

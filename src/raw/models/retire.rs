@@ -1,25 +1,25 @@
-//! Shards and desks that are retired, against those who give back, look, or lease them again.
+//! Shards and counters that are retired, against those who give back, look, or lease them again.
 //!
 //! What a thread does is warmed up first, as in `empty.rs`.
 
 use super::*;
 use crate::raw::strict::Remainder;
 
-fn seat(lanes: &Arc<Lanes<u32>>) -> Seat<u32> {
-    Seat::new(Arc::clone(lanes))
+fn endpoint(shards: &Arc<Shards<u32>>) -> Endpoint<u32> {
+    Endpoint::new(Arc::clone(shards))
 }
 
-/// A seat whose shard is empty.
-fn used_up(lanes: &Arc<Lanes<u32>>) -> Seat<u32> {
-    let mut seat = seat(lanes);
-    seat.push(100);
-    assert_eq!(seat.pop(), Some(100));
-    seat
+/// A endpoint whose shard is empty.
+fn used_up(shards: &Arc<Shards<u32>>) -> Endpoint<u32> {
+    let mut endpoint = endpoint(shards);
+    endpoint.push(100);
+    assert_eq!(endpoint.pop(), Some(100));
+    endpoint
 }
 
-/// The first shard is that of the first seat, and the second seat holds its only item.
-fn held(lanes: &Arc<Lanes<u32>>) -> (Seat<u32>, Seat<u32>) {
-    let (mut owner, mut holder) = (seat(lanes), seat(lanes));
+/// The first shard is that of the first endpoint, and the second endpoint holds its only item.
+fn held(shards: &Arc<Shards<u32>>) -> (Endpoint<u32>, Endpoint<u32>) {
+    let (mut owner, mut holder) = (endpoint(shards), endpoint(shards));
     owner.push(1);
     assert!(holder.hold());
     (owner, holder)
@@ -28,48 +28,48 @@ fn held(lanes: &Arc<Lanes<u32>>) -> (Seat<u32>, Seat<u32>) {
 #[test]
 fn an_abort_against_the_retirement() {
     model(|| {
-        let lanes = Arc::new(Lanes::new(false));
-        let (owner, mut holder) = held(&lanes);
+        let shards = Arc::new(Shards::new(false));
+        let (owner, mut holder) = held(&shards);
         let leaver = thread::spawn(move || drop(owner));
         holder.abort(UNBORROWED);
-        assert!(!lanes.is_empty(), "an item was given back");
+        assert!(!shards.is_empty(), "an item was given back");
         leaver.join().unwrap();
-        assert_eq!(lanes.ready(), 1);
+        assert_eq!(shards.ready(), 1);
         assert_eq!(holder.pop(), Some(1));
         assert_eq!(holder.pop(), None);
-        assert_eq!(lanes.count(), 1);
+        assert_eq!(shards.count(), 1);
     });
 }
 
 #[test]
 fn an_abort_against_the_next_lease() {
     model(|| {
-        let lanes = Arc::new(Lanes::new(false));
-        let (owner, mut holder) = held(&lanes);
+        let shards = Arc::new(Shards::new(false));
+        let (owner, mut holder) = held(&shards);
         drop(owner);
-        assert_eq!(lanes.count(), 1);
-        let mut next = seat(&lanes);
+        assert_eq!(shards.count(), 1);
+        let mut next = endpoint(&shards);
         let pusher = thread::spawn(move || {
             next.stage_one(2);
             next
         });
         holder.abort(UNBORROWED);
-        assert!(!lanes.is_empty(), "an item was given back");
+        assert!(!shards.is_empty(), "an item was given back");
         drop(pusher.join().unwrap());
-        assert_eq!(lanes.pop(false), Some(1));
+        assert_eq!(shards.pop(false), Some(1));
     });
 }
 
 #[test]
 fn two_who_would_retire_a_shard() {
     model(|| {
-        let lanes = Arc::new(Lanes::new(false));
-        let owner = used_up(&lanes);
+        let shards = Arc::new(Shards::new(false));
+        let owner = used_up(&shards);
         let leaver = thread::spawn(move || drop(owner));
-        lanes.vacate(0);
+        shards.vacate(0);
         leaver.join().unwrap();
-        assert_eq!(lanes.count(), 1);
-        let mut next = seat(&lanes);
+        assert_eq!(shards.count(), 1);
+        let mut next = endpoint(&shards);
         next.push(1);
         assert_eq!(next.pop(), Some(1));
     });
@@ -78,8 +78,8 @@ fn two_who_would_retire_a_shard() {
 #[test]
 fn never_empty_while_a_push_precedes_the_retirement() {
     model(|| {
-        let lanes = Arc::new(Lanes::new(false));
-        let (mut popper, mut pusher) = (used_up(&lanes), used_up(&lanes));
+        let shards = Arc::new(Shards::new(false));
+        let (mut popper, mut pusher) = (used_up(&shards), used_up(&shards));
         popper.push(1);
         let mover = thread::spawn(move || {
             pusher.push(2);
@@ -87,7 +87,10 @@ fn never_empty_while_a_push_precedes_the_retirement() {
             drop(popper);
             pusher
         });
-        assert!(!lanes.is_empty(), "one of two items was ready all the time");
+        assert!(
+            !shards.is_empty(),
+            "one of two items was ready all the time"
+        );
         drop(mover.join().unwrap());
     });
 }
@@ -95,18 +98,21 @@ fn never_empty_while_a_push_precedes_the_retirement() {
 #[test]
 fn never_empty_while_a_shard_is_leased_again() {
     model(|| {
-        let lanes = Arc::new(Lanes::new(false));
-        let first = used_up(&lanes);
-        let mut popper = used_up(&lanes);
+        let shards = Arc::new(Shards::new(false));
+        let first = used_up(&shards);
+        let mut popper = used_up(&shards);
         popper.push(1);
         drop(first);
-        let mut pusher = seat(&lanes);
+        let mut pusher = endpoint(&shards);
         let mover = thread::spawn(move || {
             pusher.push(2);
             assert_eq!(popper.pop(), Some(1));
             (pusher, popper)
         });
-        assert!(!lanes.is_empty(), "one of two items was ready all the time");
+        assert!(
+            !shards.is_empty(),
+            "one of two items was ready all the time"
+        );
         drop(mover.join().unwrap());
     });
 }
@@ -114,10 +120,10 @@ fn never_empty_while_a_shard_is_leased_again() {
 #[test]
 fn never_drained_while_a_holder_gives_back_and_leaves() {
     model(|| {
-        let lanes = Arc::new(Lanes::new(false));
-        let (owner, holder) = held(&lanes);
+        let shards = Arc::new(Shards::new(false));
+        let (owner, holder) = held(&shards);
         let leaver = thread::spawn(move || drop(holder));
-        let left = lanes.left_when_closed(|| true, || true);
+        let left = shards.left_when_closed(|| true, || true);
         assert_ne!(left, Remainder::Nothing);
         leaver.join().unwrap();
         drop(owner);

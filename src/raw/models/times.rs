@@ -1,10 +1,10 @@
 //! Times of items, against those who take them and those who ask for the oldest.
 
 use super::*;
-use crate::raw::common::Common;
+use crate::raw::entry::DeliveryMeta;
 use crate::raw::front::Front;
+use crate::raw::injector::Injector;
 use crate::raw::sink::Sink;
-use crate::raw::tag::Tag;
 
 /// Takes items in, and checks that each has the time that belongs to it.
 struct Checked(Vec<u32>);
@@ -14,8 +14,8 @@ impl Sink<u32> for Checked {
         1
     }
 
-    unsafe fn accept(&mut self, item: u32, tag: Tag) {
-        assert_eq!(tag, Tag::first(time_of(item)));
+    unsafe fn accept(&mut self, item: u32, delivery: DeliveryMeta) {
+        assert_eq!(delivery, DeliveryMeta::first(time_of(item)));
         self.0.push(item);
     }
 }
@@ -141,9 +141,9 @@ fn the_oldest_is_looked_for_in_a_run_that_is_used_up() {
 #[test]
 fn an_item_of_the_common_shard_has_the_time_of_its_push() {
     model(|| {
-        let shared = Arc::new((Common::new(true), AtomicU64::new(0)));
-        let push = |(common, stamps): &(Common<u32>, AtomicU64), item| {
-            assert_eq!(common.push(item, time_of(item), stamps, || true), Ok(()));
+        let shared = Arc::new((Injector::new(true), AtomicU64::new(0)));
+        let push = |(injector, stamps): &(Injector<u32>, AtomicU64), item| {
+            assert_eq!(injector.push(item, time_of(item), stamps, || true), Ok(()));
         };
         push(&shared, 1);
         let producer = thread::spawn({
@@ -151,13 +151,13 @@ fn an_item_of_the_common_shard_has_the_time_of_its_push() {
             move || push(&shared, 2)
         });
         push(&shared, 3);
-        let common = &shared.0;
-        assert_eq!(common.oldest(), Some(time_of(1)));
+        let injector = &shared.0;
+        assert_eq!(injector.oldest(), Some(time_of(1)));
         let mut items = Checked(Vec::new());
-        while common.take(common.entered(), &mut items, 1) != Take::Empty {}
+        while injector.take(injector.entered(), &mut items, 1) != Take::Empty {}
         producer.join().unwrap();
-        while common.take(common.entered(), &mut items, 1) != Take::Empty {}
+        while injector.take(injector.entered(), &mut items, 1) != Take::Empty {}
         assert_eq!(sorted(items.0), [1, 2, 3]);
-        assert_eq!(common.oldest(), None);
+        assert_eq!(injector.oldest(), None);
     });
 }

@@ -56,7 +56,7 @@ fn a_push_without_a_priority_has_the_default_one() {
     queue.push_with(default - 1, None, 0).unwrap();
     assert_eq!(queue.pop(), Ok(0));
     let mut defaults: Vec<_> = (0..3).map(|_| queue.pop().unwrap()).collect();
-    defaults.sort_unstable(); // from several lanes
+    defaults.sort_unstable(); // from several shards
     assert_eq!(defaults, [1, 2, 3]);
     assert_eq!(queue.pop(), Ok(4));
 }

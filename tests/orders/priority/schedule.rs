@@ -56,7 +56,7 @@ fn a_push_at_or_after_a_time_has_the_default_priority() {
     clock.advance(SECOND);
     let mut items = drain(&queue);
     assert_eq!((items[0], items[7]), (0, 7));
-    items.sort_unstable(); // from two lanes
+    items.sort_unstable(); // from two shards
     assert_eq!(items, [0, 1, 2, 3, 4, 5, 6, 7]);
 }
 

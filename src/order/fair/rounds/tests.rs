@@ -1,8 +1,8 @@
 //! Rounds by hand, and against a plain model.
 
-use super::{Given, Mark, Rounds, Sequence, Shown, Standing, Visit, GLANCE, PART};
+use super::{Dequeued, Mark, Rounds, Sequence, Shown, Standing, Visit, GLANCE, PART};
 use crate::order::tests::{look_at_all, oldest as oldest_of};
-use crate::raw::{Entry, Stored, Tag};
+use crate::raw::{DeliveryMeta, Entry, Stored};
 use std::collections::VecDeque;
 
 /// Of how many items the registry is told together.
@@ -20,8 +20,8 @@ fn weighted(name: &str, weight: u32) -> Entry<Stored<String, Mark>> {
         meta: Mark { key, weight },
     };
     let (attempts, since) = (1, 0);
-    let tag = Tag { attempts, since };
-    Entry { item, tag }
+    let delivery = DeliveryMeta { attempts, since };
+    Entry { item, delivery }
 }
 
 fn arrive(rounds: &mut Rounds<String>, names: &str) {
@@ -221,7 +221,7 @@ fn the_oldest_is_the_least_time_that_is_known() {
         let mut rounds = Rounds::new(serial, TOGETHER);
         for (name, since) in [("a1", 7), ("a2", 3), ("b1", 0), ("b2", 5)] {
             let mut entry = entry(name);
-            entry.tag.since = since;
+            entry.delivery.since = since;
             rounds.arrive(entry);
         }
         oldest_of(&mut rounds).0
@@ -240,9 +240,9 @@ fn times_and_items_are_looked_at_in_small_parts() {
         for (item, since) in (0..ITEMS).zip(10..) {
             let key = u32::try_from(item).unwrap() % keys;
             let meta = Mark { key, weight: 1 };
-            let tag = Tag { attempts: 1, since };
+            let delivery = DeliveryMeta { attempts: 1, since };
             let item = Stored { item, meta };
-            rounds.arrive(Entry { item, tag });
+            rounds.arrive(Entry { item, delivery });
         }
         let (oldest, parts) = oldest_of(&mut rounds);
         assert_eq!(oldest, Some(10));
@@ -333,10 +333,10 @@ fn a_million_keys_leave_no_memory() {
     let mut rounds = Rounds::new(false, TOGETHER);
     for key in 0..1_000_000 {
         let (attempts, since) = (1, 0);
-        let tag = Tag { attempts, since };
+        let delivery = DeliveryMeta { attempts, since };
         let meta = Mark { key, weight: 1 };
         let item = Stored { item: key, meta };
-        rounds.arrive(Entry { item, tag });
+        rounds.arrive(Entry { item, delivery });
     }
     for key in 0..1_000_000 {
         assert_eq!(
@@ -399,11 +399,11 @@ fn looks_at_serial_keys_change_nothing() {
                 let (key, weight) = (u32::try_from(k).unwrap(), 1);
                 let meta = Mark { key, weight };
                 let (attempts, since) = (1, 0);
-                let tag = Tag { attempts, since };
+                let delivery = DeliveryMeta { attempts, since };
                 let item = arrived[k];
                 rounds.arrive(Entry {
                     item: Stored { item, meta },
-                    tag,
+                    delivery,
                 });
                 arrived[k] += 1;
             }
@@ -568,14 +568,14 @@ fn is_like_the_model(serial: bool) {
                     meta: Mark { key, weight },
                 };
                 let (attempts, since) = (1, 0);
-                let tag = Tag { attempts, since };
-                rounds.arrive(Entry { item, tag });
+                let delivery = DeliveryMeta { attempts, since };
+                rounds.arrive(Entry { item, delivery });
                 plain.arrive(key, step);
             }
             3..=5 => {
                 let for_good = !serial && number(2) == 0;
                 let given = rounds.next(for_good);
-                let told = given.map(|Given { entry, gone }| {
+                let told = given.map(|Dequeued { entry, gone }| {
                     let key = entry.item.meta.key;
                     let k = key as usize;
                     untold[k] += u32::from(for_good);

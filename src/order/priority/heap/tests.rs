@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::order::tests::{look_at_all, oldest as oldest_of};
-use crate::raw::Tag;
+use crate::raw::DeliveryMeta;
 use std::collections::HashSet;
 
 const STEP: u64 = 100;
@@ -291,16 +291,16 @@ fn entry(known: Known) -> Entry<Stored<i64, Word>> {
         meta: known.word,
     };
     let (attempts, since) = (1, known.since);
-    let tag = Tag { attempts, since };
-    Entry { item, tag }
+    let delivery = DeliveryMeta { attempts, since };
+    Entry { item, delivery }
 }
 
 /// The entry of an item with this word; no times are kept.
 fn plain(item: usize, meta: Word) -> Entry<Stored<usize, Word>> {
     let (attempts, since) = (1, 0);
-    let tag = Tag { attempts, since };
+    let delivery = DeliveryMeta { attempts, since };
     let item = Stored { item, meta };
-    Entry { item, tag }
+    Entry { item, delivery }
 }
 
 fn heap() -> Heap<usize> {
@@ -409,7 +409,7 @@ fn times_and_items_are_looked_at_in_small_parts() {
     let mut heap = heap();
     for (item, since) in (0..ITEMS).zip(10..) {
         let mut entry = plain(item, ticketed(u16::try_from(1 + item % 7).unwrap()));
-        entry.tag.since = since;
+        entry.delivery.since = since;
         heap.arrive(entry);
     }
     let (oldest, parts) = oldest_of(&mut heap);
@@ -441,7 +441,7 @@ fn what_is_due_goes_before_what_is_pushed_later() {
         }
         for (item, time) in times.into_iter().enumerate() {
             let mut entry = plain(item, Word::plain(Priority::DEFAULT));
-            entry.tag.since = if time == 0 { 0 } else { time + 1 };
+            entry.delivery.since = if time == 0 { 0 } else { time + 1 };
             heap.arrive_timed(entry);
         }
         assert_eq!((heap.advance(30), heap.ready()), (2, 5));

@@ -1,30 +1,30 @@
-//! All lanes of one queue: the common shard is lane 0, the leased shards follow.
+//! All shards of one queue: the injector is shard 0, the leased shards follow.
 
-use super::common::Common;
 use super::consumer::Consumer;
 use super::consumer_pool::ConsumerPool;
-use super::desk::{Desk, Tally};
+use super::counters::{Counters, Tally};
 use super::drops::drop_all;
+use super::entry::Entry;
 use super::hold::Hold;
 use super::holder::Holder;
+use super::injector::Injector;
 use super::producer::Producer;
 use super::reclaim;
-use super::roster::{InUse, Roster, FIRST};
+use super::record_pool::{InUse, RecordPool, FIRST};
 use super::shard::Shard;
 use super::sink::Sink;
-use super::tag::Entry;
 use crate::sync::{planted, AtomicU64, SMALL};
 use crossbeam_utils::CachePadded;
 use std::iter;
 
-/// So many of the first shards and desks are never retired; the models retire all.
+/// So many of the first shards and counters are never retired; the models retire all.
 const STAYING: usize = if SMALL { 0 } else { FIRST };
 
 /// Everything that the handles of a queue share.
-pub(crate) struct Lanes<T> {
-    common: Common<T>,
-    shards: Roster<Shard<T>>,
-    desks: Roster<CachePadded<Desk>>,
+pub(crate) struct Shards<T> {
+    injector: Injector<T>,
+    records: RecordPool<Shard<T>>,
+    handles: RecordPool<CachePadded<Counters>>,
     pool: ConsumerPool<T>,
     /// The logical clock that stamps segments when they are opened.
     stamps: CachePadded<AtomicU64>,
@@ -32,12 +32,12 @@ pub(crate) struct Lanes<T> {
     timed: bool,
 }
 
-impl<T> Lanes<T> {
+impl<T> Shards<T> {
     pub(crate) fn new(timed: bool) -> Self {
         Self {
-            common: Common::new(timed),
-            shards: Roster::new(STAYING),
-            desks: Roster::new(STAYING),
+            injector: Injector::new(timed),
+            records: RecordPool::new(STAYING),
+            handles: RecordPool::new(STAYING),
             pool: ConsumerPool::new(),
             stamps: CachePadded::new(AtomicU64::new(0)),
             timed,
@@ -46,7 +46,7 @@ impl<T> Lanes<T> {
 
     /// Pushes without a handle, unless `admit` refuses once the push has begun.
     pub(crate) fn push(&self, item: T, since: u64, admit: impl Fn() -> bool) -> Result<(), T> {
-        self.common.push(item, since, &self.stamps, admit)
+        self.injector.push(item, since, &self.stamps, admit)
     }
 
     /// Pops without a handle, and commits at once; with `from_head` first what was put back without one.
@@ -54,16 +54,16 @@ impl<T> Lanes<T> {
         self.pool.pop(self, from_head)
     }
 
-    pub(super) fn common(&self) -> &Common<T> {
-        &self.common
+    pub(super) fn injector(&self) -> &Injector<T> {
+        &self.injector
     }
 
-    pub(super) fn shards(&self) -> &Roster<Shard<T>> {
-        &self.shards
+    pub(super) fn records(&self) -> &RecordPool<Shard<T>> {
+        &self.records
     }
 
-    pub(super) fn desks(&self) -> &Roster<CachePadded<Desk>> {
-        &self.desks
+    pub(super) fn handles(&self) -> &RecordPool<CachePadded<Counters>> {
+        &self.handles
     }
 
     pub(super) fn stamps(&self) -> &AtomicU64 {
@@ -74,87 +74,88 @@ impl<T> Lanes<T> {
         self.timed
     }
 
-    /// One more than the highest number that a lane ever had.
+    /// One more than the highest number that a shard ever had.
     #[inline]
     pub(super) fn end(&self) -> usize {
-        self.shards.len() + 1
+        self.records.len() + 1
     }
 
-    /// Whether a lane below [`end`](Self::end) may hold something.
-    pub(super) fn is_in_use(&self, lane: usize) -> bool {
-        lane.checked_sub(1)
-            .map_or(true, |number| self.shards.is_in_use(number))
+    /// Whether a shard below [`end`](Self::end) may hold something.
+    pub(super) fn is_in_use(&self, shard: usize) -> bool {
+        shard
+            .checked_sub(1)
+            .map_or(true, |number| self.records.is_in_use(number))
     }
 
-    /// How many lanes are in use.
+    /// How many shards are in use.
     pub(crate) fn count(&self) -> usize {
-        self.shards.count_in_use() + 1
+        self.records.count_in_use() + 1
     }
 
     /// A number that differs after each change of what is in use.
     #[inline]
     pub(super) fn version(&self) -> u64 {
-        self.shards.version()
+        self.records.version()
     }
 
-    /// The lanes in use, in their order.
+    /// The shards in use, in their order.
     #[inline]
     pub(super) fn in_use(&self) -> impl Iterator<Item = usize> + '_ {
-        iter::once(0).chain(self.shards_from(0))
+        iter::once(0).chain(self.records_from(0))
     }
 
-    /// The lanes in use, once around from `start` on.
+    /// The shards in use, once around from `start` on.
     #[inline]
     pub(super) fn round_from(&self, start: usize) -> Round<'_, T> {
         Round {
-            shards: &self.shards,
-            walk: self.shards.in_use_from(start.saturating_sub(1)),
-            common_is_next: start == 0,
+            records: &self.records,
+            walk: self.records.in_use_from(start.saturating_sub(1)),
+            injector_is_next: start == 0,
             end: usize::MAX,
             before: start,
         }
     }
 
-    /// The first lane in use whose number is not less than `first`.
+    /// The first shard in use whose number is not less than `first`.
     pub(super) fn next_from(&self, first: usize) -> Option<usize> {
         match first.checked_sub(1) {
             None => Some(0),
-            Some(number) => self.shards_from(number).next(),
+            Some(number) => self.records_from(number).next(),
         }
     }
 
-    /// The lanes of the shards in use from `number` on.
+    /// The shards of the shards in use from `number` on.
     #[inline]
-    pub(super) fn shards_from(&self, number: usize) -> impl Iterator<Item = usize> + '_ {
-        self.shards.in_use_from(number).map(|number| number + 1)
+    pub(super) fn records_from(&self, number: usize) -> impl Iterator<Item = usize> + '_ {
+        self.records.in_use_from(number).map(|number| number + 1)
     }
 
-    /// The age of a lane's head; `None` if nothing is visible there.
-    pub(super) fn age(&self, lane: usize) -> Option<u64> {
-        match lane.checked_sub(1) {
-            None => self.common.age(),
-            Some(number) => self.shards.get(number).age(),
+    /// The age of a shard's head; `None` if nothing is visible there.
+    pub(super) fn age(&self, shard: usize) -> Option<u64> {
+        match shard.checked_sub(1) {
+            None => self.injector.age(),
+            Some(number) => self.records.get(number).age(),
         }
     }
 
     /// Frees what empty shards hold that nobody leases.
     pub(crate) fn vacate_all(&self) {
-        let shards = self.shards.in_use_from(0);
+        let shards = self.records.in_use_from(0);
         shards.for_each(|number| self.vacate(number));
     }
 
     /// Frees what an empty shard holds if nobody leases it.
     pub(super) fn vacate(&self, number: usize) {
-        if !self.shards.is_free(number) {
+        if !self.records.is_free(number) {
             return;
         }
-        let shard = self.shards.get(number);
-        let is_done = self.shards.stays(number) && shard.is_vacant();
-        if is_done || !self.shards.lease_if_free(number) {
+        let shard = self.records.get(number);
+        let is_done = self.records.stays(number) && shard.is_vacant();
+        if is_done || !self.records.lease_if_free(number) {
             return;
         }
-        if !self.shards.is_in_use(number) {
-            return self.shards.release(number);
+        if !self.records.is_in_use(number) {
+            return self.records.release(number);
         }
         // SAFETY: leased just now.
         let producer = unsafe { shard.check_out() };
@@ -164,11 +165,11 @@ impl<T> Lanes<T> {
     /// Leases a shard.
     pub(super) fn lease(&self) -> (usize, &Shard<T>) {
         planted!(
-            "lanes.opens-all",
-            self.shards.iter().for_each(Shard::reopen)
+            "shards.opens-all",
+            self.records.iter().for_each(Shard::reopen)
         );
-        let number = self.shards.lease();
-        let shard = self.shards.get(number);
+        let number = self.records.lease();
+        let shard = self.records.get(number);
         // In use by now: whoever gives something back there is to find it afterwards.
         shard.reopen();
         (number, shard)
@@ -176,79 +177,79 @@ impl<T> Lanes<T> {
 
     /// Ends the lease of a shard in use, and frees what it holds if it is empty.
     pub(super) fn give_up(&self, number: usize, mut producer: Producer<T>) {
-        let shard = self.shards.get(number);
+        let shard = self.records.get(number);
         producer.vacate(shard);
-        let is_done = !self.shards.stays(number) && producer.retire(shard);
+        let is_done = !self.records.stays(number) && producer.retire(shard);
         // SAFETY: the lease is the caller's until it is released.
         unsafe { shard.check_in(producer) };
         if is_done {
-            self.shards.retire(number);
+            self.records.retire(number);
         }
-        self.shards.release(number);
+        self.records.release(number);
     }
 
     /// Ready items, exact at rest.
     pub(crate) fn ready(&self) -> u64 {
-        self.in_use().map(|lane| self.ready_in(lane)).sum()
+        self.in_use().map(|shard| self.ready_in(shard)).sum()
     }
 
-    /// Ready items of one lane, exact at rest.
-    pub(super) fn ready_in(&self, lane: usize) -> u64 {
-        self.in_line(lane) + self.front(lane).ready() as u64
+    /// Ready items of one shard, exact at rest.
+    pub(super) fn ready_in(&self, shard: usize) -> u64 {
+        self.in_line(shard) + self.front(shard).ready() as u64
     }
 
-    /// Items of one lane that were never returned, exact at rest.
-    fn in_line(&self, lane: usize) -> u64 {
-        match lane.checked_sub(1) {
-            None => self.common.backlog(),
-            Some(number) => self.shards.get(number).backlog(),
+    /// Items of one shard that were never returned, exact at rest.
+    fn in_line(&self, shard: usize) -> u64 {
+        match shard.checked_sub(1) {
+            None => self.injector.backlog(),
+            Some(number) => self.records.get(number).backlog(),
         }
     }
 
     /// Puts items at the head of the queue, in their order, and says how many they were.
     pub(crate) fn put_at_head(&self, entries: impl IntoIterator<Item = Entry<T>>) -> usize {
         let mut hold = Hold::new();
-        for Entry { item, tag } in entries {
-            hold.reserve(1, self.common.front());
+        for Entry { item, delivery } in entries {
+            hold.reserve(1, self.injector.front());
             // SAFETY: room was made for it.
-            unsafe { hold.accept(item, tag) };
+            unsafe { hold.accept(item, delivery) };
         }
         let count = hold.len();
         if count > 0 {
-            self.common.mark_used();
-            hold.give_back(&self.common);
+            self.injector.set_used();
+            hold.give_back(&self.injector);
         }
         count
     }
 
-    /// The desks whose transactions hold something.
+    /// The counters whose transactions hold something.
     pub(crate) fn holders(&self) -> impl Iterator<Item = Holder> + '_ {
-        let desks = self.desks.in_use_from(0);
-        let holders = desks.map(|desk| Holder::new(desk, self.desks.get(desk)));
+        let counters = self.handles.in_use_from(0);
+        let holders = counters.map(|counters| Holder::new(counters, self.handles.get(counters)));
         holders.filter(|holder| holder.held > 0)
     }
 
-    /// Counts items that were taken away from a transaction of this desk, and are elsewhere by now.
-    pub(crate) fn count_expired(&self, desk: usize, items: usize) {
-        self.desks.get(desk).count_expired(items);
+    /// Counts items that were taken away from a transaction of this counters, and are elsewhere by now.
+    pub(crate) fn count_expired(&self, counters: usize, items: usize) {
+        self.handles.get(counters).count_expired(items);
     }
 
     /// The least time of the items at the heads and of the returned ones, exact at rest; `None` if
     /// none is ready, or none has a time.
     ///
-    /// So it is the time of the oldest ready item, if those of each lane were pushed in the order of
+    /// So it is the time of the oldest ready item, if those of each shard were pushed in the order of
     /// their times.
     pub(crate) fn oldest(&self) -> Option<u64> {
         if !self.timed {
             return None;
         }
-        let shards = self.shards.in_use().filter_map(Shard::oldest);
-        shards.chain(self.common.oldest()).min()
+        let shards = self.records.in_use().filter_map(Shard::oldest);
+        shards.chain(self.injector.oldest()).min()
     }
 
     /// Items ever pushed, exact at rest.
     pub(crate) fn pushed(&self) -> u64 {
-        self.common.pushed() + self.shards.iter().map(Shard::pushed).sum::<u64>()
+        self.injector.pushed() + self.records.iter().map(Shard::pushed).sum::<u64>()
     }
 
     /// Counts items that were popped without a handle.
@@ -259,19 +260,21 @@ impl<T> Lanes<T> {
     /// What the handles count.
     pub(crate) fn tally(&self) -> Tally {
         let mut tally = Tally::default();
-        self.desks.iter().for_each(|desk| desk.add_to(&mut tally));
+        self.handles
+            .iter()
+            .for_each(|counters| counters.add_to(&mut tally));
         self.pool.add_to(&mut tally);
         tally
     }
 }
 
-/// A walk over the lanes in use, once around.
+/// A walk over the shards in use, once around.
 pub(super) struct Round<'l, T> {
-    shards: &'l Roster<Shard<T>>,
+    records: &'l RecordPool<Shard<T>>,
     walk: InUse<'l, Shard<T>>,
-    common_is_next: bool,
+    injector_is_next: bool,
     end: usize,
-    /// If not 0, it goes on with the lanes before this one.
+    /// If not 0, it goes on with the shards before this one.
     before: usize,
 }
 
@@ -280,14 +283,14 @@ impl<T> Iterator for Round<'_, T> {
 
     #[inline]
     fn next(&mut self) -> Option<usize> {
-        if self.common_is_next {
-            self.common_is_next = false;
+        if self.injector_is_next {
+            self.injector_is_next = false;
             return Some(0);
         }
         match self.walk.next() {
-            Some(number) => Some(number + 1).filter(|&lane| lane < self.end),
+            Some(number) => Some(number + 1).filter(|&shard| shard < self.end),
             None if self.before > 0 => {
-                self.walk = self.shards.in_use_from(0);
+                self.walk = self.records.in_use_from(0);
                 self.end = std::mem::take(&mut self.before);
                 Some(0)
             }
@@ -296,7 +299,7 @@ impl<T> Iterator for Round<'_, T> {
     }
 }
 
-impl<T> Drop for Lanes<T> {
+impl<T> Drop for Shards<T> {
     /// Drops the items; the fields then free their memory.
     fn drop(&mut self) {
         self.pool.leave();

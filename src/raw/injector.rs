@@ -1,4 +1,4 @@
-//! The common shard: where pushes without a handle go, a FIFO of many producers.
+//! The injector: where pushes without a handle go, a FIFO of many producers.
 //!
 //! A linked list of nodes of cells, after the fetch-and-add array queue of Correia and Ramalhete
 //! (`FAAArrayQueue`, 2016), with claims by CAS. A producer reserves a cell, fills it and then says
@@ -6,25 +6,25 @@
 //! behind it, and the producer takes its item to another cell. So nobody waits for anybody.
 
 use super::cursor::Take;
+use super::entry::DeliveryMeta;
 use super::front::{Front, Head};
-use super::node::{At, Cells, Node};
+use super::node::{At, Node, NodeSlots};
 use super::reclaim::{self, Pin};
 use super::row::Row;
 use super::sink::Sink;
-use super::tag::Tag;
 use super::times::known;
 use crate::sync::{exclusive, weak, AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use crossbeam_utils::CachePadded;
 use std::ptr::{self, NonNull};
 
 /// The shard of pushes without a handle.
-pub(super) struct Common<T> {
+pub(super) struct Injector<T> {
     front: CachePadded<Front<T>>,
     /// A node at or before the head.
-    first: AtomicPtr<Cells<T>>,
+    first: AtomicPtr<NodeSlots<T>>,
     /// A node at or before the end.
-    last: CachePadded<AtomicPtr<Cells<T>>>,
-    /// Cells given up, and those of them that the head has passed.
+    last: CachePadded<AtomicPtr<NodeSlots<T>>>,
+    /// NodeSlots given up, and those of them that the head has passed.
     voided: AtomicU64,
     passed: AtomicU64,
     /// Whether anything was ever pushed here: many queues are used through handles alone.
@@ -32,11 +32,11 @@ pub(super) struct Common<T> {
 }
 
 // SAFETY: items of type T move between threads; the raw pointers are the shard's own.
-unsafe impl<T: Send> Send for Common<T> {}
+unsafe impl<T: Send> Send for Injector<T> {}
 // SAFETY: items leave by value to one claimant each.
-unsafe impl<T: Send> Sync for Common<T> {}
+unsafe impl<T: Send> Sync for Injector<T> {}
 
-impl<T> Common<T> {
+impl<T> Injector<T> {
     pub(super) fn new(timed: bool) -> Self {
         let node = Node::allocate(0, 0, timed).as_ptr();
         Self {
@@ -64,7 +64,7 @@ impl<T> Common<T> {
         stamps: &AtomicU64,
         admit: impl Fn() -> bool,
     ) -> Result<(), T> {
-        self.mark_used();
+        self.set_used();
         let pin = reclaim::pin();
         loop {
             let last = self.last_node(&pin);
@@ -84,19 +84,19 @@ impl<T> Common<T> {
     }
 
     /// Says that something is, or was, to be found here.
-    pub(super) fn mark_used(&self) {
+    pub(super) fn set_used(&self) {
         // ORDERING: Relaxed; a look to save the store.
         if !self.used.load(Ordering::Relaxed) {
-            // ORDERING: Release; pairs with `common.is-unused`.
-            self.used.store(true, weak!("common.mark-used", Release));
+            // ORDERING: Release; pairs with `injector.is-unused`.
+            self.used.store(true, weak!("injector.set-used", Release));
         }
     }
 
     /// Whether nothing was ever pushed here. Who has seen an item from here gone sees that it is not so.
     #[inline]
     fn is_unused(&self) -> bool {
-        // ORDERING: Acquire; pairs with `common.mark-used`.
-        !self.used.load(weak!("common.is-unused", Acquire))
+        // ORDERING: Acquire; pairs with `injector.set-used`.
+        !self.used.load(weak!("injector.is-unused", Acquire))
     }
 
     /// Appends a node, or goes on to the one that is there.
@@ -111,7 +111,7 @@ impl<T> Common<T> {
             let linked = last.node.next.compare_exchange(
                 ptr::null_mut(),
                 new.as_ptr(),
-                weak!("common.grow", Release),
+                weak!("injector.grow", Release),
                 Ordering::Relaxed,
             );
             if linked.is_err() {
@@ -142,11 +142,11 @@ impl<T> Common<T> {
 
     /// Moves `last` on from a node that has a successor.
     fn leave_last(&self, node: &At<'_, T>) {
-        // ORDERING: Release; pairs with `common.last`. Relaxed on failure: it was done.
+        // ORDERING: Release; pairs with `injector.last`. Relaxed on failure: it was done.
         let _ = self.last.compare_exchange(
             node.row.as_ptr(),
             node.next(),
-            weak!("common.leave-last", Release),
+            weak!("injector.leave-last", Release),
             Ordering::Relaxed,
         );
     }
@@ -195,7 +195,7 @@ impl<T> Common<T> {
         let index = head.position() - at.node.base;
         for index in index..index + count as u64 {
             // SAFETY: full, and ours by the claim. The sink granted room.
-            unsafe { sink.accept(at.take(index), Tag::first(at.since(index))) };
+            unsafe { sink.accept(at.take(index), DeliveryMeta::first(at.since(index))) };
         }
         Take::Got(count)
     }
@@ -219,9 +219,9 @@ impl<T> Common<T> {
         Take::Lost
     }
 
-    fn first_row(&self) -> *mut Cells<T> {
-        // ORDERING: Acquire; pairs with `common.leave-first`, and with the nodes' `common.grow`.
-        self.first.load(weak!("common.first", Acquire))
+    fn first_row(&self) -> *mut NodeSlots<T> {
+        // ORDERING: Acquire; pairs with `injector.leave-first`, and with the nodes' `injector.grow`.
+        self.first.load(weak!("injector.first", Acquire))
     }
 
     /// The node of the head. `Err`: empty if it is not there yet, lost if the head has moved on.
@@ -246,11 +246,11 @@ impl<T> Common<T> {
         // `last` may lag; it must not be left on a node that is retired.
         self.leave_last(node);
         let row = node.row;
-        // ORDERING: Release; pairs with `common.first`. Relaxed on failure: it was done.
+        // ORDERING: Release; pairs with `injector.first`. Relaxed on failure: it was done.
         let left = self.first.compare_exchange(
             row.as_ptr(),
             node.next(),
-            weak!("common.leave-first", Release),
+            weak!("injector.leave-first", Release),
             Ordering::Relaxed,
         );
         if left.is_ok() {
@@ -335,7 +335,7 @@ impl<T> Common<T> {
         known(at.first_time_from(head.position() - at.node.base)?)
     }
 
-    /// Cells ever reserved.
+    /// NodeSlots ever reserved.
     fn reserved(&self) -> u64 {
         let pin = reclaim::pin();
         let mut last = self.last_node(&pin);
@@ -346,12 +346,12 @@ impl<T> Common<T> {
     }
 
     fn last_node<'p>(&self, pin: &'p Pin) -> At<'p, T> {
-        // ORDERING: Acquire; pairs with `common.leave-last`.
-        At::pinned(self.last.load(weak!("common.last", Acquire)), pin)
+        // ORDERING: Acquire; pairs with `injector.leave-last`.
+        At::pinned(self.last.load(weak!("injector.last", Acquire)), pin)
     }
 }
 
-impl<T> Drop for Common<T> {
+impl<T> Drop for Injector<T> {
     /// Frees the memory. The queue has taken all items out.
     fn drop(&mut self) {
         let mut at = NonNull::new(exclusive(&mut self.first));

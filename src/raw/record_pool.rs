@@ -1,4 +1,4 @@
-//! A roster: records that are leased one holder at a time and live as long as the roster.
+//! A record pool: records that are leased one holder at a time and live as long as the record pool.
 //!
 //! A record is *in use* from its lease until somebody who leases it finds nothing left in it and *retires*
 //! it. Walks go over the records in use only: a word of bits for each 32 of them says which these are. Its
@@ -19,7 +19,7 @@ const RETIREMENT: u64 = 1 << 32;
 const FURTHER: usize = 2;
 
 /// Leases type-stable records, the lowest free number first.
-pub(crate) struct Roster<R> {
+pub(crate) struct RecordPool<R> {
     buckets: [AtomicPtr<Bucket<R>>; BUCKETS],
     /// One more than the highest number ever leased.
     len: AtomicUsize,
@@ -33,12 +33,12 @@ struct Bucket<R> {
     records: Vec<R>,
     /// A bit for each record that nobody leases.
     free: Vec<AtomicU64>,
-    /// The words as [`Roster::used`] whose first flag is for one of these records.
+    /// The words as [`RecordPool::used`] whose first flag is for one of these records.
     used: Vec<AtomicU64>,
 }
 
-impl<R: Default> Roster<R> {
-    /// A roster whose first `staying` records are never retired.
+impl<R: Default> RecordPool<R> {
+    /// A record pool whose first `staying` records are never retired.
     pub(crate) fn new(staying: usize) -> Self {
         Self {
             staying,
@@ -74,33 +74,33 @@ impl<R: Default> Roster<R> {
         let looks_less = SMALL && !self.stays(number);
         // ORDERING: Relaxed; a look.
         if looks_less || self.len.load(Ordering::Relaxed) <= number {
-            // ORDERING: Release; pairs with `roster.len`. Before the flag: who sees that counts the record.
+            // ORDERING: Release; pairs with `records.len`. Before the flag: who sees that counts the record.
             self.len
-                .fetch_max(number + 1, weak!("roster.count", Release));
+                .fetch_max(number + 1, weak!("records.count", Release));
         }
         let (word, flag) = self.flag(number);
         // ORDERING: Relaxed; only holders of the lease change the flag.
         if looks_less || word.load(Ordering::Relaxed) & flag == 0 {
-            // ORDERING: Release; pairs with `roster.read`: the bucket. Who has seen something that the
+            // ORDERING: Release; pairs with `records.read`: the bucket. Who has seen something that the
             // holder did afterwards sees the flag.
-            word.fetch_or(flag, weak!("roster.begin-use", Release));
+            word.fetch_or(flag, weak!("records.begin-use", Release));
         }
     }
 
     /// The bucket at `index`, which is made if need be.
     fn bucket(&self, index: usize) -> &Bucket<R> {
         let bucket = &self.buckets[index];
-        // ORDERING: Acquire; pairs with `roster.add-bucket`: the records.
-        let mut at = bucket.load(weak!("roster.bucket", Acquire));
+        // ORDERING: Acquire; pairs with `records.add-bucket`: the records.
+        let mut at = bucket.load(weak!("records.bucket", Acquire));
         if at.is_null() {
             let new = Box::into_raw(Box::new(Bucket::new(index)));
-            // ORDERING: Release; pairs with `roster.bucket`: the records. Acquire on failure: another
-            // thread's, whose `roster.add-bucket` it pairs with.
+            // ORDERING: Release; pairs with `records.bucket`: the records. Acquire on failure: another
+            // thread's, whose `records.add-bucket` it pairs with.
             match bucket.compare_exchange(
                 ptr::null_mut(),
                 new,
-                weak!("roster.add-bucket", Release),
-                weak!("roster.other-bucket", Acquire),
+                weak!("records.add-bucket", Release),
+                weak!("records.other-bucket", Acquire),
             ) {
                 Ok(_) => at = new,
                 Err(theirs) => {
@@ -110,17 +110,17 @@ impl<R: Default> Roster<R> {
                 }
             }
         }
-        // SAFETY: buckets live as long as the roster.
+        // SAFETY: buckets live as long as the record pool.
         unsafe { &*at }
     }
 }
 
-impl<R> Roster<R> {
+impl<R> RecordPool<R> {
     /// One more than the highest number ever leased.
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        // ORDERING: Acquire; pairs with `roster.count`: who has seen something of a record counts it.
-        self.len.load(weak!("roster.len", Acquire))
+        // ORDERING: Acquire; pairs with `records.count`: who has seen something of a record counts it.
+        self.len.load(weak!("records.len", Acquire))
     }
 
     /// The record with this number, which was leased before.
@@ -138,9 +138,9 @@ impl<R> Roster<R> {
     /// Ends the lease of a record.
     pub(crate) fn release(&self, number: usize) {
         let (bucket, offset) = locate(number);
-        // ORDERING: Release; pairs with `roster.lease` and `roster.lease-if-free`: the next holder sees all
+        // ORDERING: Release; pairs with `records.lease` and `records.lease-if-free`: the next holder sees all
         // that this one did.
-        let release = weak!("roster.release", Release);
+        let release = weak!("records.release", Release);
         self.known(bucket).free[offset / WORD].fetch_or(bit(offset), release);
     }
 
@@ -155,8 +155,8 @@ impl<R> Roster<R> {
     pub(crate) fn lease_if_free(&self, number: usize) -> bool {
         let (bucket, offset) = locate(number);
         let word = &self.known(bucket).free[offset / WORD];
-        // ORDERING: Acquire; pairs with `roster.release`.
-        word.fetch_and(!bit(offset), weak!("roster.lease-if-free", Acquire)) & bit(offset) != 0
+        // ORDERING: Acquire; pairs with `records.release`.
+        word.fetch_and(!bit(offset), weak!("records.lease-if-free", Acquire)) & bit(offset) != 0
     }
 
     /// Says that nothing is left in a record until it is leased again.
@@ -164,9 +164,9 @@ impl<R> Roster<R> {
     /// The caller has the lease, and the record is in use.
     pub(crate) fn retire(&self, number: usize) {
         let (word, flag) = self.flag(number);
-        // ORDERING: Release; pairs with `roster.read`: who finds the record gone sees all that was done
+        // ORDERING: Release; pairs with `records.read`: who finds the record gone sees all that was done
         // with it. One addition clears the flag, which is set, and counts.
-        word.fetch_add(RETIREMENT - flag, weak!("roster.retire", Release));
+        word.fetch_add(RETIREMENT - flag, weak!("records.retire", Release));
     }
 
     /// Whether a record is in use. The caller has the lease, or wants a hint.
@@ -180,7 +180,7 @@ impl<R> Roster<R> {
     #[inline]
     pub(crate) fn in_use_from(&self, first: usize) -> InUse<'_, R> {
         let mut walk = InUse {
-            roster: self,
+            pool: self,
             len: self.len(),
             bucket: FURTHER,
             words: [].iter(),
@@ -263,7 +263,7 @@ impl<R> Roster<R> {
         // ORDERING: Relaxed; whoever knows a number, from `len` or a lease, has seen its bucket.
         let at = self.buckets[bucket].load(Ordering::Relaxed);
         // SAFETY: a number that was leased lies in a bucket that was made; buckets live as long as
-        // the roster.
+        // the record pool.
         unsafe { at.as_ref() }.expect("the record was leased before")
     }
 }
@@ -293,8 +293,8 @@ impl<R> Bucket<R> {
             let mut free = word.load(Ordering::Relaxed);
             while free != 0 {
                 let lowest = free & free.wrapping_neg();
-                // ORDERING: Acquire; pairs with `roster.release`.
-                let before = word.fetch_and(!lowest, weak!("roster.lease", Acquire));
+                // ORDERING: Acquire; pairs with `records.release`.
+                let before = word.fetch_and(!lowest, weak!("records.lease", Acquire));
                 if before & lowest != 0 {
                     return Some(index * WORD + lowest.trailing_zeros() as usize);
                 }
@@ -310,7 +310,7 @@ impl<R> Bucket<R> {
 /// Who has seen something of a record by the time the walk begins finds its number, unless nothing is
 /// left of it.
 pub(crate) struct InUse<'r, R> {
-    roster: &'r Roster<R>,
+    pool: &'r RecordPool<R>,
     len: usize,
     /// The next bucket, and the words of the present one that are still to come.
     bucket: usize,
@@ -324,7 +324,7 @@ impl<R> InUse<'_, R> {
     /// Goes to a word behind the first one.
     fn go_to(&mut self, word: usize) {
         let (bucket, offset) = locate_word(word);
-        self.words = self.roster.known(bucket).used[offset..].iter();
+        self.words = self.pool.known(bucket).used[offset..].iter();
         self.bucket = bucket + 1;
         self.flags = self.words.next().map_or(0, |word| low(read(word)));
     }
@@ -336,7 +336,7 @@ impl<R> InUse<'_, R> {
                 if self.first + FLAGS >= self.len {
                     return false;
                 }
-                self.words = self.roster.known(self.bucket).used.iter();
+                self.words = self.pool.known(self.bucket).used.iter();
                 self.bucket += 1;
                 continue;
             };
@@ -363,8 +363,8 @@ impl<R> Iterator for InUse<'_, R> {
 
 #[inline]
 fn read(word: &AtomicU64) -> u64 {
-    // ORDERING: Acquire; pairs with `roster.begin-use` and `roster.retire`.
-    word.load(weak!("roster.read", Acquire))
+    // ORDERING: Acquire; pairs with `records.begin-use` and `records.retire`.
+    word.load(weak!("records.read", Acquire))
 }
 
 /// The flags of a word.
@@ -374,7 +374,7 @@ fn low(word: u64) -> u32 {
     word as u32
 }
 
-impl<R> Drop for Roster<R> {
+impl<R> Drop for RecordPool<R> {
     fn drop(&mut self) {
         for bucket in &mut self.buckets {
             let at = exclusive(bucket);
@@ -405,7 +405,7 @@ fn bit(offset: usize) -> u64 {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use super::{locate, Roster};
+    use super::{locate, RecordPool};
 
     #[test]
     fn numbers_are_located_without_gaps() {
@@ -415,40 +415,40 @@ mod tests {
 
     #[test]
     fn the_lowest_free_number_is_leased() {
-        let roster = Roster::<u32>::new(0);
-        let leased: Vec<_> = (0..1000).map(|_| roster.lease()).collect();
+        let pool = RecordPool::<u32>::new(0);
+        let leased: Vec<_> = (0..1000).map(|_| pool.lease()).collect();
         assert_eq!(leased, (0..1000).collect::<Vec<_>>());
-        roster.release(700);
-        roster.release(5);
-        assert_eq!((roster.lease(), roster.lease()), (5, 700));
-        assert_eq!(roster.len(), 1000);
-        assert!(!roster.lease_if_free(3));
-        roster.release(3);
-        assert!(roster.lease_if_free(3));
+        pool.release(700);
+        pool.release(5);
+        assert_eq!((pool.lease(), pool.lease()), (5, 700));
+        assert_eq!(pool.len(), 1000);
+        assert!(!pool.lease_if_free(3));
+        pool.release(3);
+        assert!(pool.lease_if_free(3));
     }
 
     #[test]
     fn walks_find_what_is_in_use() {
-        let roster = Roster::<u32>::new(0);
-        assert_eq!(roster.in_use_from(0).next(), None);
+        let pool = RecordPool::<u32>::new(0);
+        assert_eq!(pool.in_use_from(0).next(), None);
         for _ in 0..1000 {
-            roster.lease();
+            pool.lease();
         }
-        assert!(roster.in_use_from(0).eq(0..1000));
-        assert!(roster.in_use_from(100).eq(100..1000));
-        assert_eq!(roster.in_use_from(5000).next(), None);
-        let before = roster.version();
+        assert!(pool.in_use_from(0).eq(0..1000));
+        assert!(pool.in_use_from(100).eq(100..1000));
+        assert_eq!(pool.in_use_from(5000).next(), None);
+        let before = pool.version();
         (0..1000)
             .filter(|number| number % 100 != 7)
-            .for_each(|number| roster.retire(number));
-        assert!(roster.in_use_from(0).eq((7..1000).step_by(100)));
-        assert!(roster.in_use_from(8).eq((107..1000).step_by(100)));
-        assert_eq!(roster.count_in_use(), 10);
-        assert!(roster.version() > before);
-        assert!(!roster.is_in_use(8));
-        roster.release(8);
-        assert_eq!(roster.lease(), 8);
-        assert!(roster.is_in_use(8));
-        assert_eq!((roster.count_in_use(), roster.len()), (11, 1000));
+            .for_each(|number| pool.retire(number));
+        assert!(pool.in_use_from(0).eq((7..1000).step_by(100)));
+        assert!(pool.in_use_from(8).eq((107..1000).step_by(100)));
+        assert_eq!(pool.count_in_use(), 10);
+        assert!(pool.version() > before);
+        assert!(!pool.is_in_use(8));
+        pool.release(8);
+        assert_eq!(pool.lease(), 8);
+        assert!(pool.is_in_use(8));
+        assert_eq!((pool.count_in_use(), pool.len()), (11, 1000));
     }
 }

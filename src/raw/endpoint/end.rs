@@ -1,18 +1,18 @@
 //! The ends of transactions.
 
-use super::Seat;
+use super::Endpoint;
 use crate::raw::cell::Unborrowed;
 use crate::raw::drops::drop_all;
-use crate::raw::hold::Spot;
+use crate::raw::entry::{DeliveryMeta, Entry};
+use crate::raw::hold::HeldPosition;
 use crate::raw::joint::{Record, Tail, Tails};
 use crate::raw::producer::Producer;
 use crate::raw::shard::Shard;
-use crate::raw::tag::{Entry, Tag};
 use crate::sync::defer_with;
 use std::mem;
 use std::ptr::{self, NonNull};
 
-impl<T> Seat<T> {
+impl<T> Endpoint<T> {
     /// Commits: publishes what is staged, and leaves what is held to be taken out. Says how many
     /// items were staged, and how many held.
     #[inline]
@@ -20,7 +20,7 @@ impl<T> Seat<T> {
         let staged = self.staged();
         if staged > 0 {
             self.publish();
-            self.desk().end_staging();
+            self.counters().end_staging();
         }
         (staged, self.commit_held())
     }
@@ -39,7 +39,7 @@ impl<T> Seat<T> {
         if held > 0 {
             self.taken = true;
             self.hold.commit();
-            self.desk().count_committed(held);
+            self.counters().count_committed(held);
         }
         held
     }
@@ -67,9 +67,9 @@ impl<T> Seat<T> {
     pub(crate) fn give_back(&mut self, _: &Unborrowed<'_>) -> usize {
         let held = self.held();
         if held > 0 {
-            self.hold.give_back(self.lanes.common());
-            self.consumer.aborted(&self.lanes);
-            self.desk().count_aborted(held);
+            self.hold.give_back(self.shards.injector());
+            self.consumer.aborted(&self.shards);
+            self.counters().count_aborted(held);
         }
         held
     }
@@ -78,29 +78,29 @@ impl<T> Seat<T> {
     pub(crate) fn give_back_uncounted(&mut self, _: &Unborrowed<'_>) -> usize {
         let held = self.held();
         self.hold.uncount();
-        self.hold.give_back(self.lanes.common());
-        self.desk().uncount_taken(held);
+        self.hold.give_back(self.shards.injector());
+        self.counters().uncount_taken(held);
         held
     }
 
-    /// The held item at `spot`, which moves on to the next one, and its tag.
+    /// The held item at `spot`, which moves on to the next one, and its delivery.
     pub(crate) fn next_held<'s>(
         &'s self,
-        spot: &mut Spot,
+        spot: &mut HeldPosition,
         _: &'s Unborrowed<'_>,
-    ) -> Option<(&'s T, Tag)> {
+    ) -> Option<(&'s T, DeliveryMeta)> {
         let held = self.hold.next_at(spot)?;
         // SAFETY: held, and nobody else uses it.
-        Some(unsafe { (&*held.item(), held.tag()) })
+        Some(unsafe { (&*held.item(), held.delivery()) })
     }
 
-    /// Takes the item that [`Seat::next_held`] has just given out of the transaction, which must say later how that
-    /// ended, by [`Seat::count_aborted`].
+    /// Takes the item that [`Endpoint::next_held`] has just given out of the transaction, which must say later how that
+    /// ended, by [`Endpoint::count_aborted`].
     ///
     /// # Panics
     ///
     /// If there is none before the spot.
-    pub(crate) fn remove_before(&mut self, spot: Spot, _: &Unborrowed<'_>) -> Entry<T> {
+    pub(crate) fn remove_before(&mut self, spot: HeldPosition, _: &Unborrowed<'_>) -> Entry<T> {
         // SAFETY: no held item is borrowed.
         unsafe { self.hold.remove_before(spot) }
     }
@@ -115,22 +115,22 @@ impl<T> Seat<T> {
     /// Gives everything leased back. Nothing is staged or held.
     fn leave(&mut self) {
         self.consumer.leave();
-        let lanes = &self.lanes;
-        if let Some(lease) = self.lease.take() {
+        let shards = &self.shards;
+        if let Some(lease) = self.acquired.take() {
             let producer = mem::replace(&mut self.producer, Producer::new());
-            lanes.give_up(lease.number, producer);
+            shards.give_up(lease.number, producer);
         }
         // What was taken away from its transaction may not be counted yet.
-        let desks = lanes.desks();
-        if !desks.stays(self.desk_number) && !self.desk().is_open() {
-            desks.retire(self.desk_number);
+        let counters = shards.handles();
+        if !counters.stays(self.handle_number) && !self.counters().is_open() {
+            counters.retire(self.handle_number);
         }
-        desks.release(self.desk_number);
+        counters.release(self.handle_number);
     }
 }
 
 /// The parts of a commit over several queues: see [`Party`](crate::raw::Party).
-impl<T> Seat<T> {
+impl<T> Endpoint<T> {
     /// The shard that a joint has to know about.
     fn staging_shard<'a>(&self) -> Option<&'a Shard<T>> {
         self.shard().filter(|_| self.staged() > 0)
@@ -155,20 +155,20 @@ impl<T> Seat<T> {
         if let Some(shard) = self.staging_shard() {
             self.publish();
             shard.announce(ptr::null());
-            self.desk().end_staging();
+            self.counters().end_staging();
         }
         self.commit_held();
     }
 }
 
-impl<T> Drop for Seat<T> {
+impl<T> Drop for Endpoint<T> {
     fn drop(&mut self) {
         // Leaves also if a destructor of an item panics.
-        let mut seat = defer_with(self, |seat| seat.leave());
+        let mut endpoint = defer_with(self, |endpoint| endpoint.leave());
         let unborrowed = Unborrowed::new();
-        if seat.is_taken() {
-            seat.drop_taken(&unborrowed);
+        if endpoint.is_taken() {
+            endpoint.drop_taken(&unborrowed);
         }
-        seat.abort(&unborrowed);
+        endpoint.abort(&unborrowed);
     }
 }

@@ -6,7 +6,7 @@ use crate::sync::{planted, weak, AtomicBool, AtomicU64, Ordering};
 
 /// What one handle has done, in items, and whether it has a transaction with work.
 #[derive(Default)]
-pub(super) struct Desk {
+pub(super) struct Counters {
     /// Popped without a transaction.
     popped: AtomicU64,
     /// Taken by transactions, counted before they are claimed, and how they ended.
@@ -30,7 +30,7 @@ pub(crate) struct Tally {
     pub(crate) held: u64,
 }
 
-impl Desk {
+impl Counters {
     #[inline]
     pub(super) fn count_popped(&self, items: usize) {
         step(&self.popped, items);
@@ -46,9 +46,9 @@ impl Desk {
     pub(super) fn uncount_taken(&self, items: usize) {
         // ORDERING: Relaxed; a single writer.
         let count = self.taken.load(Ordering::Relaxed) - items as u64;
-        // ORDERING: Release; pairs with `desk.taken`: who sees it sees what was put back.
+        // ORDERING: Release; pairs with `counters.taken`: who sees it sees what was put back.
         self.taken
-            .store(count, weak!("desk.uncount-taken", Release));
+            .store(count, weak!("counters.uncount-taken", Release));
     }
 
     #[inline]
@@ -61,11 +61,11 @@ impl Desk {
         step(&self.aborted, items);
     }
 
-    /// Counts items that were taken away from a transaction of this desk, and are elsewhere by now.
+    /// Counts items that were taken away from a transaction of this counters, and are elsewhere by now.
     pub(super) fn count_expired(&self, items: usize) {
-        // ORDERING: Release; pairs with `desk.expired`.
+        // ORDERING: Release; pairs with `counters.expired`.
         self.expired
-            .fetch_add(items as u64, weak!("desk.count-expired", Release));
+            .fetch_add(items as u64, weak!("counters.count-expired", Release));
     }
 
     /// How many deliveries have ended here, and how many the open transaction holds.
@@ -87,32 +87,32 @@ impl Desk {
     /// Says that nothing is staged any more.
     #[inline]
     pub(super) fn end_staging(&self) {
-        // ORDERING: Release; pairs with `desk.stages`: who sees it sees what was published.
+        // ORDERING: Release; pairs with `counters.stages`: who sees it sees what was published.
         self.staging
-            .store(false, weak!("desk.end-staging", Release));
+            .store(false, weak!("counters.end-staging", Release));
     }
 
     /// Says that nothing is staged any more, and that none of it is published.
     pub(super) fn abort_staging(&self) {
         // ORDERING: Relaxed, both; a single writer.
-        if self.staging.load(Ordering::Relaxed) && !planted!("desk.drops-uncounted") {
+        if self.staging.load(Ordering::Relaxed) && !planted!("counters.drops-uncounted") {
             let count = self.unstaged.load(Ordering::Relaxed) + 1;
-            // ORDERING: Release; pairs with `desk.unstaged`: who sees it sees that something was staged.
+            // ORDERING: Release; pairs with `counters.unstaged`: who sees it sees that something was staged.
             self.unstaged
-                .store(count, weak!("desk.count-unstaged", Release));
+                .store(count, weak!("counters.count-unstaged", Release));
         }
         self.end_staging();
     }
 
     /// A number that differs from a later one if a transaction has dropped what it had staged in between;
-    /// `None` if the desk is open.
+    /// `None` if the counters is open.
     ///
     /// Counted twice: the first time before the question for the first of two calls, the second time after it
     /// for the second one.
     pub(super) fn unstaged_unless_open(&self) -> Option<u64> {
-        // ORDERING: Acquire; pairs with `desk.count-unstaged`. The second is ordered by `desk.stages`: who sees
+        // ORDERING: Acquire; pairs with `counters.count-unstaged`. The second is ordered by `counters.stages`: who sees
         // that nothing is staged any more sees that it was counted.
-        let before = self.unstaged.load(weak!("desk.unstaged", Acquire));
+        let before = self.unstaged.load(weak!("counters.unstaged", Acquire));
         (!self.is_open()).then(|| before.wrapping_add(self.unstaged.load(Ordering::Relaxed)))
     }
 
@@ -121,28 +121,29 @@ impl Desk {
     /// A transaction that holds may begin to stage although the queue is closed, and then give back what it
     /// holds. Who sees that sees that it stages, and so asks for that last.
     pub(super) fn is_open(&self) -> bool {
-        let early = planted!("desk.stages-first").then(|| self.stages());
-        (self.holds() && !planted!("desk.holds-unasked")) || early.unwrap_or_else(|| self.stages())
+        let early = planted!("counters.stages-first").then(|| self.stages());
+        (self.holds() && !planted!("counters.holds-unasked"))
+            || early.unwrap_or_else(|| self.stages())
     }
 
     fn holds(&self) -> bool {
-        // ORDERING: Acquire, both; pair with `desk.step`: who sees the end of a transaction sees what it
+        // ORDERING: Acquire, both; pair with `counters.step`: who sees the end of a transaction sees what it
         // gave back. Before `taken`, which is never less than their sum.
-        let ended = self.committed.load(weak!("desk.committed", Acquire))
-            + self.aborted.load(weak!("desk.aborted", Acquire));
-        // ORDERING: Acquire; pairs with `desk.count-expired`, likewise.
-        let ended = ended + self.expired.load(weak!("desk.expired", Acquire));
-        // ORDERING: Acquire; pairs with `desk.uncount-taken`. Who has seen a claim, by `front.head`, sees
+        let ended = self.committed.load(weak!("counters.committed", Acquire))
+            + self.aborted.load(weak!("counters.aborted", Acquire));
+        // ORDERING: Acquire; pairs with `counters.count-expired`, likewise.
+        let ended = ended + self.expired.load(weak!("counters.expired", Acquire));
+        // ORDERING: Acquire; pairs with `counters.uncount-taken`. Who has seen a claim, by `front.head`, sees
         // its count.
-        self.taken.load(weak!("desk.taken", Acquire)) != ended
+        self.taken.load(weak!("counters.taken", Acquire)) != ended
     }
 
     fn stages(&self) -> bool {
-        // ORDERING: Acquire; pairs with `desk.end-staging`.
-        self.staging.load(weak!("desk.stages", Acquire))
+        // ORDERING: Acquire; pairs with `counters.end-staging`.
+        self.staging.load(weak!("counters.stages", Acquire))
     }
 
-    /// Counts on a desk that several threads share.
+    /// Counts on a counters that several threads share.
     pub(super) fn share_popped(&self, items: usize) {
         // ORDERING: Relaxed; statistics.
         self.popped.fetch_add(items as u64, Ordering::Relaxed);
@@ -165,7 +166,7 @@ impl Desk {
 fn step(counter: &AtomicU64, items: usize) {
     // ORDERING: Relaxed; a single writer.
     let count = counter.load(Ordering::Relaxed) + items as u64;
-    // ORDERING: Release; pairs with `desk.committed` and `desk.aborted`. A count of taken items is ordered
+    // ORDERING: Release; pairs with `counters.committed` and `counters.aborted`. A count of taken items is ordered
     // by the claim that follows.
-    counter.store(count, weak!("desk.step", Release));
+    counter.store(count, weak!("counters.step", Release));
 }

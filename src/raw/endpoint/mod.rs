@@ -1,6 +1,6 @@
-//! A seat: what one handle has at the shards of its queue, and the steps of its transactions.
+//! A endpoint: what one handle has at the shards of its queue, and the steps of its transactions.
 //!
-//! The seat keeps the state of the transaction, so that a forgotten transaction is found and ended at the next use
+//! The endpoint keeps the state of the transaction, so that a forgotten transaction is found and ended at the next use
 //! of the handle, or when it is dropped. No step runs user code, but the destructors of items that have left.
 
 mod end;
@@ -11,75 +11,75 @@ pub(crate) use put::Stager;
 pub(crate) use take::Purpose;
 
 use super::consumer::Consumer;
-use super::desk::Desk;
+use super::counters::Counters;
 use super::hold::Hold;
-use super::lanes::Lanes;
 use super::producer::Producer;
 use super::shard::Shard;
+use super::shards::Shards;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
 /// One handle's part in a queue.
-pub(crate) struct Seat<T> {
+pub(crate) struct Endpoint<T> {
     /// Without a shard until the first push.
     producer: Producer<T>,
-    lease: Option<Lease<T>>,
+    acquired: Option<AcquiredShard<T>>,
     pub(super) consumer: Consumer<T>,
     pub(super) hold: Hold<T>,
     /// Whether what is held was committed, and only waits to be taken out.
     taken: bool,
     /// The item that is looked at.
     pub(super) peeked: Option<Box<Hold<T>>>,
-    desk: NonNull<Desk>,
-    desk_number: usize,
-    pub(super) lanes: Arc<Lanes<T>>,
+    counters: NonNull<Counters>,
+    handle_number: usize,
+    pub(super) shards: Arc<Shards<T>>,
 }
 
 /// The lease of a shard.
-struct Lease<T> {
+struct AcquiredShard<T> {
     shard: NonNull<Shard<T>>,
     number: usize,
 }
 
-// SAFETY: a seat owns what it points to or shares it as `Lanes` does; items are of type T. It has
+// SAFETY: a endpoint owns what it points to or shares it as `Shards` does; items are of type T. It has
 // no tie to the thread that made it.
-unsafe impl<T: Send> Send for Seat<T> {}
+unsafe impl<T: Send> Send for Endpoint<T> {}
 
-impl<T> Seat<T> {
-    pub(crate) fn new(lanes: Arc<Lanes<T>>) -> Self {
-        let desk_number = lanes.desks().lease();
-        let desk: &Desk = lanes.desks().get(desk_number);
+impl<T> Endpoint<T> {
+    pub(crate) fn new(shards: Arc<Shards<T>>) -> Self {
+        let handle_number = shards.handles().lease();
+        let counters: &Counters = shards.handles().get(handle_number);
         Self {
             producer: Producer::new(),
-            lease: None,
-            consumer: Consumer::new(desk_number),
+            acquired: None,
+            consumer: Consumer::new(handle_number),
             hold: Hold::new(),
             taken: false,
             peeked: None,
-            desk: NonNull::from(desk),
-            desk_number,
-            lanes,
+            counters: NonNull::from(counters),
+            handle_number,
+            shards,
         }
     }
 
     #[inline]
-    pub(super) fn desk<'a>(&self) -> &'a Desk {
-        // SAFETY: desks are type-stable, and the seat keeps its queue alive.
-        unsafe { self.desk.as_ref() }
+    pub(super) fn counters<'a>(&self) -> &'a Counters {
+        // SAFETY: counters are type-stable, and the endpoint keeps its queue alive.
+        unsafe { self.counters.as_ref() }
     }
 
     /// The leased shard.
     #[inline]
     fn shard<'a>(&self) -> Option<&'a Shard<T>> {
-        // SAFETY: shards are type-stable, and the seat keeps its queue alive.
-        self.lease
+        // SAFETY: shards are type-stable, and the endpoint keeps its queue alive.
+        self.acquired
             .as_ref()
             .map(|lease| unsafe { lease.shard.as_ref() })
     }
 
-    /// The number of the handle's desk.
+    /// The number of the handle's counters.
     pub(crate) fn number(&self) -> usize {
-        self.desk_number
+        self.handle_number
     }
 
     /// Staged items.
@@ -88,7 +88,7 @@ impl<T> Seat<T> {
         self.producer.staged()
     }
 
-    /// Held items, or those left to take out after a commit.
+    /// HeldSlot items, or those left to take out after a commit.
     #[inline]
     pub(crate) fn held(&self) -> usize {
         self.hold.len()

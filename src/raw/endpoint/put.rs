@@ -1,15 +1,15 @@
-//! The pushes of a seat.
+//! The pushes of a endpoint.
 
-use super::{Lease, Seat};
+use super::{AcquiredShard, Endpoint};
 use crate::raw::drops::drop_all;
+use crate::raw::entry::Entry;
 use crate::raw::producer::Producer;
 use crate::raw::segment::Segment;
 use crate::raw::shard::Shard;
-use crate::raw::tag::Entry;
 use crate::sync::step;
 use std::ptr::NonNull;
 
-impl<T> Seat<T> {
+impl<T> Endpoint<T> {
     /// Pushes one item, committed at once.
     #[inline]
     pub(crate) fn push(&mut self, item: T) {
@@ -25,19 +25,19 @@ impl<T> Seat<T> {
         self.producer.note_time(since);
     }
 
-    /// Takes the item of the last [`Seat::push`] back, if nobody has, and nothing before it waits.
+    /// Takes the item of the last [`Endpoint::push`] back, if nobody has, and nothing before it waits.
     pub(crate) fn retract(&mut self) -> Option<Entry<T>> {
         let shard = self.shard()?;
         self.producer.retract(shard)
     }
 
     /// Says that the transaction stages something: true if it has not said so before. Whoever stages a single item
-    /// [makes room](Seat::make_room_for_one) first, so that nothing fails once it is said.
+    /// [makes room](Endpoint::make_room_for_one) first, so that nothing fails once it is said.
     #[inline]
     pub(crate) fn begin_staging(&mut self) -> bool {
         let first = self.staged() == 0;
         if first {
-            step!("seat.stages-unsaid", self.desk().begin_staging());
+            step!("endpoint.stages-unsaid", self.counters().begin_staging());
         }
         first
     }
@@ -63,7 +63,7 @@ impl<T> Seat<T> {
 
     /// Says that nothing of what is staged will be published.
     pub(crate) fn end_staging(&mut self) {
-        self.desk().abort_staging();
+        self.counters().abort_staging();
     }
 
     /// Takes the last staged item back out.
@@ -90,15 +90,15 @@ impl<T> Seat<T> {
     fn make_room(&mut self) {
         let shard = self.shard().unwrap_or_else(|| self.lease());
         if self.producer.is_full() {
-            let lanes = &self.lanes;
-            self.producer.open(shard, lanes.stamps(), lanes.timed());
+            let shards = &self.shards;
+            self.producer.open(shard, shards.stamps(), shards.timed());
         }
     }
 
     fn lease<'a>(&mut self) -> &'a Shard<T> {
-        let (number, leased) = self.lanes.lease();
+        let (number, leased) = self.shards.lease();
         let shard = NonNull::from(leased);
-        self.lease = Some(Lease { shard, number });
+        self.acquired = Some(AcquiredShard { shard, number });
         // SAFETY: as in `shard`; leased just now.
         unsafe {
             self.producer = shard.as_ref().check_out();
@@ -107,7 +107,7 @@ impl<T> Seat<T> {
     }
 }
 
-/// Room for some items that are staged. The seat counts them at the end.
+/// Room for some items that are staged. The endpoint counts them at the end.
 pub(crate) struct Stager<'s, T> {
     producer: &'s mut Producer<T>,
     segment: Option<Segment<T>>,

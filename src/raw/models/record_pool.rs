@@ -1,0 +1,60 @@
+//! Record pools: records that another thread has made.
+
+use super::*;
+use crate::raw::RecordPool;
+use loom::cell::Cell;
+
+/// A record that loom knows: reading it without having seen it made is an error.
+struct Record(Cell<u32>);
+
+impl Default for Record {
+    fn default() -> Self {
+        Self(Cell::new(0))
+    }
+}
+
+#[test]
+fn who_leases_finds_the_records_of_another_thread() {
+    model(|| {
+        let pool = Arc::new(RecordPool::<Record>::new(0));
+        let other = thread::spawn({
+            let pool = Arc::clone(&pool);
+            move || pool.get(pool.lease()).0.get()
+        });
+        assert_eq!(pool.get(pool.lease()).0.get(), 0);
+        assert_eq!(other.join().unwrap(), 0);
+    });
+}
+
+#[test]
+fn who_counts_a_record_finds_it() {
+    model(|| {
+        let pool = Arc::new(RecordPool::<Record>::new(0));
+        let other = thread::spawn({
+            let pool = Arc::clone(&pool);
+            move || pool.lease()
+        });
+        assert!(pool.iter().all(|record| record.0.get() == 0));
+        assert!(pool.in_use().all(|record| record.0.get() == 0));
+        other.join().unwrap();
+    });
+}
+
+#[test]
+fn the_next_holder_sees_what_the_last_one_did() {
+    model(|| {
+        let pool = Arc::new(RecordPool::<Record>::new(0));
+        let number = pool.lease();
+        let other = thread::spawn({
+            let pool = Arc::clone(&pool);
+            move || {
+                pool.get(number).0.set(1);
+                pool.release(number);
+            }
+        });
+        if pool.lease_if_free(number) {
+            assert_eq!(pool.get(number).0.get(), 1);
+        }
+        other.join().unwrap();
+    });
+}
