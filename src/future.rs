@@ -3,7 +3,7 @@
 //! All of them are `Send` where the items are, cancel safe, and need no particular runtime: see
 //! [Waiting](crate#waiting-cancel-safety). Nobody has to name their types, except to store a future in a field.
 
-// A future keeps its place in the line in its handle. It gives the place up when it is ready or dropped; what a
+// A future keeps its place in the wait queue in its handle. It gives the place up when it is ready or dropped; what a
 // forgotten one leaves is ended by the next use of the handle.
 
 mod batch;
@@ -23,7 +23,7 @@ use crate::core::wait::{self, DONE};
 use crate::core::{Local, Port};
 use crate::order::Order;
 use crate::raw::Borrow;
-use crate::wait::{Kind, Waiter};
+use crate::wait::{WaitKind, WakeTarget};
 use crate::{Fifo, Item, PopError, PushError};
 use std::fmt;
 use std::future::Future;
@@ -55,7 +55,7 @@ impl<T, O: Order<T>> Future for TakeAsync<'_, T, O> {
     #[track_caller]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let port = self.port.as_mut().expect(DONE);
-        let poll = port.get_mut().poll_pop(&Waiter::task(context.waker()));
+        let poll = port.get_mut().poll_pop(&WakeTarget::task(context.waker()));
         if poll.is_ready() {
             port.end_waiting();
             self.port = None;
@@ -100,8 +100,14 @@ impl<T, O: Order<T>> PushAsync<'_, T, O> {
         register: impl Register<T, O>,
     ) -> Poll<Result<(), PushError<T>>> {
         let Self { port, item } = self;
-        let waiter = Waiter::task(context.waker());
-        Local::poll_put(&mut port.get_mut(), item, Put::Publish, &waiter, register)
+        let wake_target = WakeTarget::task(context.waker());
+        Local::poll_put(
+            &mut port.get_mut(),
+            item,
+            Put::Publish,
+            &wake_target,
+            register,
+        )
     }
 }
 
@@ -150,8 +156,9 @@ impl<T, O: Order<T>> PushBatchAsync<'_, T, O> {
         context: &Context<'_>,
         register: impl RegisterNth<T, O>,
     ) -> Poll<Result<usize, PushError<Vec<T>>>> {
-        let waiter = Waiter::task(context.waker());
-        self.port.poll_batch(&mut self.items, &waiter, register)
+        let wake_target = WakeTarget::task(context.waker());
+        self.port
+            .poll_batch(&mut self.items, &wake_target, register)
     }
 }
 
@@ -185,7 +192,7 @@ impl<'t, T, O: Order<T>> Lent<'t, T, O> {
 
 impl<T, O: Order<T>> Drop for Lent<'_, T, O> {
     fn drop(&mut self) {
-        self.local.leave_lines();
+        self.local.stop_waiting();
     }
 }
 
@@ -213,7 +220,7 @@ impl<'t, T, O: Order<T>> Future for PopAsync<'t, T, O> {
     #[track_caller]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let Lent { local } = self.lent.as_mut().expect(DONE);
-        let poll = local.poll_pop(Some(&Waiter::task(context.waker())), false);
+        let poll = local.poll_pop(Some(&WakeTarget::task(context.waker())), false);
         if poll.is_ready() {
             self.lent = None;
         }
@@ -251,8 +258,8 @@ impl<T, O: Order<T>> StageAsync<'_, T, O> {
     ) -> Poll<Result<(), PushError<T>>> {
         let Self { lent, item } = self;
         let Lent { local } = lent.as_mut().expect(DONE);
-        let waiter = Waiter::task(context.waker());
-        let poll = Local::poll_put(local, item, Put::Stage, &waiter, register);
+        let wake_target = WakeTarget::task(context.waker());
+        let poll = Local::poll_put(local, item, Put::Stage, &wake_target, register);
         if poll.is_ready() {
             *lent = None;
         }
@@ -325,8 +332,8 @@ impl<T, O: Order<T>> Future for OwnedPop<T, O> {
     #[track_caller]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let mut local = self.local.as_mut().expect(DONE);
-        let waiter = Waiter::task(context.waker());
-        let poll = wait::poll_item(&mut local, &waiter, |local| {
+        let wake_target = WakeTarget::task(context.waker());
+        let poll = wait::poll_item(&mut local, &wake_target, |local| {
             pop_unless_empty(local.shared())
         });
         if poll.is_ready() {
@@ -367,10 +374,10 @@ impl<T, O: Order<T>> OwnedPush<T, O> {
     ) -> Poll<Result<(), PushError<T>>> {
         let Self { local, item } = self;
         let mut user = local.as_mut().expect(DONE);
-        let waiter = Waiter::task(context.waker());
+        let wake_target = WakeTarget::task(context.waker());
         let waiting = item.as_ref().map(slice::from_ref);
         let worth = user.is_worth_waiting(waiting.unwrap_or_default());
-        let poll = wait::poll_room(&mut user, Kind::One, worth, &waiter, |local| {
+        let poll = wait::poll_room(&mut user, WaitKind::One, worth, &wake_target, |local| {
             push_unless_full(item, |item| push(local.shared(), item))
         });
         if poll.is_ready() {
@@ -421,8 +428,9 @@ impl<T, O: Order<T>> OwnedPushBatch<T, O> {
         context: &Context<'_>,
         register: impl RegisterNth<T, O>,
     ) -> Poll<Result<usize, PushError<Vec<T>>>> {
-        let waiter = Waiter::task(context.waker());
-        self.port.poll_batch(&mut self.items, &waiter, register)
+        let wake_target = WakeTarget::task(context.waker());
+        self.port
+            .poll_batch(&mut self.items, &wake_target, register)
     }
 }
 

@@ -24,7 +24,7 @@ use std::time::Duration;
 /// Items pushed through one handle leave in that order, aborts apart.
 ///
 /// Every method first ends what a forgotten transaction of this handle left: its items go back. What
-/// was left of a forgotten [`Taken`](crate::Taken) is dropped, and the place in the line of a forgotten
+/// was left of a forgotten [`Taken`](crate::Taken) is dropped, and the place in the wait queue of a forgotten
 /// future is given up.
 ///
 /// # Waiting
@@ -303,7 +303,7 @@ impl<T, O: Order<T>> Handle<T, O> {
 
     /// Pushes all items in one transaction, and waits until there is room for all of them.
     ///
-    /// Who is first in the line gathers room as it becomes free, so that a large batch is not kept out
+    /// Who is first in the wait queue gathers room as it becomes free, so that a large batch is not kept out
     /// by small pushes for ever.
     ///
     /// ```

@@ -275,7 +275,7 @@
 //! next waiter. A future that pops takes an item only when it is ready; a batch of pops takes what it
 //! finds at each poll, and has put that into its caller's `Vec`, or its transaction holds it. One that pushes
 //! drops its item if it is dropped, and the item was not pushed. A future that is leaked by
-//! [`std::mem::forget`] keeps its place in the line until its handle is used again or dropped, or its
+//! [`std::mem::forget`] keeps its place in the wait queue until its handle is used again or dropped, or its
 //! transaction ends.
 //!
 //! A future that is woken and neither polled nor dropped keeps its wake-up: the item for which it was woken
@@ -352,7 +352,7 @@
 //! the interval, whatever becomes of the items. Another pace counts from the last start on. Clones of a pace are the
 //! same one, in any number of queues, and [`Pace::set_interval`] changes it for all of them;
 //! one that is refused a turn because another queue had it tries again when that would have been over,
-//! also if it comes back earlier. A [`Turnstile`] in a store serves several processes. A pop on a queue with a
+//! also if it comes back earlier. A [`Limiter`] in a store serves several processes. A pop on a queue with a
 //! pace that limits reads the clock; one that does not limit costs next to nothing.
 //!
 //! # Closing and draining
@@ -391,7 +391,7 @@
 //!
 //! A batch of pushes is one transaction: all items become ready at once, or all come back. In a
 //! bounded queue [`Handle::push_batch_blocking`] waits until there is room for all of them. The first
-//! in the line keeps what room it gets until it has enough, so small pushes that wait do not keep a
+//! in the wait queue keeps what room it gets until it has enough, so small pushes that wait do not keep a
 //! large batch out for ever. A batch of more items than the capacity is refused at once.
 //! [`Transaction::push_batch`] stages all items of a batch, or none.
 //!
@@ -453,7 +453,7 @@
 //!
 //! | what | whose lock | delays |
 //! |---|---|---|
-//! | a waiter that enters, asks or leaves; whoever publishes while somebody waits; [`Queue::close`] | that of the line | those who wait, and those who would wake them |
+//! | a waiter that enters, asks or leaves; whoever publishes while somebody waits; [`Queue::close`] | that of the wait queue | those who wait, and those who would wake them |
 //! | a pop while something is due | tries that of what is delayed, and goes on without | what is due |
 //! | a pop on a queue with a [pace](Builder::pace) | those of the pace | pops of its queues |
 //! | the first item of a transaction of a handle with a name, or where times are kept | one of the handle's own | [`Queue::held`], and the other way round |
@@ -578,7 +578,7 @@ pub use policy::dead::DeadLetter;
 pub use queue::fair::{FairQueue, FairSnapshot};
 pub use queue::priority::{OutOfRange, PriorityError, PriorityQueue};
 pub use queue::{Builder, DeadLetters, Drain, Iter, Queue};
-pub use rate::{Pace, Turn, Turnstile};
+pub use rate::{Limiter, Pace, RateSlot};
 pub use select::{
     hold_any, hold_any_async, hold_any_timeout, pop_any, pop_any_async, pop_any_timeout,
 };

@@ -4,7 +4,7 @@ use crate::core::put::Put;
 use crate::core::shared::Shared;
 use crate::core::Local;
 use crate::order::Order;
-use crate::wait::Waiter;
+use crate::wait::WakeTarget;
 use crate::{Fifo, Handle, PushError};
 use futures_core::stream::{FusedStream, Stream};
 use futures_sink::Sink;
@@ -113,7 +113,7 @@ impl<T, O: Order<T>, H: BorrowMut<Handle<T, O>>> Stream for PopStream<T, O, H> {
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<T>> {
         let local = self.handle.borrow_mut().cell().get_mut();
         let poll = local
-            .poll_pop(&Waiter::task(context.waker()))
+            .poll_pop(&WakeTarget::task(context.waker()))
             .map(Result::ok);
         if let Poll::Ready(None) = poll {
             self.ended = true;
@@ -170,9 +170,9 @@ impl<T, O: Order<T>, H: BorrowMut<Handle<T, O>>> Sink<T> for PushSink<T, O, H> {
         context: &mut Context<'_>,
     ) -> Poll<Result<(), PushError<T>>> {
         if !self.ready {
-            let waiter = Waiter::task(context.waker());
+            let wake_target = WakeTarget::task(context.waker());
             let mut local = self.handle.borrow_mut().cell().get_mut();
-            if Local::poll_reserve(&mut local, &waiter).is_pending() {
+            if Local::poll_reserve(&mut local, &wake_target).is_pending() {
                 return Poll::Pending;
             }
             self.ready = true;

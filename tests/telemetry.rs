@@ -212,13 +212,13 @@ impl Subscriber for Lines {
     }
 
     fn event(&self, event: &Event<'_>) {
-        struct Line(String);
-        impl Visit for Line {
+        struct WaitQueue(String);
+        impl Visit for WaitQueue {
             fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
                 write!(self.0, "{field}={value:?} ").unwrap();
             }
         }
-        let mut line = Line(String::new());
+        let mut line = WaitQueue(String::new());
         event.record(&mut line);
         self.0.lock().unwrap().push(line.0);
     }

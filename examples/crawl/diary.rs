@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
-use requeue::{Pace, Turn, Turnstile};
+use requeue::{Limiter, Pace, RateSlot};
 
 /// Gives the turns of a pace, and writes down when.
 #[derive(Clone)]
@@ -30,20 +30,20 @@ impl Diary {
     }
 }
 
-impl Turnstile for Diary {
-    fn start(&self, now: Instant) -> Result<Turn, Instant> {
+impl Limiter for Diary {
+    fn start(&self, now: Instant) -> Result<RateSlot, Instant> {
         let turn = self.pace.start(now)?;
         self.lock().push(turn.at());
         Ok(turn)
     }
 
     /// Nothing was started.
-    fn cancel(&self, turn: Turn, now: Instant) {
+    fn cancel(&self, turn: RateSlot, now: Instant) {
         self.lock().retain(|at| *at != turn.at());
         self.pace.cancel(turn, now);
     }
 
-    fn give_back(&self, turn: Turn, now: Instant) {
+    fn give_back(&self, turn: RateSlot, now: Instant) {
         self.pace.give_back(turn, now);
     }
 

@@ -94,7 +94,7 @@
 //! than it wants. So no batch has a part in hand that another one lacks, and two cannot keep each other
 //! from all: a CAS fails only because somebody has taken permits, and what is in the pool leaves it only
 //! with somebody who has got all that it wants. A batch that takes a part and gathers is an exception,
-//! of which there is one, the first in the line.
+//! of which there is one, the first in the wait queue.
 //!
 //! What a batch has moved and leaves in the pool it reports if it fails. If it succeeds it need not: of
 //! what was in its hand at one time, no more than it wants, it takes as much.

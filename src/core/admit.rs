@@ -119,7 +119,7 @@ impl<T, O: Order<T>> Local<T, O> {
             return false;
         };
         let can_fit = self.staged() + items.len() <= room.capacity.limit();
-        can_fit && (self.room_place.is_taken() || self.shared.fits(items))
+        can_fit && (self.room_waiter.is_taken() || self.shared.fits(items))
     }
 
     /// Gives permits back, and wakes those who wait for them.

@@ -8,7 +8,7 @@ use super::wait;
 use crate::order::{Known, KnownOf, Order, StoredOf};
 use crate::raw::{Open, Stager, Stored};
 use crate::sync::{defer_with, Defer};
-use crate::wait::{Kind, Waiter};
+use crate::wait::{WaitKind, WakeTarget};
 use crate::PushError;
 use std::collections::VecDeque;
 use std::iter;
@@ -76,7 +76,7 @@ impl<T, O: Order<T>> Port<T, O> {
         let mut tx = Open::new(self);
         let local = tx.cell_mut().get_mut();
         local.endpoint.begin_staging();
-        if local.ready.look().is_closed() {
+        if local.ready.fenced_word().is_closed() {
             let _: PushError<()> = local.refuse(());
             return None;
         }
@@ -122,11 +122,11 @@ impl<T, O: Order<T>> Port<T, O> {
     ) -> Result<usize, PushError<Vec<T>>> {
         let mut local = self.settled();
         let worth = local.is_worth_waiting(&items);
-        let admission = wait::for_room(&mut local, Kind::Several, worth, timeout, |local| {
+        let admission = wait::for_room(&mut local, WaitKind::Several, worth, timeout, |local| {
             local.admit_items(&items, &register)
         });
         if admission.is_none() {
-            local.leave_lines();
+            local.stop_waiting();
         }
         self.push_admitted(admission, items)
     }
@@ -136,13 +136,13 @@ impl<T, O: Order<T>> Port<T, O> {
     pub(crate) fn poll_batch(
         &mut self,
         waiting: &mut Option<Vec<T>>,
-        waiter: &Waiter<'_>,
+        wake_target: &WakeTarget<'_>,
         register: impl RegisterNth<T, O>,
     ) -> Poll<Result<usize, PushError<Vec<T>>>> {
         let items = waiting.take().expect(wait::DONE);
         let mut local = self.get_mut();
         let worth = local.is_worth_waiting(&items);
-        let poll = wait::poll_room(&mut local, Kind::Several, worth, waiter, |local| {
+        let poll = wait::poll_room(&mut local, WaitKind::Several, worth, wake_target, |local| {
             local.admit_items(&items, &register)
         });
         let Poll::Ready(admitted) = poll else {
@@ -207,14 +207,14 @@ impl<T, O: Order<T>> Local<T, O> {
         Some(Ok(known))
     }
 
-    /// Takes permits for a batch: all, or none unless it waits and is the first in the line, where it
+    /// Takes permits for a batch: all, or none unless it waits and is the first in the wait queue, where it
     /// gathers them. Others that wait get none.
     fn take_permits_for(&mut self, items: usize) -> bool {
         let Some(room) = self.shared.room() else {
             return true;
         };
-        let waits = self.room_place.is_taken();
-        let gathers = waits && self.room_place.is_first(&room.line);
+        let waits = self.room_waiter.is_taken();
+        let gathers = waits && self.room_waiter.is_first(&room.wait_queue);
         let missing = self.permits.missing(self.staged() + items, self.held());
         if waits && !gathers || missing > room.capacity.limit() {
             return false;
@@ -258,7 +258,7 @@ impl<T, O: Order<T>> Local<T, O> {
         let worth = user.is_worth_waiting(&items);
         let attempt =
             |user: &mut C| user.unless_waiting(|local| local.admit_items(&items, &register));
-        let admission = wait::for_room(user, Kind::Several, worth, timeout, attempt);
+        let admission = wait::for_room(user, WaitKind::Several, worth, timeout, attempt);
         user.stage_admitted(admission, items)
     }
 
@@ -267,14 +267,14 @@ impl<T, O: Order<T>> Local<T, O> {
     pub(crate) fn poll_stage_batch<C: DerefMut<Target = Self>>(
         user: &mut C,
         waiting: &mut Option<Vec<T>>,
-        waiter: &Waiter<'_>,
+        wake_target: &WakeTarget<'_>,
         register: impl RegisterNth<T, O>,
     ) -> Poll<Result<usize, PushError<Vec<T>>>> {
         let items = waiting.take().expect(wait::DONE);
         let worth = user.is_worth_waiting(&items);
         let attempt =
             |user: &mut C| user.unless_waiting(|local| local.admit_items(&items, &register));
-        let poll = wait::poll_room(user, Kind::Several, worth, waiter, attempt);
+        let poll = wait::poll_room(user, WaitKind::Several, worth, wake_target, attempt);
         let Poll::Ready(admission) = poll else {
             *waiting = Some(items);
             return Poll::Pending;

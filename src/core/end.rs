@@ -27,8 +27,8 @@ impl<T, O: Order<T>> Local<T, O> {
         self.endpoint.end_staging();
         planted!("end.frees-held", self.end_permits(held, 0));
         self.end_permits(dead, 0);
-        self.pay_for_aborted();
-        step!("end.aborts-unsaid", self.ended(held));
+        self.return_tokens();
+        step!("end.aborts-unsaid", self.notify_end(held));
         if dead > 0 {
             self.drop_excess_letters();
         }
@@ -99,7 +99,7 @@ impl<T, O: Order<T>> Port<T, O> {
     /// destructors are user code.
     pub(crate) fn end_guard(&mut self, held_any: bool) -> Vec<EntryOf<T, O>> {
         let (local, unborrowed) = self.whole();
-        local.pay_for_committed();
+        local.spend_tokens();
         local.leave_held(&unborrowed);
         let copies = local.end_leases();
         if held_any {
@@ -140,7 +140,7 @@ impl<T, O: Order<T>> Local<T, O> {
     #[inline]
     pub(crate) fn wake_for(&mut self, outcome: Outcome) {
         self.end_permits(outcome.freed, outcome.published);
-        self.ended(outcome.published);
+        self.notify_end(outcome.published);
     }
 
     /// Takes note that what a transaction holds is gone for good.

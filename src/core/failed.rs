@@ -165,9 +165,9 @@ impl<T, O: Order<T>> Local<T, O> {
             self.permits.release_one(self.shared.room(), staged, held);
             self.drop_excess_letters();
         }
-        self.pay_for_one(address);
+        self.return_token(address);
         // After the close the end of a delivery may be what others wait for.
-        self.shared.ended(0);
+        self.shared.notify_end(0);
         Ok(copy.map(|copy| copy.item.into_item()))
     }
 }

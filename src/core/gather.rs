@@ -5,7 +5,7 @@ use super::take::{Hold, Target};
 use super::wait;
 use crate::order::{Order, StoredOf};
 use crate::raw::{Gathering, HeldItems};
-use crate::wait::Waiter;
+use crate::wait::WakeTarget;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -63,11 +63,11 @@ impl<T, O: Order<T>> Local<T, O> {
     /// Pops what there is, and polls for more until there is enough.
     pub(crate) fn poll_pop_batch(
         mut self: &mut Self,
-        waiter: &Waiter<'_>,
+        wake_target: &WakeTarget<'_>,
         batch: &mut Batch,
         items: &mut Vec<T>,
     ) -> Poll<()> {
-        wait::poll_item(&mut self, waiter, |local| local.take_for(batch, items))
+        wait::poll_item(&mut self, wake_target, |local| local.take_for(batch, items))
     }
 }
 
@@ -90,10 +90,10 @@ impl<'t, T, O: Order<T>> Gathering<'t, Local<T, O>> {
     /// Holds what there is, and polls for more until there is enough.
     pub(crate) fn poll_pop_batch(
         &mut self,
-        waiter: &Waiter<'_>,
+        wake_target: &WakeTarget<'_>,
         batch: &mut Batch,
     ) -> Poll<HeldItems<'t, StoredOf<T, O>>> {
-        let poll = wait::poll_item(self, waiter, |user| user.hold_for(batch));
+        let poll = wait::poll_item(self, wake_target, |user| user.hold_for(batch));
         poll.map(|()| self.give_out())
     }
 }

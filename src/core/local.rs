@@ -1,15 +1,15 @@
 //! What one handle has at its queue.
 
-use super::debts::Owed;
 use super::end::Outcome;
 use super::permits::Permits;
 use super::shared::Shared;
+use super::tokens::HeldToken;
 use super::wait;
 use crate::order::{Order, StoredOf};
 use crate::policy::retry::Failed;
-use crate::policy::watch::Post;
+use crate::policy::watch::Watch;
 use crate::raw::{Endpoint, LocalCell, Party, Record, Session, Tails, Unborrowed, Vacant};
-use crate::wait::{Line, Place, Word};
+use crate::wait::{ModeWord, WaitQueue, Waiter};
 use crate::Reason;
 use std::sync::Arc;
 use std::thread;
@@ -24,32 +24,32 @@ pub(super) type Envelope<T, O> = Vacant<Failed<StoredOf<T, O>>>;
 /// an order has to know of it.
 const ALWAYS: u8 = 1;
 /// That it has tokens of a rate limit, or items that are counted.
-pub(super) const INDEBTED: u8 = 1 << 1;
+pub(super) const HAS_TOKENS: u8 = 1 << 1;
 
 /// What one handle has at its queue.
 pub(crate) struct Local<T, O: Order<T>> {
     pub(super) shared: Arc<Shared<T, O>>,
-    /// The line of those who wait for an item: that of the queue, one step nearer.
-    pub(super) ready: Arc<Line>,
+    /// The wait queue of those who wait for an item: that of the queue, one step nearer.
+    pub(super) ready: Arc<WaitQueue>,
     pub(super) endpoint: Endpoint<StoredOf<T, O>>,
     /// Whether the queue neither has a bound nor has to register items.
     pub(super) plain: bool,
     /// Whether there is more to the end of a transaction than the shards and the permits: 0 if not.
     pub(super) guarded: u8,
     /// Whether it is the waiter that knows when something will be due.
-    pub(super) keeps_time: bool,
+    pub(super) is_leader: bool,
     pub(super) permits: Permits,
     /// Where it waits for an item, and where for room: at one of them at a time.
-    pub(super) item_place: Place,
-    pub(super) room_place: Place,
+    pub(super) item_waiter: Waiter,
+    pub(super) room_waiter: Waiter,
     /// For items whose delivery may fail.
     pub(super) envelopes: Vec<Envelope<T, O>>,
     /// The tokens of what the transaction has taken.
-    pub(super) owed: Vec<Owed>,
+    pub(super) tokens: Vec<HeldToken>,
     /// Items of the transaction that the gate counts as held.
     pub(super) counted: usize,
     /// Only of handles that are watched.
-    pub(super) post: Option<Arc<Post<StoredOf<T, O>>>>,
+    pub(super) watch: Option<Arc<Watch<StoredOf<T, O>>>>,
     /// What the last commit over several queues did here.
     pub(super) concluded: Outcome,
 }
@@ -58,28 +58,28 @@ impl<T, O: Order<T>> Local<T, O> {
     /// What a handle of this name, or of none, has.
     pub(crate) fn new(shared: Arc<Shared<T, O>>, name: Option<Arc<str>>) -> Self {
         let permits = Permits::new(shared.room());
-        let listens = Shared::<T, O>::LEASES || shared.is_told_of();
+        let listens = Shared::<T, O>::LEASES || shared.is_observed();
         let is_watched = name.is_some() || shared.timed || listens;
         if is_watched {
-            shared.ready().attend();
+            shared.ready().slow_pops();
         }
         let guarded = listens || Shared::<T, O>::SORTS;
         let endpoint = Endpoint::new(Arc::clone(shared.shards()));
-        let post = is_watched.then(|| shared.posts.add(endpoint.number(), name));
+        let watch = is_watched.then(|| shared.watches.add(endpoint.number(), name));
         Self {
             ready: Arc::clone(shared.ready()),
             plain: !permits.is_bounded() && !shared.registers(),
             guarded: if guarded { ALWAYS } else { 0 },
             shared,
             endpoint,
-            keeps_time: false,
+            is_leader: false,
             permits,
-            item_place: Place::default(),
-            room_place: Place::default(),
+            item_waiter: Waiter::default(),
+            room_waiter: Waiter::default(),
             envelopes: Vec::new(),
-            owed: Vec::new(),
+            tokens: Vec::new(),
             counted: 0,
-            post,
+            watch,
             concluded: Outcome::default(),
         }
     }
@@ -95,7 +95,7 @@ impl<T, O: Order<T>> Local<T, O> {
     }
 
     #[inline]
-    pub(super) fn word(&self) -> Word {
+    pub(super) fn word(&self) -> ModeWord {
         self.ready.word()
     }
 
@@ -122,18 +122,18 @@ impl<T, O: Order<T>> Local<T, O> {
 
     /// See [`Shared::ended`].
     #[inline]
-    pub(super) fn ended(&self, count: usize) {
-        if self.ready.ended(count) {
+    pub(super) fn notify_end(&self, count: usize) {
+        if self.ready.notify_end(count) {
             self.shared.tell_if_idle();
         }
     }
 
-    /// Leaves the lines, and gives back what was gathered for a batch that will not be pushed.
-    pub(crate) fn leave_lines(&mut self) {
-        wait::leave_item_line(self);
+    /// Leaves the wait queues, and gives back what was gathered for a batch that will not be pushed.
+    pub(crate) fn stop_waiting(&mut self) {
+        wait::stop_waiting_for_item(self);
         if let Some(room) = self.shared.room() {
             self.permits.give_back_gathered(room);
-            self.room_place.leave(&room.line);
+            self.room_waiter.leave(&room.wait_queue);
         }
     }
 }
@@ -147,9 +147,9 @@ impl<T, O: Order<T>> Session for Local<T, O> {
     }
 
     fn end_waiting(&mut self) {
-        self.leave_lines();
+        self.stop_waiting();
         if self.endpoint.put_back() {
-            self.shared.ended(1);
+            self.shared.notify_end(1);
         }
     }
 
@@ -191,9 +191,9 @@ impl<T, O: Order<T>> Party for Port<T, O> {
 
 impl<T, O: Order<T>> Drop for Local<T, O> {
     fn drop(&mut self) {
-        self.leave_lines();
-        if let Some(post) = &self.post {
-            self.shared.posts.remove(post.counters);
+        self.stop_waiting();
+        if let Some(watch) = &self.watch {
+            self.shared.watches.remove(watch.counters);
         }
         self.permits.leave(self.shared.room());
     }

@@ -6,7 +6,6 @@
 
 pub(crate) mod admit;
 pub(crate) mod batch;
-mod debts;
 pub(crate) mod end;
 pub(crate) mod failed;
 pub(crate) mod gather;
@@ -18,6 +17,7 @@ pub(crate) mod put;
 pub(crate) mod settings;
 pub(crate) mod shared;
 mod take;
+mod tokens;
 mod visit;
 pub(crate) mod wait;
 mod watched;

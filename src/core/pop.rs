@@ -6,7 +6,7 @@ use super::wait;
 use crate::order::{Order, StoredOf};
 use crate::raw::{Borrow, ItemRef, Peeked};
 use crate::sync::step;
-use crate::wait::Waiter;
+use crate::wait::WakeTarget;
 use crate::PopError;
 use std::task::Poll;
 use std::time::Duration;
@@ -16,12 +16,12 @@ impl<T, O: Order<T>> Port<T, O> {
     #[inline(always)]
     #[allow(clippy::inline_always)] // the pop
     pub(crate) fn pop(&mut self) -> Result<T, PopError> {
-        if self.is_unsettled() || self.get_mut().word().hinders_pop() {
+        if self.is_unsettled() || self.get_mut().word().slows_pop() {
             return self.pop_slowly();
         }
         let local = self.get_mut();
         let stored = local.endpoint.pop().ok_or(PopError::Empty)?;
-        if local.ready.is_awaited() {
+        if local.ready.notifies_ends() {
             step!("take.pops-unsaid", local.shared.tell_if_idle());
         }
         Ok(stored.into_item())
@@ -64,8 +64,11 @@ impl<T, O: Order<T>> Local<T, O> {
     }
 
     /// Polls for an item.
-    pub(crate) fn poll_pop(mut self: &mut Self, waiter: &Waiter<'_>) -> Poll<Result<T, PopError>> {
-        wait::poll_item(&mut self, waiter, |local| local.pop_unless_empty())
+    pub(crate) fn poll_pop(
+        mut self: &mut Self,
+        wake_target: &WakeTarget<'_>,
+    ) -> Poll<Result<T, PopError>> {
+        wait::poll_item(&mut self, wake_target, |local| local.pop_unless_empty())
     }
 }
 
@@ -75,7 +78,7 @@ impl<'t, T, O: Order<T>> Borrow<'t, Local<T, O>> {
     #[inline(always)]
     #[allow(clippy::inline_always)] // the pop of a transaction
     pub(crate) fn pop(&mut self) -> Result<ItemRef<'t, StoredOf<T, O>>, PopError> {
-        if self.word().hinders_pop() {
+        if self.word().slows_pop() {
             return self.pop_slowly();
         }
         let held = self.hold();
@@ -91,7 +94,7 @@ impl<'t, T, O: Order<T>> Borrow<'t, Local<T, O>> {
     /// Why nothing was held, and if somebody may have seen the attempt, and wait for its end, a wake-up.
     #[cold]
     fn nothing_held(&self) -> PopError {
-        self.shared.ended(0);
+        self.shared.notify_end(0);
         self.shared.why_empty()
     }
 
@@ -133,12 +136,12 @@ impl<'t, T, O: Order<T>> Borrow<'t, Local<T, O>> {
     /// `busy`.
     pub(crate) fn poll_pop(
         &mut self,
-        waiter: Option<&Waiter<'_>>,
+        wake_target: Option<&WakeTarget<'_>>,
         busy: bool,
     ) -> Poll<Result<ItemRef<'t, StoredOf<T, O>>, PopError>> {
         let attempt = |local: &mut Self| local.hold_unless_waiting(busy);
-        if let Some(waiter) = waiter {
-            return wait::poll_item(self, waiter, attempt);
+        if let Some(wake_target) = wake_target {
+            return wait::poll_item(self, wake_target, attempt);
         }
         wait::give_way(self);
         attempt(self).map_or(Poll::Pending, Poll::Ready)
@@ -151,8 +154,8 @@ impl<'t, T, O: Order<T>> Borrow<'t, Local<T, O>> {
     }
 
     /// Polls for an item to look at.
-    pub(crate) fn poll_look(&mut self, waiter: &Waiter<'_>) -> Poll<Result<(), PopError>> {
-        wait::poll_item(self, waiter, Self::look_unless_waiting)
+    pub(crate) fn poll_look(&mut self, wake_target: &WakeTarget<'_>) -> Poll<Result<(), PopError>> {
+        wait::poll_item(self, wake_target, Self::look_unless_waiting)
     }
 
     /// As [`Borrow::hold_unless_waiting`], of an item to look at.
@@ -170,7 +173,7 @@ impl<'t, T, O: Order<T>> Borrow<'t, Local<T, O>> {
     /// Holds the item that is looked at.
     pub(crate) fn hold_peeked(peeked: Peeked<'t, Local<T, O>>) -> ItemRef<'t, StoredOf<T, O>> {
         let (reference, mut borrow) = peeked.hold();
-        borrow.owe_for_held(address_of(&reference.item));
+        borrow.move_token(address_of(&reference.item));
         borrow.release();
         borrow.note_held(&reference);
         reference

@@ -7,7 +7,7 @@ use super::wait;
 use crate::order::{Known, KnownOf, Order, StoredOf};
 use crate::raw::Stored;
 use crate::sync::planted;
-use crate::wait::{Kind, Waiter};
+use crate::wait::{WaitKind, WakeTarget};
 use crate::PushError;
 use std::ops::DerefMut;
 use std::slice;
@@ -36,7 +36,7 @@ impl<T, O: Order<T>> Port<T, O> {
     #[inline(always)]
     #[allow(clippy::inline_always)] // the push
     pub(crate) fn push(&mut self, item: T) -> Result<(), PushError<T>> {
-        if self.is_unsettled() || self.get_mut().word().hinders_push() {
+        if self.is_unsettled() || self.get_mut().word().slows_push() {
             return self.push_slowly(item);
         }
         let (local, meta) = (self.get_mut(), O::Meta::default());
@@ -104,7 +104,7 @@ impl<T, O: Order<T>> Local<T, O> {
         let worth = user.is_worth_waiting(slice::from_ref(&item));
         let attempt =
             |user: &mut C| user.unless_waiting(|local| local.admit(&item, put, &register));
-        let admission = wait::for_room(user, Kind::One, worth, timeout, attempt);
+        let admission = wait::for_room(user, WaitKind::One, worth, timeout, attempt);
         user.store(admission, item, put)
     }
 
@@ -114,14 +114,14 @@ impl<T, O: Order<T>> Local<T, O> {
         user: &mut C,
         item: &mut Option<T>,
         put: Put,
-        waiter: &Waiter<'_>,
+        wake_target: &WakeTarget<'_>,
         register: impl Register<T, O>,
     ) -> Poll<Result<(), PushError<T>>> {
         let waiting = item.as_ref().expect(wait::DONE);
         let worth = user.is_worth_waiting(slice::from_ref(waiting));
         let attempt =
             |user: &mut C| user.unless_waiting(|local| local.admit(waiting, put, &register));
-        let poll = wait::poll_room(user, Kind::One, worth, waiter, attempt);
+        let poll = wait::poll_room(user, WaitKind::One, worth, wake_target, attempt);
         poll.map(|admission| {
             let item = item.take().expect(wait::DONE);
             user.store(Some(admission), item, put)
@@ -132,9 +132,9 @@ impl<T, O: Order<T>> Local<T, O> {
     #[cfg(feature = "stream")]
     pub(crate) fn poll_reserve<C: DerefMut<Target = Self>>(
         user: &mut C,
-        waiter: &Waiter<'_>,
+        wake_target: &WakeTarget<'_>,
     ) -> Poll<()> {
-        let poll = wait::poll_room(user, Kind::One, true, waiter, |user: &mut C| {
+        let poll = wait::poll_room(user, WaitKind::One, true, wake_target, |user: &mut C| {
             if !user.word().is_closed() {
                 let local = &mut **user;
                 let room = local.shared.room();
@@ -185,7 +185,7 @@ impl<T, O: Order<T>> Local<T, O> {
     fn store_staged(&mut self, stored: StoredOf<T, O>) -> Result<(), PushError<T>> {
         self.endpoint.make_room_for_one();
         let first = self.endpoint.begin_staging();
-        if self.ready.look().is_closed() {
+        if self.ready.fenced_word().is_closed() {
             self.stage_after_close(stored, first)
         } else {
             self.endpoint.stage(stored);
@@ -215,14 +215,14 @@ impl<T, O: Order<T>> Local<T, O> {
     /// have work, and wait for its end.
     #[cold]
     pub(super) fn refuse<I>(&self, items: I) -> PushError<I> {
-        self.shared.ended(0);
+        self.shared.notify_end(0);
         PushError::Closed(items)
     }
 
     /// Wakes for the item just pushed, if need be.
     #[inline]
     fn announce(&mut self) -> Result<(), PushError<T>> {
-        if self.ready.is_quiet() {
+        if self.ready.needs_no_notify() {
             return Ok(());
         }
         self.notify()
@@ -237,7 +237,7 @@ impl<T, O: Order<T>> Local<T, O> {
     #[cold]
     #[inline(never)]
     fn notify(&mut self) -> Result<(), PushError<T>> {
-        if !self.ready.tell(1).is_closed() {
+        if !self.ready.notify_slowly(1).is_closed() {
             return Ok(());
         }
         planted!("put.keeps-late-push", return Ok(()));

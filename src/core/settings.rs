@@ -21,7 +21,7 @@ pub(crate) struct Settings<T, M> {
 
 impl<T, M> Settings<T, M> {
     /// Whether pops have to look at more than where items are taken from.
-    pub(crate) fn is_attended(&self) -> bool {
+    pub(crate) fn slows_pops(&self) -> bool {
         self.failures.has_rules()
             || self.lease.is_some()
             || !self.pace.is_unlimited()

@@ -1,10 +1,10 @@
 //! The way of items out of the queue: the gate gives leave, the source gives items, the target has them, and it is
 //! noted what follows from that.
 
-use super::debts::LOOKED;
 use super::local::{address_of, Local};
 use super::permits::Permits;
-use super::shared::{Debt, Shared};
+use super::shared::{Shared, Token};
+use super::tokens::LOOKED;
 use crate::order::{EntryOf, Next, Order, StoredOf};
 use crate::raw::{Endpoint, Fresh, Purpose, Stored};
 use crate::sync::defer_with;
@@ -19,7 +19,7 @@ pub(super) trait Target<T, O: Order<T>> {
     fn take_next(&mut self, shared: &Shared<T, O>, endpoint: &mut Endpoint<StoredOf<T, O>>)
         -> bool;
     /// Notes what follows from the last `count` items: of one, if there is a debt.
-    fn note(&mut self, local: &mut Local<T, O>, count: usize, debt: Debt);
+    fn note(&mut self, local: &mut Local<T, O>, count: usize, token: Token);
 }
 
 /// Takes one item, committed at once.
@@ -44,8 +44,8 @@ impl<T, O: Order<T>> Target<T, O> for Option<T> {
         self.is_some()
     }
 
-    fn note(&mut self, _: &mut Local<T, O>, _: usize, debt: Debt) {
-        debt.forgive();
+    fn note(&mut self, _: &mut Local<T, O>, _: usize, token: Token) {
+        token.spend();
     }
 }
 
@@ -69,8 +69,8 @@ impl<T, O: Order<T>> Target<T, O> for Vec<T> {
         taken
     }
 
-    fn note(&mut self, _: &mut Local<T, O>, _: usize, debt: Debt) {
-        debt.forgive();
+    fn note(&mut self, _: &mut Local<T, O>, _: usize, token: Token) {
+        token.spend();
     }
 }
 
@@ -95,9 +95,9 @@ impl<T, O: Order<T>> Target<T, O> for Hold<'_> {
         accept_next(shared, endpoint, Purpose::Hold)
     }
 
-    fn note(&mut self, local: &mut Local<T, O>, count: usize, debt: Debt) {
-        if debt.is_some() {
-            local.owe_for_fresh(*self.0, debt);
+    fn note(&mut self, local: &mut Local<T, O>, count: usize, token: Token) {
+        if token.is_some() {
+            local.keep_tokens(*self.0, token);
         }
         local.set_envelopes_aside();
         if local.is_watched() {
@@ -124,8 +124,8 @@ impl<T, O: Order<T>> Target<T, O> for Look {
         accept_next(shared, endpoint, Purpose::Look)
     }
 
-    fn note(&mut self, local: &mut Local<T, O>, _: usize, debt: Debt) {
-        local.owe(debt, LOOKED);
+    fn note(&mut self, local: &mut Local<T, O>, _: usize, token: Token) {
+        local.keep_token(token, LOOKED);
     }
 }
 
@@ -167,14 +167,14 @@ fn expect_next<T, O: Order<T>>(
 impl<T, O: Order<T>> Local<T, O> {
     /// Takes up to `most` items.
     pub(super) fn take<G: Target<T, O>>(&mut self, target: &mut G, most: usize) -> usize {
-        let attended = self.word().is_attended();
-        if attended {
-            self.attend();
+        let slow_pops = self.word().slows_pops();
+        if slow_pops {
+            self.slow_pops();
         }
         if most == 0 || self.is_over(G::HOLDS) {
             return 0;
         }
-        if attended && !self.shared.gate.is_open() {
+        if slow_pops && !self.shared.gate.is_open() {
             return self.take_by_leave(target, most);
         }
         let count = Self::take_from(
@@ -184,15 +184,15 @@ impl<T, O: Order<T>> Local<T, O> {
             target,
             most,
         );
-        if attended && count > 0 {
-            target.note(self, count, Debt::default());
+        if slow_pops && count > 0 {
+            target.note(self, count, Token::default());
         }
         count
     }
 
     /// Does what a pop has to do first where there is more than the shards.
     #[cold]
-    fn attend(&mut self) {
+    fn slow_pops(&mut self) {
         self.shared.release_due();
         if !Shared::<T, O>::SORTS {
             self.endpoint.go_to_head();
@@ -214,15 +214,15 @@ impl<T, O: Order<T>> Local<T, O> {
     fn take_by_leave<G: Target<T, O>>(&mut self, target: &mut G, most: usize) -> usize {
         let mut count = 0;
         while count < most {
-            let Some(pass) = self.shared.pass(G::HOLDS) else {
+            let Some(pass) = self.shared.acquire_token(G::HOLDS) else {
                 break;
             };
             let (endpoint, permits) = (&mut self.endpoint, &mut self.permits);
             if Self::take_from(&self.shared, endpoint, permits, target, 1) == 0 {
                 break;
             }
-            let debt = pass.used();
-            target.note(self, 1, debt);
+            let token = pass.used();
+            target.note(self, 1, token);
             count += 1;
         }
         count
@@ -256,7 +256,7 @@ impl<T, O: Order<T>> Local<T, O> {
             permits.release(shared.room(), endpoint.staged(), endpoint.held());
             if count == 0 {
                 // Somebody may have seen the attempt, and wait for its end.
-                shared.ended(0);
+                shared.notify_end(0);
             }
         } else if count > 0 {
             shared.popped();
@@ -275,18 +275,18 @@ impl<T, O: Order<T>> Local<T, O> {
     /// was one.
     pub(crate) fn end_look(&mut self) -> bool {
         let is_back = self.endpoint.put_back();
-        if is_back && self.is_indebted() {
-            let debt = self.debt_of(LOOKED);
-            self.shared.undo(debt);
+        if is_back && self.has_tokens() {
+            let token = self.take_token(LOOKED);
+            self.shared.undo(token);
         }
         is_back
     }
 
     /// Keeps what is owed for the first of the fresh items.
-    fn owe_for_fresh(&mut self, mut fresh: Fresh, debt: Debt) {
+    fn keep_tokens(&mut self, mut fresh: Fresh, token: Token) {
         if let Some((stored, _)) = self.endpoint.next_fresh(&mut fresh) {
             let address = address_of(&stored.item);
-            self.owe(debt, address);
+            self.keep_token(token, address);
         }
     }
 
@@ -295,7 +295,7 @@ impl<T, O: Order<T>> Local<T, O> {
         if self.held() == count {
             self.note_begin();
         }
-        if !Shared::<T, O>::LEASES && !self.shared.is_told_of() {
+        if !Shared::<T, O>::LEASES && !self.shared.is_observed() {
             return;
         }
         while let Some((stored, delivery)) = self.endpoint.next_fresh(fresh) {

@@ -24,7 +24,7 @@ impl<T, O: Order<T>> Port<T, O> {
             let mut port = defer_with(&mut *self, |port| {
                 let (local, unborrowed) = port.whole();
                 let back = local.endpoint.give_back_uncounted(&unborrowed);
-                local.shared.ended(back);
+                local.shared.notify_end(back);
             });
             let (local, unborrowed) = port.whole();
             let mut spot = HeldPosition::default();
@@ -57,7 +57,7 @@ impl<T, O: Order<T>> Local<T, O> {
                 if count > 0 {
                     shared.source.put_back(visit, shown);
                     endpoint.uncount_taken(count);
-                    shared.ended(count);
+                    shared.notify_end(count);
                 }
             });
             let (endpoint, visit, shown) = &mut *part;

@@ -8,7 +8,7 @@ use super::shared::{Room, Shared};
 use crate::order::Order;
 use crate::sync::{barrier, defer, defer_with, step, thread};
 use crate::time::NEVER;
-use crate::wait::{block, spin, Deadline, Kind, Line, Place, Waiter, Waits, Wanted};
+use crate::wait::{block, spin, Deadline, WaitKind, WaitQueue, Waiter, Waits, WakeTarget, Wanted};
 use std::mem;
 use std::ops::DerefMut;
 use std::sync::Arc;
@@ -30,9 +30,9 @@ pub(super) fn give_way<T, O: Order<T>>(local: &Local<T, O>) {
 }
 
 #[cold]
-fn wait_a_moment(line: &Line) {
+fn wait_a_moment(wait_queue: &WaitQueue) {
     for _ in 0..COURTESY {
-        if !line.word().is_serving() {
+        if !wait_queue.word().is_serving() {
             return;
         }
         thread::yield_now();
@@ -57,10 +57,10 @@ where
     }
     let shared = Arc::clone(&user.shared);
     // Also if user code panics: a clock, or the copying of an item.
-    let mut user = defer_with(user, |user| leave_item_line(user));
+    let mut user = defer_with(user, |user| stop_waiting_for_item(user));
     let deadline = Deadline::after(&shared.time, timeout);
-    let polled = block(deadline, |waiter| {
-        poll_item(&mut **user, waiter, &mut attempt)
+    let polled = block(deadline, |wake_target| {
+        poll_item(&mut **user, wake_target, &mut attempt)
     });
     polled.or_else(|| attempt(&mut **user))
 }
@@ -68,7 +68,7 @@ where
 /// As [`for_item`], for room, if that [is worth it](Local::is_worth_waiting).
 pub(crate) fn for_room<T, O, C, L>(
     user: &mut C,
-    kind: Kind,
+    kind: WaitKind,
     worth: bool,
     timeout: Option<Duration>,
     mut attempt: impl FnMut(&mut C) -> Admission<L>,
@@ -80,7 +80,7 @@ where
     if timeout == Some(Duration::ZERO) || !worth {
         return attempt(user);
     }
-    let is_serving = |room: &Room| room.line.word().is_serving();
+    let is_serving = |room: &Room| room.wait_queue.word().is_serving();
     let may_try = |user: &C| !user.shared.room().is_some_and(is_serving);
     if let Some(result) = spin(user, may_try, &mut attempt) {
         return Some(result);
@@ -92,11 +92,11 @@ where
         if *panics {
             user.permits.give_back_gathered(room);
         }
-        user.room_place.leave(&room.line);
+        user.room_waiter.leave(&room.wait_queue);
     });
     let deadline = Deadline::after(&shared.time, timeout);
-    let polled = block(deadline, |waiter| {
-        poll_room(&mut *user.0, kind, worth, waiter, &mut attempt)
+    let polled = block(deadline, |wake_target| {
+        poll_room(&mut *user.0, kind, worth, wake_target, &mut attempt)
     });
     let result = polled.or_else(|| attempt(&mut *user.0));
     user.1 = false;
@@ -106,7 +106,7 @@ where
 /// Polls for an item by way of `attempt`.
 pub(crate) fn poll_item<T, O, C, R>(
     user: &mut C,
-    waiter: &Waiter<'_>,
+    wake_target: &WakeTarget<'_>,
     attempt: impl FnMut(&mut C) -> Option<R>,
 ) -> Poll<R>
 where
@@ -114,30 +114,30 @@ where
     C: DerefMut<Target = Local<T, O>>,
 {
     let shared = Arc::clone(&user.shared);
-    if waiter.is_task() {
-        shared.agenda.expect_tasks();
+    if wake_target.is_task() {
+        shared.due_timer.expect_tasks();
     }
     // Also if user code panics: a clock.
     let handing_over =
-        gives_up_time(user).then(|| defer(|| step!("waits.keeps-time", hand_time_over(&shared))));
+        give_up_lead(user).then(|| defer(|| step!("waits.leads", hand_over_lead(&shared))));
     if handing_over.is_some() {
         // What is due wakes those who wait for it, in their order.
         shared.release_due();
     }
     let spare = |served: usize| shared.word().is_closed() || shared.ready_items() > served as u64;
-    let line = shared.ready();
-    let poll = Place::poll(
+    let wait_queue = shared.ready();
+    let poll = Waiter::poll(
         user,
         Wanted::Item,
-        line,
-        Kind::One,
-        waiter.waker,
+        wait_queue,
+        WaitKind::One,
+        wake_target.waker,
         spare,
         attempt,
     );
     if poll.is_pending() {
         mem::forget(handing_over);
-        keep_time(user, waiter);
+        lead(user, wake_target);
     }
     poll
 }
@@ -146,9 +146,9 @@ where
 /// wake-up on.
 pub(crate) fn poll_room<T, O, C, L>(
     user: &mut C,
-    kind: Kind,
+    kind: WaitKind,
     worth: bool,
-    waiter: &Waiter<'_>,
+    wake_target: &WakeTarget<'_>,
     mut attempt: impl FnMut(&mut C) -> Admission<L>,
 ) -> Poll<Result<L, Refusal>>
 where
@@ -162,68 +162,68 @@ where
     let attempt = |user: &mut C| {
         let admission = attempt(user);
         if let Some(Err(_)) = admission {
-            user.room_place.leave(&room.line);
+            user.room_waiter.leave(&room.wait_queue);
         }
         admission
     };
     let spare = |served| shared.word().is_closed() || room.capacity.free() > served;
-    Place::poll(
+    Waiter::poll(
         user,
         Wanted::Room,
-        &room.line,
+        &room.wait_queue,
         kind,
-        waiter.waker,
+        wake_target.waker,
         spare,
         attempt,
     )
 }
 
 impl<T, O: Order<T>> Waits for Local<T, O> {
-    fn place(&mut self, wanted: Wanted) -> &mut Place {
+    fn waiter(&mut self, wanted: Wanted) -> &mut Waiter {
         match wanted {
-            Wanted::Item => &mut self.item_place,
-            Wanted::Room => &mut self.room_place,
+            Wanted::Item => &mut self.item_waiter,
+            Wanted::Room => &mut self.room_waiter,
         }
     }
 }
 
 /// Sleeps no longer than until something is due, unless another waiter does. The reserve looks after the one
 /// that does.
-fn keep_time<T, O: Order<T>>(local: &mut Local<T, O>, waiter: &Waiter<'_>) {
-    let agenda = &local.shared.agenda;
-    let next = agenda.next();
-    if next < agenda.alarm() {
-        agenda.set_alarm(next);
-        local.keeps_time = true;
-        waiter.wake_at(&local.shared.time, next);
+fn lead<T, O: Order<T>>(local: &mut Local<T, O>, wake_target: &WakeTarget<'_>) {
+    let due_timer = &local.shared.due_timer;
+    let next = due_timer.next();
+    if next < due_timer.timer() {
+        due_timer.set_timer(next);
+        local.is_leader = true;
+        wake_target.wake_at(&local.shared.time, next);
     }
-    agenda.call_reserve();
+    due_timer.call_backup();
 }
 
 /// Whether this waiter kept the time; not any more.
 #[inline]
-fn gives_up_time<T, O: Order<T>>(local: &mut Local<T, O>) -> bool {
-    let kept = mem::take(&mut local.keeps_time);
+fn give_up_lead<T, O: Order<T>>(local: &mut Local<T, O>) -> bool {
+    let kept = mem::take(&mut local.is_leader);
     if kept {
-        local.shared.agenda.set_alarm(NEVER);
+        local.shared.due_timer.set_timer(NEVER);
     }
     kept
 }
 
-/// Leaves the line of those who wait for an item. If this waiter kept the time another one must.
+/// Leaves the wait queue of those who wait for an item. If this waiter kept the time another one must.
 #[inline]
-pub(super) fn leave_item_line<T, O: Order<T>>(local: &mut Local<T, O>) {
-    let kept = gives_up_time(local);
-    local.item_place.leave(&local.ready);
+pub(super) fn stop_waiting_for_item<T, O: Order<T>>(local: &mut Local<T, O>) {
+    let kept = give_up_lead(local);
+    local.item_waiter.leave(&local.ready);
     if kept {
-        step!("waits.keeps-time", hand_time_over(&local.shared));
+        step!("waits.leads", hand_over_lead(&local.shared));
     }
 }
 
 /// Wakes another waiter to keep the time, after this one has given that up.
-fn hand_time_over<T, O: Order<T>>(shared: &Shared<T, O>) {
+fn hand_over_lead<T, O: Order<T>>(shared: &Shared<T, O>) {
     barrier::full("waits.hand-over");
-    shared.agenda.call_reserve();
-    let planned = shared.agenda.next() != NEVER;
-    shared.ready().published(usize::from(planned));
+    shared.due_timer.call_backup();
+    let planned = shared.due_timer.next() != NEVER;
+    shared.ready().notify(usize::from(planned));
 }

@@ -5,7 +5,7 @@ use super::shared::Shared;
 use crate::order::{EntryOf, Order, StoredOf};
 use crate::policy::lease::Lost;
 use crate::policy::telemetry::Event;
-use crate::policy::watch::Post;
+use crate::policy::watch::Watch;
 use crate::raw::{DeliveryMeta, Entry, HeldPosition, ItemRef, Stored, Unborrowed};
 use crate::sync::{lock, step};
 use std::collections::HashSet;
@@ -13,8 +13,8 @@ use std::collections::HashSet;
 impl<T, O: Order<T>> Local<T, O> {
     /// Notes that the transaction holds something from now on.
     pub(super) fn note_begin(&self) {
-        if let Some(post) = &self.post {
-            post.begin(self.shared.time.stamp());
+        if let Some(watch) = &self.watch {
+            watch.begin(self.shared.time.stamp());
         }
     }
 
@@ -38,27 +38,32 @@ impl<T, O: Order<T>> Local<T, O> {
     /// Whether others may know of the transaction.
     #[inline]
     pub(super) fn is_watched(&self) -> bool {
-        self.post.is_some()
+        self.watch.is_some()
     }
 
     /// Notes an item that the transaction has taken.
     pub(super) fn note(&self, stored: &StoredOf<T, O>, delivery: DeliveryMeta) {
-        let Some(post) = &self.post else {
+        let Some(watch) = &self.watch else {
             return;
         };
         let shared = &self.shared;
-        shared.tell(|| Event::Delivered {
+        shared.emit(|| Event::Delivered {
             attempts: delivery.attempts,
             waited: shared
                 .time
                 .stamped(delivery.since)
                 .map(|_| shared.time.age(delivery.since)),
         });
-        self.lease(post, stored, delivery);
+        self.lease(watch, stored, delivery);
     }
 
     /// Leases an item that the transaction has taken, if items are leased.
-    fn lease(&self, post: &Post<StoredOf<T, O>>, stored: &StoredOf<T, O>, delivery: DeliveryMeta) {
+    fn lease(
+        &self,
+        watch: &Watch<StoredOf<T, O>>,
+        stored: &StoredOf<T, O>,
+        delivery: DeliveryMeta,
+    ) {
         let shared = &self.shared;
         let Some(lease) = shared.lease() else {
             return;
@@ -69,67 +74,67 @@ impl<T, O: Order<T>> Local<T, O> {
             meta: stored.meta,
         };
         let address = address_of(&stored.item);
-        lock(&post.book).add(address, Entry { item, delivery }, now, until);
-        let is_news = shared.agenda.plan(until);
+        lock(&watch.leases).add(address, Entry { item, delivery }, now, until);
+        let is_news = shared.due_timer.plan(until);
         if is_news {
-            shared.agenda.call_reserve();
+            shared.due_timer.call_backup();
             shared.planned();
         }
         let news = usize::from(is_news);
-        step!("leases.plans-unsaid", shared.ready().published(news));
+        step!("leases.plans-unsaid", shared.ready().notify(news));
     }
 
     /// Notes that a transaction has ended that held something.
     pub(super) fn note_end(&self) {
-        if let Some(post) = &self.post {
+        if let Some(watch) = &self.watch {
             let shared = &self.shared;
-            shared.tell(|| Event::Released {
-                held: shared.time.age(post.since()),
+            shared.emit(|| Event::Released {
+                held: shared.time.age(watch.since()),
             });
         }
     }
 
-    /// The post, if items are leased.
-    fn lessee(&self) -> Option<&Post<StoredOf<T, O>>> {
-        let post = self.post.as_deref();
-        post.filter(|_| Shared::<T, O>::LEASES)
+    /// The watch, if items are leased.
+    fn lessee(&self) -> Option<&Watch<StoredOf<T, O>>> {
+        let watch = self.watch.as_deref();
+        watch.filter(|_| Shared::<T, O>::LEASES)
     }
 
     /// Starts the terms of all leases anew.
     pub(crate) fn renew(&self) -> Result<(), Lost> {
-        let (Some(post), Some(lease)) = (self.lessee(), self.shared.lease()) else {
+        let (Some(watch), Some(lease)) = (self.lessee(), self.shared.lease()) else {
             return Ok(());
         };
         let until = self.shared.time.after(lease.term);
-        lock(&post.book).renew(until)
+        lock(&watch.leases).renew(until)
     }
 
     /// Makes sure that nothing of the transaction is taken away any more, unless something was.
-    pub(crate) fn close_book(&self) -> Result<(), Lost> {
+    pub(crate) fn close_leases(&self) -> Result<(), Lost> {
         self.lessee()
-            .map_or(Ok(()), |post| lock(&post.book).close())
+            .map_or(Ok(()), |watch| lock(&watch.leases).close())
     }
 
     /// Ends the lease of an item, and returns the copy; [`Lost`], if it was taken away before.
     pub(super) fn end_lease(&self, address: usize) -> Result<Option<EntryOf<T, O>>, Lost> {
         self.lessee()
-            .map_or(Ok(None), |post| lock(&post.book).remove(address))
+            .map_or(Ok(None), |watch| lock(&watch.leases).remove(address))
     }
 
     /// Ends all leases of a transaction that was committed, and returns the copies, which are to be
     /// dropped.
     pub(super) fn end_leases(&self) -> Vec<EntryOf<T, O>> {
         self.lessee()
-            .map_or_else(Vec::new, |post| lock(&post.book).end().0)
+            .map_or_else(Vec::new, |watch| lock(&watch.leases).end().0)
     }
 
     /// Ends all leases of a transaction that is aborted, and returns what is to be dropped: the copies,
     /// and those of its items that others have.
     pub(super) fn part_with_lost(&mut self, unborrowed: &Unborrowed<'_>) -> Vec<EntryOf<T, O>> {
-        let Some(post) = self.lessee() else {
+        let Some(watch) = self.lessee() else {
             return Vec::new();
         };
-        let (mut parted, lost) = lock(&post.book).end();
+        let (mut parted, lost) = lock(&watch.leases).end();
         // Others hold so many of the items, and have counted them out.
         self.counted = self.counted.saturating_sub(lost.len());
         let lost: HashSet<_> = lost.into_iter().collect();

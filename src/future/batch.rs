@@ -7,7 +7,7 @@ use crate::core::wait::DONE;
 use crate::core::Local;
 use crate::order::Order;
 use crate::raw::Borrow;
-use crate::wait::Waiter;
+use crate::wait::WakeTarget;
 use crate::{Fifo, PushError};
 use std::future::Future;
 use std::pin::Pin;
@@ -43,8 +43,8 @@ impl<T, O: Order<T>> StageBatchAsync<'_, T, O> {
     ) -> Poll<Result<usize, PushError<Vec<T>>>> {
         let Self { lent, items } = self;
         let Lent { local } = lent.as_mut().expect(DONE);
-        let waiter = Waiter::task(context.waker());
-        let poll = Local::poll_stage_batch(local, items, &waiter, register);
+        let wake_target = WakeTarget::task(context.waker());
+        let poll = Local::poll_stage_batch(local, items, &wake_target, register);
         if poll.is_ready() {
             *lent = None;
         }

@@ -3,7 +3,7 @@
 use crate::core::shared::Shared;
 use crate::core::wait::DONE;
 use crate::order::Order;
-use crate::wait::{Place, Waiter};
+use crate::wait::{Waiter, WakeTarget};
 use crate::Fifo;
 use std::fmt;
 use std::future::Future;
@@ -20,14 +20,14 @@ use std::task::{Context, Poll};
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct WaitIdle<T, O: Order<T> = Fifo> {
     shared: Option<Arc<Shared<T, O>>>,
-    place: Place,
+    waiter: Waiter,
 }
 
 impl<T, O: Order<T>> WaitIdle<T, O> {
     pub(crate) fn new(shared: &Arc<Shared<T, O>>) -> Self {
         Self {
             shared: Some(Arc::clone(shared)),
-            place: Place::default(),
+            waiter: Waiter::default(),
         }
     }
 }
@@ -37,9 +37,9 @@ impl<T, O: Order<T>> Future for WaitIdle<T, O> {
 
     #[track_caller]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
-        let Self { shared, place } = &mut *self;
-        let waiter = Waiter::task(context.waker());
-        let poll = shared.as_ref().expect(DONE).poll_idle(place, &waiter);
+        let Self { shared, waiter } = &mut *self;
+        let wake_target = WakeTarget::task(context.waker());
+        let poll = shared.as_ref().expect(DONE).poll_idle(waiter, &wake_target);
         if poll.is_ready() {
             *shared = None;
         }
@@ -50,7 +50,7 @@ impl<T, O: Order<T>> Future for WaitIdle<T, O> {
 impl<T, O: Order<T>> Drop for WaitIdle<T, O> {
     fn drop(&mut self) {
         if let Some(shared) = &self.shared {
-            self.place.leave(shared.idle_line());
+            self.waiter.leave(shared.idle_waiters());
         }
     }
 }

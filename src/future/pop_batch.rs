@@ -5,7 +5,7 @@ use crate::core::wait::DONE;
 use crate::core::{Local, Port};
 use crate::order::Order;
 use crate::raw::{Borrow, Gathering};
-use crate::wait::Waiter;
+use crate::wait::WakeTarget;
 use crate::{Fifo, Items};
 use std::future::Future;
 use std::pin::Pin;
@@ -54,9 +54,9 @@ impl<T, O: Order<T>> Future for TakeBatchAsync<'_, T, O> {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<usize> {
         let this = &mut *self;
         let port = this.port.as_mut().expect(DONE).get();
-        let waiter = Waiter::task(context.waker());
+        let wake_target = WakeTarget::task(context.waker());
         let local = port.get_mut();
-        let poll = local.poll_pop_batch(&waiter, &mut this.batch, this.items);
+        let poll = local.poll_pop_batch(&wake_target, &mut this.batch, this.items);
         if poll.is_ready() {
             port.end_waiting();
             this.port = None;
@@ -90,10 +90,10 @@ impl<'t, T, O: Order<T>> PopBatchAsync<'t, T, O> {
         Self { gathering, batch }
     }
 
-    /// Leaves the line, and gives the transaction back.
+    /// Leaves the wait queue, and gives the transaction back.
     fn end(&mut self) {
         if let Some(mut gathering) = self.gathering.take() {
-            gathering.leave_lines();
+            gathering.stop_waiting();
         }
     }
 }
@@ -105,7 +105,7 @@ impl<'t, T, O: Order<T>> Future for PopBatchAsync<'t, T, O> {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let Self { gathering, batch } = &mut *self;
         let gathering = gathering.as_mut().expect(DONE);
-        let poll = gathering.poll_pop_batch(&Waiter::task(context.waker()), batch);
+        let poll = gathering.poll_pop_batch(&WakeTarget::task(context.waker()), batch);
         if poll.is_ready() {
             self.end();
         }

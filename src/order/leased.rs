@@ -1,7 +1,7 @@
 //! The order of a queue that leases its items: that of another one, with a copy of what is held.
 
 use super::{Engine, ShardsOf};
-use crate::wait::Agenda;
+use crate::wait::DueTimer;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -71,9 +71,9 @@ impl<T: Clone, O: Engine<T> + Unleased> Engine<T> for Leased<O> {
     fn source(
         settings: O::Settings,
         shards: &Arc<ShardsOf<T, Self>>,
-        agenda: &Arc<Agenda>,
+        due_timer: &Arc<DueTimer>,
     ) -> O::Source {
-        O::source(settings, shards, agenda)
+        O::source(settings, shards, due_timer)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Dequeued, Engine, Registry, Sequence, ShardsOf, Shown, Sorted, Unleased, Visit};
 use crate::raw::{Entry, Stored};
-use crate::wait::Agenda;
+use crate::wait::DueTimer;
 use crate::Queue;
 use std::sync::Arc;
 
@@ -85,8 +85,12 @@ impl Engine<u32> for Lifo {
     type Meta = ();
     type Source = Sorted<u32, (), Items, Anybody>;
 
-    fn source((): (), shards: &Arc<ShardsOf<u32, Self>>, agenda: &Arc<Agenda>) -> Self::Source {
-        Sorted::new(Items::default(), Anybody, shards, agenda)
+    fn source(
+        (): (),
+        shards: &Arc<ShardsOf<u32, Self>>,
+        due_timer: &Arc<DueTimer>,
+    ) -> Self::Source {
+        Sorted::new(Items::default(), Anybody, shards, due_timer)
     }
 }
 

@@ -31,7 +31,7 @@ pub(crate) use sorted::Sorted;
 pub(crate) use source::{Next, Source, Unsorted};
 
 use crate::raw::{Entry, Shards, Stored};
-use crate::wait::Agenda;
+use crate::wait::DueTimer;
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -63,7 +63,7 @@ pub(crate) trait Engine<T>: Sized {
     fn source(
         settings: Self::Settings,
         shards: &Arc<ShardsOf<T, Self>>,
-        agenda: &Arc<Agenda>,
+        due_timer: &Arc<DueTimer>,
     ) -> Self::Source;
 }
 
@@ -86,7 +86,7 @@ impl<T> Engine<T> for Fifo {
     type Meta = ();
     type Source = Unsorted;
 
-    fn source((): (), _: &Arc<ShardsOf<T, Self>>, _: &Arc<Agenda>) -> Unsorted {
+    fn source((): (), _: &Arc<ShardsOf<T, Self>>, _: &Arc<DueTimer>) -> Unsorted {
         Unsorted
     }
 }

@@ -3,7 +3,7 @@
 use super::Sequence;
 use crate::raw::{Entry, Intake, Stored};
 use crate::time::NEVER;
-use crate::wait::Agenda;
+use crate::wait::DueTimer;
 use std::sync::Arc;
 
 /// Room that is kept for items that come back.
@@ -15,18 +15,18 @@ pub(super) struct Partition<T, M, S> {
     intake: Intake<Stored<T, M>>,
     /// Items that come back, empty between two uses.
     returned: Vec<Entry<Stored<T, M>>>,
-    agenda: Arc<Agenda>,
+    due_timer: Arc<DueTimer>,
     /// For when its next item was last planned.
     planned: u64,
 }
 
 impl<T, M, S: Sequence<T, M>> Partition<T, M, S> {
-    pub(super) fn new(sequence: S, intake: Intake<Stored<T, M>>, agenda: Arc<Agenda>) -> Self {
+    pub(super) fn new(sequence: S, intake: Intake<Stored<T, M>>, due_timer: Arc<DueTimer>) -> Self {
         Self {
             sequence,
             intake,
             returned: Vec::new(),
-            agenda,
+            due_timer,
             planned: NEVER,
         }
     }
@@ -82,7 +82,7 @@ impl<T, M, S: Sequence<T, M>> Partition<T, M, S> {
 
     fn plan(&mut self) {
         self.planned = self.sequence.next_due();
-        self.agenda.plan(self.planned);
+        self.due_timer.plan(self.planned);
     }
 
     /// Leaves the shards, so that their memory can go back.

@@ -8,7 +8,7 @@ use super::partition::Partition;
 use super::{Dequeued, Next, Registry, Sequence, Shown, Source, Visit};
 use crate::raw::{Entry, Intake, Shards, Stored};
 use crate::sync::{lock, planted, Mutex, MutexGuard};
-use crate::wait::Agenda;
+use crate::wait::DueTimer;
 use crossbeam_utils::CachePadded;
 use std::sync::Arc;
 
@@ -26,11 +26,11 @@ impl<T, M: Copy, S: Sequence<T, M>, R: Registry<T, M>> Sorted<T, M, S, R> {
         sequence: S,
         registry: R,
         shards: &Arc<Shards<Stored<T, M>>>,
-        agenda: &Arc<Agenda>,
+        due_timer: &Arc<DueTimer>,
     ) -> Self {
         let minds_leaving = sequence.minds_leaving();
         let intake = Intake::new(Arc::clone(shards));
-        let partition = Partition::new(sequence, intake, Arc::clone(agenda));
+        let partition = Partition::new(sequence, intake, Arc::clone(due_timer));
         Self {
             partition: CachePadded::new(Mutex::new(partition)),
             registry,

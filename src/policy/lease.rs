@@ -10,8 +10,8 @@ use std::mem;
 use std::time::Duration;
 
 /// The leases of one transaction.
-pub(crate) struct Book<T> {
-    leased: Vec<Leased<T>>,
+pub(crate) struct LeaseTable<T> {
+    leased: Vec<LeasedItem<T>>,
     /// The addresses of the items that were taken away.
     lost: Vec<usize>,
     /// A commit is under way.
@@ -19,7 +19,7 @@ pub(crate) struct Book<T> {
 }
 
 /// One item on lease.
-struct Leased<T> {
+struct LeasedItem<T> {
     /// Where the transaction has it.
     address: usize,
     copy: Entry<T>,
@@ -37,7 +37,7 @@ pub(crate) struct Lease<T> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Lost;
 
-impl<T> Book<T> {
+impl<T> LeaseTable<T> {
     pub(super) fn new() -> Self {
         Self {
             leased: Vec::new(),
@@ -47,7 +47,7 @@ impl<T> Book<T> {
     }
 
     pub(crate) fn add(&mut self, address: usize, copy: Entry<T>, taken: u64, until: u64) {
-        self.leased.push(Leased {
+        self.leased.push(LeasedItem {
             address,
             copy,
             taken,
@@ -75,7 +75,7 @@ impl<T> Book<T> {
     /// Begins a commit: nothing is taken away any more.
     pub(crate) fn close(&mut self) -> Result<(), Lost> {
         self.check()?;
-        step!("book.stays-open", self.closed = true);
+        step!("leasetable.stays-open", self.closed = true);
         Ok(())
     }
 
@@ -102,11 +102,11 @@ impl<T> Book<T> {
         if self.closed {
             return Vec::new();
         }
-        let is_over = |leased: &Leased<T>| leased.until <= now || leased.taken < taken;
+        let is_over = |leased: &LeasedItem<T>| leased.until <= now || leased.taken < taken;
         let (over, kept) = mem::take(&mut self.leased).into_iter().partition(is_over);
         self.leased = kept;
         self.lost
-            .extend(over.iter().map(|leased: &Leased<T>| leased.address));
+            .extend(over.iter().map(|leased: &LeasedItem<T>| leased.address));
         over.into_iter().map(|leased| leased.copy).collect()
     }
 

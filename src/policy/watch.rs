@@ -1,19 +1,19 @@
-//! Posts: what others may know of a handle's open transaction, and take from it.
+//! WatchTable: what others may know of a handle's open transaction, and take from it.
 //!
 //! Only handles that are watched have one: those with a name, and all of a queue that keeps times or
 //! lends its items on lease.
 
-use super::lease::Book;
+use super::lease::LeaseTable;
 use crate::sync::{lock, AtomicU64, Mutex, Ordering};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::thread::{self, ThreadId};
 
-/// The posts of a queue, by the number of the handle's counters.
-pub(crate) struct Posts<T>(Mutex<BTreeMap<usize, Arc<Post<T>>>>);
+/// The watches of a queue, by the number of the handle's counters.
+pub(crate) struct WatchTable<T>(Mutex<BTreeMap<usize, Arc<Watch<T>>>>);
 
 /// One handle, as others see it.
-pub(crate) struct Post<T> {
+pub(crate) struct Watch<T> {
     /// The number of the handle's counters.
     pub(crate) counters: usize,
     name: Option<Arc<str>>,
@@ -21,42 +21,42 @@ pub(crate) struct Post<T> {
     since: AtomicU64,
     /// The thread that took the first item.
     thread: Mutex<Option<ThreadId>>,
-    pub(crate) book: Mutex<Book<T>>,
+    pub(crate) leases: Mutex<LeaseTable<T>>,
 }
 
-impl<T> Posts<T> {
+impl<T> WatchTable<T> {
     pub(crate) fn new() -> Self {
         Self(Mutex::new(BTreeMap::new()))
     }
 
-    /// Adds a post for a handle.
-    pub(crate) fn add(&self, counters: usize, name: Option<Arc<str>>) -> Arc<Post<T>> {
-        let post = Arc::new(Post {
+    /// Adds a watch for a handle.
+    pub(crate) fn add(&self, counters: usize, name: Option<Arc<str>>) -> Arc<Watch<T>> {
+        let watch = Arc::new(Watch {
             counters,
             name,
             since: AtomicU64::new(0),
             thread: Mutex::new(None),
-            book: Mutex::new(Book::new()),
+            leases: Mutex::new(LeaseTable::new()),
         });
-        lock(&self.0).insert(counters, Arc::clone(&post));
-        post
+        lock(&self.0).insert(counters, Arc::clone(&watch));
+        watch
     }
 
     pub(crate) fn remove(&self, counters: usize) {
         lock(&self.0).remove(&counters);
     }
 
-    pub(crate) fn get(&self, counters: usize) -> Option<Arc<Post<T>>> {
+    pub(crate) fn get(&self, counters: usize) -> Option<Arc<Watch<T>>> {
         lock(&self.0).get(&counters).cloned()
     }
 
-    /// All posts there are now.
-    pub(crate) fn all(&self) -> Vec<Arc<Post<T>>> {
+    /// All watches there are now.
+    pub(crate) fn all(&self) -> Vec<Arc<Watch<T>>> {
         lock(&self.0).values().cloned().collect()
     }
 }
 
-impl<T> Post<T> {
+impl<T> Watch<T> {
     pub(crate) fn name(&self) -> Option<&Arc<str>> {
         self.name.as_ref()
     }

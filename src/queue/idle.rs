@@ -4,7 +4,7 @@ use super::Queue;
 use crate::future::WaitIdle;
 use crate::order::Order;
 use crate::sync::defer_with;
-use crate::wait::{block, Deadline, Place};
+use crate::wait::{block, Deadline, Waiter};
 use std::time::Duration;
 
 impl<T, O: Order<T>> Queue<T, O> {
@@ -65,16 +65,20 @@ impl<T, O: Order<T>> Queue<T, O> {
     fn wait_until_idle(&self, timeout: Option<Duration>) -> bool {
         let shared = self.shared();
         // Also if a clock panics, which is user code.
-        let mut place = defer_with(Place::default(), |place| place.leave(shared.idle_line()));
+        let mut waiter = defer_with(Waiter::default(), |waiter| {
+            waiter.leave(shared.idle_waiters())
+        });
         let deadline = Deadline::after(&shared.time, timeout);
-        let idle = block(deadline, |waiter| shared.poll_idle(&mut place, waiter));
+        let idle = block(deadline, |wake_target| {
+            shared.poll_idle(&mut waiter, wake_target)
+        });
         idle.is_some() || shared.is_idle()
     }
 
     /// A future that is ready when the queue is idle, as [`Queue::wait_idle`] waits for. It owns what it needs, so it
     /// can be spawned.
     ///
-    /// Cancel safe: when it is dropped its place in the line is given up.
+    /// Cancel safe: when it is dropped its place in the wait queue is given up.
     ///
     /// ```
     /// # futures::executor::block_on(async {

@@ -79,7 +79,7 @@ impl<T, O: Order<T>> Queue<T, O> {
     ///
     /// # Panics
     ///
-    /// If the new pace is a [shared](Pace::shared) one whose turnstile panics when it is asked for the turns of what was
+    /// If the new pace is a [shared](Pace::shared) one whose limiter panics when it is asked for the turns of what was
     /// started. The queue keeps its pace then.
     pub fn set_pace(&self, pace: Pace) {
         self.shared.set_pace(pace);

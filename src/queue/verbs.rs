@@ -6,7 +6,7 @@ use crate::core::{wait, Local};
 use crate::future::{pop_unless_empty, push_unless_full, unless_pushed};
 use crate::future::{OwnedPop, OwnedPush, OwnedPushBatch};
 use crate::order::Order;
-use crate::wait::Kind;
+use crate::wait::WaitKind;
 use crate::{PopError, PushError};
 use std::slice;
 use std::sync::Arc;
@@ -65,10 +65,10 @@ impl<T, O: Order<T>> Queue<T, O> {
         timeout: Option<Duration>,
         push: impl Fn(T) -> Result<(), Unpushed<T>>,
     ) -> Result<(), PushError<T>> {
-        let mut local = self.waiter();
+        let mut local = self.wake_target();
         let worth = local.is_worth_waiting(slice::from_ref(&item));
         let mut item = Some(item);
-        let admission = wait::for_room(&mut &mut local, Kind::One, worth, timeout, |_| {
+        let admission = wait::for_room(&mut &mut local, WaitKind::One, worth, timeout, |_| {
             push_unless_full(&mut item, &push)
         });
         unless_pushed(admission, item)
@@ -78,7 +78,7 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// is that of [`Queue::push_blocking`].
     ///
     /// Cancel safe: if it is dropped before it is ready, the item is dropped with it and was not pushed, and its
-    /// place in the line is given up.
+    /// place in the wait queue is given up.
     ///
     /// ```
     /// # futures::executor::block_on(async {
@@ -166,7 +166,7 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// needs, so it can be spawned. Its output is that of [`Queue::push_batch_blocking`].
     ///
     /// Cancel safe: if it is dropped before it is ready, the items are dropped with it and were not pushed, and
-    /// its place in the line is given up.
+    /// its place in the wait queue is given up.
     ///
     /// ```
     /// # futures::executor::block_on(async {
@@ -216,7 +216,7 @@ impl<T, O: Order<T>> Queue<T, O> {
     }
 
     fn pop_waiting(&self, timeout: Option<Duration>) -> Result<T, PopError> {
-        let mut local = self.waiter();
+        let mut local = self.wake_target();
         let popped = wait::for_item(&mut &mut local, timeout, |_| {
             pop_unless_empty(self.shared())
         });
@@ -226,7 +226,7 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// A future that pops an item when there is one. It owns what it needs, so it can be spawned. Its output is
     /// that of [`Queue::pop_blocking`].
     ///
-    /// Cancel safe: it pops only when it is ready, and when it is dropped its place in the line is given up. Poll
+    /// Cancel safe: it pops only when it is ready, and when it is dropped its place in the wait queue is given up. Poll
     /// it or drop it: a future that is woken and then left alone [keeps its
     /// wake-up](crate#waiting-cancel-safety).
     ///
@@ -242,8 +242,8 @@ impl<T, O: Order<T>> Queue<T, O> {
         OwnedPop::new(self.shared())
     }
 
-    /// What a call that waits has its place in the line with.
-    fn waiter(&self) -> Local<T, O> {
+    /// What a call that waits has its place in the wait queue with.
+    fn wake_target(&self) -> Local<T, O> {
         Local::new(Arc::clone(self.shared()), None)
     }
 }

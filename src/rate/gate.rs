@@ -7,7 +7,7 @@
 use super::last::Last;
 use crate::sync::{lock, planted, swallow_panic, AtomicUsize, Mutex, Ordering};
 use crate::time::{later, Time};
-use crate::{Pace, Turn, Turnstile};
+use crate::{Limiter, Pace, RateSlot};
 use std::mem;
 use std::time::Instant;
 
@@ -37,7 +37,7 @@ struct Paced {
 /// A turn that was had, when, and the pace that gave it.
 pub(crate) struct Start {
     pace: Pace,
-    turn: Turn,
+    turn: RateSlot,
     at: Instant,
 }
 

@@ -3,7 +3,7 @@
 //! A [`Pace`] gives out *turns*. Whoever has a turn may start one item; if there is none to start it cancels
 //! the turn, and if the item is aborted it gives the turn back.
 //!
-//! # The meter
+//! # The limiter
 //!
 //! A number, the *mark*, says when all that was started so far will be paid for, if one turn is paid for
 //! in each interval *I*. A turn may be had at *now* if the mark is no more than the *tolerance* ahead: *b* - 1
@@ -33,9 +33,9 @@
 //!
 //! # Another interval
 //!
-//! The meter keeps the time *l* of the last start. When the interval becomes *J*, what was owed at *l* costs *J* instead
+//! The limiter keeps the time *l* of the last start. When the interval becomes *J*, what was owed at *l* costs *J* instead
 //! of *I* for each turn: the mark moves to *l* + (mark - *l*) *J* / *I*, at least *l* + *J* and at most *l* + *b* *J*. From *l*
-//! on that is the meter of the new interval, so all windows that begin at *l* or later obey it. Of the turns
+//! on that is the limiter of the new interval, so all windows that begin at *l* or later obey it. Of the turns
 //! that were had before *l* nothing comes back afterwards, since their share of the mark is not known.
 //!
 //! A queue that gets another pace does the same. It keeps the time of its own last start, and its new pace
@@ -43,18 +43,18 @@
 //!
 //! # Time
 //!
-//! The mark counts nanoseconds from 146 years before the meter was made, and times are taken as at most as
+//! The mark counts nanoseconds from 146 years before the limiter was made, and times are taken as at most as
 //! long after. Intervals and tolerances are at most 146 years too, so that all sums fit into a word. A clock
 //! that goes back finds the mark ahead, and waits.
 //!
 //! What is at a distance are the readings of the clock. A thread that is held up after it has read the clock
 //! starts its item later than its turn says.
 
-mod common;
 mod gate;
+mod gcra;
 mod last;
-mod meter;
-mod turnstile;
+mod limiter;
+mod shared_limiter;
 
 #[cfg(all(loom, test))]
 mod models;
@@ -62,12 +62,12 @@ mod models;
 mod tests;
 
 pub(crate) use gate::{Gate, Start};
-pub use turnstile::{Turn, Turnstile};
+pub use limiter::{Limiter, RateSlot};
 
 use crate::sync::step;
-use crate::wait::Line;
-use common::{Common, Lines};
-use meter::Meter;
+use crate::wait::WaitQueue;
+use gcra::Gcra;
+use shared_limiter::{SharedLimiter, WaitQueues};
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -79,7 +79,7 @@ const NANO: Duration = Duration::from_nanos(1);
 /// Clones are the same pace: what they start together is what counts, be it in several queues.
 ///
 /// ```
-/// use requeue::{Pace, Turnstile};
+/// use requeue::{Pace, Limiter};
 /// use std::time::{Duration, Instant};
 ///
 /// let second = Duration::from_secs(1);
@@ -91,21 +91,21 @@ const NANO: Duration = Duration::from_nanos(1);
 /// ```
 #[derive(Clone)]
 pub struct Pace {
-    kind: Kind,
+    kind: PaceKind,
 }
 
 #[derive(Clone)]
-enum Kind {
+enum PaceKind {
     Unlimited,
-    Metered(Arc<Common<Meter>>),
-    Shared(Arc<Common<dyn Turnstile>>),
+    Gcra(Arc<SharedLimiter<Gcra>>),
+    Shared(Arc<SharedLimiter<dyn Limiter>>),
 }
 
 impl Pace {
     /// As fast as one can. It reads no clock.
     ///
     /// ```
-    /// use requeue::{Pace, Turnstile};
+    /// use requeue::{Pace, Limiter};
     ///
     /// let now = std::time::Instant::now();
     /// let pace = Pace::unlimited();
@@ -113,7 +113,7 @@ impl Pace {
     /// ```
     pub fn unlimited() -> Self {
         Self {
-            kind: Kind::Unlimited,
+            kind: PaceKind::Unlimited,
         }
     }
 
@@ -122,7 +122,7 @@ impl Pace {
     /// An interval of zero does not limit; one of more than 146 years is as one of 146.
     ///
     /// ```
-    /// use requeue::{Pace, Turnstile};
+    /// use requeue::{Pace, Limiter};
     /// use std::time::{Duration, Instant};
     ///
     /// let (start, hour) = (Instant::now(), Duration::from_secs(3600));
@@ -141,7 +141,7 @@ impl Pace {
     /// and hence at most a billion a second. A period of zero does not limit.
     ///
     /// ```
-    /// use requeue::{Pace, Turnstile};
+    /// use requeue::{Pace, Limiter};
     /// use std::time::{Duration, Instant};
     ///
     /// let (now, second) = (Instant::now(), Duration::from_secs(1));
@@ -166,7 +166,7 @@ impl Pace {
     /// unlimited.
     ///
     /// ```
-    /// use requeue::{Pace, Turnstile};
+    /// use requeue::{Pace, Limiter};
     /// use std::time::{Duration, Instant};
     ///
     /// let (now, second) = (Instant::now(), Duration::from_secs(1));
@@ -187,37 +187,41 @@ impl Pace {
     pub fn burst(self, burst: u32) -> Self {
         assert!(burst > 0, "burst of 0: nothing would ever start");
         match self.kind {
-            Kind::Unlimited => self,
-            Kind::Metered(common) => Self::metered(common.turnstile.interval(), burst),
-            Kind::Shared(_) => panic!("burst of a shared pace: its `Turnstile` decides on bursts"),
+            PaceKind::Unlimited => self,
+            PaceKind::Gcra(shared_limiter) => {
+                Self::metered(shared_limiter.limiter.interval(), burst)
+            }
+            PaceKind::Shared(_) => {
+                panic!("burst of a shared pace: its `Limiter` decides on bursts")
+            }
         }
     }
 
     /// A pace that something else knows, as a store that several processes share.
     ///
     /// ```
-    /// use requeue::{Pace, Turn, Turnstile};
+    /// use requeue::{Pace, RateSlot, Limiter};
     /// use std::sync::atomic::{AtomicBool, Ordering};
     /// use std::time::{Duration, Instant};
     ///
     /// /// Starts nothing while the service is down.
     /// struct Breaker(AtomicBool);
     ///
-    /// impl Turnstile for Breaker {
-    ///     fn start(&self, now: Instant) -> Result<Turn, Instant> {
+    /// impl Limiter for Breaker {
+    ///     fn start(&self, now: Instant) -> Result<RateSlot, Instant> {
     ///         if self.0.load(Ordering::Relaxed) {
     ///             return Err(now + Duration::from_secs(5)); // look again then
     ///         }
-    ///         Ok(Turn::new(now, 0))
+    ///         Ok(RateSlot::new(now, 0))
     ///     }
     /// }
     ///
     /// let pace = Pace::shared(Breaker(AtomicBool::new(true)));
     /// assert!(pace.start(Instant::now()).is_err());
     /// ```
-    pub fn shared(turnstile: impl Turnstile) -> Self {
+    pub fn shared(limiter: impl Limiter) -> Self {
         Self {
-            kind: Kind::Shared(Common::new(turnstile)),
+            kind: PaceKind::Shared(SharedLimiter::new(limiter)),
         }
     }
 
@@ -253,9 +257,11 @@ impl Pace {
     #[track_caller]
     pub fn set_interval(&self, interval: Duration) {
         match &self.kind {
-            Kind::Unlimited => panic!("an unlimited pace has no interval"),
-            Kind::Metered(common) => common.turnstile.set_interval(interval.max(NANO)),
-            Kind::Shared(_) => panic!("a shared pace has intervals of its own"),
+            PaceKind::Unlimited => panic!("an unlimited pace has no interval"),
+            PaceKind::Gcra(shared_limiter) => {
+                shared_limiter.limiter.set_interval(interval.max(NANO))
+            }
+            PaceKind::Shared(_) => panic!("a shared pace has intervals of its own"),
         }
         step!("pace.changes-unsaid", self.wake_waiters());
     }
@@ -263,7 +269,7 @@ impl Pace {
     /// Changes the interval to that of a [rate](Pace::rate), as [`Pace::set_interval`] does.
     ///
     /// ```
-    /// use requeue::{Pace, Turnstile};
+    /// use requeue::{Pace, Limiter};
     /// use std::time::{Duration, Instant};
     ///
     /// let (now, second) = (Instant::now(), Duration::from_secs(1));
@@ -283,22 +289,22 @@ impl Pace {
 
     /// Wakes all who wait for a turn, in all queues that have this pace or a clone of it, to ask for one anew.
     ///
-    /// For turnstiles that may give turns earlier than they have said; a pace that is
+    /// For limiters that may give turns earlier than they have said; a pace that is
     /// [changed](Pace::set_interval) does so itself.
     ///
     /// ```
-    /// use requeue::{Pace, Queue, Turn, Turnstile};
+    /// use requeue::{Pace, Queue, RateSlot, Limiter};
     /// use std::sync::atomic::{AtomicBool, Ordering};
     /// use std::sync::Arc;
     /// use std::time::{Duration, Instant};
     ///
     /// struct Open(Arc<AtomicBool>);
     ///
-    /// impl Turnstile for Open {
-    ///     fn start(&self, now: Instant) -> Result<Turn, Instant> {
+    /// impl Limiter for Open {
+    ///     fn start(&self, now: Instant) -> Result<RateSlot, Instant> {
     ///         let is_open = self.0.load(Ordering::Relaxed);
     ///         let later = now + Duration::from_secs(3600);
-    ///         is_open.then_some(Turn::new(now, 0)).ok_or(later)
+    ///         is_open.then_some(RateSlot::new(now, 0)).ok_or(later)
     ///     }
     /// }
     ///
@@ -315,8 +321,8 @@ impl Pace {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn wake_waiters(&self) {
-        if let Some(lines) = self.lines() {
-            lines.wake();
+        if let Some(wait_queues) = self.wait_queues() {
+            wait_queues.wake();
         }
     }
 
@@ -331,7 +337,7 @@ impl Pace {
     /// assert!(!Pace::every(Duration::from_nanos(1)).is_unlimited());
     /// ```
     pub fn is_unlimited(&self) -> bool {
-        matches!(self.kind, Kind::Unlimited)
+        matches!(self.kind, PaceKind::Unlimited)
     }
 
     fn metered(interval: Duration, burst: u32) -> Self {
@@ -339,41 +345,41 @@ impl Pace {
             return Self::unlimited();
         }
         Self {
-            kind: Kind::Metered(Common::new(Meter::new(interval, burst))),
+            kind: PaceKind::Gcra(SharedLimiter::new(Gcra::new(interval, burst))),
         }
     }
 
-    fn lines(&self) -> Option<&Lines> {
+    fn wait_queues(&self) -> Option<&WaitQueues> {
         match &self.kind {
-            Kind::Unlimited => None,
-            Kind::Metered(common) => Some(&common.lines),
-            Kind::Shared(common) => Some(&common.lines),
+            PaceKind::Unlimited => None,
+            PaceKind::Gcra(shared_limiter) => Some(&shared_limiter.wait_queues),
+            PaceKind::Shared(shared_limiter) => Some(&shared_limiter.wait_queues),
         }
     }
 }
 
 /// What queues do with their pace.
 impl Pace {
-    /// Those who wait in a line are woken when the pace changes.
-    pub(crate) fn join(&self, line: &Arc<Line>) {
-        if let Some(lines) = self.lines() {
-            lines.join(line);
+    /// Those who wait in a wait queue are woken when the pace changes.
+    pub(crate) fn join(&self, wait_queue: &Arc<WaitQueue>) {
+        if let Some(wait_queues) = self.wait_queues() {
+            wait_queues.join(wait_queue);
         }
     }
 
     /// Takes back one [`Pace::join`].
-    pub(crate) fn leave(&self, line: &Arc<Line>) {
-        if let Some(lines) = self.lines() {
-            lines.leave(line);
+    pub(crate) fn leave(&self, wait_queue: &Arc<WaitQueue>) {
+        if let Some(wait_queues) = self.wait_queues() {
+            wait_queues.leave(wait_queue);
         }
     }
 
     /// Whether the other one is a clone.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         match (&self.kind, &other.kind) {
-            (Kind::Unlimited, Kind::Unlimited) => true,
-            (Kind::Metered(one), Kind::Metered(other)) => Arc::ptr_eq(one, other),
-            (Kind::Shared(one), Kind::Shared(other)) => Arc::ptr_eq(one, other),
+            (PaceKind::Unlimited, PaceKind::Unlimited) => true,
+            (PaceKind::Gcra(one), PaceKind::Gcra(other)) => Arc::ptr_eq(one, other),
+            (PaceKind::Shared(one), PaceKind::Shared(other)) => Arc::ptr_eq(one, other),
             _ => false,
         }
     }
@@ -381,10 +387,12 @@ impl Pace {
     /// Counts what was started by a queue that had another pace, the last of it at some time.
     pub(crate) fn take_over(&self, old: &Self, last: Instant) {
         match &self.kind {
-            Kind::Unlimited => {}
-            Kind::Metered(common) => common.turnstile.take_over(last, old.owed(last)),
-            Kind::Shared(common) => {
-                let turns = std::iter::repeat_with(|| common.turnstile.start(last));
+            PaceKind::Unlimited => {}
+            PaceKind::Gcra(shared_limiter) => {
+                shared_limiter.limiter.take_over(last, old.owed(last))
+            }
+            PaceKind::Shared(shared_limiter) => {
+                let turns = std::iter::repeat_with(|| shared_limiter.limiter.start(last));
                 let owed = usize::try_from(old.owed(last)).unwrap_or(usize::MAX);
                 turns.take(owed).take_while(Result::is_ok).for_each(drop);
             }
@@ -403,37 +411,37 @@ fn interval_of(n: u32, per: Duration) -> Duration {
     u64::try_from(interval).map_or(Duration::MAX, Duration::from_nanos)
 }
 
-/// What a pace is asked by its queues; of use to a turnstile that is made of several paces.
-impl Turnstile for Pace {
-    fn start(&self, now: Instant) -> Result<Turn, Instant> {
+/// What a pace is asked by its queues; of use to a limiter that is made of several paces.
+impl Limiter for Pace {
+    fn start(&self, now: Instant) -> Result<RateSlot, Instant> {
         match &self.kind {
-            Kind::Unlimited => Ok(Turn::new(now, 0)),
-            Kind::Metered(common) => common.turnstile.start(now),
-            Kind::Shared(common) => common.turnstile.start(now),
+            PaceKind::Unlimited => Ok(RateSlot::new(now, 0)),
+            PaceKind::Gcra(shared_limiter) => shared_limiter.limiter.start(now),
+            PaceKind::Shared(shared_limiter) => shared_limiter.limiter.start(now),
         }
     }
 
-    fn cancel(&self, turn: Turn, now: Instant) {
+    fn cancel(&self, turn: RateSlot, now: Instant) {
         match &self.kind {
-            Kind::Unlimited => {}
-            Kind::Metered(common) => common.turnstile.cancel(turn, now),
-            Kind::Shared(common) => common.turnstile.cancel(turn, now),
+            PaceKind::Unlimited => {}
+            PaceKind::Gcra(shared_limiter) => shared_limiter.limiter.cancel(turn, now),
+            PaceKind::Shared(shared_limiter) => shared_limiter.limiter.cancel(turn, now),
         }
     }
 
-    fn give_back(&self, turn: Turn, now: Instant) {
+    fn give_back(&self, turn: RateSlot, now: Instant) {
         match &self.kind {
-            Kind::Unlimited => {}
-            Kind::Metered(common) => common.turnstile.give_back(turn, now),
-            Kind::Shared(common) => common.turnstile.give_back(turn, now),
+            PaceKind::Unlimited => {}
+            PaceKind::Gcra(shared_limiter) => shared_limiter.limiter.give_back(turn, now),
+            PaceKind::Shared(shared_limiter) => shared_limiter.limiter.give_back(turn, now),
         }
     }
 
     fn owed(&self, last: Instant) -> u32 {
         match &self.kind {
-            Kind::Unlimited => 1,
-            Kind::Metered(common) => common.turnstile.owed(last),
-            Kind::Shared(common) => common.turnstile.owed(last),
+            PaceKind::Unlimited => 1,
+            PaceKind::Gcra(shared_limiter) => shared_limiter.limiter.owed(last),
+            PaceKind::Shared(shared_limiter) => shared_limiter.limiter.owed(last),
         }
     }
 }
@@ -448,13 +456,13 @@ impl Default for Pace {
 impl fmt::Debug for Pace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.kind {
-            Kind::Unlimited => f.write_str("Pace::unlimited()"),
-            Kind::Metered(common) => f
+            PaceKind::Unlimited => f.write_str("Pace::unlimited()"),
+            PaceKind::Gcra(shared_limiter) => f
                 .debug_struct("Pace")
-                .field("interval", &common.turnstile.interval())
-                .field("burst", &common.turnstile.burst())
+                .field("interval", &shared_limiter.limiter.interval())
+                .field("burst", &shared_limiter.limiter.burst())
                 .finish(),
-            Kind::Shared(_) => f.write_str("Pace::shared(..)"),
+            PaceKind::Shared(_) => f.write_str("Pace::shared(..)"),
         }
     }
 }

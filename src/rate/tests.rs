@@ -1,6 +1,6 @@
 //! Paces of one thread.
 
-use super::{Pace, Turn, Turnstile};
+use super::{Limiter, Pace, RateSlot};
 use std::time::{Duration, Instant};
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -238,11 +238,11 @@ fn what_is_kept_obeys_the_pace_in_each_window() {
                 0 => now += below(25),
                 1 if !kept.is_empty() => {
                     let index = usize::try_from(below(kept.len() as u64)).unwrap();
-                    let (had, turn): (u64, Turn) = kept.remove(index);
+                    let (had, turn): (u64, RateSlot) = kept.remove(index);
                     assert!(had <= now);
                     pace.give_back(turn, at(now));
                     if burst == 1 {
-                        kept.push((had, Turn::new(at(0), 0)));
+                        kept.push((had, RateSlot::new(at(0), 0)));
                     }
                 }
                 2 if below(4) == 0 => {
@@ -308,24 +308,24 @@ fn times_far_off_are_no_times_to_panic() {
 fn a_turn_of_another_pace_is_no_reason_to_panic() {
     let (pace, now) = (Pace::every(SECOND).burst(2), Instant::now());
     for mark in [0, u64::MAX] {
-        pace.cancel(Turn::new(now, mark), now);
-        pace.give_back(Turn::new(now, mark), now);
+        pace.cancel(RateSlot::new(now, mark), now);
+        pace.give_back(RateSlot::new(now, mark), now);
     }
 }
 
-/// A turnstile that lets one in, and out again.
+/// A limiter that lets one in, and out again.
 struct Door(std::sync::Mutex<bool>);
 
-impl Turnstile for Door {
-    fn start(&self, now: Instant) -> Result<Turn, Instant> {
+impl Limiter for Door {
+    fn start(&self, now: Instant) -> Result<RateSlot, Instant> {
         let mut taken = self.0.lock().unwrap();
         if std::mem::replace(&mut *taken, true) {
             return Err(now + SECOND);
         }
-        Ok(Turn::new(now, 7))
+        Ok(RateSlot::new(now, 7))
     }
 
-    fn give_back(&self, turn: Turn, _: Instant) {
+    fn give_back(&self, turn: RateSlot, _: Instant) {
         assert_eq!(turn.mark(), 7);
         *self.0.lock().unwrap() = false;
     }

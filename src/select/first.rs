@@ -5,7 +5,7 @@ use crate::core::Port;
 use crate::future::Lent;
 use crate::order::Order;
 use crate::time::Time;
-use crate::wait::{block, spin, Deadline, Waiter};
+use crate::wait::{block, spin, Deadline, WakeTarget};
 use crate::{Handle, Item, PopError};
 use std::borrow::BorrowMut;
 use std::future::{poll_fn, Future};
@@ -16,13 +16,13 @@ use std::time::Duration;
 pub(super) trait Source {
     type Item;
 
-    /// Takes an item, or takes a place in the line if there is a waiter. `Pending`: it is worth waiting.
-    fn poll(&mut self, waiter: Option<&Waiter<'_>>) -> Poll<Result<Self::Item, PopError>>;
+    /// Takes an item, or takes a place in the wait queue if there is a waiter. `Pending`: it is worth waiting.
+    fn poll(&mut self, wake_target: Option<&WakeTarget<'_>>) -> Poll<Result<Self::Item, PopError>>;
 
     fn time(&mut self) -> Time;
 }
 
-/// A handle that pops, and leaves its place in the line at the end, also if a pace or a clock panics.
+/// A handle that pops, and leaves its place in the wait queue at the end, also if a pace or a clock panics.
 pub(super) struct Popping<'h, T, O: Order<T>>(&'h mut Port<T, O>);
 
 pub(super) fn popping<T, O: Order<T>, H: BorrowMut<Handle<T, O>>>(
@@ -40,9 +40,9 @@ pub(super) fn popping<T, O: Order<T>, H: BorrowMut<Handle<T, O>>>(
 impl<T, O: Order<T>> Source for Popping<'_, T, O> {
     type Item = T;
 
-    fn poll(&mut self, waiter: Option<&Waiter<'_>>) -> Poll<Result<T, PopError>> {
-        match waiter {
-            Some(waiter) => self.0.get_mut().poll_pop(waiter),
+    fn poll(&mut self, wake_target: Option<&WakeTarget<'_>>) -> Poll<Result<T, PopError>> {
+        match wake_target {
+            Some(wake_target) => self.0.get_mut().poll_pop(wake_target),
             None => match self.0.pop() {
                 Err(PopError::Empty) => Poll::Pending,
                 other => Poll::Ready(other),
@@ -87,8 +87,11 @@ pub(super) fn holding<'t, 'h: 't, T: 'h, O: Order<T> + 'h>(
 impl<'t, T, O: Order<T>> Source for Holding<'t, T, O> {
     type Item = Item<'t, T>;
 
-    fn poll(&mut self, waiter: Option<&Waiter<'_>>) -> Poll<Result<Item<'t, T>, PopError>> {
-        let held = self.lent.local.poll_pop(waiter, self.busy);
+    fn poll(
+        &mut self,
+        wake_target: Option<&WakeTarget<'_>>,
+    ) -> Poll<Result<Item<'t, T>, PopError>> {
+        let held = self.lent.local.poll_pop(wake_target, self.busy);
         held.map(|held| held.map(Item::new))
     }
 
@@ -110,8 +113,8 @@ pub(super) fn wait_for_first<S: Source>(
     let mut found = None;
     if timeout != Some(Duration::ZERO) {
         found = spin(sources, |_| true, |all| first(all, None)).or_else(|| {
-            block(deadline, |waiter| {
-                first(sources, Some(waiter)).map_or(Poll::Pending, Poll::Ready)
+            block(deadline, |wake_target| {
+                first(sources, Some(wake_target)).map_or(Poll::Pending, Poll::Ready)
             })
         });
     }
@@ -127,7 +130,7 @@ pub(super) fn future_of<S: Source>(
     let mut waiting = Some(sources);
     poll_fn(move |context| {
         let sources = waiting.as_mut().expect("future polled after completion");
-        let found = first(sources, Some(&Waiter::task(context.waker())));
+        let found = first(sources, Some(&WakeTarget::task(context.waker())));
         if found.is_some() {
             waiting = None;
         }
@@ -138,11 +141,11 @@ pub(super) fn future_of<S: Source>(
 /// The first item that there is. If none can come: closed, if that is what all sources say, otherwise empty.
 fn first<S: Source>(
     sources: &mut [S],
-    waiter: Option<&Waiter<'_>>,
+    wake_target: Option<&WakeTarget<'_>>,
 ) -> Option<Result<(usize, S::Item), PopError>> {
     let (mut over, mut said) = (0, PopError::Closed);
     for (index, source) in sources.iter_mut().enumerate() {
-        match source.poll(waiter) {
+        match source.poll(wake_target) {
             Poll::Ready(Ok(item)) => return Some(Ok((index, item))),
             Poll::Ready(Err(error)) => {
                 over += 1;

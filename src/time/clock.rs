@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-/// The longest that the system's clock keeps an alarm.
+/// The longest that the system's clock keeps an timer.
 const HORIZON: Duration = Duration::from_secs(60);
 
 /// Where a queue gets the time from: for delays, leases and time stamps.
@@ -23,7 +23,7 @@ const HORIZON: Duration = Duration::from_secs(60);
 ///   after, from whichever thread; if the time has come already, at once. It may call it earlier, and more
 ///   often.
 /// - Who is called and has still to wait calls [`Clock::wake_at`] again. So for wakers that
-///   [wake the same](Waker::will_wake) a clock may keep one alarm, the earliest. It should: a task may
+///   [wake the same](Waker::will_wake) a clock may keep one timer, the earliest. It should: a task may
 ///   call each time that it is polled.
 /// - It calls wakers, and clones and drops them, without a lock of its own: these are user code, which may
 ///   use the same queue and the same clock. A waker that panics must not keep it from calling others.
@@ -102,13 +102,13 @@ impl<C: Clock + ?Sized> Clock for Arc<C> {
 
 /// The clock of the system: [`Instant::now`].
 ///
-/// Its wakers are called by one thread for the whole process, `requeue-alarm`, which is started by the
+/// Its wakers are called by one thread for the whole process, `requeue-timer`, which is started by the
 /// first call of [`Clock::wake_at`] with a time to come: when a task waits at a queue that has
-/// something delayed. It sleeps until the first alarm is due, and lives as long as the process. If the
+/// something delayed. It sleeps until the first timer is due, and lives as long as the process. If the
 /// system has no thread to give, wakers are called at once, so that tasks poll in vain instead of
 /// being lost, and the next call tries again.
 ///
-/// It keeps one alarm for each waker, some 200 bytes and what the waker itself keeps alive, and rings it
+/// It keeps one timer for each waker, some 200 bytes and what the waker itself keeps alive, and rings it
 /// after a minute even if it was set for later. So a task that waits longer is polled once a minute,
 /// and one that is gone leaves nothing behind for longer than that.
 ///
@@ -139,7 +139,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// When to ring an alarm, so that none is kept for long.
+/// When to ring an timer, so that none is kept for long.
 pub(super) fn within_horizon(at: Instant, now: Instant) -> Instant {
     let horizon = now.checked_add(HORIZON);
     horizon.map_or(at, |horizon| at.min(horizon))

@@ -1,6 +1,6 @@
 //! A clock that is set by hand.
 
-use super::alarms::{Alarm, Alarms};
+use super::timer_queue::{TimerEntry, TimerQueue};
 use super::Clock;
 use crate::sync::{lock, Mutex};
 use std::fmt;
@@ -32,7 +32,7 @@ pub struct ManualClock {
 
 struct State {
     now: Instant,
-    alarms: Alarms,
+    timers: TimerQueue,
 }
 
 impl ManualClock {
@@ -47,7 +47,7 @@ impl ManualClock {
     pub fn new() -> Self {
         let state = State {
             now: Instant::now(),
-            alarms: Alarms::default(),
+            timers: TimerQueue::default(),
         };
         Self {
             state: Arc::new(Mutex::new(state)),
@@ -111,9 +111,9 @@ impl ManualClock {
             return false;
         };
         state.now = now;
-        let due = state.alarms.take_due(now);
+        let due = state.timers.take_due(now);
         drop(state);
-        due.into_iter().for_each(Alarm::ring);
+        due.into_iter().for_each(TimerEntry::ring);
         true
     }
 }
@@ -124,13 +124,13 @@ impl Clock for ManualClock {
     }
 
     fn wake_at(&self, at: Instant, waker: &Waker) {
-        let alarm = Alarm::new(waker);
+        let timer = TimerEntry::new(waker);
         let mut state = lock(&self.state);
         if at <= state.now {
             drop(state);
-            return alarm.ring();
+            return timer.ring();
         }
-        let spare = state.alarms.set(at, alarm);
+        let spare = state.timers.set(at, timer);
         drop(state);
         if let Some(spare) = spare {
             spare.discard();
@@ -148,11 +148,11 @@ impl Default for ManualClock {
 impl fmt::Debug for ManualClock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = lock(&self.state);
-        let (now, alarms) = (state.now, state.alarms.len());
+        let (now, timers) = (state.now, state.timers.len());
         drop(state); // what is written to is user code
         f.debug_struct("ManualClock")
             .field("now", &now)
-            .field("alarms", &alarms)
+            .field("timers", &timers)
             .finish()
     }
 }

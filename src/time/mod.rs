@@ -3,15 +3,15 @@
 // A queue counts time in nanoseconds from when it was made, so that a time fits into a word. It reads
 // the clock only where it needs the time: for delays, leases and time stamps.
 //
-// A thread that waits for a time sleeps no longer than that. A task cannot, so it sets an *alarm*: a
+// A thread that waits for a time sleeps no longer than that. A task cannot, so it sets an *timer*: a
 // waker, and when to call it.
 
-mod alarms;
 mod backoff;
 mod clock;
 mod manual;
 #[cfg(not(any(loom, shuttle)))]
 mod timer;
+mod timer_queue;
 
 pub use backoff::Backoff;
 pub use clock::{Clock, SystemClock};

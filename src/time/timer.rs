@@ -1,23 +1,23 @@
-//! The thread that rings the alarms of the system's clock.
+//! The thread that rings the timers of the system's clock.
 
-use super::alarms::{Alarm, Alarms};
+use super::timer_queue::{TimerEntry, TimerQueue};
 use crate::sync::{lock, Condvar, Mutex, MutexGuard};
 use std::sync::{Arc, OnceLock};
 use std::task::Waker;
 use std::time::Instant;
 use std::{io, mem, thread};
 
-/// The alarms of the system's clock, and the thread that waits for the first of them.
+/// The timers of the system's clock, and the thread that waits for the first of them.
 #[derive(Default)]
 pub(super) struct Timer {
     state: Mutex<State>,
-    /// The first alarm is another one.
+    /// The first timer is another one.
     changed: Condvar,
 }
 
 #[derive(Default)]
 struct State {
-    alarms: Alarms,
+    timers: TimerQueue,
     /// Whether the thread was started.
     runs: bool,
 }
@@ -34,13 +34,13 @@ impl Timer {
         self.set(at, waker, || self.spawn());
     }
 
-    /// Sets an alarm, and starts the thread if it does not run.
+    /// Sets an timer, and starts the thread if it does not run.
     pub(super) fn set(&self, at: Instant, waker: &Waker, spawn: impl FnOnce() -> io::Result<()>) {
-        let alarm = Alarm::new(waker);
+        let timer = TimerEntry::new(waker);
         let mut state = lock(&self.state);
-        let first = state.alarms.first();
-        let spare = state.alarms.set(at, alarm);
-        let changed = state.alarms.first() != first;
+        let first = state.timers.first();
+        let spare = state.timers.set(at, timer);
+        let changed = state.timers.first() != first;
         let runs = mem::replace(&mut state.runs, true);
         drop(state);
         if changed {
@@ -55,28 +55,28 @@ impl Timer {
     }
 
     fn spawn(&'static self) -> io::Result<()> {
-        let thread = thread::Builder::new().name("requeue-alarm".to_string());
+        let thread = thread::Builder::new().name("requeue-timer".to_string());
         thread.spawn(|| self.run()).map(drop)
     }
 
-    /// Rings all alarms now: there is no thread to wait for them.
+    /// Rings all timers now: there is no thread to wait for them.
     fn give_up(&self) {
         let state = mem::take(&mut *lock(&self.state));
-        state.alarms.into_all().for_each(Alarm::ring);
+        state.timers.into_all().for_each(TimerEntry::ring);
     }
 
     fn run(&self) {
         loop {
-            self.due().into_iter().for_each(Alarm::ring);
+            self.due().into_iter().for_each(TimerEntry::ring);
         }
     }
 
-    /// Sleeps until alarms are due, and takes them out.
-    fn due(&self) -> Vec<Arc<Alarm>> {
+    /// Sleeps until timers are due, and takes them out.
+    fn due(&self) -> Vec<Arc<TimerEntry>> {
         let mut state = lock(&self.state);
         loop {
             let now = Instant::now();
-            let due = state.alarms.take_due(now);
+            let due = state.timers.take_due(now);
             if !due.is_empty() {
                 return due;
             }
@@ -84,9 +84,9 @@ impl Timer {
         }
     }
 
-    /// Sleeps until the first alarm is due or another one comes first, or by chance less.
+    /// Sleeps until the first timer is due or another one comes first, or by chance less.
     fn sleep(&self, state: &mut MutexGuard<'_, State>, now: Instant) {
-        match state.alarms.first() {
+        match state.timers.first() {
             Some(at) => {
                 let left = at.saturating_duration_since(now);
                 self.changed.wait_for(state, left);

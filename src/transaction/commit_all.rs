@@ -93,7 +93,7 @@ pub fn commit_all<C: Transactions + Unleased>(transactions: C) -> C::Taken {
 ///
 /// [`Expired`] if an item was taken back; then all are aborted.
 pub fn try_commit_all<C: Transactions>(mut transactions: C) -> Result<C::Taken, Expired> {
-    transactions.close_books()?;
+    transactions.close_leases()?;
     Ok(transactions.commit_all())
 }
 
@@ -122,7 +122,7 @@ pub(super) mod sealed {
         /// A tuple or a `Vec` of what was taken, one for each transaction.
         type Taken;
         /// Makes sure that nothing is taken back any more.
-        fn close_books(&mut self) -> Result<(), Expired>;
+        fn close_leases(&mut self) -> Result<(), Expired>;
         /// Commits, after the books were closed if there are any.
         fn commit_all(self) -> Self::Taken;
     }
@@ -138,7 +138,7 @@ pub(super) mod sealed {
         /// The copies of leased items, whose destructors are user code.
         type Copies;
         /// Makes sure that nothing is taken back any more.
-        fn close_book(&mut self) -> Result<(), Expired>;
+        fn close_leases(&mut self) -> Result<(), Expired>;
         fn party(&mut self) -> &mut dyn Party;
         /// The items, after [`Party::conclude`], and what is to be announced. Nothing is aborted any more.
         fn into_taken(self) -> (Self::Taken, Outcome);
@@ -155,8 +155,8 @@ impl<X: Unleased> Unleased for Vec<X> {}
 impl<M: Member> CommitAll for Vec<M> {
     type Taken = Vec<<M as Committed>::Taken>;
 
-    fn close_books(&mut self) -> Result<(), Expired> {
-        self.iter_mut().try_for_each(M::close_book)
+    fn close_leases(&mut self) -> Result<(), Expired> {
+        self.iter_mut().try_for_each(M::close_leases)
     }
 
     fn commit_all(mut self) -> Self::Taken {
@@ -186,9 +186,9 @@ macro_rules! tuples {
         impl<$($member: Member),+> CommitAll for ($($member,)+) {
             type Taken = ($(<$member as Committed>::Taken,)+);
 
-            fn close_books(&mut self) -> Result<(), Expired> {
+            fn close_leases(&mut self) -> Result<(), Expired> {
                 let ($($tx,)+) = self;
-                $($tx.close_book()?;)+
+                $($tx.close_leases()?;)+
                 Ok(())
             }
 

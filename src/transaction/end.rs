@@ -61,7 +61,7 @@ impl<'h, T, O: Order<T>> Transaction<'h, T, O> {
     /// others', and the rest goes back to the head.
     #[inline]
     pub fn try_commit(mut self) -> Result<Taken<'h, T, O>, Expired> {
-        self.close_book()?;
+        self.close_leases()?;
         Ok(self.conclude())
     }
 
@@ -94,8 +94,8 @@ impl<'h, T, O: Order<T>> Transaction<'h, T, O> {
 
     /// Makes sure that nothing is taken back any more.
     #[inline]
-    pub(crate) fn close_book(&mut self) -> Result<(), Expired> {
-        let closed = self.open.cell_mut().get_mut().close_book();
+    pub(crate) fn close_leases(&mut self) -> Result<(), Expired> {
+        let closed = self.open.cell_mut().get_mut().close_leases();
         closed.map_err(|Lost| Expired)
     }
 
@@ -172,8 +172,8 @@ impl<'h, T: 'h, O: Order<T> + 'h> Committed for Transaction<'h, T, O> {
 impl<'h, T: 'h, O: Order<T> + 'h> Member for Transaction<'h, T, O> {
     type Copies = Vec<EntryOf<T, O>>;
 
-    fn close_book(&mut self) -> Result<(), Expired> {
-        self.close_book()
+    fn close_leases(&mut self) -> Result<(), Expired> {
+        self.close_leases()
     }
 
     fn party(&mut self) -> &mut dyn Party {

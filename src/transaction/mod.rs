@@ -32,7 +32,7 @@ use std::fmt;
 ///
 /// It borrows its handle. An [`OwnedTransaction`] has its handle with it, so that it may be stored and sent.
 ///
-/// An abort cannot fail, and allocates nothing but an alarm where tasks wait for what it delays. Changes
+/// An abort cannot fail, and allocates nothing but an timer where tasks wait for what it delays. Changes
 /// made to held items stay. What was aborted is ready again at once, without limit: give the queue a
 /// [backoff](crate::Builder::backoff) and [most attempts](crate::Builder::max_attempts) if work fails again and
 /// again, [retry](Self::retry_after) an item later, or [give it up](Self::fail). [`Workers`](crate::Workers) back

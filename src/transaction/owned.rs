@@ -234,8 +234,8 @@ impl<T, O: Order<T>> Committed for OwnedTransaction<T, O> {
 impl<T, O: Order<T>> Member for OwnedTransaction<T, O> {
     type Copies = Vec<EntryOf<T, O>>;
 
-    fn close_book(&mut self) -> Result<(), Expired> {
-        self.opened.as_mut().expect(OPEN).tx.close_book()
+    fn close_leases(&mut self) -> Result<(), Expired> {
+        self.opened.as_mut().expect(OPEN).tx.close_leases()
     }
 
     fn party(&mut self) -> &mut dyn Party {

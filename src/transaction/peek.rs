@@ -5,7 +5,7 @@ use crate::core::Local;
 use crate::order::Order;
 use crate::raw::{Borrow, Peeked};
 use crate::sync::step;
-use crate::wait::Waiter;
+use crate::wait::WakeTarget;
 use crate::{Fifo, Item, PopError};
 use std::fmt;
 use std::future::{poll_fn, Future};
@@ -33,13 +33,13 @@ pub struct Peek<'t, T, O: Order<T> = Fifo> {
     peeked: Option<Peeked<'t, Local<T, O>>>,
 }
 
-/// A transaction on loan to a future that looks, which leaves its place in the line when it is dropped.
+/// A transaction on loan to a future that looks, which leaves its place in the wait queue when it is dropped.
 struct Looking<'t, T, O: Order<T>>(Option<Borrow<'t, Local<T, O>>>);
 
 impl<T, O: Order<T>> Drop for Looking<'_, T, O> {
     fn drop(&mut self) {
         if let Some(local) = &mut self.0 {
-            local.leave_lines();
+            local.stop_waiting();
         }
     }
 }
@@ -61,7 +61,7 @@ impl<'t, T, O: Order<T>> Peek<'t, T, O> {
         let mut looking = Looking(Some(local));
         poll_fn(move |context| {
             let local = looking.0.as_mut().expect(DONE);
-            let poll = local.poll_look(&Waiter::task(context.waker()));
+            let poll = local.poll_look(&WakeTarget::task(context.waker()));
             poll.map(|looked| {
                 let local = looking.0.take().expect(DONE);
                 looked.map(|()| Self::of(local))
@@ -122,7 +122,7 @@ impl<T, O: Order<T>> Drop for Peek<'_, T, O> {
         let is_back = local.end_look();
         drop(local);
         if is_back {
-            step!("peek.ends-unsaid", shared.ended(1));
+            step!("peek.ends-unsaid", shared.notify_end(1));
         }
     }
 }

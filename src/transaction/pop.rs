@@ -198,7 +198,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     /// A future that looks at the item that a pop would give, when there is one. The transaction is lent to it
     /// meanwhile, and then to the [`Peek`].
     ///
-    /// Its output is that of [`Transaction::peek_blocking`]. Cancel safe: when it is dropped its place in the line is
+    /// Its output is that of [`Transaction::peek_blocking`]. Cancel safe: when it is dropped its place in the wait queue is
     /// given up.
     ///
     /// ```

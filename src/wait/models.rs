@@ -3,7 +3,7 @@
 //! Loom says "deadlock" where a wake-up is lost. The barriers are fences here; that a heavy barrier
 //! may stand for a full one on the other side is argued in `sync/barrier.rs`, not modelled.
 
-use super::{block, Deadline, Kind, Line, Place, Waiter, Wanted, Word};
+use super::{block, Deadline, ModeWord, WaitKind, WaitQueue, Waiter, WakeTarget, Wanted};
 use crate::sync::model::model;
 use crate::sync::{AtomicBool, AtomicUsize, Ordering};
 use loom::thread;
@@ -12,22 +12,22 @@ use std::task::{Poll, Wake, Waker};
 
 /// A number of things, and those who wait for one.
 struct Things {
-    line: Line,
+    wait_queue: WaitQueue,
     count: AtomicUsize,
 }
 
 impl Things {
     fn new(count: usize) -> Arc<Self> {
         Arc::new(Self {
-            line: Line::new(Word::standing(false, false)),
+            wait_queue: WaitQueue::new(ModeWord::standing(false, false)),
             count: AtomicUsize::new(count),
         })
     }
 
     fn publish(&self, count: usize) {
-        // ORDERING: Relaxed, as all in this file; the barriers of the line must do.
+        // ORDERING: Relaxed, as all in this file; the barriers of the wait queue must do.
         self.count.fetch_add(count, Ordering::Relaxed);
-        self.line.published(count);
+        self.wait_queue.notify(count);
     }
 
     fn take(&self) -> Option<()> {
@@ -47,19 +47,19 @@ impl Things {
 
     /// Waits for one on this thread.
     fn wait(&self) {
-        let mut place = Place::default();
-        let poll = |waiter: &Waiter<'_>| self.poll(&mut place, waiter.waker);
+        let mut waiter = Waiter::default();
+        let poll = |wake_target: &WakeTarget<'_>| self.poll(&mut waiter, wake_target.waker);
         assert!(block(Deadline::NEVER, poll).is_some());
-        assert!(!place.is_taken());
+        assert!(!waiter.is_taken());
     }
 
-    fn poll(&self, mut place: &mut Place, waker: &Waker) -> Poll<()> {
+    fn poll(&self, mut waiter: &mut Waiter, waker: &Waker) -> Poll<()> {
         let attempt = |_: &mut _| self.take();
-        Place::poll(
-            &mut place,
+        Waiter::poll(
+            &mut waiter,
             Wanted::Item,
-            &self.line,
-            Kind::One,
+            &self.wait_queue,
+            WaitKind::One,
             waker,
             |_| false,
             attempt,
@@ -140,11 +140,11 @@ fn who_gives_up_passes_the_wake_up_on() {
             let things = Arc::clone(&things);
             move || things.publish(1)
         });
-        let mut place = Place::default();
-        if things.poll(&mut place, &flag()).is_ready() {
+        let mut waiter = Waiter::default();
+        if things.poll(&mut waiter, &flag()).is_ready() {
             things.publish(1);
         }
-        place.leave(&things.line);
+        waiter.leave(&things.wait_queue);
         publisher.join().unwrap();
         other.join().unwrap();
     });
@@ -176,14 +176,14 @@ fn who_was_woken_in_vain_waits_again() {
 fn a_newcomer_behind_a_served_waiter_is_not_forgotten() {
     model(|| {
         let things = Things::new(0);
-        let (mut first, waker) = (Place::default(), flag());
+        let (mut first, waker) = (Waiter::default(), flag());
         // Woken in vain once: the next time it is served.
         assert!(things.poll(&mut first, &waker).is_pending());
         things.publish(1);
         assert!(things.take().is_some());
         assert!(things.poll(&mut first, &waker).is_pending());
         things.publish(2);
-        assert!(things.line.word().is_serving());
+        assert!(things.wait_queue.word().is_serving());
         let newcomer = thread::spawn({
             let things = Arc::clone(&things);
             move || things.wait()
@@ -196,21 +196,21 @@ fn a_newcomer_behind_a_served_waiter_is_not_forgotten() {
 #[test]
 fn a_push_that_is_not_refused_is_seen_after_the_close() {
     model(|| {
-        let line = Arc::new(Line::new(Word::standing(false, false)));
+        let wait_queue = Arc::new(WaitQueue::new(ModeWord::standing(false, false)));
         let staged = Arc::new(AtomicBool::new(false));
         let pusher = thread::spawn({
-            let (line, staged) = (Arc::clone(&line), Arc::clone(&staged));
+            let (wait_queue, staged) = (Arc::clone(&wait_queue), Arc::clone(&staged));
             move || {
                 // ORDERING: Relaxed; `look` has the barrier.
                 staged.store(true, Ordering::Relaxed);
-                !line.look().is_closed()
+                !wait_queue.fenced_word().is_closed()
             }
         });
         let popper = thread::spawn({
-            let line = Arc::clone(&line);
+            let wait_queue = Arc::clone(&wait_queue);
             move || {
-                line.word().is_closed().then(|| {
-                    line.seal();
+                wait_queue.word().is_closed().then(|| {
+                    wait_queue.seal();
                     // ORDERING: Relaxed; `seal` has the barrier.
                     staged.load(Ordering::Relaxed)
                 })
@@ -218,7 +218,7 @@ fn a_push_that_is_not_refused_is_seen_after_the_close() {
         });
         // On this thread, which runs first: loom explores no write that its thread has loaded the word for,
         // ahead of another thread's load that it has seen first.
-        assert!(line.close());
+        assert!(wait_queue.close());
         let (admitted, seen) = (pusher.join().unwrap(), popper.join().unwrap());
         assert!(seen != Some(false) || !admitted);
     });
@@ -227,20 +227,20 @@ fn a_push_that_is_not_refused_is_seen_after_the_close() {
 #[test]
 fn a_close_wakes() {
     model(|| {
-        let line = Arc::new(Line::new(Word::standing(false, false)));
+        let wait_queue = Arc::new(WaitQueue::new(ModeWord::standing(false, false)));
         let closer = thread::spawn({
-            let line = Arc::clone(&line);
-            move || line.close()
+            let wait_queue = Arc::clone(&wait_queue);
+            move || wait_queue.close()
         });
-        let mut place = &mut Place::default();
-        let poll = |waiter: &Waiter<'_>| {
-            let attempt = |_: &mut _| line.word().is_closed().then_some(());
-            Place::poll(
-                &mut place,
+        let mut waiter = &mut Waiter::default();
+        let poll = |wake_target: &WakeTarget<'_>| {
+            let attempt = |_: &mut _| wait_queue.word().is_closed().then_some(());
+            Waiter::poll(
+                &mut waiter,
                 Wanted::Item,
-                &line,
-                Kind::One,
-                waiter.waker,
+                &wait_queue,
+                WaitKind::One,
+                wake_target.waker,
                 |_| false,
                 attempt,
             )

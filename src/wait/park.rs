@@ -29,21 +29,21 @@ impl<'t> Deadline<'t> {
     }
 
     /// Has the waiter woken when it is over.
-    fn announce(self, waiter: &Waiter<'_>) {
+    fn announce(self, wake_target: &WakeTarget<'_>) {
         if let Some((time, end)) = self.0 {
-            waiter.wake_at(time, end);
+            wake_target.wake_at(time, end);
         }
     }
 }
 
 /// A thread or a task that waits, and how time can wake it.
-pub(crate) struct Waiter<'w> {
+pub(crate) struct WakeTarget<'w> {
     pub(crate) waker: &'w Waker,
     /// When a thread is to wake by itself, by the system's clock. A task has its waker called.
     nap: Option<&'w Cell<Option<Instant>>>,
 }
 
-impl<'w> Waiter<'w> {
+impl<'w> WakeTarget<'w> {
     pub(crate) fn task(waker: &'w Waker) -> Self {
         Self { waker, nap: None }
     }
@@ -92,7 +92,7 @@ impl Sleeper {
             let current = CURRENT.try_with(Cell::take).ok().flatten();
             let current = current.unwrap_or_else(Self::new);
             let result = wait(&current);
-            let _ = CURRENT.try_with(|place| place.set(Some(current)));
+            let _ = CURRENT.try_with(|waiter| waiter.set(Some(current)));
             result
         }
     }
@@ -154,23 +154,23 @@ pub(crate) fn spin<C: ?Sized, R>(
 /// Polls until it is ready, and sleeps in between; `None` when the time is over.
 pub(crate) fn block<R>(
     deadline: Deadline<'_>,
-    mut poll: impl FnMut(&Waiter<'_>) -> Poll<R>,
+    mut poll: impl FnMut(&WakeTarget<'_>) -> Poll<R>,
 ) -> Option<R> {
     Sleeper::with_current(|sleeper| {
         let waker = Waker::from(Arc::clone(sleeper));
         loop {
             let nap = Cell::new(None);
-            let waiter = Waiter {
+            let wake_target = WakeTarget {
                 waker: &waker,
                 nap: Some(&nap),
             };
-            if let Poll::Ready(result) = poll(&waiter) {
+            if let Poll::Ready(result) = poll(&wake_target) {
                 return Some(result);
             }
             if deadline.is_over() {
                 return None;
             }
-            deadline.announce(&waiter);
+            deadline.announce(&wake_target);
             sleeper.sleep(nap.get());
         }
     })

@@ -3,10 +3,10 @@
 use crate::sync::swallow_panic;
 use std::task::Waker;
 
-/// How many wakers are called for each time that the line is locked.
+/// How many wakers are called for each time that the wait queue is locked.
 const ROUND: usize = 8;
 
-/// Wakers that are called once the line is unlocked.
+/// Wakers that are called once the wait queue is unlocked.
 pub(super) struct Wakers {
     wakers: [Option<Waker>; ROUND],
     len: usize,

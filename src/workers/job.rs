@@ -157,10 +157,10 @@ impl Job {
         match self.begin() {
             Begun::Ended(returned) => returned,
             Begun::Running(mut running) => {
-                let ended = block(Deadline::NEVER, |waiter| {
+                let ended = block(Deadline::NEVER, |wake_target| {
                     running
                         .as_mut()
-                        .poll(&mut Context::from_waker(waiter.waker))
+                        .poll(&mut Context::from_waker(wake_target.waker))
                 });
                 ended == Some(true)
             }

@@ -29,7 +29,7 @@ pub(super) mod sealed {
         fn handles(&self, name: &Arc<str>) -> Self::Handles;
         fn begin(handles: &mut Self::Handles) -> Self::Transactions<'_>;
         /// Makes sure that nothing of them is taken back any more.
-        fn close_books(others: &mut Self::Transactions<'_>) -> Result<(), Expired>;
+        fn close_leases(others: &mut Self::Transactions<'_>) -> Result<(), Expired>;
         /// Commits them with another one, whose book is closed too.
         fn commit_with<T, O: Order<T>>(
             tx: Transaction<'_, T, O>,
@@ -50,8 +50,8 @@ impl<U: Send + 'static, P: Order<U> + 'static> sealed::Others for &Queue<U, P> {
         handle.begin()
     }
 
-    fn close_books(other: &mut Self::Transactions<'_>) -> Result<(), Expired> {
-        other.close_book()
+    fn close_leases(other: &mut Self::Transactions<'_>) -> Result<(), Expired> {
+        other.close_leases()
     }
 
     fn commit_with<T, O: Order<T>>(
@@ -81,8 +81,8 @@ macro_rules! tuples {
                 ($($queue.begin(),)+)
             }
 
-            fn close_books(($($queue,)+): &mut Self::Transactions<'_>) -> Result<(), Expired> {
-                $($queue.close_book()?;)+
+            fn close_leases(($($queue,)+): &mut Self::Transactions<'_>) -> Result<(), Expired> {
+                $($queue.close_leases()?;)+
                 Ok(())
             }
 

@@ -59,7 +59,9 @@ impl<R> Outcome<R> {
     /// [`JobError`] if it panicked, or was dropped before it ended.
     pub fn wait(self) -> Result<R, JobError> {
         loop {
-            if let Some(ended) = block(Deadline::NEVER, |waiter| self.poll_ended(waiter.waker)) {
+            if let Some(ended) = block(Deadline::NEVER, |wake_target| {
+                self.poll_ended(wake_target.waker)
+            }) {
                 return ended;
             }
         }
@@ -83,7 +85,7 @@ impl<R> Outcome<R> {
     pub fn wait_timeout(self, timeout: Duration) -> Result<Result<R, JobError>, Self> {
         let time = Time::system();
         let deadline = Deadline::after(&time, Some(timeout));
-        block(deadline, |waiter| self.poll_ended(waiter.waker)).ok_or(self)
+        block(deadline, |wake_target| self.poll_ended(wake_target.waker)).ok_or(self)
     }
 
     /// Whether the job has ended.

@@ -93,7 +93,10 @@ pub(super) fn each_with<Q: sealed::Others, T, O: Order<T>, E: Debug>(
     };
     let mut others = Q::begin(others);
     let ended = catch_unwind(AssertUnwindSafe(|| run(item, &tx, &others)));
-    let close = || tx.close_book().and_then(|()| Q::close_books(&mut others));
+    let close = || {
+        tx.close_leases()
+            .and_then(|()| Q::close_leases(&mut others))
+    };
     let step = match matches!(ended, Ok(Ok(()))).then(close) {
         Some(Ok(())) => {
             swallow_panic(|| {
@@ -151,7 +154,7 @@ pub(super) fn end<T, O: Order<T>, R: Into<Ran>, E: Debug>(
 
 /// Commits. Then it stays at how the run ended, whatever the destructors of its items do.
 fn finish<T, O: Order<T>>(mut tx: Transaction<'_, T, O>, worker: &Worker, ran: Ran) -> Step {
-    if let Err(expired) = tx.close_book() {
+    if let Err(expired) = tx.close_leases() {
         return give_back(tx, worker, format_args!("{expired}"));
     }
     swallow_panic(|| drop(tx.try_commit()));
@@ -184,8 +187,8 @@ fn wait<'t, T, O: Order<T>>(
     };
     spin(&mut (), |()| !worker.is_called_off(), attempt).or_else(|| {
         let mut pop = tx.pop_async();
-        block(Deadline::NEVER, |waiter| {
-            poll_pop(&mut pop, worker, waiter.waker)
+        block(Deadline::NEVER, |wake_target| {
+            poll_pop(&mut pop, worker, wake_target.waker)
         })
         .flatten()
     })

@@ -122,7 +122,9 @@ impl Worker {
             Command::Work => true,
             Command::Stop => false,
             Command::Pause => {
-                block(Deadline::NEVER, |waiter| self.poll_go_on(waiter.waker)) == Some(true)
+                block(Deadline::NEVER, |wake_target| {
+                    self.poll_go_on(wake_target.waker)
+                }) == Some(true)
             }
         }
     }

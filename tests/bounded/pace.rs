@@ -10,7 +10,7 @@ use crate::common::futures::Task;
 use crate::common::waits::{async_pops, blocking_pops, next_output, poppers};
 use crate::common::{assert_at_rest, ends, panics};
 use requeue::{
-    commit_all, pop_any, Builder, ManualClock, Pace, PopError, Queue, Turn, Turnstile, Workers,
+    commit_all, pop_any, Builder, Limiter, ManualClock, Pace, PopError, Queue, RateSlot, Workers,
 };
 
 const NOT_NOW: Result<u32, PopError> = Err(PopError::Empty);
@@ -372,7 +372,7 @@ fn a_pool_of_workers_keeps_the_pace() {
     });
 }
 
-/// A turnstile that counts, and panics on demand.
+/// A limiter that counts, and panics on demand.
 #[derive(Default)]
 struct Counter {
     out: Mutex<i32>,
@@ -382,26 +382,26 @@ struct Counter {
 impl Counter {
     fn may_panic(&self) {
         let breaks = *self.breaks.lock().unwrap();
-        assert!(!breaks, "the turnstile fails");
+        assert!(!breaks, "the limiter fails");
     }
 }
 
 struct Counting(Arc<Counter>);
 
-impl Turnstile for Counting {
-    fn start(&self, now: Instant) -> Result<Turn, Instant> {
+impl Limiter for Counting {
+    fn start(&self, now: Instant) -> Result<RateSlot, Instant> {
         self.0.may_panic();
         *self.0.out.lock().unwrap() += 1;
-        Ok(Turn::new(now, 3))
+        Ok(RateSlot::new(now, 3))
     }
 
-    fn cancel(&self, turn: Turn, _: Instant) {
+    fn cancel(&self, turn: RateSlot, _: Instant) {
         assert_eq!(turn.mark(), 3);
         *self.0.out.lock().unwrap() -= 1;
         self.0.may_panic();
     }
 
-    fn give_back(&self, turn: Turn, now: Instant) {
+    fn give_back(&self, turn: RateSlot, now: Instant) {
         self.cancel(turn, now);
     }
 }
@@ -494,17 +494,17 @@ fn a_batch_of_which_a_part_was_taken_is_leased() {
 /// Counts how often it is asked.
 struct Asked(Pace, Arc<AtomicUsize>);
 
-impl Turnstile for Asked {
-    fn start(&self, now: Instant) -> Result<Turn, Instant> {
+impl Limiter for Asked {
+    fn start(&self, now: Instant) -> Result<RateSlot, Instant> {
         self.1.fetch_add(1, Ordering::SeqCst);
         self.0.start(now)
     }
 
-    fn cancel(&self, turn: Turn, now: Instant) {
+    fn cancel(&self, turn: RateSlot, now: Instant) {
         self.0.cancel(turn, now);
     }
 
-    fn give_back(&self, turn: Turn, now: Instant) {
+    fn give_back(&self, turn: RateSlot, now: Instant) {
         self.0.give_back(turn, now);
     }
 }
@@ -555,20 +555,20 @@ fn a_turnstile_that_panics_loses_nothing() {
 /// The first start gives its queue another pace, so that nobody else has this one; its destructor panics.
 struct Last(Arc<OnceLock<Queue<u32>>>);
 
-impl Turnstile for Last {
-    fn start(&self, now: Instant) -> Result<Turn, Instant> {
+impl Limiter for Last {
+    fn start(&self, now: Instant) -> Result<RateSlot, Instant> {
         self.0.get().unwrap().set_pace(Pace::unlimited());
-        Ok(Turn::new(now, 0))
+        Ok(RateSlot::new(now, 0))
     }
 
-    fn cancel(&self, _: Turn, _: Instant) {}
+    fn cancel(&self, _: RateSlot, _: Instant) {}
 
-    fn give_back(&self, _: Turn, _: Instant) {}
+    fn give_back(&self, _: RateSlot, _: Instant) {}
 }
 
 impl Drop for Last {
     fn drop(&mut self) {
-        panic!("the destructor of a turnstile fails");
+        panic!("the destructor of a limiter fails");
     }
 }
 
@@ -598,15 +598,15 @@ fn a_turnstile_whose_destructor_panics_takes_no_item_along() {
 /// Panics at the second start.
 struct OnlyOne(AtomicBool);
 
-impl Turnstile for OnlyOne {
-    fn start(&self, now: Instant) -> Result<Turn, Instant> {
+impl Limiter for OnlyOne {
+    fn start(&self, now: Instant) -> Result<RateSlot, Instant> {
         assert!(!self.0.swap(true, Ordering::SeqCst), "only one");
-        Ok(Turn::new(now, 0))
+        Ok(RateSlot::new(now, 0))
     }
 
-    fn cancel(&self, _: Turn, _: Instant) {}
+    fn cancel(&self, _: RateSlot, _: Instant) {}
 
-    fn give_back(&self, _: Turn, _: Instant) {}
+    fn give_back(&self, _: RateSlot, _: Instant) {}
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::common::failing::{INSTANT, NEARLY, SECOND};
 use crate::common::futures::Task;
 use crate::common::waits::{async_pops, blocking_pops};
 use crate::common::{ends, panics};
-use requeue::{ManualClock, Pace, Queue, Turn, Turnstile};
+use requeue::{Limiter, ManualClock, Pace, Queue, RateSlot};
 
 const TEN: Duration = Duration::from_secs(10);
 
@@ -160,22 +160,22 @@ fn what_was_aborted_was_started_nevertheless() {
     assert_eq!(started(&queue), 1);
 }
 
-/// A turnstile that is changed while it is asked, and then gives a turn.
+/// A limiter that is changed while it is asked, and then gives a turn.
 struct Late {
     queue: Arc<Mutex<Option<Queue<u32>>>>,
     cancelled: Arc<Mutex<u32>>,
 }
 
-impl Turnstile for Late {
-    fn start(&self, now: Instant) -> Result<Turn, Instant> {
+impl Limiter for Late {
+    fn start(&self, now: Instant) -> Result<RateSlot, Instant> {
         if let Some(queue) = self.queue.lock().unwrap().take() {
             queue.set_pace(Pace::every(TEN));
             assert!(queue.pop().is_ok());
         }
-        Ok(Turn::new(now, 0))
+        Ok(RateSlot::new(now, 0))
     }
 
-    fn cancel(&self, _: Turn, _: Instant) {
+    fn cancel(&self, _: RateSlot, _: Instant) {
         *self.cancelled.lock().unwrap() += 1;
     }
 }
@@ -199,14 +199,14 @@ fn a_turn_of_a_pace_that_is_no_more_is_not_used() {
 #[derive(Clone, Default)]
 struct Diary(Arc<Mutex<Vec<Instant>>>);
 
-impl Turnstile for Diary {
-    fn start(&self, now: Instant) -> Result<Turn, Instant> {
+impl Limiter for Diary {
+    fn start(&self, now: Instant) -> Result<RateSlot, Instant> {
         let mut times = self.0.lock().unwrap();
         if times.len() == 5 {
             return Err(now + SECOND);
         }
         times.push(now);
-        Ok(Turn::new(now, 0))
+        Ok(RateSlot::new(now, 0))
     }
 }
 
@@ -226,9 +226,9 @@ fn a_turnstile_is_asked_for_what_was_started_before() {
 #[test]
 fn a_turnstile_that_panics_is_not_set() {
     struct Broken;
-    impl Turnstile for Broken {
-        fn start(&self, _: Instant) -> Result<Turn, Instant> {
-            panic!("the turnstile fails");
+    impl Limiter for Broken {
+        fn start(&self, _: Instant) -> Result<RateSlot, Instant> {
+            panic!("the limiter fails");
         }
     }
     let (clock, queue) = paced(Pace::every(TEN));
@@ -321,11 +321,11 @@ fn a_queue_that_has_another_pace_by_now_is_left_alone() {
     task.assert_waits();
 }
 
-/// A turnstile made of a pace.
+/// A limiter made of a pace.
 struct Made(Pace);
 
-impl Turnstile for Made {
-    fn start(&self, now: Instant) -> Result<Turn, Instant> {
+impl Limiter for Made {
+    fn start(&self, now: Instant) -> Result<RateSlot, Instant> {
         self.0.start(now)
     }
 }

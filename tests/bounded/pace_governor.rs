@@ -6,7 +6,7 @@
 use arbitrary::{Arbitrary, Unstructured};
 use governor::clock::{Clock, FakeRelativeClock};
 use governor::{Quota, RateLimiter};
-use requeue::{Pace, Turnstile};
+use requeue::{Limiter, Pace};
 use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 

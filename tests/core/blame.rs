@@ -9,7 +9,7 @@ use std::{iter, panic, thread};
 
 use crate::common::failing::SECOND;
 use crate::common::panics;
-use requeue::{channel, Job, ManualClock, Pace, PriorityQueue, Queue, Turn, Turnstile, Workers};
+use requeue::{channel, Job, Limiter, ManualClock, Pace, PriorityQueue, Queue, RateSlot, Workers};
 
 const FINE: Result<(), ()> = Ok(());
 
@@ -35,8 +35,8 @@ fn poll_twice(mut future: impl Future + Unpin) {
 /// A pace of somebody else.
 struct Free;
 
-impl Turnstile for Free {
-    fn start(&self, _: std::time::Instant) -> Result<Turn, std::time::Instant> {
+impl Limiter for Free {
+    fn start(&self, _: std::time::Instant) -> Result<RateSlot, std::time::Instant> {
         unreachable!("nobody asks")
     }
 }

@@ -16,8 +16,8 @@ use crate::common::failing::{leased, put_off, SECOND};
 use crate::common::futures::Task;
 use crate::common::{assert_at_rest, drain, ends, panics};
 use requeue::{
-    ByKey, Clock, FairQueue, Fifo, Item, Leased, ManualClock, Order, Pace, PopError, PushError,
-    Queue, Transaction, Turn, Turnstile,
+    ByKey, Clock, FairQueue, Fifo, Item, Leased, Limiter, ManualClock, Order, Pace, PopError,
+    PushError, Queue, RateSlot, Transaction,
 };
 
 /// Whether a panic says that the transaction is in use.
@@ -108,12 +108,12 @@ fn a_copy_may_not_use_the_transaction_that_takes_a_batch() {
 /// A pace that allows all starts, and says when one was of no use.
 struct Cancelled<F>(F);
 
-impl<F: Fn() + Send + Sync + 'static> Turnstile for Cancelled<F> {
-    fn start(&self, now: Instant) -> Result<Turn, Instant> {
-        Ok(Turn::new(now, 0))
+impl<F: Fn() + Send + Sync + 'static> Limiter for Cancelled<F> {
+    fn start(&self, now: Instant) -> Result<RateSlot, Instant> {
+        Ok(RateSlot::new(now, 0))
     }
 
-    fn cancel(&self, _: Turn, _: Instant) {
+    fn cancel(&self, _: RateSlot, _: Instant) {
         (self.0)();
     }
 }

@@ -20,9 +20,9 @@ fn assert_nothing_stranded(queue: &Queue<usize>) {
 }
 
 /// How a thread of the ring takes a token and puts it back.
-type Turn = fn(&Queue<usize>, &mut Handle<usize>) -> bool;
+type RateSlot = fn(&Queue<usize>, &mut Handle<usize>) -> bool;
 
-const TURNS: [Turn; 4] = [
+const TURNS: [RateSlot; 4] = [
     |_, handle| {
         let Ok(token) = handle.pop() else {
             return false;
@@ -55,7 +55,7 @@ const TURNS: [Turn; 4] = [
 
 /// The tokens of a ring are one fewer than its places: who has taken one can put it back, whatever
 /// the others do.
-fn ring(places: usize, turns: &[Turn]) {
+fn ring(places: usize, turns: &[RateSlot]) {
     on_all_threads(|threads, rng| {
         let queue = Queue::bounded(places);
         queue.handle().push_batch(0..places - 1).unwrap();

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::common::events::{ARRIVALS, ITEM};
 use crate::common::futures::Task;
 use crate::common::{ends, panics};
-use requeue::{pop_any, Handle, Pace, PopError, Queue, Turn, Turnstile};
+use requeue::{pop_any, Handle, Limiter, Pace, PopError, Queue, RateSlot};
 
 fn queues<const N: usize>() -> [Queue<u32>; N] {
     [(); N].map(|()| Queue::unbounded())
@@ -36,9 +36,9 @@ fn earlier_queues_are_preferred() {
 /// Panics once somebody waits at the queue, and until then lets nothing start.
 struct Fuse(Queue<u32>);
 
-impl Turnstile for Fuse {
-    fn start(&self, now: Instant) -> Result<Turn, Instant> {
-        assert_eq!(self.0.stats().waiting, 0, "the turnstile fails");
+impl Limiter for Fuse {
+    fn start(&self, now: Instant) -> Result<RateSlot, Instant> {
+        assert_eq!(self.0.stats().waiting, 0, "the limiter fails");
         Err(now + Duration::from_secs(1))
     }
 }

@@ -11,7 +11,7 @@ struct Sleepers {
 }
 
 impl Sleepers {
-    /// Enters the line, and sleeps unless it finds a permit.
+    /// Enters the wait queue, and sleeps unless it finds a permit.
     fn enter(&self, bank: &Bank) {
         // ORDERING: Relaxed, all of them; the fences order what is seen, as those of a line do.
         self.asleep.fetch_add(1, Ordering::Relaxed);

@@ -4,7 +4,7 @@ use super::Shared;
 use crate::order::{EntryOf, Order, Source, StoredOf};
 use crate::policy::retry::{Failed, Fate};
 use crate::policy::telemetry::Event;
-use crate::policy::watch::Post;
+use crate::policy::watch::Watch;
 use crate::raw::Vacant;
 use crate::sync::{lock, planted, step, swallow_panic, thread};
 use crate::time::{later, NEVER};
@@ -24,12 +24,12 @@ impl<T, O: Order<T>> Shared<T, O> {
         let (due, attempts) = (later(now, delay), failed.entry.delivery.attempts);
         let error = self.heard(&failed);
         failed.due = due;
-        self.ready.attend();
+        self.ready.slow_pops();
         self.failures.delayed.put(envelope, failed);
-        self.agenda.plan(due);
-        self.agenda.call_reserve();
-        step!("due.delays-unsaid", self.ready.published(1));
-        self.tell(|| Event::Delayed {
+        self.due_timer.plan(due);
+        self.due_timer.call_backup();
+        step!("due.delays-unsaid", self.ready.notify(1));
+        self.emit(|| Event::Delayed {
             attempts,
             delay,
             error: error.as_deref(),
@@ -38,20 +38,20 @@ impl<T, O: Order<T>> Shared<T, O> {
 
     /// The error of a failed delivery, if somebody listens.
     fn heard(&self, failed: &Failed<StoredOf<T, O>>) -> Option<Arc<str>> {
-        failed.error.clone().filter(|_| self.is_told_of())
+        failed.error.clone().filter(|_| self.is_observed())
     }
 
     /// Puts an item at the head. Whoever held it counts it as aborted afterwards.
     pub(crate) fn put_at_head(&self, entry: EntryOf<T, O>) {
-        self.ready.attend();
+        self.ready.slow_pops();
         let count = self.shards.put_at_head([entry]);
-        step!("due.retries-unsaid", self.ready.published(count));
+        step!("due.retries-unsaid", self.ready.notify(count));
     }
 
     /// Puts what is due at the head, and what others have held for longer than they may.
     #[inline]
     pub(crate) fn release_due(&self) {
-        if self.agenda.next() != NEVER || self.is_scheduled() {
+        if self.due_timer.next() != NEVER || self.is_scheduled() {
             self.release(self.time.now());
         }
     }
@@ -61,13 +61,13 @@ impl<T, O: Order<T>> Shared<T, O> {
         if self.is_scheduled() {
             self.arrange(now);
         }
-        if now < self.agenda.next() {
+        if now < self.due_timer.next() {
             return;
         }
         let delayed = &self.failures.delayed;
-        let begin = || self.agenda.clear();
+        let begin = || self.due_timer.clear();
         let end = |next| {
-            self.agenda.plan(next);
+            self.due_timer.plan(next);
         };
         let Some(due) = delayed.take_due(now, begin, end) else {
             thread::yield_now();
@@ -81,49 +81,52 @@ impl<T, O: Order<T>> Shared<T, O> {
             released += self.end_leases(now);
         }
         // At least one waiter has to know of the new plan, or to ask the pace again.
-        self.agenda.call_reserve();
-        let planned = self.agenda.next() != NEVER || self.gate.is_paced();
-        self.ended(released + usize::from(planned));
+        self.due_timer.call_backup();
+        let planned = self.due_timer.next() != NEVER || self.gate.is_paced();
+        self.notify_end(released + usize::from(planned));
         self.failures.letters.drop_excess(&self.time);
     }
 
     /// Takes back what is held for too long, and says how many items are ready by that.
     fn end_leases(&self, now: u64) -> usize {
-        let posts = self.posts.all();
-        posts.iter().map(|post| self.take_away(post, now, 0)).sum()
+        let watches = self.watches.all();
+        watches
+            .iter()
+            .map(|watch| self.take_away(watch, now, 0))
+            .sum()
     }
 
     /// See [`Queue::recover`](crate::Queue::recover).
     pub(crate) fn recover(&self, worker: &str, before: Instant) -> usize {
         self.release_due();
         let before = self.time.nanos(before);
-        let posts = self.posts.all();
-        let named = posts
+        let watches = self.watches.all();
+        let named = watches
             .iter()
-            .filter(|post| post.name().is_some_and(|name| **name == *worker));
-        let ready = named.map(|post| self.take_away(post, 0, before)).sum();
-        self.ended(ready);
+            .filter(|watch| watch.name().is_some_and(|name| **name == *worker));
+        let ready = named.map(|watch| self.take_away(watch, 0, before)).sum();
+        self.notify_end(ready);
         self.failures.letters.drop_excess(&self.time);
         ready
     }
 
     /// Takes out of a book what was taken before `taken` or is over at `now`, and says how many items are
     /// ready by that. Whoever waits for them is still to be woken.
-    fn take_away(&self, post: &Post<StoredOf<T, O>>, now: u64, taken: u64) -> usize {
-        let mut book = lock(&post.book);
-        let entries = book.take_away(now, taken);
-        let next = book.next();
-        drop(book);
-        self.agenda.plan(next.unwrap_or(NEVER));
+    fn take_away(&self, watch: &Watch<StoredOf<T, O>>, now: u64, taken: u64) -> usize {
+        let mut leases = lock(&watch.leases);
+        let entries = leases.take_away(now, taken);
+        let next = leases.next();
+        drop(leases);
+        self.due_timer.plan(next.unwrap_or(NEVER));
         let count = entries.len();
         let ready = self.take_over(entries);
         if self.gate.is_limited() {
             self.count_out(count);
         }
-        self.shards.count_expired(post.counters, count);
+        self.shards.count_expired(watch.counters, count);
         if count > 0 {
-            self.tell(|| Event::Expired {
-                worker: post.name().map(AsRef::as_ref),
+            self.emit(|| Event::Expired {
+                worker: watch.name().map(AsRef::as_ref),
                 items: count,
             });
         }
@@ -142,7 +145,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         let (meta, error) = (failed.entry.item.meta, self.heard(&failed));
         self.failures.letters.put(envelope, failed);
         self.leave(meta);
-        self.tell(|| Event::Died {
+        self.emit(|| Event::Died {
             attempts,
             reason,
             error: error.as_deref(),

@@ -3,12 +3,12 @@
 use super::Shared;
 use crate::order::{Order, Source};
 use crate::time::NEVER;
-use crate::wait::{Kind, Line, Place, Waiter, Wanted};
+use crate::wait::{WaitKind, WaitQueue, Waiter, WakeTarget, Wanted};
 use std::task::Poll;
 
 impl<T, O: Order<T>> Shared<T, O> {
     /// Where those wait who wait for the queue to be idle.
-    pub(crate) fn idle_line(&self) -> &Line {
+    pub(crate) fn idle_waiters(&self) -> &WaitQueue {
         &self.idle
     }
 
@@ -22,7 +22,7 @@ impl<T, O: Order<T>> Shared<T, O> {
     /// Tells those who wait for the queue to be idle that an item was taken for good.
     #[inline]
     pub(crate) fn popped(&self) {
-        if self.ready.is_awaited() {
+        if self.ready.notifies_ends() {
             self.tell_if_idle();
         }
     }
@@ -30,11 +30,11 @@ impl<T, O: Order<T>> Shared<T, O> {
     /// Wakes those who wait for the queue to be idle, if it is. Who ends something calls it afterwards.
     ///
     /// Of two who end something at the same time one at least sees the end of the other: both pass the fence of
-    /// [`Line::tell`] before they look, since the line is armed while somebody waits.
+    /// [`WaitQueue::tell`] before they look, since the wait queue is armed while somebody waits.
     #[cold]
     #[inline(never)]
     pub(crate) fn tell_if_idle(&self) {
-        if self.idle.tell(0).waiting() > 0 && self.is_idle() {
+        if self.idle.notify_slowly(0).waiting() > 0 && self.is_idle() {
             self.idle.wake_all();
         }
     }
@@ -42,31 +42,35 @@ impl<T, O: Order<T>> Shared<T, O> {
     /// Has those who wait for the queue to be idle look at what is planned: an item whose lease is over may die,
     /// and be the last one.
     pub(crate) fn planned(&self) {
-        if self.ready.is_awaited() {
+        if self.ready.notifies_ends() {
             self.idle.wake_all_waiting();
         }
     }
 
     /// Polls for the queue to be idle. Makes ready what is due: nobody else may come by.
-    pub(crate) fn poll_idle(&self, mut place: &mut Place, waiter: &Waiter<'_>) -> Poll<()> {
-        if !place.is_taken() {
-            self.ready.await_ends();
+    pub(crate) fn poll_idle(
+        &self,
+        mut waiter: &mut Waiter,
+        wake_target: &WakeTarget<'_>,
+    ) -> Poll<()> {
+        if !waiter.is_taken() {
+            self.ready.begin_notifying_ends();
         }
         self.release_due();
         let attempt = |_: &mut _| self.is_idle().then_some(());
-        let (line, waker, wanted) = (&self.idle, waiter.waker, Wanted::Item);
-        let poll = Place::poll(
-            &mut place,
+        let (wait_queue, waker, wanted) = (&self.idle, wake_target.waker, Wanted::Item);
+        let poll = Waiter::poll(
+            &mut waiter,
             wanted,
-            line,
-            Kind::One,
+            wait_queue,
+            WaitKind::One,
             waker,
             |_| true,
             attempt,
         );
-        let next = self.agenda.next();
+        let next = self.due_timer.next();
         if poll.is_pending() && next != NEVER {
-            waiter.wake_at(&self.time, next);
+            wake_target.wake_at(&self.time, next);
         }
         poll
     }

@@ -3,8 +3,8 @@
 mod due;
 mod idle;
 mod order;
-mod pass;
 mod stats;
+mod token;
 
 use crate::bound::Capacity;
 use crate::core::admit::{Refusal, Unpushed};
@@ -13,18 +13,18 @@ use crate::order::{Known, KnownOf, Order, ShardsOf, Source, StoredOf};
 use crate::policy::lease::Lease;
 use crate::policy::retry::Failures;
 use crate::policy::telemetry::{Event, Telemetry};
-use crate::policy::watch::Posts;
+use crate::policy::watch::WatchTable;
 use crate::rate::Gate;
 use crate::raw::{Remainder, Shards, Stored};
 use crate::sync::{defer, step, swallow_panic};
 use crate::time::Time;
-use crate::wait::{Agenda, Line, Word};
+use crate::wait::{DueTimer, ModeWord, WaitQueue};
 use crate::PopError;
 use std::slice;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub(crate) use pass::Debt;
+pub(crate) use token::Token;
 
 /// A queue: its shards, those who wait, its room, and what becomes of failed deliveries.
 pub(crate) struct Shared<T, O: Order<T>> {
@@ -32,16 +32,16 @@ pub(crate) struct Shared<T, O: Order<T>> {
     /// Where items are taken from, if not from the shards.
     pub(crate) source: O::Source,
     /// Where those wait who want an item.
-    ready: Arc<Line>,
+    ready: Arc<WaitQueue>,
     room: Option<Room>,
     /// Where those wait who wait for the queue to be idle.
-    idle: Line,
+    idle: WaitQueue,
     /// What is asked before items are given out.
     pub(crate) gate: Gate,
     pub(crate) time: Time,
-    pub(crate) agenda: Arc<Agenda>,
+    pub(crate) due_timer: Arc<DueTimer>,
     pub(crate) failures: Failures<T, O::Meta>,
-    pub(crate) posts: Posts<StoredOf<T, O>>,
+    pub(crate) watches: WatchTable<StoredOf<T, O>>,
     /// How long items are leased, if they are.
     lease: Option<Duration>,
     /// Whether the time of each push is kept.
@@ -56,7 +56,7 @@ pub(crate) struct Room {
     /// The most items, as it was said.
     pub(crate) limit: usize,
     /// Where those wait who want a permit.
-    pub(crate) line: Line,
+    pub(crate) wait_queue: WaitQueue,
 }
 
 impl Room {
@@ -64,7 +64,7 @@ impl Room {
         Self {
             capacity: Capacity::new(limit),
             limit,
-            line: Line::new(Word::standing(false, false)),
+            wait_queue: WaitQueue::new(ModeWord::standing(false, false)),
         }
     }
 
@@ -76,7 +76,7 @@ impl Room {
     /// Wakes for so many permits that others may have now.
     #[inline]
     pub(crate) fn freed(&self, count: usize) {
-        self.line.published(count);
+        self.wait_queue.notify(count);
     }
 
     /// Takes a permit that will belong to no handle.
@@ -89,11 +89,11 @@ impl<T, O: Order<T>> Shared<T, O> {
     pub(crate) fn new(settings: Settings<T, O::Meta>, order: O::Settings) -> Self {
         let timed = settings.timed || O::is_timed(&order);
         let shards = Arc::new(Shards::new(timed));
-        let attended = timed || Self::SORTS || settings.is_attended();
-        let word = Word::standing(timed || Self::SORTS, attended);
-        let ready = Arc::new(Line::new(word));
-        let agenda = Agenda::new(settings.time.clone(), Arc::clone(&ready));
-        let source = O::source(order, &shards, &agenda);
+        let slow_pops = timed || Self::SORTS || settings.slows_pops();
+        let word = ModeWord::standing(timed || Self::SORTS, slow_pops);
+        let ready = Arc::new(WaitQueue::new(word));
+        let due_timer = DueTimer::new(settings.time.clone(), Arc::clone(&ready));
+        let source = O::source(order, &shards, &due_timer);
         let room = settings.capacity.map(Room::new);
         if room.is_some() {
             ready.bound();
@@ -104,12 +104,12 @@ impl<T, O: Order<T>> Shared<T, O> {
             source,
             ready,
             room,
-            idle: Line::new(Word::standing(false, false)),
+            idle: WaitQueue::new(ModeWord::standing(false, false)),
             gate: Gate::new(settings.pace, settings.max_held),
             time: settings.time,
-            agenda,
+            due_timer,
             failures: settings.failures,
-            posts: Posts::new(),
+            watches: WatchTable::new(),
             lease: settings.lease,
             timed,
             telemetry: Telemetry::of(settings.name.as_ref()),
@@ -122,7 +122,7 @@ impl<T, O: Order<T>> Shared<T, O> {
     }
 
     #[inline]
-    pub(crate) fn ready(&self) -> &Arc<Line> {
+    pub(crate) fn ready(&self) -> &Arc<WaitQueue> {
         &self.ready
     }
 
@@ -139,7 +139,7 @@ impl<T, O: Order<T>> Shared<T, O> {
     }
 
     #[inline]
-    pub(crate) fn word(&self) -> Word {
+    pub(crate) fn word(&self) -> ModeWord {
         self.ready.word()
     }
 
@@ -178,13 +178,13 @@ impl<T, O: Order<T>> Shared<T, O> {
         let Some(Known { since, meta }) = register(&item) else {
             return Err(Unpushed::new(item, Refusal::Full));
         };
-        let admit = || !ready.look().is_closed();
+        let admit = || !ready.fenced_word().is_closed();
         if let Err(stored) = self.shards.push(Stored { item, meta }, since, admit) {
             self.unregister(meta);
             return Err(Unpushed::new(stored.item, Refusal::Closed));
         }
         permit.cancel();
-        ready.published(1);
+        ready.notify(1);
         Ok(())
     }
 
@@ -194,7 +194,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         if word.is_drained() {
             return Err(PopError::Closed);
         }
-        let item = if word.is_attended() {
+        let item = if word.slows_pops() {
             self.release_due();
             self.pop_by_leave()
         } else {
@@ -208,14 +208,14 @@ impl<T, O: Order<T>> Shared<T, O> {
 
     /// Pops where there is more than the shards.
     fn pop_by_leave(&self) -> Option<T> {
-        let pass = self.pass(false)?;
+        let pass = self.acquire_token(false)?;
         let item = if Self::SORTS {
             self.pop_next_alone()
         } else {
             self.shards.pop(true).map(Stored::into_item)
         };
         item.map(|item| {
-            pass.used().forgive();
+            pass.used().spend();
             item
         })
     }
@@ -230,23 +230,23 @@ impl<T, O: Order<T>> Shared<T, O> {
         let closed = self.ready.close();
         if closed {
             if let Some(room) = self.room() {
-                room.line.wake_all();
+                room.wait_queue.wake_all();
             }
-            self.tell(|| Event::Closed);
+            self.emit(|| Event::Closed);
         }
         closed
     }
 
     /// Tells those who listen what happened. A clock that panics while it is asked for that is ignored.
     #[inline]
-    pub(crate) fn tell<'e>(&self, event: impl FnOnce() -> Event<'e>) {
+    pub(crate) fn emit<'e>(&self, event: impl FnOnce() -> Event<'e>) {
         if let Some(telemetry) = &self.telemetry {
-            swallow_panic(|| telemetry.tell(event()));
+            swallow_panic(|| telemetry.emit(event()));
         }
     }
 
     /// Whether anybody listens.
-    pub(crate) fn is_told_of(&self) -> bool {
+    pub(crate) fn is_observed(&self) -> bool {
         self.telemetry.is_some()
     }
 
@@ -265,17 +265,17 @@ impl<T, O: Order<T>> Shared<T, O> {
             if left != Remainder::Nothing {
                 return PopError::Empty;
             }
-            self.ready.mark_drained();
+            self.ready.set_drained();
         }
         // Not only who has found it so: that thread may be held up.
         self.ready.wake_all_if_any();
         PopError::Closed
     }
 
-    /// See [`Line::ended`].
+    /// See [`WaitQueue::ended`].
     #[inline]
-    pub(crate) fn ended(&self, count: usize) {
-        if self.ready.ended(count) {
+    pub(crate) fn notify_end(&self, count: usize) {
+        if self.ready.notify_end(count) {
             self.tell_if_idle();
         }
     }

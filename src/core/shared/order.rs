@@ -74,7 +74,7 @@ impl<T, O: Order<T>> Shared<T, O> {
     fn tell_of_gone(&self, ready: usize) {
         if ready > 0 {
             // Others may have looked, after a close, when the item was gone and these not ready yet.
-            self.ended(ready);
+            self.notify_end(ready);
         }
     }
 
@@ -120,7 +120,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         self.give_back(1);
         self.unregister(item.meta);
         // After the close it may have been what others wait for.
-        self.ended(0);
+        self.notify_end(0);
         item.item
     }
 
@@ -134,7 +134,7 @@ impl<T, O: Order<T>> Shared<T, O> {
     pub(super) fn arrange(&self, now: u64) {
         let ready = self.source.arrange(now);
         if ready > 0 {
-            self.ended(ready);
+            self.notify_end(ready);
         }
     }
 
@@ -151,7 +151,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         if Self::SORTS {
             self.bring_up_to_date(); // what was pushed may have a time
         }
-        self.agenda.next()
+        self.due_timer.next()
     }
 
     /// Items that could be taken now, about. Never more than the capacity.

@@ -10,7 +10,7 @@ impl<T, O: Order<T>> Shared<T, O> {
     pub(crate) fn stats(&self) -> Stats {
         self.bring_up_to_date();
         let stats = self.count();
-        self.tell(|| Event::Counted(&stats));
+        self.emit(|| Event::Counted(&stats));
         stats
     }
 
@@ -40,14 +40,14 @@ impl<T, O: Order<T>> Shared<T, O> {
     pub(crate) fn held(&self) -> Vec<Held> {
         let holders = self.shards().holders();
         let held = holders.map(|holder| {
-            let post = self.posts.get(holder.counters);
-            let post = post.as_ref();
+            let watch = self.watches.get(holder.counters);
+            let watch = watch.as_ref();
             Held {
                 id: DeliveryId::new(holder.counters, holder.ended),
-                worker: post.and_then(|post| post.name().cloned()),
+                worker: watch.and_then(|watch| watch.name().cloned()),
                 items: usize::try_from(holder.held).unwrap_or(usize::MAX),
-                since: post.and_then(|post| self.time.stamped(post.since())),
-                thread: post.and_then(|post| post.thread()),
+                since: watch.and_then(|watch| self.time.stamped(watch.since())),
+                thread: watch.and_then(|watch| watch.thread()),
             }
         });
         held.collect()

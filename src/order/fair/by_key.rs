@@ -2,7 +2,7 @@
 
 use super::{Keys, Mark, Rounds, Rules, UNLIMITED};
 use crate::order::{Engine, Leased, Order, ShardsOf, Sorted, Unleased};
-use crate::wait::Agenda;
+use crate::wait::DueTimer;
 use std::fmt;
 use std::hash::Hash;
 use std::marker::PhantomData;
@@ -37,13 +37,13 @@ where
     fn source(
         rules: Rules<K, U>,
         shards: &Arc<ShardsOf<U, Self>>,
-        agenda: &Arc<Agenda>,
+        due_timer: &Arc<DueTimer>,
     ) -> Self::Source {
         // A limit has to be exact.
         let is_limited = rules.limit < UNLIMITED;
         let together = if is_limited { 1 } else { TOGETHER };
         let rounds = Rounds::new(rules.serial, together);
-        Sorted::new(rounds, Keys::new(rules), shards, agenda)
+        Sorted::new(rounds, Keys::new(rules), shards, due_timer)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Heap, Step, Times, Word};
 use crate::order::{Engine, Leased, Order, ShardsOf, Sorted, Unleased};
-use crate::wait::Agenda;
+use crate::wait::DueTimer;
 use std::sync::Arc;
 
 /// The order of a [`PriorityQueue`](crate::PriorityQueue): by priority, then by due time, then by arrival.
@@ -63,10 +63,10 @@ impl<T: Send> Engine<T> for ByPriority {
     fn source(
         ageing: Option<Step>,
         shards: &Arc<ShardsOf<T, Self>>,
-        agenda: &Arc<Agenda>,
+        due_timer: &Arc<DueTimer>,
     ) -> Self::Source {
         let times = Arc::new(Times::new());
         let heap = Heap::new(Arc::clone(&times), ageing);
-        Sorted::new(heap, times, shards, agenda)
+        Sorted::new(heap, times, shards, due_timer)
     }
 }

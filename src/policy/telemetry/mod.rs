@@ -69,7 +69,7 @@ impl Telemetry {
 
     /// Tells what happened.
     #[allow(unused_variables, clippy::unused_self)] // where nobody listens
-    pub(crate) fn tell(&self, event: Event<'_>) {
+    pub(crate) fn emit(&self, event: Event<'_>) {
         #[cfg(feature = "metrics")]
         crate::sync::swallow_panic(|| metrics::record(&self.name, event));
         #[cfg(feature = "tracing")]

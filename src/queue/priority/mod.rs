@@ -157,8 +157,8 @@ impl<T: Send, O: Prioritized<T>> Queue<T, O> {
         let found = shared.source.with(|heap| heap.reschedule(ticket, due));
         if found {
             // Somebody has to know of the time before the clock is asked, which is user code.
-            shared.agenda.call_reserve();
-            shared.ready().published(1);
+            shared.due_timer.call_backup();
+            shared.ready().notify(1);
             shared.release_due();
         }
         found

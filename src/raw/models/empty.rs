@@ -123,7 +123,7 @@ fn nothing_is_left_of_a_push_without_a_handle_that_is_refused() {
         let closed = Arc::new(AtomicBool::new(false));
         let pusher = thread::spawn({
             let (shards, closed) = (Arc::clone(&shards), Arc::clone(&closed));
-            // ORDERING: SeqCst; pairs with the fence below, as `line.look` does with `line.seal`.
+            // ORDERING: SeqCst; pairs with the fence below, as `waitqueue.fence` does with `waitqueue.seal`.
             let admit = move || {
                 fence(Ordering::SeqCst);
                 !closed.load(Ordering::Relaxed)

@@ -1,9 +1,9 @@
-//! Times, delays and alarms.
+//! Times, delays and timers.
 
-mod alarms;
 mod backoff;
 mod manual;
 mod timer;
+mod timer_queue;
 
 use super::clock::within_horizon;
 use super::{Clock, ManualClock, SystemClock, Time, NEVER};
@@ -122,7 +122,7 @@ fn an_alarm_goes_to_the_clock() {
     let (bells, (time, clock)) = (Bells::new(), manual());
     time.wake_at(1_000_000_000, &bells.bell("second"));
     time.wake_at(NEVER, &bells.bell("never"));
-    assert!(format!("{clock:?}").contains("alarms: 1"));
+    assert!(format!("{clock:?}").contains("timers: 1"));
     clock.advance(SECOND);
     assert_eq!(bells.rung(), ["second"]);
 }

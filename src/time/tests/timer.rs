@@ -14,7 +14,7 @@ fn timer() -> &'static Timer {
     Box::leak(Box::default())
 }
 
-/// Sets an alarm while the system has no threads.
+/// Sets an timer while the system has no threads.
 fn set_in_vain(timer: &Timer, waker: &Waker) {
     timer.set(Instant::now() + LATE, waker, || {
         Err(Error::from(ErrorKind::WouldBlock))

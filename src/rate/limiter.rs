@@ -4,25 +4,25 @@ use std::time::Instant;
 
 /// What says when the next item may be started: behind every [`Pace`](crate::Pace), and open to others.
 ///
-/// # What a turnstile owes
+/// # What a limiter owes
 ///
 /// - Its methods may be called from any thread at any time. A pop that waits for their answer holds no lock of
 ///   the queue, and nothing that others wait for.
-/// - A turn that it has given is taken to be used, unless it comes back by [`Turnstile::cancel`] or
-///   [`Turnstile::give_back`]. Each turn comes back at most once, and not always.
-/// - A queue that is [given](crate::Queue::set_pace) the turnstile takes a turn for each start that its last pace is
-///   [owed](Turnstile::owed), at the time of the last of them, as far as there are. It keeps these turns.
+/// - A turn that it has given is taken to be used, unless it comes back by [`Limiter::cancel`] or
+///   [`Limiter::give_back`]. Each turn comes back at most once, and not always.
+/// - A queue that is [given](crate::Queue::set_pace) the limiter takes a turn for each start that its last pace is
+///   [owed](Limiter::owed), at the time of the last of them, as far as there are. It keeps these turns.
 /// - If a method panics, the call of the queue panics that has called it, and no item is lost by it.
 ///
 /// ```
-/// use requeue::{Pace, Turn, Turnstile};
+/// use requeue::{Pace, RateSlot, Limiter};
 /// use std::time::{Duration, Instant};
 ///
 /// /// Each host at its own pace, all together at another one.
 /// struct Both(Pace, Pace);
 ///
-/// impl Turnstile for Both {
-///     fn start(&self, now: Instant) -> Result<Turn, Instant> {
+/// impl Limiter for Both {
+///     fn start(&self, now: Instant) -> Result<RateSlot, Instant> {
 ///         let first = self.0.start(now)?;
 ///         let second = self.1.start(now);
 ///         if second.is_err() {
@@ -40,14 +40,14 @@ use std::time::Instant;
 /// assert_eq!(host.start(now).unwrap_err(), now + second / 10);
 /// assert!(host.start(now + second / 10).is_ok());
 /// ```
-pub trait Turnstile: Send + Sync + 'static {
+pub trait Limiter: Send + Sync + 'static {
     /// Takes a turn, to start one item now. Or says when it is worth trying again: whoever waits does so then,
     /// and not before, unless [woken](crate::Pace::wake_waiters).
     ///
     /// The time is that of the queue's [clock](crate::Builder::clock).
     ///
     /// ```
-    /// use requeue::{Pace, Turnstile};
+    /// use requeue::{Pace, Limiter};
     ///
     /// let now = std::time::Instant::now();
     /// assert!(Pace::unlimited().start(now).is_ok());
@@ -56,12 +56,12 @@ pub trait Turnstile: Send + Sync + 'static {
     /// # Errors
     ///
     /// The earliest time at which a turn may be had; a later one than now.
-    fn start(&self, now: Instant) -> Result<Turn, Instant>;
+    fn start(&self, now: Instant) -> Result<RateSlot, Instant>;
 
     /// Takes back a turn that was not used: there was nothing to start. By itself, does nothing.
     ///
     /// ```
-    /// use requeue::{Pace, Turnstile};
+    /// use requeue::{Pace, Limiter};
     /// use std::time::{Duration, Instant};
     ///
     /// let (now, pace) = (Instant::now(), Pace::every(Duration::from_secs(1)));
@@ -69,14 +69,14 @@ pub trait Turnstile: Send + Sync + 'static {
     /// pace.cancel(turn, now);
     /// assert!(pace.start(now).is_ok());
     /// ```
-    fn cancel(&self, turn: Turn, now: Instant) {
+    fn cancel(&self, turn: RateSlot, now: Instant) {
         let _ = (turn, now);
     }
 
     /// Takes back a turn whose item was started, and was not committed. By itself, does nothing.
     ///
     /// ```
-    /// use requeue::{Pace, Turnstile};
+    /// use requeue::{Pace, Limiter};
     /// use std::time::{Duration, Instant};
     ///
     /// let (now, second) = (Instant::now(), Duration::from_secs(1));
@@ -85,7 +85,7 @@ pub trait Turnstile: Send + Sync + 'static {
     /// pace.give_back(turn, now);
     /// assert!(pace.start(now).is_err()); // never two starts closer than the interval
     /// ```
-    fn give_back(&self, turn: Turn, now: Instant) {
+    fn give_back(&self, turn: RateSlot, now: Instant) {
         let _ = (turn, now);
     }
 
@@ -93,7 +93,7 @@ pub trait Turnstile: Send + Sync + 'static {
     /// counted by the [next](crate::Queue::set_pace) pace of a queue that has started something. By itself, says 1.
     ///
     /// ```
-    /// use requeue::{Pace, Turnstile};
+    /// use requeue::{Pace, Limiter};
     /// use std::time::{Duration, Instant};
     ///
     /// let (now, second) = (Instant::now(), Duration::from_secs(1));
@@ -108,28 +108,28 @@ pub trait Turnstile: Send + Sync + 'static {
     }
 }
 
-/// The leave to start one item, from [`Turnstile::start`].
+/// The leave to start one item, from [`Limiter::start`].
 ///
 /// ```
-/// use requeue::Turn;
+/// use requeue::RateSlot;
 /// use std::time::Instant;
 ///
 /// let now = Instant::now();
-/// let turn = Turn::new(now, 7);
+/// let turn = RateSlot::new(now, 7);
 /// assert_eq!((turn.at(), turn.mark()), (now, 7));
 /// ```
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "a turn that is not used is to be cancelled"]
-pub struct Turn {
+pub struct RateSlot {
     at: Instant,
     mark: u64,
 }
 
-impl Turn {
-    /// A turn that was had at some time, with a mark by which its turnstile knows it.
+impl RateSlot {
+    /// A turn that was had at some time, with a mark by which its limiter knows it.
     ///
     /// ```
-    /// let turn = requeue::Turn::new(std::time::Instant::now(), 0);
+    /// let turn = requeue::RateSlot::new(std::time::Instant::now(), 0);
     /// assert_eq!(turn.mark(), 0);
     /// ```
     pub fn new(at: Instant, mark: u64) -> Self {
@@ -140,16 +140,16 @@ impl Turn {
     ///
     /// ```
     /// let now = std::time::Instant::now();
-    /// assert_eq!(requeue::Turn::new(now, 0).at(), now);
+    /// assert_eq!(requeue::RateSlot::new(now, 0).at(), now);
     /// ```
     pub fn at(&self) -> Instant {
         self.at
     }
 
-    /// By what its turnstile knows it.
+    /// By what its limiter knows it.
     ///
     /// ```
-    /// let turn = requeue::Turn::new(std::time::Instant::now(), 42);
+    /// let turn = requeue::RateSlot::new(std::time::Instant::now(), 42);
     /// assert_eq!(turn.mark(), 42);
     /// ```
     pub fn mark(&self) -> u64 {

@@ -1,16 +1,16 @@
-//! One waiter's place in a line.
+//! One waiter's place in a wait queue.
 
-use super::line::Line;
-use super::list::Key;
+use super::wait_queue::WaitQueue;
+use super::waiter_list::WaiterKey;
 use crate::sync::planted;
 use std::ops::DerefMut;
 use std::task::{Poll, Waker};
 
 /// What a waiter waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum WaitKind {
     One,
-    /// Several: it keeps what it has got while it is the first in the line.
+    /// Several: it keeps what it has got while it is the first in the wait queue.
     Several,
 }
 
@@ -19,8 +19,8 @@ pub(crate) enum Kind {
 /// Kept by the handle and not by the future, so that a future that is forgotten loses no wake-up for
 /// good.
 #[derive(Default)]
-pub(crate) struct Place {
-    key: Option<Key>,
+pub(crate) struct Waiter {
+    key: Option<WaiterKey>,
 }
 
 /// What a waiter wants.
@@ -30,117 +30,119 @@ pub(crate) enum Wanted {
     Room,
 }
 
-/// A waiter: it has a place in each of the lines.
+/// A waiter: it has a place in each of the wait queues.
 pub(crate) trait Waits {
-    fn place(&mut self, wanted: Wanted) -> &mut Place;
+    fn waiter(&mut self, wanted: Wanted) -> &mut Waiter;
 }
 
 /// By itself it is the place of one who waits for one thing only.
-impl Waits for Place {
-    fn place(&mut self, _: Wanted) -> &mut Place {
+impl Waits for Waiter {
+    fn waiter(&mut self, _: Wanted) -> &mut Waiter {
         self
     }
 }
 
 /// One look of a waiter.
-struct Look<'l, S> {
+struct Attempt<'l, S> {
     wanted: Wanted,
-    line: &'l Line,
-    kind: Kind,
+    wait_queue: &'l WaitQueue,
+    kind: WaitKind,
     waker: &'l Waker,
     /// Whether a newcomer may take something though so many older ones are being served.
     spare: S,
 }
 
-impl Place {
+impl Waiter {
     #[inline]
     pub(crate) fn is_taken(&self) -> bool {
         self.key.is_some()
     }
 
-    /// Tries, and waits in the line while `attempt` gives the user nothing.
+    /// Tries, and waits in the wait queue while `attempt` gives the user nothing.
     ///
     /// `spare`: whether a newcomer may take something though so many older ones are being served.
     pub(crate) fn poll<C: DerefMut<Target = impl Waits>, R>(
         user: &mut C,
         wanted: Wanted,
-        line: &Line,
-        kind: Kind,
+        wait_queue: &WaitQueue,
+        kind: WaitKind,
         waker: &Waker,
         spare: impl Fn(usize) -> bool,
         mut attempt: impl FnMut(&mut C) -> Option<R>,
     ) -> Poll<R> {
-        let look = Look {
+        let look = Attempt {
             wanted,
-            line,
+            wait_queue,
             kind,
             waker,
             spare,
         };
-        let result = match user.place(wanted).key {
+        let result = match user.waiter(wanted).key {
             None => look.enter(user, &mut attempt),
-            Some(key) if !line.is_woken(key, waker) => None,
+            Some(key) if !wait_queue.is_woken(key, waker) => None,
             Some(key) => look.use_wake_up(user, key, &mut attempt),
         };
         result.map_or(Poll::Pending, Poll::Ready)
     }
 
-    /// Whether this is the first in the line.
-    pub(crate) fn is_first(&self, line: &Line) -> bool {
-        self.key.is_some_and(|key| line.is_first(key))
+    /// Whether this is the first in the wait queue.
+    pub(crate) fn is_first(&self, wait_queue: &WaitQueue) -> bool {
+        self.key.is_some_and(|key| wait_queue.is_first(key))
     }
 
-    /// Leaves the line, and passes an unused wake-up on.
+    /// Leaves the wait queue, and passes an unused wake-up on.
     #[inline]
-    pub(crate) fn leave(&mut self, line: &Line) {
+    pub(crate) fn leave(&mut self, wait_queue: &WaitQueue) {
         if self.is_taken() {
-            self.give_up(line, false);
+            self.give_up(wait_queue, false);
         }
     }
 
-    fn give_up(&mut self, line: &Line, spent: bool) {
+    fn give_up(&mut self, wait_queue: &WaitQueue, spent: bool) {
         if let Some(key) = self.key.take() {
-            line.leave(key, spent);
+            wait_queue.leave(key, spent);
         }
     }
 }
 
-impl<S: Fn(usize) -> bool> Look<'_, S> {
+impl<S: Fn(usize) -> bool> Attempt<'_, S> {
     fn enter<C: DerefMut<Target = impl Waits>, R>(
         &self,
         user: &mut C,
         attempt: &mut impl FnMut(&mut C) -> Option<R>,
     ) -> Option<R> {
-        let Self { line, waker, .. } = *self;
-        if !line.word().is_serving() {
+        let Self {
+            wait_queue, waker, ..
+        } = *self;
+        if !wait_queue.word().is_serving() {
             if let Some(result) = attempt(user) {
                 return Some(result);
             }
         }
-        let (key, serving) = line.enter(waker.clone(), self.kind == Kind::Several);
-        user.place(self.wanted).key = Some(key);
+        let (key, serving) = wait_queue.enter(waker.clone(), self.kind == WaitKind::Several);
+        user.waiter(self.wanted).key = Some(key);
         if serving > 0 && !(self.spare)(serving) {
             return None;
         }
         let result = attempt(user)?;
-        user.place(self.wanted).give_up(line, false);
+        user.waiter(self.wanted).give_up(wait_queue, false);
         Some(result)
     }
 
     fn use_wake_up<C: DerefMut<Target = impl Waits>, R>(
         &self,
         user: &mut C,
-        key: Key,
+        key: WaiterKey,
         attempt: &mut impl FnMut(&mut C) -> Option<R>,
     ) -> Option<R> {
         let first = attempt(user);
         let spent = first.is_some();
         if !spent {
-            self.line.wait_again(key, self.waker.clone());
-            planted!("place.looks-once", return None);
+            self.wait_queue.wait_again(key, self.waker.clone());
+            planted!("waiter.looks-once", return None);
         }
         let result = first.or_else(|| attempt(user))?;
-        user.place(self.wanted).give_up(self.line, spent);
+        user.waiter(self.wanted).give_up(self.wait_queue, spent);
         Some(result)
     }
 }

@@ -8,20 +8,20 @@ use crate::Pace;
 use std::mem;
 
 /// The leave to take one item. If it is dropped none was taken.
-pub(crate) struct Pass<'s, T, O: Order<T>> {
+pub(crate) struct TokenGuard<'s, T, O: Order<T>> {
     shared: &'s Shared<T, O>,
-    debt: Debt,
+    token: Token,
 }
 
 /// What is owed to the gate for an item. To drop one may run user code: a pace that is gone by that.
 #[derive(Default)]
-pub(crate) struct Debt {
+pub(crate) struct Token {
     pub(crate) start: Option<Start>,
     /// Whether the item is counted as held.
     pub(crate) counted: bool,
 }
 
-impl Debt {
+impl Token {
     #[inline]
     pub(crate) fn is_some(&self) -> bool {
         self.start.is_some() || self.counted
@@ -29,7 +29,7 @@ impl Debt {
 
     /// Ends the debt for an item that is committed at once.
     #[inline]
-    pub(crate) fn forgive(self) {
+    pub(crate) fn spend(self) {
         if self.is_some() {
             swallow_panic(|| drop(self));
         }
@@ -39,41 +39,41 @@ impl Debt {
 impl<T, O: Order<T>> Shared<T, O> {
     /// The leave to take one item, and to hold it or not; `None`: not now.
     #[inline]
-    pub(crate) fn pass(&self, holds: bool) -> Option<Pass<'_, T, O>> {
+    pub(crate) fn acquire_token(&self, holds: bool) -> Option<TokenGuard<'_, T, O>> {
         if self.gate.is_open() {
-            return Some(self.free_pass());
+            return Some(self.free_token());
         }
         self.ask(holds)
     }
 
-    fn free_pass(&self) -> Pass<'_, T, O> {
-        Pass {
+    fn free_token(&self) -> TokenGuard<'_, T, O> {
+        TokenGuard {
             shared: self,
-            debt: Debt::default(),
+            token: Token::default(),
         }
     }
 
     /// What is undone here is undone only if others were faster, after it seemed that an item could be taken.
     /// So those who are woken for it do not wake each other for ever.
-    fn ask(&self, holds: bool) -> Option<Pass<'_, T, O>> {
+    fn ask(&self, holds: bool) -> Option<TokenGuard<'_, T, O>> {
         if self.gate.is_paused() || !self.gate.has_room() || self.is_empty() {
             return None;
         }
         let start = self.gate.start(&self.time);
-        let start = start.map_err(|next| self.agenda.plan(next)).ok()?;
-        let mut pass = self.free_pass();
-        pass.debt.start = start;
+        let start = start.map_err(|next| self.due_timer.plan(next)).ok()?;
+        let mut token = self.free_token();
+        token.token.start = start;
         if holds && self.gate.is_limited() {
-            pass.debt.counted = self.gate.count_in();
-            if !pass.debt.counted {
+            token.token.counted = self.gate.count_in();
+            if !token.token.counted {
                 return None;
             }
         }
-        Some(pass)
+        Some(token)
     }
 
     /// Takes back what is owed for an item that was not taken.
-    pub(crate) fn undo(&self, Debt { start, counted }: Debt) {
+    pub(crate) fn undo(&self, Token { start, counted }: Token) {
         if start.is_none() && !counted {
             return;
         }
@@ -82,11 +82,11 @@ impl<T, O: Order<T>> Shared<T, O> {
             swallow_panic(|| self.gate.cancel(start, self.time.clock_now()));
         }
         // Others may have been refused meanwhile.
-        self.ready.published(1);
+        self.ready.notify(1);
     }
 
     pub(crate) fn pause(&self) {
-        self.ready.attend();
+        self.ready.slow_pops();
         self.gate.pause();
     }
 
@@ -96,7 +96,7 @@ impl<T, O: Order<T>> Shared<T, O> {
     }
 
     pub(crate) fn set_pace(&self, pace: Pace) {
-        self.ready.attend();
+        self.ready.slow_pops();
         pace.join(&self.ready);
         let old = self.gate.set_pace(pace);
         old.leave(&self.ready);
@@ -106,12 +106,12 @@ impl<T, O: Order<T>> Shared<T, O> {
     /// Takes note that items are not held any more that were counted.
     pub(crate) fn count_out(&self, items: usize) {
         self.gate.count_out(items);
-        self.ready.published(items);
+        self.ready.notify(items);
     }
 
     /// Gives turns back whose items were not committed. The pace and the clock are user code, whose panics are
     /// caught.
-    pub(crate) fn give_turns_back(&self, starts: impl ExactSizeIterator<Item = Start>) {
+    pub(crate) fn refund_starts(&self, starts: impl ExactSizeIterator<Item = Start>) {
         let count = starts.len();
         if count > 0 {
             swallow_panic(|| {
@@ -120,26 +120,26 @@ impl<T, O: Order<T>> Shared<T, O> {
                     start.give_back(now);
                 }
             });
-            self.ready.published(count);
+            self.ready.notify(count);
         }
     }
 }
 
-impl<T, O: Order<T>> Pass<'_, T, O> {
+impl<T, O: Order<T>> TokenGuard<'_, T, O> {
     /// The item was taken.
     ///
     /// Where there is a pace, whoever waits next has to find out when the next start is. And an item that is
     /// committed at once leaves the others as many to hold as before.
-    pub(crate) fn used(mut self) -> Debt {
-        let (shared, debt) = (self.shared, mem::take(&mut self.debt));
-        let more = debt.start.is_some() || !debt.counted && shared.gate.is_limited();
-        shared.ready.published(usize::from(more));
-        debt
+    pub(crate) fn used(mut self) -> Token {
+        let (shared, token) = (self.shared, mem::take(&mut self.token));
+        let more = token.start.is_some() || !token.counted && shared.gate.is_limited();
+        shared.ready.notify(usize::from(more));
+        token
     }
 }
 
-impl<T, O: Order<T>> Drop for Pass<'_, T, O> {
+impl<T, O: Order<T>> Drop for TokenGuard<'_, T, O> {
     fn drop(&mut self) {
-        self.shared.undo(mem::take(&mut self.debt));
+        self.shared.undo(mem::take(&mut self.token));
     }
 }

@@ -1,26 +1,26 @@
-//! The meter: a rate with a burst.
+//! The limiter: a rate with a burst.
 
 use super::last::Last;
-use super::{Turn, Turnstile};
+use super::{Limiter, RateSlot};
 use crate::sync::{lock, planted, Mutex};
 use std::iter;
 use std::time::{Duration, Instant};
 
-/// The greatest interval and tolerance, and what the word counts up to when the meter is made: 146 years.
+/// The greatest interval and tolerance, and what the word counts up to when the limiter is made: 146 years.
 const SPAN: u64 = 1 << 62;
 
 /// Gives turns at intervals.
 ///
 /// Times fit into 63 bits, an interval and a tolerance together into as many: so their sum fits.
-pub(super) struct Meter {
+pub(super) struct Gcra {
     /// The time [`SPAN`].
     origin: Instant,
-    tab: Mutex<Tab>,
+    state: Mutex<GcraState>,
 }
 
 /// What was started, and when that will be paid for.
 #[derive(Clone, Copy)]
-struct Tab {
+struct GcraState {
     interval: u64,
     burst: u32,
     /// When all that was started is paid for.
@@ -30,12 +30,12 @@ struct Tab {
     changed: u64,
 }
 
-impl Meter {
-    /// A meter for an interval that is not zero, and a burst that is not 0.
+impl Gcra {
+    /// A limiter for an interval that is not zero, and a burst that is not 0.
     pub(super) fn new(interval: Duration, burst: u32) -> Self {
         Self {
             origin: Instant::now(),
-            tab: Mutex::new(Tab {
+            state: Mutex::new(GcraState {
                 interval: span(interval),
                 burst,
                 mark: 0,
@@ -46,42 +46,42 @@ impl Meter {
     }
 
     pub(super) fn interval(&self) -> Duration {
-        Duration::from_nanos(lock(&self.tab).interval)
+        Duration::from_nanos(lock(&self.state).interval)
     }
 
     pub(super) fn burst(&self) -> u32 {
-        lock(&self.tab).burst
+        lock(&self.state).burst
     }
 
     /// Changes the interval to one that is not zero, as if it had been so from the last start on.
     pub(super) fn set_interval(&self, interval: Duration) {
-        self.change(|tab| tab.set_interval(span(interval)));
+        self.change(|state| state.set_interval(span(interval)));
     }
 
     /// Takes a turn, or says from when on one may be had.
     pub(super) fn take(&self, now: u64) -> Result<(), u64> {
-        self.change(|tab| tab.take(now))
+        self.change(|state| state.take(now))
     }
 
     /// Takes back what is left of the interval of a turn that was had at some time.
     pub(super) fn untake(&self, had: u64, now: u64) {
-        self.change(|tab| tab.untake(had, now));
+        self.change(|state| state.untake(had, now));
     }
 
     /// Changes the tab in one step.
-    fn change<R>(&self, change: impl FnOnce(&mut Tab) -> R) -> R {
-        let mut copy = planted!("meter.changes-a-copy").then(|| *lock(&self.tab));
-        let mut tab = lock(&self.tab);
-        let changed = change(copy.as_mut().unwrap_or(&mut tab));
-        *tab = copy.unwrap_or(*tab);
+    fn change<R>(&self, change: impl FnOnce(&mut GcraState) -> R) -> R {
+        let mut copy = planted!("gcra.changes-a-copy").then(|| *lock(&self.state));
+        let mut state = lock(&self.state);
+        let changed = change(copy.as_mut().unwrap_or(&mut state));
+        *state = copy.unwrap_or(*state);
         changed
     }
 
     /// Counts so many turns that another pace gave, the last of them at some time.
     pub(super) fn take_over(&self, last: Instant, turns: u32) {
-        let mut tab = lock(&self.tab);
-        let cost = tab.interval.saturating_mul(turns.into());
-        tab.count(self.nanos(last), cost);
+        let mut state = lock(&self.state);
+        let cost = state.interval.saturating_mul(turns.into());
+        state.count(self.nanos(last), cost);
     }
 
     fn nanos(&self, at: Instant) -> u64 {
@@ -92,7 +92,7 @@ impl Meter {
     }
 }
 
-impl Tab {
+impl GcraState {
     /// How far ahead the mark may be when a turn is had.
     fn tolerance(&self) -> u64 {
         let others = u64::from(self.burst - 1);
@@ -137,30 +137,30 @@ impl Tab {
     }
 }
 
-impl Turnstile for Meter {
-    fn start(&self, now: Instant) -> Result<Turn, Instant> {
+impl Limiter for Gcra {
+    fn start(&self, now: Instant) -> Result<RateSlot, Instant> {
         let nanos = self.nanos(now);
         let took = self.take(nanos);
         took.map_err(|earliest| after(now, earliest - nanos))?;
-        Ok(Turn::new(now, nanos))
+        Ok(RateSlot::new(now, nanos))
     }
 
-    fn cancel(&self, turn: Turn, now: Instant) {
-        let mut tab = lock(&self.tab);
-        tab.untake(turn.mark(), self.nanos(now));
-        tab.last.forget(turn.mark());
+    fn cancel(&self, turn: RateSlot, now: Instant) {
+        let mut state = lock(&self.state);
+        state.untake(turn.mark(), self.nanos(now));
+        state.last.forget(turn.mark());
     }
 
-    fn give_back(&self, turn: Turn, now: Instant) {
+    fn give_back(&self, turn: RateSlot, now: Instant) {
         if self.burst() > 1 {
             self.untake(turn.mark(), self.nanos(now));
         }
     }
 
     fn owed(&self, last: Instant) -> u32 {
-        let tab = lock(&self.tab);
-        let debt = tab.mark.saturating_sub(self.nanos(last));
-        u32::try_from(debt.div_ceil(tab.interval)).unwrap_or(u32::MAX)
+        let state = lock(&self.state);
+        let debt = state.mark.saturating_sub(self.nanos(last));
+        u32::try_from(debt.div_ceil(state.interval)).unwrap_or(u32::MAX)
     }
 }
 

@@ -1,7 +1,7 @@
 //! What a transaction owes the gate for what it has taken.
 
-use super::local::{Local, INDEBTED};
-use super::shared::Debt;
+use super::local::{Local, HAS_TOKENS};
+use super::shared::Token;
 use crate::order::Order;
 use crate::rate::Start;
 use crate::sync::swallow_panic;
@@ -11,7 +11,7 @@ use std::mem;
 pub(super) const LOOKED: usize = 0;
 
 /// The token of an item that a transaction has taken.
-pub(super) struct Owed {
+pub(super) struct HeldToken {
     /// Where the item is.
     item: usize,
     start: Start,
@@ -20,66 +20,67 @@ pub(super) struct Owed {
 impl<T, O: Order<T>> Local<T, O> {
     /// Keeps what is owed for the item at an address, or for the one that is [looked at](LOOKED), until the
     /// transaction ends.
-    pub(super) fn owe(&mut self, Debt { start, counted }: Debt, item: usize) {
+    pub(super) fn keep_token(&mut self, Token { start, counted }: Token, item: usize) {
         if start.is_some() || counted {
-            self.owed.extend(start.map(|start| Owed { item, start }));
+            self.tokens
+                .extend(start.map(|start| HeldToken { item, start }));
             self.counted += usize::from(counted);
-            self.guarded |= INDEBTED;
+            self.guarded |= HAS_TOKENS;
         }
     }
 
     /// The item that was looked at is held, at this address.
-    pub(super) fn owe_for_held(&mut self, item: usize) {
-        if let Some(owed) = self.owed.last_mut().filter(|owed| owed.item == LOOKED) {
+    pub(super) fn move_token(&mut self, item: usize) {
+        if let Some(owed) = self.tokens.last_mut().filter(|owed| owed.item == LOOKED) {
             owed.item = item;
         }
     }
 
-    pub(super) fn is_indebted(&self) -> bool {
-        self.guarded & INDEBTED != 0
+    pub(super) fn has_tokens(&self) -> bool {
+        self.guarded & HAS_TOKENS != 0
     }
 
     /// Pays for the item that was held at an address, and was not committed.
-    pub(super) fn pay_for_one(&mut self, item: usize) {
-        if self.is_indebted() {
-            let Debt { start, counted } = self.debt_of(item);
-            self.shared.give_turns_back(start.into_iter());
+    pub(super) fn return_token(&mut self, item: usize) {
+        if self.has_tokens() {
+            let Token { start, counted } = self.take_token(item);
+            self.shared.refund_starts(start.into_iter());
             self.shared.count_out(usize::from(counted));
         }
     }
 
     /// What is owed for one item, which is not any more.
-    pub(super) fn debt_of(&mut self, item: usize) -> Debt {
+    pub(super) fn take_token(&mut self, item: usize) -> Token {
         let counted = self.counted > 0;
         self.counted -= usize::from(counted);
-        let place = self.owed.iter().rposition(|owed| owed.item == item);
-        Debt {
-            start: place.map(|place| self.owed.remove(place).start),
+        let place = self.tokens.iter().rposition(|owed| owed.item == item);
+        Token {
+            start: place.map(|place| self.tokens.remove(place).start),
             counted,
         }
     }
 
     /// Pays for all items at the end of a transaction that did not commit.
-    pub(super) fn pay_for_aborted(&mut self) {
-        if self.is_indebted() {
-            let owed = mem::take(&mut self.owed);
+    pub(super) fn return_tokens(&mut self) {
+        if self.has_tokens() {
+            let owed = mem::take(&mut self.tokens);
             let starts = owed.into_iter().map(|owed| owed.start);
-            self.shared.give_turns_back(starts);
-            self.end_debts();
+            self.shared.refund_starts(starts);
+            self.clear_tokens();
         }
     }
 
     /// Pays for all items at the end of a transaction that has committed.
-    pub(super) fn pay_for_committed(&mut self) {
-        if self.is_indebted() {
-            self.end_debts();
-            let owed = mem::take(&mut self.owed);
+    pub(super) fn spend_tokens(&mut self) {
+        if self.has_tokens() {
+            self.clear_tokens();
+            let owed = mem::take(&mut self.tokens);
             swallow_panic(|| drop(owed)); // user code, if the pace is gone otherwise
         }
     }
 
-    fn end_debts(&mut self) {
-        self.guarded &= !INDEBTED;
+    fn clear_tokens(&mut self) {
+        self.guarded &= !HAS_TOKENS;
         let counted = mem::take(&mut self.counted);
         self.shared.count_out(counted);
     }

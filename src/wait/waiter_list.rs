@@ -7,34 +7,34 @@ use std::task::Waker;
 const KEPT: usize = 64;
 
 /// One waiter: an index into the entries, its own until it leaves.
-pub(super) type Key = usize;
+pub(super) type WaiterKey = usize;
 
 /// Numbers waiters in the order in which they came.
-pub(super) type Ticket = u64;
+pub(super) type Arrival = u64;
 
 /// A doubly linked list of waiters, oldest first, in a vector.
 #[derive(Default)]
-pub(super) struct List {
-    entries: Vec<Entry>,
-    vacant: Vec<Key>,
-    first: Option<Key>,
-    last: Option<Key>,
+pub(super) struct WaiterList {
+    entries: Vec<ListNode>,
+    vacant: Vec<WaiterKey>,
+    first: Option<WaiterKey>,
+    last: Option<WaiterKey>,
     /// The first one that is not woken yet.
-    next: Option<Key>,
+    next: Option<WaiterKey>,
     /// How many are not woken yet.
     waiting: usize,
-    tickets: Ticket,
+    arrivals: Arrival,
     /// How many are being served.
     serving: usize,
     /// Wake-ups owed: waiters that did not look at what is there, because others come first.
     owed: usize,
 }
 
-struct Entry {
+struct ListNode {
     /// When it came.
-    ticket: Ticket,
-    before: Option<Key>,
-    after: Option<Key>,
+    arrival: Arrival,
+    before: Option<WaiterKey>,
+    after: Option<WaiterKey>,
     /// None: it was woken.
     waker: Option<Waker>,
     /// Whether it was woken in vain.
@@ -51,13 +51,13 @@ pub(super) struct Left {
     pub(super) heirs: usize,
 }
 
-impl List {
+impl WaiterList {
     /// Adds a waiter, and says how many are being served: only if none is, it may simply look at what
     /// is there.
-    pub(super) fn enter(&mut self, waker: Waker, gathers: bool) -> (Key, usize) {
-        self.tickets += 1;
-        let entry = Entry {
-            ticket: self.tickets,
+    pub(super) fn enter(&mut self, waker: Waker, gathers: bool) -> (WaiterKey, usize) {
+        self.arrivals += 1;
+        let entry = ListNode {
+            arrival: self.arrivals,
             before: self.last,
             after: None,
             waker: Some(waker),
@@ -75,7 +75,7 @@ impl List {
         (key, self.serving)
     }
 
-    fn store(&mut self, entry: Entry) -> Key {
+    fn store(&mut self, entry: ListNode) -> WaiterKey {
         if let Some(key) = self.vacant.pop() {
             self.entries[key] = entry;
             return key;
@@ -92,26 +92,26 @@ impl List {
         self.serving > 0
     }
 
-    pub(super) fn is_first(&self, key: Key) -> bool {
+    pub(super) fn is_first(&self, key: WaiterKey) -> bool {
         self.first == Some(key)
     }
 
-    pub(super) fn is_woken(&self, key: Key) -> bool {
+    pub(super) fn is_woken(&self, key: WaiterKey) -> bool {
         self.entries[key].waker.is_none()
     }
 
     /// When the last waiter came.
-    pub(super) fn last_ticket(&self) -> Ticket {
-        self.tickets
+    pub(super) fn last_arrival(&self) -> Arrival {
+        self.arrivals
     }
 
     /// Whom to wake next: the oldest that came after `after`, and not after `until`.
-    pub(super) fn wake_next(&mut self, after: Ticket, until: Ticket) -> Option<(Waker, Ticket)> {
+    pub(super) fn wake_next(&mut self, after: Arrival, until: Arrival) -> Option<(Waker, Arrival)> {
         let mut at = self.next;
-        while let Some(key) = at.filter(|&key| self.is_woken(key) || self.ticket(key) <= after) {
+        while let Some(key) = at.filter(|&key| self.is_woken(key) || self.arrival(key) <= after) {
             at = self.after(key);
         }
-        let key = at.filter(|&key| self.ticket(key) <= until)?;
+        let key = at.filter(|&key| self.arrival(key) <= until)?;
         let entry = &mut self.entries[key];
         self.serving += usize::from(entry.vain);
         let waker = entry.waker.take()?;
@@ -119,19 +119,19 @@ impl List {
         if self.next == at {
             self.next = self.waiting_from(self.after(key));
         }
-        Some((waker, self.ticket(key)))
+        Some((waker, self.arrival(key)))
     }
 
-    fn ticket(&self, key: Key) -> Ticket {
-        self.entries[key].ticket
+    fn arrival(&self, key: WaiterKey) -> Arrival {
+        self.entries[key].arrival
     }
 
-    fn after(&self, key: Key) -> Option<Key> {
+    fn after(&self, key: WaiterKey) -> Option<WaiterKey> {
         self.entries[key].after
     }
 
     /// The first one from `at` on that is not woken.
-    fn waiting_from(&self, mut at: Option<Key>) -> Option<Key> {
+    fn waiting_from(&self, mut at: Option<WaiterKey>) -> Option<WaiterKey> {
         while let Some(key) = at.filter(|&key| self.is_woken(key)) {
             at = self.after(key);
         }
@@ -139,17 +139,17 @@ impl List {
     }
 
     /// Gives a waiter that is not woken another waker, and returns the one it had.
-    pub(super) fn replace_waker(&mut self, key: Key, waker: Waker) -> Option<Waker> {
+    pub(super) fn replace_waker(&mut self, key: WaiterKey, waker: Waker) -> Option<Waker> {
         self.entries[key].waker.replace(waker)
     }
 
-    pub(super) fn has_waker(&self, key: Key, waker: &Waker) -> bool {
+    pub(super) fn has_waker(&self, key: WaiterKey, waker: &Waker) -> bool {
         let own = self.entries[key].waker.as_ref();
         own.is_some_and(|own| own.will_wake(waker))
     }
 
     /// Lets a waiter that was woken in vain wait again, at its place.
-    pub(super) fn wait_again(&mut self, key: Key, waker: Waker) {
+    pub(super) fn wait_again(&mut self, key: WaiterKey, waker: Waker) {
         self.end_service(key);
         // One that gathers has not looked at all unless it is the first.
         self.owed += usize::from(self.entries[key].gathers && !self.is_first(key));
@@ -157,22 +157,23 @@ impl List {
         entry.waker = Some(waker);
         entry.vain = true;
         self.waiting += 1;
-        let ticket = entry.ticket;
-        let is_older = |next: Key| ticket < self.entries[next].ticket;
+        let arrival = entry.arrival;
+        let is_older = |next: WaiterKey| arrival < self.entries[next].arrival;
         if self.next.map_or(true, is_older) {
             self.next = Some(key);
         }
     }
 
     /// Ends the service of a waiter that was woken, if it was being served.
-    fn end_service(&mut self, key: Key) {
+    fn end_service(&mut self, key: WaiterKey) {
         let served = self.is_woken(key) && self.entries[key].vain;
         self.serving -= usize::from(served);
     }
 
     /// Removes a waiter. `spent`: it has used its wake-up, if it had one.
-    pub(super) fn leave(&mut self, key: Key, spent: bool) -> Left {
-        let mut heirs = usize::from(self.is_woken(key) && !spent && !planted!("list.has-no-heir"));
+    pub(super) fn leave(&mut self, key: WaiterKey, spent: bool) -> Left {
+        let mut heirs =
+            usize::from(self.is_woken(key) && !spent && !planted!("waiterlist.has-no-heir"));
         self.end_service(key);
         if self.next == Some(key) {
             self.next = self.waiting_from(self.after(key));
@@ -181,7 +182,7 @@ impl List {
         self.waiting -= usize::from(waker.is_some());
         let owed = self.owed.min(1);
         self.owed -= owed;
-        step!("list.owes-nothing", heirs += owed);
+        step!("waiterlist.owes-nothing", heirs += owed);
         let gatherer = self.first.filter(|&first| self.entries[first].gathers);
         heirs = heirs.max(usize::from(gatherer.is_some() && gatherer == self.next));
         if self.first.is_none() {
@@ -190,7 +191,7 @@ impl List {
         Left { waker, heirs }
     }
 
-    fn unlink(&mut self, key: Key) -> Option<Waker> {
+    fn unlink(&mut self, key: WaiterKey) -> Option<Waker> {
         let entry = &mut self.entries[key];
         let (before, after, waker) = (entry.before, entry.after, entry.waker.take());
         match before {

@@ -1,9 +1,9 @@
 //! Loom models of the reserve, against those who plan. Their weakenings are in the table of `tests/loom/main.rs`.
 
-use super::Agenda;
+use super::DueTimer;
 use crate::sync::model::model;
 use crate::time::Time;
-use crate::wait::{Kind, Line, Place, Wanted, Word};
+use crate::wait::{ModeWord, WaitKind, WaitQueue, Waiter, Wanted};
 use crate::ManualClock;
 use loom::thread;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,45 +24,45 @@ impl Wake for Bell {
     }
 }
 
-/// An agenda, its clock, and a bell in its line.
-fn agenda() -> (Arc<Agenda>, ManualClock, Arc<Bell>) {
+/// An due timer, its clock, and a bell in its wait queue.
+fn due_timer() -> (Arc<DueTimer>, ManualClock, Arc<Bell>) {
     let (clock, bell) = (ManualClock::new(), Arc::new(Bell::default()));
-    let line = Arc::new(Line::new(Word::standing(false, false)));
-    let agenda = Agenda::new(Time::of(Arc::new(clock.clone())), Arc::clone(&line));
+    let wait_queue = Arc::new(WaitQueue::new(ModeWord::standing(false, false)));
+    let due_timer = DueTimer::new(Time::of(Arc::new(clock.clone())), Arc::clone(&wait_queue));
     let waker = Waker::from(Arc::clone(&bell));
-    let mut place = &mut Place::default();
+    let mut waiter = &mut Waiter::default();
     let nothing = |_: &mut _| None::<()>;
-    let poll = Place::poll(
-        &mut place,
+    let poll = Waiter::poll(
+        &mut waiter,
         Wanted::Item,
-        &line,
-        Kind::One,
+        &wait_queue,
+        WaitKind::One,
         &waker,
         |_| true,
         nothing,
     );
     assert!(poll.is_pending());
-    (agenda, clock, bell)
+    (due_timer, clock, bell)
 }
 
 /// Plans something, and tells the reserve.
-fn plans(agenda: &Arc<Agenda>) -> thread::JoinHandle<()> {
-    let agenda = Arc::clone(agenda);
+fn plans(due_timer: &Arc<DueTimer>) -> thread::JoinHandle<()> {
+    let due_timer = Arc::clone(due_timer);
     thread::spawn(move || {
-        agenda.plan(1);
-        agenda.call_reserve();
+        due_timer.plan(1);
+        due_timer.call_backup();
     })
 }
 
 #[test]
 fn a_plan_against_the_reserve() {
     model(|| {
-        let (agenda, clock, bell) = agenda();
-        agenda.expect_tasks();
-        agenda.plan(0);
-        agenda.call_reserve();
-        agenda.clear();
-        let other = plans(&agenda);
+        let (due_timer, clock, bell) = due_timer();
+        due_timer.expect_tasks();
+        due_timer.plan(0);
+        due_timer.call_backup();
+        due_timer.clear();
+        let other = plans(&due_timer);
         clock.advance(LATE / 10);
         other.join().unwrap();
         clock.advance(LATE);
@@ -73,10 +73,10 @@ fn a_plan_against_the_reserve() {
 #[test]
 fn a_plan_against_the_first_task() {
     model(|| {
-        let (agenda, clock, bell) = agenda();
-        let other = plans(&agenda);
-        agenda.expect_tasks();
-        agenda.call_reserve();
+        let (due_timer, clock, bell) = due_timer();
+        let other = plans(&due_timer);
+        due_timer.expect_tasks();
+        due_timer.call_backup();
         other.join().unwrap();
         clock.advance(LATE);
         assert!(bell.0.load(Ordering::Relaxed));

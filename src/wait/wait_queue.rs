@@ -1,134 +1,134 @@
-//! A line of waiters, and the word that tells publishers of them.
+//! A wait queue of waiters, and the word that tells publishers of them.
 
-use super::list::{Key, List, Ticket};
+use super::waiter_list::{Arrival, WaiterKey, WaiterList};
 use super::wake::Wakers;
-use super::word::Word;
+use super::word::ModeWord;
 use crate::sync::{
     barrier, lock, planted, step, swallow_panic, try_lock, AtomicUsize, Mutex, Ordering, SMALL,
 };
 use crossbeam_utils::CachePadded;
 use std::task::Waker;
 
-/// A publisher that has looked so often at an armed line without a waiter disarms it.
+/// A publisher that has looked so often at an armed wait queue without a waiter disarms it.
 const IDLE: usize = 128;
 
 /// Where threads and tasks wait for what others publish.
-pub(crate) struct Line {
+pub(crate) struct WaitQueue {
     word: CachePadded<AtomicUsize>,
-    list: Mutex<List>,
-    /// Looks at the armed line since somebody waited, about.
+    list: Mutex<WaiterList>,
+    /// Looks at the armed wait queue since somebody waited, about.
     idle: AtomicUsize,
 }
 
 /// The publishers' side.
-impl Line {
-    pub(crate) fn new(standing: Word) -> Self {
+impl WaitQueue {
+    pub(crate) fn new(standing: ModeWord) -> Self {
         barrier::prepare();
         let armed = match barrier::is_asymmetric() {
             true => 0,
             // The models ask for it beforehand: others need not have it.
-            false if SMALL => Word::ARMED,
-            false => Word::ARMED | Word::AWAITED,
+            false if SMALL => ModeWord::ARMED,
+            false => ModeWord::ARMED | ModeWord::NOTIFY_ENDS,
         };
         Self {
             word: CachePadded::new(AtomicUsize::new(standing.0 | armed)),
-            list: Mutex::new(List::default()),
+            list: Mutex::new(WaiterList::default()),
             idle: AtomicUsize::new(0),
         }
     }
 
     /// Says that the queue has a capacity.
     pub(crate) fn bound(&self) {
-        self.set(&lock(&self.list), Word::BOUNDED);
+        self.set(&lock(&self.list), ModeWord::BOUNDED);
     }
 
     /// Makes pops look at more than the shards from now on.
-    pub(crate) fn attend(&self) {
-        if !self.word().is_attended() {
-            self.set(&lock(&self.list), Word::ATTENDED);
+    pub(crate) fn slow_pops(&self) {
+        if !self.word().slows_pops() {
+            self.set(&lock(&self.list), ModeWord::SLOW_POPS);
         }
     }
 
     #[inline]
-    pub(crate) fn word(&self) -> Word {
+    pub(crate) fn word(&self) -> ModeWord {
         // ORDERING: Relaxed; a hint, or a look behind a barrier.
-        Word(self.word.load(Ordering::Relaxed))
+        ModeWord(self.word.load(Ordering::Relaxed))
     }
 
-    /// The word, after what this thread stored before. Pairs with the barriers of [`Line::enter`],
-    /// [`Line::wait_again`] and [`Line::close`].
+    /// The word, after what this thread stored before. Pairs with the barriers of [`WaitQueue::enter`],
+    /// [`WaitQueue::wait_again`] and [`WaitQueue::close`].
     ///
-    /// If the line is not armed, the waiter's or closer's barrier is heavy and comes later.
+    /// If the wait queue is not armed, the waiter's or closer's barrier is heavy and comes later.
     #[inline]
-    pub(crate) fn look(&self) -> Word {
+    pub(crate) fn fenced_word(&self) -> ModeWord {
         barrier::compiler();
         let word = self.word();
         if !word.is_armed() {
             return word;
         }
-        barrier::full("line.look");
+        barrier::full("waitqueue.fence");
         self.word()
     }
 
     /// Whether nobody need be told of what was published just now.
     #[inline]
-    pub(crate) fn is_quiet(&self) -> bool {
+    pub(crate) fn needs_no_notify(&self) -> bool {
         barrier::compiler();
-        self.word().is_quiet()
+        self.word().needs_no_notify()
     }
 
     /// Wakes for `count` things that were published.
     #[inline]
-    pub(crate) fn published(&self, count: usize) {
-        if count > 0 && !self.is_quiet() {
-            self.tell(count);
+    pub(crate) fn notify(&self, count: usize) {
+        if count > 0 && !self.needs_no_notify() {
+            self.notify_slowly(count);
         }
     }
 
     /// Wakes for `count` items that a transaction published when it ended. After the close the end of
-    /// any transaction may be what the others wait for. Says whether ends [are awaited](Line::await_ends).
+    /// any transaction may be what the others wait for. Says whether ends [are awaited](WaitQueue::begin_notifying_ends).
     #[inline]
     #[must_use = "somebody may wait for the queue to be idle"]
-    pub(crate) fn ended(&self, count: usize) -> bool {
-        planted!("line.ends-unsaid", return false);
+    pub(crate) fn notify_end(&self, count: usize) -> bool {
+        planted!("waitqueue.ends-unsaid", return false);
         barrier::compiler();
-        !self.word().is_quiet_for_ends() && self.tell_of_end(count)
+        !self.word().ends_need_no_notify() && self.notify_end_slowly(count)
     }
 
     #[cold]
     #[inline(never)]
-    fn tell_of_end(&self, count: usize) -> bool {
-        let word = self.tell(count);
+    fn notify_end_slowly(&self, count: usize) -> bool {
+        let word = self.notify_slowly(count);
         if word.is_closed() {
             self.wake_all_if_any();
         }
-        word.is_awaited()
+        word.notifies_ends()
     }
 
-    /// Whether ends [are awaited](Line::await_ends), after an item was taken for good just now.
+    /// Whether ends [are awaited](WaitQueue::begin_notifying_ends), after an item was taken for good just now.
     #[inline]
-    pub(crate) fn is_awaited(&self) -> bool {
+    pub(crate) fn notifies_ends(&self) -> bool {
         barrier::compiler();
-        self.word().is_awaited()
+        self.word().notifies_ends()
     }
 
     /// Has all who end something, or pop for good, told from now on that somebody waits for the queue to be idle:
     /// what they did before they could see it is visible afterwards.
     ///
     /// Under the lock, as in `arm`, so that whoever finds the flag set knows that the heavy barrier is done.
-    pub(crate) fn await_ends(&self) {
+    pub(crate) fn begin_notifying_ends(&self) {
         let list = lock(&self.list);
-        if !self.word().is_awaited() {
-            self.set(&list, Word::AWAITED);
-            barrier::heavy_against_compiler("line.await-ends");
+        if !self.word().notifies_ends() {
+            self.set(&list, ModeWord::NOTIFY_ENDS);
+            barrier::heavy_against_compiler("waitqueue.notify-ends");
         }
     }
 
     /// Wakes for `count` things that were published, and returns the word as it was then.
     #[cold]
     #[inline(never)]
-    pub(crate) fn tell(&self, count: usize) -> Word {
-        let word = self.look();
+    pub(crate) fn notify_slowly(&self, count: usize) -> ModeWord {
+        let word = self.fenced_word();
         if word.is_idle() {
             self.count_idle();
         } else if word.waiting() > 0 {
@@ -137,10 +137,10 @@ impl Line {
         word
     }
 
-    /// Disarms the line when it has been idle for long.
+    /// Disarms the wait queue when it has been idle for long.
     ///
     /// Not if somebody has the lock, since a publisher that wakes nobody waits for nobody: the next one
-    /// counts again, and an armed line costs publishers a fence, no more.
+    /// counts again, and an armed wait queue costs publishers a fence, no more.
     #[cold]
     fn count_idle(&self) {
         // ORDERING: Relaxed, both; about how many is enough.
@@ -149,7 +149,7 @@ impl Line {
         if idle >= IDLE && barrier::is_asymmetric() {
             if let Some(list) = try_lock(&self.list) {
                 if self.word().is_idle() {
-                    self.clear(&list, Word::ARMED);
+                    self.clear(&list, ModeWord::ARMED);
                 }
             }
         }
@@ -159,7 +159,7 @@ impl Line {
     /// is woken too.
     pub(crate) fn wake(&self, mut count: usize) {
         while count > 0 {
-            let (wakers, _) = self.next_wakers(count, 0, Ticket::MAX);
+            let (wakers, _) = self.next_wakers(count, 0, Arrival::MAX);
             if wakers.len() == 0 {
                 break;
             }
@@ -170,7 +170,7 @@ impl Line {
 
     /// Wakes all who wait now, each once: not again those who wait again meanwhile.
     pub(crate) fn wake_all(&self) {
-        let until = lock(&self.list).last_ticket();
+        let until = lock(&self.list).last_arrival();
         let mut after = 0;
         loop {
             let (wakers, newest) = self.next_wakers(usize::MAX, after, until);
@@ -184,22 +184,22 @@ impl Line {
 
     /// Wakes all who wait for something that has changed.
     pub(crate) fn wake_all_waiting(&self) {
-        if self.look().waiting() > 0 {
+        if self.fenced_word().waiting() > 0 {
             self.wake_all();
         }
     }
 
     /// Up to `count` waiters, those that came after `after` and not after `until`, and the newest
     /// of them.
-    fn next_wakers(&self, count: usize, after: Ticket, until: Ticket) -> (Wakers, Ticket) {
+    fn next_wakers(&self, count: usize, after: Arrival, until: Arrival) -> (Wakers, Arrival) {
         let mut list = lock(&self.list);
         let (mut wakers, mut newest) = (Wakers::new(), after);
         while wakers.len() < count && !wakers.is_full() {
-            let Some((waker, ticket)) = list.wake_next(after, until) else {
+            let Some((waker, arrival)) = list.wake_next(after, until) else {
                 break;
             };
             wakers.add(waker);
-            newest = ticket;
+            newest = arrival;
         }
         self.show(&list);
         (wakers, newest)
@@ -207,24 +207,24 @@ impl Line {
 }
 
 /// The word, which is written under the lock.
-impl Line {
+impl WaitQueue {
     /// Shows who waits, and returns the word as it was.
-    fn show(&self, list: &List) -> Word {
+    fn show(&self, list: &WaiterList) -> ModeWord {
         self.write(list, self.word().flags())
     }
 
     /// Shows one more flag, and returns the word as it was.
-    fn set(&self, list: &List, flag: usize) -> Word {
+    fn set(&self, list: &WaiterList, flag: usize) -> ModeWord {
         self.write(list, self.word().flags() | flag)
     }
 
-    fn clear(&self, list: &List, flag: usize) {
+    fn clear(&self, list: &WaiterList, flag: usize) {
         self.write(list, self.word().flags() & !flag);
     }
 
-    fn write(&self, list: &List, flags: usize) -> Word {
+    fn write(&self, list: &WaiterList, flags: usize) -> ModeWord {
         let before = self.word();
-        let word = Word::of(list.waiting(), list.is_serving(), flags);
+        let word = ModeWord::of(list.waiting(), list.is_serving(), flags);
         // ORDERING: Relaxed; written under the lock. Who looks without it has a barrier that pairs with
         // the one in `arm`.
         self.word.store(word.0, Ordering::Relaxed);
@@ -233,10 +233,10 @@ impl Line {
 }
 
 /// The waiters' side.
-impl Line {
+impl WaitQueue {
     /// Adds a waiter, and says how many are being served: if none is, it must look at what is there
     /// before it sleeps.
-    pub(super) fn enter(&self, waker: Waker, gathers: bool) -> (Key, usize) {
+    pub(super) fn enter(&self, waker: Waker, gathers: bool) -> (WaiterKey, usize) {
         let mut list = lock(&self.list);
         let entered = list.enter(waker, gathers);
         self.arm(&list);
@@ -246,19 +246,19 @@ impl Line {
     /// Shows who waits, and passes a barrier against publishers: what they published before they
     /// could see it is visible afterwards.
     ///
-    /// Under the lock, so that whoever finds the line armed knows that the heavy barrier is done.
-    fn arm(&self, list: &List) {
+    /// Under the lock, so that whoever finds the wait queue armed knows that the heavy barrier is done.
+    fn arm(&self, list: &WaiterList) {
         // ORDERING: Relaxed; about how many is enough.
         self.idle.store(0, Ordering::Relaxed);
-        if self.set(list, Word::ARMED).is_armed() {
-            barrier::full("line.arm");
+        if self.set(list, ModeWord::ARMED).is_armed() {
+            barrier::full("waitqueue.arm");
         } else {
-            barrier::heavy_against_compiler("line.arm-first");
+            barrier::heavy_against_compiler("waitqueue.arm-first");
         }
     }
 
     /// Whether a waiter was woken; if not, it is `waker` that will be called.
-    pub(super) fn is_woken(&self, key: Key, waker: &Waker) -> bool {
+    pub(super) fn is_woken(&self, key: WaiterKey, waker: &Waker) -> bool {
         let mut list = lock(&self.list);
         if list.is_woken(key) {
             return true;
@@ -279,14 +279,14 @@ impl Line {
     }
 
     /// Lets a waiter that was woken in vain wait again, at its place. It must look once more.
-    pub(super) fn wait_again(&self, key: Key, waker: Waker) {
+    pub(super) fn wait_again(&self, key: WaiterKey, waker: Waker) {
         let mut list = lock(&self.list);
         list.wait_again(key, waker);
         self.arm(&list);
     }
 
     /// Removes a waiter. `spent`: it has used its wake-up.
-    pub(super) fn leave(&self, key: Key, spent: bool) {
+    pub(super) fn leave(&self, key: WaiterKey, spent: bool) {
         let mut list = lock(&self.list);
         let left = list.leave(key, spent);
         self.show(&list);
@@ -296,23 +296,23 @@ impl Line {
     }
 
     /// Whether a waiter is the oldest.
-    pub(super) fn is_first(&self, key: Key) -> bool {
+    pub(super) fn is_first(&self, key: WaiterKey) -> bool {
         lock(&self.list).is_first(key)
     }
 }
 
 /// The end of a queue.
-impl Line {
+impl WaitQueue {
     /// Refuses pushes from now on; true if they were not refused before.
     pub(crate) fn close(&self) -> bool {
         let list = lock(&self.list);
-        if self.set(&list, Word::CLOSED).is_closed() {
+        if self.set(&list, ModeWord::CLOSED).is_closed() {
             return false;
         }
         self.arm(&list);
-        self.set(&list, Word::SEALED);
+        self.set(&list, ModeWord::SEALED);
         drop(list);
-        step!("line.closes-unsaid", self.wake_all());
+        step!("waitqueue.closes-unsaid", self.wake_all());
         true
     }
 
@@ -320,18 +320,18 @@ impl Line {
     pub(crate) fn seal(&self) {
         if self.word().is_sealed() {
             // Pairs with the barrier of `close`, which came before the flag.
-            barrier::full("line.seal");
+            barrier::full("waitqueue.seal");
         } else {
-            barrier::heavy_against_compiler("line.seal-early");
+            barrier::heavy_against_compiler("waitqueue.seal-early");
         }
     }
 
     /// Says that nothing is left, and nothing can come.
-    pub(crate) fn mark_drained(&self) {
-        self.set(&lock(&self.list), Word::DRAINED);
+    pub(crate) fn set_drained(&self) {
+        self.set(&lock(&self.list), ModeWord::DRAINED);
     }
 
-    /// Wakes all waiters, if there are any; behind a barrier, as [`Line::look`] has one.
+    /// Wakes all waiters, if there are any; behind a barrier, as [`WaitQueue::fenced_word`] has one.
     pub(crate) fn wake_all_if_any(&self) {
         if self.word().waiting() > 0 {
             self.wake_all();
@@ -341,7 +341,7 @@ impl Line {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use super::{barrier, lock, Line, Waker, Word, IDLE};
+    use super::{barrier, lock, ModeWord, WaitQueue, Waker, IDLE};
     use std::sync::Arc;
     use std::task::Wake;
 
@@ -351,24 +351,24 @@ mod tests {
         fn wake(self: Arc<Self>) {}
     }
 
-    /// A line that was armed by a waiter who has left.
-    fn armed() -> Line {
-        let line = Line::new(Word::standing(false, false));
-        let (key, _) = line.enter(Waker::from(Arc::new(Nobody)), false);
-        line.leave(key, false);
-        assert!(line.word().is_armed());
-        line
+    /// A wait queue that was armed by a waiter who has left.
+    fn armed() -> WaitQueue {
+        let wait_queue = WaitQueue::new(ModeWord::standing(false, false));
+        let (key, _) = wait_queue.enter(Waker::from(Arc::new(Nobody)), false);
+        wait_queue.leave(key, false);
+        assert!(wait_queue.word().is_armed());
+        wait_queue
     }
 
     #[test]
     fn who_wakes_nobody_does_not_wait_for_the_lock() {
-        let line = armed();
-        let list = lock(&line.list);
-        (0..2 * IDLE).for_each(|_| line.published(1)); // would wait for this thread
-        line.wake_all_if_any();
-        assert!(line.word().is_armed());
+        let wait_queue = armed();
+        let list = lock(&wait_queue.list);
+        (0..2 * IDLE).for_each(|_| wait_queue.notify(1)); // would wait for this thread
+        wait_queue.wake_all_if_any();
+        assert!(wait_queue.word().is_armed());
         drop(list);
-        line.published(1);
-        assert_eq!(line.word().is_armed(), !barrier::is_asymmetric());
+        wait_queue.notify(1);
+        assert_eq!(wait_queue.word().is_armed(), !barrier::is_asymmetric());
     }
 }

@@ -1,38 +1,38 @@
-//! A set of alarms.
+//! A set of timers.
 
-use super::super::alarms::{Alarm, Alarms};
+use super::super::timer_queue::{TimerEntry, TimerQueue};
 use super::{Bells, SECOND};
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::Instant;
 
-/// Alarms, and the time from which they count.
+/// TimerQueue, and the time from which they count.
 struct Set {
-    alarms: Alarms,
+    timers: TimerQueue,
     start: Instant,
 }
 
 impl Set {
     fn new() -> Self {
         Self {
-            alarms: Alarms::default(),
+            timers: TimerQueue::default(),
             start: Instant::now(),
         }
     }
 
-    /// Sets an alarm: whether it was needed.
+    /// Sets an timer: whether it was needed.
     fn set(&mut self, second: u32, waker: &Waker) -> bool {
         let at = self.start + second * SECOND;
-        self.alarms.set(at, Alarm::new(waker)).is_none()
+        self.timers.set(at, TimerEntry::new(waker)).is_none()
     }
 
     fn ring(&mut self, second: u32) {
-        let due = self.alarms.take_due(self.start + second * SECOND);
-        due.into_iter().for_each(Alarm::ring);
+        let due = self.timers.take_due(self.start + second * SECOND);
+        due.into_iter().for_each(TimerEntry::ring);
     }
 
     fn first(&self) -> Option<u32> {
-        let first = self.alarms.first()?;
+        let first = self.timers.first()?;
         (0..20).find(|&second| self.start + second * SECOND == first)
     }
 }
@@ -47,7 +47,7 @@ fn they_ring_in_the_order_of_their_times() {
     assert!(bells.rung().is_empty());
     set.ring(3);
     assert_eq!(bells.rung(), ["a", "b", "c", "d"]);
-    assert_eq!((set.first(), set.alarms.len()), (Some(4), 1));
+    assert_eq!((set.first(), set.timers.len()), (Some(4), 1));
     set.ring(4);
     assert_eq!(bells.rung(), ["e"]);
     assert_eq!(set.first(), None);
@@ -62,7 +62,7 @@ fn a_waker_has_one_the_earliest() {
     assert_eq!(set.first(), Some(4));
     for (second, first) in [(6, 4), (5, 4), (3, 3), (5, 3), (2, 2)] {
         assert!(!set.set(second, &bell.clone()));
-        assert_eq!((set.first(), set.alarms.len()), (Some(first), 2));
+        assert_eq!((set.first(), set.timers.len()), (Some(first), 2));
     }
     set.ring(10);
     assert_eq!(bells.rung(), ["bell", "other"]);
@@ -78,7 +78,7 @@ fn none_keeps_a_waker_that_it_does_not_need() {
     let bell = bells.bell_that("bell", move || drop(inside));
     assert!(set.set(1000, &bell));
     assert!((1..1000).rev().all(|second| !set.set(second, &bell)));
-    assert_eq!(set.alarms.len(), 1);
+    assert_eq!(set.timers.len(), 1);
     drop(bell);
     assert_eq!(count(), 2);
     set.ring(1);
@@ -92,6 +92,6 @@ fn they_can_all_be_taken_out() {
     for (second, name) in (1..).zip(names) {
         set.set(second, &bells.bell(name));
     }
-    set.alarms.into_all().for_each(Alarm::ring);
+    set.timers.into_all().for_each(TimerEntry::ring);
     assert_eq!(bells.rung(), names);
 }

@@ -1,4 +1,4 @@
-//! Alarms: wakers, and when to call them.
+//! TimerQueue: wakers, and when to call them.
 
 use crate::sync::swallow_panic;
 use std::collections::hash_map::DefaultHasher;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::Instant;
 
-/// Room that is kept when no alarm is left.
+/// Room that is kept when no timer is left.
 const KEPT: usize = 64;
 
 /// A time, and a number for those that are set for the same time.
@@ -17,27 +17,27 @@ type Position = (Instant, u64);
 
 /// A waker that is to be called.
 ///
-/// Equal to every alarm that would wake the same.
-pub(super) struct Alarm {
+/// Equal to every timer that would wake the same.
+pub(super) struct TimerEntry {
     waker: Waker,
     digest: u64,
 }
 
 /// What tells a waker from others: before Rust 1.83 it shows that only in print.
 ///
-/// If it tells too little, a look into the set takes longer; if too much, a task may have two alarms.
+/// If it tells too little, a look into the set takes longer; if too much, a task may have two timers.
 #[derive(Default)]
 struct Digest(DefaultHasher);
 
-/// Alarms in the order of their times, one for each waker.
+/// TimerQueue in the order of their times, one for each waker.
 #[derive(Default)]
-pub(super) struct Alarms {
-    queue: BTreeMap<Position, Arc<Alarm>>,
-    positions: HashMap<Arc<Alarm>, Position>,
+pub(super) struct TimerQueue {
+    queue: BTreeMap<Position, Arc<TimerEntry>>,
+    positions: HashMap<Arc<TimerEntry>, Position>,
     set: u64,
 }
 
-impl Alarm {
+impl TimerEntry {
     pub(super) fn new(waker: &Waker) -> Arc<Self> {
         let mut digest = Digest::default();
         // Writing to a digest cannot fail.
@@ -60,15 +60,15 @@ impl Alarm {
     }
 }
 
-impl PartialEq for Alarm {
+impl PartialEq for TimerEntry {
     fn eq(&self, other: &Self) -> bool {
         self.waker.will_wake(&other.waker)
     }
 }
 
-impl Eq for Alarm {}
+impl Eq for TimerEntry {}
 
-impl Hash for Alarm {
+impl Hash for TimerEntry {
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write_u64(self.digest);
     }
@@ -82,15 +82,15 @@ impl Write for Digest {
 }
 
 /// None of these calls user code, so that they may be called under a lock.
-impl Alarms {
-    /// Adds an alarm. If there is an equal one the earlier time of the two counts; the alarm is not
+impl TimerQueue {
+    /// Adds an timer. If there is an equal one the earlier time of the two counts; the timer is not
     /// needed then, and comes back.
-    pub(super) fn set(&mut self, at: Instant, alarm: Arc<Alarm>) -> Option<Arc<Alarm>> {
+    pub(super) fn set(&mut self, at: Instant, timer: Arc<TimerEntry>) -> Option<Arc<TimerEntry>> {
         self.set += 1;
         let position = (at, self.set);
-        let Some(known) = self.positions.get_mut(&alarm) else {
-            self.positions.insert(Arc::clone(&alarm), position);
-            self.queue.insert(position, alarm);
+        let Some(known) = self.positions.get_mut(&timer) else {
+            self.positions.insert(Arc::clone(&timer), position);
+            self.queue.insert(position, timer);
             return None;
         };
         if at < known.0 {
@@ -98,19 +98,19 @@ impl Alarms {
             self.queue.extend(moved.map(|moved| (position, moved)));
             *known = position;
         }
-        Some(alarm)
+        Some(timer)
     }
 
     /// Takes out those whose time has come, in the order of their times.
-    pub(super) fn take_due(&mut self, now: Instant) -> Vec<Arc<Alarm>> {
+    pub(super) fn take_due(&mut self, now: Instant) -> Vec<Arc<TimerEntry>> {
         let mut due = Vec::new();
         while let Some(entry) = self.queue.first_entry() {
             if entry.key().0 > now {
                 break;
             }
-            let alarm = entry.remove();
-            self.positions.remove(&alarm);
-            due.push(alarm);
+            let timer = entry.remove();
+            self.positions.remove(&timer);
+            due.push(timer);
         }
         if self.positions.is_empty() {
             self.positions.shrink_to(KEPT);
@@ -125,14 +125,14 @@ impl Alarms {
 
 /// What the timer needs besides.
 #[cfg(not(any(loom, shuttle)))]
-impl Alarms {
+impl TimerQueue {
     /// When the first one is due.
     pub(super) fn first(&self) -> Option<Instant> {
         self.queue.keys().next().map(|&(at, _)| at)
     }
 
     /// All of them, in the order of their times.
-    pub(super) fn into_all(self) -> impl Iterator<Item = Arc<Alarm>> {
+    pub(super) fn into_all(self) -> impl Iterator<Item = Arc<TimerEntry>> {
         self.queue.into_values()
     }
 }

@@ -1,0 +1,95 @@
+//! What the clones of a pace have in common.
+
+use crate::sync::{lock, Mutex};
+use crate::wait::WaitQueue;
+use std::sync::{Arc, Weak};
+
+/// A limiter, and who waits for its turns.
+pub(super) struct SharedLimiter<T: ?Sized> {
+    pub(super) wait_queues: WaitQueues,
+    pub(super) limiter: T,
+}
+
+impl<T> SharedLimiter<T> {
+    pub(super) fn new(limiter: T) -> Arc<Self> {
+        let wait_queues = WaitQueues::default();
+        Arc::new(Self {
+            wait_queues,
+            limiter,
+        })
+    }
+}
+
+/// The wait queues of the queues that have a pace, each as often as it was given to them.
+#[derive(Default)]
+pub(super) struct WaitQueues(Mutex<Vec<Weak<WaitQueue>>>);
+
+impl WaitQueues {
+    pub(super) fn join(&self, wait_queue: &Arc<WaitQueue>) {
+        let mut wait_queues = lock(&self.0);
+        if wait_queues.len() == wait_queues.capacity() {
+            wait_queues.retain(is_alive);
+            // As many joins again until the next search for those that are gone.
+            let living = wait_queues.len();
+            wait_queues.reserve(living + 1);
+        }
+        wait_queues.push(Arc::downgrade(wait_queue));
+    }
+
+    pub(super) fn leave(&self, wait_queue: &Arc<WaitQueue>) {
+        let mut wait_queues = lock(&self.0);
+        let place = wait_queues
+            .iter()
+            .position(|other| other.as_ptr() == Arc::as_ptr(wait_queue));
+        if let Some(place) = place {
+            wait_queues.swap_remove(place);
+        }
+    }
+
+    /// Wakes all who wait.
+    pub(super) fn wake(&self) {
+        let wait_queues: Vec<_> = lock(&self.0).iter().filter_map(Weak::upgrade).collect();
+        for wait_queue in wait_queues {
+            wait_queue.wake_all_waiting();
+        }
+    }
+}
+
+fn is_alive(wait_queue: &Weak<WaitQueue>) -> bool {
+    wait_queue.strong_count() > 0
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+    use crate::wait::ModeWord;
+
+    fn wait_queue() -> Arc<WaitQueue> {
+        Arc::new(WaitQueue::new(ModeWord::standing(false, false)))
+    }
+
+    #[test]
+    fn queues_that_are_gone_are_forgotten() {
+        let (wait_queues, lasting) = (WaitQueues::default(), wait_queue());
+        wait_queues.join(&lasting);
+        for _ in 0..10_000 {
+            wait_queues.join(&wait_queue());
+            assert!(lock(&wait_queues.0).len() < 16);
+        }
+        wait_queues.leave(&lasting);
+        assert!(!lock(&wait_queues.0).iter().any(is_alive));
+    }
+
+    #[test]
+    fn a_queue_has_its_pace_until_it_has_left_as_often_as_it_joined() {
+        let (wait_queues, wait_queue) = (WaitQueues::default(), wait_queue());
+        for _ in 0..2 {
+            wait_queues.join(&wait_queue);
+        }
+        wait_queues.leave(&wait_queue);
+        assert_eq!(lock(&wait_queues.0).len(), 1);
+        wait_queues.leave(&wait_queue);
+        wait_queues.leave(&wait_queue);
+        assert!(lock(&wait_queues.0).is_empty());
+    }
+}
