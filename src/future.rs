@@ -12,7 +12,7 @@ mod pop_batch;
 
 pub use batch::StageBatchAsync;
 pub use idle::WaitIdle;
-pub(crate) use pop_batch::AnyPort;
+pub(crate) use pop_batch::AnyCell;
 pub use pop_batch::{PopBatchAsync, TakeBatchAsync};
 
 use crate::core::admit::{admitted, Admission, Unpushed};
@@ -20,7 +20,7 @@ use crate::core::batch::RegisterNth;
 use crate::core::put::{Put, Register};
 use crate::core::shared::Shared;
 use crate::core::wait::{self, DONE};
-use crate::core::{Local, Port};
+use crate::core::{CellOf, Local};
 use crate::order::Order;
 use crate::raw::Borrow;
 use crate::wait::{WaitKind, WakeTarget};
@@ -39,13 +39,13 @@ use std::task::{Context, Poll};
 /// When it is polled after it was ready.
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct TakeAsync<'h, T, O: Order<T> = Fifo> {
-    port: Option<&'h mut Port<T, O>>,
+    cell: Option<&'h mut CellOf<T, O>>,
 }
 
 impl<'h, T, O: Order<T>> TakeAsync<'h, T, O> {
-    pub(crate) fn new(port: &'h mut Port<T, O>) -> Self {
-        port.begin_waiting();
-        Self { port: Some(port) }
+    pub(crate) fn new(cell: &'h mut CellOf<T, O>) -> Self {
+        cell.begin_waiting();
+        Self { cell: Some(cell) }
     }
 }
 
@@ -54,11 +54,11 @@ impl<T, O: Order<T>> Future for TakeAsync<'_, T, O> {
 
     #[track_caller]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let port = self.port.as_mut().expect(DONE);
-        let poll = port.get_mut().poll_pop(&WakeTarget::task(context.waker()));
+        let cell = self.cell.as_mut().expect(DONE);
+        let poll = cell.get_mut().poll_pop(&WakeTarget::task(context.waker()));
         if poll.is_ready() {
-            port.end_waiting();
-            self.port = None;
+            cell.end_waiting();
+            self.cell = None;
         }
         poll
     }
@@ -66,8 +66,8 @@ impl<T, O: Order<T>> Future for TakeAsync<'_, T, O> {
 
 impl<T, O: Order<T>> Drop for TakeAsync<'_, T, O> {
     fn drop(&mut self) {
-        if let Some(port) = &mut self.port {
-            port.end_waiting();
+        if let Some(cell) = &mut self.cell {
+            cell.end_waiting();
         }
     }
 }
@@ -79,15 +79,15 @@ impl<T, O: Order<T>> Drop for TakeAsync<'_, T, O> {
 /// When it is polled after it was ready.
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct PushAsync<'h, T, O: Order<T> = Fifo> {
-    port: &'h mut Port<T, O>,
+    cell: &'h mut CellOf<T, O>,
     item: Option<T>,
 }
 
 impl<'h, T, O: Order<T>> PushAsync<'h, T, O> {
-    pub(crate) fn new(port: &'h mut Port<T, O>, item: T) -> Self {
-        port.begin_waiting();
+    pub(crate) fn new(cell: &'h mut CellOf<T, O>, item: T) -> Self {
+        cell.begin_waiting();
         let item = Some(item);
-        Self { port, item }
+        Self { cell, item }
     }
 }
 
@@ -99,10 +99,10 @@ impl<T, O: Order<T>> PushAsync<'_, T, O> {
         context: &Context<'_>,
         register: impl Register<T, O>,
     ) -> Poll<Result<(), PushError<T>>> {
-        let Self { port, item } = self;
+        let Self { cell, item } = self;
         let wake_target = WakeTarget::task(context.waker());
         Local::poll_put(
-            &mut port.get_mut(),
+            &mut cell.get_mut(),
             item,
             Put::Publish,
             &wake_target,
@@ -125,7 +125,7 @@ impl<T, O: Order<T>> Future for PushAsync<'_, T, O> {
 
 impl<T, O: Order<T>> Drop for PushAsync<'_, T, O> {
     fn drop(&mut self) {
-        self.port.end_waiting();
+        self.cell.end_waiting();
     }
 }
 
@@ -136,15 +136,15 @@ impl<T, O: Order<T>> Drop for PushAsync<'_, T, O> {
 /// When it is polled after it was ready.
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct PushBatchAsync<'h, T, O: Order<T> = Fifo> {
-    port: &'h mut Port<T, O>,
+    cell: &'h mut CellOf<T, O>,
     items: Option<Vec<T>>,
 }
 
 impl<'h, T, O: Order<T>> PushBatchAsync<'h, T, O> {
-    pub(crate) fn new(port: &'h mut Port<T, O>, items: Vec<T>) -> Self {
-        port.begin_waiting();
+    pub(crate) fn new(cell: &'h mut CellOf<T, O>, items: Vec<T>) -> Self {
+        cell.begin_waiting();
         let items = Some(items);
-        Self { port, items }
+        Self { cell, items }
     }
 }
 
@@ -157,7 +157,7 @@ impl<T, O: Order<T>> PushBatchAsync<'_, T, O> {
         register: impl RegisterNth<T, O>,
     ) -> Poll<Result<usize, PushError<Vec<T>>>> {
         let wake_target = WakeTarget::task(context.waker());
-        self.port
+        self.cell
             .poll_batch(&mut self.items, &wake_target, register)
     }
 }
@@ -175,22 +175,22 @@ impl<T, O: Order<T>> Future for PushBatchAsync<'_, T, O> {
 
 impl<T, O: Order<T>> Drop for PushBatchAsync<'_, T, O> {
     fn drop(&mut self) {
-        self.port.end_waiting();
+        self.cell.end_waiting();
     }
 }
 
 /// A transaction on loan to a future.
-pub(crate) struct Lent<'t, T, O: Order<T>> {
+pub(crate) struct Borrowing<'t, T, O: Order<T>> {
     pub(crate) local: Borrow<'t, Local<T, O>>,
 }
 
-impl<'t, T, O: Order<T>> Lent<'t, T, O> {
+impl<'t, T, O: Order<T>> Borrowing<'t, T, O> {
     pub(crate) fn new(local: Borrow<'t, Local<T, O>>) -> Self {
         Self { local }
     }
 }
 
-impl<T, O: Order<T>> Drop for Lent<'_, T, O> {
+impl<T, O: Order<T>> Drop for Borrowing<'_, T, O> {
     fn drop(&mut self) {
         self.local.stop_waiting();
     }
@@ -203,13 +203,13 @@ impl<T, O: Order<T>> Drop for Lent<'_, T, O> {
 /// When it is polled after it was ready.
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct PopAsync<'t, T, O: Order<T> = Fifo> {
-    lent: Option<Lent<'t, T, O>>,
+    lent: Option<Borrowing<'t, T, O>>,
 }
 
 impl<'t, T, O: Order<T>> PopAsync<'t, T, O> {
     #[track_caller]
     pub(crate) fn new(local: Borrow<'t, Local<T, O>>) -> Self {
-        let lent = Some(Lent::new(local));
+        let lent = Some(Borrowing::new(local));
         Self { lent }
     }
 }
@@ -219,7 +219,7 @@ impl<'t, T, O: Order<T>> Future for PopAsync<'t, T, O> {
 
     #[track_caller]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let Lent { local } = self.lent.as_mut().expect(DONE);
+        let Borrowing { local } = self.lent.as_mut().expect(DONE);
         let poll = local.poll_pop(Some(&WakeTarget::task(context.waker())), false);
         if poll.is_ready() {
             self.lent = None;
@@ -235,14 +235,14 @@ impl<'t, T, O: Order<T>> Future for PopAsync<'t, T, O> {
 /// When it is polled after it was ready.
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct StageAsync<'t, T, O: Order<T> = Fifo> {
-    lent: Option<Lent<'t, T, O>>,
+    lent: Option<Borrowing<'t, T, O>>,
     item: Option<T>,
 }
 
 impl<'t, T, O: Order<T>> StageAsync<'t, T, O> {
     pub(crate) fn new(local: Borrow<'t, Local<T, O>>, item: T) -> Self {
         Self {
-            lent: Some(Lent::new(local)),
+            lent: Some(Borrowing::new(local)),
             item: Some(item),
         }
     }
@@ -257,7 +257,7 @@ impl<T, O: Order<T>> StageAsync<'_, T, O> {
         register: impl Register<T, O>,
     ) -> Poll<Result<(), PushError<T>>> {
         let Self { lent, item } = self;
-        let Lent { local } = lent.as_mut().expect(DONE);
+        let Borrowing { local } = lent.as_mut().expect(DONE);
         let wake_target = WakeTarget::task(context.waker());
         let poll = Local::poll_put(local, item, Put::Stage, &wake_target, register);
         if poll.is_ready() {
@@ -407,16 +407,16 @@ impl<T, O: Order<T>> Future for OwnedPush<T, O> {
 /// When it is polled after it was ready.
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct OwnedPushBatch<T, O: Order<T> = Fifo> {
-    port: Port<T, O>,
+    cell: CellOf<T, O>,
     items: Option<Vec<T>>,
 }
 
 impl<T, O: Order<T>> OwnedPushBatch<T, O> {
     pub(crate) fn new(shared: &Arc<Shared<T, O>>, items: Vec<T>) -> Self {
-        let mut port = Local::in_cell(Arc::clone(shared), None);
-        port.begin_waiting();
+        let mut cell = Local::in_cell(Arc::clone(shared), None);
+        cell.begin_waiting();
         let items = Some(items);
-        Self { port, items }
+        Self { cell, items }
     }
 }
 
@@ -429,7 +429,7 @@ impl<T, O: Order<T>> OwnedPushBatch<T, O> {
         register: impl RegisterNth<T, O>,
     ) -> Poll<Result<usize, PushError<Vec<T>>>> {
         let wake_target = WakeTarget::task(context.waker());
-        self.port
+        self.cell
             .poll_batch(&mut self.items, &wake_target, register)
     }
 }

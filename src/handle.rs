@@ -4,7 +4,7 @@ mod pop_batch;
 
 use crate::core::put::Put;
 use crate::core::shared::Shared;
-use crate::core::{Local, Port};
+use crate::core::{CellOf, Local};
 use crate::future::{PushAsync, PushBatchAsync, TakeAsync};
 use crate::order::Order;
 use crate::raw::{Exclusive, Open};
@@ -76,7 +76,7 @@ use std::time::Duration;
 /// ```
 pub struct Handle<T, O: Order<T> = Fifo> {
     /// All that the handle does goes through `&mut`, so it may be shared: then it does nothing.
-    cell: Exclusive<Port<T, O>>,
+    cell: Exclusive<CellOf<T, O>>,
     shared: Arc<Shared<T, O>>,
     /// Whence transactions of the queue get handles.
     pool: Arc<Pool<T, O>>,
@@ -107,7 +107,7 @@ impl<T, O: Order<T>> Handle<T, O> {
     }
 
     #[inline]
-    pub(crate) fn cell(&mut self) -> &mut Port<T, O> {
+    pub(crate) fn cell(&mut self) -> &mut CellOf<T, O> {
         self.cell.get_mut()
     }
 

@@ -2,7 +2,7 @@
 
 use super::local::Local;
 use super::put::{Put, Register};
-use crate::order::{KnownOf, Order};
+use crate::order::{Order, PushMetaOf};
 use crate::sync::defer_with;
 use crate::PushError;
 use std::slice;
@@ -59,7 +59,7 @@ impl<T, O: Order<T>> Local<T, O> {
         item: &T,
         put: Put,
         register: &impl Register<T, O>,
-    ) -> Admission<KnownOf<T, O>> {
+    ) -> Admission<PushMetaOf<T, O>> {
         if self.is_refusing(put) {
             return Some(Err(Refusal::Closed));
         }

@@ -1,11 +1,11 @@
 //! Batches of pushes: one transaction each.
 
 use super::admit::{admitted, Admission, Refusal};
-use super::local::{Local, Port};
+use super::local::{CellOf, Local};
 use super::put::Put;
 use super::shared::Shared;
 use super::wait;
-use crate::order::{Known, KnownOf, Order, StoredOf};
+use crate::order::{Order, PushMeta, PushMetaOf, StoredOf};
 use crate::raw::{Open, Stager, Stored};
 use crate::sync::{defer_with, Defer};
 use crate::wait::{WaitKind, WakeTarget};
@@ -19,7 +19,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 /// What is known of the items of a batch.
-type AllKnown<T, O> = VecDeque<KnownOf<T, O>>;
+type AllKnown<T, O> = VecDeque<PushMetaOf<T, O>>;
 
 /// Finds out what the nth item of a batch is registered as, apart from its time; `None`, if there is no room for it.
 pub(crate) trait RegisterNth<T, O: Order<T>>:
@@ -30,7 +30,7 @@ pub(crate) trait RegisterNth<T, O: Order<T>>:
 impl<T, O: Order<T>, F: Fn(&Shared<T, O>, usize, &T) -> Option<O::Meta>> RegisterNth<T, O> for F {}
 
 /// Batches that were admitted, or need not be.
-impl<T, O: Order<T>> Port<T, O> {
+impl<T, O: Order<T>> CellOf<T, O> {
     /// Pushes items that are not counted yet, where there is no limit.
     pub(crate) fn push_all(
         &mut self,
@@ -96,14 +96,14 @@ impl<T, O: Order<T>> Port<T, O> {
     fn push_each(
         &mut self,
         items: impl Iterator<Item = T>,
-        mut register: impl FnMut(&T) -> KnownOf<T, O>,
+        mut register: impl FnMut(&T) -> PushMetaOf<T, O>,
     ) -> Result<usize, PushError<Vec<T>>> {
         let Some(mut tx) = self.begin_batch() else {
             return Err(PushError::Closed(items.collect()));
         };
         let local = tx.cell_mut().get_mut();
         for item in items {
-            let Known { since, meta } = register(&item);
+            let PushMeta { since, meta } = register(&item);
             if local.shared.timed {
                 local.endpoint.note_time(since);
             }
@@ -157,7 +157,7 @@ impl<T, O: Order<T>> Port<T, O> {
     /// Pushes a batch if it was admitted.
     fn push_admitted(
         &mut self,
-        admission: Admission<Vec<KnownOf<T, O>>>,
+        admission: Admission<Vec<PushMetaOf<T, O>>>,
         items: Vec<T>,
     ) -> Result<usize, PushError<Vec<T>>> {
         let (known, items) = admitted(admission, items)?;
@@ -174,7 +174,7 @@ impl<T, O: Order<T>> Port<T, O> {
 /// What is known of items that are yet to be staged: unregistered if they are not.
 fn unregistering<T, O: Order<T>>(
     shared: &Shared<T, O>,
-    known: Vec<KnownOf<T, O>>,
+    known: Vec<PushMetaOf<T, O>>,
 ) -> Defer<AllKnown<T, O>, impl FnMut(&mut AllKnown<T, O>) + '_> {
     defer_with(known.into(), |known| {
         for known in known.drain(..) {
@@ -189,7 +189,7 @@ impl<T, O: Order<T>> Local<T, O> {
         &mut self,
         items: &[T],
         register: &impl RegisterNth<T, O>,
-    ) -> Admission<Vec<KnownOf<T, O>>> {
+    ) -> Admission<Vec<PushMetaOf<T, O>>> {
         let is_refusing = self.is_refusing(Put::Stage);
         if is_refusing || !self.shared.fits(items) {
             self.give_back_gathered();
@@ -232,7 +232,7 @@ impl<T, O: Order<T>> Local<T, O> {
         &mut self,
         items: &[T],
         register: &impl RegisterNth<T, O>,
-    ) -> Option<Vec<KnownOf<T, O>>> {
+    ) -> Option<Vec<PushMetaOf<T, O>>> {
         if !self.shared.registers() {
             return Some(Vec::new());
         }
@@ -240,7 +240,7 @@ impl<T, O: Order<T>> Local<T, O> {
         let mut known = unregistering(&self.shared, Vec::with_capacity(items.len()));
         for (nth, item) in items.iter().enumerate() {
             let meta = register(&self.shared, nth, item)?;
-            known.push_back(Known { since, meta });
+            known.push_back(PushMeta { since, meta });
         }
         Some(mem::take(&mut *known).into())
     }
@@ -285,7 +285,7 @@ impl<T, O: Order<T>> Local<T, O> {
     /// Stages a batch if it was admitted. If the queue was closed meanwhile the first item is refused, or none.
     fn stage_admitted(
         &mut self,
-        admission: Admission<Vec<KnownOf<T, O>>>,
+        admission: Admission<Vec<PushMetaOf<T, O>>>,
         items: Vec<T>,
     ) -> Result<usize, PushError<Vec<T>>> {
         if !matches!(admission, Some(Ok(_))) {
@@ -305,7 +305,7 @@ impl<T, O: Order<T>> Local<T, O> {
             return Err(PushError::Closed(all.collect()));
         }
         for item in items {
-            let Known { since, meta } = next_known();
+            let PushMeta { since, meta } = next_known();
             if shared.timed {
                 self.endpoint.note_time(since);
             }

@@ -1,6 +1,6 @@
 //! The end of a transaction: what becomes of what is staged and held, of permits and leases; then others are told.
 
-use super::local::{Local, Port};
+use super::local::{CellOf, Local};
 use super::shared::Shared;
 use crate::order::{EntryOf, Order};
 use crate::policy::retry::Cause;
@@ -10,7 +10,7 @@ use std::mem;
 
 /// What a commit has done, and those are to be told of who wait.
 #[derive(Clone, Copy, Default)]
-pub(crate) struct Outcome {
+pub(crate) struct CommitCounts {
     /// Items that are ready now.
     pub(super) published: usize,
     /// Items that are the caller's now.
@@ -65,15 +65,15 @@ impl<T, O: Order<T>> Local<T, O> {
 }
 
 /// Commits.
-impl<T, O: Order<T>> Port<T, O> {
+impl<T, O: Order<T>> CellOf<T, O> {
     /// Commits, all but the waking: that is [`Local::wake_for`].
     #[inline(always)]
     #[allow(clippy::inline_always)] // a few stores
-    pub(crate) fn commit(&mut self) -> Outcome {
+    pub(crate) fn commit(&mut self) -> CommitCounts {
         self.end_forgotten();
         let (local, unborrowed) = self.whole();
         let (published, freed) = local.endpoint.commit(&unborrowed);
-        Outcome { published, freed }
+        CommitCounts { published, freed }
     }
 
     /// Commits, and wakes those who wait for that.
@@ -83,7 +83,7 @@ impl<T, O: Order<T>> Port<T, O> {
     }
 
     /// What [`commit_together`](crate::raw::commit_together) did here.
-    pub(crate) fn concluded(&mut self) -> Outcome {
+    pub(crate) fn concluded(&mut self) -> CommitCounts {
         mem::take(&mut self.get_mut().concluded)
     }
 
@@ -138,7 +138,7 @@ impl<T, O: Order<T>> Port<T, O> {
 impl<T, O: Order<T>> Local<T, O> {
     /// Wakes those who wait for what the commit has published or freed.
     #[inline]
-    pub(crate) fn wake_for(&mut self, outcome: Outcome) {
+    pub(crate) fn wake_for(&mut self, outcome: CommitCounts) {
         self.end_permits(outcome.freed, outcome.published);
         self.notify_end(outcome.published);
     }

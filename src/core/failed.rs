@@ -20,7 +20,7 @@ const KEPT: usize = 32;
 pub(crate) struct NoRoom;
 
 /// What is left of an item that has left its transaction. To drop it runs user code.
-pub(crate) type Rest<T> = Option<T>;
+pub(crate) type Removed<T> = Option<T>;
 
 impl<T, O: Order<T>> Local<T, O> {
     /// Sets an envelope aside for each held item, so that an abort allocates nothing.
@@ -97,7 +97,7 @@ impl<T, O: Order<T>> Local<T, O> {
         &mut self,
         item: ItemRef<'_, T>,
         delay: Option<Duration>,
-    ) -> Result<Rest<T>, NoRoom> {
+    ) -> Result<Removed<T>, NoRoom> {
         self.send_away(item, &Reason::Retried.into(), |local, delivery, cause| {
             // It takes its permit with it, which may be the one of a staged item.
             let has_room = local.has_one_more();
@@ -119,7 +119,7 @@ impl<T, O: Order<T>> Local<T, O> {
         &mut self,
         item: ItemRef<'_, T>,
         error: Arc<str>,
-    ) -> Result<Rest<T>, NoRoom> {
+    ) -> Result<Removed<T>, NoRoom> {
         let cause = Cause {
             error: Some(error),
             ..Reason::Failed.into()
@@ -145,7 +145,7 @@ impl<T, O: Order<T>> Local<T, O> {
         item: ItemRef<'_, T>,
         cause: &Cause,
         fate: impl FnOnce(&mut Self, DeliveryMeta, &Cause) -> Option<Fate>,
-    ) -> Result<Rest<T>, NoRoom> {
+    ) -> Result<Removed<T>, NoRoom> {
         let address = item.address();
         let delivery = self.endpoint.delivery_of(address).expect(FOREIGN);
         let now = self.shared.time.now();

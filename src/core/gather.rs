@@ -1,7 +1,7 @@
 //! Batches of pops that wait for enough.
 
 use super::local::Local;
-use super::take::{Hold, Target};
+use super::take::{IntoHold, Target};
 use super::wait;
 use crate::order::{Order, StoredOf};
 use crate::raw::{Gathering, HeldItems};
@@ -74,7 +74,7 @@ impl<T, O: Order<T>> Local<T, O> {
 impl<'t, T, O: Order<T>> Gathering<'t, Local<T, O>> {
     fn hold_for(&mut self, batch: &mut Batch) -> Option<()> {
         let (local, fresh) = self.parts();
-        local.take_for(batch, &mut Hold(fresh))
+        local.take_for(batch, &mut IntoHold(fresh))
     }
 
     /// Holds items until there is enough, or the time is over, or nothing can come.

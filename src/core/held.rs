@@ -1,13 +1,13 @@
 //! All that a transaction holds, at once.
 
-use super::failed::{NoRoom, Rest};
-use super::local::{Local, Port};
+use super::failed::{NoRoom, Removed};
+use super::local::{CellOf, Local};
 use crate::order::{Order, StoredOf};
 use crate::raw::{HeldItems, Holder, ItemRef};
 use std::sync::Arc;
 use std::time::Duration;
 
-impl<T, O: Order<T>> Port<T, O> {
+impl<T, O: Order<T>> CellOf<T, O> {
     /// All held items.
     pub(crate) fn held_items(&mut self) -> HeldItems<'_, StoredOf<T, O>> {
         self.with_held().1
@@ -25,7 +25,7 @@ impl<T, O: Order<T>> Port<T, O> {
 
     fn part_with_all(
         &mut self,
-        part: impl Fn(&mut Local<T, O>, ItemRef<'_, T>) -> Result<Rest<T>, NoRoom>,
+        part: impl Fn(&mut Local<T, O>, ItemRef<'_, T>) -> Result<Removed<T>, NoRoom>,
     ) -> Result<(), NoRoom> {
         let (local, mut items) = self.with_held();
         while let Some(item) = items.next() {

@@ -1,6 +1,6 @@
 //! What one handle has at its queue.
 
-use super::end::Outcome;
+use super::end::CommitCounts;
 use super::permits::Permits;
 use super::shared::Shared;
 use super::tokens::HeldToken;
@@ -8,14 +8,14 @@ use super::wait;
 use crate::order::{Order, StoredOf};
 use crate::policy::retry::Failed;
 use crate::policy::watch::Watch;
-use crate::raw::{Endpoint, LocalCell, Party, Record, Session, Tails, Unborrowed, Vacant};
+use crate::raw::{Endpoint, JointRecord, LocalCell, Party, Session, Tails, Unborrowed, Vacant};
 use crate::wait::{ModeWord, WaitQueue, Waiter};
 use crate::Reason;
 use std::sync::Arc;
 use std::thread;
 
 /// A handle's [`Local`], which lends itself to one user at a time.
-pub(crate) type Port<T, O> = LocalCell<Local<T, O>>;
+pub(crate) type CellOf<T, O> = LocalCell<Local<T, O>>;
 
 /// A place for an item whose delivery fails.
 pub(super) type Envelope<T, O> = Vacant<Failed<StoredOf<T, O>>>;
@@ -51,7 +51,7 @@ pub(crate) struct Local<T, O: Order<T>> {
     /// Only of handles that are watched.
     pub(super) watch: Option<Arc<Watch<StoredOf<T, O>>>>,
     /// What the last commit over several queues did here.
-    pub(super) concluded: Outcome,
+    pub(super) concluded: CommitCounts,
 }
 
 impl<T, O: Order<T>> Local<T, O> {
@@ -80,12 +80,12 @@ impl<T, O: Order<T>> Local<T, O> {
             tokens: Vec::new(),
             counted: 0,
             watch,
-            concluded: Outcome::default(),
+            concluded: CommitCounts::default(),
         }
     }
 
     /// As [`Local::new`], in a cell.
-    pub(crate) fn in_cell(shared: Arc<Shared<T, O>>, name: Option<Arc<str>>) -> Port<T, O> {
+    pub(crate) fn in_cell(shared: Arc<Shared<T, O>>, name: Option<Arc<str>>) -> CellOf<T, O> {
         LocalCell::new(Self::new(shared, name))
     }
 
@@ -170,18 +170,18 @@ impl<T, O: Order<T>> Session for Local<T, O> {
     }
 }
 
-impl<T, O: Order<T>> Party for Port<T, O> {
+impl<T, O: Order<T>> Party for CellOf<T, O> {
     fn collect(&mut self, tails: &mut Tails) {
         self.get_mut().endpoint.collect(tails);
     }
 
-    fn announce(&mut self, record: Record) {
+    fn announce(&mut self, record: JointRecord) {
         self.get_mut().endpoint.announce(record);
     }
 
     fn conclude(&mut self) {
         let (local, unborrowed) = self.whole();
-        local.concluded = Outcome {
+        local.concluded = CommitCounts {
             published: local.staged(),
             freed: local.held(),
         };

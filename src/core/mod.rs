@@ -22,4 +22,4 @@ mod visit;
 pub(crate) mod wait;
 mod watched;
 
-pub(crate) use local::{Local, Port};
+pub(crate) use local::{CellOf, Local};

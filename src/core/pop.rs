@@ -1,7 +1,7 @@
 //! Pops, one by one and in batches, tried and waited for.
 
-use super::local::{address_of, Local, Port};
-use super::take::{Hold, Look};
+use super::local::{address_of, CellOf, Local};
+use super::take::{IntoHold, IntoPeek};
 use super::wait;
 use crate::order::{Order, StoredOf};
 use crate::raw::{Borrow, ItemRef, Peeked};
@@ -12,7 +12,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 /// Pops that are committed at once.
-impl<T, O: Order<T>> Port<T, O> {
+impl<T, O: Order<T>> CellOf<T, O> {
     #[inline(always)]
     #[allow(clippy::inline_always)] // the pop
     pub(crate) fn pop(&mut self) -> Result<T, PopError> {
@@ -105,7 +105,7 @@ impl<'t, T, O: Order<T>> Borrow<'t, Local<T, O>> {
             return held.ok_or_else(|| self.nothing_held());
         }
         let held = self.hold_one_by(|local, fresh| {
-            local.take(&mut Hold(fresh), 1);
+            local.take(&mut IntoHold(fresh), 1);
         });
         held.ok_or_else(|| self.shared.why_empty())
     }
@@ -161,7 +161,7 @@ impl<'t, T, O: Order<T>> Borrow<'t, Local<T, O>> {
     /// As [`Borrow::hold_unless_waiting`], of an item to look at.
     fn look_unless_waiting(&mut self) -> Option<Result<(), PopError>> {
         let closed = self.word().is_closed();
-        if self.take(&mut Look, 1) > 0 {
+        if self.take(&mut IntoPeek, 1) > 0 {
             return Some(Ok(()));
         }
         match self.shared.why_empty() {

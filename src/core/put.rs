@@ -1,10 +1,10 @@
 //! The way of an item into the queue: it is admitted (`admit`), registered, stored, and others are told.
 
 use super::admit::{admitted, Admission};
-use super::local::{Local, Port};
+use super::local::{CellOf, Local};
 use super::shared::Shared;
 use super::wait;
-use crate::order::{Known, KnownOf, Order, StoredOf};
+use crate::order::{Order, PushMeta, PushMetaOf, StoredOf};
 use crate::raw::Stored;
 use crate::sync::planted;
 use crate::wait::{WaitKind, WakeTarget};
@@ -25,14 +25,14 @@ pub(crate) enum Put {
 
 /// Finds out what an item is registered as; `None`, if there is no room for it.
 pub(crate) trait Register<T, O: Order<T>>:
-    Fn(&Shared<T, O>, &T) -> Option<KnownOf<T, O>>
+    Fn(&Shared<T, O>, &T) -> Option<PushMetaOf<T, O>>
 {
 }
 
-impl<T, O: Order<T>, F: Fn(&Shared<T, O>, &T) -> Option<KnownOf<T, O>>> Register<T, O> for F {}
+impl<T, O: Order<T>, F: Fn(&Shared<T, O>, &T) -> Option<PushMetaOf<T, O>>> Register<T, O> for F {}
 
 /// Pushes of one item.
-impl<T, O: Order<T>> Port<T, O> {
+impl<T, O: Order<T>> CellOf<T, O> {
     #[inline(always)]
     #[allow(clippy::inline_always)] // the push
     pub(crate) fn push(&mut self, item: T) -> Result<(), PushError<T>> {
@@ -155,11 +155,11 @@ impl<T, O: Order<T>> Local<T, O> {
     #[inline]
     pub(super) fn store(
         &mut self,
-        admission: Admission<KnownOf<T, O>>,
+        admission: Admission<PushMetaOf<T, O>>,
         item: T,
         put: Put,
     ) -> Result<(), PushError<T>> {
-        let (Known { since, meta }, item) = admitted(admission, item)?;
+        let (PushMeta { since, meta }, item) = admitted(admission, item)?;
         if self.shared.timed {
             self.endpoint.note_time(since);
         }

@@ -75,9 +75,9 @@ impl<T, O: Order<T>> Target<T, O> for Vec<T> {
 }
 
 /// Holds items.
-pub(super) struct Hold<'f>(pub(super) &'f mut Fresh);
+pub(super) struct IntoHold<'f>(pub(super) &'f mut Fresh);
 
-impl<T, O: Order<T>> Target<T, O> for Hold<'_> {
+impl<T, O: Order<T>> Target<T, O> for IntoHold<'_> {
     const HOLDS: bool = true;
 
     fn fill(&mut self, endpoint: &mut Endpoint<StoredOf<T, O>>, most: usize) -> usize {
@@ -107,9 +107,9 @@ impl<T, O: Order<T>> Target<T, O> for Hold<'_> {
 }
 
 /// Takes an item to look at it.
-pub(super) struct Look;
+pub(super) struct IntoPeek;
 
-impl<T, O: Order<T>> Target<T, O> for Look {
+impl<T, O: Order<T>> Target<T, O> for IntoPeek {
     const HOLDS: bool = true;
 
     fn fill(&mut self, endpoint: &mut Endpoint<StoredOf<T, O>>, _: usize) -> usize {
@@ -121,7 +121,7 @@ impl<T, O: Order<T>> Target<T, O> for Look {
         shared: &Shared<T, O>,
         endpoint: &mut Endpoint<StoredOf<T, O>>,
     ) -> bool {
-        accept_next(shared, endpoint, Purpose::Look)
+        accept_next(shared, endpoint, Purpose::Peek)
     }
 
     fn note(&mut self, local: &mut Local<T, O>, _: usize, token: Token) {

@@ -1,12 +1,12 @@
 //! A visit to all ready items.
 
-use super::local::{Local, Port};
+use super::local::{CellOf, Local};
 use super::shared::Shared;
 use crate::order::{Order, Shown, Source, Visit, PART};
 use crate::raw::HeldPosition;
 use crate::sync::{defer, defer_with};
 
-impl<T, O: Order<T>> Port<T, O> {
+impl<T, O: Order<T>> CellOf<T, O> {
     /// Visits the ready items, holding few of them at a time, and says how many they were.
     pub(crate) fn visit(&mut self, visit: impl FnMut(&T)) -> usize {
         if Shared::<T, O>::SORTS {
@@ -21,12 +21,12 @@ impl<T, O: Order<T>> Port<T, O> {
         let (mut shard, mut count) = (0, 0);
         while self.get_mut().endpoint.hold_shard(&mut shard) {
             // Items are given back also if the visitor panics.
-            let mut port = defer_with(&mut *self, |port| {
-                let (local, unborrowed) = port.whole();
+            let mut cell = defer_with(&mut *self, |cell| {
+                let (local, unborrowed) = cell.whole();
                 let back = local.endpoint.give_back_uncounted(&unborrowed);
                 local.shared.notify_end(back);
             });
-            let (local, unborrowed) = port.whole();
+            let (local, unborrowed) = cell.whole();
             let mut spot = HeldPosition::default();
             while let Some((stored, _)) = local.endpoint.next_held(&mut spot, &unborrowed) {
                 visit(&stored.item);

@@ -1,6 +1,6 @@
 //! A batch that waits for room in a transaction.
 
-use super::Lent;
+use super::Borrowing;
 use crate::core::batch::RegisterNth;
 use crate::core::shared::Shared;
 use crate::core::wait::DONE;
@@ -20,14 +20,14 @@ use std::task::{Context, Poll};
 /// When it is polled after it was ready.
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct StageBatchAsync<'t, T, O: Order<T> = Fifo> {
-    lent: Option<Lent<'t, T, O>>,
+    lent: Option<Borrowing<'t, T, O>>,
     items: Option<Vec<T>>,
 }
 
 impl<'t, T, O: Order<T>> StageBatchAsync<'t, T, O> {
     pub(crate) fn new(local: Borrow<'t, Local<T, O>>, items: Vec<T>) -> Self {
         Self {
-            lent: Some(Lent::new(local)),
+            lent: Some(Borrowing::new(local)),
             items: Some(items),
         }
     }
@@ -42,7 +42,7 @@ impl<T, O: Order<T>> StageBatchAsync<'_, T, O> {
         register: impl RegisterNth<T, O>,
     ) -> Poll<Result<usize, PushError<Vec<T>>>> {
         let Self { lent, items } = self;
-        let Lent { local } = lent.as_mut().expect(DONE);
+        let Borrowing { local } = lent.as_mut().expect(DONE);
         let wake_target = WakeTarget::task(context.waker());
         let poll = Local::poll_stage_batch(local, items, &wake_target, register);
         if poll.is_ready() {

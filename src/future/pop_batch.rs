@@ -2,7 +2,7 @@
 
 use crate::core::gather::Batch;
 use crate::core::wait::DONE;
-use crate::core::{Local, Port};
+use crate::core::{CellOf, Local};
 use crate::order::Order;
 use crate::raw::{Borrow, Gathering};
 use crate::wait::WakeTarget;
@@ -12,16 +12,16 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 /// What a handle has, or what is made for one future.
-pub(crate) enum AnyPort<'h, T, O: Order<T>> {
-    Lent(&'h mut Port<T, O>),
-    Own(Box<Port<T, O>>),
+pub(crate) enum AnyCell<'h, T, O: Order<T>> {
+    Borrowed(&'h mut CellOf<T, O>),
+    Own(Box<CellOf<T, O>>),
 }
 
-impl<T, O: Order<T>> AnyPort<'_, T, O> {
-    fn get(&mut self) -> &mut Port<T, O> {
+impl<T, O: Order<T>> AnyCell<'_, T, O> {
+    fn get(&mut self) -> &mut CellOf<T, O> {
         match self {
-            Self::Lent(port) => port,
-            Self::Own(port) => port,
+            Self::Borrowed(cell) => cell,
+            Self::Own(cell) => cell,
         }
     }
 }
@@ -34,16 +34,16 @@ impl<T, O: Order<T>> AnyPort<'_, T, O> {
 /// When it is polled after it was ready.
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct TakeBatchAsync<'i, T, O: Order<T> = Fifo> {
-    port: Option<AnyPort<'i, T, O>>,
+    cell: Option<AnyCell<'i, T, O>>,
     batch: Batch,
     items: &'i mut Vec<T>,
 }
 
 impl<'i, T, O: Order<T>> TakeBatchAsync<'i, T, O> {
-    pub(crate) fn new(mut port: AnyPort<'i, T, O>, batch: Batch, items: &'i mut Vec<T>) -> Self {
-        port.get().begin_waiting();
-        let port = Some(port);
-        Self { port, batch, items }
+    pub(crate) fn new(mut cell: AnyCell<'i, T, O>, batch: Batch, items: &'i mut Vec<T>) -> Self {
+        cell.get().begin_waiting();
+        let cell = Some(cell);
+        Self { cell, batch, items }
     }
 }
 
@@ -53,13 +53,13 @@ impl<T, O: Order<T>> Future for TakeBatchAsync<'_, T, O> {
     #[track_caller]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<usize> {
         let this = &mut *self;
-        let port = this.port.as_mut().expect(DONE).get();
+        let cell = this.cell.as_mut().expect(DONE).get();
         let wake_target = WakeTarget::task(context.waker());
-        let local = port.get_mut();
+        let local = cell.get_mut();
         let poll = local.poll_pop_batch(&wake_target, &mut this.batch, this.items);
         if poll.is_ready() {
-            port.end_waiting();
-            this.port = None;
+            cell.end_waiting();
+            this.cell = None;
         }
         poll.map(|()| this.batch.taken())
     }
@@ -67,8 +67,8 @@ impl<T, O: Order<T>> Future for TakeBatchAsync<'_, T, O> {
 
 impl<T, O: Order<T>> Drop for TakeBatchAsync<'_, T, O> {
     fn drop(&mut self) {
-        if let Some(port) = &mut self.port {
-            port.get().end_waiting();
+        if let Some(cell) = &mut self.cell {
+            cell.get().end_waiting();
         }
     }
 }

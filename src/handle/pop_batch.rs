@@ -2,7 +2,7 @@
 
 use super::Handle;
 use crate::core::gather::Batch;
-use crate::future::{AnyPort, TakeBatchAsync};
+use crate::future::{AnyCell, TakeBatchAsync};
 use crate::order::Order;
 use std::time::Duration;
 
@@ -95,7 +95,7 @@ impl<T, O: Order<T>> Handle<T, O> {
         max: usize,
         items: &'h mut Vec<T>,
     ) -> TakeBatchAsync<'h, T, O> {
-        let port = AnyPort::Lent(self.cell());
-        TakeBatchAsync::new(port, Batch::new(min, max), items)
+        let cell = AnyCell::Borrowed(self.cell());
+        TakeBatchAsync::new(cell, Batch::new(min, max), items)
     }
 }

@@ -6,21 +6,21 @@ use crate::wait::DueTimer;
 use crate::Queue;
 use std::sync::Arc;
 
-type Item = Entry<Stored<u32, ()>>;
+type LifoItem = Entry<Stored<u32, ()>>;
 
 /// The items, the newest last.
 #[derive(Default)]
-pub(crate) struct Items {
-    items: Vec<Item>,
+pub(crate) struct LifoItems {
+    items: Vec<LifoItem>,
     shown: usize,
 }
 
-impl Sequence<u32, ()> for Items {
-    fn arrive(&mut self, entry: Item) {
+impl Sequence<u32, ()> for LifoItems {
+    fn arrive(&mut self, entry: LifoItem) {
         self.items.push(entry);
     }
 
-    fn come_back(&mut self, entry: Item) {
+    fn come_back(&mut self, entry: LifoItem) {
         self.items.push(entry);
     }
 
@@ -83,14 +83,14 @@ impl Unleased for Lifo {}
 impl Engine<u32> for Lifo {
     type Settings = ();
     type Meta = ();
-    type Source = Sorted<u32, (), Items, Anybody>;
+    type Source = Sorted<u32, (), LifoItems, Anybody>;
 
     fn source(
         (): (),
         shards: &Arc<ShardsOf<u32, Self>>,
         due_timer: &Arc<DueTimer>,
     ) -> Self::Source {
-        Sorted::new(Items::default(), Anybody, shards, due_timer)
+        Sorted::new(LifoItems::default(), Anybody, shards, due_timer)
     }
 }
 

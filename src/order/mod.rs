@@ -94,10 +94,10 @@ impl<T> Engine<T> for Fifo {
 /// What is known of an item on its way in: since when it is in the queue, 0 if that is not kept, and what its
 /// order knows it by.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Known<M> {
+pub(crate) struct PushMeta<M> {
     pub(crate) since: u64,
     pub(crate) meta: M,
 }
 
 /// What is known of an item on its way into a queue of this order.
-pub(crate) type KnownOf<T, O> = Known<<O as Engine<T>>::Meta>;
+pub(crate) type PushMetaOf<T, O> = PushMeta<<O as Engine<T>>::Meta>;

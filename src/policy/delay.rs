@@ -10,13 +10,13 @@ use std::collections::BinaryHeap;
 /// The delayed items of one queue.
 pub(crate) struct Delayed<T> {
     inbox: Inbox<Failed<T>>,
-    heap: Mutex<Heap<T>>,
+    heap: Mutex<DelayHeap<T>>,
     /// Items in the inbox and in the heap, and those that are due and not at the head yet.
     count: AtomicUsize,
 }
 
 /// Delayed items by the time when they are due.
-struct Heap<T> {
+struct DelayHeap<T> {
     items: BinaryHeap<Reverse<Due<T>>>,
     /// How many items ever came here, so that those due at the same time keep their order.
     arrivals: u64,
@@ -32,7 +32,7 @@ impl<T> Delayed<T> {
     pub(super) fn new() -> Self {
         Self {
             inbox: Inbox::new(),
-            heap: Mutex::new(Heap {
+            heap: Mutex::new(DelayHeap {
                 items: BinaryHeap::new(),
                 arrivals: 0,
             }),
@@ -81,7 +81,7 @@ impl<T> Delayed<T> {
     }
 }
 
-impl<T> Heap<T> {
+impl<T> DelayHeap<T> {
     fn take_in(&mut self, failed: Vec<Failed<T>>) {
         for Failed { entry, due, .. } in failed {
             self.arrivals += 1;

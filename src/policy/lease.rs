@@ -28,7 +28,7 @@ struct LeasedItem<T> {
 }
 
 /// How a queue leases its items.
-pub(crate) struct Lease<T> {
+pub(crate) struct LeaseRules<T> {
     pub(crate) term: Duration,
     pub(crate) copy: fn(&T) -> T,
 }

@@ -83,7 +83,7 @@ impl<T, O: Order<T>> DeadLetters<T, O> {
         let (mut next, mut count) = (0, 0);
         let end = letters.died();
         loop {
-            let mut part = Part {
+            let mut part = VisitedLetters {
                 shared: &self.shared,
                 letters: letters.begin_visit(next..end, PART).into(),
             };
@@ -219,20 +219,20 @@ impl<T, O: Order<T>> Iterator for DeadLetters<T, O> {
 
 /// Letters that are looked at: those yet to be shown first, then those that were. They are put back when it is
 /// dropped, also because user code panics.
-struct Part<'s, T, O: Order<T>> {
+struct VisitedLetters<'s, T, O: Order<T>> {
     shared: &'s Shared<T, O>,
     letters: VecDeque<Failed<StoredOf<T, O>>>,
 }
 
-impl<T, O: Order<T>> Part<'_, T, O> {
+impl<T, O: Order<T>> VisitedLetters<'_, T, O> {
     /// Shows the next letter.
     fn show_next(&mut self, visit: &mut impl FnMut(&DeadLetter<T>)) {
         /// A letter as users see it, and the rest of it. It goes back to the others also if the visitor panics.
-        struct Shown<'p, T, O: Order<T>> {
+        struct ShownLetter<'p, T, O: Order<T>> {
             letters: &'p mut VecDeque<Failed<StoredOf<T, O>>>,
-            letter: Option<(DeadLetter<T>, Rest<O::Meta>)>,
+            letter: Option<(DeadLetter<T>, LetterMeta<O::Meta>)>,
         }
-        impl<T, O: Order<T>> Drop for Shown<'_, T, O> {
+        impl<T, O: Order<T>> Drop for ShownLetter<'_, T, O> {
             fn drop(&mut self) {
                 let letter = self.letter.take();
                 self.letters
@@ -242,8 +242,8 @@ impl<T, O: Order<T>> Part<'_, T, O> {
         let Some(failed) = self.letters.pop_front() else {
             return;
         };
-        let rest = Rest::of(&failed);
-        let shown = Shown::<T, O> {
+        let rest = LetterMeta::of(&failed);
+        let shown = ShownLetter::<T, O> {
             letter: Some((DeadLetter::new(failed, &self.shared.time), rest)),
             letters: &mut self.letters,
         };
@@ -254,13 +254,13 @@ impl<T, O: Order<T>> Part<'_, T, O> {
 }
 
 /// What users do not see of a letter.
-struct Rest<M> {
+struct LetterMeta<M> {
     meta: M,
     delivery: DeliveryMeta,
     due: u64,
 }
 
-impl<M: Copy> Rest<M> {
+impl<M: Copy> LetterMeta<M> {
     fn of<T>(failed: &Failed<Stored<T, M>>) -> Self {
         Self {
             meta: failed.entry.item.meta,
@@ -279,7 +279,7 @@ impl<M: Copy> Rest<M> {
     }
 }
 
-impl<T, O: Order<T>> Drop for Part<'_, T, O> {
+impl<T, O: Order<T>> Drop for VisitedLetters<'_, T, O> {
     fn drop(&mut self) {
         let failures = &self.shared.failures;
         failures.letters.end_visit(self.letters.drain(..));

@@ -3,7 +3,7 @@
 use super::Queue;
 use crate::core::gather::Batch;
 use crate::core::Local;
-use crate::future::{AnyPort, TakeBatchAsync};
+use crate::future::{AnyCell, TakeBatchAsync};
 use crate::order::Order;
 use std::sync::Arc;
 use std::time::Duration;
@@ -91,8 +91,8 @@ impl<T, O: Order<T>> Queue<T, O> {
         max: usize,
         items: &'i mut Vec<T>,
     ) -> TakeBatchAsync<'i, T, O> {
-        let port = Local::in_cell(Arc::clone(self.shared()), None);
-        let port = AnyPort::Own(Box::new(port));
-        TakeBatchAsync::new(port, Batch::new(min, max), items)
+        let cell = Local::in_cell(Arc::clone(self.shared()), None);
+        let cell = AnyCell::Own(Box::new(cell));
+        TakeBatchAsync::new(cell, Batch::new(min, max), items)
     }
 }

@@ -79,7 +79,7 @@ impl<L: Session> LocalCell<L> {
     /// Whether a forgotten transaction or future left something.
     #[inline]
     pub(crate) fn is_unsettled(&mut self) -> bool {
-        self.is_lent() | self.get_mut().endpoint().is_unsettled()
+        self.is_borrowed() | self.get_mut().endpoint().is_unsettled()
     }
 
     #[cold]
@@ -122,13 +122,13 @@ impl<L: Session> LocalCell<L> {
     /// Ends a loan that was forgotten.
     #[inline]
     pub(crate) fn end_forgotten(&mut self) {
-        if self.is_lent() {
+        if self.is_borrowed() {
             self.end_waiting();
         }
     }
 
     #[inline]
-    pub(crate) fn is_lent(&self) -> bool {
+    pub(crate) fn is_borrowed(&self) -> bool {
         // ORDERING: Acquire; pairs with `borrow.end`.
         self.lent.load(weak!("cell.is-lent", Acquire))
     }
@@ -143,7 +143,7 @@ impl<L: Session> LocalCell<L> {
     #[track_caller]
     pub(crate) fn borrow(&self) -> Borrow<'_, L> {
         assert!(
-            !self.is_lent(),
+            !self.is_borrowed(),
             "transaction is borrowed by a `pop_async`/`push_async` future or a `Peek` that is still \
              alive, or by a call that has not returned yet",
         );

@@ -16,7 +16,7 @@ use std::ptr;
 const PAGE: usize = if SMALL { 2 } else { 16 };
 
 /// Where a segment is, and when it was opened.
-struct Entry {
+struct SegmentEntry {
     segment: AtomicPtr<()>,
     stamp: AtomicU64,
 }
@@ -25,30 +25,30 @@ struct Entry {
 type TimeEntries = [AtomicPtr<TimeRow>; PAGE];
 
 /// The entries of [`PAGE`] consecutive segment numbers.
-pub(super) struct Page {
+pub(super) struct DirectoryPage {
     first: u64,
-    entries: [Entry; PAGE],
+    entries: [SegmentEntry; PAGE],
     /// Beside the entries, so that plain queues have no room for it.
     times: Option<Box<TimeEntries>>,
-    next: AtomicPtr<Page>,
+    next: AtomicPtr<DirectoryPage>,
     /// The page before; read by the leaseholder alone, and only while it takes back pages that it
     /// appended since its last publication.
-    previous: *mut Page,
+    previous: *mut DirectoryPage,
 }
 
-impl Page {
+impl DirectoryPage {
     /// Appends a page for the numbers from `first` on behind `last`, with room for times if those
     /// are kept.
     pub(super) fn append(
         directory: &Directory,
-        last: *mut Page,
+        last: *mut DirectoryPage,
         first: u64,
         timed: bool,
-    ) -> *mut Page {
+    ) -> *mut DirectoryPage {
         let vacant = || std::array::from_fn(|_| AtomicPtr::new(ptr::null_mut()));
-        let page = Box::into_raw(Box::new(Page {
+        let page = Box::into_raw(Box::new(DirectoryPage {
             first,
-            entries: std::array::from_fn(|_| Entry::vacant()),
+            entries: std::array::from_fn(|_| SegmentEntry::vacant()),
             times: timed.then(|| Box::new(vacant())),
             next: AtomicPtr::new(ptr::null_mut()),
             previous: last,
@@ -71,7 +71,7 @@ impl Page {
     /// # Safety
     ///
     /// The leaseholder calls it, and no position of segment `number` was ever published.
-    pub(super) unsafe fn take_back(last: *mut Page, number: u64) -> *mut Page {
+    pub(super) unsafe fn take_back(last: *mut DirectoryPage, number: u64) -> *mut DirectoryPage {
         // SAFETY: consumers retire a page only for a published position behind it.
         let page = unsafe { &*last };
         let previous = page.previous;
@@ -116,7 +116,7 @@ impl Page {
         Some(Times::from_raw(row))
     }
 
-    fn entry(&self, number: u64) -> &Entry {
+    fn entry(&self, number: u64) -> &SegmentEntry {
         &self.entries[self.index(number)]
     }
 
@@ -127,7 +127,7 @@ impl Page {
 
     /// How many bytes the page takes.
     fn bytes(&self) -> usize {
-        size_of::<Page>() + self.times.as_ref().map_or(0, |_| size_of::<TimeEntries>())
+        size_of::<DirectoryPage>() + self.times.as_ref().map_or(0, |_| size_of::<TimeEntries>())
     }
 
     /// One more than the last number on this page.
@@ -136,7 +136,7 @@ impl Page {
     }
 }
 
-impl Entry {
+impl SegmentEntry {
     fn vacant() -> Self {
         Self {
             segment: AtomicPtr::new(ptr::null_mut()),
@@ -147,7 +147,7 @@ impl Entry {
 
 /// The pages of one shard.
 pub(super) struct Directory {
-    front: AtomicPtr<Page>,
+    front: AtomicPtr<DirectoryPage>,
 }
 
 impl Directory {
@@ -178,13 +178,13 @@ impl Directory {
     }
 
     /// The page of segment `number`; `None` if the front has moved past it.
-    fn page<'p>(&self, number: u64, pin: &'p Pin) -> Option<&'p Page> {
+    fn page<'p>(&self, number: u64, pin: &'p Pin) -> Option<&'p DirectoryPage> {
         // ORDERING: Acquire; pairs with `directory.advance`: another consumer, who has seen a later
         // tail, may have moved the front to a page that the caller's tail does not cover.
         let mut at = self.front.load(weak!("directory.page", Acquire));
         loop {
             // SAFETY: reached under the pin; pages are retired, never freed at once.
-            let page: &'p Page = unsafe { at.as_ref() }?;
+            let page: &'p DirectoryPage = unsafe { at.as_ref() }?;
             if number < page.first {
                 return None;
             }
@@ -196,7 +196,12 @@ impl Directory {
     }
 
     /// Moves the front past `page`, which lies behind the head, and returns its successor.
-    fn advance(&self, at: *mut Page, page: &Page, pin: &Pin) -> *mut Page {
+    fn advance(
+        &self,
+        at: *mut DirectoryPage,
+        page: &DirectoryPage,
+        pin: &Pin,
+    ) -> *mut DirectoryPage {
         // ORDERING: Relaxed; the caller's tail covers the successor, whether the front still leads here
         // or the shard was retired since.
         let next = page.next.load(Ordering::Relaxed);

@@ -45,7 +45,7 @@ pub(crate) trait Party {
     /// Adds the tail of a shard with staged items.
     fn collect(&mut self, tails: &mut Tails);
     /// Shows the record to the consumers of the shard with staged items.
-    fn announce(&mut self, record: Record);
+    fn announce(&mut self, record: JointRecord);
     /// Publishes the tail, and stops showing the record.
     fn conclude(&mut self);
 }
@@ -82,7 +82,7 @@ impl Tails {
 
 /// The record as parties announce it.
 #[derive(Clone, Copy)]
-pub(crate) struct Record(pub(super) *const Joint);
+pub(crate) struct JointRecord(pub(super) *const Joint);
 
 /// A record that has decided, and that no shard shows any more.
 ///
@@ -119,7 +119,7 @@ pub(crate) fn commit_together(parties: &mut [&mut dyn Party]) -> Decided {
         tails,
     })));
     for party in parties.iter_mut() {
-        party.announce(Record(joint.as_ptr()));
+        party.announce(JointRecord(joint.as_ptr()));
     }
     // SAFETY: retired only when it is dropped as `Decided`.
     // ORDERING: Release; pairs with `joint.committed`: all shards show the record.

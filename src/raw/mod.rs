@@ -70,7 +70,7 @@ pub(crate) use inbox::{Inbox, Vacant};
 pub(crate) use intake::Intake;
 pub(crate) use item_ref::ItemRef;
 pub(crate) use items::HeldItems;
-pub(crate) use joint::{commit_together, Party, Record, Tails};
+pub(crate) use joint::{commit_together, JointRecord, Party, Tails};
 #[cfg(all(feature = "tokio", not(any(loom, shuttle))))]
 pub(crate) use kept::{Finding, Kept, KeptRef, User};
 pub(crate) use open::{Open, Owner};

@@ -59,7 +59,7 @@ impl<T> Endpoint<T> {
     /// Takes what a pop would give, to look at it: true if there is something.
     pub(crate) fn peek(&mut self) -> bool {
         self.counters().count_taken(1);
-        let hold = Self::hold_of(&mut self.hold, &mut self.peeked, Purpose::Look);
+        let hold = Self::hold_of(&mut self.hold, &mut self.peeked, Purpose::Peek);
         let taken = self.consumer.take(&self.shards, hold, 1) > 0;
         if !taken {
             self.counters().uncount_taken(1);

@@ -1,6 +1,6 @@
 //! The private state of a shard's leaseholder: what is staged and where the next item goes.
 
-use super::directory::Page;
+use super::directory::DirectoryPage;
 use super::entry::Entry;
 use super::segment::{number, offset, Segment};
 use super::shard::Shard;
@@ -19,7 +19,7 @@ pub(super) struct Producer<T> {
     staged: usize,
     limit: u64,
     segment: Option<Segment<T>>,
-    page: *mut Page,
+    page: *mut DirectoryPage,
     /// Of each segment that holds staged items only, the one before it. What a push of one item
     /// leaves here is forgotten with the next segment.
     opened: Vec<Option<Segment<T>>>,
@@ -131,7 +131,7 @@ impl<T> Producer<T> {
         self.opened.push(self.segment);
         // SAFETY: the leaseholder's last page is never retired.
         if !unsafe { self.page.as_ref() }.is_some_and(|page| page.covers(number)) {
-            self.page = Page::append(shard.directory(), self.page, number, timed);
+            self.page = DirectoryPage::append(shard.directory(), self.page, number, timed);
         }
         // ORDERING: Relaxed; a logical clock that only compares ages.
         let stamp = stamps.fetch_add(1, Ordering::Relaxed) + 1;
@@ -192,7 +192,7 @@ impl<T> Producer<T> {
         self.segment = before;
         self.limit -= Segment::<T>::LEN as u64;
         // SAFETY: the page covers the segment just closed, whose positions were never published.
-        self.page = unsafe { Page::take_back(self.page, self.opened()) };
+        self.page = unsafe { DirectoryPage::take_back(self.page, self.opened()) };
     }
 
     /// Gives up what an idle shard need not hold. Nothing is staged.

@@ -35,20 +35,20 @@ const FLUSH_BYTES: usize = if SMALL { 1 } else { 8192 };
 const EPOCHS: usize = 2;
 
 thread_local! {
-    static LOCAL: Local = Local {
+    static LOCAL: ThreadGarbage = ThreadGarbage {
         handle: collector().register(),
         pending: Cell::new(0),
     };
 }
 
 /// The part of one thread.
-struct Local {
+struct ThreadGarbage {
     handle: LocalHandle,
     /// Bytes of garbage that were not handed over.
     pending: Cell<usize>,
 }
 
-impl Local {
+impl ThreadGarbage {
     /// Counts garbage: true if there is enough to hand it over.
     fn count(&self, bytes: usize) -> bool {
         let sum = self.pending.get() + bytes;

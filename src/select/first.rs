@@ -1,8 +1,8 @@
 //! The one wait for the first item, of handles that pop and of transactions that hold.
 
 use super::sealed::Borrowed;
-use crate::core::Port;
-use crate::future::Lent;
+use crate::core::CellOf;
+use crate::future::Borrowing;
 use crate::order::Order;
 use crate::time::Time;
 use crate::wait::{block, spin, Deadline, WakeTarget};
@@ -13,7 +13,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 /// One of several queues from which the first item is wanted.
-pub(super) trait Source {
+pub(super) trait Pollable {
     type Item;
 
     /// Takes an item, or takes a place in the wait queue if there is a waiter. `Pending`: it is worth waiting.
@@ -23,21 +23,21 @@ pub(super) trait Source {
 }
 
 /// A handle that pops, and leaves its place in the wait queue at the end, also if a pace or a clock panics.
-pub(super) struct Popping<'h, T, O: Order<T>>(&'h mut Port<T, O>);
+pub(super) struct Popping<'h, T, O: Order<T>>(&'h mut CellOf<T, O>);
 
 pub(super) fn popping<T, O: Order<T>, H: BorrowMut<Handle<T, O>>>(
     handles: &mut [H],
-    prepare: fn(&mut Port<T, O>),
+    prepare: fn(&mut CellOf<T, O>),
 ) -> Vec<Popping<'_, T, O>> {
-    let ports = handles.iter_mut().map(|handle| handle.borrow_mut().cell());
-    let prepared = ports.map(|port| {
-        prepare(port);
-        Popping(port)
+    let cells = handles.iter_mut().map(|handle| handle.borrow_mut().cell());
+    let prepared = cells.map(|cell| {
+        prepare(cell);
+        Popping(cell)
     });
     prepared.collect()
 }
 
-impl<T, O: Order<T>> Source for Popping<'_, T, O> {
+impl<T, O: Order<T>> Pollable for Popping<'_, T, O> {
     type Item = T;
 
     fn poll(&mut self, wake_target: Option<&WakeTarget<'_>>) -> Poll<Result<T, PopError>> {
@@ -63,7 +63,7 @@ impl<T, O: Order<T>> Drop for Popping<'_, T, O> {
 
 /// A transaction that holds.
 pub(super) struct Holding<'t, T, O: Order<T>> {
-    lent: Lent<'t, T, O>,
+    lent: Borrowing<'t, T, O>,
     /// Whether one of the transactions that are polled together has work.
     busy: bool,
 }
@@ -74,7 +74,7 @@ pub(super) fn holding<'t, 'h: 't, T: 'h, O: Order<T> + 'h>(
 ) -> Vec<Holding<'t, T, O>> {
     let (mut all, mut busy) = (Vec::new(), false);
     for borrowed in transactions {
-        let lent = Lent::new(borrowed.transaction().local());
+        let lent = Borrowing::new(borrowed.transaction().local());
         busy |= lent.local.has_work();
         all.push(Holding { lent, busy });
     }
@@ -84,7 +84,7 @@ pub(super) fn holding<'t, 'h: 't, T: 'h, O: Order<T> + 'h>(
     all
 }
 
-impl<'t, T, O: Order<T>> Source for Holding<'t, T, O> {
+impl<'t, T, O: Order<T>> Pollable for Holding<'t, T, O> {
     type Item = Item<'t, T>;
 
     fn poll(
@@ -101,7 +101,7 @@ impl<'t, T, O: Order<T>> Source for Holding<'t, T, O> {
 }
 
 /// Waits for the first item, on the thread; without a timeout for ever.
-pub(super) fn wait_for_first<S: Source>(
+pub(super) fn wait_for_first<S: Pollable>(
     sources: &mut [S],
     timeout: Option<Duration>,
 ) -> Result<(usize, S::Item), PopError> {
@@ -124,7 +124,7 @@ pub(super) fn wait_for_first<S: Source>(
 }
 
 /// A future that is ready with the first item.
-pub(super) fn future_of<S: Source>(
+pub(super) fn future_of<S: Pollable>(
     sources: Vec<S>,
 ) -> impl Future<Output = Result<(usize, S::Item), PopError>> {
     let mut waiting = Some(sources);
@@ -139,7 +139,7 @@ pub(super) fn future_of<S: Source>(
 }
 
 /// The first item that there is. If none can come: closed, if that is what all sources say, otherwise empty.
-fn first<S: Source>(
+fn first<S: Pollable>(
     sources: &mut [S],
     wake_target: Option<&WakeTarget<'_>>,
 ) -> Option<Result<(usize, S::Item), PopError>> {

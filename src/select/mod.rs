@@ -2,7 +2,7 @@
 
 mod first;
 
-use crate::core::Port;
+use crate::core::CellOf;
 use crate::order::Order;
 use crate::{Handle, Item, PopError};
 use first::{future_of, holding, popping, wait_for_first};
@@ -36,7 +36,7 @@ use std::time::Duration;
 pub fn pop_any<T, O: Order<T>, H: BorrowMut<Handle<T, O>>>(
     handles: &mut [H],
 ) -> Result<(usize, T), PopError> {
-    wait_for_first(&mut popping(handles, |port| _ = port.settled()), None)
+    wait_for_first(&mut popping(handles, |cell| _ = cell.settled()), None)
 }
 
 /// As [`pop_any`], but waits no longer than `timeout`, by the clock of the first queue.
@@ -58,7 +58,7 @@ pub fn pop_any_timeout<T, O: Order<T>, H: BorrowMut<Handle<T, O>>>(
     timeout: Duration,
 ) -> Result<(usize, T), PopError> {
     wait_for_first(
-        &mut popping(handles, |port| _ = port.settled()),
+        &mut popping(handles, |cell| _ = cell.settled()),
         Some(timeout),
     )
 }
@@ -85,7 +85,7 @@ pub fn pop_any_timeout<T, O: Order<T>, H: BorrowMut<Handle<T, O>>>(
 pub fn pop_any_async<'h, T: 'h, O: Order<T> + 'h, H: BorrowMut<Handle<T, O>>>(
     handles: &'h mut [H],
 ) -> impl Future<Output = Result<(usize, T), PopError>> + 'h {
-    future_of(popping(handles, Port::begin_waiting))
+    future_of(popping(handles, CellOf::begin_waiting))
 }
 
 /// Takes an item from the first of several queues that has one, and holds it, as [`Transaction::pop_blocking`](crate::Transaction::pop_blocking) does.

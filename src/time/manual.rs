@@ -27,10 +27,10 @@ use std::time::{Duration, Instant};
 /// ```
 #[derive(Clone)]
 pub struct ManualClock {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<ManualState>>,
 }
 
-struct State {
+struct ManualState {
     now: Instant,
     timers: TimerQueue,
 }
@@ -45,7 +45,7 @@ impl ManualClock {
     /// assert_eq!(clock.now(), clock.now());
     /// ```
     pub fn new() -> Self {
-        let state = State {
+        let state = ManualState {
             now: Instant::now(),
             timers: TimerQueue::default(),
         };

@@ -10,13 +10,13 @@ use std::{io, mem, thread};
 /// The timers of the system's clock, and the thread that waits for the first of them.
 #[derive(Default)]
 pub(super) struct Timer {
-    state: Mutex<State>,
+    state: Mutex<TimerState>,
     /// The first timer is another one.
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct TimerState {
     timers: TimerQueue,
     /// Whether the thread was started.
     runs: bool,
@@ -85,7 +85,7 @@ impl Timer {
     }
 
     /// Sleeps until the first timer is due or another one comes first, or by chance less.
-    fn sleep(&self, state: &mut MutexGuard<'_, State>, now: Instant) {
+    fn sleep(&self, state: &mut MutexGuard<'_, TimerState>, now: Instant) {
         match state.timers.first() {
             Some(at) => {
                 let left = at.saturating_duration_since(now);

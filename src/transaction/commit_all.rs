@@ -114,7 +114,7 @@ pub fn try_commit_all<C: Transactions>(mut transactions: C) -> Result<C::Taken, 
 pub trait Transactions: sealed::CommitAll {}
 
 pub(super) mod sealed {
-    use crate::core::end::Outcome;
+    use crate::core::end::CommitCounts;
     use crate::raw::Party;
     use crate::Expired;
 
@@ -141,9 +141,9 @@ pub(super) mod sealed {
         fn close_leases(&mut self) -> Result<(), Expired>;
         fn party(&mut self) -> &mut dyn Party;
         /// The items, after [`Party::conclude`], and what is to be announced. Nothing is aborted any more.
-        fn into_taken(self) -> (Self::Taken, Outcome);
+        fn into_taken(self) -> (Self::Taken, CommitCounts);
         /// Wakes those who wait for what was published or freed, and ends the leases.
-        fn finish(taken: &mut Self::Taken, outcome: Outcome) -> Self::Copies;
+        fn finish(taken: &mut Self::Taken, outcome: CommitCounts) -> Self::Copies;
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::commit_all::sealed::{Committed, Member};
 use super::Transaction;
-use crate::core::end::Outcome;
+use crate::core::end::CommitCounts;
 use crate::order::{EntryOf, Order};
 use crate::policy::lease::Lost;
 #[cfg(not(any(loom, shuttle)))]
@@ -182,13 +182,13 @@ impl<'h, T: 'h, O: Order<T> + 'h> Member for Transaction<'h, T, O> {
         cell
     }
 
-    fn into_taken(self) -> (Self::Taken, Outcome) {
+    fn into_taken(self) -> (Self::Taken, CommitCounts) {
         let cell = self.open.close();
         let outcome = cell.concluded();
         (Taken::new(cell, outcome), outcome)
     }
 
-    fn finish(taken: &mut Self::Taken, outcome: Outcome) -> Self::Copies {
+    fn finish(taken: &mut Self::Taken, outcome: CommitCounts) -> Self::Copies {
         taken.finish(outcome)
     }
 }

@@ -137,7 +137,7 @@ impl<'h, T, O: Order<T>> Transaction<'h, T, O> {
 impl<T, O: Order<T>> fmt::Debug for Transaction<'_, T, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut debug = f.debug_struct("Transaction");
-        if self.open.cell().is_lent() {
+        if self.open.cell().is_borrowed() {
             return debug.finish_non_exhaustive();
         }
         debug

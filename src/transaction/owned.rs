@@ -5,9 +5,9 @@ use super::commit_all::{commit_all, try_commit_all};
 use super::pool::{CheckedOut, Home};
 use super::taken::OwnedTaken;
 use super::Transaction;
-use crate::core::end::Outcome;
+use crate::core::end::CommitCounts;
 use crate::core::failed::NoRoom;
-use crate::core::{Local, Port};
+use crate::core::{CellOf, Local};
 use crate::order::{EntryOf, Order};
 #[cfg(all(feature = "tokio", not(any(loom, shuttle))))]
 use crate::raw::Open;
@@ -94,7 +94,7 @@ impl<T, O: Order<T>> OwnedTransaction<T, O> {
         (ended, cell)
     }
 
-    fn cell(&mut self) -> &mut Port<T, O> {
+    fn cell(&mut self) -> &mut CellOf<T, O> {
         self.opened.as_mut().expect(OPEN).tx.open.cell_mut()
     }
 
@@ -244,13 +244,13 @@ impl<T, O: Order<T>> Member for OwnedTransaction<T, O> {
         cell
     }
 
-    fn into_taken(mut self) -> (Self::Taken, Outcome) {
+    fn into_taken(mut self) -> (Self::Taken, CommitCounts) {
         let mut cell = self.close();
         let outcome = cell.concluded();
         (OwnedTaken::new(cell, outcome), outcome)
     }
 
-    fn finish(taken: &mut Self::Taken, outcome: Outcome) -> Self::Copies {
+    fn finish(taken: &mut Self::Taken, outcome: CommitCounts) -> Self::Copies {
         taken.finish(outcome)
     }
 }

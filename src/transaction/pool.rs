@@ -1,7 +1,7 @@
 //! Idle handles, for transactions that own theirs.
 
 use crate::core::shared::Shared;
-use crate::core::{Local, Port};
+use crate::core::{CellOf, Local};
 use crate::order::Order;
 use crate::sync::{lock, Mutex};
 use std::ops::{Deref, DerefMut};
@@ -13,7 +13,7 @@ const KEPT: usize = 32;
 /// The idle handles of a queue. They hold the queue, so it is held by those who use the queue, and not by the queue.
 pub(crate) struct Pool<T, O: Order<T>> {
     #[allow(clippy::vec_box)] // they come and go as boxes
-    idle: Mutex<Vec<Box<Port<T, O>>>>,
+    idle: Mutex<Vec<Box<CellOf<T, O>>>>,
 }
 
 impl<T, O: Order<T>> Pool<T, O> {
@@ -31,7 +31,7 @@ impl<T, O: Order<T>> Pool<T, O> {
     }
 
     /// Keeps a handle for the next transaction; it comes back if there are enough.
-    fn check_in(&self, cell: Box<Port<T, O>>) -> Option<Box<Port<T, O>>> {
+    fn check_in(&self, cell: Box<CellOf<T, O>>) -> Option<Box<CellOf<T, O>>> {
         let mut idle = lock(&self.idle);
         if idle.len() == KEPT {
             return Some(cell);
@@ -47,18 +47,18 @@ pub(crate) type Home<T, O> = Option<Arc<Pool<T, O>>>;
 /// A handle that belongs to a transaction: it goes back to its pool, if it is from one, when this is dropped.
 pub(crate) struct CheckedOut<T, O: Order<T>> {
     /// Only its end takes it out.
-    cell: Option<Box<Port<T, O>>>,
+    cell: Option<Box<CellOf<T, O>>>,
     pool: Home<T, O>,
 }
 
 impl<T, O: Order<T>> CheckedOut<T, O> {
-    pub(crate) fn new(cell: Box<Port<T, O>>, pool: Home<T, O>) -> Self {
+    pub(crate) fn new(cell: Box<CellOf<T, O>>, pool: Home<T, O>) -> Self {
         let cell = Some(cell);
         Self { cell, pool }
     }
 
     /// The handle, which does not go back by itself any more, and its pool.
-    pub(super) fn into_parts(mut self) -> (Box<Port<T, O>>, Home<T, O>) {
+    pub(super) fn into_parts(mut self) -> (Box<CellOf<T, O>>, Home<T, O>) {
         let cell = self.cell.take().expect(PRESENT);
         (cell, self.pool.take())
     }
@@ -67,15 +67,15 @@ impl<T, O: Order<T>> CheckedOut<T, O> {
 const PRESENT: &str = "the handle is there until this is dropped";
 
 impl<T, O: Order<T>> Deref for CheckedOut<T, O> {
-    type Target = Port<T, O>;
+    type Target = CellOf<T, O>;
 
-    fn deref(&self) -> &Port<T, O> {
+    fn deref(&self) -> &CellOf<T, O> {
         self.cell.as_ref().expect(PRESENT)
     }
 }
 
 impl<T, O: Order<T>> DerefMut for CheckedOut<T, O> {
-    fn deref_mut(&mut self) -> &mut Port<T, O> {
+    fn deref_mut(&mut self) -> &mut CellOf<T, O> {
         self.cell.as_mut().expect(PRESENT)
     }
 }

@@ -1,8 +1,8 @@
 //! What a committed transaction held.
 
 use super::pool::CheckedOut;
-use crate::core::end::Outcome;
-use crate::core::Port;
+use crate::core::end::CommitCounts;
+use crate::core::CellOf;
 use crate::order::{EntryOf, Order};
 use crate::Fifo;
 use std::fmt;
@@ -27,7 +27,7 @@ use std::ops::DerefMut;
 /// assert_eq!(taken.collect::<Vec<_>>(), [1, 2]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Taken<'h, T, O: Order<T> = Fifo>(Rest<T, O, &'h mut Port<T, O>>);
+pub struct Taken<'h, T, O: Order<T> = Fifo>(Remaining<T, O, &'h mut CellOf<T, O>>);
 
 /// The items that a committed [`OwnedTransaction`](crate::OwnedTransaction) held, by value, in the order of the pops.
 ///
@@ -43,18 +43,18 @@ pub struct Taken<'h, T, O: Order<T> = Fifo>(Rest<T, O, &'h mut Port<T, O>>);
 /// assert_eq!(taken.next(), Some("job"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct OwnedTaken<T, O: Order<T> = Fifo>(Rest<T, O, CheckedOut<T, O>>);
+pub struct OwnedTaken<T, O: Order<T> = Fifo>(Remaining<T, O, CheckedOut<T, O>>);
 
 /// What a commit has left to take out of a cell, however that is reached.
-struct Rest<T, O: Order<T>, P: DerefMut<Target = Port<T, O>>> {
+struct Remaining<T, O: Order<T>, P: DerefMut<Target = CellOf<T, O>>> {
     cell: P,
     len: usize,
     items: PhantomData<fn() -> (T, O)>,
 }
 
-impl<T, O: Order<T>, P: DerefMut<Target = Port<T, O>>> Rest<T, O, P> {
+impl<T, O: Order<T>, P: DerefMut<Target = CellOf<T, O>>> Remaining<T, O, P> {
     #[inline]
-    fn new(cell: P, outcome: Outcome) -> Self {
+    fn new(cell: P, outcome: CommitCounts) -> Self {
         Self {
             cell,
             len: outcome.freed,
@@ -75,13 +75,13 @@ impl<T, O: Order<T>, P: DerefMut<Target = Port<T, O>>> Rest<T, O, P> {
     }
 
     /// Tells others of the commit, and returns the copies of leased items.
-    fn finish(&mut self, outcome: Outcome) -> Vec<EntryOf<T, O>> {
+    fn finish(&mut self, outcome: CommitCounts) -> Vec<EntryOf<T, O>> {
         self.cell.get_mut().wake_for(outcome);
         self.end_guard()
     }
 }
 
-impl<T, O: Order<T>, P: DerefMut<Target = Port<T, O>>> Drop for Rest<T, O, P> {
+impl<T, O: Order<T>, P: DerefMut<Target = CellOf<T, O>>> Drop for Remaining<T, O, P> {
     #[inline]
     fn drop(&mut self) {
         if self.len > 0 {
@@ -92,34 +92,34 @@ impl<T, O: Order<T>, P: DerefMut<Target = Port<T, O>>> Drop for Rest<T, O, P> {
 
 impl<'h, T, O: Order<T>> Taken<'h, T, O> {
     #[inline]
-    pub(super) fn new(cell: &'h mut Port<T, O>, outcome: Outcome) -> Self {
-        Self(Rest::new(cell, outcome))
+    pub(super) fn new(cell: &'h mut CellOf<T, O>, outcome: CommitCounts) -> Self {
+        Self(Remaining::new(cell, outcome))
     }
 
     /// Wakes those who wait for what the commit has published or freed.
     #[inline]
-    pub(super) fn wake_for(&mut self, outcome: Outcome) {
+    pub(super) fn wake_for(&mut self, outcome: CommitCounts) {
         self.0.cell.get_mut().wake_for(outcome);
     }
 
-    /// As [`Rest::end_guard`].
+    /// As [`Remaining::end_guard`].
     pub(super) fn end_guard(&mut self) -> Vec<EntryOf<T, O>> {
         self.0.end_guard()
     }
 
-    /// As [`Rest::finish`].
-    pub(super) fn finish(&mut self, outcome: Outcome) -> Vec<EntryOf<T, O>> {
+    /// As [`Remaining::finish`].
+    pub(super) fn finish(&mut self, outcome: CommitCounts) -> Vec<EntryOf<T, O>> {
         self.0.finish(outcome)
     }
 }
 
 impl<T, O: Order<T>> OwnedTaken<T, O> {
-    pub(super) fn new(cell: CheckedOut<T, O>, outcome: Outcome) -> Self {
-        Self(Rest::new(cell, outcome))
+    pub(super) fn new(cell: CheckedOut<T, O>, outcome: CommitCounts) -> Self {
+        Self(Remaining::new(cell, outcome))
     }
 
-    /// As [`Rest::finish`].
-    pub(super) fn finish(&mut self, outcome: Outcome) -> Vec<EntryOf<T, O>> {
+    /// As [`Remaining::finish`].
+    pub(super) fn finish(&mut self, outcome: CommitCounts) -> Vec<EntryOf<T, O>> {
         self.0.finish(outcome)
     }
 }

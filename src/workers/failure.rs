@@ -1,7 +1,7 @@
 //! Runs that fail, and what is told of them.
 
 use super::crew::Payload;
-use super::work::Step;
+use super::work::RunStep;
 use super::worker::{Ran, Worker};
 use crate::order::Order;
 use crate::policy::retry::Cause;
@@ -97,7 +97,7 @@ pub(super) fn give_back<T, O: Order<T>>(
     tx: Transaction<'_, T, O>,
     worker: &Worker,
     error: impl Debug,
-) -> Step {
+) -> RunStep {
     end(tx, worker, Reason::Aborted, text_of(error), None)
 }
 
@@ -107,7 +107,7 @@ pub(super) fn give_back_after_panic<T, O: Order<T>>(
     tx: Transaction<'_, T, O>,
     worker: &Worker,
     payload: Payload,
-) -> Step {
+) -> RunStep {
     let error = text_of_panic(&*payload);
     end(tx, worker, Reason::Panicked, error, Some(payload))
 }
@@ -115,7 +115,7 @@ pub(super) fn give_back_after_panic<T, O: Order<T>>(
 /// Tells of a run of which something has kept its item or its transaction, so that nobody can end that yet.
 #[cfg(feature = "tokio")]
 #[cold]
-pub(super) fn kept<E: Debug>(worker: &Worker, ended: thread::Result<Result<(), E>>) -> Step {
+pub(super) fn kept<E: Debug>(worker: &Worker, ended: thread::Result<Result<(), E>>) -> RunStep {
     let (error, payload) = match ended {
         Ok(Ok(())) => (
             "the run's item or transaction is kept after its end".into(),
@@ -124,7 +124,7 @@ pub(super) fn kept<E: Debug>(worker: &Worker, ended: thread::Result<Result<(), E
         Ok(Err(error)) => (text_of(error), None),
         Err(payload) => (text_of_panic(&*payload), Some(payload)),
     };
-    Step::Failed(Box::new(Trouble::new(worker, (0, 0), error, payload)))
+    RunStep::Failed(Box::new(Trouble::new(worker, (0, 0), error, payload)))
 }
 
 fn end<T, O: Order<T>>(
@@ -133,13 +133,13 @@ fn end<T, O: Order<T>>(
     reason: Reason,
     error: Arc<str>,
     payload: Option<Payload>,
-) -> Step {
+) -> RunStep {
     let deliveries = tx.abort_for(&Cause {
         reason,
         error: Some(Arc::clone(&error)),
         backoff: Some(BACKOFF),
     });
-    Step::Failed(Box::new(Trouble::new(worker, deliveries, error, payload)))
+    RunStep::Failed(Box::new(Trouble::new(worker, deliveries, error, payload)))
 }
 
 /// The text of an error. User code; its panics are caught.

@@ -34,11 +34,11 @@ use std::time::Duration;
 /// When it is polled after it was ready.
 #[must_use = "it says whether the job panicked or was dropped"]
 pub struct Outcome<R> {
-    place: Arc<Mutex<Place<R>>>,
+    place: Arc<Mutex<OutcomeState<R>>>,
 }
 
 /// Where a job leaves how it ended.
-enum Place<R> {
+enum OutcomeState<R> {
     Open(Option<Waker>),
     Filled(Result<R, JobError>),
     Emptied,
@@ -97,23 +97,25 @@ impl<R> Outcome<R> {
     /// assert!(outcome.has_ended());
     /// ```
     pub fn has_ended(&self) -> bool {
-        !matches!(*lock(&self.place), Place::Open(_))
+        !matches!(*lock(&self.place), OutcomeState::Open(_))
     }
 
     #[track_caller]
     fn poll_ended(&self, waker: &Waker) -> Poll<Result<R, JobError>> {
         let mut waker = Some(waker.clone());
         let mut place = lock(&self.place);
-        if let Place::Open(waiting) = &mut *place {
+        if let OutcomeState::Open(waiting) = &mut *place {
             mem::swap(waiting, &mut waker);
             drop(place);
             return Poll::Pending;
         }
-        let ended = mem::replace(&mut *place, Place::Emptied);
+        let ended = mem::replace(&mut *place, OutcomeState::Emptied);
         drop(place);
         match ended {
-            Place::Filled(ended) => Poll::Ready(ended),
-            Place::Open(_) | Place::Emptied => panic!("outcome polled after completion"),
+            OutcomeState::Filled(ended) => Poll::Ready(ended),
+            OutcomeState::Open(_) | OutcomeState::Emptied => {
+                panic!("outcome polled after completion")
+            }
         }
     }
 }
@@ -137,12 +139,12 @@ impl<R> fmt::Debug for Outcome<R> {
 
 /// Where a job says how it ended; unless it does, it was dropped.
 pub(super) struct Reply<R> {
-    place: Arc<Mutex<Place<R>>>,
+    place: Arc<Mutex<OutcomeState<R>>>,
 }
 
 impl<R> Reply<R> {
     pub(super) fn new() -> (Self, Outcome<R>) {
-        let place = Arc::new(Mutex::new(Place::Open(None)));
+        let place = Arc::new(Mutex::new(OutcomeState::Open(None)));
         let reply = Self {
             place: Arc::clone(&place),
         };
@@ -156,11 +158,11 @@ impl<R> Reply<R> {
     /// Says how the job ended, unless it has been said.
     fn fill(&self, ended: Result<R, JobError>) {
         let mut place = lock(&self.place);
-        let Place::Open(waiting) = &mut *place else {
+        let OutcomeState::Open(waiting) = &mut *place else {
             return;
         };
         let waiting = waiting.take();
-        *place = Place::Filled(ended);
+        *place = OutcomeState::Filled(ended);
         drop(place);
         swallow_panic(|| waiting.into_iter().for_each(Waker::wake));
     }

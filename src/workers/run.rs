@@ -1,6 +1,6 @@
 //! How a pool of threads is started.
 
-use super::work::{batch, each, each_with, job, work, Step};
+use super::work::{batch, each, each_with, job, work, RunStep};
 use super::worker::Worker;
 use super::{Job, Others, Workers, WorkersBuilder};
 use crate::order::Order;
@@ -187,7 +187,7 @@ impl<T, O: Order<T>> WorkersBuilder<T, O> {
     where
         T: Send + 'static,
         O: 'static,
-        S: Fn(Transaction<'_, T, O>, &Worker) -> Step + Send + Sync + 'static,
+        S: Fn(Transaction<'_, T, O>, &Worker) -> RunStep + Send + Sync + 'static,
     {
         let step = Arc::new(step);
         self.start(|_| {
@@ -202,7 +202,7 @@ impl<T, O: Order<T>> WorkersBuilder<T, O> {
     where
         T: Send + 'static,
         O: 'static,
-        S: FnMut(Transaction<'_, T, O>, &Worker) -> Step + Send + 'static,
+        S: FnMut(Transaction<'_, T, O>, &Worker) -> RunStep + Send + 'static,
     {
         let mut workers = Workers::new(self.crew());
         for shift in workers.shifts() {

@@ -3,7 +3,7 @@
 use super::caught::Caught;
 use super::crew::Shift;
 use super::failure::kept;
-use super::work::{end, poll_pop, settle, Step};
+use super::work::{end, poll_pop, settle, RunStep};
 use super::worker::Ran;
 use super::{Job, TaskItem, TaskTransaction, Tasks, WorkersBuilder};
 use crate::order::Order;
@@ -87,7 +87,7 @@ impl<T: Send + 'static, O: Order<T> + 'static> WorkersBuilder<T, O> {
         let (crew, run) = (self.crew(), Arc::new(run));
         let mut spawned = JoinSet::new();
         for index in 0..crew.len() {
-            let place = Place {
+            let place = WorkingTask {
                 queue: self.queue().clone(),
                 shift: Arc::new(Shift::new(&crew, index)),
                 idle: None,
@@ -126,14 +126,14 @@ impl<O: Order<Job> + 'static> WorkersBuilder<Job, O> {
 }
 
 /// Where a task works.
-struct Place<T, O: Order<T>> {
+struct WorkingTask<T, O: Order<T>> {
     queue: Queue<T, O>,
     shift: Arc<Shift>,
     /// The handle, while no transaction has it.
     idle: Option<CheckedOut<T, O>>,
 }
 
-impl<T, O: Order<T>> Place<T, O> {
+impl<T, O: Order<T>> WorkingTask<T, O> {
     /// Begins a transaction. A handle that did not come back is replaced.
     fn begin(&mut self) -> OwnedTransaction<T, O> {
         let make = || self.queue.named_handle(self.shift.worker().name());
@@ -143,7 +143,7 @@ impl<T, O: Order<T>> Place<T, O> {
 }
 
 /// Works until it is told to stop, or the queue is closed and drained.
-async fn work<T, O, Y: Into<Ran>, E: Debug, F, R>(mut place: Place<T, O>, run: Arc<F>)
+async fn work<T, O, Y: Into<Ran>, E: Debug, F, R>(mut place: WorkingTask<T, O>, run: Arc<F>)
 where
     T: Send + 'static,
     O: Order<T> + 'static,
@@ -160,7 +160,7 @@ where
     }
 }
 
-async fn step<T, O, Y: Into<Ran>, E: Debug, F, R>(place: &mut Place<T, O>, run: &F) -> Step
+async fn step<T, O, Y: Into<Ran>, E: Debug, F, R>(place: &mut WorkingTask<T, O>, run: &F) -> RunStep
 where
     T: Send + 'static,
     O: Order<T> + 'static,
@@ -197,7 +197,7 @@ where
 /// Waits for an item, as long as the worker is not called off.
 fn pop_for<T: Send + 'static, O: Order<T> + 'static>(
     shift: &Arc<Shift>,
-) -> impl for<'t> FnOnce(&'t OwnedTransaction<T, O>) -> Finding<'t, T, Step> {
+) -> impl for<'t> FnOnce(&'t OwnedTransaction<T, O>) -> Finding<'t, T, RunStep> {
     let shift = Arc::clone(shift);
     move |tx| {
         let mut pop = tx.pop_async();
@@ -205,8 +205,8 @@ fn pop_for<T: Send + 'static, O: Order<T> + 'static>(
             let popped = poll_pop(&mut pop, shift.worker(), context.waker());
             popped.map(|popped| match popped {
                 Some(Ok(item)) => Ok(item.reference),
-                Some(Err(_)) => Err(Step::Closed),
-                None => Err(Step::CalledOff),
+                Some(Err(_)) => Err(RunStep::Closed),
+                None => Err(RunStep::CalledOff),
             })
         }))
     }

@@ -17,7 +17,7 @@ use std::task::{Context, Poll, Waker};
 use std::thread;
 
 /// What became of one transaction.
-pub(super) enum Step {
+pub(super) enum RunStep {
     Ran(Ran),
     /// What was taken is back.
     Failed(Box<Trouble>),
@@ -31,7 +31,7 @@ pub(super) enum Step {
 pub(super) fn work<T, O: Order<T>>(
     shift: &Shift,
     mut handle: Handle<T, O>,
-    mut step: impl FnMut(Transaction<'_, T, O>, &Worker) -> Step,
+    mut step: impl FnMut(Transaction<'_, T, O>, &Worker) -> RunStep,
 ) {
     let worker = shift.worker();
     while worker.goes_on() {
@@ -44,13 +44,13 @@ pub(super) fn work<T, O: Order<T>>(
 }
 
 /// Notes what became of a transaction, and says whether more may come.
-pub(super) fn settle(shift: &Shift, stepped: thread::Result<Step>) -> bool {
+pub(super) fn settle(shift: &Shift, stepped: thread::Result<RunStep>) -> bool {
     let worker = shift.worker();
     match stepped {
-        Ok(Step::Ran(ran)) => worker.end_run(ran),
-        Ok(Step::Failed(trouble)) => tell(shift, *trouble),
-        Ok(Step::CalledOff) => {}
-        Ok(Step::Closed) => return false,
+        Ok(RunStep::Ran(ran)) => worker.end_run(ran),
+        Ok(RunStep::Failed(trouble)) => tell(shift, *trouble),
+        Ok(RunStep::CalledOff) => {}
+        Ok(RunStep::Closed) => return false,
         Err(payload) => tell(shift, Trouble::of_panic(worker, payload)),
     }
     true
@@ -67,7 +67,7 @@ pub(super) fn each<T, O: Order<T>, E: Debug>(
     tx: Transaction<'_, T, O>,
     worker: &Worker,
     run: impl for<'t> Fn(Item<'t, T>, &'t Transaction<'t, T, O>) -> Result<(), E>,
-) -> Step {
+) -> RunStep {
     let item = match take(&tx, worker) {
         Ok(item) => item,
         Err(nothing) => return nothing,
@@ -86,7 +86,7 @@ pub(super) fn each_with<Q: sealed::Others, T, O: Order<T>, E: Debug>(
         &'t Transaction<'t, T, O>,
         &'t Q::Transactions<'h>,
     ) -> Result<(), E>,
-) -> Step {
+) -> RunStep {
     let item = match take(&tx, worker) {
         Ok(item) => item,
         Err(nothing) => return nothing,
@@ -103,7 +103,7 @@ pub(super) fn each_with<Q: sealed::Others, T, O: Order<T>, E: Debug>(
                 // It cannot fail: no book is open.
                 let _ = Q::commit_with(tx, others);
             });
-            return Step::Ran(Ran::Done);
+            return RunStep::Ran(Ran::Done);
         }
         Some(Err(expired)) => give_back(tx, worker, format_args!("{expired}")),
         None => end(tx, worker, ended.map(|ended| ended.map(|()| Ran::Done))),
@@ -118,7 +118,7 @@ pub(super) fn batch<T, O: Order<T>, E: Debug>(
     worker: &Worker,
     max: usize,
     run: impl for<'t> Fn(Vec<Item<'t, T>>, &'t Transaction<'t, T, O>) -> Result<(), E>,
-) -> Step {
+) -> RunStep {
     let first = match take(&tx, worker) {
         Ok(item) => item,
         Err(nothing) => return nothing,
@@ -130,7 +130,7 @@ pub(super) fn batch<T, O: Order<T>, E: Debug>(
 }
 
 /// Takes a job, runs it, and commits, even if it panicked: it has run.
-pub(super) fn job<O: Order<Job>>(tx: Transaction<'_, Job, O>, worker: &Worker) -> Step {
+pub(super) fn job<O: Order<Job>>(tx: Transaction<'_, Job, O>, worker: &Worker) -> RunStep {
     let mut job = match take(&tx, worker) {
         Ok(job) => job,
         Err(nothing) => return nothing,
@@ -144,7 +144,7 @@ pub(super) fn end<T, O: Order<T>, R: Into<Ran>, E: Debug>(
     tx: Transaction<'_, T, O>,
     worker: &Worker,
     ended: thread::Result<Result<R, E>>,
-) -> Step {
+) -> RunStep {
     match ended {
         Ok(Ok(ran)) => finish(tx, worker, ran.into()),
         Ok(Err(error)) => give_back(tx, worker, error),
@@ -153,24 +153,24 @@ pub(super) fn end<T, O: Order<T>, R: Into<Ran>, E: Debug>(
 }
 
 /// Commits. Then it stays at how the run ended, whatever the destructors of its items do.
-fn finish<T, O: Order<T>>(mut tx: Transaction<'_, T, O>, worker: &Worker, ran: Ran) -> Step {
+fn finish<T, O: Order<T>>(mut tx: Transaction<'_, T, O>, worker: &Worker, ran: Ran) -> RunStep {
     if let Err(expired) = tx.close_leases() {
         return give_back(tx, worker, format_args!("{expired}"));
     }
     swallow_panic(|| drop(tx.try_commit()));
-    Step::Ran(ran)
+    RunStep::Ran(ran)
 }
 
 /// Takes an item, and waits for one until the worker is called off.
 fn take<'t, T, O: Order<T>>(
     tx: &'t Transaction<'_, T, O>,
     worker: &Worker,
-) -> Result<Item<'t, T>, Step> {
+) -> Result<Item<'t, T>, RunStep> {
     let popped = match tx.pop() {
-        Err(PopError::Empty) => wait(tx, worker).ok_or(Step::CalledOff)?,
+        Err(PopError::Empty) => wait(tx, worker).ok_or(RunStep::CalledOff)?,
         popped => popped,
     };
-    let item = popped.map_err(|_| Step::Closed)?;
+    let item = popped.map_err(|_| RunStep::Closed)?;
     worker.begin_run(tx.now());
     Ok(item)
 }

@@ -44,10 +44,10 @@ impl From<()> for Ran {
 
 /// What a worker shares with those who direct it.
 pub(super) struct Worker {
-    record: Mutex<Record>,
+    record: Mutex<WorkerRecord>,
 }
 
-struct Record {
+struct WorkerRecord {
     command: Command,
     status: WorkerStatus,
     /// Wakes the worker where it waits.
@@ -64,7 +64,7 @@ impl Worker {
             panicked: 0,
         };
         Self {
-            record: Mutex::new(Record {
+            record: Mutex::new(WorkerRecord {
                 command: Command::Work,
                 status,
                 waker: None,

@@ -48,12 +48,12 @@ impl Bank {
 }
 
 /// A cache whose permits are counted.
-struct Owner {
+struct PermitOwner {
     bank: Arc<Bank>,
     cache: PermitCache,
 }
 
-impl Owner {
+impl PermitOwner {
     fn new(bank: &Arc<Bank>) -> Self {
         Self {
             bank: Arc::clone(bank),

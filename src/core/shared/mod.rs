@@ -9,8 +9,8 @@ mod token;
 use crate::bound::Capacity;
 use crate::core::admit::{Refusal, Unpushed};
 use crate::core::settings::Settings;
-use crate::order::{Known, KnownOf, Order, ShardsOf, Source, StoredOf};
-use crate::policy::lease::Lease;
+use crate::order::{Order, PushMeta, PushMetaOf, ShardsOf, Source, StoredOf};
+use crate::policy::lease::LeaseRules;
 use crate::policy::retry::Failures;
 use crate::policy::telemetry::{Event, Telemetry};
 use crate::policy::watch::WatchTable;
@@ -133,9 +133,9 @@ impl<T, O: Order<T>> Shared<T, O> {
 
     /// How items are leased, if they are.
     #[inline]
-    pub(crate) fn lease(&self) -> Option<Lease<T>> {
+    pub(crate) fn lease(&self) -> Option<LeaseRules<T>> {
         let copy = O::COPY?;
-        self.lease.map(|term| Lease { term, copy })
+        self.lease.map(|term| LeaseRules { term, copy })
     }
 
     #[inline]
@@ -165,7 +165,7 @@ impl<T, O: Order<T>> Shared<T, O> {
     pub(crate) fn push_as(
         &self,
         item: T,
-        register: impl FnOnce(&T) -> Option<KnownOf<T, O>>,
+        register: impl FnOnce(&T) -> Option<PushMetaOf<T, O>>,
     ) -> Result<(), Unpushed<T>> {
         let ready = &*self.ready;
         if ready.word().is_closed() {
@@ -175,7 +175,7 @@ impl<T, O: Order<T>> Shared<T, O> {
             return Err(Unpushed::new(item, None));
         }
         let permit = defer(|| self.give_back(1));
-        let Some(Known { since, meta }) = register(&item) else {
+        let Some(PushMeta { since, meta }) = register(&item) else {
             return Err(Unpushed::new(item, Refusal::Full));
         };
         let admit = || !ready.fenced_word().is_closed();

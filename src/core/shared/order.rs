@@ -1,7 +1,7 @@
 //! What depends on the order of the queue.
 
 use super::Shared;
-use crate::order::{EntryOf, Known, KnownOf, Next, Order, Registry, Source};
+use crate::order::{EntryOf, Next, Order, PushMeta, PushMetaOf, Registry, Source};
 use crate::raw::{Entry, Stored};
 
 impl<T, O: Order<T>> Shared<T, O> {
@@ -37,14 +37,14 @@ impl<T, O: Order<T>> Shared<T, O> {
     /// run user code.
     ///
     /// Whoever does not push it then [unregisters](Shared::unregister) it.
-    pub(crate) fn register(&self, item: &T) -> Option<KnownOf<T, O>> {
+    pub(crate) fn register(&self, item: &T) -> Option<PushMetaOf<T, O>> {
         self.register_since(item, self.stamp())
     }
 
     /// As [`Shared::register`], with a time that was asked for before.
-    pub(crate) fn register_since(&self, item: &T, since: u64) -> Option<KnownOf<T, O>> {
+    pub(crate) fn register_since(&self, item: &T, since: u64) -> Option<PushMetaOf<T, O>> {
         let meta = self.registry().register(item)?;
-        Some(Known { since, meta })
+        Some(PushMeta { since, meta })
     }
 
     /// As [`Shared::register`], of the nth item of a batch, without its time.
@@ -53,11 +53,11 @@ impl<T, O: Order<T>> Shared<T, O> {
     }
 
     /// As [`Shared::register`], of an item that was in the queue before.
-    pub(crate) fn register_again(&self, entry: &EntryOf<T, O>) -> Option<KnownOf<T, O>> {
+    pub(crate) fn register_again(&self, entry: &EntryOf<T, O>) -> Option<PushMetaOf<T, O>> {
         let Stored { item, meta } = &entry.item;
         let meta = self.registry().register_again(item, *meta)?;
         let since = entry.delivery.since;
-        Some(Known { since, meta })
+        Some(PushMeta { since, meta })
     }
 
     /// Takes note that an item is gone for good that was held. May run the destructor of its key, whose

@@ -1,6 +1,6 @@
 //! The order of fair queues.
 
-use super::{Keys, Mark, Rounds, Rules, UNLIMITED};
+use super::{KeyMeta, Keys, Rounds, Rules, UNLIMITED};
 use crate::order::{Engine, Leased, Order, ShardsOf, Sorted, Unleased};
 use crate::wait::DueTimer;
 use std::fmt;
@@ -31,8 +31,8 @@ where
     U: Send,
 {
     type Settings = Rules<K, U>;
-    type Meta = Mark;
-    type Source = Sorted<U, Mark, Rounds<U>, Keys<K, U>>;
+    type Meta = KeyMeta;
+    type Source = Sorted<U, KeyMeta, Rounds<U>, Keys<K, U>>;
 
     fn source(
         rules: Rules<K, U>,
@@ -69,8 +69,8 @@ pub trait Keyed<T>:
     + Engine<
         T,
         Settings = Rules<<Self as Keyed<T>>::Key, T>,
-        Meta = Mark,
-        Source = Sorted<T, Mark, Rounds<T>, Keys<<Self as Keyed<T>>::Key, T>>,
+        Meta = KeyMeta,
+        Source = Sorted<T, KeyMeta, Rounds<T>, Keys<<Self as Keyed<T>>::Key, T>>,
     >
 {
     /// What an item is known by.

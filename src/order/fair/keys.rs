@@ -5,8 +5,8 @@
 //! User code runs outside all locks: the key function, the weights, `Hash`, the destructor of a key. Only
 //! `Eq` runs under the lock of a shard, while nothing is half done.
 
-use super::mark::Mark;
-use super::table::{Answer, Kept, Table, SHARDS};
+use super::meta::KeyMeta;
+use super::table::{Answer, KeyTable, StoredKey, SHARDS};
 use crate::order::Registry;
 use crate::sync::{defer, lock, swallow_panic, Mutex, MutexGuard};
 use crossbeam_utils::CachePadded;
@@ -58,7 +58,7 @@ impl<K, T> Clone for Rules<K, T> {
 pub(crate) struct Keys<K, T> {
     rules: Rules<K, T>,
     hasher: RandomState,
-    shards: Vec<CachePadded<Mutex<Table<K>>>>,
+    shards: Vec<CachePadded<Mutex<KeyTable<K>>>>,
 }
 
 impl<K, T> Keys<K, T> {
@@ -67,7 +67,7 @@ impl<K, T> Keys<K, T> {
             rules,
             hasher: RandomState::new(),
             shards: (0..SHARDS)
-                .map(|_| Mutex::new(Table::new()).into())
+                .map(|_| Mutex::new(KeyTable::new()).into())
                 .collect(),
         }
     }
@@ -87,7 +87,7 @@ impl<K, T> Keys<K, T> {
     }
 
     #[inline]
-    fn table(&self, shard: u32) -> MutexGuard<'_, Table<K>> {
+    fn table(&self, shard: u32) -> MutexGuard<'_, KeyTable<K>> {
         lock(&self.shards[shard as usize])
     }
 
@@ -97,7 +97,7 @@ impl<K, T> Keys<K, T> {
         let mut table = self.table(number & (SHARDS - 1));
         let key = table.leave(number / SHARDS, count);
         drop(table);
-        if let Kept::Here(_) | Kept::Shared(_) = key {
+        if let StoredKey::Here(_) | StoredKey::Shared(_) = key {
             swallow_panic(|| drop(key));
         }
     }
@@ -155,11 +155,11 @@ impl<K: Hash + Eq, T> Keys<K, T> {
     }
 }
 
-impl<K, T> Registry<T, Mark> for Keys<K, T>
+impl<K, T> Registry<T, KeyMeta> for Keys<K, T>
 where
     K: Hash + Eq + Send + Sync,
 {
-    fn register(&self, item: &T) -> Option<Mark> {
+    fn register(&self, item: &T) -> Option<KeyMeta> {
         let key = self.key_of(item);
         let (hash, shard) = self.shard(&key);
         let (answer, key) = self.count(shard, hash, key);
@@ -171,7 +171,7 @@ where
         let counted = defer(|| self.uncount(number, 1));
         drop(key);
         counted.cancel();
-        Some(Mark::new(number, weight))
+        Some(KeyMeta::new(number, weight))
     }
 
     fn is_limited(&self) -> bool {
@@ -189,8 +189,8 @@ where
         keys.iter().all(|(key, count)| self.has_room(key, *count))
     }
 
-    fn unregister(&self, mark: Mark, count: u32) {
-        self.uncount(mark.key, count);
+    fn unregister(&self, meta: KeyMeta, count: u32) {
+        self.uncount(meta.key, count);
     }
 }
 

@@ -11,10 +11,10 @@ const KEPT: usize = 64;
 const SMALL: usize = 16;
 
 /// The items of one key.
-pub(super) type List<T> = VecDeque<Cell<T>>;
+pub(super) type KeyItems<T> = VecDeque<ListEntry<T>>;
 
 /// The place of an item in a list: what an [`Entry`] has, in as few bytes.
-pub(super) enum Cell<T> {
+pub(super) enum ListEntry<T> {
     Item {
         item: T,
         since: u64,
@@ -24,7 +24,7 @@ pub(super) enum Cell<T> {
     Shown(u64),
 }
 
-impl<T> Cell<T> {
+impl<T> ListEntry<T> {
     #[inline]
     pub(super) fn new(Entry { item, delivery }: Entry<T>) -> Self {
         Self::Item {
@@ -64,7 +64,7 @@ impl<T> Cell<T> {
 
 /// The lists of all keys, and how many items they have.
 pub(super) struct Lists<T> {
-    spare: Vec<List<T>>,
+    spare: Vec<KeyItems<T>>,
     len: usize,
 }
 
@@ -83,20 +83,20 @@ impl<T> Lists<T> {
     }
 
     #[inline]
-    pub(super) fn push_back(&mut self, list: &mut List<T>, entry: Entry<T>) {
+    pub(super) fn push_back(&mut self, list: &mut KeyItems<T>, entry: Entry<T>) {
         self.make_room(list);
-        list.push_back(Cell::new(entry));
+        list.push_back(ListEntry::new(entry));
     }
 
     #[inline]
-    pub(super) fn push_front(&mut self, list: &mut List<T>, entry: Entry<T>) {
+    pub(super) fn push_front(&mut self, list: &mut KeyItems<T>, entry: Entry<T>) {
         self.make_room(list);
-        list.push_front(Cell::new(entry));
+        list.push_front(ListEntry::new(entry));
     }
 
     /// Counts an item more, for which a list that has no places gets some.
     #[inline]
-    fn make_room(&mut self, list: &mut List<T>) {
+    fn make_room(&mut self, list: &mut KeyItems<T>) {
         self.len += 1;
         if list.capacity() == 0 {
             match self.spare.pop() {
@@ -108,7 +108,7 @@ impl<T> Lists<T> {
 
     /// Takes out the first item, which is here.
     #[inline]
-    pub(super) fn pop_front(&mut self, list: &mut List<T>) -> Option<Entry<T>> {
+    pub(super) fn pop_front(&mut self, list: &mut KeyItems<T>) -> Option<Entry<T>> {
         let entry = list.pop_front()?.into_entry()?;
         self.len -= 1;
         if list.capacity() > SMALL && list.len() < list.capacity() / 4 {
@@ -118,23 +118,23 @@ impl<T> Lists<T> {
     }
 
     /// Takes out the item in a place, if it is here, and leaves that to it.
-    pub(super) fn show(&mut self, cell: &mut Cell<T>, name: u64) -> Option<Entry<T>> {
+    pub(super) fn show(&mut self, cell: &mut ListEntry<T>, name: u64) -> Option<Entry<T>> {
         if cell.is_shown() {
             return None;
         }
         self.len -= 1;
-        mem::replace(cell, Cell::Shown(name)).into_entry()
+        mem::replace(cell, ListEntry::Shown(name)).into_entry()
     }
 
     /// Puts an item back into the place that was left to it.
-    pub(super) fn put_back(&mut self, cell: &mut Cell<T>, entry: Entry<T>) {
+    pub(super) fn put_back(&mut self, cell: &mut ListEntry<T>, entry: Entry<T>) {
         self.len += 1;
-        *cell = Cell::new(entry);
+        *cell = ListEntry::new(entry);
     }
 
     /// Keeps the places of a list that fell empty.
     #[inline]
-    pub(super) fn keep(&mut self, list: List<T>) {
+    pub(super) fn keep(&mut self, list: KeyItems<T>) {
         if list.capacity() <= SMALL && self.spare.len() < KEPT {
             self.spare.push(list);
         }
@@ -143,8 +143,8 @@ impl<T> Lists<T> {
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
-    use super::{Cell, List, Lists, KEPT, SMALL};
-    use crate::order::fair::Mark;
+    use super::{KeyItems, ListEntry, Lists, KEPT, SMALL};
+    use crate::order::fair::KeyMeta;
     use crate::raw::{DeliveryMeta, Entry, Stored};
     use std::mem;
 
@@ -159,12 +159,12 @@ mod tests {
     #[test]
     fn places_are_used_again() {
         let mut lists = Lists::new();
-        let mut list = List::new();
+        let mut list = KeyItems::new();
         lists.push_back(&mut list, entry(1));
         let places = list.as_slices().0.as_ptr();
         assert_eq!(lists.pop_front(&mut list).map(|entry| entry.item), Some(1));
         lists.keep(list);
-        let mut other = List::new();
+        let mut other = KeyItems::new();
         lists.push_front(&mut other, entry(2));
         assert_eq!((other.as_slices().0.as_ptr(), lists.len()), (places, 1));
     }
@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn a_list_that_was_long_gives_its_places_back() {
         let mut lists = Lists::new();
-        let mut list = List::new();
+        let mut list = KeyItems::new();
         (0..10_000).for_each(|item| lists.push_back(&mut list, entry(item)));
         for item in 0..9_990 {
             assert_eq!(
@@ -186,19 +186,19 @@ mod tests {
 
     #[test]
     fn places_are_small() {
-        assert_eq!(mem::size_of::<Cell<Stored<u64, Mark>>>(), 32);
+        assert_eq!(mem::size_of::<ListEntry<Stored<u64, KeyMeta>>>(), 32);
     }
 
     #[test]
     fn few_lists_are_kept() {
         let mut lists = Lists::new();
         for item in 0..10 * KEPT {
-            let mut list = List::new();
-            list.push_back(Cell::new(entry(item)));
+            let mut list = KeyItems::new();
+            list.push_back(ListEntry::new(entry(item)));
             list.clear();
             lists.keep(list);
         }
-        lists.keep(List::with_capacity(SMALL + 1));
+        lists.keep(KeyItems::with_capacity(SMALL + 1));
         assert_eq!(lists.spare.len(), KEPT);
     }
 }

@@ -8,7 +8,7 @@
 mod by_key;
 mod keys;
 mod lists;
-mod mark;
+mod meta;
 mod pages;
 mod rounds;
 mod table;
@@ -16,5 +16,5 @@ mod table;
 pub use by_key::{ByKey, Keyed};
 
 pub(crate) use keys::{Keys, Rules, UNLIMITED};
-pub(crate) use mark::Mark;
+pub(crate) use meta::KeyMeta;
 pub(crate) use rounds::Rounds;

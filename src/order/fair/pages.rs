@@ -9,14 +9,14 @@ const REMEMBERED: usize = 16;
 
 /// A table of values, of which many numbers may have none. There, a place holds the default value.
 pub(super) struct Pages<V> {
-    list: Vec<Page<V>>,
+    list: Vec<SlabPage<V>>,
     /// The page that fell empty last. If it still is, it keeps its places: for itself, or for the next
     /// one that needs some.
     spare: usize,
     len: usize,
 }
 
-struct Page<V> {
+struct SlabPage<V> {
     /// A bit for each place that has a value.
     used: u64,
     /// As many as were needed so far; none in an empty page, but for the spare one.
@@ -29,7 +29,7 @@ fn place_of(number: u32) -> (usize, usize) {
     ((number / PAGE) as usize, (number % PAGE) as usize)
 }
 
-impl<V> Page<V> {
+impl<V> SlabPage<V> {
     const EMPTY: Self = Self {
         used: 0,
         places: Vec::new(),
@@ -96,7 +96,7 @@ impl<V: Default> Pages<V> {
 
     fn make_place(&mut self, page: usize, place: usize) {
         if self.list.len() <= page {
-            self.list.resize_with(page + 1, || Page::EMPTY);
+            self.list.resize_with(page + 1, || SlabPage::EMPTY);
         }
         if self.list[page].places.is_empty() {
             let spare = self.list.get_mut(self.spare);
@@ -180,7 +180,7 @@ impl<V> IndexMut<u32> for Pages<V> {
 }
 
 /// A table that chooses the numbers itself.
-pub(super) struct Slab<V> {
+pub(super) struct PagedSlab<V> {
     values: Pages<V>,
     /// The page to put the next value into, unless it is full. It may be one that is still to be made.
     current: u32,
@@ -188,7 +188,7 @@ pub(super) struct Slab<V> {
     roomy: Vec<u32>,
 }
 
-impl<V: Default> Slab<V> {
+impl<V: Default> PagedSlab<V> {
     pub(super) fn new() -> Self {
         Self {
             values: Pages::new(),
@@ -233,7 +233,7 @@ impl<V: Default> Slab<V> {
         (at, page.map_or(0, |page| page.used.trailing_ones()))
     }
 
-    /// As [`Slab::put`], if the next place is still to be found, or to be made.
+    /// As [`PagedSlab::put`], if the next place is still to be found, or to be made.
     #[cold]
     fn put_far(&mut self, value: V) -> u32 {
         if self.next_place().1 == PAGE {
@@ -278,7 +278,7 @@ impl<V: Default> Slab<V> {
     }
 }
 
-impl<V> Index<u32> for Slab<V> {
+impl<V> Index<u32> for PagedSlab<V> {
     type Output = V;
 
     #[inline]
@@ -287,7 +287,7 @@ impl<V> Index<u32> for Slab<V> {
     }
 }
 
-impl<V> IndexMut<u32> for Slab<V> {
+impl<V> IndexMut<u32> for PagedSlab<V> {
     #[inline]
     fn index_mut(&mut self, number: u32) -> &mut V {
         &mut self.values[number]

@@ -13,8 +13,8 @@
 //! the ring until then. Of a serial queue nobody goes past it: while the first item of a key is shown, that key is
 //! *held up*, and leaves the ring when its turn comes.
 
-use super::lists::{Cell, List, Lists};
-use super::mark::Mark;
+use super::lists::{KeyItems, ListEntry, Lists};
+use super::meta::KeyMeta;
 use super::pages::Pages;
 use crate::order::{Dequeued, Sequence, Shown, Visit, GLANCE, PART};
 use crate::raw::{Entry, Stored};
@@ -24,9 +24,9 @@ const NONE: u32 = u32::MAX;
 
 /// The items of all keys.
 pub(crate) struct Rounds<T> {
-    items: Lists<Stored<T, Mark>>,
+    items: Lists<Stored<T, KeyMeta>>,
     /// The keys in the ring and those that are out, by their numbers.
-    keys: Pages<Key<T>>,
+    keys: Pages<KeyState<T>>,
     /// The key at the front of the ring.
     front: u32,
     /// How many keys stand in the ring.
@@ -43,8 +43,8 @@ pub(crate) struct Rounds<T> {
     held_up: usize,
 }
 
-struct Key<T> {
-    items: List<Stored<T, Mark>>,
+struct KeyState<T> {
+    items: KeyItems<Stored<T, KeyMeta>>,
     /// The position of the first place in its list. An item keeps its position as long as it is there.
     base: i64,
     /// How many of its items are shown.
@@ -63,10 +63,10 @@ struct Key<T> {
     held: bool,
 }
 
-impl<T> Default for Key<T> {
+impl<T> Default for KeyState<T> {
     fn default() -> Self {
         Self {
-            items: List::new(),
+            items: KeyItems::new(),
             base: 0,
             shown: 0,
             before: 0,
@@ -80,7 +80,7 @@ impl<T> Default for Key<T> {
     }
 }
 
-impl<T> Key<T> {
+impl<T> KeyState<T> {
     /// Whether it is not in the ring: one of its items is held or shown.
     #[inline]
     fn is_out(&self) -> bool {
@@ -89,7 +89,7 @@ impl<T> Key<T> {
 
     /// Whether its first item is shown.
     fn is_held_up(&self) -> bool {
-        self.items.front().is_some_and(Cell::is_shown)
+        self.items.front().is_some_and(ListEntry::is_shown)
     }
 
     /// The positions of its first items, up to so many.
@@ -109,7 +109,7 @@ impl<T> Key<T> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum End {
+enum RingEnd {
     Front,
     Back,
 }
@@ -144,7 +144,7 @@ impl<T> Rounds<T> {
 
     /// The keys in the order in which they will be served, then those that wait for an item that is out.
     pub(crate) fn standings(&self) -> impl Iterator<Item = Standing> + '_ {
-        let standing = |number, key: &Key<T>| Standing {
+        let standing = |number, key: &KeyState<T>| Standing {
             key: number,
             items: key.items.len(),
             in_round: !key.is_out() && key.round == self.round,
@@ -231,18 +231,18 @@ impl<T> Rounds<T> {
 
     /// Puts a key that is not in the ring at its front, for this round, or at its back, for the next one.
     #[inline]
-    fn join(&mut self, number: u32, end: End) {
+    fn join(&mut self, number: u32, end: RingEnd) {
         let (mut before, mut after) = (number, number);
         if self.ring > 0 {
             after = self.front;
             before = std::mem::replace(&mut self.keys[after].before, number);
             self.keys[before].after = number;
         }
-        let late = u32::from(end == End::Back);
+        let late = u32::from(end == RingEnd::Back);
         let key = &mut self.keys[number];
         (key.before, key.after) = (before, after);
         key.round = self.round.wrapping_add(late);
-        if end == End::Front || self.ring == 0 {
+        if end == RingEnd::Front || self.ring == 0 {
             self.front = number;
         }
         self.ring += 1;
@@ -264,23 +264,23 @@ impl<T> Rounds<T> {
     }
 }
 
-impl<T> Sequence<T, Mark> for Rounds<T> {
+impl<T> Sequence<T, KeyMeta> for Rounds<T> {
     #[inline]
-    fn arrive(&mut self, entry: Entry<Stored<T, Mark>>) {
-        let mark = entry.item.meta;
-        let (key, is_new) = self.keys.meet(mark.key);
-        key.weight = mark.weight;
+    fn arrive(&mut self, entry: Entry<Stored<T, KeyMeta>>) {
+        let meta = entry.item.meta;
+        let (key, is_new) = self.keys.meet(meta.key);
+        key.weight = meta.weight;
         self.items.push_back(&mut key.items, entry);
         if is_new || !self.serial && key.is_out() {
-            self.join(mark.key, End::Back);
+            self.join(meta.key, RingEnd::Back);
         }
     }
 
     /// Gives the key a turn back, unless all turns of this round lie before it anyway.
-    fn come_back(&mut self, entry: Entry<Stored<T, Mark>>) {
-        let mark = entry.item.meta;
-        let (key, is_new) = self.keys.meet(mark.key);
-        key.weight = mark.weight;
+    fn come_back(&mut self, entry: Entry<Stored<T, KeyMeta>>) {
+        let meta = entry.item.meta;
+        let (key, is_new) = self.keys.meet(meta.key);
+        key.weight = meta.weight;
         self.items.push_front(&mut key.items, entry);
         key.base -= 1;
         let in_ring = !is_new && !key.is_out();
@@ -289,13 +289,13 @@ impl<T> Sequence<T, Mark> for Rounds<T> {
         }
         key.held = false;
         if in_ring {
-            self.quit(mark.key);
+            self.quit(meta.key);
         }
-        self.join(mark.key, End::Front);
+        self.join(meta.key, RingEnd::Front);
     }
 
     #[inline]
-    fn next(&mut self, for_good: bool) -> Option<Dequeued<T, Mark>> {
+    fn next(&mut self, for_good: bool) -> Option<Dequeued<T, KeyMeta>> {
         if self.shown > 0 {
             self.pass_shown();
         }
@@ -335,8 +335,8 @@ impl<T> Sequence<T, Mark> for Rounds<T> {
     }
 
     /// Goes on with the visit of the key, if it has turns left.
-    fn leave(&mut self, mark: Mark) -> usize {
-        let number = mark.key;
+    fn leave(&mut self, meta: KeyMeta) -> usize {
+        let number = meta.key;
         let Some(key) = self.keys.get_mut(number).filter(|key| key.is_out()) else {
             return 0;
         };
@@ -346,7 +346,11 @@ impl<T> Sequence<T, Mark> for Rounds<T> {
             return 0;
         }
         let held_up = key.is_held_up();
-        let end = if key.turns > 0 { End::Front } else { End::Back };
+        let end = if key.turns > 0 {
+            RingEnd::Front
+        } else {
+            RingEnd::Back
+        };
         self.join(number, end);
         self.held_up += usize::from(held_up);
         usize::from(!held_up)
@@ -376,7 +380,7 @@ impl<T> Sequence<T, Mark> for Rounds<T> {
         }
     }
 
-    fn show(&mut self, visit: &mut Visit, into: &mut Vec<Shown<T, Mark>>) -> bool {
+    fn show(&mut self, visit: &mut Visit, into: &mut Vec<Shown<T, KeyMeta>>) -> bool {
         for _ in 0..PART {
             let Some((number, index)) = self.next_place(visit) else {
                 break;
@@ -400,12 +404,13 @@ impl<T> Sequence<T, Mark> for Rounds<T> {
         visit.number < visit.numbers
     }
 
-    fn put_back(&mut self, visit: &mut Visit, shown: Shown<T, Mark>) {
+    fn put_back(&mut self, visit: &mut Visit, shown: Shown<T, KeyMeta>) {
         let Shown { entry, number, .. } = shown;
         let key = &mut self.keys[number];
         let index = usize::try_from(shown.position - key.base).ok();
         let cell = index.and_then(|index| key.items.get_mut(index));
-        let left = cell.filter(|cell| matches!(cell, Cell::Shown(name) if *name == shown.name));
+        let left =
+            cell.filter(|cell| matches!(cell, ListEntry::Shown(name) if *name == shown.name));
         if let Some(cell) = left {
             self.items.put_back(cell, entry);
         } else {
@@ -422,7 +427,7 @@ impl<T> Sequence<T, Mark> for Rounds<T> {
         if !key.is_out() {
             self.held_up -= usize::from(self.serial && is_first);
         } else if !self.serial || is_first && !key.held {
-            self.join(number, End::Front);
+            self.join(number, RingEnd::Front);
         }
     }
 

@@ -1,6 +1,6 @@
 //! The keys of one shard, under its lock.
 
-use super::pages::{Slab, PAGE};
+use super::pages::{PagedSlab, PAGE};
 use crate::sync::SMALL;
 use hashbrown::HashTable;
 use std::sync::Arc;
@@ -13,14 +13,14 @@ const MOST: usize = (u32::MAX / SHARDS - PAGE) as usize;
 pub(super) const LEAST: usize = 16;
 
 /// The keys of a shard.
-pub(super) struct Table<K> {
-    keys: Slab<Known<K>>,
+pub(super) struct KeyTable<K> {
+    keys: PagedSlab<KeyRecord<K>>,
     /// The keys' numbers, by their hashes.
     numbers: HashTable<u32>,
 }
 
-struct Known<K> {
-    key: Kept<K>,
+struct KeyRecord<K> {
+    key: StoredKey<K>,
     hash: u32,
     weight: u32,
     /// How many items with this key are somewhere, and a few that are gone, as the order tells of them together.
@@ -29,7 +29,7 @@ struct Known<K> {
 
 /// A key, until the last item with it is gone.
 #[derive(Default)]
-pub(super) enum Kept<K> {
+pub(super) enum StoredKey<K> {
     Here(K),
     /// Of a key that somebody has seen.
     Shared(Arc<K>),
@@ -37,7 +37,7 @@ pub(super) enum Kept<K> {
     Gone,
 }
 
-impl<K> Kept<K> {
+impl<K> StoredKey<K> {
     #[inline]
     fn get(&self) -> Option<&K> {
         match self {
@@ -59,10 +59,10 @@ impl<K> Kept<K> {
     }
 }
 
-impl<K> Default for Known<K> {
+impl<K> Default for KeyRecord<K> {
     fn default() -> Self {
         Self {
-            key: Kept::Gone,
+            key: StoredKey::Gone,
             hash: 0,
             weight: 0,
             alive: 0,
@@ -89,10 +89,10 @@ fn spread(hash: u32) -> u64 {
     u64::from(hash) << u32::BITS | u64::from(hash)
 }
 
-impl<K> Table<K> {
+impl<K> KeyTable<K> {
     pub(super) fn new() -> Self {
         Self {
-            keys: Slab::new(),
+            keys: PagedSlab::new(),
             numbers: HashTable::new(),
         }
     }
@@ -104,7 +104,7 @@ impl<K> Table<K> {
     /// Whether this is the key at `index`, as it is kept.
     pub(super) fn is(&mut self, index: u32, key: &Arc<K>) -> bool {
         let known = self.keys.get_mut(index).map(|known| &known.key);
-        matches!(known, Some(Kept::Shared(its)) if Arc::ptr_eq(its, key))
+        matches!(known, Some(StoredKey::Shared(its)) if Arc::ptr_eq(its, key))
     }
 
     /// Adds a key that is not known, and counts an item with it.
@@ -112,8 +112,8 @@ impl<K> Table<K> {
         if self.keys.len() >= MOST {
             return Answer::Full;
         }
-        let index = self.keys.put(Known {
-            key: Kept::Here(key),
+        let index = self.keys.put(KeyRecord {
+            key: StoredKey::Here(key),
             hash,
             weight,
             alive: 1,
@@ -126,11 +126,11 @@ impl<K> Table<K> {
 
     /// So many items with the key at `index` are gone. Gives out the key, if no other item has it.
     #[inline]
-    pub(super) fn leave(&mut self, index: u32, count: u32) -> Kept<K> {
+    pub(super) fn leave(&mut self, index: u32, count: u32) -> StoredKey<K> {
         let known = &mut self.keys[index];
         known.alive -= count;
         if known.alive > 0 {
-            return Kept::Gone;
+            return StoredKey::Gone;
         }
         let hash = spread(known.hash);
         if let Ok(number) = self.numbers.find_entry(hash, |number| *number == index) {
@@ -153,7 +153,7 @@ impl<K> Table<K> {
     }
 }
 
-impl<K: Eq> Table<K> {
+impl<K: Eq> KeyTable<K> {
     #[inline]
     fn find(&self, hash: u32, key: &K) -> Option<u32> {
         let is = |index: &u32| {
@@ -194,7 +194,7 @@ impl<K: Eq> Table<K> {
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]
-impl<K> Table<K> {
+impl<K> KeyTable<K> {
     /// How many keys there are.
     pub(super) fn len(&self) -> usize {
         self.keys.len()
@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn it_grows_and_shrinks_with_what_it_has() {
-        let mut table = Table::new();
+        let mut table = KeyTable::new();
         let indices: Vec<_> = (0..100_000)
             .map(|key| {
                 let Answer::Welcome { index, .. } = table.add(key * 7, key, 1) else {
@@ -224,7 +224,7 @@ mod tests {
             .collect();
         for (key, index) in (0..).zip(indices) {
             assert_eq!(table.alive(key * 7, &key), 1);
-            assert!(matches!(table.leave(index, 1), Kept::Here(gone) if gone == key));
+            assert!(matches!(table.leave(index, 1), StoredKey::Here(gone) if gone == key));
             assert_eq!(table.alive(key * 7, &key), 0);
             assert!(table.room() <= LEAST.max(8 * table.len()));
         }

@@ -1,6 +1,6 @@
 //! The order of priority queues.
 
-use super::{Heap, Step, Times, Word};
+use super::{AgeStep, DueTimes, PriorityHeap, PriorityMeta};
 use crate::order::{Engine, Leased, Order, ShardsOf, Sorted, Unleased};
 use crate::wait::DueTimer;
 use std::sync::Arc;
@@ -41,7 +41,12 @@ impl Unleased for ByPriority {}
 #[allow(private_bounds)] // sealed
 pub trait Prioritized<T>:
     Order<T>
-    + Engine<T, Settings = Option<Step>, Meta = Word, Source = Sorted<T, Word, Heap<T>, Arc<Times>>>
+    + Engine<
+        T,
+        Settings = Option<AgeStep>,
+        Meta = PriorityMeta,
+        Source = Sorted<T, PriorityMeta, PriorityHeap<T>, Arc<DueTimes>>,
+    >
 {
 }
 
@@ -51,22 +56,22 @@ impl<T: Clone, O: Prioritized<T> + Unleased> Prioritized<T> for Leased<O> {}
 
 impl<T: Send> Engine<T> for ByPriority {
     /// After how long an item that is ready is preferred by one more.
-    type Settings = Option<Step>;
-    type Meta = Word;
-    type Source = Sorted<T, Word, Heap<T>, Arc<Times>>;
+    type Settings = Option<AgeStep>;
+    type Meta = PriorityMeta;
+    type Source = Sorted<T, PriorityMeta, PriorityHeap<T>, Arc<DueTimes>>;
 
     /// Items age from their push on.
-    fn is_timed(ageing: &Option<Step>) -> bool {
+    fn is_timed(ageing: &Option<AgeStep>) -> bool {
         ageing.is_some()
     }
 
     fn source(
-        ageing: Option<Step>,
+        ageing: Option<AgeStep>,
         shards: &Arc<ShardsOf<T, Self>>,
         due_timer: &Arc<DueTimer>,
     ) -> Self::Source {
-        let times = Arc::new(Times::new());
-        let heap = Heap::new(Arc::clone(&times), ageing);
+        let times = Arc::new(DueTimes::new());
+        let heap = PriorityHeap::new(Arc::clone(&times), ageing);
         Sorted::new(heap, times, shards, due_timer)
     }
 }

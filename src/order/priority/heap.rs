@@ -13,14 +13,14 @@
 //! # Lists and heaps
 //!
 //! Items need no heap that become ready in their order; see [`Levels`]. All others have a mark in one; see
-//! [`Marks`]. With ageing there are no lists, as the order is not by priority.
+//! [`RankHeap`]. With ageing there are no lists, as the order is not by priority.
 
 use super::levels::Levels;
-use super::marks::{Mark, Marks};
-use super::slab::{Link, Seated, Slab, Turn};
+use super::meta::{Priority, PriorityMeta};
+use super::rank_heap::{RankEntry, RankHeap};
+use super::slab::{ItemSlab, ItemState, Link, SlabItem};
 use super::ticket::Ticket;
-use super::times::Times;
-use super::word::{Priority, Word};
+use super::times::DueTimes;
 use crate::order::{Dequeued, Sequence, Shown, Visit, GLANCE, PART};
 use crate::raw::{Entry, Stored};
 use crate::time::NEVER;
@@ -29,20 +29,20 @@ use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// So many stale marks or vacant places are always left.
+/// So many stale rank entries or vacant places are always left.
 const SLACK: usize = 256;
 
 /// The items of a priority queue.
-pub(crate) struct Heap<T> {
-    times: Arc<Times>,
-    ageing: Option<Step>,
-    slab: Slab<T>,
+pub(crate) struct PriorityHeap<T> {
+    times: Arc<DueTimes>,
+    ageing: Option<AgeStep>,
+    slab: ItemSlab<T>,
     levels: Levels,
     /// Of ready items that are not in the lists.
-    ready: Marks,
-    waiting: Marks,
+    ready: RankHeap,
+    waiting: RankHeap,
     /// What was pushed and will be ready with the next [`Sequence::advance`].
-    fresh: Vec<Entry<Stored<T, Word>>>,
+    fresh: Vec<Entry<Stored<T, PriorityMeta>>>,
     /// The numbers of items that become ready go up, those of items that come back go down.
     last: i64,
     first: i64,
@@ -55,9 +55,9 @@ pub(crate) struct Heap<T> {
 
 /// How many nanoseconds of waiting count as much as one priority.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Step(u64);
+pub(crate) struct AgeStep(u64);
 
-impl Step {
+impl AgeStep {
     /// Ten days: then 9999 steps are less than half of the time there is.
     const LONGEST: u64 = 10 * 24 * 60 * 60 * 1_000_000_000;
 
@@ -71,15 +71,15 @@ impl Step {
     }
 }
 
-impl<T> Heap<T> {
-    pub(crate) fn new(times: Arc<Times>, ageing: Option<Step>) -> Self {
+impl<T> PriorityHeap<T> {
+    pub(crate) fn new(times: Arc<DueTimes>, ageing: Option<AgeStep>) -> Self {
         Self {
             times,
             ageing,
-            slab: Slab::with_room_for(0),
+            slab: ItemSlab::with_room_for(0),
             levels: Levels::new(),
-            ready: Marks::new(),
-            waiting: Marks::new(),
+            ready: RankHeap::new(),
+            waiting: RankHeap::new(),
             fresh: Vec::new(),
             last: 0,
             first: 0,
@@ -90,11 +90,11 @@ impl<T> Heap<T> {
     }
 
     /// Takes out an item that is not given out.
-    pub(crate) fn cancel(&mut self, ticket: Ticket) -> Option<Entry<Stored<T, Word>>> {
+    pub(crate) fn cancel(&mut self, ticket: Ticket) -> Option<Entry<Stored<T, PriorityMeta>>> {
         let place = self.place_of(ticket)?;
-        self.leave_line(place);
-        let seated = self.slab.take(place)?;
-        Some(self.part_with(seated))
+        self.dequeue(place);
+        let item = self.slab.take(place)?;
+        Some(self.part_with(item))
     }
 
     /// Gives another priority to an item that is not given out: `false`, if there is none with this ticket.
@@ -102,16 +102,16 @@ impl<T> Heap<T> {
         let Some(place) = self.place_of(ticket) else {
             return false;
         };
-        let Seated { link, turn, .. } = self.slab[place];
-        let word = link.word;
-        if turn == Turn::Waits {
-            self.slab[place].link.word = word.with(priority);
-        } else if word.priority() != priority.get() {
-            self.leave_line(place);
-            let seated = &mut self.slab[place];
-            seated.link.word = word.with(priority);
-            seated.turn = Turn::Listed;
-            self.line_up(place);
+        let SlabItem { link, state, .. } = self.slab[place];
+        let meta = link.meta;
+        if state == ItemState::Waits {
+            self.slab[place].link.meta = meta.with(priority);
+        } else if meta.priority() != priority.get() {
+            self.dequeue(place);
+            let item = &mut self.slab[place];
+            item.link.meta = meta.with(priority);
+            item.state = ItemState::Listed;
+            self.make_ready_at(place);
             self.tidy();
         }
         true
@@ -123,11 +123,11 @@ impl<T> Heap<T> {
         let Some(place) = self.place_of(ticket) else {
             return false;
         };
-        self.leave_line(place);
+        self.dequeue(place);
         self.times.note(ticket, due);
         self.last += 1;
         let link = &mut self.slab[place].link;
-        link.word = link.word.with_time();
+        link.meta = link.meta.with_time();
         // A mark that it has left behind is stale by that.
         link.arrival = self.last;
         self.wait(place);
@@ -136,21 +136,21 @@ impl<T> Heap<T> {
     }
 
     /// The rank of a ready item, by which two are compared first.
-    fn rank_of(&self, Seated { link, since, .. }: &Seated<T>) -> u64 {
-        let word = link.word;
-        let priority = u64::from(word.priority());
+    fn rank_of(&self, SlabItem { link, since, .. }: &SlabItem<T>) -> u64 {
+        let meta = link.meta;
+        let priority = u64::from(meta.priority());
         match self.ageing {
             None => priority,
             Some(step) => {
-                let ready_since = (*since).max(self.times.due(word).saturating_add(1));
+                let ready_since = (*since).max(self.times.due(meta).saturating_add(1));
                 step.rank(priority, ready_since)
             }
         }
     }
 
     #[inline]
-    fn seat(&mut self, entry: Entry<Stored<T, Word>>, arrival: i64) -> u32 {
-        let place = self.slab.put(Seated::new(entry, arrival));
+    fn insert(&mut self, entry: Entry<Stored<T, PriorityMeta>>, arrival: i64) -> u32 {
+        let place = self.slab.put(SlabItem::new(entry, arrival));
         if self.places.is_some() {
             self.note_place(place);
         }
@@ -159,65 +159,65 @@ impl<T> Heap<T> {
 
     /// Puts a ready item where its turn is.
     #[inline]
-    fn line_up(&mut self, place: u32) {
+    fn make_ready_at(&mut self, place: u32) {
         if self.ageing.is_some() || !self.levels.add(&mut self.slab, place) {
-            self.mark(place);
+            self.add_ranked(place);
         }
     }
 
-    fn mark(&mut self, place: u32) {
-        self.slab[place].turn = Turn::Marked;
-        let seated = &self.slab[place];
-        self.ready.add(Mark {
-            rank: self.rank_of(seated),
-            arrival: seated.link.arrival,
+    fn add_ranked(&mut self, place: u32) {
+        self.slab[place].state = ItemState::Ranked;
+        let item = &self.slab[place];
+        self.ready.add(RankEntry {
+            rank: self.rank_of(item),
+            arrival: item.link.arrival,
             place,
-            priority: Some(seated.link.word.priority()),
+            priority: Some(item.link.meta.priority()),
         });
     }
 
     /// Puts an item among those whose time has not come.
     fn wait(&mut self, place: u32) {
-        let seated = &mut self.slab[place];
-        seated.turn = Turn::Waits;
-        self.waiting.add(Mark {
-            rank: self.times.due(seated.link.word),
-            arrival: seated.link.arrival,
+        let item = &mut self.slab[place];
+        item.state = ItemState::Waits;
+        self.waiting.add(RankEntry {
+            rank: self.times.due(item.link.meta),
+            arrival: item.link.arrival,
             place,
             priority: None,
         });
     }
 
     /// Takes an item from where its turn is. It is taken out of the slab then, or lined up again.
-    fn leave_line(&mut self, place: u32) {
-        match self.slab[place].turn {
-            Turn::Listed => self.levels.remove(&mut self.slab, place),
-            Turn::Marked => self.ready.give_up_one(),
-            Turn::Waits => self.waiting.give_up_one(),
+    fn dequeue(&mut self, place: u32) {
+        match self.slab[place].state {
+            ItemState::Listed => self.levels.remove(&mut self.slab, place),
+            ItemState::Ranked => self.ready.give_up_one(),
+            ItemState::Waits => self.waiting.give_up_one(),
         }
     }
 
     /// Takes the next item out of the slab.
     #[inline]
-    fn take_next(&mut self) -> Option<Seated<T>> {
+    fn take_next(&mut self) -> Option<SlabItem<T>> {
         if self.shown > 0 {
             self.levels.pass_shown(&mut self.slab);
         }
-        if self.ready.current() > 0 && self.is_marked_next() {
-            let mark = self.ready.pop()?;
-            self.slab.take(mark.place)
+        if self.ready.current() > 0 && self.is_ranked_next() {
+            let entry = self.ready.pop()?;
+            self.slab.take(entry.place)
         } else {
             self.levels.pop(&mut self.slab)
         }
     }
 
     /// Whether the first marked item comes before all that are listed.
-    fn is_marked_next(&self) -> bool {
-        let (Some(mark), Some(place)) = (self.ready.first(), self.levels.first()) else {
+    fn is_ranked_next(&self) -> bool {
+        let (Some(entry), Some(place)) = (self.ready.first(), self.levels.first()) else {
             return true;
         };
-        let Link { word, arrival, .. } = self.slab[place].link;
-        (mark.rank, mark.arrival) < (u64::from(word.priority()), arrival)
+        let Link { meta, arrival, .. } = self.slab[place].link;
+        (entry.rank, entry.arrival) < (u64::from(meta.priority()), arrival)
     }
 
     /// When the first is due of those that wait.
@@ -228,34 +228,34 @@ impl<T> Heap<T> {
     /// Makes ready what is due by then.
     fn make_ready(&mut self, until: u64) {
         while self.first_due().is_some_and(|due| due <= until) {
-            if let Some(Mark { place, .. }) = self.waiting.pop() {
+            if let Some(RankEntry { place, .. }) = self.waiting.pop() {
                 self.last += 1;
-                let seated = &mut self.slab[place];
-                seated.link.arrival = self.last;
-                seated.turn = Turn::Listed;
-                self.line_up(place);
+                let item = &mut self.slab[place];
+                item.link.arrival = self.last;
+                item.state = ItemState::Listed;
+                self.make_ready_at(place);
             }
             self.waiting.drop_stale(&self.slab);
         }
     }
 
     fn is_to_be_visited(&self, place: u32, visit: &Visit) -> bool {
-        self.slab.get(place).is_some_and(|seated| {
-            let was_there = (visit.from..=visit.to).contains(&seated.link.arrival);
-            was_there && seated.turn != Turn::Waits
+        self.slab.get(place).is_some_and(|item| {
+            let was_there = (visit.from..=visit.to).contains(&item.link.arrival);
+            was_there && item.state != ItemState::Waits
         })
     }
 
     /// Takes an item out of its place. In a list it leaves a gap, from a heap its mark goes.
-    fn take_out_to_show(&mut self, place: u32) -> Option<Shown<T, Word>> {
-        let seated = self.slab.show(place)?;
-        if seated.turn == Turn::Marked {
+    fn take_out_to_show(&mut self, place: u32) -> Option<Shown<T, PriorityMeta>> {
+        let item = self.slab.show(place)?;
+        if item.state == ItemState::Ranked {
             self.ready.give_up_one();
             self.ready.drop_stale(&self.slab);
         }
         self.shown += 1;
         Some(Shown {
-            entry: seated.into_entry(),
+            entry: item.into_entry(),
             number: place,
             position: 0,
             name: 0,
@@ -264,26 +264,26 @@ impl<T> Heap<T> {
 
     /// Takes leave of an item that was taken out of the slab.
     #[inline]
-    fn part_with(&mut self, seated: Seated<T>) -> Entry<Stored<T, Word>> {
+    fn part_with(&mut self, item: SlabItem<T>) -> Entry<Stored<T, PriorityMeta>> {
         if self.places.is_some() {
-            self.forget_place(seated.link.word);
+            self.forget_place(item.link.meta);
         }
         self.tidy();
-        seated.into_entry()
+        item.into_entry()
     }
 
     #[inline(never)]
     fn note_place(&mut self, place: u32) {
         if let (Some(places), Some(ticket)) =
-            (&mut self.places, self.slab[place].link.word.ticket())
+            (&mut self.places, self.slab[place].link.meta.ticket())
         {
             places.insert(ticket, place);
         }
     }
 
     #[inline(never)]
-    fn forget_place(&mut self, word: Word) {
-        if let (Some(places), Some(ticket)) = (&mut self.places, word.ticket()) {
+    fn forget_place(&mut self, meta: PriorityMeta) {
+        if let (Some(places), Some(ticket)) = (&mut self.places, meta.ticket()) {
             places.remove(&ticket);
         }
     }
@@ -293,14 +293,14 @@ impl<T> Heap<T> {
         let places = self.places.get_or_insert_with(|| {
             let ticketed = slab
                 .iter()
-                .filter_map(|(place, seated)| Some((seated.link.word.ticket()?, place)));
+                .filter_map(|(place, item)| Some((item.link.meta.ticket()?, place)));
             ticketed.collect()
         });
         let place = places.get(&ticket).copied();
         place.filter(|&place| slab.get(place).is_some())
     }
 
-    /// Drops the stale marks that come first; all of them if they, or the vacant places, are too many.
+    /// Drops the stale rank entries that come first; all of them if they, or the vacant places, are too many.
     #[inline]
     fn tidy(&mut self) {
         let items = self.slab.len();
@@ -314,10 +314,10 @@ impl<T> Heap<T> {
         }
     }
 
-    /// Drops all stale marks and vacant places, and gives their memory back.
+    /// Drops all stale rank entries and vacant places, and gives their memory back.
     #[cold]
     fn sweep(&mut self) {
-        let mut slab = Slab::with_room_for(self.slab.len());
+        let mut slab = ItemSlab::with_room_for(self.slab.len());
         self.levels.move_items(&mut self.slab, &mut slab);
         self.ready.move_items(&mut self.slab, &mut slab);
         self.waiting.move_items(&mut self.slab, &mut slab);
@@ -326,22 +326,22 @@ impl<T> Heap<T> {
     }
 }
 
-impl<T> Sequence<T, Word> for Heap<T> {
+impl<T> Sequence<T, PriorityMeta> for PriorityHeap<T> {
     /// What was scheduled waits, even if its time has come: only [`Sequence::advance`] knows that.
     #[inline]
-    fn arrive(&mut self, entry: Entry<Stored<T, Word>>) {
+    fn arrive(&mut self, entry: Entry<Stored<T, PriorityMeta>>) {
         self.last += 1;
         let scheduled = entry.item.meta.is_scheduled();
-        let place = self.seat(entry, self.last);
+        let place = self.insert(entry, self.last);
         if scheduled {
             self.wait(place);
         } else {
-            self.line_up(place);
+            self.make_ready_at(place);
         }
     }
 
     /// What is scheduled for a time before its push, as far as that is known, goes first.
-    fn arrive_timed(&mut self, entry: Entry<Stored<T, Word>>) {
+    fn arrive_timed(&mut self, entry: Entry<Stored<T, PriorityMeta>>) {
         if entry.item.meta.is_scheduled() {
             self.arrive(entry);
         } else {
@@ -350,17 +350,17 @@ impl<T> Sequence<T, Word> for Heap<T> {
     }
 
     /// It was given out once, so its time has come.
-    fn come_back(&mut self, entry: Entry<Stored<T, Word>>) {
+    fn come_back(&mut self, entry: Entry<Stored<T, PriorityMeta>>) {
         self.first -= 1;
-        let place = self.seat(entry, self.first);
-        self.line_up(place);
+        let place = self.insert(entry, self.first);
+        self.make_ready_at(place);
     }
 
     #[inline]
-    fn next(&mut self, for_good: bool) -> Option<Dequeued<T, Word>> {
-        let seated = self.take_next()?;
+    fn next(&mut self, for_good: bool) -> Option<Dequeued<T, PriorityMeta>> {
+        let item = self.take_next()?;
         Some(Dequeued {
-            entry: self.part_with(seated),
+            entry: self.part_with(item),
             gone: u32::from(for_good),
         })
     }
@@ -402,7 +402,7 @@ impl<T> Sequence<T, Word> for Heap<T> {
         }
     }
 
-    fn show(&mut self, visit: &mut Visit, into: &mut Vec<Shown<T, Word>>) -> bool {
+    fn show(&mut self, visit: &mut Visit, into: &mut Vec<Shown<T, PriorityMeta>>) -> bool {
         for _ in 0..GLANCE {
             if visit.number == visit.numbers || into.len() == PART {
                 break;
@@ -416,10 +416,10 @@ impl<T> Sequence<T, Word> for Heap<T> {
         visit.number < visit.numbers
     }
 
-    fn put_back(&mut self, _: &mut Visit, Shown { entry, number, .. }: Shown<T, Word>) {
+    fn put_back(&mut self, _: &mut Visit, Shown { entry, number, .. }: Shown<T, PriorityMeta>) {
         self.shown -= 1;
         if !self.slab.put_back(number, entry) {
-            self.line_up(number);
+            self.make_ready_at(number);
         }
         if self.places.is_some() {
             self.note_place(number);

@@ -2,10 +2,10 @@
 //!
 //! Most items come in the order in which they leave: behind all others of their priority, or before them
 //! if they come back. A list takes only such items, at its ends, and so is always in the order of
-//! arrivals. The links are in the [`Slab`]; the first list that has items is found by bits.
+//! arrivals. The links are in the [`ItemSlab`]; the first list that has items is found by bits.
 
-use super::slab::{Link, Seated, Slab};
-use super::word::Priority;
+use super::meta::Priority;
+use super::slab::{ItemSlab, Link, SlabItem};
 
 const BITS: usize = u64::BITS as usize;
 
@@ -53,9 +53,9 @@ impl Levels {
 
     /// Adds the item in a place to the list of its priority, if it belongs to an end of that.
     #[inline]
-    pub(super) fn add<T>(&mut self, slab: &mut Slab<T>, place: u32) -> bool {
-        let Link { word, arrival, .. } = *slab.link(place);
-        let level = word.priority();
+    pub(super) fn add<T>(&mut self, slab: &mut ItemSlab<T>, place: u32) -> bool {
+        let Link { meta, arrival, .. } = *slab.link(place);
+        let level = meta.priority();
         if !self.is_filled(level) {
             self.begin(level, place);
             return true;
@@ -80,36 +80,36 @@ impl Levels {
 
     /// Takes the first item, out of the slab as well.
     #[inline]
-    pub(super) fn pop<T>(&mut self, slab: &mut Slab<T>) -> Option<Seated<T>> {
+    pub(super) fn pop<T>(&mut self, slab: &mut ItemSlab<T>) -> Option<SlabItem<T>> {
         let level = self.first?;
         let ends = &mut self.ends[usize::from(level)];
-        let seated = slab.take(ends.first)?;
+        let item = slab.take(ends.first)?;
         if ends.first == ends.last {
             self.clear(level);
         } else {
-            ends.first = seated.link.after;
+            ends.first = item.link.after;
         }
-        Some(seated)
+        Some(item)
     }
 
     /// Leaves behind what is shown of the first items.
-    pub(super) fn pass_shown<T>(&mut self, slab: &mut Slab<T>) {
+    pub(super) fn pass_shown<T>(&mut self, slab: &mut ItemSlab<T>) {
         while let Some(place) = self.first().filter(|&place| slab.unlink_shown(place)) {
             self.remove(slab, place);
         }
     }
 
     /// Takes the item in a place out of its list.
-    pub(super) fn remove<T>(&mut self, slab: &mut Slab<T>, place: u32) {
+    pub(super) fn remove<T>(&mut self, slab: &mut ItemSlab<T>, place: u32) {
         let Link {
-            word,
+            meta,
             before,
             after,
             ..
         } = *slab.link(place);
-        let ends = &mut self.ends[usize::from(word.priority())];
+        let ends = &mut self.ends[usize::from(meta.priority())];
         match (ends.first == place, ends.last == place) {
-            (true, true) => self.clear(word.priority()),
+            (true, true) => self.clear(meta.priority()),
             (true, false) => ends.first = after,
             (false, true) => ends.last = before,
             (false, false) => {
@@ -120,22 +120,22 @@ impl Levels {
     }
 
     /// Moves all items over to another slab.
-    pub(super) fn move_items<T>(&mut self, from: &mut Slab<T>, to: &mut Slab<T>) {
-        for word in 0..WORDS {
-            let mut filled = self.filled[word];
+    pub(super) fn move_items<T>(&mut self, from: &mut ItemSlab<T>, to: &mut ItemSlab<T>) {
+        for meta in 0..WORDS {
+            let mut filled = self.filled[meta];
             while filled != 0 {
-                self.move_list(level_of(word, filled), from, to);
+                self.move_list(level_of(meta, filled), from, to);
                 filled &= filled - 1;
             }
         }
     }
 
-    fn move_list<T>(&mut self, level: u16, from: &mut Slab<T>, to: &mut Slab<T>) {
+    fn move_list<T>(&mut self, level: u16, from: &mut ItemSlab<T>, to: &mut ItemSlab<T>) {
         let Ends { mut first, last } = self.ends[usize::from(level)];
         self.clear(level);
-        while let Some(seated) = from.take(first) {
-            let next = seated.link.after;
-            let place = to.put(seated);
+        while let Some(item) = from.take(first) {
+            let next = item.link.after;
+            let place = to.put(item);
             self.add(to, place);
             if first == last {
                 break;
@@ -158,9 +158,9 @@ impl Levels {
         }
         let (first, last) = (place, place);
         self.ends[usize::from(level)] = Ends { first, last };
-        let word = usize::from(level) / BITS;
-        self.filled[word] |= 1 << (usize::from(level) % BITS);
-        self.used[word / BITS] |= 1 << (word % BITS);
+        let meta = usize::from(level) / BITS;
+        self.filled[meta] |= 1 << (usize::from(level) % BITS);
+        self.used[meta / BITS] |= 1 << (meta % BITS);
         if self.first.map_or(true, |first| level < first) {
             self.first = Some(level);
         }
@@ -169,10 +169,10 @@ impl Levels {
     /// Takes note that a list has no items any more.
     #[inline]
     fn clear(&mut self, level: u16) {
-        let word = usize::from(level) / BITS;
-        self.filled[word] &= !(1 << (usize::from(level) % BITS));
-        if self.filled[word] == 0 {
-            self.used[word / BITS] &= !(1 << (word % BITS));
+        let meta = usize::from(level) / BITS;
+        self.filled[meta] &= !(1 << (usize::from(level) % BITS));
+        if self.filled[meta] == 0 {
+            self.used[meta / BITS] &= !(1 << (meta % BITS));
         }
         if self.first == Some(level) {
             self.first = self.find_first();
@@ -182,16 +182,16 @@ impl Levels {
     #[inline]
     fn find_first(&self) -> Option<u16> {
         let group = self.used.iter().position(|&used| used != 0)?;
-        let word = group * BITS + lowest(self.used[group]);
-        Some(level_of(word, self.filled[word]))
+        let meta = group * BITS + lowest(self.used[group]);
+        Some(level_of(meta, self.filled[meta]))
     }
 }
 
 /// The first list that is filled by a word.
 #[inline]
 #[allow(clippy::cast_possible_truncation)] // there are fewer lists
-fn level_of(word: usize, filled: u64) -> u16 {
-    (word * BITS + lowest(filled)) as u16
+fn level_of(meta: usize, filled: u64) -> u16 {
+    (meta * BITS + lowest(filled)) as u16
 }
 
 const fn words(bits: usize) -> usize {

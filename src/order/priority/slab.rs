@@ -3,7 +3,7 @@
 //! They lie side by side, and move together where most places are vacant, as their numbers are known to the heap
 //! alone. The numbers of a fair queue's keys are known to its items, so that it has pages instead, which go one by one.
 
-use super::word::Word;
+use super::meta::PriorityMeta;
 use crate::raw::{DeliveryMeta, Entry, Stored};
 use std::mem;
 use std::ops::{Index, IndexMut};
@@ -11,15 +11,15 @@ use std::ops::{Index, IndexMut};
 const VACANT: &str = "listed, current and known places are taken";
 
 /// The items of a heap.
-pub(super) struct Slab<T> {
-    places: Vec<Place<T>>,
+pub(super) struct ItemSlab<T> {
+    places: Vec<SlabEntry<T>>,
     /// The first vacant place; as many as there are places, if none is.
     vacant: u32,
     items: usize,
 }
 
-enum Place<T> {
-    Taken(Seated<T>),
+enum SlabEntry<T> {
+    Taken(SlabItem<T>),
     /// The item is shown to somebody. While it is linked, it has its place in a list.
     Shown {
         link: Link,
@@ -31,18 +31,18 @@ enum Place<T> {
 
 /// An item in its place: what an [`Entry`] has, and what says where its turn is. Of few bytes, as most of
 /// the time that a long queue takes is spent on fetching them.
-pub(super) struct Seated<T> {
+pub(super) struct SlabItem<T> {
     item: T,
     pub(super) since: u64,
     pub(super) link: Link,
     attempts: u32,
-    pub(super) turn: Turn,
+    pub(super) state: ItemState,
 }
 
 /// What says where the turn of an item is.
 #[derive(Clone, Copy)]
 pub(super) struct Link {
-    pub(super) word: Word,
+    pub(super) meta: PriorityMeta,
     pub(super) arrival: i64,
     /// The places of its neighbours, if it is listed and has them.
     pub(super) before: u32,
@@ -51,45 +51,48 @@ pub(super) struct Link {
 
 /// By what the turn of an item is known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Turn {
+pub(super) enum ItemState {
     /// It is ready, and in the list of its priority.
     Listed,
     /// It is ready, and has a mark.
-    Marked,
+    Ranked,
     /// Its time has not come; it has a mark among those that wait.
     Waits,
 }
 
-impl<T> Seated<T> {
-    pub(super) fn new(Entry { item, delivery }: Entry<Stored<T, Word>>, arrival: i64) -> Self {
+impl<T> SlabItem<T> {
+    pub(super) fn new(
+        Entry { item, delivery }: Entry<Stored<T, PriorityMeta>>,
+        arrival: i64,
+    ) -> Self {
         Self {
             item: item.item,
             since: delivery.since,
             link: Link {
-                word: item.meta,
+                meta: item.meta,
                 arrival,
                 before: 0,
                 after: 0,
             },
             attempts: delivery.attempts,
-            turn: Turn::Listed,
+            state: ItemState::Listed,
         }
     }
 
-    pub(super) fn into_entry(self) -> Entry<Stored<T, Word>> {
+    pub(super) fn into_entry(self) -> Entry<Stored<T, PriorityMeta>> {
         let delivery = DeliveryMeta {
             attempts: self.attempts,
             since: self.since,
         };
         let item = Stored {
             item: self.item,
-            meta: self.link.word,
+            meta: self.link.meta,
         };
         Entry { item, delivery }
     }
 }
 
-impl<T> Slab<T> {
+impl<T> ItemSlab<T> {
     pub(super) fn with_room_for(items: usize) -> Self {
         Self {
             places: Vec::with_capacity(items),
@@ -110,16 +113,16 @@ impl<T> Slab<T> {
 
     /// Puts an item into a vacant place.
     #[inline]
-    pub(super) fn put(&mut self, seated: Seated<T>) -> u32 {
+    pub(super) fn put(&mut self, item: SlabItem<T>) -> u32 {
         let place = self.vacant;
         self.items += 1;
         match self.places.get_mut(place as usize) {
             None => {
                 self.vacant = place.checked_add(1).expect("no more than 2³² items");
-                self.places.push(Place::Taken(seated));
+                self.places.push(SlabEntry::Taken(item));
             }
-            Some(at) => match mem::replace(at, Place::Taken(seated)) {
-                Place::Vacant(next) => self.vacant = next,
+            Some(at) => match mem::replace(at, SlabEntry::Taken(item)) {
+                SlabEntry::Vacant(next) => self.vacant = next,
                 _ => unreachable!("a vacant place is taken"),
             },
         }
@@ -128,48 +131,48 @@ impl<T> Slab<T> {
 
     /// Takes the item out of a place, if there is one.
     #[inline]
-    pub(super) fn take(&mut self, place: u32) -> Option<Seated<T>> {
+    pub(super) fn take(&mut self, place: u32) -> Option<SlabItem<T>> {
         let at = self.places.get_mut(place as usize)?;
-        if !matches!(at, Place::Taken(_)) {
+        if !matches!(at, SlabEntry::Taken(_)) {
             return None;
         }
-        let Place::Taken(seated) = mem::replace(at, Place::Vacant(self.vacant)) else {
+        let SlabEntry::Taken(item) = mem::replace(at, SlabEntry::Vacant(self.vacant)) else {
             return None;
         };
         self.vacant = place;
         self.items -= 1;
-        Some(seated)
+        Some(item)
     }
 
     #[inline]
-    pub(super) fn get(&self, place: u32) -> Option<&Seated<T>> {
+    pub(super) fn get(&self, place: u32) -> Option<&SlabItem<T>> {
         match self.places.get(place as usize)? {
-            Place::Taken(seated) => Some(seated),
+            SlabEntry::Taken(item) => Some(item),
             _ => None,
         }
     }
 
     /// Takes the item out of a place that is taken, and leaves that to it.
-    pub(super) fn show(&mut self, place: u32) -> Option<Seated<T>> {
-        let Seated { link, turn, .. } = *self.get(place)?;
-        let linked = turn == Turn::Listed;
+    pub(super) fn show(&mut self, place: u32) -> Option<SlabItem<T>> {
+        let SlabItem { link, state, .. } = *self.get(place)?;
+        let linked = state == ItemState::Listed;
         let at = &mut self.places[place as usize];
-        let Place::Taken(seated) = mem::replace(at, Place::Shown { link, linked }) else {
+        let SlabEntry::Taken(item) = mem::replace(at, SlabEntry::Shown { link, linked }) else {
             return None;
         };
         self.items -= 1;
-        Some(seated)
+        Some(item)
     }
 
     /// Puts an item back into the place that was left to it: whether it is linked there.
-    pub(super) fn put_back(&mut self, place: u32, entry: Entry<Stored<T, Word>>) -> bool {
+    pub(super) fn put_back(&mut self, place: u32, entry: Entry<Stored<T, PriorityMeta>>) -> bool {
         let at = &mut self.places[place as usize];
-        let Place::Shown { link, linked } = *at else {
+        let SlabEntry::Shown { link, linked } = *at else {
             unreachable!("a place is left to the item that is shown");
         };
-        let mut seated = Seated::new(entry, link.arrival);
-        seated.link = link;
-        *at = Place::Taken(seated);
+        let mut item = SlabItem::new(entry, link.arrival);
+        item.link = link;
+        *at = SlabEntry::Taken(item);
         self.items += 1;
         linked
     }
@@ -177,7 +180,7 @@ impl<T> Slab<T> {
     /// Takes note that what was in a place is in no list any more: false, if it is not shown.
     pub(super) fn unlink_shown(&mut self, place: u32) -> bool {
         match &mut self.places[place as usize] {
-            Place::Shown { linked, .. } => {
+            SlabEntry::Shown { linked, .. } => {
                 *linked = false;
                 true
             }
@@ -189,47 +192,47 @@ impl<T> Slab<T> {
     #[inline]
     pub(super) fn link(&self, place: u32) -> &Link {
         match &self.places[place as usize] {
-            Place::Taken(Seated { link, .. }) | Place::Shown { link, .. } => link,
-            Place::Vacant(_) => unreachable!("{VACANT}"),
+            SlabEntry::Taken(SlabItem { link, .. }) | SlabEntry::Shown { link, .. } => link,
+            SlabEntry::Vacant(_) => unreachable!("{VACANT}"),
         }
     }
 
     #[inline]
     pub(super) fn link_mut(&mut self, place: u32) -> &mut Link {
         match &mut self.places[place as usize] {
-            Place::Taken(Seated { link, .. }) | Place::Shown { link, .. } => link,
-            Place::Vacant(_) => unreachable!("{VACANT}"),
+            SlabEntry::Taken(SlabItem { link, .. }) | SlabEntry::Shown { link, .. } => link,
+            SlabEntry::Vacant(_) => unreachable!("{VACANT}"),
         }
     }
 
     /// All items with their places.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Seated<T>)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &SlabItem<T>)> {
         let places = (0..).zip(&self.places);
         places.filter_map(|(place, at)| match at {
-            Place::Taken(seated) => Some((place, seated)),
+            SlabEntry::Taken(item) => Some((place, item)),
             _ => None,
         })
     }
 }
 
 /// The item in a place that is taken.
-impl<T> Index<u32> for Slab<T> {
-    type Output = Seated<T>;
+impl<T> Index<u32> for ItemSlab<T> {
+    type Output = SlabItem<T>;
 
     #[inline]
-    fn index(&self, place: u32) -> &Seated<T> {
+    fn index(&self, place: u32) -> &SlabItem<T> {
         match &self.places[place as usize] {
-            Place::Taken(seated) => seated,
+            SlabEntry::Taken(item) => item,
             _ => unreachable!("{VACANT}"),
         }
     }
 }
 
-impl<T> IndexMut<u32> for Slab<T> {
+impl<T> IndexMut<u32> for ItemSlab<T> {
     #[inline]
-    fn index_mut(&mut self, place: u32) -> &mut Seated<T> {
+    fn index_mut(&mut self, place: u32) -> &mut SlabItem<T> {
         match &mut self.places[place as usize] {
-            Place::Taken(seated) => seated,
+            SlabEntry::Taken(item) => item,
             _ => unreachable!("{VACANT}"),
         }
     }
@@ -241,6 +244,6 @@ mod tests {
 
     #[test]
     fn places_are_small() {
-        assert_eq!(mem::size_of::<Place<u64>>(), 48);
+        assert_eq!(mem::size_of::<SlabEntry<u64>>(), 48);
     }
 }

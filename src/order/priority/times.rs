@@ -3,8 +3,8 @@
 //! Threads note them in tables of their own, as far as there are some, so that they rarely wait for each
 //! other. A push without a time touches nothing here.
 
+use super::meta::{Priority, PriorityMeta};
 use super::ticket::Ticket;
-use super::word::{Priority, Word};
 use crate::order::Registry;
 use crate::sync::{lock, AtomicUsize, Mutex, Ordering, SMALL};
 use crossbeam_utils::CachePadded;
@@ -18,15 +18,15 @@ const TABLES: usize = if SMALL { 1 } else { 8 };
 const SMALL_TABLE: usize = 64;
 
 /// When those items are due that are scheduled, in nanoseconds since the queue was made, wherever they are.
-pub(crate) struct Times {
-    tables: [CachePadded<Table>; TABLES],
+pub(crate) struct DueTimes {
+    tables: [CachePadded<TimeTable>; TABLES],
     /// Of how many items there is a time.
     count: CachePadded<AtomicUsize>,
 }
 
-type Table = Mutex<HashMap<Ticket, u64>>;
+type TimeTable = Mutex<HashMap<Ticket, u64>>;
 
-impl Times {
+impl DueTimes {
     pub(crate) fn new() -> Self {
         Self {
             tables: std::array::from_fn(|_| CachePadded::default()),
@@ -44,8 +44,8 @@ impl Times {
     }
 
     /// When the item with this word is due: 0, if it is not scheduled.
-    pub(super) fn due(&self, word: Word) -> u64 {
-        let Some(ticket) = word.scheduled_ticket() else {
+    pub(super) fn due(&self, meta: PriorityMeta) -> u64 {
+        let Some(ticket) = meta.scheduled_ticket() else {
             return 0;
         };
         let table = lock(self.table(ticket));
@@ -64,20 +64,20 @@ impl Times {
     }
 
     #[allow(clippy::cast_possible_truncation)] // of the number's lowest bits
-    fn table(&self, ticket: Ticket) -> &Table {
+    fn table(&self, ticket: Ticket) -> &TimeTable {
         &self.tables[ticket.block() as usize & (TABLES - 1)]
     }
 }
 
-impl<T> Registry<T, Word> for Arc<Times> {
+impl<T> Registry<T, PriorityMeta> for Arc<DueTimes> {
     #[inline]
-    fn register(&self, _: &T) -> Option<Word> {
-        Some(Word::plain(Priority::DEFAULT))
+    fn register(&self, _: &T) -> Option<PriorityMeta> {
+        Some(PriorityMeta::plain(Priority::DEFAULT))
     }
 
     /// A dead letter that is pushed again keeps its priority; its ticket is of no use any more.
-    fn register_again(&self, _: &T, word: Word) -> Option<Word> {
-        Some(word.without_ticket())
+    fn register_again(&self, _: &T, meta: PriorityMeta) -> Option<PriorityMeta> {
+        Some(meta.without_ticket())
     }
 
     #[inline]
@@ -86,8 +86,8 @@ impl<T> Registry<T, Word> for Arc<Times> {
         self.count.load(Ordering::Relaxed) > 0
     }
 
-    fn unregister(&self, word: Word, _count: u32) {
-        if let Some(ticket) = word.scheduled_ticket() {
+    fn unregister(&self, meta: PriorityMeta, _count: u32) {
+        if let Some(ticket) = meta.scheduled_ticket() {
             self.forget(ticket);
         }
     }
@@ -100,28 +100,28 @@ pub(super) mod tests {
     const MANY: u64 = 100_000;
 
     /// Of how many items the time is known, and room for how many there is.
-    pub(crate) fn sizes(times: &Times) -> (usize, usize) {
+    pub(crate) fn sizes(times: &DueTimes) -> (usize, usize) {
         let tables = times.tables.iter().map(|table| lock(table));
         tables.fold((0, 0), |(len, capacity), table| {
             (len + table.len(), capacity + table.capacity())
         })
     }
 
-    fn scheduled(times: &Times, due: u64) -> Word {
+    fn scheduled(times: &DueTimes, due: u64) -> PriorityMeta {
         let ticket = Ticket::new();
         times.note(ticket, due);
-        Word::scheduled(Priority::DEFAULT, ticket)
+        PriorityMeta::scheduled(Priority::DEFAULT, ticket)
     }
 
-    fn leave(times: &Arc<Times>, word: Word) {
-        Registry::<(), _>::unregister(times, word, 1);
+    fn leave(times: &Arc<DueTimes>, meta: PriorityMeta) {
+        Registry::<(), _>::unregister(times, meta, 1);
     }
 
     #[test]
     fn times_are_kept_until_the_item_leaves() {
-        let times = Arc::new(Times::new());
+        let times = Arc::new(DueTimes::new());
         let (now, never) = (scheduled(&times, 0), scheduled(&times, u64::MAX));
-        let plain = Word::ticketed(Priority::DEFAULT, Ticket::new());
+        let plain = PriorityMeta::ticketed(Priority::DEFAULT, Ticket::new());
         assert_eq!(sizes(&times).0, 2);
         assert_eq!(times.due(never), u64::MAX);
         assert_eq!(times.due(plain), 0);
@@ -136,20 +136,20 @@ pub(super) mod tests {
 
     #[test]
     fn a_push_without_a_priority_touches_nothing() {
-        let times = Arc::new(Times::new());
-        let word = times.register(&()).unwrap();
-        assert_eq!(word, Word::plain(Priority::DEFAULT));
-        assert_eq!(times.register_again(&(), word), Some(word));
-        leave(&times, word);
+        let times = Arc::new(DueTimes::new());
+        let meta = times.register(&()).unwrap();
+        assert_eq!(meta, PriorityMeta::plain(Priority::DEFAULT));
+        assert_eq!(times.register_again(&(), meta), Some(meta));
+        leave(&times, meta);
         assert_eq!(sizes(&times), (0, 0));
     }
 
     #[test]
     fn tables_give_their_memory_back() {
-        let times = Arc::new(Times::new());
+        let times = Arc::new(DueTimes::new());
         let words: Vec<_> = (0..MANY).map(|due| scheduled(&times, due)).collect();
-        for word in words {
-            leave(&times, word);
+        for meta in words {
+            leave(&times, meta);
         }
         let (len, capacity) = sizes(&times);
         assert_eq!(len, 0);

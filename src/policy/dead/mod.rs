@@ -18,7 +18,7 @@ pub(crate) type Overflow<T> = Arc<dyn Fn(DeadLetter<T>) + Send + Sync>;
 /// The dead letters of one queue.
 pub(crate) struct Letters<T, M> {
     inbox: Inbox<Failed<Stored<T, M>>>,
-    list: Mutex<List<T, M>>,
+    list: Mutex<LetterList<T, M>>,
     /// Letters in the inbox and in the list, those on their way there, and those that are visited.
     count: AtomicUsize,
     /// How many items ever died: the number of the next letter.
@@ -28,14 +28,14 @@ pub(crate) struct Letters<T, M> {
 }
 
 /// The letters that have left the inbox.
-struct List<T, M> {
+struct LetterList<T, M> {
     /// By their numbers: the oldest first.
     letters: BTreeMap<u64, Failed<Stored<T, M>>>,
     /// How many more are visited.
     visited: usize,
 }
 
-impl<T, M> List<T, M> {
+impl<T, M> LetterList<T, M> {
     fn extend(&mut self, letters: impl IntoIterator<Item = Failed<Stored<T, M>>>) {
         let letters = letters.into_iter();
         self.letters
@@ -48,7 +48,7 @@ impl<T, M> Letters<T, M> {
     pub(crate) fn new(most: usize, overflow: Option<Overflow<T>>) -> Self {
         Self {
             inbox: Inbox::new(),
-            list: Mutex::new(List {
+            list: Mutex::new(LetterList {
                 letters: BTreeMap::new(),
                 visited: 0,
             }),
@@ -100,7 +100,7 @@ impl<T, M> Letters<T, M> {
     fn take_beyond(
         &self,
         most: usize,
-        may: impl FnOnce(&List<T, M>) -> bool,
+        may: impl FnOnce(&LetterList<T, M>) -> bool,
     ) -> Option<Failed<Stored<T, M>>> {
         if self.count() <= most {
             return None;

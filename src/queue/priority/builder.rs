@@ -1,6 +1,6 @@
 //! Settings of a priority queue.
 
-use crate::order::priority::{ByPriority, Prioritized, Step};
+use crate::order::priority::{AgeStep, ByPriority, Prioritized};
 use crate::Builder;
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ impl<T: Send, O: Prioritized<T>> Builder<T, O> {
             !step.is_zero(),
             "step of ageing is zero: all items would be the most urgent at once"
         );
-        *self.order() = Some(Step::of(step));
+        *self.order() = Some(AgeStep::of(step));
         self
     }
 }

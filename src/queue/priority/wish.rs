@@ -1,8 +1,8 @@
 //! What a push with a priority, or at a time, says of its item.
 
 use crate::core::shared::Shared;
-use crate::order::priority::{Prioritized, Priority, Ticket, Word};
-use crate::order::{Known, Source};
+use crate::order::priority::{Prioritized, Priority, PriorityMeta, Ticket};
+use crate::order::{PushMeta, Source};
 
 /// What a push says of its items.
 #[derive(Clone, Copy)]
@@ -15,12 +15,16 @@ pub(crate) struct Wish {
 impl Wish {
     /// The metadata of the item with this ticket, which is about to be pushed.
     #[inline]
-    fn meta<T: Send, O: Prioritized<T>>(self, ticket: Ticket, shared: &Shared<T, O>) -> Word {
+    fn meta<T: Send, O: Prioritized<T>>(
+        self,
+        ticket: Ticket,
+        shared: &Shared<T, O>,
+    ) -> PriorityMeta {
         match self.due {
-            None => Word::ticketed(self.priority, ticket),
+            None => PriorityMeta::ticketed(self.priority, ticket),
             Some(due) => {
                 shared.source.registry().note(ticket, due);
-                Word::scheduled(self.priority, ticket)
+                PriorityMeta::scheduled(self.priority, ticket)
             }
         }
     }
@@ -30,11 +34,11 @@ impl Wish {
     pub(super) fn register<T: Send, O: Prioritized<T>>(
         self,
         ticket: Ticket,
-    ) -> impl Fn(&Shared<T, O>, &T) -> Option<Known<Word>> + Copy {
+    ) -> impl Fn(&Shared<T, O>, &T) -> Option<PushMeta<PriorityMeta>> + Copy {
         move |shared, _| {
             let since = shared.stamp();
             let meta = self.meta(ticket, shared);
-            Some(Known { since, meta })
+            Some(PushMeta { since, meta })
         }
     }
 
@@ -42,7 +46,7 @@ impl Wish {
     pub(super) fn register_nth<T: Send, O: Prioritized<T>>(
         self,
         tickets: &[Ticket],
-    ) -> impl Fn(&Shared<T, O>, usize, &T) -> Option<Word> + '_ {
+    ) -> impl Fn(&Shared<T, O>, usize, &T) -> Option<PriorityMeta> + '_ {
         move |shared, nth, _| Some(self.meta(tickets[nth], shared))
     }
 }

@@ -5,7 +5,7 @@ use crate::raw::cell::Unborrowed;
 use crate::raw::drops::drop_all;
 use crate::raw::entry::{DeliveryMeta, Entry};
 use crate::raw::hold::HeldPosition;
-use crate::raw::joint::{Record, Tail, Tails};
+use crate::raw::joint::{JointRecord, Tail, Tails};
 use crate::raw::producer::Producer;
 use crate::raw::shard::Shard;
 use crate::sync::defer_with;
@@ -145,7 +145,7 @@ impl<T> Endpoint<T> {
         }
     }
 
-    pub(crate) fn announce(&self, record: Record) {
+    pub(crate) fn announce(&self, record: JointRecord) {
         if let Some(shard) = self.staging_shard() {
             shard.announce(record.0);
         }

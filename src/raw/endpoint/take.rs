@@ -114,7 +114,7 @@ impl<T> Endpoint<T> {
     ) -> &'s mut Hold<T> {
         match purpose {
             Purpose::Hold => hold,
-            Purpose::Look => peeked.get_or_insert_with(|| Box::new(Hold::new())),
+            Purpose::Peek => peeked.get_or_insert_with(|| Box::new(Hold::new())),
         }
     }
 }
@@ -125,7 +125,7 @@ pub(crate) enum Purpose {
     /// To be held by the transaction.
     Hold,
     /// To be looked at.
-    Look,
+    Peek,
 }
 
 /// What is held.

@@ -156,9 +156,9 @@ fn who_sees_that_something_came_back_finds_it() {
 }
 
 /// A sink that notes that a run was found.
-struct HeldMeta(Arc<AtomicBool>);
+struct Noted(Arc<AtomicBool>);
 
-impl Sink<u32> for HeldMeta {
+impl Sink<u32> for Noted {
     fn reserve(&mut self, _wanted: usize, _home: &Front<u32>) -> usize {
         // ORDERING: Relaxed; the step of `emptied`, which follows, hands it on.
         self.0.store(true, Ordering::Relaxed);
@@ -178,7 +178,7 @@ fn who_sees_a_run_about_to_be_used_up_has_seen_it_linked() {
         let emptied = shard.front().emptied();
         let found = Arc::new(AtomicBool::new(false));
         let taker = thread::spawn({
-            let (shard, found) = (Arc::clone(&shard), HeldMeta(Arc::clone(&found)));
+            let (shard, found) = (Arc::clone(&shard), Noted(Arc::clone(&found)));
             move || shard.front().take(&mut { found }, 1)
         });
         if shard.front().emptied() != emptied {

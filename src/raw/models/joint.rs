@@ -1,7 +1,7 @@
 //! Commits over several queues.
 
 use super::*;
-use crate::raw::joint::{Record, Tail, Tails};
+use crate::raw::joint::{JointRecord, Tail, Tails};
 use crate::raw::{commit_together, Party};
 use std::ptr;
 
@@ -13,7 +13,7 @@ impl Party for Pusher {
         });
     }
 
-    fn announce(&mut self, record: Record) {
+    fn announce(&mut self, record: JointRecord) {
         self.shard.announce(record.0);
     }
 

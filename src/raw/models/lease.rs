@@ -87,9 +87,9 @@ fn a_lent_consumer_is_used_by_one_at_a_time() {
 }
 
 /// A endpoint in a cell.
-struct Owner(Endpoint<u32>);
+struct CellOwner(Endpoint<u32>);
 
-impl Session for Owner {
+impl Session for CellOwner {
     type Stored = u32;
 
     fn endpoint(&mut self) -> &mut Endpoint<u32> {
@@ -112,13 +112,13 @@ impl Session for Owner {
 fn who_finds_a_borrow_ended_uses_the_cell() {
     model(|| {
         let shards = Arc::new(Shards::new(false));
-        let cell = LocalCell::new(Owner(Endpoint::new(Arc::clone(&shards))));
+        let cell = LocalCell::new(CellOwner(Endpoint::new(Arc::clone(&shards))));
         let cell = Box::into_raw(Box::new(cell));
         // SAFETY: freed at the end.
-        let shared: &'static LocalCell<Owner> = unsafe { &*cell };
+        let shared: &'static LocalCell<CellOwner> = unsafe { &*cell };
         let mut borrow = shared.borrow();
         let borrower = thread::spawn(move || borrow.endpoint().stage_one(1));
-        if !shared.is_lent() {
+        if !shared.is_borrowed() {
             assert_eq!(shared.borrow().endpoint().staged(), 1);
         }
         borrower.join().unwrap();

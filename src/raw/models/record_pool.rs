@@ -1,13 +1,13 @@
-//! Record pools: records that another thread has made.
+//! Counted pools: records that another thread has made.
 
 use super::*;
 use crate::raw::RecordPool;
 use loom::cell::Cell;
 
 /// A record that loom knows: reading it without having seen it made is an error.
-struct Record(Cell<u32>);
+struct Counted(Cell<u32>);
 
-impl Default for Record {
+impl Default for Counted {
     fn default() -> Self {
         Self(Cell::new(0))
     }
@@ -16,7 +16,7 @@ impl Default for Record {
 #[test]
 fn who_leases_finds_the_records_of_another_thread() {
     model(|| {
-        let pool = Arc::new(RecordPool::<Record>::new(0));
+        let pool = Arc::new(RecordPool::<Counted>::new(0));
         let other = thread::spawn({
             let pool = Arc::clone(&pool);
             move || pool.get(pool.lease()).0.get()
@@ -29,7 +29,7 @@ fn who_leases_finds_the_records_of_another_thread() {
 #[test]
 fn who_counts_a_record_finds_it() {
     model(|| {
-        let pool = Arc::new(RecordPool::<Record>::new(0));
+        let pool = Arc::new(RecordPool::<Counted>::new(0));
         let other = thread::spawn({
             let pool = Arc::clone(&pool);
             move || pool.lease()
@@ -43,7 +43,7 @@ fn who_counts_a_record_finds_it() {
 #[test]
 fn the_next_holder_sees_what_the_last_one_did() {
     model(|| {
-        let pool = Arc::new(RecordPool::<Record>::new(0));
+        let pool = Arc::new(RecordPool::<Counted>::new(0));
         let number = pool.lease();
         let other = thread::spawn({
             let pool = Arc::clone(&pool);

@@ -317,9 +317,9 @@ fn threads_that_use_the_same_keys_count_them_right() {
                 for round in 0..20_000 {
                     let key = round % 7;
                     let word = keys.register(&key).unwrap();
-                    let mark = word;
-                    assert_eq!(mark.weight, key + 1);
-                    assert_eq!(keys.key(mark.key).as_deref(), Some(&key));
+                    let meta = word;
+                    assert_eq!(meta.weight, key + 1);
+                    assert_eq!(keys.key(meta.key).as_deref(), Some(&key));
                     keys.unregister(word, 1);
                 }
             });

@@ -1,6 +1,6 @@
 //! Tables against a map.
 
-use super::{Pages, Slab, PAGE, REMEMBERED};
+use super::{PagedSlab, Pages, PAGE, REMEMBERED};
 use std::collections::HashMap;
 
 /// A sequence of numbers that look random.
@@ -44,7 +44,7 @@ fn a_table_has_what_was_put() {
 #[test]
 fn a_slab_is_like_a_map() {
     let mut number = numbers();
-    let mut slab = Slab::new();
+    let mut slab = PagedSlab::new();
     let mut map = HashMap::new();
     let mut taken = Vec::new();
     for step in 0..50_000 {
@@ -67,7 +67,7 @@ fn a_slab_is_like_a_map() {
 
 #[test]
 fn a_slab_fills_the_gaps_before_it_grows() {
-    let mut slab = Slab::new();
+    let mut slab = PagedSlab::new();
     for value in 0..PAGE * 10 {
         assert_eq!(slab.put(value), value);
     }
@@ -81,7 +81,7 @@ fn a_slab_fills_the_gaps_before_it_grows() {
 
 #[test]
 fn pages_that_fall_empty_leave_no_memory() {
-    let mut slab = Slab::new();
+    let mut slab = PagedSlab::new();
     for value in 0..100_000 {
         slab.put(value);
     }
@@ -97,7 +97,7 @@ fn pages_that_fall_empty_leave_no_memory() {
 
 #[test]
 fn one_that_comes_and_goes_uses_the_same_memory() {
-    let mut slab = Slab::new();
+    let mut slab = PagedSlab::new();
     let mut memory = || {
         let number = slab.put(1);
         let memory: *const i32 = slab.values.get(number).unwrap();

@@ -1,6 +1,6 @@
 //! Rounds by hand, and against a plain model.
 
-use super::{Dequeued, Mark, Rounds, Sequence, Shown, Standing, Visit, GLANCE, PART};
+use super::{Dequeued, KeyMeta, Rounds, Sequence, Shown, Standing, Visit, GLANCE, PART};
 use crate::order::tests::{look_at_all, oldest as oldest_of};
 use crate::raw::{DeliveryMeta, Entry, Stored};
 use std::collections::VecDeque;
@@ -9,15 +9,15 @@ use std::collections::VecDeque;
 const TOGETHER: u32 = 3;
 
 /// An item of a key of weight 1; the first letter of the name is the key.
-fn entry(name: &str) -> Entry<Stored<String, Mark>> {
+fn entry(name: &str) -> Entry<Stored<String, KeyMeta>> {
     weighted(name, 1)
 }
 
-fn weighted(name: &str, weight: u32) -> Entry<Stored<String, Mark>> {
+fn weighted(name: &str, weight: u32) -> Entry<Stored<String, KeyMeta>> {
     let key = u32::from(name.as_bytes()[0]);
     let item = Stored {
         item: name.to_owned(),
-        meta: Mark { key, weight },
+        meta: KeyMeta { key, weight },
     };
     let (attempts, since) = (1, 0);
     let delivery = DeliveryMeta { attempts, since };
@@ -46,7 +46,7 @@ fn expect_all(rounds: &mut Rounds<String>, names: &str) {
     assert_eq!((rounds.ready(), rounds.keys.len()), (0, 0));
 }
 
-fn order(name: &str) -> Mark {
+fn order(name: &str) -> KeyMeta {
     entry(name).item.meta
 }
 
@@ -239,7 +239,7 @@ fn times_and_items_are_looked_at_in_small_parts() {
         let mut rounds = Rounds::new(false, TOGETHER);
         for (item, since) in (0..ITEMS).zip(10..) {
             let key = u32::try_from(item).unwrap() % keys;
-            let meta = Mark { key, weight: 1 };
+            let meta = KeyMeta { key, weight: 1 };
             let delivery = DeliveryMeta { attempts: 1, since };
             let item = Stored { item, meta };
             rounds.arrive(Entry { item, delivery });
@@ -254,7 +254,7 @@ fn times_and_items_are_looked_at_in_small_parts() {
 }
 
 /// Shows one part of a new visit.
-fn show(rounds: &mut Rounds<String>) -> Vec<Shown<String, Mark>> {
+fn show(rounds: &mut Rounds<String>) -> Vec<Shown<String, KeyMeta>> {
     let mut shown = Vec::new();
     let mut visit = rounds.begin_visit();
     rounds.show(&mut visit, &mut shown);
@@ -262,7 +262,7 @@ fn show(rounds: &mut Rounds<String>) -> Vec<Shown<String, Mark>> {
     shown
 }
 
-fn put_back(rounds: &mut Rounds<String>, mut shown: Vec<Shown<String, Mark>>) {
+fn put_back(rounds: &mut Rounds<String>, mut shown: Vec<Shown<String, KeyMeta>>) {
     while let Some(shown) = shown.pop() {
         rounds.put_back(&mut Visit::default(), shown);
     }
@@ -292,7 +292,7 @@ fn two_visits_share_nothing() {
     }
     let one = show(&mut rounds);
     let other = show(&mut rounds);
-    let shown = |part: &[Shown<String, Mark>]| {
+    let shown = |part: &[Shown<String, KeyMeta>]| {
         part.iter()
             .map(|at| at.entry.item.item.clone())
             .collect::<Vec<_>>()
@@ -334,7 +334,7 @@ fn a_million_keys_leave_no_memory() {
     for key in 0..1_000_000 {
         let (attempts, since) = (1, 0);
         let delivery = DeliveryMeta { attempts, since };
-        let meta = Mark { key, weight: 1 };
+        let meta = KeyMeta { key, weight: 1 };
         let item = Stored { item: key, meta };
         rounds.arrive(Entry { item, delivery });
     }
@@ -349,7 +349,7 @@ fn a_million_keys_leave_no_memory() {
 }
 
 /// What is shown of one key, ready or not.
-fn show_of(rounds: &mut Rounds<String>, key: &str) -> Vec<Shown<String, Mark>> {
+fn show_of(rounds: &mut Rounds<String>, key: &str) -> Vec<Shown<String, KeyMeta>> {
     let mut shown = Vec::new();
     let mut visit = rounds.begin_visit_of(order(key).key);
     assert!(!rounds.show(&mut visit, &mut shown));
@@ -391,13 +391,13 @@ fn looks_at_serial_keys_change_nothing() {
     };
     let mut rounds = Rounds::new(true, TOGETHER);
     let (mut arrived, mut gone, mut held) = ([0; KEYS], [0; KEYS], Vec::new());
-    let mut looks: Vec<(Visit, Vec<Shown<usize, Mark>>)> = Vec::new();
+    let mut looks: Vec<(Visit, Vec<Shown<usize, KeyMeta>>)> = Vec::new();
     for _ in 0..100_000 {
         match number(8) {
             0..=1 => {
                 let k = number(KEYS);
                 let (key, weight) = (u32::try_from(k).unwrap(), 1);
-                let meta = Mark { key, weight };
+                let meta = KeyMeta { key, weight };
                 let (attempts, since) = (1, 0);
                 let delivery = DeliveryMeta { attempts, since };
                 let item = arrived[k];
@@ -447,7 +447,8 @@ fn looks_at_serial_keys_change_nothing() {
         assert_eq!(rounds.ready() + rounds.waiting() + rounds.shown(), inside);
         if looks.is_empty() {
             let has_ready = |k: &usize| {
-                let is_held = |entry: &Entry<Stored<_, Mark>>| entry.item.meta.key as usize == *k;
+                let is_held =
+                    |entry: &Entry<Stored<_, KeyMeta>>| entry.item.meta.key as usize == *k;
                 gone[*k] < arrived[*k] && !held.iter().any(is_held)
             };
             assert_eq!(rounds.ready(), (0..KEYS).filter(has_ready).count());
@@ -552,7 +553,7 @@ fn is_like_the_model(serial: bool) {
         serial,
         ..Plain::default()
     };
-    let mut out: Vec<Entry<Stored<u32, Mark>>> = Vec::new();
+    let mut out: Vec<Entry<Stored<u32, KeyMeta>>> = Vec::new();
     let mut untold = [0; KEYS];
     for step in 0..100_000 {
         if number(50) == 0 {
@@ -565,7 +566,7 @@ fn is_like_the_model(serial: bool) {
                 let weight = weight(key);
                 let item = Stored {
                     item: step,
-                    meta: Mark { key, weight },
+                    meta: KeyMeta { key, weight },
                 };
                 let (attempts, since) = (1, 0);
                 let delivery = DeliveryMeta { attempts, since };

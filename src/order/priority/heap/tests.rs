@@ -18,12 +18,12 @@ struct Known {
     arrival: i64,
     since: u64,
     ready: bool,
-    word: Word,
+    meta: PriorityMeta,
 }
 
 /// A heap, and what is known of it.
 struct Pair {
-    heap: Heap<i64>,
+    heap: PriorityHeap<i64>,
     ageing: bool,
     inside: Vec<Known>,
     outside: Vec<Known>,
@@ -36,9 +36,9 @@ struct Pair {
 
 impl Pair {
     fn new(ageing: bool) -> Self {
-        let step = ageing.then(|| Step::of(Duration::from_nanos(STEP)));
+        let step = ageing.then(|| AgeStep::of(Duration::from_nanos(STEP)));
         Self {
-            heap: Heap::new(Arc::new(Times::new()), step),
+            heap: PriorityHeap::new(Arc::new(DueTimes::new()), step),
             ageing,
             inside: Vec::new(),
             outside: Vec::new(),
@@ -77,12 +77,12 @@ impl Pair {
     fn new_item(&mut self) -> Known {
         let mut priority = self.priority();
         let (mut due, since) = (0, self.now + 1);
-        let word = match self.below(3) {
+        let meta = match self.below(3) {
             0 => {
                 priority = Priority::DEFAULT;
-                Word::plain(priority)
+                PriorityMeta::plain(priority)
             }
-            1 => Word::ticketed(priority, Ticket::new()),
+            1 => PriorityMeta::ticketed(priority, Ticket::new()),
             _ => {
                 due = (self.now + self.below(2000)).saturating_sub(700);
                 scheduled(&self.heap.times, priority, due)
@@ -96,8 +96,8 @@ impl Pair {
             due,
             arrival: self.arrived,
             since,
-            ready: word.scheduled_ticket().is_none(),
-            word,
+            ready: meta.scheduled_ticket().is_none(),
+            meta,
         }
     }
 
@@ -124,8 +124,8 @@ impl Pair {
             known.map(|known| known.item)
         );
         if let (Some(mut known), Some(entry)) = (known, entry) {
-            known.word = entry.item.meta;
-            assert_eq!(known.word.priority(), known.priority.get());
+            known.meta = entry.item.meta;
+            assert_eq!(known.meta.priority(), known.priority.get());
             self.outside.push(known);
         }
     }
@@ -155,7 +155,7 @@ impl Pair {
         } else {
             &self.inside
         };
-        let ticket = known.get(place)?.word.ticket()?;
+        let ticket = known.get(place)?.meta.ticket()?;
         Some(((!from_outside).then_some(place), ticket))
     }
 
@@ -194,7 +194,7 @@ impl Pair {
         self.arrived += 1;
         let known = &mut self.inside[place];
         (known.due, known.ready, known.arrival) = (due, false, self.arrived);
-        known.word = known.word.with_time();
+        known.meta = known.meta.with_time();
     }
 
     /// Time passes, while up to three items are pushed if some are.
@@ -258,7 +258,7 @@ impl Pair {
                     _ => self.reprioritize(),
                 }
             }
-            let ticket = aside.first().and_then(|known| known.word.ticket());
+            let ticket = aside.first().and_then(|known| known.meta.ticket());
             assert!(ticket.map_or(true, |ticket| self.heap.cancel(ticket).is_none()));
             while let Some(shown) = shown.pop() {
                 self.heap.put_back(&mut visit, shown);
@@ -285,10 +285,10 @@ impl Pair {
     }
 }
 
-fn entry(known: Known) -> Entry<Stored<i64, Word>> {
+fn entry(known: Known) -> Entry<Stored<i64, PriorityMeta>> {
     let item = Stored {
         item: known.item,
-        meta: known.word,
+        meta: known.meta,
     };
     let (attempts, since) = (1, known.since);
     let delivery = DeliveryMeta { attempts, since };
@@ -296,28 +296,28 @@ fn entry(known: Known) -> Entry<Stored<i64, Word>> {
 }
 
 /// The entry of an item with this word; no times are kept.
-fn plain(item: usize, meta: Word) -> Entry<Stored<usize, Word>> {
+fn plain(item: usize, meta: PriorityMeta) -> Entry<Stored<usize, PriorityMeta>> {
     let (attempts, since) = (1, 0);
     let delivery = DeliveryMeta { attempts, since };
     let item = Stored { item, meta };
     Entry { item, delivery }
 }
 
-fn heap() -> Heap<usize> {
-    Heap::new(Arc::new(Times::new()), None)
+fn heap() -> PriorityHeap<usize> {
+    PriorityHeap::new(Arc::new(DueTimes::new()), None)
 }
 
-fn ticketed(priority: u16) -> Word {
-    Word::ticketed(Priority::new(priority).unwrap(), Ticket::new())
+fn ticketed(priority: u16) -> PriorityMeta {
+    PriorityMeta::ticketed(Priority::new(priority).unwrap(), Ticket::new())
 }
 
-fn scheduled(times: &Times, priority: Priority, due: u64) -> Word {
+fn scheduled(times: &DueTimes, priority: Priority, due: u64) -> PriorityMeta {
     let ticket = Ticket::new();
     times.note(ticket, due);
-    Word::scheduled(priority, ticket)
+    PriorityMeta::scheduled(priority, ticket)
 }
 
-fn all(heap: &mut Heap<usize>) -> Vec<usize> {
+fn all(heap: &mut PriorityHeap<usize>) -> Vec<usize> {
     std::iter::from_fn(|| heap.next(false))
         .map(|given| given.entry.item.item)
         .collect()
@@ -359,8 +359,8 @@ fn a_heap_does_as_its_model() {
 fn only_what_is_out_of_order_needs_a_heap() {
     let mut heap = heap();
     let words: Vec<_> = (0..9).map(|item| ticketed(1 + item % 3)).collect();
-    for (item, &word) in words.iter().enumerate() {
-        heap.arrive(plain(item, word));
+    for (item, &meta) in words.iter().enumerate() {
+        heap.arrive(plain(item, meta));
     }
     let out: Vec<_> = (0..5).map(|_| heap.next(false).unwrap().entry).collect();
     for entry in out.into_iter().rev() {
@@ -380,8 +380,8 @@ fn only_what_is_out_of_order_needs_a_heap() {
 fn items_that_come_back_together_keep_their_order() {
     let mut heap = heap();
     for item in 0..6 {
-        let word = ticketed(if item < 3 { 2 } else { 3 });
-        heap.arrive(plain(item, word));
+        let meta = ticketed(if item < 3 { 2 } else { 3 });
+        heap.arrive(plain(item, meta));
     }
     for _ in 0..2 {
         let mut out: Vec<_> = (0..5).map(|_| heap.next(false).unwrap().entry).collect();
@@ -395,8 +395,8 @@ fn items_that_come_back_together_keep_their_order() {
 #[test]
 fn what_comes_back_is_ready() {
     let mut heap = heap();
-    let word = scheduled(&heap.times, Priority::DEFAULT, 10);
-    heap.arrive(plain(7, word));
+    let meta = scheduled(&heap.times, Priority::DEFAULT, 10);
+    heap.arrive(plain(7, meta));
     assert_eq!(heap.advance(10), 1);
     let entry = heap.next(false).unwrap().entry;
     heap.come_back(entry);
@@ -436,11 +436,11 @@ fn what_is_due_goes_before_what_is_pushed_later() {
     for (times, order) in cases {
         let mut heap = heap();
         for due in [20, 10] {
-            let word = scheduled(&heap.times, Priority::DEFAULT, due);
-            heap.arrive_timed(plain(usize::try_from(due).unwrap(), word));
+            let meta = scheduled(&heap.times, Priority::DEFAULT, due);
+            heap.arrive_timed(plain(usize::try_from(due).unwrap(), meta));
         }
         for (item, time) in times.into_iter().enumerate() {
-            let mut entry = plain(item, Word::plain(Priority::DEFAULT));
+            let mut entry = plain(item, PriorityMeta::plain(Priority::DEFAULT));
             entry.delivery.since = if time == 0 { 0 } else { time + 1 };
             heap.arrive_timed(entry);
         }
@@ -454,8 +454,8 @@ fn what_is_due_goes_before_what_is_pushed_later() {
 fn a_heap_gives_its_memory_back() {
     let mut heap = heap();
     let words: Vec<_> = (0..10_000).map(|_| ticketed(5)).collect();
-    for (item, &word) in words.iter().enumerate() {
-        heap.arrive(plain(item, word));
+    for (item, &meta) in words.iter().enumerate() {
+        heap.arrive(plain(item, meta));
     }
     // Stays through the whole of it, in a place that was far behind.
     let last = words[9_999];
@@ -469,11 +469,11 @@ fn a_heap_gives_its_memory_back() {
 
 #[test]
 fn stale_marks_are_swept() {
-    let step = Step::of(Duration::from_secs(1));
-    let mut heap = Heap::new(Arc::new(Times::new()), Some(step));
+    let step = AgeStep::of(Duration::from_secs(1));
+    let mut heap = PriorityHeap::new(Arc::new(DueTimes::new()), Some(step));
     let words: Vec<_> = (0..100).map(|_| ticketed(9999)).collect();
-    for (item, &word) in words.iter().enumerate() {
-        heap.arrive(plain(item, word));
+    for (item, &meta) in words.iter().enumerate() {
+        heap.arrive(plain(item, meta));
     }
     for round in 0..1000_u16 {
         let ticket = words[usize::from(round) % 100].ticket().unwrap();
@@ -487,7 +487,7 @@ fn stale_marks_are_swept() {
 #[test]
 fn the_longest_step_of_ageing_keeps_priorities_apart() {
     for step in [Duration::MAX, Duration::from_nanos(u64::MAX)] {
-        let step = Step::of(step);
+        let step = AgeStep::of(step);
         let late = u64::MAX / 2;
         assert!(step.rank(9998, late) < step.rank(9999, late));
         assert!(step.rank(9999, NEVER) > step.rank(9999, late));

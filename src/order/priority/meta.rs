@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The number 0 says that the item has no ticket, as those have that were pushed without a priority. The
-//! time of a scheduled item is found in [`Times`](super::times::Times) by its ticket.
+//! time of a scheduled item is found in [`DueTimes`](super::times::DueTimes) by its ticket.
 
 use super::ticket::Ticket;
 
@@ -37,9 +37,9 @@ impl Priority {
 
 /// What is known of an item wherever it is.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-pub(crate) struct Word(u64);
+pub(crate) struct PriorityMeta(u64);
 
-impl Word {
+impl PriorityMeta {
     /// The word of an item without a ticket.
     pub(super) fn plain(priority: Priority) -> Self {
         Self(u64::from(priority.0) << PRIORITY_SHIFT)
@@ -97,12 +97,20 @@ mod tests {
             for ticket in [1, 2, NUMBER].map(|number| Ticket::numbered(number).unwrap()) {
                 let priority = Priority::new(priority).unwrap();
                 let words = [
-                    (Word::plain(priority), None, false),
-                    (Word::ticketed(priority, ticket), Some(ticket), false),
-                    (Word::scheduled(priority, ticket), Some(ticket), true),
+                    (PriorityMeta::plain(priority), None, false),
+                    (
+                        PriorityMeta::ticketed(priority, ticket),
+                        Some(ticket),
+                        false,
+                    ),
+                    (
+                        PriorityMeta::scheduled(priority, ticket),
+                        Some(ticket),
+                        true,
+                    ),
                 ];
-                for (word, its_ticket, scheduled) in words {
-                    let again = word;
+                for (meta, its_ticket, scheduled) in words {
+                    let again = meta;
                     assert_eq!(again.priority(), priority.get());
                     assert_eq!(again.ticket(), its_ticket);
                     assert_eq!(again.scheduled_ticket().is_some(), scheduled);
