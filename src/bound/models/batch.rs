@@ -6,8 +6,8 @@ use super::*;
 fn one_of_two_batches_gets_all() {
     model(|| {
         let bank = Bank::new(2);
-        let mut left = Owner::new(&bank);
-        let mut right = Owner::new(&bank);
+        let mut left = PermitOwner::new(&bank);
+        let mut right = PermitOwner::new(&bank);
         assert_eq!(right.take(2), 2);
         left.give(1);
         right.give(1);
@@ -22,8 +22,8 @@ fn one_of_two_batches_gets_all() {
 fn a_batch_that_fails_is_in_the_way_of_nobody() {
     model_of(3, || {
         let bank = Bank::new(3);
-        let mut long = Owner::new(&bank);
-        let mut short = Owner::new(&bank);
+        let mut long = PermitOwner::new(&bank);
+        let mut short = PermitOwner::new(&bank);
         let long = spawn(move || long.take_all(3).got);
         let one = bank.take_shared(1);
         let two = short.take_all(2).got;

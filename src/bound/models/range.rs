@@ -6,7 +6,7 @@ use super::*;
 fn an_owner_and_a_thief_do_not_take_the_same() {
     model(|| {
         let bank = Bank::new(4);
-        let mut owner = Owner::with(&bank, 1);
+        let mut owner = PermitOwner::with(&bank, 1);
         assert_eq!(bank.take_shared(2), 2);
         let owner = spawn(move || owner.take(1));
         let stolen = bank.take_shared(1);
@@ -20,7 +20,7 @@ fn an_owner_and_a_thief_do_not_take_the_same() {
 fn an_owner_takes_many_against_a_thief() {
     model(|| {
         let bank = Bank::new(8);
-        let mut owner = Owner::with(&bank, 3);
+        let mut owner = PermitOwner::with(&bank, 3);
         assert_eq!(bank.take_shared(4), 4);
         let owner = spawn(move || owner.take(1) + owner.take(1));
         let stolen = bank.take_shared(1);
@@ -34,7 +34,7 @@ fn an_owner_takes_many_against_a_thief() {
 fn two_thieves_do_not_take_the_same() {
     model(|| {
         let bank = Bank::new(4);
-        let owner = Owner::with(&bank, 1);
+        let owner = PermitOwner::with(&bank, 1);
         assert_eq!(bank.take_shared(2), 2);
         let thief = spawn({
             let bank = Arc::clone(&bank);
@@ -52,7 +52,7 @@ fn two_thieves_do_not_take_the_same() {
 fn two_thieves_and_an_owner_do_not_take_the_same() {
     model(|| {
         let bank = Bank::new(8);
-        let mut owner = Owner::with(&bank, 3);
+        let mut owner = PermitOwner::with(&bank, 3);
         assert_eq!(bank.take_shared(4), 4);
         let thief = spawn({
             let bank = Arc::clone(&bank);
@@ -69,7 +69,7 @@ fn two_thieves_and_an_owner_do_not_take_the_same() {
 fn a_late_thief_takes_nothing_of_the_next_range() {
     model(|| {
         let bank = Bank::new(4);
-        let mut owner = Owner::with(&bank, 1);
+        let mut owner = PermitOwner::with(&bank, 1);
         let thief = spawn({
             let bank = Arc::clone(&bank);
             move || bank.take_shared(3)

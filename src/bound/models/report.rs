@@ -38,7 +38,7 @@ impl Sleepers {
 
 /// Two pushers that sleep, whose tasks share a thread, against a call that answers how many permits
 /// it lets others find.
-fn two_pushers(prepare: fn() -> Owner, call: fn(Owner) -> usize) {
+fn two_pushers(prepare: fn() -> PermitOwner, call: fn(PermitOwner) -> usize) {
     model(move || {
         let owner = prepare();
         let bank = Arc::clone(&owner.bank);
@@ -55,37 +55,37 @@ fn two_pushers(prepare: fn() -> Owner, call: fn(Owner) -> usize) {
 }
 
 /// One permit is in the free count of the record and one in its range; two are worth moving.
-fn one_in_each() -> Owner {
+fn one_in_each() -> PermitOwner {
     let bank = Bank::new(4);
-    let mut owner = Owner::with(&bank, 1);
+    let mut owner = PermitOwner::with(&bank, 1);
     assert_eq!(bank.take_shared(2), 2);
     assert_eq!(owner.give(1), 1);
     owner
 }
 
 /// One permit is in the free count of the record, and nothing in the pool.
-fn one_in_the_free_count() -> Owner {
+fn one_in_the_free_count() -> PermitOwner {
     two_of(2)
 }
 
 /// One permit is in the free count of the record, and one in the pool.
-fn one_in_the_pool_too() -> Owner {
+fn one_in_the_pool_too() -> PermitOwner {
     two_of(3)
 }
 
 /// Two permits were taken, and one of them was given back.
-fn two_of(limit: usize) -> Owner {
+fn two_of(limit: usize) -> PermitOwner {
     let bank = Bank::new(limit);
-    let mut owner = Owner::new(&bank);
+    let mut owner = PermitOwner::new(&bank);
     assert_eq!(owner.take(2), 2);
     assert_eq!(owner.give(1), 1);
     owner
 }
 
 /// Three permits are in the range of the record, where a thief has left its mark.
-fn three_marked() -> Owner {
+fn three_marked() -> PermitOwner {
     let bank = Bank::new(8);
-    let owner = Owner::with(&bank, 3);
+    let owner = PermitOwner::with(&bank, 3);
     assert_eq!(bank.take_shared(4), 4);
     bank.capacity.records.get(0).range.mark();
     owner
@@ -93,7 +93,7 @@ fn three_marked() -> Owner {
 
 #[test]
 fn who_leaves_reports_what_it_moves_to_the_pool() {
-    two_pushers(one_in_each, Owner::leave);
+    two_pushers(one_in_each, PermitOwner::leave);
 }
 
 #[test]
