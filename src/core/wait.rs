@@ -103,11 +103,12 @@ where
     result
 }
 
-/// Polls for an item by way of `attempt`.
+/// Polls for an item by way of `attempt`. Before it waits it saves an attempt that seems to be in vain: what counts is
+/// the one after it has entered the wait queue.
 pub(crate) fn poll_item<T, O, C, R>(
     user: &mut C,
     wake_target: &WakeTarget<'_>,
-    attempt: impl FnMut(&mut C) -> Option<R>,
+    mut attempt: impl FnMut(&mut C) -> Option<R>,
 ) -> Poll<R>
 where
     O: Order<T>,
@@ -126,6 +127,12 @@ where
     }
     let spare = |served: usize| shared.word().is_closed() || shared.ready_items() > served as u64;
     let wait_queue = shared.ready();
+    let attempt = |user: &mut C| {
+        if !user.item_waiter.is_taken() && !user.word().slows_pop() && user.endpoint.looks_empty() {
+            return None;
+        }
+        attempt(user)
+    };
     let poll = Waiter::poll(
         user,
         Wanted::Item,

@@ -1,11 +1,10 @@
 //! A consumer: chooses the shard to take from next.
 //!
-//! It stays on a shard until the segment that it entered there is used up, the shard is empty, or
-//! another consumer is faster. Then it compares its shard with a random other one and takes the
-//! older head; every [`ROUND`]th time it goes to the next shard in turn, so that none starves. Aborts
-//! count like choices: what is aborted again and again does not keep its consumer from other shards.
-//! What it does not find that way it looks for on every shard, and answers Empty only by the rules
-//! of `strict.rs`.
+//! A consumer stays on a shard until the segment that it entered there is used up, the shard is empty, or another
+//! consumer is faster. Then it looks for a shard where an item is visible, compares that one with a random other, and
+//! takes from the one with the older head. Every [`ROUND`]th time it goes to the next shard in turn, so that none
+//! starves. Aborts count like choices: an item that is aborted again and again does not keep its consumer from other
+//! shards. The walk is the first collect of `strict.rs`, by whose rules the consumer answers Empty.
 
 use super::cursor::{Cursor, Take};
 use super::front::Front;
@@ -205,7 +204,7 @@ impl<T> Consumer<T> {
         while 0 < taken && taken < most {
             taken += match self.shard.take(shards, sink, most - taken) {
                 Take::Got(count) => count,
-                _ => match self.look_around(shards, sink, most - taken) {
+                _ => match self.sweep(shards, sink, most - taken) {
                     Ok(count) => count,
                     Err(_) => break,
                 },
@@ -247,7 +246,7 @@ impl<T> Consumer<T> {
             return count;
         }
         loop {
-            match self.look_around(shards, sink, most) {
+            match self.sweep(shards, sink, most) {
                 Ok(count) => return count,
                 Err(_) if planted!("consumer.looks-once") => return 0,
                 Err(collect) if shards.collect_if_empty() == Some(collect) => return 0,
@@ -256,21 +255,8 @@ impl<T> Consumer<T> {
         }
     }
 
-    /// Chooses a shard, and tries all of them from that one on.
-    fn look_around<S: Sink<T>>(
-        &mut self,
-        shards: &Shards<T>,
-        sink: &mut S,
-        most: usize,
-    ) -> Result<usize, Collect> {
-        if !self.go_round(shards) && shards.end() > 1 {
-            self.choose(shards);
-        }
-        self.sweep(shards, sink, most)
-    }
-
-    /// Tries every shard in use, from the present one on. `Err`: nothing was visible in any of them, and
-    /// the collect read before.
+    /// The first collect: visits the shards in use, from the present one on, and takes from the first where an item
+    /// is visible, or from the one that it chooses then. `Err`: no item was visible.
     fn sweep<S: Sink<T>>(
         &mut self,
         shards: &Shards<T>,
@@ -280,9 +266,13 @@ impl<T> Consumer<T> {
         let mut collect = shards.begin_collect();
         for number in shards.round_from(self.number) {
             collect.add(shards.shard_version(number));
-            if number == self.number || !shards.looks_empty(number) {
-                self.enter(shards, number);
-                if let Some(count) = self.shard.insist(shards, sink, most) {
+            if !shards.looks_empty(number) {
+                self.choose(shards, number);
+                let taken = self.shard.insist(shards, sink, most);
+                if let Some(count) = taken.or_else(|| {
+                    self.enter(shards, number);
+                    self.shard.insist(shards, sink, most)
+                }) {
                     return Ok(count);
                 }
             }
@@ -322,13 +312,20 @@ impl<T> Consumer<T> {
         self.enter(shards, next.unwrap_or(0));
     }
 
-    /// Chooses between the present shard and another one, where there are several.
-    fn choose(&mut self, shards: &Shards<T>) {
-        let other = self.pick_other(shards);
-        match (shards.age(self.number), shards.age(other)) {
-            (Some(here), Some(there)) if there < here => self.enter(shards, other),
-            (None, Some(_)) => self.enter(shards, other),
-            _ => {}
+    /// Enters a shard where an item is visible: the one with this number, or a random other one with an older head, or
+    /// if it is time to the next one in turn.
+    fn choose(&mut self, shards: &Shards<T>, number: usize) {
+        if self.go_round(shards) {
+            return;
+        }
+        self.enter(shards, number);
+        if shards.end() > 1 {
+            let other = self.pick_other(shards);
+            match (shards.age(number), shards.age(other)) {
+                (Some(here), Some(there)) if there < here => self.enter(shards, other),
+                (None, Some(_)) => self.enter(shards, other),
+                _ => {}
+            }
         }
     }
 

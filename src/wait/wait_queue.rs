@@ -158,8 +158,9 @@ impl WaitQueue {
     /// Wakes the first `count` waiters that are not woken yet. Where a waker panics, the next waiter
     /// is woken too.
     pub(crate) fn wake(&self, mut count: usize) {
+        let mut wakers = Wakers::new();
         while count > 0 {
-            let (wakers, _) = self.next_wakers(count, 0, Arrival::MAX);
+            self.next_wakers(&mut wakers, count, 0, Arrival::MAX);
             if wakers.len() == 0 {
                 break;
             }
@@ -171,13 +172,13 @@ impl WaitQueue {
     /// Wakes all who wait now, each once: not again those who wait again meanwhile.
     pub(crate) fn wake_all(&self) {
         let until = lock(&self.list).last_arrival();
+        let mut wakers = Wakers::new();
         let mut after = 0;
         loop {
-            let (wakers, newest) = self.next_wakers(usize::MAX, after, until);
+            after = self.next_wakers(&mut wakers, usize::MAX, after, until);
             if wakers.len() == 0 {
                 break;
             }
-            after = newest;
             wakers.wake();
         }
     }
@@ -189,11 +190,16 @@ impl WaitQueue {
         }
     }
 
-    /// Up to `count` waiters, those that came after `after` and not after `until`, and the newest
-    /// of them.
-    fn next_wakers(&self, count: usize, after: Arrival, until: Arrival) -> (Wakers, Arrival) {
+    /// Up to `count` waiters, those that came after `after` and not after `until`, and when the newest of them came.
+    fn next_wakers(
+        &self,
+        wakers: &mut Wakers,
+        count: usize,
+        after: Arrival,
+        until: Arrival,
+    ) -> Arrival {
         let mut list = lock(&self.list);
-        let (mut wakers, mut newest) = (Wakers::new(), after);
+        let mut newest = after;
         while wakers.len() < count && !wakers.is_full() {
             let Some((waker, arrival)) = list.wake_next(after, until) else {
                 break;
@@ -202,7 +208,7 @@ impl WaitQueue {
             newest = arrival;
         }
         self.show(&list);
-        (wakers, newest)
+        newest
     }
 }
 

@@ -1,6 +1,7 @@
 //! Calling wakers, which are user code.
 
 use crate::sync::swallow_panic;
+use std::mem;
 use std::task::Waker;
 
 /// How many wakers are called for each time that the wait queue is locked.
@@ -34,8 +35,9 @@ impl Wakers {
     }
 
     /// Calls them all, and says how many panicked.
-    pub(super) fn wake(self) -> usize {
-        let wakers = self.wakers.into_iter().flatten();
+    pub(super) fn wake(&mut self) -> usize {
+        let called = &mut self.wakers[..mem::take(&mut self.len)];
+        let wakers = called.iter_mut().filter_map(Option::take);
         wakers.map(call).filter(|called| !called).count()
     }
 }

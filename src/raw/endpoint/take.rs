@@ -19,6 +19,11 @@ impl<T> Endpoint<T> {
         self.consumer.backlog(&self.shards) > 0
     }
 
+    /// Whether no item is visible: a hint, unlike a pop that finds none.
+    pub(crate) fn looks_empty(&self) -> bool {
+        self.shards.collect_if_empty().is_some()
+    }
+
     /// Takes one item, committed at once.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<T> {
