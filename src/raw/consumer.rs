@@ -1,11 +1,11 @@
 //! A consumer: chooses the shard to take from next.
 //!
-//! It stays on a shard until the segment that it entered there is used up, the shard is empty, or
-//! another consumer is faster. Then it compares its shard with a random other one and takes the
-//! older head; every [`ROUND`]th time it goes to the next shard in turn, so that none starves. Aborts
-//! count like choices: what is aborted again and again does not keep its consumer from other shards.
-//! What it does not find that way it looks for on every shard, and answers Empty only by the rules
-//! of `strict.rs`.
+//! It stays on a shard until the segment that it entered there is exhausted, the shard is empty, or
+//! another consumer is faster. Then it compares its shard with a random other one and takes from the
+//! older head; every [`ROUND`]th time it moves to the next shard in use, so that none starves. Aborts
+//! count as choices: items that are aborted repeatedly do not keep their consumer from other shards.
+//! If it finds no item that way it searches every shard, and reports Empty only by the rules of
+//! `strict.rs`.
 
 use super::cursor::{Cursor, Take};
 use super::front::Front;
@@ -15,13 +15,13 @@ use super::strict::Collect;
 use crate::sync::planted;
 use crossbeam_utils::Backoff;
 
-/// One in so many choices goes to the next shard in turn.
+/// One of `ROUND` choices moves to the next shard in use.
 const ROUND: u32 = 16;
 
-/// After so many numbers of shards that are not in use those that are get counted.
+/// The number of random picks among all shard numbers before only the shards in use are counted.
 const PICKS: u32 = 8;
 
-/// One consumer's choice of shards. Not shared; whoever has it calls [`Consumer::leave`] at the end.
+/// One consumer's choice of shards. Not shared; its owner calls [`Consumer::leave`] at the end.
 pub(super) struct Consumer<T> {
     shard: ShardCursor<T>,
     /// The number of `shard`.
@@ -30,12 +30,12 @@ pub(super) struct Consumer<T> {
     random: u32,
 }
 
-/// A shard that a consumer is on.
+/// The shard that a consumer is on.
 pub(super) enum ShardCursor<T> {
-    /// The injector, and which of its nodes was entered.
+    /// The injector, and the position of the node that was entered.
     Injector(u64),
     Shard(Cursor<T>),
-    /// A shard whose items have times.
+    /// A shard that stores the times of its items.
     Timed(Cursor<T>),
 }
 
@@ -54,7 +54,7 @@ impl<T> ShardCursor<T> {
         }
     }
 
-    /// Returned runs of the shard, and what its head gives.
+    /// Takes items from the returned runs of the shard, or from its head.
     fn take<S: Sink<T>>(&mut self, shards: &Shards<T>, sink: &mut S, most: usize) -> Take {
         let take = self.take_pushed(shards, sink, most);
         if take != Take::Returned {
@@ -71,7 +71,7 @@ impl<T> ShardCursor<T> {
         }
     }
 
-    /// How many items there may be more than were seen last.
+    /// An estimate of the number of items from the last seen head on.
     #[inline]
     pub(super) fn backlog(&self, shards: &Shards<T>) -> u64 {
         match self {
@@ -80,7 +80,7 @@ impl<T> ShardCursor<T> {
         }
     }
 
-    /// What the head of the shard gives.
+    /// Takes items from the head of the shard.
     pub(super) fn take_pushed<S: Sink<T>>(
         &mut self,
         shards: &Shards<T>,
@@ -101,8 +101,8 @@ impl<T> ShardCursor<T> {
         }
     }
 
-    /// Takes until something is got or nothing is visible.
-    fn insist<S: Sink<T>>(
+    /// Retries until items were taken or none is visible.
+    fn take_retrying<S: Sink<T>>(
         &mut self,
         shards: &Shards<T>,
         sink: &mut S,
@@ -135,7 +135,7 @@ impl<T> ShardCursor<T> {
 }
 
 impl<T> Consumer<T> {
-    /// `seed`: different for consumers that work side by side.
+    /// `seed` should differ between concurrent consumers.
     pub(super) fn new(seed: usize) -> Self {
         #[allow(clippy::cast_possible_truncation)] // any bits will do
         let random = (seed as u32).wrapping_mul(0x9E37_79B9) | 1;
@@ -147,12 +147,12 @@ impl<T> Consumer<T> {
         }
     }
 
-    /// How many items there may be in the shard that it is on.
+    /// An estimate of the number of items in the current shard.
     pub(super) fn backlog(&self, shards: &Shards<T>) -> u64 {
         self.shard.backlog(shards)
     }
 
-    /// Takes one item. `None`: the queue was strictly empty.
+    /// Takes one item. Returns `None` if the queue was strictly empty.
     #[inline(always)]
     #[allow(clippy::inline_always)] // the pop
     pub(super) fn take_one(&mut self, shards: &Shards<T>) -> Option<T> {
@@ -173,7 +173,7 @@ impl<T> Consumer<T> {
         item
     }
 
-    /// Moves up to `most` items into the sink. 0: the queue was strictly empty.
+    /// Moves up to `most` items into the sink, and returns their number: 0 if the queue was strictly empty.
     #[inline(always)]
     #[allow(clippy::inline_always)] // the pop
     pub(super) fn take<S: Sink<T>>(
@@ -190,8 +190,8 @@ impl<T> Consumer<T> {
         self.search(shards, sink, most)
     }
 
-    /// Fills the sink with up to `most` items, from as many shards as it takes. 0: the queue was
-    /// strictly empty.
+    /// Moves up to `most` items from as many shards as necessary into the sink, and returns their number: 0 if
+    /// the queue was strictly empty.
     pub(super) fn take_all<S: Sink<T>>(
         &mut self,
         shards: &Shards<T>,
@@ -205,7 +205,7 @@ impl<T> Consumer<T> {
         while 0 < taken && taken < most {
             taken += match self.shard.take(shards, sink, most - taken) {
                 Take::Got(count) => count,
-                _ => match self.look_around(shards, sink, most - taken) {
+                _ => match self.search_once(shards, sink, most - taken) {
                     Ok(count) => count,
                     Err(_) => break,
                 },
@@ -214,7 +214,7 @@ impl<T> Consumer<T> {
         taken
     }
 
-    /// Fills the sink with up to `most` items of one shard.
+    /// Moves up to `most` items of one shard into the sink, and returns their number.
     pub(super) fn take_shard<S: Sink<T>>(
         &mut self,
         shards: &Shards<T>,
@@ -225,7 +225,7 @@ impl<T> Consumer<T> {
         self.enter(shards, shard);
         let mut taken = 0;
         while taken < most {
-            match self.shard.insist(shards, sink, most - taken) {
+            match self.shard.take_retrying(shards, sink, most - taken) {
                 Some(count) => taken += count,
                 None => break,
             }
@@ -233,21 +233,21 @@ impl<T> Consumer<T> {
         taken
     }
 
-    /// Says what was moved out of the shard, so that its memory can go back.
+    /// Counts the items moved out of the shard, so that its memory can be reclaimed.
     pub(super) fn leave(&mut self) {
         self.shard.leave();
     }
 
-    /// Goes on after a failed attempt, until something is got or the queue is strictly empty.
+    /// Continues after a failed attempt, until items were taken or the queue is strictly empty.
     #[cold]
     #[inline(never)]
     fn search<S: Sink<T>>(&mut self, shards: &Shards<T>, sink: &mut S, most: usize) -> usize {
-        // The attempt may have failed because the head was seen too long ago; now it is known.
+        // The attempt may have failed because the cached head was stale; now it is current.
         if let Take::Got(count) = self.shard.take(shards, sink, most) {
             return count;
         }
         loop {
-            match self.look_around(shards, sink, most) {
+            match self.search_once(shards, sink, most) {
                 Ok(count) => return count,
                 Err(_) if planted!("consumer.looks-once") => return 0,
                 Err(collect) if shards.collect_if_empty() == Some(collect) => return 0,
@@ -256,21 +256,21 @@ impl<T> Consumer<T> {
         }
     }
 
-    /// Chooses a shard, and tries all of them from that one on.
-    fn look_around<S: Sink<T>>(
+    /// Chooses a shard, and tries all shards from that one on.
+    fn search_once<S: Sink<T>>(
         &mut self,
         shards: &Shards<T>,
         sink: &mut S,
         most: usize,
     ) -> Result<usize, Collect> {
-        if !self.go_round(shards) && shards.end() > 1 {
+        if !self.rotate_if_due(shards) && shards.end() > 1 {
             self.choose(shards);
         }
         self.sweep(shards, sink, most)
     }
 
-    /// Tries every shard in use, from the present one on. `Err`: nothing was visible in any of them, and
-    /// the collect read before.
+    /// Tries every shard in use, from the current one on. If none has a visible item, the error is the collect
+    /// that was read before.
     fn sweep<S: Sink<T>>(
         &mut self,
         shards: &Shards<T>,
@@ -282,7 +282,7 @@ impl<T> Consumer<T> {
             collect.add(shards.shard_version(number));
             if number == self.number || !shards.looks_empty(number) {
                 self.enter(shards, number);
-                if let Some(count) = self.shard.insist(shards, sink, most) {
+                if let Some(count) = self.shard.take_retrying(shards, sink, most) {
                     return Ok(count);
                 }
             }
@@ -300,29 +300,29 @@ impl<T> Consumer<T> {
         }
     }
 
-    /// Takes note of an abort.
+    /// Counts an abort as a choice.
     pub(super) fn aborted(&mut self, shards: &Shards<T>) {
-        self.go_round(shards);
+        self.rotate_if_due(shards);
     }
 
-    /// Goes to the next shard if it is time to: true if so.
+    /// Moves to the next shard once in [`ROUND`] calls. Returns whether it did.
     #[inline]
-    fn go_round(&mut self, shards: &Shards<T>) -> bool {
+    fn rotate_if_due(&mut self, shards: &Shards<T>) -> bool {
         self.choices = self.choices.wrapping_add(1);
         let due = self.choices % ROUND == 0;
         if due {
-            self.go_on(shards);
+            self.rotate(shards);
         }
         due
     }
 
     #[cold]
-    fn go_on(&mut self, shards: &Shards<T>) {
+    fn rotate(&mut self, shards: &Shards<T>) {
         let next = shards.next_from(self.number + 1);
         self.enter(shards, next.unwrap_or(0));
     }
 
-    /// Chooses between the present shard and another one, where there are several.
+    /// Chooses between the current shard and a random other one.
     fn choose(&mut self, shards: &Shards<T>) {
         let other = self.pick_other(shards);
         match (shards.age(self.number), shards.age(other)) {
@@ -332,7 +332,7 @@ impl<T> Consumer<T> {
         }
     }
 
-    /// A random shard in use other than the present one, if there is one.
+    /// A random shard in use, other than the current one if possible.
     fn pick_other(&mut self, shards: &Shards<T>) -> usize {
         let end = shards.end();
         for _ in 0..PICKS {
@@ -346,7 +346,7 @@ impl<T> Consumer<T> {
     }
 
     #[inline(always)]
-    #[allow(clippy::inline_always)] // a search goes through all shards by it
+    #[allow(clippy::inline_always)] // a search enters all shards by it
     fn enter(&mut self, shards: &Shards<T>, number: usize) {
         if number != self.number {
             self.shard.leave();
