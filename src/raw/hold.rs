@@ -37,7 +37,7 @@ pub(super) struct Hold<T> {
     /// index of the next block.
     oldest: *const HeldSlot<T>,
     oldest_left: usize,
-    following: usize,
+    next_block: usize,
 }
 
 /// A block and the number of items put into it, which is kept up to date for all blocks except the last. It is
@@ -69,7 +69,7 @@ impl<T> Hold<T> {
             gaps: 0,
             oldest: ptr::null(),
             oldest_left: 0,
-            following: 0,
+            next_block: 0,
         }
     }
 
@@ -212,18 +212,18 @@ impl<T> Hold<T> {
 
     /// Continues with the items of the next block.
     fn advance_block(&mut self) {
-        self.oldest_left = self.filled(self.following);
+        self.oldest_left = self.filled(self.next_block);
         // SAFETY: the hold owns the block.
-        self.oldest = unsafe { Row::element(self.parts[self.following].block, 0) };
-        self.following += 1;
+        self.oldest = unsafe { Row::element(self.parts[self.next_block].block, 0) };
+        self.next_block += 1;
     }
 
     /// Makes the hold ready for the next transaction. Remaining items are not dropped.
     #[inline]
     pub(super) fn clear(&mut self) {
         self.len = 0;
-        if self.following > 0 {
-            self.following = 0;
+        if self.next_block > 0 {
+            self.next_block = 0;
             self.oldest_left = 0;
         }
         if self.start > 0 {
