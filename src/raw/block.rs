@@ -216,7 +216,7 @@ impl<T> Block<T> {
     }
 
     /// Returns the index of the run for items from `home`, and assigns one if there is none yet. Returns `None` if
-    /// no run is left to assign. In a `vacant` block no run is assigned.
+    /// no run is left to assign. If the block is `vacant`, earlier assignments are void.
     ///
     /// # Safety
     ///

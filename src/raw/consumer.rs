@@ -94,7 +94,7 @@ impl<T> ShardCursor<T> {
         }
     }
 
-    fn front<'l>(&self, shards: &'l Shards<T>) -> &'l Front<T> {
+    fn front<'s>(&self, shards: &'s Shards<T>) -> &'s Front<T> {
         match self {
             ShardCursor::Shard(cursor) | ShardCursor::Timed(cursor) => cursor.shard().front(),
             ShardCursor::Injector(_) => shards.injector().front(),
