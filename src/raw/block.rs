@@ -1,9 +1,8 @@
-//! Blocks: the held items of a transaction, and after its abort the home of its runs.
+//! Blocks: memory for the held items of a transaction, and after an abort for its runs.
 //!
-//! A block belongs to one handle while it is filled, in *stretches* of consecutive items that came
-//! from one shard. A run is the chain of one shard's stretches. An abort gives the block up and links
-//! its runs: no allocation, no copy, no work per item. The block is retired when all its runs are
-//! unlinked.
+//! A block belongs to one handle while it is filled, in *stretches* of consecutive items from one
+//! shard. A run is the chain of one shard's stretches. An abort gives up the block and links its runs,
+//! without allocation, copies or work per item. The block is retired when all its runs are unlinked.
 
 use super::entry::{DeliveryMeta, Entry};
 use super::front::Front;
@@ -16,9 +15,9 @@ use std::cell::Cell;
 use std::mem::{size_of_val, ManuallyDrop, MaybeUninit};
 use std::ptr::{self, NonNull};
 
-/// Runs in a block of the usual kind.
+/// Runs stored in the header of a block.
 const RUNS: usize = 4;
-/// The most runs in a block; a transaction that touches more shards uses more blocks.
+/// The maximum number of runs in a block; a transaction over more shards uses more blocks.
 pub(super) const MOST_RUNS: usize = 64;
 
 /// The allocation: a header and the items.
@@ -26,26 +25,26 @@ pub(super) type Filled<T> = NonNull<Row<Block<T>, HeldSlot<T>>>;
 
 /// The header of a block.
 pub(super) struct Block<T> {
-    few: [Run<T>; RUNS],
-    /// In place of the few, if it has any. Dropped by [`Block::free`].
-    many: ManuallyDrop<Box<[Run<T>]>>,
-    /// So many of them are set aside for a home.
+    inline: [Run<T>; RUNS],
+    /// Replaces `inline` unless it is empty. Dropped by [`Block::free`].
+    boxed: ManuallyDrop<Box<[Run<T>]>>,
+    /// The number of runs that are assigned to a home.
     used: Cell<usize>,
     /// Runs that are still linked.
     linked: AtomicUsize,
 }
 
-/// The place of a held item, which begins with the item.
+/// The slot of a held item. The item is its first field.
 #[repr(C)]
 pub(super) struct HeldSlot<T> {
     slot: Slot<T>,
     delivery: UnsafeCell<MaybeUninit<Packed>>,
-    /// The index of the next item of its run. A cell of its own, since it is written when that one is taken: by then
-    /// whoever uses this item may be on another thread.
+    /// The index of the next item of its run. A separate cell, since it is written when the next item is taken, and
+    /// by then this item may be in use on another thread.
     next: UnsafeCell<MaybeUninit<u32>>,
 }
 
-/// A delivery without the padding.
+/// [`DeliveryMeta`] without padding.
 #[derive(Clone, Copy)]
 #[repr(C, packed(4))]
 struct Packed {
@@ -60,7 +59,7 @@ impl Packed {
     }
 }
 
-/// What is noted beside an item.
+/// The metadata stored beside an item.
 #[derive(Clone, Copy)]
 pub(super) struct HeldMeta {
     pub(super) delivery: DeliveryMeta,
@@ -77,11 +76,11 @@ impl<T> HeldSlot<T> {
         }
     }
 
-    /// Holds an item, which `next` will follow if that comes from the same shard.
+    /// Stores an item. The item at index `next` follows it in its run if it comes from the same shard.
     ///
     /// # Safety
     ///
-    /// The place is vacant and the caller's alone.
+    /// The slot is vacant, and the caller has exclusive access to it.
     #[inline]
     pub(super) unsafe fn fill(&self, item: T, delivery: DeliveryMeta, next: u32) {
         // SAFETY: by contract.
@@ -96,14 +95,14 @@ impl<T> HeldSlot<T> {
     ///
     /// # Safety
     ///
-    /// The place is filled and the caller's alone.
+    /// The slot is filled, and the caller has exclusive access to it.
     #[inline]
     pub(super) unsafe fn take(&self) -> T {
         // SAFETY: by contract.
         unsafe { self.slot.take() }
     }
 
-    /// Moves the item out, and says so in its delivery.
+    /// Moves the item out, and marks the slot as a gap.
     ///
     /// # Safety
     ///
@@ -122,24 +121,24 @@ impl<T> HeldSlot<T> {
 
     /// # Safety
     ///
-    /// The place is the caller's alone.
+    /// The caller has exclusive access to the slot.
     #[inline]
     pub(super) unsafe fn set_delivery(&self, delivery: DeliveryMeta) {
         let delivery = Packed::new(delivery);
         // SAFETY: by contract.
         self.delivery
-            .with_mut(|place| unsafe { (*place).write(delivery) });
+            .with_mut(|cell| unsafe { (*cell).write(delivery) });
     }
 
-    /// Says which item of its run follows.
+    /// Sets the index of the next item of its run.
     ///
     /// # Safety
     ///
-    /// The block is the caller's, whoever has the item.
+    /// The block belongs to the caller; the item may be in use elsewhere.
     #[inline]
     pub(super) unsafe fn set_next(&self, next: u32) {
         // SAFETY: by contract.
-        self.next.with_mut(|place| unsafe { (*place).write(next) });
+        self.next.with_mut(|cell| unsafe { (*cell).write(next) });
     }
 
     /// The address of the item.
@@ -148,11 +147,11 @@ impl<T> HeldSlot<T> {
         self.slot.as_ptr()
     }
 
-    /// What is known of the item.
+    /// The delivery metadata of the item.
     ///
     /// # Safety
     ///
-    /// The place is or was filled, and its delivery is not changed meanwhile.
+    /// The slot is or was filled, and its delivery metadata does not change during the call.
     #[inline]
     pub(super) unsafe fn delivery(&self) -> DeliveryMeta {
         // SAFETY: by contract.
@@ -162,11 +161,11 @@ impl<T> HeldSlot<T> {
         DeliveryMeta { attempts, since }
     }
 
-    /// What is noted beside the item.
+    /// The metadata stored beside the item.
     ///
     /// # Safety
     ///
-    /// The place is or was filled, before the block was shared or by the caller.
+    /// The slot is or was filled, before the block was shared or by the caller.
     pub(super) unsafe fn note(&self) -> HeldMeta {
         // SAFETY: by contract.
         unsafe {
@@ -179,19 +178,19 @@ impl<T> HeldSlot<T> {
 }
 
 impl<T> Block<T> {
-    /// Allocates a block for `len` items from so many shards, or a few more.
+    /// Allocates a block with room for `len` items and at least `runs` runs.
     pub(super) fn allocate(len: usize, runs: usize) -> Filled<T> {
-        let many = if runs > RUNS { runs } else { 0 };
+        let boxed = if runs > RUNS { runs } else { 0 };
         let header = Self {
-            few: std::array::from_fn(|_| Run::vacant()),
-            many: ManuallyDrop::new((0..many).map(|_| Run::vacant()).collect()),
+            inline: std::array::from_fn(|_| Run::vacant()),
+            boxed: ManuallyDrop::new((0..boxed).map(|_| Run::vacant()).collect()),
             used: Cell::new(0),
             linked: AtomicUsize::new(0),
         };
         Row::new(header, len, HeldSlot::vacant)
     }
 
-    /// How many runs there are.
+    /// The number of runs for which the block has room.
     ///
     /// # Safety
     ///
@@ -203,28 +202,28 @@ impl<T> Block<T> {
 
     #[inline]
     fn runs(&self) -> &[Run<T>] {
-        if self.many.is_empty() {
-            &self.few
+        if self.boxed.is_empty() {
+            &self.inline
         } else {
-            &self.many
+            &self.boxed
         }
     }
 
-    /// The runs that are set aside.
+    /// The runs that are assigned to a home.
     #[inline]
     fn used(&self) -> &[Run<T>] {
         &self.runs()[..self.used.get()]
     }
 
-    /// The run of the items from `home`, set aside if there is none yet. `None`: all are. In a `vacant`
-    /// block none is.
+    /// Returns the index of the run for items from `home`, and assigns one if there is none yet. Returns `None` if
+    /// no run is left to assign. If the block is `vacant`, earlier assignments are void.
     ///
     /// # Safety
     ///
-    /// The block is alive and the caller's.
+    /// The block is alive and belongs to the caller.
     pub(super) unsafe fn run_for(block: Filled<T>, home: &Front<T>, vacant: bool) -> Option<u32> {
         let home = Some(NonNull::from(home));
-        // SAFETY: alive.
+        // SAFETY: by contract.
         let header = unsafe { Row::header(block) };
         if vacant {
             header.used.set(0);
@@ -236,54 +235,54 @@ impl<T> Block<T> {
         u32::try_from(index).ok()
     }
 
-    /// Adds the items in `start..end`, if any, to the chain of `run`.
+    /// Appends the items in `start..end`, if any, to `run`.
     ///
     /// # Safety
     ///
-    /// The block is alive and the caller's; the items are filled, and follow those of all runs.
+    /// The block is alive and belongs to the caller; the slots are filled, and lie behind those of all runs.
     pub(super) unsafe fn add_stretch(block: Filled<T>, run: u32, start: u32, end: u32) {
         if start < end {
-            // SAFETY: alive.
+            // SAFETY: by contract.
             let runs = unsafe { Row::header(block) }.runs();
-            // SAFETY: as the caller's.
+            // SAFETY: by contract.
             unsafe { runs[run as usize].extend(block, start, end) };
         }
     }
 
-    /// Forgets all stretches.
+    /// Clears all runs.
     ///
     /// # Safety
     ///
-    /// The block is alive and the caller's.
-    pub(super) unsafe fn forget_stretches(block: Filled<T>) {
-        // SAFETY: alive.
+    /// The block is alive and belongs to the caller.
+    pub(super) unsafe fn clear_stretches(block: Filled<T>) {
+        // SAFETY: by contract.
         unsafe { Row::header(block) }
             .used()
             .iter()
             .for_each(Run::clear);
     }
 
-    /// Takes places whose items have left out of all runs.
+    /// Removes gaps, the slots whose items were removed, from all runs.
     ///
     /// # Safety
     ///
-    /// The block is alive and the caller's.
+    /// The block is alive and belongs to the caller.
     pub(super) unsafe fn skip_gaps(block: Filled<T>) {
-        // SAFETY: alive.
+        // SAFETY: by contract.
         let runs = unsafe { Row::header(block) }.used().iter();
         for run in runs.filter(|run| run.cursor().left() > 0) {
             run.skip_gaps();
         }
     }
 
-    /// Makes the block ready to be given up, and adds the runs with items to a list as [`Run::group`]
-    /// makes. `None`: there are none.
+    /// Makes the block ready to be given up, and adds its runs with items to a list built by [`Run::group`].
+    /// Returns `None` if there are no such runs.
     ///
     /// # Safety
     ///
-    /// The block is alive and the caller's, and so are those of the list.
+    /// The block and those of the list are alive and belong to the caller.
     pub(super) unsafe fn complete(block: Filled<T>, homes: *mut Run<T>) -> Option<*mut Run<T>> {
-        // SAFETY: alive.
+        // SAFETY: by contract.
         let header = unsafe { Row::header(block) };
         let filled = header.used().iter().filter(|run| run.cursor().left() > 0);
         let (homes, linked) = filled.fold((homes, 0), |(homes, linked), run| {
@@ -294,37 +293,37 @@ impl<T> Block<T> {
         (linked > 0).then_some(homes)
     }
 
-    /// Counts one run as unlinked, and retires the block after the last.
+    /// Counts one run as unlinked, and retires the block after the last one.
     ///
     /// # Safety
     ///
-    /// The run was unlinked by the caller, while pinned.
+    /// The caller has unlinked the run, while pinned.
     pub(super) unsafe fn release(block: Filled<T>, pin: &Pin) {
         // SAFETY: a block with a linked run is alive.
         let linked = unsafe { &Row::header(block).linked };
-        // ORDERING: Relaxed, both; the others' accesses end with their pins, which retirement waits
-        // for. The load saves the last one its step.
+        // ORDERING: Relaxed, both; other threads' accesses end with their pins, which retirement waits
+        // for. The load saves the last decrement.
         if linked.load(Ordering::Relaxed) == 1 || linked.fetch_sub(1, Ordering::Relaxed) == 1 {
-            // SAFETY: no run of it can be reached any more, and whoever still moves items out is
-            // pinned. The items are gone, so that freeing runs no user code.
+            // SAFETY: its runs are no longer reachable, and threads that still move items out are
+            // pinned. No items are left, so freeing runs no user code.
             unsafe {
-                let many = size_of_val(&**Row::header(block).many);
-                let bytes = Row::<Self, HeldSlot<T>>::bytes(Row::len(block)) + many;
+                let boxed = size_of_val(&**Row::header(block).boxed);
+                let bytes = Row::<Self, HeldSlot<T>>::bytes(Row::len(block)) + boxed;
                 pin.retire(bytes, move || Self::free(block));
             }
         }
     }
 
-    /// Frees the block at once.
+    /// Frees the block immediately.
     ///
     /// # Safety
     ///
-    /// Nobody uses the block any more, and no item is left in it.
+    /// The block is no longer in use, and no item is left in it.
     pub(super) unsafe fn free(block: Filled<T>) {
         // SAFETY: by contract; the header is not used afterwards.
         unsafe {
-            let many = ptr::read(&Row::header(block).many);
-            drop(ManuallyDrop::into_inner(many));
+            let boxed = ptr::read(&Row::header(block).boxed);
+            drop(ManuallyDrop::into_inner(boxed));
             Row::free(block);
         }
     }

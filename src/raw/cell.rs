@@ -1,7 +1,7 @@
-//! A cell that lends what a handle owns to one user at a time.
+//! A cell whose contents, the state of a handle, can be borrowed by one user at a time.
 //!
-//! A user is a call on a transaction, a future, or a look. User code that runs within such a use cannot come back:
-//! the cell refuses it.
+//! A user is a call on a transaction, a future, or a peek. Reentrant use by user code that runs during a borrow
+//! panics.
 
 use super::endpoint::Endpoint;
 use super::hold::HeldPosition;
@@ -11,35 +11,35 @@ use crate::sync::{step, weak, AtomicBool, Ordering, UnsafeCell};
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 
-/// What transactions begin and end on: it owns one endpoint, the same one all the time.
+/// The state on which transactions begin and end. It always owns the same endpoint.
 pub(crate) trait Session {
-    /// What lies in the slots of the queue.
+    /// The contents of the slots of the queue.
     type Stored;
     fn endpoint(&mut self) -> &mut Endpoint<Self::Stored>;
-    /// Ends the waiting of a future that was forgotten.
+    /// Cancels the wait of a forgotten future.
     fn end_waiting(&mut self);
-    /// Ends what a forgotten transaction left.
+    /// Ends a forgotten transaction.
     fn settle(&mut self, unborrowed: &Unborrowed<'_>);
-    /// Undoes the transaction.
+    /// Aborts the transaction.
     fn abort(&mut self, unborrowed: &Unborrowed<'_>);
 }
 
-/// What a handle owns, in a cell.
+/// The cell with the state of a handle.
 pub(crate) struct LocalCell<L: Session> {
     local: UnsafeCell<L>,
-    /// Whether a [`Borrow`] or a future of the handle lives, or was forgotten.
-    lent: AtomicBool,
+    /// Whether a [`Borrow`] or a future of the handle is alive, or was forgotten.
+    borrowed: AtomicBool,
 }
 
-// SAFETY: the cell owns what is in it.
+// SAFETY: the cell owns its contents.
 unsafe impl<L: Session + Send> Send for LocalCell<L> {}
 
-/// Shows that nobody uses a held item by reference: it comes from an exclusive reference to the cell, and
+/// Proof that there are no references to held items: it is derived from an exclusive reference to the cell, and
 /// references to items borrow the cell.
 pub(crate) struct Unborrowed<'c>(PhantomData<&'c mut ()>);
 
 impl Unborrowed<'_> {
-    /// For those who have the endpoint itself, and no cell.
+    /// For callers that own the endpoint itself, without a cell.
     pub(super) const fn new() -> Self {
         Self(PhantomData)
     }
@@ -49,17 +49,17 @@ impl<L: Session> LocalCell<L> {
     pub(crate) fn new(local: L) -> Self {
         Self {
             local: UnsafeCell::new(local),
-            lent: AtomicBool::new(false),
+            borrowed: AtomicBool::new(false),
         }
     }
 
-    /// What is in the cell.
+    /// The contents of the cell.
     #[inline]
     pub(crate) fn get_mut(&mut self) -> &mut L {
         self.whole().0
     }
 
-    /// As [`LocalCell::get_mut`], and shows that no held item is borrowed.
+    /// Like [`LocalCell::get_mut`], with the proof that no held item is borrowed.
     #[inline]
     pub(crate) fn whole(&mut self) -> (&mut L, Unborrowed<'_>) {
         let local = self.local.with_mut(|local| local);
@@ -67,7 +67,7 @@ impl<L: Session> LocalCell<L> {
         (unsafe { &mut *local }, Unborrowed::new())
     }
 
-    /// What is in the cell, after the end of what a forgotten transaction or future left.
+    /// The contents of the cell, after a forgotten transaction or future was ended.
     #[inline]
     pub(crate) fn settled(&mut self) -> &mut L {
         if self.is_unsettled() {
@@ -76,7 +76,7 @@ impl<L: Session> LocalCell<L> {
         self.get_mut()
     }
 
-    /// Whether a forgotten transaction or future left something.
+    /// Whether a forgotten transaction or future has to be ended.
     #[inline]
     pub(crate) fn is_unsettled(&mut self) -> bool {
         self.is_borrowed() | self.get_mut().endpoint().is_unsettled()
@@ -89,14 +89,14 @@ impl<L: Session> LocalCell<L> {
         local.settle(&unborrowed);
     }
 
-    /// Undoes the transaction.
+    /// Aborts the transaction.
     pub(crate) fn abort(&mut self) {
         self.end_forgotten();
         let (local, unborrowed) = self.whole();
         local.abort(&unborrowed);
     }
 
-    /// What is in the cell, and all that is held.
+    /// The contents of the cell, and all held items.
     pub(crate) fn with_held(&mut self) -> (&mut L, HeldItems<'_, L::Stored>) {
         self.end_forgotten();
         let (local, unborrowed) = self.whole();
@@ -104,22 +104,22 @@ impl<L: Session> LocalCell<L> {
         (local, items)
     }
 
-    /// Lends it to a future of the handle, which has it alone anyway.
+    /// Marks the contents as borrowed by a future of the handle, which has exclusive access anyway.
     pub(crate) fn begin_waiting(&mut self) {
         self.settled();
-        // ORDERING: Relaxed; the cell is ours alone.
-        self.lent.store(true, Ordering::Relaxed);
+        // ORDERING: Relaxed; `&mut self`.
+        self.borrowed.store(true, Ordering::Relaxed);
     }
 
-    /// Ends a loan that was forgotten, or is a future's of the handle.
+    /// Ends the borrow of a future of the handle, or one that was forgotten.
     #[inline(never)]
     pub(crate) fn end_waiting(&mut self) {
-        // ORDERING: Relaxed; the cell is ours alone.
-        self.lent.store(false, Ordering::Relaxed);
+        // ORDERING: Relaxed; `&mut self`.
+        self.borrowed.store(false, Ordering::Relaxed);
         self.get_mut().end_waiting();
     }
 
-    /// Ends a loan that was forgotten.
+    /// Ends a forgotten borrow.
     #[inline]
     pub(crate) fn end_forgotten(&mut self) {
         if self.is_borrowed() {
@@ -130,14 +130,14 @@ impl<L: Session> LocalCell<L> {
     #[inline]
     pub(crate) fn is_borrowed(&self) -> bool {
         // ORDERING: Acquire; pairs with `borrow.end`.
-        self.lent.load(weak!("cell.is-lent", Acquire))
+        self.borrowed.load(weak!("cell.is-lent", Acquire))
     }
 
-    /// Lends it until what is returned is dropped.
+    /// Borrows the contents until the returned guard is dropped.
     ///
     /// # Panics
     ///
-    /// If it is lent.
+    /// If they are already borrowed.
     #[inline(always)]
     #[allow(clippy::inline_always)] // the push and pop of a transaction
     #[track_caller]
@@ -147,8 +147,8 @@ impl<L: Session> LocalCell<L> {
             "transaction is borrowed by a `pop_async`/`push_async` future or a `Peek` that is still \
              alive, or by a call that has not returned yet",
         );
-        // ORDERING: Relaxed; only the thread that has the transaction reads it before the borrow ends.
-        self.lent.store(true, Ordering::Relaxed);
+        // ORDERING: Relaxed; before the borrow ends only the thread that owns the transaction loads it.
+        self.borrowed.store(true, Ordering::Relaxed);
         Borrow { cell: self }
     }
 }
@@ -159,13 +159,13 @@ impl<L: Session> Drop for LocalCell<L> {
     }
 }
 
-/// The one use of a cell, by shared reference to it. It may be sent to another thread than the transaction's.
+/// The only borrow of a cell, by a shared reference to it. It may be sent to another thread than the transaction's.
 pub(crate) struct Borrow<'c, L: Session> {
     cell: &'c LocalCell<L>,
 }
 
-// SAFETY: this is the only use of the cell while it lasts, and what is in the cell may be used on any thread. Its
-// beginning is ordered before it is sent, its end by the Release in `drop`.
+// SAFETY: this is the only use of the cell during the borrow, and the contents are `Send`. The beginning of the
+// borrow is ordered before the guard is sent, its end by the Release in `drop`.
 unsafe impl<L: Session + Send> Send for Borrow<'_, L> {}
 
 impl<L: Session> Deref for Borrow<'_, L> {
@@ -174,8 +174,8 @@ impl<L: Session> Deref for Borrow<'_, L> {
     #[inline]
     fn deref(&self) -> &L {
         let local = self.cell.local.with(|local| local);
-        // SAFETY: the only use of the cell: it was not lent, and is lent now; who has it by exclusive reference does
-        // not have it while this borrows it.
+        // SAFETY: this is the only use of the cell: it was not borrowed before, and it cannot be used by exclusive
+        // reference while this guard has a shared one.
         unsafe { &*local }
     }
 }
@@ -193,19 +193,21 @@ impl<L: Session> Drop for Borrow<'_, L> {
     #[inline]
     fn drop(&mut self) {
         // ORDERING: Release; pairs with `cell.is-lent`.
-        self.cell.lent.store(false, weak!("borrow.end", Release));
+        self.cell
+            .borrowed
+            .store(false, weak!("borrow.end", Release));
     }
 }
 
-/// From where on the items of a hold were given out to nobody yet.
+/// The position in a hold from which on the items were not delivered yet.
 #[derive(Clone, Copy)]
 pub(crate) struct Fresh(pub(super) HeldPosition);
 
-/// Items that are given out to those who borrow the cell.
+/// Items delivered to the borrower of the cell.
 ///
-/// A held item does not move, and leaves the hold by its [`ItemRef`] or by those who have an [`Unborrowed`].
+/// A held item does not move. It is removed from the hold only by its [`ItemRef`], or with an [`Unborrowed`].
 impl<'c, L: Session> Borrow<'c, L> {
-    /// Holds one item more, of the shards.
+    /// Takes one more item from the shards into the hold.
     #[inline(always)]
     #[allow(clippy::inline_always)] // the pop of a transaction
     pub(crate) fn hold(&mut self) -> Option<ItemRef<'c, L::Stored>> {
@@ -214,11 +216,12 @@ impl<'c, L: Session> Borrow<'c, L> {
             return None;
         }
         let (item, attempts) = endpoint.newest();
-        // SAFETY: held just now, and given out here alone. It does not move while the cell is borrowed.
+        // SAFETY: held just now, and only this reference is created. The item does not move while the cell is
+        // borrowed.
         Some(unsafe { ItemRef::new(item, attempts) })
     }
 
-    /// Gives out the item that `take` adds to the hold, if any: the last one.
+    /// Delivers the item that `take` adds to the hold, if any: the last one.
     pub(crate) fn hold_one_by(
         &mut self,
         take: impl FnOnce(&mut L, &mut Fresh),
@@ -230,7 +233,7 @@ impl<'c, L: Session> Borrow<'c, L> {
             return None;
         }
         let (item, attempts) = endpoint.newest();
-        // SAFETY: held since, and given out here alone: `take` has no borrow to give items out by.
+        // SAFETY: held since, and only this reference is created: `take` has no borrow to create others.
         Some(unsafe { ItemRef::new(item, attempts) })
     }
 }

@@ -14,13 +14,13 @@ use super::strict::Collect;
 use crate::sync::planted;
 use crossbeam_utils::Backoff;
 
-/// One in so many choices goes to the next shard in turn.
+/// One of `ROUND` choices moves to the next shard in use.
 const ROUND: u32 = 16;
 
-/// After so many numbers of shards that are not in use those that are get counted.
+/// The number of random picks among all shard numbers before only the shards in use are counted.
 const PICKS: u32 = 8;
 
-/// One consumer's choice of shards. Not shared; whoever has it calls [`Consumer::leave`] at the end.
+/// One consumer's choice of shards. Not shared; its owner calls [`Consumer::leave`] at the end.
 pub(super) struct Consumer<T> {
     shard: ShardCursor<T>,
     /// The number of `shard`.
@@ -29,12 +29,12 @@ pub(super) struct Consumer<T> {
     random: u32,
 }
 
-/// A shard that a consumer is on.
+/// The shard that a consumer is on.
 pub(super) enum ShardCursor<T> {
-    /// The injector, and which of its nodes was entered.
+    /// The injector, and the position of the node that was entered.
     Injector(u64),
     Shard(Cursor<T>),
-    /// A shard whose items have times.
+    /// A shard that stores the times of its items.
     Timed(Cursor<T>),
 }
 
@@ -53,7 +53,7 @@ impl<T> ShardCursor<T> {
         }
     }
 
-    /// Returned runs of the shard, and what its head gives.
+    /// Takes items from the returned runs of the shard, or from its head.
     fn take<S: Sink<T>>(&mut self, shards: &Shards<T>, sink: &mut S, most: usize) -> Take {
         let take = self.take_pushed(shards, sink, most);
         if take != Take::Returned {
@@ -70,7 +70,7 @@ impl<T> ShardCursor<T> {
         }
     }
 
-    /// How many items there may be more than were seen last.
+    /// An estimate of the number of items from the last seen head on.
     #[inline]
     pub(super) fn backlog(&self, shards: &Shards<T>) -> u64 {
         match self {
@@ -79,7 +79,7 @@ impl<T> ShardCursor<T> {
         }
     }
 
-    /// What the head of the shard gives.
+    /// Takes items from the head of the shard.
     pub(super) fn take_pushed<S: Sink<T>>(
         &mut self,
         shards: &Shards<T>,
@@ -93,15 +93,15 @@ impl<T> ShardCursor<T> {
         }
     }
 
-    fn front<'l>(&self, shards: &'l Shards<T>) -> &'l Front<T> {
+    fn front<'s>(&self, shards: &'s Shards<T>) -> &'s Front<T> {
         match self {
             ShardCursor::Shard(cursor) | ShardCursor::Timed(cursor) => cursor.shard().front(),
             ShardCursor::Injector(_) => shards.injector().front(),
         }
     }
 
-    /// Takes until something is got or nothing is visible.
-    fn insist<S: Sink<T>>(
+    /// Retries until items were taken or none is visible.
+    fn take_retrying<S: Sink<T>>(
         &mut self,
         shards: &Shards<T>,
         sink: &mut S,
@@ -134,7 +134,7 @@ impl<T> ShardCursor<T> {
 }
 
 impl<T> Consumer<T> {
-    /// `seed`: different for consumers that work side by side.
+    /// `seed` should differ between concurrent consumers.
     pub(super) fn new(seed: usize) -> Self {
         #[allow(clippy::cast_possible_truncation)] // any bits will do
         let random = (seed as u32).wrapping_mul(0x9E37_79B9) | 1;
@@ -146,12 +146,12 @@ impl<T> Consumer<T> {
         }
     }
 
-    /// How many items there may be in the shard that it is on.
+    /// An estimate of the number of items in the current shard.
     pub(super) fn backlog(&self, shards: &Shards<T>) -> u64 {
         self.shard.backlog(shards)
     }
 
-    /// Takes one item. `None`: the queue was strictly empty.
+    /// Takes one item. Returns `None` if the queue was strictly empty.
     #[inline(always)]
     #[allow(clippy::inline_always)] // the pop
     pub(super) fn take_one(&mut self, shards: &Shards<T>) -> Option<T> {
@@ -172,7 +172,7 @@ impl<T> Consumer<T> {
         item
     }
 
-    /// Moves up to `most` items into the sink. 0: the queue was strictly empty.
+    /// Moves up to `most` items into the sink, and returns their number: 0 if the queue was strictly empty.
     #[inline(always)]
     #[allow(clippy::inline_always)] // the pop
     pub(super) fn take<S: Sink<T>>(
@@ -189,8 +189,8 @@ impl<T> Consumer<T> {
         self.search(shards, sink, most)
     }
 
-    /// Fills the sink with up to `most` items, from as many shards as it takes. 0: the queue was
-    /// strictly empty.
+    /// Moves up to `most` items from as many shards as necessary into the sink, and returns their number: 0 if
+    /// the queue was strictly empty.
     pub(super) fn take_all<S: Sink<T>>(
         &mut self,
         shards: &Shards<T>,
@@ -213,7 +213,7 @@ impl<T> Consumer<T> {
         taken
     }
 
-    /// Fills the sink with up to `most` items of one shard.
+    /// Moves up to `most` items of one shard into the sink, and returns their number.
     pub(super) fn take_shard<S: Sink<T>>(
         &mut self,
         shards: &Shards<T>,
@@ -224,7 +224,7 @@ impl<T> Consumer<T> {
         self.enter(shards, shard);
         let mut taken = 0;
         while taken < most {
-            match self.shard.insist(shards, sink, most - taken) {
+            match self.shard.take_retrying(shards, sink, most - taken) {
                 Some(count) => taken += count,
                 None => break,
             }
@@ -232,16 +232,16 @@ impl<T> Consumer<T> {
         taken
     }
 
-    /// Says what was moved out of the shard, so that its memory can go back.
+    /// Counts the items moved out of the shard, so that its memory can be reclaimed.
     pub(super) fn leave(&mut self) {
         self.shard.leave();
     }
 
-    /// Goes on after a failed attempt, until something is got or the queue is strictly empty.
+    /// Continues after a failed attempt, until items were taken or the queue is strictly empty.
     #[cold]
     #[inline(never)]
     fn search<S: Sink<T>>(&mut self, shards: &Shards<T>, sink: &mut S, most: usize) -> usize {
-        // The attempt may have failed because the head was seen too long ago; now it is known.
+        // The attempt may have failed because the cached head was stale; now it is current.
         if let Take::Got(count) = self.shard.take(shards, sink, most) {
             return count;
         }
@@ -255,8 +255,8 @@ impl<T> Consumer<T> {
         }
     }
 
-    /// The first collect: visits the shards in use, from the present one on, and takes from the first where an item
-    /// is visible, or from the one that it chooses then. `Err`: no item was visible.
+    /// The first collect: visits the shards in use, from the current one on, and takes from the first one where an
+    /// item is visible, or from the one that it chooses instead. `Err`: no item was visible.
     fn sweep<S: Sink<T>>(
         &mut self,
         shards: &Shards<T>,
@@ -267,12 +267,7 @@ impl<T> Consumer<T> {
         for number in shards.round_from(self.number) {
             collect.add(shards.shard_version(number));
             if !shards.looks_empty(number) {
-                self.choose(shards, number);
-                let taken = self.shard.insist(shards, sink, most);
-                if let Some(count) = taken.or_else(|| {
-                    self.enter(shards, number);
-                    self.shard.insist(shards, sink, most)
-                }) {
+                if let Some(count) = self.take_chosen(shards, number, sink, most) {
                     return Ok(count);
                 }
             }
@@ -290,32 +285,48 @@ impl<T> Consumer<T> {
         }
     }
 
-    /// Takes note of an abort.
+    /// Counts an abort as a choice.
     pub(super) fn aborted(&mut self, shards: &Shards<T>) {
-        self.go_round(shards);
+        self.rotate_if_due(shards);
     }
 
-    /// Goes to the next shard if it is time to: true if so.
+    /// Moves to the next shard once in [`ROUND`] calls. Returns whether it did.
     #[inline]
-    fn go_round(&mut self, shards: &Shards<T>) -> bool {
+    fn rotate_if_due(&mut self, shards: &Shards<T>) -> bool {
         self.choices = self.choices.wrapping_add(1);
         let due = self.choices % ROUND == 0;
         if due {
-            self.go_on(shards);
+            self.rotate(shards);
         }
         due
     }
 
     #[cold]
-    fn go_on(&mut self, shards: &Shards<T>) {
+    fn rotate(&mut self, shards: &Shards<T>) {
         let next = shards.next_from(self.number + 1);
         self.enter(shards, next.unwrap_or(0));
     }
 
-    /// Enters a shard where an item is visible: the one with this number, or a random other one with an older head, or
-    /// if it is time to the next one in turn.
+    /// Takes from a chosen shard, or if that is empty from the one with this number.
+    fn take_chosen<S: Sink<T>>(
+        &mut self,
+        shards: &Shards<T>,
+        number: usize,
+        sink: &mut S,
+        most: usize,
+    ) -> Option<usize> {
+        self.choose(shards, number);
+        let chosen = self.shard.take_retrying(shards, sink, most);
+        chosen.or_else(|| {
+            self.enter(shards, number);
+            self.shard.take_retrying(shards, sink, most)
+        })
+    }
+
+    /// Enters the shard with this number, a random other one with an older head, or every [`ROUND`]th time the next
+    /// one in use.
     fn choose(&mut self, shards: &Shards<T>, number: usize) {
-        if self.go_round(shards) {
+        if self.rotate_if_due(shards) {
             return;
         }
         self.enter(shards, number);
@@ -329,7 +340,7 @@ impl<T> Consumer<T> {
         }
     }
 
-    /// A random shard in use other than the present one, if there is one.
+    /// A random shard in use, other than the current one if possible.
     fn pick_other(&mut self, shards: &Shards<T>) -> usize {
         let end = shards.end();
         for _ in 0..PICKS {
@@ -343,7 +354,7 @@ impl<T> Consumer<T> {
     }
 
     #[inline(always)]
-    #[allow(clippy::inline_always)] // a search goes through all shards by it
+    #[allow(clippy::inline_always)] // a search enters all shards by it
     fn enter(&mut self, shards: &Shards<T>, number: usize) {
         if number != self.number {
             self.shard.leave();

@@ -1,7 +1,7 @@
-//! Consumers that are lent to pops without a handle.
+//! A pool of consumers for pops without a handle.
 //!
-//! A thread tries the consumer of its own number first, so that threads rarely meet. If all are in
-//! use it makes one for the occasion: nobody waits for anybody.
+//! A thread first tries the consumer of its own number, so that threads rarely contend. If all are in
+//! use it creates a temporary one: no thread waits for another.
 
 use super::consumer::Consumer;
 use super::counters::{Counters, Tally};
@@ -14,8 +14,8 @@ const POOLED: usize = if SMALL { 1 } else { 8 };
 /// The consumers for pops without a handle.
 pub(super) struct ConsumerPool<T> {
     pool: [CachePadded<PooledConsumer<T>>; POOLED],
-    /// Counts the pops of consumers made for the occasion.
-    rest: Counters,
+    /// Counts the pops of temporary consumers.
+    shared: Counters,
 }
 
 struct PooledConsumer<T> {
@@ -24,7 +24,7 @@ struct PooledConsumer<T> {
     counters: Counters,
 }
 
-// SAFETY: a consumer holds addresses of the queue's own shards, whose items are of type T.
+// SAFETY: a consumer contains addresses of the queue's own shards, whose items are of type T.
 unsafe impl<T: Send> Send for PooledConsumer<T> {}
 // SAFETY: `consumer` belongs to the thread that set `busy`.
 unsafe impl<T: Send> Sync for PooledConsumer<T> {}
@@ -33,12 +33,12 @@ impl<T> ConsumerPool<T> {
     pub(super) fn new() -> Self {
         Self {
             pool: std::array::from_fn(|seed| CachePadded::new(PooledConsumer::new(seed))),
-            rest: Counters::default(),
+            shared: Counters::default(),
         }
     }
 
     #[allow(clippy::modulo_one)] // of `SMALL`
-    /// Pops; with `from_head` first what was put back without a handle.
+    /// Pops an item; with `from_head` items that were put back without a handle come first.
     pub(super) fn pop(&self, shards: &Shards<T>, from_head: bool) -> Option<T> {
         let first = thread_number();
         for step in 0..POOLED {
@@ -50,27 +50,27 @@ impl<T> ConsumerPool<T> {
         let mut consumer = Consumer::new(first);
         let item = take_one(&mut consumer, shards, from_head);
         consumer.leave();
-        self.rest.share_popped(usize::from(item.is_some()));
+        self.shared.share_popped(usize::from(item.is_some()));
         item
     }
 
-    /// Counts pops of others.
+    /// Counts items popped by other means.
     pub(super) fn count_popped(&self, items: usize) {
-        self.rest.share_popped(items);
+        self.shared.share_popped(items);
     }
 
-    /// Lets all consumers leave their shards.
+    /// Makes all consumers leave their shards.
     pub(super) fn leave(&mut self) {
         for pooled in &self.pool {
             pooled.consumer.with_mut(|consumer| {
-                // SAFETY: `&mut self`: nobody is using them.
+                // SAFETY: `&mut self`: the consumer is not in use.
                 unsafe { &mut *consumer }.leave();
             });
         }
     }
 
     pub(super) fn add_to(&self, tally: &mut Tally) {
-        self.rest.add_to(tally);
+        self.shared.add_to(tally);
         for pooled in &self.pool {
             pooled.counters.add_to(tally);
         }
@@ -86,16 +86,16 @@ impl<T> PooledConsumer<T> {
         }
     }
 
-    /// Borrows the consumer: true if nobody else is using it.
+    /// Acquires the consumer unless it is in use. Returns whether it did.
     fn acquire(&self) -> bool {
         // ORDERING: Acquire; pairs with `pool.release`.
         !self.busy.swap(true, weak!("pool.acquire", Acquire))
     }
 
-    /// Pops with the borrowed consumer, and gives it back.
+    /// Pops with the acquired consumer, and releases it.
     fn pop(&self, shards: &Shards<T>, from_head: bool) -> Option<T> {
         let item = self.consumer.with_mut(|consumer| {
-            // SAFETY: ours while `busy` is.
+            // SAFETY: `busy` was acquired, so the consumer belongs to this thread.
             take_one(unsafe { &mut *consumer }, shards, from_head)
         });
         self.counters.count_popped(usize::from(item.is_some()));
@@ -112,7 +112,7 @@ fn take_one<T>(consumer: &mut Consumer<T>, shards: &Shards<T>, from_head: bool) 
     consumer.take_one(shards)
 }
 
-/// A small number of the current thread, different from its neighbours'.
+/// A small number of the current thread, different from that of every other one.
 fn thread_number() -> usize {
     #[cfg(any(loom, shuttle))]
     return 0;
@@ -132,7 +132,7 @@ fn thread_number() -> usize {
                 new
             })
         });
-        // 0: the number is gone with the thread's other thread-locals.
+        // 0: the thread-locals of the thread are already destroyed.
         number.unwrap_or(0)
     }
 }

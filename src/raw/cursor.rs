@@ -1,4 +1,4 @@
-//! A consumer's cursor on one shard: what it has cached of it.
+//! A consumer's cursor on one shard: its cached view of the shard.
 
 use super::entry::DeliveryMeta;
 use super::front::Head;
@@ -8,41 +8,41 @@ use super::shard::Shard;
 use super::sink::Sink;
 use std::ptr::NonNull;
 
-/// What one attempt to take from a shard gave.
+/// The result of one attempt to take items from a shard.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Take {
-    /// So many items, at least one.
+    /// The number of items taken, at least one.
     Got(usize),
-    /// Nothing was visible.
+    /// No item was visible.
     Empty,
     /// Another consumer was faster.
     Lost,
-    /// The segment that was entered is used up; there may be another one.
+    /// The entered segment is exhausted; there may be another one.
     Spent,
-    /// Nothing yet: returned runs come first.
+    /// No items were taken, because returned runs come first.
     Returned,
 }
 
 /// A consumer's cached view of one shard.
 ///
-/// The cached limit may be old, and the segment dead: a successful claim proves both good enough,
+/// The cached limit may be stale, and the segment reclaimed: a successful claim proves both valid,
 /// because an unclaimed position below an old tail is published and keeps its segment alive. The
-/// head is not read before the claim: it stands where the consumer left it, unless others take from
-/// this shard too or abort, and then the failed claim tells. It never moves back, so if it was at or
+/// head is not loaded before the claim: it is where the consumer left it, unless others take from
+/// this shard too or abort, and then the claim fails. It never moves back, so if it was at or
 /// beyond a tail it still is.
 pub(super) struct Cursor<T> {
     shard: NonNull<Shard<T>>,
-    /// Where the head was last seen: after our last claim, or where a lost one found it.
+    /// The head that was last seen: after the consumer's last claim, or by a failed claim.
     head: Head,
-    /// Positions from here to `head` were claimed by us, moved out, and not yet counted.
+    /// The start of the positions up to `head` that this consumer has claimed and moved out, but not yet counted.
     since: Head,
-    /// Positions before it were published when it was read, and lie in or before `segment`.
+    /// Positions before it were published when it was loaded, and lie in or before `segment`.
     limit: Head,
     /// The end of `segment`.
     end: Head,
-    /// Entered before the limit is first set.
+    /// The entered segment. Set before `limit` is.
     segment: Option<Segment<T>>,
-    /// Positions of `segment` before those, likewise.
+    /// The number of positions of `segment` before `since` that were claimed, moved out and not yet counted.
     finished: u64,
 }
 
@@ -66,7 +66,7 @@ impl<T> Cursor<T> {
         unsafe { self.shard.as_ref() }
     }
 
-    /// How many positions were published from where the head was last seen on.
+    /// The number of published positions from the last seen head on.
     #[inline]
     pub(super) fn backlog(&self) -> u64 {
         self.shard().tail().saturating_sub(self.head.position())
@@ -74,7 +74,7 @@ impl<T> Cursor<T> {
 
     /// Moves up to `most` items from the head into the sink, unless returned ones come first.
     ///
-    /// Claims from where the head was last seen on; lost if it has moved since.
+    /// Claims from the last seen head on; the claim is lost if the head has moved since.
     #[inline(always)]
     #[allow(clippy::inline_always)] // the pop
     pub(super) fn take<S: Sink<T>>(&mut self, sink: &mut S, most: usize) -> Take {
@@ -82,23 +82,23 @@ impl<T> Cursor<T> {
             Ok(claimed) => claimed,
             Err(why) => return why,
         };
-        // SAFETY: the head was before the end of a segment, so one was entered. The claim gave us these
+        // SAFETY: the head was before the end of a segment, so one was entered. The claim acquired these
         // positions of it, which are published, and proved that it is alive. The sink granted room.
         unsafe {
             let segment = self.segment.unwrap_unchecked();
             sink.accept_all(segment.take(first, count));
         }
-        self.leave_if_used_up();
+        self.flush_if_exhausted();
         Take::Got(count)
     }
 
-    /// Moves items with their times, as [`Cursor::take`] does without.
+    /// Like [`Cursor::take`], for items with times.
     pub(super) fn take_timed<S: Sink<T>>(&mut self, sink: &mut S, most: usize) -> Take {
         let (first, count) = match self.claim(sink, most) {
             Ok(claimed) => claimed,
             Err(why) => return why,
         };
-        // SAFETY: as in `take`. The times are alive as long as the segment.
+        // SAFETY: as in `take`. The times live as long as the segment.
         unsafe {
             let segment = self.segment.unwrap_unchecked();
             let items = segment.take(first, count);
@@ -106,11 +106,11 @@ impl<T> Cursor<T> {
                 sink.accept(item, DeliveryMeta::first(segment.times().get(index)));
             }
         }
-        self.leave_if_used_up();
+        self.flush_if_exhausted();
         Take::Got(count)
     }
 
-    /// Claims up to `most` positions at the head, for which the sink has room: the first and how many.
+    /// Claims up to `most` positions at the head, for which the sink has room. Returns the first one and their number.
     #[inline(always)]
     #[allow(clippy::inline_always, clippy::cast_possible_truncation)] // the pop; 64-bit only
     fn claim<S: Sink<T>>(&mut self, sink: &mut S, most: usize) -> Result<(u64, usize), Take> {
@@ -122,29 +122,29 @@ impl<T> Cursor<T> {
             limit = self.renew()?;
         }
         let front = self.shard().front();
-        let in_line = self.head.until(limit);
-        let count = sink.reserve(most.min(in_line as usize), front);
+        let available = self.head.until(limit);
+        let count = sink.reserve(most.min(available as usize), front);
         let first = self.head.position();
         match front.claim(self.head, count as u64) {
             Ok(after) => self.head = after,
             Err(now) => {
-                self.find_head_at(now);
+                self.set_head(now);
                 return Err(Take::Lost);
             }
         }
         Ok((first, count))
     }
 
-    /// Counts what was moved out, after the last position of the segment.
+    /// Counts the moved out positions if the segment is exhausted.
     #[inline(always)]
     #[allow(clippy::inline_always)] // the pop
-    fn leave_if_used_up(&mut self) {
+    fn flush_if_exhausted(&mut self) {
         if self.head >= self.end {
             self.flush();
         }
     }
 
-    /// The limit as it is now, above the head; kept if there is more than one item before it.
+    /// Loads the current limit, above the head. It is cached if there is more than one item before it.
     #[inline(always)]
     #[allow(clippy::inline_always)] // the pop
     fn renew(&mut self) -> Result<Head, Take> {
@@ -166,7 +166,7 @@ impl<T> Cursor<T> {
     /// Enters the segment of the head, after [`Take::Spent`].
     pub(super) fn enter(&mut self) {
         self.flush();
-        self.find_head_at(self.shard().front().head());
+        self.set_head(self.shard().front().head());
         let position = self.head.position();
         if position >= self.shard().tail() {
             return;
@@ -179,21 +179,21 @@ impl<T> Cursor<T> {
         }
     }
 
-    /// Goes on from `head`, where others have moved it.
-    fn find_head_at(&mut self, head: Head) {
+    /// Continues from `head`, to which other threads may have moved the head of the shard.
+    fn set_head(&mut self, head: Head) {
         self.finished += self.since.until(self.head);
         self.head = head;
         self.since = head;
     }
 
-    /// Counts the finished positions in the segment, which may be the last that it waited for.
+    /// Counts the finished positions in the segment, which may be reclaimed then.
     #[cold]
     #[inline(never)]
     pub(super) fn flush(&mut self) {
-        self.find_head_at(self.head);
+        self.set_head(self.head);
         let finished = std::mem::take(&mut self.finished);
         if let Some(segment) = self.segment.filter(|_| finished > 0) {
-            // SAFETY: these positions were claimed in `take` and moved out, all of them in this
+            // SAFETY: these positions were claimed in `take` and moved out, and all of them are in this
             // segment: entering another one flushes first.
             unsafe { self.shard().finish(segment, finished) };
         }

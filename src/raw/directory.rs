@@ -1,9 +1,9 @@
-//! The directory of a shard: from segment numbers to segments.
+//! The directory of a shard: maps segment numbers to segments.
 //!
-//! Pages of entries, linked in order. The leaseholder appends; consumers advance the front past
-//! pages that lie behind the head and retire them. An entry is written once before its positions
-//! are published and never changes afterwards, so an entry read for an unclaimed position is right,
-//! however old the read.
+//! It is a linked list of pages of entries, in order. The producer appends pages; consumers advance
+//! the front past pages that lie behind the head, and retire these. An entry is written once before
+//! its positions are published and never changes afterwards, so an entry loaded for an unclaimed
+//! position is valid, however stale the load.
 
 use super::reclaim::{self, Pin};
 use super::segment::Segment;
@@ -15,30 +15,29 @@ use std::ptr;
 /// Entries in a page.
 const PAGE: usize = if SMALL { 2 } else { 16 };
 
-/// Where a segment is, and when it was opened.
+/// The address of a segment, and the stamp of when it was opened.
 struct SegmentEntry {
     segment: AtomicPtr<()>,
     stamp: AtomicU64,
 }
 
-/// Where the times of a page's segments are.
+/// The addresses of the times of a page's segments.
 type TimeEntries = [AtomicPtr<TimeRow>; PAGE];
 
 /// The entries of [`PAGE`] consecutive segment numbers.
 pub(super) struct DirectoryPage {
     first: u64,
     entries: [SegmentEntry; PAGE],
-    /// Beside the entries, so that plain queues have no room for it.
+    /// Allocated separately, so that queues without times save the memory.
     times: Option<Box<TimeEntries>>,
     next: AtomicPtr<DirectoryPage>,
-    /// The page before; read by the leaseholder alone, and only while it takes back pages that it
+    /// The previous page. Only the producer reads it, and only to take back pages that it has
     /// appended since its last publication.
     previous: *mut DirectoryPage,
 }
 
 impl DirectoryPage {
-    /// Appends a page for the numbers from `first` on behind `last`, with room for times if those
-    /// are kept.
+    /// Appends a page for the numbers from `first` on after `last`; with entries for times if `timed`.
     pub(super) fn append(
         directory: &Directory,
         last: *mut DirectoryPage,
@@ -59,40 +58,40 @@ impl DirectoryPage {
             // SAFETY: consumers retire a page only when it has a successor.
             unsafe { &(*last).next }
         };
-        // ORDERING: Relaxed; followed only for published positions behind it, so the Release of the
-        // shard's tail publishes it.
+        // ORDERING: Relaxed; the link is followed only for published positions after it, so the Release
+        // of the shard's tail publishes it.
         link.store(page, Ordering::Relaxed);
         page
     }
 
     /// Takes the last page back if it begins with segment `number` and follows another one, and
-    /// returns what is then the last page.
+    /// returns the page that is last afterwards.
     ///
     /// # Safety
     ///
-    /// The leaseholder calls it, and no position of segment `number` was ever published.
+    /// The caller is the producer, and no position of segment `number` was ever published.
     pub(super) unsafe fn take_back(last: *mut DirectoryPage, number: u64) -> *mut DirectoryPage {
-        // SAFETY: consumers retire a page only for a published position behind it.
+        // SAFETY: consumers retire a page only for a published position after it.
         let page = unsafe { &*last };
         let previous = page.previous;
         if page.first != number || previous.is_null() {
             return last;
         }
-        // SAFETY: as above: no position behind the previous page is published.
+        // SAFETY: as above: no position after the previous page is published.
         let link = unsafe { &(*previous).next };
-        // ORDERING: Relaxed; nobody follows this link before the next publication.
+        // ORDERING: Relaxed; the link is not followed before the next publication.
         link.store(ptr::null_mut(), Ordering::Relaxed);
-        // SAFETY: consumers step on a page only for a published position of it.
+        // SAFETY: consumers access a page only for a published position of it.
         drop(unsafe { Box::from_raw(last) });
         previous
     }
 
-    /// Whether segment `number` has its entry on this page.
+    /// Whether this page has the entry of segment `number`.
     pub(super) fn covers(&self, number: u64) -> bool {
         (self.first..self.end()).contains(&number)
     }
 
-    /// Enters segment `number`, which is on this page.
+    /// Writes the entry of segment `number`, which is on this page.
     pub(super) fn enter<T>(&self, number: u64, segment: Segment<T>, stamp: u64) {
         let entry = self.entry(number);
         // ORDERING: Relaxed, both; the Release of the shard's tail publishes them.
@@ -100,7 +99,7 @@ impl DirectoryPage {
         entry.stamp.store(stamp, Ordering::Relaxed);
     }
 
-    /// Enters the times of segment `number`, which is on this page.
+    /// Writes the entry of the times of segment `number`, which is on this page.
     pub(super) fn enter_times(&self, number: u64, times: Times) {
         if let Some(entries) = &self.times {
             // ORDERING: Relaxed; the Release of the shard's tail publishes it.
@@ -125,7 +124,7 @@ impl DirectoryPage {
         (number - self.first) as usize
     }
 
-    /// How many bytes the page takes.
+    /// The size of the page in bytes.
     fn bytes(&self) -> usize {
         size_of::<DirectoryPage>() + self.times.as_ref().map_or(0, |_| size_of::<TimeEntries>())
     }
@@ -159,31 +158,31 @@ impl Directory {
 
     /// Finds segment `number` and its stamp.
     ///
-    /// The caller has read a head in that segment and a tail beyond that head. `None`: the head has
-    /// moved on meanwhile. Otherwise the segment is the right one for `number`, but alive only if
-    /// one of its positions is found to be unclaimed afterwards.
+    /// The caller has loaded a head in that segment and a tail beyond that head. Returns `None` if the
+    /// head has advanced in the meantime. Otherwise the segment is the right one for `number`, but
+    /// alive only if one of its positions is found to be unclaimed afterwards.
     pub(super) fn find<T>(&self, number: u64, pin: &Pin) -> Option<(Segment<T>, u64)> {
         let entry = self.page(number, pin)?.entry(number);
-        // ORDERING: Relaxed, both; written before the tail was published, which the caller has read
+        // ORDERING: Relaxed, both; written before the tail was published, which the caller has loaded
         // with Acquire.
         let segment = Segment::from_raw(entry.segment.load(Ordering::Relaxed))?;
         Some((segment, entry.stamp.load(Ordering::Relaxed)))
     }
 
-    /// Finds the times of segment `number`, as [`Directory::find`] does the segment.
+    /// Finds the times of segment `number`, like [`Directory::find`].
     ///
-    /// The row is alive while the pin lasts if the caller has read the head under it.
+    /// The row stays alive during the pin if the caller has loaded the head under it.
     pub(super) fn find_times(&self, number: u64, pin: &Pin) -> Option<Times> {
         self.page(number, pin)?.times(number)
     }
 
     /// The page of segment `number`; `None` if the front has moved past it.
     fn page<'p>(&self, number: u64, pin: &'p Pin) -> Option<&'p DirectoryPage> {
-        // ORDERING: Acquire; pairs with `directory.advance`: another consumer, who has seen a later
+        // ORDERING: Acquire; pairs with `directory.advance`: another consumer, which has seen a later
         // tail, may have moved the front to a page that the caller's tail does not cover.
         let mut at = self.front.load(weak!("directory.page", Acquire));
         loop {
-            // SAFETY: reached under the pin; pages are retired, never freed at once.
+            // SAFETY: reached under the pin; pages are retired, never freed immediately.
             let page: &'p DirectoryPage = unsafe { at.as_ref() }?;
             if number < page.first {
                 return None;
@@ -202,7 +201,7 @@ impl Directory {
         page: &DirectoryPage,
         pin: &Pin,
     ) -> *mut DirectoryPage {
-        // ORDERING: Relaxed; the caller's tail covers the successor, whether the front still leads here
+        // ORDERING: Relaxed; the caller's tail covers the successor, whether the front still points here
         // or the shard was retired since.
         let next = page.next.load(Ordering::Relaxed);
         // ORDERING: Release; pairs with `directory.page`. Relaxed on failure: another consumer has
@@ -212,7 +211,7 @@ impl Directory {
             .front
             .compare_exchange(at, next, release, Ordering::Relaxed);
         if advanced.is_ok() {
-            // SAFETY: the front has left the page for good, and the leaseholder is beyond it.
+            // SAFETY: the front never returns to the page, and the producer is beyond it.
             unsafe { pin.retire(page.bytes(), move || drop(Box::from_raw(at))) };
         }
         next
@@ -222,18 +221,18 @@ impl Directory {
     ///
     /// # Safety
     ///
-    /// The caller is the leaseholder, who forgets the last page, and nothing is in the shard.
+    /// The caller is the producer, which discards its last page, and the shard is empty.
     pub(super) unsafe fn vacate(&self) {
         let pin = reclaim::pin();
-        // ORDERING: Relaxed; leaseholders wrote the pages. Who finds none has seen an old tail.
+        // ORDERING: Relaxed; producers wrote the pages. A thread that finds none has seen an old tail.
         let mut at = self.front.swap(ptr::null_mut(), Ordering::Relaxed);
-        // SAFETY: from the front on pages are ours now: consumers retire a page only when they have
-        // moved the front past it.
+        // SAFETY: pages from the front on belong to the caller now: consumers retire a page only when
+        // they have moved the front past it.
         while let Some(page) = unsafe { at.as_ref() } {
             let this = at;
-            // ORDERING: Relaxed; written by leaseholders.
+            // ORDERING: Relaxed; written by producers.
             at = page.next.load(Ordering::Relaxed);
-            // SAFETY: out of reach for pins to come.
+            // SAFETY: unreachable for later pins.
             unsafe { pin.retire(page.bytes(), move || drop(Box::from_raw(this))) };
         }
     }
@@ -242,9 +241,9 @@ impl Directory {
     ///
     /// # Safety
     ///
-    /// The caller has the shard alone, and `first..end` are the numbers whose segments are alive.
+    /// The caller has exclusive access to the shard, and the segments that are alive are `first..end`.
     pub(super) unsafe fn free<T>(&self, first: u64, end: u64) {
-        // ORDERING: Relaxed, here and below: the caller has the shard alone.
+        // ORDERING: Relaxed, here and below: the caller has exclusive access to the shard.
         let mut at = self.front.load(Ordering::Relaxed);
         while !at.is_null() {
             // SAFETY: pages from the front on are owned by the directory.
@@ -252,7 +251,7 @@ impl Directory {
             for number in page.first.max(first)..page.end().min(end) {
                 let segment = page.entry(number).segment.load(Ordering::Relaxed);
                 if let Some(segment) = Segment::<T>::from_raw(segment) {
-                    // SAFETY: alive by contract, and nobody else is there.
+                    // SAFETY: by contract alive, and in use by no other thread.
                     unsafe { segment.free() };
                 }
             }

@@ -2,8 +2,8 @@
 
 use crate::sync::defer_with;
 
-/// Drops all that `next` gives. When a destructor panics the others still run, and the panic goes
-/// on afterwards; `next` must be consistent between calls.
+/// Drops all values that `next` returns. If a destructor panics the others still run, and the panic
+/// continues afterwards; `next` must leave its state consistent between calls.
 pub(super) fn drop_all<T>(next: impl FnMut() -> Option<T>) {
     let mut next = defer_with(next, |next| while next().is_some() {});
     while next().is_some() {}

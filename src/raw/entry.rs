@@ -1,16 +1,16 @@
-//! What is known of an item besides itself.
+//! Items with their delivery metadata.
 
-/// How often an item was delivered, and since when it is in the queue.
+/// Delivery metadata: the number of deliveries of an item, and the time of its push.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct DeliveryMeta {
-    /// Deliveries so far. A held item's include the present one.
+    /// The number of deliveries so far. For a held item it includes the current one.
     pub(crate) attempts: u32,
-    /// When it was first pushed, in a unit that only the layers above know; 0: not known.
+    /// The time of the first push, in a unit defined by the layers above; 0 if unknown.
     pub(crate) since: u64,
 }
 
 impl DeliveryMeta {
-    /// The delivery of a place whose item has left the hold.
+    /// Marks a slot whose item was removed from the hold.
     pub(super) const GONE: Self = Self {
         attempts: u32::MAX,
         since: 0,
@@ -20,13 +20,13 @@ impl DeliveryMeta {
         self.attempts == Self::GONE.attempts
     }
 
-    /// The delivery of an item that is delivered for the first time.
+    /// The metadata of the first delivery.
     #[inline]
     pub(super) fn first(since: u64) -> Self {
         Self { attempts: 1, since }
     }
 
-    /// The delivery of the next delivery.
+    /// The metadata of the next delivery.
     pub(super) fn again(self) -> Self {
         Self {
             attempts: (self.attempts + 1).min(Self::GONE.attempts - 1),
@@ -35,14 +35,14 @@ impl DeliveryMeta {
     }
 }
 
-/// An item that is in none of the shards, and in no hold.
+/// An item in transit: in no shard and no hold.
 #[derive(Debug)]
 pub(crate) struct Entry<T> {
     pub(crate) item: T,
     pub(crate) delivery: DeliveryMeta,
 }
 
-/// An item and what the order of its queue knows it by, as they lie in a slot.
+/// An item and the metadata of its queue's order, as stored in a slot.
 #[derive(Clone, Debug)]
 pub(crate) struct Stored<T, M> {
     pub(crate) item: T,

@@ -1,10 +1,9 @@
-//! A value that only its owner uses.
+//! A value that is only accessible by exclusive reference.
 
-/// Gives access by `&mut` only, so that sharing it gives none: [`Sync`] whatever it holds.
+/// Gives access by `&mut` only, and is therefore [`Sync`] for every `T`.
 pub(crate) struct Exclusive<T>(T);
 
-// SAFETY: a shared reference to it leads to nothing: its only field is private, and its methods take it by
-// `&mut` or by value.
+// SAFETY: a shared reference gives no access: the only field is private, and the methods take `&mut self` or `self`.
 unsafe impl<T> Sync for Exclusive<T> {}
 
 impl<T> Exclusive<T> {

@@ -1,4 +1,4 @@
-//! A use of a cell that goes on until it has held enough.
+//! A borrow of a cell that accumulates held items before it delivers them.
 
 use super::cell::{Borrow, Fresh, Session};
 use super::endpoint::Endpoint;
@@ -6,18 +6,18 @@ use super::hold::HeldPosition;
 use super::items::HeldItems;
 use std::ops::{Deref, DerefMut};
 
-/// A borrow of a cell that adds items to the hold, in as many steps as it takes, and then gives them out.
+/// A borrow of a cell that adds items to the hold, in as many steps as necessary, and then delivers them.
 pub(crate) struct Gathering<'c, L: Session> {
     borrow: Borrow<'c, L>,
-    /// What was added from here on was given out to nobody.
+    /// Items from this position on were not delivered yet.
     start: HeldPosition,
     held_before: usize,
-    /// What was added from here on was looked at by nobody.
+    /// Items from this position on were not examined yet.
     fresh: Fresh,
 }
 
 impl<'c, L: Session> Borrow<'c, L> {
-    /// Goes on with this borrow, the only one, as one that gathers.
+    /// Turns this borrow, the only one, into one that accumulates items.
     pub(crate) fn gather(mut self) -> Gathering<'c, L> {
         let (start, held_before) = end_of(self.endpoint());
         Gathering {
@@ -30,24 +30,24 @@ impl<'c, L: Session> Borrow<'c, L> {
 }
 
 impl<'c, L: Session> Gathering<'c, L> {
-    /// What adds to the hold, and from where on the items are new to it.
+    /// The contents of the cell, and the position from which on items were not examined yet.
     pub(crate) fn parts(&mut self) -> (&mut L, &mut Fresh) {
         (&mut self.borrow, &mut self.fresh)
     }
 
-    /// Gives out what was gathered.
+    /// Delivers the accumulated items.
     pub(crate) fn give_out(&mut self) -> HeldItems<'c, L::Stored> {
         let (end, held) = end_of(self.borrow.endpoint());
         let added = held.saturating_sub(self.held_before);
-        // SAFETY: filled since, and given out here alone: who gathers has no borrow to give items out by, and what
-        // is gathered from now on starts behind them.
+        // SAFETY: filled since, and delivered only here: `parts` gives no access to the borrow, which could create
+        // other references, and items added from now on start behind them.
         let items = unsafe { HeldItems::after(self.borrow.endpoint(), self.start, added) };
         (self.start, self.held_before) = (end, held);
         items
     }
 }
 
-/// Where the next item will be, and how many there are.
+/// The position of the next item, and the number of held items.
 fn end_of<T>(endpoint: &Endpoint<T>) -> (HeldPosition, usize) {
     (endpoint.end_of_hold(), endpoint.held())
 }

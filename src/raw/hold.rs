@@ -1,4 +1,4 @@
-//! The hold: what a transaction has taken, at addresses that do not move.
+//! The hold: the items that a transaction has taken, at addresses that do not move.
 
 use super::block::{Block, Filled, HeldSlot, MOST_RUNS};
 use super::entry::DeliveryMeta;
@@ -11,7 +11,7 @@ use crate::sync::SMALL;
 use std::mem::size_of;
 use std::ptr;
 
-/// Bytes of items in the first block, and the most that is kept for the next transaction.
+/// Bytes of items in the first block, and the largest block that is kept for the next transaction.
 const KEPT_BYTES: u32 = 2048;
 /// Bytes of items in the largest block.
 const MOST_BYTES: u32 = 64 * 1024;
@@ -21,7 +21,7 @@ const FIRST_ITEMS: u32 = if SMALL { 2 } else { 32 };
 /// The held items of one handle, in the order in which they were taken.
 pub(super) struct Hold<T> {
     parts: Vec<HoldBlock<T>>,
-    /// The first vacant place of the last block, its index, and how many places the block has.
+    /// The first vacant slot of the last block, its index, and the number of slots in the block.
     next: *const HeldSlot<T>,
     index: u32,
     capacity: u32,
@@ -29,26 +29,26 @@ pub(super) struct Hold<T> {
     home: *const Front<T>,
     run: u32,
     start: u32,
-    /// Items held and not taken out.
+    /// Held items that were not taken out.
     len: usize,
-    /// Places whose item has left: see `removal.rs`.
+    /// Slots whose item was removed: see `removal.rs`.
     gaps: usize,
-    /// While they are taken out: the oldest of them, how many its part still has, and the part that
-    /// follows.
+    /// While items are taken out: the slot of the oldest one, the number of items left in its block, and the
+    /// index of the next block.
     oldest: *const HeldSlot<T>,
     oldest_left: usize,
-    following: usize,
+    next_block: usize,
 }
 
-/// A block and how many items were put into it, which is kept up to date for all but the last. None,
-/// if room was made for items that another consumer then got.
+/// A block and the number of items put into it, which is kept up to date for all blocks except the last. It is
+/// 0 if room was made for items that another consumer then took.
 struct HoldBlock<T> {
     block: Filled<T>,
     capacity: u32,
     filled: usize,
 }
 
-/// The place of a held item.
+/// The position of a held item: the index of its block, and its index there.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct HeldPosition {
     pub(super) part: usize,
@@ -69,7 +69,7 @@ impl<T> Hold<T> {
             gaps: 0,
             oldest: ptr::null(),
             oldest_left: 0,
-            following: 0,
+            next_block: 0,
         }
     }
 
@@ -78,21 +78,21 @@ impl<T> Hold<T> {
         self.len
     }
 
-    /// Where the item that was accepted last came from.
+    /// The front from which the last accepted item came.
     pub(super) fn home<'a>(&self) -> &'a Front<T> {
         // SAFETY: a home is part of a shard, which the handle keeps alive.
-        unsafe { self.home.as_ref() }.expect("an item was accepted")
+        unsafe { self.home.as_ref() }.expect("the hold has accepted no item")
     }
 
-    /// The item that was accepted last.
+    /// The slot of the last accepted item.
     #[inline]
     pub(super) fn newest(&self) -> &HeldSlot<T> {
         debug_assert!(self.len > 0);
-        // SAFETY: the place before the first vacant one is filled: an item was just accepted.
+        // SAFETY: the slot before the first vacant one is filled: an item was just accepted.
         unsafe { &*self.next.sub(1) }
     }
 
-    /// Where the next item will be, or the end of the part before it.
+    /// The position of the next item, or the end of the block before it.
     pub(super) fn end(&self) -> HeldPosition {
         let part = self.parts.len().saturating_sub(1);
         HeldPosition {
@@ -101,7 +101,7 @@ impl<T> Hold<T> {
         }
     }
 
-    /// The place at `spot`, which moves on to the next one. `None`: there are no more.
+    /// Returns the slot at `spot`, if any, and advances `spot`.
     pub(super) fn step(&self, spot: &mut HeldPosition) -> Option<&HeldSlot<T>> {
         while spot.index == self.filled(spot.part) {
             if spot.part + 1 >= self.parts.len() {
@@ -116,34 +116,37 @@ impl<T> Hold<T> {
         Some(held)
     }
 
-    /// The place before `spot`, which was filled.
+    /// The slot before `spot`, which was filled.
     pub(super) fn place_before(&self, spot: HeldPosition) -> &HeldSlot<T> {
         let index = spot.index - 1;
-        assert!(index < self.filled(spot.part), "a place of this hold");
+        assert!(
+            index < self.filled(spot.part),
+            "the position is outside of this hold"
+        );
         // SAFETY: the hold owns the block; the index was just checked.
         unsafe { Row::get(self.parts[spot.part].block, index) }
     }
 
-    /// The parts from `spot` on: the first place of each, and how many it has.
+    /// The filled slots from `spot` on, block by block: the first one of each block, and their number.
     pub(super) fn places_from(
         &self,
         spot: HeldPosition,
     ) -> impl Iterator<Item = (*const HeldSlot<T>, usize)> + '_ {
         (spot.part..self.parts.len()).map(move |part| {
             let first = if part == spot.part { spot.index } else { 0 };
-            // SAFETY: the hold owns the block; the spot is within it.
-            let place = unsafe { Row::element(self.parts[part].block, first) };
-            (place.cast_const(), self.filled(part) - first)
+            // SAFETY: the hold owns the block; `first` is within it.
+            let slot = unsafe { Row::element(self.parts[part].block, first) };
+            (slot.cast_const(), self.filled(part) - first)
         })
     }
 
-    /// The blocks, and how many items were put into each.
+    /// The blocks, and the number of items put into each.
     pub(super) fn blocks(&self) -> impl Iterator<Item = (Filled<T>, usize)> + '_ {
         let parts = self.parts.iter().enumerate();
         parts.map(|(part, HoldBlock { block, .. })| (*block, self.filled(part)))
     }
 
-    /// Takes note that an item has left.
+    /// Counts an item that was removed.
     pub(super) fn count_gap(&mut self) {
         self.len -= 1;
         self.gaps += 1;
@@ -153,7 +156,7 @@ impl<T> Hold<T> {
         }
     }
 
-    /// Makes what is left ready to be taken out.
+    /// Makes the remaining items ready to be taken out.
     #[inline]
     pub(super) fn commit(&mut self) {
         if self.gaps > 0 {
@@ -166,7 +169,7 @@ impl<T> Hold<T> {
         self.gaps = 0;
         for part in 0..self.parts.len() {
             let filled = self.filled(part);
-            // SAFETY: the hold owns the block, and has filled so many places.
+            // SAFETY: the hold owns the block, and has filled its first `filled` slots.
             let gaps = unsafe { Self::close_gaps_of(self.parts[part].block, filled) };
             self.parts[part].filled = filled - gaps;
         }
@@ -175,7 +178,7 @@ impl<T> Hold<T> {
         }
     }
 
-    /// How many items were put into a part.
+    /// The number of items put into a block.
     fn filled(&self, part: usize) -> usize {
         match self.parts.get(part) {
             Some(_) if part + 1 == self.parts.len() => self.index as usize,
@@ -191,9 +194,9 @@ impl<T> Hold<T> {
             return None;
         }
         while self.oldest_left == 0 {
-            self.follow();
+            self.advance_block();
         }
-        // SAFETY: filled when it was held, and taken out once: `oldest` moves on, within the part.
+        // SAFETY: the slot was filled, and is taken once: `oldest` advances, within the block.
         let item = unsafe {
             let item = (*self.oldest).take();
             self.oldest = self.oldest.add(1);
@@ -207,24 +210,24 @@ impl<T> Hold<T> {
         Some(item)
     }
 
-    /// Goes on with the items of the following part.
-    fn follow(&mut self) {
-        self.oldest_left = self.filled(self.following);
+    /// Continues with the items of the next block.
+    fn advance_block(&mut self) {
+        self.oldest_left = self.filled(self.next_block);
         // SAFETY: the hold owns the block.
-        self.oldest = unsafe { Row::element(self.parts[self.following].block, 0) };
-        self.following += 1;
+        self.oldest = unsafe { Row::element(self.parts[self.next_block].block, 0) };
+        self.next_block += 1;
     }
 
-    /// Makes the hold ready for the next transaction. Items that are left are not dropped.
+    /// Makes the hold ready for the next transaction. Remaining items are not dropped.
     #[inline]
     pub(super) fn clear(&mut self) {
         self.len = 0;
-        if self.following > 0 {
-            self.following = 0;
+        if self.next_block > 0 {
+            self.next_block = 0;
             self.oldest_left = 0;
         }
         if self.start > 0 {
-            self.forget_stretches();
+            self.clear_stretches();
         }
         if self.parts.len() > 1 {
             self.shrink();
@@ -237,17 +240,17 @@ impl<T> Hold<T> {
         }
     }
 
-    /// Makes the last block's runs ready for the next transaction.
+    /// Clears the runs of the last block for the next transaction.
     #[cold]
-    fn forget_stretches(&mut self) {
+    fn clear_stretches(&mut self) {
         self.start = 0;
         if let Some(last) = self.parts.last() {
             // SAFETY: the hold owns the block.
-            unsafe { Block::forget_stretches(last.block) };
+            unsafe { Block::clear_stretches(last.block) };
         }
     }
 
-    /// Frees all blocks but the last, and that one too if it is too large.
+    /// Frees all blocks except the last, and that one too if it is too large.
     #[cold]
     fn shrink(&mut self) {
         let kept = self.parts.pop();
@@ -270,8 +273,8 @@ impl<T> Hold<T> {
         }
     }
 
-    /// Gives everything back to where it came from, in order, as one run per shard and block. What came
-    /// from a shard that is retired since goes to the injector.
+    /// Returns all items to the shards they came from, in order, as one run per shard and block. Items of a
+    /// shard that was retired in the meantime go to the injector.
     pub(super) fn give_back(&mut self, injector: &Injector<T>) {
         self.end_stretch();
         if self.gaps > 0 {
@@ -279,20 +282,20 @@ impl<T> Hold<T> {
         }
         let mut homes: *mut Run<T> = ptr::null_mut();
         for part in self.parts.drain(..) {
-            // SAFETY: the hold owns its blocks; nothing was taken out of an open transaction.
+            // SAFETY: the hold owns its blocks; no item of an open transaction was taken out.
             match unsafe { Block::complete(part.block, homes) } {
                 Some(more) => homes = more,
-                // SAFETY: no item is in it.
+                // SAFETY: the block has no items.
                 None => unsafe { Block::free(part.block) },
             }
         }
         self.forget_blocks();
         self.len = 0;
-        // SAFETY: the blocks are complete, and no longer the hold's.
+        // SAFETY: the blocks are complete, and the hold no longer uses them.
         unsafe { Run::link_all(homes, injector) };
     }
 
-    /// Takes the gaps out of the runs.
+    /// Removes the gaps from the runs.
     #[cold]
     fn skip_gaps(&mut self) {
         self.gaps = 0;
@@ -302,7 +305,7 @@ impl<T> Hold<T> {
         }
     }
 
-    /// Makes the next item look for its run.
+    /// Makes the next item search for its run.
     fn forget_blocks(&mut self) {
         self.home = ptr::null();
         self.index = 0;
@@ -346,15 +349,15 @@ impl<T> Hold<T> {
         self.index = 0;
         self.start = 0;
         self.capacity = capacity;
-        // SAFETY: new, and so the hold's.
+        // SAFETY: the hold owns the new block.
         unsafe {
             self.next = Row::element(block, 0);
             Block::run_for(block, home, true).unwrap_or(0)
         }
     }
 
-    /// How many items and runs the next block has room for: for twice the items that the last one has,
-    /// and if that had too few runs for twice as many, within bounds.
+    /// The capacity of the next block in items and runs: twice the items of the last block, and twice its runs
+    /// if it had too few, within bounds.
     fn next_size(&self) -> (u32, usize) {
         let Some(last) = self.parts.last() else {
             return (Self::fitting(KEPT_BYTES).min(FIRST_ITEMS), 0);
@@ -369,7 +372,7 @@ impl<T> Hold<T> {
         ((2 * self.index).min(Self::fitting(MOST_BYTES)), runs)
     }
 
-    /// How many items fit into `bytes`: at least one.
+    /// The number of items that fit into `bytes`, at least one.
     fn fitting(bytes: u32) -> u32 {
         let size = u32::try_from(size_of::<HeldSlot<T>>()).unwrap_or(u32::MAX);
         (bytes / size).max(1)
@@ -387,9 +390,9 @@ impl<T> Sink<T> for Hold<T> {
 
     #[inline]
     unsafe fn accept(&mut self, item: T, delivery: DeliveryMeta) {
-        debug_assert!(self.index < self.capacity, "room was made");
+        debug_assert!(self.index < self.capacity, "no room for the item");
         self.index += 1;
-        // SAFETY: room was granted, so the place is vacant and in the block, which the hold owns.
+        // SAFETY: room was granted, so the slot is vacant and in the block, which the hold owns.
         unsafe {
             (*self.next).fill(item, delivery, self.index);
             self.next = self.next.add(1);
@@ -399,7 +402,7 @@ impl<T> Sink<T> for Hold<T> {
 }
 
 impl<T> Drop for Hold<T> {
-    /// Frees the memory. The handle has settled its items.
+    /// Frees the memory. The handle has already settled the items.
     fn drop(&mut self) {
         self.free();
     }

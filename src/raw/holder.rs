@@ -1,14 +1,16 @@
-//! What is known of a counters and its deliveries.
+//! The identity of an open transaction, for other threads.
 
 use super::counters::Counters;
 use super::endpoint::Endpoint;
 
-/// A counters, and the deliveries of its open transaction.
+/// Counters, and the deliveries of their open transaction.
 pub(crate) struct Holder {
+    /// The number of the counters.
     pub(crate) counters: usize,
-    /// How many deliveries have ended there before. With the counters, a number of the oldest that has not.
+    /// The number of deliveries that ended there before. With the number of the counters, it identifies the oldest
+    /// delivery that has not ended.
     pub(crate) ended: u64,
-    /// How many are held.
+    /// The number of held items.
     pub(crate) held: u64,
 }
 
@@ -24,7 +26,7 @@ impl Holder {
 }
 
 impl<T> Endpoint<T> {
-    /// What others know of this transaction.
+    /// The identity of this transaction, for other threads.
     pub(crate) fn holder(&self) -> Holder {
         Holder::new(self.number(), self.counters())
     }

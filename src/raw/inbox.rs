@@ -1,17 +1,16 @@
-//! An inbox: a stack that many fill without waiting, and that is emptied as a whole.
+//! An inbox: a lock-free stack with many producers that is emptied as a whole.
 //!
-//! What is put in lies in an node that was set aside before, so that putting it in allocates
-//! nothing.
+//! Values are put into nodes allocated in advance, so that putting one in allocates nothing.
 
 use crate::sync::{exclusive, weak, AtomicPtr, Ordering};
 use std::ptr;
 
-/// Takes in values in any number of threads, and gives them out all at once.
+/// Receives values from any number of threads, and returns them all at once.
 pub(crate) struct Inbox<N> {
     top: AtomicPtr<InboxNode<N>>,
 }
 
-/// A place for one value.
+/// A node for one value.
 struct InboxNode<N> {
     value: Option<N>,
     below: *mut InboxNode<N>,
@@ -20,9 +19,9 @@ struct InboxNode<N> {
 /// An empty node.
 pub(crate) struct Vacant<N>(Box<InboxNode<N>>);
 
-// SAFETY: it holds no value, and refers to no other node.
+// SAFETY: it contains no value, and refers to no other node.
 unsafe impl<N: Send> Send for Vacant<N> {}
-// SAFETY: by shared reference nothing of it can be used.
+// SAFETY: a shared reference gives no access.
 unsafe impl<N: Send> Sync for Vacant<N> {}
 
 impl<N> Vacant<N> {
@@ -34,7 +33,7 @@ impl<N> Vacant<N> {
     }
 }
 
-// SAFETY: values move from one thread to another, never by shared reference.
+// SAFETY: values move between threads, and are never shared.
 unsafe impl<N: Send> Send for Inbox<N> {}
 // SAFETY: as above.
 unsafe impl<N: Send> Sync for Inbox<N> {}
@@ -46,7 +45,7 @@ impl<N> Inbox<N> {
         }
     }
 
-    /// Puts a value in. Lock-free, and allocates nothing.
+    /// Puts a value in, without allocation. Lock-free.
     pub(crate) fn put(&self, node: Vacant<N>, value: N) {
         let mut node = node.0;
         node.value = Some(value);
@@ -54,9 +53,9 @@ impl<N> Inbox<N> {
         node.below = self.top.load(Ordering::Relaxed);
         let node = Box::into_raw(node);
         loop {
-            // SAFETY: not shared yet.
+            // SAFETY: the node is not shared yet.
             let below = unsafe { (*node).below };
-            // ORDERING: Release; pairs with `inbox.take-all`: the value. Relaxed on failure, as above.
+            // ORDERING: Release; pairs with `inbox.take-all`: publishes the value. Relaxed on failure, as above.
             match self.top.compare_exchange_weak(
                 below,
                 node,
@@ -75,27 +74,27 @@ impl<N> Inbox<N> {
         // ORDERING: Acquire; pairs with `inbox.put`.
         let acquire = weak!("inbox.take-all", Acquire);
         let top = self.top.swap(ptr::null_mut(), acquire);
-        // SAFETY: nobody else can reach these node any more.
-        unsafe { open_all(top) }
+        // SAFETY: these nodes are no longer reachable for other threads.
+        unsafe { into_values(top) }
     }
 }
 
 impl<N> Drop for Inbox<N> {
     fn drop(&mut self) {
-        // SAFETY: `&mut self`: nobody else is there.
-        drop(unsafe { open_all(exclusive(&mut self.top)) });
+        // SAFETY: `&mut self`.
+        drop(unsafe { into_values(exclusive(&mut self.top)) });
     }
 }
 
-/// Frees the node from `at` on, and returns their values, the last one first.
+/// Frees the nodes from `at` on, and returns their values, the last one first.
 ///
 /// # Safety
 ///
-/// They are the caller's alone.
-unsafe fn open_all<N>(mut at: *mut InboxNode<N>) -> Vec<N> {
+/// The caller has exclusive access to the nodes.
+unsafe fn into_values<N>(mut at: *mut InboxNode<N>) -> Vec<N> {
     let mut values = Vec::new();
     while !at.is_null() {
-        // SAFETY: made by `Box::into_raw`, and the caller's.
+        // SAFETY: created by `Box::into_raw`; exclusive by contract.
         let node = unsafe { Box::from_raw(at) };
         at = node.below;
         values.extend(node.value);

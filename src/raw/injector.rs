@@ -1,9 +1,9 @@
-//! The injector: where pushes without a handle go, a FIFO of many producers.
+//! The injector: a multi-producer FIFO for pushes without a handle.
 //!
-//! A linked list of nodes of cells, after the fetch-and-add array queue of Correia and Ramalhete
-//! (`FAAArrayQueue`, 2016), with claims by CAS. A producer reserves a cell, fills it and then says
-//! so; a cell whose producer stalls in between is voided by a consumer that finds filled cells
-//! behind it, and the producer takes its item to another cell. So nobody waits for anybody.
+//! It is a linked list of nodes of cells, after the fetch-and-add array queue of Correia and Ramalhete
+//! (`FAAArrayQueue`, 2016), with claims by CAS. A producer reserves a cell, fills it and then marks it
+//! as full; if the producer stalls in between, a consumer that finds full cells behind it voids the
+//! cell, and the producer puts its item into another cell. So no thread waits for another.
 
 use super::cursor::Take;
 use super::entry::DeliveryMeta;
@@ -17,23 +17,23 @@ use crate::sync::{exclusive, weak, AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use crossbeam_utils::CachePadded;
 use std::ptr::{self, NonNull};
 
-/// The shard of pushes without a handle.
+/// The shard for pushes without a handle.
 pub(super) struct Injector<T> {
     front: CachePadded<Front<T>>,
     /// A node at or before the head.
     first: AtomicPtr<NodeSlots<T>>,
     /// A node at or before the end.
     last: CachePadded<AtomicPtr<NodeSlots<T>>>,
-    /// NodeSlots given up, and those of them that the head has passed.
+    /// Voided cells, and those of them that the head has passed.
     voided: AtomicU64,
     passed: AtomicU64,
-    /// Whether anything was ever pushed here: many queues are used through handles alone.
+    /// Whether any item was ever put here: many queues are used through handles alone.
     used: AtomicBool,
 }
 
 // SAFETY: items of type T move between threads; the raw pointers are the shard's own.
 unsafe impl<T: Send> Send for Injector<T> {}
-// SAFETY: items leave by value to one claimant each.
+// SAFETY: each item is moved out by value, to one claimant.
 unsafe impl<T: Send> Sync for Injector<T> {}
 
 impl<T> Injector<T> {
@@ -54,9 +54,9 @@ impl<T> Injector<T> {
         &self.front
     }
 
-    /// Appends an item, unless `admit` refuses after a cell was reserved.
+    /// Appends an item, unless `admit` returns false after a cell was reserved.
     ///
-    /// So whoever makes it refuse and then voids what is reserved knows that nothing more comes.
+    /// So once a thread has made `admit` return false and then voided the reserved cells, no more items come.
     pub(super) fn push(
         &self,
         mut item: T,
@@ -83,30 +83,30 @@ impl<T> Injector<T> {
         }
     }
 
-    /// Says that something is, or was, to be found here.
+    /// Announces that items are or were put here.
     pub(super) fn set_used(&self) {
-        // ORDERING: Relaxed; a look to save the store.
+        // ORDERING: Relaxed; a check to save the store.
         if !self.used.load(Ordering::Relaxed) {
             // ORDERING: Release; pairs with `injector.is-unused`.
             self.used.store(true, weak!("injector.set-used", Release));
         }
     }
 
-    /// Whether nothing was ever pushed here. Who has seen an item from here gone sees that it is not so.
+    /// Whether no item was ever put here. A thread that has seen an item from here claimed sees false.
     #[inline]
     fn is_unused(&self) -> bool {
         // ORDERING: Acquire; pairs with `injector.set-used`.
         !self.used.load(weak!("injector.is-unused", Acquire))
     }
 
-    /// Appends a node, or goes on to the one that is there.
+    /// Appends a node unless there is one already, and advances `last` to it.
     fn grow(&self, last: &At<'_, T>, stamps: &AtomicU64) {
         if last.next().is_null() {
             // ORDERING: Relaxed; a logical clock that only compares ages.
             let stamp = stamps.fetch_add(1, Ordering::Relaxed) + 1;
             let node = last.node;
             let new = Node::allocate(node.base + Node::<T>::LEN, stamp, node.timed());
-            // ORDERING: Release; pairs with `node.next`. Relaxed on failure: the other thread's node is read
+            // ORDERING: Release; pairs with `node.next`. Relaxed on failure: the other thread's node is loaded
             // there.
             let linked = last.node.next.compare_exchange(
                 ptr::null_mut(),
@@ -119,10 +119,10 @@ impl<T> Injector<T> {
                 unsafe { Row::free(new) };
             }
         }
-        self.leave_last(last);
+        self.advance_last(last);
     }
 
-    /// Gives up a reserved cell, unless it is filled.
+    /// Voids a reserved cell, unless it is full.
     fn void(&self, at: &At<'_, T>, index: u64) {
         if at.void(index) {
             // ORDERING: Relaxed; statistics.
@@ -130,7 +130,7 @@ impl<T> Injector<T> {
         }
     }
 
-    /// Gives up all reserved cells that are not filled yet.
+    /// Voids all reserved cells that are not full yet.
     pub(super) fn void_reserved(&self) {
         let pin = reclaim::pin();
         let mut at = Some(At::pinned(self.first_row(), &pin));
@@ -140,9 +140,9 @@ impl<T> Injector<T> {
         }
     }
 
-    /// Moves `last` on from a node that has a successor.
-    fn leave_last(&self, node: &At<'_, T>) {
-        // ORDERING: Release; pairs with `injector.last`. Relaxed on failure: it was done.
+    /// Advances `last` from a node that has a successor.
+    fn advance_last(&self, node: &At<'_, T>) {
+        // ORDERING: Release; pairs with `injector.last`. Relaxed on failure: another thread has done it.
         let _ = self.last.compare_exchange(
             node.row.as_ptr(),
             node.next(),
@@ -151,14 +151,14 @@ impl<T> Injector<T> {
         );
     }
 
-    /// The node at the head, by the position of its first cell.
+    /// The position of the first cell of the node at the head.
     pub(super) fn entered(&self) -> u64 {
         let position = self.front.head().position();
         position - position % Node::<T>::LEN
     }
 
-    /// Moves up to `most` items from the head into the sink, unless returned ones come first. Spent
-    /// if the head is no longer in the node that was entered.
+    /// Moves up to `most` items from the head into the sink, unless returned ones come first. Returns
+    /// `Spent` if the head is no longer in the entered node.
     #[inline]
     pub(super) fn take<S: Sink<T>>(&self, entered: u64, sink: &mut S, most: usize) -> Take {
         if self.is_unused() {
@@ -186,7 +186,7 @@ impl<T> Injector<T> {
         }
     }
 
-    /// Claims up to `full` filled cells from the head on.
+    /// Claims up to `full` full cells from the head on.
     fn claim<S: Sink<T>>(&self, at: &At<'_, T>, head: Head, sink: &mut S, full: usize) -> Take {
         let count = sink.reserve(full, &self.front);
         if self.front.claim(head, count as u64).is_err() {
@@ -194,13 +194,13 @@ impl<T> Injector<T> {
         }
         let index = head.position() - at.node.base;
         for index in index..index + count as u64 {
-            // SAFETY: full, and ours by the claim. The sink granted room.
+            // SAFETY: the cell is full, and this thread has claimed it. The sink granted room.
             unsafe { sink.accept(at.take(index), DeliveryMeta::first(at.since(index))) };
         }
         Take::Got(count)
     }
 
-    /// Gets past a cell that is not filled, if something behind it is.
+    /// Skips a cell that is not full, if a cell behind it is.
     fn skip(&self, at: &At<'_, T>, head: Head, index: u64) -> Take {
         if !at.is_void(index) {
             if !at.has_more(index) {
@@ -210,7 +210,7 @@ impl<T> Injector<T> {
             self.void(at, index);
         }
         if at.is_void(index) {
-            // Whether this or another consumer gets past it, the next look is further on.
+            // Whether this or another consumer skips it, the next attempt is further on.
             if self.front.claim(head, 1).is_ok() {
                 // ORDERING: Relaxed; statistics.
                 self.passed.fetch_add(1, Ordering::Relaxed);
@@ -224,7 +224,7 @@ impl<T> Injector<T> {
         self.first.load(weak!("injector.first", Acquire))
     }
 
-    /// The node of the head. `Err`: empty if it is not there yet, lost if the head has moved on.
+    /// Returns the node of the head, or `Empty` if there is none yet, or `Lost` if the head has advanced.
     fn node_at<'p>(&self, head: Head, pin: &'p Pin) -> Result<At<'p, T>, Take> {
         let mut at = At::pinned(self.first_row(), pin);
         loop {
@@ -234,33 +234,33 @@ impl<T> Injector<T> {
                 Some(index) if index < Node::<T>::LEN => return Ok(at),
                 Some(_) => {
                     let next = at.successor().ok_or(Take::Empty)?;
-                    self.leave_first(&at, pin);
+                    self.advance_first(&at, pin);
                     at = next;
                 }
             }
         }
     }
 
-    /// Moves `first` on from a node that lies before the head and has a successor.
-    fn leave_first(&self, node: &At<'_, T>, pin: &Pin) {
+    /// Advances `first` from a node that lies before the head and has a successor.
+    fn advance_first(&self, node: &At<'_, T>, pin: &Pin) {
         // `last` may lag; it must not be left on a node that is retired.
-        self.leave_last(node);
+        self.advance_last(node);
         let row = node.row;
-        // ORDERING: Release; pairs with `injector.first`. Relaxed on failure: it was done.
-        let left = self.first.compare_exchange(
+        // ORDERING: Release; pairs with `injector.first`. Relaxed on failure: another thread has done it.
+        let advanced = self.first.compare_exchange(
             row.as_ptr(),
             node.next(),
             weak!("injector.leave-first", Release),
             Ordering::Relaxed,
         );
-        if left.is_ok() {
-            // SAFETY: neither `first` nor `last` point to it any more; its items are claimed, and
-            // whoever still moves one out, or fills a voided cell, is pinned.
+        if advanced.is_ok() {
+            // SAFETY: neither `first` nor `last` points to it any more; its items are claimed, and
+            // threads that still move one out, or fill a voided cell, are pinned.
             unsafe { pin.retire(node.node.bytes(), move || Row::free(row)) };
         }
     }
 
-    /// The head's position, if no item is visible there.
+    /// The position of the head, if no item is visible there.
     pub(super) fn position_if_empty(&self) -> Option<u64> {
         if self.is_unused() {
             return Some(0);
@@ -281,7 +281,7 @@ impl<T> Injector<T> {
         }
     }
 
-    /// Items in line, returned ones aside.
+    /// The number of ready items, except returned ones.
     #[inline]
     pub(super) fn backlog(&self) -> u64 {
         if self.is_unused() {
@@ -298,14 +298,14 @@ impl<T> Injector<T> {
         self.reserved().saturating_sub(position + void)
     }
 
-    /// Items ever pushed.
+    /// The number of items ever pushed.
     pub(super) fn pushed(&self) -> u64 {
         // ORDERING: Relaxed; statistics.
         self.reserved()
             .saturating_sub(self.voided.load(Ordering::Relaxed))
     }
 
-    /// The stamp of the node at the head; `None` if nothing waits.
+    /// The stamp of the node at the head; `None` if no item is ready.
     pub(super) fn age(&self) -> Option<u64> {
         if self.is_unused() {
             return None;
@@ -321,13 +321,13 @@ impl<T> Injector<T> {
         Some(at.map_or(u64::MAX, |at| at.node.stamp))
     }
 
-    /// The least of the times of the first item in line and of the returned ones.
+    /// The earliest of the times of the item at the head and of the returned ones.
     pub(super) fn oldest(&self) -> Option<u64> {
-        let in_line = self.time_at_head();
-        in_line.into_iter().chain(self.front.oldest()).min()
+        let at_head = self.time_at_head();
+        at_head.into_iter().chain(self.front.oldest()).min()
     }
 
-    /// The time of the first item in line.
+    /// The time of the item at the head.
     fn time_at_head(&self) -> Option<u64> {
         let pin = reclaim::pin();
         let head = self.front.head();
@@ -335,7 +335,7 @@ impl<T> Injector<T> {
         known(at.first_time_from(head.position() - at.node.base)?)
     }
 
-    /// NodeSlots ever reserved.
+    /// The number of cells ever reserved.
     fn reserved(&self) -> u64 {
         let pin = reclaim::pin();
         let mut last = self.last_node(&pin);
@@ -352,11 +352,11 @@ impl<T> Injector<T> {
 }
 
 impl<T> Drop for Injector<T> {
-    /// Frees the memory. The queue has taken all items out.
+    /// Frees the memory. The queue has already taken out all items.
     fn drop(&mut self) {
         let mut at = NonNull::new(exclusive(&mut self.first));
         while let Some(row) = at {
-            // SAFETY: from the first on, nodes are the shard's own.
+            // SAFETY: the shard owns the nodes from the first on.
             unsafe {
                 at = NonNull::new(At::alive(row).next());
                 Row::free(row);

@@ -1,6 +1,6 @@
-//! An intake: empties the shards for an order that sorts, which then says what comes next.
+//! An intake: drains the shards for an order that sorts the items and chooses the next one.
 //!
-//! Items that were given back are taken apart from those that were pushed, since they come first.
+//! Returned items are taken separately from pushed ones, since they come first.
 
 use super::consumer::ShardCursor;
 use super::cursor::Take;
@@ -11,19 +11,19 @@ use super::sink::Sink;
 use crossbeam_utils::Backoff;
 use std::sync::Arc;
 
-/// Takes all there is, and keeps its queue's shards alive.
+/// Drains the shards of a queue, and keeps them alive.
 pub(crate) struct Intake<T> {
-    /// Those in use at the last look, with their numbers, in order.
+    /// The shards that were in use at the last check, with their numbers, in order.
     visited: Vec<(usize, ShardCursor<T>)>,
-    /// The version of what was in use then.
+    /// The version of the set of shards in use at that time.
     version: u64,
     shards: Arc<Shards<T>>,
 }
 
-// SAFETY: as for `Endpoint`: shards are visited, by which items of type T come.
+// SAFETY: as for `Endpoint`: the shards contain items of type T.
 unsafe impl<T: Send> Send for Intake<T> {}
 
-/// Hands each item on.
+/// Passes each item to a function.
 struct ForEach<F>(F);
 
 impl<T> Intake<T> {
@@ -35,21 +35,21 @@ impl<T> Intake<T> {
         }
     }
 
-    /// Whether something was given back.
+    /// Whether there are returned items.
     #[inline]
     pub(crate) fn has_returned(&self) -> bool {
         !self.shards.injector().front().is_clear()
     }
 
-    /// Takes what was given back: the latest transaction first, the items of each in their order.
+    /// Takes all returned items: the latest transaction first, the items of each in order.
     pub(crate) fn take_returned(&mut self, into: &mut Vec<Entry<T>>) {
         let front = self.shards.injector().front();
         while !front.is_clear() && front.take(into, usize::MAX) > 0 {}
     }
 
-    /// Hands on what was pushed and is visible now.
+    /// Passes the pushed items that are visible now to `accept`.
     #[inline]
-    pub(crate) fn take_arrived(&mut self, mut hand_on: impl FnMut(Entry<T>)) {
+    pub(crate) fn take_arrived(&mut self, mut accept: impl FnMut(Entry<T>)) {
         if self.visited.is_empty() || self.version != self.shards.version() {
             self.find_shards();
         }
@@ -59,7 +59,7 @@ impl<T> Intake<T> {
         for (_, shard) in visited {
             let backlog = shard.backlog(shards);
             if backlog > 0 {
-                take_in(shard, shards, backlog, &mut hand_on);
+                drain(shard, shards, backlog, &mut accept);
             }
         }
     }
@@ -70,7 +70,7 @@ impl<T> Intake<T> {
         let Self {
             visited, shards, ..
         } = self;
-        // First, so that what changes meanwhile is found the next time.
+        // First, so that the next call finds concurrent changes.
         self.version = shards.version();
         let mut known = std::mem::take(visited).into_iter().peekable();
         for number in shards.in_use() {
@@ -83,7 +83,7 @@ impl<T> Intake<T> {
         known.for_each(|(_, mut gone)| gone.leave());
     }
 
-    /// Leaves all shards, so that their memory can go back.
+    /// Leaves all shards, so that their memory can be reclaimed.
     pub(crate) fn leave(&mut self) {
         self.visited
             .drain(..)
@@ -92,13 +92,13 @@ impl<T> Intake<T> {
 }
 
 /// Takes up to `most` items from the head of a shard.
-fn take_in<T>(
+fn drain<T>(
     shard: &mut ShardCursor<T>,
     shards: &Shards<T>,
     most: u64,
-    hand_on: &mut impl FnMut(Entry<T>),
+    accept: &mut impl FnMut(Entry<T>),
 ) {
-    let mut sink = ForEach(hand_on);
+    let mut sink = ForEach(accept);
     let mut left = usize::try_from(most).unwrap_or(usize::MAX);
     let backoff = Backoff::new();
     while left > 0 {

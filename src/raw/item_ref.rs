@@ -1,11 +1,11 @@
-//! The one reference to a held item.
+//! The only reference to a held item.
 
 use super::entry::Stored;
 use std::ops::{Deref, DerefMut};
 #[cfg(all(feature = "tokio", not(any(loom, shuttle))))]
 use std::ptr::NonNull;
 
-/// An item that a transaction holds, and how often it was delivered. Each held item has one reference at most.
+/// An item held by a transaction, and the number of its deliveries. Each held item has at most one reference.
 pub(crate) struct ItemRef<'t, T> {
     item: &'t mut T,
     attempts: u32,
@@ -14,8 +14,7 @@ pub(crate) struct ItemRef<'t, T> {
 impl<T> ItemRef<'_, T> {
     /// # Safety
     ///
-    /// The item is held and does not move while `'t` lasts, unless by the end of this reference, and this is
-    /// its only reference.
+    /// The item is held and does not move during `'t`, except by means of this reference, which is the only one.
     #[inline]
     pub(super) unsafe fn new(item: *mut T, attempts: u32) -> Self {
         // SAFETY: by contract.
@@ -28,13 +27,13 @@ impl<T> ItemRef<'_, T> {
         self.attempts
     }
 
-    /// Where the item is while it is held.
+    /// The address of the item while it is held.
     pub(crate) fn address(&self) -> usize {
         let item: *const T = self.item;
         item as usize
     }
 
-    /// Where the item is, and how often it was delivered.
+    /// The address of the item, and the number of its deliveries.
     #[cfg(all(feature = "tokio", not(any(loom, shuttle))))]
     pub(super) fn into_parts(self) -> (NonNull<T>, u32) {
         (NonNull::from(self.item), self.attempts)

@@ -1,4 +1,4 @@
-//! HeldSlot items, each given out once: those that one call has added to a transaction's hold, or all of it.
+//! Held items, each delivered once: those that one call has added to a transaction's hold, or all of them.
 
 use super::block::HeldSlot;
 use super::cell::Unborrowed;
@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use std::{ptr, vec};
 
-/// The places of such items. Taking one out of here touches nothing else of the hold: so this may be on another thread
+/// An iterator over the slots of such items. It accesses nothing else of the hold, so it may be used on another thread
 /// than the transaction.
 pub(crate) struct HeldItems<'t, T> {
     current: Range<*const HeldSlot<T>>,
@@ -18,17 +18,17 @@ pub(crate) struct HeldItems<'t, T> {
     items: PhantomData<&'t mut T>,
 }
 
-// SAFETY: these are references to items that nobody else has, and their deliveries, which nobody else changes.
+// SAFETY: these are the only references to the items, and to their delivery metadata, which nothing else changes.
 unsafe impl<T: Send> Send for HeldItems<'_, T> {}
 
 impl<'t, T> HeldItems<'t, T> {
-    /// What was put into the hold from `spot` on, so many items.
+    /// The items that were put into the hold from `spot` on; `left` is their number.
     ///
     /// # Safety
     ///
-    /// The items were given out to nobody, and the transaction is borrowed for `'t`.
+    /// There are no references to the items, and the transaction is borrowed for `'t`.
     pub(super) unsafe fn after(endpoint: &Endpoint<T>, spot: HeldPosition, left: usize) -> Self {
-        // SAFETY: so many places follow in the block.
+        // SAFETY: `len` slots follow in the block.
         let part = |(first, len): (*const HeldSlot<T>, usize)| first..unsafe { first.add(len) };
         let mut parts = endpoint.places_from(spot).map(part);
         let current = parts.next().unwrap_or(ptr::null()..ptr::null());
@@ -41,13 +41,12 @@ impl<'t, T> HeldItems<'t, T> {
         }
     }
 
-    /// All that is held.
+    /// All held items.
     pub(super) fn all(endpoint: &Endpoint<T>, _: Unborrowed<'t>) -> Self {
-        // SAFETY: nobody uses a held item by reference, and the transaction is borrowed for `'t`.
+        // SAFETY: there are no references to held items, and the transaction is borrowed for `'t`.
         unsafe { Self::after(endpoint, HeldPosition::default(), endpoint.held()) }
     }
 
-    /// The next item.
     #[inline]
     pub(crate) fn next(&mut self) -> Option<ItemRef<'t, T>> {
         loop {
@@ -57,15 +56,15 @@ impl<'t, T> HeldItems<'t, T> {
             while self.current.is_empty() {
                 self.current = self.more.next()?;
             }
-            let place = self.current.start;
-            // SAFETY: within the part, filled once, and given out here alone, once: the range moves on. The item stays
-            // where it is while the transaction is borrowed, and so does the block while an item of it is left.
+            let slot = self.current.start;
+            // SAFETY: the slot is within the block, was filled, and is delivered only here, once: the range advances.
+            // The item does not move while the transaction is borrowed, and the block is alive while it has items.
             unsafe {
-                self.current.start = place.add(1);
-                let delivery = (*place).delivery();
+                self.current.start = slot.add(1);
+                let delivery = (*slot).delivery();
                 if !delivery.is_gone() {
                     self.left -= 1;
-                    return Some(ItemRef::new((*place).item(), delivery.attempts));
+                    return Some(ItemRef::new((*slot).item(), delivery.attempts));
                 }
             }
         }

@@ -1,4 +1,4 @@
-//! The ends of transactions.
+//! The end of a transaction: commit, abort, and what follows a commit.
 
 use super::Endpoint;
 use crate::raw::cell::Unborrowed;
@@ -13,8 +13,8 @@ use std::mem;
 use std::ptr::{self, NonNull};
 
 impl<T> Endpoint<T> {
-    /// Commits: publishes what is staged, and leaves what is held to be taken out. Says how many
-    /// items were staged, and how many held.
+    /// Commits: publishes the staged items and makes the held ones ready to be taken out. Returns the
+    /// numbers of staged and of held items.
     #[inline]
     pub(crate) fn commit(&mut self, _: &Unborrowed<'_>) -> (usize, usize) {
         let staged = self.staged();
@@ -32,7 +32,7 @@ impl<T> Endpoint<T> {
         }
     }
 
-    /// Leaves what is held to be taken out, and says how many items that are.
+    /// Makes the held items ready to be taken out, and returns their number.
     #[inline]
     fn commit_held(&mut self) -> usize {
         let held = self.held();
@@ -44,7 +44,7 @@ impl<T> Endpoint<T> {
         held
     }
 
-    /// Takes out the next committed item.
+    /// Moves the next committed item out.
     #[inline]
     pub(crate) fn take_out(&mut self, _: &Unborrowed<'_>) -> Option<T> {
         let item = self.hold.take_out();
@@ -63,7 +63,7 @@ impl<T> Endpoint<T> {
         }
     }
 
-    /// Gives back what is held, and says how many items that were.
+    /// Gives back the held items, and returns their number.
     pub(crate) fn give_back(&mut self, _: &Unborrowed<'_>) -> usize {
         let held = self.held();
         if held > 0 {
@@ -74,7 +74,7 @@ impl<T> Endpoint<T> {
         held
     }
 
-    /// Gives back what is held without a delivery counted, and says how many items that were.
+    /// Gives back the held items as if they had not been delivered, and returns their number.
     pub(crate) fn give_back_uncounted(&mut self, _: &Unborrowed<'_>) -> usize {
         let held = self.held();
         self.hold.uncount();
@@ -83,44 +83,44 @@ impl<T> Endpoint<T> {
         held
     }
 
-    /// The held item at `spot`, which moves on to the next one, and its delivery.
+    /// Returns the held item at `spot` and its delivery metadata, and advances `spot`.
     pub(crate) fn next_held<'s>(
         &'s self,
         spot: &mut HeldPosition,
         _: &'s Unborrowed<'_>,
     ) -> Option<(&'s T, DeliveryMeta)> {
         let held = self.hold.next_at(spot)?;
-        // SAFETY: held, and nobody else uses it.
+        // SAFETY: the item is held, and nothing else uses it.
         Some(unsafe { (&*held.item(), held.delivery()) })
     }
 
-    /// Takes the item that [`Endpoint::next_held`] has just given out of the transaction, which must say later how that
-    /// ended, by [`Endpoint::count_aborted`].
+    /// Removes the item that [`Endpoint::next_held`] returned last from the transaction. The caller must count it
+    /// later, by [`Endpoint::count_aborted`].
     ///
     /// # Panics
     ///
-    /// If there is none before the spot.
+    /// If there is no item before `spot`.
     pub(crate) fn remove_before(&mut self, spot: HeldPosition, _: &Unborrowed<'_>) -> Entry<T> {
         // SAFETY: no held item is borrowed.
         unsafe { self.hold.remove_before(spot) }
     }
 
-    /// Ends the transaction: gives back what is held, then drops what is staged.
+    /// Aborts the transaction: gives back the held items, then drops the staged ones.
     pub(in crate::raw) fn abort(&mut self, unborrowed: &Unborrowed<'_>) {
         self.give_back(unborrowed);
         self.end_staging();
         self.drop_staged();
     }
 
-    /// Gives everything leased back. Nothing is staged or held.
-    fn leave(&mut self) {
+    /// Releases the shard and the counters. Nothing is staged or held.
+    fn release(&mut self) {
         self.consumer.leave();
         let shards = &self.shards;
-        if let Some(lease) = self.acquired.take() {
+        if let Some(acquired) = self.acquired.take() {
             let producer = mem::replace(&mut self.producer, Producer::new());
-            shards.give_up(lease.number, producer);
+            shards.give_up(acquired.number, producer);
         }
-        // What was taken away from its transaction may not be counted yet.
+        // Items that expired in its transaction may not be counted yet.
         let counters = shards.handles();
         if !counters.stays(self.handle_number) && !self.counters().is_open() {
             counters.retire(self.handle_number);
@@ -129,9 +129,9 @@ impl<T> Endpoint<T> {
     }
 }
 
-/// The parts of a commit over several queues: see [`Party`](crate::raw::Party).
+/// The steps of a commit over several queues: see [`Party`](crate::raw::Party).
 impl<T> Endpoint<T> {
-    /// The shard that a joint has to know about.
+    /// The shard, if it takes part in a joint commit.
     fn staging_shard<'a>(&self) -> Option<&'a Shard<T>> {
         self.shard().filter(|_| self.staged() > 0)
     }
@@ -163,8 +163,8 @@ impl<T> Endpoint<T> {
 
 impl<T> Drop for Endpoint<T> {
     fn drop(&mut self) {
-        // Leaves also if a destructor of an item panics.
-        let mut endpoint = defer_with(self, |endpoint| endpoint.leave());
+        // Also if the destructor of an item panics.
+        let mut endpoint = defer_with(self, |endpoint| endpoint.release());
         let unborrowed = Unborrowed::new();
         if endpoint.is_taken() {
             endpoint.drop_taken(&unborrowed);

@@ -1,7 +1,7 @@
-//! A endpoint: what one handle has at the shards of its queue, and the steps of its transactions.
+//! An endpoint: a handle's connection to the shards of its queue, and the steps of its transactions.
 //!
-//! The endpoint keeps the state of the transaction, so that a forgotten transaction is found and ended at the next use
-//! of the handle, or when it is dropped. No step runs user code, but the destructors of items that have left.
+//! The endpoint keeps the state of the transaction, so that a forgotten transaction is detected and ended at the next
+//! use of the handle, or when the handle is dropped. No step runs user code, except destructors of removed items.
 
 mod end;
 mod put;
@@ -19,30 +19,30 @@ use super::shards::Shards;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// One handle's part in a queue.
+/// One handle's connection to a queue.
 pub(crate) struct Endpoint<T> {
     /// Without a shard until the first push.
     producer: Producer<T>,
     acquired: Option<AcquiredShard<T>>,
     pub(super) consumer: Consumer<T>,
     pub(super) hold: Hold<T>,
-    /// Whether what is held was committed, and only waits to be taken out.
+    /// Whether the held items are committed, and still have to be taken out.
     taken: bool,
-    /// The item that is looked at.
+    /// Holds a peeked item.
     pub(super) peeked: Option<Box<Hold<T>>>,
     counters: NonNull<Counters>,
     handle_number: usize,
     pub(super) shards: Arc<Shards<T>>,
 }
 
-/// The lease of a shard.
+/// The shard that a handle has acquired.
 struct AcquiredShard<T> {
     shard: NonNull<Shard<T>>,
     number: usize,
 }
 
-// SAFETY: a endpoint owns what it points to or shares it as `Shards` does; items are of type T. It has
-// no tie to the thread that made it.
+// SAFETY: an endpoint owns what it points to or shares it as `Shards` does; items are of type T. It is
+// not tied to the thread that created it.
 unsafe impl<T: Send> Send for Endpoint<T> {}
 
 impl<T> Endpoint<T> {
@@ -68,13 +68,13 @@ impl<T> Endpoint<T> {
         unsafe { self.counters.as_ref() }
     }
 
-    /// The leased shard.
+    /// The acquired shard.
     #[inline]
     fn shard<'a>(&self) -> Option<&'a Shard<T>> {
         // SAFETY: shards are type-stable, and the endpoint keeps its queue alive.
         self.acquired
             .as_ref()
-            .map(|lease| unsafe { lease.shard.as_ref() })
+            .map(|acquired| unsafe { acquired.shard.as_ref() })
     }
 
     /// The number of the handle's counters.
@@ -82,25 +82,25 @@ impl<T> Endpoint<T> {
         self.handle_number
     }
 
-    /// Staged items.
+    /// The number of staged items.
     #[inline]
     pub(crate) fn staged(&self) -> usize {
         self.producer.staged()
     }
 
-    /// HeldSlot items, or those left to take out after a commit.
+    /// The number of held items, or after a commit of those not yet taken out.
     #[inline]
     pub(crate) fn held(&self) -> usize {
         self.hold.len()
     }
 
-    /// Whether a transaction is open, or was committed and not all of its items were taken out.
+    /// Whether a transaction is open, or was committed without all of its items being taken out.
     #[inline]
     pub(crate) fn is_unsettled(&self) -> bool {
         self.staged() | self.held() != 0
     }
 
-    /// Whether what is held was committed, and only waits to be taken out.
+    /// Whether the held items are committed, and still have to be taken out.
     pub(crate) fn is_taken(&self) -> bool {
         self.taken
     }

@@ -1,4 +1,4 @@
-//! The pushes of a endpoint.
+//! The pushes of an endpoint.
 
 use super::{AcquiredShard, Endpoint};
 use crate::raw::drops::drop_all;
@@ -10,7 +10,7 @@ use crate::sync::step;
 use std::ptr::NonNull;
 
 impl<T> Endpoint<T> {
-    /// Pushes one item, committed at once.
+    /// Pushes one item without a transaction.
     #[inline]
     pub(crate) fn push(&mut self, item: T) {
         self.make_room_for_one();
@@ -19,20 +19,20 @@ impl<T> Endpoint<T> {
         self.producer.push(shard, item);
     }
 
-    /// Notes the time of the item that is staged or pushed next.
+    /// Records the time of the item that is staged or pushed next.
     pub(crate) fn note_time(&mut self, since: u64) {
         self.make_room_for_one();
         self.producer.note_time(since);
     }
 
-    /// Takes the item of the last [`Endpoint::push`] back, if nobody has, and nothing before it waits.
+    /// Takes back the item of the last [`Endpoint::push`], if it is not yet dequeued and no item is ready before it.
     pub(crate) fn retract(&mut self) -> Option<Entry<T>> {
         let shard = self.shard()?;
         self.producer.retract(shard)
     }
 
-    /// Says that the transaction stages something: true if it has not said so before. Whoever stages a single item
-    /// [makes room](Endpoint::make_room_for_one) first, so that nothing fails once it is said.
+    /// Announces that the transaction stages items, and returns true if this is the first announcement. To stage a
+    /// single item, [make room](Endpoint::make_room_for_one) first: then nothing can fail after the announcement.
     #[inline]
     pub(crate) fn begin_staging(&mut self) -> bool {
         let first = self.staged() == 0;
@@ -49,7 +49,7 @@ impl<T> Endpoint<T> {
         self.producer.stage(item);
     }
 
-    /// Makes room for one item at least, to be staged.
+    /// Makes room for at least one item to be staged.
     pub(crate) fn stager(&mut self) -> Stager<'_, T> {
         self.make_room_for_one();
         let (segment, next, limit) = self.producer.room();
@@ -61,17 +61,17 @@ impl<T> Endpoint<T> {
         }
     }
 
-    /// Says that nothing of what is staged will be published.
+    /// Announces that none of the staged items will be published.
     pub(crate) fn end_staging(&mut self) {
         self.counters().abort_staging();
     }
 
-    /// Takes the last staged item back out.
+    /// Removes the last staged item.
     pub(crate) fn unstage(&mut self) -> Option<Entry<T>> {
         self.producer.unstage()
     }
 
-    /// Drops what is staged.
+    /// Drops the staged items.
     pub(crate) fn drop_staged(&mut self) {
         drop_all(|| self.unstage());
     }
@@ -84,22 +84,22 @@ impl<T> Endpoint<T> {
         }
     }
 
-    /// Leases a shard, opens a segment, or both.
+    /// Acquires a shard, opens a segment, or both.
     #[cold]
     #[inline(never)]
     fn make_room(&mut self) {
-        let shard = self.shard().unwrap_or_else(|| self.lease());
+        let shard = self.shard().unwrap_or_else(|| self.acquire());
         if self.producer.is_full() {
             let shards = &self.shards;
             self.producer.open(shard, shards.stamps(), shards.timed());
         }
     }
 
-    fn lease<'a>(&mut self) -> &'a Shard<T> {
-        let (number, leased) = self.shards.lease();
-        let shard = NonNull::from(leased);
+    fn acquire<'a>(&mut self) -> &'a Shard<T> {
+        let (number, acquired) = self.shards.lease();
+        let shard = NonNull::from(acquired);
         self.acquired = Some(AcquiredShard { shard, number });
-        // SAFETY: as in `shard`; leased just now.
+        // SAFETY: as in `shard`; acquired just now.
         unsafe {
             self.producer = shard.as_ref().check_out();
             shard.as_ref()
@@ -107,7 +107,7 @@ impl<T> Endpoint<T> {
     }
 }
 
-/// Room for some items that are staged. The endpoint counts them at the end.
+/// Stages items into the room left in the segment. They are counted as staged when it is dropped.
 pub(crate) struct Stager<'s, T> {
     producer: &'s mut Producer<T>,
     segment: Option<Segment<T>>,
@@ -129,8 +129,8 @@ impl<T> Stager<'_, T> {
     #[inline]
     pub(crate) fn stage(&mut self, item: T) {
         assert!(self.has_room());
-        // SAFETY: below the limit a segment is open. A position behind the tail is vacant and the
-        // leaseholder's alone, and its segment is unfinished.
+        // SAFETY: below the limit a segment is open. A position behind the tail is vacant and belongs to the
+        // producer alone, and its segment is unfinished.
         unsafe {
             let segment = self.segment.unwrap_unchecked();
             segment.slot(self.next).fill(item);
@@ -142,7 +142,7 @@ impl<T> Stager<'_, T> {
 impl<T> Drop for Stager<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: filled one by one.
+        // SAFETY: the slots before `next` were filled one by one.
         unsafe { self.producer.count_staged(self.next) };
     }
 }

@@ -1,4 +1,4 @@
-//! The pops of a endpoint, and what it holds.
+//! The pops of an endpoint, and its held items.
 
 use super::Endpoint;
 use crate::raw::block::HeldSlot;
@@ -9,22 +9,22 @@ use crate::raw::item_ref::ItemRef;
 use crate::raw::sink::Sink;
 
 impl<T> Endpoint<T> {
-    /// Goes to where items were put back without a handle, if there are any, since they come first.
+    /// Moves to the injector if items were put back there without a handle, since these come first.
     pub(crate) fn go_to_head(&mut self) {
         self.consumer.go_to_head(&self.shards);
     }
 
-    /// Whether an item may be ready where the next one is looked for. If it is not, that is known after an attempt.
+    /// Whether an item may be ready in the current shard. It is a hint: only an attempt to pop is conclusive.
     pub(crate) fn sees_one(&self) -> bool {
         self.consumer.backlog(&self.shards) > 0
     }
 
-    /// Whether no item is visible: a hint, unlike a pop that finds none.
+    /// Whether no item is visible. A hint: only a pop that finds none has proved it.
     pub(crate) fn looks_empty(&self) -> bool {
         self.shards.collect_if_empty().is_some()
     }
 
-    /// Takes one item, committed at once.
+    /// Pops one item without a transaction.
     #[inline]
     pub(crate) fn pop(&mut self) -> Option<T> {
         let item = self.consumer.take_one(&self.shards)?;
@@ -32,7 +32,7 @@ impl<T> Endpoint<T> {
         Some(item)
     }
 
-    /// Takes up to `most` items, committed at once.
+    /// Pops up to `most` items without a transaction, and returns their number.
     pub(in crate::raw) fn pop_into(&mut self, most: usize, items: &mut impl Sink<T>) -> usize {
         let count = self.consumer.take_all(&self.shards, items, most);
         self.counters().count_popped(count);
@@ -44,7 +44,7 @@ impl<T> Endpoint<T> {
         self.counters().count_popped(1);
     }
 
-    /// Holds one item more: true if there is one.
+    /// Takes one more item into the hold. Returns false if the queue is empty.
     #[inline(always)]
     #[allow(clippy::inline_always)] // the pop of a transaction
     pub(crate) fn hold(&mut self) -> bool {
@@ -56,7 +56,7 @@ impl<T> Endpoint<T> {
         held
     }
 
-    /// Holds up to `most` items more, and says how many those are.
+    /// Takes up to `most` more items into the hold, and returns their number.
     pub(crate) fn hold_batch(&mut self, most: usize) -> usize {
         if most == 0 {
             return 0;
@@ -70,8 +70,8 @@ impl<T> Endpoint<T> {
         count
     }
 
-    /// Holds all items that the next shard has now, from `shard` on, which moves behind it. False: there is
-    /// none.
+    /// Takes all items that are ready in the next shard in use, from number `shard` on, and advances `shard` past it.
+    /// Returns false if there is no such shard.
     pub(crate) fn hold_shard(&mut self, shard: &mut usize) -> bool {
         let Some(next) = self.shards.next_from(*shard) else {
             return false;
@@ -86,17 +86,17 @@ impl<T> Endpoint<T> {
         true
     }
 
-    /// Counts items as taken that are elsewhere: shown to somebody, or about to be [accepted](Endpoint::accept).
+    /// Counts items as taken that are not in the hold: peeked, or about to be [accepted](Endpoint::accept).
     pub(crate) fn count_taken(&mut self, items: usize) {
         self.counters().count_taken(items);
     }
 
-    /// Counts no more what was [counted](Endpoint::count_taken).
+    /// Undoes [`Endpoint::count_taken`].
     pub(crate) fn uncount_taken(&mut self, items: usize) {
         self.counters().uncount_taken(items);
     }
 
-    /// Makes room for an item that is taken elsewhere, and [counts](Endpoint::count_taken) it.
+    /// Makes room for an item taken from elsewhere, and [counts](Endpoint::count_taken) it.
     pub(crate) fn expect(&mut self, purpose: Purpose) {
         let injector = self.shards.injector();
         Self::hold_of(&mut self.hold, &mut self.peeked, purpose).reserve(1, injector.front());
@@ -104,11 +104,11 @@ impl<T> Endpoint<T> {
         self.count_taken(1);
     }
 
-    /// Holds an item that was [counted](Endpoint::expect). If it is given back it goes to the injector.
+    /// Holds an [expected](Endpoint::expect) item. An abort puts it into the injector.
     pub(crate) fn accept(&mut self, purpose: Purpose, Entry { item, delivery }: Entry<T>) {
         let hold = Self::hold_of(&mut self.hold, &mut self.peeked, purpose);
         hold.reserve(1, self.shards.injector().front());
-        // SAFETY: there is room for it.
+        // SAFETY: there is room for the item.
         unsafe { hold.accept(item, delivery) };
     }
 
@@ -124,30 +124,30 @@ impl<T> Endpoint<T> {
     }
 }
 
-/// What an item is taken for.
+/// The purpose of taking an item.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Purpose {
     /// To be held by the transaction.
     Hold,
-    /// To be looked at.
+    /// To be peeked at.
     Peek,
 }
 
-/// What is held.
+/// The held items.
 impl<T> Endpoint<T> {
-    /// Where the next held item will be.
+    /// The position of the next item to be held.
     pub(in crate::raw) fn end_of_hold(&self) -> HeldPosition {
         self.hold.end()
     }
 
-    /// The next item that was given out to nobody yet, and its delivery.
+    /// The next item that was not delivered yet, and its delivery metadata.
     pub(crate) fn next_fresh(&self, Fresh(spot): &mut Fresh) -> Option<(&T, DeliveryMeta)> {
         let held = self.hold.step(spot)?;
-        // SAFETY: held, and lent to nobody who may write to it.
+        // SAFETY: the item is held, and nobody can write to it.
         Some(unsafe { (&*held.item(), held.delivery()) })
     }
 
-    /// The parts of the hold from `spot` on: the first place of each, and how many it has.
+    /// The held slots from `spot` on, block by block: the first one of each block, and their number.
     pub(in crate::raw) fn places_from(
         &self,
         spot: HeldPosition,
@@ -155,41 +155,40 @@ impl<T> Endpoint<T> {
         self.hold.places_from(spot)
     }
 
-    /// The item that was held last, and how often it was delivered.
+    /// The item that was held last, and the number of its deliveries.
     #[inline]
     pub(in crate::raw) fn newest(&self) -> (*mut T, u32) {
         let held = self.hold.newest();
-        // SAFETY: the newest is held.
+        // SAFETY: the slot is filled.
         (held.item(), unsafe { held.delivery() }.attempts)
     }
 
-    /// What is known of the item at an address, if this transaction holds it.
+    /// The delivery metadata of the item at an address, if this transaction holds it.
     pub(crate) fn delivery_of(&self, address: usize) -> Option<DeliveryMeta> {
         self.hold.delivery_of(address)
     }
 
-    /// Counts removed items that are somewhere else by now.
+    /// Counts removed items as aborted, after they were put somewhere else.
     pub(crate) fn count_aborted(&mut self, items: usize) {
         self.counters().count_aborted(items);
     }
 }
 
 impl<T, M> Endpoint<Stored<T, M>> {
-    /// Takes up to `most` items, committed at once, without what the order knows of them.
+    /// Pops up to `most` items without a transaction and without their metadata.
     pub(crate) fn pop_batch(&mut self, most: usize, items: &mut Vec<T>) -> usize {
         self.pop_into(most, items)
     }
 
-    /// Takes a held item out of the transaction, which must say later how that ended, by
-    /// [`Endpoint::count_aborted`].
+    /// Removes a held item from the transaction. The caller must count it later, by [`Endpoint::count_aborted`].
     ///
     /// # Panics
     ///
     /// If another transaction holds the item.
-    #[allow(clippy::needless_pass_by_value)] // whoever has it has it no more
+    #[allow(clippy::needless_pass_by_value)] // consumes the only reference
     pub(crate) fn remove(&mut self, item: ItemRef<'_, T>) -> Entry<Stored<T, M>> {
-        // SAFETY: the reference, which ends here, was the only way to use the item, and a reference is of the
-        // present transaction: it borrows the cell.
+        // SAFETY: the reference, which ends here, was the only access to the item, and it belongs to the
+        // current transaction: it borrows the cell.
         unsafe { self.hold.remove(item.address()) }
     }
 }

@@ -1,11 +1,11 @@
-//! What the counters say of a closed queue while a transaction ends, which leaves an item behind.
+//! Whether a closed queue is drained, by its counters, while a transaction ends that leaves an item behind.
 //!
-//! The seats are warmed up first, as in `empty.rs`.
+//! The endpoints are warmed up first, as in `empty.rs`.
 
 use super::*;
 use crate::raw::{DeliveryMeta, Entry, Remainder};
 
-/// A endpoint with a shard, whose transaction holds the only item of the queue.
+/// An endpoint with a shard, whose transaction holds the only item of the queue.
 fn holder(shards: &Arc<Shards<u32>>) -> Endpoint<u32> {
     let mut endpoint = Endpoint::new(Arc::clone(shards));
     endpoint.push(1);
@@ -13,10 +13,10 @@ fn holder(shards: &Arc<Shards<u32>>) -> Endpoint<u32> {
     endpoint
 }
 
-/// Asks whether the queue is drained while `end` puts an item there.
+/// Checks whether the queue is drained while `end` puts an item there.
 ///
-/// On the other thread: loom explores no write that its thread has loaded the word for, ahead of another
-/// thread's load that it has seen first.
+/// The check runs on the other thread: loom does not explore a store, after a load of the same word by its thread,
+/// ahead of another thread's load that it has run first.
 fn never_drained<R>(shards: &Arc<Shards<u32>>, end: impl FnOnce() -> R) {
     let other = thread::spawn({
         let shards = Arc::clone(shards);

@@ -1,14 +1,14 @@
-//! The strict Empty, against pushes and aborts; what is left in a closed queue, against a push.
+//! The strict Empty, against pushes and aborts; the rest of a closed queue, against a push.
 //!
-//! In most models one item at least is in the queue from the beginning to the end, but none stays.
-//! The seats are warmed up first: what a thread does then pins nothing, so that no fence of the
-//! reclaimer makes up for an ordering that is missing.
+//! In most models the queue is never empty, but no item stays in it all the time. The endpoints are
+//! warmed up first: then the threads do not pin, so no fence of the reclaimer makes up for a missing
+//! ordering.
 
 use super::*;
 use crate::raw::Remainder;
 use crate::sync::{fence, AtomicBool, Ordering};
 
-/// A endpoint that has pushed and popped once, and has a slot left in the segment that it opened.
+/// An endpoint that has pushed and popped once, and has a slot left in its segment.
 fn warm_pusher(shards: &Arc<Shards<u32>>) -> Endpoint<u32> {
     let mut endpoint = Endpoint::new(Arc::clone(shards));
     endpoint.push(100);
@@ -16,7 +16,7 @@ fn warm_pusher(shards: &Arc<Shards<u32>>) -> Endpoint<u32> {
     endpoint
 }
 
-/// A endpoint that is on the shard of its own shard, in which `item` is ready.
+/// An endpoint whose consumer is on its own shard, in which `item` is ready.
 fn warm_popper(shards: &Arc<Shards<u32>>, item: u32) -> Endpoint<u32> {
     let mut endpoint = Endpoint::new(Arc::clone(shards));
     endpoint.push(200);
@@ -25,8 +25,8 @@ fn warm_popper(shards: &Arc<Shards<u32>>, item: u32) -> Endpoint<u32> {
     endpoint
 }
 
-/// A third shard: with it, the first shard that a pop without a handle compares with the injector
-/// is that of the first endpoint, so that it looks at the shards in their order.
+/// An endpoint with a third shard. It makes a pop without a handle compare the injector with the shard
+/// of the first endpoint first, so that it visits the shards in order.
 fn idle_third(shards: &Arc<Shards<u32>>) -> Endpoint<u32> {
     let mut endpoint = Endpoint::new(Arc::clone(shards));
     endpoint.stage_one(300);
@@ -84,15 +84,15 @@ fn never_while_items_move_behind_the_look() {
             pusher.push(2);
             (popper.pop(), pusher, popper)
         });
-        let looked = shards.pop(false);
-        let (popped, ..) = mover.join().unwrap();
-        assert!(looked.is_some(), "one of two items was ready all the time");
-        assert_ne!(looked, popped);
+        let mine = shards.pop(false);
+        let (theirs, ..) = mover.join().unwrap();
+        assert!(mine.is_some(), "one of two items was ready all the time");
+        assert_ne!(mine, theirs);
         drop(third);
     });
 }
 
-/// The push has seen an item before its own and goes on; whoever takes that one away is a third.
+/// The push sees an item before its own, which a third thread pops, and therefore is not taken back.
 #[test]
 fn nothing_is_left_only_where_a_late_push_is_taken_back() {
     model(|| {

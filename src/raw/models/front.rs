@@ -95,7 +95,7 @@ fn a_run_that_comes_and_goes_leaves_a_trace() {
             let (shard, linked) = (Arc::clone(&shard), Arc::clone(&linked));
             move || {
                 give_back(&mut hold);
-                // ORDERING: Release; pairs with the Acquire below: who reads it finds the run linked.
+                // ORDERING: Release; pairs with the Acquire below: a thread that reads it finds the run linked.
                 linked.store(true, Ordering::Release);
                 let mut item = None;
                 shard.front().take(&mut item, 1)
@@ -103,7 +103,7 @@ fn a_run_that_comes_and_goes_leaves_a_trace() {
         });
         let front = shard.front();
         let before = front.emptied();
-        // ORDERING: Relaxed; a look that may be old is no later than the look at `emptied`.
+        // ORDERING: Relaxed; a load that may be stale is no later than the load of `emptied`.
         let not_yet = !linked.load(Ordering::Relaxed);
         // ORDERING: Acquire; pairs with the Release above.
         let came = not_yet && linked.load(Ordering::Acquire);
@@ -132,8 +132,7 @@ fn a_block_with_two_runs_is_retired_once() {
     });
 }
 
-/// A claim from a head of before, which always fails, and a look at the head: each sees the runs of an abort
-/// whose step it sees.
+/// A claim from an earlier head, which always fails, sees the runs of an abort whose increment it sees.
 #[test]
 fn who_sees_that_something_came_back_finds_it() {
     model(|| {
@@ -155,17 +154,17 @@ fn who_sees_that_something_came_back_finds_it() {
     });
 }
 
-/// A sink that notes that a run was found.
+/// A sink that records that a run was found.
 struct Noted(Arc<AtomicBool>);
 
 impl Sink<u32> for Noted {
     fn reserve(&mut self, _wanted: usize, _home: &Front<u32>) -> usize {
-        // ORDERING: Relaxed; the step of `emptied`, which follows, hands it on.
+        // ORDERING: Relaxed; published by the increment of `emptied`, which follows.
         self.0.store(true, Ordering::Relaxed);
         1
     }
 
-    unsafe fn accept(&mut self, _item: u32, _tag: DeliveryMeta) {}
+    unsafe fn accept(&mut self, _item: u32, _delivery: DeliveryMeta) {}
 }
 
 #[test]

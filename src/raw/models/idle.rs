@@ -1,10 +1,10 @@
 //! Whether a queue is idle, while one transaction begins before another one ends.
 //!
-//! The seats are warmed up first, as in `empty.rs`; those that are looked at first come first.
+//! The endpoints are warmed up first, as in `empty.rs`, in the order in which they are checked.
 
 use super::*;
 
-/// A endpoint that has a shard and a slot left there.
+/// An endpoint that has a shard and a slot left there.
 fn warm(shards: &Arc<Shards<u32>>) -> Endpoint<u32> {
     let mut endpoint = Endpoint::new(Arc::clone(shards));
     endpoint.push(100);
@@ -12,7 +12,7 @@ fn warm(shards: &Arc<Shards<u32>>) -> Endpoint<u32> {
     endpoint
 }
 
-/// A endpoint whose transaction holds the only item of the queue.
+/// An endpoint whose transaction holds the only item of the queue.
 fn holder(shards: &Arc<Shards<u32>>) -> Endpoint<u32> {
     let mut endpoint = Endpoint::new(Arc::clone(shards));
     endpoint.push(1);
@@ -20,7 +20,7 @@ fn holder(shards: &Arc<Shards<u32>>) -> Endpoint<u32> {
     endpoint
 }
 
-/// Asks whether the queue is idle while `work` goes on, which begins something before it ends something else.
+/// Checks whether the queue is idle during `work`, which begins one transaction before it ends another.
 fn never_idle<R>(shards: &Arc<Shards<u32>>, work: impl FnOnce() -> R) {
     let other = thread::spawn({
         let shards = Arc::clone(shards);
@@ -58,7 +58,7 @@ fn never_while_one_holds_before_another_commits() {
     });
 }
 
-/// What is staged between the walks and dropped leaves nothing but its count.
+/// Items that are staged between the passes and dropped leave no trace except their count.
 #[test]
 fn never_while_stagings_overlap() {
     model(|| {

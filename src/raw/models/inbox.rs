@@ -1,10 +1,10 @@
-//! The inbox: those who put in against who takes out.
+//! The inbox: producers against the consumer.
 
 use super::*;
 use crate::raw::inbox::{Inbox, Vacant};
 use loom::cell::Cell;
 
-/// A value that loom knows: reading it without having seen it written is an error.
+/// A value tracked by loom: a read that does not happen after the write is an error.
 struct Letter(Cell<u32>);
 
 fn put(inbox: &Inbox<Letter>, value: u32) {

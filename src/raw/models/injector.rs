@@ -55,7 +55,7 @@ fn a_stalled_producer_hides_nobody_else() {
         push(&injector, 2);
         assert!(!injector.0.position_if_empty().is_some());
         let first = pop(&injector.0);
-        assert!(first.is_some(), "an item was pushed before");
+        assert!(first.is_some(), "an item was already pushed");
         producer.join().unwrap();
         let items = first.into_iter().chain(pop(&injector.0));
         assert_eq!(sorted(items), [1, 2]);

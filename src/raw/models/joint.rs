@@ -23,8 +23,8 @@ impl Party for Pusher {
     }
 }
 
-/// Two shards, each with one staged item, and a consumer that is at home in its segment: so no fence
-/// of the reclaimer makes up for an ordering that is missing.
+/// Two shards, each with one staged item, and a consumer that has entered its segment, so that no fence
+/// of the reclaimer makes up for a missing ordering.
 fn staged() -> [(Popper, Pusher); 2] {
     [1, 2].map(|item| {
         let (shard, mut pusher) = filled([100]);

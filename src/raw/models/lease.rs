@@ -1,4 +1,4 @@
-//! Leases: shards that change hands, and consumers that are lent.
+//! Ownership: shards that change owners, and consumers and cells that are borrowed.
 
 use super::*;
 use crate::raw::{LocalCell, Session, Unborrowed};
@@ -44,10 +44,10 @@ fn two_leases_are_different() {
                 endpoint
             })
         });
-        let seats = pushers.map(|pusher| pusher.join().unwrap());
+        let endpoints = pushers.map(|pusher| pusher.join().unwrap());
         let mut popper = Endpoint::new(Arc::clone(&shards));
         assert_eq!(sorted(std::iter::from_fn(|| popper.pop())), [1, 2]);
-        drop(seats);
+        drop(endpoints);
     });
 }
 
@@ -86,7 +86,7 @@ fn a_lent_consumer_is_used_by_one_at_a_time() {
     });
 }
 
-/// A endpoint in a cell.
+/// An endpoint in a cell.
 struct CellOwner(Endpoint<u32>);
 
 impl Session for CellOwner {
@@ -107,7 +107,7 @@ impl Session for CellOwner {
     }
 }
 
-/// A borrow that is on another thread than the transaction.
+/// The borrow is used on another thread than the transaction.
 #[test]
 fn who_finds_a_borrow_ended_uses_the_cell() {
     model(|| {
@@ -122,7 +122,7 @@ fn who_finds_a_borrow_ended_uses_the_cell() {
             assert_eq!(shared.borrow().endpoint().staged(), 1);
         }
         borrower.join().unwrap();
-        // SAFETY: made by `Box::into_raw`, and nobody else uses it.
+        // SAFETY: created by `Box::into_raw`, and no longer in use elsewhere.
         drop(unsafe { Box::from_raw(cell) });
     });
 }

@@ -1,7 +1,7 @@
-//! Loom models of the protocols, each beside the ordering that it rests on.
+//! Loom models of the protocols.
 //!
-//! `cfg(loom)` shrinks segments, pages, nodes and blocks to two places. `docs/orderings.md` says which model
-//! fails without which ordering; `.ci/weaken` checks it.
+//! `cfg(loom)` shrinks segments, pages, nodes and blocks to two slots. `docs/orderings.md` lists the model that
+//! fails without each ordering; `.ci/weaken` checks it.
 
 mod counters;
 mod empty;
@@ -29,7 +29,7 @@ use crate::sync::AtomicU64;
 use loom::thread;
 use std::sync::Arc;
 
-/// The producer's side of a shard.
+/// A producer of one shard.
 struct Pusher {
     shard: Arc<Shard<u32>>,
     producer: Producer<u32>,
@@ -38,11 +38,11 @@ struct Pusher {
 }
 
 impl Pusher {
-    /// Takes over a shard that nobody else leases.
+    /// Acquires a shard that has no other producer.
     fn new(shard: &Arc<Shard<u32>>) -> Self {
         Self {
             shard: Arc::clone(shard),
-            // SAFETY: nobody else leases the shard.
+            // SAFETY: the shard has no other producer.
             producer: unsafe { shard.check_out() },
             stamps: AtomicU64::new(0),
             timed: false,
@@ -69,7 +69,7 @@ impl Pusher {
 impl Drop for Pusher {
     fn drop(&mut self) {
         let producer = std::mem::replace(&mut self.producer, Producer::new());
-        // SAFETY: the lease is ours.
+        // SAFETY: this is the producer of the shard.
         unsafe { self.shard.check_in(producer) };
     }
 }
@@ -106,12 +106,12 @@ impl Popper {
         }
     }
 
-    /// Takes items until the shard looks empty.
+    /// Takes items until none is visible in the shard.
     fn drain(&mut self) -> Vec<u32> {
         std::iter::from_fn(|| self.pop()).collect()
     }
 
-    /// Holds up to `most` items of the head.
+    /// Holds up to `most` items from the head on.
     fn hold(&mut self, hold: &mut Hold<u32>, most: usize) {
         while let Take::Spent = self.cursor.take(hold, most) {
             self.cursor.enter();
@@ -138,7 +138,7 @@ fn give_back(hold: &mut Hold<u32>) {
     hold.give_back(&Injector::new(false));
 }
 
-/// All items in order.
+/// The items in ascending order.
 fn sorted(items: impl IntoIterator<Item = u32>) -> Vec<u32> {
     let mut items: Vec<_> = items.into_iter().collect();
     items.sort_unstable();

@@ -1,10 +1,10 @@
-//! Counted pools: records that another thread has made.
+//! Record pools: records that another thread has created.
 
 use super::*;
 use crate::raw::RecordPool;
 use loom::cell::Cell;
 
-/// A record that loom knows: reading it without having seen it made is an error.
+/// A record tracked by loom: a read that does not happen after its creation is an error.
 struct Counted(Cell<u32>);
 
 impl Default for Counted {

@@ -1,6 +1,6 @@
-//! Shards and counters that are retired, against those who give back, look, or lease them again.
+//! The retirement of shards and counters, against aborts, checks for items, and reacquisition.
 //!
-//! What a thread does is warmed up first, as in `empty.rs`.
+//! The endpoints are warmed up first, as in `empty.rs`.
 
 use super::*;
 use crate::raw::strict::Remainder;
@@ -9,7 +9,7 @@ fn endpoint(shards: &Arc<Shards<u32>>) -> Endpoint<u32> {
     Endpoint::new(Arc::clone(shards))
 }
 
-/// A endpoint whose shard is empty.
+/// An endpoint whose shard is empty.
 fn used_up(shards: &Arc<Shards<u32>>) -> Endpoint<u32> {
     let mut endpoint = endpoint(shards);
     endpoint.push(100);
@@ -17,7 +17,7 @@ fn used_up(shards: &Arc<Shards<u32>>) -> Endpoint<u32> {
     endpoint
 }
 
-/// The first shard is that of the first endpoint, and the second endpoint holds its only item.
+/// Two endpoints: the first one has the first shard, and the second one holds the only item of that.
 fn held(shards: &Arc<Shards<u32>>) -> (Endpoint<u32>, Endpoint<u32>) {
     let (mut owner, mut holder) = (endpoint(shards), endpoint(shards));
     owner.push(1);

@@ -1,4 +1,4 @@
-//! Times of items, against those who take them and those who ask for the oldest.
+//! Times of items, against pops and against queries for the oldest item.
 
 use super::*;
 use crate::raw::entry::DeliveryMeta;
@@ -6,7 +6,7 @@ use crate::raw::front::Front;
 use crate::raw::injector::Injector;
 use crate::raw::sink::Sink;
 
-/// Takes items in, and checks that each has the time that belongs to it.
+/// A sink that checks that each item has its own time.
 struct Checked(Vec<u32>);
 
 impl Sink<u32> for Checked {
@@ -24,7 +24,7 @@ fn time_of(item: u32) -> u64 {
     u64::from(item) * 10
 }
 
-/// The producer of a shard with times.
+/// A shard with times, and its producer.
 fn timed(items: impl IntoIterator<Item = u32>) -> (Arc<Shard<u32>>, Pusher) {
     let (shard, mut pusher) = filled([]);
     pusher.timed = true;
@@ -44,7 +44,7 @@ fn push_at(pusher: &mut Pusher, item: u32) {
     pusher.push(item);
 }
 
-/// Takes up to `most` items, if the shard has so many.
+/// Takes up to `most` items.
 fn pop_up_to(popper: &mut Popper, most: usize) -> Vec<u32> {
     let mut items = Checked(Vec::new());
     while items.0.len() < most {
@@ -57,7 +57,7 @@ fn pop_up_to(popper: &mut Popper, most: usize) -> Vec<u32> {
     items.0
 }
 
-/// Takes items until the shard looks empty.
+/// Takes items until none is visible in the shard.
 fn drain(popper: &mut Popper) -> Vec<u32> {
     pop_up_to(popper, usize::MAX)
 }
