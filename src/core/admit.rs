@@ -101,7 +101,7 @@ impl<T, O: Order<T>> Local<T, O> {
         let room = self.shared.room();
         match put {
             Put::Publish => self.permits.take_gathered_or_one(room),
-            Put::Stage => self.permits.has_one_more(room, staged, held),
+            Put::Stage => self.permits.ensure_permit(room, staged, held),
         }
     }
 

@@ -19,7 +19,7 @@ use std::task::Poll;
 use std::time::Duration;
 
 /// What is known of the items of a batch.
-type AllKnown<T, O> = VecDeque<PushMetaOf<T, O>>;
+type BatchMeta<T, O> = VecDeque<PushMetaOf<T, O>>;
 
 /// Finds out what the nth item of a batch is registered as, apart from its time; `None`, if there is no room for it.
 pub(crate) trait RegisterNth<T, O: Order<T>>:
@@ -175,7 +175,7 @@ impl<T, O: Order<T>> CellOf<T, O> {
 fn unregistering<T, O: Order<T>>(
     shared: &Shared<T, O>,
     known: Vec<PushMetaOf<T, O>>,
-) -> Defer<AllKnown<T, O>, impl FnMut(&mut AllKnown<T, O>) + '_> {
+) -> Defer<BatchMeta<T, O>, impl FnMut(&mut BatchMeta<T, O>) + '_> {
     defer_with(known.into(), |known| {
         for known in known.drain(..) {
             shared.unregister(known.meta);
@@ -320,7 +320,7 @@ mod tests {
     use crate::Queue;
 
     #[test]
-    fn a_batch_that_pushes_nothing_leases_no_shard() {
+    fn a_batch_that_pushes_nothing_acquires_no_shard() {
         let queue = Queue::unbounded();
         let mut handle = queue.handle();
         let shards = || queue.shared().shards().count();

@@ -21,8 +21,8 @@ pub(crate) struct CommitCounts {
 impl<T, O: Order<T>> Local<T, O> {
     pub(crate) fn abort_for(&mut self, cause: &Cause, unborrowed: &Unborrowed<'_>) {
         let held_any = self.held() > 0;
-        let parted = self.part_with_lost(unborrowed);
-        let dead = self.part_with_failed(cause, unborrowed);
+        let removed = self.remove_lost(unborrowed);
+        let dead = self.reroute_failed(cause, unborrowed);
         let held = self.endpoint.give_back(unborrowed);
         self.endpoint.end_staging();
         planted!("end.frees-held", self.end_permits(held, 0));
@@ -33,11 +33,11 @@ impl<T, O: Order<T>> Local<T, O> {
             self.drop_excess_letters();
         }
         if held_any {
-            self.note_end();
+            self.record_end();
         }
         // Also if the destructor of something else panics.
         let _staged = defer_with(self, |local| local.drop_staged());
-        drop(parted);
+        drop(removed);
     }
 
     /// Ends the account of a transaction.
@@ -100,10 +100,10 @@ impl<T, O: Order<T>> CellOf<T, O> {
     pub(crate) fn end_guard(&mut self, held_any: bool) -> Vec<EntryOf<T, O>> {
         let (local, unborrowed) = self.whole();
         local.spend_tokens();
-        local.leave_held(&unborrowed);
+        local.retire_held(&unborrowed);
         let copies = local.end_leases();
         if held_any {
-            local.note_end();
+            local.record_end();
         }
         copies
     }
@@ -126,8 +126,8 @@ impl<T, O: Order<T>> CellOf<T, O> {
     #[cfg(not(any(loom, shuttle)))]
     pub(crate) fn deliveries(&mut self) -> (usize, u32) {
         let (local, unborrowed) = self.whole();
-        let (mut spot, mut items, mut attempts) = (HeldPosition::default(), 0, 0);
-        while let Some((_, delivery)) = local.endpoint.next_held(&mut spot, &unborrowed) {
+        let (mut position, mut items, mut attempts) = (HeldPosition::default(), 0, 0);
+        while let Some((_, delivery)) = local.endpoint.next_held(&mut position, &unborrowed) {
             items += 1;
             attempts = delivery.attempts.max(attempts);
         }
@@ -144,11 +144,11 @@ impl<T, O: Order<T>> Local<T, O> {
     }
 
     /// Takes note that what a transaction holds is gone for good.
-    fn leave_held(&mut self, unborrowed: &Unborrowed<'_>) {
+    fn retire_held(&mut self, unborrowed: &Unborrowed<'_>) {
         if Shared::<T, O>::SORTS {
-            let mut spot = HeldPosition::default();
-            while let Some((stored, _)) = self.endpoint.next_held(&mut spot, unborrowed) {
-                self.shared.leave(stored.meta);
+            let mut position = HeldPosition::default();
+            while let Some((stored, _)) = self.endpoint.next_held(&mut position, unborrowed) {
+                self.shared.retire(stored.meta);
             }
         }
     }

@@ -24,7 +24,7 @@ pub(crate) type Removed<T> = Option<T>;
 
 impl<T, O: Order<T>> Local<T, O> {
     /// Sets an envelope aside for each held item, so that an abort allocates nothing.
-    pub(super) fn set_envelopes_aside(&mut self) {
+    pub(super) fn preallocate_envelopes(&mut self) {
         if self.shared.failures.has_rules() {
             let held = self.held();
             while self.envelopes.len() < held {
@@ -40,9 +40,9 @@ impl<T, O: Order<T>> Local<T, O> {
 
     /// Parts with the held items that do not go back to where they came from, and says how many permits
     /// that frees.
-    pub(super) fn part_with_failed(&mut self, cause: &Cause, unborrowed: &Unborrowed<'_>) -> usize {
+    pub(super) fn reroute_failed(&mut self, cause: &Cause, unborrowed: &Unborrowed<'_>) -> usize {
         let Shared { failures, time, .. } = &*self.shared;
-        if !failures.may_part(cause) {
+        if !failures.may_reroute(cause) {
             return 0;
         }
         // A clock is user code: it may panic, and an abort may not. Then nothing is delayed.
@@ -50,15 +50,15 @@ impl<T, O: Order<T>> Local<T, O> {
         if failures.may_delay(cause) {
             swallow_panic(|| now = Some(time.now()));
         }
-        let (mut spot, mut dead) = (HeldPosition::default(), 0);
-        while let Some((_, delivery)) = self.endpoint.next_held(&mut spot, unborrowed) {
+        let (mut position, mut dead) = (HeldPosition::default(), 0);
+        while let Some((_, delivery)) = self.endpoint.next_held(&mut position, unborrowed) {
             let fate = self.shared.failures.fate(delivery, cause);
             if fate == Fate::Head || fate != Fate::Death && now.is_none() {
                 continue;
             }
             dead += usize::from(fate == Fate::Death);
-            let entry = self.endpoint.remove_before(spot, unborrowed);
-            self.put_away(fate, now.unwrap_or_default(), Failed::new(entry, cause));
+            let entry = self.endpoint.remove_before(position, unborrowed);
+            self.route(fate, now.unwrap_or_default(), Failed::new(entry, cause));
             self.endpoint.count_aborted(1);
         }
         self.envelopes.truncate(KEPT);
@@ -72,7 +72,7 @@ impl<T, O: Order<T>> Local<T, O> {
     }
 
     /// Puts a failed item where it goes.
-    fn put_away(&mut self, fate: Fate, now: u64, failed: Failed<StoredOf<T, O>>) {
+    fn route(&mut self, fate: Fate, now: u64, failed: Failed<StoredOf<T, O>>) {
         match fate {
             Fate::Head => self.shared.put_at_head(failed.entry),
             Fate::Delay(delay) => {
@@ -98,9 +98,9 @@ impl<T, O: Order<T>> Local<T, O> {
         item: ItemRef<'_, T>,
         delay: Option<Duration>,
     ) -> Result<Removed<T>, NoRoom> {
-        self.send_away(item, &Reason::Retried.into(), |local, delivery, cause| {
+        self.reroute_held(item, &Reason::Retried.into(), |local, delivery, cause| {
             // It takes its permit with it, which may be the one of a staged item.
-            let has_room = local.has_one_more();
+            let has_room = local.ensure_permit();
             let failures = &local.shared.failures;
             has_room.then(|| match delay {
                 Some(delay) => failures.fate_after(delivery, delay),
@@ -124,23 +124,23 @@ impl<T, O: Order<T>> Local<T, O> {
             error: Some(error),
             ..Reason::Failed.into()
         };
-        self.send_away(item, &cause, |local, delivery, cause| {
+        self.reroute_held(item, &cause, |local, delivery, cause| {
             if local.shared.failures.letters.reserve() {
                 return Some(Fate::Death);
             }
-            let has_room = local.has_one_more();
+            let has_room = local.ensure_permit();
             has_room.then(|| local.shared.failures.fate(delivery, cause))
         })
     }
 
-    fn has_one_more(&mut self) -> bool {
+    fn ensure_permit(&mut self) -> bool {
         let (staged, held) = (self.staged(), self.held());
-        self.permits.has_one_more(self.shared.room(), staged, held)
+        self.permits.ensure_permit(self.shared.room(), staged, held)
     }
 
     /// Takes a held item out of the transaction, to where `fate` says, if there is room for it.
     #[track_caller]
-    fn send_away(
+    fn reroute_held(
         &mut self,
         item: ItemRef<'_, T>,
         cause: &Cause,
@@ -158,7 +158,7 @@ impl<T, O: Order<T>> Local<T, O> {
             return Ok(None);
         };
         let entry = self.endpoint.remove(item);
-        self.put_away(fate, now, Failed::new(entry, cause));
+        self.route(fate, now, Failed::new(entry, cause));
         self.endpoint.count_aborted(1);
         if fate == Fate::Death {
             let (staged, held) = (self.staged(), self.held());

@@ -15,15 +15,15 @@ impl<T, O: Order<T>> CellOf<T, O> {
 
     /// As [`Local::retry`], of all held items; the others are still held if there is no room for one.
     pub(crate) fn retry_all(&mut self, delay: Duration) -> Result<(), NoRoom> {
-        self.part_with_all(|local, item| local.retry(item, Some(delay)))
+        self.for_each_held(|local, item| local.retry(item, Some(delay)))
     }
 
     /// As [`Local::fail`], of all held items; the others are still held if there is no room for one.
     pub(crate) fn fail_all(&mut self, error: &Arc<str>) -> Result<(), NoRoom> {
-        self.part_with_all(|local, item| local.fail(item, Arc::clone(error)))
+        self.for_each_held(|local, item| local.fail(item, Arc::clone(error)))
     }
 
-    fn part_with_all(
+    fn for_each_held(
         &mut self,
         part: impl Fn(&mut Local<T, O>, ItemRef<'_, T>) -> Result<Removed<T>, NoRoom>,
     ) -> Result<(), NoRoom> {

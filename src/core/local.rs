@@ -124,7 +124,7 @@ impl<T, O: Order<T>> Local<T, O> {
     #[inline]
     pub(super) fn notify_end(&self, count: usize) {
         if self.ready.notify_end(count) {
-            self.shared.tell_if_idle();
+            self.shared.notify_if_idle();
         }
     }
 
@@ -195,7 +195,7 @@ impl<T, O: Order<T>> Drop for Local<T, O> {
         if let Some(watch) = &self.watch {
             self.shared.watches.remove(watch.counters);
         }
-        self.permits.leave(self.shared.room());
+        self.permits.release_all(self.shared.room());
     }
 }
 

@@ -90,7 +90,12 @@ impl Permits {
 
     /// Whether the transaction has a permit, or gets one, for one item more than it has staged.
     #[inline]
-    pub(super) fn has_one_more(&mut self, room: Option<&Room>, staged: usize, held: usize) -> bool {
+    pub(super) fn ensure_permit(
+        &mut self,
+        room: Option<&Room>,
+        staged: usize,
+        held: usize,
+    ) -> bool {
         if self.is_bounded() && staged >= held + self.extra {
             if !self.take_one(room) {
                 return false;
@@ -134,12 +139,12 @@ impl Permits {
     #[inline]
     pub(super) fn end(&mut self, room: Option<&Room>, freed: usize, published: usize) {
         if self.is_bounded() {
-            self.end_account(room, freed, published);
+            self.end_bounded(room, freed, published);
         }
     }
 
     #[inline(never)]
-    fn end_account(&mut self, room: Option<&Room>, freed: usize, published: usize) {
+    fn end_bounded(&mut self, room: Option<&Room>, freed: usize, published: usize) {
         let extra = mem::take(&mut self.extra);
         self.give_back(room, (freed + extra).saturating_sub(published));
     }
@@ -165,7 +170,7 @@ impl Permits {
     }
 
     /// Gives back all that the handle has cached.
-    pub(super) fn leave(&self, room: Option<&Room>) {
+    pub(super) fn release_all(&self, room: Option<&Room>) {
         if let (Some(cache), Some(room)) = (&self.cache, room) {
             room.freed(cache.leave(&room.capacity));
         }

@@ -22,7 +22,7 @@ impl<T, O: Order<T>> CellOf<T, O> {
         let local = self.get_mut();
         let stored = local.endpoint.pop().ok_or(PopError::Empty)?;
         if local.ready.notifies_ends() {
-            step!("take.pops-unsaid", local.shared.tell_if_idle());
+            step!("take.pops-unsaid", local.shared.notify_if_idle());
         }
         Ok(stored.into_item())
     }
@@ -30,7 +30,7 @@ impl<T, O: Order<T>> CellOf<T, O> {
     #[inline(never)]
     fn pop_slowly(&mut self) -> Result<T, PopError> {
         let local = self.settled();
-        wait::give_way(local);
+        wait::yield_to_served(local);
         local.pop_one()
     }
 }
@@ -50,7 +50,7 @@ impl<T, O: Order<T>> Local<T, O> {
     }
 
     pub(crate) fn pop_batch(&mut self, max: usize, items: &mut Vec<T>) -> usize {
-        wait::give_way(self);
+        wait::yield_to_served(self);
         self.take(items, max)
     }
 
@@ -87,7 +87,7 @@ impl<'t, T, O: Order<T>> Borrow<'t, Local<T, O>> {
 
     #[inline(never)]
     fn pop_slowly(&mut self) -> Result<ItemRef<'t, StoredOf<T, O>>, PopError> {
-        wait::give_way(self);
+        wait::yield_to_served(self);
         self.hold_one()
     }
 
@@ -143,23 +143,23 @@ impl<'t, T, O: Order<T>> Borrow<'t, Local<T, O>> {
         if let Some(wake_target) = wake_target {
             return wait::poll_item(self, wake_target, attempt);
         }
-        wait::give_way(self);
+        wait::yield_to_served(self);
         attempt(self).map_or(Poll::Pending, Poll::Ready)
     }
 
     /// Takes the item to look at it that a pop would give, when there is one; without a timeout waits for ever.
     pub(crate) fn look_waiting(&mut self, timeout: Option<Duration>) -> Result<(), PopError> {
-        let found = wait::for_item(self, timeout, Self::look_unless_waiting);
+        let found = wait::for_item(self, timeout, Self::peek_unless_waiting);
         found.unwrap_or(Err(PopError::Empty))
     }
 
     /// Polls for an item to look at.
     pub(crate) fn poll_look(&mut self, wake_target: &WakeTarget<'_>) -> Poll<Result<(), PopError>> {
-        wait::poll_item(self, wake_target, Self::look_unless_waiting)
+        wait::poll_item(self, wake_target, Self::peek_unless_waiting)
     }
 
     /// As [`Borrow::hold_unless_waiting`], of an item to look at.
-    fn look_unless_waiting(&mut self) -> Option<Result<(), PopError>> {
+    fn peek_unless_waiting(&mut self) -> Option<Result<(), PopError>> {
         let closed = self.word().is_closed();
         if self.take(&mut IntoPeek, 1) > 0 {
             return Some(Ok(()));
@@ -175,7 +175,7 @@ impl<'t, T, O: Order<T>> Borrow<'t, Local<T, O>> {
         let (reference, mut borrow) = peeked.hold();
         borrow.move_token(address_of(&reference.item));
         borrow.release();
-        borrow.note_held(&reference);
+        borrow.record_held(&reference);
         reference
     }
 }

@@ -4,7 +4,7 @@
 use super::local::{address_of, Local};
 use super::permits::Permits;
 use super::shared::{Shared, Token};
-use super::tokens::LOOKED;
+use super::tokens::PEEKED;
 use crate::order::{EntryOf, Next, Order, StoredOf};
 use crate::raw::{Endpoint, Fresh, Purpose, Stored};
 use crate::sync::defer_with;
@@ -19,7 +19,7 @@ pub(super) trait Target<T, O: Order<T>> {
     fn take_next(&mut self, shared: &Shared<T, O>, endpoint: &mut Endpoint<StoredOf<T, O>>)
         -> bool;
     /// Notes what follows from the last `count` items: of one, if there is a debt.
-    fn note(&mut self, local: &mut Local<T, O>, count: usize, token: Token);
+    fn record(&mut self, local: &mut Local<T, O>, count: usize, token: Token);
 }
 
 /// Takes one item, committed at once.
@@ -44,7 +44,7 @@ impl<T, O: Order<T>> Target<T, O> for Option<T> {
         self.is_some()
     }
 
-    fn note(&mut self, _: &mut Local<T, O>, _: usize, token: Token) {
+    fn record(&mut self, _: &mut Local<T, O>, _: usize, token: Token) {
         token.spend();
     }
 }
@@ -69,7 +69,7 @@ impl<T, O: Order<T>> Target<T, O> for Vec<T> {
         taken
     }
 
-    fn note(&mut self, _: &mut Local<T, O>, _: usize, token: Token) {
+    fn record(&mut self, _: &mut Local<T, O>, _: usize, token: Token) {
         token.spend();
     }
 }
@@ -95,13 +95,13 @@ impl<T, O: Order<T>> Target<T, O> for IntoHold<'_> {
         accept_next(shared, endpoint, Purpose::Hold)
     }
 
-    fn note(&mut self, local: &mut Local<T, O>, count: usize, token: Token) {
+    fn record(&mut self, local: &mut Local<T, O>, count: usize, token: Token) {
         if token.is_some() {
             local.keep_tokens(*self.0, token);
         }
-        local.set_envelopes_aside();
+        local.preallocate_envelopes();
         if local.is_watched() {
-            local.note_fresh(self.0, count);
+            local.record_fresh(self.0, count);
         }
     }
 }
@@ -124,8 +124,8 @@ impl<T, O: Order<T>> Target<T, O> for IntoPeek {
         accept_next(shared, endpoint, Purpose::Peek)
     }
 
-    fn note(&mut self, local: &mut Local<T, O>, _: usize, token: Token) {
-        local.keep_token(token, LOOKED);
+    fn record(&mut self, local: &mut Local<T, O>, _: usize, token: Token) {
+        local.keep_token(token, PEEKED);
     }
 }
 
@@ -169,13 +169,13 @@ impl<T, O: Order<T>> Local<T, O> {
     pub(super) fn take<G: Target<T, O>>(&mut self, target: &mut G, most: usize) -> usize {
         let slow_pops = self.word().slows_pops();
         if slow_pops {
-            self.slow_pops();
+            self.prepare_slow_pop();
         }
         if most == 0 || self.is_over(G::HOLDS) {
             return 0;
         }
         if slow_pops && !self.shared.gate.is_open() {
-            return self.take_by_leave(target, most);
+            return self.take_gated(target, most);
         }
         let count = Self::take_from(
             &self.shared,
@@ -185,14 +185,14 @@ impl<T, O: Order<T>> Local<T, O> {
             most,
         );
         if slow_pops && count > 0 {
-            target.note(self, count, Token::default());
+            target.record(self, count, Token::default());
         }
         count
     }
 
     /// Does what a pop has to do first where there is more than the shards.
     #[cold]
-    fn slow_pops(&mut self) {
+    fn prepare_slow_pop(&mut self) {
         self.shared.release_due();
         if !Shared::<T, O>::SORTS {
             self.endpoint.go_to_head();
@@ -211,18 +211,18 @@ impl<T, O: Order<T>> Local<T, O> {
     }
 
     /// Takes up to `most` items, each with the leave of the gate.
-    fn take_by_leave<G: Target<T, O>>(&mut self, target: &mut G, most: usize) -> usize {
+    fn take_gated<G: Target<T, O>>(&mut self, target: &mut G, most: usize) -> usize {
         let mut count = 0;
         while count < most {
-            let Some(pass) = self.shared.acquire_token(G::HOLDS) else {
+            let Some(guard) = self.shared.acquire_token(G::HOLDS) else {
                 break;
             };
             let (endpoint, permits) = (&mut self.endpoint, &mut self.permits);
             if Self::take_from(&self.shared, endpoint, permits, target, 1) == 0 {
                 break;
             }
-            let token = pass.used();
-            target.note(self, 1, token);
+            let token = guard.into_token();
+            target.record(self, 1, token);
             count += 1;
         }
         count
@@ -276,7 +276,7 @@ impl<T, O: Order<T>> Local<T, O> {
     pub(crate) fn end_look(&mut self) -> bool {
         let is_back = self.endpoint.put_back();
         if is_back && self.has_tokens() {
-            let token = self.take_token(LOOKED);
+            let token = self.take_token(PEEKED);
             self.shared.undo(token);
         }
         is_back
@@ -291,15 +291,15 @@ impl<T, O: Order<T>> Local<T, O> {
     }
 
     /// Notes the fresh items, the last `count` of those that are held.
-    fn note_fresh(&mut self, fresh: &mut Fresh, count: usize) {
+    fn record_fresh(&mut self, fresh: &mut Fresh, count: usize) {
         if self.held() == count {
-            self.note_begin();
+            self.record_begin();
         }
         if !Shared::<T, O>::LEASES && !self.shared.is_observed() {
             return;
         }
         while let Some((stored, delivery)) = self.endpoint.next_fresh(fresh) {
-            self.note(stored, delivery);
+            self.record(stored, delivery);
         }
     }
 }

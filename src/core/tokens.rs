@@ -8,7 +8,7 @@ use crate::sync::swallow_panic;
 use std::mem;
 
 /// Where an item seems to be that is looked at: it is in the transaction's hold only when it is held.
-pub(super) const LOOKED: usize = 0;
+pub(super) const PEEKED: usize = 0;
 
 /// The token of an item that a transaction has taken.
 pub(super) struct HeldToken {
@@ -18,7 +18,7 @@ pub(super) struct HeldToken {
 }
 
 impl<T, O: Order<T>> Local<T, O> {
-    /// Keeps what is owed for the item at an address, or for the one that is [looked at](LOOKED), until the
+    /// Keeps what is owed for the item at an address, or for the one that is [looked at](PEEKED), until the
     /// transaction ends.
     pub(super) fn keep_token(&mut self, Token { start, counted }: Token, item: usize) {
         if start.is_some() || counted {
@@ -31,7 +31,7 @@ impl<T, O: Order<T>> Local<T, O> {
 
     /// The item that was looked at is held, at this address.
     pub(super) fn move_token(&mut self, item: usize) {
-        if let Some(owed) = self.tokens.last_mut().filter(|owed| owed.item == LOOKED) {
+        if let Some(owed) = self.tokens.last_mut().filter(|owed| owed.item == PEEKED) {
             owed.item = item;
         }
     }

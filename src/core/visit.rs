@@ -27,8 +27,8 @@ impl<T, O: Order<T>> CellOf<T, O> {
                 local.shared.notify_end(back);
             });
             let (local, unborrowed) = cell.whole();
-            let mut spot = HeldPosition::default();
-            while let Some((stored, _)) = local.endpoint.next_held(&mut spot, &unborrowed) {
+            let mut position = HeldPosition::default();
+            while let Some((stored, _)) = local.endpoint.next_held(&mut position, &unborrowed) {
                 visit(&stored.item);
             }
             count += local.held();

@@ -19,19 +19,19 @@ use std::time::Duration;
 pub(crate) const DONE: &str = "future polled after completion";
 
 /// How often a pop that waits for nobody lets a waiter go first that was woken in vain before.
-const COURTESY: usize = 32;
+const MAX_YIELDS: usize = 32;
 
 /// Lets a waiter go first that is being served, for a moment.
 #[inline]
-pub(super) fn give_way<T, O: Order<T>>(local: &Local<T, O>) {
+pub(super) fn yield_to_served<T, O: Order<T>>(local: &Local<T, O>) {
     if local.word().is_serving() {
-        wait_a_moment(&local.ready);
+        yield_while_served(&local.ready);
     }
 }
 
 #[cold]
-fn wait_a_moment(wait_queue: &WaitQueue) {
-    for _ in 0..COURTESY {
+fn yield_while_served(wait_queue: &WaitQueue) {
+    for _ in 0..MAX_YIELDS {
         if !wait_queue.word().is_serving() {
             return;
         }

@@ -98,7 +98,7 @@ impl<T, M> Failures<T, M> {
 
     /// Whether any item that fails by this cause may go elsewhere than to the head.
     #[inline]
-    pub(crate) fn may_part(&self, cause: &Cause) -> bool {
+    pub(crate) fn may_reroute(&self, cause: &Cause) -> bool {
         self.has_rules() || cause.backoff.is_some()
     }
 

@@ -29,7 +29,7 @@ impl<'t> Deadline<'t> {
     }
 
     /// Has the waiter woken when it is over.
-    fn announce(self, wake_target: &WakeTarget<'_>) {
+    fn schedule_wake(self, wake_target: &WakeTarget<'_>) {
         if let Some((time, end)) = self.0 {
             wake_target.wake_at(time, end);
         }
@@ -40,26 +40,29 @@ impl<'t> Deadline<'t> {
 pub(crate) struct WakeTarget<'w> {
     pub(crate) waker: &'w Waker,
     /// When a thread is to wake by itself, by the system's clock. A task has its waker called.
-    nap: Option<&'w Cell<Option<Instant>>>,
+    park_until: Option<&'w Cell<Option<Instant>>>,
 }
 
 impl<'w> WakeTarget<'w> {
     pub(crate) fn task(waker: &'w Waker) -> Self {
-        Self { waker, nap: None }
+        Self {
+            waker,
+            park_until: None,
+        }
     }
 
     #[inline]
     pub(crate) fn is_task(&self) -> bool {
-        self.nap.is_none()
+        self.park_until.is_none()
     }
 
     /// Sees to it that the waiter wakes at some time, or earlier.
     pub(crate) fn wake_at(&self, time: &Time, at: u64) {
-        match self.nap.filter(|_| time.is_system()) {
+        match self.park_until.filter(|_| time.is_system()) {
             None => time.wake_at(at, self.waker),
-            Some(nap) => {
-                let end = nap.get().into_iter().chain(time.instant(at)).min();
-                nap.set(end);
+            Some(park_until) => {
+                let end = park_until.get().into_iter().chain(time.instant(at)).min();
+                park_until.set(end);
             }
         }
     }
@@ -97,11 +100,11 @@ impl Sleeper {
         }
     }
 
-    /// Sleeps until it is woken, or the nap is over.
-    fn sleep(&self, nap: Option<Instant>) {
+    /// Sleeps until it is woken, or the park_until is over.
+    fn sleep(&self, park_until: Option<Instant>) {
         // ORDERING: Acquire; pairs with `sleeper.wake`.
         while !self.woken.swap(false, weak!("sleeper.sleep", Acquire)) {
-            let Some(end) = nap else {
+            let Some(end) = park_until else {
                 thread::park();
                 continue;
             };
@@ -134,7 +137,7 @@ pub(crate) fn spin<C: ?Sized, R>(
     may_try: impl Fn(&C) -> bool,
     mut attempt: impl FnMut(&mut C) -> Option<R>,
 ) -> Option<R> {
-    for turn in 0..SPINS + YIELDS {
+    for round in 0..SPINS + YIELDS {
         if !may_try(user) {
             return None;
         }
@@ -142,7 +145,7 @@ pub(crate) fn spin<C: ?Sized, R>(
         if result.is_some() {
             return result;
         }
-        if turn < SPINS {
+        if round < SPINS {
             spin_hint();
         } else {
             thread::yield_now();
@@ -159,10 +162,10 @@ pub(crate) fn block<R>(
     Sleeper::with_current(|sleeper| {
         let waker = Waker::from(Arc::clone(sleeper));
         loop {
-            let nap = Cell::new(None);
+            let park_until = Cell::new(None);
             let wake_target = WakeTarget {
                 waker: &waker,
-                nap: Some(&nap),
+                park_until: Some(&park_until),
             };
             if let Poll::Ready(result) = poll(&wake_target) {
                 return Some(result);
@@ -170,8 +173,8 @@ pub(crate) fn block<R>(
             if deadline.is_over() {
                 return None;
             }
-            deadline.announce(&wake_target);
-            sleeper.sleep(nap.get());
+            deadline.schedule_wake(&wake_target);
+            sleeper.sleep(park_until.get());
         }
     })
 }

@@ -38,7 +38,7 @@ impl WaitQueue {
     }
 
     /// Says that the queue has a capacity.
-    pub(crate) fn bound(&self) {
+    pub(crate) fn set_bounded(&self) {
         self.set(&lock(&self.list), ModeWord::BOUNDED);
     }
 
@@ -291,7 +291,7 @@ impl WaitQueue {
         let left = list.leave(key, spent);
         self.show(&list);
         drop(list);
-        self.wake(left.heirs);
+        self.wake(left.to_wake);
         swallow_panic(|| drop(left.waker));
     }
 
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn who_wakes_nobody_does_not_wait_for_the_lock() {
+    fn notify_without_waiters_does_not_lock() {
         let wait_queue = armed();
         let list = lock(&wait_queue.list);
         (0..2 * IDLE).for_each(|_| wait_queue.notify(1)); // would wait for this thread

@@ -48,7 +48,7 @@ pub(super) struct Left {
     /// It was not woken; for the caller to drop.
     pub(super) waker: Option<Waker>,
     /// How many others must be woken in its place, at least: it may have had a wake-up too.
-    pub(super) heirs: usize,
+    pub(super) to_wake: usize,
 }
 
 impl WaiterList {
@@ -172,7 +172,7 @@ impl WaiterList {
 
     /// Removes a waiter. `spent`: it has used its wake-up, if it had one.
     pub(super) fn leave(&mut self, key: WaiterKey, spent: bool) -> Left {
-        let mut heirs =
+        let mut to_wake =
             usize::from(self.is_woken(key) && !spent && !planted!("waiterlist.has-no-heir"));
         self.end_service(key);
         if self.next == Some(key) {
@@ -182,13 +182,13 @@ impl WaiterList {
         self.waiting -= usize::from(waker.is_some());
         let owed = self.owed.min(1);
         self.owed -= owed;
-        step!("waiterlist.owes-nothing", heirs += owed);
+        step!("waiterlist.owes-nothing", to_wake += owed);
         let gatherer = self.first.filter(|&first| self.entries[first].gathers);
-        heirs = heirs.max(usize::from(gatherer.is_some() && gatherer == self.next));
+        to_wake = to_wake.max(usize::from(gatherer.is_some() && gatherer == self.next));
         if self.first.is_none() {
             self.forget();
         }
-        Left { waker, heirs }
+        Left { waker, to_wake }
     }
 
     fn unlink(&mut self, key: WaiterKey) -> Option<Waker> {

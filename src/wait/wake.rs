@@ -4,24 +4,24 @@ use crate::sync::swallow_panic;
 use std::task::Waker;
 
 /// How many wakers are called for each time that the wait queue is locked.
-const ROUND: usize = 8;
+const NUM_WAKERS: usize = 8;
 
 /// Wakers that are called once the wait queue is unlocked.
 pub(super) struct Wakers {
-    wakers: [Option<Waker>; ROUND],
+    wakers: [Option<Waker>; NUM_WAKERS],
     len: usize,
 }
 
 impl Wakers {
     pub(super) fn new() -> Self {
         Self {
-            wakers: [(); ROUND].map(|()| None),
+            wakers: [(); NUM_WAKERS].map(|()| None),
             len: 0,
         }
     }
 
     pub(super) fn is_full(&self) -> bool {
-        self.len == ROUND
+        self.len == NUM_WAKERS
     }
 
     pub(super) fn len(&self) -> usize {

@@ -22,7 +22,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         delay: Duration,
     ) {
         let (due, attempts) = (later(now, delay), failed.entry.delivery.attempts);
-        let error = self.heard(&failed);
+        let error = self.observed_error(&failed);
         failed.due = due;
         self.ready.slow_pops();
         self.failures.delayed.put(envelope, failed);
@@ -37,7 +37,7 @@ impl<T, O: Order<T>> Shared<T, O> {
     }
 
     /// The error of a failed delivery, if somebody listens.
-    fn heard(&self, failed: &Failed<StoredOf<T, O>>) -> Option<Arc<str>> {
+    fn observed_error(&self, failed: &Failed<StoredOf<T, O>>) -> Option<Arc<str>> {
         failed.error.clone().filter(|_| self.is_observed())
     }
 
@@ -142,9 +142,9 @@ impl<T, O: Order<T>> Shared<T, O> {
         // A clock is user code: it may panic, and an abort may not.
         swallow_panic(|| failed.due = self.time.now());
         let (attempts, reason) = (failed.entry.delivery.attempts, failed.reason);
-        let (meta, error) = (failed.entry.item.meta, self.heard(&failed));
+        let (meta, error) = (failed.entry.item.meta, self.observed_error(&failed));
         self.failures.letters.put(envelope, failed);
-        self.leave(meta);
+        self.retire(meta);
         self.emit(|| Event::Died {
             attempts,
             reason,

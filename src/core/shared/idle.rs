@@ -23,7 +23,7 @@ impl<T, O: Order<T>> Shared<T, O> {
     #[inline]
     pub(crate) fn popped(&self) {
         if self.ready.notifies_ends() {
-            self.tell_if_idle();
+            self.notify_if_idle();
         }
     }
 
@@ -33,7 +33,7 @@ impl<T, O: Order<T>> Shared<T, O> {
     /// [`WaitQueue::tell`] before they look, since the wait queue is armed while somebody waits.
     #[cold]
     #[inline(never)]
-    pub(crate) fn tell_if_idle(&self) {
+    pub(crate) fn notify_if_idle(&self) {
         if self.idle.notify_slowly(0).waiting() > 0 && self.is_idle() {
             self.idle.wake_all();
         }

@@ -96,7 +96,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         let source = O::source(order, &shards, &due_timer);
         let room = settings.capacity.map(Room::new);
         if room.is_some() {
-            ready.bound();
+            ready.set_bounded();
         }
         settings.pace.join(&ready);
         Self {
@@ -196,7 +196,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         }
         let item = if word.slows_pops() {
             self.release_due();
-            self.pop_by_leave()
+            self.pop_gated()
         } else {
             self.shards.pop(false).map(Stored::into_item)
         };
@@ -207,15 +207,15 @@ impl<T, O: Order<T>> Shared<T, O> {
     }
 
     /// Pops where there is more than the shards.
-    fn pop_by_leave(&self) -> Option<T> {
-        let pass = self.acquire_token(false)?;
+    fn pop_gated(&self) -> Option<T> {
+        let guard = self.acquire_token(false)?;
         let item = if Self::SORTS {
             self.pop_next_alone()
         } else {
             self.shards.pop(true).map(Stored::into_item)
         };
         item.map(|item| {
-            pass.used().spend();
+            guard.into_token().spend();
             item
         })
     }
@@ -276,7 +276,7 @@ impl<T, O: Order<T>> Shared<T, O> {
     #[inline]
     pub(crate) fn notify_end(&self, count: usize) {
         if self.ready.notify_end(count) {
-            self.tell_if_idle();
+            self.notify_if_idle();
         }
     }
 }

@@ -62,23 +62,23 @@ impl<T, O: Order<T>> Shared<T, O> {
 
     /// Takes note that an item is gone for good that was held. May run the destructor of its key, whose
     /// panics are caught.
-    pub(crate) fn leave(&self, meta: O::Meta) {
+    pub(crate) fn retire(&self, meta: O::Meta) {
         if Self::SORTS {
             let ready = self.source.leave(meta);
-            self.tell_of_gone(ready);
+            self.notify_made_ready(ready);
         }
     }
 
     /// Wakes those who may wait for what is `ready` by an item being gone.
     #[inline]
-    fn tell_of_gone(&self, ready: usize) {
+    fn notify_made_ready(&self, ready: usize) {
         if ready > 0 {
             // Others may have looked, after a close, when the item was gone and these not ready yet.
             self.notify_end(ready);
         }
     }
 
-    /// As [`Shared::leave`], of an item that was never given out, or not pushed after all.
+    /// As [`Shared::retire`], of an item that was never given out, or not pushed after all.
     pub(crate) fn unregister(&self, meta: O::Meta) {
         if Self::SORTS {
             self.registry().unregister(meta, 1);
@@ -98,7 +98,7 @@ impl<T, O: Order<T>> Shared<T, O> {
             let (next, ready) = self.source.pop();
             match next {
                 Next::Item(entry) => {
-                    self.tell_of_gone(ready);
+                    self.notify_made_ready(ready);
                     return Some(entry.item.item);
                 }
                 Next::Nothing => return None,

@@ -41,12 +41,12 @@ impl<T, O: Order<T>> Shared<T, O> {
     #[inline]
     pub(crate) fn acquire_token(&self, holds: bool) -> Option<TokenGuard<'_, T, O>> {
         if self.gate.is_open() {
-            return Some(self.free_token());
+            return Some(self.empty_token());
         }
-        self.ask(holds)
+        self.acquire_gated(holds)
     }
 
-    fn free_token(&self) -> TokenGuard<'_, T, O> {
+    fn empty_token(&self) -> TokenGuard<'_, T, O> {
         TokenGuard {
             shared: self,
             token: Token::default(),
@@ -55,13 +55,13 @@ impl<T, O: Order<T>> Shared<T, O> {
 
     /// What is undone here is undone only if others were faster, after it seemed that an item could be taken.
     /// So those who are woken for it do not wake each other for ever.
-    fn ask(&self, holds: bool) -> Option<TokenGuard<'_, T, O>> {
+    fn acquire_gated(&self, holds: bool) -> Option<TokenGuard<'_, T, O>> {
         if self.gate.is_paused() || !self.gate.has_room() || self.is_empty() {
             return None;
         }
         let start = self.gate.start(&self.time);
         let start = start.map_err(|next| self.due_timer.plan(next)).ok()?;
-        let mut token = self.free_token();
+        let mut token = self.empty_token();
         token.token.start = start;
         if holds && self.gate.is_limited() {
             token.token.counted = self.gate.count_in();
@@ -130,7 +130,7 @@ impl<T, O: Order<T>> TokenGuard<'_, T, O> {
     ///
     /// Where there is a pace, whoever waits next has to find out when the next start is. And an item that is
     /// committed at once leaves the others as many to hold as before.
-    pub(crate) fn used(mut self) -> Token {
+    pub(crate) fn into_token(mut self) -> Token {
         let (shared, token) = (self.shared, mem::take(&mut self.token));
         let more = token.start.is_some() || !token.counted && shared.gate.is_limited();
         shared.ready.notify(usize::from(more));

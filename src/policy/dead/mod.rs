@@ -189,7 +189,7 @@ mod tests {
     use std::sync::Arc;
 
     #[test]
-    fn nothing_is_locked_where_there_are_not_too_many() {
+    fn drop_excess_takes_no_lock_below_the_limit() {
         let letters = Letters::<u32, ()>::new(1, Some(Arc::new(|_| ())));
         let _list = lock(&letters.list);
         letters.drop_excess(&Time::system()); // would wait for this thread

@@ -37,12 +37,12 @@ impl<T, O: Order<T>> Local<T, O> {
         let more = self.take(target, batch.max - batch.taken);
         batch.taken += more;
         let has_enough = batch.taken >= batch.min;
-        (has_enough || more == 0 && self.is_at_its_end()).then_some(())
+        (has_enough || more == 0 && self.is_exhausted()).then_some(())
     }
 
     /// Whether nothing can come that it may wait for, after it found nothing: a transaction with work may itself be
     /// what others wait for.
-    fn is_at_its_end(&self) -> bool {
+    fn is_exhausted(&self) -> bool {
         let closed = self.word().is_closed();
         closed && (self.has_work() || self.shared.why_empty().is_closed())
     }
