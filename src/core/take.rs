@@ -1,5 +1,5 @@
-//! The way of items out of the queue: the gate gives leave, the source gives items, the target has them, and it is
-//! noted what follows from that.
+//! Dequeuing: the gate admits, the source supplies items, the target receives them, and the consequences (tokens,
+//! leases, watches) are recorded.
 
 use super::local::{address_of, Local};
 use super::permits::Permits;
@@ -9,20 +9,20 @@ use crate::order::{EntryOf, Next, Order, StoredOf};
 use crate::raw::{Endpoint, Fresh, Purpose, Stored};
 use crate::sync::defer_with;
 
-/// Where taken items go.
+/// The destination of dequeued items.
 pub(super) trait Target<T, O: Order<T>> {
-    /// Whether they are the transaction's, and not committed at once.
+    /// Whether the transaction holds the items; otherwise they are committed at once.
     const HOLDS: bool;
-    /// Takes up to `most` items of the shards.
+    /// Takes up to `most` items from the shards.
     fn fill(&mut self, endpoint: &mut Endpoint<StoredOf<T, O>>, most: usize) -> usize;
-    /// Takes the next item of the order: true if there is one.
+    /// Takes the next item of the order; returns whether there was one.
     fn take_next(&mut self, shared: &Shared<T, O>, endpoint: &mut Endpoint<StoredOf<T, O>>)
         -> bool;
-    /// Notes what follows from the last `count` items: of one, if there is a debt.
+    /// Records the last `count` items; `count` is 1 if `token` is some.
     fn record(&mut self, local: &mut Local<T, O>, count: usize, token: Token);
 }
 
-/// Takes one item, committed at once.
+/// Takes one item, which is committed at once.
 impl<T, O: Order<T>> Target<T, O> for Option<T> {
     const HOLDS: bool = false;
 
@@ -49,7 +49,7 @@ impl<T, O: Order<T>> Target<T, O> for Option<T> {
     }
 }
 
-/// Takes any number, committed at once.
+/// Takes any number of items, which are committed at once.
 impl<T, O: Order<T>> Target<T, O> for Vec<T> {
     const HOLDS: bool = false;
 
@@ -74,7 +74,7 @@ impl<T, O: Order<T>> Target<T, O> for Vec<T> {
     }
 }
 
-/// Holds items.
+/// Holds items in the transaction.
 pub(super) struct IntoHold<'f>(pub(super) &'f mut Fresh);
 
 impl<T, O: Order<T>> Target<T, O> for IntoHold<'_> {
@@ -106,7 +106,7 @@ impl<T, O: Order<T>> Target<T, O> for IntoHold<'_> {
     }
 }
 
-/// Takes an item to look at it.
+/// Takes an item for a peek.
 pub(super) struct IntoPeek;
 
 impl<T, O: Order<T>> Target<T, O> for IntoPeek {
@@ -129,7 +129,7 @@ impl<T, O: Order<T>> Target<T, O> for IntoPeek {
     }
 }
 
-/// Takes the next item of the order into the endpoint: true if there is one.
+/// Takes the next item of the order into the endpoint; returns whether there was one.
 fn accept_next<T, O: Order<T>>(
     shared: &Shared<T, O>,
     endpoint: &mut Endpoint<StoredOf<T, O>>,
@@ -142,20 +142,20 @@ fn accept_next<T, O: Order<T>>(
                 return true;
             }
             Next::Nothing => return false,
-            // The clock is asked between the attempts, since it is user code.
+            // The clock is user code: it is read between the attempts.
             Next::Due => shared.release_due(),
         }
     }
 }
 
-/// The next item of the order, counted as taken before it is.
+/// Takes the next item of the order, counted as taken beforehand.
 fn expect_next<T, O: Order<T>>(
     shared: &Shared<T, O>,
     endpoint: &mut Endpoint<StoredOf<T, O>>,
     purpose: Purpose,
 ) -> Next<EntryOf<T, O>> {
     endpoint.expect(purpose);
-    // Also if the comparison of keys panics.
+    // Runs also if a comparison of keys panics.
     let endpoint = defer_with(endpoint, |endpoint| endpoint.uncount_taken(1));
     let next = shared.try_next();
     if let Next::Item(_) = next {
@@ -165,7 +165,7 @@ fn expect_next<T, O: Order<T>>(
 }
 
 impl<T, O: Order<T>> Local<T, O> {
-    /// Takes up to `most` items.
+    /// Takes up to `most` items, and returns how many.
     pub(super) fn take<G: Target<T, O>>(&mut self, target: &mut G, most: usize) -> usize {
         let slow_pops = self.word().slows_pops();
         if slow_pops {
@@ -190,7 +190,7 @@ impl<T, O: Order<T>> Local<T, O> {
         count
     }
 
-    /// Does what a pop has to do first where there is more than the shards.
+    /// Releases due items, and starts the search at the head, before a pop that checks more than the shards.
     #[cold]
     fn prepare_slow_pop(&mut self) {
         self.shared.release_due();
@@ -199,8 +199,8 @@ impl<T, O: Order<T>> Local<T, O> {
         }
     }
 
-    /// Whether the queue is closed and nothing is ready. A transaction that only tries seems to have
-    /// work meanwhile; so it does not try then, unless it has just seen an item.
+    /// Whether the queue is closed and nothing is ready. A transaction that attempts a pop counts as open meanwhile,
+    /// so on a closed queue it attempts one only if it has just seen an item.
     fn is_over(&self, holds: bool) -> bool {
         let word = self.word();
         if !holds || !word.is_closed() {
@@ -210,7 +210,7 @@ impl<T, O: Order<T>> Local<T, O> {
         !sees_one && self.shared.is_empty()
     }
 
-    /// Takes up to `most` items, each with the leave of the gate.
+    /// Takes up to `most` items, each with a token of the gate.
     fn take_gated<G: Target<T, O>>(&mut self, target: &mut G, most: usize) -> usize {
         let mut count = 0;
         while count < most {
@@ -228,8 +228,8 @@ impl<T, O: Order<T>> Local<T, O> {
         count
     }
 
-    /// Takes up to `most` items of the shards or of the order. Permits are given back before anything else is asked
-    /// for: a pace, a clock or the comparison of keys may panic.
+    /// Takes up to `most` items from the shards or from the order. Permits are released before any further user code
+    /// runs: a pace, a clock or a comparison of keys may panic.
     #[inline]
     fn take_from<G: Target<T, O>>(
         shared: &Shared<T, O>,
@@ -255,7 +255,7 @@ impl<T, O: Order<T>> Local<T, O> {
         if G::HOLDS {
             permits.release(shared.room(), endpoint.staged(), endpoint.held());
             if count == 0 {
-                // Somebody may have seen the attempt, and wait for its end.
+                // Another thread may have observed the attempt, and wait for its end.
                 shared.notify_end(0);
             }
         } else if count > 0 {
@@ -266,13 +266,12 @@ impl<T, O: Order<T>> Local<T, O> {
 }
 
 impl<T, O: Order<T>> Local<T, O> {
-    /// Whether the transaction holds or has staged something.
+    /// Whether the transaction holds or has staged any item.
     pub(crate) fn has_work(&self) -> bool {
         self.held() + self.staged() > 0
     }
 
-    /// Puts the item back that was looked at, with what is owed for it. Others are still to be told: true if there
-    /// was one.
+    /// Puts the peeked item and its token back; returns whether there was one. The caller then notifies waiters.
     pub(crate) fn end_look(&mut self) -> bool {
         let is_back = self.endpoint.put_back();
         if is_back && self.has_tokens() {
@@ -282,7 +281,7 @@ impl<T, O: Order<T>> Local<T, O> {
         is_back
     }
 
-    /// Keeps what is owed for the first of the fresh items.
+    /// Keeps the token of the first of the fresh items.
     fn keep_tokens(&mut self, mut fresh: Fresh, token: Token) {
         if let Some((stored, _)) = self.endpoint.next_fresh(&mut fresh) {
             let address = address_of(&stored.item);
@@ -290,7 +289,7 @@ impl<T, O: Order<T>> Local<T, O> {
         }
     }
 
-    /// Notes the fresh items, the last `count` of those that are held.
+    /// Records the fresh items: the last `count` of the held ones.
     fn record_fresh(&mut self, fresh: &mut Fresh, count: usize) {
         if self.held() == count {
             self.record_begin();
