@@ -149,7 +149,7 @@ impl<T, O: Order<T>> CellOf<T, O> {
             *waiting = Some(items);
             return Poll::Pending;
         };
-        // The batch is a transaction: its start ends a forgotten one, which must not be waiting.
+        // Ends the borrow of the future, which the batch's transaction would take for a forgotten one.
         self.end_waiting();
         Poll::Ready(self.push_admitted(Some(admitted), items))
     }

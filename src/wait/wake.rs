@@ -1,12 +1,12 @@
-//! Calling wakers, which are user code.
+//! Calls to wakers, which are user code.
 
 use crate::sync::swallow_panic;
 use std::task::Waker;
 
-/// How many wakers are called for each time that the wait queue is locked.
+/// How many wakers are taken out each time the wait queue is locked.
 const NUM_WAKERS: usize = 8;
 
-/// Wakers that are called once the wait queue is unlocked.
+/// Wakers to be called once the wait queue is unlocked.
 pub(super) struct Wakers {
     wakers: [Option<Waker>; NUM_WAKERS],
     len: usize,
@@ -33,14 +33,14 @@ impl Wakers {
         self.len += 1;
     }
 
-    /// Calls them all, and says how many panicked.
+    /// Calls all wakers, and returns how many panicked.
     pub(super) fn wake(self) -> usize {
         let wakers = self.wakers.into_iter().flatten();
         wakers.map(call).filter(|called| !called).count()
     }
 }
 
-/// Calls a waker: false if it panicked.
+/// Calls a waker; returns false if it panicked.
 fn call(waker: Waker) -> bool {
     swallow_panic(|| waker.wake())
 }
