@@ -1,4 +1,4 @@
-//! Held items whose delivery fails: where they go if not back to where they came from.
+//! Failed deliveries of held items that do not return to the head of their shard.
 
 use super::local::{Envelope, Local};
 use super::shared::Shared;
@@ -12,18 +12,18 @@ use std::time::Duration;
 
 const FOREIGN: &str = "item does not belong to this transaction";
 
-/// Envelopes that are kept for the next transaction.
+/// The number of envelopes kept for the next transaction.
 const KEPT: usize = 32;
 
-/// An item cannot be delayed, because it has no place of its own.
+/// An item cannot be delayed, because it has no permit of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct NoRoom;
 
-/// What is left of an item that has left its transaction. To drop it runs user code.
+/// The leased copy of an item that has left its transaction, if any. Dropping it runs user code.
 pub(crate) type Removed<T> = Option<T>;
 
 impl<T, O: Order<T>> Local<T, O> {
-    /// Sets an envelope aside for each held item, so that an abort allocates nothing.
+    /// Allocates an envelope for each held item, so that an abort allocates nothing.
     pub(super) fn preallocate_envelopes(&mut self) {
         if self.shared.failures.has_rules() {
             let held = self.held();
@@ -33,19 +33,19 @@ impl<T, O: Order<T>> Local<T, O> {
         }
     }
 
-    /// An envelope that was set aside, or a new one.
+    /// Takes a preallocated envelope, or a new one.
     fn envelope(&mut self) -> Envelope<T, O> {
         self.envelopes.pop().unwrap_or_else(Vacant::new)
     }
 
-    /// Parts with the held items that do not go back to where they came from, and says how many permits
+    /// Delays or buries the held items that do not return to the head of their shard, and returns how many permits
     /// that frees.
     pub(super) fn reroute_failed(&mut self, cause: &Cause, unborrowed: &Unborrowed<'_>) -> usize {
         let Shared { failures, time, .. } = &*self.shared;
         if !failures.may_reroute(cause) {
             return 0;
         }
-        // A clock is user code: it may panic, and an abort may not. Then nothing is delayed.
+        // A clock is user code: it may panic, but an abort must not. If it does, nothing is delayed.
         let mut now = None;
         if failures.may_delay(cause) {
             swallow_panic(|| now = Some(time.now()));
@@ -65,13 +65,13 @@ impl<T, O: Order<T>> Local<T, O> {
         dead
     }
 
-    /// Hands over the dead letters that are too many.
+    /// Hands the dead letters beyond the limit over to the overflow function.
     pub(super) fn drop_excess_letters(&self) {
         let Shared { failures, time, .. } = &*self.shared;
         failures.letters.drop_excess(time);
     }
 
-    /// Puts a failed item where it goes.
+    /// Moves a failed item to where `fate` says.
     fn route(&mut self, fate: Fate, now: u64, failed: Failed<StoredOf<T, O>>) {
         match fate {
             Fate::Head => self.shared.put_at_head(failed.entry),
@@ -86,8 +86,7 @@ impl<T, O: Order<T>> Local<T, O> {
         }
     }
 
-    /// Takes a held item out of the transaction, to be delivered later: after `delay`, or as the queue's
-    /// rules say.
+    /// Takes a held item out of the transaction, to be delivered again: after `delay`, or by the queue's rules.
     ///
     /// # Panics
     ///
@@ -99,7 +98,7 @@ impl<T, O: Order<T>> Local<T, O> {
         delay: Option<Duration>,
     ) -> Result<Removed<T>, NoRoom> {
         self.reroute_held(item, &Reason::Retried.into(), |local, delivery, cause| {
-            // It takes its permit with it, which may be the one of a staged item.
+            // The item keeps its permit, which a staged item may be using.
             let has_room = local.ensure_permit();
             let failures = &local.shared.failures;
             has_room.then(|| match delay {
@@ -109,7 +108,7 @@ impl<T, O: Order<T>> Local<T, O> {
         })
     }
 
-    /// Takes a held item out of the transaction, not to be delivered again, because of this error.
+    /// Takes a held item out of the transaction, to become a dead letter with this error.
     ///
     /// # Panics
     ///
@@ -138,7 +137,7 @@ impl<T, O: Order<T>> Local<T, O> {
         self.permits.ensure_permit(self.shared.room(), staged, held)
     }
 
-    /// Takes a held item out of the transaction, to where `fate` says, if there is room for it.
+    /// Moves a held item out of the transaction to where `fate` says, if there is room for it.
     #[track_caller]
     fn reroute_held(
         &mut self,
@@ -151,7 +150,7 @@ impl<T, O: Order<T>> Local<T, O> {
         let now = self.shared.time.now();
         let fate = fate(self, delivery, cause).ok_or(NoRoom)?;
         let Ok(copy) = self.end_lease(address) else {
-            // Others have it, and its delivery is counted; it leaves with its transaction.
+            // It was reclaimed, and its delivery is counted; it is removed when its transaction ends.
             if fate == Fate::Death {
                 self.shared.failures.letters.release();
             }
@@ -166,7 +165,7 @@ impl<T, O: Order<T>> Local<T, O> {
             self.drop_excess_letters();
         }
         self.return_token(address);
-        // After the close the end of a delivery may be what others wait for.
+        // After the close, waiters may wait for the end of this delivery.
         self.shared.notify_end(0);
         Ok(copy.map(|copy| copy.item.into_item()))
     }

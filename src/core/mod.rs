@@ -1,8 +1,7 @@
-//! What every queue does, whatever its order and its options.
+//! The core of every queue, independent of its order and its options.
 //!
-//! A handle is a [`Local`] in a cell. An item's way is told by three files: [`put`], [`take`] and [`end`]; [`wait`] is
-//! the one loop around an attempt. What all handles of a queue have in injector is [`shared`], which is made from
-//! [`settings`].
+//! A handle is a [`Local`] in a cell. Three files hold the path of an item: [`put`], [`take`] and [`end`]; [`wait`] is
+//! the one loop around an attempt. [`shared`] is the state common to all handles of a queue, created from [`settings`].
 
 pub(crate) mod admit;
 pub(crate) mod batch;

@@ -1,4 +1,4 @@
-//! What a handle tells others of its open transaction, and its leases.
+//! The watch of a handle's open transaction, and its leases.
 
 use super::local::{address_of, Local};
 use super::shared::Shared;
@@ -11,21 +11,21 @@ use crate::sync::{lock, step};
 use std::collections::HashSet;
 
 impl<T, O: Order<T>> Local<T, O> {
-    /// Notes that the transaction holds something from now on.
+    /// Records that the transaction holds something from now on.
     pub(super) fn record_begin(&self) {
         if let Some(watch) = &self.watch {
             watch.begin(self.shared.time.stamp());
         }
     }
 
-    /// Notes a look: the transaction holds something while it lasts.
+    /// Records a peek, during which the transaction holds something.
     pub(crate) fn note_look(&self) {
         if self.held() == 0 {
             self.record_begin();
         }
     }
 
-    /// Notes an item that is held: the last one.
+    /// Records the item that was held last.
     pub(super) fn record_held(&mut self, reference: &ItemRef<'_, StoredOf<T, O>>) {
         self.preallocate_envelopes();
         if self.held() == 1 {
@@ -35,13 +35,13 @@ impl<T, O: Order<T>> Local<T, O> {
         self.record(reference, delivery.expect("the item was just taken"));
     }
 
-    /// Whether others may know of the transaction.
+    /// Whether the transaction is visible to others.
     #[inline]
     pub(super) fn is_watched(&self) -> bool {
         self.watch.is_some()
     }
 
-    /// Notes an item that the transaction has taken.
+    /// Records an item that the transaction has taken.
     pub(super) fn record(&self, stored: &StoredOf<T, O>, delivery: DeliveryMeta) {
         let Some(watch) = &self.watch else {
             return;
@@ -80,11 +80,10 @@ impl<T, O: Order<T>> Local<T, O> {
             shared.due_timer.call_backup();
             shared.planned();
         }
-        let news = usize::from(is_earliest);
-        step!("leases.plans-unsaid", shared.ready().notify(news));
+        step!("leases.plans-unsaid", shared.ready().notify(usize::from(is_earliest)));
     }
 
-    /// Notes that a transaction has ended that held something.
+    /// Records the end of a transaction that held something.
     pub(super) fn record_end(&self) {
         if let Some(watch) = &self.watch {
             let shared = &self.shared;
@@ -100,7 +99,7 @@ impl<T, O: Order<T>> Local<T, O> {
         watch.filter(|_| Shared::<T, O>::LEASES)
     }
 
-    /// Starts the terms of all leases anew.
+    /// Extends all leases by a full term from now on.
     pub(crate) fn renew(&self) -> Result<(), Lost> {
         let (Some(watch), Some(lease)) = (self.leasing_watch(), self.shared.lease()) else {
             return Ok(());
@@ -109,33 +108,32 @@ impl<T, O: Order<T>> Local<T, O> {
         lock(&watch.leases).renew(until)
     }
 
-    /// Makes sure that nothing of the transaction is taken away any more, unless something was.
+    /// Prevents items of the transaction from being reclaimed from now on; an error if any was.
     pub(crate) fn close_leases(&self) -> Result<(), Lost> {
         self.leasing_watch()
             .map_or(Ok(()), |watch| lock(&watch.leases).close())
     }
 
-    /// Ends the lease of an item, and returns the copy; [`Lost`], if it was taken away before.
+    /// Ends the lease of an item, and returns the copy; [`Lost`] if it was reclaimed before.
     pub(super) fn end_lease(&self, address: usize) -> Result<Option<EntryOf<T, O>>, Lost> {
         self.leasing_watch()
             .map_or(Ok(None), |watch| lock(&watch.leases).remove(address))
     }
 
-    /// Ends all leases of a transaction that was committed, and returns the copies, which are to be
-    /// dropped.
+    /// Ends all leases of a committed transaction, and returns the copies, for the caller to drop.
     pub(super) fn end_leases(&self) -> Vec<EntryOf<T, O>> {
         self.leasing_watch()
             .map_or_else(Vec::new, |watch| lock(&watch.leases).end().0)
     }
 
-    /// Ends all leases of a transaction that is aborted, and returns what is to be dropped: the copies,
-    /// and those of its items that others have.
+    /// Ends all leases of an aborted transaction, and returns what the caller is to drop: the copies, and the items
+    /// that were reclaimed.
     pub(super) fn remove_lost(&mut self, unborrowed: &Unborrowed<'_>) -> Vec<EntryOf<T, O>> {
         let Some(watch) = self.leasing_watch() else {
             return Vec::new();
         };
         let (mut removed, lost) = lock(&watch.leases).end();
-        // Others hold so many of the items, and have counted them out.
+        // The gate has counted the lost items out when they were reclaimed.
         self.counted = self.counted.saturating_sub(lost.len());
         let lost: HashSet<_> = lost.into_iter().collect();
         let mut position = HeldPosition::default();
