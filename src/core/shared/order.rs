@@ -113,7 +113,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         Some(item)
     }
 
-    /// Releases for good an item that was removed from the source by its key.
+    /// Releases for good an item that was removed from the source by its ticket.
     pub(crate) fn part_with(&self, Entry { item, .. }: EntryOf<T, O>) -> T {
         self.shards.count_popped(1);
         self.give_back(1);
