@@ -64,7 +64,7 @@ impl<T, O: Order<T>> Local<T, O> {
         if self.is_refusing(put) {
             return Some(Err(Refusal::Closed));
         }
-        // Checked first, so that no permit is taken in vain which others could use meanwhile.
+        // Checked first, so that no permit is taken that others could use meanwhile.
         if !self.shared.fits(slice::from_ref(item)) {
             return Some(Err(Refusal::Full));
         }

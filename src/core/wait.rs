@@ -88,7 +88,7 @@ where
     }
     let shared = Arc::clone(&user.shared);
     let room = shared.room()?;
-    // Gathered permits are left to the caller, unless user code panics: a clock, or the function that returns an item's key.
+    // Leaves gathered permits to the caller, unless user code panics: a clock, or the key function of the order.
     let mut user = defer_with((user, true), |(user, panics)| {
         if *panics {
             user.permits.give_back_gathered(room);

@@ -80,7 +80,10 @@ impl<T, O: Order<T>> Local<T, O> {
             shared.due_timer.call_backup();
             shared.planned();
         }
-        step!("leases.plans-unsaid", shared.ready().notify(usize::from(is_earliest)));
+        step!(
+            "leases.plans-unsaid",
+            shared.ready().notify(usize::from(is_earliest))
+        );
     }
 
     /// Records the end of a transaction that held something.

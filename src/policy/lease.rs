@@ -103,7 +103,9 @@ impl<T> LeaseTable<T> {
             return Vec::new();
         }
         let has_expired = |leased: &LeasedItem<T>| leased.until <= now || leased.taken < taken;
-        let (expired, kept) = mem::take(&mut self.leased).into_iter().partition(has_expired);
+        let (expired, kept) = mem::take(&mut self.leased)
+            .into_iter()
+            .partition(has_expired);
         self.leased = kept;
         self.lost
             .extend(expired.iter().map(|leased: &LeasedItem<T>| leased.address));

@@ -344,16 +344,16 @@ mod tests {
     use std::sync::Arc;
     use std::task::Wake;
 
-    struct Nobody;
+    struct NoopWaker;
 
-    impl Wake for Nobody {
+    impl Wake for NoopWaker {
         fn wake(self: Arc<Self>) {}
     }
 
     /// A wait queue that was armed by a waiter that has left.
     fn armed() -> WaitQueue {
         let wait_queue = WaitQueue::new(ModeWord::standing(false, false));
-        let (key, _) = wait_queue.enter(Waker::from(Arc::new(Nobody)), false);
+        let (key, _) = wait_queue.enter(Waker::from(Arc::new(NoopWaker)), false);
         wait_queue.leave(key, false);
         assert!(wait_queue.word().is_armed());
         wait_queue

@@ -72,8 +72,8 @@ impl<T> DeadLetter<T> {
         }
     }
 
-    /// The number that identifies the letter in [`DeadLetters::requeue`](crate::DeadLetters::requeue). It is unique in the
-    /// queue, and greater than those of earlier letters. An item that becomes a dead letter again gets a new one.
+    /// The number that identifies the letter in [`DeadLetters::requeue`](crate::DeadLetters::requeue). It is unique in
+    /// the queue, and greater than those of earlier letters. An item that becomes a dead letter again gets a new one.
     ///
     /// ```
     /// let queue = requeue::Queue::builder().max_attempts(1).build();

@@ -44,7 +44,7 @@ impl<T, M> LetterList<T, M> {
 }
 
 impl<T, M> Letters<T, M> {
-    /// Creates a store of at most `most` letters. Beyond that the oldest goes to `overflow`; without `overflow`, no more are
+    /// Creates a store of at most `most` letters. Beyond that the oldest goes to `overflow`; without one, no more are
     /// accepted.
     pub(crate) fn new(most: usize, overflow: Option<Overflow<T>>) -> Self {
         Self {
