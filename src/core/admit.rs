@@ -113,8 +113,8 @@ impl<T, O: Order<T>> Local<T, O> {
         }
     }
 
-    /// Whether waiting for room may help: not if these items would not fit even with all other items gone, nor if their
-    /// keys are at their limits now. A waiter already in the wait queue checks the keys when it is woken.
+    /// Whether waiting for room may help: not if these items would not fit beside this transaction's staged ones in
+    /// an otherwise empty queue, nor if their keys are at their limits now. A waiter already in the wait queue checks the keys when it is woken.
     pub(crate) fn is_worth_waiting(&self, items: &[T]) -> bool {
         let Some(room) = self.shared.room() else {
             return false;

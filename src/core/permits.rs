@@ -34,8 +34,8 @@ impl Permits {
     #[inline]
     pub(super) fn give_back(&self, room: Option<&Room>, count: usize) {
         if let (Some(cache), Some(room)) = (&self.cache, room) {
-            let shared = cache.give(&room.capacity, count);
-            step!("permits.frees-unsaid", room.freed(shared));
+            let visible = cache.give(&room.capacity, count);
+            step!("permits.frees-unsaid", room.freed(visible));
         }
     }
 
@@ -65,11 +65,11 @@ impl Permits {
         let (Some(cache), Some(room)) = (&self.cache, room) else {
             return true;
         };
-        let shared = cache.take_one(&room.capacity);
-        if let Some(shared @ 1..) = shared {
-            room.freed(shared);
+        let visible = cache.take_one(&room.capacity);
+        if let Some(visible @ 1..) = visible {
+            room.freed(visible);
         }
-        shared.is_some()
+        visible.is_some()
     }
 
     /// Takes a permit for a push without a transaction; a gathered one, if there is one.

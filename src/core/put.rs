@@ -128,7 +128,7 @@ impl<T, O: Order<T>> Local<T, O> {
         })
     }
 
-    /// Polls for room for a future item, and keeps the permit for [`Local::put`].
+    /// Polls for room for an item that is yet unknown, and keeps the permit for [`Local::put`].
     #[cfg(feature = "stream")]
     pub(crate) fn poll_reserve<C: DerefMut<Target = Self>>(
         user: &mut C,

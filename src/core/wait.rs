@@ -39,8 +39,8 @@ fn yield_while_served(wait_queue: &WaitQueue) {
     }
 }
 
-/// Waits for an item; without a timeout, indefinitely. An item that arrives in time wins over the deadline. `None`: timed
-/// out.
+/// Waits for an item; without a timeout, indefinitely. `None`: timed out. An item that has arrived wins over the
+/// deadline.
 pub(crate) fn for_item<T, O, C, R>(
     user: &mut C,
     timeout: Option<Duration>,
@@ -143,8 +143,8 @@ where
     poll
 }
 
-/// Polls for room with `attempt`; attempts only once if waiting cannot help (`worth` is false). A waiter that is refused
-/// for good passes an unused wake-up on.
+/// Polls for room with `attempt`; attempts only once if waiting cannot help (`worth` is false). A waiter that is
+/// refused for good passes an unused wake-up on.
 pub(crate) fn poll_room<T, O, C, L>(
     user: &mut C,
     kind: WaitKind,
@@ -188,7 +188,7 @@ impl<T, O: Order<T>> Waits for Local<T, O> {
     }
 }
 
-/// Becomes the leader, which sleeps no longer than until the next due time, unless another waiter is. The backup timer
+/// Makes this waiter the leader, which sleeps until the next due time at most, unless another waiter is. The backup
 /// covers a leader that does not react.
 fn lead<T, O: Order<T>>(local: &mut Local<T, O>, wake_target: &WakeTarget<'_>) {
     let due_timer = &local.shared.due_timer;

@@ -118,7 +118,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         self.shards.count_popped(1);
         self.give_back(1);
         self.unregister(item.meta);
-        // After the close, waiters may have waited for this item to be gone.
+        // After the close, waiters may wait for this item to be gone.
         self.notify_end(0);
         item.item
     }
