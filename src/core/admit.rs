@@ -1,4 +1,4 @@
-//! Admission of pushes: a permit, and a queue that is not closed.
+//! Admission of pushes: the queue is open, and there is a permit.
 
 use super::local::Local;
 use super::put::{Put, Register};
@@ -7,19 +7,19 @@ use crate::sync::defer_with;
 use crate::PushError;
 use std::slice;
 
-/// Why a push is refused for good: to wait would not help.
+/// The reason why a push is refused for good: waiting would not help.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Refusal {
     /// The queue is closed.
     Closed,
-    /// A key is at its limit, or there would be room only if a transaction ended that cannot end before.
+    /// A key is at its limit, or only the end of a transaction that itself waits for this push could make room.
     Full,
 }
 
-/// Whether a push may go on. `None`: there is no room, which is worth waiting for.
+/// The result of an admission check. `None`: there is no room now, but waiting may help.
 pub(crate) type Admission<L = ()> = Option<Result<L, Refusal>>;
 
-/// What is pushed, if it was admitted, or why not.
+/// The admitted items, or the error that returns them.
 #[inline]
 pub(crate) fn admitted<L, I>(admission: Admission<L>, items: I) -> Result<(L, I), PushError<I>> {
     match admission {
@@ -31,7 +31,7 @@ pub(crate) fn admitted<L, I>(admission: Admission<L>, items: I) -> Result<(L, I)
 /// An item that was not pushed.
 pub(crate) struct Unpushed<T> {
     pub(crate) item: T,
-    /// Why it was refused for good; `None`: there is no room, which is worth waiting for.
+    /// The reason for a final refusal; `None`: there is no room now, but waiting may help.
     pub(crate) refusal: Option<Refusal>,
 }
 
@@ -52,7 +52,8 @@ impl<T> From<Unpushed<T>> for PushError<T> {
 }
 
 impl<T, O: Order<T>> Local<T, O> {
-    /// Takes a permit, and registers the item. If its key is at the limit, or that panics, the permit goes back.
+    /// Takes a permit, and registers the item. If its key is at the limit, or the registration panics, the permit is
+    /// released.
     #[inline]
     pub(super) fn admit(
         &mut self,
@@ -63,7 +64,7 @@ impl<T, O: Order<T>> Local<T, O> {
         if self.is_refusing(put) {
             return Some(Err(Refusal::Closed));
         }
-        // Asked first: so nothing is taken that others miss meanwhile.
+        // Checked first, so that no permit is taken that others could use meanwhile.
         if !self.shared.fits(slice::from_ref(item)) {
             return Some(Err(Refusal::Full));
         }
@@ -71,15 +72,15 @@ impl<T, O: Order<T>> Local<T, O> {
             return None;
         }
         let local = defer_with(self, |local| local.return_permit(put));
-        let Some(known) = register(&local.shared, item) else {
+        let Some(meta) = register(&local.shared, item) else {
             return Some(Err(Refusal::Full));
         };
         local.cancel();
-        Some(Ok(known))
+        Some(Ok(meta))
     }
 
-    /// What `admit` says, but that it is not worth waiting for room after the close, when it may be that only
-    /// transactions like this one would make some.
+    /// The result of `admit`, except that on a closed queue a lack of room is final: possibly only transactions that
+    /// wait like this one could make room.
     pub(super) fn unless_waiting<L>(
         &mut self,
         admit: impl FnOnce(&mut Self) -> Admission<L>,
@@ -88,8 +89,8 @@ impl<T, O: Order<T>> Local<T, O> {
         admit(self).or_else(|| closed.then_some(Err(Refusal::Full)))
     }
 
-    /// Whether the queue is closed to this push. A transaction may go on while it holds something, unless all
-    /// that it held was taken away since, and the others were told the end.
+    /// Whether the queue is closed to this push. A transaction may push while it holds something, unless all its items
+    /// have been reclaimed since, and the queue is already drained.
     pub(super) fn is_refusing(&self, put: Put) -> bool {
         let word = self.word();
         word.is_closed() && (put == Put::Publish || self.held() == 0 || word.is_drained())
@@ -101,7 +102,7 @@ impl<T, O: Order<T>> Local<T, O> {
         let room = self.shared.room();
         match put {
             Put::Publish => self.permits.take_gathered_or_one(room),
-            Put::Stage => self.permits.has_one_more(room, staged, held),
+            Put::Stage => self.permits.ensure_permit(room, staged, held),
         }
     }
 
@@ -112,8 +113,8 @@ impl<T, O: Order<T>> Local<T, O> {
         }
     }
 
-    /// Whether to wait for room may help: not if there would be none for these items if the queue had nothing but
-    /// this transaction, nor if their keys have none now. Who waits already finds that out when it is woken.
+    /// Whether waiting for room may help: not if these items would not fit beside this transaction's staged ones in
+    /// an otherwise empty queue, nor if their keys are at their limits now. A waiter already in the wait queue checks the keys when it is woken.
     pub(crate) fn is_worth_waiting(&self, items: &[T]) -> bool {
         let Some(room) = self.shared.room() else {
             return false;
@@ -122,13 +123,13 @@ impl<T, O: Order<T>> Local<T, O> {
         can_fit && (self.room_waiter.is_taken() || self.shared.fits(items))
     }
 
-    /// Gives permits back, and wakes those who wait for them.
+    /// Releases permits, and wakes their waiters.
     #[inline]
     pub(super) fn give_back(&self, count: usize) {
         self.permits.give_back(self.shared.room(), count);
     }
 
-    /// Gives back what the transaction need not have any more.
+    /// Releases the permits that the transaction no longer needs.
     #[inline]
     pub(super) fn release(&mut self) {
         let (staged, held) = (self.staged(), self.held());

@@ -1,4 +1,4 @@
-//! Batches of pushes: one transaction each.
+//! Batch pushes: each is one transaction.
 
 use super::admit::{admitted, Admission, Refusal};
 use super::local::{CellOf, Local};
@@ -18,10 +18,10 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-/// What is known of the items of a batch.
-type AllKnown<T, O> = VecDeque<PushMetaOf<T, O>>;
+/// The metadata of the items of a batch that are yet to be staged.
+type BatchMeta<T, O> = VecDeque<PushMetaOf<T, O>>;
 
-/// Finds out what the nth item of a batch is registered as, apart from its time; `None`, if there is no room for it.
+/// Registers the nth item of a batch, and returns its metadata without its time; `None`: there is no room for it.
 pub(crate) trait RegisterNth<T, O: Order<T>>:
     Fn(&Shared<T, O>, usize, &T) -> Option<O::Meta>
 {
@@ -29,9 +29,9 @@ pub(crate) trait RegisterNth<T, O: Order<T>>:
 
 impl<T, O: Order<T>, F: Fn(&Shared<T, O>, usize, &T) -> Option<O::Meta>> RegisterNth<T, O> for F {}
 
-/// Batches that were admitted, or need not be.
+/// Batches without a transaction of the caller.
 impl<T, O: Order<T>> CellOf<T, O> {
-    /// Pushes items that are not counted yet, where there is no limit.
+    /// Pushes items of an unknown number to a queue without limits.
     pub(crate) fn push_all(
         &mut self,
         items: impl Iterator<Item = T>,
@@ -39,7 +39,7 @@ impl<T, O: Order<T>> CellOf<T, O> {
         let mut items = items.fuse();
         let shared = Arc::clone(self.get_mut().shared());
         let since = shared.stamp();
-        // Where there is no limit an item is always registered.
+        // Without limits the registration always succeeds.
         let register = |item: &T| shared.register_since(item, since).unwrap_or_default();
         if shared.registers() {
             return self.push_each(items, register);
@@ -54,7 +54,7 @@ impl<T, O: Order<T>> CellOf<T, O> {
         Ok(Self::end_batch(tx))
     }
 
-    /// Stages an item, and more while there is room.
+    /// Stages an item, and further ones while the segment has slots.
     #[inline]
     fn stage_some(
         first: T,
@@ -83,7 +83,7 @@ impl<T, O: Order<T>> CellOf<T, O> {
         Some(tx)
     }
 
-    /// Commits what was staged, and says how many items that were.
+    /// Commits the staged items, and returns their number.
     fn end_batch(mut tx: Open<'_, Local<T, O>>) -> usize {
         let count = tx.cell_mut().get_mut().staged();
         if count > 0 {
@@ -92,7 +92,7 @@ impl<T, O: Order<T>> CellOf<T, O> {
         count
     }
 
-    /// Pushes items with what they are registered as.
+    /// Pushes items with the metadata of their registration.
     fn push_each(
         &mut self,
         items: impl Iterator<Item = T>,
@@ -112,8 +112,8 @@ impl<T, O: Order<T>> CellOf<T, O> {
         Ok(Self::end_batch(tx))
     }
 
-    /// Pushes a batch when there is room; without a timeout waits for ever. `register` says what the nth item is
-    /// registered as.
+    /// Pushes a batch, waiting for room at most for `timeout`; without one, indefinitely. `register` registers the nth
+    /// item.
     pub(crate) fn push_batch(
         &mut self,
         items: Vec<T>,
@@ -131,7 +131,7 @@ impl<T, O: Order<T>> CellOf<T, O> {
         self.push_admitted(admission, items)
     }
 
-    /// Pushes a batch, which it takes then, if there is room.
+    /// Polls for room, and then takes the batch and pushes it.
     #[track_caller]
     pub(crate) fn poll_batch(
         &mut self,
@@ -149,7 +149,7 @@ impl<T, O: Order<T>> CellOf<T, O> {
             *waiting = Some(items);
             return Poll::Pending;
         };
-        // The batch is a transaction, which ends what it finds forgotten.
+        // Ends the borrow of the future, which the batch's transaction would take for a forgotten one.
         self.end_waiting();
         Poll::Ready(self.push_admitted(Some(admitted), items))
     }
@@ -160,31 +160,31 @@ impl<T, O: Order<T>> CellOf<T, O> {
         admission: Admission<Vec<PushMetaOf<T, O>>>,
         items: Vec<T>,
     ) -> Result<usize, PushError<Vec<T>>> {
-        let (known, items) = admitted(admission, items)?;
+        let (metas, items) = admitted(admission, items)?;
         let shared = Arc::clone(self.get_mut().shared());
         if !shared.registers() {
             return self.push_all(items.into_iter());
         }
-        let mut known = unregistering(&shared, known);
-        let register = |_: &T| known.pop_front().expect("each item is registered");
+        let mut metas = unregistering(&shared, metas);
+        let register = |_: &T| metas.pop_front().expect("each item is registered");
         self.push_each(items.into_iter(), register)
     }
 }
 
-/// What is known of items that are yet to be staged: unregistered if they are not.
+/// Guards the metadata of registered items: those left when it is dropped are unregistered.
 fn unregistering<T, O: Order<T>>(
     shared: &Shared<T, O>,
-    known: Vec<PushMetaOf<T, O>>,
-) -> Defer<AllKnown<T, O>, impl FnMut(&mut AllKnown<T, O>) + '_> {
-    defer_with(known.into(), |known| {
-        for known in known.drain(..) {
-            shared.unregister(known.meta);
+    metas: Vec<PushMetaOf<T, O>>,
+) -> Defer<BatchMeta<T, O>, impl FnMut(&mut BatchMeta<T, O>) + '_> {
+    defer_with(metas.into(), |metas| {
+        for PushMeta { meta, .. } in metas.drain(..) {
+            shared.unregister(meta);
         }
     })
 }
 
 impl<T, O: Order<T>> Local<T, O> {
-    /// Takes permits for a batch, beside what is staged, and registers the items, if need be.
+    /// Takes permits for a batch, in addition to the staged items, and registers its items if the queue does that.
     fn admit_items(
         &mut self,
         items: &[T],
@@ -200,15 +200,15 @@ impl<T, O: Order<T>> Local<T, O> {
             return None;
         }
         let mut local = defer_with(self, |local| local.release());
-        let Some(known) = local.register_all(items, register) else {
+        let Some(metas) = local.register_all(items, register) else {
             return Some(Err(Refusal::Full));
         };
         local.cancel();
-        Some(Ok(known))
+        Some(Ok(metas))
     }
 
-    /// Takes permits for a batch: all, or none unless it waits and is the first in the wait queue, where it
-    /// gathers them. Others that wait get none.
+    /// Takes permits for a batch: all or none. Only the first waiter of the wait queue gathers them as they become
+    /// free; the other waiters take none.
     fn take_permits_for(&mut self, items: usize) -> bool {
         let Some(room) = self.shared.room() else {
             return true;
@@ -237,18 +237,18 @@ impl<T, O: Order<T>> Local<T, O> {
             return Some(Vec::new());
         }
         let since = self.shared.stamp();
-        let mut known = unregistering(&self.shared, Vec::with_capacity(items.len()));
+        let mut metas = unregistering(&self.shared, Vec::with_capacity(items.len()));
         for (nth, item) in items.iter().enumerate() {
             let meta = register(&self.shared, nth, item)?;
-            known.push_back(PushMeta { since, meta });
+            metas.push_back(PushMeta { since, meta });
         }
-        Some(mem::take(&mut *known).into())
+        Some(mem::take(&mut *metas).into())
     }
 }
 
-/// Batches of a transaction: all of their items are staged, or none.
+/// Batches in a transaction: all of their items are staged, or none.
 impl<T, O: Order<T>> Local<T, O> {
-    /// Stages a batch when there is room; without a timeout waits for ever.
+    /// Stages a batch, waiting for room at most for `timeout`; without one, indefinitely.
     pub(crate) fn stage_batch<C: DerefMut<Target = Self>>(
         user: &mut C,
         items: Vec<T>,
@@ -262,7 +262,7 @@ impl<T, O: Order<T>> Local<T, O> {
         user.stage_admitted(admission, items)
     }
 
-    /// Stages a batch, which it takes then, if there is room.
+    /// Polls for room, and then takes the batch and stages it.
     #[track_caller]
     pub(crate) fn poll_stage_batch<C: DerefMut<Target = Self>>(
         user: &mut C,
@@ -282,7 +282,7 @@ impl<T, O: Order<T>> Local<T, O> {
         Poll::Ready(user.stage_admitted(Some(admission), items))
     }
 
-    /// Stages a batch if it was admitted. If the queue was closed meanwhile the first item is refused, or none.
+    /// Stages a batch if it was admitted. If the queue was closed meanwhile, the first item is refused, or none is.
     fn stage_admitted(
         &mut self,
         admission: Admission<Vec<PushMetaOf<T, O>>>,
@@ -291,21 +291,21 @@ impl<T, O: Order<T>> Local<T, O> {
         if !matches!(admission, Some(Ok(_))) {
             self.give_back_gathered();
         }
-        let (known, items) = admitted(admission, items)?;
+        let (metas, items) = admitted(admission, items)?;
         let (shared, count) = (Arc::clone(&self.shared), items.len());
-        let mut known = unregistering(&shared, known);
+        let mut metas = unregistering(&shared, metas);
         let mut items = items.into_iter();
         let Some(first) = items.next() else {
             return Ok(0);
         };
-        // Where nothing is registered, nothing is known.
-        let mut next_known = || known.pop_front().unwrap_or_default();
-        if let Err(refused) = self.store(Some(Ok(next_known())), first, Put::Stage) {
+        // Empty if the queue does not register items.
+        let mut next_meta = || metas.pop_front().unwrap_or_default();
+        if let Err(refused) = self.store(Some(Ok(next_meta())), first, Put::Stage) {
             let all = iter::once(refused.into_inner()).chain(items);
             return Err(PushError::Closed(all.collect()));
         }
         for item in items {
-            let PushMeta { since, meta } = next_known();
+            let PushMeta { since, meta } = next_meta();
             if shared.timed {
                 self.endpoint.note_time(since);
             }
@@ -320,7 +320,7 @@ mod tests {
     use crate::Queue;
 
     #[test]
-    fn a_batch_that_pushes_nothing_leases_no_shard() {
+    fn a_batch_that_pushes_nothing_acquires_no_shard() {
         let queue = Queue::unbounded();
         let mut handle = queue.handle();
         let shards = || queue.shared().shards().count();

@@ -1,4 +1,4 @@
-//! The end of a transaction: what becomes of what is staged and held, of permits and leases; then others are told.
+//! The end of a transaction: staged and held items, permits and leases are settled; then waiters are notified.
 
 use super::local::{CellOf, Local};
 use super::shared::Shared;
@@ -8,21 +8,21 @@ use crate::raw::{HeldPosition, Stored, Unborrowed};
 use crate::sync::{defer_with, planted, step};
 use std::mem;
 
-/// What a commit has done, and those are to be told of who wait.
+/// The counts of a commit, of which waiters are to be notified.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct CommitCounts {
-    /// Items that are ready now.
+    /// Staged items that became ready.
     pub(super) published: usize,
-    /// Items that are the caller's now.
+    /// Held items that are the caller's now.
     pub(crate) freed: usize,
 }
 
-/// The abort.
+/// Aborts.
 impl<T, O: Order<T>> Local<T, O> {
     pub(crate) fn abort_for(&mut self, cause: &Cause, unborrowed: &Unborrowed<'_>) {
         let held_any = self.held() > 0;
-        let parted = self.part_with_lost(unborrowed);
-        let dead = self.part_with_failed(cause, unborrowed);
+        let removed = self.remove_lost(unborrowed);
+        let dead = self.reroute_failed(cause, unborrowed);
         let held = self.endpoint.give_back(unborrowed);
         self.endpoint.end_staging();
         planted!("end.frees-held", self.end_permits(held, 0));
@@ -33,20 +33,20 @@ impl<T, O: Order<T>> Local<T, O> {
             self.drop_excess_letters();
         }
         if held_any {
-            self.note_end();
+            self.record_end();
         }
-        // Also if the destructor of something else panics.
+        // Runs also if a destructor panics.
         let _staged = defer_with(self, |local| local.drop_staged());
-        drop(parted);
+        drop(removed);
     }
 
-    /// Ends the account of a transaction.
+    /// Settles the permits of a transaction.
     #[inline]
     fn end_permits(&mut self, freed: usize, published: usize) {
         self.permits.end(self.shared.room(), freed, published);
     }
 
-    /// Drops what the transaction has staged.
+    /// Drops the staged items.
     fn drop_staged(&mut self) {
         if !Shared::<T, O>::SORTS {
             return self.endpoint.drop_staged();
@@ -66,7 +66,7 @@ impl<T, O: Order<T>> Local<T, O> {
 
 /// Commits.
 impl<T, O: Order<T>> CellOf<T, O> {
-    /// Commits, all but the waking: that is [`Local::wake_for`].
+    /// Commits without notifying waiters, which [`Local::wake_for`] does.
     #[inline(always)]
     #[allow(clippy::inline_always)] // a few stores
     pub(crate) fn commit(&mut self) -> CommitCounts {
@@ -76,18 +76,18 @@ impl<T, O: Order<T>> CellOf<T, O> {
         CommitCounts { published, freed }
     }
 
-    /// Commits, and wakes those who wait for that.
+    /// Commits, and notifies waiters.
     pub(super) fn commit_and_wake(&mut self) {
         let outcome = self.commit();
         self.get_mut().wake_for(outcome);
     }
 
-    /// What [`commit_together`](crate::raw::commit_together) did here.
+    /// The counts of [`commit_together`](crate::raw::commit_together) in this queue.
     pub(crate) fn concluded(&mut self) -> CommitCounts {
         mem::take(&mut self.get_mut().concluded)
     }
 
-    /// Aborts, for another reason than that a transaction is dropped.
+    /// Aborts for a reason other than that the transaction is dropped.
     #[cfg(not(any(loom, shuttle)))]
     pub(crate) fn abort_for(&mut self, cause: &Cause) {
         self.end_forgotten();
@@ -95,15 +95,15 @@ impl<T, O: Order<T>> CellOf<T, O> {
         local.abort_for(cause, &unborrowed);
     }
 
-    /// Ends the leases of what was committed, tells those who listen, and returns the copies, whose
-    /// destructors are user code.
+    /// Ends the leases of the committed items, emits the event, and returns the copies, whose destructors are user
+    /// code.
     pub(crate) fn end_guard(&mut self, held_any: bool) -> Vec<EntryOf<T, O>> {
         let (local, unborrowed) = self.whole();
         local.spend_tokens();
-        local.leave_held(&unborrowed);
+        local.retire_held(&unborrowed);
         let copies = local.end_leases();
         if held_any {
-            local.note_end();
+            local.record_end();
         }
         copies
     }
@@ -122,12 +122,12 @@ impl<T, O: Order<T>> CellOf<T, O> {
         local.endpoint.drop_taken(&unborrowed);
     }
 
-    /// How many items are held, and how often the one was delivered that was delivered most often.
+    /// The number of held items, and the highest number of deliveries among them.
     #[cfg(not(any(loom, shuttle)))]
     pub(crate) fn deliveries(&mut self) -> (usize, u32) {
         let (local, unborrowed) = self.whole();
-        let (mut spot, mut items, mut attempts) = (HeldPosition::default(), 0, 0);
-        while let Some((_, delivery)) = local.endpoint.next_held(&mut spot, &unborrowed) {
+        let (mut position, mut items, mut attempts) = (HeldPosition::default(), 0, 0);
+        while let Some((_, delivery)) = local.endpoint.next_held(&mut position, &unborrowed) {
             items += 1;
             attempts = delivery.attempts.max(attempts);
         }
@@ -136,19 +136,19 @@ impl<T, O: Order<T>> CellOf<T, O> {
 }
 
 impl<T, O: Order<T>> Local<T, O> {
-    /// Wakes those who wait for what the commit has published or freed.
+    /// Wakes waiters for the items that the commit published and the room that it freed.
     #[inline]
     pub(crate) fn wake_for(&mut self, outcome: CommitCounts) {
         self.end_permits(outcome.freed, outcome.published);
         self.notify_end(outcome.published);
     }
 
-    /// Takes note that what a transaction holds is gone for good.
-    fn leave_held(&mut self, unborrowed: &Unborrowed<'_>) {
+    /// Records in the order that the held items are gone for good.
+    fn retire_held(&mut self, unborrowed: &Unborrowed<'_>) {
         if Shared::<T, O>::SORTS {
-            let mut spot = HeldPosition::default();
-            while let Some((stored, _)) = self.endpoint.next_held(&mut spot, unborrowed) {
-                self.shared.leave(stored.meta);
+            let mut position = HeldPosition::default();
+            while let Some((stored, _)) = self.endpoint.next_held(&mut position, unborrowed) {
+                self.shared.retire(stored.meta);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Held items whose delivery fails: where they go if not back to where they came from.
+//! Failed deliveries of held items that do not return to the head of their shard.
 
 use super::local::{Envelope, Local};
 use super::shared::Shared;
@@ -12,19 +12,19 @@ use std::time::Duration;
 
 const FOREIGN: &str = "item does not belong to this transaction";
 
-/// Envelopes that are kept for the next transaction.
+/// The number of envelopes kept for the next transaction.
 const KEPT: usize = 32;
 
-/// An item cannot be delayed, because it has no place of its own.
+/// An item cannot be delayed, because it has no permit of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct NoRoom;
 
-/// What is left of an item that has left its transaction. To drop it runs user code.
+/// The leased copy of an item that has left its transaction, if any. Dropping it runs user code.
 pub(crate) type Removed<T> = Option<T>;
 
 impl<T, O: Order<T>> Local<T, O> {
-    /// Sets an envelope aside for each held item, so that an abort allocates nothing.
-    pub(super) fn set_envelopes_aside(&mut self) {
+    /// Allocates an envelope for each held item, so that an abort allocates nothing.
+    pub(super) fn preallocate_envelopes(&mut self) {
         if self.shared.failures.has_rules() {
             let held = self.held();
             while self.envelopes.len() < held {
@@ -33,46 +33,46 @@ impl<T, O: Order<T>> Local<T, O> {
         }
     }
 
-    /// An envelope that was set aside, or a new one.
+    /// Takes a preallocated envelope, or a new one.
     fn envelope(&mut self) -> Envelope<T, O> {
         self.envelopes.pop().unwrap_or_else(Vacant::new)
     }
 
-    /// Parts with the held items that do not go back to where they came from, and says how many permits
+    /// Delays or buries the held items that do not return to the head of their shard, and returns how many permits
     /// that frees.
-    pub(super) fn part_with_failed(&mut self, cause: &Cause, unborrowed: &Unborrowed<'_>) -> usize {
+    pub(super) fn reroute_failed(&mut self, cause: &Cause, unborrowed: &Unborrowed<'_>) -> usize {
         let Shared { failures, time, .. } = &*self.shared;
-        if !failures.may_part(cause) {
+        if !failures.may_reroute(cause) {
             return 0;
         }
-        // A clock is user code: it may panic, and an abort may not. Then nothing is delayed.
+        // A clock is user code: it may panic, but an abort must not. If it does, nothing is delayed.
         let mut now = None;
         if failures.may_delay(cause) {
             swallow_panic(|| now = Some(time.now()));
         }
-        let (mut spot, mut dead) = (HeldPosition::default(), 0);
-        while let Some((_, delivery)) = self.endpoint.next_held(&mut spot, unborrowed) {
+        let (mut position, mut dead) = (HeldPosition::default(), 0);
+        while let Some((_, delivery)) = self.endpoint.next_held(&mut position, unborrowed) {
             let fate = self.shared.failures.fate(delivery, cause);
             if fate == Fate::Head || fate != Fate::Death && now.is_none() {
                 continue;
             }
             dead += usize::from(fate == Fate::Death);
-            let entry = self.endpoint.remove_before(spot, unborrowed);
-            self.put_away(fate, now.unwrap_or_default(), Failed::new(entry, cause));
+            let entry = self.endpoint.remove_before(position, unborrowed);
+            self.route(fate, now.unwrap_or_default(), Failed::new(entry, cause));
             self.endpoint.count_aborted(1);
         }
         self.envelopes.truncate(KEPT);
         dead
     }
 
-    /// Hands over the dead letters that are too many.
+    /// Hands the dead letters beyond the limit over to the overflow function.
     pub(super) fn drop_excess_letters(&self) {
         let Shared { failures, time, .. } = &*self.shared;
         failures.letters.drop_excess(time);
     }
 
-    /// Puts a failed item where it goes.
-    fn put_away(&mut self, fate: Fate, now: u64, failed: Failed<StoredOf<T, O>>) {
+    /// Moves a failed item to where `fate` says.
+    fn route(&mut self, fate: Fate, now: u64, failed: Failed<StoredOf<T, O>>) {
         match fate {
             Fate::Head => self.shared.put_at_head(failed.entry),
             Fate::Delay(delay) => {
@@ -86,8 +86,7 @@ impl<T, O: Order<T>> Local<T, O> {
         }
     }
 
-    /// Takes a held item out of the transaction, to be delivered later: after `delay`, or as the queue's
-    /// rules say.
+    /// Takes a held item out of the transaction, to be delivered again: after `delay`, or by the queue's rules.
     ///
     /// # Panics
     ///
@@ -98,9 +97,9 @@ impl<T, O: Order<T>> Local<T, O> {
         item: ItemRef<'_, T>,
         delay: Option<Duration>,
     ) -> Result<Removed<T>, NoRoom> {
-        self.send_away(item, &Reason::Retried.into(), |local, delivery, cause| {
-            // It takes its permit with it, which may be the one of a staged item.
-            let has_room = local.has_one_more();
+        self.reroute_held(item, &Reason::Retried.into(), |local, delivery, cause| {
+            // The item keeps its permit, which a staged item may be using.
+            let has_room = local.ensure_permit();
             let failures = &local.shared.failures;
             has_room.then(|| match delay {
                 Some(delay) => failures.fate_after(delivery, delay),
@@ -109,7 +108,7 @@ impl<T, O: Order<T>> Local<T, O> {
         })
     }
 
-    /// Takes a held item out of the transaction, not to be delivered again, because of this error.
+    /// Takes a held item out of the transaction, to become a dead letter with this error.
     ///
     /// # Panics
     ///
@@ -124,23 +123,23 @@ impl<T, O: Order<T>> Local<T, O> {
             error: Some(error),
             ..Reason::Failed.into()
         };
-        self.send_away(item, &cause, |local, delivery, cause| {
+        self.reroute_held(item, &cause, |local, delivery, cause| {
             if local.shared.failures.letters.reserve() {
                 return Some(Fate::Death);
             }
-            let has_room = local.has_one_more();
+            let has_room = local.ensure_permit();
             has_room.then(|| local.shared.failures.fate(delivery, cause))
         })
     }
 
-    fn has_one_more(&mut self) -> bool {
+    fn ensure_permit(&mut self) -> bool {
         let (staged, held) = (self.staged(), self.held());
-        self.permits.has_one_more(self.shared.room(), staged, held)
+        self.permits.ensure_permit(self.shared.room(), staged, held)
     }
 
-    /// Takes a held item out of the transaction, to where `fate` says, if there is room for it.
+    /// Moves a held item out of the transaction to where `fate` says, if there is room for it.
     #[track_caller]
-    fn send_away(
+    fn reroute_held(
         &mut self,
         item: ItemRef<'_, T>,
         cause: &Cause,
@@ -151,14 +150,14 @@ impl<T, O: Order<T>> Local<T, O> {
         let now = self.shared.time.now();
         let fate = fate(self, delivery, cause).ok_or(NoRoom)?;
         let Ok(copy) = self.end_lease(address) else {
-            // Others have it, and its delivery is counted; it leaves with its transaction.
+            // It was reclaimed, and its delivery is counted; it is removed when its transaction ends.
             if fate == Fate::Death {
                 self.shared.failures.letters.release();
             }
             return Ok(None);
         };
         let entry = self.endpoint.remove(item);
-        self.put_away(fate, now, Failed::new(entry, cause));
+        self.route(fate, now, Failed::new(entry, cause));
         self.endpoint.count_aborted(1);
         if fate == Fate::Death {
             let (staged, held) = (self.staged(), self.held());
@@ -166,7 +165,7 @@ impl<T, O: Order<T>> Local<T, O> {
             self.drop_excess_letters();
         }
         self.return_token(address);
-        // After the close the end of a delivery may be what others wait for.
+        // After the close, waiters may wait for the end of this delivery.
         self.shared.notify_end(0);
         Ok(copy.map(|copy| copy.item.into_item()))
     }

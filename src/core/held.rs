@@ -1,4 +1,4 @@
-//! All that a transaction holds, at once.
+//! Operations on all held items of a transaction.
 
 use super::failed::{NoRoom, Removed};
 use super::local::{CellOf, Local};
@@ -13,30 +13,30 @@ impl<T, O: Order<T>> CellOf<T, O> {
         self.with_held().1
     }
 
-    /// As [`Local::retry`], of all held items; the others are still held if there is no room for one.
+    /// As [`Local::retry`], for all held items; if there is no room for one, it and the rest are still held.
     pub(crate) fn retry_all(&mut self, delay: Duration) -> Result<(), NoRoom> {
-        self.part_with_all(|local, item| local.retry(item, Some(delay)))
+        self.for_each_held(|local, item| local.retry(item, Some(delay)))
     }
 
-    /// As [`Local::fail`], of all held items; the others are still held if there is no room for one.
+    /// As [`Local::fail`], for all held items; if there is no room for one, it and the rest are still held.
     pub(crate) fn fail_all(&mut self, error: &Arc<str>) -> Result<(), NoRoom> {
-        self.part_with_all(|local, item| local.fail(item, Arc::clone(error)))
+        self.for_each_held(|local, item| local.fail(item, Arc::clone(error)))
     }
 
-    fn part_with_all(
+    fn for_each_held(
         &mut self,
-        part: impl Fn(&mut Local<T, O>, ItemRef<'_, T>) -> Result<Removed<T>, NoRoom>,
+        remove: impl Fn(&mut Local<T, O>, ItemRef<'_, T>) -> Result<Removed<T>, NoRoom>,
     ) -> Result<(), NoRoom> {
         let (local, mut items) = self.with_held();
         while let Some(item) = items.next() {
-            drop(part(local, item.project())?); // user code
+            drop(remove(local, item.project())?); // user code
         }
         Ok(())
     }
 }
 
 impl<T, O: Order<T>> Local<T, O> {
-    /// What others know of the transaction.
+    /// What other threads can see of the transaction.
     pub(crate) fn holder(&self) -> Holder {
         self.endpoint.holder()
     }

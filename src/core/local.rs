@@ -1,4 +1,4 @@
-//! What one handle has at its queue.
+//! The state of one handle.
 
 use super::end::CommitCounts;
 use super::permits::Permits;
@@ -14,48 +14,48 @@ use crate::Reason;
 use std::sync::Arc;
 use std::thread;
 
-/// A handle's [`Local`], which lends itself to one user at a time.
+/// A handle's [`Local`] in the cell that lends it to one user at a time.
 pub(crate) type CellOf<T, O> = LocalCell<Local<T, O>>;
 
-/// A place for an item whose delivery fails.
+/// Preallocated memory for an item whose delivery fails.
 pub(super) type Envelope<T, O> = Vacant<Failed<StoredOf<T, O>>>;
 
-/// What makes the end of a transaction a guarded one: that items are leased, that somebody listens, or that
-/// an order has to know of it.
+/// Flag of `guarded`: items are leased, events are observed, or the order has to be notified of the end of a
+/// transaction.
 const ALWAYS: u8 = 1;
-/// That it has tokens of a rate limit, or items that are counted.
+/// Flag of `guarded`: the transaction has tokens of a rate limit, or items that count against `max_held`.
 pub(super) const HAS_TOKENS: u8 = 1 << 1;
 
-/// What one handle has at its queue.
+/// The state of one handle.
 pub(crate) struct Local<T, O: Order<T>> {
     pub(super) shared: Arc<Shared<T, O>>,
-    /// The wait queue of those who wait for an item: that of the queue, one step nearer.
+    /// The queue's wait queue for items, without the indirection through `shared`.
     pub(super) ready: Arc<WaitQueue>,
     pub(super) endpoint: Endpoint<StoredOf<T, O>>,
-    /// Whether the queue neither has a bound nor has to register items.
+    /// Whether the queue is unbounded and does not register items.
     pub(super) plain: bool,
-    /// Whether there is more to the end of a transaction than the shards and the permits: 0 if not.
+    /// What the end of a transaction involves besides shards and permits, as flags: 0 if nothing.
     pub(super) guarded: u8,
-    /// Whether it is the waiter that knows when something will be due.
+    /// Whether it is the leader: the waiter that sleeps until the next due time.
     pub(super) is_leader: bool,
     pub(super) permits: Permits,
-    /// Where it waits for an item, and where for room: at one of them at a time.
+    /// Its waiters for an item and for room; it waits with one of them at a time.
     pub(super) item_waiter: Waiter,
     pub(super) room_waiter: Waiter,
-    /// For items whose delivery may fail.
+    /// Preallocated, for held items whose delivery may fail.
     pub(super) envelopes: Vec<Envelope<T, O>>,
-    /// The tokens of what the transaction has taken.
+    /// The tokens of the items that the transaction has taken.
     pub(super) tokens: Vec<HeldToken>,
     /// Items of the transaction that the gate counts as held.
     pub(super) counted: usize,
-    /// Only of handles that are watched.
+    /// `None` if the handle is not watched.
     pub(super) watch: Option<Arc<Watch<StoredOf<T, O>>>>,
-    /// What the last commit over several queues did here.
+    /// The counts of the last commit over several queues.
     pub(super) concluded: CommitCounts,
 }
 
 impl<T, O: Order<T>> Local<T, O> {
-    /// What a handle of this name, or of none, has.
+    /// The state of a new handle with this name, if any.
     pub(crate) fn new(shared: Arc<Shared<T, O>>, name: Option<Arc<str>>) -> Self {
         let permits = Permits::new(shared.room());
         let listens = Shared::<T, O>::LEASES || shared.is_observed();
@@ -109,26 +109,26 @@ impl<T, O: Order<T>> Local<T, O> {
         self.endpoint.held()
     }
 
-    /// Whether a push may find no room: the queue has a bound, or keys have limits.
+    /// Whether a push can find no room: the queue is bounded, or keys have limits.
     pub(crate) fn may_find_full(&self) -> bool {
         self.permits.is_bounded() || self.shared.is_limited()
     }
 
-    /// Whether there is more to a commit than the shards and the permits.
+    /// Whether a commit involves more than the shards and the permits.
     #[inline]
     pub(crate) fn is_guarded(&self) -> bool {
         self.guarded != 0
     }
 
-    /// See [`Shared::ended`].
+    /// See [`Shared::notify_end`].
     #[inline]
     pub(super) fn notify_end(&self, count: usize) {
         if self.ready.notify_end(count) {
-            self.shared.tell_if_idle();
+            self.shared.notify_if_idle();
         }
     }
 
-    /// Leaves the wait queues, and gives back what was gathered for a batch that will not be pushed.
+    /// Leaves the wait queues, and releases the permits gathered for a batch that will not be pushed.
     pub(crate) fn stop_waiting(&mut self) {
         wait::stop_waiting_for_item(self);
         if let Some(room) = self.shared.room() {
@@ -195,11 +195,11 @@ impl<T, O: Order<T>> Drop for Local<T, O> {
         if let Some(watch) = &self.watch {
             self.shared.watches.remove(watch.counters);
         }
-        self.permits.leave(self.shared.room());
+        self.permits.release_all(self.shared.room());
     }
 }
 
-/// Where an item is while it is held.
+/// The address that identifies an item while it is held.
 pub(super) fn address_of<T>(item: &T) -> usize {
     let item: *const T = item;
     item as usize

@@ -5,14 +5,14 @@ use crate::bound::{Capacity, PermitCache, Took};
 use crate::sync::step;
 use std::mem;
 
-/// The permits of a handle: of a bounded queue, or none.
+/// The permits of a handle; not counted in an unbounded queue.
 pub(super) struct Permits {
-    /// Only of bounded queues.
+    /// `None` if the queue is unbounded.
     cache: Option<PermitCache>,
     /// Permits of the open transaction beyond those of the items that it holds.
     extra: usize,
-    /// Permits that are kept for a push: those that a batch has so far while it waits for the others,
-    /// or that of a sink that is ready.
+    /// Permits reserved for a push: those that a waiting batch has gathered so far, or that of a sink
+    /// that is ready.
     gathered: usize,
 }
 
@@ -30,16 +30,16 @@ impl Permits {
         self.cache.is_some()
     }
 
-    /// Gives permits back, and wakes those who wait for them.
+    /// Releases permits, and wakes their waiters.
     #[inline]
     pub(super) fn give_back(&self, room: Option<&Room>, count: usize) {
         if let (Some(cache), Some(room)) = (&self.cache, room) {
-            let spread = cache.give(&room.capacity, count);
-            step!("permits.frees-unsaid", room.freed(spread));
+            let visible = cache.give(&room.capacity, count);
+            step!("permits.frees-unsaid", room.freed(visible));
         }
     }
 
-    /// Gives back what was gathered.
+    /// Releases the gathered permits.
     pub(super) fn give_back_gathered(&mut self, room: &Room) {
         let gathered = mem::take(&mut self.gathered);
         self.give_back(Some(room), gathered);
@@ -59,20 +59,20 @@ impl Permits {
         took.got
     }
 
-    /// Takes one permit, if there is one.
+    /// Takes one permit; returns whether there was one.
     #[inline]
     fn take_one(&self, room: Option<&Room>) -> bool {
         let (Some(cache), Some(room)) = (&self.cache, room) else {
             return true;
         };
-        let spread = cache.take_one(&room.capacity);
-        if let Some(spread @ 1..) = spread {
-            room.freed(spread);
+        let visible = cache.take_one(&room.capacity);
+        if let Some(visible @ 1..) = visible {
+            room.freed(visible);
         }
-        spread.is_some()
+        visible.is_some()
     }
 
-    /// Takes a permit for a push without a transaction, the gathered one if there is one.
+    /// Takes a permit for a push without a transaction; a gathered one, if there is one.
     #[inline]
     pub(super) fn take_gathered_or_one(&mut self, room: Option<&Room>) -> bool {
         if let Some(left) = self.gathered.checked_sub(1) {
@@ -82,15 +82,20 @@ impl Permits {
         self.take_one(room)
     }
 
-    /// Keeps a permit for the next push.
+    /// Reserves a permit for the next push.
     #[cfg(feature = "stream")]
     pub(super) fn gather_one(&mut self) {
         self.gathered += usize::from(self.is_bounded());
     }
 
-    /// Whether the transaction has a permit, or gets one, for one item more than it has staged.
+    /// Makes sure that the transaction has a permit for one more staged item; returns whether it has.
     #[inline]
-    pub(super) fn has_one_more(&mut self, room: Option<&Room>, staged: usize, held: usize) -> bool {
+    pub(super) fn ensure_permit(
+        &mut self,
+        room: Option<&Room>,
+        staged: usize,
+        held: usize,
+    ) -> bool {
         if self.is_bounded() && staged >= held + self.extra {
             if !self.take_one(room) {
                 return false;
@@ -100,13 +105,13 @@ impl Permits {
         true
     }
 
-    /// How many permits more the transaction needs to have staged so many items.
+    /// How many more permits the transaction needs for `staged` items.
     pub(super) fn missing(&self, staged: usize, held: usize) -> usize {
         staged.saturating_sub(held + self.extra)
     }
 
-    /// Takes permits for a batch: all or none, or if it gathers them as many as there are. True: it has all, and
-    /// they are the transaction's.
+    /// Takes permits for a batch: all or none, or as many as are free if it `gathers` them. Returns true if it has all;
+    /// they then belong to the transaction.
     pub(super) fn take_for_batch(&mut self, room: &Room, len: usize, gathers: bool) -> bool {
         let gathered = mem::take(&mut self.gathered);
         let missing = len.saturating_sub(gathered);
@@ -129,23 +134,22 @@ impl Permits {
         false
     }
 
-    /// Ends the account of a transaction: gives back what it has beyond the permits of items that are
-    /// ready now, out of those of `freed` items and its own.
+    /// Settles the permits at the end of a transaction: releases its own and those of `freed` items, except for those
+    /// of the `published` items.
     #[inline]
     pub(super) fn end(&mut self, room: Option<&Room>, freed: usize, published: usize) {
         if self.is_bounded() {
-            self.end_account(room, freed, published);
+            self.end_bounded(room, freed, published);
         }
     }
 
     #[inline(never)]
-    fn end_account(&mut self, room: Option<&Room>, freed: usize, published: usize) {
+    fn end_bounded(&mut self, room: Option<&Room>, freed: usize, published: usize) {
         let extra = mem::take(&mut self.extra);
         self.give_back(room, (freed + extra).saturating_sub(published));
     }
 
-    /// Gives the permit of an item back that has left for good, unless the transaction needs it for what it
-    /// has staged.
+    /// Releases the permit of an item that is gone for good, unless the transaction needs it for a staged item.
     pub(super) fn release_one(&mut self, room: Option<&Room>, staged: usize, held: usize) {
         if staged > held + self.extra && self.is_bounded() {
             self.extra += 1;
@@ -154,7 +158,7 @@ impl Permits {
         }
     }
 
-    /// Gives back what the transaction need not have any more, since it holds more than before.
+    /// Releases the permits that the transaction no longer needs since it holds more items than before.
     #[inline]
     pub(super) fn release(&mut self, room: Option<&Room>, staged: usize, held: usize) {
         if self.is_bounded() && self.extra > 0 {
@@ -164,8 +168,8 @@ impl Permits {
         }
     }
 
-    /// Gives back all that the handle has cached.
-    pub(super) fn leave(&self, room: Option<&Room>) {
+    /// Releases all permits that the handle has cached.
+    pub(super) fn release_all(&self, room: Option<&Room>) {
         if let (Some(cache), Some(room)) = (&self.cache, room) {
             room.freed(cache.leave(&room.capacity));
         }

@@ -1,4 +1,4 @@
-//! Pops, one by one and in batches, tried and waited for.
+//! Pops of single items and batches, with and without waiting.
 
 use super::local::{address_of, CellOf, Local};
 use super::take::{IntoHold, IntoPeek};
@@ -22,7 +22,7 @@ impl<T, O: Order<T>> CellOf<T, O> {
         let local = self.get_mut();
         let stored = local.endpoint.pop().ok_or(PopError::Empty)?;
         if local.ready.notifies_ends() {
-            step!("take.pops-unsaid", local.shared.tell_if_idle());
+            step!("take.pops-unsaid", local.shared.notify_if_idle());
         }
         Ok(stored.into_item())
     }
@@ -30,7 +30,7 @@ impl<T, O: Order<T>> CellOf<T, O> {
     #[inline(never)]
     fn pop_slowly(&mut self) -> Result<T, PopError> {
         let local = self.settled();
-        wait::give_way(local);
+        wait::yield_to_served(local);
         local.pop_one()
     }
 }
@@ -50,11 +50,11 @@ impl<T, O: Order<T>> Local<T, O> {
     }
 
     pub(crate) fn pop_batch(&mut self, max: usize, items: &mut Vec<T>) -> usize {
-        wait::give_way(self);
+        wait::yield_to_served(self);
         self.take(items, max)
     }
 
-    /// Pops when there is something; without a timeout waits for ever.
+    /// Pops an item, waiting until one is ready or the timeout has passed; without a timeout, indefinitely.
     pub(crate) fn pop_waiting(
         mut self: &mut Self,
         timeout: Option<Duration>,
@@ -74,7 +74,7 @@ impl<T, O: Order<T>> Local<T, O> {
 
 /// Pops of a transaction.
 impl<'t, T, O: Order<T>> Borrow<'t, Local<T, O>> {
-    /// Holds one item more.
+    /// Takes one more item into the hold.
     #[inline(always)]
     #[allow(clippy::inline_always)] // the pop of a transaction
     pub(crate) fn pop(&mut self) -> Result<ItemRef<'t, StoredOf<T, O>>, PopError> {
@@ -87,11 +87,11 @@ impl<'t, T, O: Order<T>> Borrow<'t, Local<T, O>> {
 
     #[inline(never)]
     fn pop_slowly(&mut self) -> Result<ItemRef<'t, StoredOf<T, O>>, PopError> {
-        wait::give_way(self);
+        wait::yield_to_served(self);
         self.hold_one()
     }
 
-    /// Why nothing was held, and if somebody may have seen the attempt, and wait for its end, a wake-up.
+    /// The reason why nothing was taken. Notifies waiters: one may have observed the attempt, and wait for its end.
     #[cold]
     fn nothing_held(&self) -> PopError {
         self.shared.notify_end(0);
@@ -110,8 +110,8 @@ impl<'t, T, O: Order<T>> Borrow<'t, Local<T, O>> {
         held.ok_or_else(|| self.shared.why_empty())
     }
 
-    /// Holds one item more. `None` if it is worth waiting: not if the queue is closed and this transaction has work,
-    /// or one that waits with it is `busy`: it would wait for one that waits for it.
+    /// Takes one more item into the hold. `None`: waiting may help. It does not if the queue is closed and this
+    /// transaction has work, or one that waits together with it is `busy`: each would wait for the other's end.
     fn hold_unless_waiting(
         &mut self,
         busy: bool,
@@ -123,7 +123,7 @@ impl<'t, T, O: Order<T>> Borrow<'t, Local<T, O>> {
         }
     }
 
-    /// Holds one item more when there is one; without a timeout waits for ever.
+    /// Takes one more item into the hold, waiting at most for `timeout`; without one, indefinitely.
     pub(crate) fn pop_waiting(
         &mut self,
         timeout: Option<Duration>,
@@ -132,8 +132,8 @@ impl<'t, T, O: Order<T>> Borrow<'t, Local<T, O>> {
         held.unwrap_or(Err(PopError::Empty))
     }
 
-    /// Polls for an item to hold, and waits for it if there is a waiter. A transaction that waits with this one may be
-    /// `busy`.
+    /// Polls for an item to hold, and waits for it if there is a `wake_target`. `busy`: another transaction that waits
+    /// together with this one has work.
     pub(crate) fn poll_pop(
         &mut self,
         wake_target: Option<&WakeTarget<'_>>,
@@ -143,39 +143,39 @@ impl<'t, T, O: Order<T>> Borrow<'t, Local<T, O>> {
         if let Some(wake_target) = wake_target {
             return wait::poll_item(self, wake_target, attempt);
         }
-        wait::give_way(self);
+        wait::yield_to_served(self);
         attempt(self).map_or(Poll::Pending, Poll::Ready)
     }
 
-    /// Takes the item to look at it that a pop would give, when there is one; without a timeout waits for ever.
+    /// Peeks at the item that a pop would return, waiting at most for `timeout`; without one, indefinitely.
     pub(crate) fn look_waiting(&mut self, timeout: Option<Duration>) -> Result<(), PopError> {
-        let found = wait::for_item(self, timeout, Self::look_unless_waiting);
+        let found = wait::for_item(self, timeout, Self::peek_unless_waiting);
         found.unwrap_or(Err(PopError::Empty))
     }
 
-    /// Polls for an item to look at.
+    /// Polls for an item to peek at.
     pub(crate) fn poll_look(&mut self, wake_target: &WakeTarget<'_>) -> Poll<Result<(), PopError>> {
-        wait::poll_item(self, wake_target, Self::look_unless_waiting)
+        wait::poll_item(self, wake_target, Self::peek_unless_waiting)
     }
 
-    /// As [`Borrow::hold_unless_waiting`], of an item to look at.
-    fn look_unless_waiting(&mut self) -> Option<Result<(), PopError>> {
+    /// As [`Borrow::hold_unless_waiting`], for a peek.
+    fn peek_unless_waiting(&mut self) -> Option<Result<(), PopError>> {
         let closed = self.word().is_closed();
         if self.take(&mut IntoPeek, 1) > 0 {
             return Some(Ok(()));
         }
         match self.shared.why_empty() {
             PopError::Empty if !(closed && self.has_work()) => None,
-            said => Some(Err(said)),
+            error => Some(Err(error)),
         }
     }
 
-    /// Holds the item that is looked at.
+    /// Takes the peeked item into the hold.
     pub(crate) fn hold_peeked(peeked: Peeked<'t, Local<T, O>>) -> ItemRef<'t, StoredOf<T, O>> {
         let (reference, mut borrow) = peeked.hold();
         borrow.move_token(address_of(&reference.item));
         borrow.release();
-        borrow.note_held(&reference);
+        borrow.record_held(&reference);
         reference
     }
 }

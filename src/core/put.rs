@@ -1,4 +1,4 @@
-//! The way of an item into the queue: it is admitted (`admit`), registered, stored, and others are told.
+//! Enqueuing: an item is admitted (`admit`), registered and stored, and waiters are notified.
 
 use super::admit::{admitted, Admission};
 use super::local::{CellOf, Local};
@@ -14,16 +14,16 @@ use std::slice;
 use std::task::Poll;
 use std::time::Duration;
 
-/// What becomes of an item that is pushed.
+/// When a pushed item becomes ready.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Put {
-    /// It is ready at once.
+    /// At once.
     Publish,
-    /// It is ready when the transaction commits.
+    /// When the transaction commits.
     Stage,
 }
 
-/// Finds out what an item is registered as; `None`, if there is no room for it.
+/// Registers an item, and returns its metadata; `None`: there is no room for it.
 pub(crate) trait Register<T, O: Order<T>>:
     Fn(&Shared<T, O>, &T) -> Option<PushMetaOf<T, O>>
 {
@@ -82,7 +82,7 @@ impl<T, O: Order<T>> Local<T, O> {
         self.store_staged(Stored { item, meta })
     }
 
-    /// Pushes an item with what it is registered as, if there is room for it.
+    /// Pushes an item with the metadata of its registration, if there is room for it.
     pub(crate) fn put(
         &mut self,
         item: T,
@@ -93,7 +93,7 @@ impl<T, O: Order<T>> Local<T, O> {
         self.store(admission, item, put)
     }
 
-    /// Pushes when there is room; without a timeout waits for ever.
+    /// Pushes an item, waiting for room at most for `timeout`; without one, indefinitely.
     pub(crate) fn put_waiting<C: DerefMut<Target = Self>>(
         user: &mut C,
         item: T,
@@ -108,7 +108,7 @@ impl<T, O: Order<T>> Local<T, O> {
         user.store(admission, item, put)
     }
 
-    /// Pushes an item, which it takes then, if there is room.
+    /// Polls for room, and then takes the item and pushes it.
     #[track_caller]
     pub(crate) fn poll_put<C: DerefMut<Target = Self>>(
         user: &mut C,
@@ -128,7 +128,7 @@ impl<T, O: Order<T>> Local<T, O> {
         })
     }
 
-    /// Polls for room for an item that is not known yet, and keeps its permit for [`Local::put`].
+    /// Polls for room for an item that is yet unknown, and keeps the permit for [`Local::put`].
     #[cfg(feature = "stream")]
     pub(crate) fn poll_reserve<C: DerefMut<Target = Self>>(
         user: &mut C,
@@ -149,7 +149,7 @@ impl<T, O: Order<T>> Local<T, O> {
     }
 }
 
-/// The stores.
+/// Storing admitted items.
 impl<T, O: Order<T>> Local<T, O> {
     /// Stores an item if it was admitted.
     #[inline]
@@ -193,8 +193,8 @@ impl<T, O: Order<T>> Local<T, O> {
         }
     }
 
-    /// Stages an item although the queue is closed, if the transaction holds something: then nobody says
-    /// `Closed` before it has ended, or has at least given all back and says that it stages.
+    /// Stages an item although the queue is closed, if the transaction holds something: then no pop returns `Closed`
+    /// before the transaction has ended, or has at least given all items back and shows that it stages.
     #[cold]
     fn stage_after_close(
         &mut self,
@@ -211,15 +211,15 @@ impl<T, O: Order<T>> Local<T, O> {
         Err(self.refuse(stored.item))
     }
 
-    /// Refuses what the queue was closed for. Somebody may have seen a transaction that only seemed to
-    /// have work, and wait for its end.
+    /// Refuses items because the queue is closed. Another thread may have observed this transaction as open, although
+    /// it had no work, and wait for its end.
     #[cold]
     pub(super) fn refuse<I>(&self, items: I) -> PushError<I> {
         self.shared.notify_end(0);
         PushError::Closed(items)
     }
 
-    /// Wakes for the item just pushed, if need be.
+    /// Wakes a waiter for the item just pushed, if there is one.
     #[inline]
     fn announce(&mut self) -> Result<(), PushError<T>> {
         if self.ready.needs_no_notify() {
@@ -228,12 +228,12 @@ impl<T, O: Order<T>> Local<T, O> {
         self.notify()
     }
 
-    /// Wakes for the item just pushed. If the queue was closed meanwhile, takes it back, unless
-    /// somebody will find it.
+    /// Wakes a waiter for the item just pushed. If the queue was closed meanwhile, retracts the item, unless a pop is
+    /// certain to find it.
     ///
-    /// An item that is at the head may have come after the last pop; one behind another item has not,
-    /// since that one is still to be popped. Whoever finds that one popped finds ours before it says Closed:
-    /// see `raw/strict.rs`.
+    /// An item at the head may have been published after the last pop; one behind another item was not, since that
+    /// one is still to be popped. A pop that finds that one gone finds ours before it returns `Closed`: see
+    /// `raw/strict.rs`.
     #[cold]
     #[inline(never)]
     fn notify(&mut self) -> Result<(), PushError<T>> {

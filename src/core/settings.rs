@@ -1,4 +1,4 @@
-//! What a queue is made from.
+//! The settings of a queue.
 
 use crate::policy::retry::Failures;
 use crate::time::Time;
@@ -6,13 +6,13 @@ use crate::Pace;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a queue is made from.
+/// The settings of a queue.
 pub(crate) struct Settings<T, M> {
     pub(crate) capacity: Option<usize>,
     pub(crate) failures: Failures<T, M>,
     pub(crate) time: Time,
     pub(crate) timed: bool,
-    /// How long items are leased, if they are.
+    /// The term of leases, if items are leased.
     pub(crate) lease: Option<Duration>,
     pub(crate) pace: Pace,
     pub(crate) max_held: Option<usize>,
@@ -20,7 +20,7 @@ pub(crate) struct Settings<T, M> {
 }
 
 impl<T, M> Settings<T, M> {
-    /// Whether pops have to look at more than where items are taken from.
+    /// Whether pops check more than the source of items.
     pub(crate) fn slows_pops(&self) -> bool {
         self.failures.has_rules()
             || self.lease.is_some()

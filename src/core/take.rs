@@ -1,28 +1,28 @@
-//! The way of items out of the queue: the gate gives leave, the source gives items, the target has them, and it is
-//! noted what follows from that.
+//! Dequeuing: the gate admits, the source supplies items, the target receives them, and the consequences (tokens,
+//! leases, watches) are recorded.
 
 use super::local::{address_of, Local};
 use super::permits::Permits;
 use super::shared::{Shared, Token};
-use super::tokens::LOOKED;
+use super::tokens::PEEKED;
 use crate::order::{EntryOf, Next, Order, StoredOf};
 use crate::raw::{Endpoint, Fresh, Purpose, Stored};
 use crate::sync::defer_with;
 
-/// Where taken items go.
+/// The destination of dequeued items.
 pub(super) trait Target<T, O: Order<T>> {
-    /// Whether they are the transaction's, and not committed at once.
+    /// Whether the transaction holds the items; otherwise they are committed at once.
     const HOLDS: bool;
-    /// Takes up to `most` items of the shards.
+    /// Takes up to `most` items from the shards.
     fn fill(&mut self, endpoint: &mut Endpoint<StoredOf<T, O>>, most: usize) -> usize;
-    /// Takes the next item of the order: true if there is one.
+    /// Takes the next item of the order; returns whether there was one.
     fn take_next(&mut self, shared: &Shared<T, O>, endpoint: &mut Endpoint<StoredOf<T, O>>)
         -> bool;
-    /// Notes what follows from the last `count` items: of one, if there is a debt.
-    fn note(&mut self, local: &mut Local<T, O>, count: usize, token: Token);
+    /// Records the last `count` items; `count` is 1 if `token` is some.
+    fn record(&mut self, local: &mut Local<T, O>, count: usize, token: Token);
 }
 
-/// Takes one item, committed at once.
+/// Takes one item, which is committed at once.
 impl<T, O: Order<T>> Target<T, O> for Option<T> {
     const HOLDS: bool = false;
 
@@ -44,12 +44,12 @@ impl<T, O: Order<T>> Target<T, O> for Option<T> {
         self.is_some()
     }
 
-    fn note(&mut self, _: &mut Local<T, O>, _: usize, token: Token) {
+    fn record(&mut self, _: &mut Local<T, O>, _: usize, token: Token) {
         token.spend();
     }
 }
 
-/// Takes any number, committed at once.
+/// Takes any number of items, which are committed at once.
 impl<T, O: Order<T>> Target<T, O> for Vec<T> {
     const HOLDS: bool = false;
 
@@ -69,12 +69,12 @@ impl<T, O: Order<T>> Target<T, O> for Vec<T> {
         taken
     }
 
-    fn note(&mut self, _: &mut Local<T, O>, _: usize, token: Token) {
+    fn record(&mut self, _: &mut Local<T, O>, _: usize, token: Token) {
         token.spend();
     }
 }
 
-/// Holds items.
+/// Holds items in the transaction.
 pub(super) struct IntoHold<'f>(pub(super) &'f mut Fresh);
 
 impl<T, O: Order<T>> Target<T, O> for IntoHold<'_> {
@@ -95,18 +95,18 @@ impl<T, O: Order<T>> Target<T, O> for IntoHold<'_> {
         accept_next(shared, endpoint, Purpose::Hold)
     }
 
-    fn note(&mut self, local: &mut Local<T, O>, count: usize, token: Token) {
+    fn record(&mut self, local: &mut Local<T, O>, count: usize, token: Token) {
         if token.is_some() {
             local.keep_tokens(*self.0, token);
         }
-        local.set_envelopes_aside();
+        local.preallocate_envelopes();
         if local.is_watched() {
-            local.note_fresh(self.0, count);
+            local.record_fresh(self.0, count);
         }
     }
 }
 
-/// Takes an item to look at it.
+/// Takes an item for a peek.
 pub(super) struct IntoPeek;
 
 impl<T, O: Order<T>> Target<T, O> for IntoPeek {
@@ -124,12 +124,12 @@ impl<T, O: Order<T>> Target<T, O> for IntoPeek {
         accept_next(shared, endpoint, Purpose::Peek)
     }
 
-    fn note(&mut self, local: &mut Local<T, O>, _: usize, token: Token) {
-        local.keep_token(token, LOOKED);
+    fn record(&mut self, local: &mut Local<T, O>, _: usize, token: Token) {
+        local.keep_token(token, PEEKED);
     }
 }
 
-/// Takes the next item of the order into the endpoint: true if there is one.
+/// Takes the next item of the order into the endpoint; returns whether there was one.
 fn accept_next<T, O: Order<T>>(
     shared: &Shared<T, O>,
     endpoint: &mut Endpoint<StoredOf<T, O>>,
@@ -142,20 +142,20 @@ fn accept_next<T, O: Order<T>>(
                 return true;
             }
             Next::Nothing => return false,
-            // The clock is asked between the attempts, since it is user code.
+            // The clock is user code: it is read between the attempts.
             Next::Due => shared.release_due(),
         }
     }
 }
 
-/// The next item of the order, counted as taken before it is.
+/// Takes the next item of the order, counted as taken beforehand.
 fn expect_next<T, O: Order<T>>(
     shared: &Shared<T, O>,
     endpoint: &mut Endpoint<StoredOf<T, O>>,
     purpose: Purpose,
 ) -> Next<EntryOf<T, O>> {
     endpoint.expect(purpose);
-    // Also if the comparison of keys panics.
+    // Runs also if a comparison of keys panics.
     let endpoint = defer_with(endpoint, |endpoint| endpoint.uncount_taken(1));
     let next = shared.try_next();
     if let Next::Item(_) = next {
@@ -165,17 +165,17 @@ fn expect_next<T, O: Order<T>>(
 }
 
 impl<T, O: Order<T>> Local<T, O> {
-    /// Takes up to `most` items.
+    /// Takes up to `most` items, and returns how many.
     pub(super) fn take<G: Target<T, O>>(&mut self, target: &mut G, most: usize) -> usize {
         let slow_pops = self.word().slows_pops();
         if slow_pops {
-            self.slow_pops();
+            self.prepare_slow_pop();
         }
         if most == 0 || self.is_over(G::HOLDS) {
             return 0;
         }
         if slow_pops && !self.shared.gate.is_open() {
-            return self.take_by_leave(target, most);
+            return self.take_gated(target, most);
         }
         let count = Self::take_from(
             &self.shared,
@@ -185,22 +185,22 @@ impl<T, O: Order<T>> Local<T, O> {
             most,
         );
         if slow_pops && count > 0 {
-            target.note(self, count, Token::default());
+            target.record(self, count, Token::default());
         }
         count
     }
 
-    /// Does what a pop has to do first where there is more than the shards.
+    /// Releases due items, and starts the search at the head, before a pop that checks more than the shards.
     #[cold]
-    fn slow_pops(&mut self) {
+    fn prepare_slow_pop(&mut self) {
         self.shared.release_due();
         if !Shared::<T, O>::SORTS {
             self.endpoint.go_to_head();
         }
     }
 
-    /// Whether the queue is closed and nothing is ready. A transaction that only tries seems to have
-    /// work meanwhile; so it does not try then, unless it has just seen an item.
+    /// Whether the queue is closed and nothing is ready. A transaction that attempts a pop counts as open meanwhile,
+    /// so on a closed queue it attempts one only if it has just seen an item.
     fn is_over(&self, holds: bool) -> bool {
         let word = self.word();
         if !holds || !word.is_closed() {
@@ -210,26 +210,26 @@ impl<T, O: Order<T>> Local<T, O> {
         !sees_one && self.shared.is_empty()
     }
 
-    /// Takes up to `most` items, each with the leave of the gate.
-    fn take_by_leave<G: Target<T, O>>(&mut self, target: &mut G, most: usize) -> usize {
+    /// Takes up to `most` items, each with a token of the gate.
+    fn take_gated<G: Target<T, O>>(&mut self, target: &mut G, most: usize) -> usize {
         let mut count = 0;
         while count < most {
-            let Some(pass) = self.shared.acquire_token(G::HOLDS) else {
+            let Some(guard) = self.shared.acquire_token(G::HOLDS) else {
                 break;
             };
             let (endpoint, permits) = (&mut self.endpoint, &mut self.permits);
             if Self::take_from(&self.shared, endpoint, permits, target, 1) == 0 {
                 break;
             }
-            let token = pass.used();
-            target.note(self, 1, token);
+            let token = guard.into_token();
+            target.record(self, 1, token);
             count += 1;
         }
         count
     }
 
-    /// Takes up to `most` items of the shards or of the order. Permits are given back before anything else is asked
-    /// for: a pace, a clock or the comparison of keys may panic.
+    /// Takes up to `most` items from the shards or from the order. Permits are released before any further user code
+    /// runs: a pace, a clock or a comparison of keys may panic.
     #[inline]
     fn take_from<G: Target<T, O>>(
         shared: &Shared<T, O>,
@@ -255,7 +255,7 @@ impl<T, O: Order<T>> Local<T, O> {
         if G::HOLDS {
             permits.release(shared.room(), endpoint.staged(), endpoint.held());
             if count == 0 {
-                // Somebody may have seen the attempt, and wait for its end.
+                // Another thread may have observed the attempt, and wait for its end.
                 shared.notify_end(0);
             }
         } else if count > 0 {
@@ -266,23 +266,22 @@ impl<T, O: Order<T>> Local<T, O> {
 }
 
 impl<T, O: Order<T>> Local<T, O> {
-    /// Whether the transaction holds or has staged something.
+    /// Whether the transaction holds or has staged any item.
     pub(crate) fn has_work(&self) -> bool {
         self.held() + self.staged() > 0
     }
 
-    /// Puts the item back that was looked at, with what is owed for it. Others are still to be told: true if there
-    /// was one.
+    /// Puts the peeked item and its token back; returns whether there was one. The caller then notifies waiters.
     pub(crate) fn end_look(&mut self) -> bool {
         let is_back = self.endpoint.put_back();
         if is_back && self.has_tokens() {
-            let token = self.take_token(LOOKED);
+            let token = self.take_token(PEEKED);
             self.shared.undo(token);
         }
         is_back
     }
 
-    /// Keeps what is owed for the first of the fresh items.
+    /// Keeps the token of the first of the fresh items.
     fn keep_tokens(&mut self, mut fresh: Fresh, token: Token) {
         if let Some((stored, _)) = self.endpoint.next_fresh(&mut fresh) {
             let address = address_of(&stored.item);
@@ -290,16 +289,16 @@ impl<T, O: Order<T>> Local<T, O> {
         }
     }
 
-    /// Notes the fresh items, the last `count` of those that are held.
-    fn note_fresh(&mut self, fresh: &mut Fresh, count: usize) {
+    /// Records the fresh items: the last `count` of the held ones.
+    fn record_fresh(&mut self, fresh: &mut Fresh, count: usize) {
         if self.held() == count {
-            self.note_begin();
+            self.record_begin();
         }
         if !Shared::<T, O>::LEASES && !self.shared.is_observed() {
             return;
         }
         while let Some((stored, delivery)) = self.endpoint.next_fresh(fresh) {
-            self.note(stored, delivery);
+            self.record(stored, delivery);
         }
     }
 }

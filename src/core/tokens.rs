@@ -1,4 +1,4 @@
-//! What a transaction owes the gate for what it has taken.
+//! The gate's tokens for the items that a transaction has taken.
 
 use super::local::{Local, HAS_TOKENS};
 use super::shared::Token;
@@ -7,19 +7,18 @@ use crate::rate::Start;
 use crate::sync::swallow_panic;
 use std::mem;
 
-/// Where an item seems to be that is looked at: it is in the transaction's hold only when it is held.
-pub(super) const LOOKED: usize = 0;
+/// The address of a peeked item, which is not in the transaction's hold.
+pub(super) const PEEKED: usize = 0;
 
 /// The token of an item that a transaction has taken.
 pub(super) struct HeldToken {
-    /// Where the item is.
+    /// The address of the item.
     item: usize,
     start: Start,
 }
 
 impl<T, O: Order<T>> Local<T, O> {
-    /// Keeps what is owed for the item at an address, or for the one that is [looked at](LOOKED), until the
-    /// transaction ends.
+    /// Keeps the token of the item at an address, or of the [peeked](PEEKED) one, until the transaction ends.
     pub(super) fn keep_token(&mut self, Token { start, counted }: Token, item: usize) {
         if start.is_some() || counted {
             self.tokens
@@ -29,10 +28,10 @@ impl<T, O: Order<T>> Local<T, O> {
         }
     }
 
-    /// The item that was looked at is held, at this address.
+    /// Records that the peeked item is now held, at this address.
     pub(super) fn move_token(&mut self, item: usize) {
-        if let Some(owed) = self.tokens.last_mut().filter(|owed| owed.item == LOOKED) {
-            owed.item = item;
+        if let Some(token) = self.tokens.last_mut().filter(|token| token.item == PEEKED) {
+            token.item = item;
         }
     }
 
@@ -40,7 +39,7 @@ impl<T, O: Order<T>> Local<T, O> {
         self.guarded & HAS_TOKENS != 0
     }
 
-    /// Pays for the item that was held at an address, and was not committed.
+    /// Returns the token of the item that was held at an address, and was not committed.
     pub(super) fn return_token(&mut self, item: usize) {
         if self.has_tokens() {
             let Token { start, counted } = self.take_token(item);
@@ -49,33 +48,33 @@ impl<T, O: Order<T>> Local<T, O> {
         }
     }
 
-    /// What is owed for one item, which is not any more.
+    /// Removes the token of one item.
     pub(super) fn take_token(&mut self, item: usize) -> Token {
         let counted = self.counted > 0;
         self.counted -= usize::from(counted);
-        let place = self.tokens.iter().rposition(|owed| owed.item == item);
+        let index = self.tokens.iter().rposition(|token| token.item == item);
         Token {
-            start: place.map(|place| self.tokens.remove(place).start),
+            start: index.map(|index| self.tokens.remove(index).start),
             counted,
         }
     }
 
-    /// Pays for all items at the end of a transaction that did not commit.
+    /// Returns all tokens at the end of a transaction that did not commit.
     pub(super) fn return_tokens(&mut self) {
         if self.has_tokens() {
-            let owed = mem::take(&mut self.tokens);
-            let starts = owed.into_iter().map(|owed| owed.start);
+            let tokens = mem::take(&mut self.tokens);
+            let starts = tokens.into_iter().map(|token| token.start);
             self.shared.refund_starts(starts);
             self.clear_tokens();
         }
     }
 
-    /// Pays for all items at the end of a transaction that has committed.
+    /// Spends all tokens at the end of a transaction that has committed.
     pub(super) fn spend_tokens(&mut self) {
         if self.has_tokens() {
             self.clear_tokens();
-            let owed = mem::take(&mut self.tokens);
-            swallow_panic(|| drop(owed)); // user code, if the pace is gone otherwise
+            let tokens = mem::take(&mut self.tokens);
+            swallow_panic(|| drop(tokens)); // user code, if these are the last references to the pace
         }
     }
 

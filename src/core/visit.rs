@@ -1,4 +1,4 @@
-//! A visit to all ready items.
+//! Visits to all ready items.
 
 use super::local::{CellOf, Local};
 use super::shared::Shared;
@@ -7,7 +7,7 @@ use crate::raw::HeldPosition;
 use crate::sync::{defer, defer_with};
 
 impl<T, O: Order<T>> CellOf<T, O> {
-    /// Visits the ready items, holding few of them at a time, and says how many they were.
+    /// Visits the ready items, holding a few of them at a time, and returns their number.
     pub(crate) fn visit(&mut self, visit: impl FnMut(&T)) -> usize {
         if Shared::<T, O>::SORTS {
             let local = self.get_mut();
@@ -20,15 +20,15 @@ impl<T, O: Order<T>> CellOf<T, O> {
     fn visit_shards(&mut self, mut visit: impl FnMut(&T)) -> usize {
         let (mut shard, mut count) = (0, 0);
         while self.get_mut().endpoint.hold_shard(&mut shard) {
-            // Items are given back also if the visitor panics.
+            // Gives the items back also if the visitor panics.
             let mut cell = defer_with(&mut *self, |cell| {
                 let (local, unborrowed) = cell.whole();
                 let back = local.endpoint.give_back_uncounted(&unborrowed);
                 local.shared.notify_end(back);
             });
             let (local, unborrowed) = cell.whole();
-            let mut spot = HeldPosition::default();
-            while let Some((stored, _)) = local.endpoint.next_held(&mut spot, &unborrowed) {
+            let mut position = HeldPosition::default();
+            while let Some((stored, _)) = local.endpoint.next_held(&mut position, &unborrowed) {
                 visit(&stored.item);
             }
             count += local.held();
@@ -38,16 +38,16 @@ impl<T, O: Order<T>> CellOf<T, O> {
 }
 
 impl<T, O: Order<T>> Local<T, O> {
-    /// Visits the items that a source shows in parts: they are taken out of it, and looked at without its lock.
+    /// Visits the items of a source in parts, which are taken out of it and visited without its lock.
     pub(crate) fn visit_source(
         &mut self,
         begin: impl FnOnce(&O::Source) -> Visit,
         show: impl Fn(&O::Source, &mut Visit, &mut Vec<Shown<T, O::Meta>>) -> bool,
-        mut look: impl FnMut(&T),
+        mut inspect: impl FnMut(&T),
     ) -> usize {
         let shared = &self.shared;
         let mut visit = begin(&shared.source);
-        // Also if the visitor panics, as what puts the items back to where they were.
+        // Runs also if the visitor panics, as does the guard that puts the items back.
         let _end = defer(|| shared.source.end_visit());
         let (mut more, mut count) = (true, 0);
         while more {
@@ -64,7 +64,7 @@ impl<T, O: Order<T>> Local<T, O> {
             more = show(&shared.source, visit, shown);
             endpoint.count_taken(shown.len());
             for shown in &*shown {
-                look(&shown.entry.item.item);
+                inspect(&shown.entry.item.item);
             }
             count += shown.len();
         }

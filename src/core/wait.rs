@@ -1,6 +1,6 @@
-//! Waiting for an item, or for room: the one loop around an attempt.
+//! Waiting for an item or for room: the one loop around an attempt.
 //!
-//! The user is a handle's [`Local`], or the borrow of one by its transaction.
+//! `user` is a handle's [`Local`], or its borrow by a transaction.
 
 use super::admit::{Admission, Refusal};
 use super::local::Local;
@@ -15,23 +15,23 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-/// What a future panics with that is polled again.
+/// The panic message of a future that is polled after completion.
 pub(crate) const DONE: &str = "future polled after completion";
 
-/// How often a pop that waits for nobody lets a waiter go first that was woken in vain before.
-const COURTESY: usize = 32;
+/// How often a pop without waiting yields to a waiter that is being served.
+const MAX_YIELDS: usize = 32;
 
-/// Lets a waiter go first that is being served, for a moment.
+/// Yields the processor for a moment if a waiter is being served, so that it can go first.
 #[inline]
-pub(super) fn give_way<T, O: Order<T>>(local: &Local<T, O>) {
+pub(super) fn yield_to_served<T, O: Order<T>>(local: &Local<T, O>) {
     if local.word().is_serving() {
-        wait_a_moment(&local.ready);
+        yield_while_served(&local.ready);
     }
 }
 
 #[cold]
-fn wait_a_moment(wait_queue: &WaitQueue) {
-    for _ in 0..COURTESY {
+fn yield_while_served(wait_queue: &WaitQueue) {
+    for _ in 0..MAX_YIELDS {
         if !wait_queue.word().is_serving() {
             return;
         }
@@ -39,7 +39,8 @@ fn wait_a_moment(wait_queue: &WaitQueue) {
     }
 }
 
-/// Waits for an item; without a timeout for ever. What arrives wins over the deadline. `None`: the time is over.
+/// Waits for an item; without a timeout, indefinitely. `None`: timed out. An item that has arrived wins over the
+/// deadline.
 pub(crate) fn for_item<T, O, C, R>(
     user: &mut C,
     timeout: Option<Duration>,
@@ -56,7 +57,7 @@ where
         return Some(result);
     }
     let shared = Arc::clone(&user.shared);
-    // Also if user code panics: a clock, or the copying of an item.
+    // Runs also if user code panics: a clock, or `Clone` of an item.
     let mut user = defer_with(user, |user| stop_waiting_for_item(user));
     let deadline = Deadline::after(&shared.time, timeout);
     let polled = block(deadline, |wake_target| {
@@ -65,7 +66,7 @@ where
     polled.or_else(|| attempt(&mut **user))
 }
 
-/// As [`for_item`], for room, if that [is worth it](Local::is_worth_waiting).
+/// As [`for_item`], for room, if waiting [may help](Local::is_worth_waiting).
 pub(crate) fn for_room<T, O, C, L>(
     user: &mut C,
     kind: WaitKind,
@@ -87,7 +88,7 @@ where
     }
     let shared = Arc::clone(&user.shared);
     let room = shared.room()?;
-    // What was gathered stays for the caller, unless user code panics: a clock, or what finds the key of an item.
+    // Leaves gathered permits to the caller, unless user code panics: a clock, or the key function of the order.
     let mut user = defer_with((user, true), |(user, panics)| {
         if *panics {
             user.permits.give_back_gathered(room);
@@ -103,8 +104,8 @@ where
     result
 }
 
-/// Polls for an item by way of `attempt`. Before it waits it saves an attempt that seems to be in vain: what counts is
-/// the one after it has entered the wait queue.
+/// Polls for an item with `attempt`. It skips an attempt that would find no item before it enters the wait queue:
+/// only the attempt afterwards has to be strict.
 pub(crate) fn poll_item<T, O, C, R>(
     user: &mut C,
     wake_target: &WakeTarget<'_>,
@@ -118,11 +119,11 @@ where
     if wake_target.is_task() {
         shared.due_timer.expect_tasks();
     }
-    // Also if user code panics: a clock.
+    // Runs also if user code panics: a clock.
     let handing_over =
         give_up_lead(user).then(|| defer(|| step!("waits.leads", hand_over_lead(&shared))));
     if handing_over.is_some() {
-        // What is due wakes those who wait for it, in their order.
+        // Due items wake their waiters in FIFO order.
         shared.release_due();
     }
     let spare = |served: usize| shared.word().is_closed() || shared.ready_items() > served as u64;
@@ -149,8 +150,8 @@ where
     poll
 }
 
-/// Polls for room by way of `attempt`, once if to wait is not worth it. Who is refused for good passes an unused
-/// wake-up on.
+/// Polls for room with `attempt`; attempts only once if waiting cannot help (`worth` is false). A waiter that is
+/// refused for good passes an unused wake-up on.
 pub(crate) fn poll_room<T, O, C, L>(
     user: &mut C,
     kind: WaitKind,
@@ -194,8 +195,8 @@ impl<T, O: Order<T>> Waits for Local<T, O> {
     }
 }
 
-/// Sleeps no longer than until something is due, unless another waiter does. The reserve looks after the one
-/// that does.
+/// Makes this waiter the leader, which sleeps until the next due time at most, unless another waiter is. The backup
+/// covers a leader that does not react.
 fn lead<T, O: Order<T>>(local: &mut Local<T, O>, wake_target: &WakeTarget<'_>) {
     let due_timer = &local.shared.due_timer;
     let next = due_timer.next();
@@ -207,27 +208,27 @@ fn lead<T, O: Order<T>>(local: &mut Local<T, O>, wake_target: &WakeTarget<'_>) {
     due_timer.call_backup();
 }
 
-/// Whether this waiter kept the time; not any more.
+/// Gives up the lead; returns whether this waiter was the leader.
 #[inline]
 fn give_up_lead<T, O: Order<T>>(local: &mut Local<T, O>) -> bool {
-    let kept = mem::take(&mut local.is_leader);
-    if kept {
+    let was_leader = mem::take(&mut local.is_leader);
+    if was_leader {
         local.shared.due_timer.set_timer(NEVER);
     }
-    kept
+    was_leader
 }
 
-/// Leaves the wait queue of those who wait for an item. If this waiter kept the time another one must.
+/// Leaves the wait queue for items. If this waiter was the leader, another one is woken to become it.
 #[inline]
 pub(super) fn stop_waiting_for_item<T, O: Order<T>>(local: &mut Local<T, O>) {
-    let kept = give_up_lead(local);
+    let was_leader = give_up_lead(local);
     local.item_waiter.leave(&local.ready);
-    if kept {
+    if was_leader {
         step!("waits.leads", hand_over_lead(&local.shared));
     }
 }
 
-/// Wakes another waiter to keep the time, after this one has given that up.
+/// Wakes another waiter to become the leader, after this one has given up the lead.
 fn hand_over_lead<T, O: Order<T>>(shared: &Shared<T, O>) {
     barrier::full("waits.hand-over");
     shared.due_timer.call_backup();

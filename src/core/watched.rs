@@ -1,4 +1,4 @@
-//! What a handle tells others of its open transaction, and its leases.
+//! The watch of a handle's open transaction, and its leases.
 
 use super::local::{address_of, Local};
 use super::shared::Shared;
@@ -11,38 +11,38 @@ use crate::sync::{lock, step};
 use std::collections::HashSet;
 
 impl<T, O: Order<T>> Local<T, O> {
-    /// Notes that the transaction holds something from now on.
-    pub(super) fn note_begin(&self) {
+    /// Records that the transaction holds something from now on.
+    pub(super) fn record_begin(&self) {
         if let Some(watch) = &self.watch {
             watch.begin(self.shared.time.stamp());
         }
     }
 
-    /// Notes a look: the transaction holds something while it lasts.
+    /// Records a peek, during which the transaction holds something.
     pub(crate) fn note_look(&self) {
         if self.held() == 0 {
-            self.note_begin();
+            self.record_begin();
         }
     }
 
-    /// Notes an item that is held: the last one.
-    pub(super) fn note_held(&mut self, reference: &ItemRef<'_, StoredOf<T, O>>) {
-        self.set_envelopes_aside();
+    /// Records the item that was held last.
+    pub(super) fn record_held(&mut self, reference: &ItemRef<'_, StoredOf<T, O>>) {
+        self.preallocate_envelopes();
         if self.held() == 1 {
-            self.note_begin();
+            self.record_begin();
         }
         let delivery = self.endpoint.delivery_of(reference.address());
-        self.note(reference, delivery.expect("the item was just taken"));
+        self.record(reference, delivery.expect("the item was just taken"));
     }
 
-    /// Whether others may know of the transaction.
+    /// Whether the transaction is visible to others.
     #[inline]
     pub(super) fn is_watched(&self) -> bool {
         self.watch.is_some()
     }
 
-    /// Notes an item that the transaction has taken.
-    pub(super) fn note(&self, stored: &StoredOf<T, O>, delivery: DeliveryMeta) {
+    /// Records an item that the transaction has taken.
+    pub(super) fn record(&self, stored: &StoredOf<T, O>, delivery: DeliveryMeta) {
         let Some(watch) = &self.watch else {
             return;
         };
@@ -75,17 +75,19 @@ impl<T, O: Order<T>> Local<T, O> {
         };
         let address = address_of(&stored.item);
         lock(&watch.leases).add(address, Entry { item, delivery }, now, until);
-        let is_news = shared.due_timer.plan(until);
-        if is_news {
+        let is_earliest = shared.due_timer.plan(until);
+        if is_earliest {
             shared.due_timer.call_backup();
             shared.planned();
         }
-        let news = usize::from(is_news);
-        step!("leases.plans-unsaid", shared.ready().notify(news));
+        step!(
+            "leases.plans-unsaid",
+            shared.ready().notify(usize::from(is_earliest))
+        );
     }
 
-    /// Notes that a transaction has ended that held something.
-    pub(super) fn note_end(&self) {
+    /// Records the end of a transaction that held something.
+    pub(super) fn record_end(&self) {
         if let Some(watch) = &self.watch {
             let shared = &self.shared;
             shared.emit(|| Event::Released {
@@ -95,55 +97,54 @@ impl<T, O: Order<T>> Local<T, O> {
     }
 
     /// The watch, if items are leased.
-    fn lessee(&self) -> Option<&Watch<StoredOf<T, O>>> {
+    fn leasing_watch(&self) -> Option<&Watch<StoredOf<T, O>>> {
         let watch = self.watch.as_deref();
         watch.filter(|_| Shared::<T, O>::LEASES)
     }
 
-    /// Starts the terms of all leases anew.
+    /// Extends all leases by a full term from now on.
     pub(crate) fn renew(&self) -> Result<(), Lost> {
-        let (Some(watch), Some(lease)) = (self.lessee(), self.shared.lease()) else {
+        let (Some(watch), Some(lease)) = (self.leasing_watch(), self.shared.lease()) else {
             return Ok(());
         };
         let until = self.shared.time.after(lease.term);
         lock(&watch.leases).renew(until)
     }
 
-    /// Makes sure that nothing of the transaction is taken away any more, unless something was.
+    /// Prevents items of the transaction from being reclaimed from now on; an error if any was.
     pub(crate) fn close_leases(&self) -> Result<(), Lost> {
-        self.lessee()
+        self.leasing_watch()
             .map_or(Ok(()), |watch| lock(&watch.leases).close())
     }
 
-    /// Ends the lease of an item, and returns the copy; [`Lost`], if it was taken away before.
+    /// Ends the lease of an item, and returns the copy; [`Lost`] if it was reclaimed before.
     pub(super) fn end_lease(&self, address: usize) -> Result<Option<EntryOf<T, O>>, Lost> {
-        self.lessee()
+        self.leasing_watch()
             .map_or(Ok(None), |watch| lock(&watch.leases).remove(address))
     }
 
-    /// Ends all leases of a transaction that was committed, and returns the copies, which are to be
-    /// dropped.
+    /// Ends all leases of a committed transaction, and returns the copies, for the caller to drop.
     pub(super) fn end_leases(&self) -> Vec<EntryOf<T, O>> {
-        self.lessee()
+        self.leasing_watch()
             .map_or_else(Vec::new, |watch| lock(&watch.leases).end().0)
     }
 
-    /// Ends all leases of a transaction that is aborted, and returns what is to be dropped: the copies,
-    /// and those of its items that others have.
-    pub(super) fn part_with_lost(&mut self, unborrowed: &Unborrowed<'_>) -> Vec<EntryOf<T, O>> {
-        let Some(watch) = self.lessee() else {
+    /// Ends all leases of an aborted transaction, and returns what the caller is to drop: the copies, and the items
+    /// that were reclaimed.
+    pub(super) fn remove_lost(&mut self, unborrowed: &Unborrowed<'_>) -> Vec<EntryOf<T, O>> {
+        let Some(watch) = self.leasing_watch() else {
             return Vec::new();
         };
-        let (mut parted, lost) = lock(&watch.leases).end();
-        // Others hold so many of the items, and have counted them out.
+        let (mut removed, lost) = lock(&watch.leases).end();
+        // The gate has counted the lost items out when they were reclaimed.
         self.counted = self.counted.saturating_sub(lost.len());
         let lost: HashSet<_> = lost.into_iter().collect();
-        let mut spot = HeldPosition::default();
-        while let Some((stored, _)) = self.endpoint.next_held(&mut spot, unborrowed) {
+        let mut position = HeldPosition::default();
+        while let Some((stored, _)) = self.endpoint.next_held(&mut position, unborrowed) {
             if lost.contains(&address_of(&stored.item)) {
-                parted.push(self.endpoint.remove_before(spot, unborrowed));
+                removed.push(self.endpoint.remove_before(position, unborrowed));
             }
         }
-        parted
+        removed
     }
 }

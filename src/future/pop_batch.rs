@@ -1,6 +1,6 @@
 //! Batches that wait for items: popped, or held by a transaction.
 
-use crate::core::gather::Batch;
+use crate::core::pop_batch::Batch;
 use crate::core::wait::DONE;
 use crate::core::{CellOf, Local};
 use crate::order::Order;

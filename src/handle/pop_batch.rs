@@ -1,7 +1,7 @@
 //! Batches of pops that are committed at once.
 
 use super::Handle;
-use crate::core::gather::Batch;
+use crate::core::pop_batch::Batch;
 use crate::future::{AnyCell, TakeBatchAsync};
 use crate::order::Order;
 use std::time::Duration;

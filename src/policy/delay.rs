@@ -1,4 +1,4 @@
-//! Items that are out of the way until they are due.
+//! Delayed items, until they are due.
 
 use super::retry::Failed;
 use crate::raw::{Entry, Inbox, Vacant};
@@ -11,14 +11,14 @@ use std::collections::BinaryHeap;
 pub(crate) struct Delayed<T> {
     inbox: Inbox<Failed<T>>,
     heap: Mutex<DelayHeap<T>>,
-    /// Items in the inbox and in the heap, and those that are due and not at the head yet.
+    /// The number of items in the inbox, in the heap, and due but not yet at the head.
     count: AtomicUsize,
 }
 
-/// Delayed items by the time when they are due.
+/// Delayed items by due time.
 struct DelayHeap<T> {
     items: BinaryHeap<Reverse<Due<T>>>,
-    /// How many items ever came here, so that those due at the same time keep their order.
+    /// How many items ever arrived, so that those with the same due time keep their order.
     arrivals: u64,
 }
 
@@ -40,32 +40,31 @@ impl<T> Delayed<T> {
         }
     }
 
-    /// Takes an item in. Lock-free, and allocates nothing.
+    /// Adds an item. Lock-free, and allocates nothing.
     pub(crate) fn put(&self, envelope: Vacant<Failed<T>>, failed: Failed<T>) {
-        // ORDERING: Relaxed; whoever sees the end of the transaction that held it sees the count.
+        // ORDERING: Relaxed; a thread that sees the end of the transaction that held the item sees the count.
         self.count.fetch_add(1, Ordering::Relaxed);
         self.inbox.put(envelope, failed);
     }
 
-    /// How many items are delayed.
+    /// The number of delayed items.
     pub(crate) fn count(&self) -> usize {
-        // ORDERING: Acquire; pairs with `delayed.release`: who does not find an item counted here finds it at
+        // ORDERING: Acquire; pairs with `delayed.release`: a thread that does not find an item counted here finds it at
         // the head.
         self.count.load(weak!("delayed.count", Acquire))
     }
 
-    /// Says that so many items are at the head.
+    /// Records that `items` of the due items are at the head.
     pub(crate) fn count_released(&self, items: usize) {
         // ORDERING: Release; pairs with `delayed.count`.
         self.count
             .fetch_sub(items, weak!("delayed.release", Release));
     }
 
-    /// Takes out what is due, in order, and says when the next item will be. `None`: another thread is
-    /// doing it.
+    /// Takes out the due items, in order. `None`: another thread is doing so.
     ///
-    /// `begin` runs before anything is looked at, `end` with the time of the next item, both while this
-    /// thread is the only one to take out.
+    /// `begin` runs before the items are inspected, `end` with the due time of the next one, both while this
+    /// thread is the only one to take items out.
     pub(crate) fn take_due(
         &self,
         now: u64,
@@ -101,7 +100,7 @@ impl<T> DelayHeap<T> {
         due
     }
 
-    /// When the next item is due.
+    /// The due time of the next item.
     fn next(&self) -> u64 {
         self.items.peek().map_or(NEVER, |Reverse(due)| due.at)
     }

@@ -1,8 +1,8 @@
-//! A book of leases: what a transaction holds for a time.
+//! The lease table of a transaction: items that it holds for a limited time.
 //!
-//! A queue with leases keeps a copy of each held item. Who finds a lease over takes the copy, and the
-//! transaction has *lost* the item: it cannot commit any more. Who is first is decided under the lock
-//! of the book: the commit, which closes it, or the expiry.
+//! A queue with leases keeps a copy of each held item. A thread that finds a lease expired takes the copy, and the
+//! transaction has *lost* the item: it cannot commit any more. The lock of the table decides which is first: the
+//! commit, which closes the table, or the expiry.
 
 use crate::raw::Entry;
 use crate::sync::step;
@@ -12,28 +12,28 @@ use std::time::Duration;
 /// The leases of one transaction.
 pub(crate) struct LeaseTable<T> {
     leased: Vec<LeasedItem<T>>,
-    /// The addresses of the items that were taken away.
+    /// The addresses of the reclaimed items.
     lost: Vec<usize>,
-    /// A commit is under way.
+    /// Whether a commit is in progress.
     closed: bool,
 }
 
-/// One item on lease.
+/// A leased item.
 struct LeasedItem<T> {
-    /// Where the transaction has it.
+    /// The address of the item in the transaction's hold.
     address: usize,
     copy: Entry<T>,
     taken: u64,
     until: u64,
 }
 
-/// How a queue leases its items.
+/// The rules of a queue for leases.
 pub(crate) struct LeaseRules<T> {
     pub(crate) term: Duration,
     pub(crate) copy: fn(&T) -> T,
 }
 
-/// A lease was over before its transaction was committed.
+/// The error of a lease that expired before its transaction was committed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Lost;
 
@@ -72,14 +72,14 @@ impl<T> LeaseTable<T> {
         }
     }
 
-    /// Begins a commit: nothing is taken away any more.
+    /// Begins a commit: no item is reclaimed from now on.
     pub(crate) fn close(&mut self) -> Result<(), Lost> {
         self.check()?;
         step!("leasetable.stays-open", self.closed = true);
         Ok(())
     }
 
-    /// Ends the lease of an item that leaves the transaction: its copy, if it has one.
+    /// Ends the lease of an item that leaves the transaction, and returns the copy, if there is one.
     pub(crate) fn remove(&mut self, address: usize) -> Result<Option<Entry<T>>, Lost> {
         if self.lost.contains(&address) {
             return Err(Lost);
@@ -89,7 +89,7 @@ impl<T> LeaseTable<T> {
         Ok(index.map(|index| self.leased.remove(index).copy))
     }
 
-    /// Ends all leases: the copies, and the addresses of the lost items.
+    /// Ends all leases, and returns the copies, and the addresses of the lost items.
     pub(crate) fn end(&mut self) -> (Vec<Entry<T>>, Vec<usize>) {
         self.closed = false;
         let leased = mem::take(&mut self.leased);
@@ -97,20 +97,22 @@ impl<T> LeaseTable<T> {
         (copies, mem::take(&mut self.lost))
     }
 
-    /// Takes away what was taken before `taken` or is over at `now`.
+    /// Reclaims the items that were taken before `taken` or whose leases have expired at `now`.
     pub(crate) fn take_away(&mut self, now: u64, taken: u64) -> Vec<Entry<T>> {
         if self.closed {
             return Vec::new();
         }
-        let is_over = |leased: &LeasedItem<T>| leased.until <= now || leased.taken < taken;
-        let (over, kept) = mem::take(&mut self.leased).into_iter().partition(is_over);
+        let has_expired = |leased: &LeasedItem<T>| leased.until <= now || leased.taken < taken;
+        let (expired, kept) = mem::take(&mut self.leased)
+            .into_iter()
+            .partition(has_expired);
         self.leased = kept;
         self.lost
-            .extend(over.iter().map(|leased: &LeasedItem<T>| leased.address));
-        over.into_iter().map(|leased| leased.copy).collect()
+            .extend(expired.iter().map(|leased: &LeasedItem<T>| leased.address));
+        expired.into_iter().map(|leased| leased.copy).collect()
     }
 
-    /// When the next lease is over.
+    /// When the next lease expires.
     pub(crate) fn next(&self) -> Option<u64> {
         let open = self.leased.iter().filter(|_| !self.closed);
         open.map(|leased| leased.until).min()

@@ -1,8 +1,8 @@
-//! What a queue may be asked to do besides: each option in a room of its own.
+//! The options of a queue, each in a module of its own.
 //!
-//! What becomes of items whose delivery failed: [`retry`] has the rules, [`delay`] those that are out of the way,
-//! [`dead`] those that were given up. What others may know of a transaction, and take from it: [`mod@watch`] and
-//! [`lease`]. Whom a queue tells of itself: [`telemetry`].
+//! Failed deliveries: [`retry`] has the rules, [`delay`] the delayed items, [`dead`] the dead letters. The state of a
+//! transaction that is visible to others, and the items that can be reclaimed from it: [`mod@watch`] and [`lease`].
+//! Events: [`telemetry`].
 
 pub(crate) mod dead;
 pub(crate) mod delay;

@@ -1,8 +1,8 @@
-//! What becomes of items whose delivery failed, where they do not just go back to the head.
+//! The rules for failed deliveries whose items do not just return to the head.
 //!
 //! An item that was delivered too often becomes a dead letter; one that is to be retried later is
-//! delayed until it is due. Both lie in an inbox first, so that an abort neither waits nor allocates:
-//! the envelopes were set aside when the items were taken.
+//! delayed until it is due. Both are put into an inbox first, so that an abort neither blocks nor allocates:
+//! the envelopes were allocated when the items were taken.
 
 use super::dead::Letters;
 use super::delay::Delayed;
@@ -13,13 +13,13 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Why deliveries failed.
+/// The cause of failed deliveries.
 #[derive(Clone)]
 pub(crate) struct Cause {
     pub(crate) reason: Reason,
-    /// The error of the worker, if it said one.
+    /// The error that the worker reported, if any.
     pub(crate) error: Option<Arc<str>>,
-    /// How long the items are out of the way where the queue does not say.
+    /// The backoff of the items if the queue has none.
     pub(crate) backoff: Option<Backoff>,
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct Failed<T> {
     pub(crate) entry: Entry<T>,
     pub(crate) reason: Reason,
     pub(crate) error: Option<Arc<str>>,
-    /// When it is due, if it is delayed; when it died, if it is dead.
+    /// When it is due, if it is delayed; when it became a dead letter, if it is one.
     pub(crate) due: u64,
     /// The number of the dead letter, if it is one.
     pub(crate) letter: u64,
@@ -57,18 +57,18 @@ impl<T> Failed<T> {
     }
 }
 
-/// Where an item goes whose delivery failed.
+/// The destination of an item whose delivery failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fate {
-    /// Back to where it came from.
+    /// Back to the head.
     Head,
-    /// It is out of the way for a time.
+    /// Delayed for this duration.
     Delay(Duration),
-    /// To the dead letters, where there is a place for it.
+    /// To the dead letters, where a place is reserved for it.
     Death,
 }
 
-/// The rules of a queue for failed deliveries, and what they have put aside.
+/// The rules of a queue for failed deliveries, with the delayed items and dead letters.
 pub(crate) struct Failures<T, M> {
     max_attempts: Option<NonZeroU32>,
     backoff: Option<Backoff>,
@@ -90,32 +90,31 @@ impl<T, M> Failures<T, M> {
         }
     }
 
-    /// Whether any item may go elsewhere than to the head.
+    /// Whether an item that fails can go elsewhere than to the head.
     #[inline]
     pub(crate) fn has_rules(&self) -> bool {
         self.max_attempts.is_some() || self.backoff.is_some()
     }
 
-    /// Whether any item that fails by this cause may go elsewhere than to the head.
+    /// Whether an item that fails with this cause can go elsewhere than to the head.
     #[inline]
-    pub(crate) fn may_part(&self, cause: &Cause) -> bool {
+    pub(crate) fn may_reroute(&self, cause: &Cause) -> bool {
         self.has_rules() || cause.backoff.is_some()
     }
 
-    /// Whether what fails by this cause is delayed.
+    /// Whether items that fail with this cause are delayed.
     pub(crate) fn may_delay(&self, cause: &Cause) -> bool {
         self.backoff.or(cause.backoff).is_some()
     }
 
-    /// Where an item goes whose delivery failed, by these rules. If that is [`Fate::Death`] a place is taken
-    /// for it.
+    /// The destination of an item whose delivery failed. If that is [`Fate::Death`], a place is reserved for it.
     pub(crate) fn fate(&self, delivery: DeliveryMeta, cause: &Cause) -> Fate {
         let backoff = self.backoff.or(cause.backoff);
         let delay = backoff.map(|backoff| backoff.delay(delivery.attempts));
         self.fate_after(delivery, delay.unwrap_or_default())
     }
 
-    /// As [`Failures::fate`], with this delay if it is to be retried.
+    /// As [`Failures::fate`], with a given delay before a retry.
     pub(crate) fn fate_after(&self, delivery: DeliveryMeta, delay: Duration) -> Fate {
         let is_last = |max: NonZeroU32| delivery.attempts >= max.get();
         if self.max_attempts.is_some_and(is_last) && self.letters.reserve() {

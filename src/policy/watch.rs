@@ -1,7 +1,6 @@
-//! WatchTable: what others may know of a handle's open transaction, and take from it.
+//! Watches: the state of a handle's open transaction that others can see, and the items that they can reclaim from it.
 //!
-//! Only handles that are watched have one: those with a name, and all of a queue that keeps times or
-//! lends its items on lease.
+//! Handles are watched if they have a name, or if their queue keeps times, leases its items, or emits events.
 
 use super::lease::LeaseTable;
 use crate::sync::{lock, AtomicU64, Mutex, Ordering};
@@ -12,12 +11,12 @@ use std::thread::{self, ThreadId};
 /// The watches of a queue, by the number of the handle's counters.
 pub(crate) struct WatchTable<T>(Mutex<BTreeMap<usize, Arc<Watch<T>>>>);
 
-/// One handle, as others see it.
+/// The state of one handle that is visible to others.
 pub(crate) struct Watch<T> {
     /// The number of the handle's counters.
     pub(crate) counters: usize,
     name: Option<Arc<str>>,
-    /// A stamp of when its transaction took the first item.
+    /// The time stamp of when its transaction took the first item.
     since: AtomicU64,
     /// The thread that took the first item.
     thread: Mutex<Option<ThreadId>>,
@@ -50,7 +49,7 @@ impl<T> WatchTable<T> {
         lock(&self.0).get(&counters).cloned()
     }
 
-    /// All watches there are now.
+    /// All current watches.
     pub(crate) fn all(&self) -> Vec<Arc<Watch<T>>> {
         lock(&self.0).values().cloned().collect()
     }
@@ -61,14 +60,14 @@ impl<T> Watch<T> {
         self.name.as_ref()
     }
 
-    /// Takes note that the transaction has taken its first item.
+    /// Records that the transaction has taken its first item.
     pub(crate) fn begin(&self, stamp: u64) {
-        // ORDERING: Relaxed; for those who look.
+        // ORDERING: Relaxed; statistics.
         self.since.store(stamp, Ordering::Relaxed);
         *lock(&self.thread) = Some(thread::current().id());
     }
 
-    /// A stamp of when the transaction took its first item.
+    /// The time stamp of when the transaction took its first item.
     pub(crate) fn since(&self) -> u64 {
         // ORDERING: Relaxed; as above.
         self.since.load(Ordering::Relaxed)

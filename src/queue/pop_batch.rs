@@ -1,7 +1,7 @@
 //! Batches of pops without a handle.
 
 use super::Queue;
-use crate::core::gather::Batch;
+use crate::core::pop_batch::Batch;
 use crate::core::Local;
 use crate::future::{AnyCell, TakeBatchAsync};
 use crate::order::Order;

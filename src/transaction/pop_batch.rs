@@ -1,7 +1,7 @@
 //! Batches that a transaction takes and holds.
 
 use super::Transaction;
-use crate::core::gather::Batch;
+use crate::core::pop_batch::Batch;
 use crate::future::PopBatchAsync;
 use crate::order::Order;
 use crate::Items;

@@ -1,17 +1,16 @@
-//! When something becomes ready by itself, and who sleeps until then.
+//! The next due time of a queue, and the leader that sleeps until then (leader-follower).
 //!
 //! | word | written by | meaning |
 //! |---|---|---|
-//! | `next` | who plans, by a minimum; who has the releases | nothing becomes ready earlier |
-//! | `timer` | a waiter that goes to sleep, or has woken; who has the releases; the backup | some waiter is awake by then, if it reacts |
-//! | `backup` | who waits or tells of a plan, by a minimum; the backup | the backup is called by then |
+//! | `next` | a thread that plans, by `fetch_min`; the thread that releases due items | nothing becomes ready earlier |
+//! | `timer` | a waiter that goes to sleep, or has woken; the thread that releases due items; the backup | some waiter wakes by then, if it reacts |
+//! | `backup` | a waiter or a thread that announces a plan, by `fetch_min`; the backup | the backup is called by then |
 //!
-//! Who plans treats it as a publication: it looks whether somebody waits, behind the same barrier as
-//! one who pushes. So a waiter either sees the plan before it sleeps, or is woken for it.
+//! A plan is treated as a publication: its thread checks for waiters behind the same barrier as a push. So a waiter
+//! either sees the plan before it sleeps, or is woken for it.
 //!
-//! A task that is woken may not be polled for long, or never again. So a queue where tasks wait has a
-//! *backup*, a waker of its own, which is called a little after what is planned was due, and wakes all if it
-//! still is.
+//! A woken task may not be polled for a long time, or never again. So a queue where tasks wait has a *backup*, a waker
+//! of its own, which is called a little after the planned time, and wakes all waiters if the plan is still overdue.
 
 use crate::sync::{planted, step, swallow_panic, weak, AtomicU64, Ordering};
 use crate::time::{later, Time, NEVER};
@@ -20,24 +19,24 @@ use std::sync::{Arc, Weak};
 use std::task::{Wake, Waker};
 use std::time::Duration;
 
-/// How late a waiter may be before others are woken in its place.
+/// How late a leader may be before the backup wakes all waiters.
 const GRACE: Duration = Duration::from_millis(100);
 
-/// What the backup's word says where only threads have waited, which always react.
+/// The value of `backup` while only threads have waited, which always react.
 const UNUSED: u64 = 0;
 
-/// What will be due in one queue.
+/// The next due time of one queue.
 pub(crate) struct DueTimer {
     next: AtomicU64,
     timer: AtomicU64,
     backup: AtomicU64,
     waker: Waker,
     time: Time,
-    /// Where those wait who want an item.
+    /// The wait queue for items.
     wait_queue: Arc<WaitQueue>,
 }
 
-/// Looks whether a waiter is late. It keeps nothing alive, since it may lie in a clock for long.
+/// The waker that checks whether the leader is late. Weak, since a clock may keep it for a long time.
 struct Backup(Weak<DueTimer>);
 
 impl DueTimer {
@@ -52,39 +51,38 @@ impl DueTimer {
         })
     }
 
-    /// Nothing is due before.
+    /// The time before which nothing is due.
     #[inline]
     pub(crate) fn next(&self) -> u64 {
-        // ORDERING: Relaxed; who waits has a barrier before it that pairs with the one of who plans.
-        // What is due is reached under a lock.
+        // ORDERING: Relaxed; a waiter has a barrier before it, which pairs with that of a thread that plans.
+        // Due items are reached under a lock.
         self.next.load(Ordering::Relaxed)
     }
 
-    /// Says that something will be due: true if nothing is due earlier. The caller then looks whether
-    /// somebody waits.
+    /// Plans something to be due at `at`; returns whether nothing is due earlier. The caller then checks for waiters.
     pub(crate) fn plan(&self, at: u64) -> bool {
-        // ORDERING: Release; pairs with `duetimer.clear`: what is due was put down before. Without a look
-        // first: it might find what another thread has just cleared that did not see this.
+        // ORDERING: Release; pairs with `duetimer.clear`: the due item was stored before. Without a load first, which
+        // might return what another thread, which did not see this item, has just cleared.
         (!planted!("duetimer.looks-first") || at < self.next())
             && at < self.next.fetch_min(at, weak!("duetimer.plan", Release))
     }
 
-    /// Forgets what was planned, and the timer for it, since it is due. The caller then looks at all there is,
-    /// plans anew, and wakes somebody for that.
+    /// Clears the plan and its timer, since it is due. The caller then inspects all items, plans anew, and wakes a
+    /// waiter for the new plan.
     pub(crate) fn clear(&self) {
         self.set_timer(NEVER);
-        // ORDERING: Acquire; pairs with `duetimer.plan`: what was planned before is found.
+        // ORDERING: Acquire; pairs with `duetimer.plan`: the items planned before are found.
         self.next.swap(NEVER, weak!("duetimer.clear", Acquire));
     }
 
-    /// Until when some waiter sleeps at most.
+    /// The time until which the leader sleeps at most.
     pub(crate) fn timer(&self) -> u64 {
-        // ORDERING: Relaxed; a waiter that leaves has a full fence after it has cleared this, and looks
-        // for others; a waiter that enters has one before it looks here.
+        // ORDERING: Relaxed; a waiter that leaves has a full fence after it has cleared this, and checks
+        // for others; a waiter that enters has one before it loads this.
         self.timer.load(Ordering::Relaxed)
     }
 
-    /// Says until when a waiter sleeps; [`NEVER`]: that it does not any more.
+    /// Sets the time until which the leader sleeps; [`NEVER`]: there is no leader.
     pub(crate) fn set_timer(&self, at: u64) {
         // ORDERING: Relaxed; as in `timer`.
         self.timer.store(at, Ordering::Relaxed);
@@ -93,12 +91,12 @@ impl DueTimer {
 
 /// The backup.
 impl DueTimer {
-    /// Takes note that a task waits, before it enters the wait queue.
+    /// Records that tasks wait in this queue, before one enters the wait queue.
     #[inline]
     pub(crate) fn expect_tasks(&self) {
         // ORDERING: Relaxed; a hint.
         if self.backup.load(Ordering::Relaxed) == UNUSED {
-            // ORDERING: Acquire; pairs with `duetimer.call-backup`: whoever was not told by it that tasks wait
+            // ORDERING: Acquire; pairs with `duetimer.call-backup`: a thread that did not see there that tasks wait
             // had planned before, which this task sees. Relaxed, the other; nothing was changed.
             let acquire = weak!("duetimer.expect-tasks", Acquire);
             let _ = self
@@ -107,25 +105,24 @@ impl DueTimer {
         }
     }
 
-    /// Has the backup called a little after what is planned is due, where tasks wait. A clock that panics is
-    /// ignored.
+    /// Schedules the backup for a little after the planned time, if tasks wait. A clock's panic is caught.
     pub(crate) fn call_backup(&self) {
         let next = self.next();
         if next == NEVER {
             return;
         }
         let at = later(next, GRACE);
-        // ORDERING: Release; pairs with `duetimer.look` and `duetimer.expect-tasks`: whoever changes the word
-        // next sees what was planned.
+        // ORDERING: Release; pairs with `duetimer.look` and `duetimer.expect-tasks`: the next thread that changes the
+        // word sees the plan.
         let release = weak!("duetimer.call-backup", Release);
         if at < self.backup.fetch_min(at, release) {
             swallow_panic(|| self.time.wake_at(at, &self.waker));
         }
     }
 
-    /// Wakes all if what is planned is overdue; also if the clock has called too early, so that it is not asked
-    /// again and again in vain.
-    fn look(&self) {
+    /// Wakes all waiters if the plan is overdue; also if the clock has called too early, so that the call is not
+    /// rescheduled again and again.
+    fn check(&self) {
         // ORDERING: Acquire; pairs with `duetimer.call-backup`.
         let at = self.backup.swap(NEVER, weak!("duetimer.look", Acquire));
         if at == NEVER {
@@ -147,7 +144,7 @@ impl Wake for Backup {
 
     fn wake_by_ref(self: &Arc<Self>) {
         if let Some(due_timer) = self.0.upgrade() {
-            due_timer.look();
+            due_timer.check();
         }
     }
 }

@@ -1,20 +1,20 @@
-//! Who sleeps until something is ready, or until there is room.
+//! Waiting for items and for room.
 //!
-//! A [`WaitQueue`] is where threads and tasks wait alike; a [`Waiter`] is one waiter's place in it. The
-//! protocol, the same for items and for permits:
+//! Threads and tasks alike wait in a [`WaitQueue`]; a [`Waiter`] is an entry of it. The protocol is the same for items
+//! and for permits:
 //!
-//! | who | does |
+//! | role | steps |
 //! |---|---|
-//! | publisher | publishes; a light barrier; looks at the wait queue's word |
-//! | waiter | tries; enters the wait queue, which changes the word; a heavy barrier; tries again; sleeps |
-//! | woken waiter | tries; in vain, waits again at its old place; a barrier; tries again; sleeps |
+//! | publisher | publishes; a light barrier; reads the wait queue's word |
+//! | waiter | attempts; enters the wait queue, which changes the word; a heavy barrier; attempts again; sleeps |
+//! | woken waiter | attempts; if that fails, waits again at its old position; a barrier; attempts again; sleeps |
 //!
 //! Of publisher and waiter at least one sees the other. A publisher of n things wakes the first n
 //! waiters that were not woken yet. A waiter that leaves without having used its wake-up passes it on.
 //!
-//! Who waits first is woken first. A newcomer may still be faster than a waiter that is on its way, but
-//! only once: a waiter that was woken in vain is *served* when it is woken again, and newcomers that
-//! wait wait queue up behind it, until it leaves or has found nothing.
+//! Waiters are woken in FIFO order. A newcomer can overtake a woken waiter at most once: a waiter that was woken in
+//! vain is *served* when it is woken again, and newcomers that wait queue up behind it until it leaves or its attempt
+//! has failed.
 
 mod due_timer;
 mod park;

@@ -1,6 +1,6 @@
 //! Loom models of waiting.
 //!
-//! Loom says "deadlock" where a wake-up is lost. The barriers are fences here; that a heavy barrier
+//! Loom reports a deadlock where a wake-up is lost. The barriers are fences here; that a heavy barrier
 //! may stand for a full one on the other side is argued in `sync/barrier.rs`, not modelled.
 
 use super::{block, Deadline, ModeWord, WaitKind, WaitQueue, Waiter, WakeTarget, Wanted};
@@ -10,7 +10,7 @@ use loom::thread;
 use std::sync::Arc;
 use std::task::{Poll, Wake, Waker};
 
-/// A number of things, and those who wait for one.
+/// A number of things, and the wait queue for them.
 struct Things {
     wait_queue: WaitQueue,
     count: AtomicUsize,
@@ -25,7 +25,7 @@ impl Things {
     }
 
     fn publish(&self, count: usize) {
-        // ORDERING: Relaxed, as all in this file; the barriers of the wait queue must do.
+        // ORDERING: Relaxed, as all in this file; the barriers of the wait queue must suffice.
         self.count.fetch_add(count, Ordering::Relaxed);
         self.wait_queue.notify(count);
     }
@@ -45,7 +45,7 @@ impl Things {
         None
     }
 
-    /// Waits for one on this thread.
+    /// Waits for one thing on this thread.
     fn wait(&self) {
         let mut waiter = Waiter::default();
         let poll = |wake_target: &WakeTarget<'_>| self.poll(&mut waiter, wake_target.waker);
@@ -67,7 +67,7 @@ impl Things {
     }
 }
 
-/// A waker that only remembers.
+/// A waker that only records its call.
 struct Flag(AtomicBool);
 
 impl Wake for Flag {
@@ -201,7 +201,7 @@ fn a_push_that_is_not_refused_is_seen_after_the_close() {
         let pusher = thread::spawn({
             let (wait_queue, staged) = (Arc::clone(&wait_queue), Arc::clone(&staged));
             move || {
-                // ORDERING: Relaxed; `look` has the barrier.
+                // ORDERING: Relaxed; `fenced_word` has the barrier.
                 staged.store(true, Ordering::Relaxed);
                 !wait_queue.fenced_word().is_closed()
             }
@@ -216,8 +216,8 @@ fn a_push_that_is_not_refused_is_seen_after_the_close() {
                 })
             }
         });
-        // On this thread, which runs first: loom explores no write that its thread has loaded the word for,
-        // ahead of another thread's load that it has seen first.
+        // On this thread, which runs first: loom does not explore a write whose thread has loaded the word before it,
+        // ahead of another thread's load that came first.
         assert!(wait_queue.close());
         let (admitted, seen) = (pusher.join().unwrap(), popper.join().unwrap());
         assert!(seen != Some(false) || !admitted);

@@ -1,4 +1,4 @@
-//! Threads that wait: a waker that unparks one.
+//! Waiting threads: a waker that unparks its thread.
 
 use crate::sync::{spin_hint, thread, weak, AtomicBool, SMALL};
 use crate::time::Time;
@@ -7,19 +7,19 @@ use std::sync::Arc;
 use std::task::{Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
-/// How often a thread tries before it sleeps, at first at once, then yielding the processor in
-/// between: some microseconds, about what it takes to put a thread to sleep and to wake it.
+/// How often a thread attempts before it sleeps, first spinning, then yielding the processor in between: some
+/// microseconds, about what it takes to park a thread and to wake it.
 const SPINS: usize = if SMALL { 0 } else { 2 };
 const YIELDS: usize = if SMALL { 0 } else { 24 };
 
-/// Until when to wait, by the time of a queue.
+/// The time until which to wait, by the clock of a queue.
 #[derive(Clone, Copy)]
 pub(crate) struct Deadline<'t>(Option<(&'t Time, u64)>);
 
 impl<'t> Deadline<'t> {
     pub(crate) const NEVER: Self = Self(None);
 
-    /// In so much time; without a timeout, never.
+    /// The deadline after a timeout; without one, never.
     pub(crate) fn after(time: &'t Time, timeout: Option<Duration>) -> Self {
         Self(timeout.map(|timeout| (time, time.after(timeout))))
     }
@@ -28,44 +28,47 @@ impl<'t> Deadline<'t> {
         self.0.is_some_and(|(time, end)| time.now() >= end)
     }
 
-    /// Has the waiter woken when it is over.
-    fn announce(self, wake_target: &WakeTarget<'_>) {
+    /// Schedules a wake-up at the deadline.
+    fn schedule_wake(self, wake_target: &WakeTarget<'_>) {
         if let Some((time, end)) = self.0 {
             wake_target.wake_at(time, end);
         }
     }
 }
 
-/// A thread or a task that waits, and how time can wake it.
+/// A waiting thread or task, and how it is woken at a given time.
 pub(crate) struct WakeTarget<'w> {
     pub(crate) waker: &'w Waker,
-    /// When a thread is to wake by itself, by the system's clock. A task has its waker called.
-    nap: Option<&'w Cell<Option<Instant>>>,
+    /// The time, by the system's clock, at which a thread is to wake by itself. `None` for a task: its waker is called.
+    park_until: Option<&'w Cell<Option<Instant>>>,
 }
 
 impl<'w> WakeTarget<'w> {
     pub(crate) fn task(waker: &'w Waker) -> Self {
-        Self { waker, nap: None }
+        Self {
+            waker,
+            park_until: None,
+        }
     }
 
     #[inline]
     pub(crate) fn is_task(&self) -> bool {
-        self.nap.is_none()
+        self.park_until.is_none()
     }
 
-    /// Sees to it that the waiter wakes at some time, or earlier.
+    /// Schedules a wake-up at a time; it may come earlier.
     pub(crate) fn wake_at(&self, time: &Time, at: u64) {
-        match self.nap.filter(|_| time.is_system()) {
+        match self.park_until.filter(|_| time.is_system()) {
             None => time.wake_at(at, self.waker),
-            Some(nap) => {
-                let end = nap.get().into_iter().chain(time.instant(at)).min();
-                nap.set(end);
+            Some(park_until) => {
+                let end = park_until.get().into_iter().chain(time.instant(at)).min();
+                park_until.set(end);
             }
         }
     }
 }
 
-/// A thread that can be woken.
+/// The waker of a thread.
 struct Sleeper {
     thread: thread::Thread,
     woken: AtomicBool,
@@ -79,8 +82,8 @@ impl Sleeper {
         })
     }
 
-    /// Runs `wait` with the sleeper of the current thread, or with a new one: if that is in use,
-    /// because a waker that is called while this thread waits waits itself, or gone with the thread.
+    /// Runs `wait` with the sleeper of the current thread. With a new one if that is in use, since a waker that is
+    /// called while this thread waits can itself wait, or if it was already destroyed with the thread's locals.
     fn with_current<R>(wait: impl FnOnce(&Arc<Self>) -> R) -> R {
         #[cfg(any(loom, shuttle))]
         return wait(&Self::new());
@@ -92,16 +95,16 @@ impl Sleeper {
             let current = CURRENT.try_with(Cell::take).ok().flatten();
             let current = current.unwrap_or_else(Self::new);
             let result = wait(&current);
-            let _ = CURRENT.try_with(|waiter| waiter.set(Some(current)));
+            let _ = CURRENT.try_with(|cell| cell.set(Some(current)));
             result
         }
     }
 
-    /// Sleeps until it is woken, or the nap is over.
-    fn sleep(&self, nap: Option<Instant>) {
+    /// Sleeps until it is woken, or until the time `park_until`.
+    fn sleep(&self, park_until: Option<Instant>) {
         // ORDERING: Acquire; pairs with `sleeper.wake`.
         while !self.woken.swap(false, weak!("sleeper.sleep", Acquire)) {
-            let Some(end) = nap else {
+            let Some(end) = park_until else {
                 thread::park();
                 continue;
             };
@@ -127,14 +130,14 @@ impl Wake for Sleeper {
     }
 }
 
-/// Tries for a moment while `may_try`: what comes soon costs no sleep. Not at all if [`SMALL`].
+/// Spins on `attempt` for a moment while `may_try`, so that a short wait costs no sleep. Does nothing if [`SMALL`].
 #[allow(clippy::reversed_empty_ranges, clippy::absurd_extreme_comparisons)] // of `SMALL`
 pub(crate) fn spin<C: ?Sized, R>(
     user: &mut C,
     may_try: impl Fn(&C) -> bool,
     mut attempt: impl FnMut(&mut C) -> Option<R>,
 ) -> Option<R> {
-    for turn in 0..SPINS + YIELDS {
+    for round in 0..SPINS + YIELDS {
         if !may_try(user) {
             return None;
         }
@@ -142,7 +145,7 @@ pub(crate) fn spin<C: ?Sized, R>(
         if result.is_some() {
             return result;
         }
-        if turn < SPINS {
+        if round < SPINS {
             spin_hint();
         } else {
             thread::yield_now();
@@ -151,7 +154,7 @@ pub(crate) fn spin<C: ?Sized, R>(
     None
 }
 
-/// Polls until it is ready, and sleeps in between; `None` when the time is over.
+/// Polls until the result is ready, and sleeps in between; `None`: the deadline has passed.
 pub(crate) fn block<R>(
     deadline: Deadline<'_>,
     mut poll: impl FnMut(&WakeTarget<'_>) -> Poll<R>,
@@ -159,10 +162,10 @@ pub(crate) fn block<R>(
     Sleeper::with_current(|sleeper| {
         let waker = Waker::from(Arc::clone(sleeper));
         loop {
-            let nap = Cell::new(None);
+            let park_until = Cell::new(None);
             let wake_target = WakeTarget {
                 waker: &waker,
-                nap: Some(&nap),
+                park_until: Some(&park_until),
             };
             if let Poll::Ready(result) = poll(&wake_target) {
                 return Some(result);
@@ -170,8 +173,8 @@ pub(crate) fn block<R>(
             if deadline.is_over() {
                 return None;
             }
-            deadline.announce(&wake_target);
-            sleeper.sleep(nap.get());
+            deadline.schedule_wake(&wake_target);
+            sleeper.sleep(park_until.get());
         }
     })
 }

@@ -1,4 +1,4 @@
-//! A wait queue of waiters, and the word that tells publishers of them.
+//! A list of waiters, and the word that shows publishers whether there are any.
 
 use super::waiter_list::{Arrival, WaiterKey, WaiterList};
 use super::wake::Wakers;
@@ -9,24 +9,24 @@ use crate::sync::{
 use crossbeam_utils::CachePadded;
 use std::task::Waker;
 
-/// A publisher that has looked so often at an armed wait queue without a waiter disarms it.
+/// After this number of notifications without a waiter, a publisher disarms the wait queue.
 const IDLE: usize = 128;
 
-/// Where threads and tasks wait for what others publish.
+/// The queue in which threads and tasks wait for what others publish.
 pub(crate) struct WaitQueue {
     word: CachePadded<AtomicUsize>,
     list: Mutex<WaiterList>,
-    /// Looks at the armed wait queue since somebody waited, about.
+    /// Notifications of the armed wait queue since the last waiter, approximately.
     idle: AtomicUsize,
 }
 
-/// The publishers' side.
+/// Methods for publishers.
 impl WaitQueue {
     pub(crate) fn new(standing: ModeWord) -> Self {
         barrier::prepare();
         let armed = match barrier::is_asymmetric() {
             true => 0,
-            // The models ask for it beforehand: others need not have it.
+            // Models set `NOTIFY_ENDS` themselves where they need it.
             false if SMALL => ModeWord::ARMED,
             false => ModeWord::ARMED | ModeWord::NOTIFY_ENDS,
         };
@@ -37,12 +37,12 @@ impl WaitQueue {
         }
     }
 
-    /// Says that the queue has a capacity.
-    pub(crate) fn bound(&self) {
+    /// Records that the queue has a capacity.
+    pub(crate) fn set_bounded(&self) {
         self.set(&lock(&self.list), ModeWord::BOUNDED);
     }
 
-    /// Makes pops look at more than the shards from now on.
+    /// Makes pops check more than the shards from now on.
     pub(crate) fn slow_pops(&self) {
         if !self.word().slows_pops() {
             self.set(&lock(&self.list), ModeWord::SLOW_POPS);
@@ -51,11 +51,11 @@ impl WaitQueue {
 
     #[inline]
     pub(crate) fn word(&self) -> ModeWord {
-        // ORDERING: Relaxed; a hint, or a look behind a barrier.
+        // ORDERING: Relaxed; a hint, or a load behind a barrier.
         ModeWord(self.word.load(Ordering::Relaxed))
     }
 
-    /// The word, after what this thread stored before. Pairs with the barriers of [`WaitQueue::enter`],
+    /// The word, loaded after what this thread stored before. Pairs with the barriers of [`WaitQueue::enter`],
     /// [`WaitQueue::wait_again`] and [`WaitQueue::close`].
     ///
     /// If the wait queue is not armed, the waiter's or closer's barrier is heavy and comes later.
@@ -70,14 +70,14 @@ impl WaitQueue {
         self.word()
     }
 
-    /// Whether nobody need be told of what was published just now.
+    /// Whether what was published just now requires no notification.
     #[inline]
     pub(crate) fn needs_no_notify(&self) -> bool {
         barrier::compiler();
         self.word().needs_no_notify()
     }
 
-    /// Wakes for `count` things that were published.
+    /// Wakes waiters for `count` published things.
     #[inline]
     pub(crate) fn notify(&self, count: usize) {
         if count > 0 && !self.needs_no_notify() {
@@ -85,10 +85,10 @@ impl WaitQueue {
         }
     }
 
-    /// Wakes for `count` items that a transaction published when it ended. After the close the end of
-    /// any transaction may be what the others wait for. Says whether ends [are awaited](WaitQueue::begin_notifying_ends).
+    /// Wakes waiters for `count` items that a transaction published when it ended. After the close the end of any
+    /// transaction may be what they wait for. Returns whether ends [are awaited](WaitQueue::begin_notifying_ends).
     #[inline]
-    #[must_use = "somebody may wait for the queue to be idle"]
+    #[must_use = "waiters for the queue to be idle must be notified"]
     pub(crate) fn notify_end(&self, count: usize) -> bool {
         planted!("waitqueue.ends-unsaid", return false);
         barrier::compiler();
@@ -112,10 +112,10 @@ impl WaitQueue {
         self.word().notifies_ends()
     }
 
-    /// Has all who end something, or pop for good, told from now on that somebody waits for the queue to be idle:
-    /// what they did before they could see it is visible afterwards.
+    /// Makes ends of transactions and committed pops notify the waiters for the queue to be idle from now on. What other
+    /// threads did before they could see the flag is visible afterwards.
     ///
-    /// Under the lock, as in `arm`, so that whoever finds the flag set knows that the heavy barrier is done.
+    /// Under the lock, as in `arm`, so that a thread that finds the flag set knows that the heavy barrier is done.
     pub(crate) fn begin_notifying_ends(&self) {
         let list = lock(&self.list);
         if !self.word().notifies_ends() {
@@ -124,7 +124,7 @@ impl WaitQueue {
         }
     }
 
-    /// Wakes for `count` things that were published, and returns the word as it was then.
+    /// Wakes waiters for `count` published things, and returns the word as it was then.
     #[cold]
     #[inline(never)]
     pub(crate) fn notify_slowly(&self, count: usize) -> ModeWord {
@@ -139,11 +139,11 @@ impl WaitQueue {
 
     /// Disarms the wait queue when it has been idle for long.
     ///
-    /// Not if somebody has the lock, since a publisher that wakes nobody waits for nobody: the next one
-    /// counts again, and an armed wait queue costs publishers a fence, no more.
+    /// Not if the lock is held, since a publisher that wakes nobody must not block: the next one
+    /// counts again, and an armed wait queue only costs publishers a fence.
     #[cold]
     fn count_idle(&self) {
-        // ORDERING: Relaxed, both; about how many is enough.
+        // ORDERING: Relaxed, both; an approximate count suffices.
         let idle = self.idle.load(Ordering::Relaxed) + 1;
         self.idle.store(idle, Ordering::Relaxed);
         if idle >= IDLE && barrier::is_asymmetric() {
@@ -155,7 +155,7 @@ impl WaitQueue {
         }
     }
 
-    /// Wakes the first `count` waiters that are not woken yet. Where a waker panics, the next waiter
+    /// Wakes the first `count` waiters that are not woken yet. If a waker panics, the next waiter
     /// is woken too.
     pub(crate) fn wake(&self, mut count: usize) {
         let mut wakers = Wakers::new();
@@ -169,7 +169,7 @@ impl WaitQueue {
         }
     }
 
-    /// Wakes all who wait now, each once: not again those who wait again meanwhile.
+    /// Wakes all current waiters, each once: not again if it waits again meanwhile.
     pub(crate) fn wake_all(&self) {
         let until = lock(&self.list).last_arrival();
         let mut wakers = Wakers::new();
@@ -183,14 +183,15 @@ impl WaitQueue {
         }
     }
 
-    /// Wakes all who wait for something that has changed.
+    /// Wakes all waiters, if there are any, after something that they depend on has changed.
     pub(crate) fn wake_all_waiting(&self) {
         if self.fenced_word().waiting() > 0 {
             self.wake_all();
         }
     }
 
-    /// Up to `count` waiters, those that came after `after` and not after `until`, and when the newest of them came.
+    /// Takes the wakers of up to `count` waiters that arrived after `after`, and not after `until`. Returns the newest
+    /// arrival among them.
     fn next_wakers(
         &self,
         wakers: &mut Wakers,
@@ -207,19 +208,19 @@ impl WaitQueue {
             wakers.add(waker);
             newest = arrival;
         }
-        self.show(&list);
+        self.update(&list);
         newest
     }
 }
 
 /// The word, which is written under the lock.
 impl WaitQueue {
-    /// Shows who waits, and returns the word as it was.
-    fn show(&self, list: &WaiterList) -> ModeWord {
+    /// Updates the word from the list, and returns the previous word.
+    fn update(&self, list: &WaiterList) -> ModeWord {
         self.write(list, self.word().flags())
     }
 
-    /// Shows one more flag, and returns the word as it was.
+    /// Sets a flag, and returns the previous word.
     fn set(&self, list: &WaiterList, flag: usize) -> ModeWord {
         self.write(list, self.word().flags() | flag)
     }
@@ -231,17 +232,16 @@ impl WaitQueue {
     fn write(&self, list: &WaiterList, flags: usize) -> ModeWord {
         let before = self.word();
         let word = ModeWord::of(list.waiting(), list.is_serving(), flags);
-        // ORDERING: Relaxed; written under the lock. Who looks without it has a barrier that pairs with
+        // ORDERING: Relaxed; written under the lock. A load without the lock has a barrier that pairs with
         // the one in `arm`.
         self.word.store(word.0, Ordering::Relaxed);
         before
     }
 }
 
-/// The waiters' side.
+/// Methods for waiters.
 impl WaitQueue {
-    /// Adds a waiter, and says how many are being served: if none is, it must look at what is there
-    /// before it sleeps.
+    /// Adds a waiter, and returns how many are being served: if none is, it must attempt again before it sleeps.
     pub(super) fn enter(&self, waker: Waker, gathers: bool) -> (WaiterKey, usize) {
         let mut list = lock(&self.list);
         let entered = list.enter(waker, gathers);
@@ -249,12 +249,12 @@ impl WaitQueue {
         entered
     }
 
-    /// Shows who waits, and passes a barrier against publishers: what they published before they
-    /// could see it is visible afterwards.
+    /// Arms the wait queue, and passes a barrier against publishers: what they published before they
+    /// could see the waiter is visible afterwards.
     ///
-    /// Under the lock, so that whoever finds the wait queue armed knows that the heavy barrier is done.
+    /// Under the lock, so that a thread that finds the wait queue armed knows that the heavy barrier is done.
     fn arm(&self, list: &WaiterList) {
-        // ORDERING: Relaxed; about how many is enough.
+        // ORDERING: Relaxed; an approximate count suffices.
         self.idle.store(0, Ordering::Relaxed);
         if self.set(list, ModeWord::ARMED).is_armed() {
             barrier::full("waitqueue.arm");
@@ -263,7 +263,7 @@ impl WaitQueue {
         }
     }
 
-    /// Whether a waiter was woken; if not, it is `waker` that will be called.
+    /// Whether a waiter was woken; if not, makes `waker` the one that will be called.
     pub(super) fn is_woken(&self, key: WaiterKey, waker: &Waker) -> bool {
         let mut list = lock(&self.list);
         if list.is_woken(key) {
@@ -284,7 +284,7 @@ impl WaitQueue {
         woken
     }
 
-    /// Lets a waiter that was woken in vain wait again, at its place. It must look once more.
+    /// Lets a waiter that was woken in vain wait again, at its old position. It must attempt once more.
     pub(super) fn wait_again(&self, key: WaiterKey, waker: Waker) {
         let mut list = lock(&self.list);
         list.wait_again(key, waker);
@@ -295,9 +295,9 @@ impl WaitQueue {
     pub(super) fn leave(&self, key: WaiterKey, spent: bool) {
         let mut list = lock(&self.list);
         let left = list.leave(key, spent);
-        self.show(&list);
+        self.update(&list);
         drop(list);
-        self.wake(left.heirs);
+        self.wake(left.to_wake);
         swallow_panic(|| drop(left.waker));
     }
 
@@ -307,9 +307,9 @@ impl WaitQueue {
     }
 }
 
-/// The end of a queue.
+/// Closing.
 impl WaitQueue {
-    /// Refuses pushes from now on; true if they were not refused before.
+    /// Refuses pushes from now on; returns whether they were not refused before.
     pub(crate) fn close(&self) -> bool {
         let list = lock(&self.list);
         if self.set(&list, ModeWord::CLOSED).is_closed() {
@@ -322,7 +322,7 @@ impl WaitQueue {
         true
     }
 
-    /// Makes sure that no push is unseen that began before the close.
+    /// Makes every push that began before the close visible.
     pub(crate) fn seal(&self) {
         if self.word().is_sealed() {
             // Pairs with the barrier of `close`, which came before the flag.
@@ -332,12 +332,12 @@ impl WaitQueue {
         }
     }
 
-    /// Says that nothing is left, and nothing can come.
+    /// Records that nothing is left, and nothing can become ready.
     pub(crate) fn set_drained(&self) {
         self.set(&lock(&self.list), ModeWord::DRAINED);
     }
 
-    /// Wakes all waiters, if there are any; behind a barrier, as [`WaitQueue::fenced_word`] has one.
+    /// Wakes all waiters, if there are any. The caller has passed a barrier, such as that of [`WaitQueue::fenced_word`].
     pub(crate) fn wake_all_if_any(&self) {
         if self.word().waiting() > 0 {
             self.wake_all();
@@ -351,23 +351,23 @@ mod tests {
     use std::sync::Arc;
     use std::task::Wake;
 
-    struct Nobody;
+    struct NoopWaker;
 
-    impl Wake for Nobody {
+    impl Wake for NoopWaker {
         fn wake(self: Arc<Self>) {}
     }
 
-    /// A wait queue that was armed by a waiter who has left.
+    /// A wait queue that was armed by a waiter that has left.
     fn armed() -> WaitQueue {
         let wait_queue = WaitQueue::new(ModeWord::standing(false, false));
-        let (key, _) = wait_queue.enter(Waker::from(Arc::new(Nobody)), false);
+        let (key, _) = wait_queue.enter(Waker::from(Arc::new(NoopWaker)), false);
         wait_queue.leave(key, false);
         assert!(wait_queue.word().is_armed());
         wait_queue
     }
 
     #[test]
-    fn who_wakes_nobody_does_not_wait_for_the_lock() {
+    fn notify_without_waiters_does_not_lock() {
         let wait_queue = armed();
         let list = lock(&wait_queue.list);
         (0..2 * IDLE).for_each(|_| wait_queue.notify(1)); // would wait for this thread

@@ -1,4 +1,4 @@
-//! One waiter's place in a wait queue.
+//! A waiter: an entry of a wait queue.
 
 use super::wait_queue::WaitQueue;
 use super::waiter_list::WaiterKey;
@@ -6,49 +6,48 @@ use crate::sync::planted;
 use std::ops::DerefMut;
 use std::task::{Poll, Waker};
 
-/// What a waiter waits for.
+/// How many things a waiter waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum WaitKind {
     One,
-    /// Several: it keeps what it has got while it is the first in the wait queue.
+    /// Several: the first waiter of the wait queue keeps what it has obtained so far.
     Several,
 }
 
-/// The place of a handle, which waits for one thing at a time.
+/// The entry of a handle in a wait queue; a handle waits for one thing at a time.
 ///
-/// Kept by the handle and not by the future, so that a future that is forgotten loses no wake-up for
-/// good.
+/// Owned by the handle and not by the future, so that no wake-up is lost for good with a forgotten future.
 #[derive(Default)]
 pub(crate) struct Waiter {
     key: Option<WaiterKey>,
 }
 
-/// What a waiter wants.
+/// What a waiter waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Wanted {
     Item,
     Room,
 }
 
-/// A waiter: it has a place in each of the wait queues.
+/// The owner of a waiter for each of the wait queues.
 pub(crate) trait Waits {
     fn waiter(&mut self, wanted: Wanted) -> &mut Waiter;
 }
 
-/// By itself it is the place of one who waits for one thing only.
+/// A waiter by itself, of a user that waits for one thing only.
 impl Waits for Waiter {
     fn waiter(&mut self, _: Wanted) -> &mut Waiter {
         self
     }
 }
 
-/// One look of a waiter.
+/// The arguments of [`Waiter::poll`].
 struct Attempt<'l, S> {
     wanted: Wanted,
     wait_queue: &'l WaitQueue,
     kind: WaitKind,
     waker: &'l Waker,
-    /// Whether a newcomer may take something though so many older ones are being served.
+    /// Whether a newcomer may attempt although this number of older waiters are being served.
     spare: S,
 }
 
@@ -58,9 +57,9 @@ impl Waiter {
         self.key.is_some()
     }
 
-    /// Tries, and waits in the wait queue while `attempt` gives the user nothing.
+    /// Attempts, and waits in the wait queue while `attempt` returns `None`.
     ///
-    /// `spare`: whether a newcomer may take something though so many older ones are being served.
+    /// `spare`: whether a newcomer may attempt although this number of older waiters are being served.
     pub(crate) fn poll<C: DerefMut<Target = impl Waits>, R>(
         user: &mut C,
         wanted: Wanted,
@@ -70,7 +69,7 @@ impl Waiter {
         spare: impl Fn(usize) -> bool,
         mut attempt: impl FnMut(&mut C) -> Option<R>,
     ) -> Poll<R> {
-        let look = Attempt {
+        let poll = Attempt {
             wanted,
             wait_queue,
             kind,
@@ -78,14 +77,14 @@ impl Waiter {
             spare,
         };
         let result = match user.waiter(wanted).key {
-            None => look.enter(user, &mut attempt),
+            None => poll.enter(user, &mut attempt),
             Some(key) if !wait_queue.is_woken(key, waker) => None,
-            Some(key) => look.use_wake_up(user, key, &mut attempt),
+            Some(key) => poll.use_wake_up(user, key, &mut attempt),
         };
         result.map_or(Poll::Pending, Poll::Ready)
     }
 
-    /// Whether this is the first in the wait queue.
+    /// Whether this is the first waiter of the wait queue.
     pub(crate) fn is_first(&self, wait_queue: &WaitQueue) -> bool {
         self.key.is_some_and(|key| wait_queue.is_first(key))
     }

@@ -1,15 +1,15 @@
-//! Those who wait, in the order in which they came.
+//! The waiters of a wait queue in FIFO order.
 
 use crate::sync::{planted, step};
 use std::task::Waker;
 
-/// Entries that are kept for reuse when nobody waits.
+/// The number of entries kept for reuse when nobody waits.
 const KEPT: usize = 64;
 
-/// One waiter: an index into the entries, its own until it leaves.
+/// Identifies a waiter until it leaves: an index into the entries.
 pub(super) type WaiterKey = usize;
 
-/// Numbers waiters in the order in which they came.
+/// The sequence number of a waiter, in the order of arrival.
 pub(super) type Arrival = u64;
 
 /// A doubly linked list of waiters, oldest first, in a vector.
@@ -19,41 +19,39 @@ pub(super) struct WaiterList {
     vacant: Vec<WaiterKey>,
     first: Option<WaiterKey>,
     last: Option<WaiterKey>,
-    /// The first one that is not woken yet.
+    /// The first waiter that is not woken yet.
     next: Option<WaiterKey>,
-    /// How many are not woken yet.
+    /// The number of waiters that are not woken yet.
     waiting: usize,
     arrivals: Arrival,
-    /// How many are being served.
+    /// The number of waiters that are being served.
     serving: usize,
-    /// Wake-ups owed: waiters that did not look at what is there, because others come first.
+    /// Wake-ups owed to waiters that entered without an attempt, because others come first.
     owed: usize,
 }
 
 struct ListNode {
-    /// When it came.
     arrival: Arrival,
     before: Option<WaiterKey>,
     after: Option<WaiterKey>,
-    /// None: it was woken.
+    /// `None`: it was woken.
     waker: Option<Waker>,
     /// Whether it was woken in vain.
     vain: bool,
-    /// Whether it gathers what it waits for, when it is the first.
+    /// Whether it keeps what it has obtained so far while it is the first.
     gathers: bool,
 }
 
-/// What a waiter leaves behind.
+/// The result of removing a waiter.
 pub(super) struct Left {
-    /// It was not woken; for the caller to drop.
+    /// Its waker if it was not woken; for the caller to drop.
     pub(super) waker: Option<Waker>,
-    /// How many others must be woken in its place, at least: it may have had a wake-up too.
-    pub(super) heirs: usize,
+    /// How many others must be woken in its place, at least: its own wake-up included, if it was unused.
+    pub(super) to_wake: usize,
 }
 
 impl WaiterList {
-    /// Adds a waiter, and says how many are being served: only if none is, it may simply look at what
-    /// is there.
+    /// Adds a waiter, and returns how many are being served: only if none is, it may simply attempt.
     pub(super) fn enter(&mut self, waker: Waker, gathers: bool) -> (WaiterKey, usize) {
         self.arrivals += 1;
         let entry = ListNode {
@@ -100,12 +98,12 @@ impl WaiterList {
         self.entries[key].waker.is_none()
     }
 
-    /// When the last waiter came.
+    /// The arrival of the last waiter.
     pub(super) fn last_arrival(&self) -> Arrival {
         self.arrivals
     }
 
-    /// Whom to wake next: the oldest that came after `after`, and not after `until`.
+    /// Marks the oldest waiter that arrived after `after`, and not after `until`, as woken, and returns its waker.
     pub(super) fn wake_next(&mut self, after: Arrival, until: Arrival) -> Option<(Waker, Arrival)> {
         let mut at = self.next;
         while let Some(key) = at.filter(|&key| self.is_woken(key) || self.arrival(key) <= after) {
@@ -130,7 +128,7 @@ impl WaiterList {
         self.entries[key].after
     }
 
-    /// The first one from `at` on that is not woken.
+    /// The first waiter from `at` on that is not woken.
     fn waiting_from(&self, mut at: Option<WaiterKey>) -> Option<WaiterKey> {
         while let Some(key) = at.filter(|&key| self.is_woken(key)) {
             at = self.after(key);
@@ -138,7 +136,7 @@ impl WaiterList {
         at
     }
 
-    /// Gives a waiter that is not woken another waker, and returns the one it had.
+    /// Replaces the waker of a waiter that is not woken, and returns the old one.
     pub(super) fn replace_waker(&mut self, key: WaiterKey, waker: Waker) -> Option<Waker> {
         self.entries[key].waker.replace(waker)
     }
@@ -148,10 +146,10 @@ impl WaiterList {
         own.is_some_and(|own| own.will_wake(waker))
     }
 
-    /// Lets a waiter that was woken in vain wait again, at its place.
+    /// Lets a waiter that was woken in vain wait again, at its old position.
     pub(super) fn wait_again(&mut self, key: WaiterKey, waker: Waker) {
         self.end_service(key);
-        // One that gathers has not looked at all unless it is the first.
+        // A waiter that gathers makes no attempt unless it is the first.
         self.owed += usize::from(self.entries[key].gathers && !self.is_first(key));
         let entry = &mut self.entries[key];
         entry.waker = Some(waker);
@@ -170,9 +168,9 @@ impl WaiterList {
         self.serving -= usize::from(served);
     }
 
-    /// Removes a waiter. `spent`: it has used its wake-up, if it had one.
+    /// Removes a waiter. `spent`: it has used its wake-up, if it was woken.
     pub(super) fn leave(&mut self, key: WaiterKey, spent: bool) -> Left {
-        let mut heirs =
+        let mut to_wake =
             usize::from(self.is_woken(key) && !spent && !planted!("waiterlist.has-no-heir"));
         self.end_service(key);
         if self.next == Some(key) {
@@ -182,13 +180,13 @@ impl WaiterList {
         self.waiting -= usize::from(waker.is_some());
         let owed = self.owed.min(1);
         self.owed -= owed;
-        step!("waiterlist.owes-nothing", heirs += owed);
+        step!("waiterlist.owes-nothing", to_wake += owed);
         let gatherer = self.first.filter(|&first| self.entries[first].gathers);
-        heirs = heirs.max(usize::from(gatherer.is_some() && gatherer == self.next));
+        to_wake = to_wake.max(usize::from(gatherer.is_some() && gatherer == self.next));
         if self.first.is_none() {
             self.forget();
         }
-        Left { waker, heirs }
+        Left { waker, to_wake }
     }
 
     fn unlink(&mut self, key: WaiterKey) -> Option<Waker> {
@@ -206,7 +204,7 @@ impl WaiterList {
         waker
     }
 
-    /// Gives memory back; nobody waits.
+    /// Releases memory; nobody waits.
     fn forget(&mut self) {
         self.owed = 0;
         if self.entries.len() > KEPT {

@@ -1,28 +1,28 @@
-//! Calling wakers, which are user code.
+//! Calls to wakers, which are user code.
 
 use crate::sync::swallow_panic;
 use std::mem;
 use std::task::Waker;
 
-/// How many wakers are called for each time that the wait queue is locked.
-const ROUND: usize = 8;
+/// How many wakers are taken out each time the wait queue is locked.
+const NUM_WAKERS: usize = 8;
 
-/// Wakers that are called once the wait queue is unlocked.
+/// Wakers to be called once the wait queue is unlocked.
 pub(super) struct Wakers {
-    wakers: [Option<Waker>; ROUND],
+    wakers: [Option<Waker>; NUM_WAKERS],
     len: usize,
 }
 
 impl Wakers {
     pub(super) fn new() -> Self {
         Self {
-            wakers: [(); ROUND].map(|()| None),
+            wakers: [(); NUM_WAKERS].map(|()| None),
             len: 0,
         }
     }
 
     pub(super) fn is_full(&self) -> bool {
-        self.len == ROUND
+        self.len == NUM_WAKERS
     }
 
     pub(super) fn len(&self) -> usize {
@@ -34,7 +34,7 @@ impl Wakers {
         self.len += 1;
     }
 
-    /// Calls them all, and says how many panicked.
+    /// Takes out and calls all wakers, and returns how many panicked.
     pub(super) fn wake(&mut self) -> usize {
         let called = &mut self.wakers[..mem::take(&mut self.len)];
         let wakers = called.iter_mut().filter_map(Option::take);
@@ -42,7 +42,7 @@ impl Wakers {
     }
 }
 
-/// Calls a waker: false if it panicked.
+/// Calls a waker; returns false if it panicked.
 fn call(waker: Waker) -> bool {
     swallow_panic(|| waker.wake())
 }

@@ -1,21 +1,21 @@
-//! The word of a wait queue: what a publisher looks at.
+//! The word of a wait queue, which publishers read.
 
 use std::fmt;
 
-/// What is going on in a wait queue, in one word that is seldom written, and only under the lock.
+/// The state of a wait queue, in one word that is written rarely, and only under the lock.
 ///
 /// | bits | meaning | set | cleared |
 /// |---|---|---|---|
-/// | `ARMED` | light barriers of publishers are full fences | by a waiter or `close`, before its heavy barrier | by a publisher, after many looks without a waiter |
-/// | `SERVING` | a waiter that was woken in vain before is on its way | when it is woken | when it leaves or waits again |
-/// | `BOUNDED` | the queue has a capacity | at first | never |
-/// | `REGISTERED` | items have labels, which pushes give | at first | never |
-/// | `SLOW_POPS` | pops have to look at more than the shards | at first, or before the first item is delayed | never |
-/// | `NOTIFY_ENDS` | ends of transactions and pops are told to those who wait for the queue to be idle | by the first of them; at first where barriers are symmetric | never |
+/// | `ARMED` | light barriers of publishers are full fences | by a waiter or `close`, before its heavy barrier | by a publisher, after many notifications without a waiter |
+/// | `SERVING` | a waiter that was woken in vain before has been woken again | when it is woken | when it leaves or waits again |
+/// | `BOUNDED` | the queue has a capacity | initially | never |
+/// | `REGISTERED` | items have metadata, which pushes determine | initially | never |
+/// | `SLOW_POPS` | pops check more than the shards | initially, or before the first item is delayed | never |
+/// | `NOTIFY_ENDS` | ends of transactions and pops notify the waiters for the queue to be idle | by the first of these; initially where barriers are symmetric | never |
 /// | `CLOSED` | pushes are refused | by `close` | never |
 /// | `SEALED` | the heavy barrier of `close` is done | by `close` | never |
-/// | `DRAINED` | nothing is ready, and nothing can become ready | by a pop that found it so | never |
-/// | the rest | how many waiters are not woken yet | | |
+/// | `DRAINED` | nothing is ready, and nothing can become ready | by a pop that found this | never |
+/// | the rest | the number of waiters that are not woken yet | | |
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ModeWord(pub(super) usize);
 
@@ -32,12 +32,12 @@ impl ModeWord {
     /// One waiter.
     pub(super) const ONE: usize = 1 << 9;
 
-    /// Flags that make a pop look at more than the shards.
+    /// Flags that make a pop check more than the shards.
     const SPECIAL: usize = Self::BOUNDED | Self::REGISTERED | Self::SLOW_POPS;
-    /// Flags that are no news to a publisher.
+    /// Flags that require no action of a publisher.
     const STANDING: usize = Self::SPECIAL | Self::NOTIFY_ENDS;
 
-    /// The word of a wait queue where nothing has happened yet.
+    /// The initial word of a wait queue.
     pub(crate) fn standing(registered: bool, slow_pops: bool) -> Self {
         let flag = |set: bool, flag: usize| if set { flag } else { 0 };
         Self(flag(registered, Self::REGISTERED) | flag(slow_pops, Self::SLOW_POPS))
@@ -48,7 +48,7 @@ impl ModeWord {
         Self((waiting * Self::ONE) | serving | flags)
     }
 
-    /// All flags but `SERVING`.
+    /// All flags except `SERVING`.
     pub(super) fn flags(self) -> usize {
         self.0 & (Self::ONE - 1) & !Self::SERVING
     }
@@ -65,7 +65,7 @@ impl ModeWord {
         self.0 & !(Self::SPECIAL | Self::SERVING) == 0
     }
 
-    /// Whether somebody has waited for the queue to be idle.
+    /// Whether a caller has waited for the queue to be idle.
     #[inline]
     pub(super) fn notifies_ends(self) -> bool {
         self.0 & Self::NOTIFY_ENDS != 0
@@ -76,12 +76,12 @@ impl ModeWord {
         self.0 & Self::ARMED != 0
     }
 
-    /// Whether nothing is going on but that the wait queue is armed.
+    /// Whether the wait queue is armed, and nothing else requires action.
     pub(super) fn is_idle(self) -> bool {
         self.0 & !Self::STANDING == Self::ARMED
     }
 
-    /// Waiters that are not woken yet.
+    /// The number of waiters that are not woken yet.
     pub(crate) fn waiting(self) -> usize {
         self.0 / Self::ONE
     }
@@ -104,25 +104,25 @@ impl ModeWord {
         self.0 & Self::DRAINED != 0
     }
 
-    /// Whether a pop cannot go the short way.
+    /// Whether a pop cannot take the fast path.
     #[inline]
     pub(crate) fn slows_pop(self) -> bool {
         self.0 & (Self::SPECIAL | Self::CLOSED | Self::SERVING) != 0
     }
 
-    /// Whether a push cannot go the short way.
+    /// Whether a push cannot take the fast path.
     #[inline]
     pub(crate) fn slows_push(self) -> bool {
         self.0 & (Self::BOUNDED | Self::REGISTERED | Self::CLOSED) != 0
     }
 
-    /// Whether a pop has to give a permit back, and nothing else.
+    /// Whether a pop has to release a permit, and nothing else.
     #[inline]
     pub(crate) fn is_only_bounded(self) -> bool {
         self.0 & (Self::BOUNDED | Self::CLOSED | Self::SLOW_POPS) == Self::BOUNDED
     }
 
-    /// Whether pops have to look at more than the shards.
+    /// Whether pops check more than the shards.
     #[inline]
     pub(crate) fn slows_pops(self) -> bool {
         self.0 & Self::SLOW_POPS != 0

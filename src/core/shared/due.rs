@@ -1,4 +1,4 @@
-//! What becomes ready with time, or is taken back from those who have had it for too long.
+//! Items that become ready with time, and items reclaimed when their leases expire.
 
 use super::Shared;
 use crate::order::{EntryOf, Order, Source, StoredOf};
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 impl<T, O: Order<T>> Shared<T, O> {
-    /// Delays an item. Whoever held it counts it as aborted afterwards.
+    /// Delays an item. Its holder counts it as aborted afterwards.
     pub(crate) fn delay(
         &self,
         envelope: Vacant<Failed<StoredOf<T, O>>>,
@@ -22,7 +22,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         delay: Duration,
     ) {
         let (due, attempts) = (later(now, delay), failed.entry.delivery.attempts);
-        let error = self.heard(&failed);
+        let error = self.observed_error(&failed);
         failed.due = due;
         self.ready.slow_pops();
         self.failures.delayed.put(envelope, failed);
@@ -36,19 +36,19 @@ impl<T, O: Order<T>> Shared<T, O> {
         });
     }
 
-    /// The error of a failed delivery, if somebody listens.
-    fn heard(&self, failed: &Failed<StoredOf<T, O>>) -> Option<Arc<str>> {
+    /// The error of a failed delivery, if events are observed.
+    fn observed_error(&self, failed: &Failed<StoredOf<T, O>>) -> Option<Arc<str>> {
         failed.error.clone().filter(|_| self.is_observed())
     }
 
-    /// Puts an item at the head. Whoever held it counts it as aborted afterwards.
+    /// Puts an item at the head. Its holder counts it as aborted afterwards.
     pub(crate) fn put_at_head(&self, entry: EntryOf<T, O>) {
         self.ready.slow_pops();
         let count = self.shards.put_at_head([entry]);
         step!("due.retries-unsaid", self.ready.notify(count));
     }
 
-    /// Puts what is due at the head, and what others have held for longer than they may.
+    /// Puts due items, and those with expired leases, at the head.
     #[inline]
     pub(crate) fn release_due(&self) {
         if self.due_timer.next() != NEVER || self.is_scheduled() {
@@ -80,14 +80,14 @@ impl<T, O: Order<T>> Shared<T, O> {
         if Self::LEASES {
             released += self.end_leases(now);
         }
-        // At least one waiter has to know of the new plan, or to ask the pace again.
+        // At least one waiter has to take up the new plan, or check the rate limit again.
         self.due_timer.call_backup();
         let planned = self.due_timer.next() != NEVER || self.gate.is_paced();
         self.notify_end(released + usize::from(planned));
         self.failures.letters.drop_excess(&self.time);
     }
 
-    /// Takes back what is held for too long, and says how many items are ready by that.
+    /// Reclaims items with expired leases, and returns how many became ready.
     fn end_leases(&self, now: u64) -> usize {
         let watches = self.watches.all();
         watches
@@ -110,8 +110,8 @@ impl<T, O: Order<T>> Shared<T, O> {
         ready
     }
 
-    /// Takes out of a book what was taken before `taken` or is over at `now`, and says how many items are
-    /// ready by that. Whoever waits for them is still to be woken.
+    /// Reclaims the items of a watch that were taken before `taken` or whose leases have expired at `now`, and returns
+    /// how many became ready. The caller then wakes their waiters.
     fn take_away(&self, watch: &Watch<StoredOf<T, O>>, now: u64, taken: u64) -> usize {
         let mut leases = lock(&watch.leases);
         let entries = leases.take_away(now, taken);
@@ -133,18 +133,18 @@ impl<T, O: Order<T>> Shared<T, O> {
         ready
     }
 
-    /// Makes a dead letter of an item for which a place was taken.
+    /// Makes an item a dead letter; its place among them was reserved before.
     pub(crate) fn bury(
         &self,
         envelope: Vacant<Failed<StoredOf<T, O>>>,
         mut failed: Failed<StoredOf<T, O>>,
     ) {
-        // A clock is user code: it may panic, and an abort may not.
+        // A clock is user code: it may panic, but an abort must not.
         swallow_panic(|| failed.due = self.time.now());
         let (attempts, reason) = (failed.entry.delivery.attempts, failed.reason);
-        let (meta, error) = (failed.entry.item.meta, self.heard(&failed));
+        let (meta, error) = (failed.entry.item.meta, self.observed_error(&failed));
         self.failures.letters.put(envelope, failed);
-        self.leave(meta);
+        self.retire(meta);
         self.emit(|| Event::Died {
             attempts,
             reason,
@@ -152,7 +152,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         });
     }
 
-    /// Puts items whose lease is over at the head, but for those that die, and says how many.
+    /// Puts reclaimed items at the head, except those that become dead letters, and returns how many.
     fn take_over(&self, entries: Vec<EntryOf<T, O>>) -> usize {
         let (cause, mut dead) = (Reason::Expired.into(), 0);
         let alive = entries.into_iter().filter_map(|entry| {

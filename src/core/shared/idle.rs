@@ -1,4 +1,4 @@
-//! Those who wait until the queue is idle.
+//! Waiting until the queue is idle.
 
 use super::Shared;
 use crate::order::{Order, Source};
@@ -7,7 +7,7 @@ use crate::wait::{WaitKind, WaitQueue, Waiter, WakeTarget, Wanted};
 use std::task::Poll;
 
 impl<T, O: Order<T>> Shared<T, O> {
-    /// Where those wait who wait for the queue to be idle.
+    /// The wait queue for the queue to be idle.
     pub(crate) fn idle_waiters(&self) -> &WaitQueue {
         &self.idle
     }
@@ -19,35 +19,35 @@ impl<T, O: Order<T>> Shared<T, O> {
         self.shards.is_idle(none_in_order, none_delayed)
     }
 
-    /// Tells those who wait for the queue to be idle that an item was taken for good.
+    /// Notifies the waiters for the queue to be idle that an item was taken for good.
     #[inline]
     pub(crate) fn popped(&self) {
         if self.ready.notifies_ends() {
-            self.tell_if_idle();
+            self.notify_if_idle();
         }
     }
 
-    /// Wakes those who wait for the queue to be idle, if it is. Who ends something calls it afterwards.
+    /// Wakes the waiters for the queue to be idle, if it is. Called after each end of a transaction or pop.
     ///
-    /// Of two who end something at the same time one at least sees the end of the other: both pass the fence of
-    /// [`WaitQueue::tell`] before they look, since the wait queue is armed while somebody waits.
+    /// Of two concurrent ends, at least one sees the other: both pass the fence of [`WaitQueue::notify_slowly`] before
+    /// the check, since the wait queue is armed while it has waiters.
     #[cold]
     #[inline(never)]
-    pub(crate) fn tell_if_idle(&self) {
+    pub(crate) fn notify_if_idle(&self) {
         if self.idle.notify_slowly(0).waiting() > 0 && self.is_idle() {
             self.idle.wake_all();
         }
     }
 
-    /// Has those who wait for the queue to be idle look at what is planned: an item whose lease is over may die,
-    /// and be the last one.
+    /// Wakes the waiters for the queue to be idle after a new plan: an item whose lease expires may become a dead letter,
+    /// and be the last item.
     pub(crate) fn planned(&self) {
         if self.ready.notifies_ends() {
             self.idle.wake_all_waiting();
         }
     }
 
-    /// Polls for the queue to be idle. Makes ready what is due: nobody else may come by.
+    /// Polls for the queue to be idle. Releases due items, since possibly no other thread does.
     pub(crate) fn poll_idle(
         &self,
         mut waiter: &mut Waiter,

@@ -1,4 +1,4 @@
-//! What the handles of a queue share, and what works without a handle.
+//! The state that the handles of a queue share, and operations without a handle.
 
 mod due;
 mod idle;
@@ -26,23 +26,23 @@ use std::time::Duration;
 
 pub(crate) use token::Token;
 
-/// A queue: its shards, those who wait, its room, and what becomes of failed deliveries.
+/// A queue: its shards, wait queues and room, and its failed deliveries.
 pub(crate) struct Shared<T, O: Order<T>> {
     shards: Arc<ShardsOf<T, O>>,
-    /// Where items are taken from, if not from the shards.
+    /// The source of items, if they are not taken from the shards directly.
     pub(crate) source: O::Source,
-    /// Where those wait who want an item.
+    /// The wait queue for items.
     ready: Arc<WaitQueue>,
     room: Option<Room>,
-    /// Where those wait who wait for the queue to be idle.
+    /// The wait queue for the queue to be idle.
     idle: WaitQueue,
-    /// What is asked before items are given out.
+    /// Checked before items are dequeued.
     pub(crate) gate: Gate,
     pub(crate) time: Time,
     pub(crate) due_timer: Arc<DueTimer>,
     pub(crate) failures: Failures<T, O::Meta>,
     pub(crate) watches: WatchTable<StoredOf<T, O>>,
-    /// How long items are leased, if they are.
+    /// The term of leases, if items are leased.
     lease: Option<Duration>,
     /// Whether the time of each push is kept.
     pub(crate) timed: bool,
@@ -53,9 +53,9 @@ pub(crate) struct Shared<T, O: Order<T>> {
 /// The room of a bounded queue.
 pub(crate) struct Room {
     pub(crate) capacity: Capacity,
-    /// The most items, as it was said.
+    /// The capacity as it was configured.
     pub(crate) limit: usize,
-    /// Where those wait who want a permit.
+    /// The wait queue for permits.
     pub(crate) wait_queue: WaitQueue,
 }
 
@@ -68,12 +68,12 @@ impl Room {
         }
     }
 
-    /// Gives permits back that belong to no handle.
+    /// Releases permits that belong to no handle.
     fn give_back(&self, count: usize) {
         self.freed(self.capacity.give_shared(count));
     }
 
-    /// Wakes for so many permits that others may have now.
+    /// Wakes waiters for `count` freed permits.
     #[inline]
     pub(crate) fn freed(&self, count: usize) {
         self.wait_queue.notify(count);
@@ -96,7 +96,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         let source = O::source(order, &shards, &due_timer);
         let room = settings.capacity.map(Room::new);
         if room.is_some() {
-            ready.bound();
+            ready.set_bounded();
         }
         settings.pace.join(&ready);
         Self {
@@ -131,7 +131,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         self.room.as_ref()
     }
 
-    /// How items are leased, if they are.
+    /// The rules of leases, if items are leased.
     #[inline]
     pub(crate) fn lease(&self) -> Option<LeaseRules<T>> {
         let copy = O::COPY?;
@@ -143,7 +143,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         self.ready.word()
     }
 
-    /// The time to keep for a push: 0, if none is kept.
+    /// The time stamp of a push: 0 if none is kept.
     pub(crate) fn stamp(&self) -> u64 {
         if self.timed {
             self.time.stamp()
@@ -161,7 +161,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         self.push_as(item, |item| self.register(item))
     }
 
-    /// Pushes without a handle an item with what it is registered as, if there is room for it.
+    /// As [`Shared::push`], with the metadata of a given registration.
     pub(crate) fn push_as(
         &self,
         item: T,
@@ -196,7 +196,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         }
         let item = if word.slows_pops() {
             self.release_due();
-            self.pop_by_leave()
+            self.pop_gated()
         } else {
             self.shards.pop(false).map(Stored::into_item)
         };
@@ -206,16 +206,16 @@ impl<T, O: Order<T>> Shared<T, O> {
         Ok(item)
     }
 
-    /// Pops where there is more than the shards.
-    fn pop_by_leave(&self) -> Option<T> {
-        let pass = self.acquire_token(false)?;
+    /// Pops with a token of the gate.
+    fn pop_gated(&self) -> Option<T> {
+        let guard = self.acquire_token(false)?;
         let item = if Self::SORTS {
             self.pop_next_alone()
         } else {
             self.shards.pop(true).map(Stored::into_item)
         };
         item.map(|item| {
-            pass.used().spend();
+            guard.into_token().spend();
             item
         })
     }
@@ -237,7 +237,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         closed
     }
 
-    /// Tells those who listen what happened. A clock that panics while it is asked for that is ignored.
+    /// Emits an event if events are observed. A panic of a clock in `event` is caught.
     #[inline]
     pub(crate) fn emit<'e>(&self, event: impl FnOnce() -> Event<'e>) {
         if let Some(telemetry) = &self.telemetry {
@@ -245,12 +245,12 @@ impl<T, O: Order<T>> Shared<T, O> {
         }
     }
 
-    /// Whether anybody listens.
+    /// Whether events are observed.
     pub(crate) fn is_observed(&self) -> bool {
         self.telemetry.is_some()
     }
 
-    /// What to say of a queue that was found empty just now.
+    /// The error for a queue that was found empty just now.
     #[cold]
     pub(crate) fn why_empty(&self) -> PopError {
         let word = self.word();
@@ -267,16 +267,16 @@ impl<T, O: Order<T>> Shared<T, O> {
             }
             self.ready.set_drained();
         }
-        // Not only who has found it so: that thread may be held up.
+        // By each thread that finds the queue drained: the first one may be stalled.
         self.ready.wake_all_if_any();
         PopError::Closed
     }
 
-    /// See [`WaitQueue::ended`].
+    /// See [`WaitQueue::notify_end`].
     #[inline]
     pub(crate) fn notify_end(&self, count: usize) {
         if self.ready.notify_end(count) {
-            self.tell_if_idle();
+            self.notify_if_idle();
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What depends on the order of the queue.
+//! Operations that depend on the order of the queue.
 
 use super::Shared;
 use crate::order::{EntryOf, Next, Order, PushMeta, PushMetaOf, Registry, Source};
@@ -15,44 +15,44 @@ impl<T, O: Order<T>> Shared<T, O> {
         self.source.registry()
     }
 
-    /// Whether something has to be found out about each item before it is pushed.
+    /// Whether each item is registered before it is pushed.
     pub(crate) fn registers(&self) -> bool {
         self.timed || Self::SORTS
     }
 
-    /// Whether the order has room for some items; asked before anything is taken for them, so that it
-    /// need not be given back. May run user code.
+    /// Whether the order has room for some items; checked before any permit is taken for them, so that none has to be
+    /// released. May run user code.
     #[inline]
     pub(crate) fn fits(&self, items: &[T]) -> bool {
         !self.is_limited() || self.registry().fits(items)
     }
 
-    /// Whether the order may have no room for an item while the queue has room.
+    /// Whether the order can lack room for an item while the queue has room.
     #[inline]
     pub(crate) fn is_limited(&self) -> bool {
         self.registry().is_limited()
     }
 
-    /// What is known of an item that is about to be pushed; `None`, if there is no room for one like it. May
-    /// run user code.
+    /// Registers an item that is about to be pushed, and returns its metadata; `None`: there is no room for one like it.
+    /// May run user code.
     ///
-    /// Whoever does not push it then [unregisters](Shared::unregister) it.
+    /// A caller that does not push it afterwards [unregisters](Shared::unregister) it.
     pub(crate) fn register(&self, item: &T) -> Option<PushMetaOf<T, O>> {
         self.register_since(item, self.stamp())
     }
 
-    /// As [`Shared::register`], with a time that was asked for before.
+    /// As [`Shared::register`], with a given time stamp.
     pub(crate) fn register_since(&self, item: &T, since: u64) -> Option<PushMetaOf<T, O>> {
         let meta = self.registry().register(item)?;
         Some(PushMeta { since, meta })
     }
 
-    /// As [`Shared::register`], of the nth item of a batch, without its time.
+    /// As [`Shared::register`], for the nth item of a batch, without its time.
     pub(crate) fn register_nth(&self, _nth: usize, item: &T) -> Option<O::Meta> {
         self.registry().register(item)
     }
 
-    /// As [`Shared::register`], of an item that was in the queue before.
+    /// As [`Shared::register`], for an item that was in the queue before.
     pub(crate) fn register_again(&self, entry: &EntryOf<T, O>) -> Option<PushMetaOf<T, O>> {
         let Stored { item, meta } = &entry.item;
         let meta = self.registry().register_again(item, *meta)?;
@@ -60,45 +60,44 @@ impl<T, O: Order<T>> Shared<T, O> {
         Some(PushMeta { since, meta })
     }
 
-    /// Takes note that an item is gone for good that was held. May run the destructor of its key, whose
-    /// panics are caught.
-    pub(crate) fn leave(&self, meta: O::Meta) {
+    /// Records that a held item is gone for good. May run the destructor of its key, whose panics are caught.
+    pub(crate) fn retire(&self, meta: O::Meta) {
         if Self::SORTS {
             let ready = self.source.leave(meta);
-            self.tell_of_gone(ready);
+            self.notify_made_ready(ready);
         }
     }
 
-    /// Wakes those who may wait for what is `ready` by an item being gone.
+    /// Wakes waiters for the `ready` items that became ready because another one is gone.
     #[inline]
-    fn tell_of_gone(&self, ready: usize) {
+    fn notify_made_ready(&self, ready: usize) {
         if ready > 0 {
-            // Others may have looked, after a close, when the item was gone and these not ready yet.
+            // After a close, another thread may have checked when the item was gone and these were not ready yet.
             self.notify_end(ready);
         }
     }
 
-    /// As [`Shared::leave`], of an item that was never given out, or not pushed after all.
+    /// As [`Shared::retire`], for an item that was never delivered, or not pushed after all.
     pub(crate) fn unregister(&self, meta: O::Meta) {
         if Self::SORTS {
             self.registry().unregister(meta, 1);
         }
     }
 
-    /// The next item, for a handle that counts it. Whoever is told `Due` releases what is due and asks again.
+    /// Takes the next item, for a handle that counts it. On `Due` the caller releases due items and retries.
     #[inline]
     pub(crate) fn try_next(&self) -> Next<EntryOf<T, O>> {
         self.source.take()
     }
 
-    /// The next item, which is gone for good by that, for a handle that counts it.
+    /// Takes the next item for good, for a handle that counts it.
     #[inline]
     pub(crate) fn pop_next(&self) -> Option<T> {
         loop {
             let (next, ready) = self.source.pop();
             match next {
                 Next::Item(entry) => {
-                    self.tell_of_gone(ready);
+                    self.notify_made_ready(ready);
                     return Some(entry.item.item);
                 }
                 Next::Nothing => return None,
@@ -114,12 +113,12 @@ impl<T, O: Order<T>> Shared<T, O> {
         Some(item)
     }
 
-    /// Lets go of an item for good that was taken out of the source by its name.
+    /// Releases for good an item that was removed from the source by its ticket.
     pub(crate) fn part_with(&self, Entry { item, .. }: EntryOf<T, O>) -> T {
         self.shards.count_popped(1);
         self.give_back(1);
         self.unregister(item.meta);
-        // After the close it may have been what others wait for.
+        // After the close, waiters may wait for this item to be gone.
         self.notify_end(0);
         item.item
     }
@@ -130,7 +129,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         self.registry().is_scheduled()
     }
 
-    /// Takes in what the shards have, and makes ready what is due.
+    /// Moves the items of the shards into the order, and makes due items ready.
     pub(super) fn arrange(&self, now: u64) {
         let ready = self.source.arrange(now);
         if ready > 0 {
@@ -138,7 +137,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         }
     }
 
-    /// Makes ready what is due, also of what the shards have.
+    /// Releases due items, also those that are still in the shards.
     pub(crate) fn bring_up_to_date(&self) {
         self.release_due();
         if self.source.take_in() {
@@ -146,28 +145,28 @@ impl<T, O: Order<T>> Shared<T, O> {
         }
     }
 
-    /// When something may become ready: [`NEVER`](crate::time::NEVER) if nothing is planned.
+    /// The time when something may become ready: [`NEVER`](crate::time::NEVER) if nothing is planned.
     pub(crate) fn next_due(&self) -> u64 {
         if Self::SORTS {
-            self.bring_up_to_date(); // what was pushed may have a time
+            self.bring_up_to_date(); // pushed items may have a time
         }
         self.due_timer.next()
     }
 
-    /// Items that could be taken now, about. Never more than the capacity.
+    /// The approximate number of ready items, never more than the capacity.
     pub(crate) fn ready_items(&self) -> u64 {
         let (sorted, _) = self.source.counts();
         let seen = self.shards.ready() + sorted as u64;
-        // An item may be seen twice while it moves.
+        // An item may be counted twice while it moves.
         self.room().map_or(seen, |room| seen.min(room.limit as u64))
     }
 
-    /// Items that were taken in and cannot be taken yet.
+    /// The number of items in the order that cannot be taken yet.
     pub(crate) fn waiting_items(&self) -> u64 {
         self.source.counts().1 as u64
     }
 
-    /// The least time that is known of the ready items.
+    /// The earliest known time stamp of the ready items.
     pub(crate) fn least_since(&self) -> Option<u64> {
         if !self.timed {
             return None;
@@ -179,7 +178,7 @@ impl<T, O: Order<T>> Shared<T, O> {
             .min()
     }
 
-    /// Whether nothing is ready, strictly.
+    /// Whether nothing is ready; linearizable.
     pub(crate) fn is_empty(&self) -> bool {
         if Self::SORTS {
             self.source.is_empty()

@@ -1,4 +1,4 @@
-//! What a queue says of itself.
+//! The statistics of a queue.
 
 use super::Shared;
 use crate::order::Order;
@@ -36,7 +36,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         Some(self.time.age(since))
     }
 
-    /// What each open transaction holds.
+    /// The deliveries of each open transaction.
     pub(crate) fn held(&self) -> Vec<Held> {
         let holders = self.shards().holders();
         let held = holders.map(|holder| {

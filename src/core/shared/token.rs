@@ -1,4 +1,4 @@
-//! Leave to take items, where a gate is to be asked for it.
+//! Tokens of the gate, which permit to take items.
 
 use super::Shared;
 use crate::order::Order;
@@ -7,13 +7,13 @@ use crate::sync::swallow_panic;
 use crate::Pace;
 use std::mem;
 
-/// The leave to take one item. If it is dropped none was taken.
+/// A token to take one item. If it is dropped, no item was taken.
 pub(crate) struct TokenGuard<'s, T, O: Order<T>> {
     shared: &'s Shared<T, O>,
     token: Token,
 }
 
-/// What is owed to the gate for an item. To drop one may run user code: a pace that is gone by that.
+/// What the gate has counted for an item. Dropping it may run user code: the destructor of a pace.
 #[derive(Default)]
 pub(crate) struct Token {
     pub(crate) start: Option<Start>,
@@ -27,7 +27,7 @@ impl Token {
         self.start.is_some() || self.counted
     }
 
-    /// Ends the debt for an item that is committed at once.
+    /// Spends the token of an item that is committed at once.
     #[inline]
     pub(crate) fn spend(self) {
         if self.is_some() {
@@ -37,31 +37,31 @@ impl Token {
 }
 
 impl<T, O: Order<T>> Shared<T, O> {
-    /// The leave to take one item, and to hold it or not; `None`: not now.
+    /// Acquires a token to take one item, which will be held if `holds`; `None`: the gate is shut, or nothing is ready.
     #[inline]
     pub(crate) fn acquire_token(&self, holds: bool) -> Option<TokenGuard<'_, T, O>> {
         if self.gate.is_open() {
-            return Some(self.free_token());
+            return Some(self.empty_token());
         }
-        self.ask(holds)
+        self.acquire_gated(holds)
     }
 
-    fn free_token(&self) -> TokenGuard<'_, T, O> {
+    fn empty_token(&self) -> TokenGuard<'_, T, O> {
         TokenGuard {
             shared: self,
             token: Token::default(),
         }
     }
 
-    /// What is undone here is undone only if others were faster, after it seemed that an item could be taken.
-    /// So those who are woken for it do not wake each other for ever.
-    fn ask(&self, holds: bool) -> Option<TokenGuard<'_, T, O>> {
+    /// A token is undone only if another thread was faster after an item seemed to be ready. So the waiters woken for
+    /// it do not wake each other for ever.
+    fn acquire_gated(&self, holds: bool) -> Option<TokenGuard<'_, T, O>> {
         if self.gate.is_paused() || !self.gate.has_room() || self.is_empty() {
             return None;
         }
         let start = self.gate.start(&self.time);
         let start = start.map_err(|next| self.due_timer.plan(next)).ok()?;
-        let mut token = self.free_token();
+        let mut token = self.empty_token();
         token.token.start = start;
         if holds && self.gate.is_limited() {
             token.token.counted = self.gate.count_in();
@@ -72,7 +72,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         Some(token)
     }
 
-    /// Takes back what is owed for an item that was not taken.
+    /// Undoes a token whose item was not taken.
     pub(crate) fn undo(&self, Token { start, counted }: Token) {
         if start.is_none() && !counted {
             return;
@@ -103,14 +103,14 @@ impl<T, O: Order<T>> Shared<T, O> {
         self.ready.wake_all_waiting();
     }
 
-    /// Takes note that items are not held any more that were counted.
+    /// Records that counted items are no longer held.
     pub(crate) fn count_out(&self, items: usize) {
         self.gate.count_out(items);
         self.ready.notify(items);
     }
 
-    /// Gives turns back whose items were not committed. The pace and the clock are user code, whose panics are
-    /// caught.
+    /// Refunds the rate-limit slots of items that were not committed. The pace and the clock are user code, whose
+    /// panics are caught.
     pub(crate) fn refund_starts(&self, starts: impl ExactSizeIterator<Item = Start>) {
         let count = starts.len();
         if count > 0 {
@@ -126,11 +126,11 @@ impl<T, O: Order<T>> Shared<T, O> {
 }
 
 impl<T, O: Order<T>> TokenGuard<'_, T, O> {
-    /// The item was taken.
+    /// Returns the token after the item was taken.
     ///
-    /// Where there is a pace, whoever waits next has to find out when the next start is. And an item that is
-    /// committed at once leaves the others as many to hold as before.
-    pub(crate) fn used(mut self) -> Token {
+    /// If there is a pace, the next waiter has to learn the time of the next start. An item that is committed at once
+    /// does not count against `max_held`, so a waiter may go on.
+    pub(crate) fn into_token(mut self) -> Token {
         let (shared, token) = (self.shared, mem::take(&mut self.token));
         let more = token.start.is_some() || !token.counted && shared.gate.is_limited();
         shared.ready.notify(usize::from(more));

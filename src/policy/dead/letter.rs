@@ -7,7 +7,8 @@ use crate::Reason;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// An item that was delivered as often as it may be, or given up, and never committed.
+/// An item that was delivered [`max_attempts`](crate::Builder::max_attempts) times without a commit, or was
+/// [failed](crate::Transaction::fail) for good.
 ///
 /// ```
 /// use requeue::Reason;
@@ -23,13 +24,13 @@ use std::time::Instant;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct DeadLetter<T> {
-    /// The item, with the changes that its workers made.
+    /// The item, including the changes that its workers made.
     pub item: T,
     /// How often it was delivered.
     pub attempts: u32,
     /// Why its last delivery failed.
     pub reason: Reason,
-    /// When it was first pushed, if the queue keeps [times](crate::Builder::timestamps).
+    /// When it was first pushed, if the queue keeps [timestamps](crate::Builder::timestamps).
     pub pushed_at: Option<Instant>,
     /// When its last delivery failed; `None` if the clock of the queue panicked then.
     pub died_at: Option<Instant>,
@@ -51,7 +52,7 @@ impl<T> DeadLetter<T> {
         }
     }
 
-    /// The letter as the queue keeps it, with what users do not see.
+    /// The letter as the queue keeps it, with its internal metadata.
     pub(crate) fn into_failed<M>(
         self,
         meta: M,
@@ -71,8 +72,8 @@ impl<T> DeadLetter<T> {
         }
     }
 
-    /// What [`DeadLetters::requeue`](crate::DeadLetters::requeue) knows the letter by: a number that no other letter of
-    /// the queue has, greater than those of letters that died before. An item that dies again gets another one.
+    /// The number that identifies the letter in [`DeadLetters::requeue`](crate::DeadLetters::requeue). It is unique in
+    /// the queue, and greater than those of earlier letters. An item that becomes a dead letter again gets a new one.
     ///
     /// ```
     /// let queue = requeue::Queue::builder().max_attempts(1).build();
@@ -90,8 +91,8 @@ impl<T> DeadLetter<T> {
         self.id
     }
 
-    /// The error of its last delivery, if its worker said one: what a run of [`Workers`](crate::Workers)
-    /// returned or panicked with, or what was given to [`Transaction::fail`](crate::Transaction::fail).
+    /// The error of its last delivery, if any: the one that a run of [`Workers`](crate::Workers) returned or
+    /// panicked with, or that was passed to [`Transaction::fail`](crate::Transaction::fail).
     ///
     /// ```
     /// let queue = requeue::Queue::unbounded();

@@ -1,4 +1,4 @@
-//! Dead letters: items that were delivered too often.
+//! Dead letters: items whose deliveries failed for good.
 
 mod letter;
 
@@ -12,16 +12,16 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What to do with the oldest dead letter when there are too many.
+/// The function that receives the oldest dead letter when there are too many.
 pub(crate) type Overflow<T> = Arc<dyn Fn(DeadLetter<T>) + Send + Sync>;
 
 /// The dead letters of one queue.
 pub(crate) struct Letters<T, M> {
     inbox: Inbox<Failed<Stored<T, M>>>,
     list: Mutex<LetterList<T, M>>,
-    /// Letters in the inbox and in the list, those on their way there, and those that are visited.
+    /// The number of letters in the inbox and in the list, of reserved places, and of letters that are visited.
     count: AtomicUsize,
-    /// How many items ever died: the number of the next letter.
+    /// How many items ever became dead letters: the number of the next letter.
     died: AtomicU64,
     most: usize,
     overflow: Option<Overflow<T>>,
@@ -29,9 +29,9 @@ pub(crate) struct Letters<T, M> {
 
 /// The letters that have left the inbox.
 struct LetterList<T, M> {
-    /// By their numbers: the oldest first.
+    /// By number: the oldest first.
     letters: BTreeMap<u64, Failed<Stored<T, M>>>,
-    /// How many more are visited.
+    /// How many further letters are being visited.
     visited: usize,
 }
 
@@ -44,7 +44,8 @@ impl<T, M> LetterList<T, M> {
 }
 
 impl<T, M> Letters<T, M> {
-    /// Takes `most` letters. Beyond that the oldest goes to `overflow`, or without that no more die.
+    /// Creates a store of at most `most` letters. Beyond that the oldest goes to `overflow`; without one, no more are
+    /// accepted.
     pub(crate) fn new(most: usize, overflow: Option<Overflow<T>>) -> Self {
         Self {
             inbox: Inbox::new(),
@@ -59,26 +60,26 @@ impl<T, M> Letters<T, M> {
         }
     }
 
-    /// Takes a place for a letter: false if there is none.
+    /// Reserves a place for a letter; returns false if there is none.
     pub(crate) fn reserve(&self) -> bool {
         let most = match self.overflow {
             None => self.most,
             Some(_) => usize::MAX,
         };
         let more = |count| (count < most).then_some(count + 1);
-        // ORDERING: Relaxed, both; a number of places, which hands nothing on.
+        // ORDERING: Relaxed, both; a number of places, which publishes nothing.
         self.count
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, more)
             .is_ok()
     }
 
-    /// Gives a place back for which there is no letter after all.
+    /// Releases a reserved place that was not used.
     pub(crate) fn release(&self) {
         // ORDERING: Relaxed; as in `reserve`.
         self.count.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Takes a letter in for which a place was taken. Lock-free, and allocates nothing.
+    /// Adds a letter, whose place was reserved. Lock-free, and allocates nothing.
     pub(crate) fn put(
         &self,
         envelope: Vacant<Failed<Stored<T, M>>>,
@@ -94,9 +95,9 @@ impl<T, M> Letters<T, M> {
         self.take_beyond(0, |_| true)
     }
 
-    /// Takes the oldest letter out if there are more than `most`, and if `may`.
+    /// Takes the oldest letter out if there are more than `most`, and if `may` returns true.
     ///
-    /// If there are not, it takes no lock: an abort comes here too.
+    /// If there are not, takes no lock, since an abort calls this too.
     fn take_beyond(
         &self,
         most: usize,
@@ -128,14 +129,14 @@ impl<T, M> Letters<T, M> {
         Some(letter)
     }
 
-    /// Puts a letter that was taken out back to where it was, even if its place was taken meanwhile.
+    /// Puts a letter that was taken out back to its position, even if its place was reserved meanwhile.
     pub(crate) fn put_back(&self, letter: Failed<Stored<T, M>>) {
         // ORDERING: Relaxed; as in `reserve`.
         self.count.fetch_add(1, Ordering::Relaxed);
         lock(&self.list).extend([letter]);
     }
 
-    /// Sets up to `most` letters with these numbers aside to be looked at. They still have their places.
+    /// Takes out up to `most` letters with these numbers for a visit. They keep their places.
     pub(crate) fn begin_visit(
         &self,
         numbers: Range<u64>,
@@ -151,27 +152,27 @@ impl<T, M> Letters<T, M> {
         letters
     }
 
-    /// Puts letters back that were [set aside](Letters::begin_visit).
+    /// Puts letters back that were [taken out for a visit](Letters::begin_visit).
     pub(crate) fn end_visit(&self, letters: impl ExactSizeIterator<Item = Failed<Stored<T, M>>>) {
         let mut list = lock(&self.list);
         list.visited -= letters.len();
         list.extend(letters);
     }
 
-    /// How many letters there are.
+    /// The number of letters.
     pub(crate) fn count(&self) -> usize {
         // ORDERING: Relaxed; statistics.
         self.count.load(Ordering::Relaxed)
     }
 
-    /// How many items ever died. The letters of all to come have numbers from this one on.
+    /// How many items ever became dead letters. Future letters have numbers from this one on.
     pub(crate) fn died(&self) -> u64 {
         // ORDERING: Relaxed; statistics.
         self.died.load(Ordering::Relaxed)
     }
 
-    /// Hands over what is too much, unless the oldest are visited: then the end of the visit does. User code runs; its
-    /// panics are caught.
+    /// Hands the letters beyond the limit over to `overflow`, unless some are being visited: then the end of the visit
+    /// does. `overflow` is user code; its panics are caught.
     pub(crate) fn drop_excess(&self, time: &Time) {
         let Some(overflow) = &self.overflow else {
             return;
@@ -189,7 +190,7 @@ mod tests {
     use std::sync::Arc;
 
     #[test]
-    fn nothing_is_locked_where_there_are_not_too_many() {
+    fn drop_excess_takes_no_lock_below_the_limit() {
         let letters = Letters::<u32, ()>::new(1, Some(Arc::new(|_| ())));
         let _list = lock(&letters.list);
         letters.drop_excess(&Time::system()); // would wait for this thread

@@ -1,11 +1,11 @@
-//! Events as metrics: gauges of what is there, counters of what was, histograms of how long it took.
+//! Events as metrics: gauges of current counts, counters of totals, histograms of durations and attempts.
 
 use super::Event;
 use crate::Stats;
 use metrics::{counter, gauge, histogram};
 use std::sync::Arc;
 
-/// The label of a queue's name.
+/// The label that holds a queue's name.
 const QUEUE: &str = "queue";
 
 pub(super) fn record(queue: &Arc<str>, event: Event<'_>) {

@@ -1,7 +1,7 @@
-//! What a queue with a name tells the crates `metrics` and `tracing`, where those features are on.
+//! Events that a queue with a name emits to the crates `metrics` and `tracing`, if those features are enabled.
 //!
-//! Without them nothing here does anything. Recorders and subscribers are user code: they run while no
-//! lock is held, and if one panics the panic is caught.
+//! Without them this module does nothing. Recorders and subscribers are user code: they run while no
+//! lock is held, and their panics are caught.
 
 #[cfg(feature = "metrics")]
 mod metrics;
@@ -12,30 +12,30 @@ use crate::{Reason, Stats};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Whether anybody could listen.
+/// Whether events can be observed.
 const LISTENS: bool = cfg!(any(feature = "metrics", feature = "tracing"));
 
-/// Tells of one queue.
+/// Emits the events of one queue.
 pub(crate) struct Telemetry {
     #[cfg_attr(
         not(any(feature = "metrics", feature = "tracing")),
-        allow(dead_code) // nobody listens
+        allow(dead_code) // events are not observed
     )]
     name: Arc<str>,
 }
 
 /// Something that happened in a queue.
 #[derive(Clone, Copy, Debug)]
-#[cfg_attr(not(all(feature = "metrics", feature = "tracing")), allow(dead_code))] // not all is told
+#[cfg_attr(not(all(feature = "metrics", feature = "tracing")), allow(dead_code))] // some fields are not emitted
 pub(crate) enum Event<'e> {
-    /// An item was taken by a transaction; how long it was ready, if that is known.
+    /// An item was delivered to a transaction; `waited`: how long it was ready, if known.
     Delivered {
         attempts: u32,
         waited: Option<Duration>,
     },
-    /// A transaction ended that held something; for how long.
+    /// A transaction that held items ended; `held`: for how long.
     Released { held: Duration },
-    /// A delivery failed, and the item is out of the way for a time.
+    /// A delivery failed, and the item is delayed.
     Delayed {
         attempts: u32,
         delay: Duration,
@@ -47,19 +47,19 @@ pub(crate) enum Event<'e> {
         reason: Reason,
         error: Option<&'e str>,
     },
-    /// Items were taken back from a worker.
+    /// Items were reclaimed from a worker.
     Expired {
         worker: Option<&'e str>,
         items: usize,
     },
     /// The queue was closed.
     Closed,
-    /// Somebody looked at the counts.
+    /// The counts were read.
     Counted(&'e Stats),
 }
 
 impl Telemetry {
-    /// Tells of a queue if it has a name, and somebody could listen.
+    /// Creates the telemetry of a queue if it has a name and events can be observed.
     pub(crate) fn of(name: Option<&Arc<str>>) -> Option<Self> {
         let name = name.filter(|_| LISTENS)?;
         Some(Self {
@@ -67,8 +67,8 @@ impl Telemetry {
         })
     }
 
-    /// Tells what happened.
-    #[allow(unused_variables, clippy::unused_self)] // where nobody listens
+    /// Emits an event.
+    #[allow(unused_variables, clippy::unused_self)] // if events are not observed
     pub(crate) fn emit(&self, event: Event<'_>) {
         #[cfg(feature = "metrics")]
         crate::sync::swallow_panic(|| metrics::record(&self.name, event));

@@ -1,4 +1,4 @@
-//! Loom models of the reserve, against those who plan. Their weakenings are in the table of `tests/loom/main.rs`.
+//! Loom models of the backup against threads that plan. Their weakenings are in the table of `tests/loom/main.rs`.
 
 use super::DueTimer;
 use crate::sync::model::model;
@@ -11,10 +11,10 @@ use std::sync::Arc;
 use std::task::{Wake, Waker};
 use std::time::Duration;
 
-/// Later than a waiter may be.
+/// Later than the grace period of the leader.
 const LATE: Duration = Duration::from_secs(1);
 
-/// A waker that says whether it was called.
+/// A waker that records whether it was called.
 #[derive(Default)]
 struct Bell(AtomicBool);
 
@@ -24,7 +24,7 @@ impl Wake for Bell {
     }
 }
 
-/// An due timer, its clock, and a bell in its wait queue.
+/// A due timer, its clock, and a bell that waits in its wait queue.
 fn due_timer() -> (Arc<DueTimer>, ManualClock, Arc<Bell>) {
     let (clock, bell) = (ManualClock::new(), Arc::new(Bell::default()));
     let wait_queue = Arc::new(WaitQueue::new(ModeWord::standing(false, false)));
@@ -45,7 +45,7 @@ fn due_timer() -> (Arc<DueTimer>, ManualClock, Arc<Bell>) {
     (due_timer, clock, bell)
 }
 
-/// Plans something, and tells the reserve.
+/// Plans something, and schedules the backup, on another thread.
 fn plans(due_timer: &Arc<DueTimer>) -> thread::JoinHandle<()> {
     let due_timer = Arc::clone(due_timer);
     thread::spawn(move || {

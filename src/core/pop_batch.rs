@@ -1,4 +1,4 @@
-//! Batches of pops that wait for enough.
+//! Batch pops that wait for a minimum of items.
 
 use super::local::Local;
 use super::take::{IntoHold, Target};
@@ -9,7 +9,7 @@ use crate::wait::WakeTarget;
 use std::task::Poll;
 use std::time::Duration;
 
-/// How many items a batch has, of those it wants.
+/// The progress of a batch: how many items it wants and has taken.
 #[derive(Clone, Copy)]
 pub(crate) struct Batch {
     min: usize,
@@ -32,22 +32,22 @@ impl Batch {
 }
 
 impl<T, O: Order<T>> Local<T, O> {
-    /// Takes what there is for the batch. `None` if it is worth waiting for more.
+    /// Takes the ready items for the batch. `None`: waiting for more may help.
     fn take_for<G: Target<T, O>>(&mut self, batch: &mut Batch, target: &mut G) -> Option<()> {
         let more = self.take(target, batch.max - batch.taken);
         batch.taken += more;
         let has_enough = batch.taken >= batch.min;
-        (has_enough || more == 0 && self.is_at_its_end()).then_some(())
+        (has_enough || more == 0 && self.is_exhausted()).then_some(())
     }
 
-    /// Whether nothing can come that it may wait for, after it found nothing: a transaction with work may itself be
-    /// what others wait for.
-    fn is_at_its_end(&self) -> bool {
+    /// Whether waiting cannot help, after nothing was found: the queue is drained, or it is closed and this transaction
+    /// has work, for whose end others may wait.
+    fn is_exhausted(&self) -> bool {
         let closed = self.word().is_closed();
         closed && (self.has_work() || self.shared.why_empty().is_closed())
     }
 
-    /// Pops until there is enough, or the time is over, or nothing can come.
+    /// Pops until the batch has its minimum, the timeout has passed, or waiting cannot help.
     pub(crate) fn pop_batch_waiting(
         mut self: &mut Self,
         mut batch: Batch,
@@ -60,7 +60,7 @@ impl<T, O: Order<T>> Local<T, O> {
         batch.taken
     }
 
-    /// Pops what there is, and polls for more until there is enough.
+    /// Pops the ready items, and polls for more until the batch has its minimum.
     pub(crate) fn poll_pop_batch(
         mut self: &mut Self,
         wake_target: &WakeTarget<'_>,
@@ -77,7 +77,7 @@ impl<'t, T, O: Order<T>> Gathering<'t, Local<T, O>> {
         local.take_for(batch, &mut IntoHold(fresh))
     }
 
-    /// Holds items until there is enough, or the time is over, or nothing can come.
+    /// Takes items into the hold until the batch has its minimum, the timeout has passed, or waiting cannot help.
     pub(crate) fn pop_batch_waiting(
         mut self,
         mut batch: Batch,
@@ -87,7 +87,7 @@ impl<'t, T, O: Order<T>> Gathering<'t, Local<T, O>> {
         self.give_out()
     }
 
-    /// Holds what there is, and polls for more until there is enough.
+    /// Takes the ready items into the hold, and polls for more until the batch has its minimum.
     pub(crate) fn poll_pop_batch(
         &mut self,
         wake_target: &WakeTarget<'_>,
