@@ -1,4 +1,4 @@
-//! Batches, which take all or nothing.
+//! Models of batches, which take all permits or none.
 
 use super::*;
 
@@ -6,8 +6,8 @@ use super::*;
 fn one_of_two_batches_gets_all() {
     model(|| {
         let bank = Bank::new(2);
-        let mut left = Owner::new(&bank);
-        let mut right = Owner::new(&bank);
+        let mut left = PermitOwner::new(&bank);
+        let mut right = PermitOwner::new(&bank);
         assert_eq!(right.take(2), 2);
         left.give(1);
         right.give(1);
@@ -22,13 +22,13 @@ fn one_of_two_batches_gets_all() {
 fn a_batch_that_fails_is_in_the_way_of_nobody() {
     model_of(3, || {
         let bank = Bank::new(3);
-        let mut long = Owner::new(&bank);
-        let mut short = Owner::new(&bank);
+        let mut long = PermitOwner::new(&bank);
+        let mut short = PermitOwner::new(&bank);
         let long = spawn(move || long.take_all(3).got);
         let one = bank.take_shared(1);
         let two = short.take_all(2).got;
         let three = long.join().unwrap();
-        assert_eq!(one + two + three, 3, "there was room for what is out");
+        assert_eq!(one + two + three, 3, "there were enough permits for these");
         bank.balance(3);
     });
 }

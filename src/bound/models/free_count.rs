@@ -1,4 +1,4 @@
-//! A free count: its owner against collectors.
+//! Models of a free count: its owner against collectors.
 
 use super::*;
 
@@ -6,7 +6,7 @@ use super::*;
 fn two_collectors_share_what_was_returned() {
     model(|| {
         let bank = Bank::new(3);
-        let mut giver = Owner::with(&bank, 0);
+        let mut giver = PermitOwner::with(&bank, 0);
         assert_eq!(giver.take(2), 2);
         giver.give(1);
         let collector = spawn({
@@ -25,7 +25,7 @@ fn two_collectors_share_what_was_returned() {
 fn a_giver_moves_to_the_pool_what_another_collects() {
     model(|| {
         let bank = Bank::new(3);
-        let mut giver = Owner::with(&bank, 0);
+        let mut giver = PermitOwner::with(&bank, 0);
         assert_eq!(giver.take(2), 2);
         let collector = spawn({
             let bank = Arc::clone(&bank);

@@ -1,13 +1,13 @@
-//! The strict Full, while permits move.
+//! Models of the linearizable Full while permits move.
 
 use super::*;
 
-/// One permit is free, in the cache of the second record; the rest are out, and the first record's
-/// handle has some of them.
-fn one_left() -> (Arc<Bank>, Owner, Owner) {
+/// One permit is free, in the cache of the second record; the rest are taken, some of them by the handle of
+/// the first record.
+fn one_left() -> (Arc<Bank>, PermitOwner, PermitOwner) {
     let bank = Bank::new(8);
-    let mut giver = Owner::new(&bank);
-    let owner = Owner::with(&bank, 1);
+    let mut giver = PermitOwner::new(&bank);
+    let owner = PermitOwner::with(&bank, 1);
     assert_eq!(giver.take(6), 6);
     (bank, giver, owner)
 }
@@ -30,8 +30,8 @@ fn full_is_not_said_while_a_permit_moves_from_a_cache() {
 fn full_is_not_said_while_a_permit_moves_between_free_counts() {
     model(|| {
         let bank = Bank::new(2);
-        let mut left = Owner::new(&bank);
-        let mut right = Owner::new(&bank);
+        let mut left = PermitOwner::new(&bank);
+        let mut right = PermitOwner::new(&bank);
         assert_eq!(right.take(2), 2);
         right.give(1);
         let mover = spawn(move || {
@@ -63,8 +63,8 @@ fn full_is_not_said_while_a_thief_takes_the_other_permit() {
 fn full_is_not_said_while_a_permit_goes_round_and_round() {
     model(|| {
         let bank = Bank::new(2);
-        let mut left = Owner::new(&bank);
-        let mut right = Owner::new(&bank);
+        let mut left = PermitOwner::new(&bank);
+        let mut right = PermitOwner::new(&bank);
         assert_eq!(right.take(2), 2);
         right.give(1);
         let mover = spawn(move || {

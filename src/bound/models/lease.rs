@@ -1,4 +1,4 @@
-//! Accounts that change hands.
+//! Models of records that change owners.
 
 use super::*;
 
@@ -6,7 +6,7 @@ use super::*;
 fn who_leaves_loses_nothing() {
     model(|| {
         let bank = Bank::new(4);
-        let mut owner = Owner::with(&bank, 1);
+        let mut owner = PermitOwner::with(&bank, 1);
         let leaver = spawn(move || {
             owner.give(1);
             owner.leave()
@@ -22,14 +22,14 @@ fn who_leaves_loses_nothing() {
 fn a_record_changes_hands_while_it_is_robbed() {
     model(|| {
         let bank = Bank::new(4);
-        let owner = Owner::with(&bank, 1);
+        let owner = PermitOwner::with(&bank, 1);
         assert_eq!(bank.take_shared(2), 2);
         let thief = spawn({
             let bank = Arc::clone(&bank);
             move || bank.take_shared(1)
         });
         owner.leave();
-        let mut next = Owner::new(&bank);
+        let mut next = PermitOwner::new(&bank);
         let kept = next.take(1);
         next.give(kept);
         let again = next.take(1);
@@ -42,12 +42,12 @@ fn a_record_changes_hands_while_it_is_robbed() {
 fn a_record_is_handed_on_to_another_thread() {
     model(|| {
         let bank = Bank::new(4);
-        let mut owner = Owner::with(&bank, 1);
+        let mut owner = PermitOwner::with(&bank, 1);
         let leaver = spawn(move || {
             owner.give(1);
             owner.leave()
         });
-        let mut next = Owner::new(&bank);
+        let mut next = PermitOwner::new(&bank);
         let mut got = next.take(1);
         got += next.take(1);
         next.give(got);
@@ -60,8 +60,8 @@ fn a_record_is_handed_on_to_another_thread() {
 fn a_record_is_leased_again_while_it_is_retired() {
     model(|| {
         let bank = Bank::new(4);
-        let staying = [(); 2].map(|()| Owner::new(&bank));
-        let mut leaver = Owner::new(&bank);
+        let staying = [(); 2].map(|()| PermitOwner::new(&bank));
+        let mut leaver = PermitOwner::new(&bank);
         assert_eq!(leaver.take(1), 1);
         assert_eq!(bank.take_shared(4), 3);
         leaver.give(1);
@@ -71,7 +71,7 @@ fn a_record_is_leased_again_while_it_is_retired() {
             let bank = Arc::clone(&bank);
             move || bank.take_shared(1)
         });
-        let mut next = Owner::new(&bank);
+        let mut next = PermitOwner::new(&bank);
         next.give(1);
         let found = search.join().unwrap();
         bank.balance(3 + found);

@@ -1,4 +1,4 @@
-//! A range: its owner against thieves.
+//! Models of a range: its owner against thieves.
 
 use super::*;
 
@@ -6,12 +6,12 @@ use super::*;
 fn an_owner_and_a_thief_do_not_take_the_same() {
     model(|| {
         let bank = Bank::new(4);
-        let mut owner = Owner::with(&bank, 1);
+        let mut owner = PermitOwner::with(&bank, 1);
         assert_eq!(bank.take_shared(2), 2);
         let owner = spawn(move || owner.take(1));
         let stolen = bank.take_shared(1);
         let kept = owner.join().unwrap();
-        assert_eq!(kept + stolen, 1, "one was free, and one takes it");
+        assert_eq!(kept + stolen, 1, "one was free, and one of them takes it");
         bank.balance(4);
     });
 }
@@ -20,12 +20,12 @@ fn an_owner_and_a_thief_do_not_take_the_same() {
 fn an_owner_takes_many_against_a_thief() {
     model(|| {
         let bank = Bank::new(8);
-        let mut owner = Owner::with(&bank, 3);
+        let mut owner = PermitOwner::with(&bank, 3);
         assert_eq!(bank.take_shared(4), 4);
         let owner = spawn(move || owner.take(1) + owner.take(1));
         let stolen = bank.take_shared(1);
         let kept = owner.join().unwrap();
-        assert!(kept + stolen > 0, "who has all in hand uses one");
+        assert!(kept + stolen > 0, "a caller with all permits in hand uses one");
         bank.balance(5 + kept + stolen);
     });
 }
@@ -34,7 +34,7 @@ fn an_owner_takes_many_against_a_thief() {
 fn two_thieves_do_not_take_the_same() {
     model(|| {
         let bank = Bank::new(4);
-        let owner = Owner::with(&bank, 1);
+        let owner = PermitOwner::with(&bank, 1);
         assert_eq!(bank.take_shared(2), 2);
         let thief = spawn({
             let bank = Arc::clone(&bank);
@@ -52,7 +52,7 @@ fn two_thieves_do_not_take_the_same() {
 fn two_thieves_and_an_owner_do_not_take_the_same() {
     model(|| {
         let bank = Bank::new(8);
-        let mut owner = Owner::with(&bank, 3);
+        let mut owner = PermitOwner::with(&bank, 3);
         assert_eq!(bank.take_shared(4), 4);
         let thief = spawn({
             let bank = Arc::clone(&bank);
@@ -69,7 +69,7 @@ fn two_thieves_and_an_owner_do_not_take_the_same() {
 fn a_late_thief_takes_nothing_of_the_next_range() {
     model(|| {
         let bank = Bank::new(4);
-        let mut owner = Owner::with(&bank, 1);
+        let mut owner = PermitOwner::with(&bank, 1);
         let thief = spawn({
             let bank = Arc::clone(&bank);
             move || bank.take_shared(3)
