@@ -260,7 +260,9 @@ impl Pace {
             PaceKind::Gcra(shared_limiter) => {
                 shared_limiter.limiter.set_interval(interval.max(NANO))
             }
-            PaceKind::Shared(_) => panic!("interval of a shared pace: its `Limiter` decides on intervals"),
+            PaceKind::Shared(_) => {
+                panic!("interval of a shared pace: its `Limiter` decides on intervals")
+            }
         }
         step!("pace.changes-unsaid", self.wake_waiters());
     }

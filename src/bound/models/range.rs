@@ -25,7 +25,10 @@ fn an_owner_takes_many_against_a_thief() {
         let owner = spawn(move || owner.take(1) + owner.take(1));
         let stolen = bank.take_shared(1);
         let kept = owner.join().unwrap();
-        assert!(kept + stolen > 0, "a caller with all permits in hand uses one");
+        assert!(
+            kept + stolen > 0,
+            "a caller with all permits in hand uses one"
+        );
         bank.balance(5 + kept + stolen);
     });
 }
