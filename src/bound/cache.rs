@@ -1,4 +1,4 @@
-//! A cache: one handle's side of its record.
+//! The permit cache of a handle: the owner's operations on its record.
 
 use super::record::PermitRecord;
 use super::search::{half, take_from};
@@ -6,20 +6,20 @@ use super::{Capacity, Took};
 use crate::sync::{planted, Count, SMALL};
 use std::sync::Arc;
 
-/// After so many permits given back the owner looks whether others come for them.
+/// After this many permits given back, the owner checks whether others collect them.
 const BATCH: usize = if SMALL { 2 } else { 64 };
 
-/// The permits of one handle, in a record that it leases. One thread uses it at a time.
+/// The permits of one handle, in a record that it has acquired. One thread uses it at a time.
 pub(crate) struct PermitCache {
     record: Arc<PermitRecord>,
     number: usize,
     /// The first position not used.
     used: Count,
-    /// The end of the range as it was opened; a thief may have made it lower since.
+    /// The end of the range when it was opened; a thief may have lowered it since.
     end: Count,
-    /// Permits ever given back, and how many there were at the last look at them.
+    /// All permits ever given back, and how many of them there were at the last inspection.
     returned: Count,
-    looked: Count,
+    inspected: Count,
     /// The record where permits were found last.
     first: Count,
 }
@@ -28,7 +28,7 @@ impl PermitCache {
     pub(crate) fn new(capacity: &Capacity) -> Self {
         let number = capacity.records.lease();
         let record = Arc::clone(capacity.records.get(number));
-        // Whoever leased it before has left an empty range.
+        // Its previous owner has left an empty range.
         let used = record.range.used();
         let returned = record.returned.put_so_far();
         Self {
@@ -37,15 +37,15 @@ impl PermitCache {
             used: Count::new(used),
             end: Count::new(used),
             returned: Count::new(returned),
-            looked: Count::new(returned),
+            inspected: Count::new(returned),
             first: Count::new(0),
         }
     }
 
-    /// Takes one permit. Answers how many others this call let others find, as [`Took::spread`], or
-    /// nothing if at some instant no permit was free.
+    /// Takes one permit. Returns how many more it made available to others, as [`Took::spread`], or `None`
+    /// if no permit was free at some point during the call.
     #[inline]
-    #[must_use = "the permit is out, and those spread may be waited for"]
+    #[must_use = "the permit is taken, and waiters must be notified of those spread"]
     pub(crate) fn take_one(&self, capacity: &Capacity) -> Option<usize> {
         if self.take_ahead(1) {
             return Some(0);
@@ -60,7 +60,7 @@ impl PermitCache {
         (took.got == 1).then_some(took.spread)
     }
 
-    /// Takes up to `want` permits, fewer only if at some instant no permit was free.
+    /// Takes up to `want` permits, fewer only if no permit was free at some point during the call.
     pub(crate) fn take(&self, capacity: &Capacity, want: usize) -> Took {
         if self.take_ahead(want) {
             return Took::all(want);
@@ -69,7 +69,7 @@ impl PermitCache {
         self.refill(capacity, rest, want)
     }
 
-    /// Takes `want` permits at once, or none: none only if at some instant fewer were free.
+    /// Takes `want` permits or none; none only if fewer were free at some point during the call.
     pub(crate) fn take_all(&self, capacity: &Capacity, want: usize) -> Took {
         if self.take_ahead(want) {
             return Took::all(want);
@@ -89,7 +89,7 @@ impl PermitCache {
         }
     }
 
-    /// Takes `want` permits out of the range: false if there are fewer, or a thief was there.
+    /// Takes `want` permits out of the range: `false` if there are fewer, or if a thief has marked or truncated it.
     #[inline]
     fn take_ahead(&self, want: usize) -> bool {
         if want > self.left() {
@@ -103,15 +103,15 @@ impl PermitCache {
         taken
     }
 
-    /// Gives permits back. Answers how many others can find now that could not before, or not for a
-    /// moment: so many who wait are to be woken.
+    /// Gives permits back. Returns how many became available to others, including those that were only
+    /// temporarily in hand: the number of waiters to wake.
     #[inline]
-    #[must_use = "those who wait for the permits are to be woken"]
+    #[must_use = "waiters for the permits must be woken"]
     pub(crate) fn give(&self, capacity: &Capacity, permits: usize) -> usize {
         let returned = self.returned.get().wrapping_add(permits);
         self.returned.set(returned);
         self.record.returned.put_up_to(returned);
-        if returned.wrapping_sub(self.looked.get()) < BATCH {
+        if returned.wrapping_sub(self.inspected.get()) < BATCH {
             return permits;
         }
         let moved = self.move_to_pool(capacity);
@@ -119,14 +119,14 @@ impl PermitCache {
         permits.max(moved)
     }
 
-    /// Moves to the pool what nobody came for, so that those who take need not look at every free count.
+    /// Moves permits that nobody has collected to the pool, so that takers need not search every free count.
     #[cold]
-    #[must_use = "those who wait for the permits are to be woken"]
+    #[must_use = "waiters for the permits must be woken"]
     fn move_to_pool(&self, capacity: &Capacity) -> usize {
-        self.looked.set(self.returned.get());
+        self.inspected.set(self.returned.get());
         self.record.range.begin_filling();
         let own = &self.record.returned;
-        let seen = own.look();
+        let seen = own.snapshot();
         let moved = match seen.free {
             few if few < BATCH / 2 => 0,
             free => own.take(seen, free),
@@ -136,24 +136,23 @@ impl PermitCache {
         moved
     }
 
-    /// Gives everything back, and ends the lease. Answers as [`give`](Self::give).
-    #[must_use = "those who wait for the permits are to be woken"]
+    /// Gives everything back, and releases the record. Returns the same as [`give`](Self::give).
+    #[must_use = "waiters for the permits must be woken"]
     pub(crate) fn leave(&self, capacity: &Capacity) -> usize {
         let rest = self.withdraw(0);
         let freed = self.give(capacity, rest);
         self.record.range.end_filling();
-        capacity.end_lease(self.number);
+        capacity.release_record(self.number);
         planted!("cache.reports-no-rest", return rest);
         freed
     }
 
-    /// Permits taken ahead, as far as the owner knows.
+    /// Permits taken ahead, not counting revocations that the owner has not seen.
     pub(super) fn left(&self) -> usize {
         self.end.get() - self.used.get()
     }
 
-    /// Takes what is left in the range, which is empty then, and filling if that is more than is
-    /// needed.
+    /// Takes the rest of the range. The range is empty then, and filling if the rest is more than `needed`.
     fn withdraw(&self, needed: usize) -> usize {
         if self.left() == 0 {
             return 0;
@@ -170,12 +169,12 @@ impl PermitCache {
         rest
     }
 
-    /// Goes on with `hand` permits until there are `want`.
+    /// Adds to the `hand` permits taken so far until there are `want`.
     fn refill(&self, capacity: &Capacity, mut hand: usize, want: usize) -> Took {
         let range = &self.record.range;
         if hand < want {
             let own = &self.record.returned;
-            let seen = own.look();
+            let seen = own.snapshot();
             hand += take_from(own, seen, want - hand, Some(range), half(seen.free));
         }
         if hand < want {
@@ -186,7 +185,7 @@ impl PermitCache {
         self.use_some(hand, want)
     }
 
-    /// Uses up to `want` of the permits in hand, and keeps what is more for later.
+    /// Uses up to `want` of the permits in hand, and keeps the rest for later.
     fn use_some(&self, hand: usize, want: usize) -> Took {
         let got = hand.min(want);
         let spread = hand - got;
@@ -195,7 +194,7 @@ impl PermitCache {
         Took { got, spread }
     }
 
-    /// Puts permits into the range, which is empty: then nothing is on its way there.
+    /// Puts permits into the range, which is empty, and ends its filling.
     fn keep(&self, permits: usize) {
         if permits > 0 {
             let start = self.end.get() + 1;

@@ -1,22 +1,22 @@
-//! A free count: free permits that anybody may take.
+//! A free count: free permits that any thread may take.
 
 use crate::sync::{planted, weak, AtomicUsize, Ordering};
 
-/// Permits put in and taken out, both counted from the beginning; the difference is free.
+/// The total numbers of permits put in and taken out; the difference is free.
 ///
-/// Both counts only grow, so a take that was computed from a look is right if its CAS finds the
-/// count of takes unchanged: what was put in by then is still there.
+/// Both totals only grow, so a take computed from a snapshot is correct if its CAS finds the total of takes
+/// unchanged: the permits put in before the snapshot are still there.
 #[derive(Default)]
 pub(super) struct FreeCount {
     put: AtomicUsize,
     taken: AtomicUsize,
 }
 
-/// What was seen of a free count.
+/// A snapshot of a free count.
 #[derive(Clone, Copy)]
 pub(super) struct Sight {
     pub(super) free: usize,
-    /// Taken so far; it grows whenever a permit goes.
+    /// The total taken; it grows whenever a permit is taken.
     pub(super) taken: usize,
 }
 
@@ -28,20 +28,20 @@ impl FreeCount {
         }
     }
 
-    /// How many were ever put in; for the one writer of a record's free count.
+    /// The total put in; for the single writer of a record's free count.
     pub(super) fn put_so_far(&self) -> usize {
-        // ORDERING: Relaxed; the lease of the record has passed on what the last writer did.
+        // ORDERING: Relaxed; acquiring the record has synchronized with its last writer.
         self.put.load(Ordering::Relaxed)
     }
 
     /// Puts permits in; for a free count with many writers.
     pub(super) fn put(&self, permits: usize) {
-        // ORDERING: Release; pairs with `free.look-put`: who sees the permits sees where they come from
-        // gone.
+        // ORDERING: Release; pairs with `free.look-put`: a thread that sees the permits here sees them gone from
+        // where they were before.
         self.put.fetch_add(permits, weak!("free.put", Release));
     }
 
-    /// Puts permits in; for the one writer of a record's free count, who knows the sum.
+    /// Puts permits in; for the single writer of a record's free count, which knows the total.
     #[inline]
     pub(super) fn put_up_to(&self, sum: usize) {
         // ORDERING: Release; pairs with `free.look-put`.
@@ -49,9 +49,9 @@ impl FreeCount {
     }
 
     #[inline]
-    pub(super) fn look(&self) -> Sight {
-        // ORDERING: Acquire; pairs with `free.take`: who sees permits gone sees what their taker had put
-        // elsewhere before. Ahead of `put`, so that the difference is never negative.
+    pub(super) fn snapshot(&self) -> Sight {
+        // ORDERING: Acquire; pairs with `free.take`: a thread that sees permits gone sees what their taker had
+        // put elsewhere before. Loaded before `put`, so that the difference is never negative.
         let taken = self.taken.load(weak!("free.look-taken", Acquire));
         // ORDERING: Acquire; pairs with `free.put` and `free.put-up-to`.
         let put = self.put.load(weak!("free.look-put", Acquire));
@@ -61,7 +61,7 @@ impl FreeCount {
         }
     }
 
-    /// Takes up to `most` of the permits seen. None if somebody else took some since.
+    /// Takes up to `most` of the permits in the snapshot; 0 if another thread has taken some since.
     pub(super) fn take(&self, seen: Sight, most: usize) -> usize {
         let got = seen.free.min(most);
         let (from, to) = (seen.taken, seen.taken.wrapping_add(got));

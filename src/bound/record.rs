@@ -1,49 +1,49 @@
-//! A record: what one handle has left of the permits granted to it, and what it has given back.
+//! A record: the permits that one handle has taken ahead, and those that it has given back.
 
 use super::free_count::FreeCount;
 use crate::sync::{barrier, planted, weak, AtomicBool, AtomicUsize, Ordering};
 use crossbeam_utils::CachePadded;
 
-/// Set in an end while the range is open, clear when a thief has marked it.
+/// The bit of an end that is set while the range is open, and cleared when a thief marks it.
 const OPEN: usize = 1 << (usize::BITS - 1);
 
-/// One handle's record.
+/// The record of one handle.
 #[derive(Default)]
 pub(super) struct PermitRecord {
     pub(super) range: CachePadded<RevocableRange>,
     pub(super) returned: CachePadded<FreeCount>,
 }
 
-/// The positions that the owner may use: those from `used` up to the end.
+/// The positions that the owner may use: from `used` up to the end.
 ///
 /// Positions only grow, and every range begins behind all earlier ones. Within a range the end
-/// only falls. So each value of `end`, open or marked, stands there once at most: a CAS of it has no
+/// only falls. So each value of `end`, open or marked, is stored at most once: a CAS of it has no
 /// ABA problem.
 #[derive(Default)]
 pub(super) struct RevocableRange {
-    /// Only the owner writes it, and it only grows.
+    /// Written only by the owner; it only grows.
     used: AtomicUsize,
     /// The position behind the last one, with [`OPEN`] unless it is marked.
     end: AtomicUsize,
-    /// Whether the owner has more in hand than it needs, on the way to this range.
+    /// Whether the owner has more permits in hand than it needs, which it will put into this range.
     filling: AtomicBool,
 }
 
-/// The owner's side.
+/// Operations of the owner.
 impl RevocableRange {
-    /// Where the owner before has left off.
+    /// The position that the previous owner has reached.
     pub(super) fn used(&self) -> usize {
-        // ORDERING: Relaxed; the lease of the record has passed on what the last owner did.
+        // ORDERING: Relaxed; acquiring the record has synchronized with its last owner.
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Uses all positions below `next`. False if a thief was there; then [`withdraw`] says what is
-    /// left, and nothing else may come before it.
+    /// Uses all positions below `next`. Returns `false` if a thief has marked or truncated the range; then the
+    /// next call must be [`withdraw`], which returns what is left.
     ///
     /// [`withdraw`]: Self::withdraw
     #[inline]
     pub(super) fn advance(&self, next: usize) -> bool {
-        // ORDERING: Release; pairs with `range.look-used`: who sees the permit gone sees what we gave
+        // ORDERING: Release; pairs with `range.look-used`: a thread that sees the permit gone sees what we gave
         // back before.
         self.used.store(next, weak!("range.use", Release));
         // Pairs with `search.heavy` between a thief's `mark` and its `truncate`: we see the mark below, or
@@ -54,59 +54,58 @@ impl RevocableRange {
         end >= unmarked(next) || (planted!("range.marked-unseen") && end & !OPEN >= next)
     }
 
-    /// Closes the range for good: behind its last end, at `beyond`, there is an empty one. Answers
-    /// where the old one ended.
+    /// Closes the range: replaces it by an empty one at `beyond`, behind its last end. Returns where the old
+    /// one ended.
     pub(super) fn withdraw(&self, beyond: usize) -> usize {
         // ORDERING: Release; pairs with `range.look-used`, as in `advance`.
         self.used
             .store(beyond, weak!("range.withdraw-used", Release));
         let stale = planted!("range.withdraws-stale").then(|| self.end.load(Ordering::Relaxed));
-        // ORDERING: Release; pairs with `range.look-end` and `range.mark`: who sees the new end sees all
-        // of it used.
+        // ORDERING: Release; pairs with `range.look-end` and `range.mark`: a thread that sees the new end sees
+        // all of the range used.
         let release = weak!("range.withdraw", Release);
         let end = self.end.swap(unmarked(beyond), release);
         stale.unwrap_or(end) & !OPEN
     }
 
-    /// Opens the range from `start`, behind all earlier ones, which are used up or withdrawn, to
-    /// `end`.
+    /// Opens the range from `start` to `end`, behind all earlier ranges, which are used up or withdrawn.
     pub(super) fn open(&self, start: usize, end: usize) {
-        // ORDERING: Release; pairs with `range.look-used`, as in `advance`, for who reads it early.
+        // ORDERING: Release; pairs with `range.look-used`, as in `advance`, for a thread that reads it early.
         self.used.store(start, weak!("range.open-used", Release));
-        // ORDERING: Release; pairs with `range.look-end` and `range.mark`: who sees the new end sees
-        // `used` at the start, or later. A store would do, since a range without a free
+        // ORDERING: Release; pairs with `range.look-end` and `range.mark`: a thread that sees the new end sees
+        // `used` at the start, or later. A store would be enough, since a range without a free
         // position is never truncated, but loom lets a mark that came before it overtake it.
         self.end.swap(unmarked(end), weak!("range.open", Release));
     }
 }
 
-/// The owner's side while it has more in hand than it needs.
+/// Operations of the owner while it has more permits in hand than it needs.
 impl RevocableRange {
-    /// Says that more than is needed is about to be taken from a free count, or from the range itself.
+    /// Announces that more than is needed is about to be taken from a free count, or from the range itself.
     pub(super) fn begin_filling(&self) {
-        // ORDERING: Relaxed; ordered by `free.take`: who sees the permits gone sees this.
+        // ORDERING: Relaxed; ordered by `free.take`: a thread that sees the permits gone sees this.
         self.filling.store(true, Ordering::Relaxed);
     }
 
-    /// Says that what was taken is in the range, or elsewhere to be found.
+    /// Announces that the permits taken are in the range, or in another place that searches cover.
     pub(super) fn end_filling(&self) {
-        // ORDERING: Release; pairs with `range.is-filling`: who sees this sees the range.
+        // ORDERING: Release; pairs with `range.is-filling`: a thread that sees this sees the range.
         self.filling
             .store(false, weak!("range.end-filling", Release));
     }
 }
 
-/// Everybody's side.
+/// Operations of all threads.
 impl RevocableRange {
-    /// Whether permits may be on their way to the range; to be asked before a look at it.
+    /// Whether permits may be about to be put into the range; must be checked before a snapshot of it.
     pub(super) fn is_filling(&self) -> bool {
         // ORDERING: Acquire; pairs with `range.end-filling`.
         self.filling.load(weak!("range.is-filling", Acquire))
     }
 
-    /// The free positions, and those used.
-    pub(super) fn look(&self) -> (usize, usize) {
-        // ORDERING: Acquire; pairs with `range.open`, `range.withdraw` and `range.truncate`. Ahead of
+    /// The number of free positions, and the position `used`.
+    pub(super) fn snapshot(&self) -> (usize, usize) {
+        // ORDERING: Acquire; pairs with `range.open`, `range.withdraw` and `range.truncate`. Loaded before
         // `used`, so that an end is not compared with a position before its range.
         let end = self.end.load(weak!("range.look-end", Acquire)) & !OPEN;
         // ORDERING: Acquire; pairs with `range.use`.
@@ -114,15 +113,15 @@ impl RevocableRange {
         (end.saturating_sub(used), used)
     }
 
-    /// Marks the range, so that the owner takes nothing more from it unseen. Answers where it ends,
+    /// Marks the range, so that the owner takes nothing more from it without seeing the mark. Returns its end,
     /// for [`truncate`](Self::truncate) after a heavy barrier.
     pub(super) fn mark(&self) -> usize {
         // ORDERING: Acquire; pairs with `range.open`: `used` is of this range.
         self.end.fetch_and(!OPEN, weak!("range.mark", Acquire)) & !OPEN
     }
 
-    /// Takes up to `most` of what is free in the range that was found to end at `end`, marked, before
-    /// a heavy barrier. Steps `revocations` before that.
+    /// Takes up to `most` of the free positions of the range that was marked at `end` before a heavy barrier.
+    /// Increments `revocations` first.
     pub(super) fn truncate(&self, end: usize, most: usize, revocations: &AtomicUsize) -> usize {
         // ORDERING: Relaxed; the barrier pairs with `range.light`.
         let used = self.used.load(Ordering::Relaxed);
@@ -130,9 +129,9 @@ impl RevocableRange {
         if taken == 0 {
             return 0;
         }
-        // ORDERING: Release; pairs with `search.begin`: who counts this sees the mark.
+        // ORDERING: Release; pairs with `search.begin`: a thread that counts this sees the mark.
         revocations.fetch_add(1, weak!("range.step-revocations", Release));
-        // ORDERING: Release; pairs with `range.look-end`: who sees the permits gone sees the step above.
+        // ORDERING: Release; pairs with `range.look-end`: a thread that sees the permits gone sees the increment above.
         // Relaxed on failure: nothing is read.
         match self.end.compare_exchange(
             end,
@@ -147,7 +146,7 @@ impl RevocableRange {
     }
 }
 
-/// The word for a range that ends at `end` and is not marked.
+/// The encoding of an unmarked end at `end`.
 #[inline]
 fn unmarked(end: usize) -> usize {
     end | OPEN

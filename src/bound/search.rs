@@ -1,4 +1,4 @@
-//! The search for free permits, wherever they are, and the strict answer that there is none.
+//! The search for free permits in the pool and all records, and the linearizable answer that there is none.
 
 use super::free_count::{FreeCount, Sight};
 use super::record::{PermitRecord, RevocableRange};
@@ -6,31 +6,31 @@ use super::{Capacity, CHUNK, LEAST};
 use crate::sync::{barrier, planted, thread, weak, Ordering, SMALL};
 use std::sync::Arc;
 
-/// So many caches are revoked behind one heavy barrier.
+/// The most caches revoked with one heavy barrier.
 const AT_ONCE: usize = if SMALL { 2 } else { 16 };
 
-/// So often a search lets others run that have permits on their way to their caches or to the pool,
-/// before it says that it found none. Loom would never let it end beside such a permit otherwise.
+/// How many times a search yields to threads that are moving permits to their caches or to the pool before it
+/// reports that it found none. Under loom a search that waited for such a permit would never end.
 const PATIENCE: usize = match (cfg!(loom), SMALL) {
     (true, _) => 0,
     (false, true) => 1,
     (false, false) => 64,
 };
 
-/// What one walk over all places has seen.
+/// The observations of one walk over the pool and all records.
 struct Walk {
-    /// Revocations before the walk.
+    /// `revocations` before the walk.
     before: usize,
-    /// The version of which records are in use, before the walk.
+    /// The version of the set of records in use, before the walk.
     records: u64,
-    /// The sum of what was taken from all places, which grows whenever a permit goes, but for
+    /// The sum of all `taken` and `used`, which grows whenever a permit is taken, except by
     /// revocations.
-    marks: usize,
-    /// A free permit was seen.
+    version: usize,
+    /// Whether a free permit was seen.
     found: bool,
-    /// One was seen in a cache.
+    /// Whether one was seen in a cache.
     revocable: bool,
-    /// Permits were seen on their way to a cache.
+    /// Whether a range was filling.
     underway: bool,
 }
 
@@ -40,7 +40,7 @@ impl Walk {
             // ORDERING: Acquire; pairs with `range.step-revocations`.
             before: capacity.revocations.load(weak!("search.begin", Acquire)),
             records: capacity.records.version(),
-            marks: 0,
+            version: 0,
             found: false,
             revocable: false,
             underway: false,
@@ -48,13 +48,13 @@ impl Walk {
     }
 
     fn count(&mut self, taken: usize) {
-        self.marks = self.marks.wrapping_add(taken);
+        self.version = self.version.wrapping_add(taken);
     }
 }
 
 impl Capacity {
-    /// Takes `want` permits, and for a range some more where many are. Fewer only if at some instant
-    /// none was free, but for those that a call which is held up has in hand.
+    /// Takes `want` permits, and more for the range `ahead` from where many are free. Returns fewer only if none
+    /// was free at some point during the call, except those that a stalled call has in hand.
     pub(super) fn gather(
         &self,
         want: usize,
@@ -82,17 +82,16 @@ impl Capacity {
         }
     }
 
-    /// Takes `want` permits at once, and for a range some more where many are. Else answers how many
-    /// it has moved to the pool, where others can find them: then at some instant fewer were free, but
-    /// for those that a call which is held up has in hand.
+    /// Takes `want` permits at once, and more for the range `ahead` if many are free. Otherwise returns as an error
+    /// how many it has moved to the pool, where others can find them: then fewer than `want` were free at some
+    /// point during the call, except those that a stalled call has in hand.
     ///
-    /// All come from the pool, by one CAS; what is elsewhere moves there first. So of several who want
-    /// many none has a part in hand that another one lacks, and who fails to take them has lost to one
-    /// who has taken some for good.
+    /// All come from the pool, by one CAS; permits elsewhere are moved there first. So no batch has a part in hand
+    /// that another one lacks, and a failed CAS means that another call has succeeded.
     pub(super) fn gather_all(&self, want: usize, ahead: &RevocableRange) -> Result<usize, usize> {
         let mut moved = 0;
         loop {
-            let seen = self.pool.look();
+            let seen = self.pool.snapshot();
             if seen.free < want {
                 planted!(
                     "search.holds-a-part",
@@ -113,13 +112,13 @@ impl Capacity {
         }
     }
 
-    /// Moves up to `most` permits from the records to the pool, and answers how many. They are in hand
-    /// meanwhile, so the range of who does it is filling.
+    /// Moves up to `most` permits from the records to the pool, and returns how many. They are in hand
+    /// meanwhile, so the caller's range is filling.
     fn move_to_pool(&self, most: usize, own: &RevocableRange) -> usize {
         own.begin_filling();
         let collect = |hand: usize, record: &Arc<PermitRecord>| {
             let free = &record.returned;
-            hand + free.take(free.look(), most - hand)
+            hand + free.take(free.snapshot(), most - hand)
         };
         let mut hand = self.records.in_use().fold(0, collect);
         if hand < most {
@@ -130,27 +129,27 @@ impl Capacity {
         moved
     }
 
-    /// Whether no permit was free at the instant between two walks; the latter has just ended.
+    /// Whether no permit was free between two walks, the second of which has just ended.
     fn none_between(&self, last: Option<&Walk>, walk: &Walk) -> bool {
         last.is_some_and(|last| !last.found) && !walk.found && self.none_gone(last, walk)
     }
 
-    /// Whether no permit went away between two walks; the latter has just ended.
+    /// Whether no permit was taken between two walks, the second of which has just ended.
     fn none_gone(&self, last: Option<&Walk>, walk: &Walk) -> bool {
         last.is_some_and(|last| {
-            // ORDERING: Relaxed; who has seen permits revoked has seen the step, see `truncate`.
+            // ORDERING: Relaxed; a walk that has seen permits revoked has seen the increment, see `truncate`.
             let revocations = self.revocations.load(Ordering::Relaxed);
-            (last.marks == walk.marks || planted!("search.marks-unseen"))
+            (last.version == walk.version || planted!("search.marks-unseen"))
                 && last.before == revocations
                 && last.records == self.records.version()
         })
     }
 
-    /// Whether so many permits are free at once: no only if at some instant they were not, but for
-    /// those that a call which is held up has in hand.
+    /// Whether `want` permits are free at once; `false` only if fewer were free at some point during the call,
+    /// except those that a stalled call has in hand.
     ///
-    /// Two walks find fewer, and none went away between them: those that were free then are among
-    /// those that the second has found.
+    /// It is `false` if two walks find fewer and no permit was taken between them: the second walk has found all
+    /// permits that were free then.
     fn has(&self, want: usize) -> bool {
         let mut last: Option<Walk> = None;
         let mut patience = PATIENCE;
@@ -166,14 +165,14 @@ impl Capacity {
         }
     }
 
-    /// Counts the free permits on a walk.
+    /// Counts the free permits in one walk.
     fn count(&self, walk: &mut Walk) -> usize {
-        let seen = self.pool.look();
+        let seen = self.pool.snapshot();
         walk.count(seen.taken);
         let in_record = |free: usize, record: &Arc<PermitRecord>| {
             walk.underway |= record.range.is_filling();
-            let (unused, used) = record.range.look();
-            let seen = record.returned.look();
+            let (unused, used) = record.range.snapshot();
+            let seen = record.returned.snapshot();
             walk.count(seen.taken);
             walk.count(used);
             free.saturating_add(unused).saturating_add(seen.free)
@@ -181,8 +180,8 @@ impl Capacity {
         self.records.in_use().fold(seen.free, in_record)
     }
 
-    /// Walks over the pool and what the records have returned, from record `first` on, until there
-    /// is enough.
+    /// Takes permits from the pool and the free counts of the records, from record `first` on, until there
+    /// are enough.
     fn collect(
         &self,
         want: usize,
@@ -190,7 +189,7 @@ impl Capacity {
         first: &mut usize,
         walk: &mut Walk,
     ) -> usize {
-        let seen = self.pool.look();
+        let seen = self.pool.snapshot();
         walk.count(seen.taken);
         walk.found |= seen.free > 0;
         let share = self.share(seen.free);
@@ -204,8 +203,8 @@ impl Capacity {
             }
             let record = self.records.get(number);
             walk.underway |= record.range.is_filling();
-            let (unused, used) = record.range.look();
-            let seen = record.returned.look();
+            let (unused, used) = record.range.snapshot();
+            let seen = record.returned.snapshot();
             walk.count(seen.taken);
             walk.count(used);
             walk.found |= seen.free > 0 || unused > 0;
@@ -220,31 +219,31 @@ impl Capacity {
         hand
     }
 
-    /// Retires a record that nobody leases, if nothing is left in it.
+    /// Retires a record that no handle has acquired, if nothing is left in it.
     #[cold]
     fn retire(&self, number: usize) {
         if !self.records.stays(number) && self.records.lease_if_free(number) {
-            self.end_lease(number);
+            self.release_record(number);
         }
     }
 
-    /// Ends the lease of a record, which is retired if nothing is left in it.
-    pub(super) fn end_lease(&self, number: usize) {
+    /// Releases a record, and retires it if nothing is left in it.
+    pub(super) fn release_record(&self, number: usize) {
         let record = self.records.get(number);
-        let is_empty = record.range.look().0 + record.returned.look().free == 0;
+        let is_empty = record.range.snapshot().0 + record.returned.snapshot().free == 0;
         if is_empty && !self.records.stays(number) && self.records.is_in_use(number) {
             self.records.retire(number);
         }
         self.records.release(number);
     }
 
-    /// Takes up to `want` permits that are in caches.
+    /// Revokes up to `want` permits from caches.
     pub(super) fn revoke(&self, want: usize) -> usize {
         let mut marked = [(0, 0); AT_ONCE];
         let (mut len, mut expected) = (0, 0);
         for number in self.records.in_use_from(0) {
             let range = &self.records.get(number).range;
-            let (unused, _) = range.look();
+            let (unused, _) = range.snapshot();
             if unused > 0 {
                 marked[len] = (number, range.mark());
                 len += 1;
@@ -267,8 +266,8 @@ impl Capacity {
     }
 }
 
-/// Whether a search ends with a walk that has found too little. If not, it has let others run that may
-/// have permits on their way.
+/// Whether a search ends after a walk that has found too few permits. If not, it has yielded to threads that may
+/// be moving some.
 fn gives_up(walk: &Walk, patience: &mut usize) -> bool {
     if !walk.underway || *patience == 0 {
         return true;
@@ -278,7 +277,7 @@ fn gives_up(walk: &Walk, patience: &mut usize) -> bool {
     false
 }
 
-/// What a cache may take ahead of so many permits that one handle has given back.
+/// How many of the `free` permits in a record's free count a cache may take ahead.
 pub(super) fn half(free: usize) -> usize {
     match free / 2 {
         few if few < LEAST => 0,
@@ -286,8 +285,8 @@ pub(super) fn half(free: usize) -> usize {
     }
 }
 
-/// Takes `want` of the permits seen; for a range up to `share` instead, if that is more, and then the
-/// range is filling.
+/// Takes up to `want` of the permits in a snapshot, or up to `share` if that is more and there is a range for
+/// the rest; the range is filling then.
 pub(super) fn take_from(
     free: &FreeCount,
     seen: Sight,

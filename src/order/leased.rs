@@ -1,4 +1,4 @@
-//! The order of a queue that leases its items: that of another one, with a copy of what is held.
+//! The order of a queue that leases its items: another order, with a copy of each item in flight.
 
 use super::{Engine, ShardsOf};
 use crate::wait::DueTimer;
@@ -6,10 +6,10 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// The order of a queue that [leases](crate::Builder::leased) its items: which one is next, `O` says.
+/// The order of a queue that [leases](crate::Builder::leased) its items. `O` decides which one is next.
 ///
-/// It has all that `O` has: a `Queue<T, Leased<ByPriority>>` pushes with priorities, a `Queue<T, Leased<ByKey<K, T>>>`
-/// knows its keys. But a commit may come too late, so its transactions have
+/// It has the methods of `O`: a `Queue<T, Leased<ByPriority>>` pushes with priorities, a `Queue<T, Leased<ByKey<K, T>>>`
+/// can list its keys. But a lease can expire before the commit, so its transactions have
 /// [`try_commit`](crate::Transaction::try_commit), and no [`commit`](crate::Transaction::commit):
 ///
 /// ```
@@ -37,10 +37,10 @@ use std::sync::Arc;
 /// ```
 pub struct Leased<O>(PhantomData<fn() -> O>);
 
-/// What is not leased: an [`Order`](trait@crate::Order) of queues that do not [lease](crate::Builder::leased) their
-/// items, the transactions of such queues, and several of them together. Their commits cannot fail.
+/// Marks types whose commits cannot fail because nothing is [leased](crate::Builder::leased): an
+/// [`Order`](trait@crate::Order) of queues without leases, their transactions, and tuples of these.
 ///
-/// A function that commits whatever the order is:
+/// A function that commits in any such order:
 ///
 /// ```
 /// use requeue::{Handle, Order, Queue, Unleased};

@@ -1,4 +1,4 @@
-//! The simplest order that sorts, for tests: last in, first out.
+//! The simplest sorting order, for tests: last in, first out.
 
 use super::{Dequeued, Engine, Registry, Sequence, ShardsOf, Shown, Sorted, Unleased, Visit};
 use crate::raw::{Entry, Stored};
@@ -38,7 +38,7 @@ impl Sequence<u32, ()> for LifoItems {
         Visit::default()
     }
 
-    /// All at once, the newest first.
+    /// Shows all items at once, the newest first.
     fn show(&mut self, _: &mut Visit, into: &mut Vec<Shown<u32, ()>>) -> bool {
         let shown = self.items.drain(..).rev().map(|entry| Shown {
             entry,
@@ -60,12 +60,12 @@ impl Sequence<u32, ()> for LifoItems {
         self.shown
     }
 
-    fn look_at_times(&self, _: &mut Visit, _: &mut Option<u64>) -> bool {
-        unreachable!("these queues keep no times")
+    fn scan_times(&self, _: &mut Visit, _: &mut Option<u64>) -> bool {
+        unreachable!("these queues keep no timestamps")
     }
 }
 
-/// There is always room.
+/// A registry without limits.
 pub(crate) struct Anybody;
 
 impl Registry<u32, ()> for Anybody {
@@ -74,7 +74,7 @@ impl Registry<u32, ()> for Anybody {
     }
 }
 
-/// The order.
+/// The LIFO order.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lifo;
 
@@ -94,7 +94,7 @@ impl Engine<u32> for Lifo {
     }
 }
 
-/// A queue of this order.
+/// Creates a queue of this order.
 pub(crate) fn queue() -> Queue<u32, Lifo> {
     Queue::builder().by::<Lifo>(|()| ()).build()
 }

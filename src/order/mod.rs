@@ -1,12 +1,12 @@
-//! Orders: which ready item is next.
+//! Orders, which decide which ready item is next.
 //!
-//! A [`Fifo`] queue takes items straight from its shards. In any other order whoever pops moves what the shards
-//! have into a [`Sequence`], a sequential structure under a lock, and takes the next item out of that. All
-//! else is as in any queue: pushes go to the shards, commits make them visible there, transactions hold
-//! what they took, and an abort gives it back to the shards, whence it comes back to the sequence first.
+//! A [`Fifo`] queue dequeues directly from its shards. In any other order a pop moves the items of the shards
+//! into a [`Sequence`], a sequential data structure under a lock, and takes the next item from that. Everything
+//! else is the same in all orders: pushes go to the shards, commits make them visible there, transactions hold
+//! the items they took, and an abort returns them to the shards, from where they re-enter the sequence first.
 //!
-//! A new order is a type with an [`Engine`]: the metadata that lies beside each item in its slot, a [`Sequence`],
-//! and a [`Registry`] if it has to know more of an item than its metadata says.
+//! A new order is a type that implements [`Engine`]: the metadata stored beside each item in its slot, a
+//! [`Sequence`], and a [`Registry`] if it needs to know more about items than their metadata.
 
 pub(crate) mod fair;
 mod leased;
@@ -26,7 +26,7 @@ pub(crate) mod tests;
 pub use leased::{Leased, Unleased};
 
 pub(crate) use registry::Registry;
-pub(crate) use sequence::{Dequeued, Sequence, Shown, Visit, GLANCE, PART};
+pub(crate) use sequence::{Dequeued, Sequence, Shown, Visit, PART, SCAN_STEP};
 pub(crate) use sorted::Sorted;
 pub(crate) use source::{Next, Source, Unsorted};
 
@@ -35,31 +35,31 @@ use crate::wait::DueTimer;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// What decides which item of a [`Queue`](crate::Queue) is next: [`Fifo`], [`ByKey`](crate::ByKey) or
+/// The order of a [`Queue`](crate::Queue), which decides which item is next: [`Fifo`], [`ByKey`](crate::ByKey) or
 /// [`ByPriority`](crate::ByPriority), or one of them [`Leased`]. Sealed.
 #[allow(private_bounds)] // sealed
 pub trait Order<T>: Engine<T> {}
 
 impl<T, O: Engine<T>> Order<T> for O {}
 
-/// What an [`Order`] is made of.
+/// The implementation of an [`Order`].
 pub(crate) trait Engine<T>: Sized {
-    /// What a queue in this order is made with.
+    /// The configuration of a queue in this order.
     type Settings: Clone;
-    /// What the order knows an item by, wherever the item is: it lies in the item's slot.
+    /// The metadata of an item, stored beside it in its slot.
     type Meta: Copy + Debug + Default + Send + Sync;
     /// Where items are taken from.
     type Source: Source<T, Self::Meta>;
 
-    /// What copies an item that is leased; `None`, if items are not leased.
+    /// Copies an item when it is leased; `None` if items are not leased.
     const COPY: Option<fn(&T) -> T> = None;
 
-    /// Whether pushes have to keep times for this order.
+    /// Whether this order needs the timestamps of pushes.
     fn is_timed(_settings: &Self::Settings) -> bool {
         false
     }
 
-    /// Makes the source of a queue with these shards.
+    /// Creates the source of a queue with these shards.
     fn source(
         settings: Self::Settings,
         shards: &Arc<ShardsOf<T, Self>>,
@@ -67,15 +67,15 @@ pub(crate) trait Engine<T>: Sized {
     ) -> Self::Source;
 }
 
-/// An item of a queue in this order, as it lies in its slot.
+/// An item of a queue in this order, as stored in its slot.
 pub(crate) type StoredOf<T, O> = Stored<T, <O as Engine<T>>::Meta>;
-/// An item in this order that is in none of the shards.
+/// An item in this order outside of the shards.
 pub(crate) type EntryOf<T, O> = Entry<StoredOf<T, O>>;
 /// The shards of a queue in this order.
 pub(crate) type ShardsOf<T, O> = Shards<StoredOf<T, O>>;
 
-/// The order of a plain [`Queue`](crate::Queue): first in, first out, as well as can be told without slowing
-/// anybody down.
+/// The default order of a [`Queue`](crate::Queue): first in, first out, as far as possible without slowing
+/// down any thread.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Fifo;
 
@@ -91,13 +91,13 @@ impl<T> Engine<T> for Fifo {
     }
 }
 
-/// What is known of an item on its way in: since when it is in the queue, 0 if that is not kept, and what its
-/// order knows it by.
+/// The metadata of an item that is being pushed: the timestamp of its push, 0 if that is not kept, and the metadata
+/// of its order.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PushMeta<M> {
     pub(crate) since: u64,
     pub(crate) meta: M,
 }
 
-/// What is known of an item on its way into a queue of this order.
+/// The metadata of an item that is being pushed to a queue of this order.
 pub(crate) type PushMetaOf<T, O> = PushMeta<<O as Engine<T>>::Meta>;

@@ -1,4 +1,4 @@
-//! Loom models of orders that sort: an Empty that is true although items come in meanwhile.
+//! Loom models of sorting orders: Empty is linearizable although items are pushed concurrently.
 
 use super::lifo::{self, Lifo};
 use crate::sync::model::large_model;
@@ -27,7 +27,7 @@ fn two_who_pop_find_two_items() {
     });
 }
 
-/// Whoever takes in a shard stops where it finds that something came back.
+/// The intake of a shard stops where it finds items returned by an abort.
 #[test]
 fn an_abort_that_hides_a_shard_hides_no_item() {
     large_model(|| {
@@ -56,7 +56,7 @@ fn a_commit_against_a_pop() {
             tx.push(2).unwrap();
             drop(tx.commit());
         });
-        // Who has seen one of them finds the other one.
+        // A pop that follows one that has seen the first of them finds the other one.
         if let Ok(item) = one.pop() {
             assert_eq!(one.pop(), Ok(3 - item));
         }

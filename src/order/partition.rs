@@ -1,4 +1,4 @@
-//! A sequence, and what it takes items in by.
+//! A sequence, and the intake that fills it from the shards.
 
 use super::Sequence;
 use crate::raw::{Entry, Intake, Stored};
@@ -6,17 +6,17 @@ use crate::time::NEVER;
 use crate::wait::DueTimer;
 use std::sync::Arc;
 
-/// Room that is kept for items that come back.
+/// The capacity that is kept for returned items.
 const KEPT: usize = 256;
 
-/// A sequence, and what it is filled by.
+/// A sequence, and the intake that fills it from the shards.
 pub(super) struct Partition<T, M, S> {
     pub(super) sequence: S,
     intake: Intake<Stored<T, M>>,
-    /// Items that come back, empty between two uses.
+    /// Returned items; empty between two uses.
     returned: Vec<Entry<Stored<T, M>>>,
     due_timer: Arc<DueTimer>,
-    /// For when its next item was last planned.
+    /// The due time for which the timer was last set.
     planned: u64,
 }
 
@@ -31,7 +31,7 @@ impl<T, M, S: Sequence<T, M>> Partition<T, M, S> {
         }
     }
 
-    /// Takes in what is visible in the shards: true, if something of that may be due before what was known.
+    /// Takes in the visible items of the shards: `true` if one of them may be due earlier than the planned time.
     #[inline]
     pub(super) fn take_in(&mut self) -> bool {
         self.take_in_by(S::arrive)
@@ -56,7 +56,7 @@ impl<T, M, S: Sequence<T, M>> Partition<T, M, S> {
         self.plan_if_earlier()
     }
 
-    /// Plans what is due next, if that is earlier than what was known: true if so.
+    /// Sets the timer if the next due time is earlier than planned; returns whether it was.
     #[inline]
     pub(super) fn plan_if_earlier(&mut self) -> bool {
         let earlier = self.sequence.next_due() < self.planned;
@@ -66,14 +66,13 @@ impl<T, M, S: Sequence<T, M>> Partition<T, M, S> {
         earlier
     }
 
-    /// Takes in what is visible in the shards, makes ready what is due, and says how many items are ready by
-    /// that.
+    /// Takes in the visible items of the shards, makes due items ready, and returns how many became ready.
     pub(super) fn arrange(&mut self, now: u64) -> usize {
         self.take_in_by(S::arrive_timed);
         self.sequence.advance(now)
     }
 
-    /// As [`Partition::arrange`]; then plans what is due next.
+    /// Same as [`Partition::arrange`]; then sets the timer for the next due item.
     pub(super) fn advance(&mut self, now: u64) -> usize {
         let count = self.arrange(now);
         self.plan();
@@ -85,7 +84,7 @@ impl<T, M, S: Sequence<T, M>> Partition<T, M, S> {
         self.due_timer.plan(self.planned);
     }
 
-    /// Leaves the shards, so that their memory can go back.
+    /// Leaves the shards, so that their memory can be reclaimed.
     pub(super) fn leave_shards(&mut self) {
         self.intake.leave();
     }

@@ -1,33 +1,33 @@
-//! What an order knows of items that are not in its sequence.
+//! The registry of an order: its knowledge of items that are not in its sequence.
 
-/// What an order knows of items wherever they are, from before they are pushed until they are gone for
-/// good. Many threads use it at once.
+/// The knowledge of an order about all its items, from before they are pushed until they are removed. Used
+/// concurrently by many threads.
 pub(crate) trait Registry<T, M>: Send + Sync {
-    /// The metadata of an item that is about to be pushed; `None`, if there is no room for one like it.
+    /// Returns the metadata of an item that is about to be pushed; `None` if a limit of the order is reached.
     ///
     /// May run user code.
     fn register(&self, item: &T) -> Option<M>;
 
-    /// As [`Registry::register`], of an item that had this metadata once.
+    /// Same as [`Registry::register`], for an item that had this metadata before.
     fn register_again(&self, item: &T, _meta: M) -> Option<M> {
         self.register(item)
     }
 
-    /// Takes note that so many items with this metadata are gone for good, or were never pushed. May run
-    /// destructors of user code, whose panics are caught.
+    /// Unregisters `count` items with this metadata that were removed, or never pushed. May run destructors of
+    /// user code, whose panics are caught.
     fn unregister(&self, _meta: M, _count: u32) {}
 
-    /// Whether there may be no room for an item while the queue has room.
+    /// Whether the order has limits of its own, besides the capacity of the queue.
     fn is_limited(&self) -> bool {
         false
     }
 
-    /// Whether there is room for these items. May run user code.
+    /// Whether the limits of the order permit these items. May run user code.
     fn fits(&self, _items: &[T]) -> bool {
         true
     }
 
-    /// Whether items are somewhere that become ready by themselves, so that the order depends on the time.
+    /// Whether there are scheduled items, so that the order depends on the time.
     fn is_scheduled(&self) -> bool {
         false
     }

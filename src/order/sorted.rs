@@ -1,8 +1,8 @@
-//! The common part of all orders that sort: the lock, and a strict Empty.
+//! The common part of all sorting orders: the lock, and a linearizable Empty.
 //!
-//! Items come into the partition only from the shards, or when they were shown, and leave it, all under its lock. So
-//! whoever has the lock, finds nothing ready in the partition, and then finds the shards [empty](Shards::is_empty) at one instant,
-//! knows that nothing was ready at that instant.
+//! Items enter the partition only from the shards, or when they are put back after a visit, and leave it; all under
+//! its lock. So a thread that holds the lock, finds nothing ready in the partition, and then finds the shards
+//! [empty](Shards::is_empty) at one instant knows that nothing was ready at that instant.
 
 use super::partition::Partition;
 use super::{Dequeued, Next, Registry, Sequence, Shown, Source, Visit};
@@ -12,30 +12,30 @@ use crate::wait::DueTimer;
 use crossbeam_utils::CachePadded;
 use std::sync::Arc;
 
-/// Items in an order that a sequence keeps.
+/// The source of a sorting order: a partition under a lock, and the registry.
 pub(crate) struct Sorted<T, M, S, R> {
     partition: CachePadded<Mutex<Partition<T, M, S>>>,
     registry: R,
     shards: Arc<Shards<Stored<T, M>>>,
-    minds_leaving: bool,
+    tracks_removal: bool,
 }
 
 impl<T, M: Copy, S: Sequence<T, M>, R: Registry<T, M>> Sorted<T, M, S, R> {
-    /// Makes the source of a queue with these shards.
+    /// Creates the source of a queue with these shards.
     pub(crate) fn new(
         sequence: S,
         registry: R,
         shards: &Arc<Shards<Stored<T, M>>>,
         due_timer: &Arc<DueTimer>,
     ) -> Self {
-        let minds_leaving = sequence.minds_leaving();
+        let tracks_removal = sequence.tracks_removal();
         let intake = Intake::new(Arc::clone(shards));
         let partition = Partition::new(sequence, intake, Arc::clone(due_timer));
         Self {
             partition: CachePadded::new(Mutex::new(partition)),
             registry,
             shards: Arc::clone(shards),
-            minds_leaving,
+            tracks_removal,
         }
     }
 
@@ -44,11 +44,11 @@ impl<T, M: Copy, S: Sequence<T, M>, R: Registry<T, M>> Sorted<T, M, S, R> {
         lock(&self.partition)
     }
 
-    /// Shows the sequence, with what the shards have, and plans what is due earlier by what was done to it.
-    pub(crate) fn with<B>(&self, look: impl FnOnce(&mut S) -> B) -> B {
+    /// Calls `f` with the sequence after an intake from the shards, then sets the timer if an item is due earlier now.
+    pub(crate) fn with<B>(&self, f: impl FnOnce(&mut S) -> B) -> B {
         let mut partition = self.lock();
         partition.take_in();
-        let result = look(&mut partition.sequence);
+        let result = f(&mut partition.sequence);
         partition.plan_if_earlier();
         result
     }
@@ -60,8 +60,8 @@ impl<T, M: Copy, S: Sequence<T, M>, R: Registry<T, M>> Sorted<T, M, S, R> {
             if partition.take_in() {
                 return Next::Due;
             }
-            if let Some(given) = partition.sequence.next(for_good) {
-                return Next::Item(given);
+            if let Some(dequeued) = partition.sequence.next(for_good) {
+                return Next::Item(dequeued);
             }
             if planted!("sorted.looks-nowhere") || self.shards.is_empty() {
                 return self.leave_shards(partition);
@@ -69,7 +69,7 @@ impl<T, M: Copy, S: Sequence<T, M>, R: Registry<T, M>> Sorted<T, M, S, R> {
         }
     }
 
-    /// Gives back the memory of shards that are empty.
+    /// Releases the memory of empty shards.
     #[cold]
     fn leave_shards<I>(&self, mut partition: MutexGuard<'_, Partition<T, M, S>>) -> Next<I> {
         partition.leave_shards();
@@ -78,7 +78,7 @@ impl<T, M: Copy, S: Sequence<T, M>, R: Registry<T, M>> Sorted<T, M, S, R> {
         Next::Nothing
     }
 
-    /// Takes the next item, and tells the registry of what is gone.
+    /// Takes the next item, and unregisters removed ones.
     #[inline]
     fn take_next(&self, for_good: bool) -> Next<Entry<Stored<T, M>>> {
         self.next(for_good).map(|Dequeued { entry, gone }| {
@@ -105,7 +105,7 @@ where
     }
 
     fn leave(&self, meta: M) -> usize {
-        let ready = if self.minds_leaving {
+        let ready = if self.tracks_removal {
             self.lock().sequence.leave(meta)
         } else {
             0
@@ -121,9 +121,9 @@ where
 
     #[inline]
     fn pop(&self) -> (Next<Entry<Stored<T, M>>>, usize) {
-        let next = self.take_next(!self.minds_leaving);
+        let next = self.take_next(!self.tracks_removal);
         match &next {
-            Next::Item(entry) if self.minds_leaving => {
+            Next::Item(entry) if self.tracks_removal => {
                 let ready = self.leave(entry.item.meta);
                 (next, ready)
             }
@@ -142,7 +142,7 @@ where
 
     fn oldest(&self) -> Option<u64> {
         let (mut visit, mut least) = (self.begin_visit(), None);
-        while self.lock().sequence.look_at_times(&mut visit, &mut least) {}
+        while self.lock().sequence.scan_times(&mut visit, &mut least) {}
         self.end_visit();
         least
     }

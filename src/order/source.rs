@@ -1,19 +1,19 @@
-//! Where the items of a queue are taken from.
+//! The source from which the items of a queue are taken.
 
 use super::{Registry, Shown, Visit};
 use crate::raw::{Entry, Stored};
 
-/// Where the items of a queue are taken from: its shards, as the defaults say, or what [`SORTS`](Source::SORTS)
-/// what comes out of them.
+/// The source from which the items of a queue are taken: its shards, which is what the defaults implement, or a
+/// structure that [sorts](Source::SORTS) their items.
 pub(crate) trait Source<T, M>: Send + Sync {
-    /// Whether items are taken from here, and not from the shards.
+    /// Whether items are taken from this source instead of the shards.
     const SORTS: bool;
     type Registry: Registry<T, M>;
 
-    /// What is known of items wherever they are.
+    /// The registry of all items.
     fn registry(&self) -> &Self::Registry;
 
-    /// An item is gone for good that was taken: how many others are ready by that.
+    /// Called when a dequeued item was removed for good; returns how many other items became ready.
     fn leave(&self, _meta: M) -> usize {
         0
     }
@@ -23,72 +23,72 @@ pub(crate) trait Source<T, M>: Send + Sync {
         Next::Nothing
     }
 
-    /// As [`Source::take`], of an item that is gone for good by that: how many others are ready then.
+    /// Same as [`Source::take`], but removes the item for good; also returns how many other items became ready.
     fn pop(&self) -> (Next<Entry<Stored<T, M>>>, usize) {
         (Next::Nothing, 0)
     }
 
-    /// Takes in what the shards have: true, if something of that may be due already.
+    /// Takes in the items of the shards: `true` if one of them may be due already.
     fn take_in(&self) -> bool {
         false
     }
 
-    /// Ready items, and those that are not ready yet, of what was taken in.
+    /// The numbers of ready items and of those not ready yet, among those taken in.
     fn counts(&self) -> (usize, usize) {
         (0, 0)
     }
 
-    /// The least time that is known of the ready items that were taken in, about. Looks at all of them, but
-    /// keeps nobody waiting for long.
+    /// The approximate least known timestamp of the ready items that were taken in. Scans all of them, but in
+    /// small parts, so that other threads do not wait for long.
     fn oldest(&self) -> Option<u64> {
         None
     }
 
-    /// As [`Sequence::begin_visit`](super::Sequence::begin_visit).
+    /// Same as [`Sequence::begin_visit`](super::Sequence::begin_visit).
     fn begin_visit(&self) -> Visit {
         Visit::default()
     }
 
-    /// As [`Sequence::show`](super::Sequence::show).
+    /// Same as [`Sequence::show`](super::Sequence::show).
     fn show(&self, _visit: &mut Visit, _into: &mut Vec<Shown<T, M>>) -> bool {
         false
     }
 
-    /// As [`Sequence::put_back`](super::Sequence::put_back), of all that were shown together.
+    /// Same as [`Sequence::put_back`](super::Sequence::put_back), for all items that were shown together.
     fn put_back(&self, _visit: &mut Visit, _shown: &mut Vec<Shown<T, M>>) {}
 
-    /// As [`Sequence::end_visit`](super::Sequence::end_visit).
+    /// Same as [`Sequence::end_visit`](super::Sequence::end_visit).
     fn end_visit(&self) {}
 
-    /// Whether nothing is ready, strictly. Asked only of a source that sorts.
+    /// Whether nothing is ready, linearizably. Called only if the source sorts.
     fn is_empty(&self) -> bool {
         true
     }
 
-    /// Whether no item was taken in and is not given out yet, ready or not, at this instant.
+    /// Whether it contains no items, ready or not, at this instant; those in the shards do not count.
     fn has_none(&self) -> bool {
         true
     }
 
-    /// Takes in what the shards have, makes ready what is due at `now`, and says how many items are ready by
-    /// that.
+    /// Takes in the items of the shards, makes those ready that are due at `now`, and returns how many became
+    /// ready.
     fn arrange(&self, _now: u64) -> usize {
         0
     }
 
-    /// As [`Source::arrange`]; then plans what is due next.
+    /// Same as [`Source::arrange`]; then sets the timer for the next due item.
     fn advance(&self, _now: u64) -> usize {
         0
     }
 }
 
-/// What a look for the next item gave.
+/// The result of an attempt to take the next item.
 #[derive(Debug)]
 pub(crate) enum Next<I> {
     Item(I),
-    /// Something came in that may be due already: look at the clock, and try again.
+    /// An item was taken in that may be due already: read the clock, and try again.
     Due,
-    /// Nothing was ready, at one instant.
+    /// Nothing was ready at one instant.
     Nothing,
 }
 

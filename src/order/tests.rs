@@ -1,11 +1,11 @@
-//! What all orders that sort have in common, shown by the simplest one.
+//! Tests of the common part of all sorting orders, with the simplest one.
 
 use super::{lifo, Sequence, Shown};
 use crate::{commit_all, PopError, Queue};
 
-/// Shows all items of an order, putting each part back before the next, and says what was shown, and in how
-/// many parts.
-pub(crate) fn look_at_all<T: Clone, M>(order: &mut impl Sequence<T, M>) -> (Vec<T>, usize) {
+/// Shows all items of an order, putting each part back before the next one; returns the items, and the number of
+/// parts.
+pub(crate) fn show_all<T: Clone, M>(order: &mut impl Sequence<T, M>) -> (Vec<T>, usize) {
     let (mut visit, mut items, mut parts) = (order.begin_visit(), Vec::new(), 0);
     let mut more = true;
     while more {
@@ -23,19 +23,19 @@ pub(crate) fn look_at_all<T: Clone, M>(order: &mut impl Sequence<T, M>) -> (Vec<
     (items, parts)
 }
 
-/// The least time of an order, and in how many parts it was looked for.
+/// The least timestamp of an order, and the number of parts in which it was searched.
 pub(crate) fn oldest<T, M>(order: &mut impl Sequence<T, M>) -> (Option<u64>, usize) {
     let (mut visit, mut least, mut parts) = (order.begin_visit(), None, 1);
-    while order.look_at_times(&mut visit, &mut least) {
+    while order.scan_times(&mut visit, &mut least) {
         parts += 1;
     }
     order.end_visit();
     (least, parts)
 }
 
-/// Lifo panics if it is asked for times, as it never has any.
+/// Lifo panics if its times are scanned, as it never has any.
 #[test]
-fn who_keeps_no_times_is_not_asked_for_them() {
+fn times_are_not_scanned_if_none_are_kept() {
     let queue = lifo::queue();
     queue.push(1).unwrap();
     assert_eq!((queue.stats().oldest, queue.stats().ready), (None, 1));
@@ -62,7 +62,7 @@ fn the_order_is_exact() {
 }
 
 #[test]
-fn what_is_given_back_comes_first_in_its_order() {
+fn returned_items_come_first_in_their_order() {
     let queue = lifo::queue();
     let (mut one, mut other) = (queue.handle(), queue.handle());
     one.push_batch([1, 2, 3]).unwrap();
@@ -80,7 +80,7 @@ fn what_is_given_back_comes_first_in_its_order() {
 }
 
 #[test]
-fn counts_know_both_the_shards_and_the_rack() {
+fn counts_include_the_shards_and_the_partition() {
     let queue = lifo::queue();
     let mut handle = queue.handle();
     handle.push_batch([1, 2, 3]).unwrap();
@@ -104,7 +104,7 @@ fn counts_know_both_the_shards_and_the_rack() {
 }
 
 #[test]
-fn one_commit_goes_over_queues_of_different_orders() {
+fn one_commit_spans_queues_of_different_orders() {
     let (sorted, plain) = (lifo::queue(), Queue::unbounded());
     let (mut from, mut to) = (sorted.handle(), plain.handle());
     from.push_batch([1, 2]).unwrap();
@@ -117,7 +117,7 @@ fn one_commit_goes_over_queues_of_different_orders() {
 }
 
 #[test]
-fn a_look_takes_nothing() {
+fn a_peek_takes_nothing() {
     let queue = lifo::queue();
     let mut handle = queue.handle();
     handle.push_batch([1, 2]).unwrap();

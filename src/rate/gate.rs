@@ -1,8 +1,8 @@
-//! The gate: whether an item may be taken just now, whatever is ready.
+//! The gate: decides whether an item may be started now, regardless of how many are ready.
 //!
-//! It is shut while the queue is paused, while as many items are held as may be, and until its pace allows
-//! the next start. To those who wait a gate that opens is a publication as any other: it is changed, and
-//! then they are looked for.
+//! It is closed while the queue is paused, while the concurrency limit is reached, and until its pace allows
+//! the next start. Waiters see the opening of a gate as they see a push: the state is changed first, then they
+//! are notified.
 
 use super::last::Last;
 use crate::sync::{lock, planted, swallow_panic, AtomicUsize, Mutex, Ordering};
@@ -15,18 +15,18 @@ const PAUSED: usize = 1;
 const PACED: usize = 1 << 1;
 const LIMITED: usize = 1 << 2;
 
-/// What one queue asks before it gives out items.
+/// The conditions that one queue checks before it delivers an item.
 pub(crate) struct Gate {
-    /// What there is to ask: 0 if nothing.
+    /// The conditions to check; 0 if there are none.
     flags: AtomicUsize,
     paced: Mutex<Paced>,
-    /// The most items that may be held, if there is a limit.
+    /// The concurrency limit: `usize::MAX` if there is none.
     most: usize,
-    /// Items that are held, where there is a limit.
+    /// The items in flight, counted only if there is a limit.
     held: AtomicUsize,
 }
 
-/// The pace of a queue, and what was started at it and at those before.
+/// The pace of a queue, and its starts, including those at earlier paces.
 #[derive(Clone)]
 struct Paced {
     pace: Pace,
@@ -34,10 +34,10 @@ struct Paced {
     starts: u64,
 }
 
-/// A turn that was had, when, and the pace that gave it.
+/// A slot that was taken, the pace it was taken from, and when.
 pub(crate) struct Start {
     pace: Pace,
-    turn: RateSlot,
+    slot: RateSlot,
     at: Instant,
 }
 
@@ -59,12 +59,12 @@ impl Gate {
 
     #[inline]
     fn flags(&self) -> usize {
-        // ORDERING: Relaxed; who waits has a barrier before it that pairs with the one of who opens the
-        // gate. The pace is reached under its lock.
+        // ORDERING: Relaxed; a waiter passes a barrier before it, which pairs with that of the thread that
+        // opens the gate. The pace is accessed under its lock.
         self.flags.load(Ordering::Relaxed)
     }
 
-    /// Whether there is nothing to ask.
+    /// Whether there are no conditions to check.
     #[inline]
     pub(crate) fn is_open(&self) -> bool {
         self.flags() == 0
@@ -83,7 +83,7 @@ impl Gate {
         self.flags.fetch_or(PAUSED, Ordering::Relaxed);
     }
 
-    /// The caller then wakes those who wait.
+    /// The caller must then wake the waiters.
     pub(crate) fn resume(&self) {
         // ORDERING: Relaxed; as in `flags`.
         self.flags.fetch_and(!PAUSED, Ordering::Relaxed);
@@ -93,10 +93,10 @@ impl Gate {
         lock(&self.paced).pace.clone()
     }
 
-    /// Changes the pace, and returns the old one, whose destructor is user code. The caller then wakes
-    /// those who wait.
+    /// Changes the pace, and returns the old one, whose destructor is user code. The caller must then wake
+    /// the waiters.
     ///
-    /// The new one is told of what was started, which is user code too, before anything is started at it.
+    /// Before anything is started at the new pace it takes over the earlier starts, which also runs user code.
     pub(crate) fn set_pace(&self, mut pace: Pace) -> Pace {
         loop {
             let known = lock(&self.paced).clone();
@@ -112,18 +112,18 @@ impl Gate {
         }
     }
 
-    /// Changes the pace, if nothing was started since there were so many starts, and returns the other one.
+    /// Replaces the pace and returns the old one, if the number of starts is still `starts`; else returns `pace`.
     fn replace_pace(&self, pace: Pace, starts: u64) -> Result<Pace, Pace> {
         let mut paced = lock(&self.paced);
         if paced.starts != starts && !planted!("gate.replaces-anyway") {
             return Err(pace);
         }
-        self.show(&pace);
+        self.set_paced_flag(&pace);
         Ok(mem::replace(&mut paced.pace, pace))
     }
 
-    /// Shows whether there is a pace to ask. Under the lock.
-    fn show(&self, pace: &Pace) {
+    /// Sets the flag of the pace. Called under the lock.
+    fn set_paced_flag(&self, pace: &Pace) {
         // ORDERING: Relaxed, both; as in `flags`.
         if pace.is_unlimited() {
             self.flags.fetch_and(!PACED, Ordering::Relaxed);
@@ -132,20 +132,20 @@ impl Gate {
         }
     }
 
-    /// Takes a turn, if one is needed; or says when one may be had.
+    /// Takes a slot if one is needed, or returns the time at which one is available.
     pub(crate) fn start(&self, time: &Time) -> Result<Option<Start>, u64> {
         while self.is_paced() {
             let (pace, now) = (self.pace(), time.clock_now());
-            // Counted from now, since all times before the queue was made are one.
-            let turn = pace
+            // Relative to now, since all times before the queue was created are represented as 0.
+            let slot = pace
                 .start(now)
                 .map_err(|at| later(time.nanos(now), at.saturating_duration_since(now)))?;
             let start = Start {
                 pace,
-                turn,
+                slot,
                 at: now,
             };
-            if self.note(&start) {
+            if self.record(&start) {
                 return Ok(Some(start));
             }
             swallow_panic(|| start.cancel(now));
@@ -153,45 +153,45 @@ impl Gate {
         Ok(None)
     }
 
-    /// Takes note of a start, unless the queue has another pace by now, which does not know of it.
-    fn note(&self, start: &Start) -> bool {
+    /// Records a start; `false` if the pace was replaced meanwhile, as the new one has not counted it.
+    fn record(&self, start: &Start) -> bool {
         let mut paced = lock(&self.paced);
         let is_current = paced.pace.is_same(&start.pace) || planted!("gate.notes-any");
         if is_current {
-            paced.last.note(start.at);
+            paced.last.record(start.at);
             paced.starts += 1;
         }
         is_current
     }
 
-    /// Nothing was started.
+    /// Returns a slot with which nothing was started.
     pub(crate) fn cancel(&self, start: Start, now: Instant) {
-        lock(&self.paced).last.forget(start.at);
+        lock(&self.paced).last.cancel(start.at);
         start.cancel(now);
     }
 
-    /// Whether one item more may be held.
+    /// Whether the number of items in flight is below the limit.
     pub(crate) fn has_room(&self) -> bool {
         // ORDERING: Relaxed; as in `flags`.
         self.held.load(Ordering::Relaxed) < self.most
     }
 
-    /// Whether held items are counted.
+    /// Whether there is a concurrency limit, so that items in flight are counted.
     pub(crate) fn is_limited(&self) -> bool {
         self.flags() & LIMITED != 0
     }
 
-    /// Counts one item more, if it may be held.
+    /// Counts one more item in flight, unless the limit is reached.
     pub(crate) fn count_in(&self) -> bool {
         let more = |held: usize| (held < self.most).then_some(held + 1);
-        // ORDERING: Relaxed, both; it hands nothing on, and who is refused and waits is woken as in `flags`.
+        // ORDERING: Relaxed, both; it publishes nothing, and a caller that is refused and waits is woken as in `flags`.
         let counted = self
             .held
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, more);
         counted.is_ok()
     }
 
-    /// Counts items that are not held any more. The caller then wakes as many who wait.
+    /// Counts items that are no longer in flight. The caller must then wake as many waiters.
     pub(crate) fn count_out(&self, items: usize) {
         if items > 0 {
             // ORDERING: Relaxed; as in `flags`.
@@ -202,11 +202,11 @@ impl Gate {
 
 impl Start {
     fn cancel(self, now: Instant) {
-        self.pace.cancel(self.turn, now);
+        self.pace.cancel(self.slot, now);
     }
 
-    /// What was started was not committed.
+    /// Gives the slot back: the item that was started was not committed.
     pub(crate) fn give_back(self, now: Instant) {
-        self.pace.give_back(self.turn, now);
+        self.pace.give_back(self.slot, now);
     }
 }

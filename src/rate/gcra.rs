@@ -1,4 +1,4 @@
-//! The limiter: a rate with a burst.
+//! The generic cell rate algorithm: a rate limiter with bursts.
 
 use super::last::Last;
 use super::{Limiter, RateSlot};
@@ -6,32 +6,32 @@ use crate::sync::{lock, planted, Mutex};
 use std::iter;
 use std::time::{Duration, Instant};
 
-/// The greatest interval and tolerance, and what the word counts up to when the limiter is made: 146 years.
+/// The greatest interval and tolerance, and the value that represents the creation of the limiter: 146 years.
 const SPAN: u64 = 1 << 62;
 
-/// Gives turns at intervals.
+/// A rate limiter that grants slots at intervals.
 ///
-/// Times fit into 63 bits, an interval and a tolerance together into as many: so their sum fits.
+/// Times fit into 63 bits, and so does the sum of an interval and a tolerance: adding the two cannot overflow.
 pub(super) struct Gcra {
-    /// The time [`SPAN`].
+    /// The instant represented by [`SPAN`].
     origin: Instant,
     state: Mutex<GcraState>,
 }
 
-/// What was started, and when that will be paid for.
+/// The rate, and the starts so far.
 #[derive(Clone, Copy)]
 struct GcraState {
     interval: u64,
     burst: u32,
-    /// When all that was started is paid for.
+    /// The theoretical arrival time: when the cost of all starts so far will be repaid.
     mark: u64,
     last: Last<u64>,
-    /// When the last start was before the interval changed.
+    /// The time of the last start before the interval changed.
     changed: u64,
 }
 
 impl Gcra {
-    /// A limiter for an interval that is not zero, and a burst that is not 0.
+    /// Creates a limiter. The interval and the burst must not be zero.
     pub(super) fn new(interval: Duration, burst: u32) -> Self {
         Self {
             origin: Instant::now(),
@@ -53,22 +53,22 @@ impl Gcra {
         lock(&self.state).burst
     }
 
-    /// Changes the interval to one that is not zero, as if it had been so from the last start on.
+    /// Changes the interval, which must not be zero; it applies from the last start on.
     pub(super) fn set_interval(&self, interval: Duration) {
         self.change(|state| state.set_interval(span(interval)));
     }
 
-    /// Takes a turn, or says from when on one may be had.
+    /// Takes a slot, or returns the earliest time at which one is available.
     pub(super) fn take(&self, now: u64) -> Result<(), u64> {
         self.change(|state| state.take(now))
     }
 
-    /// Takes back what is left of the interval of a turn that was had at some time.
-    pub(super) fn untake(&self, had: u64, now: u64) {
-        self.change(|state| state.untake(had, now));
+    /// Refunds what is left of the interval of a slot that was taken at `taken`.
+    pub(super) fn refund(&self, taken: u64, now: u64) {
+        self.change(|state| state.refund(taken, now));
     }
 
-    /// Changes the tab in one step.
+    /// Changes the state under one lock.
     fn change<R>(&self, change: impl FnOnce(&mut GcraState) -> R) -> R {
         let mut copy = planted!("gcra.changes-a-copy").then(|| *lock(&self.state));
         let mut state = lock(&self.state);
@@ -77,10 +77,10 @@ impl Gcra {
         changed
     }
 
-    /// Counts so many turns that another pace gave, the last of them at some time.
-    pub(super) fn take_over(&self, last: Instant, turns: u32) {
+    /// Counts `slots` that another pace granted, the last of them at `last`.
+    pub(super) fn take_over(&self, last: Instant, slots: u32) {
         let mut state = lock(&self.state);
-        let cost = state.interval.saturating_mul(turns.into());
+        let cost = state.interval.saturating_mul(slots.into());
         state.count(self.nanos(last), cost);
     }
 
@@ -93,7 +93,7 @@ impl Gcra {
 }
 
 impl GcraState {
-    /// How far ahead the mark may be when a turn is had.
+    /// How far the mark may be ahead when a slot is taken.
     fn tolerance(&self) -> u64 {
         let others = u64::from(self.burst - 1);
         self.interval.saturating_mul(others).min(SPAN)
@@ -105,13 +105,13 @@ impl GcraState {
             return Err(earliest);
         }
         self.mark = self.mark.max(now) + self.interval;
-        self.last.note(now);
+        self.last.record(now);
         Ok(())
     }
 
-    fn untake(&mut self, had: u64, now: u64) {
-        if had >= self.changed {
-            let end = had.saturating_add(self.interval);
+    fn refund(&mut self, taken: u64, now: u64) {
+        if taken >= self.changed {
+            let end = taken.saturating_add(self.interval);
             let left = end.saturating_sub(now).min(self.interval);
             self.mark = self.mark.saturating_sub(left);
         }
@@ -128,12 +128,12 @@ impl GcraState {
         }
     }
 
-    /// Counts what was started until a time: one turn at least, and no more than are in a burst.
+    /// Counts the starts until `last`: at least one slot, and at most a burst.
     fn count(&mut self, last: u64, cost: u64) {
         let most = self.interval + self.tolerance();
         let paid = last.saturating_add(cost.clamp(self.interval, most));
         self.mark = self.mark.max(paid);
-        self.last.note(last);
+        self.last.record(last);
     }
 }
 
@@ -145,15 +145,15 @@ impl Limiter for Gcra {
         Ok(RateSlot::new(now, nanos))
     }
 
-    fn cancel(&self, turn: RateSlot, now: Instant) {
+    fn cancel(&self, slot: RateSlot, now: Instant) {
         let mut state = lock(&self.state);
-        state.untake(turn.mark(), self.nanos(now));
-        state.last.forget(turn.mark());
+        state.refund(slot.mark(), self.nanos(now));
+        state.last.cancel(slot.mark());
     }
 
-    fn give_back(&self, turn: RateSlot, now: Instant) {
+    fn give_back(&self, slot: RateSlot, now: Instant) {
         if self.burst() > 1 {
-            self.untake(turn.mark(), self.nanos(now));
+            self.refund(slot.mark(), self.nanos(now));
         }
     }
 
@@ -164,12 +164,12 @@ impl Limiter for Gcra {
     }
 }
 
-/// In nanoseconds, up to [`SPAN`].
+/// A duration in nanoseconds, clamped to [`SPAN`].
 fn span(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).map_or(SPAN, |nanos| nanos.min(SPAN))
 }
 
-/// So long after a time, or half as long, and so on, if the system has no such time.
+/// The instant `nanos` after `time`. If the system cannot represent it the distance is halved until it can.
 fn after(time: Instant, nanos: u64) -> Instant {
     let mut shorter = iter::successors(Some(nanos), |nanos| Some(nanos / 2));
     let found = shorter.find_map(|nanos| time.checked_add(Duration::from_nanos(nanos)));

@@ -1,8 +1,8 @@
-//! When something was started last.
+//! The time of the last start.
 
-/// The time of the last start, and of the one before, in case that the last one is cancelled.
+/// The times of the last start and of the one before it, in case the last one is cancelled.
 ///
-/// Of two turns that are out at once and are both cancelled, the first may count as a start.
+/// If two slots are outstanding at once and both are cancelled, the first may still count as a start.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Last<T> {
     at: Option<T>,
@@ -14,13 +14,13 @@ impl<T: Copy + Ord> Last<T> {
         self.at
     }
 
-    pub(crate) fn note(&mut self, at: T) {
+    pub(crate) fn record(&mut self, at: T) {
         self.before = self.at;
         self.at = self.at.max(Some(at));
     }
 
-    /// Nothing was started at that time.
-    pub(crate) fn forget(&mut self, at: T) {
+    /// Cancels the start recorded at that time.
+    pub(crate) fn cancel(&mut self, at: T) {
         if self.at == Some(at) {
             self.at = self.before;
         }

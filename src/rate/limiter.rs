@@ -1,24 +1,25 @@
-//! What a pace is made of.
+//! The trait behind every pace.
 
 use std::time::Instant;
 
-/// What says when the next item may be started: behind every [`Pace`](crate::Pace), and open to others.
+/// A rate limiter: decides when the next item may be started. It is behind every [`Pace`](crate::Pace), and can be
+/// implemented for other policies.
 ///
-/// # What a limiter owes
+/// # Contract
 ///
-/// - Its methods may be called from any thread at any time. A pop that waits for their answer holds no lock of
-///   the queue, and nothing that others wait for.
-/// - A turn that it has given is taken to be used, unless it comes back by [`Limiter::cancel`] or
-///   [`Limiter::give_back`]. Each turn comes back at most once, and not always.
-/// - A queue that is [given](crate::Queue::set_pace) the limiter takes a turn for each start that its last pace is
-///   [owed](Limiter::owed), at the time of the last of them, as far as there are. It keeps these turns.
-/// - If a method panics, the call of the queue panics that has called it, and no item is lost by it.
+/// - Methods may be called from any thread at any time. The caller holds no lock of the queue during the call.
+/// - A slot counts as used unless it is returned by [`Limiter::cancel`] or [`Limiter::give_back`]. Each slot is
+///   returned at most once; some are never returned.
+/// - A queue whose pace is [set](crate::Queue::set_pace) to this limiter takes one slot for each start that is still
+///   [outstanding](Limiter::owed) at its previous pace, all at the time of the last start, until one is refused. It
+///   keeps these slots.
+/// - If a method panics, the queue operation that called it panics, and no item is lost.
 ///
 /// ```
 /// use requeue::{Pace, RateSlot, Limiter};
 /// use std::time::{Duration, Instant};
 ///
-/// /// Each host at its own pace, all together at another one.
+/// /// Each host has its own rate limit, and all hosts share another one.
 /// struct Both(Pace, Pace);
 ///
 /// impl Limiter for Both {
@@ -41,10 +42,10 @@ use std::time::Instant;
 /// assert!(host.start(now + second / 10).is_ok());
 /// ```
 pub trait Limiter: Send + Sync + 'static {
-    /// Takes a turn, to start one item now. Or says when it is worth trying again: whoever waits does so then,
-    /// and not before, unless [woken](crate::Pace::wake_waiters).
+    /// Takes a slot to start one item now, or returns the time at which to try again. Waiters do not retry
+    /// earlier, unless they are [woken](crate::Pace::wake_waiters).
     ///
-    /// The time is that of the queue's [clock](crate::Builder::clock).
+    /// `now` is read from the queue's [clock](crate::Builder::clock).
     ///
     /// ```
     /// use requeue::{Pace, Limiter};
@@ -55,25 +56,25 @@ pub trait Limiter: Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// The earliest time at which a turn may be had; a later one than now.
+    /// The earliest time at which a slot is available; it is later than `now`.
     fn start(&self, now: Instant) -> Result<RateSlot, Instant>;
 
-    /// Takes back a turn that was not used: there was nothing to start. By itself, does nothing.
+    /// Returns a slot that was not used, because there was nothing to start. The default does nothing.
     ///
     /// ```
     /// use requeue::{Pace, Limiter};
     /// use std::time::{Duration, Instant};
     ///
     /// let (now, pace) = (Instant::now(), Pace::every(Duration::from_secs(1)));
-    /// let turn = pace.start(now).unwrap();
-    /// pace.cancel(turn, now);
+    /// let slot = pace.start(now).unwrap();
+    /// pace.cancel(slot, now);
     /// assert!(pace.start(now).is_ok());
     /// ```
-    fn cancel(&self, turn: RateSlot, now: Instant) {
-        let _ = (turn, now);
+    fn cancel(&self, slot: RateSlot, now: Instant) {
+        let _ = (slot, now);
     }
 
-    /// Takes back a turn whose item was started, and was not committed. By itself, does nothing.
+    /// Returns a slot whose item was started but not committed. The default does nothing.
     ///
     /// ```
     /// use requeue::{Pace, Limiter};
@@ -81,16 +82,17 @@ pub trait Limiter: Send + Sync + 'static {
     ///
     /// let (now, second) = (Instant::now(), Duration::from_secs(1));
     /// let pace = Pace::every(second);
-    /// let turn = pace.start(now).unwrap();
-    /// pace.give_back(turn, now);
-    /// assert!(pace.start(now).is_err()); // never two starts closer than the interval
+    /// let slot = pace.start(now).unwrap();
+    /// pace.give_back(slot, now);
+    /// assert!(pace.start(now).is_err()); // starts are at least an interval apart
     /// ```
-    fn give_back(&self, turn: RateSlot, now: Instant) {
-        let _ = (turn, now);
+    fn give_back(&self, slot: RateSlot, now: Instant) {
+        let _ = (slot, now);
     }
 
-    /// How many turns are not paid for yet at the time of the last start, that of this start included: so many are
-    /// counted by the [next](crate::Queue::set_pace) pace of a queue that has started something. By itself, says 1.
+    /// Returns the number of slots that are still outstanding at the time of the last start, including that of this
+    /// start. A queue whose pace is [replaced](crate::Queue::set_pace) carries them over to the new one. The default
+    /// returns 1.
     ///
     /// ```
     /// use requeue::{Pace, Limiter};
@@ -108,35 +110,35 @@ pub trait Limiter: Send + Sync + 'static {
     }
 }
 
-/// The leave to start one item, from [`Limiter::start`].
+/// The permission to start one item, granted by [`Limiter::start`].
 ///
 /// ```
 /// use requeue::RateSlot;
 /// use std::time::Instant;
 ///
 /// let now = Instant::now();
-/// let turn = RateSlot::new(now, 7);
-/// assert_eq!((turn.at(), turn.mark()), (now, 7));
+/// let slot = RateSlot::new(now, 7);
+/// assert_eq!((slot.at(), slot.mark()), (now, 7));
 /// ```
 #[derive(Debug, PartialEq, Eq)]
-#[must_use = "a turn that is not used is to be cancelled"]
+#[must_use = "a slot that is not used must be cancelled"]
 pub struct RateSlot {
     at: Instant,
     mark: u64,
 }
 
 impl RateSlot {
-    /// A turn that was had at some time, with a mark by which its limiter knows it.
+    /// Creates a slot that was taken at `at`, with a mark for its limiter's own use.
     ///
     /// ```
-    /// let turn = requeue::RateSlot::new(std::time::Instant::now(), 0);
-    /// assert_eq!(turn.mark(), 0);
+    /// let slot = requeue::RateSlot::new(std::time::Instant::now(), 0);
+    /// assert_eq!(slot.mark(), 0);
     /// ```
     pub fn new(at: Instant, mark: u64) -> Self {
         Self { at, mark }
     }
 
-    /// When it was had.
+    /// Returns the time at which the slot was taken.
     ///
     /// ```
     /// let now = std::time::Instant::now();
@@ -146,11 +148,11 @@ impl RateSlot {
         self.at
     }
 
-    /// By what its limiter knows it.
+    /// Returns the mark that the limiter has set.
     ///
     /// ```
-    /// let turn = requeue::RateSlot::new(std::time::Instant::now(), 42);
-    /// assert_eq!(turn.mark(), 42);
+    /// let slot = requeue::RateSlot::new(std::time::Instant::now(), 42);
+    /// assert_eq!(slot.mark(), 42);
     /// ```
     pub fn mark(&self) -> u64 {
         self.mark

@@ -1,54 +1,53 @@
 //! How fast items may be started: intervals, rates and bursts.
 //!
-//! A [`Pace`] gives out *turns*. Whoever has a turn may start one item; if there is none to start it cancels
-//! the turn, and if the item is aborted it gives the turn back.
+//! A [`Pace`] grants *slots*. A slot permits the start of one item. The caller cancels a slot if no item was ready,
+//! and gives it back if the item is aborted.
 //!
 //! # The limiter
 //!
-//! A number, the *mark*, says when all that was started so far will be paid for, if one turn is paid for
-//! in each interval *I*. A turn may be had at *now* if the mark is no more than the *tolerance* ahead: *b* - 1
-//! intervals, for a burst of *b*. It moves the mark to max(mark, now) + *I*. This is the generic cell
-//! rate algorithm in the form that is called virtual scheduling: ITU-T Recommendation I.371, and ATM Forum,
-//! Traffic Management Specification 4.0, 1996.
+//! The limiter is the generic cell rate algorithm (GCRA) in the form called virtual scheduling: ITU-T
+//! Recommendation I.371, and ATM Forum, Traffic Management Specification 4.0, 1996. Its state is the theoretical
+//! arrival time, here the *mark*: the time at which the cost of all starts so far will be repaid, at one slot per
+//! interval *I*. A slot is available at *now* if the mark is at most the *tolerance* ahead: *b* - 1 intervals, for
+//! a burst of *b*. Taking it moves the mark to max(mark, now) + *I*.
 //!
-//! # What comes back of a turn
+//! # Refunds
 //!
-//! *A turn that was had at t and comes back at g moves the mark back by what is left of its interval:
-//! t + I - g, at least 0.* That is no more than what the turn has cost, so that the turns which are kept obey
-//! the pace in all windows of time, as if the others had never been: in a window of length *x* there are at
+//! *A slot that was taken at t and is returned at g moves the mark back by the rest of its interval:
+//! t + I - g, at least 0.* That is no more than the slot has cost, so the slots that are kept obey
+//! the pace in all windows of time, as if the others had never been taken: a window of length *x* contains at
 //! most *b* + *x* / *I* of them.
 //!
-//! The reason: let the *debt* be how far the mark is ahead of the time. Compare two worlds, with and without
-//! the turn. At *t* the debts differ by *I*. Later starts add the same to both, and time takes the same
-//! off both, except while the smaller one is 0; so the difference shrinks by no more than the time that
-//! passes, and at *g* it is *t* + *I* - *g* or more. Taking so much off the greater debt leaves no less
-//! than the smaller one, and who owes more starts no earlier.
+//! Proof: let the *backlog* be how far the mark is ahead of the time. Compare two executions, with and without
+//! the slot. At *t* their backlogs differ by *I*. Later starts add the same amount to both, and time reduces both
+//! by the same amount, except while the smaller one is 0; so the difference shrinks by at most the time that
+//! passes, and at *g* it is at least *t* + *I* - *g*. Reducing the greater backlog by this amount leaves it no less
+//! than the smaller one, and a greater backlog allows no earlier start.
 //!
-//! More might be due where others were kept waiting by the turn all the time, but that is not to be seen from
-//! the mark.
+//! A larger refund might be correct if the slot has delayed other starts all the time, but the mark does not show
+//! that.
 //!
-//! An item that is aborted was started nevertheless. So where there is no burst, a turn whose item is
-//! aborted keeps its interval: never do two starts lie closer together than that. There nothing comes back but
-//! what was cancelled.
+//! An aborted item was started nevertheless. So without a burst, a slot whose item is aborted keeps its interval:
+//! no two starts are ever closer together. Only cancelled slots are refunded then.
 //!
-//! # Another interval
+//! # Changing the interval
 //!
-//! The limiter keeps the time *l* of the last start. When the interval becomes *J*, what was owed at *l* costs *J* instead
-//! of *I* for each turn: the mark moves to *l* + (mark - *l*) *J* / *I*, at least *l* + *J* and at most *l* + *b* *J*. From *l*
-//! on that is the limiter of the new interval, so all windows that begin at *l* or later obey it. Of the turns
-//! that were had before *l* nothing comes back afterwards, since their share of the mark is not known.
+//! The limiter keeps the time *l* of the last start. When the interval becomes *J*, each slot outstanding at *l* costs
+//! *J* instead of *I*: the mark moves to *l* + (mark - *l*) *J* / *I*, at least *l* + *J* and at most *l* + *b* *J*. From
+//! *l* on this is the limiter of the new interval, so all windows that begin at *l* or later obey it. Slots taken
+//! before *l* are not refunded afterwards, since their share of the mark is not known.
 //!
-//! A queue that gets another pace does the same. It keeps the time of its own last start, and its new pace
-//! counts there as many turns as the old one was owed then, if the new one has not counted more already.
+//! Replacing the pace of a queue does the same. The queue keeps the time of its own last start, and the new pace
+//! counts as many slots at that time as were outstanding at the old one, unless it has already counted more.
 //!
 //! # Time
 //!
-//! The mark counts nanoseconds from 146 years before the limiter was made, and times are taken as at most as
-//! long after. Intervals and tolerances are at most 146 years too, so that all sums fit into a word. A clock
-//! that goes back finds the mark ahead, and waits.
+//! The mark counts nanoseconds from 146 years before the limiter was created, and times are clamped to 146 years
+//! after. Intervals and tolerances are at most 146 years too, so all sums fit into a word. If a clock goes back,
+//! the mark is ahead, and starts wait.
 //!
-//! What is at a distance are the readings of the clock. A thread that is held up after it has read the clock
-//! starts its item later than its turn says.
+//! The intervals are between clock readings. A thread that is delayed after it has read the clock starts its item
+//! later than the time of its slot.
 
 mod gate;
 mod gcra;
@@ -74,9 +73,9 @@ use std::time::{Duration, Instant};
 
 const NANO: Duration = Duration::from_nanos(1);
 
-/// How fast items may be started, whatever the number of those who take them.
+/// A rate limit on starting items, independent of the number of consumers.
 ///
-/// Clones are the same pace: what they start together is what counts, be it in several queues.
+/// Clones share the same limit: their starts count together, even in several queues.
 ///
 /// ```
 /// use requeue::{Pace, Limiter};
@@ -102,7 +101,7 @@ enum PaceKind {
 }
 
 impl Pace {
-    /// As fast as one can. It reads no clock.
+    /// Creates a pace without a limit. It reads no clock.
     ///
     /// ```
     /// use requeue::{Pace, Limiter};
@@ -117,9 +116,9 @@ impl Pace {
         }
     }
 
-    /// One in each interval: no two starts are closer together.
+    /// Creates a pace of one start per interval: no two starts are closer together.
     ///
-    /// An interval of zero does not limit; one of more than 146 years is as one of 146.
+    /// An interval of zero does not limit; one of more than 146 years is clamped to 146.
     ///
     /// ```
     /// use requeue::{Pace, Limiter};
@@ -132,13 +131,13 @@ impl Pace {
     /// assert!(pace.start(start + hour).is_ok());
     /// ```
     pub fn every(interval: Duration) -> Self {
-        Self::metered(interval, 1)
+        Self::with_interval(interval, 1)
     }
 
-    /// So many in each period, spread evenly, unless a [burst](Pace::burst) is allowed.
+    /// Creates a pace of `n` starts per period, evenly spaced unless a [burst](Pace::burst) is allowed.
     ///
-    /// The interval between two is a whole number of nanoseconds, rounded up, so that there are never more;
-    /// and hence at most a billion a second. A period of zero does not limit.
+    /// The interval between two starts is a whole number of nanoseconds, rounded up so that the rate is never
+    /// exceeded; so the rate is at most a billion a second. A period of zero does not limit.
     ///
     /// ```
     /// use requeue::{Pace, Limiter};
@@ -152,17 +151,17 @@ impl Pace {
     ///
     /// # Panics
     ///
-    /// If `n` is 0: a queue that starts nothing is a paused one.
+    /// If `n` is 0; to start nothing, pause the queue.
     #[track_caller]
     pub fn rate(n: u32, per: Duration) -> Self {
         Self::every(interval_of(n, per))
     }
 
-    /// A new pace of the same rate, at which up to `burst` may be started at once after a time without
+    /// Creates a new pace of the same rate that allows up to `burst` starts at once after a time without
     /// starts; 1 is no burst.
     ///
-    /// In a time of n intervals no more than n + `burst` are started, those apart whose turns are given back:
-    /// then another one may be started for them, unless their interval is over anyway. An unlimited pace stays
+    /// At most n + `burst` items are started within n intervals, not counting those whose slots are given back:
+    /// each of these permits another start, unless its interval is already over. An unlimited pace stays
     /// unlimited.
     ///
     /// ```
@@ -171,17 +170,17 @@ impl Pace {
     ///
     /// let (now, second) = (Instant::now(), Duration::from_secs(1));
     /// let pace = Pace::rate(10, second).burst(3);
-    /// let mut turns: Vec<_> = (0..3).map(|_| pace.start(now).unwrap()).collect();
+    /// let mut slots: Vec<_> = (0..3).map(|_| pace.start(now).unwrap()).collect();
     /// assert_eq!(pace.start(now).unwrap_err(), now + second / 10);
     ///
-    /// pace.give_back(turns.remove(0), now);
+    /// pace.give_back(slots.remove(0), now);
     /// assert!(pace.start(now).is_ok());
     /// assert!(pace.start(now).is_err());
     /// ```
     ///
     /// # Panics
     ///
-    /// If `burst` is 0, or the pace is a [shared](Pace::shared) one, whose bursts are not known here.
+    /// If `burst` is 0, or if the pace is [shared](Pace::shared): its [`Limiter`] decides on bursts.
     #[must_use = "the pace itself does not change"]
     #[track_caller]
     pub fn burst(self, burst: u32) -> Self {
@@ -189,7 +188,7 @@ impl Pace {
         match self.kind {
             PaceKind::Unlimited => self,
             PaceKind::Gcra(shared_limiter) => {
-                Self::metered(shared_limiter.limiter.interval(), burst)
+                Self::with_interval(shared_limiter.limiter.interval(), burst)
             }
             PaceKind::Shared(_) => {
                 panic!("burst of a shared pace: its `Limiter` decides on bursts")
@@ -197,7 +196,7 @@ impl Pace {
         }
     }
 
-    /// A pace that something else knows, as a store that several processes share.
+    /// Creates a pace from a custom limiter, such as one backed by a store that several processes share.
     ///
     /// ```
     /// use requeue::{Pace, RateSlot, Limiter};
@@ -210,7 +209,7 @@ impl Pace {
     /// impl Limiter for Breaker {
     ///     fn start(&self, now: Instant) -> Result<RateSlot, Instant> {
     ///         if self.0.load(Ordering::Relaxed) {
-    ///             return Err(now + Duration::from_secs(5)); // look again then
+    ///             return Err(now + Duration::from_secs(5)); // try again then
     ///         }
     ///         Ok(RateSlot::new(now, 0))
     ///     }
@@ -225,10 +224,10 @@ impl Pace {
         }
     }
 
-    /// Changes the interval, for all queues that have this pace or a clone of it. The burst stays as it is.
+    /// Changes the interval for all queues that use this pace or a clone of it. The burst does not change.
     ///
-    /// The new interval counts from the last start on, and those who wait for the next one are woken to wait for
-    /// it anew. An interval of zero is taken for one of a nanosecond.
+    /// The new interval applies from the last start on; waiters are woken and wait again accordingly. An interval
+    /// of zero is taken as one nanosecond.
     ///
     /// ```
     /// use requeue::{ManualClock, Pace, Queue};
@@ -252,8 +251,8 @@ impl Pace {
     ///
     /// # Panics
     ///
-    /// If the pace [is unlimited](Pace::is_unlimited), or a [shared](Pace::shared) one, whose intervals are not known
-    /// here.
+    /// If the pace is [unlimited](Pace::is_unlimited), or if it is [shared](Pace::shared): its [`Limiter`] decides on
+    /// intervals.
     #[track_caller]
     pub fn set_interval(&self, interval: Duration) {
         match &self.kind {
@@ -261,12 +260,14 @@ impl Pace {
             PaceKind::Gcra(shared_limiter) => {
                 shared_limiter.limiter.set_interval(interval.max(NANO))
             }
-            PaceKind::Shared(_) => panic!("a shared pace has intervals of its own"),
+            PaceKind::Shared(_) => {
+                panic!("interval of a shared pace: its `Limiter` decides on intervals")
+            }
         }
         step!("pace.changes-unsaid", self.wake_waiters());
     }
 
-    /// Changes the interval to that of a [rate](Pace::rate), as [`Pace::set_interval`] does.
+    /// Changes the rate, as [`Pace::set_interval`] changes the interval.
     ///
     /// ```
     /// use requeue::{Pace, Limiter};
@@ -281,16 +282,16 @@ impl Pace {
     ///
     /// # Panics
     ///
-    /// If `n` is 0, or the pace [is unlimited](Pace::is_unlimited) or a [shared](Pace::shared) one.
+    /// If `n` is 0, or if the pace is [unlimited](Pace::is_unlimited) or [shared](Pace::shared).
     #[track_caller]
     pub fn set_rate(&self, n: u32, per: Duration) {
         self.set_interval(interval_of(n, per));
     }
 
-    /// Wakes all who wait for a turn, in all queues that have this pace or a clone of it, to ask for one anew.
+    /// Wakes all waiters in all queues that use this pace or a clone of it, so that they ask for a slot again.
     ///
-    /// For limiters that may give turns earlier than they have said; a pace that is
-    /// [changed](Pace::set_interval) does so itself.
+    /// Call it when a custom limiter can grant slots earlier than it has announced. [`Pace::set_interval`] calls it
+    /// itself.
     ///
     /// ```
     /// use requeue::{Pace, Queue, RateSlot, Limiter};
@@ -326,7 +327,7 @@ impl Pace {
         }
     }
 
-    /// Whether it never refuses a turn, because it is [`Pace::unlimited`] or was made with an interval of zero.
+    /// Returns `true` if the pace never refuses a slot: it is [`Pace::unlimited`], or its interval was zero.
     ///
     /// ```
     /// use requeue::Pace;
@@ -340,7 +341,7 @@ impl Pace {
         matches!(self.kind, PaceKind::Unlimited)
     }
 
-    fn metered(interval: Duration, burst: u32) -> Self {
+    fn with_interval(interval: Duration, burst: u32) -> Self {
         if interval.is_zero() {
             return Self::unlimited();
         }
@@ -358,23 +359,23 @@ impl Pace {
     }
 }
 
-/// What queues do with their pace.
+/// Methods for queues that use a pace.
 impl Pace {
-    /// Those who wait in a wait queue are woken when the pace changes.
+    /// Registers a wait queue whose waiters are woken when the pace changes.
     pub(crate) fn join(&self, wait_queue: &Arc<WaitQueue>) {
         if let Some(wait_queues) = self.wait_queues() {
             wait_queues.join(wait_queue);
         }
     }
 
-    /// Takes back one [`Pace::join`].
+    /// Reverts one [`Pace::join`].
     pub(crate) fn leave(&self, wait_queue: &Arc<WaitQueue>) {
         if let Some(wait_queues) = self.wait_queues() {
             wait_queues.leave(wait_queue);
         }
     }
 
-    /// Whether the other one is a clone.
+    /// Whether the other pace is a clone of this one.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         match (&self.kind, &other.kind) {
             (PaceKind::Unlimited, PaceKind::Unlimited) => true,
@@ -384,7 +385,7 @@ impl Pace {
         }
     }
 
-    /// Counts what was started by a queue that had another pace, the last of it at some time.
+    /// Counts the starts of a queue that had another pace, the last of them at `last`.
     pub(crate) fn take_over(&self, old: &Self, last: Instant) {
         match &self.kind {
             PaceKind::Unlimited => {}
@@ -392,9 +393,9 @@ impl Pace {
                 shared_limiter.limiter.take_over(last, old.owed(last))
             }
             PaceKind::Shared(shared_limiter) => {
-                let turns = std::iter::repeat_with(|| shared_limiter.limiter.start(last));
+                let slots = std::iter::repeat_with(|| shared_limiter.limiter.start(last));
                 let owed = usize::try_from(old.owed(last)).unwrap_or(usize::MAX);
-                turns.take(owed).take_while(Result::is_ok).for_each(drop);
+                slots.take(owed).take_while(Result::is_ok).for_each(drop);
             }
         }
     }
@@ -411,7 +412,7 @@ fn interval_of(n: u32, per: Duration) -> Duration {
     u64::try_from(interval).map_or(Duration::MAX, Duration::from_nanos)
 }
 
-/// What a pace is asked by its queues; of use to a limiter that is made of several paces.
+/// For queues, and for limiters that combine several paces.
 impl Limiter for Pace {
     fn start(&self, now: Instant) -> Result<RateSlot, Instant> {
         match &self.kind {
@@ -421,19 +422,19 @@ impl Limiter for Pace {
         }
     }
 
-    fn cancel(&self, turn: RateSlot, now: Instant) {
+    fn cancel(&self, slot: RateSlot, now: Instant) {
         match &self.kind {
             PaceKind::Unlimited => {}
-            PaceKind::Gcra(shared_limiter) => shared_limiter.limiter.cancel(turn, now),
-            PaceKind::Shared(shared_limiter) => shared_limiter.limiter.cancel(turn, now),
+            PaceKind::Gcra(shared_limiter) => shared_limiter.limiter.cancel(slot, now),
+            PaceKind::Shared(shared_limiter) => shared_limiter.limiter.cancel(slot, now),
         }
     }
 
-    fn give_back(&self, turn: RateSlot, now: Instant) {
+    fn give_back(&self, slot: RateSlot, now: Instant) {
         match &self.kind {
             PaceKind::Unlimited => {}
-            PaceKind::Gcra(shared_limiter) => shared_limiter.limiter.give_back(turn, now),
-            PaceKind::Shared(shared_limiter) => shared_limiter.limiter.give_back(turn, now),
+            PaceKind::Gcra(shared_limiter) => shared_limiter.limiter.give_back(slot, now),
+            PaceKind::Shared(shared_limiter) => shared_limiter.limiter.give_back(slot, now),
         }
     }
 

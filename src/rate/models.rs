@@ -1,6 +1,6 @@
 //! Loom models of the limiter.
 //!
-//! A lock guards all there is, so there are no orderings to weaken: only that each step is one.
+//! A lock guards the whole state, so there are no orderings to weaken: the models check that each step is atomic.
 
 use super::gcra::Gcra;
 use crate::sync::model::model;
@@ -15,7 +15,7 @@ fn gcra(burst: u32) -> Arc<Gcra> {
     Arc::new(Gcra::new(Duration::from_nanos(10), burst))
 }
 
-/// Takes a turn at a time on another thread.
+/// Takes a slot at the given time on another thread.
 fn taker(gcra: &Arc<Gcra>, at: u64) -> thread::JoinHandle<bool> {
     let gcra = Arc::clone(gcra);
     thread::spawn(move || gcra.take(START + at).is_ok())
@@ -52,7 +52,7 @@ fn what_comes_back_is_not_lost() {
         let gcra = gcra(3);
         assert!(gcra.take(START).is_ok());
         let other = taker(&gcra, 0);
-        gcra.untake(START, START);
+        gcra.refund(START, START);
         assert!(other.join().unwrap());
         assert!(gcra.take(START).is_ok());
         assert!(gcra.take(START).is_ok());
@@ -66,7 +66,7 @@ fn a_turn_is_cancelled_once_and_for_all() {
         let gcra = gcra(1);
         assert!(gcra.take(START).is_ok());
         let other = taker(&gcra, 4);
-        gcra.untake(START, START + 4);
+        gcra.refund(START, START + 4);
         let started = other.join().unwrap();
         assert_eq!(gcra.take(START + 13).is_ok(), !started);
         assert!(!started || gcra.take(START + 14).is_ok());

@@ -1,10 +1,10 @@
-//! What the clones of a pace have in common.
+//! The state shared by the clones of a pace.
 
 use crate::sync::{lock, Mutex};
 use crate::wait::WaitQueue;
 use std::sync::{Arc, Weak};
 
-/// A limiter, and who waits for its turns.
+/// A limiter, and the wait queues of the queues that use it.
 pub(super) struct SharedLimiter<T: ?Sized> {
     pub(super) wait_queues: WaitQueues,
     pub(super) limiter: T,
@@ -20,7 +20,7 @@ impl<T> SharedLimiter<T> {
     }
 }
 
-/// The wait queues of the queues that have a pace, each as often as it was given to them.
+/// The wait queues of the queues that use a pace, each as often as the pace was set on its queue.
 #[derive(Default)]
 pub(super) struct WaitQueues(Mutex<Vec<Weak<WaitQueue>>>);
 
@@ -29,7 +29,7 @@ impl WaitQueues {
         let mut wait_queues = lock(&self.0);
         if wait_queues.len() == wait_queues.capacity() {
             wait_queues.retain(is_alive);
-            // As many joins again until the next search for those that are gone.
+            // Amortized: the next search for dropped queues is as many joins away.
             let living = wait_queues.len();
             wait_queues.reserve(living + 1);
         }
@@ -38,15 +38,15 @@ impl WaitQueues {
 
     pub(super) fn leave(&self, wait_queue: &Arc<WaitQueue>) {
         let mut wait_queues = lock(&self.0);
-        let place = wait_queues
+        let index = wait_queues
             .iter()
             .position(|other| other.as_ptr() == Arc::as_ptr(wait_queue));
-        if let Some(place) = place {
-            wait_queues.swap_remove(place);
+        if let Some(index) = index {
+            wait_queues.swap_remove(index);
         }
     }
 
-    /// Wakes all who wait.
+    /// Wakes all waiters.
     pub(super) fn wake(&self) {
         let wait_queues: Vec<_> = lock(&self.0).iter().filter_map(Weak::upgrade).collect();
         for wait_queue in wait_queues {
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn queues_that_are_gone_are_forgotten() {
+    fn dropped_queues_are_removed() {
         let (wait_queues, lasting) = (WaitQueues::default(), wait_queue());
         wait_queues.join(&lasting);
         for _ in 0..10_000 {
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_has_its_pace_until_it_has_left_as_often_as_it_joined() {
+    fn a_queue_stays_until_it_has_left_as_often_as_it_joined() {
         let (wait_queues, wait_queue) = (WaitQueues::default(), wait_queue());
         for _ in 0..2 {
             wait_queues.join(&wait_queue);

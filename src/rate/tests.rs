@@ -1,15 +1,15 @@
-//! Paces of one thread.
+//! Single-threaded tests of paces.
 
 use super::{Limiter, Pace, RateSlot};
 use std::time::{Duration, Instant};
 
 const SECOND: Duration = Duration::from_secs(1);
 const NANO: Duration = Duration::from_nanos(1);
-/// A second, but for a nanosecond.
+/// A second less a nanosecond.
 const SHORT: Duration = Duration::from_nanos(999_999_999);
 const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// How many turns may be had at a time.
+/// How many slots are available at a time.
 fn count(pace: &Pace, now: Instant) -> usize {
     (0..1000).take_while(|_| pace.start(now).is_ok()).count()
 }
@@ -27,7 +27,7 @@ fn an_interval_begins_with_each_start() {
 }
 
 #[test]
-fn who_tries_in_vain_changes_nothing() {
+fn a_refused_start_changes_nothing() {
     let (pace, now) = (Pace::every(SECOND), Instant::now());
     assert_eq!(count(&pace, now), 1);
     assert!((0..10).all(|_| pace.start(now) == Err(now + SECOND)));
@@ -62,7 +62,7 @@ fn a_burst_of_none_is_refused() {
 }
 
 #[test]
-fn a_burst_comes_back_with_time() {
+fn a_burst_is_replenished_with_time() {
     let (pace, start) = (Pace::every(SECOND).burst(4), Instant::now());
     assert_eq!(count(&pace, start), 4);
     assert_eq!(count(&pace, start + SECOND), 1);
@@ -72,7 +72,7 @@ fn a_burst_comes_back_with_time() {
 }
 
 #[test]
-fn a_burst_is_that_of_a_new_pace() {
+fn burst_makes_a_new_pace() {
     let (one, now) = (Pace::every(SECOND), Instant::now());
     assert_eq!(count(&one, now), 1);
     let many = one.clone().burst(5);
@@ -82,7 +82,7 @@ fn a_burst_is_that_of_a_new_pace() {
 }
 
 #[test]
-fn no_interval_is_no_limit() {
+fn an_interval_of_zero_is_no_limit() {
     let now = Instant::now();
     for pace in [
         Pace::unlimited(),
@@ -96,14 +96,14 @@ fn no_interval_is_no_limit() {
 }
 
 #[test]
-fn an_unused_turn_counts_as_never_had() {
+fn a_cancelled_slot_counts_as_never_taken() {
     let start = Instant::now();
     for burst in [1, 2, 5] {
         let pace = Pace::every(SECOND).burst(burst);
         for round in 0..10 {
             let now = start + SECOND / 4 * round;
-            let turn = pace.start(now).unwrap();
-            pace.cancel(turn, now + SECOND / 8);
+            let slot = pace.start(now).unwrap();
+            pace.cancel(slot, now + SECOND / 8);
         }
         let now = start + SECOND * 3;
         assert_eq!(count(&pace, now), burst as usize);
@@ -111,7 +111,7 @@ fn an_unused_turn_counts_as_never_had() {
 }
 
 #[test]
-fn a_turn_that_is_cancelled_late_makes_nobody_too_early() {
+fn a_slot_that_is_cancelled_late_allows_no_early_start() {
     let (pace, start) = (Pace::every(SECOND), Instant::now());
     let old = pace.start(start).unwrap();
     let now = start + SECOND;
@@ -121,43 +121,43 @@ fn a_turn_that_is_cancelled_late_makes_nobody_too_early() {
 }
 
 #[test]
-fn an_aborted_start_keeps_its_distance() {
+fn an_aborted_start_keeps_its_interval() {
     let (pace, start) = (Pace::every(SECOND), Instant::now());
     for round in 0..10 {
         let now = start + SECOND * round;
-        let turn = pace.start(now).unwrap();
-        pace.give_back(turn, now);
+        let slot = pace.start(now).unwrap();
+        pace.give_back(slot, now);
         let early = now + SHORT;
         assert_eq!(pace.start(early), Err(now + SECOND));
     }
 }
 
 #[test]
-fn of_a_burst_each_aborted_start_comes_back() {
+fn each_aborted_start_of_a_burst_is_refunded() {
     let (pace, now) = (Pace::every(SECOND).burst(3), Instant::now());
     for round in 0..10 {
-        let turns = [(); 3].map(|()| pace.start(now).unwrap());
+        let slots = [(); 3].map(|()| pace.start(now).unwrap());
         assert_eq!(pace.start(now), Err(now + SECOND), "round {round}");
-        for turn in turns {
-            pace.give_back(turn, now);
+        for slot in slots {
+            pace.give_back(slot, now);
         }
     }
     assert_eq!(count(&pace, now), 3);
 }
 
 #[test]
-fn of_an_old_turn_nothing_comes_back() {
+fn nothing_of_an_old_slot_is_refunded() {
     let (pace, start) = (Pace::every(SECOND).burst(3), Instant::now());
     let old = [(); 3].map(|()| pace.start(start).unwrap());
     let now = start + SECOND * 5;
     assert_eq!(count(&pace, now), 3);
-    for turn in old {
-        pace.give_back(turn, now);
+    for slot in old {
+        pace.give_back(slot, now);
     }
     assert_eq!(pace.start(now), Err(now + SECOND));
 }
 
-/// Small random numbers, the same each time.
+/// Small pseudorandom numbers, the same in each run.
 fn numbers(seed: u64) -> impl FnMut(u64) -> u64 {
     let mut state = seed;
     move |below| {
@@ -169,7 +169,7 @@ fn numbers(seed: u64) -> impl FnMut(u64) -> u64 {
 }
 
 #[test]
-fn another_interval_counts_what_is_owed() {
+fn another_interval_scales_the_outstanding_starts() {
     for (seconds, next) in [(10, 10), (2, 2), (1, 1)] {
         let (pace, start) = (Pace::every(SECOND * 4).burst(3), Instant::now());
         assert_eq!(count(&pace, start), 3);
@@ -180,12 +180,12 @@ fn another_interval_counts_what_is_owed() {
     let (pace, start) = (Pace::every(SECOND * 4).burst(3), Instant::now());
     assert_eq!(count(&pace, start), 3);
     assert_eq!(count(&pace, start + SECOND * 6), 1);
-    pace.set_interval(SECOND * 8); // 10 of 4 were owed at 6: as 20 of 8
+    pace.set_interval(SECOND * 8); // 10 s of 4 s each were outstanding at 6: now 20 s of 8 s each
     assert_eq!(pace.start(start + SECOND * 6), Err(start + SECOND * 10));
 }
 
 #[test]
-fn the_last_turn_comes_back_also_of_another_interval() {
+fn the_last_slot_is_refunded_after_a_change_of_interval() {
     let (pace, start) = (Pace::every(SECOND).burst(2), Instant::now());
     let first = pace.start(start).unwrap();
     let now = start + SECOND / 2;
@@ -198,7 +198,7 @@ fn the_last_turn_comes_back_also_of_another_interval() {
 }
 
 #[test]
-fn an_interval_that_stays_changes_nothing() {
+fn setting_the_same_interval_changes_nothing() {
     let (pace, start) = (Pace::every(SECOND * 3).burst(5), Instant::now());
     let peer = Pace::every(SECOND * 3).burst(5);
     for quarters in 0..100 {
@@ -209,7 +209,7 @@ fn an_interval_that_stays_changes_nothing() {
 }
 
 #[test]
-fn a_cancelled_turn_was_no_last_start() {
+fn a_cancelled_slot_is_not_the_last_start() {
     let (pace, start) = (Pace::every(SECOND), Instant::now());
     let unused = pace.start(start).unwrap();
     pace.cancel(unused, start);
@@ -221,10 +221,10 @@ fn a_cancelled_turn_was_no_last_start() {
     assert_eq!(pace.start(start), Err(start + SECOND * 90));
 }
 
-/// Whatever is given back when: in no window are more started, of what is kept, than the pace says; after
-/// another interval, from the last start before on.
+/// Whichever slots are given back, and when: in no window are more slots kept than the pace allows. After a
+/// change of interval this holds from the last start before it.
 #[test]
-fn what_is_kept_obeys_the_pace_in_each_window() {
+fn kept_slots_obey_the_pace_in_each_window() {
     let origin = Instant::now();
     let at = |tenths: u64| origin + SECOND / 10 * u32::try_from(tenths).unwrap();
     for seed in 0..500 {
@@ -238,11 +238,11 @@ fn what_is_kept_obeys_the_pace_in_each_window() {
                 0 => now += below(25),
                 1 if !kept.is_empty() => {
                     let index = usize::try_from(below(kept.len() as u64)).unwrap();
-                    let (had, turn): (u64, RateSlot) = kept.remove(index);
-                    assert!(had <= now);
-                    pace.give_back(turn, at(now));
+                    let (taken, slot): (u64, RateSlot) = kept.remove(index);
+                    assert!(taken <= now);
+                    pace.give_back(slot, at(now));
                     if burst == 1 {
-                        kept.push((had, RateSlot::new(at(0), 0)));
+                        kept.push((taken, RateSlot::new(at(0), 0)));
                     }
                 }
                 2 if below(4) == 0 => {
@@ -251,14 +251,14 @@ fn what_is_kept_obeys_the_pace_in_each_window() {
                     pace.set_interval(at(interval) - origin);
                 }
                 _ => {
-                    if let Ok(turn) = pace.start(at(now)) {
-                        kept.push((now, turn));
+                    if let Ok(slot) = pace.start(at(now)) {
+                        kept.push((now, slot));
                         last = now;
                     }
                 }
             }
-            kept.sort_by_key(|&(had, _)| had);
-            let recent: Vec<_> = kept.iter().filter(|(had, _)| *had >= since).collect();
+            kept.sort_by_key(|&(taken, _)| taken);
+            let recent: Vec<_> = kept.iter().filter(|(taken, _)| *taken >= since).collect();
             for (i, &(from, _)) in recent.iter().enumerate() {
                 for (j, &(to, _)) in recent.iter().enumerate().skip(i) {
                     let started = (j - i + 1) as u64;
@@ -270,18 +270,18 @@ fn what_is_kept_obeys_the_pace_in_each_window() {
 }
 
 #[test]
-fn a_clock_that_goes_back_waits_the_longer() {
+fn a_clock_that_goes_back_prolongs_the_wait() {
     let (pace, earlier) = (Pace::every(SECOND), Instant::now());
     let now = earlier + SECOND * 60;
     assert!(pace.start(now).is_ok());
     assert_eq!(pace.start(earlier), Err(now + SECOND));
-    let turn = pace.start(now + SECOND).unwrap();
-    pace.cancel(turn, earlier);
+    let slot = pace.start(now + SECOND).unwrap();
+    pace.cancel(slot, earlier);
     assert!(pace.start(now + SECOND).is_ok());
 }
 
 #[test]
-fn times_far_off_are_no_times_to_panic() {
+fn extreme_times_do_not_panic() {
     let now = Instant::now();
     let far = now.checked_add(YEAR * 1000).unwrap_or(now + YEAR * 100);
     let long_ago = now.checked_sub(YEAR * 1000).unwrap_or(now);
@@ -290,11 +290,11 @@ fn times_far_off_are_no_times_to_panic() {
             let pace = Pace::every(interval).burst(burst);
             for time in [long_ago, far, now, far, long_ago, far] {
                 match pace.start(time) {
-                    Ok(turn) => pace.give_back(turn, long_ago),
+                    Ok(slot) => pace.give_back(slot, long_ago),
                     Err(next) => assert!(next > time),
                 }
-                if let Ok(turn) = pace.start(time) {
-                    pace.cancel(turn, far);
+                if let Ok(slot) = pace.start(time) {
+                    pace.cancel(slot, far);
                 }
             }
         }
@@ -305,7 +305,7 @@ fn times_far_off_are_no_times_to_panic() {
 }
 
 #[test]
-fn a_turn_of_another_pace_is_no_reason_to_panic() {
+fn a_slot_of_another_pace_does_not_panic() {
     let (pace, now) = (Pace::every(SECOND).burst(2), Instant::now());
     for mark in [0, u64::MAX] {
         pace.cancel(RateSlot::new(now, mark), now);
@@ -313,7 +313,7 @@ fn a_turn_of_another_pace_is_no_reason_to_panic() {
     }
 }
 
-/// A limiter that lets one in, and out again.
+/// A limiter that grants one slot at a time.
 struct Door(std::sync::Mutex<bool>);
 
 impl Limiter for Door {
@@ -325,26 +325,26 @@ impl Limiter for Door {
         Ok(RateSlot::new(now, 7))
     }
 
-    fn give_back(&self, turn: RateSlot, _: Instant) {
-        assert_eq!(turn.mark(), 7);
+    fn give_back(&self, slot: RateSlot, _: Instant) {
+        assert_eq!(slot.mark(), 7);
         *self.0.lock().unwrap() = false;
     }
 }
 
 #[test]
-fn a_shared_pace_asks_its_turnstile() {
+fn a_shared_pace_calls_its_limiter() {
     let (pace, now) = (Pace::shared(Door(false.into())), Instant::now());
     assert!(!pace.is_unlimited());
-    let turn = pace.start(now).unwrap();
+    let slot = pace.start(now).unwrap();
     assert_eq!(pace.clone().start(now), Err(now + SECOND));
-    pace.give_back(turn, now);
-    let turn = pace.start(now).unwrap();
-    pace.cancel(turn, now); // by itself, does nothing
+    pace.give_back(slot, now);
+    let slot = pace.start(now).unwrap();
+    pace.cancel(slot, now); // does nothing by default
     assert!(pace.start(now).is_err());
 }
 
 #[test]
 #[should_panic(expected = "burst of a shared pace")]
-fn a_shared_pace_takes_no_burst() {
+fn a_shared_pace_refuses_a_burst() {
     let _ = Pace::shared(Door(false.into())).burst(2);
 }

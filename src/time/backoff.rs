@@ -1,13 +1,13 @@
-//! How long to wait before another attempt.
+//! Backoff: the delay before another attempt.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::time::Duration;
 
-/// So many doublings take a nanosecond beyond [`Duration::MAX`].
+/// The number of doublings that take a nanosecond beyond [`Duration::MAX`].
 const DOUBLINGS: u32 = 94;
 
-/// How long an item that failed is kept back before it is delivered again.
+/// The delay before a failed item is delivered again.
 ///
 /// ```
 /// use requeue::Backoff;
@@ -19,7 +19,7 @@ const DOUBLINGS: u32 = 94;
 /// assert_eq!(delays, [1, 2, 4, 8, 10]);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use = "a backoff only says how long to wait"]
+#[must_use = "a backoff does nothing unless it is used"]
 pub struct Backoff {
     first: Duration,
     cap: Duration,
@@ -27,7 +27,7 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// The same delay after each failure.
+    /// Creates a backoff with the same delay after each failure.
     ///
     /// ```
     /// use requeue::Backoff;
@@ -41,7 +41,7 @@ impl Backoff {
         Self::exponential(delay, delay)
     }
 
-    /// A delay that doubles with each failure, up to a cap.
+    /// Creates a backoff whose delay doubles with each failure, up to `cap`.
     ///
     /// ```
     /// use requeue::Backoff;
@@ -60,12 +60,12 @@ impl Backoff {
         }
     }
 
-    /// Takes off up to half of each delay, at random, so that items that failed together do not come
-    /// back together.
+    /// Shortens each delay at random by up to half, so that items that failed together are not retried
+    /// together.
     ///
     /// This is the "equal jitter" of Marc Brooker, "Exponential Backoff And Jitter", AWS Architecture Blog,
-    /// 2015. The "full jitter" of that article takes off up to all, which spreads still better; but then
-    /// some items come back at once, and use up their attempts before what they failed at can recover.
+    /// 2015. The "full jitter" of that article can remove the whole delay, which spreads retries even better; but
+    /// then some items are retried at once, and use up their attempts before the cause of the failure can recover.
     ///
     /// ```
     /// use requeue::Backoff;
@@ -80,7 +80,7 @@ impl Backoff {
         self
     }
 
-    /// How long to wait after so many failures in a row; after none, as after one.
+    /// Returns the delay after `failures` failures in a row; 0 failures count as one.
     ///
     /// ```
     /// use requeue::Backoff;
@@ -99,14 +99,14 @@ impl Backoff {
         }
     }
 
-    /// Without jitter.
+    /// The delay without jitter.
     fn longest(&self, failures: u32) -> Duration {
         let doublings = failures.saturating_sub(1).min(DOUBLINGS);
         let delay = (0..doublings).fold(self.first, |delay, _| delay.saturating_mul(2));
         delay.min(self.cap)
     }
 
-    /// With jitter: from half of the delay, if `random` is 0, to all of it, if it is the greatest.
+    /// The delay with jitter: from half of the delay, if `random` is 0, to all of it, if `random` is `u32::MAX`.
     pub(super) fn delay_with(&self, failures: u32, random: u32) -> Duration {
         let longest = self.longest(failures);
         let half = longest / 2;
@@ -116,7 +116,7 @@ impl Backoff {
     }
 }
 
-/// The standard library seeds every hasher of maps anew.
+/// A random number: the standard library seeds each [`RandomState`] differently.
 fn random() -> u32 {
     let [a, b, c, d, ..] = RandomState::new().build_hasher().finish().to_ne_bytes();
     u32::from_ne_bytes([a, b, c, d])

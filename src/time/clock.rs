@@ -1,4 +1,4 @@
-//! Clocks.
+//! The clock trait, and the system clock.
 
 use super::timer;
 use crate::sync::swallow_panic;
@@ -6,34 +6,33 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-/// The longest that the system's clock keeps an timer.
+/// The longest time that the system clock keeps a timer.
 const HORIZON: Duration = Duration::from_secs(60);
 
-/// Where a queue gets the time from: for delays, leases and time stamps.
+/// The source of time of a queue: for delays, leases and timestamps.
 ///
-/// [`SystemClock`] is the one a queue has by itself, [`ManualClock`](crate::ManualClock) one for
-/// tests. Another one serves simulations, and runtimes that can pause or skip time.
+/// [`SystemClock`] is the default, [`ManualClock`](crate::ManualClock) is for tests. Custom clocks are useful for
+/// simulations, and for runtimes that can pause or advance time.
 ///
-/// # What a clock owes
+/// # Contract
 ///
 /// - Both methods may be called from any thread at any time, and must not block.
-/// - [`Clock::now`] never goes backwards. If it does, delays and leases last longer by as much, and
+/// - [`Clock::now`] is monotonic. If it goes backwards, delays and leases are prolonged accordingly, and
 ///   nothing is lost.
-/// - [`Clock::wake_at`] calls the waker at least once: when [`Clock::now`] reaches the time, or soon
-///   after, from whichever thread; if the time has come already, at once. It may call it earlier, and more
-///   often.
-/// - Who is called and has still to wait calls [`Clock::wake_at`] again. So for wakers that
-///   [wake the same](Waker::will_wake) a clock may keep one timer, the earliest. It should: a task may
-///   call each time that it is polled.
-/// - It calls wakers, and clones and drops them, without a lock of its own: these are user code, which may
-///   use the same queue and the same clock. A waker that panics must not keep it from calling others.
+/// - [`Clock::wake_at`] calls the waker at least once, from any thread: when [`Clock::now`] reaches the time, or soon
+///   after; immediately, if the time has passed. It may call the waker earlier, and more than once.
+/// - A task that is woken too early calls [`Clock::wake_at`] again. So for wakers that
+///   [wake the same task](Waker::will_wake) a clock may keep only the earliest timer. It should do so: a task may
+///   call `wake_at` whenever it is polled.
+/// - Wakers must be called, cloned and dropped without holding a lock of the clock: they are user code, which may
+///   use the same queue and the same clock. A waker that panics must not prevent others from being called.
 ///
 /// ```
 /// use requeue::{Clock, SystemClock};
 /// use std::task::Waker;
 /// use std::time::{Duration, Instant};
 ///
-/// /// A clock that is ahead of the system's.
+/// /// A clock that is ahead of the system clock.
 /// struct Ahead(Duration);
 ///
 /// impl Clock for Ahead {
@@ -44,7 +43,7 @@ const HORIZON: Duration = Duration::from_secs(60);
 ///     fn wake_at(&self, at: Instant, waker: &Waker) {
 ///         match at.checked_sub(self.0) {
 ///             Some(at) => SystemClock.wake_at(at, waker),
-///             None => waker.wake_by_ref(), // long ago
+///             None => waker.wake_by_ref(), // long past
 ///         }
 ///     }
 /// }
@@ -52,7 +51,7 @@ const HORIZON: Duration = Duration::from_secs(60);
 /// assert!(Ahead(Duration::from_secs(60)).now() > SystemClock.now());
 /// ```
 pub trait Clock: Send + Sync + 'static {
-    /// The time.
+    /// Returns the current time.
     ///
     /// ```
     /// use requeue::{Clock, SystemClock};
@@ -62,8 +61,8 @@ pub trait Clock: Send + Sync + 'static {
     /// ```
     fn now(&self) -> Instant;
 
-    /// Has a waker called at a time, or soon after; at once, if the time has come. See
-    /// [what a clock owes](Clock#what-a-clock-owes).
+    /// Schedules a waker to be called at `at` or soon after; immediately, if that time has passed. See the
+    /// [contract](Clock#contract).
     ///
     /// ```
     /// use requeue::{Clock, SystemClock};
@@ -71,25 +70,25 @@ pub trait Clock: Send + Sync + 'static {
     /// use std::task::{Wake, Waker};
     /// use std::time::Duration;
     ///
-    /// struct Bell(mpsc::SyncSender<()>);
+    /// struct Signal(mpsc::SyncSender<()>);
     ///
-    /// impl Wake for Bell {
+    /// impl Wake for Signal {
     ///     fn wake(self: Arc<Self>) {
     ///         let _ = self.0.try_send(());
     ///     }
     /// }
     ///
-    /// let (bell, rings) = mpsc::sync_channel(1);
+    /// let (sender, receiver) = mpsc::sync_channel(1);
     /// let soon = SystemClock.now() + Duration::from_millis(1);
-    /// SystemClock.wake_at(soon, &Waker::from(Arc::new(Bell(bell))));
-    /// rings.recv()?;
+    /// SystemClock.wake_at(soon, &Waker::from(Arc::new(Signal(sender))));
+    /// receiver.recv()?;
     /// assert!(SystemClock.now() >= soon);
     /// # Ok::<(), mpsc::RecvError>(())
     /// ```
     fn wake_at(&self, at: Instant, waker: &Waker);
 }
 
-/// A clock that several queues share.
+/// Forwards to the shared clock.
 impl<C: Clock + ?Sized> Clock for Arc<C> {
     fn now(&self) -> Instant {
         (**self).now()
@@ -100,19 +99,19 @@ impl<C: Clock + ?Sized> Clock for Arc<C> {
     }
 }
 
-/// The clock of the system: [`Instant::now`].
+/// The system clock: [`Instant::now`].
 ///
-/// Its wakers are called by one thread for the whole process, `requeue-timer`, which is started by the
-/// first call of [`Clock::wake_at`] with a time to come: when a task waits at a queue that has
-/// something delayed. It sleeps until the first timer is due, and lives as long as the process. If the
-/// system has no thread to give, wakers are called at once, so that tasks poll in vain instead of
+/// Wakers are called by one thread per process, `requeue-timer`. It is started by the first call of
+/// [`Clock::wake_at`] with a time in the future, which is made when a task waits for a delayed item. It
+/// sleeps until the first timer is due, and lives as long as the process. If the thread
+/// cannot be spawned, wakers are called at once, so that tasks are polled spuriously instead of
 /// being lost, and the next call tries again.
 ///
-/// It keeps one timer for each waker, some 200 bytes and what the waker itself keeps alive, and rings it
+/// One timer is kept per waker: about 200 bytes, and the memory that the waker keeps alive. It fires
 /// after a minute even if it was set for later. So a task that waits longer is polled once a minute,
-/// and one that is gone leaves nothing behind for longer than that.
+/// and a task that was dropped leaves nothing behind for longer than that.
 ///
-/// A waker that takes long delays the others; one that panics does not.
+/// A slow waker delays the others; one that panics does not.
 ///
 /// ```
 /// use requeue::{Clock, SystemClock};
@@ -139,7 +138,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// When to ring an timer, so that none is kept for long.
+/// The time at which a timer fires: clamped so that none is kept for long.
 pub(super) fn within_horizon(at: Instant, now: Instant) -> Instant {
     let horizon = now.checked_add(HORIZON);
     horizon.map_or(at, |horizon| at.min(horizon))

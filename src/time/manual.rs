@@ -1,4 +1,4 @@
-//! A clock that is set by hand.
+//! A clock that is set manually.
 
 use super::timer_queue::{TimerEntry, TimerQueue};
 use super::Clock;
@@ -8,12 +8,12 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-/// A clock that stands still until it is set, for tests.
+/// A clock for tests that advances only when it is set.
 ///
-/// Clones are the same clock.
+/// Clones share the same clock.
 ///
-/// Wakers whose time has come are called by whoever sets the clock, before the call returns, in the order
-/// of their times; [`ManualClock::now`] says the new time already. If one panics the panic is caught,
+/// The thread that sets the clock calls the wakers that are due, before the call returns, in the order
+/// of their times; [`ManualClock::now`] already returns the new time. If a waker panics the panic is caught,
 /// and the next one is called.
 ///
 /// ```
@@ -36,7 +36,7 @@ struct ManualState {
 }
 
 impl ManualClock {
-    /// A clock that says when it was made.
+    /// Creates a clock that is set to the current time.
     ///
     /// ```
     /// use requeue::ManualClock;
@@ -54,7 +54,7 @@ impl ManualClock {
         }
     }
 
-    /// The time.
+    /// Returns the current time.
     ///
     /// ```
     /// use requeue::{Clock, ManualClock};
@@ -66,7 +66,7 @@ impl ManualClock {
         lock(&self.state).now
     }
 
-    /// Sets the clock forward.
+    /// Advances the clock.
     ///
     /// ```
     /// use requeue::ManualClock;
@@ -81,14 +81,14 @@ impl ManualClock {
     ///
     /// # Panics
     ///
-    /// If the new time is beyond what an [`Instant`] can say. The clock is not changed then.
+    /// If the new time cannot be represented by an [`Instant`]. The clock is not changed then.
     #[track_caller]
     pub fn advance(&self, by: Duration) {
-        let turned = self.turn(|now| now.checked_add(by));
-        assert!(turned, "clock advanced beyond the last `Instant`");
+        let is_set = self.set_to(|now| now.checked_add(by));
+        assert!(is_set, "clock advanced beyond the last `Instant`");
     }
 
-    /// Sets the clock, also backwards: then what was to come comes later by as much.
+    /// Sets the clock. If it is set backwards, everything scheduled is delayed accordingly.
     ///
     /// ```
     /// use requeue::ManualClock;
@@ -101,11 +101,11 @@ impl ManualClock {
     /// assert_eq!(clock.now(), start);
     /// ```
     pub fn set(&self, now: Instant) {
-        self.turn(|_| Some(now));
+        self.set_to(|_| Some(now));
     }
 
-    /// Sets the clock to what `to` says: false if that is no time.
-    fn turn(&self, to: impl FnOnce(Instant) -> Option<Instant>) -> bool {
+    /// Sets the clock to the result of `to`; `false` if that is `None`.
+    fn set_to(&self, to: impl FnOnce(Instant) -> Option<Instant>) -> bool {
         let mut state = lock(&self.state);
         let Some(now) = to(state.now) else {
             return false;
@@ -113,7 +113,7 @@ impl ManualClock {
         state.now = now;
         let due = state.timers.take_due(now);
         drop(state);
-        due.into_iter().for_each(TimerEntry::ring);
+        due.into_iter().for_each(TimerEntry::fire);
         true
     }
 }
@@ -128,7 +128,7 @@ impl Clock for ManualClock {
         let mut state = lock(&self.state);
         if at <= state.now {
             drop(state);
-            return timer.ring();
+            return timer.fire();
         }
         let spare = state.timers.set(at, timer);
         drop(state);
@@ -149,7 +149,7 @@ impl fmt::Debug for ManualClock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = lock(&self.state);
         let (now, timers) = (state.now, state.timers.len());
-        drop(state); // what is written to is user code
+        drop(state); // the formatter may run user code
         f.debug_struct("ManualClock")
             .field("now", &now)
             .field("timers", &timers)

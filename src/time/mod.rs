@@ -1,10 +1,9 @@
-//! Clocks and back-offs: where a queue reads the time, and how long a failed item waits.
+//! Clocks, the source of a queue's time, and backoffs, the delays of failed items.
 
-// A queue counts time in nanoseconds from when it was made, so that a time fits into a word. It reads
-// the clock only where it needs the time: for delays, leases and time stamps.
+// A queue counts time in nanoseconds since its creation, so that a time fits into a word. It reads
+// the clock only if it needs the time: for delays, leases and timestamps.
 //
-// A thread that waits for a time sleeps no longer than that. A task cannot, so it sets an *timer*: a
-// waker, and when to call it.
+// A thread waits for a time by a timeout. A task cannot, so it sets a *timer*: a waker, and when to call it.
 
 mod backoff;
 mod clock;
@@ -27,9 +26,9 @@ pub(crate) const NEVER: u64 = u64::MAX;
 /// The time of one queue.
 #[derive(Clone)]
 pub(crate) struct Time {
-    /// None: the system's.
+    /// `None`: the system clock.
     clock: Option<Arc<dyn Clock>>,
-    /// Time 0.
+    /// The instant of time 0.
     origin: Instant,
 }
 
@@ -49,12 +48,12 @@ impl Time {
         }
     }
 
-    /// Whether it is the system's, which threads can wait for by themselves.
+    /// Whether it is the time of the system clock, for which threads can wait by a timeout.
     pub(crate) fn is_system(&self) -> bool {
         self.clock.is_none()
     }
 
-    /// The time. The models know none: there, the system's is always 0.
+    /// The current time. In the models the system clock is always at 0.
     pub(crate) fn now(&self) -> u64 {
         match &self.clock {
             Some(clock) => self.nanos(clock.now()),
@@ -63,45 +62,45 @@ impl Time {
         }
     }
 
-    /// The time as a stamp: one more, so that 0 can say that it is not known.
+    /// The current time as a timestamp: one more, so that 0 can represent an unknown time.
     pub(crate) fn stamp(&self) -> u64 {
         self.now() + 1
     }
 
-    /// How long ago a stamp was made.
+    /// The time elapsed since a timestamp.
     pub(crate) fn age(&self, stamp: u64) -> Duration {
         Duration::from_nanos(self.stamp().saturating_sub(stamp))
     }
 
-    /// What the clock said when a stamp was made; `None`, if that is not known.
+    /// The instant of a timestamp; `None` if it is unknown.
     pub(crate) fn stamped(&self, stamp: u64) -> Option<Instant> {
         self.instant(stamp.checked_sub(1)?)
     }
 
-    /// What the clock says.
+    /// The current time of the clock.
     pub(crate) fn clock_now(&self) -> Instant {
         self.clock
             .as_ref()
             .map_or_else(|| SystemClock.now(), Clock::now)
     }
 
-    /// The time in so long: at the end of time, if that is later, but not [`NEVER`].
+    /// The time after `delay`, clamped to the last time before [`NEVER`].
     pub(crate) fn after(&self, delay: Duration) -> u64 {
         later(self.now(), delay)
     }
 
-    /// What the clock says at a time; `None`, if it can never say so.
+    /// The instant of a time; `None` if no [`Instant`] represents it.
     pub(crate) fn instant(&self, nanos: u64) -> Option<Instant> {
         let elapsed = Some(nanos).filter(|&nanos| nanos != NEVER)?;
         self.origin.checked_add(Duration::from_nanos(elapsed))
     }
 
-    /// The time at which the clock says so: 0 for all that is before.
+    /// The time of an instant: 0 for all instants before the origin.
     pub(crate) fn nanos(&self, at: Instant) -> u64 {
         whole(at.saturating_duration_since(self.origin))
     }
 
-    /// Has a waker called at a time, or at once if that has come; see [`Clock::wake_at`].
+    /// Schedules a waker to be called at a time, or immediately if that has passed; see [`Clock::wake_at`].
     pub(crate) fn wake_at(&self, nanos: u64, waker: &Waker) {
         let Some(at) = self.instant(nanos) else {
             return;
@@ -113,7 +112,7 @@ impl Time {
     }
 }
 
-/// The models know no time: they wait for ever instead.
+/// The models have no time: they wait forever instead.
 #[cfg(any(loom, shuttle))]
 mod timer {
     use super::{Instant, Waker};
@@ -121,12 +120,12 @@ mod timer {
     pub(super) fn wake_at(_: Instant, _: &Waker) {}
 }
 
-/// The time so long after another one: at the end of time, if that is later, but not [`NEVER`].
+/// The time `delay` after `now`, clamped to the last time before [`NEVER`].
 pub(crate) fn later(now: u64, delay: Duration) -> u64 {
     now.saturating_add(whole(delay)).min(NEVER - 1)
 }
 
-/// In nanoseconds, before [`NEVER`].
+/// A duration in nanoseconds, clamped to the last time before [`NEVER`].
 fn whole(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).map_or(NEVER - 1, |nanos| nanos.min(NEVER - 1))
 }

@@ -1,4 +1,4 @@
-//! The thread that rings the timers of the system's clock.
+//! The timers of the system clock, and the thread that fires them.
 
 use super::timer_queue::{TimerEntry, TimerQueue};
 use crate::sync::{lock, Condvar, Mutex, MutexGuard};
@@ -7,34 +7,34 @@ use std::task::Waker;
 use std::time::Instant;
 use std::{io, mem, thread};
 
-/// The timers of the system's clock, and the thread that waits for the first of them.
+/// The timers of the system clock, and the thread that waits for the first of them.
 #[derive(Default)]
 pub(super) struct Timer {
     state: Mutex<TimerState>,
-    /// The first timer is another one.
+    /// Signalled when the first timer changes.
     changed: Condvar,
 }
 
 #[derive(Default)]
 struct TimerState {
     timers: TimerQueue,
-    /// Whether the thread was started.
+    /// Whether the thread has been started.
     runs: bool,
 }
 
-/// Has the timer of the process call a waker at a time.
+/// Schedules a waker with the timer of the process.
 pub(super) fn wake_at(at: Instant, waker: &Waker) {
     static TIMER: OnceLock<Timer> = OnceLock::new();
     TIMER.get_or_init(Timer::default).wake_at(at, waker);
 }
 
 impl Timer {
-    /// Has a waker called at a time, or now, if the system has no more threads.
+    /// Schedules a waker to be called at a time, or calls it now if the thread cannot be spawned.
     pub(super) fn wake_at(&'static self, at: Instant, waker: &Waker) {
         self.set(at, waker, || self.spawn());
     }
 
-    /// Sets an timer, and starts the thread if it does not run.
+    /// Sets a timer, and starts the thread if it is not running.
     pub(super) fn set(&self, at: Instant, waker: &Waker, spawn: impl FnOnce() -> io::Result<()>) {
         let timer = TimerEntry::new(waker);
         let mut state = lock(&self.state);
@@ -59,15 +59,15 @@ impl Timer {
         thread.spawn(|| self.run()).map(drop)
     }
 
-    /// Rings all timers now: there is no thread to wait for them.
+    /// Fires all timers now: there is no thread to wait for them.
     fn give_up(&self) {
         let state = mem::take(&mut *lock(&self.state));
-        state.timers.into_all().for_each(TimerEntry::ring);
+        state.timers.into_all().for_each(TimerEntry::fire);
     }
 
     fn run(&self) {
         loop {
-            self.due().into_iter().for_each(TimerEntry::ring);
+            self.due().into_iter().for_each(TimerEntry::fire);
         }
     }
 
@@ -84,7 +84,7 @@ impl Timer {
         }
     }
 
-    /// Sleeps until the first timer is due or another one comes first, or by chance less.
+    /// Sleeps until the first timer is due or changes; may wake spuriously.
     fn sleep(&self, state: &mut MutexGuard<'_, TimerState>, now: Instant) {
         match state.timers.first() {
             Some(at) => {

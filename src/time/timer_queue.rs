@@ -1,4 +1,4 @@
-//! TimerQueue: wakers, and when to call them.
+//! A queue of timers: wakers, and when to call them.
 
 use crate::sync::swallow_panic;
 use std::collections::hash_map::DefaultHasher;
@@ -9,27 +9,28 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::Instant;
 
-/// Room that is kept when no timer is left.
+/// The capacity that is kept when no timer is left.
 const KEPT: usize = 64;
 
-/// A time, and a number for those that are set for the same time.
+/// A time, and a number that orders timers set for the same time.
 type Position = (Instant, u64);
 
-/// A waker that is to be called.
+/// A waker to be called.
 ///
-/// Equal to every timer that would wake the same.
+/// Two entries are equal if they would wake the same task.
 pub(super) struct TimerEntry {
     waker: Waker,
     digest: u64,
 }
 
-/// What tells a waker from others: before Rust 1.83 it shows that only in print.
+/// A hash of the `Debug` output of a waker, which before Rust 1.83 is the only way to read its identity.
 ///
-/// If it tells too little, a look into the set takes longer; if too much, a task may have two timers.
+/// If the outputs of different wakers are equal, lookups take longer; if those of one waker differ, a task may have
+/// two timers.
 #[derive(Default)]
 struct Digest(DefaultHasher);
 
-/// TimerQueue in the order of their times, one for each waker.
+/// Timers in the order of their times, one for each waker.
 #[derive(Default)]
 pub(super) struct TimerQueue {
     queue: BTreeMap<Position, Arc<TimerEntry>>,
@@ -49,7 +50,7 @@ impl TimerEntry {
     }
 
     /// Calls the waker, and drops it.
-    pub(super) fn ring(self: Arc<Self>) {
+    pub(super) fn fire(self: Arc<Self>) {
         swallow_panic(|| self.waker.wake_by_ref());
         self.discard();
     }
@@ -81,10 +82,10 @@ impl Write for Digest {
     }
 }
 
-/// None of these calls user code, so that they may be called under a lock.
+/// None of these methods calls user code, so they may be called under a lock.
 impl TimerQueue {
-    /// Adds an timer. If there is an equal one the earlier time of the two counts; the timer is not
-    /// needed then, and comes back.
+    /// Adds a timer. If there is an equal one, that is kept with the earlier of the two times, and `timer` is
+    /// returned.
     pub(super) fn set(&mut self, at: Instant, timer: Arc<TimerEntry>) -> Option<Arc<TimerEntry>> {
         self.set += 1;
         let position = (at, self.set);
@@ -101,7 +102,7 @@ impl TimerQueue {
         Some(timer)
     }
 
-    /// Takes out those whose time has come, in the order of their times.
+    /// Removes the timers that are due, and returns them in the order of their times.
     pub(super) fn take_due(&mut self, now: Instant) -> Vec<Arc<TimerEntry>> {
         let mut due = Vec::new();
         while let Some(entry) = self.queue.first_entry() {
@@ -123,15 +124,15 @@ impl TimerQueue {
     }
 }
 
-/// What the timer needs besides.
+/// Methods for the timer of the system clock.
 #[cfg(not(any(loom, shuttle)))]
 impl TimerQueue {
-    /// When the first one is due.
+    /// The time of the first timer.
     pub(super) fn first(&self) -> Option<Instant> {
         self.queue.keys().next().map(|&(at, _)| at)
     }
 
-    /// All of them, in the order of their times.
+    /// Returns all timers, in the order of their times.
     pub(super) fn into_all(self) -> impl Iterator<Item = Arc<TimerEntry>> {
         self.queue.into_values()
     }

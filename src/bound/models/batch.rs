@@ -1,4 +1,4 @@
-//! Batches, which take all or nothing.
+//! Models of batches, which take all permits or none.
 
 use super::*;
 
@@ -28,7 +28,7 @@ fn a_batch_that_fails_is_in_the_way_of_nobody() {
         let one = bank.take_shared(1);
         let two = short.take_all(2).got;
         let three = long.join().unwrap();
-        assert_eq!(one + two + three, 3, "there was room for what is out");
+        assert_eq!(one + two + three, 3, "there were enough permits for these");
         bank.balance(3);
     });
 }

@@ -1,4 +1,4 @@
-//! A free count: its owner against collectors.
+//! Models of a free count: its owner against collectors.
 
 use super::*;
 

@@ -1,9 +1,9 @@
-//! The strict Full, while permits move.
+//! Models of the linearizable Full while permits move.
 
 use super::*;
 
-/// One permit is free, in the cache of the second record; the rest are out, and the first record's
-/// handle has some of them.
+/// One permit is free, in the cache of the second record; the rest are taken, some of them by the handle of
+/// the first record.
 fn one_left() -> (Arc<Bank>, PermitOwner, PermitOwner) {
     let bank = Bank::new(8);
     let mut giver = PermitOwner::new(&bank);

@@ -1,4 +1,4 @@
-//! Accounts that change hands.
+//! Models of records that change owners.
 
 use super::*;
 

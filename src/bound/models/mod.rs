@@ -13,7 +13,7 @@ use loom::thread;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
-/// A capacity, and how many permits are out, counted where loom does not see it.
+/// A capacity, and the number of permits taken, counted by an atomic that loom does not see.
 struct Bank {
     capacity: Capacity,
     out: AtomicUsize,
@@ -38,7 +38,7 @@ impl Bank {
         self.took(self.capacity.take_shared(want))
     }
 
-    /// All is free again when `permits` come back.
+    /// Checks that all permits except `permits` are free.
     fn balance(&self, permits: usize) {
         assert_eq!(self.out.load(Ordering::SeqCst), permits);
         let limit = self.capacity.limit();
@@ -61,7 +61,7 @@ impl PermitOwner {
         }
     }
 
-    /// An owner with one permit out and `ahead` in the cache, when nobody else has a record.
+    /// An owner with one permit taken and `ahead` in the cache, when there is no other record.
     fn with(bank: &Arc<Bank>, ahead: usize) -> Self {
         let mut owner = Self::new(bank);
         assert_eq!(owner.take(1), 1);
@@ -73,7 +73,7 @@ impl PermitOwner {
         self.take_some(want).got
     }
 
-    /// Takes up to `want`, and one as a push does.
+    /// Takes up to `want` permits; a single one as a push does.
     fn take_some(&mut self, want: usize) -> Took {
         let capacity = &self.bank.capacity;
         let took = match want {
@@ -90,7 +90,7 @@ impl PermitOwner {
         took
     }
 
-    /// Takes `want` or nothing.
+    /// Takes `want` permits or none.
     fn take_all(&mut self, want: usize) -> Took {
         let took = self.cache.take_all(&self.bank.capacity, want);
         assert!(took.got == 0 || took.got == want);
@@ -98,13 +98,13 @@ impl PermitOwner {
         took
     }
 
-    /// Gives permits back, and answers how many are reported.
+    /// Gives permits back, and returns how many are reported.
     fn give(&mut self, permits: usize) -> usize {
         self.bank.out.fetch_sub(permits, Ordering::SeqCst);
         self.cache.give(&self.bank.capacity, permits)
     }
 
-    /// Ends the lease, and answers how many permits are reported.
+    /// Releases the record, and returns how many permits are reported.
     fn leave(self) -> usize {
         self.cache.leave(&self.bank.capacity)
     }

@@ -1,4 +1,4 @@
-//! A range: its owner against thieves.
+//! Models of a range: its owner against thieves.
 
 use super::*;
 
@@ -11,7 +11,7 @@ fn an_owner_and_a_thief_do_not_take_the_same() {
         let owner = spawn(move || owner.take(1));
         let stolen = bank.take_shared(1);
         let kept = owner.join().unwrap();
-        assert_eq!(kept + stolen, 1, "one was free, and one takes it");
+        assert_eq!(kept + stolen, 1, "one was free, and one of them takes it");
         bank.balance(4);
     });
 }
@@ -25,7 +25,10 @@ fn an_owner_takes_many_against_a_thief() {
         let owner = spawn(move || owner.take(1) + owner.take(1));
         let stolen = bank.take_shared(1);
         let kept = owner.join().unwrap();
-        assert!(kept + stolen > 0, "who has all in hand uses one");
+        assert!(
+            kept + stolen > 0,
+            "a caller with all permits in hand uses one"
+        );
         bank.balance(5 + kept + stolen);
     });
 }

@@ -1,9 +1,9 @@
-//! What is reported: nobody sleeps beside a free permit.
+//! Models of the reports: no pusher sleeps while a permit is free.
 
 use super::*;
 use loom::sync::atomic::{fence, AtomicUsize};
 
-/// Pushers that found nothing and sleep, and how many of them were woken.
+/// The number of pushers that found no permit and sleep, and of those that were woken.
 #[derive(Default)]
 struct Sleepers {
     asleep: AtomicUsize,
@@ -13,7 +13,7 @@ struct Sleepers {
 impl Sleepers {
     /// Enters the wait queue, and sleeps unless it finds a permit.
     fn enter(&self, bank: &Bank) {
-        // ORDERING: Relaxed, all of them; the fences order what is seen, as those of a line do.
+        // ORDERING: Relaxed, all of them; ordered by the fences, like those of a wait queue.
         self.asleep.fetch_add(1, Ordering::Relaxed);
         fence(Ordering::SeqCst);
         if bank.take_shared(1) == 1 {
@@ -21,14 +21,14 @@ impl Sleepers {
         }
     }
 
-    /// Wakes for so many permits that were reported.
+    /// Wakes one sleeper for each permit reported.
     fn wake(&self, permits: usize) {
         fence(Ordering::SeqCst);
         let asleep = self.asleep.load(Ordering::Relaxed);
         self.woken.fetch_add(permits.min(asleep), Ordering::Relaxed);
     }
 
-    /// Whether nobody sleeps on beside a permit when those who were woken have taken theirs.
+    /// Whether no permit is free beside a sleeper once all woken pushers have taken theirs.
     fn is_served(&self, bank: &Bank) -> bool {
         let asleep = self.asleep.load(Ordering::Relaxed);
         let woken = self.woken.load(Ordering::Relaxed);
@@ -36,8 +36,8 @@ impl Sleepers {
     }
 }
 
-/// Two pushers that sleep, whose tasks share a thread, against a call that answers how many permits
-/// it lets others find.
+/// Two sleeping pushers, whose tasks share a thread, against a call that returns how many permits
+/// it makes available to others.
 fn two_pushers(prepare: fn() -> PermitOwner, call: fn(PermitOwner) -> usize) {
     model(move || {
         let owner = prepare();
@@ -54,7 +54,7 @@ fn two_pushers(prepare: fn() -> PermitOwner, call: fn(PermitOwner) -> usize) {
     });
 }
 
-/// One permit is in the free count of the record and one in its range; two are worth moving.
+/// One permit is in the free count of the record and one in its range; two are enough to be moved.
 fn one_in_each() -> PermitOwner {
     let bank = Bank::new(4);
     let mut owner = PermitOwner::with(&bank, 1);
@@ -73,7 +73,7 @@ fn one_in_the_pool_too() -> PermitOwner {
     two_of(3)
 }
 
-/// Two permits were taken, and one of them was given back.
+/// Two permits were taken; one of them was given back.
 fn two_of(limit: usize) -> PermitOwner {
     let bank = Bank::new(limit);
     let mut owner = PermitOwner::new(&bank);
@@ -82,7 +82,7 @@ fn two_of(limit: usize) -> PermitOwner {
     owner
 }
 
-/// Three permits are in the range of the record, where a thief has left its mark.
+/// Three permits are in the range of the record, which a thief has marked.
 fn three_marked() -> PermitOwner {
     let bank = Bank::new(8);
     let owner = PermitOwner::with(&bank, 3);

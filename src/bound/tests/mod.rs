@@ -1,10 +1,10 @@
-//! The permits of one thread.
+//! Single-threaded tests of permits.
 
 mod stress;
 
 use super::{Capacity, PermitCache, Took};
 
-/// Takes one by one until nothing is free.
+/// Takes permits one by one until none is free.
 fn drain(cache: &PermitCache, capacity: &Capacity) -> usize {
     std::iter::from_fn(|| cache.take_one(capacity)).count()
 }
@@ -24,7 +24,7 @@ fn a_cache_takes_the_limit_and_no_more() {
 }
 
 #[test]
-fn what_one_has_taken_ahead_another_finds() {
+fn permits_taken_ahead_are_found_by_others() {
     for limit in [1, 2, 3, 7, 64, 1000] {
         let capacity = Capacity::new(limit);
         let caches = [(); 3].map(|()| PermitCache::new(&capacity));
@@ -74,7 +74,7 @@ fn batches_come_from_the_cache_and_from_elsewhere() {
 }
 
 #[test]
-fn who_leaves_gives_everything_back() {
+fn leaving_gives_everything_back() {
     let capacity = Capacity::new(100);
     for _ in 0..3 {
         let cache = PermitCache::new(&capacity);
@@ -89,14 +89,14 @@ fn who_leaves_gives_everything_back() {
 }
 
 #[test]
-fn who_leaves_reports_what_reaches_the_pool() {
+fn leaving_reports_the_permits_that_reach_the_pool() {
     let capacity = Capacity::new(200);
     let cache = PermitCache::new(&capacity);
     assert_eq!(cache.take(&capacity, 10).got, 10);
     assert_eq!(cache.give(&capacity, 10), 10);
     assert_eq!(cache.left(), 90);
-    assert_eq!(cache.leave(&capacity), 100, "in its hand for a moment");
-    assert_eq!(capacity.pool.look().free, 200);
+    assert_eq!(cache.leave(&capacity), 100, "all were in hand for a moment");
+    assert_eq!(capacity.pool.snapshot().free, 200);
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn a_batch_takes_all_or_nothing_from_wherever_it_is() {
 }
 
 #[test]
-fn a_batch_uses_what_it_has_ahead() {
+fn a_batch_uses_permits_taken_ahead() {
     let capacity = Capacity::new(1000);
     let cache = PermitCache::new(&capacity);
     assert_eq!(cache.take_all(&capacity, 0), Took::all(0));
@@ -129,18 +129,18 @@ fn a_batch_uses_what_it_has_ahead() {
 }
 
 #[test]
-fn what_a_consumer_gives_back_reaches_the_pool() {
+fn permits_given_back_by_a_consumer_reach_the_pool() {
     let capacity = Capacity::new(1000);
     let pusher = PermitCache::new(&capacity);
     assert_eq!(pusher.take(&capacity, 1000).got, 1000);
     let popper = PermitCache::new(&capacity);
     let wakes: Vec<_> = (0..64).map(|_| popper.give(&capacity, 1)).collect();
     assert!(wakes[..63].iter().all(|wakes| *wakes == 1));
-    assert_eq!((wakes[63], capacity.pool.look().free), (64, 64));
+    assert_eq!((wakes[63], capacity.pool.snapshot().free), (64, 64));
 }
 
 #[test]
-fn nothing_is_taken_ahead_where_room_is_scarce() {
+fn nothing_is_taken_ahead_when_few_permits_are_free() {
     let capacity = Capacity::new(10);
     let caches = [(); 5].map(|()| PermitCache::new(&capacity));
     assert_eq!(caches[0].take_one(&capacity), Some(0));
@@ -163,7 +163,7 @@ fn limits_beyond_all_memory_are_kept() {
 }
 
 #[test]
-fn searches_skip_the_accounts_of_those_who_left() {
+fn searches_skip_retired_records() {
     let capacity = Capacity::new(4_000);
     let caches: Vec<_> = (0..1_000).map(|_| PermitCache::new(&capacity)).collect();
     for cache in &caches {

@@ -1,4 +1,4 @@
-//! Threads that take and give back, with all permits counted.
+//! Stress tests: threads take permits and give them back, and all permits are counted.
 
 use super::super::{Capacity, PermitCache};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,12 +10,14 @@ fn rounds() -> usize {
     20_000 * scale.map_or(1, |scale| scale.parse().unwrap())
 }
 
-/// What a thread of the stress does.
+/// What a thread of the stress test does.
 #[derive(Clone, Copy)]
 enum Role {
-    /// Takes and gives back, by one and in batches, and now and then leaves.
+    /// Uses one cache all the time.
     Both,
+    /// Uses no cache.
     Shared,
+    /// Releases its cache now and then.
     Visitor,
 }
 
@@ -85,9 +87,9 @@ fn no_permit_is_doubled_or_lost_under_stress() {
     }
 }
 
-/// Nobody ever has more than one permit, in hand or out, so one is free for who has none.
+/// No thread ever has more than one permit, in hand or taken, so one is free for a thread that has none.
 #[test]
-fn a_permit_that_moves_about_is_found() {
+fn a_moving_permit_is_found() {
     let movers = 3;
     let capacity = Capacity::new(movers);
     let start = Barrier::new(movers);

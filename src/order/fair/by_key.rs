@@ -8,9 +8,9 @@ use std::hash::Hash;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-/// Of how many items of a key that are gone its table is told together, so that pops leave the tables to
-/// pushes.
-const TOGETHER: u32 = 64;
+/// How many removed items of a key are unregistered at once, so that pops rarely contend with pushes for the
+/// tables.
+const BATCH: u32 = 64;
 
 /// The order of a [`FairQueue`](crate::FairQueue): see [`Builder::fair_by`](crate::Builder::fair_by).
 ///
@@ -24,7 +24,7 @@ const TOGETHER: u32 = 64;
 /// ```
 pub struct ByKey<K, T>(PhantomData<fn(&T) -> K>);
 
-/// For items of any type, so that the compiler need not find out that two lifetimes in `T` are the same.
+/// For items of any type, so that the compiler need not prove that two lifetimes in `T` are equal.
 impl<K, T, U> Engine<U> for ByKey<K, T>
 where
     K: Hash + Eq + Send + Sync,
@@ -39,10 +39,10 @@ where
         shards: &Arc<ShardsOf<U, Self>>,
         due_timer: &Arc<DueTimer>,
     ) -> Self::Source {
-        // A limit has to be exact.
+        // With a limit the counts must be exact.
         let is_limited = rules.limit < UNLIMITED;
-        let together = if is_limited { 1 } else { TOGETHER };
-        let rounds = Rounds::new(rules.serial, together);
+        let batch = if is_limited { 1 } else { BATCH };
+        let rounds = Rounds::new(rules.serial, batch);
         Sorted::new(rounds, Keys::new(rules), shards, due_timer)
     }
 }
@@ -73,7 +73,7 @@ pub trait Keyed<T>:
         Source = Sorted<T, KeyMeta, Rounds<T>, Keys<<Self as Keyed<T>>::Key, T>>,
     >
 {
-    /// What an item is known by.
+    /// The type of the keys.
     type Key: Hash + Eq + Send + Sync;
 }
 

@@ -1,9 +1,9 @@
-//! The keys of all items that are somewhere: staged, ready, held or delayed.
+//! The keys of all live items: staged, ready, held or delayed.
 //!
-//! A key has a number as long as an item with it is alive. Numbers are used again.
+//! A key has a number as long as an item with it is alive. Numbers are reused.
 //!
-//! User code runs outside all locks: the key function, the weights, `Hash`, the destructor of a key. Only
-//! `Eq` runs under the lock of a shard, while nothing is half done.
+//! User code runs outside of all locks: the key function, the weights, `Hash`, the destructor of a key. Only
+//! `Eq` runs under the lock of a shard, whose state is consistent then.
 
 use super::meta::KeyMeta;
 use super::table::{Answer, KeyTable, StoredKey, SHARDS};
@@ -14,22 +14,22 @@ use std::collections::hash_map::{HashMap, RandomState};
 use std::hash::{BuildHasher, Hash};
 use std::sync::Arc;
 
-/// A limit for keys that have none.
+/// The limit of keys that have none.
 pub(crate) const UNLIMITED: u32 = u32::MAX;
 
-/// How to find the key of an item.
+/// The key function, which returns the key of an item.
 pub(crate) type By<K, T> = Arc<dyn Fn(&T) -> K + Send + Sync>;
-/// How many turns a key has in a round.
+/// The weight function, which returns how many turns a key has in a round.
 pub(crate) type Weigh<K> = Arc<dyn Fn(&K) -> u32 + Send + Sync>;
 
-/// What there is to know of keys.
+/// The configuration of keys.
 pub(crate) struct Rules<K, T> {
     pub(crate) by: By<K, T>,
-    /// Without it, each key has one turn.
+    /// `None`: each key has weight 1.
     pub(crate) weigh: Option<Weigh<K>>,
-    /// The most items of one key that are alive at a time.
+    /// The most live items of one key.
     pub(crate) limit: u32,
-    /// Whether the items of a key are given out one after the other.
+    /// Whether at most one item of a key is in flight.
     pub(crate) serial: bool,
 }
 
@@ -81,7 +81,7 @@ impl<K, T> Keys<K, T> {
         self.table(number & (SHARDS - 1)).key(number / SHARDS)
     }
 
-    /// Whether a number is still that of the key which it was found for.
+    /// Whether a number still belongs to the key for which it was found.
     pub(crate) fn is(&self, number: u32, key: &Arc<K>) -> bool {
         self.table(number & (SHARDS - 1)).is(number / SHARDS, key)
     }
@@ -91,11 +91,11 @@ impl<K, T> Keys<K, T> {
         lock(&self.shards[shard as usize])
     }
 
-    /// So many items with the key of this number are gone. Drops the key if no other item has it.
+    /// Uncounts `count` items with the key of this number. Drops the key if no other item has it.
     #[inline]
     fn uncount(&self, number: u32, count: u32) {
         let mut table = self.table(number & (SHARDS - 1));
-        let key = table.leave(number / SHARDS, count);
+        let key = table.release(number / SHARDS, count);
         drop(table);
         if let StoredKey::Here(_) | StoredKey::Shared(_) = key {
             swallow_panic(|| drop(key));
@@ -104,7 +104,7 @@ impl<K, T> Keys<K, T> {
 }
 
 impl<K: Hash + Eq, T> Keys<K, T> {
-    /// The key of an item, if no more items with it may be pushed.
+    /// The key of an item if it has reached its limit.
     pub(crate) fn key_at_limit(&self, item: &T) -> Option<K> {
         let key = self.key_of(item);
         let (hash, shard) = self.shard(&key);
@@ -113,21 +113,21 @@ impl<K: Hash + Eq, T> Keys<K, T> {
         at_limit.then_some(key)
     }
 
-    /// The number of a key, if an item with it is somewhere, and the key as it is kept.
+    /// The number of a key and the stored key, if an item with it is alive.
     pub(crate) fn find(&self, key: &K) -> Option<(u32, Arc<K>)> {
         let (hash, shard) = self.shard(key);
         let (index, key) = self.table(shard).known(hash, key)?;
         Some((index * SHARDS + shard, key))
     }
 
-    /// Whether so many items more with a key may be pushed.
+    /// Whether `count` more items with a key may be pushed.
     fn has_room(&self, key: &K, count: u32) -> bool {
         let (hash, shard) = self.shard(key);
         let most = self.rules.limit.checked_sub(count);
         most.is_some_and(|most| self.table(shard).alive(hash, key) <= most)
     }
 
-    /// The hash of a key, and its shard, which is by other bits.
+    /// The hash of a key, and its shard, which is derived from other bits.
     #[inline]
     fn shard(&self, key: &K) -> (u32, u32) {
         let hash = self.hasher.hash_one(key);
@@ -135,7 +135,7 @@ impl<K: Hash + Eq, T> Keys<K, T> {
         (upper(hash << u32::BITS), upper(hash) & (SHARDS - 1))
     }
 
-    /// Counts an item with this key; gives back the key if it is not new.
+    /// Counts an item with this key; returns the key if it is not stored.
     #[inline]
     fn count(&self, shard: u32, hash: u32, key: K) -> (Answer, Option<K>) {
         let Rules { weigh, limit, .. } = &self.rules;
@@ -163,7 +163,7 @@ where
         let key = self.key_of(item);
         let (hash, shard) = self.shard(&key);
         let (answer, key) = self.count(shard, hash, key);
-        let Answer::Welcome { index, weight } = answer else {
+        let Answer::Counted { index, weight } = answer else {
             return None;
         };
         let number = index * SHARDS + shard;

@@ -1,26 +1,26 @@
-//! The items of each key, side by side in memory: they are served far apart from those that were pushed at
-//! the same time.
+//! The items of each key, contiguous in memory: items pushed at the same time with different keys are dequeued
+//! far apart.
 
 use crate::raw::{DeliveryMeta, Entry};
 use std::collections::VecDeque;
 use std::mem;
 
-/// How many lists that fell empty are kept for others, and of how many places at most.
+/// How many empty lists are kept for reuse.
 const KEPT: usize = 64;
-/// Lists of so many places stay as they are.
+/// Lists of up to this capacity do not shrink, and are kept for reuse.
 const SMALL: usize = 16;
 
 /// The items of one key.
 pub(super) type KeyItems<T> = VecDeque<ListEntry<T>>;
 
-/// The place of an item in a list: what an [`Entry`] has, in as few bytes.
+/// The place of an item in a list: the contents of an [`Entry`] in fewer bytes.
 pub(super) enum ListEntry<T> {
     Item {
         item: T,
         since: u64,
         attempts: u32,
     },
-    /// The item with this name is shown to somebody.
+    /// The item with this name is being shown by a visit.
     Shown(u64),
 }
 
@@ -34,7 +34,7 @@ impl<T> ListEntry<T> {
         }
     }
 
-    /// The item, if it is here.
+    /// The item, unless it is being shown.
     #[inline]
     pub(super) fn into_entry(self) -> Option<Entry<T>> {
         let Self::Item {
@@ -53,7 +53,7 @@ impl<T> ListEntry<T> {
         matches!(self, Self::Shown(_))
     }
 
-    /// The time that is known of the item that is here.
+    /// The timestamp of the item, if it is known and the item is not being shown.
     pub(super) fn since(&self) -> Option<u64> {
         match self {
             Self::Item { since, .. } => Some(*since).filter(|since| *since != 0),
@@ -62,7 +62,7 @@ impl<T> ListEntry<T> {
     }
 }
 
-/// The lists of all keys, and how many items they have.
+/// The lists of all keys: spare ones, and the total number of items.
 pub(super) struct Lists<T> {
     spare: Vec<KeyItems<T>>,
     len: usize,
@@ -76,7 +76,7 @@ impl<T> Lists<T> {
         }
     }
 
-    /// How many items there are.
+    /// The number of items in all lists.
     #[inline]
     pub(super) fn len(&self) -> usize {
         self.len
@@ -94,7 +94,7 @@ impl<T> Lists<T> {
         list.push_front(ListEntry::new(entry));
     }
 
-    /// Counts an item more, for which a list that has no places gets some.
+    /// Counts one more item, and allocates places if the list has none.
     #[inline]
     fn make_room(&mut self, list: &mut KeyItems<T>) {
         self.len += 1;
@@ -106,7 +106,7 @@ impl<T> Lists<T> {
         }
     }
 
-    /// Takes out the first item, which is here.
+    /// Removes the first item, which is not being shown.
     #[inline]
     pub(super) fn pop_front(&mut self, list: &mut KeyItems<T>) -> Option<Entry<T>> {
         let entry = list.pop_front()?.into_entry()?;
@@ -117,7 +117,7 @@ impl<T> Lists<T> {
         Some(entry)
     }
 
-    /// Takes out the item in a place, if it is here, and leaves that to it.
+    /// Takes the item out of a place to show it, and reserves the place for it.
     pub(super) fn show(&mut self, cell: &mut ListEntry<T>, name: u64) -> Option<Entry<T>> {
         if cell.is_shown() {
             return None;
@@ -126,13 +126,13 @@ impl<T> Lists<T> {
         mem::replace(cell, ListEntry::Shown(name)).into_entry()
     }
 
-    /// Puts an item back into the place that was left to it.
+    /// Puts an item back into the place that is reserved for it.
     pub(super) fn put_back(&mut self, cell: &mut ListEntry<T>, entry: Entry<T>) {
         self.len += 1;
         *cell = ListEntry::new(entry);
     }
 
-    /// Keeps the places of a list that fell empty.
+    /// Keeps an empty list for reuse.
     #[inline]
     pub(super) fn keep(&mut self, list: KeyItems<T>) {
         if list.capacity() <= SMALL && self.spare.len() < KEPT {
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_used_again() {
+    fn places_are_reused() {
         let mut lists = Lists::new();
         let mut list = KeyItems::new();
         lists.push_back(&mut list, entry(1));
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_was_long_gives_its_places_back() {
+    fn a_list_that_was_long_releases_its_places() {
         let mut lists = Lists::new();
         let mut list = KeyItems::new();
         (0..10_000).for_each(|item| lists.push_back(&mut list, entry(item)));

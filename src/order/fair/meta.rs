@@ -1,9 +1,9 @@
 //! The metadata of an item of a fair queue.
 
-/// Which key an item has, and how many turns that has in a round.
+/// The key of an item, and the weight of the key: its turns per round.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct KeyMeta {
-    /// The number of the key: that of no other one while an item with it is in the queue.
+    /// The number of the key, unique while an item with it is in the queue.
     pub(super) key: u32,
     /// At least 1.
     pub(super) weight: u32,

@@ -1,9 +1,8 @@
-//! Fair by key: what a fair queue's rounds and its keys do.
+//! Fair by key: the rounds and the keys of a fair queue.
 //!
-//! [`by_key`] is the order, made of the [`rounds`], its sequence: the keys in a ring, each with its items. [`keys`] gives keys their numbers, by
-//! which the order knows them, and counts the items of each; a [`table`] is a shard of that. A [`mark`] is
-//! an item's metadata. [`pages`] is where both keep what has a number, [`lists`] where
-//! the order keeps the items.
+//! [`by_key`] is the order. Its sequence is [`rounds`]: the keys in a ring, each with its items. Its registry is
+//! [`keys`]: it numbers the keys, and counts the items of each; a [`table`] is a shard of it. [`meta`] is
+//! the metadata of an item. Both store numbered values in [`pages`]; [`lists`] store the items of each key.
 
 mod by_key;
 mod keys;

@@ -1,17 +1,17 @@
-//! Values by number, in pages: where nothing is, there is no memory.
+//! Values by number, in pages: empty pages use no memory.
 
 use std::ops::{Index, IndexMut};
 
 /// How many places a page has: one for each bit of a word.
 pub(super) const PAGE: u32 = u64::BITS;
-/// How many pages an empty table remembers.
+/// How many empty pages an empty table keeps.
 const REMEMBERED: usize = 16;
 
-/// A table of values, of which many numbers may have none. There, a place holds the default value.
+/// A sparse table of values. A place without a value holds the default value.
 pub(super) struct Pages<V> {
     list: Vec<SlabPage<V>>,
-    /// The page that fell empty last. If it still is, it keeps its places: for itself, or for the next
-    /// one that needs some.
+    /// The page that became empty last. If it is still empty, it keeps its places: for itself, or for the next
+    /// page that needs some.
     spare: usize,
     len: usize,
 }
@@ -19,11 +19,11 @@ pub(super) struct Pages<V> {
 struct SlabPage<V> {
     /// A bit for each place that has a value.
     used: u64,
-    /// As many as were needed so far; none in an empty page, but for the spare one.
+    /// As many places as were needed so far; none in an empty page, except the spare one.
     places: Vec<V>,
 }
 
-/// The page of a number, and its place there.
+/// The page of a number, and its index there.
 #[inline]
 fn place_of(number: u32) -> (usize, usize) {
     ((number / PAGE) as usize, (number % PAGE) as usize)
@@ -45,7 +45,7 @@ impl<V: Default> Pages<V> {
         }
     }
 
-    /// How many values there are.
+    /// The number of values.
     #[inline]
     pub(super) fn len(&self) -> usize {
         self.len
@@ -66,12 +66,12 @@ impl<V: Default> Pages<V> {
         Some(&mut self[number])
     }
 
-    /// The value of a number, and whether it is new: then it is the default one.
+    /// The value of a number, and whether it is new; a new one is the default value.
     #[inline]
-    pub(super) fn meet(&mut self, number: u32) -> (&mut V, bool) {
+    pub(super) fn get_or_insert(&mut self, number: u32) -> (&mut V, bool) {
         let (page, place) = place_of(number);
         if !self.has_place(page, place) {
-            return self.meet_far(number);
+            return self.get_or_insert_slow(number);
         }
         let page = &mut self.list[page];
         let is_new = page.used >> place & 1 == 0;
@@ -80,12 +80,12 @@ impl<V: Default> Pages<V> {
         (&mut page.places[place], is_new)
     }
 
-    /// As [`Pages::meet`], of a number that has no place.
+    /// Same as [`Pages::get_or_insert`], for a number that has no place.
     #[cold]
-    fn meet_far(&mut self, number: u32) -> (&mut V, bool) {
+    fn get_or_insert_slow(&mut self, number: u32) -> (&mut V, bool) {
         let (page, place) = place_of(number);
         self.make_place(page, place);
-        self.meet(number)
+        self.get_or_insert(number)
     }
 
     #[inline]
@@ -108,29 +108,29 @@ impl<V: Default> Pages<V> {
         places.resize_with(places.len().max(place + 1), V::default);
     }
 
-    /// Takes the value out that a number has.
+    /// Removes the value of a number, which must have one.
     #[inline]
     pub(super) fn take(&mut self, number: u32) -> V {
         let (at, place) = place_of(number);
         let page = &mut self.list[at];
-        debug_assert!(page.used >> place & 1 == 1, "a value that is there");
+        debug_assert!(page.used >> place & 1 == 1, "the number has a value");
         let value = std::mem::take(&mut page.places[place]);
         page.used &= !(1 << place);
         self.len -= 1;
         if page.used == 0 && (at != self.spare || self.is_wasteful()) {
-            self.fell_empty(at);
+            self.release_page(at);
         }
         value
     }
 
-    /// Whether it remembers too many pages without any value.
+    /// Whether the table has no values but many pages.
     fn is_wasteful(&self) -> bool {
         self.len == 0 && self.list.len() > REMEMBERED
     }
 
-    /// Gives memory back that is not needed as a page is empty.
+    /// Releases memory that is no longer needed when a page becomes empty.
     #[cold]
-    fn fell_empty(&mut self, page: usize) {
+    fn release_page(&mut self, page: usize) {
         if page != self.spare {
             let former = self.list.get_mut(self.spare);
             if let Some(former) = former.filter(|former| former.used == 0) {
@@ -144,7 +144,7 @@ impl<V: Default> Pages<V> {
         }
     }
 
-    /// No value has this number, or a greater one.
+    /// A number that is greater than that of any value.
     pub(super) fn end(&self) -> u32 {
         u32::try_from(self.list.len()).map_or(u32::MAX, |pages| pages.saturating_mul(PAGE))
     }
@@ -160,7 +160,7 @@ impl<V: Default> Pages<V> {
     }
 }
 
-/// Of numbers that have a value.
+/// The number must have a value.
 impl<V> Index<u32> for Pages<V> {
     type Output = V;
 
@@ -179,10 +179,10 @@ impl<V> IndexMut<u32> for Pages<V> {
     }
 }
 
-/// A table that chooses the numbers itself.
+/// A table that assigns the numbers itself.
 pub(super) struct PagedSlab<V> {
     values: Pages<V>,
-    /// The page to put the next value into, unless it is full. It may be one that is still to be made.
+    /// The page for the next value, unless it is full. It may not exist yet.
     current: u32,
     /// The other pages that are not full, each once.
     roomy: Vec<u32>,
@@ -207,16 +207,16 @@ impl<V: Default> PagedSlab<V> {
         self.values.get_mut(number)
     }
 
-    /// Puts a value somewhere, and says where.
+    /// Stores a value, and returns its number.
     ///
     /// # Panics
     ///
-    /// If there are four billion values. Then nothing changes.
+    /// If there are four billion values. The table is not changed then.
     #[inline]
     pub(super) fn put(&mut self, value: V) -> u32 {
         let (at, place) = self.next_place();
         if !self.values.has_place(at, place as usize) {
-            return self.put_far(value);
+            return self.put_slow(value);
         }
         let page = &mut self.values.list[at];
         page.places[place as usize] = value;
@@ -225,7 +225,7 @@ impl<V: Default> PagedSlab<V> {
         self.current * PAGE + place
     }
 
-    /// The current page, and its first place without a value; no place, if it is full.
+    /// The current page, and the index of its first place without a value; [`PAGE`] if it is full.
     #[inline]
     fn next_place(&self) -> (usize, u32) {
         let at = self.current as usize;
@@ -233,9 +233,9 @@ impl<V: Default> PagedSlab<V> {
         (at, page.map_or(0, |page| page.used.trailing_ones()))
     }
 
-    /// As [`PagedSlab::put`], if the next place is still to be found, or to be made.
+    /// Same as [`PagedSlab::put`], if the next place must be found or allocated first.
     #[cold]
-    fn put_far(&mut self, value: V) -> u32 {
+    fn put_slow(&mut self, value: V) -> u32 {
         if self.next_place().1 == PAGE {
             self.current = self.roomy.pop().unwrap_or_else(|| self.new_page());
         }
@@ -249,10 +249,10 @@ impl<V: Default> PagedSlab<V> {
     fn new_page(&self) -> u32 {
         let page = u32::try_from(self.values.list.len()).ok();
         let page = page.filter(|page| *page < u32::MAX / PAGE);
-        page.expect("a table has less than four billion places")
+        page.expect("fewer than four billion values")
     }
 
-    /// As [`Pages::take`].
+    /// Same as [`Pages::take`].
     #[inline]
     pub(super) fn take(&mut self, number: u32) -> V {
         let page = number / PAGE;

@@ -1,22 +1,22 @@
-//! The keys that have something ready, in the order in which they are served, and their items.
+//! The keys that have ready items, in round-robin order, and their items.
 //!
-//! The keys stand in a ring. Whose visit is over goes to its back and belongs to the next round; so does
-//! a key that joins. The keys at the front that belong to the present round are those that it still has to
-//! visit. A key of weight 3 gets up to three turns in one visit. What comes back brings its key to the
-//! front, into the present round, with the turn that it had.
+//! The keys form a ring. A key moves to the back, and to the next round, when its service is over; a new key
+//! also joins at the back. The keys at the front that belong to the current round are still to be
+//! served in it. A key of weight 3 has up to three turns per round. A returned item brings its key to the
+//! front, into the current round, and gives the turn back.
 //!
-//! A key that has no item here is forgotten, but for a *serial* queue while one of its items is out: that
-//! key stays out of the ring, its items wait, until the item comes back or is gone.
+//! A key without items is removed, except in a *serial* queue while one of its items is held: the
+//! key is out of the ring, and its items wait, until the held item is returned or removed.
 //!
-//! An item that is shown to somebody leaves its place in the list of its key, and its key in the ring. Whoever
-//! pops goes past it: then it comes to the front of its key again, and the key, if it has no other item, leaves
-//! the ring until then. Of a serial queue nobody goes past it: while the first item of a key is shown, that key is
-//! *held up*, and leaves the ring when its turn comes.
+//! An item that is being shown keeps its place in the list of its key, and the key its place in the ring. A
+//! pop skips the item: then it is later put back at the front of its key, and the key, if it has no other item, leaves
+//! the ring until then. In a serial queue shown items are not skipped: while the first item of a key is shown, the
+//! key is *blocked*, and leaves the ring when its turn comes.
 
 use super::lists::{KeyItems, ListEntry, Lists};
 use super::meta::KeyMeta;
 use super::pages::Pages;
-use crate::order::{Dequeued, Sequence, Shown, Visit, GLANCE, PART};
+use crate::order::{Dequeued, Sequence, Shown, Visit, PART, SCAN_STEP};
 use crate::raw::{Entry, Stored};
 
 /// No key.
@@ -25,41 +25,41 @@ const NONE: u32 = u32::MAX;
 /// The items of all keys.
 pub(crate) struct Rounds<T> {
     items: Lists<Stored<T, KeyMeta>>,
-    /// The keys in the ring and those that are out, by their numbers.
+    /// The keys in the ring and those out of it, by their numbers.
     keys: Pages<KeyState<T>>,
     /// The key at the front of the ring.
     front: u32,
-    /// How many keys stand in the ring.
+    /// The number of keys in the ring.
     ring: usize,
-    /// The number of the present round. Keys in the ring belong to it or to the next one.
+    /// The number of the current round. Keys in the ring belong to it or to the next one.
     round: u32,
-    /// Whether no item of a key is given out while another is.
+    /// Whether at most one item of a key is in flight.
     serial: bool,
-    /// Of how many items of a key that are gone the registry is told together.
-    together: u32,
-    /// Items that are shown, how many ever were, and how many of the keys in the ring are held up by one.
+    /// How many removed items of a key are unregistered at once.
+    batch: u32,
+    /// The number of items being shown, the number ever shown, and the number of blocked keys in the ring.
     shown: usize,
     names: u64,
-    held_up: usize,
+    blocked: usize,
 }
 
 struct KeyState<T> {
     items: KeyItems<Stored<T, KeyMeta>>,
-    /// The position of the first place in its list. An item keeps its position as long as it is there.
+    /// The position of the first place in its list. An item keeps its position while it is in the list.
     base: i64,
-    /// How many of its items are shown.
+    /// How many of its items are being shown.
     shown: u32,
-    /// Its neighbours in the ring. It is out of the ring while `after` is [`NONE`].
+    /// Its neighbours in the ring. The key is out of the ring while `after` is [`NONE`].
     before: u32,
     after: u32,
-    /// To which round its place in the ring belongs.
+    /// The round of its place in the ring.
     round: u32,
-    /// How many turns are left of its visit; 0: none has begun.
+    /// How many turns are left in its current service; 0 if none has begun.
     turns: u32,
     weight: u32,
-    /// Items of it that were given out for good, and that the registry was not told of.
+    /// The number of its items that were removed for good but not unregistered yet.
     gone: u32,
-    /// Whether one of its items is held, of a serial queue.
+    /// Whether one of its items is held; only in a serial queue.
     held: bool,
 }
 
@@ -81,24 +81,24 @@ impl<T> Default for KeyState<T> {
 }
 
 impl<T> KeyState<T> {
-    /// Whether it is not in the ring: one of its items is held or shown.
+    /// Whether it is out of the ring: one of its items is held or shown.
     #[inline]
     fn is_out(&self) -> bool {
         self.after == NONE
     }
 
-    /// Whether its first item is shown.
-    fn is_held_up(&self) -> bool {
+    /// Whether its first item is being shown.
+    fn is_blocked(&self) -> bool {
         self.items.front().is_some_and(ListEntry::is_shown)
     }
 
-    /// The positions of its first items, up to so many.
+    /// The range of positions of its first items, up to `most`.
     fn span(&self, most: usize) -> (i64, i64) {
         let count = i64::try_from(self.items.len().min(most)).unwrap_or(i64::MAX);
         (self.base, self.base + count)
     }
 
-    /// Uses one turn of its visit, which begins if none has.
+    /// Uses one turn; a new service begins if none has.
     #[inline]
     fn use_turn(&mut self) {
         if self.turns == 0 {
@@ -114,20 +114,20 @@ enum RingEnd {
     Back,
 }
 
-/// What a snapshot tells of a key.
+/// The state of a key in a snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Standing {
     /// Its number.
     pub(crate) key: u32,
     pub(crate) items: usize,
-    /// Whether the present round still has to visit it.
+    /// Whether it is still to be served in the current round.
     pub(crate) in_round: bool,
 }
 
 impl<T> Rounds<T> {
-    /// If not `serial`, the registry is told of `together` items of a key that are gone, or of fewer when the key
-    /// has no more here.
-    pub(crate) fn new(serial: bool, together: u32) -> Self {
+    /// Unless `serial`, removed items of a key are unregistered `batch` at once, or fewer when the key has no more
+    /// items.
+    pub(crate) fn new(serial: bool, batch: u32) -> Self {
         Self {
             items: Lists::new(),
             keys: Pages::new(),
@@ -135,14 +135,14 @@ impl<T> Rounds<T> {
             ring: 0,
             round: 0,
             serial,
-            together,
+            batch,
             shown: 0,
             names: 0,
-            held_up: 0,
+            blocked: 0,
         }
     }
 
-    /// The keys in the order in which they will be served, then those that wait for an item that is out.
+    /// The keys in the order in which they will be served, then those that wait for a held or shown item.
     pub(crate) fn standings(&self) -> impl Iterator<Item = Standing> + '_ {
         let standing = |number, key: &KeyState<T>| Standing {
             key: number,
@@ -165,24 +165,24 @@ impl<T> Rounds<T> {
             .take(self.ring)
     }
 
-    /// Leaves behind what is shown, until an item is here at the front of the ring.
+    /// Skips shown items, until the key at the front of the ring has an available one.
     #[cold]
-    fn pass_shown(&mut self) {
+    fn skip_shown(&mut self) {
         while self.ring > 0 {
             let key = &mut self.keys[self.front];
-            while !self.serial && key.is_held_up() {
+            while !self.serial && key.is_blocked() {
                 key.items.pop_front();
                 key.base += 1;
             }
-            if !key.items.is_empty() && !key.is_held_up() {
+            if !key.items.is_empty() && !key.is_blocked() {
                 return;
             }
-            self.held_up -= usize::from(self.serial);
-            self.quit(self.front);
+            self.blocked -= usize::from(self.serial);
+            self.leave_ring(self.front);
         }
     }
 
-    /// From which position to which one the ready items of a key are to be visited.
+    /// The range of positions at which the ready items of a key are visited.
     fn span(&self, number: u32) -> (i64, i64) {
         let key = self.keys.get(number).filter(|key| !key.is_out());
         let most = if self.serial { 1 } else { usize::MAX };
@@ -201,9 +201,9 @@ impl<T> Rounds<T> {
         }
     }
 
-    /// The next place to be visited: which one of which key. `None`: there is none, or it is far.
+    /// The next place to visit, as a key and an index. `None` if there is none, or none within [`SCAN_STEP`].
     fn next_place(&self, visit: &mut Visit) -> Option<(u32, usize)> {
-        for _ in 0..GLANCE {
+        for _ in 0..SCAN_STEP {
             if let Some(key) = self.keys.get(visit.number) {
                 let at = visit.from.max(key.base);
                 let index = usize::try_from(at - key.base).unwrap_or(usize::MAX);
@@ -221,7 +221,7 @@ impl<T> Rounds<T> {
         None
     }
 
-    /// Forgets a key that has no items, and says how many of them are gone that the registry was not told of.
+    /// Removes a key without items, and returns how many of its items are still to be unregistered.
     #[inline]
     fn forget(&mut self, number: u32) -> u32 {
         let key = self.keys.take(number);
@@ -229,9 +229,9 @@ impl<T> Rounds<T> {
         key.gone
     }
 
-    /// Puts a key that is not in the ring at its front, for this round, or at its back, for the next one.
+    /// Inserts a key into the ring: at the front, for this round, or at the back, for the next one.
     #[inline]
-    fn join(&mut self, number: u32, end: RingEnd) {
+    fn join_ring(&mut self, number: u32, end: RingEnd) {
         let (mut before, mut after) = (number, number);
         if self.ring > 0 {
             after = self.front;
@@ -248,9 +248,9 @@ impl<T> Rounds<T> {
         self.ring += 1;
     }
 
-    /// Takes a key out of the ring.
+    /// Removes a key from the ring.
     #[inline]
-    fn quit(&mut self, number: u32) {
+    fn leave_ring(&mut self, number: u32) {
         let key = &mut self.keys[number];
         let (before, after) = (key.before, std::mem::replace(&mut key.after, NONE));
         self.ring -= 1;
@@ -268,18 +268,18 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
     #[inline]
     fn arrive(&mut self, entry: Entry<Stored<T, KeyMeta>>) {
         let meta = entry.item.meta;
-        let (key, is_new) = self.keys.meet(meta.key);
+        let (key, is_new) = self.keys.get_or_insert(meta.key);
         key.weight = meta.weight;
         self.items.push_back(&mut key.items, entry);
         if is_new || !self.serial && key.is_out() {
-            self.join(meta.key, RingEnd::Back);
+            self.join_ring(meta.key, RingEnd::Back);
         }
     }
 
-    /// Gives the key a turn back, unless all turns of this round lie before it anyway.
+    /// Gives the key a turn back, unless its service in this round has not begun.
     fn come_back(&mut self, entry: Entry<Stored<T, KeyMeta>>) {
         let meta = entry.item.meta;
-        let (key, is_new) = self.keys.meet(meta.key);
+        let (key, is_new) = self.keys.get_or_insert(meta.key);
         key.weight = meta.weight;
         self.items.push_front(&mut key.items, entry);
         key.base -= 1;
@@ -289,15 +289,15 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
         }
         key.held = false;
         if in_ring {
-            self.quit(meta.key);
+            self.leave_ring(meta.key);
         }
-        self.join(meta.key, RingEnd::Front);
+        self.join_ring(meta.key, RingEnd::Front);
     }
 
     #[inline]
     fn next(&mut self, for_good: bool) -> Option<Dequeued<T, KeyMeta>> {
         if self.shown > 0 {
-            self.pass_shown();
+            self.skip_shown();
         }
         if self.ring == 0 {
             return None;
@@ -309,32 +309,32 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
         key.use_turn();
         key.gone += u32::from(for_good);
         let mut gone = 0;
-        if key.gone >= self.together {
+        if key.gone >= self.batch {
             gone = std::mem::take(&mut key.gone);
         }
         self.round = key.round;
         if self.serial {
             key.held = true;
-            self.quit(number);
+            self.leave_ring(number);
         } else if key.items.is_empty() {
             let is_gone = key.shown == 0;
-            self.quit(number);
+            self.leave_ring(number);
             if is_gone {
                 gone += self.forget(number);
             }
         } else if key.turns == 0 {
-            // To the back, into the next round.
+            // Move to the back, into the next round.
             key.round = self.round.wrapping_add(1);
             self.front = key.after;
         }
         Some(Dequeued { entry, gone })
     }
 
-    fn minds_leaving(&self) -> bool {
+    fn tracks_removal(&self) -> bool {
         self.serial
     }
 
-    /// Goes on with the visit of the key, if it has turns left.
+    /// Continues the service of the key if it has turns left.
     fn leave(&mut self, meta: KeyMeta) -> usize {
         let number = meta.key;
         let Some(key) = self.keys.get_mut(number).filter(|key| key.is_out()) else {
@@ -345,20 +345,20 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
             self.forget(number);
             return 0;
         }
-        let held_up = key.is_held_up();
+        let blocked = key.is_blocked();
         let end = if key.turns > 0 {
             RingEnd::Front
         } else {
             RingEnd::Back
         };
-        self.join(number, end);
-        self.held_up += usize::from(held_up);
-        usize::from(!held_up)
+        self.join_ring(number, end);
+        self.blocked += usize::from(blocked);
+        usize::from(!blocked)
     }
 
     fn ready(&self) -> usize {
         if self.serial {
-            self.ring - self.held_up
+            self.ring - self.blocked
         } else {
             self.items.len()
         }
@@ -368,7 +368,7 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
         self.items.len() - self.ready()
     }
 
-    /// By the numbers of the keys, and the positions of their items.
+    /// Visits by the numbers of the keys, and the positions of their items.
     fn begin_visit(&mut self) -> Visit {
         let (from, to) = self.span(0);
         let (number, numbers) = (0, self.keys.end());
@@ -393,7 +393,7 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
             key.shown += 1;
             self.names = name;
             self.shown += 1;
-            self.held_up += usize::from(self.serial && index == 0 && !key.is_out());
+            self.blocked += usize::from(self.serial && index == 0 && !key.is_out());
             into.push(Shown {
                 entry,
                 number,
@@ -415,7 +415,7 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
             self.items.put_back(cell, entry);
         } else {
             if visit.number == number {
-                // It was visited, and will be before this position.
+                // It has been visited; its new position must not be visited again.
                 visit.from = visit.from.max(key.base);
             }
             self.items.push_front(&mut key.items, entry);
@@ -425,9 +425,9 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
         self.shown -= 1;
         let is_first = index == Some(0);
         if !key.is_out() {
-            self.held_up -= usize::from(self.serial && is_first);
+            self.blocked -= usize::from(self.serial && is_first);
         } else if !self.serial || is_first && !key.held {
-            self.join(number, RingEnd::Front);
+            self.join_ring(number, RingEnd::Front);
         }
     }
 
@@ -435,8 +435,8 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
         self.shown
     }
 
-    fn look_at_times(&self, visit: &mut Visit, least: &mut Option<u64>) -> bool {
-        for _ in 0..GLANCE {
+    fn scan_times(&self, visit: &mut Visit, least: &mut Option<u64>) -> bool {
+        for _ in 0..SCAN_STEP {
             let Some((number, index)) = self.next_place(visit) else {
                 break;
             };

@@ -1,21 +1,21 @@
-//! The keys of one shard, under its lock.
+//! The keys of one shard of the registry, under its lock.
 
 use super::pages::{PagedSlab, PAGE};
 use crate::sync::SMALL;
 use hashbrown::HashTable;
 use std::sync::Arc;
 
-/// How many tables share the keys. One in the models: which one a key gets is left to chance.
+/// How many tables share the keys; one in the models, since the table of a key is random.
 pub(super) const SHARDS: u32 = if SMALL { 1 } else { 128 };
-/// How many keys a table has at most, so that the numbers of all tables fit into a word.
+/// The most keys of a table, such that the numbers of all tables fit into a `u32`.
 const MOST: usize = (u32::MAX / SHARDS - PAGE) as usize;
-/// How many buckets are kept when the keys are gone.
+/// How many buckets are kept when there are no keys.
 pub(super) const LEAST: usize = 16;
 
-/// The keys of a shard.
+/// The keys of a shard of the registry.
 pub(super) struct KeyTable<K> {
     keys: PagedSlab<KeyRecord<K>>,
-    /// The keys' numbers, by their hashes.
+    /// The indices of the keys, by their hashes.
     numbers: HashTable<u32>,
 }
 
@@ -23,15 +23,15 @@ struct KeyRecord<K> {
     key: StoredKey<K>,
     hash: u32,
     weight: u32,
-    /// How many items with this key are somewhere, and a few that are gone, as the order tells of them together.
+    /// How many items with this key are alive, and some removed ones, as the order unregisters them in batches.
     alive: u32,
 }
 
-/// A key, until the last item with it is gone.
+/// A key, until its last item is removed.
 #[derive(Default)]
 pub(super) enum StoredKey<K> {
     Here(K),
-    /// Of a key that somebody has seen.
+    /// A key that was handed out to a caller.
     Shared(Arc<K>),
     #[default]
     Gone,
@@ -47,7 +47,7 @@ impl<K> StoredKey<K> {
         }
     }
 
-    /// The key, which is moved to where it can be shared.
+    /// The key, moved into an `Arc` so that it can be shared.
     fn share(&mut self) -> Option<Arc<K>> {
         let key = match std::mem::take(self) {
             Self::Here(key) => Arc::new(key),
@@ -70,20 +70,18 @@ impl<K> Default for KeyRecord<K> {
     }
 }
 
-/// What a table says to an item.
+/// The result of counting an item.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Answer {
-    /// It is counted, and this is where its key is.
-    Welcome {
-        index: u32,
-        weight: u32,
-    },
+    /// The item is counted; its key is at `index`.
+    Counted { index: u32, weight: u32 },
+    /// The limit is reached.
     Full,
-    /// Its key is new.
+    /// The key is new.
     Unknown,
 }
 
-/// A hash where all bits count: the upper ones as the lower ones.
+/// A hash whose upper bits are as random as its lower ones.
 #[inline]
 fn spread(hash: u32) -> u64 {
     u64::from(hash) << u32::BITS | u64::from(hash)
@@ -101,13 +99,13 @@ impl<K> KeyTable<K> {
         self.keys.get_mut(index)?.key.share()
     }
 
-    /// Whether this is the key at `index`, as it is kept.
+    /// Whether this is the stored key at `index`.
     pub(super) fn is(&mut self, index: u32, key: &Arc<K>) -> bool {
         let known = self.keys.get_mut(index).map(|known| &known.key);
         matches!(known, Some(StoredKey::Shared(its)) if Arc::ptr_eq(its, key))
     }
 
-    /// Adds a key that is not known, and counts an item with it.
+    /// Adds a new key, and counts an item with it.
     pub(super) fn add(&mut self, hash: u32, key: K, weight: u32) -> Answer {
         if self.keys.len() >= MOST {
             return Answer::Full;
@@ -121,12 +119,12 @@ impl<K> KeyTable<K> {
         let keys = &self.keys;
         self.numbers
             .insert_unique(spread(hash), index, |index| spread(keys[*index].hash));
-        Answer::Welcome { index, weight }
+        Answer::Counted { index, weight }
     }
 
-    /// So many items with the key at `index` are gone. Gives out the key, if no other item has it.
+    /// Uncounts `count` items with the key at `index`. Returns the key if no other item has it.
     #[inline]
-    pub(super) fn leave(&mut self, index: u32, count: u32) -> StoredKey<K> {
+    pub(super) fn release(&mut self, index: u32, count: u32) -> StoredKey<K> {
         let known = &mut self.keys[index];
         known.alive -= count;
         if known.alive > 0 {
@@ -143,7 +141,7 @@ impl<K> KeyTable<K> {
         key
     }
 
-    /// Leaves half of the buckets.
+    /// Shrinks the table to twice its number of keys.
     #[cold]
     fn shrink(&mut self) {
         let room = (2 * self.numbers.len()).max(LEAST / 2);
@@ -163,19 +161,19 @@ impl<K: Eq> KeyTable<K> {
         self.numbers.find(spread(hash), is).copied()
     }
 
-    /// A key that is known, and its index.
+    /// The index of a known key, and the stored key.
     pub(super) fn known(&mut self, hash: u32, key: &K) -> Option<(u32, Arc<K>)> {
         let index = self.find(hash, key)?;
         Some((index, self.key(index)?))
     }
 
-    /// How many items with this key are somewhere.
+    /// How many items with this key are alive.
     pub(super) fn alive(&self, hash: u32, key: &K) -> u32 {
         self.find(hash, key)
             .map_or(0, |index| self.keys[index].alive)
     }
 
-    /// Counts an item, if its key is known.
+    /// Counts an item if its key is known.
     #[inline]
     pub(super) fn count(&mut self, hash: u32, key: &K, limit: u32) -> Answer {
         let Some(index) = self.find(hash, key) else {
@@ -186,7 +184,7 @@ impl<K: Eq> KeyTable<K> {
             return Answer::Full;
         }
         known.alive += 1;
-        Answer::Welcome {
+        Answer::Counted {
             index,
             weight: known.weight,
         }
@@ -211,11 +209,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_grows_and_shrinks_with_what_it_has() {
+    fn it_grows_and_shrinks_with_its_keys() {
         let mut table = KeyTable::new();
         let indices: Vec<_> = (0..100_000)
             .map(|key| {
-                let Answer::Welcome { index, .. } = table.add(key * 7, key, 1) else {
+                let Answer::Counted { index, .. } = table.add(key * 7, key, 1) else {
                     panic!("a table with room");
                 };
                 assert!(table.room() <= LEAST.max(4 * table.len()));
@@ -224,7 +222,7 @@ mod tests {
             .collect();
         for (key, index) in (0..).zip(indices) {
             assert_eq!(table.alive(key * 7, &key), 1);
-            assert!(matches!(table.leave(index, 1), StoredKey::Here(gone) if gone == key));
+            assert!(matches!(table.release(index, 1), StoredKey::Here(gone) if gone == key));
             assert_eq!(table.alive(key * 7, &key), 0);
             assert!(table.room() <= LEAST.max(8 * table.len()));
         }

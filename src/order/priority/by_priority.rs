@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 /// The order of a [`PriorityQueue`](crate::PriorityQueue): by priority, then by due time, then by arrival.
 ///
-/// It gives its builder, its handles and their transactions what only they can do.
+/// Builders, handles and transactions with this order have additional methods for priorities and schedules.
 ///
 /// ```
 /// use requeue::{ByPriority, Handle, PriorityQueue};
@@ -55,12 +55,12 @@ impl<T: Send> Prioritized<T> for ByPriority {}
 impl<T: Clone, O: Prioritized<T> + Unleased> Prioritized<T> for Leased<O> {}
 
 impl<T: Send> Engine<T> for ByPriority {
-    /// After how long an item that is ready is preferred by one more.
+    /// The waiting time after which the priority of a ready item improves by one; `None`: no ageing.
     type Settings = Option<AgeStep>;
     type Meta = PriorityMeta;
     type Source = Sorted<T, PriorityMeta, PriorityHeap<T>, Arc<DueTimes>>;
 
-    /// Items age from their push on.
+    /// Ageing needs the timestamps of pushes.
     fn is_timed(ageing: &Option<AgeStep>) -> bool {
         ageing.is_some()
     }

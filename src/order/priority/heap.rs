@@ -1,19 +1,19 @@
 //! The items of a priority queue in their order.
 //!
-//! The next item is the ready one of the least priority; of those the one that is ready for the longest time.
-//! An item is numbered when it becomes ready, and one that comes back before all others. Items whose time has
-//! not come wait in a heap of their own.
+//! The next item is the ready one with the least priority number; among equals, the one that has been ready longest.
+//! An item is numbered when it becomes ready; a returned item is numbered before all others. Items that are
+//! not due yet wait in a separate heap.
 //!
 //! # Ageing
 //!
-//! With ageing by a step `d`, an item that has been ready since `s` is at time `t` preferred like one of
-//! the priority `p - (t - s) / d`. Of two items the one with the lesser `p·d + s` has the lesser such
-//! priority, at whatever time they are compared: so this sum is all that is kept, and never changes.
+//! With ageing by a step `d`, an item of priority `p` that has been ready since `s` has at time `t` the effective
+//! priority `p - (t - s) / d`. Of two items the one with the lesser `p·d + s` has the lesser effective
+//! priority, at any time: so only this sum, the rank, is needed, and it never changes.
 //!
 //! # Lists and heaps
 //!
-//! Items need no heap that become ready in their order; see [`Levels`]. All others have a mark in one; see
-//! [`RankHeap`]. With ageing there are no lists, as the order is not by priority.
+//! Items that become ready in their order need no heap; see [`Levels`]. All others have an entry in one; see
+//! [`RankHeap`]. With ageing the lists are not used, as the order is not by priority.
 
 use super::levels::Levels;
 use super::meta::{Priority, PriorityMeta};
@@ -21,7 +21,7 @@ use super::rank_heap::{RankEntry, RankHeap};
 use super::slab::{ItemSlab, ItemState, Link, SlabItem};
 use super::ticket::Ticket;
 use super::times::DueTimes;
-use crate::order::{Dequeued, Sequence, Shown, Visit, GLANCE, PART};
+use crate::order::{Dequeued, Sequence, Shown, Visit, PART, SCAN_STEP};
 use crate::raw::{Entry, Stored};
 use crate::time::NEVER;
 use std::collections::HashMap;
@@ -29,7 +29,7 @@ use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// So many stale rank entries or vacant places are always left.
+/// The number of stale rank entries or vacant places that is always tolerated.
 const SLACK: usize = 256;
 
 /// The items of a priority queue.
@@ -38,27 +38,27 @@ pub(crate) struct PriorityHeap<T> {
     ageing: Option<AgeStep>,
     slab: ItemSlab<T>,
     levels: Levels,
-    /// Of ready items that are not in the lists.
+    /// Ready items that are not in the lists.
     ready: RankHeap,
     waiting: RankHeap,
-    /// What was pushed and will be ready with the next [`Sequence::advance`].
+    /// Pushed items that will become ready with the next [`Sequence::advance`].
     fresh: Vec<Entry<Stored<T, PriorityMeta>>>,
-    /// The numbers of items that become ready go up, those of items that come back go down.
+    /// The arrival numbers: increasing for items that become ready, decreasing for returned ones.
     last: i64,
     first: i64,
-    /// Where the items with tickets are; only after somebody has asked.
+    /// The places of the items with tickets; built on the first lookup.
     places: Option<HashMap<Ticket, u32>>,
-    /// Items that are shown, and visits under way: as long as there is one, items stay in their places.
+    /// The number of items being shown, and of visits in progress. During a visit items stay in their places.
     shown: usize,
     visits: usize,
 }
 
-/// How many nanoseconds of waiting count as much as one priority.
+/// The waiting time in nanoseconds after which the priority improves by one.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AgeStep(u64);
 
 impl AgeStep {
-    /// Ten days: then 9999 steps are less than half of the time there is.
+    /// Ten days, so that 9999 steps are less than half of the range of times.
     const LONGEST: u64 = 10 * 24 * 60 * 60 * 1_000_000_000;
 
     pub(crate) fn of(step: Duration) -> Self {
@@ -89,15 +89,15 @@ impl<T> PriorityHeap<T> {
         }
     }
 
-    /// Takes out an item that is not given out.
+    /// Removes an item that is not held.
     pub(crate) fn cancel(&mut self, ticket: Ticket) -> Option<Entry<Stored<T, PriorityMeta>>> {
         let place = self.place_of(ticket)?;
         self.dequeue(place);
         let item = self.slab.take(place)?;
-        Some(self.part_with(item))
+        Some(self.release(item))
     }
 
-    /// Gives another priority to an item that is not given out: `false`, if there is none with this ticket.
+    /// Changes the priority of an item that is not held; `false` if there is none with this ticket.
     pub(crate) fn reprioritize(&mut self, ticket: Ticket, priority: Priority) -> bool {
         let Some(place) = self.place_of(ticket) else {
             return false;
@@ -117,8 +117,8 @@ impl<T> PriorityHeap<T> {
         true
     }
 
-    /// Gives another time to an item that is not given out: `false`, if there is none with this ticket. It
-    /// waits, even if that time has come, until the next [`Sequence::advance`].
+    /// Changes the due time of an item that is not held; `false` if there is none with this ticket. The item
+    /// waits, even if it is due, until the next [`Sequence::advance`].
     pub(crate) fn reschedule(&mut self, ticket: Ticket, due: u64) -> bool {
         let Some(place) = self.place_of(ticket) else {
             return false;
@@ -128,14 +128,14 @@ impl<T> PriorityHeap<T> {
         self.last += 1;
         let link = &mut self.slab[place].link;
         link.meta = link.meta.with_time();
-        // A mark that it has left behind is stale by that.
+        // This makes its old rank entry stale.
         link.arrival = self.last;
         self.wait(place);
         self.tidy();
         true
     }
 
-    /// The rank of a ready item, by which two are compared first.
+    /// The rank of a ready item, the first criterion of the order.
     fn rank_of(&self, SlabItem { link, since, .. }: &SlabItem<T>) -> u64 {
         let meta = link.meta;
         let priority = u64::from(meta.priority());
@@ -152,12 +152,12 @@ impl<T> PriorityHeap<T> {
     fn insert(&mut self, entry: Entry<Stored<T, PriorityMeta>>, arrival: i64) -> u32 {
         let place = self.slab.put(SlabItem::new(entry, arrival));
         if self.places.is_some() {
-            self.note_place(place);
+            self.record_place(place);
         }
         place
     }
 
-    /// Puts a ready item where its turn is.
+    /// Inserts a ready item at its position in the order.
     #[inline]
     fn make_ready_at(&mut self, place: u32) {
         if self.ageing.is_some() || !self.levels.add(&mut self.slab, place) {
@@ -176,7 +176,7 @@ impl<T> PriorityHeap<T> {
         });
     }
 
-    /// Puts an item among those whose time has not come.
+    /// Adds an item to those that are not due.
     fn wait(&mut self, place: u32) {
         let item = &mut self.slab[place];
         item.state = ItemState::Waits;
@@ -188,12 +188,12 @@ impl<T> PriorityHeap<T> {
         });
     }
 
-    /// Takes an item from where its turn is. It is taken out of the slab then, or lined up again.
+    /// Removes an item from its position in the order. The caller then takes it out of the slab, or inserts it again.
     fn dequeue(&mut self, place: u32) {
         match self.slab[place].state {
             ItemState::Listed => self.levels.remove(&mut self.slab, place),
-            ItemState::Ranked => self.ready.give_up_one(),
-            ItemState::Waits => self.waiting.give_up_one(),
+            ItemState::Ranked => self.ready.mark_stale(),
+            ItemState::Waits => self.waiting.mark_stale(),
         }
     }
 
@@ -201,7 +201,7 @@ impl<T> PriorityHeap<T> {
     #[inline]
     fn take_next(&mut self) -> Option<SlabItem<T>> {
         if self.shown > 0 {
-            self.levels.pass_shown(&mut self.slab);
+            self.levels.skip_shown(&mut self.slab);
         }
         if self.ready.current() > 0 && self.is_ranked_next() {
             let entry = self.ready.pop()?;
@@ -211,7 +211,7 @@ impl<T> PriorityHeap<T> {
         }
     }
 
-    /// Whether the first marked item comes before all that are listed.
+    /// Whether the first ranked item comes before all listed ones.
     fn is_ranked_next(&self) -> bool {
         let (Some(entry), Some(place)) = (self.ready.first(), self.levels.first()) else {
             return true;
@@ -220,12 +220,12 @@ impl<T> PriorityHeap<T> {
         (entry.rank, entry.arrival) < (u64::from(meta.priority()), arrival)
     }
 
-    /// When the first is due of those that wait.
+    /// The due time of the first waiting item.
     fn first_due(&self) -> Option<u64> {
         self.waiting.first().map(|first| first.rank)
     }
 
-    /// Makes ready what is due by then.
+    /// Makes the items ready that are due at `until`.
     fn make_ready(&mut self, until: u64) {
         while self.first_due().is_some_and(|due| due <= until) {
             if let Some(RankEntry { place, .. }) = self.waiting.pop() {
@@ -246,11 +246,11 @@ impl<T> PriorityHeap<T> {
         })
     }
 
-    /// Takes an item out of its place. In a list it leaves a gap, from a heap its mark goes.
+    /// Takes an item out of its place. In a list it leaves a gap; its entry in a heap becomes stale.
     fn take_out_to_show(&mut self, place: u32) -> Option<Shown<T, PriorityMeta>> {
         let item = self.slab.show(place)?;
         if item.state == ItemState::Ranked {
-            self.ready.give_up_one();
+            self.ready.mark_stale();
             self.ready.drop_stale(&self.slab);
         }
         self.shown += 1;
@@ -262,18 +262,18 @@ impl<T> PriorityHeap<T> {
         })
     }
 
-    /// Takes leave of an item that was taken out of the slab.
+    /// Releases an item that was taken out of the slab.
     #[inline]
-    fn part_with(&mut self, item: SlabItem<T>) -> Entry<Stored<T, PriorityMeta>> {
+    fn release(&mut self, item: SlabItem<T>) -> Entry<Stored<T, PriorityMeta>> {
         if self.places.is_some() {
-            self.forget_place(item.link.meta);
+            self.remove_place(item.link.meta);
         }
         self.tidy();
         item.into_entry()
     }
 
     #[inline(never)]
-    fn note_place(&mut self, place: u32) {
+    fn record_place(&mut self, place: u32) {
         if let (Some(places), Some(ticket)) =
             (&mut self.places, self.slab[place].link.meta.ticket())
         {
@@ -282,7 +282,7 @@ impl<T> PriorityHeap<T> {
     }
 
     #[inline(never)]
-    fn forget_place(&mut self, meta: PriorityMeta) {
+    fn remove_place(&mut self, meta: PriorityMeta) {
         if let (Some(places), Some(ticket)) = (&mut self.places, meta.ticket()) {
             places.remove(&ticket);
         }
@@ -300,7 +300,7 @@ impl<T> PriorityHeap<T> {
         place.filter(|&place| slab.get(place).is_some())
     }
 
-    /// Drops the stale rank entries that come first; all of them if they, or the vacant places, are too many.
+    /// Drops the stale rank entries at the front; all of them if there are too many, or too many vacant places.
     #[inline]
     fn tidy(&mut self) {
         let items = self.slab.len();
@@ -314,7 +314,7 @@ impl<T> PriorityHeap<T> {
         }
     }
 
-    /// Drops all stale rank entries and vacant places, and gives their memory back.
+    /// Drops all stale rank entries and vacant places, and releases their memory.
     #[cold]
     fn sweep(&mut self) {
         let mut slab = ItemSlab::with_room_for(self.slab.len());
@@ -327,7 +327,7 @@ impl<T> PriorityHeap<T> {
 }
 
 impl<T> Sequence<T, PriorityMeta> for PriorityHeap<T> {
-    /// What was scheduled waits, even if its time has come: only [`Sequence::advance`] knows that.
+    /// A scheduled item waits even if it is due: only [`Sequence::advance`] knows the time.
     #[inline]
     fn arrive(&mut self, entry: Entry<Stored<T, PriorityMeta>>) {
         self.last += 1;
@@ -340,7 +340,7 @@ impl<T> Sequence<T, PriorityMeta> for PriorityHeap<T> {
         }
     }
 
-    /// What is scheduled for a time before its push, as far as that is known, goes first.
+    /// Defers an unscheduled item, so that items due before its push, as far as that is known, go first.
     fn arrive_timed(&mut self, entry: Entry<Stored<T, PriorityMeta>>) {
         if entry.item.meta.is_scheduled() {
             self.arrive(entry);
@@ -349,7 +349,7 @@ impl<T> Sequence<T, PriorityMeta> for PriorityHeap<T> {
         }
     }
 
-    /// It was given out once, so its time has come.
+    /// It was dequeued before, so it is due.
     fn come_back(&mut self, entry: Entry<Stored<T, PriorityMeta>>) {
         self.first -= 1;
         let place = self.insert(entry, self.first);
@@ -360,7 +360,7 @@ impl<T> Sequence<T, PriorityMeta> for PriorityHeap<T> {
     fn next(&mut self, for_good: bool) -> Option<Dequeued<T, PriorityMeta>> {
         let item = self.take_next()?;
         Some(Dequeued {
-            entry: self.part_with(item),
+            entry: self.release(item),
             gone: u32::from(for_good),
         })
     }
@@ -391,7 +391,7 @@ impl<T> Sequence<T, PriorityMeta> for PriorityHeap<T> {
         self.waiting.current()
     }
 
-    /// By places, and only what is there already: so nothing is visited twice.
+    /// Visits by places, and only the items already there, so that no item is visited twice.
     fn begin_visit(&mut self) -> Visit {
         self.visits += 1;
         Visit {
@@ -403,7 +403,7 @@ impl<T> Sequence<T, PriorityMeta> for PriorityHeap<T> {
     }
 
     fn show(&mut self, visit: &mut Visit, into: &mut Vec<Shown<T, PriorityMeta>>) -> bool {
-        for _ in 0..GLANCE {
+        for _ in 0..SCAN_STEP {
             if visit.number == visit.numbers || into.len() == PART {
                 break;
             }
@@ -422,7 +422,7 @@ impl<T> Sequence<T, PriorityMeta> for PriorityHeap<T> {
             self.make_ready_at(number);
         }
         if self.places.is_some() {
-            self.note_place(number);
+            self.record_place(number);
         }
     }
 
@@ -430,8 +430,8 @@ impl<T> Sequence<T, PriorityMeta> for PriorityHeap<T> {
         self.shown
     }
 
-    fn look_at_times(&self, visit: &mut Visit, least: &mut Option<u64>) -> bool {
-        for _ in 0..GLANCE {
+    fn scan_times(&self, visit: &mut Visit, least: &mut Option<u64>) -> bool {
+        for _ in 0..SCAN_STEP {
             if visit.number == visit.numbers {
                 return false;
             }

@@ -1,34 +1,34 @@
 //! Ready items in lists, one for each priority.
 //!
-//! Most items come in the order in which they leave: behind all others of their priority, or before them
-//! if they come back. A list takes only such items, at its ends, and so is always in the order of
-//! arrivals. The links are in the [`ItemSlab`]; the first list that has items is found by bits.
+//! Most items arrive in the order in which they are dequeued: behind all others of their priority, or before them
+//! if they are returned. A list accepts only such items, at its ends, and so is always in the order of
+//! arrivals. The links are in the [`ItemSlab`]; the first nonempty list is found by a bitmap.
 
 use super::meta::Priority;
 use super::slab::{ItemSlab, Link, SlabItem};
 
 const BITS: usize = u64::BITS as usize;
 
-/// A list for each priority, one for none.
+/// A list for each priority; that of 0 is not used.
 const LEVELS: usize = Priority::LAST.get() as usize + 1;
 
-/// As many words for their bits.
+/// The number of words of their bitmap.
 const WORDS: usize = words(LEVELS);
 
 pub(super) struct Levels {
-    /// None, until there is an item.
+    /// Empty until there is an item.
     ends: Vec<Ends>,
-    /// For each list whether it has items.
+    /// A bit for each list: whether it has items.
     filled: [u64; WORDS],
-    /// For each word of these bits whether it is not 0.
+    /// A bit for each word of these: whether it is not 0.
     used: [u64; words(WORDS)],
-    /// The first list that has items.
+    /// The first nonempty list.
     first: Option<u16>,
 }
 
-/// The places of the first and the last item of a list that has items.
+/// The places of the first and the last item of a nonempty list.
 ///
-/// Nobody looks at the links that lead out of a list.
+/// The outward links at the ends of a list are never read.
 #[derive(Clone, Copy, Default)]
 struct Ends {
     first: u32,
@@ -51,7 +51,7 @@ impl Levels {
         Some(self.ends[level].first)
     }
 
-    /// Adds the item in a place to the list of its priority, if it belongs to an end of that.
+    /// Adds the item in a place to the list of its priority, if it belongs at one of its ends.
     #[inline]
     pub(super) fn add<T>(&mut self, slab: &mut ItemSlab<T>, place: u32) -> bool {
         let Link { meta, arrival, .. } = *slab.link(place);
@@ -78,7 +78,7 @@ impl Levels {
         fits
     }
 
-    /// Takes the first item, out of the slab as well.
+    /// Removes the first item, from the slab as well.
     #[inline]
     pub(super) fn pop<T>(&mut self, slab: &mut ItemSlab<T>) -> Option<SlabItem<T>> {
         let level = self.first?;
@@ -92,14 +92,14 @@ impl Levels {
         Some(item)
     }
 
-    /// Leaves behind what is shown of the first items.
-    pub(super) fn pass_shown<T>(&mut self, slab: &mut ItemSlab<T>) {
+    /// Removes items that are being shown from the front.
+    pub(super) fn skip_shown<T>(&mut self, slab: &mut ItemSlab<T>) {
         while let Some(place) = self.first().filter(|&place| slab.unlink_shown(place)) {
             self.remove(slab, place);
         }
     }
 
-    /// Takes the item in a place out of its list.
+    /// Removes the item in a place from its list.
     pub(super) fn remove<T>(&mut self, slab: &mut ItemSlab<T>, place: u32) {
         let Link {
             meta,
@@ -119,12 +119,12 @@ impl Levels {
         }
     }
 
-    /// Moves all items over to another slab.
+    /// Moves all items to another slab.
     pub(super) fn move_items<T>(&mut self, from: &mut ItemSlab<T>, to: &mut ItemSlab<T>) {
-        for meta in 0..WORDS {
-            let mut filled = self.filled[meta];
+        for word in 0..WORDS {
+            let mut filled = self.filled[word];
             while filled != 0 {
-                self.move_list(level_of(meta, filled), from, to);
+                self.move_list(level_of(word, filled), from, to);
                 filled &= filled - 1;
             }
         }
@@ -150,7 +150,7 @@ impl Levels {
         self.filled[level / BITS] >> (level % BITS) & 1 == 1
     }
 
-    /// Makes a list of one item.
+    /// Starts a list with one item.
     #[inline]
     fn begin(&mut self, level: u16, place: u32) {
         if self.ends.is_empty() {
@@ -158,21 +158,21 @@ impl Levels {
         }
         let (first, last) = (place, place);
         self.ends[usize::from(level)] = Ends { first, last };
-        let meta = usize::from(level) / BITS;
-        self.filled[meta] |= 1 << (usize::from(level) % BITS);
-        self.used[meta / BITS] |= 1 << (meta % BITS);
+        let word = usize::from(level) / BITS;
+        self.filled[word] |= 1 << (usize::from(level) % BITS);
+        self.used[word / BITS] |= 1 << (word % BITS);
         if self.first.map_or(true, |first| level < first) {
             self.first = Some(level);
         }
     }
 
-    /// Takes note that a list has no items any more.
+    /// Marks a list as empty.
     #[inline]
     fn clear(&mut self, level: u16) {
-        let meta = usize::from(level) / BITS;
-        self.filled[meta] &= !(1 << (usize::from(level) % BITS));
-        if self.filled[meta] == 0 {
-            self.used[meta / BITS] &= !(1 << (meta % BITS));
+        let word = usize::from(level) / BITS;
+        self.filled[word] &= !(1 << (usize::from(level) % BITS));
+        if self.filled[word] == 0 {
+            self.used[word / BITS] &= !(1 << (word % BITS));
         }
         if self.first == Some(level) {
             self.first = self.find_first();
@@ -182,16 +182,16 @@ impl Levels {
     #[inline]
     fn find_first(&self) -> Option<u16> {
         let group = self.used.iter().position(|&used| used != 0)?;
-        let meta = group * BITS + lowest(self.used[group]);
-        Some(level_of(meta, self.filled[meta]))
+        let word = group * BITS + lowest(self.used[group]);
+        Some(level_of(word, self.filled[word]))
     }
 }
 
-/// The first list that is filled by a word.
+/// The first nonempty list of a word of the bitmap.
 #[inline]
 #[allow(clippy::cast_possible_truncation)] // there are fewer lists
-fn level_of(meta: usize, filled: u64) -> u16 {
-    (meta * BITS + lowest(filled)) as u16
+fn level_of(word: usize, filled: u64) -> u16 {
+    (word * BITS + lowest(filled)) as u16
 }
 
 const fn words(bits: usize) -> usize {

@@ -7,7 +7,7 @@
 //! └────────────┴───────────┴────────────────┘
 //! ```
 //!
-//! The number 0 says that the item has no ticket, as those have that were pushed without a priority. The
+//! The number 0 means that the item has no ticket, because it was pushed without a priority. The due
 //! time of a scheduled item is found in [`DueTimes`](super::times::DueTimes) by its ticket.
 
 use super::ticket::Ticket;
@@ -16,7 +16,7 @@ const NUMBER: u64 = (1 << Ticket::BITS) - 1;
 const SCHEDULED: u64 = 1 << Ticket::BITS;
 const PRIORITY_SHIFT: u32 = Ticket::BITS + 1;
 
-/// How much an item is preferred: 1 is the first, 9999 the last.
+/// The priority of an item: 1 is the first, 9999 the last.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Priority(u16);
 
@@ -24,7 +24,7 @@ impl Priority {
     pub(crate) const DEFAULT: Self = Self(5000);
     pub(super) const LAST: Self = Self(9999);
 
-    /// `None`: there is no such priority.
+    /// Returns `None` if the priority is out of range.
     pub(crate) fn new(priority: u16) -> Option<Self> {
         let exists = (1..=Self::LAST.0).contains(&priority);
         exists.then_some(Self(priority))
@@ -35,12 +35,12 @@ impl Priority {
     }
 }
 
-/// What is known of an item wherever it is.
+/// The metadata of an item.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct PriorityMeta(u64);
 
 impl PriorityMeta {
-    /// The word of an item without a ticket.
+    /// The metadata of an item without a ticket.
     pub(super) fn plain(priority: Priority) -> Self {
         Self(u64::from(priority.0) << PRIORITY_SHIFT)
     }
@@ -53,7 +53,7 @@ impl PriorityMeta {
         Self(Self::ticketed(priority, ticket).0 | SCHEDULED)
     }
 
-    /// The word of an item that has lost its ticket.
+    /// The metadata without the ticket and the schedule.
     pub(super) fn without_ticket(self) -> Self {
         Self(self.0 & !(SCHEDULED | NUMBER))
     }
@@ -63,12 +63,12 @@ impl PriorityMeta {
         (self.0 >> PRIORITY_SHIFT) as u16
     }
 
-    /// The word with another priority.
+    /// The metadata with another priority.
     pub(super) fn with(self, priority: Priority) -> Self {
         Self(self.0 & (SCHEDULED | NUMBER) | Self::plain(priority).0)
     }
 
-    /// The word of an item that has a ticket, and has got a time.
+    /// The metadata of an item with a ticket that becomes scheduled.
     pub(super) fn with_time(self) -> Self {
         Self(self.0 | SCHEDULED)
     }
@@ -81,7 +81,7 @@ impl PriorityMeta {
         self.0 & SCHEDULED != 0
     }
 
-    /// The ticket of an item that was scheduled.
+    /// The ticket of a scheduled item.
     pub(super) fn scheduled_ticket(self) -> Option<Ticket> {
         self.ticket().filter(|_| self.is_scheduled())
     }
@@ -92,11 +92,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_word_says_what_it_was_made_of() {
+    fn metadata_contains_its_parts() {
         for priority in [1, 5000, 9999] {
             for ticket in [1, 2, NUMBER].map(|number| Ticket::numbered(number).unwrap()) {
                 let priority = Priority::new(priority).unwrap();
-                let words = [
+                let metas = [
                     (PriorityMeta::plain(priority), None, false),
                     (
                         PriorityMeta::ticketed(priority, ticket),
@@ -109,7 +109,7 @@ mod tests {
                         true,
                     ),
                 ];
-                for (meta, its_ticket, scheduled) in words {
+                for (meta, its_ticket, scheduled) in metas {
                     let again = meta;
                     assert_eq!(again.priority(), priority.get());
                     assert_eq!(again.ticket(), its_ticket);

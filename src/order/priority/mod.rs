@@ -1,8 +1,8 @@
 //! By priority and schedule.
 //!
-//! Items are pushed with an order word, the [`meta::PriorityMeta`], which says their priority; the time of those
-//! that are scheduled is in the [`times::DueTimes`] until they are gone. Which item is next is known to
-//! a [`heap::PriorityHeap`].
+//! Items are pushed with their metadata, a [`meta::PriorityMeta`], which contains the priority; the due times of
+//! scheduled items are in the [`times::DueTimes`] until the items are removed. A [`heap::PriorityHeap`]
+//! determines the next item.
 
 mod by_priority;
 mod heap;

@@ -1,31 +1,31 @@
-//! RankHeap, which stand for items in a heap, stale ones among them.
+//! A heap of rank entries, which represent items, with lazy deletion.
 //!
-//! A heap has no cheap way to take out from its middle. An item that is cancelled leaves its mark there,
-//! one with a new priority gets another one. Stale rank entries are dropped when they come first, and all of them
-//! together when they are too many.
+//! A binary heap cannot remove from its middle cheaply. A cancelled item leaves a stale entry there, and
+//! an item with a new priority gets another entry. Stale entries are dropped when they reach the front, and all of
+//! them at once when there are too many.
 
 use super::slab::{ItemSlab, ItemState};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// RankHeap by their order.
+/// Rank entries in their order.
 pub(super) struct RankHeap {
     heap: BinaryHeap<Reverse<RankEntry>>,
-    /// Those that are not stale.
+    /// The number of entries that are not stale.
     current: usize,
 }
 
-/// By its order, the mark of the item that is next is the least.
+/// The entry of an item; that of the next item is the least.
 ///
-/// It is *stale* if its item is gone, has another priority by now, or another [`ItemState`]. Arrivals are never
-/// used twice, so whatever else is in the place is another's.
+/// It is *stale* if its item was removed, or now has another priority or another [`ItemState`]. Arrival numbers are
+/// never reused, so another item in the same place has another number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct RankEntry {
-    /// Of those that wait, when they are due.
+    /// The due time, for items that wait.
     pub(super) rank: u64,
     pub(super) arrival: i64,
     pub(super) place: u32,
-    /// `None`, of any priority: those that wait keep their rank entries when it changes.
+    /// `None` for items that wait: their entries stay current when the priority changes.
     pub(super) priority: Option<u16>,
 }
 
@@ -51,7 +51,7 @@ impl RankHeap {
         }
     }
 
-    /// How many items have a current mark here.
+    /// The number of current entries.
     #[inline]
     pub(super) fn current(&self) -> usize {
         self.current
@@ -62,38 +62,38 @@ impl RankHeap {
         self.heap.len() - self.current
     }
 
-    /// The first mark, current between two uses of the heap.
+    /// The first entry, which is current between two uses of the heap.
     #[inline]
     pub(super) fn first(&self) -> Option<&RankEntry> {
         self.heap.peek().map(|Reverse(entry)| entry)
     }
 
-    /// Adds the mark of an item that has no current one.
+    /// Adds the entry of an item that has no current one.
     pub(super) fn add(&mut self, entry: RankEntry) {
         self.heap.push(Reverse(entry));
         self.current += 1;
     }
 
-    /// Takes out the first mark.
+    /// Removes the first entry.
     pub(super) fn pop(&mut self) -> Option<RankEntry> {
         let Reverse(entry) = self.heap.pop()?;
         self.current -= 1;
         Some(entry)
     }
 
-    /// Takes note that a current mark becomes stale.
-    pub(super) fn give_up_one(&mut self) {
+    /// Counts a current entry as stale.
+    pub(super) fn mark_stale(&mut self) {
         self.current -= 1;
     }
 
-    /// Drops stale rank entries until the first is current.
+    /// Drops stale entries until the first one is current.
     pub(super) fn drop_stale<T>(&mut self, slab: &ItemSlab<T>) {
         while self.stale() > 0 && self.first().is_some_and(|first| !first.is_current(slab)) {
             self.heap.pop();
         }
     }
 
-    /// Moves the items of all current rank entries over to another slab.
+    /// Moves the items of all current entries to another slab.
     pub(super) fn move_items<T>(&mut self, from: &mut ItemSlab<T>, to: &mut ItemSlab<T>) {
         let mut moved = Vec::with_capacity(self.current);
         for Reverse(entry) in self.heap.drain() {

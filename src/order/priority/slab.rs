@@ -1,26 +1,27 @@
-//! Items in places that are used again.
+//! A slab of items, whose places are reused.
 //!
-//! They lie side by side, and move together where most places are vacant, as their numbers are known to the heap
-//! alone. The numbers of a fair queue's keys are known to its items, so that it has pages instead, which go one by one.
+//! The places are contiguous, and the items are moved to a new slab when most places are vacant, since only the heap
+//! knows their numbers. In a fair queue items contain the numbers of their keys, so it uses pages instead, which are
+//! released one by one.
 
 use super::meta::PriorityMeta;
 use crate::raw::{DeliveryMeta, Entry, Stored};
 use std::mem;
 use std::ops::{Index, IndexMut};
 
-const VACANT: &str = "listed, current and known places are taken";
+const VACANT: &str = "linked places are not vacant";
 
 /// The items of a heap.
 pub(super) struct ItemSlab<T> {
     places: Vec<SlabEntry<T>>,
-    /// The first vacant place; as many as there are places, if none is.
+    /// The first vacant place; the number of places if none is vacant.
     vacant: u32,
     items: usize,
 }
 
 enum SlabEntry<T> {
     Taken(SlabItem<T>),
-    /// The item is shown to somebody. While it is linked, it has its place in a list.
+    /// The item is being shown by a visit. While it is linked, its place is part of a list.
     Shown {
         link: Link,
         linked: bool,
@@ -29,8 +30,8 @@ enum SlabEntry<T> {
     Vacant(u32),
 }
 
-/// An item in its place: what an [`Entry`] has, and what says where its turn is. Of few bytes, as most of
-/// the time that a long queue takes is spent on fetching them.
+/// An item in its place: the contents of an [`Entry`], and its position in the order. Compact, because cache misses
+/// dominate the cost of a long queue.
 pub(super) struct SlabItem<T> {
     item: T,
     pub(super) since: u64,
@@ -39,24 +40,24 @@ pub(super) struct SlabItem<T> {
     pub(super) state: ItemState,
 }
 
-/// What says where the turn of an item is.
+/// The position of an item in the order.
 #[derive(Clone, Copy)]
 pub(super) struct Link {
     pub(super) meta: PriorityMeta,
     pub(super) arrival: i64,
-    /// The places of its neighbours, if it is listed and has them.
+    /// The places of its neighbours, if it is listed and has any.
     pub(super) before: u32,
     pub(super) after: u32,
 }
 
-/// By what the turn of an item is known.
+/// The structure that determines when an item is next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum ItemState {
-    /// It is ready, and in the list of its priority.
+    /// The item is ready, and in the list of its priority.
     Listed,
-    /// It is ready, and has a mark.
+    /// The item is ready, and has a rank entry.
     Ranked,
-    /// Its time has not come; it has a mark among those that wait.
+    /// The item is not due; it has a rank entry among those that wait.
     Waits,
 }
 
@@ -101,12 +102,12 @@ impl<T> ItemSlab<T> {
         }
     }
 
-    /// How many items there are.
+    /// The number of items.
     pub(super) fn len(&self) -> usize {
         self.items
     }
 
-    /// How many places there are.
+    /// The number of places.
     pub(super) fn places(&self) -> usize {
         self.places.len()
     }
@@ -123,7 +124,7 @@ impl<T> ItemSlab<T> {
             }
             Some(at) => match mem::replace(at, SlabEntry::Taken(item)) {
                 SlabEntry::Vacant(next) => self.vacant = next,
-                _ => unreachable!("a vacant place is taken"),
+                _ => unreachable!("the free list contains a place that is not vacant"),
             },
         }
         place
@@ -152,7 +153,7 @@ impl<T> ItemSlab<T> {
         }
     }
 
-    /// Takes the item out of a place that is taken, and leaves that to it.
+    /// Takes the item out of its place to show it, and reserves the place for it.
     pub(super) fn show(&mut self, place: u32) -> Option<SlabItem<T>> {
         let SlabItem { link, state, .. } = *self.get(place)?;
         let linked = state == ItemState::Listed;
@@ -164,11 +165,11 @@ impl<T> ItemSlab<T> {
         Some(item)
     }
 
-    /// Puts an item back into the place that was left to it: whether it is linked there.
+    /// Puts an item back into the place that is reserved for it; returns whether it is linked there.
     pub(super) fn put_back(&mut self, place: u32, entry: Entry<Stored<T, PriorityMeta>>) -> bool {
         let at = &mut self.places[place as usize];
         let SlabEntry::Shown { link, linked } = *at else {
-            unreachable!("a place is left to the item that is shown");
+            unreachable!("no place is reserved for the item");
         };
         let mut item = SlabItem::new(entry, link.arrival);
         item.link = link;
@@ -177,7 +178,7 @@ impl<T> ItemSlab<T> {
         linked
     }
 
-    /// Takes note that what was in a place is in no list any more: false, if it is not shown.
+    /// Marks the item of a place as not linked; `false` if it is not being shown.
     pub(super) fn unlink_shown(&mut self, place: u32) -> bool {
         match &mut self.places[place as usize] {
             SlabEntry::Shown { linked, .. } => {

@@ -1,19 +1,19 @@
-//! Tickets, by which items are named.
+//! Tickets, which identify items.
 
 use std::cell::Cell;
 use std::fmt;
 use std::num::NonZeroU64;
-// Of std, as the counter outlives all queues, and so all runs of a model.
+// From std, since the counter outlives all queues, and so all executions of a model.
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A thread takes as many numbers at once, of which it does not use the first.
+/// How many numbers a thread takes at once; it does not use the first of them.
 const BLOCK: u64 = 1 << 10;
 
-/// Names an item that was pushed with a priority or a time, for
+/// Identifies an item that was pushed with a priority or a due time, for
 /// [`reprioritize`](crate::PriorityQueue::reprioritize), [`reschedule`](crate::PriorityQueue::reschedule) and
 /// [`cancel`](crate::PriorityQueue::cancel).
 ///
-/// Items of other queues have other tickets.
+/// Tickets are unique across all queues.
 ///
 /// ```
 /// let queue = requeue::PriorityQueue::by_priority();
@@ -25,10 +25,10 @@ const BLOCK: u64 = 1 << 10;
 pub struct Ticket(NonZeroU64);
 
 impl Ticket {
-    /// Numbers have as many bits. They wrap after some years at a million a second.
+    /// The bits of a number. Numbers wrap after some years at a million per second.
     pub(super) const BITS: u32 = 49;
 
-    /// A ticket that no item has.
+    /// Creates a ticket that no item has.
     #[inline]
     pub(crate) fn new() -> Self {
         std::thread_local! {
@@ -42,12 +42,12 @@ impl Ticket {
             last.set(number);
             number
         });
-        // The thread's thread-locals are gone: a block for this one number.
+        // The thread-locals are destroyed: take a block for this one number.
         let number = number.unwrap_or_else(|_| new_block() + 1);
-        Self::numbered(number).expect("a block begins with a number that is not used")
+        Self::numbered(number).expect("the first number of a block is not used")
     }
 
-    /// The ticket with a number of so many bits, 0 excepted.
+    /// The ticket with a number of up to [`Ticket::BITS`] bits; `None` for 0.
     #[inline]
     pub(super) fn numbered(number: u64) -> Option<Self> {
         NonZeroU64::new(number).map(Self)
@@ -58,7 +58,7 @@ impl Ticket {
         self.0.get()
     }
 
-    /// The number of the block from which the ticket was taken.
+    /// The index of the block of its number.
     pub(super) fn block(self) -> u64 {
         self.number() / BLOCK
     }

@@ -1,7 +1,7 @@
-//! The times of the scheduled items of a priority queue.
+//! The due times of the scheduled items of a priority queue.
 //!
-//! Threads note them in tables of their own, as far as there are some, so that they rarely wait for each
-//! other. A push without a time touches nothing here.
+//! They are sharded by thread, so that threads rarely contend for a table. A push without a time
+//! accesses nothing here.
 
 use super::meta::{Priority, PriorityMeta};
 use super::ticket::Ticket;
@@ -11,16 +11,16 @@ use crossbeam_utils::CachePadded;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// As many tables.
+/// The number of tables.
 const TABLES: usize = if SMALL { 1 } else { 8 };
 
-/// A table that is no larger than this is left as it is.
+/// A table of up to this capacity is not shrunk.
 const SMALL_TABLE: usize = 64;
 
-/// When those items are due that are scheduled, in nanoseconds since the queue was made, wherever they are.
+/// The due times of all scheduled items, in nanoseconds since the creation of the queue.
 pub(crate) struct DueTimes {
     tables: [CachePadded<TimeTable>; TABLES],
-    /// Of how many items there is a time.
+    /// The number of scheduled items.
     count: CachePadded<AtomicUsize>,
 }
 
@@ -34,16 +34,16 @@ impl DueTimes {
         }
     }
 
-    /// Notes when an item will be due that is about to be pushed, or is due at another time than before.
+    /// Sets the due time of an item that is about to be pushed or is being rescheduled.
     pub(crate) fn note(&self, ticket: Ticket, due: u64) {
         let before = lock(self.table(ticket)).insert(ticket, due);
         if before.is_none() {
-            // ORDERING: Relaxed; who does not see it takes the item in as if it had come a little later.
+            // ORDERING: Relaxed; a thread that does not see it takes the item in as if it was pushed a little later.
             self.count.fetch_add(1, Ordering::Relaxed);
         }
     }
 
-    /// When the item with this word is due: 0, if it is not scheduled.
+    /// The due time of the item with this metadata; 0 if it is not scheduled.
     pub(super) fn due(&self, meta: PriorityMeta) -> u64 {
         let Some(ticket) = meta.scheduled_ticket() else {
             return 0;
@@ -52,7 +52,7 @@ impl DueTimes {
         table.get(&ticket).copied().unwrap_or(0)
     }
 
-    fn forget(&self, ticket: Ticket) {
+    fn remove(&self, ticket: Ticket) {
         let mut table = lock(self.table(ticket));
         if table.remove(&ticket).is_some() {
             // ORDERING: Relaxed; as in `note`.
@@ -75,7 +75,7 @@ impl<T> Registry<T, PriorityMeta> for Arc<DueTimes> {
         Some(PriorityMeta::plain(Priority::DEFAULT))
     }
 
-    /// A dead letter that is pushed again keeps its priority; its ticket is of no use any more.
+    /// A dead letter that is pushed again keeps its priority, but not its ticket.
     fn register_again(&self, _: &T, meta: PriorityMeta) -> Option<PriorityMeta> {
         Some(meta.without_ticket())
     }
@@ -88,7 +88,7 @@ impl<T> Registry<T, PriorityMeta> for Arc<DueTimes> {
 
     fn unregister(&self, meta: PriorityMeta, _count: u32) {
         if let Some(ticket) = meta.scheduled_ticket() {
-            self.forget(ticket);
+            self.remove(ticket);
         }
     }
 }
@@ -99,7 +99,7 @@ pub(super) mod tests {
 
     const MANY: u64 = 100_000;
 
-    /// Of how many items the time is known, and room for how many there is.
+    /// The number of due times, and the capacity of the tables.
     pub(crate) fn sizes(times: &DueTimes) -> (usize, usize) {
         let tables = times.tables.iter().map(|table| lock(table));
         tables.fold((0, 0), |(len, capacity), table| {
@@ -118,7 +118,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn times_are_kept_until_the_item_leaves() {
+    fn times_are_kept_until_the_item_is_removed() {
         let times = Arc::new(DueTimes::new());
         let (now, never) = (scheduled(&times, 0), scheduled(&times, u64::MAX));
         let plain = PriorityMeta::ticketed(Priority::DEFAULT, Ticket::new());
@@ -135,7 +135,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_push_without_a_priority_touches_nothing() {
+    fn a_push_without_a_priority_uses_no_table() {
         let times = Arc::new(DueTimes::new());
         let meta = times.register(&()).unwrap();
         assert_eq!(meta, PriorityMeta::plain(Priority::DEFAULT));
@@ -145,10 +145,10 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn tables_give_their_memory_back() {
+    fn tables_release_their_memory() {
         let times = Arc::new(DueTimes::new());
-        let words: Vec<_> = (0..MANY).map(|due| scheduled(&times, due)).collect();
-        for meta in words {
+        let metas: Vec<_> = (0..MANY).map(|due| scheduled(&times, due)).collect();
+        for meta in metas {
             leave(&times, meta);
         }
         let (len, capacity) = sizes(&times);

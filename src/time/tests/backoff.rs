@@ -1,4 +1,4 @@
-//! Delays.
+//! Tests of backoffs.
 
 use super::super::Backoff;
 use super::SECOND;
@@ -32,7 +32,7 @@ fn a_first_delay_beyond_the_cap_is_the_cap() {
 }
 
 #[test]
-fn it_gets_to_the_end_from_a_nanosecond() {
+fn it_doubles_from_a_nanosecond_to_the_maximum() {
     let backoff = Backoff::exponential(Duration::from_nanos(1), Duration::MAX);
     assert_eq!(
         backoff.delay(94),

@@ -1,4 +1,4 @@
-//! A clock that is set by hand.
+//! Tests of the manual clock.
 
 use super::super::{Clock, ManualClock};
 use super::{Bells, SECOND};
@@ -6,7 +6,7 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::time::Duration;
 
 #[test]
-fn it_rings_when_it_is_set() {
+fn it_calls_wakers_when_it_is_set() {
     let (bells, clock) = (Bells::new(), ManualClock::new());
     let start = clock.now();
     for (second, name) in [(2, "b"), (1, "a"), (3, "c")] {
@@ -21,14 +21,14 @@ fn it_rings_when_it_is_set() {
 }
 
 #[test]
-fn it_rings_at_once_what_is_due() {
+fn it_calls_a_waker_that_is_due_at_once() {
     let (bells, clock) = (Bells::new(), ManualClock::new());
     clock.wake_at(clock.now(), &bells.bell("now"));
     assert_eq!(bells.rung(), ["now"]);
 }
 
 #[test]
-fn backwards_it_rings_later() {
+fn set_backwards_it_calls_wakers_later() {
     let (bells, clock) = (Bells::new(), ManualClock::new());
     let start = clock.now();
     clock.wake_at(start + SECOND, &bells.bell("second"));
@@ -57,7 +57,7 @@ fn a_waker_may_use_the_clock() {
 }
 
 #[test]
-fn a_waker_that_panics_holds_up_nobody() {
+fn a_waker_that_panics_does_not_affect_others() {
     let (bells, clock) = (Bells::new(), ManualClock::new());
     let at = clock.now() + SECOND;
     clock.wake_at(at, &bells.bell_that("bad", || panic!("of the waker")));
@@ -69,7 +69,7 @@ fn a_waker_that_panics_holds_up_nobody() {
 }
 
 #[test]
-fn beyond_the_end_of_time_it_stands_still() {
+fn beyond_the_last_instant_it_does_not_change() {
     let clock = ManualClock::new();
     let now = clock.now();
     assert!(catch_unwind(AssertUnwindSafe(|| clock.advance(Duration::MAX))).is_err());

@@ -1,4 +1,4 @@
-//! Times, delays and timers.
+//! Tests of times, delays and timers.
 
 mod backoff;
 mod manual;
@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::task::{Wake, Waker};
 use std::time::{Duration, Instant};
 
-/// A waker that tells its name, and then does what it is told to do, once.
+/// A waker that sends its name, and then runs a closure once.
 struct Bell {
     name: &'static str,
     rings: Sender<&'static str>,
@@ -29,7 +29,7 @@ impl Wake for Bell {
     }
 }
 
-/// Makes bells, and hears them.
+/// Creates bells, and receives their rings.
 struct Bells {
     maker: Sender<&'static str>,
     rings: Receiver<&'static str>,
@@ -53,7 +53,7 @@ impl Bells {
         }))
     }
 
-    /// Who has rung until now.
+    /// The names of the bells that have rung.
     fn rung(&self) -> Vec<&'static str> {
         self.rings.try_iter().collect()
     }
@@ -66,14 +66,14 @@ impl Bells {
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A queue's time, and its clock.
+/// The time of a queue, and its clock.
 fn manual() -> (Time, ManualClock) {
     let clock = ManualClock::new();
     (Time::of(Arc::new(clock.clone())), clock)
 }
 
 #[test]
-fn a_queue_counts_from_when_it_was_made() {
+fn a_queue_counts_from_its_creation() {
     let (time, clock) = manual();
     assert_eq!(time.now(), 0);
     clock.advance(SECOND);
@@ -85,7 +85,7 @@ fn a_queue_counts_from_when_it_was_made() {
 }
 
 #[test]
-fn the_system_s_time_goes_on() {
+fn system_time_advances() {
     let before = Instant::now();
     let time = Time::system();
     assert!(time.is_system());
@@ -95,7 +95,7 @@ fn the_system_s_time_goes_on() {
 }
 
 #[test]
-fn before_the_beginning_is_0() {
+fn times_before_the_origin_are_0() {
     let (time, clock) = manual();
     let early = clock.now().checked_sub(SECOND).unwrap();
     assert_eq!(time.nanos(early), 0);
@@ -105,7 +105,7 @@ fn before_the_beginning_is_0() {
 }
 
 #[test]
-fn the_end_of_time_is_not_never() {
+fn the_last_time_is_not_never() {
     let (time, clock) = manual();
     assert_eq!(time.after(Duration::MAX), NEVER - 1);
     clock.advance(SECOND);
@@ -118,7 +118,7 @@ fn the_end_of_time_is_not_never() {
 }
 
 #[test]
-fn an_alarm_goes_to_the_clock() {
+fn a_timer_is_set_at_the_clock() {
     let (bells, (time, clock)) = (Bells::new(), manual());
     time.wake_at(1_000_000_000, &bells.bell("second"));
     time.wake_at(NEVER, &bells.bell("never"));
@@ -138,7 +138,7 @@ fn a_shared_clock_is_the_same_clock() {
 }
 
 #[test]
-fn the_system_s_clock_keeps_no_alarm_for_long() {
+fn the_system_clock_keeps_no_timer_for_long() {
     let now = Instant::now();
     let kept = |delay| within_horizon(now + delay, now) - now;
     assert_eq!(kept(SECOND), SECOND);
@@ -147,7 +147,7 @@ fn the_system_s_clock_keeps_no_alarm_for_long() {
 }
 
 #[test]
-fn the_system_s_clock_calls_at_once_what_is_late() {
+fn the_system_clock_calls_a_late_waker_at_once() {
     let bells = Bells::new();
     let bell = bells.bell_that("late", || panic!("of the waker"));
     SystemClock.wake_at(SystemClock.now(), &bell);

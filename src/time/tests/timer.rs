@@ -1,4 +1,4 @@
-//! The thread that rings.
+//! Tests of the timer thread.
 
 use super::super::timer::Timer;
 use super::{Bells, SECOND};
@@ -9,20 +9,20 @@ use std::time::{Duration, Instant};
 const SOON: Duration = Duration::from_millis(1);
 const LATE: Duration = Duration::from_secs(24 * 3600);
 
-/// A timer of its own, with its thread.
+/// Creates a separate timer with its own thread.
 fn timer() -> &'static Timer {
     Box::leak(Box::default())
 }
 
-/// Sets an timer while the system has no threads.
-fn set_in_vain(timer: &Timer, waker: &Waker) {
+/// Sets a timer while no thread can be spawned.
+fn set_without_thread(timer: &Timer, waker: &Waker) {
     timer.set(Instant::now() + LATE, waker, || {
         Err(Error::from(ErrorKind::WouldBlock))
     });
 }
 
 #[test]
-fn it_rings_when_the_time_has_come() {
+fn it_fires_when_a_timer_is_due() {
     let (bells, timer) = (Bells::new(), timer());
     for _ in 0..3 {
         let at = Instant::now() + SOON;
@@ -33,11 +33,11 @@ fn it_rings_when_the_time_has_come() {
 }
 
 #[test]
-fn an_earlier_alarm_goes_first() {
+fn an_earlier_timer_fires_first() {
     let (bells, timer) = (Bells::new(), timer());
     let late = bells.bell("late");
     timer.wake_at(Instant::now() + LATE, &late);
-    // The thread sleeps for long, or will: nothing else may hold up the next ones.
+    // The thread sleeps for long, or will: this must not delay the next timers.
     for name in ["a", "b", "c"] {
         timer.wake_at(Instant::now() + SOON, &bells.bell(name));
         assert_eq!(bells.next(), name);
@@ -47,7 +47,7 @@ fn an_earlier_alarm_goes_first() {
 }
 
 #[test]
-fn wakers_may_panic_and_set_alarms() {
+fn wakers_may_panic_and_set_timers() {
     let (bells, timer) = (Bells::new(), timer());
     let last = bells.bell("last");
     let bad = bells.bell_that("bad", move || {
@@ -59,10 +59,10 @@ fn wakers_may_panic_and_set_alarms() {
 }
 
 #[test]
-fn without_a_thread_it_rings_at_once() {
+fn without_a_thread_it_fires_at_once() {
     let (bells, timer) = (Bells::new(), timer());
     for _ in 0..2 {
-        set_in_vain(timer, &bells.bell("vain"));
+        set_without_thread(timer, &bells.bell("vain"));
         assert_eq!(bells.rung(), ["vain"]);
     }
     timer.wake_at(Instant::now() + SOON, &bells.bell("soon"));
@@ -70,7 +70,7 @@ fn without_a_thread_it_rings_at_once() {
 }
 
 #[test]
-fn without_a_thread_it_rings_for_all() {
+fn without_a_thread_it_fires_all_timers() {
     let (bells, timer) = (Bells::new(), timer());
     let (first, second) = (bells.bell("first"), bells.bell("second"));
     let late = Instant::now() + LATE;

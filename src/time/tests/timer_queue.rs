@@ -1,4 +1,4 @@
-//! A set of timers.
+//! Tests of the timer queue.
 
 use super::super::timer_queue::{TimerEntry, TimerQueue};
 use super::{Bells, SECOND};
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::Waker;
 use std::time::Instant;
 
-/// TimerQueue, and the time from which they count.
+/// A timer queue, and the instant from which its seconds count.
 struct Set {
     timers: TimerQueue,
     start: Instant,
@@ -20,15 +20,15 @@ impl Set {
         }
     }
 
-    /// Sets an timer: whether it was needed.
+    /// Sets a timer; returns whether it was added.
     fn set(&mut self, second: u32, waker: &Waker) -> bool {
         let at = self.start + second * SECOND;
         self.timers.set(at, TimerEntry::new(waker)).is_none()
     }
 
-    fn ring(&mut self, second: u32) {
+    fn fire(&mut self, second: u32) {
         let due = self.timers.take_due(self.start + second * SECOND);
-        due.into_iter().for_each(TimerEntry::ring);
+        due.into_iter().for_each(TimerEntry::fire);
     }
 
     fn first(&self) -> Option<u32> {
@@ -38,23 +38,23 @@ impl Set {
 }
 
 #[test]
-fn they_ring_in_the_order_of_their_times() {
+fn timers_fire_in_the_order_of_their_times() {
     let (bells, mut set) = (Bells::new(), Set::new());
     for (second, name) in [(3, "c"), (1, "a"), (4, "e"), (1, "b"), (3, "d")] {
         assert!(set.set(second, &bells.bell(name)));
     }
-    set.ring(0);
+    set.fire(0);
     assert!(bells.rung().is_empty());
-    set.ring(3);
+    set.fire(3);
     assert_eq!(bells.rung(), ["a", "b", "c", "d"]);
     assert_eq!((set.first(), set.timers.len()), (Some(4), 1));
-    set.ring(4);
+    set.fire(4);
     assert_eq!(bells.rung(), ["e"]);
     assert_eq!(set.first(), None);
 }
 
 #[test]
-fn a_waker_has_one_the_earliest() {
+fn a_waker_has_one_timer_the_earliest() {
     let (bells, mut set) = (Bells::new(), Set::new());
     let (bell, other) = (bells.bell("bell"), bells.bell("other"));
     assert!(set.set(5, &bell));
@@ -64,13 +64,13 @@ fn a_waker_has_one_the_earliest() {
         assert!(!set.set(second, &bell.clone()));
         assert_eq!((set.first(), set.timers.len()), (Some(first), 2));
     }
-    set.ring(10);
+    set.fire(10);
     assert_eq!(bells.rung(), ["bell", "other"]);
     assert!(set.set(11, &bell));
 }
 
 #[test]
-fn none_keeps_a_waker_that_it_does_not_need() {
+fn redundant_wakers_are_not_kept() {
     let (bells, mut set) = (Bells::new(), Set::new());
     let kept = Arc::new(());
     let count = || Arc::strong_count(&kept);
@@ -81,17 +81,17 @@ fn none_keeps_a_waker_that_it_does_not_need() {
     assert_eq!(set.timers.len(), 1);
     drop(bell);
     assert_eq!(count(), 2);
-    set.ring(1);
+    set.fire(1);
     assert_eq!((bells.rung(), count()), (vec!["bell"], 1));
 }
 
 #[test]
-fn they_can_all_be_taken_out() {
+fn all_timers_can_be_removed() {
     let (bells, mut set) = (Bells::new(), Set::new());
     let names = ["a", "b", "c"];
     for (second, name) in (1..).zip(names) {
         set.set(second, &bells.bell(name));
     }
-    set.timers.into_all().for_each(TimerEntry::ring);
+    set.timers.into_all().for_each(TimerEntry::fire);
     assert_eq!(bells.rung(), names);
 }

@@ -1,4 +1,4 @@
-//! What a queue knows of its keys.
+//! Tests of the registry of keys.
 
 use super::{Hash, Keys, Registry, Rules, SHARDS, UNLIMITED};
 use crate::order::fair::table::LEAST;
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::thread;
 
-/// Items that are their own keys.
+/// A registry whose items are their own keys.
 fn keys<K: Clone + 'static>(limit: u32) -> Keys<K, K> {
     Keys::new(Rules {
         by: Arc::new(K::clone),
@@ -25,7 +25,7 @@ fn weighed(weigh: impl Fn(&u32) -> u32 + Send + Sync + 'static) -> Keys<u32, u32
     keys
 }
 
-/// How many keys are remembered.
+/// The number of stored keys.
 fn known<K, T>(keys: &Keys<K, T>) -> usize {
     (0..SHARDS).map(|shard| keys.table(shard).len()).sum()
 }
@@ -34,7 +34,7 @@ fn panics<R>(f: impl FnOnce() -> R) -> bool {
     catch_unwind(AssertUnwindSafe(f)).is_err()
 }
 
-/// A key with a poor hash, that counts its clones which were dropped, and panics where it is told to.
+/// A key with a constant hash that counts the drops of its clones, and panics in a configurable call.
 struct Odd {
     id: u32,
     drops: Arc<AtomicUsize>,
@@ -52,11 +52,11 @@ thread_local! {
     static BOMB: Cell<Call> = const { Cell::new(Call::None) };
 }
 
-/// Panics once, if this is the call that is to.
+/// Panics once if this is the configured call.
 fn may_panic(call: Call) {
     if BOMB.with(Cell::get) == call {
         BOMB.with(|bomb| bomb.set(Call::None));
-        panic!("as it was told");
+        panic!("configured");
     }
 }
 
@@ -114,14 +114,14 @@ fn items_with_the_same_key_have_the_same_number_while_one_is_alive() {
 }
 
 #[test]
-fn a_key_goes_with_its_last_item() {
+fn a_key_is_dropped_with_its_last_item() {
     let keys = keys(UNLIMITED);
     let key = Odd::new(1);
-    let words = [1, 2, 3].map(|_| keys.register(&key).unwrap());
+    let metas = [1, 2, 3].map(|_| keys.register(&key).unwrap());
     let before = key.drops();
-    for word in words {
+    for meta in metas {
         assert_eq!(key.drops(), before);
-        keys.unregister(word, 1);
+        keys.unregister(meta, 1);
     }
     assert_eq!((key.drops(), known(&keys)), (before + 1, 0));
 }
@@ -129,12 +129,12 @@ fn a_key_goes_with_its_last_item() {
 #[test]
 fn no_more_items_of_a_key_than_the_limit() {
     let keys = keys(2);
-    let words = [1, 1].map(|item| keys.register(&item).unwrap());
+    let metas = [1, 1].map(|item| keys.register(&item).unwrap());
     assert_eq!((keys.register(&1), keys.key_at_limit(&1)), (None, Some(1)));
     assert_eq!(keys.key_at_limit(&2), None);
     keys.register(&2).unwrap();
     assert_eq!(keys.key_at_limit(&2), None);
-    keys.unregister(words[0], 1);
+    keys.unregister(metas[0], 1);
     assert_eq!(keys.key_at_limit(&1), None);
     assert!(keys.register(&1).is_some());
     assert!(keys.register(&1).is_none());
@@ -148,11 +148,11 @@ fn the_weight_is_asked_for_once_for_each_new_key() {
         count.fetch_add(1, Ordering::Relaxed);
         *key
     });
-    let words = [3, 3, 0].map(|item| keys.register(&item).unwrap());
-    let weights = words.map(|word| word.weight);
+    let metas = [3, 3, 0].map(|item| keys.register(&item).unwrap());
+    let weights = metas.map(|meta| meta.weight);
     assert_eq!((weights, asked.load(Ordering::Relaxed)), ([3, 3, 1], 2));
-    keys.unregister(words[0], 1);
-    keys.unregister(words[1], 1);
+    keys.unregister(metas[0], 1);
+    keys.unregister(metas[1], 1);
     assert!(keys.register(&3).is_some());
     assert_eq!(asked.load(Ordering::Relaxed), 3);
 }
@@ -173,7 +173,7 @@ fn a_weight_may_use_the_queue() {
     assert_eq!(known(&keys), 10);
 }
 
-/// As when another thread pushes meanwhile.
+/// The weight function pushes an item with the key, as another thread might do.
 #[test]
 fn a_key_that_becomes_known_while_it_is_weighed_is_one_key() {
     let same = Arc::new(OnceLock::<Weak<Keys<u32, u32>>>::new());
@@ -187,8 +187,8 @@ fn a_key_that_becomes_known_while_it_is_weighed_is_one_key() {
         1
     }));
     same.set(Arc::downgrade(&keys)).unwrap();
-    let word = keys.register(&5).unwrap();
-    assert_eq!(keys.register(&5), Some(word));
+    let meta = keys.register(&5).unwrap();
+    assert_eq!(keys.register(&5), Some(meta));
     assert_eq!(known(&keys), 1);
 }
 
@@ -201,56 +201,56 @@ fn a_weight_that_panics_changes_nothing() {
 }
 
 #[test]
-fn keys_with_the_same_hash_are_told_apart() {
+fn keys_with_the_same_hash_are_distinguished() {
     let keys = keys(UNLIMITED);
     let odd: Vec<_> = (0..20).map(Odd::new).collect();
-    let words: Vec<_> = odd.iter().map(|key| keys.register(key).unwrap()).collect();
+    let metas: Vec<_> = odd.iter().map(|key| keys.register(key).unwrap()).collect();
     for at in [0, 19, 7, 8, 18, 1] {
         assert_eq!(odd[at].drops(), 0);
-        keys.unregister(words[at], 1);
+        keys.unregister(metas[at], 1);
         assert_eq!(odd[at].drops(), 1);
     }
     let left = (2..18).filter(|at| ![7, 8].contains(at));
     for at in left.clone() {
-        assert_eq!(keys.register(&odd[at]), Some(words[at]));
-        keys.unregister(words[at], 1);
+        assert_eq!(keys.register(&odd[at]), Some(metas[at]));
+        keys.unregister(metas[at], 1);
     }
-    left.for_each(|at| keys.unregister(words[at], 1));
+    left.for_each(|at| keys.unregister(metas[at], 1));
     assert_eq!(known(&keys), 0);
 }
 
 #[test]
-fn user_code_that_panics_leaves_the_keys_whole() {
+fn user_code_that_panics_leaves_the_keys_consistent() {
     let keys = keys(2);
     let key = Odd::new(1);
-    let word = keys.register(&key).unwrap();
+    let meta = keys.register(&key).unwrap();
     for call in [Call::Hash, Call::Eq, Call::Drop] {
         BOMB.with(|bomb| bomb.set(call));
         assert!(panics(|| keys.register(&key)));
-        // It counts as one.
-        assert_eq!(keys.register(&key), Some(word));
+        // The key counts one item.
+        assert_eq!(keys.register(&key), Some(meta));
         assert_eq!(keys.register(&key), None);
-        keys.unregister(word, 1);
+        keys.unregister(meta, 1);
     }
     BOMB.with(|bomb| bomb.set(Call::Drop));
-    keys.unregister(word, 1);
+    keys.unregister(meta, 1);
     assert!(BOMB.with(Cell::get) == Call::None);
     assert_eq!(known(&keys), 0);
 }
 
 #[test]
-fn a_key_that_was_seen_is_the_same_key_and_outlives_its_items() {
+fn a_shared_key_is_the_same_key_and_outlives_its_items() {
     let keys = keys(UNLIMITED);
     let key = Odd::new(1);
-    let word = keys.register(&key).unwrap();
-    let seen = [1, 2].map(|_| keys.key(word.key).unwrap());
+    let meta = keys.register(&key).unwrap();
+    let seen = [1, 2].map(|_| keys.key(meta.key).unwrap());
     assert!(Arc::ptr_eq(&seen[0], &seen[1]));
-    assert_eq!(keys.register(&key), Some(word));
+    assert_eq!(keys.register(&key), Some(meta));
     let before = key.drops();
-    keys.unregister(word, 1);
-    keys.unregister(word, 1);
+    keys.unregister(meta, 1);
+    keys.unregister(meta, 1);
     assert_eq!((key.drops(), known(&keys)), (before, 0));
-    assert!(keys.key(word.key).is_none());
+    assert!(keys.key(meta.key).is_none());
     drop(seen);
     assert_eq!(key.drops(), before + 1);
 }
@@ -276,8 +276,8 @@ impl Hash for Nested {
 impl Drop for Nested {
     fn drop(&mut self) {
         if let (Some(next), Some(keys)) = (self.0.checked_sub(1), self.1.upgrade()) {
-            let word = keys.register(&Nested(next, Weak::new())).unwrap();
-            keys.unregister(word, 1);
+            let meta = keys.register(&Nested(next, Weak::new())).unwrap();
+            keys.unregister(meta, 1);
         }
     }
 }
@@ -286,8 +286,8 @@ impl Drop for Nested {
 fn the_destructor_of_a_key_may_use_the_queue() {
     let keys = Arc::new(keys::<Nested>(UNLIMITED));
     for id in 1..100 {
-        let word = keys.register(&Nested(id, Arc::downgrade(&keys))).unwrap();
-        keys.unregister(word, 1);
+        let meta = keys.register(&Nested(id, Arc::downgrade(&keys))).unwrap();
+        keys.unregister(meta, 1);
     }
     assert_eq!(known(&keys), 0);
 }
@@ -295,12 +295,12 @@ fn the_destructor_of_a_key_may_use_the_queue() {
 #[test]
 fn a_million_keys_leave_no_memory() {
     let keys = keys(UNLIMITED);
-    let words: Vec<_> = (0..1_000_000_u32)
+    let metas: Vec<_> = (0..1_000_000_u32)
         .map(|item| keys.register(&item).unwrap())
         .collect();
-    for (item, word) in (0..).zip(&words) {
-        assert_eq!(keys.key(word.key).as_deref(), Some(&item));
-        keys.unregister(*word, 1);
+    for (item, meta) in (0..).zip(&metas) {
+        assert_eq!(keys.key(meta.key).as_deref(), Some(&item));
+        keys.unregister(*meta, 1);
     }
     assert_eq!(known(&keys), 0);
     for shard in 0..SHARDS {
@@ -309,18 +309,17 @@ fn a_million_keys_leave_no_memory() {
 }
 
 #[test]
-fn threads_that_use_the_same_keys_count_them_right() {
+fn threads_count_the_same_keys_correctly() {
     let keys = weighed(|key| key + 1);
     thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
                 for round in 0..20_000 {
                     let key = round % 7;
-                    let word = keys.register(&key).unwrap();
-                    let meta = word;
+                    let meta = keys.register(&key).unwrap();
                     assert_eq!(meta.weight, key + 1);
                     assert_eq!(keys.key(meta.key).as_deref(), Some(&key));
-                    keys.unregister(word, 1);
+                    keys.unregister(meta, 1);
                 }
             });
         }

@@ -1,9 +1,9 @@
-//! Tables against a map.
+//! Tests of tables against a map.
 
 use super::{PagedSlab, Pages, PAGE, REMEMBERED};
 use std::collections::HashMap;
 
-/// A sequence of numbers that look random.
+/// A sequence of pseudorandom numbers.
 fn numbers() -> impl FnMut(usize) -> usize {
     let mut state = 1_u64;
     move |limit| {
@@ -14,23 +14,23 @@ fn numbers() -> impl FnMut(usize) -> usize {
     }
 }
 
-/// For how many values there is memory.
+/// The number of values for which there is memory.
 fn places<V>(pages: &Pages<V>) -> usize {
     let places = pages.list.iter().map(|page| page.places.capacity());
     places.sum()
 }
 
 #[test]
-fn a_table_has_what_was_put() {
+fn a_table_contains_the_values_that_were_put() {
     let mut pages = Pages::<String>::new();
     for number in [0, 63, 64, 1_000] {
         assert_eq!(pages.get(number), None);
-        let (value, is_new) = pages.meet(number);
+        let (value, is_new) = pages.get_or_insert(number);
         assert!(is_new && value.is_empty());
         value.push_str(&number.to_string());
     }
-    pages.meet(64).0.push('!');
-    assert!(!pages.meet(64).1);
+    pages.get_or_insert(64).0.push('!');
+    assert!(!pages.get_or_insert(64).1);
     let all: Vec<_> = pages.iter().map(|(at, value)| (at, &**value)).collect();
     assert_eq!(all, [(0, "0"), (63, "63"), (64, "64!"), (1_000, "1000")]);
     assert_eq!((pages.take(64).as_str(), pages.get(64)), ("64!", None));
@@ -38,7 +38,7 @@ fn a_table_has_what_was_put() {
     assert_eq!(pages.get(99_999), None);
     assert_eq!(pages.get_mut(65), None);
     assert_eq!(pages[1_000], "1000");
-    assert_eq!(pages.meet(64).0, "");
+    assert_eq!(pages.get_or_insert(64).0, "");
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn a_slab_fills_the_gaps_before_it_grows() {
 }
 
 #[test]
-fn pages_that_fall_empty_leave_no_memory() {
+fn pages_that_become_empty_release_their_memory() {
     let mut slab = PagedSlab::new();
     for value in 0..100_000 {
         slab.put(value);
@@ -96,7 +96,7 @@ fn pages_that_fall_empty_leave_no_memory() {
 }
 
 #[test]
-fn one_that_comes_and_goes_uses_the_same_memory() {
+fn one_value_that_comes_and_goes_uses_the_same_memory() {
     let mut slab = PagedSlab::new();
     let mut memory = || {
         let number = slab.put(1);

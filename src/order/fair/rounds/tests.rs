@@ -1,12 +1,12 @@
-//! Rounds by hand, and against a plain model.
+//! Tests of rounds, by example and against a simple model.
 
-use super::{Dequeued, KeyMeta, Rounds, Sequence, Shown, Standing, Visit, GLANCE, PART};
-use crate::order::tests::{look_at_all, oldest as oldest_of};
+use super::{Dequeued, KeyMeta, Rounds, Sequence, Shown, Standing, Visit, PART, SCAN_STEP};
+use crate::order::tests::{oldest as oldest_of, show_all};
 use crate::raw::{DeliveryMeta, Entry, Stored};
 use std::collections::VecDeque;
 
-/// Of how many items the registry is told together.
-const TOGETHER: u32 = 3;
+/// How many items are unregistered at once.
+const BATCH: u32 = 3;
 
 /// An item of a key of weight 1; the first letter of the name is the key.
 fn entry(name: &str) -> Entry<Stored<String, KeyMeta>> {
@@ -30,11 +30,11 @@ fn arrive(rounds: &mut Rounds<String>, names: &str) {
     }
 }
 
-/// The next items, as many as there are names, which are to be those.
+/// Asserts that the next items are those with these names.
 #[track_caller]
 fn expect(rounds: &mut Rounds<String>, names: &str) {
     for name in names.split_whitespace() {
-        let item = rounds.next(false).map(|given| given.entry.item.item);
+        let item = rounds.next(false).map(|dequeued| dequeued.entry.item.item);
         assert_eq!(item.as_deref(), Some(name));
     }
 }
@@ -52,14 +52,14 @@ fn order(name: &str) -> KeyMeta {
 
 #[test]
 fn each_round_serves_each_key_once() {
-    let mut rounds = Rounds::new(false, TOGETHER);
+    let mut rounds = Rounds::new(false, BATCH);
     arrive(&mut rounds, "A1 B1 A2 A3 B2 C1 C2 C3 C4");
     expect_all(&mut rounds, "A1 B1 C1 A2 B2 C2 A3 C3 C4");
 }
 
 #[test]
-fn who_comes_later_is_served_in_the_next_round() {
-    let mut rounds = Rounds::new(false, TOGETHER);
+fn a_key_that_joins_later_is_served_in_the_next_round() {
+    let mut rounds = Rounds::new(false, BATCH);
     arrive(&mut rounds, "a1 b1 a2");
     expect(&mut rounds, "a1");
     arrive(&mut rounds, "a3 a4");
@@ -69,8 +69,8 @@ fn who_comes_later_is_served_in_the_next_round() {
 }
 
 #[test]
-fn what_comes_back_keeps_its_turn() {
-    let mut rounds = Rounds::new(false, TOGETHER);
+fn a_returned_item_keeps_its_turn() {
+    let mut rounds = Rounds::new(false, BATCH);
     arrive(&mut rounds, "a1 a2 b1 b2 c1");
     expect(&mut rounds, "a1 b1 c1 a2");
     for name in ["a2", "c1", "b1", "a1"] {
@@ -80,14 +80,14 @@ fn what_comes_back_keeps_its_turn() {
 }
 
 #[test]
-fn a_key_of_weight_has_so_many_turns_in_a_round() {
-    let mut rounds = Rounds::new(false, TOGETHER);
+fn a_key_has_as_many_turns_in_a_round_as_its_weight() {
+    let mut rounds = Rounds::new(false, BATCH);
     for name in ["a1", "a2", "a3", "a4", "a5"] {
         rounds.arrive(weighted(name, 3));
     }
     arrive(&mut rounds, "b1 b2 b3");
     expect(&mut rounds, "a1 a2 a3 b1 a4");
-    // Another visit, of which one turn is used.
+    // The second service, of which one turn is used.
     rounds.arrive(weighted("a6", 3));
     rounds.arrive(weighted("a7", 3));
     expect_all(&mut rounds, "a5 a6 b2 a7 b3");
@@ -95,13 +95,13 @@ fn a_key_of_weight_has_so_many_turns_in_a_round() {
 
 #[test]
 fn turns_come_back_one_by_one() {
-    let mut rounds = Rounds::new(false, TOGETHER);
+    let mut rounds = Rounds::new(false, BATCH);
     for name in ["a1", "a2", "a3", "a4", "a5", "a6"] {
         rounds.arrive(weighted(name, 3));
     }
     arrive(&mut rounds, "b1 b2");
     expect(&mut rounds, "a1 a2 a3");
-    rounds.come_back(weighted("a3", 3)); // the others are done
+    rounds.come_back(weighted("a3", 3)); // the other two are removed
     expect(&mut rounds, "a3 b1 a4 a5");
     rounds.come_back(weighted("a5", 3));
     rounds.come_back(weighted("a4", 3));
@@ -109,8 +109,8 @@ fn turns_come_back_one_by_one() {
 }
 
 #[test]
-fn a_visit_that_lies_ahead_stays_whole() {
-    let mut rounds = Rounds::new(false, TOGETHER);
+fn a_service_that_has_not_begun_keeps_all_turns() {
+    let mut rounds = Rounds::new(false, BATCH);
     rounds.arrive(weighted("a1", 2));
     expect(&mut rounds, "a1");
     arrive(&mut rounds, "b1");
@@ -124,8 +124,8 @@ fn a_visit_that_lies_ahead_stays_whole() {
 }
 
 #[test]
-fn what_comes_back_after_the_visit_has_its_turn_in_the_same_round() {
-    let mut rounds = Rounds::new(false, TOGETHER);
+fn an_item_returned_after_the_service_has_its_turn_in_the_same_round() {
+    let mut rounds = Rounds::new(false, BATCH);
     for name in ["a1", "a2", "a3", "a4"] {
         rounds.arrive(weighted(name, 2));
     }
@@ -137,7 +137,7 @@ fn what_comes_back_after_the_visit_has_its_turn_in_the_same_round() {
 
 #[test]
 fn a_serial_key_waits_for_its_item() {
-    let mut rounds = Rounds::new(true, TOGETHER);
+    let mut rounds = Rounds::new(true, BATCH);
     arrive(&mut rounds, "a1 a2 b1 a3");
     assert_eq!((rounds.ready(), rounds.waiting()), (2, 2));
     expect(&mut rounds, "a1 b1");
@@ -158,8 +158,8 @@ fn a_serial_key_waits_for_its_item() {
 }
 
 #[test]
-fn a_serial_key_of_weight_goes_on_with_its_visit() {
-    let mut rounds = Rounds::new(true, TOGETHER);
+fn a_serial_key_of_weight_continues_its_service() {
+    let mut rounds = Rounds::new(true, BATCH);
     for name in ["a1", "a2", "a3"] {
         rounds.arrive(weighted(name, 2));
     }
@@ -172,8 +172,8 @@ fn a_serial_key_of_weight_goes_on_with_its_visit() {
 }
 
 #[test]
-fn nothing_leaves_that_is_not_out() {
-    let mut rounds = Rounds::new(false, TOGETHER);
+fn leaving_without_a_held_item_does_nothing() {
+    let mut rounds = Rounds::new(false, BATCH);
     arrive(&mut rounds, "a1 a2");
     expect(&mut rounds, "a1");
     assert_eq!(rounds.leave(order("a1")), 0);
@@ -182,8 +182,8 @@ fn nothing_leaves_that_is_not_out() {
 }
 
 #[test]
-fn standings_tell_of_the_round_and_of_all_keys() {
-    let tell = |rounds: &Rounds<_>| -> Vec<_> {
+fn standings_contain_the_round_and_all_keys() {
+    let list = |rounds: &Rounds<_>| -> Vec<_> {
         let standings = rounds.standings();
         standings
             .map(
@@ -195,30 +195,30 @@ fn standings_tell_of_the_round_and_of_all_keys() {
             )
             .collect()
     };
-    let mut rounds = Rounds::new(true, TOGETHER);
+    let mut rounds = Rounds::new(true, BATCH);
     arrive(&mut rounds, "a1 b1 c1 a2 a3 c2");
     assert_eq!(
-        tell(&rounds),
+        list(&rounds),
         [('a', 3, false), ('b', 1, false), ('c', 2, false)]
     );
     expect(&mut rounds, "a1");
     assert_eq!(
-        tell(&rounds),
+        list(&rounds),
         [('b', 1, true), ('c', 2, true), ('a', 2, false)]
     );
     rounds.leave(order("a1"));
     arrive(&mut rounds, "d1");
     expect(&mut rounds, "b1");
     assert_eq!(
-        tell(&rounds),
+        list(&rounds),
         [('c', 2, true), ('a', 2, false), ('d', 1, false)]
     );
 }
 
 #[test]
-fn the_oldest_is_the_least_time_that_is_known() {
+fn the_oldest_is_the_least_known_timestamp() {
     let oldest = |serial| {
-        let mut rounds = Rounds::new(serial, TOGETHER);
+        let mut rounds = Rounds::new(serial, BATCH);
         for (name, since) in [("a1", 7), ("a2", 3), ("b1", 0), ("b2", 5)] {
             let mut entry = entry(name);
             entry.delivery.since = since;
@@ -227,16 +227,16 @@ fn the_oldest_is_the_least_time_that_is_known() {
         oldest_of(&mut rounds).0
     };
     assert_eq!((oldest(false), oldest(true)), (Some(3), Some(7)));
-    let mut empty = Rounds::<String>::new(false, TOGETHER);
+    let mut empty = Rounds::<String>::new(false, BATCH);
     assert_eq!(oldest_of(&mut empty), (None, 1));
 }
 
-/// Of one key, and of as many keys as items.
+/// With one key, and with as many keys as items.
 #[test]
-fn times_and_items_are_looked_at_in_small_parts() {
-    const ITEMS: usize = 10 * GLANCE;
+fn times_and_items_are_scanned_in_small_parts() {
+    const ITEMS: usize = 10 * SCAN_STEP;
     for keys in [1, u32::try_from(ITEMS).unwrap()] {
-        let mut rounds = Rounds::new(false, TOGETHER);
+        let mut rounds = Rounds::new(false, BATCH);
         for (item, since) in (0..ITEMS).zip(10..) {
             let key = u32::try_from(item).unwrap() % keys;
             let meta = KeyMeta { key, weight: 1 };
@@ -246,8 +246,8 @@ fn times_and_items_are_looked_at_in_small_parts() {
         }
         let (oldest, parts) = oldest_of(&mut rounds);
         assert_eq!(oldest, Some(10));
-        assert!(parts >= ITEMS / GLANCE, "{parts}");
-        let (items, parts) = look_at_all(&mut rounds);
+        assert!(parts >= ITEMS / SCAN_STEP, "{parts}");
+        let (items, parts) = show_all(&mut rounds);
         assert!(items.into_iter().eq(0..ITEMS));
         assert!(parts >= ITEMS / PART, "{parts}");
     }
@@ -269,8 +269,8 @@ fn put_back(rounds: &mut Rounds<String>, mut shown: Vec<Shown<String, KeyMeta>>)
 }
 
 #[test]
-fn who_pops_goes_past_what_is_shown() {
-    let mut rounds = Rounds::new(false, TOGETHER);
+fn a_pop_skips_shown_items() {
+    let mut rounds = Rounds::new(false, BATCH);
     arrive(&mut rounds, "a1 b1 a2");
     let shown = show(&mut rounds);
     assert_eq!((shown.len(), rounds.ready(), rounds.shown()), (3, 0, 3));
@@ -285,7 +285,7 @@ fn who_pops_goes_past_what_is_shown() {
 
 #[test]
 fn two_visits_share_nothing() {
-    let mut rounds = Rounds::new(false, TOGETHER);
+    let mut rounds = Rounds::new(false, BATCH);
     let names: Vec<_> = (0..3 * PART).map(|item| format!("a{item}")).collect();
     for name in &names {
         rounds.arrive(entry(name));
@@ -298,7 +298,7 @@ fn two_visits_share_nothing() {
             .collect::<Vec<_>>()
     };
     assert_eq!((one.len(), shown(&one)), (PART, names[..PART].to_vec()));
-    assert!(other.is_empty(), "the part was that of the other one");
+    assert!(other.is_empty(), "the part is shown by the other visit");
     expect(&mut rounds, &names[PART]);
     let last = show(&mut rounds);
     assert_eq!(shown(&last), names[PART + 1..=2 * PART]);
@@ -311,8 +311,8 @@ fn two_visits_share_nothing() {
 }
 
 #[test]
-fn what_is_shown_holds_up_its_key_if_that_is_serial() {
-    let mut rounds = Rounds::new(true, TOGETHER);
+fn a_shown_item_blocks_a_serial_key() {
+    let mut rounds = Rounds::new(true, BATCH);
     arrive(&mut rounds, "b1 b2 a1 a2");
     expect(&mut rounds, "b1");
     let shown = show(&mut rounds);
@@ -330,7 +330,7 @@ fn what_is_shown_holds_up_its_key_if_that_is_serial() {
 
 #[test]
 fn a_million_keys_leave_no_memory() {
-    let mut rounds = Rounds::new(false, TOGETHER);
+    let mut rounds = Rounds::new(false, BATCH);
     for key in 0..1_000_000 {
         let (attempts, since) = (1, 0);
         let delivery = DeliveryMeta { attempts, since };
@@ -340,7 +340,7 @@ fn a_million_keys_leave_no_memory() {
     }
     for key in 0..1_000_000 {
         assert_eq!(
-            rounds.next(false).map(|given| given.entry.item.item),
+            rounds.next(false).map(|dequeued| dequeued.entry.item.item),
             Some(key)
         );
     }
@@ -348,7 +348,7 @@ fn a_million_keys_leave_no_memory() {
     assert_eq!((rounds.items.len(), rounds.keys.len()), (0, 0));
 }
 
-/// What is shown of one key, ready or not.
+/// Shows the items of one key, ready or not.
 fn show_of(rounds: &mut Rounds<String>, key: &str) -> Vec<Shown<String, KeyMeta>> {
     let mut shown = Vec::new();
     let mut visit = rounds.begin_visit_of(order(key).key);
@@ -357,8 +357,8 @@ fn show_of(rounds: &mut Rounds<String>, key: &str) -> Vec<Shown<String, KeyMeta>
 }
 
 #[test]
-fn a_serial_key_goes_on_when_its_first_item_is_back() {
-    let mut rounds = Rounds::new(true, TOGETHER);
+fn a_serial_key_continues_when_its_first_item_is_put_back() {
+    let mut rounds = Rounds::new(true, BATCH);
     arrive(&mut rounds, "a1 b1 a2 a3");
     expect(&mut rounds, "a1");
     let shown = show_of(&mut rounds, "a");
@@ -373,15 +373,15 @@ fn a_serial_key_goes_on_when_its_first_item_is_back() {
     rounds.come_back(entry("a2"));
     expect(&mut rounds, "a2");
     put_back(&mut rounds, shown);
-    assert_eq!(rounds.ready(), 0, "a2 is out again");
+    assert_eq!(rounds.ready(), 0, "a2 is held again");
     assert_eq!(rounds.leave(order("a2")), 1);
     expect(&mut rounds, "a3");
     assert!(show_of(&mut rounds, "c").is_empty());
 }
 
-/// Serial keys keep the order of their items whatever is shown of them meanwhile.
+/// Serial keys keep the order of their items while some of them are shown.
 #[test]
-fn looks_at_serial_keys_change_nothing() {
+fn visits_to_serial_keys_change_nothing() {
     let mut state = 11_u64;
     let mut number = |limit: usize| {
         state = state
@@ -389,9 +389,9 @@ fn looks_at_serial_keys_change_nothing() {
             .wrapping_add(1);
         (state >> 33) as usize % limit
     };
-    let mut rounds = Rounds::new(true, TOGETHER);
+    let mut rounds = Rounds::new(true, BATCH);
     let (mut arrived, mut gone, mut held) = ([0; KEYS], [0; KEYS], Vec::new());
-    let mut looks: Vec<(Visit, Vec<Shown<usize, KeyMeta>>)> = Vec::new();
+    let mut visits: Vec<(Visit, Vec<Shown<usize, KeyMeta>>)> = Vec::new();
     for _ in 0..100_000 {
         match number(8) {
             0..=1 => {
@@ -407,14 +407,11 @@ fn looks_at_serial_keys_change_nothing() {
                 });
                 arrived[k] += 1;
             }
-            2..=3 => held.extend(rounds.next(false).map(|given| {
-                let Stored { item, meta } = &given.entry.item;
-                assert_eq!(
-                    *item, gone[meta.key as usize],
-                    "in its order, one at a time"
-                );
+            2..=3 => held.extend(rounds.next(false).map(|dequeued| {
+                let Stored { item, meta } = &dequeued.entry.item;
+                assert_eq!(*item, gone[meta.key as usize], "in order, one at a time");
                 gone[meta.key as usize] += 1;
-                given.entry
+                dequeued.entry
             })),
             4 if !held.is_empty() => {
                 let entry = held.swap_remove(number(held.len()));
@@ -424,28 +421,28 @@ fn looks_at_serial_keys_change_nothing() {
             5 if !held.is_empty() => {
                 rounds.leave(held.swap_remove(number(held.len())).item.meta);
             }
-            6 if looks.len() < 3 => {
+            6 if visits.len() < 3 => {
                 let mut visit = match number(KEYS + 1) {
                     KEYS => rounds.begin_visit(),
                     key => rounds.begin_visit_of(u32::try_from(key).unwrap()),
                 };
                 let mut shown = Vec::new();
                 rounds.show(&mut visit, &mut shown);
-                looks.push((visit, shown));
+                visits.push((visit, shown));
             }
-            _ if !looks.is_empty() => {
-                let (mut visit, mut shown) = looks.swap_remove(number(looks.len()));
+            _ if !visits.is_empty() => {
+                let (mut visit, mut shown) = visits.swap_remove(number(visits.len()));
                 while let Some(shown) = shown.pop() {
                     rounds.put_back(&mut visit, shown);
                 }
             }
             _ => {}
         }
-        let held_up = rounds.ring().filter(|key| rounds.keys[*key].is_held_up());
-        assert_eq!(rounds.held_up, held_up.count());
+        let blocked = rounds.ring().filter(|key| rounds.keys[*key].is_blocked());
+        assert_eq!(rounds.blocked, blocked.count());
         let inside = arrived.iter().sum::<usize>() - gone.iter().sum::<usize>();
         assert_eq!(rounds.ready() + rounds.waiting() + rounds.shown(), inside);
-        if looks.is_empty() {
+        if visits.is_empty() {
             let has_ready = |k: &usize| {
                 let is_held =
                     |entry: &Entry<Stored<_, KeyMeta>>| entry.item.meta.key as usize == *k;
@@ -456,7 +453,7 @@ fn looks_at_serial_keys_change_nothing() {
     }
 }
 
-/// Two lists of keys and what they have.
+/// The model: two lists of keys, and the items of each key.
 #[derive(Default)]
 struct Plain {
     present: VecDeque<u32>,
@@ -548,17 +545,17 @@ fn is_like_the_model(serial: bool) {
             .wrapping_add(1);
         (state >> 33) as usize % limit
     };
-    let mut rounds = Rounds::new(serial, TOGETHER);
+    let mut rounds = Rounds::new(serial, BATCH);
     let mut plain = Plain {
         serial,
         ..Plain::default()
     };
     let mut out: Vec<Entry<Stored<u32, KeyMeta>>> = Vec::new();
-    let mut untold = [0; KEYS];
+    let mut pending = [0; KEYS];
     for step in 0..100_000 {
         if number(50) == 0 {
             let ready = rounds.ready();
-            assert_eq!(look_at_all(&mut rounds).0.len(), ready);
+            assert_eq!(show_all(&mut rounds).0.len(), ready);
         }
         match number(8) {
             0..=2 => {
@@ -575,22 +572,22 @@ fn is_like_the_model(serial: bool) {
             }
             3..=5 => {
                 let for_good = !serial && number(2) == 0;
-                let given = rounds.next(for_good);
-                let told = given.map(|Dequeued { entry, gone }| {
+                let dequeued = rounds.next(for_good);
+                let taken = dequeued.map(|Dequeued { entry, gone }| {
                     let key = entry.item.meta.key;
                     let k = key as usize;
-                    untold[k] += u32::from(for_good);
-                    untold[k] -= gone;
-                    let told_late = untold[k] >= TOGETHER;
-                    let told_never = untold[k] > 0 && plain.items[k].len() == 1;
-                    assert!(!told_late && !told_never);
+                    pending[k] += u32::from(for_good);
+                    pending[k] -= gone;
+                    let is_late = pending[k] >= BATCH;
+                    let is_missed = pending[k] > 0 && plain.items[k].len() == 1;
+                    assert!(!is_late && !is_missed);
                     let item = entry.item.item;
                     if !for_good {
                         out.push(entry);
                     }
                     (key, item)
                 });
-                assert_eq!(told, plain.next());
+                assert_eq!(taken, plain.next());
             }
             6 if !out.is_empty() => {
                 let entry = out.swap_remove(number(out.len()));

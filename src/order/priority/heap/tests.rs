@@ -1,7 +1,7 @@
-//! A heap beside a plain model: whatever is done, both give the same items in the same order.
+//! Tests of the heap against a simple model: after any operations both return the same items in the same order.
 
 use super::*;
-use crate::order::tests::{look_at_all, oldest as oldest_of};
+use crate::order::tests::{oldest as oldest_of, show_all};
 use crate::raw::DeliveryMeta;
 use std::collections::HashSet;
 
@@ -14,14 +14,14 @@ struct Known {
     item: i64,
     priority: Priority,
     due: u64,
-    /// When it became ready, or came, by a count.
+    /// The number of its arrival, or of when it became ready.
     arrival: i64,
     since: u64,
     ready: bool,
     meta: PriorityMeta,
 }
 
-/// A heap, and what is known of it.
+/// A heap and its model.
 struct Pair {
     heap: PriorityHeap<i64>,
     ageing: bool,
@@ -58,7 +58,7 @@ impl Pair {
         self.random % end
     }
 
-    /// An index into something that has `len` of them.
+    /// An index below `len`.
     fn index(&mut self, len: usize) -> usize {
         usize::try_from(self.below(len as u64)).unwrap()
     }
@@ -101,7 +101,7 @@ impl Pair {
         }
     }
 
-    /// Where the next item is in the model.
+    /// The index of the next item in the model.
     fn next_place(&self) -> Option<usize> {
         let key = |known: &Known| {
             let priority = u64::from(known.priority.get());
@@ -118,7 +118,7 @@ impl Pair {
 
     fn next(&mut self) {
         let known = self.next_place().map(|place| self.inside.remove(place));
-        let entry = self.heap.next(false).map(|given| given.entry);
+        let entry = self.heap.next(false).map(|dequeued| dequeued.entry);
         assert_eq!(
             entry.as_ref().map(|entry| entry.item.item),
             known.map(|known| known.item)
@@ -141,7 +141,7 @@ impl Pair {
         }
     }
 
-    /// Some ticket, most often of an item that is inside, and where that is.
+    /// Some ticket, most often of an item in the heap, and the item's index in the model.
     fn some_ticket(&mut self) -> Option<(Option<usize>, Ticket)> {
         let from_outside = self.below(4) == 0;
         let count = if from_outside {
@@ -180,7 +180,7 @@ impl Pair {
         }
     }
 
-    /// A time may have come, but what gets it waits until the next advance.
+    /// The new time may have passed, but the item waits until the next advance.
     fn reschedule(&mut self) {
         let due = (self.now + self.below(2000)).saturating_sub(700);
         let Some((place, ticket)) = self.some_ticket() else {
@@ -197,7 +197,7 @@ impl Pair {
         known.meta = known.meta.with_time();
     }
 
-    /// Time passes, while up to three items are pushed if some are.
+    /// Time passes, and up to three items are pushed if `pushing`.
     fn advance(&mut self, pushing: bool) {
         let mut fresh = Vec::new();
         for _ in 0..self.below(if pushing { 4 } else { 1 }) {
@@ -221,7 +221,7 @@ impl Pair {
         assert_eq!(self.heap.advance(self.now), count);
     }
 
-    /// Makes ready what is due, the earliest first, and says how many items that are.
+    /// Makes due items ready, the earliest first, and returns how many.
     fn make_ready(&mut self, until: u64) -> usize {
         let waits = |known: &&mut Known| !known.ready && known.due <= until;
         let mut due: Vec<_> = self.inside.iter_mut().filter(waits).collect();
@@ -234,8 +234,8 @@ impl Pair {
         due.len()
     }
 
-    /// Somebody looks at some of the items, or at all, while others work.
-    fn look(&mut self) {
+    /// Visits some of the items, or all, during other operations.
+    fn visit(&mut self) {
         let mut visit = self.heap.begin_visit();
         let (mut more, mut seen) = (true, HashSet::new());
         while more {
@@ -295,7 +295,7 @@ fn entry(known: Known) -> Entry<Stored<i64, PriorityMeta>> {
     Entry { item, delivery }
 }
 
-/// The entry of an item with this word; no times are kept.
+/// The entry of an item with this metadata, without a timestamp.
 fn plain(item: usize, meta: PriorityMeta) -> Entry<Stored<usize, PriorityMeta>> {
     let (attempts, since) = (1, 0);
     let delivery = DeliveryMeta { attempts, since };
@@ -319,16 +319,16 @@ fn scheduled(times: &DueTimes, priority: Priority, due: u64) -> PriorityMeta {
 
 fn all(heap: &mut PriorityHeap<usize>) -> Vec<usize> {
     std::iter::from_fn(|| heap.next(false))
-        .map(|given| given.entry.item.item)
+        .map(|dequeued| dequeued.entry.item.item)
         .collect()
 }
 
 #[test]
-fn a_heap_does_as_its_model() {
+fn a_heap_behaves_like_its_model() {
     for ageing in [false, true] {
         let mut pair = Pair::new(ageing);
         for operation in 0..OPERATIONS {
-            // The heap grows in one half of the time, and shrinks in the other.
+            // The heap grows half of the time, and shrinks the other half.
             let growing = operation % 4000 < 2000;
             match pair.below(10) {
                 0..=3 if growing => pair.arrive(),
@@ -337,7 +337,7 @@ fn a_heap_does_as_its_model() {
                 4..=5 => pair.cancel(),
                 6 => pair.reprioritize(),
                 7 => pair.reschedule(),
-                8 if pair.below(4) == 0 => pair.look(),
+                8 if pair.below(4) == 0 => pair.visit(),
                 8 => pair.advance(growing),
                 _ => {
                     pair.next();
@@ -356,10 +356,10 @@ fn a_heap_does_as_its_model() {
 }
 
 #[test]
-fn only_what_is_out_of_order_needs_a_heap() {
+fn only_items_out_of_order_need_a_heap() {
     let mut heap = heap();
-    let words: Vec<_> = (0..9).map(|item| ticketed(1 + item % 3)).collect();
-    for (item, &meta) in words.iter().enumerate() {
+    let metas: Vec<_> = (0..9).map(|item| ticketed(1 + item % 3)).collect();
+    for (item, &meta) in metas.iter().enumerate() {
         heap.arrive(plain(item, meta));
     }
     let out: Vec<_> = (0..5).map(|_| heap.next(false).unwrap().entry).collect();
@@ -367,17 +367,17 @@ fn only_what_is_out_of_order_needs_a_heap() {
         heap.come_back(entry);
     }
     assert_eq!((heap.ready(), heap.ready.current()), (9, 0));
-    let middle = words[3].ticket().unwrap();
-    for (priority, marked) in [(2, 0), (1, 1), (3, 0), (1, 1)] {
+    let middle = metas[3].ticket().unwrap();
+    for (priority, ranked) in [(2, 0), (1, 1), (3, 0), (1, 1)] {
         assert!(heap.reprioritize(middle, Priority::new(priority).unwrap()));
-        assert_eq!((heap.ready(), heap.ready.current()), (9, marked));
+        assert_eq!((heap.ready(), heap.ready.current()), (9, ranked));
     }
-    assert!(heap.cancel(words[4].ticket().unwrap()).is_some());
+    assert!(heap.cancel(metas[4].ticket().unwrap()).is_some());
     assert_eq!(all(&mut heap), [0, 3, 6, 1, 7, 2, 5, 8]);
 }
 
 #[test]
-fn items_that_come_back_together_keep_their_order() {
+fn items_returned_together_keep_their_order() {
     let mut heap = heap();
     for item in 0..6 {
         let meta = ticketed(if item < 3 { 2 } else { 3 });
@@ -393,7 +393,7 @@ fn items_that_come_back_together_keep_their_order() {
 }
 
 #[test]
-fn what_comes_back_is_ready() {
+fn returned_items_are_ready() {
     let mut heap = heap();
     let meta = scheduled(&heap.times, Priority::DEFAULT, 10);
     heap.arrive(plain(7, meta));
@@ -404,8 +404,8 @@ fn what_comes_back_is_ready() {
 }
 
 #[test]
-fn times_and_items_are_looked_at_in_small_parts() {
-    const ITEMS: usize = 10 * GLANCE;
+fn times_and_items_are_scanned_in_small_parts() {
+    const ITEMS: usize = 10 * SCAN_STEP;
     let mut heap = heap();
     for (item, since) in (0..ITEMS).zip(10..) {
         let mut entry = plain(item, ticketed(u16::try_from(1 + item % 7).unwrap()));
@@ -414,19 +414,19 @@ fn times_and_items_are_looked_at_in_small_parts() {
     }
     let (oldest, parts) = oldest_of(&mut heap);
     assert_eq!(oldest, Some(10));
-    assert!(parts >= ITEMS / GLANCE, "{parts}");
-    let (items, parts) = look_at_all(&mut heap);
+    assert!(parts >= ITEMS / SCAN_STEP, "{parts}");
+    let (items, parts) = show_all(&mut heap);
     assert!(items.into_iter().eq(0..ITEMS));
     assert!(parts >= ITEMS / PART, "{parts}");
-    assert_eq!(heap.ready.current(), 0, "all are in lists again");
+    assert_eq!(heap.ready.current(), 0, "all are listed again");
     let mut expected: Vec<_> = (0..ITEMS).collect();
     expected.sort_by_key(|item| (item % 7, *item));
     assert_eq!(all(&mut heap), expected);
 }
 
-/// Pushed at some times, which are known or not, beside what was due at 10 and at 20.
+/// Items pushed at known or unknown times, with others due at 10 and at 20.
 #[test]
-fn what_is_due_goes_before_what_is_pushed_later() {
+fn due_items_go_before_items_pushed_later() {
     let cases = [
         ([0, 0, 0], [10, 20, 0, 1, 2]),
         ([5, 15, 25], [0, 10, 1, 20, 2]),
@@ -451,14 +451,14 @@ fn what_is_due_goes_before_what_is_pushed_later() {
 }
 
 #[test]
-fn a_heap_gives_its_memory_back() {
+fn a_heap_releases_its_memory() {
     let mut heap = heap();
-    let words: Vec<_> = (0..10_000).map(|_| ticketed(5)).collect();
-    for (item, &meta) in words.iter().enumerate() {
+    let metas: Vec<_> = (0..10_000).map(|_| ticketed(5)).collect();
+    for (item, &meta) in metas.iter().enumerate() {
         heap.arrive(plain(item, meta));
     }
-    // Stays through the whole of it, in a place that was far behind.
-    let last = words[9_999];
+    // This item stays all the time, in a place far behind.
+    let last = metas[9_999];
     assert!(heap.reprioritize(last.ticket().unwrap(), Priority::new(9999).unwrap()));
     for _ in 0..9_999 {
         heap.next(false).unwrap();
@@ -468,15 +468,15 @@ fn a_heap_gives_its_memory_back() {
 }
 
 #[test]
-fn stale_marks_are_swept() {
+fn stale_entries_are_swept() {
     let step = AgeStep::of(Duration::from_secs(1));
     let mut heap = PriorityHeap::new(Arc::new(DueTimes::new()), Some(step));
-    let words: Vec<_> = (0..100).map(|_| ticketed(9999)).collect();
-    for (item, &meta) in words.iter().enumerate() {
+    let metas: Vec<_> = (0..100).map(|_| ticketed(9999)).collect();
+    for (item, &meta) in metas.iter().enumerate() {
         heap.arrive(plain(item, meta));
     }
     for round in 0..1000_u16 {
-        let ticket = words[usize::from(round) % 100].ticket().unwrap();
+        let ticket = metas[usize::from(round) % 100].ticket().unwrap();
         let priority = Priority::new(2000 - round).unwrap();
         assert!(heap.reprioritize(ticket, priority));
         assert!(heap.ready.stale() <= 100 + SLACK);
