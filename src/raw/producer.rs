@@ -1,4 +1,4 @@
-//! The private state of a shard's leaseholder: the staged items and the position of the next one.
+//! The private state of a shard's owner: the staged items and the position of the next one.
 
 use super::directory::DirectoryPage;
 use super::entry::Entry;
@@ -113,7 +113,7 @@ impl<T> Producer<T> {
     fn put(&mut self, item: T) {
         assert!(self.next < self.limit);
         // SAFETY: below the limit a segment is open. A position behind the tail is vacant and belongs to
-        // the leaseholder alone, and its segment is unfinished.
+        // the owner alone, and its segment is unfinished.
         unsafe {
             let segment = self.segment.unwrap_unchecked();
             segment.slot(self.next).fill(item);
@@ -129,7 +129,7 @@ impl<T> Producer<T> {
         let number = self.opened();
         let segment = shard.spare().unwrap_or_else(|| Segment::new(timed));
         self.opened.push(self.segment);
-        // SAFETY: the leaseholder's last page is never retired.
+        // SAFETY: the owner's last page is never retired.
         if !unsafe { self.page.as_ref() }.is_some_and(|page| page.covers(number)) {
             self.page = DirectoryPage::append(shard.directory(), self.page, number, timed);
         }
@@ -201,9 +201,9 @@ impl<T> Producer<T> {
     }
 
     /// Retires a shard in which nothing is left, after [`vacate`](Self::vacate): true if nothing can
-    /// be added until it is leased again and [reopened](Shard::reopen).
+    /// be added until it is acquired again and [reopened](Shard::reopen).
     pub(super) fn retire(&mut self, shard: &Shard<T>) -> bool {
-        // SAFETY: called by the leaseholder, which forgets its page and its segment, which is used up.
+        // SAFETY: called by the owner, which forgets its page and its segment, which is used up.
         let retired = self.is_full() && unsafe { shard.retire(self.next) };
         if retired {
             self.segment = None;
