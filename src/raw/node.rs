@@ -121,7 +121,7 @@ impl<'p, T> At<'p, T> {
 
     fn cell(&self, index: u64) -> &'p NodeSlot<T> {
         // SAFETY: alive as the header is; callers pass an index below LEN.
-        unsafe { Row::get(self.row, place(index)) }
+        unsafe { Row::get(self.row, row_index(index)) }
     }
 
     /// Reserves a cell; `None` if all are reserved.
@@ -136,7 +136,7 @@ impl<'p, T> At<'p, T> {
     pub(super) fn offer(&self, index: u64, item: T, since: u64) -> Result<(), T> {
         // SAFETY: the times are alive as long as the node, and the index is that of a cell.
         step!("node.notes-no-time", unsafe {
-            self.node.times.note(place(index), since);
+            self.node.times.set(row_index(index), since);
         });
         self.cell(index).offer(item)
     }
@@ -144,7 +144,7 @@ impl<'p, T> At<'p, T> {
     /// The time of the item at `index`, which is or was there.
     pub(super) fn since(&self, index: u64) -> u64 {
         // SAFETY: as in `offer`.
-        unsafe { self.node.times.get(place(index)) }
+        unsafe { self.node.times.get(row_index(index)) }
     }
 
     /// The number of reserved cells of this node.
@@ -238,7 +238,7 @@ impl<'p, T> At<'p, T> {
 
 /// The index in the row of the cell at `index`.
 #[allow(clippy::cast_possible_truncation)] // at most 256
-fn place(index: u64) -> usize {
+fn row_index(index: u64) -> usize {
     index as usize
 }
 

@@ -99,7 +99,10 @@ impl<L: Session> Owner<L> {
     /// If the transaction belongs to another cell.
     #[allow(clippy::unnecessary_box_returns)] // it came as one
     pub(crate) fn close(self, open: Open<'static, L>) -> Box<LocalCell<L>> {
-        assert!(self.0 == open.cell, "the transaction belongs to another cell");
+        assert!(
+            self.0 == open.cell,
+            "the transaction belongs to another cell"
+        );
         mem::forget(open);
         // SAFETY: it came from a box, in `begin`, and was borrowed by `open` alone, which is forgotten.
         unsafe { Box::from_raw(self.0.as_ptr()) }

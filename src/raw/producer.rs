@@ -64,7 +64,7 @@ impl<T> Producer<T> {
         assert!(self.next < self.limit);
         if let Some(segment) = self.segment {
             // SAFETY: as in `put`.
-            unsafe { segment.times().note(offset::<T>(self.next), since) };
+            unsafe { segment.times().set(offset::<T>(self.next), since) };
         }
     }
 

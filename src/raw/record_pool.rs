@@ -189,7 +189,7 @@ impl<R> RecordPool<R> {
             flags: 0,
         };
         if first < FLAGS {
-            walk.flags = low(read(&self.used));
+            walk.flags = flags_of(read(&self.used));
         } else if first < walk.len {
             walk.seek(first / FLAGS);
         }
@@ -206,7 +206,7 @@ impl<R> RecordPool<R> {
     pub(crate) fn count_in_use(&self) -> usize {
         let words = self.further_words(self.len()).chain([&self.used]);
         words
-            .map(|word| low(read(word)).count_ones() as usize)
+            .map(|word| flags_of(read(word)).count_ones() as usize)
             .sum()
     }
 
@@ -327,7 +327,7 @@ impl<R> InUse<'_, R> {
         let (bucket, offset) = locate_word(word);
         self.words = self.pool.existing(bucket).used[offset..].iter();
         self.bucket = bucket + 1;
-        self.flags = self.words.next().map_or(0, |word| low(read(word)));
+        self.flags = self.words.next().map_or(0, |word| flags_of(read(word)));
     }
 
     /// Moves to the next word with a flag: false if there is none.
@@ -342,7 +342,7 @@ impl<R> InUse<'_, R> {
                 continue;
             };
             self.first += FLAGS;
-            self.flags = low(read(word));
+            self.flags = flags_of(read(word));
         }
         true
     }
@@ -371,7 +371,7 @@ fn read(word: &AtomicU64) -> u64 {
 /// The flags of a word.
 #[inline]
 #[allow(clippy::cast_possible_truncation)] // the lower half
-fn low(word: u64) -> u32 {
+fn flags_of(word: u64) -> u32 {
     word as u32
 }
 

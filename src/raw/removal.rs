@@ -25,8 +25,7 @@ impl<T> Hold<T> {
     /// The delivery metadata of an item, if it is held.
     pub(super) fn delivery_of(&self, address: usize) -> Option<DeliveryMeta> {
         // SAFETY: filled, as it is held.
-        self.slot_of(address)
-            .map(|slot| unsafe { slot.delivery() })
+        self.slot_of(address).map(|slot| unsafe { slot.delivery() })
     }
 
     /// The slot of an item, if it is held. A slot begins with its item.

@@ -132,7 +132,7 @@ impl<T> Shard<T> {
         let acquire = weak!("shard.close-supply", Acquire);
         let spare = self.supply.spare.swap(closed(), acquire);
         if let Some(spare) = Segment::<T>::from_raw(spare) {
-            // SAFETY: a spare belongs to whoever took it, and was emptied. The shard was not closed.
+            // SAFETY: a spare belongs to the thread that took it, and was emptied. The shard was not closed.
             unsafe { spare.retire() };
         }
         // SAFETY: by contract, and nothing is in the shard.
@@ -166,7 +166,7 @@ impl<T> Shard<T> {
     pub(super) fn vacate(&self, tail: u64, limit: u64, segment: Option<Segment<T>>) -> u64 {
         let tail = self.skip_rest(tail, limit, segment).unwrap_or(tail);
         if let Some(spare) = self.spare() {
-            // SAFETY: a spare belongs to whoever took it, and was emptied.
+            // SAFETY: a spare belongs to the thread that took it, and was emptied.
             unsafe { spare.retire() };
         }
         tail
@@ -365,7 +365,7 @@ impl<T> Drop for Shard<T> {
         // SAFETY: segments before the head are finished and freed, those behind it are not.
         unsafe { self.directory().free::<T>(first, producer.opened()) };
         if let Some(spare) = self.spare() {
-            // SAFETY: a spare belongs to whoever took it.
+            // SAFETY: a spare belongs to the thread that took it.
             unsafe { spare.free() };
         }
     }

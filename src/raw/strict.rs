@@ -31,7 +31,7 @@
 //! The passes visit the shards in use. The version of that set is the same before the first pass and after the
 //! second, so both have seen the same shards. All versions only grow, so their sum is unchanged only if each is.
 //! A shard that is not in use is empty: its owner found it so before it was retired, and no item comes there
-//! before it is in use again. Whoever finds it retired sees everything that its consumers had seen.
+//! before it is in use again. A thread that finds it retired sees everything that its consumers had seen.
 
 use super::front::Front;
 use super::shards::Shards;

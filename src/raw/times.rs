@@ -44,7 +44,7 @@ impl Times {
     /// # Safety
     ///
     /// The row is alive, and `index` is less than its length.
-    pub(super) unsafe fn note(self, index: usize, since: u64) {
+    pub(super) unsafe fn set(self, index: usize, since: u64) {
         if let Some(row) = self.0 {
             // SAFETY: by contract.
             let time = unsafe { Row::get(row, index) };
@@ -57,7 +57,7 @@ impl Times {
     ///
     /// # Safety
     ///
-    /// As for [`Times::note`].
+    /// As for [`Times::set`].
     pub(super) unsafe fn get(self, index: usize) -> u64 {
         self.0.map_or(0, |row| {
             // SAFETY: by contract.

@@ -122,7 +122,8 @@ fn a_shard_stays_in_use_while_it_has_returned_items() {
 fn a_retired_shard_is_as_new_for_the_next_handle() {
     let (shards, endpoints, _) = crowded();
     drop(endpoints);
-    let (mut endpoints, mut holder) = (self::endpoints(&shards), Endpoint::new(Arc::clone(&shards)));
+    let (mut endpoints, mut holder) =
+        (self::endpoints(&shards), Endpoint::new(Arc::clone(&shards)));
     for round in 0..3 {
         for endpoint in &mut endpoints {
             endpoint.stage_one(0);
