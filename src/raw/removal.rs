@@ -17,7 +17,11 @@ impl<T> Hold<T> {
     /// It was delivered from this hold in its present transaction, and nobody uses it any more.
     pub(super) unsafe fn remove(&mut self, address: usize) -> Entry<T> {
         // SAFETY: by contract it is held and not used.
-        let entry = unsafe { self.slot_of(address).expect("the item is held").remove() };
+        let entry = unsafe {
+            self.slot_of(address)
+                .expect("item does not belong to this transaction")
+                .remove()
+        };
         self.count_gap();
         entry
     }
@@ -51,7 +55,10 @@ impl<T> Hold<T> {
     pub(super) unsafe fn remove_before(&mut self, spot: HeldPosition) -> Entry<T> {
         let slot = self.place_before(spot);
         // SAFETY: filled once.
-        assert!(!unsafe { slot.delivery() }.is_gone(), "the item is held");
+        assert!(
+            !unsafe { slot.delivery() }.is_gone(),
+            "item does not belong to this transaction"
+        );
         // SAFETY: held, and by contract not used.
         let entry = unsafe { slot.remove() };
         self.count_gap();
