@@ -1,24 +1,24 @@
 //! Commits over several queues: one record decides for all shards.
 //!
-//! Every shard involved is shown the same record, which names the tail each will have; the record's
-//! flag makes them all visible in one store; then each tail is published and its pointer cleared.
-//! The flag lives in the record because a queue may be gone by the time it is read.
+//! All shards involved point to the same record, which names the tail each will have; one store of the
+//! record's flag makes all items visible; then each tail is published and its pointer cleared.
+//! The flag lives in the record because a queue may no longer exist when the flag is read.
 
 use super::reclaim;
 use crate::sync::{weak, AtomicBool};
 use std::mem::size_of;
 use std::ptr::{self, NonNull};
 
-/// Parties of one commit whose tails need no memory of their own.
+/// Tails that are stored inline; more of them are allocated.
 const FEW: usize = 8;
 
-/// A decision about the tails of several shards. Immutable but for its flag.
+/// The record of a commit over several shards. Immutable except for its flag.
 pub(super) struct Joint {
     committed: AtomicBool,
     tails: Tails,
 }
 
-/// The tail that one shard will have.
+/// The tail that one shard will have after the commit.
 #[derive(Clone, Copy)]
 pub(super) struct Tail {
     /// The address of the shard; shards of different item types have different addresses.
@@ -29,8 +29,8 @@ pub(super) struct Tail {
 impl Joint {
     /// The tail of the shard at this address, if the joint is committed.
     pub(super) fn tail_of(&self, shard: *const ()) -> Option<u64> {
-        // ORDERING: Acquire; pairs with `joint.commit`: who sees one shard's items finds the record in
-        // all others.
+        // ORDERING: Acquire; pairs with `joint.commit`: a thread that sees one shard's items finds the
+        // record in all others.
         if !self.committed.load(weak!("joint.committed", Acquire)) {
             return None;
         }
@@ -44,9 +44,9 @@ impl Joint {
 pub(crate) trait Party {
     /// Adds the tail of a shard with staged items.
     fn collect(&mut self, tails: &mut Tails);
-    /// Shows the record to the consumers of the shard with staged items.
+    /// Sets the record of the shard with staged items, for its consumers.
     fn announce(&mut self, record: JointRecord);
-    /// Publishes the tail, and stops showing the record.
+    /// Publishes the tail and clears the record.
     fn conclude(&mut self);
 }
 
@@ -80,21 +80,21 @@ impl Tails {
     }
 }
 
-/// The record as parties announce it.
+/// The record that parties announce.
 #[derive(Clone, Copy)]
 pub(crate) struct JointRecord(pub(super) *const Joint);
 
-/// A record that has decided, and that no shard shows any more.
+/// A committed record that no shard points to any more.
 ///
-/// It is retired when it is dropped. Whoever has committed drops it last, when no party can be aborted.
+/// Retires the record when dropped. The committer drops it last, when no party can be aborted.
 #[must_use]
 pub(crate) struct Decided(Option<NonNull<Joint>>);
 
 impl Drop for Decided {
     fn drop(&mut self) {
         if let Some(joint) = self.0 {
-            // SAFETY: no shard shows the record, so no pin to come can reach it. Its destructor gives memory
-            // back, and no more.
+            // SAFETY: no shard points to the record, so no later pin can reach it. Its destructor only frees
+            // memory.
             unsafe {
                 reclaim::pin().retire(size_of::<Joint>(), move || {
                     drop(Box::from_raw(joint.as_ptr()));
@@ -122,7 +122,7 @@ pub(crate) fn commit_together(parties: &mut [&mut dyn Party]) -> Decided {
         party.announce(JointRecord(joint.as_ptr()));
     }
     // SAFETY: retired only when it is dropped as `Decided`.
-    // ORDERING: Release; pairs with `joint.committed`: all shards show the record.
+    // ORDERING: Release; pairs with `joint.committed`: all shards point to the record.
     unsafe { joint.as_ref() }
         .committed
         .store(true, weak!("joint.commit", Release));

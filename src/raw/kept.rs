@@ -1,6 +1,6 @@
-//! A value that one has and others keep alive, for a held item that was found by a reference to it.
+//! A value with one user that others keep alive, for a held item that was found by a reference to it.
 //!
-//! All waiting is that of the future that finds.
+//! Only the future that finds the item waits.
 
 use super::item_ref::ItemRef;
 use std::future::Future;
@@ -13,15 +13,15 @@ use std::sync::Arc;
 /// The value, at an address that does not change.
 struct Inner<X>(X);
 
-// SAFETY: only its one `User` has references to it, which is `Sync` where `X` is. Others drop it, or take it out, if
-// they are the last.
+// SAFETY: only its one `User` has references to it, and is `Sync` where `X` is. The others only drop it, or take it
+// out, as the last owner.
 unsafe impl<X: Send> Sync for Inner<X> {}
 
 /// A future that finds a held item by a reference to what holds it.
 pub(crate) type Finding<'t, T, E> =
     Pin<Box<dyn Future<Output = Result<ItemRef<'t, T>, E>> + Send + 't>>;
 
-/// A value that is kept, with its user, and an item of it.
+/// A value that is kept alive, with its user and an item in it.
 pub(crate) struct Kept<X, T> {
     pub(crate) keeper: Keeper<X>,
     pub(crate) user: User<X>,
@@ -29,19 +29,19 @@ pub(crate) struct Kept<X, T> {
 }
 
 impl<X: Send, T> Kept<X, T> {
-    /// Keeps the value for the item that is found in it; it comes back if there is none.
+    /// Keeps the value alive for the item that `find` finds in it; returns the value on an error.
     pub(crate) async fn find<E>(
         value: X,
         find: impl for<'t> FnOnce(&'t X) -> Finding<'t, T, E>,
     ) -> Result<Self, (E, X)> {
         let value = Arc::new(Inner(value));
         let found = find(&value.0).await;
-        // What was found is good as long as the value is only used by shared reference: `find` had nothing else, as it has
-        // to do for any lifetime. It ends here, and from now on a keeper stands for it.
+        // The item is valid as long as the value is used by shared reference only: `find` has nothing else, since it
+        // must work for any lifetime. The reference ends here, and from now on a keeper replaces it.
         match found.map(ItemRef::into_parts) {
             Ok((item, attempts)) => Ok(Self::new(value, item, attempts)),
             Err(error) => {
-                let Inner(value) = Arc::into_inner(value).expect("shared with nobody yet");
+                let Inner(value) = Arc::into_inner(value).expect("the value is not shared yet");
                 Err((error, value))
             }
         }
@@ -63,17 +63,17 @@ impl<X: Send, T> Kept<X, T> {
     }
 }
 
-/// Keeps the value alive, and takes it out as the last one.
+/// Keeps the value alive. The last owner can take it out.
 pub(crate) struct Keeper<X>(Arc<Inner<X>>);
 
 impl<X> Keeper<X> {
-    /// The value, if nobody else has or keeps it. If not, the last of them drops it.
+    /// Returns the value if this is its last owner. Otherwise the last one drops it.
     pub(crate) fn into_value(self) -> Option<X> {
         Arc::into_inner(self.0).map(|Inner(value)| value)
     }
 }
 
-/// The one that has the value, by shared reference.
+/// The one user of the value, by shared reference.
 pub(crate) struct User<X> {
     value: Arc<Inner<X>>,
     used: PhantomData<X>,
@@ -87,7 +87,7 @@ impl<X> Deref for User<X> {
     }
 }
 
-/// The reference to an item of the value, which it keeps alive.
+/// A reference to an item in the value, which it keeps alive.
 pub(crate) struct KeptRef<X, T> {
     item: NonNull<T>,
     attempts: u32,
@@ -104,7 +104,7 @@ impl<X, T> KeptRef<X, T> {
         self.attempts
     }
 
-    /// The reference for its end.
+    /// Converts to a reference that can be taken once.
     pub(crate) fn into_last(self) -> LastRef<X, T> {
         LastRef {
             item: Some(self.item),
@@ -118,8 +118,8 @@ impl<X, T> Deref for KeptRef<X, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: found by a reference to the value, which lives, does not move, and has been used by shared reference
-        // alone since. So the reference that was found would still be good, and this is made of it.
+        // SAFETY: found by a reference to the value, which is alive, does not move, and has been used by shared
+        // reference only since. So the reference that was found, of which this one is made, would still be valid.
         unsafe { self.item.as_ref() }
     }
 }
@@ -131,7 +131,7 @@ impl<X, T> DerefMut for KeptRef<X, T> {
     }
 }
 
-/// A kept reference that is given out once, and not used by itself any more.
+/// A kept reference that can be taken once.
 pub(crate) struct LastRef<X, T> {
     item: Option<NonNull<T>>,
     attempts: u32,
@@ -141,10 +141,10 @@ pub(crate) struct LastRef<X, T> {
 impl<X, T> LastRef<X, T> {
     /// # Panics
     ///
-    /// If it was taken.
+    /// If it was taken before.
     pub(crate) fn take(&mut self) -> ItemRef<'_, T> {
-        let item = self.item.take().expect("taken once");
-        // SAFETY: as in `KeptRef::deref`, while the keeper is borrowed; it is the only reference, as it was taken.
+        let item = self.item.take().expect("the reference was taken before");
+        // SAFETY: as in `KeptRef::deref`, while the keeper is borrowed; it is the only reference, since it was taken.
         unsafe { ItemRef::new(item.as_ptr(), self.attempts) }
     }
 }

@@ -1,17 +1,18 @@
-//! The unsafe room: lock-free, never waits, knows no clock and no policy.
+//! The lock-free data structures, with nearly all unsafe code. They never wait, and know no clock and no policy.
 //!
 //! From the bottom up: [`slot`], [`row`], [`times`] and [`segment`] are memory; [`directory`] finds segments;
-//! [`shard`] is one single-producer queue, with [`producer`] and [`cursor`] as its two sides;
-//! [`front`] is where they are popped, [`block`] keeps what a transaction holds, and by [`run`] an abort
-//! brings it back there; [`injector`] takes pushes without a handle; [`record pool`] leases shards; [`shards`] is all
-//! of a queue's; [`consumer`] chooses among them and [`strict`] says when they are empty; [`hold`],
-//! [`counters`] and [`endpoint`] are what a handle owns here, [`cell`], [`gathering`], [`open`], [`items`], [`item_ref`] and [`peek`] how its
-//! transactions use that, `kept` how a future keeps one, [`holder`] what others know of them, [`removal`] how items leave early, with their [`delivery`], and [`intake`]
-//! how an order that sorts gets them. [`inbox`] is for the rooms above.
+//! [`shard`] is one single-producer queue, with [`producer`] and [`cursor`] as its two sides; [`front`] is the
+//! head of a shard, [`block`] stores the items that a transaction holds, and a [`run`] returns them to the front at
+//! an abort; [`injector`] takes pushes without a handle; [`record_pool`] leases shards; [`shards`] is all shards of a
+//! queue; [`consumer`] chooses among them, and [`strict`] finds out whether they are empty. A handle owns a [`hold`],
+//! [`counters`] and an [`endpoint`]; its transactions use these by [`cell`], [`gathering`], [`open`], [`items`],
+//! [`item_ref`] and [`peek`], and a future keeps a transaction alive by `kept`. [`holder`] is what others see of a
+//! transaction, [`removal`] is for items that leave it early, [`entry`] is an item with its delivery metadata, and
+//! [`intake`] moves items to an order that sorts. [`inbox`] is for the modules above.
 //!
-//! No step of a endpoint runs code of its caller.
+//! No step of an endpoint runs its caller's code.
 //!
-//! The protocols are told in `docs/protocol.md`.
+//! `docs/protocol.md` describes the protocols.
 
 mod block;
 mod cell;

@@ -15,14 +15,14 @@ use std::iter;
 use std::mem::size_of;
 use std::ptr::{self, NonNull};
 
-/// Reserved, and not filled.
+/// Not filled; reserved or not.
 const VACANT: u8 = 0;
-/// Filled: part of the queue.
+/// Filled: the item is in the queue.
 const FULL: u8 = 1;
-/// Given up: its producer goes elsewhere.
+/// Given up: its producer uses another cell.
 const VOID: u8 = 2;
 
-/// How often a consumer looks at a reserved cell before it voids it.
+/// How often a consumer checks a reserved cell before it voids it.
 const PATIENCE: usize = if SMALL { 1 } else { 64 };
 
 /// The allocation: a header and the cells.
@@ -32,27 +32,27 @@ pub(super) type NodeSlots<T> = Row<Node<T>, NodeSlot<T>>;
 pub(super) struct Node<T> {
     /// The position of its first cell.
     pub(super) base: u64,
-    /// When it was opened.
+    /// The logical time when it was opened.
     pub(super) stamp: u64,
     pub(super) next: AtomicPtr<NodeSlots<T>>,
     times: Times,
     reserved: CachePadded<AtomicU64>,
 }
 
-/// The place of one item, and whether it is there.
+/// A cell: the slot of one item, and its state.
 pub(super) struct NodeSlot<T> {
     state: AtomicU8,
     slot: Slot<T>,
 }
 
-/// A node that is pinned, or not shared.
+/// A reference to a node that is pinned, or not shared.
 pub(super) struct At<'p, T> {
     pub(super) row: NonNull<NodeSlots<T>>,
     pub(super) node: &'p Node<T>,
 }
 
 impl<T> Node<T> {
-    /// NodeSlots in a node: about 2 KiB of them, at most 256.
+    /// Cells in a node: about 2 KiB of them, at most 256.
     pub(super) const LEN: u64 = if SMALL { 2 } else { Self::fitting(2048, 256) };
 
     const fn fitting(bytes: u64, most: u64) -> u64 {
@@ -82,7 +82,7 @@ impl<T> Node<T> {
         Row::new(header, Self::len(), NodeSlot::vacant)
     }
 
-    /// How many bytes a node takes.
+    /// The size of the node in bytes.
     pub(super) fn bytes(&self) -> usize {
         // SAFETY: the times are alive as long as the node.
         NodeSlots::<T>::bytes(Self::len()) + unsafe { self.times.bytes() }
@@ -96,7 +96,7 @@ impl<T> Node<T> {
 
 impl<T> Drop for Node<T> {
     fn drop(&mut self) {
-        // SAFETY: only who has reached the node can reach its times.
+        // SAFETY: its times are reached only by way of the node.
         unsafe { self.times.free() };
     }
 }
@@ -108,7 +108,7 @@ impl<'p, T> At<'p, T> {
         unsafe { Self::alive(row) }
     }
 
-    /// A node that nobody frees meanwhile.
+    /// A reference to a node that is not freed meanwhile.
     ///
     /// # Safety
     ///
@@ -120,23 +120,23 @@ impl<'p, T> At<'p, T> {
     }
 
     fn cell(&self, index: u64) -> &'p NodeSlot<T> {
-        // SAFETY: alive as the header is; callers stay below LEN.
-        unsafe { Row::get(self.row, place(index)) }
+        // SAFETY: alive as the header is; callers pass an index below LEN.
+        unsafe { Row::get(self.row, row_index(index)) }
     }
 
     /// Reserves a cell; `None` if all are reserved.
     pub(super) fn reserve(&self) -> Option<u64> {
-        // ORDERING: Relaxed; the cell's state publishes the item. Where the queue is closed, barriers
+        // ORDERING: Relaxed; the cell's state publishes the item. When the queue is closed, barriers
         // order it.
         let index = self.node.reserved.fetch_add(1, Ordering::Relaxed);
         (index < Node::<T>::LEN).then_some(index)
     }
 
-    /// Fills the cell, which the caller reserved; gives the item back if it was voided.
+    /// Fills the cell, which the caller reserved; returns the item if the cell was voided.
     pub(super) fn offer(&self, index: u64, item: T, since: u64) -> Result<(), T> {
-        // SAFETY: the times are alive as long as the node, and the index is a cell's.
+        // SAFETY: the times are alive as long as the node, and the index is that of a cell.
         step!("node.notes-no-time", unsafe {
-            self.node.times.note(place(index), since);
+            self.node.times.set(row_index(index), since);
         });
         self.cell(index).offer(item)
     }
@@ -144,12 +144,12 @@ impl<'p, T> At<'p, T> {
     /// The time of the item at `index`, which is or was there.
     pub(super) fn since(&self, index: u64) -> u64 {
         // SAFETY: as in `offer`.
-        unsafe { self.node.times.get(place(index)) }
+        unsafe { self.node.times.get(row_index(index)) }
     }
 
-    /// Reserved cells of this node.
+    /// The number of reserved cells of this node.
     pub(super) fn reserved(&self) -> u64 {
-        // ORDERING: Relaxed; only a bound for cells to look at, whose states say the rest.
+        // ORDERING: Relaxed; only a bound for the cells to check, whose states decide.
         self.node
             .reserved
             .load(Ordering::Relaxed)
@@ -191,7 +191,7 @@ impl<'p, T> At<'p, T> {
         (index..self.reserved()).find(|&later| self.cell(later).state() == FULL)
     }
 
-    /// The time of the first item that is at `index` or behind, here or in a later node.
+    /// The time of the first item at or behind `index`, here or in a later node.
     pub(super) fn first_time_from(&self, index: u64) -> Option<u64> {
         let here = self.first_full_from(index).map(|index| self.since(index));
         here.or_else(|| {
@@ -215,9 +215,9 @@ impl<'p, T> At<'p, T> {
         }
     }
 
-    /// Voids the cell at `index`, unless it is filled: true if so.
+    /// Voids the cell at `index`; false if it is filled.
     pub(super) fn void(&self, index: u64) -> bool {
-        // ORDERING: Relaxed; it hands nothing on: the state alone decides who has the item.
+        // ORDERING: Relaxed; it publishes nothing: the state alone decides who owns the item.
         let state = &self.cell(index).state;
         planted!("node.voids-full", state.store(VOID, Ordering::Relaxed));
         state
@@ -236,9 +236,9 @@ impl<'p, T> At<'p, T> {
     }
 }
 
-/// Where the cell at `index` stands in its row.
+/// The index in the row of the cell at `index`.
 #[allow(clippy::cast_possible_truncation)] // at most 256
-fn place(index: u64) -> usize {
+fn row_index(index: u64) -> usize {
     index as usize
 }
 
@@ -255,9 +255,9 @@ impl<T> NodeSlot<T> {
         self.state.load(weak!("node.state", Acquire))
     }
 
-    /// Fills the cell, which the caller reserved; gives the item back if it was voided.
+    /// Fills the cell, which the caller reserved; returns the item if the cell was voided.
     fn offer(&self, item: T) -> Result<(), T> {
-        // SAFETY: the reservation is the caller's alone, and nobody reads before the state says so.
+        // SAFETY: the cell is reserved by the caller alone, and nobody reads it before its state is FULL.
         unsafe { self.slot.fill(item) };
         // ORDERING: Release; pairs with `node.state`. Relaxed on failure: the item never left this
         // thread.

@@ -5,10 +5,10 @@ use std::marker::PhantomData;
 use std::mem;
 use std::ptr::NonNull;
 
-/// Has a cell for one transaction; dropping it aborts.
+/// An open transaction on a cell; dropping it aborts.
 ///
-/// It is a `&'h mut LocalCell<L>`, except that `L` need not outlive `'h`: an owned transaction, which has its cell
-/// with it, has that for `'static`, whatever the items borrow.
+/// It is a `&'h mut LocalCell<L>`, except that `L` need not outlive `'h`: an owned transaction, which owns its cell,
+/// borrows it for `'static`, whatever the items borrow.
 pub(crate) struct Open<'h, L: Session> {
     cell: NonNull<LocalCell<L>>,
     borrow: PhantomData<(&'h mut (), *mut L)>,
@@ -28,7 +28,7 @@ impl<'h, L: Session> Open<'h, L> {
         }
     }
 
-    /// Goes on with the transaction that was left open, if one was.
+    /// Resumes the transaction that was left open, if any.
     #[cfg(all(feature = "tokio", not(any(loom, shuttle))))]
     pub(crate) fn resume(cell: &'h mut LocalCell<L>) -> Self {
         Self {
@@ -39,7 +39,7 @@ impl<'h, L: Session> Open<'h, L> {
 
     #[inline]
     pub(crate) fn cell(&self) -> &LocalCell<L> {
-        // SAFETY: borrowed for `'h`, or kept for its `Owner` while `self` lives.
+        // SAFETY: borrowed for `'h`, or kept alive for its `Owner` while `self` lives.
         unsafe { self.cell.as_ref() }
     }
 
@@ -62,8 +62,8 @@ impl<'h, L: Session> Open<'h, L> {
     pub(crate) fn close(self) -> &'h mut LocalCell<L> {
         let mut cell = self.cell;
         mem::forget(self);
-        // SAFETY: borrowed for `'h`, exclusively, and `self` is not used any more. One that has an owner is kept
-        // for ever then: only `Owner::close` would end it.
+        // SAFETY: borrowed for `'h`, exclusively, and `self` is not used any more. A cell with an owner is leaked
+        // then: only `Owner::close` would free it.
         unsafe { cell.as_mut() }
     }
 }
@@ -74,14 +74,14 @@ impl<L: Session> Drop for Open<'_, L> {
     }
 }
 
-/// The owner of a cell while a transaction is open on it. If it is dropped the cell is leaked.
+/// The owner of a cell while a transaction is open on it. Dropping it leaks the cell.
 pub(crate) struct Owner<L: Session>(NonNull<LocalCell<L>>);
 
-// SAFETY: all it does is to give the cell back.
+// SAFETY: all it does is to return the cell.
 unsafe impl<L: Session + Send> Send for Owner<L> {}
 
 impl<L: Session> Owner<L> {
-    /// Begins a transaction on a cell which is kept until [`Owner::close`].
+    /// Begins a transaction on a cell, which stays allocated until [`Owner::close`].
     pub(crate) fn begin(mut cell: Box<LocalCell<L>>) -> (Self, Open<'static, L>) {
         cell.settled();
         let cell = NonNull::from(Box::leak(cell));
@@ -92,16 +92,19 @@ impl<L: Session> Owner<L> {
         (Self(cell), open)
     }
 
-    /// Ends the transaction without an abort, and gives the cell back.
+    /// Ends the transaction without an abort, and returns the cell.
     ///
     /// # Panics
     ///
-    /// If the transaction is another one.
+    /// If the transaction belongs to another cell.
     #[allow(clippy::unnecessary_box_returns)] // it came as one
     pub(crate) fn close(self, open: Open<'static, L>) -> Box<LocalCell<L>> {
-        assert!(self.0 == open.cell, "the transaction is another one");
+        assert!(
+            self.0 == open.cell,
+            "the transaction belongs to another cell"
+        );
         mem::forget(open);
-        // SAFETY: it came from a box, in `begin`, and was borrowed by `open` alone, which nobody uses any more.
+        // SAFETY: it came from a box, in `begin`, and was borrowed by `open` alone, which is forgotten.
         unsafe { Box::from_raw(self.0.as_ptr()) }
     }
 }

@@ -1,7 +1,7 @@
-//! Looking at what a pop would give.
+//! Peeks: references to the item that a pop would return.
 //!
-//! The item is taken into a hold of its own, and put back to where it came from, without a delivery
-//! counted. So nothing else need be known of it: to others it is held for that time.
+//! The item is taken into a hold of its own, and returned to where it came from without counting a
+//! delivery. So peeks need no support elsewhere: to others the item is held for that time.
 
 use super::cell::{Borrow, Session};
 use super::endpoint::{Endpoint, Purpose};
@@ -9,27 +9,30 @@ use super::item_ref::ItemRef;
 use super::sink::Sink;
 use crate::sync::{planted, step};
 
-/// An item that is looked at, and the use of the transaction meanwhile.
+/// A peeked item, and the borrow of the transaction meanwhile.
 ///
-/// If it is dropped, the item is back at its place when somebody [puts it back](Endpoint::put_back): who looked, or the
-/// end of the transaction.
+/// After it is dropped, the peeking call or the end of the transaction [puts the item back](Endpoint::put_back).
 pub(crate) struct Peeked<'t, L: Session> {
     borrow: Borrow<'t, L>,
     item: *const L::Stored,
 }
 
-// SAFETY: nobody else has a reference to the item, or the use of the transaction.
+// SAFETY: nobody else has a reference to the item, or borrows the transaction.
 unsafe impl<L: Session + Send> Send for Peeked<'_, L> where L::Stored: Send {}
 
 impl<'t, L: Session> Peeked<'t, L> {
-    /// What the endpoint has [taken](Endpoint::peek) to look at; it has taken something.
+    /// The item that the endpoint has [peeked](Endpoint::peek).
+    ///
+    /// # Panics
+    ///
+    /// If there is none.
     pub(crate) fn new(mut borrow: Borrow<'t, L>) -> Self {
         let peeked = borrow.endpoint().peeked.as_ref();
-        let item = peeked.expect("an item is looked at").newest().item();
+        let item = peeked.expect("an item was peeked").newest().item();
         Self { borrow, item }
     }
 
-    /// The use of the transaction meanwhile.
+    /// The borrowed state of the handle.
     pub(crate) fn local(&self) -> &L {
         &self.borrow
     }
@@ -39,24 +42,24 @@ impl<'t, L: Session> Peeked<'t, L> {
         unsafe { &*self.item }
     }
 
-    /// Holds the item.
+    /// Moves the item to the transaction's hold.
     pub(crate) fn hold(self) -> (ItemRef<'t, L::Stored>, Borrow<'t, L>) {
         let mut borrow = self.borrow;
         let endpoint = borrow.endpoint();
         endpoint.hold_peeked();
         let (item, attempts) = endpoint.newest();
-        // SAFETY: held just now, and given out once; it stays there as after `Borrow::hold`.
+        // SAFETY: held just now, and delivered once; it stays there as after `Borrow::hold`.
         (unsafe { ItemRef::new(item, attempts) }, borrow)
     }
 
-    /// The use of the transaction again, to put the item back.
+    /// Ends the peek; the caller puts the item back.
     pub(crate) fn into_borrow(self) -> Borrow<'t, L> {
         self.borrow
     }
 }
 
 impl<T> Endpoint<T> {
-    /// Takes what a pop would give, to look at it: true if there is something.
+    /// Takes the item that a pop would return, for a peek: true if there is one.
     pub(crate) fn peek(&mut self) -> bool {
         self.counters().count_taken(1);
         let hold = Self::hold_of(&mut self.hold, &mut self.peeked, Purpose::Peek);
@@ -67,7 +70,7 @@ impl<T> Endpoint<T> {
         taken
     }
 
-    /// Puts the item back that is looked at: true if there is one.
+    /// Puts the peeked item back: true if there is one.
     pub(crate) fn put_back(&mut self) -> bool {
         let counters = self.counters();
         let Some(hold) = self.peeked.as_mut().filter(|hold| hold.len() > 0) else {
@@ -80,12 +83,12 @@ impl<T> Endpoint<T> {
         true
     }
 
-    /// Holds the item that is looked at.
+    /// Moves the peeked item to the hold.
     fn hold_peeked(&mut self) {
-        let peeked = self.peeked.as_mut().expect("an item is looked at");
+        let peeked = self.peeked.as_mut().expect("an item was peeked");
         let home = peeked.home();
         self.hold.reserve(1, home);
-        // SAFETY: only the `Peeked` uses the item, which ends here.
+        // SAFETY: only the `Peeked` uses the item, and it ends here.
         let entry = unsafe { peeked.remove_before(peeked.end()) };
         // SAFETY: room was made for it.
         unsafe { self.hold.accept(entry.item, entry.delivery) };

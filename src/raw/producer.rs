@@ -1,4 +1,4 @@
-//! The private state of a shard's leaseholder: what is staged and where the next item goes.
+//! The private state of a shard's owner: the staged items and the position of the next one.
 
 use super::directory::DirectoryPage;
 use super::entry::Entry;
@@ -7,21 +7,21 @@ use super::shard::Shard;
 use crate::sync::{AtomicU64, Ordering};
 use std::ptr;
 
-/// Room for this many segments opened in one transaction is kept for the next.
+/// Capacity of `opened` that is kept for the next transaction.
 const KEPT: usize = 16;
 
 /// Stages items behind a shard's tail and publishes them.
 ///
 /// The last `staged` positions before `next` hold staged items; `next <= limit`, and the positions
-/// up to there have an open segment. `segment` is the last open one, `page` the page of its number.
+/// up to `limit` have an open segment. `segment` is the last open one, `page` the page of its number.
 pub(super) struct Producer<T> {
     next: u64,
     staged: usize,
     limit: u64,
     segment: Option<Segment<T>>,
     page: *mut DirectoryPage,
-    /// Of each segment that holds staged items only, the one before it. What a push of one item
-    /// leaves here is forgotten with the next segment.
+    /// For each segment that holds staged items only, the one before it. An entry from a push of one
+    /// item is removed with the next segment.
     opened: Vec<Option<Segment<T>>>,
 }
 
@@ -37,13 +37,13 @@ impl<T> Producer<T> {
         }
     }
 
-    /// How many items are staged.
+    /// The number of staged items.
     #[inline]
     pub(super) fn staged(&self) -> usize {
         self.staged
     }
 
-    /// The tail that publishing now gives the shard.
+    /// The tail of the shard after publishing now.
     pub(super) fn next(&self) -> u64 {
         self.next
     }
@@ -53,39 +53,39 @@ impl<T> Producer<T> {
         number::<T>(self.limit)
     }
 
-    /// Whether the next item needs another segment. So it is with a producer that has no shard.
+    /// Whether the next item needs another segment. True for a producer without a shard.
     #[inline]
     pub(super) fn is_full(&self) -> bool {
         self.next == self.limit
     }
 
-    /// Notes the time of the item that is put in place next. Not [full](Self::is_full).
+    /// Records the time of the item that is stored next. Must not be [full](Self::is_full).
     pub(super) fn note_time(&self, since: u64) {
         assert!(self.next < self.limit);
         if let Some(segment) = self.segment {
             // SAFETY: as in `put`.
-            unsafe { segment.times().note(offset::<T>(self.next), since) };
+            unsafe { segment.times().set(offset::<T>(self.next), since) };
         }
     }
 
-    /// Stages an item: it is in place, and nobody sees it. Not [full](Self::is_full).
+    /// Stages an item: stores it without publishing it. Must not be [full](Self::is_full).
     #[inline]
     pub(super) fn stage(&mut self, item: T) {
         self.put(item);
         self.staged += 1;
     }
 
-    /// Where the next item goes, and the end of the room for it.
+    /// The segment and position of the next item, and the end of the open segment.
     #[inline]
     pub(super) fn room(&self) -> (Option<Segment<T>>, u64, u64) {
         (self.segment, self.next, self.limit)
     }
 
-    /// Counts as staged what was put in place up to `next`.
+    /// Counts the items stored up to `next` as staged.
     ///
     /// # Safety
     ///
-    /// All these places are filled, and `next` is at most the limit.
+    /// All these slots are filled, and `next` is at most the limit.
     #[inline]
     pub(super) unsafe fn count_staged(&mut self, next: u64) {
         self.staged += usize::try_from(next - self.next).unwrap_or(0);
@@ -100,7 +100,7 @@ impl<T> Producer<T> {
         shard.publish(self.next);
     }
 
-    /// Takes the last published item back, if it is the next one in line and nobody was faster.
+    /// Takes the last published item back, if it is at the head and nobody else claims it.
     /// Nothing is staged.
     pub(super) fn retract(&mut self, shard: &Shard<T>) -> Option<Entry<T>> {
         let position = self.next.checked_sub(1)?;
@@ -112,8 +112,8 @@ impl<T> Producer<T> {
     #[inline]
     fn put(&mut self, item: T) {
         assert!(self.next < self.limit);
-        // SAFETY: below the limit a segment is open. A position behind the tail is vacant and the
-        // leaseholder's alone, and its segment is unfinished.
+        // SAFETY: below the limit a segment is open. A position behind the tail is vacant and belongs to
+        // the owner alone, and its segment is unfinished.
         unsafe {
             let segment = self.segment.unwrap_unchecked();
             segment.slot(self.next).fill(item);
@@ -121,7 +121,7 @@ impl<T> Producer<T> {
         self.next += 1;
     }
 
-    /// Opens the next segment, of a queue whose segments all have times or none.
+    /// Opens the next segment; in a queue all segments are `timed`, or none.
     pub(super) fn open(&mut self, shard: &Shard<T>, stamps: &AtomicU64, timed: bool) {
         if self.staged == 0 {
             self.settle();
@@ -129,7 +129,7 @@ impl<T> Producer<T> {
         let number = self.opened();
         let segment = shard.spare().unwrap_or_else(|| Segment::new(timed));
         self.opened.push(self.segment);
-        // SAFETY: the leaseholder's last page is never retired.
+        // SAFETY: the owner's last page is never retired.
         if !unsafe { self.page.as_ref() }.is_some_and(|page| page.covers(number)) {
             self.page = DirectoryPage::append(shard.directory(), self.page, number, timed);
         }
@@ -138,13 +138,13 @@ impl<T> Producer<T> {
         // SAFETY: as above.
         let page = unsafe { &*self.page };
         page.enter(number, segment, stamp);
-        // SAFETY: the segment is ours.
+        // SAFETY: the segment belongs to this producer.
         page.enter_times(number, unsafe { segment.times() });
         self.segment = Some(segment);
         self.limit += Segment::<T>::LEN as u64;
     }
 
-    /// Publishes what is staged, all at once.
+    /// Publishes all staged items at once.
     #[inline]
     pub(super) fn publish(&mut self, shard: &Shard<T>) {
         shard.publish(self.next);
@@ -152,7 +152,7 @@ impl<T> Producer<T> {
         self.settle();
     }
 
-    /// Forgets which segments can be taken back: what was staged in them is published.
+    /// Forgets which segments can be taken back, since their items are published.
     #[inline]
     fn settle(&mut self) {
         self.opened.clear();
@@ -164,12 +164,12 @@ impl<T> Producer<T> {
     /// Takes the last staged item back out.
     pub(super) fn unstage(&mut self) -> Option<Entry<T>> {
         self.staged = self.staged.checked_sub(1)?;
-        // One may have been opened for an item that was then refused, or did not come.
+        // A segment may have been opened for an item that was then refused, or not pushed.
         self.close_if_vacant();
         self.next -= 1;
         let segment = self.segment?;
-        // SAFETY: filled by us, and not published; the segment is the one of this position, since it is not
-        // vacant.
+        // SAFETY: filled by this producer, and not published; the segment covers this position, since it is
+        // not vacant.
         let entry = unsafe { segment.take_one(self.next) };
         self.close_if_vacant();
         Some(entry)
@@ -186,8 +186,8 @@ impl<T> Producer<T> {
         let Some(before) = self.opened.pop() else {
             return;
         };
-        // SAFETY: never published, so it is ours alone. It may have been shared for positions that are
-        // claimed by now.
+        // SAFETY: none of its positions was published, so it belongs to this producer alone. It may have been
+        // shared for positions that are claimed by now.
         unsafe { segment.retire() };
         self.segment = before;
         self.limit -= Segment::<T>::LEN as u64;
@@ -195,15 +195,15 @@ impl<T> Producer<T> {
         self.page = unsafe { DirectoryPage::take_back(self.page, self.opened()) };
     }
 
-    /// Gives up what an idle shard need not hold. Nothing is staged.
+    /// Frees the memory that an idle shard does not need. Nothing is staged.
     pub(super) fn vacate(&mut self, shard: &Shard<T>) {
         self.next = shard.vacate(self.next, self.limit, self.segment);
     }
 
-    /// Gives up all that can be of a shard in which nothing is left, after [`vacate`](Self::vacate): true
-    /// if nothing comes there until it is leased again and [reopened](Shard::reopen).
+    /// Retires a shard in which nothing is left, after [`vacate`](Self::vacate): true if nothing can
+    /// be added until it is acquired again and [reopened](Shard::reopen).
     pub(super) fn retire(&mut self, shard: &Shard<T>) -> bool {
-        // SAFETY: the leaseholder calls it, and forgets its page and its segment, which is used up.
+        // SAFETY: called by the owner, which forgets its page and its segment, which is used up.
         let retired = self.is_full() && unsafe { shard.retire(self.next) };
         if retired {
             self.segment = None;

@@ -1,22 +1,22 @@
-//! Deferred reclamation of what is reached without a claim: pages, blocks, nodes, joints and times.
+//! Deferred reclamation of memory that is reached without a claim: pages, blocks, nodes, joints and times.
 //!
-//! The collector is the crate's own. To pin or to flush a collector runs what any of its users has
-//! deferred, and `crossbeam-epoch`'s default one is everybody's: there it would be user code, in the
-//! midst of a step that has the state of a endpoint or a lock. Here it only frees memory, which runs no code
-//! but the allocator's.
+//! The collector is the crate's own. Pinning or flushing a collector runs what any of its users has
+//! deferred, and all crates share `crossbeam-epoch`'s default one: it would run user code in the
+//! middle of a step that uses the state of an endpoint or a lock. This one only frees memory, which runs
+//! no code except the allocator's.
 //!
 //! Pins are short: none lasts longer than one operation, so no idle handle holds anything back.
-//! A thread's garbage waits in its own bag until the bag is flushed; that is done here every
+//! A thread's garbage stays in its own bag until the bag is flushed; this module does so every
 //! [`FLUSH_BYTES`], so that a queue at rest leaves no more than that behind per thread. A thread that ends
 //! leaves its bag to the collector, and later pins of other threads free it.
 //!
-//! A thread whose thread-locals are gone registers anew for each pin.
+//! A thread whose thread-locals are destroyed registers again for each pin.
 //!
 //! Under shuttle the reclaimer keeps its real atomics. That is fine: shuttle runs all threads of an
-//! execution in turns on one thread of the system, and switches only at its own primitives, so that
-//! each step of the reclaimer is one step of the schedule. To the reclaimer they are one thread, whose
-//! pins nest: it stays pinned from the first of them to the last, and frees later than it might. What
-//! it runs to free memory touches no primitive of shuttle's, so that it may run in a later execution.
+//! execution in turns on one OS thread, and switches only at its own primitives, so that each step of
+//! the reclaimer is one step of the schedule. To the reclaimer they are one thread, whose pins nest:
+//! it stays pinned from the first of them to the last, and frees later than necessary. The deferred
+//! functions use no primitive of shuttle's, so they may run in a later execution.
 
 use crate::sync::SMALL;
 use crossbeam_epoch::{Collector, Guard, LocalHandle};
@@ -31,7 +31,7 @@ use std::thread_local;
 /// Bytes of garbage after which a thread hands its bag over to the collector.
 const FLUSH_BYTES: usize = if SMALL { 1 } else { 8192 };
 
-/// Steps of the epoch until garbage handed over now may be freed.
+/// Epochs until garbage handed over now may be freed.
 const EPOCHS: usize = 2;
 
 thread_local! {
@@ -41,15 +41,15 @@ thread_local! {
     };
 }
 
-/// The part of one thread.
+/// The registration and garbage of one thread.
 struct ThreadGarbage {
     handle: LocalHandle,
-    /// Bytes of garbage that were not handed over.
+    /// Bytes of garbage not handed over yet.
     pending: Cell<usize>,
 }
 
 impl ThreadGarbage {
-    /// Counts garbage: true if there is enough to hand it over.
+    /// Counts garbage: true if it should be handed over now.
     fn count(&self, bytes: usize) -> bool {
         let sum = self.pending.get() + bytes;
         let full = sum >= FLUSH_BYTES;
@@ -81,10 +81,10 @@ fn guard() -> Guard {
         .unwrap_or_else(|_| collector().register().pin())
 }
 
-/// While a pin lives, nothing that was reachable at its start is freed.
+/// A pin. While it lives, nothing that was reachable at its start is freed.
 pub(super) struct Pin {
     guard: ManuallyDrop<Guard>,
-    /// Whether this thread has enough garbage to hand it over.
+    /// Whether this thread's garbage should be handed over.
     full: Cell<bool>,
 }
 
@@ -97,7 +97,7 @@ pub(super) fn pin() -> Pin {
     }
 }
 
-/// Frees the garbage of this thread, as far as nobody is pinned.
+/// Frees the garbage of this thread, unless other threads are pinned.
 pub(super) fn collect() {
     for _ in 0..EPOCHS {
         guard().flush();
@@ -105,11 +105,11 @@ pub(super) fn collect() {
 }
 
 impl Pin {
-    /// Runs `free` once nobody who is pinned now can still reach what it frees.
+    /// Runs `free` once all present pins are dropped.
     ///
     /// # Safety
     ///
-    /// What `free` frees is out of reach for pins to come, may be freed on any thread, and `free`
+    /// The memory freed is not reachable by later pins, may be freed on any thread, and `free`
     /// runs no user code and borrows nothing.
     pub(super) unsafe fn retire(&self, bytes: usize, free: impl FnOnce()) {
         // SAFETY: by contract.

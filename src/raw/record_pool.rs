@@ -1,8 +1,8 @@
-//! A record pool: records that are leased one holder at a time and live as long as the record pool.
+//! A record pool: records that have one owner at a time and live as long as the pool.
 //!
-//! A record is *in use* from its lease until somebody who leases it finds nothing left in it and *retires*
-//! it. Walks go over the records in use only: a word of bits for each 32 of them says which these are. Its
-//! upper half counts retirements, so whoever finds all words unchanged knows that no record came or went
+//! A record is *in use* from when it is acquired until an owner finds nothing left in it and *retires* it.
+//! Walks visit the records in use only, by a bitmap with a word for each 32 records. The upper half of a
+//! word counts retirements, so if all words are unchanged, no record came into use or was retired
 //! meanwhile.
 
 use crate::sync::{exclusive, weak, AtomicPtr, AtomicU64, AtomicUsize, Ordering, SMALL};
@@ -12,47 +12,47 @@ use std::{ptr, slice};
 pub(crate) const FIRST: usize = if SMALL { 2 } else { 8 };
 const BUCKETS: usize = if cfg!(loom) { 2 } else { 28 };
 const WORD: usize = 64;
-/// Flags in a word that says which records are in use. The upper half of the word counts retirements.
+/// Flags in a word of the bitmap of records in use. The upper half of the word counts retirements.
 const FLAGS: usize = 4 * FIRST;
 const RETIREMENT: u64 = 1 << 32;
-/// The first bucket with a word.
+/// The first bucket with a word of its own in that bitmap.
 const FURTHER: usize = 2;
 
-/// Leases type-stable records, the lowest free number first.
+/// A pool of type-stable records, which are acquired with the lowest free number first.
 pub(crate) struct RecordPool<R> {
     buckets: [AtomicPtr<Bucket<R>>; BUCKETS],
-    /// One more than the highest number ever leased.
+    /// One more than the highest number ever acquired.
     len: AtomicUsize,
-    /// A flag for each of the first records that is in use, and a count of retirements.
+    /// The first word: a flag for each record that is in use, and a count of retirements.
     used: AtomicU64,
-    /// So many of the first records are never retired, since they are leased again first.
-    staying: usize,
+    /// The number of first records that are never retired, since they are acquired again first.
+    permanent: usize,
 }
 
 struct Bucket<R> {
     records: Vec<R>,
-    /// A bit for each record that nobody leases.
+    /// A bit for each record without an owner.
     free: Vec<AtomicU64>,
-    /// The words as [`RecordPool::used`] whose first flag is for one of these records.
+    /// The words like [`RecordPool::used`] whose first flag is for one of these records.
     used: Vec<AtomicU64>,
 }
 
 impl<R: Default> RecordPool<R> {
-    /// A record pool whose first `staying` records are never retired.
-    pub(crate) fn new(staying: usize) -> Self {
+    /// A record pool whose first `permanent` records are never retired.
+    pub(crate) fn new(permanent: usize) -> Self {
         Self {
-            staying,
+            permanent,
             buckets: std::array::from_fn(|_| AtomicPtr::new(ptr::null_mut())),
             len: AtomicUsize::new(0),
             used: AtomicU64::new(0),
         }
     }
 
-    /// Leases the free record with the lowest number.
+    /// Acquires the free record with the lowest number.
     ///
     /// # Panics
     ///
-    /// When two billion records are leased at once.
+    /// When two billion records are acquired at once.
     pub(crate) fn lease(&self) -> usize {
         let mut first = 0;
         for index in 0..BUCKETS {
@@ -67,27 +67,28 @@ impl<R: Default> RecordPool<R> {
         panic!("two billion handles of one queue are in use");
     }
 
-    /// Says that a record is in use, which was just leased. Ahead of all that the holder does with it.
+    /// Flags a record that was just acquired as in use, before the owner uses it.
     fn begin_use(&self, number: usize) {
-        // Loom finds no race between a load and a write that a load by the same thread comes before, so
-        // the models do without the looks that save an RMW.
-        let looks_less = SMALL && !self.stays(number);
-        // ORDERING: Relaxed; a look.
-        if looks_less || self.len.load(Ordering::Relaxed) <= number {
-            // ORDERING: Release; pairs with `records.len`. Before the flag: who sees that counts the record.
+        // Loom finds no race between a load and a write if a load by the same thread precedes the write,
+        // so the models do without the checks that save an RMW.
+        let skips_checks = SMALL && !self.stays(number);
+        // ORDERING: Relaxed; a hint.
+        if skips_checks || self.len.load(Ordering::Relaxed) <= number {
+            // ORDERING: Release; pairs with `records.len`. Before the flag: whoever sees the flag counts
+            // the record.
             self.len
                 .fetch_max(number + 1, weak!("records.count", Release));
         }
         let (word, flag) = self.flag(number);
-        // ORDERING: Relaxed; only holders of the lease change the flag.
-        if looks_less || word.load(Ordering::Relaxed) & flag == 0 {
-            // ORDERING: Release; pairs with `records.read`: the bucket. Who has seen something that the
-            // holder did afterwards sees the flag.
+        // ORDERING: Relaxed; only owners of the record change the flag.
+        if skips_checks || word.load(Ordering::Relaxed) & flag == 0 {
+            // ORDERING: Release; pairs with `records.read`: the bucket. Whoever has seen an effect of what
+            // the owner did afterwards sees the flag.
             word.fetch_or(flag, weak!("records.begin-use", Release));
         }
     }
 
-    /// The bucket at `index`, which is made if need be.
+    /// The bucket at `index`, allocated if necessary.
     fn bucket(&self, index: usize) -> &Bucket<R> {
         let bucket = &self.buckets[index];
         // ORDERING: Acquire; pairs with `records.add-bucket`: the records.
@@ -116,63 +117,63 @@ impl<R: Default> RecordPool<R> {
 }
 
 impl<R> RecordPool<R> {
-    /// One more than the highest number ever leased.
+    /// One more than the highest number ever acquired.
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        // ORDERING: Acquire; pairs with `records.count`: who has seen something of a record counts it.
+        // ORDERING: Acquire; pairs with `records.count`: whoever has seen an effect of a record counts it.
         self.len.load(weak!("records.len", Acquire))
     }
 
-    /// The record with this number, which was leased before.
+    /// The record with this number, which was acquired before.
     #[inline]
     pub(crate) fn get(&self, number: usize) -> &R {
         let (bucket, offset) = locate(number);
-        &self.known(bucket).records[offset]
+        &self.existing(bucket).records[offset]
     }
 
-    /// All records ever leased, whether in use or not.
+    /// All records ever acquired, whether in use or not.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &R> {
         (0..self.len()).map(|number| self.get(number))
     }
 
-    /// Ends the lease of a record.
+    /// Releases a record.
     pub(crate) fn release(&self, number: usize) {
         let (bucket, offset) = locate(number);
-        // ORDERING: Release; pairs with `records.lease` and `records.lease-if-free`: the next holder sees all
+        // ORDERING: Release; pairs with `records.lease` and `records.lease-if-free`: the next owner sees all
         // that this one did.
         let release = weak!("records.release", Release);
-        self.known(bucket).free[offset / WORD].fetch_or(bit(offset), release);
+        self.existing(bucket).free[offset / WORD].fetch_or(bit(offset), release);
     }
 
-    /// Whether nobody leases this record, as a hint.
+    /// Whether this record has no owner, as a hint.
     pub(crate) fn is_free(&self, number: usize) -> bool {
         let (bucket, offset) = locate(number);
         // ORDERING: Relaxed; a hint.
-        self.known(bucket).free[offset / WORD].load(Ordering::Relaxed) & bit(offset) != 0
+        self.existing(bucket).free[offset / WORD].load(Ordering::Relaxed) & bit(offset) != 0
     }
 
-    /// Leases this very record, if nobody does.
+    /// Acquires this record if it is free.
     pub(crate) fn lease_if_free(&self, number: usize) -> bool {
         let (bucket, offset) = locate(number);
-        let word = &self.known(bucket).free[offset / WORD];
+        let word = &self.existing(bucket).free[offset / WORD];
         // ORDERING: Acquire; pairs with `records.release`.
         word.fetch_and(!bit(offset), weak!("records.lease-if-free", Acquire)) & bit(offset) != 0
     }
 
-    /// Says that nothing is left in a record until it is leased again.
+    /// Flags a record in which nothing is left as not in use, until it is acquired again.
     ///
-    /// The caller has the lease, and the record is in use.
+    /// The caller owns the record, and it is in use.
     pub(crate) fn retire(&self, number: usize) {
         let (word, flag) = self.flag(number);
-        // ORDERING: Release; pairs with `records.read`: who finds the record gone sees all that was done
-        // with it. One addition clears the flag, which is set, and counts.
+        // ORDERING: Release; pairs with `records.read`: whoever finds the record retired sees all that was
+        // done with it. One addition clears the flag, which is set, and counts the retirement.
         word.fetch_add(RETIREMENT - flag, weak!("records.retire", Release));
     }
 
-    /// Whether a record is in use. The caller has the lease, or wants a hint.
+    /// Whether a record is in use: exact for its owner, otherwise a hint.
     pub(crate) fn is_in_use(&self, number: usize) -> bool {
         let (word, flag) = self.flag(number);
-        // ORDERING: Relaxed; only holders of the lease change it.
+        // ORDERING: Relaxed; only owners of the record change it.
         word.load(Ordering::Relaxed) & flag != 0
     }
 
@@ -188,9 +189,9 @@ impl<R> RecordPool<R> {
             flags: 0,
         };
         if first < FLAGS {
-            walk.flags = low(read(&self.used));
+            walk.flags = flags_of(read(&self.used));
         } else if first < walk.len {
-            walk.go_to(first / FLAGS);
+            walk.seek(first / FLAGS);
         }
         walk.flags &= u32::MAX << (first % FLAGS);
         walk
@@ -201,16 +202,16 @@ impl<R> RecordPool<R> {
         self.in_use_from(0).map(|number| self.get(number))
     }
 
-    /// How many records are in use.
+    /// The number of records in use.
     pub(crate) fn count_in_use(&self) -> usize {
         let words = self.further_words(self.len()).chain([&self.used]);
         words
-            .map(|word| low(read(word)).count_ones() as usize)
+            .map(|word| flags_of(read(word)).count_ones() as usize)
             .sum()
     }
 
-    /// A number that differs after each change of what is in use: all words added up. Both what begins the
-    /// use of a record and what ends it makes its word greater.
+    /// The version of the set of records in use: the sum of all words. Both the beginning and the end of a
+    /// record's use make its word greater.
     #[inline]
     pub(crate) fn version(&self) -> u64 {
         let first = read(&self.used);
@@ -222,23 +223,23 @@ impl<R> RecordPool<R> {
         words.fold(first, u64::wrapping_add)
     }
 
-    /// All words but the first, which say what is in use of the first `len` records.
+    /// All words of the bitmap for the first `len` records, except the first word.
     fn further_words(&self, len: usize) -> impl Iterator<Item = &AtomicU64> {
         let end = if len <= FLAGS {
             0
         } else {
             locate(len - 1).0 + 1
         };
-        (FURTHER..end).flat_map(|bucket| &self.known(bucket).used)
+        (FURTHER..end).flat_map(|bucket| &self.existing(bucket).used)
     }
 
-    /// The word with the flag of a number that was leased, and the flag.
+    /// The word with the flag of a record that was acquired before, and the flag.
     #[inline]
     fn flag(&self, number: usize) -> (&AtomicU64, u64) {
         (self.word(number / FLAGS), 1 << (number % FLAGS))
     }
 
-    /// One of the words that say what is in use.
+    /// A word of the bitmap of records in use.
     #[inline]
     fn word(&self, word: usize) -> &AtomicU64 {
         if word == 0 {
@@ -250,21 +251,21 @@ impl<R> RecordPool<R> {
 
     fn further_word(&self, word: usize) -> &AtomicU64 {
         let (bucket, offset) = locate_word(word);
-        &self.known(bucket).used[offset]
+        &self.existing(bucket).used[offset]
     }
 
     /// Whether a record is never retired.
     #[inline]
     pub(crate) fn stays(&self, number: usize) -> bool {
-        number < self.staying
+        number < self.permanent
     }
 
-    fn known(&self, bucket: usize) -> &Bucket<R> {
-        // ORDERING: Relaxed; whoever knows a number, from `len` or a lease, has seen its bucket.
+    fn existing(&self, bucket: usize) -> &Bucket<R> {
+        // ORDERING: Relaxed; whoever knows a number, from `len` or by acquiring it, has seen its bucket.
         let at = self.buckets[bucket].load(Ordering::Relaxed);
-        // SAFETY: a number that was leased lies in a bucket that was made; buckets live as long as
-        // the record pool.
-        unsafe { at.as_ref() }.expect("the record was leased before")
+        // SAFETY: the bucket of a number that was acquired was allocated; buckets live as long as the
+        // record pool.
+        unsafe { at.as_ref() }.expect("the record was acquired before")
     }
 }
 
@@ -286,7 +287,7 @@ impl<R: Default> Bucket<R> {
 }
 
 impl<R> Bucket<R> {
-    /// Leases the lowest free record.
+    /// Acquires the lowest free record.
     fn lease(&self) -> Option<usize> {
         for (index, word) in self.free.iter().enumerate() {
             // ORDERING: Relaxed; the RMW below decides.
@@ -305,43 +306,43 @@ impl<R> Bucket<R> {
     }
 }
 
-/// A walk over the numbers in use.
+/// A walk over the numbers of the records in use.
 ///
-/// Who has seen something of a record by the time the walk begins finds its number, unless nothing is
-/// left of it.
+/// A caller that has seen an effect of a record before the walk begins finds its number, unless the record
+/// was retired.
 pub(crate) struct InUse<'r, R> {
     pool: &'r RecordPool<R>,
     len: usize,
-    /// The next bucket, and the words of the present one that are still to come.
+    /// The next bucket, and the remaining words of the present one.
     bucket: usize,
     words: slice::Iter<'r, AtomicU64>,
-    /// The first number of the present word, and those of its flags that are still to come.
+    /// The first number of the present word, and its remaining flags.
     first: usize,
     flags: u32,
 }
 
 impl<R> InUse<'_, R> {
-    /// Goes to a word behind the first one.
-    fn go_to(&mut self, word: usize) {
+    /// Moves to a word behind the first one.
+    fn seek(&mut self, word: usize) {
         let (bucket, offset) = locate_word(word);
-        self.words = self.pool.known(bucket).used[offset..].iter();
+        self.words = self.pool.existing(bucket).used[offset..].iter();
         self.bucket = bucket + 1;
-        self.flags = self.words.next().map_or(0, |word| low(read(word)));
+        self.flags = self.words.next().map_or(0, |word| flags_of(read(word)));
     }
 
-    /// Goes to the next word with a flag: false if there is none.
-    fn go_on(&mut self) -> bool {
+    /// Moves to the next word with a flag: false if there is none.
+    fn next_word(&mut self) -> bool {
         while self.flags == 0 {
             let Some(word) = self.words.next() else {
                 if self.first + FLAGS >= self.len {
                     return false;
                 }
-                self.words = self.pool.known(self.bucket).used.iter();
+                self.words = self.pool.existing(self.bucket).used.iter();
                 self.bucket += 1;
                 continue;
             };
             self.first += FLAGS;
-            self.flags = low(read(word));
+            self.flags = flags_of(read(word));
         }
         true
     }
@@ -352,7 +353,7 @@ impl<R> Iterator for InUse<'_, R> {
 
     #[inline]
     fn next(&mut self) -> Option<usize> {
-        if self.flags == 0 && (self.first + FLAGS >= self.len || !self.go_on()) {
+        if self.flags == 0 && (self.first + FLAGS >= self.len || !self.next_word()) {
             return None;
         }
         let flag = self.flags.trailing_zeros();
@@ -370,7 +371,7 @@ fn read(word: &AtomicU64) -> u64 {
 /// The flags of a word.
 #[inline]
 #[allow(clippy::cast_possible_truncation)] // the lower half
-fn low(word: u64) -> u32 {
+fn flags_of(word: u64) -> u32 {
     word as u32
 }
 
@@ -379,21 +380,21 @@ impl<R> Drop for RecordPool<R> {
         for bucket in &mut self.buckets {
             let at = exclusive(bucket);
             if !at.is_null() {
-                // SAFETY: made by `Box::into_raw`, and nobody else is there.
+                // SAFETY: made by `Box::into_raw`, and not shared any more.
                 drop(unsafe { Box::from_raw(at) });
             }
         }
     }
 }
 
-/// The bucket of a record, and where it stands there.
+/// The bucket of a record, and its index there.
 #[inline]
 fn locate(number: usize) -> (usize, usize) {
     let bucket = ((number + FIRST) / FIRST).ilog2() as usize;
     (bucket, number + FIRST - (FIRST << bucket))
 }
 
-/// The bucket of a word behind the first one, and where it stands there.
+/// The bucket of a word behind the first one, and its index there.
 fn locate_word(word: usize) -> (usize, usize) {
     let level = word.ilog2() as usize;
     (FURTHER + level, word - (1 << level))
@@ -414,10 +415,10 @@ mod tests {
     }
 
     #[test]
-    fn the_lowest_free_number_is_leased() {
+    fn the_lowest_free_number_is_acquired() {
         let pool = RecordPool::<u32>::new(0);
-        let leased: Vec<_> = (0..1000).map(|_| pool.lease()).collect();
-        assert_eq!(leased, (0..1000).collect::<Vec<_>>());
+        let acquired: Vec<_> = (0..1000).map(|_| pool.lease()).collect();
+        assert_eq!(acquired, (0..1000).collect::<Vec<_>>());
         pool.release(700);
         pool.release(5);
         assert_eq!((pool.lease(), pool.lease()), (5, 700));
@@ -428,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn walks_find_what_is_in_use() {
+    fn walks_find_the_records_in_use() {
         let pool = RecordPool::<u32>::new(0);
         assert_eq!(pool.in_use_from(0).next(), None);
         for _ in 0..1000 {

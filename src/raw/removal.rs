@@ -1,7 +1,7 @@
 //! Items that leave a hold before its transaction ends, and the gaps that they leave behind.
 //!
-//! The other items stay where they are, since they are borrowed; the gaps are closed when the
-//! transaction ends.
+//! The other items are not moved, since they are borrowed; the gaps are closed when the transaction
+//! ends.
 
 use super::block::{Filled, HeldSlot};
 use super::entry::{DeliveryMeta, Entry};
@@ -10,27 +10,30 @@ use super::row::Row;
 use std::mem::size_of;
 
 impl<T> Hold<T> {
-    /// Takes the item at an address out, which is held.
+    /// Takes out the held item at `address`.
     ///
     /// # Safety
     ///
-    /// It was given out by this hold in its present transaction, and nobody uses it any more.
+    /// It was delivered from this hold in its present transaction, and nobody uses it any more.
     pub(super) unsafe fn remove(&mut self, address: usize) -> Entry<T> {
         // SAFETY: by contract it is held and not used.
-        let entry = unsafe { self.place_of(address).expect("the item is held").remove() };
+        let entry = unsafe {
+            self.slot_of(address)
+                .expect("item does not belong to this transaction")
+                .remove()
+        };
         self.count_gap();
         entry
     }
 
-    /// What is known of an item, if it is held.
+    /// The delivery metadata of an item, if it is held.
     pub(super) fn delivery_of(&self, address: usize) -> Option<DeliveryMeta> {
         // SAFETY: filled, as it is held.
-        self.place_of(address)
-            .map(|place| unsafe { place.delivery() })
+        self.slot_of(address).map(|slot| unsafe { slot.delivery() })
     }
 
-    /// The place of an item, if it is held. Places begin with their items.
-    fn place_of(&self, address: usize) -> Option<&HeldSlot<T>> {
+    /// The slot of an item, if it is held. A slot begins with its item.
+    fn slot_of(&self, address: usize) -> Option<&HeldSlot<T>> {
         self.blocks().find_map(|(block, filled)| {
             // SAFETY: the hold owns the block.
             let first = unsafe { Row::element(block, 0) } as usize;
@@ -40,7 +43,7 @@ impl<T> Hold<T> {
         })
     }
 
-    /// Takes the item before `spot` out.
+    /// Takes out the item before `spot`.
     ///
     /// # Safety
     ///
@@ -50,38 +53,41 @@ impl<T> Hold<T> {
     ///
     /// If it is not held.
     pub(super) unsafe fn remove_before(&mut self, spot: HeldPosition) -> Entry<T> {
-        let place = self.place_before(spot);
+        let slot = self.place_before(spot);
         // SAFETY: filled once.
-        assert!(!unsafe { place.delivery() }.is_gone(), "the item is held");
+        assert!(
+            !unsafe { slot.delivery() }.is_gone(),
+            "item does not belong to this transaction"
+        );
         // SAFETY: held, and by contract not used.
-        let entry = unsafe { place.remove() };
+        let entry = unsafe { slot.remove() };
         self.count_gap();
         entry
     }
 
-    /// The held item at `spot`, which moves on to the next one. `None`: there are no more.
+    /// Returns the next held item from `spot` on, and advances `spot` behind it.
     pub(super) fn next_at(&self, spot: &mut HeldPosition) -> Option<&HeldSlot<T>> {
         if self.len() == 0 {
-            return None; // whatever `spot` says of a hold that was cleared
+            return None; // the hold was cleared, and `spot` is stale
         }
         loop {
-            let place = self.step(spot)?;
+            let slot = self.step(spot)?;
             // SAFETY: was filled, whether its item has left or not.
-            if !unsafe { place.delivery() }.is_gone() {
-                return Some(place);
+            if !unsafe { slot.delivery() }.is_gone() {
+                return Some(slot);
             }
         }
     }
 
-    /// Takes the present delivery back out of the deliveries.
+    /// Uncounts the present delivery of each item.
     pub(super) fn uncount(&mut self) {
         let mut spot = HeldPosition::default();
-        while let Some(place) = self.next_at(&mut spot) {
+        while let Some(slot) = self.next_at(&mut spot) {
             // SAFETY: filled, and the hold's alone.
             unsafe {
-                let delivery = place.delivery();
+                let delivery = slot.delivery();
                 let attempts = delivery.attempts.saturating_sub(1);
-                place.set_delivery(DeliveryMeta {
+                slot.set_delivery(DeliveryMeta {
                     attempts,
                     ..delivery
                 });
@@ -89,23 +95,23 @@ impl<T> Hold<T> {
         }
     }
 
-    /// Moves the items of a block together, and says how many gaps there were.
+    /// Moves the items of a block together, and returns the number of gaps.
     ///
     /// # Safety
     ///
-    /// The block is the hold's, and so many places of it were filled.
+    /// The block is the hold's, and its first `filled` slots were filled.
     pub(super) unsafe fn close_gaps_of(block: Filled<T>, filled: usize) -> usize {
         let mut gaps = 0;
         for index in 0..filled {
-            // SAFETY: within the row, and filled once; the place before is vacant, because its item has
+            // SAFETY: within the row, and filled once; the slot before is vacant, because its item has
             // left or was moved.
             unsafe {
-                let place: &HeldSlot<T> = Row::get(block, index);
-                let delivery = place.delivery();
+                let slot: &HeldSlot<T> = Row::get(block, index);
+                let delivery = slot.delivery();
                 if delivery.is_gone() {
                     gaps += 1;
                 } else if gaps > 0 {
-                    Row::get(block, index - gaps).fill(place.take(), delivery, 0);
+                    Row::get(block, index - gaps).fill(slot.take(), delivery, 0);
                 }
             }
         }

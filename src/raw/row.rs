@@ -64,7 +64,7 @@ impl<H, E> Row<H, E> {
         unsafe { &*Self::element(row, index) }
     }
 
-    /// How many elements the row has.
+    /// The number of elements.
     ///
     /// # Safety
     ///
@@ -79,9 +79,9 @@ impl<H, E> Row<H, E> {
     ///
     /// # Safety
     ///
-    /// Nobody uses the row any more, and it came from [`Row::new`].
+    /// The row came from [`Row::new`] and is not used any more.
     pub(super) unsafe fn free(row: NonNull<Self>) {
-        // SAFETY: the caller has the row alone, and its layout follows from its length.
+        // SAFETY: the caller has exclusive access, and the layout follows from the length.
         unsafe {
             let len = Self::len(row);
             ptr::drop_in_place(ptr::slice_from_raw_parts_mut(Self::element(row, 0), len));
@@ -90,7 +90,7 @@ impl<H, E> Row<H, E> {
         }
     }
 
-    /// How many bytes a row of `len` elements takes.
+    /// The size in bytes of a row of `len` elements.
     pub(super) fn bytes(len: usize) -> usize {
         Self::layout(len).size()
     }

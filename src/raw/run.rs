@@ -1,4 +1,4 @@
-//! Runs: the chains of what one transaction took from one shard, as an abort gives it back.
+//! Runs: chains of the items that one transaction took from one shard, as an abort returns them.
 
 use super::block::{Filled, HeldSlot};
 use super::front::Front;
@@ -10,15 +10,15 @@ use crate::sync::{planted, weak, AtomicU64, Ordering};
 use std::cell::Cell;
 use std::ptr::{self, NonNull};
 
-/// What one transaction took from one shard, as far as it is in one block.
+/// The items in one block that one transaction took from one shard.
 ///
-/// Plain fields are written by the transaction's handle, before the link publishes the run.
+/// The plain fields are written by the transaction's handle, before the link publishes the run.
 pub(super) struct Run<T> {
     pub(super) home: Cell<Option<NonNull<Front<T>>>>,
     block: Cell<Option<Filled<T>>>,
     cursor: AtomicU64,
     next: Cell<*mut Run<T>>,
-    /// Whether it has more than one stretch.
+    /// Whether the run has more than one stretch.
     scattered: Cell<bool>,
     /// Before the link: the last item, the last run of the same home, and the next home's first.
     last_item: Cell<u32>,
@@ -26,7 +26,7 @@ pub(super) struct Run<T> {
     sibling: Cell<*mut Run<T>>,
 }
 
-/// Which item of a run comes next, and how many are left: `next << 32 | left`.
+/// The index of a run's next item, and the number of items left: `next << 32 | left`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Progress(u64);
 
@@ -65,7 +65,7 @@ impl<T> Run<T> {
     ///
     /// # Safety
     ///
-    /// The block is the run's and the caller's, and the items are filled.
+    /// The block belongs to the run and to the caller alone, and the items are filled.
     pub(super) unsafe fn extend(&self, block: Filled<T>, start: u32, end: u32) {
         let (cursor, more) = (self.cursor(), (end - start) as usize);
         let cursor = if cursor.left() == 0 {
@@ -81,7 +81,7 @@ impl<T> Run<T> {
         self.cursor.store(cursor.0, Ordering::Relaxed);
     }
 
-    /// Takes places whose items have left out of the chain.
+    /// Removes slots whose items have left from the chain.
     pub(super) fn skip_gaps(&self) {
         let (mut at, count) = (self.cursor().next(), self.cursor().left());
         let (mut first, mut left) = (at, 0);
@@ -106,13 +106,13 @@ impl<T> Run<T> {
             .store(Progress::new(first, left).0, Ordering::Relaxed);
     }
 
-    /// Makes the item at `next` follow the last one.
+    /// Makes the item at `next` the successor of the last one.
     fn set_follower(&self, next: u32) {
         // SAFETY: filled once, and not shared yet.
         unsafe { self.held(self.last_item.get()).set_next(next) };
     }
 
-    /// Forgets all items.
+    /// Removes all items.
     pub(super) fn clear(&self) {
         self.scattered.set(false);
         // ORDERING: Relaxed; not shared yet.
@@ -139,16 +139,16 @@ impl<T> Run<T> {
         this
     }
 
-    /// Links the chains of a list made by [`Run::group`], each to its home, or if that is closed to the
-    /// injector.
+    /// Links each chain of a list made by [`Run::group`] to its home, or to the injector if the home is
+    /// closed.
     ///
     /// # Safety
     ///
-    /// The runs' blocks are complete, and the caller gives them up.
+    /// The runs' blocks are complete, and the caller does not use them any more.
     pub(super) unsafe fn link_all(mut homes: *mut Run<T>, injector: &Injector<T>) {
         while let Some(first) = NonNull::new(homes) {
             // SAFETY: not linked yet, so its block is alive. Read before the link: afterwards the
-            // run may be gone.
+            // run may have been freed.
             let (home, last) = unsafe {
                 homes = first.as_ref().sibling.get();
                 (first.as_ref().home.get(), first.as_ref().chain_end.get())
@@ -165,7 +165,7 @@ impl<T> Run<T> {
         }
     }
 
-    /// Where its items belong.
+    /// The front of the shard that the items came from.
     #[inline]
     pub(super) fn home<'a>(&self) -> Option<&'a Front<T>> {
         // SAFETY: a home is part of a shard, which lives as long as the queue.
@@ -174,12 +174,12 @@ impl<T> Run<T> {
 
     #[inline]
     pub(super) fn cursor(&self) -> Progress {
-        // ORDERING: Acquire; pairs with `run.claim`: who sees a run used up sees that its home's
-        // `emptied` was stepped.
+        // ORDERING: Acquire; pairs with `run.claim`: whoever sees a run used up sees that its home's
+        // `emptied` was incremented.
         Progress(self.cursor.load(weak!("run.cursor", Acquire)))
     }
 
-    /// Where the cursor stands after `count` items more.
+    /// The cursor after `count` more items.
     #[allow(clippy::cast_possible_truncation)] // blocks are far smaller than u32
     pub(super) fn advance(&self, cursor: Progress, count: usize) -> Progress {
         let left = cursor.left() - count;
@@ -195,7 +195,7 @@ impl<T> Run<T> {
         Progress::new(next, left)
     }
 
-    /// Claims the items between two cursors: true if nobody was faster.
+    /// Claims the items between two cursors: false if another consumer was faster.
     pub(super) fn claim(&self, from: Progress, to: Progress) -> bool {
         // ORDERING: Release; pairs with `run.cursor`. Relaxed on failure.
         let release = weak!("run.claim", Release);
@@ -209,7 +209,7 @@ impl<T> Run<T> {
     ///
     /// # Safety
     ///
-    /// The caller claimed `count` items from `cursor` on, while pinned, and moves them once. The
+    /// The caller claimed `count` items from `cursor` on, while pinned, and moves them out once. The
     /// sink granted room for them.
     pub(super) unsafe fn move_out<S: Sink<T>>(&self, cursor: Progress, count: usize, sink: &mut S) {
         let mut at = cursor.next();
@@ -217,13 +217,13 @@ impl<T> Run<T> {
             let held = self.held(at);
             // SAFETY: filled before the link.
             let note = unsafe { held.note() };
-            // SAFETY: ours by the claim; filled before the link. The sink granted room.
+            // SAFETY: claimed by the caller; filled before the link. The sink granted room.
             unsafe { sink.accept(held.take(), note.delivery.again()) };
             at = note.next;
         }
     }
 
-    /// The least time of the items that are left.
+    /// The least time of the remaining items.
     pub(super) fn oldest(&self) -> Option<u64> {
         let cursor = self.cursor();
         let mut at = cursor.next();

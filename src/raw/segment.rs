@@ -1,4 +1,4 @@
-//! Segments: the slots of a run of consecutive positions of one shard.
+//! Segments: the slots of consecutive positions of one shard.
 
 use super::entry::{DeliveryMeta, Entry};
 use super::row::Row;
@@ -11,13 +11,13 @@ use std::ptr::NonNull;
 /// The slots of [`Segment::LEN`] consecutive positions.
 ///
 /// A segment is alive while one of its positions is not finished: unclaimed, or claimed and not yet
-/// moved out. Whoever finishes the last one has it alone.
+/// moved out. Whoever finishes the last one has exclusive access.
 pub(super) struct Segment<T>(NonNull<Row<Header, Slot<T>>>);
 
-/// The header of a segment, aligned so that items of 16 bytes lie on one cache line each.
+/// The header of a segment, aligned so that no item of 16 bytes crosses a cache line.
 #[repr(align(16))]
 struct Header {
-    /// How many positions are finished.
+    /// The number of finished positions.
     finished: AtomicU64,
     times: Times,
 }
@@ -48,7 +48,7 @@ impl<T> Segment<T> {
         len
     }
 
-    /// Allocates a segment, with the times of its items if those are `timed`.
+    /// Allocates a segment, with a row of times if its items are `timed`.
     pub(super) fn new(timed: bool) -> Self {
         let header = Header {
             finished: AtomicU64::new(0),
@@ -90,13 +90,13 @@ impl<T> Segment<T> {
     ///
     /// # Safety
     ///
-    /// These positions are in the segment, published, and claimed by the caller, who takes each once
+    /// These positions are in the segment, published, and claimed by the caller, which takes each once
     /// and has not counted them as finished.
     #[inline]
     pub(super) unsafe fn take(self, first: u64, count: usize) -> impl Iterator<Item = T> {
         // SAFETY: within the row, which unfinished positions keep alive.
         let slots = unsafe { Row::element(self.0, offset::<T>(first)) };
-        // SAFETY: as above; filled before the publication.
+        // SAFETY: as above; filled before they were published.
         (0..count).map(move |index| unsafe { (*slots.add(index)).take() })
     }
 
@@ -104,7 +104,7 @@ impl<T> Segment<T> {
     ///
     /// # Safety
     ///
-    /// The position is in the segment, filled, and the caller's, who takes it once.
+    /// The position is in the segment, filled, and owned by the caller, which takes it once.
     pub(super) unsafe fn take_one(self, position: u64) -> Entry<T> {
         // SAFETY: by contract; the times are alive as long as the segment.
         unsafe {
@@ -116,29 +116,30 @@ impl<T> Segment<T> {
         }
     }
 
-    /// Counts `count` more positions as finished. True for the last ones: the caller then has the
-    /// segment alone, and every other access to it happened before.
+    /// Counts `count` more positions as finished. True for the last ones: the caller then has exclusive
+    /// access to the segment, and every other access happened before.
     ///
     /// # Safety
     ///
-    /// These positions were claimed by the caller, who is done with them and has not counted them.
+    /// These positions were claimed by the caller, which does not use them any more and has not counted them.
     pub(super) unsafe fn finish(self, count: u64) -> bool {
         // SAFETY: positions that are not counted yet keep the segment alive.
         let finished = unsafe { &Row::header(self.0).finished };
-        // ORDERING: AcqRel. Release: our moves out of the slots happen before the last finisher's
-        // reuse. Acquire: as the last finisher we see those of all others, by their `segment.finish`.
+        // ORDERING: AcqRel. Release: this consumer's moves out of the slots happen before the last
+        // finisher's reuse. Acquire: the last finisher sees those of all others, by their
+        // `segment.finish`.
         finished.fetch_add(count, weak!("segment.finish", AcqRel)) + count == Self::LEN as u64
     }
 
-    /// Makes a segment that its last finisher has alone ready for other positions.
+    /// Makes the segment ready for other positions.
     ///
     /// # Safety
     ///
-    /// The caller has the segment alone.
+    /// The caller has exclusive access: it is the last finisher.
     pub(super) unsafe fn reset(self) {
-        // SAFETY: the caller has it alone.
+        // SAFETY: alive by contract.
         let finished = unsafe { &Row::header(self.0).finished };
-        // ORDERING: Relaxed; the segment travels on by the Release of the shard's spare.
+        // ORDERING: Relaxed; the Release of the shard's spare publishes it.
         finished.store(0, Ordering::Relaxed);
     }
 
@@ -146,7 +147,7 @@ impl<T> Segment<T> {
     ///
     /// # Safety
     ///
-    /// The caller has the segment alone, and its slots are vacant. Nobody can reach its times.
+    /// The caller has exclusive access, and the slots are vacant. Nobody can reach its times.
     pub(super) unsafe fn free(self) {
         // SAFETY: by contract.
         unsafe {
@@ -159,7 +160,7 @@ impl<T> Segment<T> {
     ///
     /// # Safety
     ///
-    /// The caller has the segment alone, and its slots are vacant. No unclaimed position is in it.
+    /// The caller has exclusive access, and the slots are vacant. No unclaimed position is in it.
     pub(super) unsafe fn retire(self) {
         // SAFETY: by contract.
         unsafe {
@@ -169,13 +170,13 @@ impl<T> Segment<T> {
     }
 }
 
-/// Which segment of its shard holds `position`.
+/// The number of the segment with `position` in its shard.
 #[inline]
 pub(super) fn number<T>(position: u64) -> u64 {
     position / Segment::<T>::LEN as u64
 }
 
-/// Where `position` stands in its segment.
+/// The index of `position` in its segment.
 #[inline]
 #[allow(clippy::cast_possible_truncation)] // less than LEN
 pub(super) fn offset<T>(position: u64) -> usize {

@@ -1,13 +1,13 @@
-//! A shard: a queue with one producer, the holder of its lease, and any number of consumers.
+//! A shard: a queue with one producer, its owner, and any number of consumers.
 //!
-//! Positions count the items from the shard's first on. `head <= tail` except for the instant in
+//! Positions are counted from the first item of the shard. `head <= tail`, except for the instant in
 //! which [`Shard::vacate`] skips the rest of a segment.
 //!
 //! | word | written by | read by |
 //! |---|---|---|
-//! | `tail` | the leaseholder: Release | consumers: Acquire, when their cached copy is used up |
-//! | `joint` | the leaseholder, around a commit over several queues | consumers, before `tail` |
-//! | `front` | consumers: claims; aborts | consumers; the leaseholder only when it hands the lease back |
+//! | `tail` | the owner: Release | consumers: Acquire, when their cached copy is used up |
+//! | `joint` | the owner, around a commit over several queues | consumers, before `tail` |
+//! | `front` | consumers: claims; aborts | consumers; the owner only when it releases the shard |
 
 use super::directory::Directory;
 use super::entry::Entry;
@@ -21,18 +21,18 @@ use crate::sync::{barrier, weak, AtomicPtr, AtomicU64, Ordering, UnsafeCell};
 use crossbeam_utils::CachePadded;
 use std::ptr::{self, NonNull};
 
-/// One single-producer, multi-consumer queue of a queue's many.
+/// A single-producer, multi-consumer queue, one of many in a queue.
 ///
-/// Type-stable: a shard lives as long as the queue, whoever leases it.
+/// Type-stable: a shard lives as long as the queue, whoever owns it.
 pub(super) struct Shard<T> {
     published: CachePadded<Published>,
     front: CachePadded<Front<T>>,
     supply: CachePadded<Supply>,
-    /// The leaseholder's private state while nobody holds the lease.
-    parked: UnsafeCell<Option<Producer<T>>>,
+    /// The owner's private state while the shard has no owner.
+    checked_in: UnsafeCell<Option<Producer<T>>>,
 }
 
-/// What the leaseholder writes.
+/// The fields that the owner writes.
 struct Published {
     tail: AtomicU64,
     joint: AtomicPtr<Joint>,
@@ -40,16 +40,16 @@ struct Published {
     skipped: AtomicU64,
 }
 
-/// Where segments come from and go to.
+/// The directory of segments, and a spare one.
 struct Supply {
     directory: Directory,
     spare: AtomicPtr<()>,
 }
 
-// SAFETY: the shard moves items of type T between threads; its raw pointers are its own.
+// SAFETY: the shard moves items of type T between threads, and owns what its raw pointers point to.
 unsafe impl<T: Send> Send for Shard<T> {}
-// SAFETY: items leave by value to one claimant each, never by shared reference; `parked` belongs to
-// whoever holds the lease.
+// SAFETY: items leave by value to one claimant each, never by shared reference; `checked_in` is accessed
+// by the owner alone.
 unsafe impl<T: Send> Sync for Shard<T> {}
 
 impl<T> Default for Shard<T> {
@@ -65,34 +65,34 @@ impl<T> Default for Shard<T> {
                 directory: Directory::new(),
                 spare: AtomicPtr::new(ptr::null_mut()),
             }),
-            parked: UnsafeCell::new(Some(Producer::new())),
+            checked_in: UnsafeCell::new(Some(Producer::new())),
         }
     }
 }
 
-/// The leaseholder's side.
+/// The owner's side.
 impl<T> Shard<T> {
-    /// Takes the private state over.
+    /// Takes the private state.
     ///
     /// # Safety
     ///
-    /// The caller has just taken the lease, with Acquire.
+    /// The caller has just acquired the shard, with Acquire.
     pub(super) unsafe fn check_out(&self) -> Producer<T> {
-        self.parked.with_mut(|parked| {
-            // SAFETY: the leaseholder has this cell alone.
-            unsafe { (*parked).take() }.expect("the last leaseholder parked it")
+        self.checked_in.with_mut(|producer| {
+            // SAFETY: only the owner accesses this cell.
+            unsafe { (*producer).take() }.expect("the last owner checked it in")
         })
     }
 
-    /// Leaves the private state for the next leaseholder.
+    /// Stores the private state for the next owner.
     ///
     /// # Safety
     ///
-    /// The caller holds the lease and gives it back next, with Release.
+    /// The caller owns the shard and releases it next, with Release.
     pub(super) unsafe fn check_in(&self, producer: Producer<T>) {
-        self.parked.with_mut(|parked| {
-            // SAFETY: the leaseholder has this cell alone.
-            unsafe { *parked = Some(producer) };
+        self.checked_in.with_mut(|checked_in| {
+            // SAFETY: only the owner accesses this cell.
+            unsafe { *checked_in = Some(producer) };
         });
     }
 
@@ -109,30 +109,30 @@ impl<T> Shard<T> {
         self.published.tail.store(tail, release);
     }
 
-    /// Shows consumers the joint that decides about this shard's next tail; null: none.
+    /// Sets the joint that decides about this shard's next tail; null clears it.
     pub(super) fn announce(&self, joint: *const Joint) {
-        // ORDERING: Release; pairs with `shard.joint` and `shard.joint-again`. Set: the record is complete,
-        // the items are in place. Cleared: the tail is published.
+        // ORDERING: Release; pairs with `shard.joint` and `shard.joint-again`. When set, the record is
+        // complete and the items are stored. When cleared, the tail is published.
         self.published
             .joint
             .store(joint.cast_mut(), weak!("shard.announce", Release));
     }
 
-    /// Gives the memory back of a shard in which nothing is left, and closes it: true if so.
+    /// Closes a shard in which nothing is left, and frees its memory; false if it is not empty.
     ///
     /// # Safety
     ///
-    /// The caller is the leaseholder, whose tail is at `tail`, the end of a segment. It uses neither that
-    /// nor its page any more.
+    /// The caller is the owner, whose tail is at `tail`, the end of a segment. It uses neither that
+    /// segment nor its page any more.
     pub(super) unsafe fn retire(&self, tail: u64) -> bool {
         if self.front.head().position() != tail || !self.front.close() {
             return false;
         }
-        // ORDERING: Acquire; pairs with `shard.recycle`, which keeps nothing from now on.
+        // ORDERING: Acquire; pairs with `shard.recycle`, which keeps no spare from now on.
         let acquire = weak!("shard.close-supply", Acquire);
         let spare = self.supply.spare.swap(closed(), acquire);
         if let Some(spare) = Segment::<T>::from_raw(spare) {
-            // SAFETY: a spare belongs to whoever took it; it was emptied. The shard was not closed.
+            // SAFETY: a spare belongs to the thread that took it, and was emptied. The shard was not closed.
             unsafe { spare.retire() };
         }
         // SAFETY: by contract, and nothing is in the shard.
@@ -140,33 +140,33 @@ impl<T> Shard<T> {
         true
     }
 
-    /// Opens a shard that may have been retired. The caller has leased it, and it is in use.
+    /// Opens a shard that may have been retired. The caller owns it, and it is in use.
     pub(super) fn reopen(&self) {
         self.front.reopen();
-        // ORDERING: Relaxed, both; nobody else writes here while it is closed.
+        // ORDERING: Relaxed, both; nobody else writes this while the shard is closed.
         if self.supply.spare.load(Ordering::Relaxed) == closed() {
             self.supply.spare.store(ptr::null_mut(), Ordering::Relaxed);
         }
     }
 
-    /// A segment that was emptied and kept.
+    /// Takes the spare, an emptied segment that was kept.
     pub(super) fn spare(&self) -> Option<Segment<T>> {
-        // ORDERING: Relaxed; a look to save the swap below.
+        // ORDERING: Relaxed; a check to save the swap below.
         let spare = self.supply.spare.load(Ordering::Relaxed);
         if spare.is_null() || spare == closed() {
             return None;
         }
-        // ORDERING: Acquire; pairs with `shard.recycle`: the consumers are done with it.
+        // ORDERING: Acquire; pairs with `shard.recycle`: the consumers have finished it.
         let acquire = weak!("shard.spare", Acquire);
         Segment::from_raw(self.supply.spare.swap(ptr::null_mut(), acquire))
     }
 
-    /// Gives up what an idle shard need not hold: the spare, and the rest of the segment in use if
-    /// the shard is empty. `limit` is the end of the opened segments. Returns the new tail.
+    /// Frees memory that an idle shard does not need: the spare, and the segment in use if the shard is
+    /// empty. `limit` is the end of the opened segments. Returns the new tail.
     pub(super) fn vacate(&self, tail: u64, limit: u64, segment: Option<Segment<T>>) -> u64 {
         let tail = self.skip_rest(tail, limit, segment).unwrap_or(tail);
         if let Some(spare) = self.spare() {
-            // SAFETY: a spare belongs to whoever took it; it was emptied.
+            // SAFETY: a spare belongs to the thread that took it, and was emptied.
             unsafe { spare.retire() };
         }
         tail
@@ -190,11 +190,11 @@ impl<T> Shard<T> {
     ///
     /// # Safety
     ///
-    /// The caller is the leaseholder; `segment` is where it put the item at `position`.
+    /// The caller is the owner, and stored the item at `position` in `segment`.
     pub(super) unsafe fn retract(&self, segment: Segment<T>, position: u64) -> Option<Entry<T>> {
-        // ORDERING: SeqCst, between the publication and the look at the head; pairs with `strict.between`,
-        // between the two looks of `Shards::left_when_closed`: if the first look shows that the item before is claimed,
-        // either it is seen here too, or the second look shows the publication.
+        // ORDERING: SeqCst, between the publication and the read of the head; pairs with `strict.between`,
+        // between the two passes of `Shards::left_when_closed`: if the first pass shows that the item before
+        // is claimed, either that is seen here too, or the second pass shows the publication.
         barrier::full("shard.retract");
         loop {
             let head = self.front.head();
@@ -206,7 +206,8 @@ impl<T> Shard<T> {
             }
         }
         self.count_skipped(1);
-        // SAFETY: claimed just now, so it is filled, ours, and keeps its segment alive until then.
+        // SAFETY: claimed just now, so it is filled and the caller's, and keeps its segment alive until
+        // it is finished.
         unsafe {
             let entry = segment.take_one(position);
             self.finish(segment, 1);
@@ -214,9 +215,9 @@ impl<T> Shard<T> {
         }
     }
 
-    /// Counts published positions that gave nobody an item.
+    /// Counts published positions that delivered no item.
     fn count_skipped(&self, positions: u64) {
-        // ORDERING: Relaxed, both; written by the leaseholder alone, for statistics.
+        // ORDERING: Relaxed, both; written by the owner alone, for statistics.
         let skipped = self.published.skipped.load(Ordering::Relaxed);
         self.published
             .skipped
@@ -231,11 +232,11 @@ impl<T> Shard<T> {
         &self.front
     }
 
-    /// The end of what is visible, a committed joint included.
+    /// The end of the visible items, by the tail or a committed joint.
     #[inline]
     pub(super) fn tail(&self) -> u64 {
-        // ORDERING: Acquire; pairs with `shard.announce`. Before the tail: a cleared joint has its tail
-        // published.
+        // ORDERING: Acquire; pairs with `shard.announce`. Before the tail: when a joint is cleared its tail
+        // is published.
         let joint = self.published.joint.load(weak!("shard.joint", Acquire));
         if !joint.is_null() {
             if let Some(tail) = self.joint_tail() {
@@ -246,18 +247,18 @@ impl<T> Shard<T> {
         self.published.tail.load(weak!("shard.tail", Acquire))
     }
 
-    /// The tail that a committed joint gives this shard.
+    /// The tail of this shard by a committed joint.
     #[cold]
     fn joint_tail(&self) -> Option<u64> {
         let _pin = reclaim::pin();
         // ORDERING: Acquire; pairs with `shard.announce`.
         let acquire = weak!("shard.joint-again", Acquire);
         let joint = self.published.joint.load(acquire);
-        // SAFETY: read under the pin; joints are retired after they were cleared.
+        // SAFETY: read under the pin; joints are retired after they are cleared.
         unsafe { joint.as_ref() }?.tail_of(NonNull::from(self).as_ptr().cast_const().cast())
     }
 
-    /// Counts claimed positions of `segment` as finished, and keeps or frees it after the last.
+    /// Counts claimed positions of `segment` as finished, and keeps or frees it after the last one.
     ///
     /// # Safety
     ///
@@ -265,19 +266,21 @@ impl<T> Shard<T> {
     pub(super) unsafe fn finish(&self, segment: Segment<T>, count: u64) {
         // SAFETY: by contract.
         if unsafe { segment.finish(count) } {
-            // SAFETY: the last finisher has it alone, and all its slots are vacant.
+            // SAFETY: the last finisher has exclusive access, and all slots are vacant.
             unsafe { self.recycle(segment) };
         }
     }
 
+    /// Keeps the segment as the spare, or frees it.
+    ///
     /// # Safety
     ///
-    /// The caller has the segment alone, and its slots are vacant.
+    /// The caller has exclusive access to the segment, and its slots are vacant.
     unsafe fn recycle(&self, segment: Segment<T>) {
         // SAFETY: by contract.
         unsafe { segment.reset() };
         // ORDERING: Release; pairs with `shard.spare` and `shard.close-supply`. Relaxed on failure: there is
-        // one, or the shard is retired.
+        // a spare, or the shard is retired.
         let kept = self.supply.spare.compare_exchange(
             ptr::null_mut(),
             segment.into_raw(),
@@ -290,7 +293,7 @@ impl<T> Shard<T> {
         }
     }
 
-    /// Whether an idle shard still holds a segment that [`Shard::vacate`] would free.
+    /// Whether [`Shard::vacate`] would free nothing of an idle shard, as a hint.
     pub(super) fn is_vacant(&self) -> bool {
         // ORDERING: Relaxed; a hint.
         offset::<T>(self.front.head().position()) == 0
@@ -303,13 +306,13 @@ impl<T> Shard<T> {
         (position >= self.tail()).then_some(position)
     }
 
-    /// Items in line, those of returned runs aside.
+    /// The number of visible items at the head, without returned ones.
     pub(super) fn backlog(&self) -> u64 {
         let position = self.front.head().position();
         self.tail().saturating_sub(position)
     }
 
-    /// Items ever published.
+    /// The number of items ever published.
     pub(super) fn pushed(&self) -> u64 {
         // ORDERING: Relaxed; statistics.
         let skipped = self.published.skipped.load(Ordering::Relaxed);
@@ -341,7 +344,7 @@ impl<T> Shard<T> {
 
     /// The time of the item at the head, if one is visible there.
     fn time_at_head(&self) -> Option<u64> {
-        // Before the look at the head: a row that could be reached then is not freed until the end.
+        // Before the head is read: a row that is reachable then is not freed until the end.
         let pin = reclaim::pin();
         let position = self.front.head().position();
         if position >= self.tail() {
@@ -354,21 +357,21 @@ impl<T> Shard<T> {
 }
 
 impl<T> Drop for Shard<T> {
-    /// Frees the memory. The queue has taken all items out, and every consumer has finished.
+    /// Frees the memory. The queue has taken out all items, and every consumer has finished.
     fn drop(&mut self) {
-        // SAFETY: `&mut self`: nobody holds the lease.
+        // SAFETY: `&mut self`: the shard has no owner.
         let producer = unsafe { self.check_out() };
         let first = number::<T>(self.front.head().position());
-        // SAFETY: segments before the head are finished and gone, those behind it are not.
+        // SAFETY: segments before the head are finished and freed, those behind it are not.
         unsafe { self.directory().free::<T>(first, producer.opened()) };
         if let Some(spare) = self.spare() {
-            // SAFETY: a spare belongs to whoever took it.
+            // SAFETY: a spare belongs to the thread that took it.
             unsafe { spare.free() };
         }
     }
 }
 
-/// What stands for the spare segment of a retired shard.
+/// The marker for the spare segment of a retired shard.
 fn closed() -> *mut () {
     ptr::null_mut::<u8>().wrapping_add(1).cast()
 }

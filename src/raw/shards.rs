@@ -1,4 +1,4 @@
-//! All shards of one queue: the injector is shard 0, the leased shards follow.
+//! All shards of one queue: the injector is shard 0, those of handles follow.
 
 use super::consumer::Consumer;
 use super::consumer_pool::ConsumerPool;
@@ -17,8 +17,8 @@ use crate::sync::{planted, AtomicU64, SMALL};
 use crossbeam_utils::CachePadded;
 use std::iter;
 
-/// So many of the first shards and counters are never retired; the models retire all.
-const STAYING: usize = if SMALL { 0 } else { FIRST };
+/// How many of the first shards and counters are never retired; in the models none.
+const PERMANENT: usize = if SMALL { 0 } else { FIRST };
 
 /// Everything that the handles of a queue share.
 pub(crate) struct Shards<T> {
@@ -36,20 +36,20 @@ impl<T> Shards<T> {
     pub(crate) fn new(timed: bool) -> Self {
         Self {
             injector: Injector::new(timed),
-            records: RecordPool::new(STAYING),
-            handles: RecordPool::new(STAYING),
+            records: RecordPool::new(PERMANENT),
+            handles: RecordPool::new(PERMANENT),
             pool: ConsumerPool::new(),
             stamps: CachePadded::new(AtomicU64::new(0)),
             timed,
         }
     }
 
-    /// Pushes without a handle, unless `admit` refuses once the push has begun.
+    /// Pushes without a handle, unless `admit` refuses after the push has begun.
     pub(crate) fn push(&self, item: T, since: u64, admit: impl Fn() -> bool) -> Result<(), T> {
         self.injector.push(item, since, &self.stamps, admit)
     }
 
-    /// Pops without a handle, and commits at once; with `from_head` first what was put back without one.
+    /// Pops without a handle, and commits at once; with `from_head` starts with items returned to the injector.
     pub(crate) fn pop(&self, from_head: bool) -> Option<T> {
         self.pool.pop(self, from_head)
     }
@@ -74,37 +74,37 @@ impl<T> Shards<T> {
         self.timed
     }
 
-    /// One more than the highest number that a shard ever had.
+    /// One more than the highest number of a shard so far.
     #[inline]
     pub(super) fn end(&self) -> usize {
         self.records.len() + 1
     }
 
-    /// Whether a shard below [`end`](Self::end) may hold something.
+    /// Whether a shard below [`end`](Self::end) is in use.
     pub(super) fn is_in_use(&self, shard: usize) -> bool {
         shard
             .checked_sub(1)
             .map_or(true, |number| self.records.is_in_use(number))
     }
 
-    /// How many shards are in use.
+    /// The number of shards in use.
     pub(crate) fn count(&self) -> usize {
         self.records.count_in_use() + 1
     }
 
-    /// A number that differs after each change of what is in use.
+    /// The version of the set of shards in use.
     #[inline]
     pub(super) fn version(&self) -> u64 {
         self.records.version()
     }
 
-    /// The shards in use, in their order.
+    /// The shards in use, in ascending order.
     #[inline]
     pub(super) fn in_use(&self) -> impl Iterator<Item = usize> + '_ {
         iter::once(0).chain(self.records_from(0))
     }
 
-    /// The shards in use, once around from `start` on.
+    /// All shards in use, beginning at `start`.
     #[inline]
     pub(super) fn round_from(&self, start: usize) -> Round<'_, T> {
         Round {
@@ -116,7 +116,7 @@ impl<T> Shards<T> {
         }
     }
 
-    /// The first shard in use whose number is not less than `first`.
+    /// The first shard in use from `first` on.
     pub(super) fn next_from(&self, first: usize) -> Option<usize> {
         match first.checked_sub(1) {
             None => Some(0),
@@ -124,13 +124,13 @@ impl<T> Shards<T> {
         }
     }
 
-    /// The shards of the shards in use from `number` on.
+    /// The shards whose records are in use, from the record `number` on.
     #[inline]
     pub(super) fn records_from(&self, number: usize) -> impl Iterator<Item = usize> + '_ {
         self.records.in_use_from(number).map(|number| number + 1)
     }
 
-    /// The age of a shard's head; `None` if nothing is visible there.
+    /// The stamp of the segment at a shard's head; `None` if nothing is visible there.
     pub(super) fn age(&self, shard: usize) -> Option<u64> {
         match shard.checked_sub(1) {
             None => self.injector.age(),
@@ -138,13 +138,13 @@ impl<T> Shards<T> {
         }
     }
 
-    /// Frees what empty shards hold that nobody leases.
+    /// Frees the memory of empty shards without an owner.
     pub(crate) fn vacate_all(&self) {
         let shards = self.records.in_use_from(0);
         shards.for_each(|number| self.vacate(number));
     }
 
-    /// Frees what an empty shard holds if nobody leases it.
+    /// Frees the memory of an empty shard if it has no owner.
     pub(super) fn vacate(&self, number: usize) {
         if !self.records.is_free(number) {
             return;
@@ -157,12 +157,12 @@ impl<T> Shards<T> {
         if !self.records.is_in_use(number) {
             return self.records.release(number);
         }
-        // SAFETY: leased just now.
+        // SAFETY: acquired just now.
         let producer = unsafe { shard.check_out() };
         self.give_up(number, producer);
     }
 
-    /// Leases a shard.
+    /// Acquires a shard.
     pub(super) fn lease(&self) -> (usize, &Shard<T>) {
         planted!(
             "shards.opens-all",
@@ -170,17 +170,17 @@ impl<T> Shards<T> {
         );
         let number = self.records.lease();
         let shard = self.records.get(number);
-        // In use by now: whoever gives something back there is to find it afterwards.
+        // After it is in use: walks must find the items that an abort returns to an open shard.
         shard.reopen();
         (number, shard)
     }
 
-    /// Ends the lease of a shard in use, and frees what it holds if it is empty.
+    /// Releases a shard in use, and frees its memory if it is empty.
     pub(super) fn give_up(&self, number: usize, mut producer: Producer<T>) {
         let shard = self.records.get(number);
         producer.vacate(shard);
         let is_done = !self.records.stays(number) && producer.retire(shard);
-        // SAFETY: the lease is the caller's until it is released.
+        // SAFETY: the caller owns the shard until it is released.
         unsafe { shard.check_in(producer) };
         if is_done {
             self.records.retire(number);
@@ -188,30 +188,30 @@ impl<T> Shards<T> {
         self.records.release(number);
     }
 
-    /// Ready items, exact at rest.
+    /// The number of ready items, exact at rest.
     pub(crate) fn ready(&self) -> u64 {
         self.in_use().map(|shard| self.ready_in(shard)).sum()
     }
 
-    /// Ready items of one shard, exact at rest.
+    /// The number of ready items of one shard, exact at rest.
     pub(super) fn ready_in(&self, shard: usize) -> u64 {
-        self.in_line(shard) + self.front(shard).ready() as u64
+        self.backlog(shard) + self.front(shard).ready() as u64
     }
 
-    /// Items of one shard that were never returned, exact at rest.
-    fn in_line(&self, shard: usize) -> u64 {
+    /// The number of ready items of one shard that were never returned, exact at rest.
+    fn backlog(&self, shard: usize) -> u64 {
         match shard.checked_sub(1) {
             None => self.injector.backlog(),
             Some(number) => self.records.get(number).backlog(),
         }
     }
 
-    /// Puts items at the head of the queue, in their order, and says how many they were.
+    /// Puts items at the head of the queue, in their order, and returns their number.
     pub(crate) fn put_at_head(&self, entries: impl IntoIterator<Item = Entry<T>>) -> usize {
         let mut hold = Hold::new();
         for Entry { item, delivery } in entries {
             hold.reserve(1, self.injector.front());
-            // SAFETY: room was made for it.
+            // SAFETY: room was reserved for it.
             unsafe { hold.accept(item, delivery) };
         }
         let count = hold.len();
@@ -222,14 +222,14 @@ impl<T> Shards<T> {
         count
     }
 
-    /// The counters whose transactions hold something.
+    /// The handles whose transactions hold something.
     pub(crate) fn holders(&self) -> impl Iterator<Item = Holder> + '_ {
         let counters = self.handles.in_use_from(0);
         let holders = counters.map(|counters| Holder::new(counters, self.handles.get(counters)));
         holders.filter(|holder| holder.held > 0)
     }
 
-    /// Counts items that were taken away from a transaction of this counters, and are elsewhere by now.
+    /// Counts items that have expired, and were moved out of the transaction with these counters.
     pub(crate) fn count_expired(&self, counters: usize, items: usize) {
         self.handles.get(counters).count_expired(items);
     }
@@ -237,7 +237,7 @@ impl<T> Shards<T> {
     /// The least time of the items at the heads and of the returned ones, exact at rest; `None` if
     /// none is ready, or none has a time.
     ///
-    /// So it is the time of the oldest ready item, if those of each shard were pushed in the order of
+    /// This is the time of the oldest ready item if those of each shard were pushed in the order of
     /// their times.
     pub(crate) fn oldest(&self) -> Option<u64> {
         if !self.timed {
@@ -247,7 +247,7 @@ impl<T> Shards<T> {
         shards.chain(self.injector.oldest()).min()
     }
 
-    /// Items ever pushed, exact at rest.
+    /// The number of items ever pushed, exact at rest.
     pub(crate) fn pushed(&self) -> u64 {
         self.injector.pushed() + self.records.iter().map(Shard::pushed).sum::<u64>()
     }
@@ -257,7 +257,7 @@ impl<T> Shards<T> {
         self.pool.count_popped(items);
     }
 
-    /// What the handles count.
+    /// The sum of all handles' counters.
     pub(crate) fn tally(&self) -> Tally {
         let mut tally = Tally::default();
         self.handles
@@ -268,13 +268,13 @@ impl<T> Shards<T> {
     }
 }
 
-/// A walk over the shards in use, once around.
+/// A walk over all shards in use, from any of them.
 pub(super) struct Round<'l, T> {
     records: &'l RecordPool<Shard<T>>,
     walk: InUse<'l, Shard<T>>,
     injector_is_next: bool,
     end: usize,
-    /// If not 0, it goes on with the shards before this one.
+    /// If not 0, the walk continues with the shards before this one.
     before: usize,
 }
 

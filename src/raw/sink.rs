@@ -1,24 +1,24 @@
-//! Where claimed items go.
+//! Sinks for claimed items.
 
 use super::entry::{DeliveryMeta, Entry, Stored};
 use super::front::Front;
 
-/// Takes in claimed items.
+/// A destination of claimed items.
 ///
-/// Room is made before the claim, so that nothing can fail between a claim and its acceptance.
+/// Room is reserved before the claim, so that nothing can fail between a claim and its acceptance.
 pub(super) trait Sink<T> {
-    /// Makes room for up to `wanted` items (at least one) of the shard whose aborted items go to
-    /// `home`; returns for how many, at least one.
+    /// Reserves room for up to `wanted` items (at least one) of the shard with the front `home`, where
+    /// aborted items are returned. Returns for how many, at least one.
     fn reserve(&mut self, wanted: usize, home: &Front<T>) -> usize;
 
-    /// Takes one in.
+    /// Accepts one item.
     ///
     /// # Safety
     ///
     /// No more items are accepted than the last `reserve` granted.
     unsafe fn accept(&mut self, item: T, delivery: DeliveryMeta);
 
-    /// Takes several in, each for the first time, and without a time.
+    /// Accepts several items that are delivered for the first time and have no time.
     ///
     /// # Safety
     ///
@@ -32,7 +32,7 @@ pub(super) trait Sink<T> {
     }
 }
 
-/// One item.
+/// Accepts one item.
 impl<T> Sink<T> for Option<T> {
     #[inline]
     fn reserve(&mut self, _wanted: usize, _home: &Front<T>) -> usize {
@@ -40,12 +40,12 @@ impl<T> Sink<T> for Option<T> {
     }
 
     #[inline]
-    unsafe fn accept(&mut self, item: T, _tag: DeliveryMeta) {
+    unsafe fn accept(&mut self, item: T, _delivery: DeliveryMeta) {
         *self = Some(item);
     }
 }
 
-/// Any number.
+/// Accepts any number of items.
 impl<T> Sink<T> for Vec<T> {
     #[inline]
     fn reserve(&mut self, wanted: usize, _home: &Front<T>) -> usize {
@@ -54,7 +54,7 @@ impl<T> Sink<T> for Vec<T> {
     }
 
     #[inline]
-    unsafe fn accept(&mut self, item: T, _tag: DeliveryMeta) {
+    unsafe fn accept(&mut self, item: T, _delivery: DeliveryMeta) {
         self.push(item);
     }
 
@@ -71,8 +71,7 @@ impl<T> Sink<T> for Vec<T> {
     }
 }
 
-/// Any number, with their deliveries.
-/// Takes in the items alone.
+/// Accepts any number of items, without their metadata.
 impl<T, M> Sink<Stored<T, M>> for Vec<T> {
     #[inline]
     fn reserve(&mut self, wanted: usize, _home: &Front<Stored<T, M>>) -> usize {
@@ -81,17 +80,18 @@ impl<T, M> Sink<Stored<T, M>> for Vec<T> {
     }
 
     #[inline]
-    unsafe fn accept(&mut self, stored: Stored<T, M>, _tag: DeliveryMeta) {
+    unsafe fn accept(&mut self, stored: Stored<T, M>, _delivery: DeliveryMeta) {
         self.push(stored.item);
     }
 
     #[inline]
     unsafe fn accept_all(&mut self, items: impl Iterator<Item = Stored<T, M>>) {
-        // SAFETY: by contract there is room for them.
+        // SAFETY: by contract.
         unsafe { Sink::<T>::accept_all(self, items.map(Stored::into_item)) };
     }
 }
 
+/// Accepts any number of items, with their delivery metadata.
 impl<T> Sink<T> for Vec<Entry<T>> {
     fn reserve(&mut self, wanted: usize, _home: &Front<T>) -> usize {
         Vec::reserve(self, wanted);

@@ -1,10 +1,10 @@
-//! The place of one item.
+//! Slots: memory for one item.
 
 use crate::sync::UnsafeCell;
 use std::mem::MaybeUninit;
 
-/// The place of one item. Whether it is filled is known from positions kept elsewhere, so an item
-/// costs its own size and nothing more.
+/// Memory for one item. Whether it is filled is known from positions stored elsewhere, so an item
+/// takes its own size and nothing more.
 pub(super) struct Slot<T>(UnsafeCell<MaybeUninit<T>>);
 
 impl<T> Slot<T> {
@@ -17,12 +17,12 @@ impl<T> Slot<T> {
     ///
     /// # Safety
     ///
-    /// The slot is vacant, and nobody else touches it meanwhile.
+    /// The slot is vacant, and nobody else accesses it meanwhile.
     #[inline]
     pub(super) unsafe fn fill(&self, item: T) {
-        self.0.with_mut(|place| {
-            // SAFETY: the caller has the slot alone.
-            unsafe { (*place).write(item) };
+        self.0.with_mut(|slot| {
+            // SAFETY: the caller has exclusive access.
+            unsafe { (*slot).write(item) };
         });
     }
 
@@ -30,12 +30,12 @@ impl<T> Slot<T> {
     ///
     /// # Safety
     ///
-    /// The slot is filled, the fill happens before this call, and nobody else touches it meanwhile.
+    /// The slot is filled, the fill happens before this call, and nobody else accesses it meanwhile.
     #[inline]
     pub(super) unsafe fn take(&self) -> T {
-        self.0.with_mut(|place| {
-            // SAFETY: the caller has the slot alone, and it is filled.
-            unsafe { (*place).assume_init_read() }
+        self.0.with_mut(|slot| {
+            // SAFETY: the caller has exclusive access, and the slot is filled.
+            unsafe { (*slot).assume_init_read() }
         })
     }
 

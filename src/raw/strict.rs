@@ -1,39 +1,37 @@
-//! The strict Empty: an answer that was true at one instant of the call.
+//! The linearizable `Empty`: a double collect over all shards.
 //!
 //! Each shard has a version, the sum of two counts that only grow: positions claimed at its head, and
 //! last items of returned runs about to be claimed. The caller reads each version and looks for an item
-//! after it (first pass), then looks at every shard again (second pass): no item visible, no run with items, and *then* the version
-//! unchanged. Why every shard was empty at the instant between the passes:
+//! after it (first pass), then checks every shard again (second pass): no item visible, no run with items,
+//! and *then* the version unchanged. Why every shard was empty at the instant between the passes:
 //!
 //! - an item at the head then was either claimed since, which moves the head, or is visible now;
-//! - a returned item then is either in a run with items now, or that run was used up since. Whoever
-//!   claimed its last item looked at the run, stepped `emptied`, and claimed, in this order. A step
-//!   after the first pass has changed the version. A step before it means that the run was linked
-//!   before it too and not yet used up, so the first pass, which looks at the runs after it has
-//!   read the version, has found an item there.
+//! - a returned item then is either in a run with items now, or that run was used up since. The consumer
+//!   that claimed its last item read the run, incremented `emptied`, and claimed, in this order. An
+//!   increment after the first pass has changed the version. An increment before it means that the run
+//!   was linked before it too and not yet used up, so the first pass, which checks the runs after it
+//!   has read the version, has found an item there.
 //!
-//! Whether more can come to a closed queue is asked between the passes. At that instant nothing was
-//! ready. An item that a transaction held then was claimed before: not after the first look at its
-//! shard, or the version would have changed; so the counters said so when it was asked, or the transaction had
-//! ended by then, and what it gave back was claimed after the look or is visible now. What it put
-//! elsewhere was there when that was asked: nothing left it meanwhile, since it would be ready.
+//! Whether more items can come to a closed queue is asked between the passes. At that instant nothing was
+//! ready. An item that a transaction held then was claimed before: not after the first pass read its
+//! shard, or the version would have changed; so the counters showed it when they were asked, or the
+//! transaction had ended by then, and the items it returned were claimed after that read or are visible now.
+//! Items it put elsewhere were there when that was asked: none left meanwhile, since it would be ready.
 //!
-//! A push that comes late, and finds the queue closed, takes its item back if it is at the head, and otherwise
-//! goes on, since the item before it is still to be popped. It passes a full barrier between its publication
-//! and its look at the head; the caller passes one between the passes. So if the first pass sees that the item
-//! before was claimed, by whatever thread, and the push did not, then the second pass sees what the push
-//! has published.
+//! A late push that finds the queue closed takes its item back if it is at the head, and otherwise succeeds,
+//! since the item before it was not popped yet. It passes a full barrier between its publication and its read
+//! of the head; the caller passes one between the passes. So if the first pass sees that the item before was
+//! claimed, by whatever thread, and the push did not, then the second pass sees the published item.
 //!
-//! A queue whose order sorts asks in between whether that has none. Items come there only from the shards,
-//! by claims; whoever claims them has the lock of the structure until they are in it. So if the versions are
-//! unchanged, none came since the first pass but such that were there when the lock was had, and what was
-//! seen empty was still so at the second pass.
+//! A queue whose order sorts also asks in between whether the order has no items. Items come there only from
+//! the shards, by claims; the claimant holds the lock of the order until they are in it. So if the versions
+//! are unchanged, all items that came since the first pass were there when the lock was taken, and the order
+//! that was found empty was still empty at the second pass.
 //!
-//! The passes go over the shards in use, and neither before the first pass nor after the second is the version
-//! of what is in use another: so both have seen the same shards. All versions only grow, so their sum is unchanged
-//! only if each is. A shard that is not in use is empty: it was found so by somebody who leased it, before it
-//! was retired, and nothing comes there before it is in use again. Whoever finds it retired sees what all who
-//! took something there had seen.
+//! The passes visit the shards in use. The version of that set is the same before the first pass and after the
+//! second, so both have seen the same shards. All versions only grow, so their sum is unchanged only if each is.
+//! A shard that is not in use is empty: its owner found it so before it was retired, and no item comes there
+//! before it is in use again. A thread that finds it retired sees everything that its consumers had seen.
 
 use super::front::Front;
 use super::shards::Shards;
@@ -48,7 +46,7 @@ impl<T> Shards<T> {
         }
     }
 
-    /// A number that steps with each item that leaves a shard.
+    /// The version of a shard: grows when items are claimed at its head or a returned run is used up.
     #[inline]
     pub(super) fn shard_version(&self, shard: usize) -> u64 {
         let front = self.front(shard);
@@ -56,7 +54,7 @@ impl<T> Shards<T> {
         front.head().position().wrapping_add(emptied)
     }
 
-    /// The second collect, if no item is visible anywhere.
+    /// Makes a second collect; `None` if an item is visible.
     pub(super) fn collect_if_empty(&self) -> Option<Collect> {
         let versions = self.version_if_empty(0)?;
         if self.end() == 1 {
@@ -77,7 +75,7 @@ impl<T> Shards<T> {
         Some(Collect { in_use, versions })
     }
 
-    /// Begins a first collect.
+    /// Begins a first collect, without the versions of the shards.
     pub(super) fn begin_collect(&self) -> Collect {
         Collect {
             in_use: self.version(),
@@ -112,24 +110,24 @@ impl<T> Shards<T> {
         collect
     }
 
-    /// Whether the queue is strictly empty.
+    /// Whether the queue is empty. Linearizable.
     pub(crate) fn is_empty(&self) -> bool {
         self.remainder(|| true) != Remainder::Ready
     }
 
-    /// What is left in a queue that takes no more pushes.
+    /// Determines what is left in a queue that accepts no more pushes.
     ///
-    /// The caller has passed a heavy barrier since pushes are refused. `none_in_order`: whether an order
-    /// has none; asked first, since items leave it for transactions, and come there only from the shards.
-    /// `none_elsewhere`: whether no item is neither ready nor held; asked after the counters, since items go
-    /// there from them.
+    /// The caller has passed a heavy barrier since pushes are refused. `none_in_order` says whether the order
+    /// has no items; it is called first, since items leave the order for transactions, and come there only
+    /// from the shards. `none_elsewhere` says whether no item is neither ready nor held; it is called after
+    /// the counters are read, since items go there from transactions.
     pub(crate) fn left_when_closed(
         &self,
         mut none_in_order: impl FnMut() -> bool,
         none_elsewhere: impl Fn() -> bool,
     ) -> Remainder {
         self.remainder(|| {
-            // ORDERING: SeqCst, between the two looks; pairs with `shard.retract`.
+            // ORDERING: SeqCst, between the two passes; pairs with `shard.retract`.
             barrier::full("strict.between");
             step!("strict.voids-nothing", self.injector().void_reserved());
             none_in_order()
@@ -138,7 +136,7 @@ impl<T> Shards<T> {
         })
     }
 
-    /// Looks twice for an item, and asks in between whether none can come.
+    /// Makes both passes, and asks in between whether no more items can come.
     pub(crate) fn remainder(&self, mut none_can_come: impl FnMut() -> bool) -> Remainder {
         loop {
             let first = self.collect();
@@ -157,7 +155,7 @@ impl<T> Shards<T> {
     }
 }
 
-/// What one pass over all shards in use has seen.
+/// The result of one pass over all shards in use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Collect {
     /// The version of the set of shards in use.
@@ -180,6 +178,6 @@ pub(crate) enum Remainder {
     Ready,
     /// A transaction holds or has staged something.
     Open,
-    /// Nothing, at one instant.
+    /// Nothing was left, at one instant of the call.
     Nothing,
 }

@@ -1,4 +1,4 @@
-//! What tests of this room do with seats that have no cell.
+//! Helpers for tests of endpoints without a cell.
 
 use super::cell::Unborrowed;
 use super::endpoint::Endpoint;
@@ -23,7 +23,7 @@ impl<T> Endpoint<T> {
         self.push(item);
     }
 
-    /// What is held, and its deliveries.
+    /// The held items with their delivery metadata.
     pub(super) fn held_items(&self) -> Vec<(T, DeliveryMeta)>
     where
         T: Clone,

@@ -1,13 +1,13 @@
 //! Times: when each item was pushed, for queues that keep times.
 //!
-//! A row of times stands beside the slots of a segment and beside the cells of a node. Its unit only the
-//! layers above know; 0: not known. Whoever puts an item in place notes its time before, so what
-//! publishes the item publishes the time.
+//! Each segment and each node has a row of times beside its slots. Only the layers above know the unit;
+//! 0 means not known. A producer records the time of an item before it publishes the item, which
+//! publishes the time too.
 //!
-//! The row of a segment belongs to the segment: whoever has claimed a position reads the time as it
-//! reads the slot, without a pin. The directory shows the row too, to those who ask for the time of a
-//! head that they do not claim. For them a row that was shared is retired, not freed at once. While
-//! they look, the segment may be emptied and used again: then they read the time of a later item.
+//! The row of a segment belongs to the segment: a consumer that has claimed a position reads its time like
+//! its slot, without a pin. The directory shows the row too, for readers of the time of a head that they do
+//! not claim. For them a row that was shared is retired, not freed at once. Meanwhile the segment may be
+//! emptied and reused: then they read the time of a later item.
 
 use super::reclaim;
 use super::row::Row;
@@ -17,12 +17,12 @@ use std::ptr::{self, NonNull};
 /// The allocation.
 pub(super) type TimeRow = Row<(), AtomicU64>;
 
-/// The times of as many items as a segment or a node has places for, or none.
+/// A time for each slot of a segment or a node, or none.
 #[derive(Clone, Copy)]
 pub(super) struct Times(Option<NonNull<TimeRow>>);
 
 impl Times {
-    /// Makes a row of `len` times if they are `kept`.
+    /// Allocates a row of `len` times if they are `kept`.
     pub(super) fn new(kept: bool, len: usize) -> Self {
         Self(kept.then(|| Row::new((), len, || AtomicU64::new(0))))
     }
@@ -39,17 +39,17 @@ impl Times {
         self.0.is_some()
     }
 
-    /// Notes the time of the item that comes to the place at `index`.
+    /// Records the time of the item for the slot at `index`.
     ///
     /// # Safety
     ///
     /// The row is alive, and `index` is less than its length.
-    pub(super) unsafe fn note(self, index: usize, since: u64) {
+    pub(super) unsafe fn set(self, index: usize, since: u64) {
         if let Some(row) = self.0 {
             // SAFETY: by contract.
-            let place = unsafe { Row::get(row, index) };
-            // ORDERING: Relaxed; what publishes the item publishes it.
-            place.store(since, Ordering::Relaxed);
+            let time = unsafe { Row::get(row, index) };
+            // ORDERING: Relaxed; the publication of the item publishes it.
+            time.store(since, Ordering::Relaxed);
         }
     }
 
@@ -57,17 +57,17 @@ impl Times {
     ///
     /// # Safety
     ///
-    /// As for [`Times::note`].
+    /// As for [`Times::set`].
     pub(super) unsafe fn get(self, index: usize) -> u64 {
         self.0.map_or(0, |row| {
             // SAFETY: by contract.
-            let place = unsafe { Row::get(row, index) };
+            let time = unsafe { Row::get(row, index) };
             // ORDERING: Relaxed; the caller has seen that the item was published.
-            place.load(Ordering::Relaxed)
+            time.load(Ordering::Relaxed)
         })
     }
 
-    /// How many bytes the row takes.
+    /// The size of the row in bytes.
     ///
     /// # Safety
     ///
@@ -82,7 +82,7 @@ impl Times {
     ///
     /// # Safety
     ///
-    /// Nobody uses the row, and nobody can reach it.
+    /// The row is not used, and not reachable.
     pub(super) unsafe fn free(self) {
         if let Some(row) = self.0 {
             // SAFETY: by contract.
@@ -90,11 +90,11 @@ impl Times {
         }
     }
 
-    /// Frees the row once nobody who is pinned now can still reach it.
+    /// Frees the row once all present pins are dropped.
     ///
     /// # Safety
     ///
-    /// The row is out of reach for pins to come.
+    /// The row is not reachable by later pins.
     pub(super) unsafe fn retire(self) {
         if let Some(row) = self.0 {
             // SAFETY: by contract; a row of numbers runs no user code.
@@ -105,7 +105,7 @@ impl Times {
     }
 }
 
-/// A time that is known.
+/// The time, if it is known.
 pub(super) fn known(since: u64) -> Option<u64> {
     (since != 0).then_some(since)
 }

@@ -1,11 +1,11 @@
-//! Asymmetric barriers: light where it is often, heavy where it is seldom.
+//! Asymmetric barriers: light on the frequent side, heavy on the rare one.
 //!
 //! Two threads each store and then load what the other stores; at least one of them must see the
 //! other's store. That takes a full fence between store and load on both sides, or a [`light`] one
 //! on one side and a [`heavy`] one on the other. On Linux the heavy one is `membarrier(2)`, which
 //! makes every running thread of the process pass a fence, and the light one binds the compiler only.
-//! Elsewhere both are full fences, also in the models, which name each to do without it. Shuttle's `fence` does nothing, which is right
-//! there: whatever the orderings say, it is sequentially consistent.
+//! Elsewhere both are full fences, also in the models, which can disable each by its name. Shuttle's `fence`
+//! does nothing, which is correct there: shuttle is sequentially consistent, whatever the orderings say.
 
 use crate::sync::{fence, is_weakened, Ordering};
 #[cfg(all(target_os = "linux", not(any(loom, shuttle))))]
@@ -13,7 +13,7 @@ use asymmetric as kind;
 #[cfg(any(not(target_os = "linux"), loom, shuttle))]
 use symmetric as kind;
 
-/// Chooses the barriers, once for the process. Until then both are full fences.
+/// Chooses the kind of barriers, once for the process. Until then both are full fences.
 pub(crate) fn prepare() {
     kind::prepare();
 }
@@ -23,7 +23,7 @@ pub(crate) fn is_asymmetric() -> bool {
     kind::is_asymmetric()
 }
 
-/// Binds the compiler: a light barrier where the other side's is heavy for certain.
+/// A compiler barrier: a light barrier where the other side's is certainly heavy.
 #[inline]
 pub(crate) fn compiler() {
     // ORDERING: SeqCst; pairs with a heavy barrier.
@@ -40,16 +40,16 @@ pub(crate) fn light(name: &'static str) {
     }
 }
 
-/// The barrier of the side that may be slow, some microseconds; pairs with [`light`] and [`full`].
+/// The barrier of the side that may take some microseconds; pairs with [`light`] and [`full`].
 ///
-/// Whoever calls it has called [`prepare`], or got what it works on from one who has.
+/// The caller, or whoever created the structure that it works on, has called [`prepare`].
 pub(crate) fn heavy(name: &'static str) {
     if !kind::fence_all_threads() {
         full(name);
     }
 }
 
-/// The same; pairs with [`compiler`] too, also where the kernel has begun to refuse.
+/// Like [`heavy`], but pairs with [`compiler`] too, even after the kernel has started to refuse.
 pub(crate) fn heavy_against_compiler(name: &'static str) {
     if !kind::fence_all_threads() {
         kind::wait_for_stores();
@@ -57,11 +57,11 @@ pub(crate) fn heavy_against_compiler(name: &'static str) {
     }
 }
 
-/// A barrier that pairs with any of them.
+/// A full barrier, which pairs with itself and with [`light`] and [`heavy`].
 #[inline]
 pub(crate) fn full(name: &'static str) {
     if !is_weakened(name) {
-        // ORDERING: SeqCst; pairs with another full fence, or with that of a heavy barrier.
+        // ORDERING: SeqCst; pairs with another full fence, or with a heavy barrier.
         fence(Ordering::SeqCst);
     }
 }
@@ -92,19 +92,19 @@ mod asymmetric {
     /// Full fences on both sides.
     const SYMMETRIC: u8 = 0;
     const ASYMMETRIC: u8 = 1;
-    /// Refused just now: light barriers may have bound the compiler only, a moment ago.
+    /// Refused just now: light barriers may have been compiler barriers a moment ago.
     const REFUSED: u8 = 2;
 
     static STATE: AtomicU8 = AtomicU8::new(SYMMETRIC);
 
-    /// How long a store may stay in a processor's buffer, by far.
+    /// A generous bound on how long a store may stay in a processor's store buffer.
     const SETTLED: Duration = Duration::from_millis(1);
 
     pub(super) fn prepare() {
         static CHOICE: Once = Once::new();
         CHOICE.call_once(|| {
             if membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED) {
-                // ORDERING: Relaxed; who does not see it yet uses full fences, which pair as well.
+                // ORDERING: Relaxed; threads that do not see it yet use full fences, which pair as well.
                 STATE.store(ASYMMETRIC, Ordering::Relaxed);
             }
         });
@@ -121,7 +121,7 @@ mod asymmetric {
         state() == ASYMMETRIC
     }
 
-    /// Makes all threads pass a fence; false if that is not to be had.
+    /// Makes all threads pass a fence; false if the system does not support it.
     pub(super) fn fence_all_threads() -> bool {
         match state() {
             SYMMETRIC => false,
@@ -133,23 +133,23 @@ mod asymmetric {
         }
     }
 
-    /// The kernel has begun to refuse, since a sandbox was put up, say. From now on light barriers are
-    /// full; what threads stored behind one just before has time to reach memory.
+    /// Handles that the kernel has started to refuse, because of a new sandbox, for example. From now on
+    /// light barriers are full fences; stores behind an earlier one get time to reach memory.
     #[cold]
     fn refused() {
-        // ORDERING: Relaxed, both; the wait makes the first seen before the second.
+        // ORDERING: Relaxed, both; the sleep makes the first visible before the second.
         STATE.store(REFUSED, Ordering::Relaxed);
         thread::sleep(SETTLED);
         STATE.store(SYMMETRIC, Ordering::Relaxed);
     }
 
-    /// Where a fence of all threads is not to be had, gives what they stored time to reach memory.
+    /// Gives the stores of other threads time to reach memory, where they cannot be made to pass a fence.
     pub(super) fn wait_for_stores() {
         thread::sleep(SETTLED);
     }
 
     fn membarrier(command: libc::c_int) -> bool {
-        // SAFETY: the call takes three integers and touches no memory of ours.
+        // SAFETY: the call takes three integers and accesses no memory of this process.
         unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) == 0 }
     }
 }

@@ -1,7 +1,7 @@
-//! The primitives of the lock-free room: the standard ones and `parking_lot`'s locks, or loom's under
-//! `--cfg loom`, or shuttle's under `--cfg shuttle`. These need the features of the same names, which change nothing by themselves.
+//! Synchronization primitives: the standard ones and `parking_lot`'s locks, loom's under `--cfg loom`, or
+//! shuttle's under `--cfg shuttle`. These need the features of the same names, which change nothing by themselves.
 //!
-//! All have the shape of loom's, so that the code above is written once.
+//! All have the API of loom's, so that the code above is written once.
 
 #[cfg(all(loom, not(feature = "loom")))]
 compile_error!("`--cfg loom` needs the feature `loom`");
@@ -44,12 +44,12 @@ pub(crate) use loom::cell::UnsafeCell;
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use std::thread;
 
-/// Whether tables and segments are small, so that few steps fill them.
+/// Whether tables and segments are small, so that models fill them in a few steps.
 pub(crate) const SMALL: bool = cfg!(any(loom, shuttle));
 
-/// A number with one user at a time, who may be another thread each time.
+/// A number with one user at a time, possibly on different threads.
 ///
-/// Atomic only because the compiler cannot know that; not one of the models', since nobody races for it.
+/// Atomic only because the compiler cannot check this; not an atomic of the models, since there are no races.
 #[derive(Debug, Default)]
 pub(crate) struct Count(std::sync::atomic::AtomicUsize);
 
@@ -60,18 +60,18 @@ impl Count {
 
     #[inline]
     pub(crate) fn get(&self) -> usize {
-        // ORDERING: Relaxed; the user has it alone.
+        // ORDERING: Relaxed; there is one user at a time.
         self.0.load(std::sync::atomic::Ordering::Relaxed)
     }
 
     #[inline]
     pub(crate) fn set(&self, count: usize) {
-        // ORDERING: Relaxed; the user has it alone.
+        // ORDERING: Relaxed; there is one user at a time.
         self.0.store(count, std::sync::atomic::Ordering::Relaxed);
     }
 }
 
-/// The threads of loom and shuttle, which know no time: they wait for ever instead.
+/// The threads of loom and shuttle, which know no time: a timeout never elapses.
 #[cfg(any(loom, shuttle))]
 pub(crate) mod thread {
     #[cfg(loom)]
@@ -84,7 +84,7 @@ pub(crate) mod thread {
     }
 }
 
-/// Tells the processor, or the scheduler of a model, that this thread waits for another one's next step.
+/// Signals the processor, or the scheduler of a model, that this thread is spinning.
 #[inline]
 pub(crate) fn spin_hint() {
     #[cfg(not(any(loom, shuttle)))]
@@ -93,7 +93,7 @@ pub(crate) fn spin_hint() {
     thread::yield_now();
 }
 
-/// The value of an atomic pointer that nobody else can reach.
+/// The value of an atomic pointer, by exclusive access.
 pub(crate) fn exclusive<T>(pointer: &mut AtomicPtr<T>) -> *mut T {
     #[cfg(not(loom))]
     return *pointer.get_mut();

@@ -1,6 +1,6 @@
-//! How far loom goes in the models beside the code; those of whole queues in `tests/loom/` are set up alike.
+//! The bounds of the loom models beside the code; those in `tests/loom/` are set up alike.
 
-/// More steps than any model takes that ends.
+/// More steps than any terminating model takes.
 const STEPS: usize = 50_000;
 
 /// Explores all executions with at most `LOOM_MAX_PREEMPTIONS` preemptions, or two.
@@ -8,7 +8,7 @@ pub(crate) fn model(run: impl Fn() + Sync + Send + 'static) {
     model_of(2, run);
 }
 
-/// As [`model`], with another number for two.
+/// Like [`model`], with another default.
 pub(crate) fn model_of(preemptions: usize, run: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.max_branches = STEPS;

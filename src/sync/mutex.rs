@@ -1,4 +1,4 @@
-//! Locks. A panic poisons none of them: what it leaves behind a lock of this crate is whole.
+//! Locks without poisoning: a panic leaves no inconsistent state behind a lock of this crate.
 
 pub(crate) use kind::{lock, try_lock, Mutex, MutexGuard};
 
@@ -12,7 +12,7 @@ mod kind {
     #[derive(Debug, Default)]
     pub(crate) struct Mutex<T>(parking_lot::Mutex<T>);
 
-    /// As those of std, and not of `parking_lot`.
+    /// Unwind safe as std's locks are, and `parking_lot`'s are not.
     impl<T> UnwindSafe for Mutex<T> {}
     impl<T> RefUnwindSafe for Mutex<T> {}
 
@@ -26,13 +26,13 @@ mod kind {
         }
     }
 
-    /// Locks.
+    /// Acquires the lock.
     #[inline]
     pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
         mutex.0.lock()
     }
 
-    /// Locks, unless another thread has the lock.
+    /// Acquires the lock, unless another thread holds it.
     pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
         mutex.0.try_lock()
     }
@@ -47,12 +47,12 @@ mod kind {
     #[cfg(shuttle)]
     pub(crate) use shuttle::sync::{Mutex, MutexGuard};
 
-    /// Locks.
+    /// Acquires the lock.
     pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
         mutex.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Locks, unless another thread has the lock.
+    /// Acquires the lock, unless another thread holds it.
     pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
         match mutex.try_lock() {
             Ok(guard) => Some(guard),

@@ -1,10 +1,10 @@
-//! Panics of code that is not this crate's.
+//! Panics of user code.
 
 use std::mem;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 
-/// Runs user code of somebody else, as a waiter's waker: false if it panicked. Whoever publishes, or
-/// has something in hand, is not to suffer for it.
+/// Runs another user's code, such as a waiter's waker: false if it panicked. The panic must not reach a
+/// caller that publishes, or that has taken items.
 pub(crate) fn swallow_panic(run: impl FnOnce()) -> bool {
     let Err(payload) = catch_unwind(AssertUnwindSafe(run)) else {
         return true;

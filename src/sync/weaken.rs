@@ -1,11 +1,11 @@
-//! Names of orderings and of steps, so that the models can do without one and see what goes wrong.
+//! Names of orderings and steps, so that the models can weaken one and find out what fails.
 //!
 //! Only a build under `--cfg loom` knows the names: there the variable `REQUEUE_WEAKEN` lists what is
-//! weakened, with commas in between. An ordering becomes Relaxed, or what stands behind a colon, as in
-//! `front.claim:Acquire`; a barrier does nothing; a planted bug is there. Everywhere else a name is
-//! nothing at all. The table of all names is `docs/orderings.md`, which `.ci/weaken` checks.
+//! weakened, separated by commas. An ordering becomes Relaxed, or the ordering behind a colon, as in
+//! `front.claim:Acquire`; a barrier does nothing; a planted bug is enabled. Everywhere else names have no
+//! effect. The table of all names is `docs/orderings.md`, which `.ci/weaken` checks.
 
-/// An ordering with a name, which says whom it pairs with.
+/// An ordering with a name.
 #[cfg(not(loom))]
 macro_rules! weak {
     ($name:literal, $ordering:ident) => {
@@ -19,8 +19,8 @@ macro_rules! weak {
     };
 }
 
-/// Whether a bug is there, which is never so but in a model that asks for it. With a statement: does
-/// that only then.
+/// Whether a planted bug is enabled: only in a model that requests it. With a statement: executes it only
+/// then.
 #[cfg(not(loom))]
 macro_rules! planted {
     ($name:literal) => {
@@ -40,7 +40,7 @@ macro_rules! planted {
     };
 }
 
-/// A step of a protocol, which is left out in a model that asks for it.
+/// A step of a protocol, which is omitted in a model that requests it.
 #[cfg(not(loom))]
 macro_rules! step {
     ($name:literal, $statement:expr) => {
@@ -58,7 +58,7 @@ macro_rules! step {
 
 pub(crate) use {planted, step, weak};
 
-/// Whether what has this name is to be left out.
+/// Whether the ordering, barrier or step with this name is weakened.
 #[cfg(not(loom))]
 #[inline(always)]
 #[allow(clippy::inline_always)] // a constant
@@ -74,7 +74,7 @@ mod chosen {
     use crate::sync::Ordering;
     use std::sync::OnceLock;
 
-    /// What `REQUEUE_WEAKEN` lists: names, and the orderings that are left of them.
+    /// The entries of `REQUEUE_WEAKEN`: names, and the orderings that replace theirs.
     fn list() -> &'static [(String, Ordering)] {
         static LIST: OnceLock<Vec<(String, Ordering)>> = OnceLock::new();
         LIST.get_or_init(|| {
@@ -84,14 +84,14 @@ mod chosen {
     }
 
     fn parse(entry: &str) -> (String, Ordering) {
-        let (name, left) = entry.split_once(':').unwrap_or((entry, "Relaxed"));
-        let left = match left {
+        let (name, weakened) = entry.split_once(':').unwrap_or((entry, "Relaxed"));
+        let weakened = match weakened {
             "Relaxed" => Ordering::Relaxed,
             "Acquire" => Ordering::Acquire,
             "Release" => Ordering::Release,
-            _ => panic!("no ordering that something is weakened to: {left}"),
+            _ => panic!("not an ordering to weaken to: {weakened}"),
         };
-        (name.to_owned(), left)
+        (name.to_owned(), weakened)
     }
 
     fn find(name: &str) -> Option<Ordering> {
@@ -99,7 +99,7 @@ mod chosen {
         Some(entry.1)
     }
 
-    /// The ordering, or what is left of it.
+    /// The ordering, or the weaker one that replaces it.
     pub(crate) fn ordering(name: &'static str, ordering: Ordering) -> Ordering {
         find(name).unwrap_or(ordering)
     }

@@ -6,32 +6,32 @@ use crate::raw::testing::UNBORROWED;
 use crate::raw::Endpoint;
 use std::sync::Arc;
 
-/// More than stay in use though nobody leases them.
+/// More than the permanent records.
 const MANY: u32 = 1_000;
-/// Shards that may be in use without a handle: the injector, and those that stay.
+/// Shards that may be in use without a handle: the injector, and the permanent ones.
 const FEW: usize = 9;
 
-fn seats(shards: &Arc<Shards<u32>>) -> Vec<Endpoint<u32>> {
+fn endpoints(shards: &Arc<Shards<u32>>) -> Vec<Endpoint<u32>> {
     (0..MANY)
         .map(|_| Endpoint::new(Arc::clone(shards)))
         .collect()
 }
 
-/// Shards with a [`crowd`], and the number of the last one's shard.
+/// Shards with a [`crowd`] of endpoints, and the number of the last shard.
 fn crowded() -> (Arc<Shards<u32>>, Vec<Endpoint<u32>>, usize) {
     let shards = Arc::new(Shards::new(true));
-    let seats = crowd(&shards);
-    (shards, seats, MANY as usize)
+    let endpoints = crowd(&shards);
+    (shards, endpoints, MANY as usize)
 }
 
-/// Seats that have a shard each, which is empty.
+/// Endpoints that own an empty shard each.
 fn crowd(shards: &Arc<Shards<u32>>) -> Vec<Endpoint<u32>> {
-    let mut seats = seats(shards);
-    for endpoint in &mut seats {
+    let mut endpoints = endpoints(shards);
+    for endpoint in &mut endpoints {
         endpoint.stage_one(0);
         endpoint.abort(UNBORROWED);
     }
-    seats
+    endpoints
 }
 
 fn drain(shards: &Shards<u32>) -> Vec<u32> {
@@ -52,15 +52,15 @@ fn hold_all(holder: &mut Endpoint<u32>) {
 }
 
 #[test]
-fn walks_skip_what_was_dropped_and_is_empty() {
+fn walks_skip_empty_shards_of_dropped_handles() {
     let shards = Arc::new(Shards::new(false));
-    let mut seats = seats(&shards);
-    for (item, endpoint) in (0..).zip(&mut seats) {
+    let mut endpoints = endpoints(&shards);
+    for (item, endpoint) in (0..).zip(&mut endpoints) {
         endpoint.push(item);
     }
     assert_eq!(shards.count(), 1 + MANY as usize);
     assert_eq!(shards.handles().count_in_use(), MANY as usize);
-    drop(seats);
+    drop(endpoints);
     assert_eq!(shards.ready(), u64::from(MANY));
     let mut items = drain(&shards);
     items.sort_unstable();
@@ -72,22 +72,22 @@ fn walks_skip_what_was_dropped_and_is_empty() {
 }
 
 #[test]
-fn a_shard_that_is_empty_when_its_handle_is_dropped_goes_at_once() {
-    let (shards, seats, last) = crowded();
+fn a_shard_that_is_empty_when_its_handle_is_dropped_is_retired_at_once() {
+    let (shards, endpoints, last) = crowded();
     assert!(shards.is_in_use(last));
-    drop(seats);
+    drop(endpoints);
     assert!(shards.count() <= FEW, "{} shards", shards.count());
     assert!(!shards.is_in_use(last));
     assert_eq!(shards.end(), last + 1);
 }
 
 #[test]
-fn what_is_given_back_to_a_shard_that_is_gone_comes_in_its_order() {
-    let (shards, mut seats, last) = crowded();
-    (1..=5).for_each(|item| seats[last - 1].push(item));
+fn items_returned_to_a_retired_shard_come_in_their_order() {
+    let (shards, mut endpoints, last) = crowded();
+    (1..=5).for_each(|item| endpoints[last - 1].push(item));
     let mut holder = Endpoint::new(Arc::clone(&shards));
     hold_all(&mut holder);
-    drop(seats);
+    drop(endpoints);
     assert!(!shards.is_in_use(last));
     assert_eq!(holder.pop(), None);
     let none = || shards.left_when_closed(|| true, || true);
@@ -104,13 +104,13 @@ fn what_is_given_back_to_a_shard_that_is_gone_comes_in_its_order() {
 }
 
 #[test]
-fn a_shard_stays_while_something_that_was_given_back_is_in_it() {
-    let (shards, mut seats, last) = crowded();
-    seats[last - 1].push(1);
+fn a_shard_stays_in_use_while_it_has_returned_items() {
+    let (shards, mut endpoints, last) = crowded();
+    endpoints[last - 1].push(1);
     let mut holder = Endpoint::new(Arc::clone(&shards));
     hold_all(&mut holder);
     holder.abort(UNBORROWED);
-    drop(seats);
+    drop(endpoints);
     shards.vacate_all();
     assert!(shards.is_in_use(last));
     assert_eq!(shards.pop(false), Some(1));
@@ -119,12 +119,13 @@ fn a_shard_stays_while_something_that_was_given_back_is_in_it() {
 }
 
 #[test]
-fn a_shard_that_was_gone_is_as_new_for_the_next_handle() {
-    let (shards, seats, _) = crowded();
-    drop(seats);
-    let (mut seats, mut holder) = (self::seats(&shards), Endpoint::new(Arc::clone(&shards)));
+fn a_retired_shard_is_as_new_for_the_next_handle() {
+    let (shards, endpoints, _) = crowded();
+    drop(endpoints);
+    let (mut endpoints, mut holder) =
+        (self::endpoints(&shards), Endpoint::new(Arc::clone(&shards)));
     for round in 0..3 {
-        for endpoint in &mut seats {
+        for endpoint in &mut endpoints {
             endpoint.stage_one(0);
             endpoint.abort(UNBORROWED);
             for item in 0..300 {
@@ -141,20 +142,20 @@ fn a_shard_that_was_gone_is_as_new_for_the_next_handle() {
         }
         assert_eq!(drain(&shards).len(), 300 * MANY as usize);
         assert_eq!(shards.oldest(), None);
-        seats.truncate(100);
-        seats.extend((100..MANY).map(|_| Endpoint::new(Arc::clone(&shards))));
+        endpoints.truncate(100);
+        endpoints.extend((100..MANY).map(|_| Endpoint::new(Arc::clone(&shards))));
     }
 }
 
 #[test]
-fn an_item_of_a_former_handle_goes_before_those_of_the_next_one() {
-    let (shards, mut seats, last) = crowded();
-    seats[last - 1].push(1);
+fn an_item_of_a_former_handle_comes_before_those_of_the_next_one() {
+    let (shards, mut endpoints, last) = crowded();
+    endpoints[last - 1].push(1);
     let mut holder = Endpoint::new(Arc::clone(&shards));
     hold_all(&mut holder);
-    drop(seats);
-    let mut seats = self::seats(&shards);
-    for endpoint in &mut seats {
+    drop(endpoints);
+    let mut endpoints = self::endpoints(&shards);
+    for endpoint in &mut endpoints {
         endpoint.push(2);
     }
     holder.abort(UNBORROWED);
@@ -165,38 +166,38 @@ fn an_item_of_a_former_handle_goes_before_those_of_the_next_one() {
 }
 
 #[test]
-fn a_mark_that_went_is_not_made_up_for_by_another() {
-    let (shards, mut seats, _) = crowded();
-    let mut looks = 0;
+fn a_version_that_is_removed_is_not_balanced_by_one_that_grows() {
+    let (shards, mut endpoints, _) = crowded();
+    let mut calls = 0;
     let remainder = shards.remainder(|| {
-        looks += 1;
-        if looks == 1 {
-            // The versions lose one, and win one.
-            drop(seats.pop());
-            seats[0].push(1);
-            assert_eq!(seats[0].pop(), Some(1));
+        calls += 1;
+        if calls == 1 {
+            // A retired shard takes one off the sum of the versions, and a pop adds one.
+            drop(endpoints.pop());
+            endpoints[0].push(1);
+            assert_eq!(endpoints[0].pop(), Some(1));
         }
         true
     });
-    assert_eq!((remainder, looks), (Remainder::Nothing, 2));
+    assert_eq!((remainder, calls), (Remainder::Nothing, 2));
 }
 
 #[test]
-fn what_came_back_in_two_places_goes_back_to_one() {
-    let (shards, mut seats, last) = crowded();
+fn items_returned_to_two_shards_go_back_to_one() {
+    let (shards, mut endpoints, last) = crowded();
     let [mut first, mut second, mut both] = [(); 3].map(|()| Endpoint::new(Arc::clone(&shards)));
     for (item, holder) in [(1, &mut first), (2, &mut second)] {
-        seats[last - 1].push(item);
+        endpoints[last - 1].push(item);
         hold_all(holder);
     }
-    drop(seats);
+    drop(endpoints);
     first.abort(UNBORROWED);
     assert!(!shards.is_in_use(last));
-    let _seats = crowd(&shards);
+    let _endpoints = crowd(&shards);
     assert!(shards.is_in_use(last));
     second.abort(UNBORROWED);
 
-    // One of them is in the injector, the other in that of the next handle.
+    // One of them is in the injector, the other in the shard of the next handle.
     for mut shard in [0, last] {
         assert!(both.hold_shard(&mut shard));
     }

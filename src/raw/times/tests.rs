@@ -1,4 +1,4 @@
-//! The times of items in all shards of a queue: each item carries its own, so that a wrong one shows.
+//! The times of items in all shards of a queue. Each item's value is its own time, so that a wrong one is found.
 
 use crate::raw::testing::UNBORROWED;
 use crate::raw::{Endpoint, Shards};
@@ -17,7 +17,7 @@ fn endpoint<T>(shards: &Arc<Shards<T>>) -> Endpoint<T> {
     Endpoint::new(Arc::clone(shards))
 }
 
-/// Holds all ready items, and checks that each has the time that it names, and `attempts`.
+/// Holds all ready items, and checks that each has its value as its time, and `attempts`.
 fn hold_all(endpoint: &mut Endpoint<u64>, attempts: u32) -> usize {
     let before = endpoint.held();
     while endpoint.hold_batch(usize::MAX) > 0 {}
@@ -56,7 +56,7 @@ fn items_keep_their_times_through_aborts() {
 }
 
 #[test]
-fn what_is_forgotten_or_left_by_a_dropped_handle_keeps_its_time() {
+fn items_of_forgotten_transactions_and_dropped_handles_keep_their_times() {
     let shards = timed();
     let mut first = endpoint(&shards);
     fill(&shards, &mut first);
@@ -69,7 +69,7 @@ fn what_is_forgotten_or_left_by_a_dropped_handle_keeps_its_time() {
 }
 
 #[test]
-fn a_shard_that_is_handed_on_goes_on_with_its_times() {
+fn a_shard_with_another_owner_keeps_its_times() {
     let shards = timed();
     for since in 1..=MANY {
         endpoint(&shards).push_since(since, since);
@@ -108,7 +108,7 @@ fn a_batch_has_one_time() {
 }
 
 #[test]
-fn what_is_not_published_leaves_no_time() {
+fn items_that_are_not_published_leave_no_time() {
     let shards = timed();
     let mut endpoint = endpoint(&shards);
     endpoint.push_since(0, 0);
@@ -129,26 +129,26 @@ fn what_is_not_published_leaves_no_time() {
 }
 
 #[test]
-fn the_oldest_is_looked_for_in_every_shard() {
+fn the_oldest_is_searched_in_every_shard() {
     let shards = timed();
-    let mut seats = [endpoint(&shards), endpoint(&shards), endpoint(&shards)];
+    let mut endpoints = [endpoint(&shards), endpoint(&shards), endpoint(&shards)];
     assert_eq!(shards.oldest(), None);
     shards.push(40, 40, || true).unwrap();
-    for (endpoint, since) in seats.iter_mut().zip([30, 10, 20]) {
+    for (endpoint, since) in endpoints.iter_mut().zip([30, 10, 20]) {
         endpoint.push_since(since, since);
     }
     assert_eq!(shards.oldest(), Some(10));
-    assert_eq!(hold_all(&mut seats[0], 1), 4);
+    assert_eq!(hold_all(&mut endpoints[0], 1), 4);
     shards.push(50, 50, || true).unwrap();
     assert_eq!(shards.oldest(), Some(50));
-    seats[0].abort(UNBORROWED);
+    endpoints[0].abort(UNBORROWED);
     assert_eq!(shards.oldest(), Some(10));
-    assert_eq!(seats[2].pop_into(5, &mut Vec::<u64>::new()), 5);
+    assert_eq!(endpoints[2].pop_into(5, &mut Vec::<u64>::new()), 5);
     assert_eq!(shards.oldest(), None);
 }
 
 #[test]
-fn the_oldest_of_a_partly_used_run_is_what_is_left() {
+fn the_oldest_of_a_partly_used_run_is_a_remaining_item() {
     let shards = timed();
     let mut endpoint = endpoint(&shards);
     (1..=9).for_each(|since| endpoint.push_since(since, since));
@@ -180,10 +180,10 @@ fn a_plain_queue_keeps_no_times() {
 #[test]
 fn items_without_a_time_are_not_the_oldest() {
     let shards = timed();
-    let mut seats = [endpoint(&shards), endpoint(&shards)];
-    seats[0].push(1);
+    let mut endpoints = [endpoint(&shards), endpoint(&shards)];
+    endpoints[0].push(1);
     assert_eq!(shards.oldest(), None);
-    seats[1].push_since(2, 2);
+    endpoints[1].push_since(2, 2);
     assert_eq!(shards.oldest(), Some(2));
 }
 
@@ -220,7 +220,7 @@ fn items_of_any_layout_have_times() {
     check_layout(&String::from("owned"));
 }
 
-/// Segments, pages, nodes and runs are freed and used again while somebody looks for the oldest.
+/// Segments, pages, nodes and runs are freed and reused while another thread reads the oldest time.
 #[test]
 fn the_oldest_is_found_while_others_work() {
     let shards = timed();
