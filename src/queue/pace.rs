@@ -54,7 +54,7 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// Replaces the [pace](crate::Builder::pace) of the queue, from the next start on. All waiters are woken.
     ///
     /// The new pace counts from the last start of the queue: the next start is at least one of its intervals later,
-    /// or as many intervals as the old pace had slots in use then, less the burst. Starts without a pace are not
+    /// or one for each token of the old pace that was not refilled yet, less the burst. Starts without a pace are not
     /// counted. To change the pace of several queues, see [`Pace::set_interval`].
     ///
     /// Held items are not affected. Their tokens, if they are returned, go to the pace that they came from; the new
@@ -77,7 +77,7 @@ impl<T, O: Order<T>> Queue<T, O> {
     ///
     /// # Panics
     ///
-    /// If the new pace is [shared](Pace::shared) and its limiter panics when it is asked for the slots of past
+    /// If the new pace is [shared](Pace::shared) and its limiter panics when it is asked for the tokens of past
     /// starts. The queue keeps its pace then.
     pub fn set_pace(&self, pace: Pace) {
         self.shared.set_pace(pace);
