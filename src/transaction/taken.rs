@@ -68,12 +68,12 @@ impl<T, O: Order<T>, P: DerefMut<Target = CellOf<T, O>>> Remaining<T, O, P> {
         Some(item)
     }
 
-    /// Ends the leases of the items, notifies waiters, and returns the copies.
+    /// Ends the leases of the items, emits events, and returns the copies.
     fn end_guard(&mut self) -> Vec<EntryOf<T, O>> {
         self.cell.end_guard(self.len > 0)
     }
 
-    /// Notifies waiters of the commit, and returns the copies of leased items.
+    /// Wakes waiters, emits events, and returns the copies of leased items.
     fn finish(&mut self, outcome: CommitCounts) -> Vec<EntryOf<T, O>> {
         self.cell.get_mut().wake_for(outcome);
         self.end_guard()

@@ -6,8 +6,8 @@ use crate::order::priority::{Prioritized, Ticket};
 use crate::{Handle, PushError, Queue, Transaction};
 use std::time::{Duration, Instant};
 
-/// Pushes with a priority or a time. Each of [`priority`](Self::priority), [`at`](Self::at) and [`after`](Self::after)
-/// gives a view, which has the others, and all forms of a push.
+/// Pushes with a priority or a time. Each of [`priority`](Self::priority), [`at`](Self::at) and
+/// [`after`](Self::after) returns a view, which has the others too, and all forms of a push.
 impl<T: Send, O: Prioritized<T>> Queue<T, O> {
     /// A view whose pushes have this priority, from 1, the first, to 9999, the last.
     ///
@@ -79,9 +79,9 @@ impl<T: Send, O: Prioritized<T>> Queue<T, O> {
     ///
     /// # Errors
     ///
-    /// [`PriorityError::OutOfRange`] if there is no such priority, [`PriorityError::Full`] if the queue is
-    /// bounded and had no room at some instant of the call, [`PriorityError::Closed`] if it is closed. The
-    /// item comes back with the error.
+    /// [`PriorityError::OutOfRange`] if the priority is out of range, [`PriorityError::Full`] if the queue is bounded
+    /// and had no room at some point during the call, [`PriorityError::Closed`] if it is closed. The item comes back
+    /// with the error.
     #[inline]
     pub fn push_with(
         &self,
@@ -129,7 +129,7 @@ impl<T: Send, O: Prioritized<T>> Queue<T, O> {
     }
 }
 
-/// What only handles of a [`PriorityQueue`](crate::PriorityQueue) do: as those of the queue.
+/// Pushes with a priority or a time through a handle of a [`PriorityQueue`](crate::PriorityQueue).
 impl<T: Send, O: Prioritized<T>> Handle<T, O> {
     /// A view whose pushes have this priority; see [`PriorityQueue::priority`](crate::PriorityQueue::priority).
     ///
@@ -235,8 +235,8 @@ impl<T: Send, O: Prioritized<T>> Handle<T, O> {
     }
 }
 
-/// What only transactions of a [`PriorityQueue`](crate::PriorityQueue) do: as those of the queue, but what they push is
-/// staged. Its tickets are of use once the transaction is committed; a delay is counted from the push.
+/// Staged pushes with a priority or a time, in a transaction of a [`PriorityQueue`](crate::PriorityQueue). Their
+/// tickets are valid once the transaction is committed; a delay is counted from the push.
 impl<T: Send, O: Prioritized<T>> Transaction<'_, T, O> {
     /// A view that stages pushes with this priority; see [`PriorityQueue::priority`](crate::PriorityQueue::priority).
     ///
@@ -306,7 +306,7 @@ impl<T: Send, O: Prioritized<T>> Transaction<'_, T, O> {
     ///
     /// # Errors
     ///
-    /// [`PriorityError::OutOfRange`] if there is no such priority, else as for [`Transaction::push`].
+    /// [`PriorityError::OutOfRange`] if the priority is out of range, otherwise as for [`Transaction::push`].
     ///
     /// # Panics
     ///
