@@ -197,8 +197,8 @@ impl<T, O: Order<T>> Handle<T, O> {
         PushAsync::new(self.cell(), item)
     }
 
-    /// Pops an item; the pop is committed at once. Lock-free if the queue has no options except a bound, and nobody
-    /// waits for room: see [Progress](crate#progress).
+    /// Pops an item; the pop is committed at once. Lock-free if the queue has no options except a bound, and no
+    /// waiters for room: see [Progress](crate#progress).
     ///
     /// ```
     /// let queue = requeue::Queue::unbounded();
@@ -367,8 +367,8 @@ impl<T, O: Order<T>> Handle<T, O> {
         PushBatchAsync::new(self.cell(), items.into_iter().collect())
     }
 
-    /// Calls `look` with the item that a pop would return, and puts the item back in its place. No delivery is
-    /// counted; while `look` runs the item is not delivered to others.
+    /// Calls `inspect` with the item that a pop would return, and puts the item back in its place. No delivery is
+    /// counted; while `inspect` runs the item is not delivered to others.
     ///
     /// ```
     /// let queue = requeue::Queue::unbounded();
@@ -382,10 +382,10 @@ impl<T, O: Order<T>> Handle<T, O> {
     /// # Errors
     ///
     /// As for [`Handle::pop`].
-    pub fn peek_with<R>(&mut self, look: impl FnOnce(&T) -> R) -> Result<R, PopError> {
+    pub fn peek_with<R>(&mut self, inspect: impl FnOnce(&T) -> R) -> Result<R, PopError> {
         let tx = self.begin();
         let peeked = tx.peek()?;
-        Ok(look(&peeked))
+        Ok(inspect(&peeked))
     }
 
     /// The name that was given to the handle by [`Queue::named_handle`](crate::Queue::named_handle).

@@ -18,16 +18,16 @@
 //!
 //! let tx = worker.begin();
 //! let job = tx.pop()?; // held: invisible to others
-//! tx.push(format!("parse what came of: {}", *job))?; // staged: not visible yet
+//! tx.push(format!("parse: {}", *job))?; // staged: not visible yet
 //! drop(tx); // aborts, as a return or a panic does: both are undone
 //! assert_eq!(queue.len(), 1);
 //!
 //! let tx = worker.begin();
 //! let job = tx.pop()?;
 //! assert_eq!((job.as_str(), job.attempts()), ("fetch the page", 2));
-//! tx.push(format!("parse what came of: {}", *job))?;
+//! tx.push(format!("parse: {}", *job))?;
 //! tx.commit(); // both at once
-//! assert_eq!(queue.pop()?, "parse what came of: fetch the page");
+//! assert_eq!(queue.pop()?, "parse: fetch the page");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!

@@ -24,7 +24,7 @@ use std::time::Duration;
 /// let mut handle = queue.handle();
 /// let tx = handle.begin();
 /// assert_eq!(*tx.peek()?, "job");
-/// assert_eq!(tx.pop()?.attempts(), 1); // a look is no delivery
+/// assert_eq!(tx.pop()?.attempts(), 1); // a peek is not a delivery
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use = "a peek puts the item back when it is dropped"]
@@ -79,7 +79,9 @@ impl<'t, T, O: Order<T>> Peek<'t, T, O> {
     }
 
     fn peeked(&self) -> &Peeked<'t, Local<T, O>> {
-        self.peeked.as_ref().expect("present until the peek is dropped")
+        self.peeked
+            .as_ref()
+            .expect("present until the peek is dropped")
     }
 
     /// Takes the item, as a pop instead of the peek would have done.

@@ -106,7 +106,7 @@ impl<T: Send, O: Prioritized<T>> Queue<T, O> {
     ///
     /// As for [`Queue::push`](crate::Queue::push).
     pub fn push_at(&self, at: Instant, item: T) -> Result<Ticket, PushError<T>> {
-        self.at(at).push_in_time(item)
+        self.at(at).push_at_default_priority(item)
     }
 
     /// Pushes an item that is kept back until `delay` has passed, with the
@@ -125,7 +125,7 @@ impl<T: Send, O: Prioritized<T>> Queue<T, O> {
     ///
     /// As for [`Queue::push`](crate::Queue::push).
     pub fn push_after(&self, delay: Duration, item: T) -> Result<Ticket, PushError<T>> {
-        self.after(delay).push_in_time(item)
+        self.after(delay).push_at_default_priority(item)
     }
 }
 
@@ -212,7 +212,7 @@ impl<T: Send, O: Prioritized<T>> Handle<T, O> {
     ///
     /// As for [`Handle::push`].
     pub fn push_at(&mut self, at: Instant, item: T) -> Result<Ticket, PushError<T>> {
-        self.at(at).push_in_time(item)
+        self.at(at).push_at_default_priority(item)
     }
 
     /// Pushes an item that is kept back until `delay` has passed; see
@@ -231,7 +231,7 @@ impl<T: Send, O: Prioritized<T>> Handle<T, O> {
     ///
     /// As for [`Handle::push`].
     pub fn push_after(&mut self, delay: Duration, item: T) -> Result<Ticket, PushError<T>> {
-        self.after(delay).push_in_time(item)
+        self.after(delay).push_at_default_priority(item)
     }
 }
 
@@ -344,7 +344,7 @@ impl<T: Send, O: Prioritized<T>> Transaction<'_, T, O> {
     /// If the transaction [is borrowed](Transaction#borrowing).
     #[track_caller]
     pub fn push_at(&self, at: Instant, item: T) -> Result<Ticket, PushError<T>> {
-        self.at(at).push_in_time(item)
+        self.at(at).push_at_default_priority(item)
     }
 
     /// Stages a push of an item that is kept back until `delay` has passed, counted from now; see
@@ -370,6 +370,6 @@ impl<T: Send, O: Prioritized<T>> Transaction<'_, T, O> {
     /// If the transaction [is borrowed](Transaction#borrowing).
     #[track_caller]
     pub fn push_after(&self, delay: Duration, item: T) -> Result<Ticket, PushError<T>> {
-        self.after(delay).push_in_time(item)
+        self.after(delay).push_at_default_priority(item)
     }
 }

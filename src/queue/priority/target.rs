@@ -75,9 +75,9 @@ types!(
 
 /// The operations of a view on its target.
 pub(crate) trait Target: sealed::Types + Sized {
-    /// Calls `look` with the shared state of the queue. Ends a forgotten transaction.
+    /// Calls `inspect` with the shared state of the queue. Ends a forgotten transaction.
     #[track_caller]
-    fn with_shared<R>(&mut self, look: impl FnOnce(&Shared<Self::Item, Self::Order>) -> R) -> R;
+    fn with_shared<R>(&mut self, inspect: impl FnOnce(&Shared<Self::Item, Self::Order>) -> R) -> R;
 
     /// Pushes an item with this ticket.
     #[track_caller]
@@ -117,8 +117,8 @@ pub(crate) trait Target: sealed::Types + Sized {
 
 impl<T: Send, O: Prioritized<T>> Target for &Queue<T, O> {
     #[inline]
-    fn with_shared<R>(&mut self, look: impl FnOnce(&Shared<T, O>) -> R) -> R {
-        look(self.shared())
+    fn with_shared<R>(&mut self, inspect: impl FnOnce(&Shared<T, O>) -> R) -> R {
+        inspect(self.shared())
     }
 
     #[inline]
@@ -163,8 +163,8 @@ impl<T: Send, O: Prioritized<T>> Target for &Queue<T, O> {
 
 impl<T: Send, O: Prioritized<T>> Target for &mut Handle<T, O> {
     #[inline]
-    fn with_shared<R>(&mut self, look: impl FnOnce(&Shared<T, O>) -> R) -> R {
-        look(self.local().shared())
+    fn with_shared<R>(&mut self, inspect: impl FnOnce(&Shared<T, O>) -> R) -> R {
+        inspect(self.local().shared())
     }
 
     #[inline]
@@ -205,8 +205,8 @@ impl<T: Send, O: Prioritized<T>> Target for &mut Handle<T, O> {
 
 impl<T: Send, O: Prioritized<T>> Target for &Transaction<'_, T, O> {
     #[inline]
-    fn with_shared<R>(&mut self, look: impl FnOnce(&Shared<T, O>) -> R) -> R {
-        look(self.local().shared())
+    fn with_shared<R>(&mut self, inspect: impl FnOnce(&Shared<T, O>) -> R) -> R {
+        inspect(self.local().shared())
     }
 
     #[inline]

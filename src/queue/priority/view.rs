@@ -169,23 +169,26 @@ impl<P: PushTo> PushWith<P> {
     #[track_caller]
     pub fn push(mut self, item: P::Item) -> Result<Ticket, PriorityError<P::Item>> {
         match self.wish() {
-            Some(wish) => Ok(self.push_so(item, wish)?),
+            Some(wish) => Ok(self.push_wished(item, wish)?),
             None => Err(PriorityError::OutOfRange(item)),
         }
     }
 
     /// Pushes an item that has the default priority.
     #[track_caller]
-    pub(super) fn push_in_time(mut self, item: P::Item) -> Result<Ticket, PushError<P::Item>> {
+    pub(super) fn push_at_default_priority(
+        mut self,
+        item: P::Item,
+    ) -> Result<Ticket, PushError<P::Item>> {
         match self.wish() {
-            Some(wish) => self.push_so(item, wish),
+            Some(wish) => self.push_wished(item, wish),
             None => unreachable!("the default priority is in range"),
         }
     }
 
     #[inline]
     #[track_caller]
-    fn push_so(self, item: P::Item, wish: Wish) -> Result<Ticket, PushError<P::Item>> {
+    fn push_wished(self, item: P::Item, wish: Wish) -> Result<Ticket, PushError<P::Item>> {
         let ticket = Ticket::new();
         self.target.push(item, wish, ticket)?;
         Ok(ticket)
