@@ -160,6 +160,7 @@ impl<P: PushTo> PushWith<P> {
     /// ```
     ///
     /// # Errors
+    ///
     /// As [for the view](PushWith#errors).
     ///
     /// # Panics
@@ -209,6 +210,7 @@ impl<P: PushTo> PushWith<P> {
     /// ```
     ///
     /// # Errors
+    ///
     /// As [for the view](PushWith#errors).
     ///
     /// # Panics
@@ -299,6 +301,7 @@ impl<P: PushTo> PushWith<P> {
     /// ```
     ///
     /// # Errors
+    ///
     /// As [for the view](PushWith#errors); [`PriorityError::Full`] if there was no room for all items. All come back
     /// in their order.
     ///
