@@ -190,8 +190,8 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// From then on pushes fail with [`PushError::Closed`], except those of a transaction that holds at least one
     /// item of this queue: the follow-ups of accepted work are accepted. Items staged before are still committed.
     /// Pops take the remaining items, those aborted later included, and return [`PopError::Closed`] once nothing is
-    /// ready or delayed and no transaction holds or has staged anything. Until then waiting pops go on waiting. Then
-    /// all waiters are woken.
+    /// ready or delayed and no transaction holds or has staged anything. Until then waiting pops go on waiting. Every
+    /// waiter is woken when its call can return.
     ///
     /// So a graph of jobs terminates: push the first items, close, and work until `Closed`. In a pipeline, close the
     /// next queue when the one before returns `Closed`.
