@@ -1,8 +1,8 @@
 //! A queue as a channel: a [`Sender`] and a [`Receiver`], whose last drop closes it.
 //!
-//! For those who come from another channel: change the import, then add transactions where they pay. Both sides are `Clone`,
-//! `Send` and `Sync`, and all methods take `&self`, so a side may also be shared by reference or in an `Arc`. There may
-//! be any number of each: receivers compete for the items.
+//! To migrate from another channel, change the import, then add transactions where needed. Both sides are `Clone`,
+//! `Send` and `Sync`, and all methods take `&self`, so a side may also be shared by reference or in an `Arc`. There
+//! may be any number of each: receivers compete for the items.
 //!
 //! ```
 //! use requeue::channel;
@@ -17,19 +17,19 @@
 //! producer.join().unwrap();
 //! ```
 //!
-//! | channels say | here |
+//! | other channels | here |
 //! |---|---|
 //! | `send`, `try_send`, `send_timeout`, `send_async` | [`push_blocking`](Sender::push_blocking), [`push`](Sender::push), [`push_timeout`](Sender::push_timeout), [`push_async`](Sender::push_async) |
 //! | `recv`, `try_recv`, `recv_timeout`, `recv_async` | [`pop_blocking`](Receiver::pop_blocking), [`pop`](Receiver::pop), [`pop_timeout`](Receiver::pop_timeout), [`pop_async`](Receiver::pop_async) |
 //! | `iter`, `try_iter` | [`iter`](Receiver::iter), [`drain`](Receiver::drain) |
 //! | disconnected | [closed](crate::Queue::close) |
 //!
-//! When the last sender is dropped, the queue is closed: receivers get what is left, then
-//! [`PopError::Closed`]. When the last receiver is dropped, it is closed too: pushes fail with
-//! [`PushError::Closed`], and give the item back. What was not received is dropped with the last sender.
+//! When the last sender is dropped, the queue is closed: receivers get the remaining items, then
+//! [`PopError::Closed`]. When the last receiver is dropped, it is closed too: pushes fail with [`PushError::Closed`],
+//! which gives the item back. Items not received are dropped with the last sender.
 //!
-//! All else is reached through [`Sender::queue`] and [`Receiver::queue`]: a receiver that must not lose an item when it
-//! fails takes a [`Handle`](crate::Handle) and works in transactions.
+//! All other functions are available through [`Sender::queue`] and [`Receiver::queue`]: a receiver that must not lose
+//! an item when it fails uses a [`Handle`](crate::Handle) and transactions.
 //!
 //! ```
 //! let (sender, receiver) = requeue::channel::unbounded();
@@ -42,7 +42,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A clone of the queue, a handle or a future of either side keeps nothing open: only senders and receivers count.
+//! Clones of the queue, handles and futures of either side do not keep it open: only senders and receivers count.
 
 use crate::future::{OwnedPop, OwnedPush, OwnedPushBatch, TakeBatchAsync};
 use crate::{Drain, Iter, PopError, PushError, Queue};
@@ -50,7 +50,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A channel without a bound.
+/// Makes an unbounded channel.
 ///
 /// ```
 /// let (sender, receiver) = requeue::channel::unbounded();
@@ -63,7 +63,7 @@ pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
     split(&Queue::unbounded())
 }
 
-/// A channel that holds at most `capacity` items: see [`Queue::bounded`].
+/// Makes a channel that holds at most `capacity` items: see [`Queue::bounded`].
 ///
 /// ```
 /// let (sender, receiver) = requeue::channel::bounded(1);
@@ -75,7 +75,7 @@ pub fn unbounded<T>() -> (Sender<T>, Receiver<T>) {
 ///
 /// # Panics
 ///
-/// If `capacity` is 0: there is no channel that hands items over without a place for one.
+/// If `capacity` is 0: rendezvous channels are not supported.
 #[track_caller]
 pub fn bounded<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     split(&Queue::bounded(capacity))
@@ -86,7 +86,7 @@ fn split<T>(queue: &Queue<T>) -> (Sender<T>, Receiver<T>) {
     (Sender(side()), Receiver(side()))
 }
 
-/// One side of a channel: closes the queue when the last one has left it.
+/// One side of a channel: closes the queue when its last clone is dropped.
 struct Side<T>(Queue<T>);
 
 impl<T> Drop for Side<T> {
@@ -151,7 +151,7 @@ impl<T> Sender<T> {
     ///
     /// # Errors
     ///
-    /// [`PushError::Closed`] with the item, also if that happens while it waits.
+    /// [`PushError::Closed`] with the item, also if the queue is closed during the wait.
     #[doc(alias = "send")]
     pub fn push_blocking(&self, item: T) -> Result<(), PushError<T>> {
         self.0 .0.push_blocking(item)
@@ -171,14 +171,14 @@ impl<T> Sender<T> {
     ///
     /// # Errors
     ///
-    /// [`PushError::Full`] if there was no room in time, [`PushError::Closed`] as for [`Sender::push`].
+    /// [`PushError::Full`] on timeout, [`PushError::Closed`] as for [`Sender::push`].
     #[doc(alias = "send_timeout")]
     pub fn push_timeout(&self, item: T, timeout: Duration) -> Result<(), PushError<T>> {
         self.0 .0.push_timeout(item, timeout)
     }
 
-    /// A future that pushes the item when there is room, cancel safe: see [`Queue::push_async`]. It counts as no
-    /// sender.
+    /// A future that pushes the item when there is room, cancel safe: see [`Queue::push_async`]. It does not count as
+    /// a sender.
     ///
     /// ```
     /// # futures::executor::block_on(async {
@@ -257,7 +257,7 @@ impl<T> Sender<T> {
     }
 
     /// A future that pushes all items at once when there is room for all of them, cancel safe: see
-    /// [`Queue::push_batch_async`]. It counts as no sender.
+    /// [`Queue::push_batch_async`]. It does not count as a sender.
     ///
     /// ```
     /// # futures::executor::block_on(async {
@@ -271,7 +271,8 @@ impl<T> Sender<T> {
         self.0 .0.push_batch_async(items)
     }
 
-    /// The queue, a clone: for handles, transactions, statistics and all the rest. It counts as no sender.
+    /// A clone of the queue: for handles, transactions, statistics and all other functions. It does not count as a
+    /// sender.
     ///
     /// ```
     /// let (sender, receiver) = requeue::channel::unbounded();
@@ -303,7 +304,7 @@ impl<T> Receiver<T> {
     /// # Errors
     ///
     /// [`PopError::Empty`] if nothing was ready; [`PopError::Closed`] if all senders were dropped, or the queue was
-    /// closed, and nothing is left.
+    /// closed, and no items remain.
     #[doc(alias = "try_recv")]
     pub fn pop(&self) -> Result<T, PopError> {
         self.0 .0.pop()
@@ -337,13 +338,13 @@ impl<T> Receiver<T> {
     ///
     /// # Errors
     ///
-    /// [`PopError::Empty`] if there was nothing in time; [`PopError::Closed`] as for [`Receiver::pop`].
+    /// [`PopError::Empty`] on timeout; [`PopError::Closed`] as for [`Receiver::pop`].
     #[doc(alias = "recv_timeout")]
     pub fn pop_timeout(&self, timeout: Duration) -> Result<T, PopError> {
         self.0 .0.pop_timeout(timeout)
     }
 
-    /// A future that pops an item when there is one, cancel safe: see [`Queue::pop_async`]. It counts as no
+    /// A future that pops an item when there is one, cancel safe: see [`Queue::pop_async`]. It does not count as a
     /// receiver.
     ///
     /// ```
@@ -359,8 +360,7 @@ impl<T> Receiver<T> {
         self.0 .0.pop_async()
     }
 
-    /// Pops up to `max` items into `items`, without waiting, and returns how many there were: see
-    /// [`Queue::pop_batch`].
+    /// Pops up to `max` items into `items`, without waiting, and returns their number: see [`Queue::pop_batch`].
     ///
     /// ```
     /// let (sender, receiver) = requeue::channel::unbounded();
@@ -411,7 +411,7 @@ impl<T> Receiver<T> {
     }
 
     /// A future that pops up to `max` items into `items`, and is ready when there are at least `min` of them, cancel
-    /// safe: see [`Queue::pop_batch_async`]. It counts as no receiver.
+    /// safe: see [`Queue::pop_batch_async`]. It does not count as a receiver.
     ///
     /// ```
     /// # futures::executor::block_on(async {
@@ -431,8 +431,8 @@ impl<T> Receiver<T> {
         self.0 .0.pop_batch_async(min, max, items)
     }
 
-    /// All items until the channel is closed and nothing is left; waits for them. `for item in &receiver` does the
-    /// same. The iterator counts as no receiver.
+    /// All items until the channel is closed and drained; waits for them. `for item in &receiver` does the same. The
+    /// iterator does not count as a receiver.
     ///
     /// ```
     /// let (sender, receiver) = requeue::channel::unbounded();
@@ -445,7 +445,7 @@ impl<T> Receiver<T> {
         self.0 .0.iter()
     }
 
-    /// The items that are ready, without waiting: see [`Queue::drain`].
+    /// The ready items, without waiting: see [`Queue::drain`].
     ///
     /// ```
     /// let (sender, receiver) = requeue::channel::unbounded();
@@ -458,7 +458,8 @@ impl<T> Receiver<T> {
         self.0 .0.drain()
     }
 
-    /// The queue, a clone: for handles, transactions, statistics and all the rest. It counts as no receiver.
+    /// A clone of the queue: for handles, transactions, statistics and all other functions. It does not count as a
+    /// receiver.
     ///
     /// ```
     /// let (sender, receiver) = requeue::channel::unbounded();
@@ -472,7 +473,7 @@ impl<T> Receiver<T> {
     }
 }
 
-/// [`Receiver::iter`].
+/// As [`Receiver::iter`].
 impl<T> IntoIterator for &Receiver<T> {
     type Item = T;
     type IntoIter = Iter<T>;

@@ -1,4 +1,4 @@
-//! Why a push, a pop or a commit did not happen, or a delivery failed. Errors of pushes give the items back.
+//! Errors of pushes, pops and commits, and reasons of failed deliveries. Errors of pushes give the items back.
 //!
 //! A push with a priority has an error of its own, [`PriorityError`](crate::priority::PriorityError).
 
@@ -7,7 +7,7 @@ use std::fmt;
 
 /// A push was refused; it gives the item back.
 ///
-/// A queue without bounds that is never closed refuses nothing.
+/// An unbounded queue that is never closed refuses nothing.
 ///
 /// ```
 /// use requeue::PushError;
@@ -18,16 +18,15 @@ use std::fmt;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum PushError<T> {
-    /// There was no room. Forms that wait for room say it when their time is over, and at once where to wait would
-    /// not help: of more than the queue ever takes, and of an item whose key is at its
-    /// [limit](crate::Builder::key_capacity).
+    /// There was no room. Forms that wait return it on timeout, or at once if waiting would not help: for a batch
+    /// larger than the capacity, and for an item whose key is at its [limit](crate::Builder::key_capacity).
     Full(T),
-    /// The queue is closed, and it was not a transaction that holds an item of it.
+    /// The queue is closed, and the push was not made by a transaction that holds one of its items.
     Closed(T),
 }
 
 impl<T> PushError<T> {
-    /// The item that was not pushed.
+    /// Returns the item that was not pushed.
     ///
     /// ```
     /// assert_eq!(requeue::PushError::Closed(7).into_inner(), 7);
@@ -77,8 +76,8 @@ impl<T> fmt::Display for PushError<T> {
 
 impl<T> Error for PushError<T> {}
 
-/// A transaction cannot commit: what it held was taken back, because its
-/// [lease](crate::Builder::leased) was over or by [`Queue::recover`](crate::Queue::recover).
+/// A transaction cannot commit: an item that it held was taken back, because its [lease](crate::Builder::leased)
+/// expired or by [`Queue::recover`](crate::Queue::recover).
 ///
 /// ```
 /// assert_eq!(requeue::Expired.to_string(), "an item was taken back");
@@ -104,11 +103,11 @@ impl Error for Expired {}
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PopError {
-    /// At some instant during the call nothing was ready, or nothing may be taken just now: the queue is
+    /// Nothing was ready at some point during the call (linearizable), or no item may be taken now: the queue is
     /// [paused](crate::Queue::pause), its [pace](crate::Builder::pace) allows no start yet, or
-    /// [as many items](crate::Builder::max_held) are held as may be.
+    /// [`max_held`](crate::Builder::max_held) items are in flight.
     Empty,
-    /// The queue is closed, and nothing can become ready any more.
+    /// The queue is closed, and no item can become ready any more.
     Closed,
 }
 
@@ -143,7 +142,7 @@ impl fmt::Display for PopError {
 
 impl Error for PopError {}
 
-/// Why an [async transaction](crate::workers::AsyncTransaction) of a queue of this crate refused something.
+/// The error of an [async transaction](crate::workers::AsyncTransaction) of a queue of this crate.
 ///
 /// ```
 /// # futures::executor::block_on(async {
@@ -187,18 +186,18 @@ impl<T> fmt::Display for TransactionError<T> {
 
 impl<T> Error for TransactionError<T> {}
 
-/// Why a delivery failed.
+/// The reason why a delivery failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Reason {
-    /// Its transaction was aborted, or dropped.
+    /// Its transaction was aborted or dropped.
     Aborted,
     /// Its transaction was dropped by a panic.
     Panicked,
     /// Its worker gave it back, by [`Transaction::retry`](crate::Transaction::retry) or
     /// [`Transaction::retry_after`](crate::Transaction::retry_after).
     Retried,
-    /// Its transaction was forgotten, and ended by the next use or the end of its handle.
+    /// Its transaction was forgotten, and ended when its handle was used again or dropped.
     Forgotten,
     /// Its worker gave it up, by [`Transaction::fail`](crate::Transaction::fail).
     Failed,

@@ -1,10 +1,10 @@
 //! Futures that wait for an item or for room: of queues, handles and transactions.
 //!
-//! All of them are `Send` where the items are, cancel safe, and need no particular runtime: see
-//! [Waiting](crate#waiting-cancel-safety). Nobody has to name their types, except to store a future in a field.
+//! They are `Send` if the items are, cancel safe, and need no particular runtime: see
+//! [Waiting](crate#waiting-cancel-safety). Their types need to be named only to store a future in a field.
 
-// A future keeps its place in the wait queue in its handle. It gives the place up when it is ready or dropped; what a
-// forgotten one leaves is ended by the next use of the handle.
+// The waiter of a future is stored in its handle. It leaves the wait queue when the future is ready or dropped; the
+// next use of the handle removes the waiter of a forgotten future.
 
 mod batch;
 mod idle;
@@ -36,7 +36,7 @@ use std::task::{Context, Poll};
 ///
 /// # Panics
 ///
-/// When it is polled after it was ready.
+/// If it is polled after completion.
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct TakeAsync<'h, T, O: Order<T> = Fifo> {
     cell: Option<&'h mut CellOf<T, O>>,
@@ -76,7 +76,7 @@ impl<T, O: Order<T>> Drop for TakeAsync<'_, T, O> {
 ///
 /// # Panics
 ///
-/// When it is polled after it was ready.
+/// If it is polled after completion.
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct PushAsync<'h, T, O: Order<T> = Fifo> {
     cell: &'h mut CellOf<T, O>,
@@ -133,7 +133,7 @@ impl<T, O: Order<T>> Drop for PushAsync<'_, T, O> {
 ///
 /// # Panics
 ///
-/// When it is polled after it was ready.
+/// If it is polled after completion.
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct PushBatchAsync<'h, T, O: Order<T> = Fifo> {
     cell: &'h mut CellOf<T, O>,
@@ -179,7 +179,7 @@ impl<T, O: Order<T>> Drop for PushBatchAsync<'_, T, O> {
     }
 }
 
-/// A transaction on loan to a future.
+/// A transaction borrowed by a future.
 pub(crate) struct Borrowing<'t, T, O: Order<T>> {
     pub(crate) local: Borrow<'t, Local<T, O>>,
 }
@@ -200,17 +200,17 @@ impl<T, O: Order<T>> Drop for Borrowing<'_, T, O> {
 ///
 /// # Panics
 ///
-/// When it is polled after it was ready.
+/// If it is polled after completion.
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct PopAsync<'t, T, O: Order<T> = Fifo> {
-    lent: Option<Borrowing<'t, T, O>>,
+    borrowing: Option<Borrowing<'t, T, O>>,
 }
 
 impl<'t, T, O: Order<T>> PopAsync<'t, T, O> {
     #[track_caller]
     pub(crate) fn new(local: Borrow<'t, Local<T, O>>) -> Self {
-        let lent = Some(Borrowing::new(local));
-        Self { lent }
+        let borrowing = Some(Borrowing::new(local));
+        Self { borrowing }
     }
 }
 
@@ -219,10 +219,10 @@ impl<'t, T, O: Order<T>> Future for PopAsync<'t, T, O> {
 
     #[track_caller]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let Borrowing { local } = self.lent.as_mut().expect(DONE);
+        let Borrowing { local } = self.borrowing.as_mut().expect(DONE);
         let poll = local.poll_pop(Some(&WakeTarget::task(context.waker())), false);
         if poll.is_ready() {
-            self.lent = None;
+            self.borrowing = None;
         }
         poll.map(|held| held.map(Item::new))
     }
@@ -232,17 +232,17 @@ impl<'t, T, O: Order<T>> Future for PopAsync<'t, T, O> {
 ///
 /// # Panics
 ///
-/// When it is polled after it was ready.
+/// If it is polled after completion.
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct StageAsync<'t, T, O: Order<T> = Fifo> {
-    lent: Option<Borrowing<'t, T, O>>,
+    borrowing: Option<Borrowing<'t, T, O>>,
     item: Option<T>,
 }
 
 impl<'t, T, O: Order<T>> StageAsync<'t, T, O> {
     pub(crate) fn new(local: Borrow<'t, Local<T, O>>, item: T) -> Self {
         Self {
-            lent: Some(Borrowing::new(local)),
+            borrowing: Some(Borrowing::new(local)),
             item: Some(item),
         }
     }
@@ -256,12 +256,12 @@ impl<T, O: Order<T>> StageAsync<'_, T, O> {
         context: &Context<'_>,
         register: impl Register<T, O>,
     ) -> Poll<Result<(), PushError<T>>> {
-        let Self { lent, item } = self;
-        let Borrowing { local } = lent.as_mut().expect(DONE);
+        let Self { borrowing, item } = self;
+        let Borrowing { local } = borrowing.as_mut().expect(DONE);
         let wake_target = WakeTarget::task(context.waker());
         let poll = Local::poll_put(local, item, Put::Stage, &wake_target, register);
         if poll.is_ready() {
-            *lent = None;
+            *borrowing = None;
         }
         poll
     }
@@ -278,7 +278,7 @@ impl<T, O: Order<T>> Future for StageAsync<'_, T, O> {
     }
 }
 
-/// Pops without a handle; `None` if it is worth waiting.
+/// Pops without a handle; `None` if the caller should wait.
 pub(crate) fn pop_unless_empty<T, O: Order<T>>(
     shared: &Shared<T, O>,
 ) -> Option<Result<T, PopError>> {
@@ -288,7 +288,7 @@ pub(crate) fn pop_unless_empty<T, O: Order<T>>(
     }
 }
 
-/// Pushes without a handle, by `push`; what is not pushed is left where it was.
+/// Pushes without a handle, by `push`; an item that is not pushed stays in its slot.
 pub(crate) fn push_unless_full<T>(
     item: &mut Option<T>,
     push: impl FnOnce(T) -> Result<(), Unpushed<T>>,
@@ -300,17 +300,17 @@ pub(crate) fn push_unless_full<T>(
     unpushed.refusal.map(Err)
 }
 
-/// What to say of a push that has left this of its item.
+/// The result of a push, by the item that it left.
 pub(crate) fn unless_pushed<T>(admission: Admission, left: Option<T>) -> Result<(), PushError<T>> {
     left.map_or(Ok(()), |item| admitted(admission, item).map(drop))
 }
 
-/// The future of [`Queue::pop_async`](crate::Queue::pop_async). It owns what it needs of the queue, so it may
-/// outlive the [`Queue`](crate::Queue) it came from.
+/// The future of [`Queue::pop_async`](crate::Queue::pop_async). It borrows nothing, so it may outlive the
+/// [`Queue`](crate::Queue) it came from.
 ///
 /// # Panics
 ///
-/// When it is polled after it was ready.
+/// If it is polled after completion.
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct OwnedPop<T, O: Order<T> = Fifo> {
     local: Option<Local<T, O>>,
@@ -343,12 +343,12 @@ impl<T, O: Order<T>> Future for OwnedPop<T, O> {
     }
 }
 
-/// The future of [`Queue::push_async`](crate::Queue::push_async). It owns what it needs of the queue, so it may
-/// outlive the [`Queue`](crate::Queue) it came from.
+/// The future of [`Queue::push_async`](crate::Queue::push_async). It borrows nothing, so it may outlive the
+/// [`Queue`](crate::Queue) it came from.
 ///
 /// # Panics
 ///
-/// When it is polled after it was ready.
+/// If it is polled after completion.
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct OwnedPush<T, O: Order<T> = Fifo> {
     local: Option<Local<T, O>>,
@@ -399,12 +399,12 @@ impl<T, O: Order<T>> Future for OwnedPush<T, O> {
     }
 }
 
-/// The future of [`Queue::push_batch_async`](crate::Queue::push_batch_async). It owns what it needs of the queue,
-/// so it may outlive the [`Queue`](crate::Queue) it came from.
+/// The future of [`Queue::push_batch_async`](crate::Queue::push_batch_async). It borrows nothing, so it may outlive
+/// the [`Queue`](crate::Queue) it came from.
 ///
 /// # Panics
 ///
-/// When it is polled after it was ready.
+/// If it is polled after completion.
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct OwnedPushBatch<T, O: Order<T> = Fifo> {
     cell: CellOf<T, O>,

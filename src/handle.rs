@@ -17,28 +17,26 @@ use std::time::Duration;
 
 /// One worker's access to a [`Queue`](crate::Queue), with its transactions.
 ///
-/// A handle belongs to one thread or task at a time, and may move between them. It owns a reference
-/// to its queue. Dropping it loses nothing: committed items stay in the queue, an open transaction
-/// that was forgotten aborts.
+/// A handle belongs to one thread or task at a time, and may move between them. It owns a reference to its queue.
+/// Dropping it loses nothing: committed items stay in the queue, and a forgotten open transaction aborts.
 ///
-/// Items pushed through one handle leave in that order, aborts apart.
+/// Items pushed through one handle are popped in that order, except after aborts.
 ///
-/// Every method first ends what a forgotten transaction of this handle left: its items go back. What
-/// was left of a forgotten [`Taken`](crate::Taken) is dropped, and the place in the wait queue of a forgotten
-/// future is given up.
+/// Every method first cleans up after values of this handle leaked by [`std::mem::forget`]: a transaction is aborted,
+/// the remaining items of a [`Taken`](crate::Taken) are dropped, and a future is removed from the wait queue.
 ///
 /// # Waiting
 ///
-/// Threads and tasks wait in one line, on any async runtime, and who came first is woken first. A
-/// newcomer that waits may be faster than an older waiter that is on its way, but once that one was woken
-/// in vain it keeps its place, and when it is woken again newcomers that wait leave it what it was woken
-/// for. A plain [`pop`](Self::pop) waits for nobody; it yields the processor a few times while such a
-/// waiter is on its way. No wait uses the processor but for a few microseconds at its beginning.
+/// Threads and tasks share one wait queue, on any async runtime, and are woken in FIFO order, one per item. A
+/// newcomer that waits can overtake a woken waiter at most once: that waiter keeps its place, and when it is woken
+/// again, newcomers that wait leave the item to it. A plain [`pop`](Self::pop) does not wait; it yields the processor
+/// a few times while such a waiter has been woken. A wait spins for a few microseconds at its beginning and then uses
+/// no processor time.
 ///
-/// Timeouts: zero tries once; [`Duration::MAX`] waits for ever; what arrives wins over the deadline.
+/// A timeout of zero tries once, [`Duration::MAX`] waits forever. Success takes precedence over an elapsed timeout.
 ///
-/// The futures are cancel safe: whenever one is dropped, no item is lost, and a wake-up that it had
-/// goes to the next waiter. They need no particular runtime.
+/// The futures are cancel safe: if one is dropped, no item is lost, and a pending wake-up is passed to the next
+/// waiter. They need no particular runtime.
 ///
 /// # Example
 ///
@@ -51,8 +49,8 @@ use std::time::Duration;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Cloning a handle makes another one of the same queue, with the same name if it has one; it shares nothing else with
-/// the first.
+/// Cloning a handle makes another handle of the same queue, with the same name if it has one, and shares nothing
+/// else.
 ///
 /// Two threads cannot use one handle at once, but each may have its own:
 ///
@@ -75,10 +73,10 @@ use std::time::Duration;
 /// assert_eq!(handle.queue().len(), 2);
 /// ```
 pub struct Handle<T, O: Order<T> = Fifo> {
-    /// All that the handle does goes through `&mut`, so it may be shared: then it does nothing.
+    /// Used only through `&mut`, so the handle may be `Sync`.
     cell: Exclusive<CellOf<T, O>>,
     shared: Arc<Shared<T, O>>,
-    /// Whence transactions of the queue get handles.
+    /// The pool of handles for owned transactions of the queue.
     pool: Arc<Pool<T, O>>,
     name: Option<Arc<str>>,
 }
@@ -111,14 +109,14 @@ impl<T, O: Order<T>> Handle<T, O> {
         self.cell.get_mut()
     }
 
-    /// What the handle has, after the end of what a forgotten transaction or future left.
+    /// The handle's local state, after the cleanup of a forgotten transaction or future.
     #[inline]
     pub(crate) fn local(&mut self) -> &mut Local<T, O> {
         self.cell().settled()
     }
 
-    /// Pushes an item; it is ready at once. Wait-free, or lock-free on a bounded queue, where the queue has no
-    /// other option and nobody waits: see [Progress](crate#progress).
+    /// Pushes an item; it is ready at once. Wait-free, or lock-free on a bounded queue, if the queue has no other
+    /// options and no waiters: see [Progress](crate#progress).
     ///
     /// ```
     /// let queue = requeue::Queue::unbounded();
@@ -129,14 +127,14 @@ impl<T, O: Order<T>> Handle<T, O> {
     ///
     /// # Errors
     ///
-    /// [`PushError::Full`] if the queue is bounded and had no room at some instant of the call,
+    /// [`PushError::Full`] if the queue is bounded and had no room at some point during the call,
     /// [`PushError::Closed`] if it is closed. The item comes back with the error.
     #[inline]
     pub fn push(&mut self, item: T) -> Result<(), PushError<T>> {
         self.cell().push(item)
     }
 
-    /// Pushes an item, and waits for room if there is none. Those who wait are served in order.
+    /// Pushes an item, and waits for room if there is none. Waiters are served in FIFO order.
     ///
     /// ```
     /// let queue = requeue::Queue::bounded(1);
@@ -172,8 +170,7 @@ impl<T, O: Order<T>> Handle<T, O> {
     ///
     /// # Errors
     ///
-    /// [`PushError::Full`] with the item, if the time is over; [`PushError::Closed`] with the item, if
-    /// the queue is closed.
+    /// [`PushError::Full`] with the item, on timeout; [`PushError::Closed`] with the item, if the queue is closed.
     pub fn push_timeout(&mut self, item: T, timeout: Duration) -> Result<(), PushError<T>> {
         self.push_waiting(item, Some(timeout))
     }
@@ -200,8 +197,8 @@ impl<T, O: Order<T>> Handle<T, O> {
         PushAsync::new(self.cell(), item)
     }
 
-    /// Pops an item; the pop is committed at once. Lock-free where the queue has no option but a bound and nobody
-    /// waits for room: see [Progress](crate#progress).
+    /// Pops an item; the pop is committed at once. Lock-free if the queue has no options except a bound, and no
+    /// waiters for room: see [Progress](crate#progress).
     ///
     /// ```
     /// let queue = requeue::Queue::unbounded();
@@ -213,8 +210,8 @@ impl<T, O: Order<T>> Handle<T, O> {
     ///
     /// # Errors
     ///
-    /// [`PopError::Empty`] if at some instant during the call nothing was ready, or nothing
-    /// [may be taken](PopError::Empty) now; [`PopError::Closed`] if nothing can become ready any more.
+    /// [`PopError::Empty`] if nothing was ready at some point during the call, or nothing [may be
+    /// taken](PopError::Empty) now; [`PopError::Closed`] if nothing can become ready any more.
     #[inline]
     pub fn pop(&mut self) -> Result<T, PopError> {
         self.cell().pop()
@@ -251,17 +248,17 @@ impl<T, O: Order<T>> Handle<T, O> {
     ///
     /// # Errors
     ///
-    /// [`PopError::Empty`] if the time is over; [`PopError::Closed`] if nothing can become ready any
-    /// more.
+    /// [`PopError::Empty`] on timeout; [`PopError::Closed`] if nothing can become ready any more.
     pub fn pop_timeout(&mut self, timeout: Duration) -> Result<T, PopError> {
         self.local().pop_waiting(Some(timeout))
     }
 
-    /// A future that pops an item when there is one. Cancel safe: it pops only when it is ready.
+    /// A future that pops an item when there is one. Cancel safe: it pops only when it completes.
     ///
     /// Its output is that of [`Handle::pop_blocking`].
     ///
-    /// Poll it or drop it: a future that is woken and then left alone [keeps its wake-up](crate#waiting-cancel-safety).
+    /// Poll it or drop it: a future that is woken and then neither polled nor dropped [keeps its
+    /// wake-up](crate#waiting-cancel-safety).
     ///
     /// ```
     /// # futures::executor::block_on(async {
@@ -275,15 +272,15 @@ impl<T, O: Order<T>> Handle<T, O> {
         TakeAsync::new(self.cell())
     }
 
-    /// Pushes all items in one transaction, and returns how many they were: they become ready all
-    /// at once. If the iterator panics, none does.
+    /// Pushes all items in one transaction, and returns their number: they become ready all at once. If the iterator
+    /// panics, none is pushed.
     ///
     /// ```
     /// let queue = requeue::Queue::bounded(3);
     /// let mut handle = queue.handle();
     /// assert_eq!(handle.push_batch(1..=2)?, 2);
     /// let refused = handle.push_batch(3..=4).unwrap_err();
-    /// assert_eq!(refused.into_inner(), [3, 4]); // only one of them would have fitted
+    /// assert_eq!(refused.into_inner(), [3, 4]); // there was room for only one of them
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
@@ -303,8 +300,7 @@ impl<T, O: Order<T>> Handle<T, O> {
 
     /// Pushes all items in one transaction, and waits until there is room for all of them.
     ///
-    /// Who is first in the wait queue gathers room as it becomes free, so that a large batch is not kept out
-    /// by small pushes for ever.
+    /// The first waiter gathers room as it becomes free, so that small pushes cannot starve a large batch.
     ///
     /// ```
     /// let queue = requeue::Queue::bounded(2);
@@ -316,7 +312,7 @@ impl<T, O: Order<T>> Handle<T, O> {
     ///
     /// # Errors
     ///
-    /// [`PushError::Full`] at once, if they are more than the queue's capacity or than their keys have room for;
+    /// [`PushError::Full`] at once, if the items exceed the queue's capacity or the room of their keys;
     /// [`PushError::Closed`] if it is closed. All items come back in their order.
     pub fn push_batch_blocking(
         &mut self,
@@ -371,8 +367,8 @@ impl<T, O: Order<T>> Handle<T, O> {
         PushBatchAsync::new(self.cell(), items.into_iter().collect())
     }
 
-    /// Looks at the item that a pop would give, and puts it back to its place. No delivery is counted;
-    /// while `look` runs nobody else is given the item.
+    /// Calls `inspect` with the item that a pop would return, and puts the item back in its place. No delivery is
+    /// counted; while `inspect` runs the item is not delivered to others.
     ///
     /// ```
     /// let queue = requeue::Queue::unbounded();
@@ -386,13 +382,13 @@ impl<T, O: Order<T>> Handle<T, O> {
     /// # Errors
     ///
     /// As for [`Handle::pop`].
-    pub fn peek_with<R>(&mut self, look: impl FnOnce(&T) -> R) -> Result<R, PopError> {
+    pub fn peek_with<R>(&mut self, inspect: impl FnOnce(&T) -> R) -> Result<R, PopError> {
         let tx = self.begin();
         let peeked = tx.peek()?;
-        Ok(look(&peeked))
+        Ok(inspect(&peeked))
     }
 
-    /// The name that the handle was given by [`Queue::named_handle`](crate::Queue::named_handle).
+    /// The name that was given to the handle by [`Queue::named_handle`](crate::Queue::named_handle).
     ///
     /// ```
     /// let queue = requeue::Queue::<u32>::unbounded();
@@ -421,7 +417,7 @@ impl<T, O: Order<T>> Handle<T, O> {
     }
 
     /// Begins a transaction that owns this handle, and may be stored, sent, and committed or aborted elsewhere. The
-    /// handle is dropped with it; [`Queue::begin_owned`](crate::Queue::begin_owned) uses handles again.
+    /// handle is dropped with it; [`Queue::begin_owned`](crate::Queue::begin_owned) reuses handles.
     ///
     /// ```
     /// let queue = requeue::Queue::unbounded();
@@ -437,7 +433,7 @@ impl<T, O: Order<T>> Handle<T, O> {
         OwnedTransaction::begin(self.check_out())
     }
 
-    /// The handle, for a transaction that owns it.
+    /// Converts the handle for a transaction that owns it.
     pub(crate) fn check_out(self) -> CheckedOut<T, O> {
         CheckedOut::new(Box::new(self.cell.into_inner()), None)
     }
@@ -462,7 +458,7 @@ impl<T, O: Order<T>> Handle<T, O> {
     ///
     /// # Errors
     ///
-    /// That of `work`.
+    /// The error of `work`.
     ///
     /// A queue that [leases](crate::Builder::leased) its items has [`try_transact`](Self::try_transact) instead.
     pub fn transact<R, E>(
@@ -478,8 +474,8 @@ impl<T, O: Order<T>> Handle<T, O> {
         Ok(result)
     }
 
-    /// Runs `work` in a transaction, as [`transact`](Self::transact) does, and commits unless an item was taken back
-    /// that `work` took.
+    /// Runs `work` in a transaction, as [`transact`](Self::transact) does, and commits unless an item that `work`
+    /// took was taken back.
     ///
     /// ```
     /// use std::error::Error;
@@ -494,7 +490,7 @@ impl<T, O: Order<T>> Handle<T, O> {
     ///
     /// # Errors
     ///
-    /// That of `work`, or [`Expired`] if an item was taken back; then the transaction is aborted.
+    /// The error of `work`, or [`Expired`] if an item was taken back; then the transaction is aborted.
     pub fn try_transact<R, E: From<Expired>>(
         &mut self,
         work: impl FnOnce(&Transaction<'_, T, O>) -> Result<R, E>,
@@ -513,7 +509,7 @@ impl<T, O: Order<T>> Clone for Handle<T, O> {
     }
 }
 
-/// A panic leaves a handle as whole as any other end of a transaction does.
+/// A panic leaves a handle in a consistent state, as any other end of a transaction does.
 impl<T, O: Order<T>> UnwindSafe for Handle<T, O> {}
 impl<T, O: Order<T>> RefUnwindSafe for Handle<T, O> {}
 

@@ -1,4 +1,4 @@
-//! What a transaction holds.
+//! Items held by a transaction.
 
 use crate::order::{Order, StoredOf};
 use crate::raw::{HeldItems, ItemRef, Stored};
@@ -9,10 +9,9 @@ use std::ops::{Deref, DerefMut};
 
 /// An item that a [`Transaction`](crate::Transaction) holds.
 ///
-/// It is a look at the item, which the transaction keeps: what becomes of it is decided when the
-/// transaction ends. Dropping this gives nothing back; [`Transaction::commit`](crate::Transaction::commit) hands
-/// out the values of all items that are held, and [`Transaction::retry`](crate::Transaction::retry) gives a single one
-/// back.
+/// It is a reference: the transaction owns the item until it commits or aborts. Dropping the reference gives nothing
+/// back; [`Transaction::commit`](crate::Transaction::commit) returns the values of all held items, and
+/// [`Transaction::retry`](crate::Transaction::retry) gives a single one back.
 ///
 /// ```
 /// let queue = requeue::Queue::unbounded();
@@ -37,8 +36,8 @@ impl<'t, T> Item<'t, T> {
         Self { reference }
     }
 
-    /// How often the item was delivered, this time included: 1 at first. Each abort of a
-    /// transaction that held it, by whatever way, adds one.
+    /// The number of deliveries of the item, this one included: 1 at first. Each abort of a transaction that held it,
+    /// for whatever reason, adds one.
     ///
     /// ```
     /// let queue = requeue::Queue::unbounded();
@@ -69,14 +68,14 @@ impl<T> DerefMut for Item<'_, T> {
     }
 }
 
-/// That of the item itself.
+/// Formats the item itself.
 impl<T: fmt::Debug> fmt::Debug for Item<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&**self, f)
     }
 }
 
-/// That of the item itself.
+/// Formats the item itself.
 ///
 /// ```
 /// let queue = requeue::Queue::unbounded();
@@ -96,7 +95,7 @@ impl<T: fmt::Display> fmt::Display for Item<'_, T> {
 /// The items of one [`Transaction::pop_batch`](crate::Transaction::pop_batch), or all of an
 /// [`OwnedTransaction`](crate::OwnedTransaction::items). All of them are held, whether iterated or not.
 ///
-/// They may be iterated on another thread, while the transaction goes on.
+/// They may be iterated on another thread while the transaction is in use.
 ///
 /// ```
 /// let queue = requeue::Queue::unbounded();

@@ -1,13 +1,13 @@
-//! A lock-free, in-memory queue for many producers and many consumers whose dequeues are
-//! transactions: a worker takes items inside a transaction; until it commits nobody else sees them;
-//! if it aborts, returns early or panics, they go back to the head.
+//! A lock-free, in-memory queue for many producers and many consumers whose dequeues are transactions.
+//! A worker takes items inside a transaction; they stay invisible to others until it commits, and go
+//! back to the head if it aborts, returns early or panics.
 //!
-//! Pops can wait for items, and pushes for room, on threads and in tasks alike. Items that fail can be
-//! retried later, set aside after so many attempts, or taken back from a worker that is stuck, and the
-//! queue says what it is doing.
+//! Pops can wait for items and pushes for room, on threads and in async tasks. Failed items can be
+//! retried with backoff, moved to a dead-letter queue after N attempts, or reclaimed from a stuck
+//! worker. Statistics, metrics and tracing show what a queue is doing.
 //!
-//! What it does not do: it keeps nothing on disk, it keeps no global order, which is what buys the
-//! speed, and it does not end by itself: a queue is closed by a call, not by dropping its last producer.
+//! Not provided: persistence; a global order, which is the price of the speed; and closing on drop: a
+//! queue is closed by a call, not by dropping its last producer.
 //!
 //! ```
 //! use requeue::Queue;
@@ -17,17 +17,17 @@
 //! let mut worker = queue.handle();
 //!
 //! let tx = worker.begin();
-//! let job = tx.pop()?; // held: nobody else sees it
-//! tx.push(format!("parse what came of: {}", *job))?; // staged: nobody sees it yet
-//! drop(tx); // as a return or a panic does: both are undone
+//! let job = tx.pop()?; // held: invisible to others
+//! tx.push(format!("parse: {}", *job))?; // staged: not visible yet
+//! drop(tx); // aborts, as a return or a panic does: both are undone
 //! assert_eq!(queue.len(), 1);
 //!
 //! let tx = worker.begin();
 //! let job = tx.pop()?;
 //! assert_eq!((job.as_str(), job.attempts()), ("fetch the page", 2));
-//! tx.push(format!("parse what came of: {}", *job))?;
+//! tx.push(format!("parse: {}", *job))?;
 //! tx.commit(); // both at once
-//! assert_eq!(queue.pop()?, "parse what came of: fetch the page");
+//! assert_eq!(queue.pop()?, "parse: fetch the page");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -40,67 +40,67 @@
 //! | take work that may fail, push its follow-ups | [`Transaction`], from [`Handle::begin`] or [`Handle::transact`] |
 //! | take and push in several queues as one | [`commit_all()`] |
 //! | a push or pop now and then, from anywhere | [`Queue::push`], [`Queue::pop`], and their forms that wait |
-//! | a channel, whose last sender closes it | [`channel::bounded()`], [`channel::unbounded()`] |
+//! | a channel, closed by dropping its last sender | [`channel::bounded()`], [`channel::unbounded()`] |
 //! | many items at once | [`Handle::push_batch`], [`Handle::pop_batch`], [`Transaction::push_batch`], [`Transaction::pop_batch`] |
 //! | wait on a thread | [`Handle::pop_blocking`], [`Handle::pop_timeout`], [`Transaction::pop_blocking`] |
 //! | wait in a task | [`Handle::pop_async`], [`Transaction::pop_async`], with feature `stream` `Handle::stream` |
-//! | wait until there are enough | [`Handle::pop_batch_blocking`], [`Transaction::pop_batch_blocking`], [`Handle::pop_batch_async`] |
-//! | no more than so many items | [`Queue::bounded`], [`Queue::builder`] |
+//! | wait for a minimum number of items | [`Handle::pop_batch_blocking`], [`Transaction::pop_batch_blocking`], [`Handle::pop_batch_async`] |
+//! | at most N items | [`Queue::bounded`], [`Queue::builder`] |
 //! | wait for room | [`Handle::push_blocking`], [`Handle::push_async`], [`Transaction::push_blocking`], with feature `stream` `Handle::sink` |
-//! | threads or tasks that work through a queue | [`Workers`], with feature `tokio` `Tasks` |
-//! | closures and futures as items, and what became of them | [`Job`], [`Queue::submit`], [`Queue::submit_async`], [`Outcome`] |
-//! | end in an orderly way | [`Queue::close`], [`Queue::iter`] |
-//! | nobody keeps the others waiting by having much to do: fair by key | [`FairQueue`] |
-//! | the items of a key one after the other, on any number of workers | [`FairQueue`] with [`Builder::serial`] |
-//! | what is urgent first; what is for later, later | [`PriorityQueue`] |
+//! | threads or tasks that process a queue | [`Workers`], with feature `tokio` `Tasks` |
+//! | closures and futures as items, and their results | [`Job`], [`Queue::submit`], [`Queue::submit_async`], [`Outcome`] |
+//! | shut down gracefully | [`Queue::close`], [`Queue::iter`] |
+//! | one busy tenant cannot starve the others: fair by key | [`FairQueue`] |
+//! | the items of a key one at a time, on any number of workers | [`FairQueue`] with [`Builder::serial`] |
+//! | urgent items first, scheduled items at their time | [`PriorityQueue`] |
 //! | the first item of several queues | [`pop_any()`], [`hold_any()`] in transactions, or select among futures |
-//! | look before taking | [`Transaction::peek`], [`Handle::peek_with`], [`Queue::peek_each`] |
-//! | retry what failed later | [`Transaction::retry_after`], [`Builder::backoff`] |
-//! | give up on what always fails | [`Builder::max_attempts`], [`Queue::dead_letters`], [`DeadLetters::requeue`] |
+//! | peek before popping | [`Transaction::peek`], [`Handle::peek_with`], [`Queue::peek_each`] |
+//! | retry failed items later | [`Transaction::retry_after`], [`Builder::backoff`] |
+//! | give up on items that always fail | [`Builder::max_attempts`], [`Queue::dead_letters`], [`DeadLetters::requeue`] |
 //! | take work back from a stuck worker | [`Builder::leased`], [`Transaction::renew`], [`Queue::recover`] |
-//! | queue closures or futures and wait for what they return | [`Queue::submit`](Queue#method.submit), [`Queue::submit_async`](Queue#method.submit_async), [`Queue::wrap`](Queue#method.wrap), [`Job`] |
+//! | queue closures or futures and wait for their return values | [`Queue::submit`](Queue#method.submit), [`Queue::submit_async`](Queue#method.submit_async), [`Queue::wrap`](Queue#method.wrap), [`Job`] |
 //! | workers that push to other queues, all or nothing | [`WorkersBuilder::run_with`] |
 //! | wait until all work is done | [`Queue::wait_idle`](Queue#method.wait_idle) |
-//! | no more than so many a second | [`Builder::pace`] with [`Pace`], which queues may share |
-//! | no more than so many in work | [`Builder::max_held`] |
-//! | stop giving out items for a while | [`Queue::pause`], [`Builder::paused`] |
+//! | at most N items started per second | [`Builder::pace`] with [`Pace`], which queues may share |
+//! | at most N items in flight | [`Builder::max_held`] |
+//! | stop delivering items for a while | [`Queue::pause`], [`Builder::paused`] |
 //! | acknowledge deliveries elsewhere, as a broker does | [`Queue::begin_owned`] |
-//! | see what is going on | [`Queue::stats`], [`Queue::held`], features `metrics` and `tracing` |
+//! | observe a queue | [`Queue::stats`], [`Queue::held`], features `metrics` and `tracing` |
 //!
 //! # Handles and threads
 //!
-//! A [`Queue`] is `Send` and `Sync`, a [`Handle`] and a [`Transaction`] are `Send` but not `Sync`, all
-//! where the items are `Send`. Make one handle for each thread or task; they are cheap, and may move
-//! between threads. The queue lives as long as one of its clones or handles does; then the items left
-//! are dropped. A handle that waits keeps its queue alive.
+//! A [`Queue`] is `Send` and `Sync`, a [`Handle`] and a [`Transaction`] are `Send` but not `Sync`, if
+//! the items are `Send`. Make one handle for each thread or task; handles are cheap and may move
+//! between threads. A queue lives as long as any of its clones or handles; then the remaining items are
+//! dropped. A waiting handle keeps its queue alive.
 //!
 //! # Order
 //!
-//! - Items pushed through one handle leave in that order, aborts apart.
-//! - Of two pushes without a handle, the one that happens before the other leaves first.
+//! - Items pushed through one handle are popped in that order, except after aborts.
+//! - Pushes without a handle share one FIFO: if one happens before another, its item is popped first.
 //! - Between handles the order is best effort: consumers prefer the shard whose head is older, in
 //!   steps of a segment of items.
-//! - After an abort the items of the transaction come back in their order, before anything not yet
-//!   delivered that came from the same handle. Changes made to them stay. Between two aborted
-//!   transactions the order is free.
+//! - After an abort the items of the transaction come back in their order, before all undelivered items
+//!   of the same producer handle. Modifications to them are kept. The order between two aborted
+//!   transactions is unspecified.
 //!
 //! # Other orders
 //!
 //! | type | the next item | pushes | pops |
 //! |---|---|---|---|
-//! | [`Queue`] | about the oldest | wait-free | lock-free |
-//! | [`FairQueue`] | that of the key whose turn it is | a lock that few of the keys share | one lock for all |
-//! | [`PriorityQueue`] | the ready one of the least priority | as in a [`Queue`] | one lock for all |
+//! | [`Queue`] | approximately the oldest | wait-free | lock-free |
+//! | [`FairQueue`] | from the next key, round-robin | a lock shared by few of the keys | one lock for all |
+//! | [`PriorityQueue`] | the ready item with the lowest priority value | as in a [`Queue`] | one lock for all |
 //!
-//! Only which item is next differs: both deref to a [`Queue`], their handles are [`Handle`]s and their
-//! transactions [`Transaction`]s. Waiting, bounds, closing, retries, leases, dead letters, workers and
-//! counts are the same, and [`commit_all()`] goes over queues of any orders. Any of them can be
-//! [paced](Builder::pace) and [paused](Queue::pause).
+//! Only the order of delivery differs: [`FairQueue`] and [`PriorityQueue`] are [`Queue`]s, with the
+//! same [`Handle`]s and [`Transaction`]s. Waiting, bounds, closing, retries, leases, dead letters,
+//! workers and statistics are the same, and [`commit_all()`] spans queues of any orders. All of them
+//! can be [paced](Builder::pace) and [paused](Queue::pause).
 //!
 //! ```
 //! use requeue::{commit_all, FairQueue, PriorityQueue};
 //!
-//! let inbox = FairQueue::by(|job: &(&str, u16)| job.0); // in turn
+//! let inbox = FairQueue::by(|job: &(&str, u16)| job.0); // round-robin by name
 //! let outbox = PriorityQueue::by_priority(); // the most urgent first
 //! for job in [("alice", 3), ("alice", 2), ("bob", 1)] {
 //!     inbox.push(job)?;
@@ -110,7 +110,7 @@
 //!     let (taking, giving) = (from.begin(), to.begin());
 //!     let job = taking.pop()?;
 //!     giving.push_with(job.1, None, job.0)?;
-//!     commit_all((taking, giving)); // in one of them at any time
+//!     commit_all((taking, giving)); // atomic: always in exactly one of them
 //! }
 //! outbox.close();
 //! assert!(outbox.iter().eq(["bob", "alice", "alice"]));
@@ -119,38 +119,38 @@
 //!
 //! # Visibility
 //!
-//! The pushes of a commit become visible all at once: whoever has popped one of the items finds all
-//! others, in all queues of a [`commit_all()`]. What a thread did before it committed a push happens
-//! before what another does after it popped the item.
+//! The pushes of a commit become visible all at once: a thread that has popped one of the items can pop
+//! all others, in all queues of a [`commit_all()`]. Everything a thread did before it committed a push
+//! happens before everything another thread does after it popped the item.
 //!
 //! # Transactions
 //!
-//! Nobody sees what a transaction holds, and nobody, the transaction included, sees what it has
-//! staged. It ends by [`Transaction::commit`], by [`Transaction::abort`], or by being dropped, which
-//! aborts. A transaction that is leaked by [`std::mem::forget`] stays open until its handle is used
-//! again or dropped; then it aborts too. An [`Item`] is a look at what its transaction holds: to drop it
-//! gives nothing back, and what was dropped before a commit is committed too. Each abort counts in
-//! [`Item::attempts`]. An abort cannot fail, nor can a commit; on a queue with [leases](#leases) there is
-//! [`Transaction::try_commit`] instead.
-//! Destructors, iterators and closures of the user run while nothing is half done, and
-//! may use the same queue; if one panics, no other item is lost or dropped twice.
+//! Items that a transaction holds are invisible to others; items that it has staged are invisible to
+//! all, the transaction included. It ends by [`Transaction::commit`], by [`Transaction::abort`], or by
+//! being dropped, which aborts. A transaction leaked by [`std::mem::forget`] stays open until its
+//! handle is used again or dropped; then it is aborted. An [`Item`] is a reference into its
+//! transaction: dropping it gives nothing back, and the item is still committed with the transaction.
+//! Each abort counts in [`Item::attempts`]. Neither an abort nor a commit can fail; a queue with
+//! [leases](#leases) has [`Transaction::try_commit`] instead. User code (destructors, iterators,
+//! closures) runs only while the queue is in a consistent state and may use the same queue; if it
+//! panics, no other item is lost or dropped twice.
 //!
 //! # Failed deliveries
 //!
-//! A delivery has failed when the transaction that held the item ends without a commit, by whatever way:
-//! see [`Reason`]. A look and a cancelled wait are no deliveries. What then becomes of the item:
+//! A delivery has failed when the transaction that held the item ends without a commit, for whatever
+//! [`Reason`]. A peek or a cancelled wait is not a delivery. The failed item goes:
 //!
-//! | if | it goes |
+//! | if | to |
 //! |---|---|
-//! | it was delivered [as often as it may](Builder::max_attempts), or its worker [gave it up](Transaction::fail) | to the [dead letters](Queue::dead_letters), if there is a [place](Builder::max_dead_letters) |
-//! | else, if its worker [retried](Transaction::retry_after) it, or the queue has a [backoff](Builder::backoff), or a run of [`Workers`] failed | out of the way until it is due, then to the head |
-//! | else | back to the head at once |
+//! | it was delivered [`max_attempts`](Builder::max_attempts) times, or its worker [failed it](Transaction::fail) | the [dead letters](Queue::dead_letters), unless they are [full](Builder::max_dead_letters) |
+//! | otherwise, if its worker [retried](Transaction::retry_after) it, the queue has a [backoff](Builder::backoff), or a run of [`Workers`] failed | the delayed items until it is due, then the head |
+//! | otherwise | the head, at once |
 //!
 //! ```
 //! use requeue::{Backoff, ManualClock, Queue, Reason};
 //! use std::time::Duration;
 //!
-//! let clock = ManualClock::new(); // in tests; without it, the system's
+//! let clock = ManualClock::new(); // for tests; the default is the system clock
 //! let queue = Queue::builder()
 //!     .max_attempts(3)
 //!     .backoff(Backoff::exponential(Duration::from_secs(1), Duration::from_secs(60)))
@@ -169,39 +169,40 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Delayed items are counted by [`Stats::delayed`]. They keep their place in a bounded queue, and a closed
-//! queue waits for them; dead letters do neither. What is due goes before what is ready in the shards. Items
-//! that are found due together come in the order of their times; those found due later go before them, if
-//! they are still there.
+//! Delayed items are counted by [`Stats::delayed`]. They count toward the capacity of a bounded queue,
+//! and a closed queue is not drained until they are delivered; neither applies to dead letters. Due
+//! items are delivered before other ready items. Items found due together are delivered in the order of
+//! their times; items found due later go before them, if they are still there.
 //!
 //! # Time
 //!
-//! A queue reads a clock only where it needs one: for delays, schedules, paces that limit, leases, times
-//! that it keeps, handles with names, and timeouts. [`Builder::clock`] replaces the system's; a
-//! [`ManualClock`] makes tests that do not sleep. A [`Clock`] also wakes tasks; one that goes backwards
-//! makes delays longer and loses nothing.
+//! A queue reads a clock only for delays, schedules, rate limits, leases, timestamps, named handles,
+//! and timeouts. [`Builder::clock`] replaces the system clock; with a [`ManualClock`] tests need not
+//! sleep. A [`Clock`] also wakes tasks; one that goes backwards lengthens delays and loses nothing.
 //!
-//! What is due is put at the head by whoever pops, waits, or looks at the queue. A thread that waits
-//! sleeps no longer than until then, one of them for all, so no thread of the crate is needed. A task
-//! cannot, so the clock calls its waker; for the system's clock one thread does so for the whole process,
-//! from the first task on that waits while something is delayed.
+//! Due items are moved to the head by any call that pops, waits, or inspects the queue. Of the waiting
+//! threads one sleeps until the next due time for all of them, so the crate needs no thread of its own.
+//! Tasks are woken by the clock; the system clock uses one thread for the whole process, started when a
+//! task first waits while something is delayed.
 //!
 //! # Leases
 //!
-//! What a worker holds cannot be taken from it, since it may be using it. A queue of items that can be
-//! cloned may be built to [lease](Builder::leased) them: then a transaction holds items for a term, and
-//! what is over goes to others, as a copy. The late transaction can still be aborted, but not be committed:
-//! [`Transaction::try_commit`] says [`Expired`]. So at most one delivery of an item is committed. That a queue leases
-//! its items is part of its type, [`Leased`]: its transactions have no [`Transaction::commit`], which never fails.
-//! [`Transaction::renew`] starts the term anew, and [`Queue::recover`] takes back what one worker took
-//! before some time, whatever its term.
+//! An item cannot be taken from the worker that holds it, since the worker may be using it. A queue of
+//! `Clone` items may be built to [lease](Builder::leased) them (a visibility timeout): a transaction
+//! holds items for a term, and when it expires, a copy is delivered to another worker. The late
+//! transaction can only be aborted: [`Transaction::try_commit`] returns [`Expired`]. So at most one
+//! delivery of an item is committed. Leasing is part of the queue's type, [`Leased`], whose
+//! transactions have no [`Transaction::commit`], since a commit may fail. [`Transaction::renew`]
+//! restarts the term, and [`Queue::recover`] reclaims the items that a named worker took before a given
+//! time, whatever their term.
 //!
 //! # Workers
 //!
-//! [`Workers`] are a pool of threads that wait for items and run a function on each, in a transaction: `Ok`
-//! commits, `Err` and a panic give back, and the worker lives on. What failed is delivered again after 10
-//! milliseconds, doubled with each failure up to a second, unless the queue has a [backoff](Builder::backoff)
-//! of its own; [`WorkersBuilder::on_error`] is told the errors. With feature `tokio` they may be tasks.
+//! [`Workers`] are a pool of threads that wait for items and run a function on each, in a transaction:
+//! `Ok` commits, `Err` and a panic abort, and the worker goes on with the next item. A failed item is
+//! delivered again after 10 milliseconds, doubled with each failure up to a second, unless the queue
+//! has a [backoff](Builder::backoff) of its own; [`WorkersBuilder::on_error`] receives the errors. With
+//! feature `tokio` workers may be tasks.
 //!
 //! ```
 //! use requeue::{Queue, Workers};
@@ -225,16 +226,16 @@
 //!
 //! # Emptiness and counts
 //!
-//! [`PopError::Empty`] and [`Queue::is_empty`] are strict: at some instant during the call nothing
-//! was ready. [`Queue::len`] and [`Stats`] are approximate while others work and exact at rest; they
-//! never underflow.
+//! [`PopError::Empty`] and [`Queue::is_empty`] are linearizable: the queue really was empty at some
+//! point during the call. [`Queue::len`] and [`Stats`] are approximate under concurrency and exact at
+//! rest; they never underflow.
 //!
 //! # Waiting, cancel safety
 //!
-//! Threads and tasks wait in one line for each queue. A thread parks; a future registers its waker
-//! and needs no particular runtime. No wait uses the processor but for a few microseconds at its
-//! beginning. Everything that makes an item ready wakes: pushes, commits, aborts, and the end of a
-//! handle that had a forgotten transaction. n items wake n waiters, or all if there are fewer.
+//! Threads and tasks share one FIFO wait queue per queue. A thread parks; a future registers its waker
+//! and needs no particular runtime. A wait spins for a few microseconds at its beginning and then uses
+//! no processor time. Everything that makes an item ready wakes a waiter: pushes, commits, aborts, and
+//! dropping a handle with a forgotten transaction. n items wake n waiters, or all if there are fewer.
 //!
 //! ```
 //! use requeue::{PopError, Queue};
@@ -249,7 +250,7 @@
 //!         match tx.pop_blocking() {
 //!             Ok(job) => sum += *job, // a panic here would give the job back
 //!             Err(PopError::Closed) => return sum,
-//!             Err(PopError::Empty) => unreachable!("this transaction holds nothing yet"),
+//!             Err(PopError::Empty) => unreachable!("the transaction holds nothing yet"),
 //!         }
 //!         tx.commit();
 //!     }
@@ -261,43 +262,42 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Who came first is woken first. A newcomer may be faster than a waiter that is on its way, but only
-//! once: when a waiter that was woken in vain is woken again, newcomers that wait leave it the one it was
-//! woken for. Calls that do not wait may overtake at any time; a plain pop yields a few times before it
-//! does. Nobody waits for a key that is at its [limit](Builder::key_capacity): such a push is
-//! [`PushError::Full`] at once, also in the forms that wait, and if that is found out only after it has waited for the
-//! room of the queue, its turn goes to the next.
+//! Waiters are woken in FIFO order, one per item. A newcomer that waits can overtake a woken waiter at
+//! most once: when that waiter is woken again, newcomers that wait leave the item to it. Calls that do
+//! not wait may overtake at any time; a plain pop yields a few times before it does. No call waits for
+//! a key that is at its [limit](Builder::key_capacity): such a push returns [`PushError::Full`] at
+//! once, also in the forms that wait; if the limit is found only after waiting for room in the queue,
+//! the next waiter is woken instead.
 //!
-//! A timeout of zero tries once, [`Duration::MAX`](std::time::Duration::MAX) waits for ever, and what
-//! arrives wins over the deadline.
+//! A timeout of zero tries once, [`Duration::MAX`](std::time::Duration::MAX) waits forever. Success
+//! takes precedence over an elapsed timeout.
 //!
-//! Every future may be dropped at any point: no item is lost, and a wake-up that it had goes to the
-//! next waiter. A future that pops takes an item only when it is ready; a batch of pops takes what it
-//! finds at each poll, and has put that into its caller's `Vec`, or its transaction holds it. One that pushes
-//! drops its item if it is dropped, and the item was not pushed. A future that is leaked by
-//! [`std::mem::forget`] keeps its place in the wait queue until its handle is used again or dropped, or its
-//! transaction ends.
+//! Every future is cancel safe: no item is lost, and a pending wake-up is passed to the next waiter. A
+//! future that pops takes an item only when it completes; one that pops a batch takes items at each
+//! poll, and puts them into the caller's `Vec` or its transaction. Dropping a future that pushes drops
+//! its item, which was not pushed. A future that is leaked by [`std::mem::forget`] keeps its place in
+//! the wait queue until its handle is used again or dropped, or its transaction ends.
 //!
-//! A future that is woken and neither polled nor dropped keeps its wake-up: the item for which it was woken
-//! is there for every call that looks, but no other waiter is woken for it. So poll or drop futures: one that
-//! is pinned outside a `select!` loop is neither, while another branch runs for long. This cannot happen to
-//! calls that block, to futures that are awaited where they are made, to those that `select!` drops when another
-//! branch is first, nor to [`Workers`]. What becomes ready with time, such as a delayed item or the next start of
-//! a pace, is safe from it: 100 ms after it was due all who wait are woken.
+//! A future that is woken and neither polled nor dropped keeps its wake-up: any other call can pop the
+//! item for which it was woken, but no other waiter is woken for it. So poll or drop futures: one
+//! pinned outside a `select!` loop is neither while another branch runs for long. This cannot happen to
+//! blocking calls, to futures awaited where they are made, to futures that `select!` drops when another
+//! branch completes, nor to [`Workers`]. Items that become ready with time, such as delayed ones or the
+//! next start of a rate limit, are not affected: 100 ms after the due time all waiters are woken.
 //!
-//! A [`Transaction`] may live across an `.await`. While a future lives that it has made, the future
-//! [borrows it](Transaction#borrowing), and its methods by `&self` panic. [`Transaction::commit`], [`Transaction::abort`]
-//! and dropping it need the future gone, which the compiler checks.
+//! A [`Transaction`] may be held across an `.await`. While one of its futures is alive, the future
+//! [borrows it](Transaction#borrowing), and its methods by `&self` panic. [`Transaction::commit`],
+//! [`Transaction::abort`] and dropping it require that the future is gone, which the compiler checks.
 //!
-//! Wakers are user code: they are called when nothing is half done, and may use the same queue. If
-//! one panics, the panic is caught, and the next waiter is woken instead.
+//! Wakers are user code: they are called only while the queue is in a consistent state, and may use the
+//! same queue. If one panics, the panic is caught, and the next waiter is woken instead.
 //!
 //! # Bounded queues
 //!
-//! [`Queue::bounded`] sets how many items a queue takes. What counts are the ready items, and for
-//! each open transaction those it holds or those it has staged, whichever are more. So a transaction
-//! may push as many items as it holds even when the queue is full, and a commit or an abort never
-//! fails for lack of room. That sum never exceeds the capacity.
+//! [`Queue::bounded`] sets the capacity of a queue. The ready items count toward it, plus, for each
+//! open transaction, the larger of the numbers it holds and has staged. So a transaction may push as
+//! many items as it holds even when the queue is full, and a commit or an abort never fails for lack of
+//! room. The sum never exceeds the capacity.
 //!
 //! ```
 //! use requeue::Queue;
@@ -309,25 +309,25 @@
 //!
 //! let tx = handle.begin();
 //! let job = tx.pop()?;
-//! tx.push(*job * 10)?; // takes its place
+//! tx.push(*job * 10)?; // uses the permit of `job`
 //! assert!(tx.push(4).unwrap_err().is_full());
 //! tx.commit();
 //! assert_eq!(queue.len(), 2);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`PushError::Full`] says that at some instant of the call no room was free: it was taken by items,
-//! or in the hands of another call, which for an instant may have more in hand than it uses. Room that
-//! becomes free wakes those who wait for it, in their order. Two that each wait for room which only the
-//! other's end would free wait for ever: two transactions, or a transaction and a batch that gathers
-//! room. A push that could never fit is refused at once.
+//! [`PushError::Full`] means that at some point during the call no room was free: it was taken by
+//! items, or reserved by another call in progress, which may briefly reserve more than it uses. Waiters
+//! for room are woken in FIFO order as room becomes free. Two transactions, or a transaction and a
+//! batch that gathers room, deadlock if each waits for room that only the end of the other would free.
+//! A push that could never fit is refused at once.
 //!
 //! # Pace
 //!
-//! A queue may be told how fast its items are started ([`Builder::pace`], [`Queue::set_pace`]), how many
-//! may be held at once ([`Builder::max_held`]), and to give out none for a while ([`Queue::pause`]). Pushes
-//! go on meanwhile. A pop that gets nothing for such a reason says [`PopError::Empty`]; one that waits
-//! sleeps until it may go on, and those who wait are served in their order.
+//! A queue can limit the rate at which items are started ([`Builder::pace`], [`Queue::set_pace`]) and
+//! the number in flight ([`Builder::max_held`]), and can be paused ([`Queue::pause`]). Pushes are not
+//! affected. A pop that is refused for such a reason returns [`PopError::Empty`]; one that waits sleeps
+//! until it is allowed, and waiters are served in FIFO order.
 //!
 //! ```
 //! use requeue::{ManualClock, Pace, PopError, Queue};
@@ -347,22 +347,22 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A turn of the pace is used by an item that is committed. One whose item is aborted, retried or forgotten is
-//! given back, as far as its interval is not over; but without a burst no two starts are closer together than
-//! the interval, whatever becomes of the items. Another pace counts from the last start on. Clones of a pace are the
-//! same one, in any number of queues, and [`Pace::set_interval`] changes it for all of them;
-//! one that is refused a turn because another queue had it tries again when that would have been over,
-//! also if it comes back earlier. A [`Limiter`] in a store serves several processes. A pop on a queue with a
-//! pace that limits reads the clock; one that does not limit costs next to nothing.
+//! A committed item spends a token of the rate limit. The token of an item that is aborted, retried or
+//! forgotten is returned if its interval is not over; but without a burst no two starts are closer
+//! together than the interval, whatever happens to the items. A new pace counts from the last start on.
+//! Clones of a pace share one limit, in any number of queues, and [`Pace::set_interval`] changes it for
+//! all of them; a pop that is refused a token because another queue took it tries again after its
+//! interval, even if it is returned earlier. A [`Limiter`] in a store serves several processes. A pop
+//! on a rate-limited queue reads the clock; an unlimited pace costs next to nothing.
 //!
 //! # Closing and draining
 //!
-//! After [`Queue::close`] pushes fail with [`PushError::Closed`], those of open transactions too;
-//! what these have staged before they still commit. Pops take out what is left, what is aborted later
-//! included. They say [`PopError::Closed`] when nothing is ready and no transaction holds or has
-//! staged anything; until then a plain pop says [`PopError::Empty`], and one that waits goes on
-//! waiting. A push that races with the close says `Ok`, and somebody receives the item, or `Closed`,
-//! and nobody does.
+//! After [`Queue::close`] pushes fail with [`PushError::Closed`], except those of a transaction that
+//! holds an item of the queue; items staged before are still committed. Pops take the remaining items,
+//! those aborted later included. They return [`PopError::Closed`] when nothing is ready or delayed and
+//! no transaction holds or has staged anything; until then a plain pop returns [`PopError::Empty`], and
+//! one that waits goes on waiting. A push that races with the close either returns `Ok`, and the item
+//! can be popped, or `Closed`, and it cannot.
 //!
 //! ```
 //! use requeue::{PopError, Queue};
@@ -382,22 +382,21 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A pop that waits inside a transaction which itself holds or has staged something gets
-//! [`PopError::Empty`] at once if the queue is closed and nothing is ready: two of them would wait
-//! for each other. Dropping queues and handles closes nothing. A transaction that is forgotten keeps
-//! a closed queue from its end until its handle is used or dropped.
+//! A waiting pop in a transaction that itself holds or has staged something returns [`PopError::Empty`]
+//! at once if the queue is closed and nothing is ready: two such transactions would wait for each
+//! other. Dropping queues and handles closes nothing. A forgotten transaction keeps a closed queue from
+//! being drained until its handle is used or dropped.
 //!
 //! # Batches
 //!
-//! A batch of pushes is one transaction: all items become ready at once, or all come back. In a
-//! bounded queue [`Handle::push_batch_blocking`] waits until there is room for all of them. The first
-//! in the wait queue keeps what room it gets until it has enough, so small pushes that wait do not keep a
-//! large batch out for ever. A batch of more items than the capacity is refused at once.
-//! [`Transaction::push_batch`] stages all items of a batch, or none.
+//! A batch of pushes is one transaction: all items become ready at once, or all come back. In a bounded
+//! queue [`Handle::push_batch_blocking`] waits until there is room for all of them. The first waiter
+//! keeps the room it gets until it has enough, so small pushes that wait cannot starve a large batch. A
+//! batch larger than the capacity is refused at once. [`Transaction::push_batch`] stages all items of a
+//! batch, or none.
 //!
-//! A batch of pops takes what is there, up to a maximum, from as many shards as it needs. The forms
-//! that wait do so until they have a minimum, but not beyond their timeout; what they take meanwhile
-//! is theirs.
+//! A batch of pops takes the ready items, up to a maximum, from as many shards as needed. The forms
+//! that wait do so until they have a minimum, or until the timeout; items are taken as they arrive.
 //!
 //! ```
 //! use requeue::Queue;
@@ -415,9 +414,9 @@
 //!
 //! # Selecting
 //!
-//! A task selects among the futures of several handles by any `select!`: those that were not first
-//! lose nothing when they are dropped. A thread that waits for several queues of one item type calls
-//! [`pop_any()`], or [`hold_any()`] with a transaction of each; earlier queues go before later ones.
+//! A task selects among the futures of several handles with any `select!`: the futures dropped by it
+//! lose nothing. A thread that waits for several queues of one item type calls [`pop_any()`], or
+//! [`hold_any()`] with a transaction of each; earlier queues take precedence.
 //!
 //! ```
 //! use requeue::{pop_any, Queue};
@@ -431,83 +430,82 @@
 //!
 //! # Progress
 //!
-//! *Wait-free* and *lock-free* have their usual meaning (Herlihy, "Wait-free synchronization", 1991), the
-//! allocator and the system's calls excepted. The first eight rows say what a queue does that is neither
-//! paced nor limited in what is held, has no leases and no handle with a name, keeps no times, and has nobody
-//! who waits. Then no operation in them takes a lock, and a thread that stalls or dies in one of them delays
-//! nobody else.
+//! *Wait-free* and *lock-free* have their usual meaning (Herlihy, "Wait-free synchronization", 1991),
+//! the allocator and system calls excepted. The first table applies to a queue without rate limit,
+//! `max_held`, leases, named handles, timestamps and current waiters. Its operations take no lock, and
+//! a thread that stalls or dies in one of them delays no other thread.
 //!
 //! | operation | progress | shared writes |
 //! |---|---|---|
 //! | push, commit through a handle | wait-free | one store |
 //! | pop, hold | lock-free | one read-modify-write for up to a segment of items |
 //! | abort | lock-free | two read-modify-writes for each shard it took from |
-//! | abort with dead letters or delays | lock-free, unless there are [too many letters](Builder::on_dead_overflow) | two read-modify-writes more for each such item |
-//! | [`commit_all()`] | lock-free | four stores a queue |
+//! | abort with dead letters or delays | lock-free, unless the [dead letters overflow](Builder::on_dead_overflow) | two more read-modify-writes for each such item |
+//! | [`commit_all()`] | lock-free | four stores per queue |
 //! | push, pop without a handle | lock-free | three read-modify-writes |
-//! | push on a bounded queue | lock-free | one store for the permit; when the handle has none ahead, a search |
-//! | pop on a bounded queue | lock-free | one store to give the permit back |
+//! | push on a bounded queue | lock-free | one store for the permit; a search if the handle has none cached |
+//! | pop on a bounded queue | lock-free | one store to return the permit |
 //!
-//! What takes a lock holds it for some instructions, or for as many items as it says. A thread that is stopped in
-//! them delays those that take the same lock:
+//! Other operations take a lock, for some instructions or for the stated number of items. A thread that
+//! stalls in one of them delays those that take the same lock:
 //!
-//! | what | whose lock | delays |
+//! | operation | lock | delays |
 //! |---|---|---|
-//! | a waiter that enters, asks or leaves; whoever publishes while somebody waits; [`Queue::close`] | that of the wait queue | those who wait, and those who would wake them |
-//! | a pop while something is due | tries that of what is delayed, and goes on without | what is due |
-//! | a pop on a queue with a [pace](Builder::pace) | those of the pace | pops of its queues |
-//! | the first item of a transaction of a handle with a name, or where times are kept | one of the handle's own | [`Queue::held`], and the other way round |
-//! | a pop, a renewal and an end of a transaction on a queue with leases | one of the handle's own | who takes back what is over, and the other way round |
-//! | a pop on a [`FairQueue`] or a [`PriorityQueue`], for the items that have come since the last one too | that of the order | all pops of the queue |
-//! | a push on a [`FairQueue`], and the commit of what was held | that of one of 128 tables of keys | pushes and commits of the keys there |
-//! | a push with a time on a [`PriorityQueue`] | that of one of eight tables of times | others of the same table |
-//! | an abort that makes [too many](Builder::on_dead_overflow) dead letters; who takes letters out | that of the letters | others of them |
-//! | [`Queue::begin_owned`], and the end of such a transaction | that of the pool of handles | others of them |
-//! | a handle with a name, or where times are kept, that is made or dropped; [`Queue::held`], [`Queue::recover`] | that of the list of such handles | others of them |
+//! | entering, polling or leaving the wait queue; publishing while there are waiters; [`Queue::close`] | of the wait queue | waiters, and calls that would wake them |
+//! | a pop while something is due | of the delayed items, by `try_lock` | due items |
+//! | a pop on a queue with a [pace](Builder::pace) | of the pace | pops of all queues with this pace |
+//! | the first item of a transaction, with a named handle or timestamps | of the handle | [`Queue::held`], and vice versa |
+//! | a pop, a renewal and the end of a transaction on a queue with leases | of the handle | calls that reclaim expired items, and vice versa |
+//! | a pop on a [`FairQueue`] or a [`PriorityQueue`], which also sorts in the items pushed since the last one | of the order | all pops of the queue |
+//! | a push on a [`FairQueue`], and the commit of held items | of one of 128 tables of keys | pushes and commits of the keys in it |
+//! | a push with a time on a [`PriorityQueue`] | of one of eight tables of times | such pushes with the same table |
+//! | an abort that makes the dead letters [overflow](Builder::on_dead_overflow); taking letters out | of the letters | each other |
+//! | [`Queue::begin_owned`], and the end of such a transaction | of the pool of handles | each other |
+//! | making or dropping a handle that is named or belongs to a queue with timestamps; [`Queue::held`], [`Queue::recover`] | of the list of such handles | each other |
 //!
-//! User code runs under none of these locks, except the `Eq` of a key, which runs under that of a table while
-//! nothing is half done. The allocator may run under all of them: it must not use queues itself.
+//! No user code runs under these locks, except the `Eq` of a key, which runs under the lock of a
+//! consistent table. The allocator may run under all of them and must not use queues itself.
 //!
 //! # Memory
 //!
-//! A slot costs the size of its item. A drained queue gives its memory back, but for a segment of
-//! about 2 KiB for each live handle that has pushed and at most one for each that has popped, and some
-//! 700 bytes of bookkeeping, in a bounded queue 400 more, for each of the most handles that were alive at
-//! the same time; room for these is made for twice as many at a time. A waiter costs about 64 bytes while it waits, a delayed item or a dead letter its own
-//! size and some 40 bytes, an item with a time or another order sixteen bytes more, and one on lease its copy. A transaction
-//! that stays open holds back its own items only.
+//! A slot costs the size of its item. A drained queue frees its memory, except a segment of about 2 KiB
+//! for each live handle that has pushed and at most one for each that has popped, and some 700 bytes of
+//! bookkeeping (400 more in a bounded queue) for each handle of the largest number alive at the same
+//! time; this grows by doubling. A waiter costs about 64 bytes while it waits, a delayed item or a dead
+//! letter its own size and some 40 bytes, an item with a timestamp or another order sixteen bytes more,
+//! and a leased one its copy. An open transaction retains only its own items.
 //!
 //! # Trade-offs
 //!
-//! - Order between handles is given up. If you need one global FIFO, use a channel or
-//!   `crossbeam_queue::SegQueue`, or push without handles, at their speed.
-//! - An Empty answer looks twice at every shard in use, so polling an empty queue costs in proportion to the
-//!   number of live handles that have pushed; wait instead. In a bounded queue the same holds for Full.
-//!   What handles left behind that were dropped is skipped once it is empty, at a look at a word for each 32 of
-//!   them. [`Queue::stats`] adds up the counts of all handles that were ever alive at the same time.
-//! - While somebody waits, and for some pushes after, each push passes a full fence. On Linux the first
-//!   waiter after a quiet time makes all running threads of the process pass one (`membarrier`), and so
-//!   does a push that takes room from what another handle has taken ahead. Elsewhere every push and
-//!   commit passes a full fence.
-//! - A bounded queue costs a store for each push and pop, and is slowest when it is nearly full: then
-//!   handles search for room one by one.
-//! - Items are moved twice by a transaction, once by a plain pop: box large ones.
+//! - There is no order between handles. If you need one global FIFO, use a channel or
+//!   `crossbeam_queue::SegQueue`, or push without handles, at the speed of those.
+//! - Returning `Empty` reads every shard in use twice, so polling an empty queue costs in proportion to
+//!   the number of live handles that have pushed; wait instead. In a bounded queue the same holds for
+//!   `Full`. Empty shards of dropped handles are skipped by reading one word for each 32 of them.
+//!   [`Queue::stats`] adds up the counts of all handles that were ever alive at the same time.
+//! - While there are waiters, and for some pushes after, each push executes a full fence. On Linux the
+//!   first waiter after a time without waiters makes all running threads of the process execute one
+//!   (`membarrier`), and so does a push that revokes permits cached by another handle. Elsewhere every
+//!   push and commit executes a full fence.
+//! - A bound costs a store for each push and pop. It is slowest when the queue is nearly full: then
+//!   each push searches for a permit.
+//! - A transaction moves an item twice, a plain pop once: box large ones.
 //! - Positions are 64-bit words; the crate builds on 64-bit targets only.
 //!
 //! # How it works, and how it is verified
 //!
-//! See `docs/protocol.md` in the repository, which is part of this documentation as [`protocol`]:
-//! loom models with checked tables of weakened orderings, shuttle schedules, a differential fuzz target,
-//! stress tests with a history checker, `AddressSanitizer`.
+//! See `docs/protocol.md` in the repository, included here as [`protocol`]. The tests are loom models
+//! with checked tables of weakened orderings, shuttle schedules, a differential fuzz target, stress
+//! tests with a history checker, and `AddressSanitizer`.
 //!
 //! # Features and supported Rust
 //!
 //! | feature | what it adds |
 //! |---|---|
 //! | `tokio` | workers as tasks of tokio: `WorkersBuilder::run_async` |
-//! | `metrics` | queues with a [name](Builder::name) tell the crate `metrics`: histograms `requeue_attempts`, `requeue_wait_seconds` (with [times](Builder::timestamps)), `requeue_hold_seconds` of transactions; with each [`Queue::stats`] the counters `requeue_{pushed,committed,aborted,expired,dead}_total` and the gauges `requeue_{ready,held,delayed,waiting,oldest_seconds}`; all labelled `queue` |
-//! | `tracing` | queues with a name tell subscribers of `tracing`, with the target `requeue`: retries, dead letters, leases that are over, the close |
-//! | `stream` | `Handle::stream`, a `futures_core::Stream` of items, and `Handle::sink`, a `futures_sink::Sink` for them; `into_stream` and `into_sink` with the handle |
+//! | `metrics` | queues with a [name](Builder::name) emit to the crate `metrics`: histograms `requeue_attempts`, `requeue_wait_seconds` (with [times](Builder::timestamps)), `requeue_hold_seconds` of transactions; with each [`Queue::stats`] the counters `requeue_{pushed,committed,aborted,expired,dead}_total` and the gauges `requeue_{ready,held,delayed,waiting,oldest_seconds}`; all labelled `queue` |
+//! | `tracing` | queues with a name emit events with the target `requeue`: retries, dead letters, expired leases, closing |
+//! | `stream` | `Handle::stream`, a `futures_core::Stream` of items, and `Handle::sink`, a `futures_sink::Sink` for them; `into_stream` and `into_sink` own the handle |
 //!
 //! No feature is on by default; the futures need none. The minimum supported Rust version is 1.75;
 //! raising it is a minor release.
@@ -538,7 +536,7 @@ mod wait;
 #[cfg(not(any(loom, shuttle)))]
 pub mod workers;
 
-/// Queues that are fair by key: no key waits for another one that has more items.
+/// Queues that are fair by key: a key with many items cannot starve the others.
 ///
 /// A [`FairQueue`] is a [`Queue`] in the order [`ByKey`]; it is made by
 /// [`FairQueue::by`] or [`Builder::fair_by`].
@@ -562,7 +560,7 @@ pub mod priority {
 #[doc = include_str!("../docs/protocol.md")]
 pub mod protocol {}
 
-/// Keeps the example of the README true.
+/// Runs the examples of the README as doc tests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 pub struct Readme;

@@ -1,4 +1,4 @@
-//! What a queue says of itself: plain data.
+//! Statistics of a queue: plain data.
 
 use std::error::Error;
 use std::fmt;
@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 /// Counts of items since the queue was made.
 ///
-/// Each handle counts on its own, so that counting writes nothing that is shared; the counts are added
-/// up when they are read. While others work they are read one after the other and may not add up. At
-/// rest, that is when no call is under way, they are exact: see [`Stats::check`].
+/// Each handle has its own counters, so counting writes nothing shared; they are summed when read. Under concurrency
+/// they are read one after the other and may not add up. At rest, when no call is in progress, they are exact: see
+/// [`Stats::check`].
 ///
 /// ```
 /// let queue = requeue::Queue::unbounded();
@@ -27,35 +27,32 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
-    /// Items whose push was committed, dead letters that were pushed again included. What is staged does
-    /// not count.
+    /// Items whose push was committed, requeued dead letters included. Staged items do not count.
     pub pushed: u64,
-    /// Items that a pop would find; never more than the [capacity](crate::Queue::capacity).
+    /// Items available to pops; never more than the [capacity](crate::Queue::capacity).
     pub ready: u64,
     /// Items held by open transactions, forgotten ones included.
     pub held: u64,
-    /// Items that are out of the way: until they are due, or in a [serial](crate::Builder::serial) queue until it
-    /// is their turn.
+    /// Items that are delayed or scheduled, or in a [serial](crate::Builder::serial) queue wait for another item of
+    /// their key.
     pub delayed: u64,
     /// Items whose pop was committed.
     pub committed: u64,
-    /// Deliveries that were given back: each abort counts every item that the transaction held, and each
-    /// retry one.
+    /// Deliveries that were given back: an abort counts each item that the transaction held, a retry counts one.
     pub aborted: u64,
-    /// Deliveries that were taken back, because a lease was over or by a recovery.
+    /// Deliveries that were taken back, because a lease expired or by a recovery.
     pub expired: u64,
     /// Items that ever became dead letters.
     pub dead: u64,
     /// Threads and tasks that wait for an item and were not woken yet.
     pub waiting: u64,
-    /// How long ago the oldest ready item was pushed first, if the queue keeps
-    /// [times](crate::Builder::timestamps). While others work it may be that of another item.
+    /// Time since the first push of the oldest ready item, if the queue keeps
+    /// [timestamps](crate::Builder::timestamps). Under concurrency it may belong to another item.
     pub oldest: Option<Duration>,
 }
 
 impl Stats {
-    /// Checks that nothing was lost and nothing came from nowhere:
-    /// `pushed = ready + held + delayed + committed + dead`.
+    /// Checks that no item was lost or duplicated: `pushed = ready + held + delayed + committed + dead`.
     ///
     /// ```
     /// let queue = requeue::Queue::unbounded();
@@ -66,7 +63,7 @@ impl Stats {
     ///
     /// # Errors
     ///
-    /// [`Imbalance`] if the counts do not add up, as they may not while others work.
+    /// [`Imbalance`] if the counts do not add up, which is possible under concurrency.
     pub fn check(&self) -> Result<(), Imbalance> {
         let known = [
             self.ready,
@@ -99,7 +96,7 @@ impl Stats {
 pub struct Imbalance {
     /// Items that were pushed.
     pub pushed: u64,
-    /// Items of which it is known what became of them.
+    /// Items that are accounted for.
     pub known: u128,
 }
 
@@ -115,12 +112,11 @@ impl fmt::Display for Imbalance {
 
 impl Error for Imbalance {}
 
-/// What one open transaction holds, from [`Queue::held`](crate::Queue::held).
+/// An open transaction that holds items, from [`Queue::held`](crate::Queue::held).
 ///
-/// Its [`id`](Self::id) is that of the [transaction](crate::Transaction::id), so it leads to a delivery that is kept by
-/// its id. Who holds it, and since when, is known of handles with a [name](crate::Queue::named_handle), and of
-/// all handles of a queue that keeps [times](crate::Builder::timestamps) or
-/// [leases](crate::Builder::leased) its items.
+/// Its [`id`](Self::id) is that of the [transaction](crate::Transaction::id), so it identifies a delivery stored by
+/// id. The holder and the time are known for handles with a [name](crate::Queue::named_handle), and for all handles
+/// of a queue that keeps [timestamps](crate::Builder::timestamps) or [leases](crate::Builder::leased) its items.
 ///
 /// ```
 /// let queue = requeue::Queue::unbounded();
@@ -142,18 +138,18 @@ pub struct Held {
     pub id: DeliveryId,
     /// The name of the handle.
     pub worker: Option<Arc<str>>,
-    /// How many items it holds.
+    /// The number of items it holds.
     pub items: usize,
-    /// When it took the first of them, or of those before that have left it since.
+    /// When it took its first item, even if that one has been given back since.
     pub since: Option<Instant>,
-    /// The thread that took the first of them.
+    /// The thread that took its first item.
     pub thread: Option<ThreadId>,
 }
 
-/// A number for a delivery: that of its handle, and how many deliveries of this handle have ended before it.
+/// The id of a delivery: the number of its handle, and the number of deliveries of this handle that ended before it.
 ///
-/// No two deliveries that are held have the same id, nor does a later one have that of an earlier one, as long as the
-/// queue lives: handles that are dropped leave their numbers, and their counts, to others. Nothing is stored for it.
+/// Ids are unique among all deliveries in the lifetime of a queue: a new handle that reuses the number of a dropped
+/// one continues its count. Nothing is stored per item.
 ///
 /// ```
 /// let queue = requeue::Queue::unbounded();
@@ -168,9 +164,9 @@ pub struct Held {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub struct DeliveryId {
-    /// The number of the handle. No two handles of a queue have the same at a time.
+    /// The number of the handle, unique among the live handles of a queue.
     pub handle: usize,
-    /// How many deliveries of this handle have ended before.
+    /// The number of deliveries of this handle that ended before.
     pub count: u64,
 }
 

@@ -33,7 +33,7 @@ impl<T, O: Order<T>> Handle<T, O> {
         PopStream::new(self)
     }
 
-    /// As [`stream`](Self::stream), with the handle: the stream may be stored, sent, and given to a task.
+    /// As [`stream`](Self::stream), but owns the handle: the stream may be stored, sent, and moved into a task.
     ///
     /// ```
     /// use futures::stream::{BoxStream, StreamExt};
@@ -49,8 +49,8 @@ impl<T, O: Order<T>> Handle<T, O> {
         PopStream::new(self)
     }
 
-    /// A sink that pushes what it is fed, and waits for room. It borrows the handle;
-    /// [`into_sink`](Self::into_sink) owns it.
+    /// A sink that pushes its items, and waits for room. It borrows the handle; [`into_sink`](Self::into_sink) owns
+    /// it.
     ///
     /// ```
     /// use futures::SinkExt;
@@ -65,7 +65,7 @@ impl<T, O: Order<T>> Handle<T, O> {
         PushSink::new(self)
     }
 
-    /// As [`sink`](Self::sink), with the handle: the sink may be stored, sent, and given to a task.
+    /// As [`sink`](Self::sink), but owns the handle: the sink may be stored, sent, and moved into a task.
     ///
     /// ```
     /// use futures::{SinkExt, StreamExt};
@@ -82,10 +82,10 @@ impl<T, O: Order<T>> Handle<T, O> {
     }
 }
 
-/// The items of a queue as a stream, from [`Handle::stream`] or, with the handle, [`Handle::into_stream`].
+/// The items of a queue as a stream, from [`Handle::stream`] or [`Handle::into_stream`].
 ///
-/// Each item is popped, and the pop committed, when the stream gives it out. It ends when the queue is
-/// closed and drained. Cancel safe, as [`Handle::pop_async`] is.
+/// Each item is popped, and the pop committed, when the stream yields it. It ends when the queue is closed and
+/// drained. Cancel safe, as [`Handle::pop_async`] is.
 #[must_use = "a stream does nothing unless it is polled"]
 pub struct PopStream<T, O: Order<T> = Fifo, H: BorrowMut<Handle<T, O>> = Handle<T, O>> {
     handle: H,
@@ -134,13 +134,13 @@ impl<T, O: Order<T>, H: BorrowMut<Handle<T, O>>> Drop for PopStream<T, O, H> {
     }
 }
 
-/// A sink that pushes into a queue, from [`Handle::sink`] or, with the handle, [`Handle::into_sink`].
+/// A sink that pushes into a queue, from [`Handle::sink`] or [`Handle::into_sink`].
 ///
-/// It is ready when it has room for an item, which is its own until it pushes or is dropped, or when the
-/// queue is closed. What it takes is pushed, and ready for others, at once: there is nothing to flush.
-/// Closing the sink does not close the queue.
+/// It is ready when it has a permit for an item, which it keeps until it pushes or is dropped, or when the queue is
+/// closed. Items are pushed, and ready for others, at once: there is nothing to flush. Closing the sink does not
+/// close the queue.
 ///
-/// Its errors are those of [`Handle::push`], and give the item back.
+/// Its errors are those of [`Handle::push`], which give the item back.
 #[must_use = "a sink does nothing unless it is fed"]
 pub struct PushSink<T, O: Order<T> = Fifo, H: BorrowMut<Handle<T, O>> = Handle<T, O>> {
     handle: H,
@@ -180,8 +180,8 @@ impl<T, O: Order<T>, H: BorrowMut<Handle<T, O>>> Sink<T> for PushSink<T, O, H> {
         Poll::Ready(Ok(()))
     }
 
-    /// Without a [`poll_ready`](Sink::poll_ready) that was ready it may find the queue full. After one too, an
-    /// item of a [`FairQueue`](crate::FairQueue) is refused whose key is at its [limit](crate::Builder::key_capacity).
+    /// It may find the queue full unless [`poll_ready`](Sink::poll_ready) was ready before. Even then, an item of a
+    /// [`FairQueue`](crate::FairQueue) is refused if its key is at its [limit](crate::Builder::key_capacity).
     fn start_send(mut self: Pin<&mut Self>, item: T) -> Result<(), PushError<T>> {
         self.ready = false;
         let local = self.handle.borrow_mut().cell().get_mut();

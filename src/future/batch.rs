@@ -1,4 +1,4 @@
-//! A batch that waits for room in a transaction.
+//! The future of a batch that waits for room in a transaction.
 
 use super::Borrowing;
 use crate::core::batch::RegisterNth;
@@ -17,17 +17,17 @@ use std::task::{Context, Poll};
 ///
 /// # Panics
 ///
-/// When it is polled after it was ready.
+/// If it is polled after completion.
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct StageBatchAsync<'t, T, O: Order<T> = Fifo> {
-    lent: Option<Borrowing<'t, T, O>>,
+    borrowing: Option<Borrowing<'t, T, O>>,
     items: Option<Vec<T>>,
 }
 
 impl<'t, T, O: Order<T>> StageBatchAsync<'t, T, O> {
     pub(crate) fn new(local: Borrow<'t, Local<T, O>>, items: Vec<T>) -> Self {
         Self {
-            lent: Some(Borrowing::new(local)),
+            borrowing: Some(Borrowing::new(local)),
             items: Some(items),
         }
     }
@@ -41,12 +41,12 @@ impl<T, O: Order<T>> StageBatchAsync<'_, T, O> {
         context: &Context<'_>,
         register: impl RegisterNth<T, O>,
     ) -> Poll<Result<usize, PushError<Vec<T>>>> {
-        let Self { lent, items } = self;
-        let Borrowing { local } = lent.as_mut().expect(DONE);
+        let Self { borrowing, items } = self;
+        let Borrowing { local } = borrowing.as_mut().expect(DONE);
         let wake_target = WakeTarget::task(context.waker());
         let poll = Local::poll_stage_batch(local, items, &wake_target, register);
         if poll.is_ready() {
-            *lent = None;
+            *borrowing = None;
         }
         poll
     }

@@ -11,12 +11,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// The future of [`Queue::wait_idle_async`](crate::Queue::wait_idle_async). It owns what it needs of the queue, so it
-/// may outlive the [`Queue`](crate::Queue) it came from.
+/// The future of [`Queue::wait_idle_async`](crate::Queue::wait_idle_async). It borrows nothing, so it may outlive the
+/// [`Queue`](crate::Queue) it came from.
 ///
 /// # Panics
 ///
-/// When it is polled after it was ready.
+/// If it is polled after completion.
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct WaitIdle<T, O: Order<T> = Fifo> {
     shared: Option<Arc<Shared<T, O>>>,

@@ -1,4 +1,4 @@
-//! Batches that wait for items: popped, or held by a transaction.
+//! Futures of batches that wait for items: popped, or held by a transaction.
 
 use crate::core::pop_batch::Batch;
 use crate::core::wait::DONE;
@@ -11,7 +11,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// What a handle has, or what is made for one future.
+/// The cell of a handle, or one made for this future.
 pub(crate) enum AnyCell<'h, T, O: Order<T>> {
     Borrowed(&'h mut CellOf<T, O>),
     Own(Box<CellOf<T, O>>),
@@ -31,7 +31,7 @@ impl<T, O: Order<T>> AnyCell<'_, T, O> {
 ///
 /// # Panics
 ///
-/// When it is polled after it was ready.
+/// If it is polled after completion.
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct TakeBatchAsync<'i, T, O: Order<T> = Fifo> {
     cell: Option<AnyCell<'i, T, O>>,
@@ -77,7 +77,7 @@ impl<T, O: Order<T>> Drop for TakeBatchAsync<'_, T, O> {
 ///
 /// # Panics
 ///
-/// When it is polled after it was ready.
+/// If it is polled after completion.
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct PopBatchAsync<'t, T, O: Order<T> = Fifo> {
     gathering: Option<Gathering<'t, Local<T, O>>>,

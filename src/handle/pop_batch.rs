@@ -7,8 +7,8 @@ use crate::order::Order;
 use std::time::Duration;
 
 impl<T, O: Order<T>> Handle<T, O> {
-    /// Pops up to `max` items into `items` and returns how many they were; the pops are committed at
-    /// once. 0 if `max` is 0, or if at some instant during the call nothing was ready.
+    /// Pops up to `max` items into `items` and returns their number; the pops are committed at once. 0 if `max` is 0,
+    /// or if nothing was ready at some point during the call.
     ///
     /// ```
     /// let queue = requeue::Queue::unbounded();
@@ -23,11 +23,10 @@ impl<T, O: Order<T>> Handle<T, O> {
         self.local().pop_batch(max, items)
     }
 
-    /// Pops up to `max` items into `items`, and waits until there are at least `min` of them. Returns how many they
-    /// were.
+    /// Pops up to `max` items into `items`, and waits until there are at least `min` of them. Returns their number.
     ///
-    /// Fewer than `min` (or `max`, if that is less) only if the queue is closed and drained. What comes meanwhile is
-    /// popped at once, and each pop committed.
+    /// Fewer than `min` (or `max`, if that is less) only if the queue is closed and drained. Items are popped as they
+    /// arrive, and each pop is committed at once.
     ///
     /// ```
     /// let queue = requeue::Queue::unbounded();
@@ -44,7 +43,8 @@ impl<T, O: Order<T>> Handle<T, O> {
         self.local().pop_batch_waiting(batch, None, items)
     }
 
-    /// As [`Handle::pop_batch_blocking`], but waits no longer than `timeout`: then there may be fewer than `min`.
+    /// As [`Handle::pop_batch_blocking`], but waits no longer than `timeout`, after which there may be fewer than
+    /// `min`.
     ///
     /// ```
     /// use std::time::Duration;
@@ -70,10 +70,11 @@ impl<T, O: Order<T>> Handle<T, O> {
     /// A future that pops up to `max` items into `items`, and is ready when there are at least `min` of them. Its
     /// output is that of [`Handle::pop_batch_blocking`].
     ///
-    /// Cancel safe: what it has popped is in `items` at once, and stays there if it is dropped or forgotten before it
-    /// is ready. It pops only while it is polled.
+    /// Cancel safe: popped items are in `items` at once, and stay there if the future is dropped or forgotten early.
+    /// It pops only while it is polled.
     ///
-    /// Poll it or drop it: a future that is woken and then left alone [keeps its wake-up](crate#waiting-cancel-safety).
+    /// Poll it or drop it: a future that is woken and then neither polled nor dropped [keeps its
+    /// wake-up](crate#waiting-cancel-safety).
     ///
     /// ```
     /// use futures::FutureExt;

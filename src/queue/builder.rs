@@ -1,4 +1,4 @@
-//! A queue with settings.
+//! The builder of queues.
 
 use crate::core::settings::Settings;
 use crate::order::Order;
@@ -18,7 +18,7 @@ use std::time::Duration;
 /// assert_eq!(queue.capacity(), Some(100));
 /// ```
 ///
-/// `O` says in which order the items come: [`Fifo`], by key ([`ByKey`](crate::ByKey)) or by priority
+/// `O` is the order of the queue: [`Fifo`], by key ([`ByKey`](crate::ByKey)) or by priority
 /// ([`ByPriority`](crate::ByPriority)).
 #[must_use = "a builder does nothing until `build` is called"]
 pub struct Builder<T, O: Order<T> = Fifo> {
@@ -56,7 +56,7 @@ impl<T, O: Order<T>> Builder<T, O> {
         }
     }
 
-    /// The most items that the queue takes; see [`Queue::bounded`]. Without it, there is no bound.
+    /// Sets the capacity of the queue; see [`Queue::bounded`]. The default is unbounded.
     ///
     /// ```
     /// let queue = requeue::Queue::builder().capacity(1).build();
@@ -75,12 +75,11 @@ impl<T, O: Order<T>> Builder<T, O> {
         self
     }
 
-    /// How often an item is delivered at most. When the last delivery fails, the item becomes a
-    /// [dead letter](Queue::dead_letters). Without it, items are delivered until a delivery is
-    /// committed.
+    /// Sets the maximum number of deliveries of an item. When the last one fails, the item becomes a [dead
+    /// letter](Queue::dead_letters). By default, items are delivered until a delivery is committed.
     ///
-    /// Each end of a transaction that held the item counts as a failed delivery if it was not a commit;
-    /// see [`Reason`](crate::Reason).
+    /// Each transaction that held the item and did not commit counts as a failed delivery; see
+    /// [`Reason`](crate::Reason).
     ///
     /// ```
     /// let queue = requeue::Queue::builder().max_attempts(2).build();
@@ -111,10 +110,10 @@ impl<T, O: Order<T>> Builder<T, O> {
         self
     }
 
-    /// How many [dead letters](Queue::dead_letters) the queue keeps at most; without it, all of them.
+    /// Sets the maximum number of [dead letters](Queue::dead_letters) that the queue keeps. The default is unlimited.
     ///
-    /// When there are so many, no more items die: they go on being retried, until letters are taken out.
-    /// With [`Builder::on_dead_overflow`] the oldest letter gives way instead.
+    /// At the limit, items that would become dead letters are retried instead, until letters are taken out. With
+    /// [`Builder::on_dead_overflow`] the oldest letter is removed instead.
     ///
     /// ```
     /// let queue = requeue::Queue::builder()
@@ -134,12 +133,12 @@ impl<T, O: Order<T>> Builder<T, O> {
         self
     }
 
-    /// What to do with the oldest dead letter when there are more than
+    /// Sets a function for the oldest dead letter, which is removed when there are more than
     /// [`max_dead_letters`](Builder::max_dead_letters).
     ///
-    /// `overflow` is called by whoever ends the transaction whose item died, or finds that its lease is
-    /// over, when nothing is half done. It may use the same queue, but if it owns it the queue is never
-    /// dropped. If it panics, the panic is caught and that letter is lost with it.
+    /// `overflow` is called by the call that makes an item a dead letter, at the end of its transaction or lease,
+    /// while the queue is in a consistent state. It may use the same queue, but if it owns a clone of it, the queue
+    /// is never dropped. If it panics, the panic is caught and that letter is lost.
     ///
     /// ```
     /// use std::sync::mpsc::channel;
@@ -166,8 +165,8 @@ impl<T, O: Order<T>> Builder<T, O> {
         self
     }
 
-    /// How long an item is out of the way after a failed delivery. Without it, it goes back to the head
-    /// at once, as does one that was taken back from a worker: it has waited for its lease.
+    /// Sets the delay of an item after a failed delivery. By default, it goes back to the head at once. So does an
+    /// item that was taken back from a worker, since it has waited for its lease.
     ///
     /// ```
     /// use requeue::{Backoff, ManualClock, Queue};
@@ -193,11 +192,11 @@ impl<T, O: Order<T>> Builder<T, O> {
         self
     }
 
-    /// Where the queue reads the time, and who wakes its waiters; without it, the system's clock.
+    /// Sets the clock, from which the queue reads the time and which wakes its tasks. The default is the system
+    /// clock.
     ///
-    /// All times go through it: delays, leases, time stamps, and the timeouts of calls that wait. A
-    /// clock that goes backwards makes delays, leases and timeouts longer by that much, and ages
-    /// shorter; nothing is lost by it.
+    /// It is used for all times: delays, leases, timestamps, and the timeouts of calls that wait. A clock that goes
+    /// backwards makes delays, leases and timeouts longer by that much, and ages shorter; nothing is lost.
     ///
     /// ```
     /// use requeue::{ManualClock, Queue};
@@ -211,8 +210,8 @@ impl<T, O: Order<T>> Builder<T, O> {
         self
     }
 
-    /// Keeps the time of each push, for [`Stats::oldest`](crate::Stats::oldest) and
-    /// [`DeadLetter::pushed_at`]. Costs sixteen bytes for each item and a look at the clock for each push.
+    /// Keeps the time of each push, for [`Stats::oldest`](crate::Stats::oldest) and [`DeadLetter::pushed_at`]. Costs
+    /// sixteen bytes for each item and reads the clock at each push.
     ///
     /// ```
     /// use std::time::Duration;
@@ -229,21 +228,21 @@ impl<T, O: Order<T>> Builder<T, O> {
         self
     }
 
-    /// Lets a transaction hold an item for no longer than `term`. Then the item is available to others,
-    /// and the transaction cannot commit any more: [`Transaction::try_commit`] says
+    /// Leases items: a transaction holds an item for at most `term` (a visibility timeout). Then the item is
+    /// available to others, and the transaction cannot commit any more: [`Transaction::try_commit`] returns
     /// [`Expired`](crate::Expired). So of several deliveries of an item at most one is committed.
-    /// [`Transaction::renew`] starts the term anew, and [`Queue::recover`] ends it early.
+    /// [`Transaction::renew`] restarts the term, and [`Queue::recover`] ends it early.
     ///
-    /// The order of the queue becomes [`Leased`]: it is as it was, but transactions have no
-    /// [`commit`](crate::Transaction::commit), which never fails. The order itself is chosen before: `by_priority()` or
+    /// The order of the queue becomes [`Leased`]: items are ordered as before, but transactions have no
+    /// [`commit`](crate::Transaction::commit), which never fails. Choose the order first: `by_priority()` or
     /// `fair_by(key)`, then `leased(term)`.
     ///
-    /// What others get is a copy that was made when the item was taken: changes of the late worker are
-    /// lost. Each item that a transaction takes is cloned, and written down under a lock that only those
-    /// contend for who take back what is over.
+    /// Others receive a copy that was made when the item was taken: modifications by the late worker are lost. Each
+    /// item that a transaction takes is cloned, and recorded under a lock that is contended only when expired items
+    /// are taken back.
     ///
-    /// An item is taken back by whoever pops next, waits, or looks at the queue. That counts as a failed
-    /// delivery; the item does not wait for a [backoff](Builder::backoff) then, it has waited already.
+    /// An expired item is taken back by the next call that pops, waits, or inspects the queue. That counts as a
+    /// failed delivery, but without a [backoff](Builder::backoff), since the item has waited already.
     ///
     /// ```
     /// use requeue::{Expired, ManualClock, Queue};
@@ -277,16 +276,17 @@ impl<T, O: Order<T>> Builder<T, O> {
         T: Clone,
         O: Unleased,
     {
-        assert!(!term.is_zero(), "lease of zero: it would be over at once");
+        assert!(!term.is_zero(), "lease of zero: it would expire at once");
         self.lease = Some(term);
         self.by(|order| order)
     }
 
-    /// How fast items are started: popped, in a transaction or not. Without it, as fast as one can.
+    /// Sets a rate limit for the start of items, that is, their pop, in a transaction or not. The default is
+    /// unlimited.
     ///
-    /// When the pace allows no start, pops say [`Empty`](crate::PopError::Empty), or wait until it does.
-    /// Each item takes a turn, those of a batch too. A turn is given back when its item is aborted or
-    /// retried; what that is worth, the pace says. See [`Queue::set_pace`].
+    /// When the pace allows no start, pops return [`Empty`](crate::PopError::Empty), or wait until it does. Each item
+    /// takes a token, those of a batch too. The token is returned if the item is aborted or retried; see [`Pace`] for
+    /// when that allows another start, and [`Queue::set_pace`].
     ///
     /// ```
     /// use requeue::{ManualClock, Pace, Queue};
@@ -311,11 +311,11 @@ impl<T, O: Order<T>> Builder<T, O> {
         self
     }
 
-    /// How many items may be held by transactions at once, all together. Without it, any number.
+    /// Sets the maximum number of items in flight: held by all transactions together. The default is unlimited.
     ///
-    /// When there are so many, pops say [`Empty`](crate::PopError::Empty), or wait until an item is committed,
-    /// aborted, retried or taken back. A transaction that holds all that may be held waits for itself: do not
-    /// wait for another item then.
+    /// At the limit, pops return [`Empty`](crate::PopError::Empty), or wait until an item is committed, aborted,
+    /// retried or taken back. A transaction that itself holds that many items must not wait for another one: it would
+    /// wait for itself.
     ///
     /// ```
     /// let queue = requeue::Queue::builder().max_held(1).build();
@@ -332,7 +332,7 @@ impl<T, O: Order<T>> Builder<T, O> {
     ///
     /// # Panics
     ///
-    /// If `items` is 0: a queue that gives out nothing is a paused one.
+    /// If `items` is 0: to deliver nothing, pause the queue.
     #[track_caller]
     pub fn max_held(mut self, items: usize) -> Self {
         assert!(
@@ -343,7 +343,7 @@ impl<T, O: Order<T>> Builder<T, O> {
         self
     }
 
-    /// Builds the queue [paused](Queue::pause): it gives out nothing until [`Queue::resume`].
+    /// Builds the queue [paused](Queue::pause): it delivers nothing until [`Queue::resume`].
     ///
     /// ```
     /// let queue = requeue::Queue::builder().paused().build();
@@ -358,8 +358,7 @@ impl<T, O: Order<T>> Builder<T, O> {
         self
     }
 
-    /// Names the queue, for `Debug` and for the features `metrics` and `tracing`, which tell of queues
-    /// with a name only.
+    /// Names the queue, for `Debug` and for the features `metrics` and `tracing`, which emit only for named queues.
     ///
     /// ```
     /// let queue = requeue::Queue::<u32>::builder().name("mails").build();
@@ -370,7 +369,7 @@ impl<T, O: Order<T>> Builder<T, O> {
         self
     }
 
-    /// The same settings for a queue in another order.
+    /// Keeps the settings for a queue in another order.
     pub(crate) fn by<P: Order<T>>(
         self,
         order: impl FnOnce(O::Settings) -> P::Settings,
@@ -396,7 +395,7 @@ impl<T, O: Order<T>> Builder<T, O> {
         &mut self.order
     }
 
-    /// Makes the queue.
+    /// Builds the queue.
     ///
     /// ```
     /// let queue = requeue::Queue::<u32>::builder().build();
@@ -459,7 +458,7 @@ impl<T, O: Order<T>> fmt::Debug for Builder<T, O> {
     }
 }
 
-/// [`Queue::builder`].
+/// As [`Queue::builder`].
 impl<T> Default for Builder<T> {
     fn default() -> Self {
         Self::with_order(())

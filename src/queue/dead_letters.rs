@@ -1,4 +1,4 @@
-//! Items that were delivered too often, or given up.
+//! The dead letters: items that failed too often, or were failed by their worker.
 
 use crate::core::shared::Shared;
 use crate::order::{Order, StoredOf};
@@ -11,14 +11,14 @@ use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 
-/// How many letters are set aside at a time while they are looked at.
+/// The number of letters set aside at a time while they are visited.
 const PART: usize = 32;
 
-/// The dead letters of a queue, from [`Queue::dead_letters`](crate::Queue::dead_letters): a view, through which they are
-/// looked at, taken out, or pushed again.
+/// The dead letters of a queue, from [`Queue::dead_letters`](crate::Queue::dead_letters): a view to inspect, remove
+/// or requeue them.
 ///
-/// As an iterator it takes them out one by one, the oldest first. It ends when there are none; more may come later.
-/// Those that it has not given out stay.
+/// As an iterator, it removes and returns items that failed `max_attempts` times, oldest first. It ends when there
+/// are none; more may come later. Letters it has not returned stay.
 ///
 /// ```
 /// let queue = requeue::Queue::builder().max_attempts(1).build();
@@ -44,7 +44,7 @@ impl<T, O: Order<T>> DeadLetters<T, O> {
         Self { shared }
     }
 
-    /// How many dead letters there are. Approximate while others work, exact at rest.
+    /// The number of dead letters. Approximate under concurrency, exact at rest.
     ///
     /// ```
     /// assert_eq!(requeue::Queue::<u32>::unbounded().dead_letters().len(), 0);
@@ -53,7 +53,7 @@ impl<T, O: Order<T>> DeadLetters<T, O> {
         self.shared.failures.letters.count()
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are no dead letters.
     ///
     /// ```
     /// assert!(requeue::Queue::<u32>::unbounded().dead_letters().is_empty());
@@ -62,12 +62,12 @@ impl<T, O: Order<T>> DeadLetters<T, O> {
         self.len() == 0
     }
 
-    /// Looks at all dead letters, the oldest first, and says how many there were. They stay.
+    /// Visits all dead letters, oldest first, and returns their number. They stay.
     ///
-    /// Each letter that is there all the time is visited once; those that come or go meanwhile are missed. Some thirty at
-    /// a time are set aside while `visit` looks at them, without a lock: they count in [`len`](Self::len), but
-    /// others find them neither to take them out nor to visit them, and what is
-    /// [too much](crate::Builder::on_dead_overflow) goes afterwards. If `visit` panics, they come back too.
+    /// A letter that stays is visited once; those added or removed meanwhile may be missed. Some thirty at a time are
+    /// set aside for `visit`, without a lock: they count in [`len`](Self::len), but other calls can neither remove
+    /// nor visit them, and an [overflow](crate::Builder::on_dead_overflow) is handled afterwards. They are put back
+    /// even if `visit` panics.
     ///
     /// ```
     /// let queue = requeue::Queue::builder().max_attempts(1).build();
@@ -98,8 +98,8 @@ impl<T, O: Order<T>> DeadLetters<T, O> {
         }
     }
 
-    /// Takes all dead letters out that there are now, one by one, the oldest first. It gives out no more than
-    /// there were when it was made, so it ends while others die; those that it has not given out stay.
+    /// Removes and returns the present dead letters, oldest first. It returns no more than there were at the call, so
+    /// it ends even if items keep failing; letters it has not returned stay.
     ///
     /// ```
     /// let queue = requeue::Queue::builder().max_attempts(1).build();
@@ -113,17 +113,17 @@ impl<T, O: Order<T>> DeadLetters<T, O> {
         (0..self.len()).map_while(|_| self.take_oldest())
     }
 
-    /// Takes the oldest letter out.
+    /// Removes the oldest letter.
     fn take_oldest(&self) -> Option<DeadLetter<T>> {
         let failed = self.shared.failures.letters.take()?;
         Some(DeadLetter::new(failed, &self.shared.time))
     }
 
-    /// Pushes the letter with this [id](DeadLetter::id) again: true if it was there, and was pushed. Its deliveries are
-    /// counted anew; the time of its first push is kept.
+    /// Pushes the letter with this [id](DeadLetter::id) again. Returns `true` if it existed and was pushed. Its
+    /// delivery count restarts; the time of its first push is kept.
     ///
-    /// False if there is no such letter any more, or somebody [looks](Self::visit) at it; and if the queue is full or
-    /// closed: then it stays a dead letter.
+    /// Returns `false` if the letter is gone or is being [visited](Self::visit), or if the queue is full or closed;
+    /// then it stays a dead letter.
     ///
     /// ```
     /// let queue = requeue::Queue::builder().max_attempts(1).build();
@@ -149,11 +149,11 @@ impl<T, O: Order<T>> DeadLetters<T, O> {
         self.push_again(letter)
     }
 
-    /// Pushes all dead letters there are now again, the oldest first, and says how many items that were.
-    /// Their deliveries are counted anew; the time of their first push is kept.
+    /// Pushes all present dead letters again, oldest first, and returns their number. Their delivery counts restart;
+    /// the time of their first push is kept.
     ///
-    /// Ends early if the queue is full or closed; the rest stay dead letters. While items die beside it, one
-    /// more than [`max_dead_letters`](crate::Builder::max_dead_letters) may stay.
+    /// Ends early if the queue is full or closed; the rest stay dead letters. If items fail concurrently, one more
+    /// than [`max_dead_letters`](crate::Builder::max_dead_letters) may stay.
     ///
     /// ```
     /// let queue = requeue::Queue::builder().max_attempts(1).build();
@@ -170,7 +170,7 @@ impl<T, O: Order<T>> DeadLetters<T, O> {
         pushed.count()
     }
 
-    /// Pushes a letter again that was taken out, if there was one; puts it back if it is refused.
+    /// Pushes a removed letter, if any, to the queue again; puts it back if the push is refused.
     fn push_again(&self, letter: Option<Failed<StoredOf<T, O>>>) -> bool {
         let letters = &self.shared.failures.letters;
         // Put back also if user code panics.
@@ -217,8 +217,8 @@ impl<T, O: Order<T>> Iterator for DeadLetters<T, O> {
     }
 }
 
-/// Letters that are looked at: those yet to be shown first, then those that were. They are put back when it is
-/// dropped, also because user code panics.
+/// Letters that are set aside for a visit: unvisited ones first, then visited ones. They are put back on drop, also
+/// if user code panics.
 struct VisitedLetters<'s, T, O: Order<T>> {
     shared: &'s Shared<T, O>,
     letters: VecDeque<Failed<StoredOf<T, O>>>,
@@ -227,7 +227,8 @@ struct VisitedLetters<'s, T, O: Order<T>> {
 impl<T, O: Order<T>> VisitedLetters<'_, T, O> {
     /// Shows the next letter.
     fn show_next(&mut self, visit: &mut impl FnMut(&DeadLetter<T>)) {
-        /// A letter as users see it, and the rest of it. It goes back to the others also if the visitor panics.
+        /// A letter as the visitor sees it, and its internal metadata. It goes back to the others also if the visitor
+        /// panics.
         struct ShownLetter<'p, T, O: Order<T>> {
             letters: &'p mut VecDeque<Failed<StoredOf<T, O>>>,
             letter: Option<(DeadLetter<T>, LetterMeta<O::Meta>)>,
@@ -253,7 +254,7 @@ impl<T, O: Order<T>> VisitedLetters<'_, T, O> {
     }
 }
 
-/// What users do not see of a letter.
+/// The internal metadata of a letter.
 struct LetterMeta<M> {
     meta: M,
     delivery: DeliveryMeta,
@@ -283,12 +284,12 @@ impl<T, O: Order<T>> Drop for VisitedLetters<'_, T, O> {
     fn drop(&mut self) {
         let failures = &self.shared.failures;
         failures.letters.end_visit(self.letters.drain(..));
-        // Others may have died meanwhile, and left what is too much to us.
+        // Items may have failed meanwhile; their overflow was left to this call.
         failures.letters.drop_excess(&self.shared.time);
     }
 }
 
-/// As those of [`Queue`](crate::Queue).
+/// As for [`Queue`](crate::Queue).
 impl<T, O: Order<T>> UnwindSafe for DeadLetters<T, O> {}
 impl<T, O: Order<T>> RefUnwindSafe for DeadLetters<T, O> {}
 

@@ -11,17 +11,17 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// Waits until the queue is *idle*: nothing is ready, delayed or scheduled, and no transaction holds or has
     /// staged anything. [Dead letters](Queue::dead_letters) do not count.
     ///
-    /// Linearizable as [`PopError::Empty`](crate::PopError::Empty) is: the queue really was idle at some point during the
-    /// call. Others may push at any time, so it may not be idle any more when this returns; who wants no more than
-    /// the work of now first stops those who push. [Closing](Queue::close) is not needed, and
-    /// changes nothing. A queue that is [paused](Queue::pause) is idle only if nothing is ready.
+    /// Linearizable as [`PopError::Empty`](crate::PopError::Empty) is: the queue really was idle at some point during
+    /// the call. Others may push at any time, so it may not be idle any more when this returns, unless the producers
+    /// are stopped first. [Closing](Queue::close) is not needed, and changes nothing. A queue that is
+    /// [paused](Queue::pause) is idle only if nothing is ready.
     ///
-    /// It waits for the transactions of its own thread too, for ever, and for a forgotten one until its handle is
-    /// used again or dropped.
+    /// An open transaction of the calling thread makes it wait forever, a forgotten one until its handle is used
+    /// again or dropped.
     ///
-    /// Costs those who use the queue nothing as long as nobody has called it. Afterwards the end of each transaction,
-    /// and each pop without one, looks at one more word, and while somebody waits at the shards and handles in use,
-    /// as far as the first one that is not idle.
+    /// It costs other calls nothing until it is first called. Afterwards the end of each transaction, and each pop
+    /// without one, reads one more word, and while there are waiters the shards and handles in use, up to the first
+    /// one that is not idle.
     ///
     /// ```
     /// use requeue::{Queue, Workers};
@@ -44,8 +44,8 @@ impl<T, O: Order<T>> Queue<T, O> {
         self.wait_until_idle(None);
     }
 
-    /// Waits until the queue is idle, as [`Queue::wait_idle`] does, but no longer than `timeout`: true if it was idle.
-    /// Zero looks once; [`Duration::MAX`] waits for ever.
+    /// Waits until the queue is idle, as [`Queue::wait_idle`] does, but no longer than `timeout`. Returns `true` if
+    /// it was idle. Zero checks once; [`Duration::MAX`] waits forever.
     ///
     /// ```
     /// use std::time::Duration;
@@ -57,14 +57,14 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// assert!(queue.wait_idle_timeout(Duration::ZERO));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    #[must_use = "it says whether the queue was idle"]
+    #[must_use = "the result tells whether the queue was idle"]
     pub fn wait_idle_timeout(&self, timeout: Duration) -> bool {
         self.wait_until_idle(Some(timeout))
     }
 
     fn wait_until_idle(&self, timeout: Option<Duration>) -> bool {
         let shared = self.shared();
-        // Also if a clock panics, which is user code.
+        // Leaves the wait queue also if a clock, which is user code, panics.
         let mut waiter = defer_with(Waiter::default(), |waiter| {
             waiter.leave(shared.idle_waiters())
         });
@@ -75,10 +75,10 @@ impl<T, O: Order<T>> Queue<T, O> {
         idle.is_some() || shared.is_idle()
     }
 
-    /// A future that is ready when the queue is idle, as [`Queue::wait_idle`] waits for. It owns what it needs, so it
-    /// can be spawned.
+    /// A future that waits until the queue is idle, as [`Queue::wait_idle`] does. It borrows nothing, so it can be
+    /// spawned.
     ///
-    /// Cancel safe: when it is dropped its place in the wait queue is given up.
+    /// Cancel safe: when it is dropped it leaves the wait queue.
     ///
     /// ```
     /// # futures::executor::block_on(async {

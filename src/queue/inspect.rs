@@ -1,4 +1,4 @@
-//! What a queue says of itself, and what it gives out but by pops.
+//! Inspection of a queue, and access to items other than by pops.
 
 use super::Queue;
 use crate::core::Local;
@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 impl<T, O: Order<T>> Queue<T, O> {
-    /// How many items are ready: neither staged nor held. Approximate while others work, but never more
-    /// than the [capacity](Queue::capacity); exact at rest. Looks at every shard.
+    /// The number of ready items, neither staged nor held. Approximate under concurrency, but never more than the
+    /// [capacity](Queue::capacity); exact at rest. Reads every shard.
     ///
     /// ```
     /// let queue = requeue::Queue::unbounded();
@@ -25,7 +25,8 @@ impl<T, O: Order<T>> Queue<T, O> {
         usize::try_from(self.shared.ready_items()).unwrap_or(usize::MAX)
     }
 
-    /// Whether nothing was ready at some instant during the call. Strict, unlike `len() == 0`.
+    /// Returns `true` if nothing is ready. Linearizable, unlike `len() == 0`: the queue really was empty at some
+    /// point during the call.
     ///
     /// ```
     /// let queue = requeue::Queue::unbounded();
@@ -38,8 +39,9 @@ impl<T, O: Order<T>> Queue<T, O> {
         self.shared.is_empty()
     }
 
-    /// What the queue has done so far. Looks at every shard and handle, and if the queue keeps
-    /// [times](crate::Builder::timestamps) and has another order at every ready item, a thousand at a time.
+    /// The statistics of the queue. Reads every shard and handle, and, if the queue keeps
+    /// [timestamps](crate::Builder::timestamps) and is not in [`Fifo`](crate::Fifo) order, every ready item, a
+    /// thousand at a time.
     ///
     /// ```
     /// let queue = requeue::Queue::unbounded();
@@ -52,8 +54,7 @@ impl<T, O: Order<T>> Queue<T, O> {
         self.shared.stats()
     }
 
-    /// What open transactions hold: an entry for each that holds something. Approximate while others
-    /// work.
+    /// The open transactions that hold items. Approximate under concurrency.
     ///
     /// ```
     /// let queue = requeue::Queue::<u32>::unbounded();
@@ -64,16 +65,15 @@ impl<T, O: Order<T>> Queue<T, O> {
         self.shared.held()
     }
 
-    /// Visits the ready items, shard by shard and each shard in its order, and says how many they were. Those of a
-    /// [`FairQueue`](crate::FairQueue) or a [`PriorityQueue`](crate::PriorityQueue) are visited in no certain
+    /// Visits the ready items, shard by shard and each shard in its order, and returns their number. Those of a
+    /// [`FairQueue`](crate::FairQueue) or a [`PriorityQueue`](crate::PriorityQueue) are visited in an unspecified
     /// order.
     ///
-    /// An item that is ready all the time is visited once. While others work it misses items that they have at
-    /// that time, another snapshot among them, and those that are pushed meanwhile, and may see one twice that
-    /// an abort puts back, or that another snapshot has had. It stops nobody, but the items that it looks at
-    /// are held for that time: those of one shard, or some thirty of a queue of another order. Pops find the
-    /// others. The items come back to the same places, those of a handle that was dropped meanwhile to the head of the queue, and no delivery is counted. If `visit` panics, they do
-    /// too.
+    /// An item that stays ready is visited once. Under concurrency, items that other calls hold, such as another
+    /// `peek_each`, or that are pushed meanwhile may be missed, and one that an abort or another `peek_each` puts
+    /// back may be visited twice. No other call is blocked, but some items at a time are held: those of one shard, or
+    /// some thirty of a queue in another order. Pops find the others. The items return to their places, those of a
+    /// handle that was dropped meanwhile to the head of the queue, also if `visit` panics; no delivery is counted.
     ///
     /// ```
     /// let queue = requeue::Queue::unbounded();
@@ -88,8 +88,8 @@ impl<T, O: Order<T>> Queue<T, O> {
         Local::in_cell(Arc::clone(&self.shared), None).visit(visit)
     }
 
-    /// The items that were delivered as often as they may be: see
-    /// [`Builder::max_attempts`](crate::Builder::max_attempts).
+    /// The dead letters: items that failed `max_attempts` times, or were [failed](crate::Transaction::fail) by their
+    /// worker; see [`Builder::max_attempts`](crate::Builder::max_attempts).
     ///
     /// ```
     /// let queue = requeue::Queue::<u32>::unbounded();
@@ -99,11 +99,10 @@ impl<T, O: Order<T>> Queue<T, O> {
         DeadLetters::new(Arc::clone(&self.shared))
     }
 
-    /// When something will be ready by itself: the next delayed item, the end of the next lease, or the next
-    /// start that the pace allows, if somebody was refused one. It may be earlier: that of something that is
-    /// gone meanwhile. `None`: nothing will.
+    /// The next due time: of a delayed item, the end of a lease, or a start that the pace allows after it refused
+    /// one. It may be too early, if the item is gone meanwhile. `None` if nothing is due.
     ///
-    /// Those who wait need not look at it: they are woken in time.
+    /// Waiting calls need not check it: they are woken in time.
     ///
     /// ```
     /// use std::time::Duration;
@@ -121,7 +120,7 @@ impl<T, O: Order<T>> Queue<T, O> {
         self.shared.time.instant(self.shared.next_due())
     }
 
-    /// The time by the queue's [clock](crate::Builder::clock).
+    /// The current time of the queue's [clock](crate::Builder::clock).
     ///
     /// ```
     /// let queue = requeue::Queue::<u32>::unbounded();
@@ -132,13 +131,12 @@ impl<T, O: Order<T>> Queue<T, O> {
     }
 }
 
-/// Only of a queue that [leases](crate::Builder::leased) its items.
+/// Only for a queue that [leases](crate::Builder::leased) its items.
 impl<T: Clone, O: Order<T> + Unleased> Queue<T, Leased<O>> {
-    /// Takes back from the handles with this name what their open transactions took before some time, and
-    /// says how many items are ready by that. Touches nothing else.
+    /// Takes back the items that open transactions of handles with this name took before the given time, and returns
+    /// how many became ready.
     ///
-    /// What comes back are copies. The late transactions cannot commit any more, and the deliveries count as
-    /// failed.
+    /// Others receive copies. The late transactions cannot commit any more, and the deliveries count as failed.
     ///
     /// ```
     /// use requeue::{ManualClock, Queue};

@@ -1,4 +1,4 @@
-//! A queue as an iterator, and made of one.
+//! Iterators over the items of a queue, and queues collected from iterators.
 
 use super::Queue;
 use crate::order::Order;
@@ -8,9 +8,9 @@ use std::iter::FusedIterator;
 
 /// The items of a queue until it is closed and drained: an iterator from [`Queue::iter`].
 ///
-/// Each item is popped, and the pop committed, when the iterator gives it out. It waits while nothing is ready, and
-/// ends when pops say [`PopError::Closed`](crate::PopError::Closed): when the queue is closed, nothing is ready or
-/// delayed, and no transaction holds or has staged anything. Dropping it leaves the rest in the queue.
+/// Each call of `next` pops an item and commits the pop. It waits while nothing is ready, and ends when pops return
+/// [`PopError::Closed`](crate::PopError::Closed): when the queue is closed, nothing is ready or delayed, and no
+/// transaction holds or has staged anything. Dropping it leaves the remaining items in the queue.
 ///
 /// ```
 /// let queue: requeue::Queue<i32> = (1..=3).collect();
@@ -30,7 +30,7 @@ impl<T, O: Order<T>> Iterator for Iter<T, O> {
     }
 }
 
-/// Closed and drained is for ever.
+/// A closed and drained queue stays so.
 impl<T, O: Order<T>> FusedIterator for Iter<T, O> {}
 
 impl<T, O: Order<T>> fmt::Debug for Iter<T, O> {
@@ -39,10 +39,9 @@ impl<T, O: Order<T>> fmt::Debug for Iter<T, O> {
     }
 }
 
-/// The items of a queue that are ready: an iterator from [`Queue::drain`].
+/// The ready items of a queue: an iterator from [`Queue::drain`].
 ///
-/// Each item is popped, and the pop committed, when the iterator gives it out. Dropping it leaves the rest in the
-/// queue.
+/// Each call of `next` pops an item and commits the pop. Dropping it leaves the remaining items in the queue.
 ///
 /// ```
 /// let queue: requeue::Queue<i32> = (1..=3).collect();
@@ -72,7 +71,7 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// The items of the queue, popped one by one: waits while nothing is ready, and ends when the queue is closed
     /// and drained. Does not close it. `for item in &queue` does the same.
     ///
-    /// For what is ready now, without waiting, see [`Queue::drain`].
+    /// For the items that are ready now, without waiting, see [`Queue::drain`].
     ///
     /// ```
     /// let queue = requeue::Queue::unbounded();
@@ -105,11 +104,11 @@ impl<T, O: Order<T>> Queue<T, O> {
         Drain { handle }
     }
 
-    /// Pops and drops the items that are ready now, and says how many there were. Waits for nothing.
+    /// Pops and drops the items that are ready now, and returns their number. It does not wait.
     ///
-    /// It takes no more than [were ready](Queue::len) at its beginning, so it ends while others push. What is
-    /// held, staged, delayed or scheduled stays. As any pop it takes nothing from a queue that is
-    /// [paused](Queue::pause), and no more than a [pace](crate::Builder::pace) allows.
+    /// It pops at most the items that [were ready](Queue::len) at its beginning, so it ends even if others push.
+    /// Held, staged, delayed and scheduled items stay. Like any pop it takes nothing from a [paused](Queue::pause)
+    /// queue, and no more than a [pace](crate::Builder::pace) allows.
     ///
     /// ```
     /// let queue: requeue::Queue<i32> = (1..=3).collect();
@@ -119,13 +118,13 @@ impl<T, O: Order<T>> Queue<T, O> {
     ///
     /// # Panics
     ///
-    /// If the destructor of an item does. The items after it stay in the queue.
+    /// If the destructor of an item panics. The items after it stay in the queue.
     pub fn clear(&self) -> usize {
         self.drain().take(self.len()).map(drop).count()
     }
 }
 
-/// [`Queue::iter`].
+/// As [`Queue::iter`].
 impl<T, O: Order<T>> IntoIterator for &Queue<T, O> {
     type Item = T;
     type IntoIter = Iter<T, O>;
@@ -135,7 +134,7 @@ impl<T, O: Order<T>> IntoIterator for &Queue<T, O> {
     }
 }
 
-/// An unbounded queue with these items.
+/// Makes an unbounded queue with these items.
 ///
 /// ```
 /// let queue: requeue::Queue<_> = ["a", "b"].into_iter().collect();
@@ -159,8 +158,8 @@ impl<T> FromIterator<T> for Queue<T> {
 ///
 /// # Panics
 ///
-/// If the queue is full or closed. The items before stay in the queue; the one that was refused, and those that the
-/// iterator still has, are dropped. Where that may happen use [`Queue::push_batch`], which gives the items back, or
+/// If the queue is full or closed. The items pushed before stay in the queue; the refused one and the rest of the
+/// iterator are dropped. If this may happen, use [`Queue::push_batch`], which gives the items back, or
 /// [`Queue::push_blocking`].
 impl<T> Extend<T> for Queue<T> {
     #[track_caller]

@@ -1,4 +1,4 @@
-//! The queue: what all its handles share.
+//! The queue, which all its handles share.
 
 mod builder;
 mod dead_letters;
@@ -26,16 +26,15 @@ use std::sync::Arc;
 
 /// A lock-free queue for many producers and many consumers whose dequeues are transactions.
 ///
-/// Cloning a queue gives another reference to the same one. [`Queue::push`], [`Queue::pop`] and their forms that
-/// wait or take batches work from anywhere. A thread or task that uses the queue more than now and then takes a
-/// [`Handle`], which has the same methods, is faster, and has transactions.
+/// Cloning a queue returns another reference to the same queue. [`Queue::push`], [`Queue::pop`] and their forms that
+/// wait or take batches work from anywhere. A thread or task that uses the queue often should make a [`Handle`],
+/// which has the same methods and transactions, and is faster.
 ///
-/// A queue may be [bounded](Queue::bounded), and may be [closed](Queue::close). Dropping the last
-/// queue and the last handle that pushes is not a close: handles are made from any clone and lease
-/// what they push to only when they do, so nobody could say which one was the last. Those who wait
-/// would wait for ever; close the queue to let them go.
+/// A queue may be [bounded](Queue::bounded), and may be [closed](Queue::close). Dropping the last producer does not
+/// close it: handles can be made from any clone and become producers at their first push, so the last one cannot be
+/// determined. Waiters would wait forever; close the queue to release them.
 ///
-/// When the last queue and handle are gone, the items left are dropped.
+/// The remaining items are dropped with the last queue or handle.
 ///
 /// # Example
 ///
@@ -56,8 +55,8 @@ use std::sync::Arc;
 ///
 /// # Order
 ///
-/// The second parameter is the [`Order`](trait@crate::Order): [`Fifo`] unless it is said. [`FairQueue`](crate::FairQueue) and
-/// [`PriorityQueue`](crate::PriorityQueue) are queues in other orders, so a function for all of them is generic:
+/// The second parameter is the [`Order`](trait@crate::Order): [`Fifo`] by default. [`FairQueue`](crate::FairQueue)
+/// and [`PriorityQueue`](crate::PriorityQueue) are queues in other orders; a function for all of them is generic:
 ///
 /// ```
 /// use requeue::{Order, PriorityQueue, Queue};
@@ -73,7 +72,7 @@ use std::sync::Arc;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// No order has a `new`, as it would say silently which order is meant:
+/// No order has a `new`, which would select an order implicitly:
 ///
 /// ```compile_fail,E0599
 /// let queue = requeue::Queue::new();
@@ -85,7 +84,7 @@ pub struct Queue<T, O: Order<T> = Fifo> {
 }
 
 impl<T> Queue<T> {
-    /// Makes a queue that takes as many items as memory holds.
+    /// Makes a queue without a capacity limit.
     ///
     /// ```
     /// let queue = requeue::Queue::<String>::unbounded();
@@ -97,13 +96,12 @@ impl<T> Queue<T> {
 
     /// Makes a queue that takes at most `capacity` items.
     ///
-    /// What counts are the ready items, and for each open transaction those it holds or those it has
-    /// staged, whichever are more: what it holds may have to go back, and what it has staged takes the
-    /// place of what it holds. So a transaction may push as many items as it holds even when the queue is
-    /// full, and commits and aborts never fail for lack of room.
+    /// The ready items count, plus, for each open transaction, the larger of the numbers it holds and has staged:
+    /// held items may have to go back, and staged ones replace them. So a transaction may push as many items as it
+    /// holds even when the queue is full, and commits and aborts never fail for lack of room.
     ///
-    /// The limit is strict. [`PushError::Full`] says that at some instant of the call there was no room
-    /// anywhere; room counts as taken while another call has it in hand, be it for a moment only.
+    /// The limit is strict. [`PushError::Full`] means that at some point during the call there was no room; room also
+    /// counts as taken while another call briefly reserves it.
     ///
     /// ```
     /// let queue = requeue::Queue::bounded(1);
@@ -114,7 +112,7 @@ impl<T> Queue<T> {
     /// let tx = worker.begin();
     /// let _first = tx.pop()?;
     /// assert!(queue.push("second").is_err()); // the first may come back
-    /// tx.push("its follow-up")?; // takes its place
+    /// tx.push("its follow-up")?; // uses the permit of the first
     /// tx.commit();
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -127,7 +125,7 @@ impl<T> Queue<T> {
         Self::builder().capacity(capacity).build()
     }
 
-    /// Begins to make a queue with settings.
+    /// Returns a builder for a queue with settings.
     ///
     /// ```
     /// let queue = requeue::Queue::<u32>::builder().capacity(8).build();
@@ -150,7 +148,7 @@ impl<T, O: Order<T>> Queue<T, O> {
         &self.shared
     }
 
-    /// The most items that the queue takes; `None` if there is no bound.
+    /// The capacity of the queue; `None` if it is unbounded.
     ///
     /// ```
     /// assert_eq!(requeue::Queue::<u32>::bounded(8).capacity(), Some(8));
@@ -160,9 +158,9 @@ impl<T, O: Order<T>> Queue<T, O> {
         self.shared.room().map(|room| room.limit)
     }
 
-    /// Whether there was no room for another item at the time of the call. Approximate while others work, exact
-    /// at rest; never true of a queue without a bound. A key of a [`FairQueue`](crate::FairQueue) may be at its
-    /// limit before the queue is full.
+    /// Returns `true` if there is no room for another item. Approximate under concurrency, exact at rest; always
+    /// `false` for an unbounded queue. A key of a [`FairQueue`](crate::FairQueue) may be at its limit before the
+    /// queue is full.
     ///
     /// ```
     /// let queue = requeue::Queue::bounded(1);
@@ -176,7 +174,7 @@ impl<T, O: Order<T>> Queue<T, O> {
         room.is_some_and(|room| room.capacity.free() == 0)
     }
 
-    /// Whether both are the same queue: one a clone of the other.
+    /// Returns `true` if both are clones of the same queue.
     ///
     /// ```
     /// let (a, b) = (requeue::Queue::<u32>::unbounded(), requeue::Queue::unbounded());
@@ -187,19 +185,18 @@ impl<T, O: Order<T>> Queue<T, O> {
         Arc::ptr_eq(&self.shared, &other.shared)
     }
 
-    /// Closes the queue: true if it was open.
+    /// Closes the queue. Returns `true` if it was open.
     ///
-    /// From now on pushes fail with [`PushError::Closed`], except those of a transaction that holds at least
-    /// one item of this queue: the follow-ups of accepted work are accepted. A transaction that has staged
-    /// items before still commits them. Pops take out what is left, what is aborted later included, and say
-    /// [`PopError::Closed`] once nothing is ready or delayed and no transaction holds or has staged anything.
-    /// Until then those who wait go on waiting. All who wait are woken.
+    /// From then on pushes fail with [`PushError::Closed`], except those of a transaction that holds at least one
+    /// item of this queue: the follow-ups of accepted work are accepted. Items staged before are still committed.
+    /// Pops take the remaining items, those aborted later included, and return [`PopError::Closed`] once nothing is
+    /// ready or delayed and no transaction holds or has staged anything. Until then waiting pops go on waiting. Every
+    /// waiter is woken when its call can return.
     ///
-    /// So work that makes work ends by itself: push the first items, close, and work until `Closed`. In a
-    /// pipeline close the next queue when the one before says `Closed`.
+    /// So a graph of jobs terminates: push the first items, close, and work until `Closed`. In a pipeline, close the
+    /// next queue when the one before returns `Closed`.
     ///
-    /// A push that races with the close either says `Ok`, and somebody receives the item, or
-    /// `Closed`, and nobody does.
+    /// A push that races with the close either returns `Ok`, and the item can be popped, or `Closed`, and it cannot.
     ///
     /// ```
     /// use requeue::PopError;
@@ -237,7 +234,7 @@ impl<T, O: Order<T>> Queue<T, O> {
         self.shared.close()
     }
 
-    /// Whether the queue was closed. Items may be left.
+    /// Returns `true` if the queue was closed. It may still contain items.
     ///
     /// ```
     /// let queue = requeue::Queue::<u32>::unbounded();
@@ -249,10 +246,10 @@ impl<T, O: Order<T>> Queue<T, O> {
         self.shared.word().is_closed()
     }
 
-    /// Makes a handle: one for each thread or task that works with the queue.
+    /// Makes a handle, one for each thread or task that works with the queue.
     ///
-    /// Handles are cheap. A handle leases a shard of the queue at its first push and gives it back,
-    /// items and all, when it is dropped.
+    /// Handles are cheap. A handle acquires a shard of the queue at its first push and releases it, with the items in
+    /// it, when it is dropped.
     ///
     /// ```
     /// let queue = requeue::Queue::unbounded();
@@ -267,16 +264,16 @@ impl<T, O: Order<T>> Queue<T, O> {
     ///
     /// # Panics
     ///
-    /// When two billion handles of this queue are alive.
+    /// If two billion handles of this queue are alive.
     pub fn handle(&self) -> Handle<T, O> {
         self.make_handle(None)
     }
 
-    /// Makes a handle with a name, by which [`Queue::held`] and [`Queue::recover`] know it.
+    /// Makes a handle with a name, for [`Queue::held`] and [`Queue::recover`].
     ///
-    /// Names need not be different: those who share one are listed one by one, and recovered together.
-    /// Of a handle with a name the queue knows since when and on which thread its transaction holds
-    /// something, for which each first pop of a transaction looks at the clock.
+    /// Names need not be unique: handles with the same name are listed one by one, and recovered together. For a
+    /// named handle the queue records the time and the thread of the first pop of each transaction, which reads the
+    /// clock.
     ///
     /// ```
     /// let queue = requeue::Queue::<u32>::unbounded();
@@ -294,13 +291,12 @@ impl<T, O: Order<T>> Queue<T, O> {
         Handle::new(Arc::clone(&self.shared), Arc::clone(&self.pool), name)
     }
 
-    /// Begins a transaction that may be stored, sent, and committed or aborted elsewhere, as a message broker's
-    /// delivery is acknowledged.
+    /// Begins a transaction that may be stored, sent, and committed or aborted elsewhere, like the ack or nack of a
+    /// message broker's delivery.
     ///
-    /// It has a handle of its own, from a pool of the queue. The pool keeps some handles that are not in use, so
-    /// that a delivery does not cost the making of one each time; each is alive to
-    /// [what costs more with their number](crate#trade-offs). For a transaction with a worker's name see
-    /// [`Handle::begin_owned`].
+    /// It uses a handle from a pool of the queue. The pool keeps some idle handles, so that not every delivery makes
+    /// a new one; each counts as alive for [costs that grow with the number of handles](crate#trade-offs). For a
+    /// transaction with a worker's name see [`Handle::begin_owned`].
     ///
     /// ```
     /// let queue = requeue::Queue::unbounded();
@@ -321,9 +317,8 @@ impl<T, O: Order<T>> Queue<T, O> {
 
     /// Pushes an item without a handle; it is ready at once.
     ///
-    /// Pushes without a handle share one FIFO: of two that happen one before the other, on whatever
-    /// threads, the first leaves first. Lock-free as [`Handle::pop`](crate::Handle::pop) is; a handle's push is
-    /// faster.
+    /// Pushes without a handle share one FIFO: if one happens before another, on any threads, its item is popped
+    /// first. Lock-free under the conditions of [`Handle::pop`](crate::Handle::pop); a handle's push is faster.
     ///
     /// ```
     /// let queue = requeue::Queue::unbounded();
@@ -335,14 +330,14 @@ impl<T, O: Order<T>> Queue<T, O> {
     ///
     /// # Errors
     ///
-    /// [`PushError::Full`] if the queue is bounded and had no room at some instant of the call,
+    /// [`PushError::Full`] if the queue is bounded and had no room at some point during the call,
     /// [`PushError::Closed`] if it is closed. The item comes back with the error.
     pub fn push(&self, item: T) -> Result<(), PushError<T>> {
         Ok(self.shared.push(item)?)
     }
 
-    /// Pops an item without a handle; the pop is committed at once. Lock-free as [`Handle::pop`](crate::Handle::pop)
-    /// is.
+    /// Pops an item without a handle; the pop is committed at once. Lock-free under the conditions of
+    /// [`Handle::pop`](crate::Handle::pop).
     ///
     /// ```
     /// let queue = requeue::Queue::unbounded();
@@ -354,15 +349,15 @@ impl<T, O: Order<T>> Queue<T, O> {
     ///
     /// # Errors
     ///
-    /// [`PopError::Empty`] if at some instant during the call nothing was ready, or nothing
-    /// [may be taken](PopError::Empty) now; [`PopError::Closed`] if nothing can become ready any more.
+    /// [`PopError::Empty`] if nothing was ready at some point during the call, or nothing [may be
+    /// taken](PopError::Empty) now; [`PopError::Closed`] if nothing can become ready any more.
     pub fn pop(&self) -> Result<T, PopError> {
         self.shared.pop()
     }
 }
 
 impl<T, O: Order<T>> Handle<T, O> {
-    /// The queue of the handle: a clone.
+    /// Returns a clone of the handle's queue.
     ///
     /// ```
     /// let queue = requeue::Queue::<u32>::unbounded();
@@ -385,14 +380,14 @@ impl<T, O: Order<T>> Clone for Queue<T, O> {
     }
 }
 
-/// [`Queue::unbounded`].
+/// As [`Queue::unbounded`].
 impl<T> Default for Queue<T> {
     fn default() -> Self {
         Self::unbounded()
     }
 }
 
-/// A panic leaves a queue as whole as any other end of a transaction does.
+/// A panic leaves a queue in a consistent state, as any other end of a transaction does.
 impl<T, O: Order<T>> UnwindSafe for Queue<T, O> {}
 impl<T, O: Order<T>> RefUnwindSafe for Queue<T, O> {}
 

@@ -1,16 +1,14 @@
-//! How fast a queue gives out its items.
+//! Pausing and rate limiting of a queue.
 
 use super::Queue;
 use crate::order::Order;
 use crate::Pace;
 
 impl<T, O: Order<T>> Queue<T, O> {
-    /// Gives out nothing from now on, until it is [resumed](Queue::resume): pops say
-    /// [`Empty`](crate::PopError::Empty), or wait. Pushes, and the ends of transactions, go on. A pop that is
-    /// under way may still take an item.
+    /// Pauses delivery until the queue is [resumed](Queue::resume): pops return [`Empty`](crate::PopError::Empty), or
+    /// wait. Pushes, commits and aborts are not affected. A pop in progress may still take an item.
     ///
-    /// A queue that was paused or [paced](Queue::set_pace) once is not as fast afterwards as one that never was:
-    /// each pop looks whether it is now.
+    /// A queue that was paused or [rate limited](Queue::set_pace) once stays slightly slower: each pop checks for it.
     ///
     /// ```
     /// let queue = requeue::Queue::unbounded();
@@ -25,7 +23,7 @@ impl<T, O: Order<T>> Queue<T, O> {
         self.shared.pause();
     }
 
-    /// Ends a [pause](Queue::pause), and wakes all who wait for an item.
+    /// Ends a [pause](Queue::pause), and wakes all calls that wait for an item.
     ///
     /// ```
     /// let queue = requeue::Queue::unbounded();
@@ -41,7 +39,7 @@ impl<T, O: Order<T>> Queue<T, O> {
         self.shared.resume();
     }
 
-    /// Whether the queue is [paused](Queue::pause).
+    /// Returns `true` if the queue is [paused](Queue::pause).
     ///
     /// ```
     /// let queue = requeue::Queue::<u32>::unbounded();
@@ -53,14 +51,14 @@ impl<T, O: Order<T>> Queue<T, O> {
         self.shared.gate.is_paused()
     }
 
-    /// Gives the queue another [pace](crate::Builder::pace), from the next start on. All who wait are woken.
+    /// Replaces the [pace](crate::Builder::pace) of the queue, from the next start on. All waiters are woken.
     ///
-    /// The new pace counts from the last start of the queue on: the next one is at least one of its intervals later, or
-    /// as many as the old pace was owed then, less the burst. What was started without a pace is not known.
-    /// To change the pace of several queues, see [`Pace::set_interval`].
+    /// The new pace counts from the last start of the queue: the next start is at least one of its intervals later,
+    /// or one for each token of the old pace that was not refilled yet, less the burst. Starts without a pace are not
+    /// counted. To change the pace of several queues, see [`Pace::set_interval`].
     ///
-    /// What is held goes on as it is. Its turns, if they are given back, go to the pace that they came from; the new
-    /// one goes on counting them.
+    /// Held items are not affected. Their tokens, if they are returned, go to the pace that they came from; the new
+    /// one still counts them.
     ///
     /// ```
     /// use requeue::{Pace, Queue};
@@ -79,13 +77,13 @@ impl<T, O: Order<T>> Queue<T, O> {
     ///
     /// # Panics
     ///
-    /// If the new pace is a [shared](Pace::shared) one whose limiter panics when it is asked for the turns of what was
-    /// started. The queue keeps its pace then.
+    /// If the new pace is [shared](Pace::shared) and its limiter panics when it is asked for the tokens of past
+    /// starts. The queue keeps its pace then.
     pub fn set_pace(&self, pace: Pace) {
         self.shared.set_pace(pace);
     }
 
-    /// The pace of the queue: the same one, not a copy.
+    /// The pace of the queue, which shares its rate limit.
     ///
     /// ```
     /// use requeue::{Pace, Queue};
@@ -95,7 +93,7 @@ impl<T, O: Order<T>> Queue<T, O> {
     ///     .pace(Pace::every(Duration::from_secs(1)))
     ///     .build();
     /// let other = Queue::<String>::builder().pace(queue.pace()).build();
-    /// assert!(!other.pace().is_unlimited()); // both together start one in a second
+    /// assert!(!other.pace().is_unlimited()); // both together start one item per second
     /// ```
     pub fn pace(&self) -> Pace {
         self.shared.gate.pace()

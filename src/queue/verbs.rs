@@ -1,4 +1,4 @@
-//! The verbs of a handle, from anywhere.
+//! The methods of a handle, without one.
 
 use super::Queue;
 use crate::core::admit::Unpushed;
@@ -12,8 +12,8 @@ use std::slice;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a handle can do as well. These calls need no handle: a thread or task that pushes or pops often is faster
-/// with a [`Handle`](crate::Handle) of its own.
+/// Pushes and pops without a handle. A thread or task that pushes or pops often is faster with a
+/// [`Handle`](crate::Handle) of its own.
 impl<T, O: Order<T>> Queue<T, O> {
     /// Pushes an item, and waits for room if there is none. Waiters are served in FIFO order.
     ///
@@ -38,7 +38,7 @@ impl<T, O: Order<T>> Queue<T, O> {
         self.push_waiting(item, None, |item| self.shared().push(item))
     }
 
-    /// Pushes an item, and waits up to `timeout` for room. Zero tries once; [`Duration::MAX`] waits for ever.
+    /// Pushes an item, and waits up to `timeout` for room. Zero tries once; [`Duration::MAX`] waits forever.
     ///
     /// ```
     /// use std::time::Duration;
@@ -58,7 +58,7 @@ impl<T, O: Order<T>> Queue<T, O> {
         self.push_waiting(item, Some(timeout), |item| self.shared().push(item))
     }
 
-    /// Pushes an item by `push` when there is room; without a timeout waits for ever.
+    /// Pushes an item by `push` when there is room; without a timeout, waits forever.
     pub(super) fn push_waiting(
         &self,
         item: T,
@@ -74,11 +74,11 @@ impl<T, O: Order<T>> Queue<T, O> {
         unless_pushed(admission, item)
     }
 
-    /// A future that pushes the item when there is room. It owns what it needs, so it can be spawned. Its output
-    /// is that of [`Queue::push_blocking`].
+    /// A future that pushes the item when there is room. It borrows nothing, so it can be spawned. Its output is that
+    /// of [`Queue::push_blocking`].
     ///
-    /// Cancel safe: if it is dropped before it is ready, the item is dropped with it and was not pushed, and its
-    /// place in the wait queue is given up.
+    /// Cancel safe: if it is dropped before it is ready, the item is dropped with it and was not pushed, and the
+    /// future leaves the wait queue.
     ///
     /// ```
     /// # futures::executor::block_on(async {
@@ -92,11 +92,11 @@ impl<T, O: Order<T>> Queue<T, O> {
         OwnedPush::new(self.shared(), item)
     }
 
-    /// Pushes all items in one transaction, and returns how many there were: they become ready all at once. If
-    /// the iterator panics, none does.
+    /// Pushes all items in one transaction, and returns their number: they become ready all at once. If the iterator
+    /// panics, none is pushed.
     ///
-    /// The items of a batch leave in their order. Between a batch and other pushes, those of other batches
-    /// included, no order is guaranteed; push through one [`Handle`](crate::Handle) if you need one.
+    /// The items of a batch are popped in their order. The order between a batch and other pushes or batches is
+    /// unspecified; push through one [`Handle`](crate::Handle) if you need it.
     ///
     /// ```
     /// let queue = requeue::Queue::bounded(3);
@@ -129,8 +129,8 @@ impl<T, O: Order<T>> Queue<T, O> {
     ///
     /// # Errors
     ///
-    /// [`PushError::Full`] at once, if there are more items than the queue's capacity or than their keys have room for; [`PushError::Closed`] if it
-    /// is closed. All items come back in their order.
+    /// [`PushError::Full`] at once, if the items exceed the queue's capacity or the room of their keys;
+    /// [`PushError::Closed`] if it is closed. All items come back in their order.
     pub fn push_batch_blocking(
         &self,
         items: impl IntoIterator<Item = T>,
@@ -162,11 +162,11 @@ impl<T, O: Order<T>> Queue<T, O> {
         self.handle().push_batch_timeout(items, timeout)
     }
 
-    /// A future that pushes all items in one transaction when there is room for all of them. It owns what it
-    /// needs, so it can be spawned. Its output is that of [`Queue::push_batch_blocking`].
+    /// A future that pushes all items in one transaction when there is room for all of them. It borrows nothing, so
+    /// it can be spawned. Its output is that of [`Queue::push_batch_blocking`].
     ///
-    /// Cancel safe: if it is dropped before it is ready, the items are dropped with it and were not pushed, and
-    /// its place in the wait queue is given up.
+    /// Cancel safe: if it is dropped before it is ready, the items are dropped with it and were not pushed, and the
+    /// future leaves the wait queue.
     ///
     /// ```
     /// # futures::executor::block_on(async {
@@ -197,7 +197,7 @@ impl<T, O: Order<T>> Queue<T, O> {
         self.pop_waiting(None)
     }
 
-    /// Pops an item, and waits up to `timeout` for one. Zero tries once; [`Duration::MAX`] waits for ever.
+    /// Pops an item, and waits up to `timeout` for one. Zero tries once; [`Duration::MAX`] waits forever.
     ///
     /// ```
     /// use requeue::PopError;
@@ -209,8 +209,7 @@ impl<T, O: Order<T>> Queue<T, O> {
     ///
     /// # Errors
     ///
-    /// [`PopError::Empty`] if there was nothing in time; [`PopError::Closed`] if nothing can become ready any
-    /// more.
+    /// [`PopError::Empty`] on timeout; [`PopError::Closed`] if nothing can become ready any more.
     pub fn pop_timeout(&self, timeout: Duration) -> Result<T, PopError> {
         self.pop_waiting(Some(timeout))
     }
@@ -223,12 +222,11 @@ impl<T, O: Order<T>> Queue<T, O> {
         popped.unwrap_or(Err(PopError::Empty))
     }
 
-    /// A future that pops an item when there is one. It owns what it needs, so it can be spawned. Its output is
-    /// that of [`Queue::pop_blocking`].
+    /// A future that pops an item when there is one. It borrows nothing, so it can be spawned. Its output is that of
+    /// [`Queue::pop_blocking`].
     ///
-    /// Cancel safe: it pops only when it is ready, and when it is dropped its place in the wait queue is given up. Poll
-    /// it or drop it: a future that is woken and then left alone [keeps its
-    /// wake-up](crate#waiting-cancel-safety).
+    /// Cancel safe: it pops only when it completes, and leaves the wait queue when it is dropped. Poll it or drop it:
+    /// a future that is woken and then neither polled nor dropped [keeps its wake-up](crate#waiting-cancel-safety).
     ///
     /// ```
     /// # futures::executor::block_on(async {
@@ -242,7 +240,7 @@ impl<T, O: Order<T>> Queue<T, O> {
         OwnedPop::new(self.shared())
     }
 
-    /// What a call that waits has its place in the wait queue with.
+    /// The local state with which a call without a handle waits.
     fn wake_target(&self) -> Local<T, O> {
         Local::new(Arc::clone(self.shared()), None)
     }

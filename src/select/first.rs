@@ -1,4 +1,4 @@
-//! The one wait for the first item, of handles that pop and of transactions that hold.
+//! Waiting for the first item of several queues, shared by handles that pop and transactions that hold.
 
 use super::sealed::Borrowed;
 use crate::core::CellOf;
@@ -12,17 +12,17 @@ use std::future::{poll_fn, Future};
 use std::task::Poll;
 use std::time::Duration;
 
-/// One of several queues from which the first item is wanted.
+/// One of several queues that are polled for the first item.
 pub(super) trait Pollable {
     type Item;
 
-    /// Takes an item, or takes a place in the wait queue if there is a waiter. `Pending`: it is worth waiting.
+    /// Takes an item, or enters the wait queue if there is a wake target. `Pending` if the caller should wait.
     fn poll(&mut self, wake_target: Option<&WakeTarget<'_>>) -> Poll<Result<Self::Item, PopError>>;
 
     fn time(&mut self) -> Time;
 }
 
-/// A handle that pops, and leaves its place in the wait queue at the end, also if a pace or a clock panics.
+/// A handle that pops, and leaves the wait queue on drop, also if a pace or a clock panics.
 pub(super) struct Popping<'h, T, O: Order<T>>(&'h mut CellOf<T, O>);
 
 pub(super) fn popping<T, O: Order<T>, H: BorrowMut<Handle<T, O>>>(
@@ -63,8 +63,8 @@ impl<T, O: Order<T>> Drop for Popping<'_, T, O> {
 
 /// A transaction that holds.
 pub(super) struct Holding<'t, T, O: Order<T>> {
-    lent: Borrowing<'t, T, O>,
-    /// Whether one of the transactions that are polled together has work.
+    borrowing: Borrowing<'t, T, O>,
+    /// Whether one of the transactions that are polled together holds or has staged something.
     busy: bool,
 }
 
@@ -74,9 +74,9 @@ pub(super) fn holding<'t, 'h: 't, T: 'h, O: Order<T> + 'h>(
 ) -> Vec<Holding<'t, T, O>> {
     let (mut all, mut busy) = (Vec::new(), false);
     for borrowed in transactions {
-        let lent = Borrowing::new(borrowed.transaction().local());
-        busy |= lent.local.has_work();
-        all.push(Holding { lent, busy });
+        let borrowing = Borrowing::new(borrowed.transaction().local());
+        busy |= borrowing.local.has_work();
+        all.push(Holding { borrowing, busy });
     }
     for holding in &mut all {
         holding.busy = busy;
@@ -91,16 +91,16 @@ impl<'t, T, O: Order<T>> Pollable for Holding<'t, T, O> {
         &mut self,
         wake_target: Option<&WakeTarget<'_>>,
     ) -> Poll<Result<Item<'t, T>, PopError>> {
-        let held = self.lent.local.poll_pop(wake_target, self.busy);
+        let held = self.borrowing.local.poll_pop(wake_target, self.busy);
         held.map(|held| held.map(Item::new))
     }
 
     fn time(&mut self) -> Time {
-        self.lent.local.shared().time.clone()
+        self.borrowing.local.shared().time.clone()
     }
 }
 
-/// Waits for the first item, on the thread; without a timeout for ever.
+/// Blocks the thread until the first item; without a timeout, forever.
 pub(super) fn wait_for_first<S: Pollable>(
     sources: &mut [S],
     timeout: Option<Duration>,
@@ -123,7 +123,7 @@ pub(super) fn wait_for_first<S: Pollable>(
         .unwrap_or(Err(PopError::Empty))
 }
 
-/// A future that is ready with the first item.
+/// A future that resolves to the first item.
 pub(super) fn future_of<S: Pollable>(
     sources: Vec<S>,
 ) -> impl Future<Output = Result<(usize, S::Item), PopError>> {
@@ -138,7 +138,7 @@ pub(super) fn future_of<S: Pollable>(
     })
 }
 
-/// The first item that there is. If none can come: closed, if that is what all sources say, otherwise empty.
+/// Takes the first item. If none can come: `Closed` if all sources return it, otherwise `Empty`.
 fn first<S: Pollable>(
     sources: &mut [S],
     wake_target: Option<&WakeTarget<'_>>,

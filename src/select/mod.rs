@@ -10,12 +10,12 @@ use std::borrow::BorrowMut;
 use std::future::Future;
 use std::time::Duration;
 
-/// Pops from the first of several queues that has an item, and waits until one has. Says which of the
-/// handles it was, and gives the item; the pop is committed at once.
+/// Pops from the first of several queues that has an item, and waits until one has. Returns the index of the handle
+/// and the item; the pop is committed at once.
 ///
-/// If several have items, the handle that stands first is served. Closed queues are passed over. To take the item
-/// in a transaction, see [`hold_any`]. For queues of different items, or together with other things to wait for,
-/// select among the futures of [`Handle::pop_async`]: dropping those that were not first loses nothing.
+/// If several have items, the first of them in the list is used. Closed and drained queues are skipped. To take the
+/// item in a transaction, see [`hold_any`]. For queues of different item types, or to wait for other events too,
+/// select among the futures of [`Handle::pop_async`], which can be dropped without losing items.
 ///
 /// ```
 /// use requeue::{pop_any, Queue};
@@ -32,7 +32,7 @@ use std::time::Duration;
 ///
 /// # Errors
 ///
-/// [`PopError::Closed`] if all of the queues are closed and drained, also if there are none.
+/// [`PopError::Closed`] if all of the queues are closed and drained, or if there are none.
 pub fn pop_any<T, O: Order<T>, H: BorrowMut<Handle<T, O>>>(
     handles: &mut [H],
 ) -> Result<(usize, T), PopError> {
@@ -52,7 +52,7 @@ pub fn pop_any<T, O: Order<T>, H: BorrowMut<Handle<T, O>>>(
 ///
 /// # Errors
 ///
-/// [`PopError::Empty`] if the time is over, else as for [`pop_any`].
+/// [`PopError::Empty`] on timeout, otherwise as for [`pop_any`].
 pub fn pop_any_timeout<T, O: Order<T>, H: BorrowMut<Handle<T, O>>>(
     handles: &mut [H],
     timeout: Duration,
@@ -81,19 +81,20 @@ pub fn pop_any_timeout<T, O: Order<T>, H: BorrowMut<Handle<T, O>>>(
 ///
 /// # Panics
 ///
-/// When it is polled after it was ready.
+/// If it is polled after completion.
 pub fn pop_any_async<'h, T: 'h, O: Order<T> + 'h, H: BorrowMut<Handle<T, O>>>(
     handles: &'h mut [H],
 ) -> impl Future<Output = Result<(usize, T), PopError>> + 'h {
     future_of(popping(handles, CellOf::begin_waiting))
 }
 
-/// Takes an item from the first of several queues that has one, and holds it, as [`Transaction::pop_blocking`](crate::Transaction::pop_blocking) does.
-/// Waits until one has. Says which of the transactions it was, and gives the item, which is held by that one.
+/// Pops from the first of several queues that has an item, and holds it in its transaction, as
+/// [`Transaction::pop_blocking`](crate::Transaction::pop_blocking) does. Waits until one has an item. Returns the
+/// index of the transaction and the item.
 ///
 /// Takes borrowed transactions: `&transactions` of a `Vec` or an array, or `[&a, &b]`. If several queues have items,
-/// the transaction that stands first is served; queues that are closed and drained are passed over. To pop for good,
-/// see [`pop_any`]. For queues of different items, or of different orders, select among the futures of
+/// the first of them in the list is used; closed and drained queues are skipped. To pop without a transaction, see
+/// [`pop_any`]. For queues of different item types or orders, select among the futures of
 /// [`Transaction::pop_async`](crate::Transaction::pop_async).
 ///
 /// ```
@@ -114,13 +115,13 @@ pub fn pop_any_async<'h, T: 'h, O: Order<T> + 'h, H: BorrowMut<Handle<T, O>>>(
 ///
 /// # Errors
 ///
-/// [`PopError::Closed`] if all of the queues are closed and drained, also if there are none. [`PopError::Empty`] if all
-/// are closed, nothing is ready or may be taken, and one of the transactions holds or has staged something: it must not
-/// wait for others that wait for it.
+/// [`PopError::Closed`] if all of the queues are closed and drained, or if there are none. [`PopError::Empty`] if all
+/// are closed, nothing is ready or may be taken, and one of the transactions holds or has staged something: otherwise
+/// such transactions could wait for each other.
 ///
 /// # Panics
 ///
-/// If one of the transactions [is borrowed](crate::Transaction#borrowing), or there twice.
+/// If one of the transactions [is borrowed](crate::Transaction#borrowing) or listed twice.
 #[track_caller]
 pub fn hold_any<'t, 'h: 't, T: 'h, O: Order<T> + 'h>(
     transactions: impl IntoIterator<Item = impl sealed::Borrowed<'t, 'h, T, O>>,
@@ -143,7 +144,7 @@ pub fn hold_any<'t, 'h: 't, T: 'h, O: Order<T> + 'h>(
 ///
 /// # Errors
 ///
-/// [`PopError::Empty`] if the time is over, else as for [`hold_any`].
+/// [`PopError::Empty`] on timeout, otherwise as for [`hold_any`].
 ///
 /// # Panics
 ///
@@ -156,8 +157,8 @@ pub fn hold_any_timeout<'t, 'h: 't, T: 'h, O: Order<T> + 'h>(
     wait_for_first(&mut holding(transactions), Some(timeout))
 }
 
-/// A future that takes an item from the first of several queues that has one, and holds it; see [`hold_any`]. The
-/// transactions are borrowed by it meanwhile.
+/// A future that pops from the first of several queues that has an item, and holds it; see [`hold_any`]. It borrows
+/// the transactions until it is ready or dropped.
 ///
 /// Cancel safe, as [`Transaction::pop_async`](crate::Transaction::pop_async) is.
 ///
@@ -177,7 +178,7 @@ pub fn hold_any_timeout<'t, 'h: 't, T: 'h, O: Order<T> + 'h>(
 ///
 /// # Panics
 ///
-/// As for [`hold_any`]; and when it is polled after it was ready.
+/// As for [`hold_any`]; and if the future is polled after completion.
 #[track_caller]
 pub fn hold_any_async<'t, 'h: 't, T: 'h, O: Order<T> + 'h>(
     transactions: impl IntoIterator<Item = impl sealed::Borrowed<'t, 'h, T, O>>,
@@ -189,7 +190,7 @@ mod sealed {
     use crate::order::Order;
     use crate::Transaction;
 
-    /// A borrowed transaction, of a list of transactions or of borrowed ones.
+    /// A borrowed transaction, from a list of transactions or of references.
     pub trait Borrowed<'t, 'h, T, O: Order<T>> {
         fn transaction(self) -> &'t Transaction<'h, T, O>;
     }

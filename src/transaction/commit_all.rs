@@ -5,17 +5,16 @@ use crate::{Expired, Unleased};
 
 /// Commits several transactions as one, and returns what each of them held.
 ///
-/// The pushes of all of them become visible at once: whoever has popped one of the items finds all
-/// others in their queues. The transactions may be of the same queue, through different handles, and
-/// may be named in any order. Dropping them instead, as a panic or an early return before this call
-/// does, aborts them all.
+/// The pushes of all of them become visible at once: a thread that has popped one of the items can pop all others
+/// from their queues. The transactions may belong to the same queue, through different handles, and may be given in
+/// any order. Dropping them instead, as a panic or an early return before this call does, aborts them all.
 ///
 /// Takes a tuple of up to 8 transactions, of the same or different item types and orders, borrowed or
 /// [owned](crate::OwnedTransaction), or a `Vec` of any number of transactions of one type; returns a tuple or a `Vec`
-/// of what each [took](crate::Taken).
+/// of the items of [each](crate::Taken).
 ///
-/// Lock-free where each of the [commits](crate#progress) is; a thread that stalls in it then delays nobody. Its cost
-/// grows with the number of transactions, and so does that of a pop that comes across it.
+/// Lock-free if each of the [commits](crate#progress) is; then a thread that stalls in it delays no other. Its cost
+/// grows with the number of transactions, and so does that of a pop that runs into it.
 ///
 /// ```
 /// use requeue::{commit_all, Queue};
@@ -34,7 +33,7 @@ use crate::{Expired, Unleased};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// Into as many queues as there are:
+/// With any number of queues:
 ///
 /// ```
 /// use requeue::{commit_all, Queue};
@@ -67,8 +66,7 @@ pub fn commit_all<C: Transactions + Unleased>(transactions: C) -> C::Taken {
     transactions.commit_all()
 }
 
-/// Commits several transactions as one, as [`commit_all()`] does, unless an item that one of them held
-/// was taken back.
+/// Commits several transactions as one, as [`commit_all()`] does, unless an item held by one of them was taken back.
 ///
 /// ```
 /// use requeue::{try_commit_all, Expired, ManualClock, Queue};
@@ -119,17 +117,17 @@ pub(super) mod sealed {
     use crate::Expired;
 
     pub trait CommitAll {
-        /// A tuple or a `Vec` of what was taken, one for each transaction.
+        /// A tuple or a `Vec` of the taken items, one element for each transaction.
         type Taken;
-        /// Makes sure that nothing is taken back any more.
+        /// Ensures that nothing is taken back any more.
         fn close_leases(&mut self) -> Result<(), Expired>;
-        /// Commits, after the books were closed if there are any.
+        /// Commits, after the lease tables, if any, were closed.
         fn commit_all(self) -> Self::Taken;
     }
 
     /// A transaction.
     pub trait Committed {
-        /// What it held.
+        /// The items it held.
         type Taken;
     }
 
@@ -137,12 +135,12 @@ pub(super) mod sealed {
     pub(crate) trait Member: Committed {
         /// The copies of leased items, whose destructors are user code.
         type Copies;
-        /// Makes sure that nothing is taken back any more.
+        /// Ensures that nothing is taken back any more.
         fn close_leases(&mut self) -> Result<(), Expired>;
         fn party(&mut self) -> &mut dyn Party;
-        /// The items, after [`Party::conclude`], and what is to be announced. Nothing is aborted any more.
+        /// The items, after [`Party::conclude`], and the counts to be announced. Nothing is aborted any more.
         fn into_taken(self) -> (Self::Taken, CommitCounts);
-        /// Wakes those who wait for what was published or freed, and ends the leases.
+        /// Wakes waiters for published items and freed room, and ends the leases.
         fn finish(taken: &mut Self::Taken, outcome: CommitCounts) -> Self::Copies;
     }
 }
@@ -194,7 +192,7 @@ macro_rules! tuples {
 
             fn commit_all(self) -> Self::Taken {
                 let ($(mut $tx,)+) = self;
-                // Dropped last: whatever may happen from here on, nothing is aborted any more.
+                // Dropped last: from here on nothing is aborted any more, even on panic.
                 let _decided = commit_together(&mut [$($tx.party()),+]);
                 $(let mut $tx = $tx.into_taken();)+
                 drop(($($member::finish(&mut $tx.0, $tx.1),)+));

@@ -13,11 +13,11 @@ use crate::sync::swallow_panic;
 use crate::{Expired, Taken, Unleased};
 
 impl<'h, T, O: Order<T>> Transaction<'h, T, O> {
-    /// Commits: the pushes become visible all at once, the pops final. It never fails, and waits for no room: one
-    /// store, however many items were pushed, and a wake-up for those who wait. Some options add
-    /// [a lock](crate#progress).
+    /// Commits: the pushes become visible all at once, the pops final. It never fails, and does not wait for room. It
+    /// costs one store, however many items were pushed, and waking the waiters. Some options add [a
+    /// lock](crate#progress).
     ///
-    /// The held items are given out by value; those not taken are dropped with the iterator.
+    /// The held items are returned by value; those not taken are dropped with the iterator.
     ///
     /// A queue that [leases](crate::Builder::leased) its items has [`try_commit`](Self::try_commit) instead.
     ///
@@ -40,8 +40,8 @@ impl<'h, T, O: Order<T>> Transaction<'h, T, O> {
         self.conclude()
     }
 
-    /// Commits, unless the queue [leases](crate::Builder::leased) its items and some of those that this
-    /// transaction held were taken back.
+    /// Commits, unless the queue [leases](crate::Builder::leased) its items and an item of this transaction was taken
+    /// back.
     ///
     /// As [`Transaction::commit`] otherwise.
     ///
@@ -57,15 +57,15 @@ impl<'h, T, O: Order<T>> Transaction<'h, T, O> {
     ///
     /// # Errors
     ///
-    /// [`Expired`] if an item was taken back. Then this transaction is aborted: what was taken back is
-    /// others', and the rest goes back to the head.
+    /// [`Expired`] if an item was taken back. Then this transaction is aborted: items taken back belong to others,
+    /// and the rest goes back to the head.
     #[inline]
     pub fn try_commit(mut self) -> Result<Taken<'h, T, O>, Expired> {
         self.close_leases()?;
         Ok(self.conclude())
     }
 
-    /// Commits, after nothing can be taken back any more.
+    /// Commits, when nothing can be taken back any more.
     #[inline(always)]
     #[allow(clippy::inline_always)] // as above
     fn conclude(mut self) -> Taken<'h, T, O> {
@@ -92,15 +92,14 @@ impl<'h, T, O: Order<T>> Transaction<'h, T, O> {
         taken
     }
 
-    /// Makes sure that nothing is taken back any more.
+    /// Ensures that nothing is taken back any more.
     #[inline]
     pub(crate) fn close_leases(&mut self) -> Result<(), Expired> {
         let closed = self.open.cell_mut().get_mut().close_leases();
         closed.map_err(|Lost| Expired)
     }
 
-    /// Starts the terms of the leases of all held items anew, if the queue
-    /// [leases](crate::Builder::leased) its items.
+    /// Restarts the terms of the leases of all held items, if the queue [leases](crate::Builder::leased) its items.
     ///
     /// ```
     /// use std::time::Duration;
@@ -152,8 +151,8 @@ impl<'h, T, O: Order<T>> Transaction<'h, T, O> {
         drop(self);
     }
 
-    /// Aborts by this cause, and says how many items were held, and how often the one was delivered that was
-    /// delivered most often. Panics of user code are caught: it runs last.
+    /// Aborts for this cause, and returns the number of held items and the largest number of deliveries of one of
+    /// them. User code runs last, and its panics are caught.
     #[cfg(not(any(loom, shuttle)))]
     pub(crate) fn abort_for(self, cause: &Cause) -> (usize, u32) {
         let cell = self.open.close();

@@ -24,24 +24,23 @@ use std::fmt;
 
 /// A transaction of one [`Handle`](crate::Handle).
 ///
-/// What it pops is *held*: nobody else sees it. What it pushes is *staged*: nobody sees it, this
-/// transaction neither. [`commit`](Self::commit) makes all pushes visible at once and the pops
-/// final. Dropping the transaction, by an early return or a panic too, aborts it: held items go
-/// back to the head of the queue in their order, staged ones are dropped. A transaction that is
-/// forgotten stays open until its handle is used again or dropped.
+/// Items it pops are *held*: invisible to others. Items it pushes are *staged*: invisible to all, this transaction
+/// included. [`commit`](Self::commit) makes all pushes visible at once and the pops final. Dropping the transaction,
+/// by an early return or a panic too, aborts it: held items go back to the head of the queue in their order, staged
+/// ones are dropped. A forgotten transaction stays open until its handle is used again or dropped.
 ///
-/// It borrows its handle. An [`OwnedTransaction`] has its handle with it, so that it may be stored and sent.
+/// It borrows its handle. An [`OwnedTransaction`] owns its handle, so that it may be stored and sent.
 ///
-/// An abort cannot fail, and allocates nothing but an timer where tasks wait for what it delays. Changes
-/// made to held items stay. What was aborted is ready again at once, without limit: give the queue a
-/// [backoff](crate::Builder::backoff) and [most attempts](crate::Builder::max_attempts) if work fails again and
-/// again, [retry](Self::retry_after) an item later, or [give it up](Self::fail). [`Workers`](crate::Workers) back
-/// off without being told.
+/// An abort cannot fail, and allocates nothing, except a timer if tasks wait for items that it delays. Modifications
+/// of held items are kept. Aborted items are ready again at once, without limit. For work that fails repeatedly, give
+/// the queue a [backoff](crate::Builder::backoff) and [`max_attempts`](crate::Builder::max_attempts),
+/// [retry](Self::retry_after) an item later, or [fail](Self::fail) it. [`Workers`](crate::Workers) back off by
+/// default.
 ///
 /// Dropping an [`Item`](crate::Item) gives nothing back: it is held until its transaction ends.
 ///
-/// A commit never fails. A queue that [leases](crate::Builder::leased) its items may have given them to another worker
-/// meanwhile; its transactions have [`try_commit`](Self::try_commit) instead.
+/// A commit never fails. A queue that [leases](crate::Builder::leased) its items may have delivered them to another
+/// worker meanwhile; its transactions have [`try_commit`](Self::try_commit) instead.
 ///
 /// # Example
 ///
@@ -62,7 +61,7 @@ use std::fmt;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A transaction that was committed cannot be touched again:
+/// A committed transaction cannot be used again:
 ///
 /// ```compile_fail
 /// let mut worker = requeue::Queue::unbounded().handle();
@@ -72,7 +71,7 @@ use std::fmt;
 /// tx.push(2).unwrap();
 /// ```
 ///
-/// A held item is gone with its transaction:
+/// A held item cannot outlive its transaction:
 ///
 /// ```compile_fail
 /// let mut worker = requeue::Queue::<u32>::unbounded().handle();
@@ -82,7 +81,7 @@ use std::fmt;
 /// println!("{}", *job);
 /// ```
 ///
-/// A transaction is `Send`, and may live across an `.await`. It is not `Sync`: one thread at a time uses it.
+/// A transaction is `Send`, and may be held across an `.await`. It is not `Sync`: it is used by one thread at a time.
 ///
 /// ```compile_fail
 /// let mut worker = requeue::Queue::unbounded().handle();
@@ -94,16 +93,15 @@ use std::fmt;
 ///
 /// # Borrowing
 ///
-/// A transaction is borrowed, and all its methods by `&self` panic meanwhile,
+/// A transaction is borrowed, and all its methods by `&self` panic,
 ///
 /// - by a future of [`pop_async`](Self::pop_async) or [`push_async`](Self::push_async), until the future is
 ///   ready or dropped;
 /// - by a [`Peek`], until it is taken or dropped;
-/// - by each call on it, until it returns. So user code that runs within a call, as a clock, a waker or a function
-///   that finds keys, cannot use the transaction.
+/// - by each call on it, until it returns. So user code that runs within a call, such as a clock, a waker or a key
+///   function, cannot use the transaction.
 ///
-/// A method that panics for that reason has changed nothing, and gives no item back: what was to be pushed
-/// is dropped.
+/// A method that panics for that reason has changed nothing; an item that it was to push is dropped.
 #[must_use = "a transaction that is dropped aborts"]
 pub struct Transaction<'h, T, O: Order<T> = Fifo> {
     open: Open<'h, Local<T, O>>,
@@ -115,7 +113,7 @@ impl<'h, T, O: Order<T>> Transaction<'h, T, O> {
         Self { open }
     }
 
-    /// The use of the transaction.
+    /// Borrows the transaction.
     ///
     /// # Panics
     ///
@@ -127,7 +125,7 @@ impl<'h, T, O: Order<T>> Transaction<'h, T, O> {
         self.open.borrow()
     }
 
-    /// What the queue's clock says.
+    /// The time of the queue's clock.
     #[cfg(not(any(loom, shuttle)))]
     pub(crate) fn now(&self) -> std::time::Instant {
         self.local().shared().time.clock_now()

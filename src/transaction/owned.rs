@@ -18,21 +18,21 @@ use std::ops::Deref;
 use std::time::Duration;
 
 /// A [`Transaction`] that owns its handle: it may be stored, sent to another thread, and committed or aborted there,
-/// as a message broker's delivery is acknowledged.
+/// like the ack or nack of a message broker's delivery.
 ///
 /// It is made by [`Queue::begin_owned`](crate::Queue::begin_owned), which takes a handle out of a pool of the queue,
 /// or by [`Handle::begin_owned`](crate::Handle::begin_owned). It dereferences to a `Transaction`, whose methods by
-/// `&self` it has, in all forms of waiting; so it goes wherever a `&Transaction` does.
+/// `&self` it has, in all forms of waiting.
 ///
 /// Dropping it aborts: held items go back to the head of the queue in their order, staged ones are dropped.
 ///
-/// If it is leaked by [`std::mem::forget`], its items stay held for as long as the queue lives, as do those of a handle
-/// that is forgotten with an open transaction. Only a queue that [leases](crate::Builder::leased) its items
-/// delivers them again, when their lease is over or by [`Queue::recover`](crate::Queue::recover).
+/// If it is leaked by [`std::mem::forget`], its items stay held as long as the queue lives, as if a handle with an
+/// open transaction were forgotten. Only a queue that [leases](crate::Builder::leased) its items delivers them again,
+/// when their lease expires or by [`Queue::recover`](crate::Queue::recover).
 ///
 /// # Example
 ///
-/// Deliveries that are acknowledged by their number, in any order and by any thread:
+/// Deliveries that are acknowledged by id, in any order and by any thread:
 ///
 /// ```
 /// use std::collections::HashMap;
@@ -56,7 +56,7 @@ use std::time::Duration;
 /// ```
 #[must_use = "a transaction that is dropped aborts"]
 pub struct OwnedTransaction<T, O: Order<T> = Fifo> {
-    /// Only its end takes it out.
+    /// `None` only after the end of the transaction.
     opened: Option<Opened<T, O>>,
 }
 
@@ -115,8 +115,8 @@ impl<T, O: Order<T>> OwnedTransaction<T, O> {
         Items::new(self.cell().held_items())
     }
 
-    /// [Gives all held items back](Transaction::retry_after), to be delivered again after `delay`. What is staged is
-    /// not touched: [`commit`](Self::commit) publishes it.
+    /// [Gives all held items back](Transaction::retry_after), to be delivered again after `delay`. Staged items are
+    /// not affected: [`commit`](Self::commit) publishes them.
     ///
     /// ```
     /// use std::time::Duration;
@@ -135,15 +135,14 @@ impl<T, O: Order<T>> OwnedTransaction<T, O> {
     ///
     /// # Errors
     ///
-    /// [`PushError::Full`] as for [`Transaction::retry_after`]: the items before are gone then, and that one and
-    /// those behind it are still held.
+    /// [`PushError::Full`] as for [`Transaction::retry_after`]: earlier items have been given back, that one and later ones are still held.
     pub fn retry_all_after(&mut self, delay: Duration) -> Result<(), PushError<()>> {
         let retried = self.cell().retry_all(delay);
         retried.map_err(|NoRoom| PushError::Full(()))
     }
 
-    /// [Gives all held items up](Transaction::fail): they are [dead letters](crate::Queue::dead_letters) now, with this
-    /// error. What is staged is not touched: [`commit`](Self::commit) publishes it.
+    /// [Fails all held items](Transaction::fail): they become [dead letters](crate::Queue::dead_letters) with this
+    /// error. Staged items are not affected: [`commit`](Self::commit) publishes them.
     ///
     /// ```
     /// let queue = requeue::Queue::unbounded();
@@ -158,8 +157,7 @@ impl<T, O: Order<T>> OwnedTransaction<T, O> {
     ///
     /// # Errors
     ///
-    /// [`PushError::Full`] as for [`Transaction::fail`]: the items before are gone then, and that one and those
-    /// behind it are still held.
+    /// [`PushError::Full`] as for [`Transaction::fail`]: earlier items have been failed, that one and later ones are still held.
     ///
     /// # Panics
     ///
@@ -171,7 +169,7 @@ impl<T, O: Order<T>> OwnedTransaction<T, O> {
     }
 
     /// Commits: the pushes become visible all at once, the pops final. The handle goes back to its pool, or is
-    /// dropped, with what this returns.
+    /// dropped, together with the returned value.
     ///
     /// As [`Transaction::commit`] otherwise.
     ///
@@ -190,8 +188,8 @@ impl<T, O: Order<T>> OwnedTransaction<T, O> {
         commit_all((self,)).0
     }
 
-    /// Commits, unless the queue [leases](crate::Builder::leased) its items and some of those that this transaction
-    /// held were taken back.
+    /// Commits, unless the queue [leases](crate::Builder::leased) its items and an item of this transaction was taken
+    /// back.
     ///
     /// ```
     /// let queue = requeue::Queue::builder().leased(std::time::Duration::from_secs(60)).build();

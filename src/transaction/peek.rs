@@ -1,4 +1,4 @@
-//! Looking at what a pop would give.
+//! Peeking at the next item.
 
 use crate::core::wait::DONE;
 use crate::core::Local;
@@ -13,8 +13,8 @@ use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The item that a pop would give, from [`Transaction::peek`](crate::Transaction::peek). Dropping it
-/// puts the item back to its place.
+/// The item that a pop would return, from [`Transaction::peek`](crate::Transaction::peek). Dropping it puts the item
+/// back in its place.
 ///
 /// If it is leaked by [`std::mem::forget`], the item is put back when the transaction ends.
 ///
@@ -24,16 +24,16 @@ use std::time::Duration;
 /// let mut handle = queue.handle();
 /// let tx = handle.begin();
 /// assert_eq!(*tx.peek()?, "job");
-/// assert_eq!(tx.pop()?.attempts(), 1); // a look is no delivery
+/// assert_eq!(tx.pop()?.attempts(), 1); // a peek is not a delivery
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[must_use = "a look alone does nothing"]
+#[must_use = "a peek puts the item back when it is dropped"]
 pub struct Peek<'t, T, O: Order<T> = Fifo> {
-    /// None when the item is taken.
+    /// `None` when the item is taken.
     peeked: Option<Peeked<'t, Local<T, O>>>,
 }
 
-/// A transaction on loan to a future that looks, which leaves its place in the wait queue when it is dropped.
+/// A transaction borrowed by a future that peeks, which leaves the wait queue when it is dropped.
 struct Looking<'t, T, O: Order<T>>(Option<Borrow<'t, Local<T, O>>>);
 
 impl<T, O: Order<T>> Drop for Looking<'_, T, O> {
@@ -45,7 +45,7 @@ impl<T, O: Order<T>> Drop for Looking<'_, T, O> {
 }
 
 impl<'t, T, O: Order<T>> Peek<'t, T, O> {
-    /// When there is an item; without a timeout waits for ever.
+    /// Peeks when there is an item; without a timeout, waits forever.
     pub(super) fn waiting(
         mut local: Borrow<'t, Local<T, O>>,
         timeout: Option<Duration>,
@@ -54,7 +54,7 @@ impl<'t, T, O: Order<T>> Peek<'t, T, O> {
         Ok(Self::of(local))
     }
 
-    /// A future that is ready when there is an item.
+    /// A future that peeks when there is an item.
     pub(super) fn future(
         local: Borrow<'t, Local<T, O>>,
     ) -> impl Future<Output = Result<Self, PopError>> + 't {
@@ -69,7 +69,7 @@ impl<'t, T, O: Order<T>> Peek<'t, T, O> {
         })
     }
 
-    /// A look at the item that was taken for that.
+    /// Peeks at the item that was taken for it.
     fn of(local: Borrow<'t, Local<T, O>>) -> Self {
         let peek = Self {
             peeked: Some(Peeked::new(local)),
@@ -79,10 +79,12 @@ impl<'t, T, O: Order<T>> Peek<'t, T, O> {
     }
 
     fn peeked(&self) -> &Peeked<'t, Local<T, O>> {
-        self.peeked.as_ref().expect("it ends with this value")
+        self.peeked
+            .as_ref()
+            .expect("present until the peek is dropped")
     }
 
-    /// Takes the item: what a pop would have done instead of the look.
+    /// Takes the item, as a pop instead of the peek would have done.
     ///
     /// ```
     /// let queue = requeue::Queue::unbounded();
@@ -96,7 +98,7 @@ impl<'t, T, O: Order<T>> Peek<'t, T, O> {
     /// ```
     pub fn take(mut self) -> Item<'t, T> {
         let Some(peeked) = self.peeked.take() else {
-            unreachable!("the look ends here or in `drop`");
+            unreachable!("the peek ends here or in `drop`");
         };
         Item::new(Borrow::hold_peeked(peeked))
     }
@@ -110,8 +112,8 @@ impl<T, O: Order<T>> Deref for Peek<'_, T, O> {
     }
 }
 
-/// Puts the item back, unless it was taken, and pays for it before the transaction is lent no more: whoever uses it
-/// next may change what it owes. Others are told after that.
+/// Puts the item back, unless it was taken, and settles its tokens before the borrow of the transaction ends, since
+/// its next use may change them. Waiters are notified after that.
 impl<T, O: Order<T>> Drop for Peek<'_, T, O> {
     fn drop(&mut self) {
         let Some(peeked) = self.peeked.take() else {

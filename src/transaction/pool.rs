@@ -1,4 +1,4 @@
-//! Idle handles, for transactions that own theirs.
+//! A pool of idle handles for transactions that own their handle.
 
 use crate::core::shared::Shared;
 use crate::core::{CellOf, Local};
@@ -7,10 +7,11 @@ use crate::sync::{lock, Mutex};
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-/// The most handles that wait for the next transaction.
+/// The maximum number of idle handles.
 const KEPT: usize = 32;
 
-/// The idle handles of a queue. They hold the queue, so it is held by those who use the queue, and not by the queue.
+/// The idle handles of a queue. They own the queue, so the pool is owned by queues and handles, not by the shared
+/// state.
 pub(crate) struct Pool<T, O: Order<T>> {
     #[allow(clippy::vec_box)] // they come and go as boxes
     idle: Mutex<Vec<Box<CellOf<T, O>>>>,
@@ -23,14 +24,14 @@ impl<T, O: Order<T>> Pool<T, O> {
         }
     }
 
-    /// Takes out a handle, or makes one.
+    /// Takes a handle out of the pool, or makes one.
     pub(crate) fn check_out(self: &Arc<Self>, shared: &Arc<Shared<T, O>>) -> CheckedOut<T, O> {
         let idle = lock(&self.idle).pop();
         let cell = idle.unwrap_or_else(|| Box::new(Local::in_cell(Arc::clone(shared), None)));
         CheckedOut::new(cell, Some(Arc::clone(self)))
     }
 
-    /// Keeps a handle for the next transaction; it comes back if there are enough.
+    /// Keeps a handle for the next transaction; returns it if the pool is full.
     fn check_in(&self, cell: Box<CellOf<T, O>>) -> Option<Box<CellOf<T, O>>> {
         let mut idle = lock(&self.idle);
         if idle.len() == KEPT {
@@ -44,9 +45,9 @@ impl<T, O: Order<T>> Pool<T, O> {
 /// The pool that a handle goes back to, if it is from one.
 pub(crate) type Home<T, O> = Option<Arc<Pool<T, O>>>;
 
-/// A handle that belongs to a transaction: it goes back to its pool, if it is from one, when this is dropped.
+/// A handle owned by a transaction. It goes back to its pool, if it is from one, when this is dropped.
 pub(crate) struct CheckedOut<T, O: Order<T>> {
-    /// Only its end takes it out.
+    /// `None` only after the end.
     cell: Option<Box<CellOf<T, O>>>,
     pool: Home<T, O>,
 }
@@ -57,7 +58,7 @@ impl<T, O: Order<T>> CheckedOut<T, O> {
         Self { cell, pool }
     }
 
-    /// The handle, which does not go back by itself any more, and its pool.
+    /// Returns the handle, which then does not go back by itself, and its pool.
     pub(super) fn into_parts(mut self) -> (Box<CellOf<T, O>>, Home<T, O>) {
         let cell = self.cell.take().expect(PRESENT);
         (cell, self.pool.take())

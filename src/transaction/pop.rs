@@ -1,4 +1,4 @@
-//! What a transaction takes and holds, and looks at.
+//! Pops and peeks of a transaction.
 
 use super::Transaction;
 use crate::future::PopAsync;
@@ -8,7 +8,7 @@ use std::future::Future;
 use std::time::Duration;
 
 impl<T, O: Order<T>> Transaction<'_, T, O> {
-    /// Takes an item and holds it. Its progress is that of a [pop](crate#progress).
+    /// Pops an item and holds it. Its progress is that of a [pop](crate#progress).
     ///
     /// ```
     /// let queue = requeue::Queue::unbounded();
@@ -25,8 +25,8 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     ///
     /// # Errors
     ///
-    /// [`PopError::Empty`] if at some instant during the call nothing was ready, or nothing
-    /// [may be taken](PopError::Empty) now. What this transaction holds or has staged is not ready.
+    /// [`PopError::Empty`] if nothing was ready at some point during the call, or nothing [may be
+    /// taken](PopError::Empty) now. Items that this transaction holds or has staged are not ready.
     /// [`PopError::Closed`] if nothing can become ready any more.
     ///
     /// # Panics
@@ -38,7 +38,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
         self.local().pop().map(Item::new)
     }
 
-    /// Takes an item and holds it, and waits for one if there is none.
+    /// Pops an item and holds it, and waits for one if there is none.
     ///
     /// ```
     /// let queue = requeue::Queue::unbounded();
@@ -57,9 +57,9 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     ///
     /// # Errors
     ///
-    /// [`PopError::Closed`] if nothing can become ready any more. [`PopError::Empty`] if the queue is
-    /// closed, nothing is ready or may be taken, and this transaction holds or has staged something: it must not wait
-    /// for another one that waits for it.
+    /// [`PopError::Closed`] if nothing can become ready any more. [`PopError::Empty`] if the queue is closed, nothing
+    /// is ready or may be taken, and this transaction holds or has staged something: otherwise two such transactions
+    /// could wait for each other.
     ///
     /// # Panics
     ///
@@ -69,7 +69,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
         self.local().pop_waiting(None).map(Item::new)
     }
 
-    /// Takes an item and holds it, and waits up to `timeout` for one.
+    /// Pops an item and holds it, and waits up to `timeout` for one.
     ///
     /// ```
     /// use std::time::Duration;
@@ -81,7 +81,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     ///
     /// # Errors
     ///
-    /// [`PopError::Empty`] if the time is over, and as for [`Transaction::pop_blocking`].
+    /// [`PopError::Empty`] on timeout, and as for [`Transaction::pop_blocking`].
     ///
     /// # Panics
     ///
@@ -91,13 +91,14 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
         self.local().pop_waiting(Some(timeout)).map(Item::new)
     }
 
-    /// A future that takes an item when there is one, and holds it. The transaction is lent to it
-    /// meanwhile.
+    /// A future that pops an item when there is one, and holds it. It borrows the transaction until it is ready or
+    /// dropped.
     ///
-    /// Its output is that of [`Transaction::pop_blocking`]. Cancel safe: it takes an item only when it is
-    /// ready, and that item is the transaction's.
+    /// Its output is that of [`Transaction::pop_blocking`]. Cancel safe: it takes an item only when it completes, and
+    /// the transaction holds that item.
     ///
-    /// Poll it or drop it: a future that is woken and then left alone [keeps its wake-up](crate#waiting-cancel-safety).
+    /// Poll it or drop it: a future that is woken and then neither polled nor dropped [keeps its
+    /// wake-up](crate#waiting-cancel-safety).
     ///
     /// ```
     /// # futures::executor::block_on(async {
@@ -119,10 +120,10 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
         PopAsync::new(self.local())
     }
 
-    /// Looks at the item that a pop would give, without taking it.
+    /// Peeks at the item that a pop would return.
     ///
-    /// The transaction is lent to what this returns, and nobody else is given the item meanwhile. When
-    /// it is dropped the item is back at its place; no delivery is counted.
+    /// The returned [`Peek`] borrows the transaction, and keeps the item from being delivered to others. When it is
+    /// dropped the item is back in its place; no delivery is counted.
     ///
     /// ```
     /// let queue = requeue::Queue::unbounded();
@@ -149,7 +150,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
         Peek::waiting(self.local(), Some(Duration::ZERO))
     }
 
-    /// Looks at the item that a pop would give, and waits for one if there is none.
+    /// Peeks at the item that a pop would return, and waits for one if there is none.
     ///
     /// ```
     /// let queue = requeue::Queue::unbounded();
@@ -173,7 +174,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
         Peek::waiting(self.local(), None)
     }
 
-    /// Looks at the item that a pop would give, and waits up to `timeout` for one.
+    /// Peeks at the item that a pop would return, and waits up to `timeout` for one.
     ///
     /// ```
     /// use std::time::Duration;
@@ -195,11 +196,11 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
         Peek::waiting(self.local(), Some(timeout))
     }
 
-    /// A future that looks at the item that a pop would give, when there is one. The transaction is lent to it
-    /// meanwhile, and then to the [`Peek`].
+    /// A future that peeks at the item that a pop would return, when there is one. It borrows the transaction, and
+    /// then the [`Peek`] does.
     ///
-    /// Its output is that of [`Transaction::peek_blocking`]. Cancel safe: when it is dropped its place in the wait queue is
-    /// given up.
+    /// Its output is that of [`Transaction::peek_blocking`]. Cancel safe: when it is dropped it leaves the wait
+    /// queue.
     ///
     /// ```
     /// # futures::executor::block_on(async {
@@ -215,13 +216,13 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     ///
     /// # Panics
     ///
-    /// If the transaction [is borrowed](Transaction#borrowing); and when it is polled after it was ready.
+    /// If the transaction [is borrowed](Transaction#borrowing); and if the future is polled after completion.
     #[track_caller]
     pub fn peek_async(&self) -> impl Future<Output = Result<Peek<'_, T, O>, PopError>> + '_ {
         Peek::future(self.local())
     }
 
-    /// How many items are held.
+    /// The number of held items.
     ///
     /// ```
     /// let queue = requeue::Queue::unbounded();
@@ -241,11 +242,11 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
         self.local().held()
     }
 
-    /// A number for what is held, by which [`Queue::held`](crate::Queue::held) knows it: that of the oldest delivery.
+    /// The id of the transaction, also reported by [`Queue::held`](crate::Queue::held): that of its oldest delivery.
     ///
     /// It stays the same from the first pop until one of the deliveries ends: with the transaction, or before, by a
-    /// [retry](Self::retry), a [failure](Self::fail) or the end of a [lease](crate::Builder::leased). Then the rest
-    /// have the numbers that follow.
+    /// [retry](Self::retry), a [failure](Self::fail) or the end of a [lease](crate::Builder::leased). Then the other
+    /// deliveries have the ids that follow.
     ///
     /// ```
     /// let queue = requeue::Queue::unbounded();

@@ -1,4 +1,4 @@
-//! Batches that a transaction takes and holds.
+//! Batches of pops in a transaction.
 
 use super::Transaction;
 use crate::core::pop_batch::Batch;
@@ -8,8 +8,8 @@ use crate::Items;
 use std::time::Duration;
 
 impl<T, O: Order<T>> Transaction<'_, T, O> {
-    /// Takes up to `max` items; all of them are held when the call returns. None if at some instant
-    /// during the call nothing was ready.
+    /// Pops up to `max` items; all of them are held when the call returns. No items if nothing was ready at some
+    /// point during the call.
     ///
     /// ```
     /// let queue = requeue::Queue::unbounded();
@@ -29,10 +29,10 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
         self.pop_batch_timeout(1, max, Duration::ZERO)
     }
 
-    /// Takes up to `max` items, and waits until there are at least `min` of them.
+    /// Pops up to `max` items, and waits until there are at least `min` of them.
     ///
-    /// Fewer than `min` (or `max`, if that is less) only if the queue is closed and nothing is ready. What comes
-    /// meanwhile is held at once, so that others do not see it.
+    /// Fewer than `min` (or `max`, if that is less) only if the queue is closed and nothing is ready. Items are held
+    /// as they arrive, invisible to others.
     ///
     /// ```
     /// let queue = requeue::Queue::unbounded();
@@ -51,7 +51,8 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
         self.pop_batch_waiting(Batch::new(min, max), None)
     }
 
-    /// As [`Transaction::pop_batch_blocking`], but waits no longer than `timeout`: then there may be fewer than `min`.
+    /// As [`Transaction::pop_batch_blocking`], but waits no longer than `timeout`, after which there may be fewer
+    /// than `min`.
     ///
     /// ```
     /// use std::time::Duration;
@@ -78,13 +79,14 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
         Items::new(gathering.pop_batch_waiting(batch, timeout))
     }
 
-    /// A future that takes up to `max` items, and is ready when there are at least `min` of them. The transaction is
-    /// lent to it meanwhile. Its output is that of [`Transaction::pop_batch_blocking`].
+    /// A future that pops up to `max` items, and is ready when there are at least `min` of them. It borrows the
+    /// transaction until it is ready or dropped. Its output is that of [`Transaction::pop_batch_blocking`].
     ///
-    /// Cancel safe: what it has taken is held by the transaction, also if it is dropped before it is ready, and ends
-    /// with the transaction. It takes items only while it is polled.
+    /// Cancel safe: the transaction holds the items it has taken, even if the future is dropped early, and commits or
+    /// aborts them. It takes items only while it is polled.
     ///
-    /// Poll it or drop it: a future that is woken and then left alone [keeps its wake-up](crate#waiting-cancel-safety).
+    /// Poll it or drop it: a future that is woken and then neither polled nor dropped [keeps its
+    /// wake-up](crate#waiting-cancel-safety).
     ///
     /// ```
     /// use futures::FutureExt;

@@ -1,4 +1,4 @@
-//! What a transaction stages.
+//! Pushes of a transaction.
 
 use super::Transaction;
 use crate::core::put::Put;
@@ -25,9 +25,9 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     ///
     /// # Errors
     ///
-    /// [`PushError::Full`] if the queue is bounded, this transaction has staged as many items as it
-    /// holds, and at some instant of the call there was no room for more. [`PushError::Closed`] if the
-    /// queue is closed and this transaction holds no item of it. The item comes back with the error.
+    /// [`PushError::Full`] if the queue is bounded, this transaction has staged as many items as it holds, and there
+    /// was no room for more at some point during the call. [`PushError::Closed`] if the queue is closed and this
+    /// transaction holds no item of it. The item comes back with the error.
     ///
     /// # Panics
     ///
@@ -40,8 +40,8 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
 
     /// Stages a push, and waits for room if there is none.
     ///
-    /// Two that both wait for room which only the other's end would free wait for ever: two
-    /// transactions, or this one and a batch that gathers room.
+    /// Two transactions, or a transaction and a batch that gathers room, deadlock if each waits for room that only
+    /// the end of the other would free.
     ///
     /// ```
     /// let queue = requeue::Queue::bounded(1);
@@ -54,11 +54,10 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     ///
     /// # Errors
     ///
-    /// [`PushError::Full`] at once, if the transaction has staged as many items as the queue's capacity, if the key of
-    /// the item is at its [limit](crate::Builder::key_capacity), or if the queue is closed and has no room now: only
-    /// transactions like this one may be left to make some.
-    /// [`PushError::Closed`] if the queue is closed and this transaction holds no item of it. The item comes
-    /// back with the error.
+    /// [`PushError::Full`] at once, if the transaction has staged as many items as the queue's capacity, if the key
+    /// of the item is at its [limit](crate::Builder::key_capacity), or if the queue is closed and has no room now:
+    /// perhaps only transactions like this one could free some. [`PushError::Closed`] if the queue is closed and this
+    /// transaction holds no item of it. The item comes back with the error.
     ///
     /// # Panics
     ///
@@ -83,8 +82,8 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     ///
     /// # Errors
     ///
-    /// [`PushError::Full`] if the time is over, or at once as in [`Transaction::push_blocking`];
-    /// [`PushError::Closed`] as there. The item comes back with the error.
+    /// [`PushError::Full`] on timeout, or at once as in [`Transaction::push_blocking`]; [`PushError::Closed`] as
+    /// there. The item comes back with the error.
     ///
     /// # Panics
     ///
@@ -100,7 +99,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
         Local::put_waiting(&mut local, item, Put::Stage, timeout, Shared::register)
     }
 
-    /// A future that stages a push when there is room. The transaction is lent to it meanwhile.
+    /// A future that stages a push when there is room. It borrows the transaction until it is ready or dropped.
     ///
     /// Its output is that of [`Transaction::push_blocking`]. Cancel safe: if it is dropped before it is
     /// ready, the item is dropped with it and was not staged.
@@ -125,7 +124,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
         StageAsync::new(self.local(), item)
     }
 
-    /// Stages all items, and returns how many there were. If the iterator panics, none is.
+    /// Stages all items, and returns their number. If the iterator panics, none is staged.
     ///
     /// ```
     /// let queue = requeue::Queue::bounded(3);
@@ -196,7 +195,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     ///
     /// # Errors
     ///
-    /// [`PushError::Full`] if there was no room in time, else those of [`Transaction::push_batch_blocking`].
+    /// [`PushError::Full`] on timeout, otherwise those of [`Transaction::push_batch_blocking`].
     ///
     /// # Panics
     ///
@@ -211,7 +210,8 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
         Local::stage_batch(&mut self.local(), items, timeout, Shared::register_nth)
     }
 
-    /// A future that stages all items when there is room for them. The transaction is lent to it meanwhile.
+    /// A future that stages all items when there is room for them. It borrows the transaction until it is ready or
+    /// dropped.
     ///
     /// Its output is that of [`Transaction::push_batch_blocking`]. Cancel safe: if it is dropped before it is
     /// ready, the items are dropped with it and were not staged.
@@ -240,7 +240,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
         StageBatchAsync::new(self.local(), items)
     }
 
-    /// How many pushes are staged.
+    /// The number of staged pushes.
     ///
     /// ```
     /// let mut handle = requeue::Queue::unbounded().handle();

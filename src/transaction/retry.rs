@@ -1,4 +1,4 @@
-//! What leaves a transaction before its end.
+//! Giving single items back before the end of a transaction.
 
 use super::Transaction;
 use crate::core::failed::NoRoom;
@@ -8,8 +8,8 @@ use std::fmt;
 use std::time::Duration;
 
 impl<T, O: Order<T>> Transaction<'_, T, O> {
-    /// Gives a held item back, to be delivered again after a time: as long as the queue's
-    /// [`Backoff`](crate::Backoff) says, or at once if it has none.
+    /// Gives a held item back, to be delivered again after the delay of the queue's [`Backoff`](crate::Backoff), or
+    /// at once if it has none.
     ///
     /// As [`Transaction::retry_after`] otherwise.
     ///
@@ -30,21 +30,20 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     ///
     /// # Panics
     ///
-    /// If the item is of another transaction, or this one [is borrowed](Transaction#borrowing).
+    /// If the item belongs to another transaction, or this one [is borrowed](Transaction#borrowing).
     #[track_caller]
     pub fn retry(&self, item: Item<'_, T>) -> Result<(), PushError<()>> {
         self.give_back_later(item, None)
     }
 
-    /// Gives a held item back, to be delivered again after `delay`. Until then it is out of the way;
-    /// then it is at the head of the queue.
+    /// Gives a held item back, to be delivered again after `delay`. Until then it is delayed; then it goes to the
+    /// head of the queue.
     ///
-    /// It leaves the transaction at once and for good, however that ends: what else the transaction
-    /// holds or has staged is not touched. This counts as a failed delivery: an item that was delivered
-    /// as often as it may be [dies](crate::Builder::max_attempts) instead. A delay that is longer than a
-    /// clock can say lasts for some centuries.
+    /// It is removed from the transaction at once, whether that commits or aborts; other items are not affected. This
+    /// counts as a failed delivery: after [`max_attempts`](crate::Builder::max_attempts) deliveries the item becomes
+    /// a dead letter instead. A delay beyond the clock's range is clamped to some centuries.
     ///
-    /// A closed queue waits for delayed items, as for those that are held.
+    /// A closed queue is not drained while items are delayed or held.
     ///
     /// ```
     /// use std::time::Duration;
@@ -70,23 +69,23 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     ///
     /// # Errors
     ///
-    /// [`PushError::Full`] if the queue is bounded, this transaction has staged as many items as it holds,
-    /// and there is no room: the item may not give its place both to a staged item and to itself. It is
-    /// still held then, and goes back if the transaction is aborted.
+    /// [`PushError::Full`] if the queue is bounded, this transaction has staged as many items as it holds, and there
+    /// is no room: the permit of the item cannot serve both a staged item and itself. The item is still held then,
+    /// and goes back if the transaction is aborted.
     ///
     /// # Panics
     ///
-    /// If the item is of another transaction, or this one [is borrowed](Transaction#borrowing).
+    /// If the item belongs to another transaction, or this one [is borrowed](Transaction#borrowing).
     #[track_caller]
     pub fn retry_after(&self, item: Item<'_, T>, delay: Duration) -> Result<(), PushError<()>> {
         self.give_back_later(item, Some(delay))
     }
 
-    /// Gives a held item up: it is not delivered again, but a [dead letter](crate::Queue::dead_letters) now,
-    /// with this error.
+    /// Fails a held item: it is not delivered again, but becomes a [dead letter](crate::Queue::dead_letters) with
+    /// this error.
     ///
-    /// As with [`Transaction::retry_after`] it leaves the transaction at once and for good. Where there is no
-    /// [place](crate::Builder::max_dead_letters) for another dead letter it is [retried](Self::retry) instead.
+    /// As with [`Transaction::retry_after`] it is removed from the transaction at once. If the dead letters are at
+    /// their [limit](crate::Builder::max_dead_letters), it is [retried](Self::retry) instead.
     ///
     /// ```
     /// use requeue::Reason;
@@ -108,11 +107,11 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     ///
     /// # Errors
     ///
-    /// As for [`Transaction::retry`], and only where there is no place for another dead letter.
+    /// As for [`Transaction::retry`], and only if the dead letters are at their limit.
     ///
     /// # Panics
     ///
-    /// If the item is of another transaction, or this one [is borrowed](Transaction#borrowing), and if `error`
+    /// If the item belongs to another transaction, or this one [is borrowed](Transaction#borrowing), and if `error`
     /// panics when it is formatted. The item is still held then.
     #[track_caller]
     pub fn fail(&self, item: Item<'_, T>, error: impl fmt::Display) -> Result<(), PushError<()>> {

@@ -1,4 +1,4 @@
-//! What a committed transaction held.
+//! The items of a committed transaction.
 
 use super::pool::CheckedOut;
 use crate::core::end::CommitCounts;
@@ -12,9 +12,8 @@ use std::ops::DerefMut;
 
 /// The items that a committed transaction held, by value, in the order of the pops.
 ///
-/// They come straight from the hold, so the handle is borrowed meanwhile. Dropping it drops the
-/// rest; after a `mem::forget` the rest is dropped when the handle is used again or dropped. Nothing
-/// goes back to the queue.
+/// It borrows the handle, where the items are stored. Dropping it drops the remaining items; after a `mem::forget`
+/// they are dropped when the handle is used again or dropped. Nothing goes back to the queue.
 ///
 /// ```
 /// let queue = requeue::Queue::unbounded();
@@ -31,8 +30,8 @@ pub struct Taken<'h, T, O: Order<T> = Fifo>(Remaining<T, O, &'h mut CellOf<T, O>
 
 /// The items that a committed [`OwnedTransaction`](crate::OwnedTransaction) held, by value, in the order of the pops.
 ///
-/// It has the handle of the transaction, which it gives back when it is dropped, with the items that are left. After a
-/// `mem::forget` they are never dropped, nor is the handle.
+/// It owns the handle of the transaction, and gives it back when it is dropped with the remaining items. After a
+/// `mem::forget` neither they nor the handle are ever dropped.
 ///
 /// ```
 /// let queue = requeue::Queue::unbounded();
@@ -45,7 +44,7 @@ pub struct Taken<'h, T, O: Order<T> = Fifo>(Remaining<T, O, &'h mut CellOf<T, O>
 /// ```
 pub struct OwnedTaken<T, O: Order<T> = Fifo>(Remaining<T, O, CheckedOut<T, O>>);
 
-/// What a commit has left to take out of a cell, however that is reached.
+/// The committed items that remain in a cell, which is borrowed or owned.
 struct Remaining<T, O: Order<T>, P: DerefMut<Target = CellOf<T, O>>> {
     cell: P,
     len: usize,
@@ -69,12 +68,12 @@ impl<T, O: Order<T>, P: DerefMut<Target = CellOf<T, O>>> Remaining<T, O, P> {
         Some(item)
     }
 
-    /// Ends the leases of the items, tells those who listen, and returns the copies.
+    /// Ends the leases of the items, emits events, and returns the copies.
     fn end_guard(&mut self) -> Vec<EntryOf<T, O>> {
         self.cell.end_guard(self.len > 0)
     }
 
-    /// Tells others of the commit, and returns the copies of leased items.
+    /// Wakes waiters, emits events, and returns the copies of leased items.
     fn finish(&mut self, outcome: CommitCounts) -> Vec<EntryOf<T, O>> {
         self.cell.get_mut().wake_for(outcome);
         self.end_guard()
@@ -96,7 +95,7 @@ impl<'h, T, O: Order<T>> Taken<'h, T, O> {
         Self(Remaining::new(cell, outcome))
     }
 
-    /// Wakes those who wait for what the commit has published or freed.
+    /// Wakes waiters for items that the commit published and room that it freed.
     #[inline]
     pub(super) fn wake_for(&mut self, outcome: CommitCounts) {
         self.0.cell.get_mut().wake_for(outcome);

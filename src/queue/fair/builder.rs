@@ -6,7 +6,7 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 impl<T> Builder<T> {
-    /// Makes the queue fair by the keys that `by` finds: a [`FairQueue`](crate::FairQueue).
+    /// Makes the queue fair by the keys that `by` returns: a [`FairQueue`](crate::FairQueue).
     ///
     /// ```
     /// use requeue::Queue;
@@ -24,18 +24,17 @@ impl<T> Builder<T> {
     }
 }
 
-/// Settings of a [`FairQueue`](crate::FairQueue), leased or not, besides those of all queues.
+/// Additional settings of a [`FairQueue`](crate::FairQueue), leased or not.
 impl<T: Send, O: Keyed<T>> Builder<T, O> {
-    /// Gives out no item of a key while another one of it is held, or waits to be retried.
+    /// Delivers no item of a key while another item of the key is held or waits to be retried.
     ///
-    /// So the items of a key are worked off one after the other, in their order, and those of different
-    /// keys side by side. A pop finds the queue [empty](crate::PopError::Empty) while all keys that have
-    /// items have one that is held; who waits is woken when the first of those is committed, given back,
-    /// or dies. Items that have to wait for another one of their key do not count as ready in
-    /// [`Queue::len`](crate::Queue::len), but as [`Stats::delayed`](crate::Stats::delayed).
+    /// So the items of a key are processed one at a time, in their order, and those of different keys in parallel. A
+    /// pop finds the queue [empty](crate::PopError::Empty) while every key with items has one that is held; waiters
+    /// are woken when one of those is committed, given back, or becomes a dead letter. Items that wait for another
+    /// item of their key do not count as ready in [`Queue::len`](crate::Queue::len), but as
+    /// [`Stats::delayed`](crate::Stats::delayed).
     ///
-    /// Several workers that each hold items of several keys cannot lock each other out, as long as none
-    /// waits for a certain key.
+    /// Several workers that each hold items of several keys cannot deadlock, as long as none waits for a certain key.
     ///
     /// ```
     /// let queue = requeue::Queue::builder().fair_by(|job: &&str| job.chars().next()).serial().build();
@@ -54,9 +53,10 @@ impl<T: Send, O: Keyed<T>> Builder<T, O> {
         self
     }
 
-    /// How many turns in a row a key has in each round: one without this, and if `weigh` says 0.
+    /// Sets how many items of a key are delivered in a row in each round. The default is one, also if `weigh` returns
+    /// 0.
     ///
-    /// Asked for when a key gets its first item, and then kept as long as one is somewhere.
+    /// `weigh` is called when a key gets its first item; the weight is kept as long as the key has items.
     ///
     /// ```
     /// use requeue::Queue;
@@ -74,17 +74,17 @@ impl<T: Send, O: Keyed<T>> Builder<T, O> {
         self
     }
 
-    /// The most items of one key that the queue takes; without it, there is no bound.
+    /// Sets the maximum number of items of one key. The default is unlimited.
     ///
-    /// All count that are somewhere: staged, ready, held or delayed, but not the dead letters. A push of
-    /// one more is [`Full`](crate::PushError::Full) at once, in every form: those that wait, wait for the room of
-    /// the queue and never for that of a key. So is a batch of which some items do not fit their key. A push that
-    /// waits for the queue and finds its key at the limit when its turn comes is `Full` then, and its turn goes to
-    /// the next. [`FairQueue::key_at_limit`](crate::FairQueue::key_at_limit) names the key, so that the caller can
-    /// put the item off.
+    /// Staged, ready, held and delayed items count, dead letters do not. Pushing one more returns
+    /// [`Full`](crate::PushError::Full) at once, in every form: calls wait for room in the queue, never for a key.
+    /// The same holds for a batch if some of its items exceed the limit of their key. A push that waited for room and
+    /// then finds its key at the limit returns `Full`, and the next waiter is woken.
+    /// [`FairQueue::key_at_limit`](crate::FairQueue::key_at_limit) names the key, so that the caller can postpone the
+    /// item.
     ///
-    /// Unlike with [`Builder::capacity`], what a transaction holds keeps its own place until the transaction
-    /// ends, and gives it to none of its pushes.
+    /// Unlike with [`Builder::capacity`], an item that a transaction holds counts until the transaction ends, and
+    /// makes no room for its pushes.
     ///
     /// ```
     /// let queue = requeue::Queue::builder().fair_by(|job: &u32| job % 10).key_capacity(1).build();

@@ -1,4 +1,4 @@
-//! Queues that are fair by key, as users see them.
+//! The public interface of queues that are fair by key.
 
 mod builder;
 mod snapshot;
@@ -13,11 +13,10 @@ use crate::Queue;
 use std::hash::Hash;
 use std::sync::Arc;
 
-/// A queue that serves the keys of its items in turn, so that one with many items does not delay the
-/// others.
+/// A queue that serves the keys of its items round-robin, so that a key with many items cannot starve the others.
 ///
-/// It is a [`Queue`] in all else: handles, transactions, waiting, capacity, closing, retries, leases, dead
-/// letters and statistics are the same. [`Builder::fair_by`](crate::Builder::fair_by) makes one with settings.
+/// Otherwise it is a [`Queue`]: handles, transactions, waiting, capacity, closing, retries, leases, dead letters and
+/// statistics are the same. [`Builder::fair_by`](crate::Builder::fair_by) makes one with settings.
 ///
 /// ```
 /// use requeue::FairQueue;
@@ -33,47 +32,45 @@ use std::sync::Arc;
 ///
 /// # Order
 ///
-/// A *round* serves the first item of each key that has one ready when the round begins: one, or as many
-/// in a row as the key has [weight](crate::Builder::weight). A key that gets its first item meanwhile joins at the
-/// end, for the next round. The items of a key leave in the order of a [`Queue`]: those that were pushed
-/// through one handle, or without one, in that order.
+/// A *round* delivers one item of each key that has one ready when the round begins, or as many in a row as the key's
+/// [weight](crate::Builder::weight). A key that gets its first item meanwhile joins at the end, for the next round.
+/// The items of a key are delivered in the order of a [`Queue`]: those pushed through one handle, or without one, in
+/// that order.
 ///
-/// What an abort gives back comes first again, and its key with it: the turn was not used. So does what
-/// comes back later, as after a [retry](crate::Transaction::retry_after). A turn is used when the item is
-/// committed or dies. The visit of a key ends with its last ready item: if that comes back, the key has one
-/// turn for each item that does, whatever its weight.
+/// Items given back by an abort, or later by a [retry](crate::Transaction::retry_after), are delivered first again,
+/// and their key is served first: its share of the round is used only when an item is committed or becomes a dead
+/// letter. A key leaves the round with its last ready item: if items come back then, the key may deliver one for each
+/// of them, whatever its weight.
 ///
-/// With [`Builder::serial`](crate::Builder::serial) the items of a key are also worked off in that order: while one is held, or
-/// waits to be retried, no other of that key is given out.
+/// With [`Builder::serial`](crate::Builder::serial) the items of a key are also processed in that order: while one is
+/// held or waits to be retried, no other item of the key is delivered.
 ///
 /// # Keys
 ///
-/// The key of an item is asked for when it is pushed or staged: once, but where keys have a
-/// [limit](crate::Builder::key_capacity) once more for each look whether they have room. Changes of the item after
-/// that, while it is held, do not move it to another key. If the key function, a weight, or `Hash` or `Eq` of a key
-/// panics, so does the push: then the item is dropped as with any panic of its owner, and nothing else
-/// happens.
+/// The key function is called once when an item is pushed or staged; if keys have a
+/// [limit](crate::Builder::key_capacity), once more for each check whether there is room. Modifying a held item does
+/// not move it to another key. If the key function, a weight, or `Hash` or `Eq` of a key panics, the push panics: the
+/// item is dropped, and nothing else changes.
 ///
-/// Each key is stored once while an item with it is somewhere: staged, ready, held or delayed. It is
-/// dropped with the last one. A key may be an `Option`: `None` is a key like others.
+/// Each key is stored once while it has items that are staged, ready, held or delayed, and dropped with the last one.
+/// A key may be an `Option`: `None` is a key like any other.
 ///
-/// As in a `HashMap`, it is an error in the program if `Hash` and `Eq` of a key disagree or change; then an
-/// item may find itself among those of another number, but none is lost. `Eq` runs under a lock that
-/// pushes share, so it must not use the same queue. All other code of the user runs outside all locks.
+/// As in a `HashMap`, it is a logic error if `Hash` and `Eq` of a key disagree or change; then an item may be stored
+/// under another key, but none is lost. `Eq` runs under a lock that pushes share, so it must not use the same queue.
+/// All other user code runs outside of all locks.
 ///
 /// # Progress and costs
 ///
-/// A push takes the lock of one of 128 tables of keys for a look-up, and is then that of a [`Queue`]. All
-/// pops share one lock, under which they move what was pushed into the order and take the next item out,
-/// both in constant time for each item, but for the growth of memory. The commit of what was held takes the
-/// lock of its table once more for each item, and with [`Builder::serial`](crate::Builder::serial) that of the order; giving it back
-/// takes none. What is popped for good is told to its table 64 at a time, or when the key has no more ready;
-/// one by one if the queue is serial or has a limit for each key. A thread that is stopped in the midst of a
-/// pop delays the others, unlike with a [`Queue`].
+/// A push looks the key up under the lock of one of 128 tables of keys, and then is a push of a [`Queue`]. All pops
+/// share one lock, under which they move pushed items into the order and take the next item out, both in constant
+/// time per item, except when memory grows. A commit of held items takes the lock of the table once more for each
+/// item, and with [`Builder::serial`](crate::Builder::serial) the lock of the order; giving them back takes none.
+/// Plain pops are counted in their table 64 at a time, or when the key has no more ready items; one by one if the
+/// queue is serial or keys have a limit. Unlike with a [`Queue`], a thread that stalls in a pop delays the others.
 ///
-/// An item takes 24 bytes besides itself in the order, and a key some 170 besides itself. The items of a key
-/// lie side by side, with room for as many again. Memory of keys that are gone is given back in pages of 64,
-/// that of items when three quarters of a key's are unused; the tables of keys stay, with a few kilobytes.
+/// An item takes 24 bytes in the order in addition to its size, and a key some 170. The items of a key are
+/// contiguous, in memory that grows by doubling. Memory of removed keys is freed in pages of 64, that of items when
+/// three quarters of a key's memory are unused; the tables of keys remain, with a few kilobytes.
 pub type FairQueue<K, T> = Queue<T, ByKey<K, T>>;
 
 impl<K, T> Queue<T, ByKey<K, T>>
@@ -81,7 +78,7 @@ where
     K: Hash + Eq + Send + Sync,
     T: Send,
 {
-    /// Makes a queue without bounds that is fair by the keys that `by` finds.
+    /// Makes an unbounded queue that is fair by the keys that `by` returns.
     ///
     /// ```
     /// let queue = requeue::FairQueue::by(|job: &(String, u32)| job.0.clone());
@@ -93,7 +90,7 @@ where
     }
 }
 
-/// What a [`FairQueue`] knows of its keys, leased or not.
+/// Inspection of the keys of a [`FairQueue`], leased or not.
 impl<T: Send, O: Keyed<T>> Queue<T, O> {
     /// The key of an item, which need not be in the queue.
     ///
@@ -105,10 +102,10 @@ impl<T: Send, O: Keyed<T>> Queue<T, O> {
         self.shared().source.registry().key_of(item)
     }
 
-    /// The key of an item, if there are as many with it as the [limit](crate::Builder::key_capacity) allows.
+    /// The key of an item, if the key is at its [limit](crate::Builder::key_capacity).
     ///
-    /// So it names the key for which a push was [`Full`](crate::PushError::Full), in whatever form; `None`, if it
-    /// was the queue that had no room.
+    /// It names the key for which a push, of any form, returned [`Full`](crate::PushError::Full); `None` if the queue
+    /// had no room.
     ///
     /// ```
     /// let queue = requeue::Queue::builder().fair_by(|job: &u32| job % 10).key_capacity(1).build();
@@ -123,17 +120,16 @@ impl<T: Send, O: Keyed<T>> Queue<T, O> {
         self.shared().source.registry().key_at_limit(item)
     }
 
-    /// Visits the items of one key in their order, and says how many they were. They stay.
+    /// Visits the items of one key in their order, and returns their number. They stay.
     ///
-    /// An item that is in the queue all the time is visited once: a ready one, and in a
-    /// [serial](crate::Builder::serial) queue those that wait for another one of their key too. Those that are held,
-    /// delayed or looked at by somebody else are missed, and those that are pushed meanwhile.
+    /// A ready item that stays in the queue is visited once; in a [serial](crate::Builder::serial) queue also one
+    /// that waits for another item of its key. Items that are held, delayed, visited by another call, or pushed
+    /// meanwhile may be missed.
     ///
-    /// Costs a look-up of the key, and constant time for each item of this key; items of other keys are not
-    /// touched. Some thirty items at a time are set aside while `visit` looks at them, without a lock; pops wait only
-    /// while a part is set aside or put back. Those few count as held: pops find the others, and of a serial queue none
-    /// of this key while its first item is set aside. They come back to their places, also if `visit` panics, and no
-    /// delivery is counted.
+    /// It looks the key up, and takes constant time for each of its items; items of other keys are not touched. Some
+    /// thirty items at a time are set aside for `visit`, without a lock; pops wait only while items are set aside or
+    /// put back. Those few count as held: pops find the others, in a serial queue none of this key while its first
+    /// item is set aside. They return to their places, also if `visit` panics, and no delivery is counted.
     ///
     /// ```
     /// let queue = requeue::FairQueue::by(|job: &(&str, u32)| job.0);
@@ -152,9 +148,9 @@ impl<T: Send, O: Keyed<T>> Queue<T, O> {
         let Some((number, key)) = keys.find(key) else {
             return 0;
         };
-        // Its destructor is user code, and may be ours to run.
+        // The key may be dropped here, and its destructor is user code.
         let key = defer_with(Some(key), |key| _ = swallow_panic(|| drop(key.take())));
-        // Between two parts all items of the key may go, and its number may become that of another one.
+        // Between two parts all items of the key may be removed, and its number reused for another key.
         let is_same = || key.as_ref().is_some_and(|key| keys.is(number, key));
         Local::new(Arc::clone(shared), None).visit_source(
             |source| source.with(|rounds| rounds.begin_visit_of(number)),
@@ -163,8 +159,8 @@ impl<T: Send, O: Keyed<T>> Queue<T, O> {
         )
     }
 
-    /// The keys that have items in the queue, in the order in which they will be served, as they are at
-    /// one instant. Pops wait meanwhile.
+    /// A consistent snapshot of the keys that have items in the queue, in the order in which they will be served.
+    /// Pops wait while it is taken.
     ///
     /// ```
     /// let queue = requeue::FairQueue::by(|job: &&str| job.chars().next().unwrap());

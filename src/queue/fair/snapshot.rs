@@ -1,4 +1,4 @@
-//! What a fair queue says of its keys.
+//! Snapshots of the keys of a fair queue.
 
 use crate::order::fair::{Keys, Rounds};
 use std::fmt;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 /// The keys of a [`FairQueue`](crate::FairQueue), from [`FairQueue::keys`](crate::FairQueue::keys).
 ///
-/// It keeps the keys alive, though their items may be gone meanwhile.
+/// It keeps the keys alive even if their items are gone meanwhile.
 ///
 /// ```
 /// let queue = requeue::FairQueue::by(|job: &u32| job % 10);
@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// ```
 pub struct FairSnapshot<K> {
     keys: Vec<(Arc<K>, usize)>,
-    /// How many of them, from the first, the present round still has to serve.
+    /// How many of them, from the first, remain in the current round.
     round: usize,
 }
 
@@ -34,8 +34,8 @@ impl<K> FairSnapshot<K> {
         snapshot
     }
 
-    /// The keys that the present round still has to serve, in that order. None between two rounds: the
-    /// next begins with the next pop.
+    /// The remaining keys of the current round, in order. Empty between two rounds: the next begins with the next
+    /// pop.
     ///
     /// ```
     /// let queue = requeue::FairQueue::by(|job: &u32| job % 10);
@@ -49,9 +49,8 @@ impl<K> FairSnapshot<K> {
         self.keys[..self.round].iter().map(|(key, _)| &**key)
     }
 
-    /// All keys with the number of their items that are in the queue, neither held nor delayed, in the
-    /// order in which they will be served. Of a [serial](crate::Builder::serial) queue, those keys come
-    /// last that wait for an item that is held.
+    /// All keys with the number of their items in the queue, neither held nor delayed, in the order in which they
+    /// will be served. In a [serial](crate::Builder::serial) queue, keys that wait for a held item come last.
     ///
     /// ```
     /// let queue = requeue::FairQueue::by(|job: &u32| job % 10);

@@ -21,11 +21,11 @@ impl<T> Builder<T> {
 }
 
 impl<T: Send, O: Prioritized<T>> Builder<T, O> {
-    /// Lets items that wait for long be preferred, so that none waits for ever: after each `step` for which
-    /// an item has been ready, it is preferred as if its priority were one less.
+    /// Enables ageing, so that no item starves: for each `step` that an item has been ready, it is ordered as if its
+    /// priority were one less.
     ///
-    /// The queue keeps the [time of each push](Builder::timestamps) then. A step of more than ten days
-    /// counts as ten days.
+    /// The queue then keeps the [time of each push](Builder::timestamps). A step of more than ten days is clamped to
+    /// ten days.
     ///
     /// ```
     /// use requeue::{ManualClock, Queue};

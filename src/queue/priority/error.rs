@@ -1,4 +1,4 @@
-//! Why a push with a priority did not happen.
+//! Errors of pushes with a priority.
 
 use crate::PushError;
 use std::error::Error;
@@ -20,12 +20,12 @@ pub enum PriorityError<T> {
     Full(T),
     /// The queue is closed.
     Closed(T),
-    /// There is no such priority.
+    /// The priority is out of range.
     OutOfRange(T),
 }
 
 impl<T: Send> PriorityError<T> {
-    /// The item that was not pushed.
+    /// Returns the item that was not pushed.
     ///
     /// ```
     /// assert_eq!(requeue::PriorityError::Closed(7).into_inner(), 7);
@@ -54,7 +54,7 @@ impl<T: Send> PriorityError<T> {
         matches!(self, Self::Closed(_))
     }
 
-    /// Whether there is no such priority.
+    /// Whether the priority is out of range.
     ///
     /// ```
     /// assert!(requeue::PriorityError::OutOfRange(7).is_out_of_range());
@@ -95,7 +95,7 @@ impl<T: Send> fmt::Display for PriorityError<T> {
 
 impl<T: Send> Error for PriorityError<T> {}
 
-/// There is no such priority.
+/// The priority is out of range.
 ///
 /// ```
 /// use requeue::{OutOfRange, PriorityQueue};

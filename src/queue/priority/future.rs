@@ -1,4 +1,4 @@
-//! Pushes with a priority that wait for room as futures.
+//! Futures of pushes with a priority that wait for room.
 
 use super::wish::Wish;
 use super::PriorityError;
@@ -13,9 +13,9 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-/// A future that pushes when there is room, what is not known to it until it is polled.
+/// A future that pushes when there is room; its tickets are passed to each poll.
 pub(crate) trait Waiting<I, K>: Unpin {
-    /// Polls for room, and pushes the items, which will have these tickets.
+    /// Polls for room, and pushes the items with these tickets.
     #[track_caller]
     fn poll_with(
         &mut self,
@@ -75,15 +75,15 @@ batches! {
 }
 
 /// The future of [`PushWith::push_async`](super::PushWith::push_async) and
-/// [`PushWith::push_batch_async`](super::PushWith::push_batch_async): it waits as `F` does, pushes `I` and returns `K`,
-/// the tickets. That of a view of a queue owns what it needs.
+/// [`PushWith::push_batch_async`](super::PushWith::push_batch_async): it waits as `F` does, pushes the items `I` and
+/// returns the tickets `K`. The future of a queue's view borrows nothing.
 ///
 /// # Panics
 ///
-/// When it is polled after it was ready.
+/// If it is polled after completion.
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct PushWithAsync<F, I, K> {
-    /// The push that waits, or what there is no such priority for.
+    /// The waiting push, or the items whose priority is out of range.
     state: Option<Result<(F, Wish, K), I>>,
 }
 

@@ -1,4 +1,4 @@
-//! Queues by priority and schedule, as users see them.
+//! The public interface of queues by priority and schedule.
 
 mod builder;
 mod error;
@@ -24,26 +24,25 @@ use std::time::Instant;
 ///
 /// # Order
 ///
-/// The next item is the ready one of the least priority; of those the one that has been due for the longest
-/// time; of those the one that arrived first. That is exact, however many consumers there are.
+/// The next item is the ready one with the lowest priority value, among equals the one that has been due longest, and
+/// then the one that arrived first. This order is exact for any number of consumers.
 ///
-/// An item with a time is due from then on, one without a time, or whose time is over, from its push on. So
-/// neither of the two starves the other. A queue with [timestamps](crate::Builder::timestamps) knows when items were
-/// pushed. Others do not ask the clock at each push: there an item that was pushed is due when the next call
-/// finds it that pops, or counts the items. What has a time and is due at that call goes before it.
+/// An item with a time is due from that time on; one without a time, or with a past one, from its push on. So neither
+/// kind starves the other. A queue with [timestamps](crate::Builder::timestamps) records the time of each push.
+/// Others do not read the clock at each push: there a pushed item is due when the next call that pops or counts items
+/// finds it, after the items with a time that are due at that call.
 ///
-/// Items that were pushed through one handle, or without one, arrive in the order of the pushes. Between
-/// handles the order is that in which such calls find them.
+/// Items pushed through one handle, or without one, arrive in the order of the pushes. Between handles the order is
+/// that in which such calls find them.
 ///
 /// # Schedule
 ///
-/// An item with a time is ready when that has come. Until then [`Stats::delayed`](crate::Stats::delayed)
-/// counts it, and a closed queue waits for it. Those who wait for an item sleep no longer than until the
-/// next time.
+/// An item with a time is ready from that time on. Until then it counts in [`Stats::delayed`](crate::Stats::delayed),
+/// and a closed queue is not drained. Waiters are woken at the next due time.
 ///
-/// Apart from the order it is a [`Queue`]. A push without a priority has the
-/// [default one](Self::DEFAULT_PRIORITY). Items that come back go before all others of their priority. Those
-/// that are out of the way after a [retry](crate::Transaction::retry_after) keep their priority.
+/// Otherwise it is a [`Queue`]. A push without a priority has the [default one](Self::DEFAULT_PRIORITY). Items that
+/// are given back are delivered before all others of their priority. Items delayed by a
+/// [retry](crate::Transaction::retry_after) keep their priority.
 ///
 /// ```
 /// use requeue::PriorityQueue;
@@ -66,8 +65,8 @@ use std::time::Instant;
 pub type PriorityQueue<T> = Queue<T, ByPriority>;
 
 impl<T: Send> Queue<T, ByPriority> {
-    /// Makes a queue by priority and schedule that takes as many items as memory holds.
-    /// [`Builder::by_priority`](crate::Builder::by_priority) makes one with settings.
+    /// Makes an unbounded queue by priority and schedule. [`Builder::by_priority`](crate::Builder::by_priority) makes
+    /// one with settings.
     ///
     /// ```
     /// let queue = requeue::PriorityQueue::<String>::by_priority();
@@ -78,15 +77,15 @@ impl<T: Send> Queue<T, ByPriority> {
     }
 }
 
-/// Items that nobody holds.
+/// Items that are not held.
 impl<T: Send, O: Prioritized<T>> Queue<T, O> {
     /// The priority of items that are pushed without one.
     pub const DEFAULT_PRIORITY: u16 = Priority::DEFAULT.get();
 
-    /// When the next scheduled item will be ready; `None` if none is scheduled.
+    /// The time of the next scheduled item; `None` if none is scheduled.
     ///
-    /// Unlike [`Queue::next_due`](crate::Queue::next_due) it knows nothing of items that are out of the way after a retry, nor of
-    /// leases, and is exact at rest.
+    /// Unlike [`Queue::next_due`](crate::Queue::next_due) it does not include items delayed by a retry, nor leases,
+    /// and it is exact at rest.
     ///
     /// ```
     /// use std::time::Duration;
@@ -103,10 +102,11 @@ impl<T: Send, O: Prioritized<T>> Queue<T, O> {
         self.shared().time.instant(next)
     }
 
-    /// Gives an item another priority: `false`, if it is not in the queue, or somebody holds it, or it is
-    /// out of the way after a retry. Among its equals it stands where it came.
+    /// Changes the priority of an item. Returns `false` if it is not in the queue, is held, or is delayed by a retry.
+    /// Among items of the new priority it keeps its order of arrival.
     ///
-    /// The first call after a long time looks at all items; so does [`PriorityQueue::cancel`](crate::PriorityQueue::cancel).
+    /// The first call after a long time reads all items; so does
+    /// [`PriorityQueue::cancel`](crate::PriorityQueue::cancel).
     ///
     /// ```
     /// let queue = requeue::PriorityQueue::by_priority();
@@ -119,7 +119,7 @@ impl<T: Send, O: Prioritized<T>> Queue<T, O> {
     ///
     /// # Errors
     ///
-    /// [`OutOfRange`] if there is no such priority.
+    /// [`OutOfRange`] if the priority is out of range.
     pub fn reprioritize(&self, ticket: Ticket, priority: u16) -> Result<bool, OutOfRange> {
         let priority = Priority::new(priority).ok_or(OutOfRange)?;
         self.shared().bring_up_to_date();
@@ -129,14 +129,14 @@ impl<T: Send, O: Prioritized<T>> Queue<T, O> {
             .with(|heap| heap.reprioritize(ticket, priority)))
     }
 
-    /// Gives an item another time: `false`, if it is not in the queue, or somebody holds it, or it is
-    /// delayed after a retry.
+    /// Changes the time of an item. Returns `false` if it is not in the queue, is held, or is delayed by a retry.
     ///
-    /// The item may be scheduled, due, or pushed without a time. It is ready from the new time on, and not
-    /// before; if that has passed, at once. Among items of its priority it then stands as if it had been pushed with
-    /// this time. Those who wait for an item sleep no longer than until then.
+    /// The item may be scheduled, due, or pushed without a time. It is ready from the new time on; a past time makes
+    /// it ready immediately. Among items of its priority it is then ordered as if it had been pushed with this time.
+    /// Waiters are woken at the new time.
     ///
-    /// The first call after a long time looks at all items, as for [`PriorityQueue::cancel`](crate::PriorityQueue::cancel).
+    /// The first call after a long time reads all items, as for
+    /// [`PriorityQueue::cancel`](crate::PriorityQueue::cancel).
     ///
     /// ```
     /// use std::time::Duration;
@@ -156,7 +156,7 @@ impl<T: Send, O: Prioritized<T>> Queue<T, O> {
         let due = shared.time.nanos(at);
         let found = shared.source.with(|heap| heap.reschedule(ticket, due));
         if found {
-            // Somebody has to know of the time before the clock is asked, which is user code.
+            // The time must be registered before the clock is read, which is user code.
             shared.due_timer.call_backup();
             shared.ready().notify(1);
             shared.release_due();
@@ -164,8 +164,8 @@ impl<T: Send, O: Prioritized<T>> Queue<T, O> {
         found
     }
 
-    /// Takes an item out of the queue, whatever its turn; `None`, if it is not in the queue, or somebody
-    /// holds it, or it is out of the way after a retry. It counts as committed.
+    /// Removes an item from the queue and returns it; `None` if it is not in the queue, is held, or is delayed by a
+    /// retry. It counts as committed.
     ///
     /// ```
     /// let queue = requeue::PriorityQueue::by_priority();

@@ -6,8 +6,8 @@ use crate::order::priority::{Prioritized, Ticket};
 use crate::{Handle, PushError, Queue, Transaction};
 use std::time::{Duration, Instant};
 
-/// Pushes with a priority or a time. Each of [`priority`](Self::priority), [`at`](Self::at) and [`after`](Self::after)
-/// gives a view, which has the others, and all forms of a push.
+/// Pushes with a priority or a time. Each of [`priority`](Self::priority), [`at`](Self::at) and
+/// [`after`](Self::after) returns a view, which has the others too, and all forms of a push.
 impl<T: Send, O: Prioritized<T>> Queue<T, O> {
     /// A view whose pushes have this priority, from 1, the first, to 9999, the last.
     ///
@@ -79,9 +79,9 @@ impl<T: Send, O: Prioritized<T>> Queue<T, O> {
     ///
     /// # Errors
     ///
-    /// [`PriorityError::OutOfRange`] if there is no such priority, [`PriorityError::Full`] if the queue is
-    /// bounded and had no room at some instant of the call, [`PriorityError::Closed`] if it is closed. The
-    /// item comes back with the error.
+    /// [`PriorityError::OutOfRange`] if the priority is out of range, [`PriorityError::Full`] if the queue is bounded
+    /// and had no room at some point during the call, [`PriorityError::Closed`] if it is closed. The item comes back
+    /// with the error.
     #[inline]
     pub fn push_with(
         &self,
@@ -106,7 +106,7 @@ impl<T: Send, O: Prioritized<T>> Queue<T, O> {
     ///
     /// As for [`Queue::push`](crate::Queue::push).
     pub fn push_at(&self, at: Instant, item: T) -> Result<Ticket, PushError<T>> {
-        self.at(at).push_in_time(item)
+        self.at(at).push_at_default_priority(item)
     }
 
     /// Pushes an item that is kept back until `delay` has passed, with the
@@ -125,11 +125,11 @@ impl<T: Send, O: Prioritized<T>> Queue<T, O> {
     ///
     /// As for [`Queue::push`](crate::Queue::push).
     pub fn push_after(&self, delay: Duration, item: T) -> Result<Ticket, PushError<T>> {
-        self.after(delay).push_in_time(item)
+        self.after(delay).push_at_default_priority(item)
     }
 }
 
-/// What only handles of a [`PriorityQueue`](crate::PriorityQueue) do: as those of the queue.
+/// Pushes with a priority or a time through a handle of a [`PriorityQueue`](crate::PriorityQueue).
 impl<T: Send, O: Prioritized<T>> Handle<T, O> {
     /// A view whose pushes have this priority; see [`PriorityQueue::priority`](crate::PriorityQueue::priority).
     ///
@@ -212,7 +212,7 @@ impl<T: Send, O: Prioritized<T>> Handle<T, O> {
     ///
     /// As for [`Handle::push`].
     pub fn push_at(&mut self, at: Instant, item: T) -> Result<Ticket, PushError<T>> {
-        self.at(at).push_in_time(item)
+        self.at(at).push_at_default_priority(item)
     }
 
     /// Pushes an item that is kept back until `delay` has passed; see
@@ -231,12 +231,12 @@ impl<T: Send, O: Prioritized<T>> Handle<T, O> {
     ///
     /// As for [`Handle::push`].
     pub fn push_after(&mut self, delay: Duration, item: T) -> Result<Ticket, PushError<T>> {
-        self.after(delay).push_in_time(item)
+        self.after(delay).push_at_default_priority(item)
     }
 }
 
-/// What only transactions of a [`PriorityQueue`](crate::PriorityQueue) do: as those of the queue, but what they push is
-/// staged. Its tickets are of use once the transaction is committed; a delay is counted from the push.
+/// Staged pushes with a priority or a time, in a transaction of a [`PriorityQueue`](crate::PriorityQueue). Their
+/// tickets are valid once the transaction is committed; a delay is counted from the push.
 impl<T: Send, O: Prioritized<T>> Transaction<'_, T, O> {
     /// A view that stages pushes with this priority; see [`PriorityQueue::priority`](crate::PriorityQueue::priority).
     ///
@@ -306,7 +306,7 @@ impl<T: Send, O: Prioritized<T>> Transaction<'_, T, O> {
     ///
     /// # Errors
     ///
-    /// [`PriorityError::OutOfRange`] if there is no such priority, else as for [`Transaction::push`].
+    /// [`PriorityError::OutOfRange`] if the priority is out of range, otherwise as for [`Transaction::push`].
     ///
     /// # Panics
     ///
@@ -344,7 +344,7 @@ impl<T: Send, O: Prioritized<T>> Transaction<'_, T, O> {
     /// If the transaction [is borrowed](Transaction#borrowing).
     #[track_caller]
     pub fn push_at(&self, at: Instant, item: T) -> Result<Ticket, PushError<T>> {
-        self.at(at).push_in_time(item)
+        self.at(at).push_at_default_priority(item)
     }
 
     /// Stages a push of an item that is kept back until `delay` has passed, counted from now; see
@@ -370,6 +370,6 @@ impl<T: Send, O: Prioritized<T>> Transaction<'_, T, O> {
     /// If the transaction [is borrowed](Transaction#borrowing).
     #[track_caller]
     pub fn push_after(&self, delay: Duration, item: T) -> Result<Ticket, PushError<T>> {
-        self.after(delay).push_in_time(item)
+        self.after(delay).push_at_default_priority(item)
     }
 }

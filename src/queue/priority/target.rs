@@ -1,4 +1,4 @@
-//! Where pushes with a priority go: to a queue, through a handle, or into a transaction.
+//! The targets of pushes with a priority: a queue, a handle, or a transaction.
 
 use super::wish::Wish;
 use crate::core::put::Put;
@@ -12,7 +12,7 @@ use crate::{Handle, PushError, Queue, Transaction};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a [`PushWith`](super::PushWith) may be a view of: a queue, a handle or a transaction. Sealed.
+/// The target of a [`PushWith`](super::PushWith) view: a queue, a handle or a transaction. Sealed.
 ///
 /// ```
 /// use requeue::priority::{PushTo, PushWith};
@@ -33,9 +33,9 @@ pub trait PushTo: Target {}
 impl<P: Target> PushTo for P {}
 
 mod sealed {
-    /// The types of a [`PushTo`](super::PushTo).
+    /// The associated types of a [`PushTo`](super::PushTo).
     pub trait Types {
-        /// What is pushed.
+        /// The type of the items.
         type Item: Send;
         /// The order of the queue.
         type Order: crate::order::priority::Prioritized<Self::Item>;
@@ -73,13 +73,13 @@ types!(
     StageBatchAsync<'t, T, O>
 );
 
-/// What a view does to what it is of.
+/// The operations of a view on its target.
 pub(crate) trait Target: sealed::Types + Sized {
-    /// Shows what the handles of the queue share. Ends a transaction that was forgotten.
+    /// Calls `inspect` with the shared state of the queue. Ends a forgotten transaction.
     #[track_caller]
-    fn with_shared<R>(&mut self, look: impl FnOnce(&Shared<Self::Item, Self::Order>) -> R) -> R;
+    fn with_shared<R>(&mut self, inspect: impl FnOnce(&Shared<Self::Item, Self::Order>) -> R) -> R;
 
-    /// Pushes an item that will have this ticket.
+    /// Pushes an item with this ticket.
     #[track_caller]
     fn push(
         self,
@@ -88,7 +88,7 @@ pub(crate) trait Target: sealed::Types + Sized {
         ticket: Ticket,
     ) -> Result<(), PushError<Self::Item>>;
 
-    /// As [`Target::push`], when there is room; without a timeout waits for ever.
+    /// As [`Target::push`], when there is room; without a timeout, waits forever.
     #[track_caller]
     fn push_waiting(
         self,
@@ -101,7 +101,7 @@ pub(crate) trait Target: sealed::Types + Sized {
     #[track_caller]
     fn push_async(self, item: Self::Item) -> Self::Push;
 
-    /// Pushes all items, each with its ticket, when there is room; without a timeout waits for ever.
+    /// Pushes all items, each with its ticket, when there is room; without a timeout, waits forever.
     #[track_caller]
     fn push_batch(
         self,
@@ -117,8 +117,8 @@ pub(crate) trait Target: sealed::Types + Sized {
 
 impl<T: Send, O: Prioritized<T>> Target for &Queue<T, O> {
     #[inline]
-    fn with_shared<R>(&mut self, look: impl FnOnce(&Shared<T, O>) -> R) -> R {
-        look(self.shared())
+    fn with_shared<R>(&mut self, inspect: impl FnOnce(&Shared<T, O>) -> R) -> R {
+        inspect(self.shared())
     }
 
     #[inline]
@@ -163,8 +163,8 @@ impl<T: Send, O: Prioritized<T>> Target for &Queue<T, O> {
 
 impl<T: Send, O: Prioritized<T>> Target for &mut Handle<T, O> {
     #[inline]
-    fn with_shared<R>(&mut self, look: impl FnOnce(&Shared<T, O>) -> R) -> R {
-        look(self.local().shared())
+    fn with_shared<R>(&mut self, inspect: impl FnOnce(&Shared<T, O>) -> R) -> R {
+        inspect(self.local().shared())
     }
 
     #[inline]
@@ -205,8 +205,8 @@ impl<T: Send, O: Prioritized<T>> Target for &mut Handle<T, O> {
 
 impl<T: Send, O: Prioritized<T>> Target for &Transaction<'_, T, O> {
     #[inline]
-    fn with_shared<R>(&mut self, look: impl FnOnce(&Shared<T, O>) -> R) -> R {
-        look(self.local().shared())
+    fn with_shared<R>(&mut self, inspect: impl FnOnce(&Shared<T, O>) -> R) -> R {
+        inspect(self.local().shared())
     }
 
     #[inline]

@@ -1,4 +1,4 @@
-//! The time of a scheduled item is forgotten with the item, whatever becomes of it.
+//! The time of a scheduled item is removed with the item, however the item is removed.
 
 use crate::order::priority::{sizes, ByPriority};
 use crate::order::{Registry, Source};
@@ -9,17 +9,17 @@ use std::time::{Duration, Instant};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// All that may become of an item is possible on such a queue.
+/// The order of a queue on which an item can be removed in all ways.
 type Order = Leased<ByPriority>;
 type Worker = Handle<u32, Order>;
 type End = fn(&Queue<u32, Order>, &mut Worker, &ManualClock);
 
-/// Of how many items the queue knows the time.
+/// The number of items whose time the queue stores.
 fn times(queue: &Queue<u32, Order>) -> usize {
     sizes(queue.shared().source.registry()).0
 }
 
-/// What may become of an item that is ready.
+/// The ways in which a ready item can be removed.
 const ENDS: [(&str, End); 13] = [
     ("pop without a handle", |queue, _, _| _ = queue.pop()),
     ("pop", |_, worker, _| _ = worker.pop()),
@@ -51,12 +51,12 @@ const ENDS: [(&str, End); 13] = [
         let item = worker.try_transact(|tx| Ok::<_, Expired>(*tx.pop().unwrap()));
         assert_eq!(item, Ok(7));
     }),
-    ("a look that takes", |_, worker, _| {
+    ("a peek that takes", |_, worker, _| {
         let tx = worker.begin();
         tx.peek().unwrap().take();
         tx.try_commit().unwrap();
     }),
-    ("death", |queue, worker, _| {
+    ("a dead letter", |queue, worker, _| {
         for _ in 0..2 {
             let tx = worker.begin();
             tx.pop().unwrap();
@@ -64,7 +64,7 @@ const ENDS: [(&str, End); 13] = [
         }
         assert_eq!(queue.dead_letters().len(), 1);
     }),
-    ("death after a retry", |queue, worker, clock| {
+    ("a dead letter after a retry", |queue, worker, clock| {
         for _ in 0..2 {
             let tx = worker.begin();
             tx.retry_after(tx.pop().unwrap(), SECOND).unwrap();
@@ -73,7 +73,7 @@ const ENDS: [(&str, End); 13] = [
         }
         assert_eq!(queue.dead_letters().requeue_all(), 1);
     }),
-    ("a lease that is over", |queue, worker, clock| {
+    ("an expired lease", |queue, worker, clock| {
         let tx = worker.begin();
         tx.pop().unwrap();
         clock.advance(SECOND);
@@ -90,7 +90,7 @@ fn queue() -> (Queue<u32, Order>, ManualClock) {
 }
 
 #[test]
-fn times_go_with_what_is_gone() {
+fn times_are_removed_with_their_items() {
     for (name, end) in ENDS {
         let (queue, clock) = queue();
         let mut worker = queue.handle();
@@ -103,7 +103,7 @@ fn times_go_with_what_is_gone() {
 }
 
 #[test]
-fn times_stay_with_what_comes_back() {
+fn times_are_kept_with_items_that_come_back() {
     let (queue, _) = queue();
     let mut worker = queue.handle();
     worker.push_at(queue.now(), 7).unwrap();
@@ -114,7 +114,7 @@ fn times_stay_with_what_comes_back() {
 }
 
 #[test]
-fn times_go_with_what_is_not_pushed_after_all() {
+fn times_are_removed_with_items_that_are_not_pushed() {
     let (queue, _) = queue();
     let mut worker = queue.handle();
     let stage = |tx: &Transaction<'_, u32, Order>| {
@@ -155,7 +155,7 @@ fn times_go_with_what_is_not_pushed_after_all() {
 }
 
 #[test]
-fn times_go_with_what_is_cancelled() {
+fn times_are_removed_with_cancelled_items() {
     let (queue, _) = queue();
     let ticket = queue.push_after(SECOND, 7).unwrap();
     assert!(queue.reprioritize(ticket, 1).unwrap());
@@ -165,7 +165,7 @@ fn times_go_with_what_is_cancelled() {
 }
 
 #[test]
-fn times_go_with_what_got_another_one() {
+fn times_are_removed_when_items_are_rescheduled() {
     let (queue, clock) = queue();
     let tickets = [Some(queue.now()), None].map(|at| queue.push_with(1, at, 7).unwrap());
     for known in 1..3 {
@@ -198,7 +198,7 @@ const STAGES: [Stage; 8] = [
 ];
 
 #[test]
-fn a_push_that_is_refused_leaves_no_time() {
+fn a_refused_push_leaves_no_time() {
     for stage in STAGES {
         let (queue, _) = queue();
         let mut handle = queue.handle();

@@ -1,4 +1,4 @@
-//! Views of what can push, whose pushes have a priority or a time.
+//! Views of queues, handles and transactions whose pushes have a priority or a time.
 
 use super::future::PushWithAsync;
 use super::target::PushTo;
@@ -12,8 +12,9 @@ use std::time::{Duration, Instant};
 /// Pushes with a priority, a time, or both: a view of a queue, a handle or a transaction, from its `priority`, `at` or
 /// `after`.
 ///
-/// Its methods are those of what it pushes to, and return a [`Ticket`] for each item. What was said last holds; without
-/// a priority it is the [default one](crate::PriorityQueue::DEFAULT_PRIORITY), without a time the item is due at once.
+/// Its methods are those of its target, and return a [`Ticket`] for each item. The last setting of each kind applies;
+/// the priority defaults to [`DEFAULT_PRIORITY`](crate::PriorityQueue::DEFAULT_PRIORITY), and without a time the item
+/// is due at once.
 ///
 /// ```
 /// use std::time::Duration;
@@ -42,22 +43,22 @@ use std::time::{Duration, Instant};
 ///
 /// # Errors
 ///
-/// All pushes fail with [`PriorityError`]: [`OutOfRange`](PriorityError::OutOfRange) if there is no such priority, else as
-/// the pushes of what the view is of. The items come back with the error.
+/// All pushes fail with [`PriorityError`]: [`OutOfRange`](PriorityError::OutOfRange) if the priority is out of range,
+/// otherwise as the pushes of the target. The items come back with the error.
 ///
 /// # Panics
 ///
-/// Those of a transaction if it [is borrowed](crate::Transaction#borrowing).
+/// Pushes to a transaction panic if it [is borrowed](crate::Transaction#borrowing).
 #[derive(Clone, Copy, Debug)]
 #[must_use = "a view pushes nothing by itself"]
 pub struct PushWith<P> {
     target: P,
-    /// `None`: there is no such priority.
+    /// `None` if out of range.
     priority: Option<Priority>,
     when: Option<When>,
 }
 
-/// When an item is due, as it was said.
+/// The requested due time of an item.
 #[derive(Clone, Copy, Debug)]
 enum When {
     At(Instant),
@@ -102,8 +103,8 @@ impl<P: PushTo> PushWith<P> {
         self
     }
 
-    /// Keeps the items back until `delay` has passed, counted from the call that pushes them, or makes the future
-    /// that does.
+    /// Keeps the items back until `delay` has passed, counted from the call that pushes them, or that makes the
+    /// future.
     ///
     /// ```
     /// use std::time::Duration;
@@ -119,14 +120,14 @@ impl<P: PushTo> PushWith<P> {
         self
     }
 
-    /// Keeps the items back until `at`, if there is such a time.
+    /// Keeps the items back until `at`, if given.
     #[inline]
     pub(super) fn not_before(mut self, at: Option<Instant>) -> Self {
         self.when = at.map(When::At);
         self
     }
 
-    /// What a push says of its items; `None`: there is no such priority.
+    /// The requested priority and time; `None` if the priority is out of range.
     #[inline]
     #[track_caller]
     fn wish(&mut self) -> Option<Wish> {
@@ -160,32 +161,35 @@ impl<P: PushTo> PushWith<P> {
     ///
     /// # Errors
     ///
-    /// Those [of the view](PushWith#errors).
+    /// As [for the view](PushWith#errors).
     ///
     /// # Panics
     ///
-    /// As [told of the view](PushWith#panics).
+    /// As [for the view](PushWith#panics).
     #[inline]
     #[track_caller]
     pub fn push(mut self, item: P::Item) -> Result<Ticket, PriorityError<P::Item>> {
         match self.wish() {
-            Some(wish) => Ok(self.push_so(item, wish)?),
+            Some(wish) => Ok(self.push_wished(item, wish)?),
             None => Err(PriorityError::OutOfRange(item)),
         }
     }
 
     /// Pushes an item that has the default priority.
     #[track_caller]
-    pub(super) fn push_in_time(mut self, item: P::Item) -> Result<Ticket, PushError<P::Item>> {
+    pub(super) fn push_at_default_priority(
+        mut self,
+        item: P::Item,
+    ) -> Result<Ticket, PushError<P::Item>> {
         match self.wish() {
-            Some(wish) => self.push_so(item, wish),
-            None => unreachable!("the default priority is one"),
+            Some(wish) => self.push_wished(item, wish),
+            None => unreachable!("the default priority is in range"),
         }
     }
 
     #[inline]
     #[track_caller]
-    fn push_so(self, item: P::Item, wish: Wish) -> Result<Ticket, PushError<P::Item>> {
+    fn push_wished(self, item: P::Item, wish: Wish) -> Result<Ticket, PushError<P::Item>> {
         let ticket = Ticket::new();
         self.target.push(item, wish, ticket)?;
         Ok(ticket)
@@ -207,11 +211,11 @@ impl<P: PushTo> PushWith<P> {
     ///
     /// # Errors
     ///
-    /// Those [of the view](PushWith#errors).
+    /// As [for the view](PushWith#errors).
     ///
     /// # Panics
     ///
-    /// As [told of the view](PushWith#panics).
+    /// As [for the view](PushWith#panics).
     #[track_caller]
     pub fn push_blocking(self, item: P::Item) -> Result<Ticket, PriorityError<P::Item>> {
         self.push_waiting(item, None)
@@ -231,11 +235,11 @@ impl<P: PushTo> PushWith<P> {
     ///
     /// # Errors
     ///
-    /// [`PriorityError::Full`] if there was no room in time, else those [of the view](PushWith#errors).
+    /// [`PriorityError::Full`] on timeout, otherwise as [for the view](PushWith#errors).
     ///
     /// # Panics
     ///
-    /// As [told of the view](PushWith#panics).
+    /// As [for the view](PushWith#panics).
     #[track_caller]
     pub fn push_timeout(
         self,
@@ -261,8 +265,8 @@ impl<P: PushTo> PushWith<P> {
 
     /// A future that pushes the item when there is room. Its output is that of [`PushWith::push_blocking`].
     ///
-    /// Cancel safe: if it is dropped before it is ready, the item is dropped with it and was not pushed. A future of
-    /// a queue owns what it needs; one of a handle or a transaction borrows that.
+    /// Cancel safe: if it is dropped before it is ready, the item is dropped with it and was not pushed. The future
+    /// of a queue's view borrows nothing; that of a handle's or transaction's view borrows the handle or transaction.
     ///
     /// ```
     /// # futures::executor::block_on(async {
@@ -275,7 +279,7 @@ impl<P: PushTo> PushWith<P> {
     ///
     /// # Panics
     ///
-    /// As [told of the view](PushWith#panics).
+    /// As [for the view](PushWith#panics).
     #[track_caller]
     pub fn push_async(mut self, item: P::Item) -> PushWithAsync<P::Push, P::Item, Ticket> {
         PushWithAsync::new(match self.wish() {
@@ -284,7 +288,8 @@ impl<P: PushTo> PushWith<P> {
         })
     }
 
-    /// Pushes all items, and returns their tickets: they become ready all at once, unless they have times to come.
+    /// Pushes all items, and returns their tickets: they become ready all at once, unless their time is in the
+    /// future.
     ///
     /// ```
     /// let queue = requeue::Queue::builder().by_priority().capacity(3).build();
@@ -297,12 +302,12 @@ impl<P: PushTo> PushWith<P> {
     ///
     /// # Errors
     ///
-    /// Those [of the view](PushWith#errors); [`PriorityError::Full`] if there was no room for all items. All come back
+    /// As [for the view](PushWith#errors); [`PriorityError::Full`] if there was no room for all items. All come back
     /// in their order.
     ///
     /// # Panics
     ///
-    /// As [told of the view](PushWith#panics).
+    /// As [for the view](PushWith#panics).
     #[track_caller]
     pub fn push_batch(
         self,
@@ -323,11 +328,11 @@ impl<P: PushTo> PushWith<P> {
     ///
     /// # Errors
     ///
-    /// [`PriorityError::Full`] at once if the items can never fit, else those [of the view](PushWith#errors).
+    /// [`PriorityError::Full`] at once if the items can never fit, otherwise as [for the view](PushWith#errors).
     ///
     /// # Panics
     ///
-    /// As [told of the view](PushWith#panics).
+    /// As [for the view](PushWith#panics).
     #[track_caller]
     pub fn push_batch_blocking(
         self,
@@ -350,11 +355,11 @@ impl<P: PushTo> PushWith<P> {
     ///
     /// # Errors
     ///
-    /// [`PriorityError::Full`] if there was no room in time, else those [of the view](PushWith#errors).
+    /// [`PriorityError::Full`] on timeout, otherwise as [for the view](PushWith#errors).
     ///
     /// # Panics
     ///
-    /// As [told of the view](PushWith#panics).
+    /// As [for the view](PushWith#panics).
     #[track_caller]
     pub fn push_batch_timeout(
         self,
@@ -391,7 +396,7 @@ impl<P: PushTo> PushWith<P> {
     ///
     /// # Panics
     ///
-    /// As [told of the view](PushWith#panics).
+    /// As [for the view](PushWith#panics).
     #[track_caller]
     pub fn push_batch_async(
         mut self,
@@ -408,7 +413,7 @@ impl<P: PushTo> PushWith<P> {
     }
 }
 
-/// So many tickets.
+/// Makes `count` tickets.
 fn tickets(count: usize) -> Vec<Ticket> {
     iter::repeat_with(Ticket::new).take(count).collect()
 }

@@ -1,10 +1,10 @@
-//! What a push with a priority, or at a time, says of its item.
+//! The requested priority and time of a push.
 
 use crate::core::shared::Shared;
 use crate::order::priority::{Prioritized, Priority, PriorityMeta, Ticket};
 use crate::order::{PushMeta, Source};
 
-/// What a push says of its items.
+/// The requested priority and time of a push.
 #[derive(Clone, Copy)]
 pub(crate) struct Wish {
     pub(super) priority: Priority,
@@ -13,7 +13,7 @@ pub(crate) struct Wish {
 }
 
 impl Wish {
-    /// The metadata of the item with this ticket, which is about to be pushed.
+    /// The metadata of an item to be pushed with this ticket.
     #[inline]
     fn meta<T: Send, O: Prioritized<T>>(
         self,
@@ -29,7 +29,7 @@ impl Wish {
         }
     }
 
-    /// What an item is registered as that is about to be pushed with this ticket.
+    /// Registers an item to be pushed with this ticket.
     #[inline]
     pub(super) fn register<T: Send, O: Prioritized<T>>(
         self,
@@ -42,7 +42,7 @@ impl Wish {
         }
     }
 
-    /// As [`Wish::register`], of the nth item of a batch, without its time.
+    /// As [`Wish::register`], for the nth item of a batch, without its time.
     pub(super) fn register_nth<T: Send, O: Prioritized<T>>(
         self,
         tickets: &[Ticket],
