@@ -5,7 +5,6 @@ use super::take::{IntoHold, IntoPeek};
 use super::wait;
 use crate::order::{Order, StoredOf};
 use crate::raw::{Borrow, ItemRef, Peeked};
-use crate::sync::step;
 use crate::wait::WakeTarget;
 use crate::PopError;
 use std::task::Poll;
@@ -21,8 +20,8 @@ impl<T, O: Order<T>> CellOf<T, O> {
         }
         let local = self.get_mut();
         let stored = local.endpoint.pop().ok_or(PopError::Empty)?;
-        if local.ready.notifies_ends() {
-            step!("take.pops-unsaid", local.shared.notify_if_idle());
+        if local.ready.has_work_after_pop() {
+            local.note_popped();
         }
         Ok(stored.into_item())
     }
@@ -36,6 +35,13 @@ impl<T, O: Order<T>> CellOf<T, O> {
 }
 
 impl<T, O: Order<T>> Local<T, O> {
+    /// Releases the permit of an item that was popped, and notifies the waiters for an idle queue.
+    #[inline(never)]
+    fn note_popped(&mut self) {
+        self.permits.give_back(self.shared.room(), 1);
+        self.shared.popped();
+    }
+
     fn pop_one(&mut self) -> Result<T, PopError> {
         let mut item = None;
         self.take(&mut item, 1);
@@ -78,7 +84,8 @@ impl<'t, T, O: Order<T>> Borrow<'t, Local<T, O>> {
     #[inline(always)]
     #[allow(clippy::inline_always)] // the pop of a transaction
     pub(crate) fn pop(&mut self) -> Result<ItemRef<'t, StoredOf<T, O>>, PopError> {
-        if self.word().slows_pop() {
+        let word = self.word();
+        if word.slows_pop() || word.is_bounded() {
             return self.pop_slowly();
         }
         let held = self.hold();
@@ -99,7 +106,7 @@ impl<'t, T, O: Order<T>> Borrow<'t, Local<T, O>> {
     }
 
     fn hold_one(&mut self) -> Result<ItemRef<'t, StoredOf<T, O>>, PopError> {
-        if self.word().is_only_bounded() {
+        if !self.word().slows_pop() {
             let held = self.hold();
             self.release();
             return held.ok_or_else(|| self.nothing_held());

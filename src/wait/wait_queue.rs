@@ -112,6 +112,13 @@ impl WaitQueue {
         self.word().notifies_ends()
     }
 
+    /// Whether there is more to do after an item was popped: a permit to release, or waiters for an idle queue to notify.
+    #[inline]
+    pub(crate) fn has_work_after_pop(&self) -> bool {
+        barrier::compiler();
+        self.word().has_work_after_pop()
+    }
+
     /// Makes ends of transactions and committed pops notify the waiters for the queue to be idle from now on. What other
     /// threads did before they could see the flag is visible afterwards.
     ///

@@ -71,6 +71,12 @@ impl ModeWord {
         self.0 & Self::NOTIFY_ENDS != 0
     }
 
+    /// Whether a pop has to release a permit, or to notify the waiters for an idle queue.
+    #[inline]
+    pub(super) fn has_work_after_pop(self) -> bool {
+        self.0 & (Self::BOUNDED | Self::NOTIFY_ENDS) != 0
+    }
+
     #[inline]
     pub(super) fn is_armed(self) -> bool {
         self.0 & Self::ARMED != 0
@@ -107,7 +113,13 @@ impl ModeWord {
     /// Whether a pop cannot take the fast path.
     #[inline]
     pub(crate) fn slows_pop(self) -> bool {
-        self.0 & (Self::SPECIAL | Self::CLOSED | Self::SERVING) != 0
+        self.0 & (Self::REGISTERED | Self::SLOW_POPS | Self::CLOSED | Self::SERVING) != 0
+    }
+
+    /// Whether items need permits.
+    #[inline]
+    pub(crate) fn is_bounded(self) -> bool {
+        self.0 & Self::BOUNDED != 0
     }
 
     /// Whether a push cannot take the fast path.

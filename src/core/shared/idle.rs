@@ -2,6 +2,7 @@
 
 use super::Shared;
 use crate::order::{Order, Source};
+use crate::sync::step;
 use crate::time::NEVER;
 use crate::wait::{WaitKind, WaitQueue, Waiter, WakeTarget, Wanted};
 use std::task::Poll;
@@ -23,7 +24,7 @@ impl<T, O: Order<T>> Shared<T, O> {
     #[inline]
     pub(crate) fn popped(&self) {
         if self.ready.notifies_ends() {
-            self.notify_if_idle();
+            step!("take.pops-unsaid", self.notify_if_idle());
         }
     }
 
