@@ -62,7 +62,9 @@ impl Crew {
     }
 
     pub(super) fn command_all(&self, command: Command) {
-        self.workers.iter().for_each(|worker| worker.command(command));
+        self.workers
+            .iter()
+            .for_each(|worker| worker.command(command));
     }
 
     pub(super) fn status(&self) -> Vec<WorkerStatus> {

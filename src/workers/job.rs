@@ -199,8 +199,7 @@ impl Job {
     pub(super) fn into_work<W: Work>(self) -> W {
         let call = self.call.map(Call::into_any);
         let task = call.and_then(|call| call.downcast::<Task<W>>().ok());
-        task.expect("a job of this type that has not run")
-            .work
+        task.expect("a job of this type that has not run").work
     }
 }
 
