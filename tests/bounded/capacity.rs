@@ -1,6 +1,6 @@
-//! Queues with a capacity: who finds room, who does not, and that no room is lost.
+//! Queues with a capacity: pushes with and without room, and no lost room.
 //!
-//! What threads do at the same time is in `tests/stress/room.rs`.
+//! Concurrent tests are in `tests/stress/room.rs`.
 
 use std::mem;
 use std::panic::catch_unwind;
@@ -9,14 +9,14 @@ use std::time::Duration;
 use crate::common::{assert_at_rest, drain, ends, panics, Ledger};
 use requeue::{commit_all, Handle, PushError, Queue};
 
-/// A bounded queue that is full.
+/// A full bounded queue.
 fn full(capacity: usize) -> Queue<usize> {
     let queue = Queue::bounded(capacity);
     assert_eq!(queue.handle().push_batch(0..capacity).unwrap(), capacity);
     queue
 }
 
-/// Fills the queue up: exactly so many more items fit.
+/// Fills the queue up: exactly this many more items fit.
 pub(crate) fn assert_room(queue: &Queue<usize>, room: usize) {
     let mut handle = queue.handle();
     for filler in 0..room {
@@ -244,7 +244,7 @@ fn full_queues_exchange_items() {
     assert_at_rest(&right, 2, 0);
 }
 
-/// Leaves a handle of a queue that has three ready items and room for three more.
+/// Drops a handle of a queue with three ready items and room for three more.
 type Leave = fn(Handle<usize>);
 
 const LEAVES: [(&str, Leave); 7] = [

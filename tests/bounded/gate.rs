@@ -1,4 +1,4 @@
-//! Queues that are paused, or let only so many items be held.
+//! Queues that are paused, or have a limit of held items.
 
 use std::convert::Infallible;
 use std::mem;
@@ -15,7 +15,7 @@ use requeue::{commit_all, ManualClock, Order, Pace, PopError, Queue, Workers};
 
 const NOT_NOW: Result<u32, PopError> = Err(PopError::Empty);
 
-/// A queue of which so many items may be held.
+/// A queue with at most this many held items.
 fn limited(most: usize, items: std::ops::Range<u32>) -> Queue<u32> {
     let queue = Queue::builder().max_held(most).build();
     queue.handle().push_batch(items).unwrap();

@@ -1,4 +1,4 @@
-//! Queues that start their items at a pace.
+//! Queues with a rate limit.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex, OnceLock};
@@ -21,7 +21,7 @@ fn builder(pace: Pace) -> (ManualClock, Builder<u32>) {
     (clock, builder)
 }
 
-/// A queue with a pace and some items.
+/// A queue with a rate limit and some items.
 fn paced(pace: Pace, items: std::ops::Range<u32>) -> (ManualClock, Queue<u32>) {
     let (clock, builder) = builder(pace);
     let queue = builder.build();
@@ -29,14 +29,14 @@ fn paced(pace: Pace, items: std::ops::Range<u32>) -> (ManualClock, Queue<u32>) {
     (clock, queue)
 }
 
-/// One in a second.
+/// One item per second.
 fn slow(items: std::ops::Range<u32>) -> (ManualClock, Queue<u32>) {
     paced(Pace::every(SECOND), items)
 }
 
 type Pop = fn(&Queue<u32>) -> Result<u32, PopError>;
 
-/// The ways to pop without waiting, each of one item that is committed.
+/// The ways to pop without waiting; each commits one item.
 const POPS: [Pop; 7] = [
     |queue| queue.pop(),
     |queue| queue.handle().pop(),
@@ -205,7 +205,7 @@ fn who_waits_at_an_empty_queue_is_not_woken_by_the_pace() {
     assert_eq!(task.output(), Ok(1));
 }
 
-/// Some threads wait in all forms while the clock goes on in steps, by this one.
+/// Some threads wait in all forms while the clock advances in steps of this length.
 fn all_get_something(clock: &ManualClock, queue: &Queue<u32>, forms: usize) -> Vec<Instant> {
     let starts = Mutex::new(Vec::new());
     let begin = Barrier::new(forms + 1);
@@ -372,7 +372,7 @@ fn a_pool_of_workers_keeps_the_pace() {
     });
 }
 
-/// A limiter that counts, and panics on demand.
+/// A limiter that counts its calls, and panics on demand.
 #[derive(Default)]
 struct Counter {
     out: Mutex<i32>,
@@ -491,7 +491,7 @@ fn a_batch_of_which_a_part_was_taken_is_leased() {
     assert!(tx.try_commit().is_err());
 }
 
-/// Counts how often it is asked.
+/// Counts its calls.
 struct Asked(Pace, Arc<AtomicUsize>);
 
 impl Limiter for Asked {
@@ -552,7 +552,7 @@ fn a_turnstile_that_panics_loses_nothing() {
     }
 }
 
-/// The first start gives its queue another pace, so that nobody else has this one; its destructor panics.
+/// The first start replaces the pace of its queue, so that this one has no other owner; its destructor panics.
 struct Last(Arc<OnceLock<Queue<u32>>>);
 
 impl Limiter for Last {
@@ -595,7 +595,7 @@ fn a_turnstile_whose_destructor_panics_takes_no_item_along() {
     }
 }
 
-/// Panics at the second start.
+/// Panics on the second start.
 struct OnlyOne(AtomicBool);
 
 impl Limiter for OnlyOne {

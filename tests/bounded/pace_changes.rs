@@ -1,4 +1,4 @@
-//! Paces that change while queues have them.
+//! Changes of a queue's rate limit.
 
 use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
@@ -12,7 +12,7 @@ use requeue::{Limiter, ManualClock, Pace, Queue, RateSlot};
 
 const TEN: Duration = Duration::from_secs(10);
 
-/// A queue with a pace and a hundred items.
+/// A queue with a rate limit and a hundred items.
 fn paced(pace: Pace) -> (ManualClock, Queue<u32>) {
     let clock = ManualClock::new();
     (clock.clone(), queue_of(&clock, pace))
@@ -24,19 +24,19 @@ fn queue_of(clock: &ManualClock, pace: Pace) -> Queue<u32> {
     queue
 }
 
-/// How many items may be started now.
+/// Number of items that can be started now.
 fn started(queue: &Queue<u32>) -> u32 {
     let pops = std::iter::from_fn(|| queue.pop().ok());
     u32::try_from(pops.count()).unwrap()
 }
 
-/// How many may be started at another pace.
+/// Number of items that can be started with another pace.
 fn started_at(queue: &Queue<u32>, pace: Pace) -> u32 {
     queue.set_pace(pace);
     started(queue)
 }
 
-/// Paces of one in ten seconds of all kinds, and their bursts.
+/// Paces of one item per ten seconds, of all kinds, and their bursts.
 const PACES: [(fn() -> Pace, u32); 5] = [
     (|| Pace::every(TEN), 1),
     (|| Pace::rate(6, 6 * TEN), 1),
@@ -160,7 +160,7 @@ fn what_was_aborted_was_started_nevertheless() {
     assert_eq!(started(&queue), 1);
 }
 
-/// A limiter that is changed while it is asked, and then gives a turn.
+/// A limiter that is changed during a call of `start`, and then grants a slot.
 struct Late {
     queue: Arc<Mutex<Option<Queue<u32>>>>,
     cancelled: Arc<Mutex<u32>>,
@@ -195,7 +195,7 @@ fn a_turn_of_a_pace_that_is_no_more_is_not_used() {
     assert_eq!(started(&queue), 1);
 }
 
-/// Keeps when it was asked for turns, of which it has five.
+/// Records the times of its calls, and grants five slots.
 #[derive(Clone, Default)]
 struct Diary(Arc<Mutex<Vec<Instant>>>);
 
@@ -321,7 +321,7 @@ fn a_queue_that_has_another_pace_by_now_is_left_alone() {
     task.assert_waits();
 }
 
-/// A limiter made of a pace.
+/// A limiter that delegates to a pace.
 struct Made(Pace);
 
 impl Limiter for Made {

@@ -1,4 +1,4 @@
-//! Channels: who closes them, and what is left.
+//! Channels: when they are closed, and which items are left.
 
 use std::thread;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Handles: their order, their threads, what they leave behind, and the counts.
+//! Handles: their order, their threads, their drop, and the counts.
 
 use std::sync::mpsc;
 use std::thread;
@@ -6,7 +6,7 @@ use std::thread;
 use crate::common::{assert_at_rest, drain, filled};
 use requeue::{Handle, PopError, Queue};
 
-/// Runs `f` on a thread of its own and returns its result.
+/// Runs `f` on its own thread and returns its result.
 fn elsewhere<R: Send>(f: impl FnOnce() -> R + Send) -> R {
     thread::scope(|scope| scope.spawn(f).join().unwrap())
 }

@@ -1,4 +1,4 @@
-//! What a queue says of those who hold its items.
+//! `Queue::held`: the holders of a queue's items.
 
 use std::mem;
 use std::sync::mpsc::channel;
@@ -8,7 +8,7 @@ use crate::common::failing::{clocked, SECOND};
 use crate::common::{filled, panics};
 use requeue::{Builder, Held, ManualClock, Order, Queue};
 
-/// A queue of so many items that only names let it know its workers, and its clock.
+/// A queue of this many items whose handles are watched only if they have a name, and its clock.
 fn with_clock(items: u32) -> (ManualClock, Queue<u32>) {
     let (clock, builder) = clocked();
     let queue = builder.build();
@@ -160,7 +160,7 @@ fn who_lost_its_items_is_not_listed() {
 fn names_go_with_their_handles() {
     let queue = filled([1]);
     drop(queue.named_handle("gone"));
-    // This one sits at the same counters.
+    // This handle has the same counters.
     let mut handle = queue.handle();
     let tx = handle.begin();
     tx.pop().unwrap();

@@ -7,7 +7,7 @@ use crate::common::failing::{leased, SECOND};
 use crate::common::filled;
 use requeue::{DeliveryId, Order, Queue};
 
-/// The ids that the queue tells, in order.
+/// The ids that the queue reports, in order.
 fn held<T, O: Order<T>>(queue: &Queue<T, O>) -> Vec<DeliveryId> {
     let mut ids: Vec<_> = queue.held().iter().map(|held| held.id).collect();
     ids.sort_unstable();

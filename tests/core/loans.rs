@@ -1,4 +1,4 @@
-//! Futures of a transaction: it is lent to them while they live, and they may live on any thread.
+//! Futures of a transaction: they borrow it while they are alive, and can be on any thread.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -30,12 +30,12 @@ has!(PopAsync<'static, Cell<u8>>: Future + Send + Unpin);
 has!(StageAsync<'static, Cell<u8>>: Future + Send + Unpin);
 has!(Transaction<'static, Cell<u8>>: Send);
 
-/// Compiles only if the future may move between threads.
+/// Compiles only if the future is `Send`.
 fn on_any_thread<F: Future + Send>(future: F) -> F {
     future
 }
 
-/// Moves one item to another place of the queue, in a transaction that lives across awaits.
+/// Moves one item to the end of the queue, in a transaction that is held across awaits.
 async fn turn(handle: &mut Handle<u32>) -> Result<u32, PopError> {
     let tx = handle.begin();
     let number = {
@@ -92,7 +92,7 @@ fn all_futures_of_handles_may_move_between_threads() {
 
 type Use = fn(&Transaction<'_, u32>);
 
-/// What can be called on a transaction by reference.
+/// All methods of a transaction by shared reference.
 const USES: [(&str, Use); 14] = [
     ("push", |tx| _ = tx.push(1)),
     ("push_blocking", |tx| _ = tx.push_blocking(1)),
@@ -112,7 +112,7 @@ const USES: [(&str, Use); 14] = [
     ("held", |tx| _ = tx.held()),
 ];
 
-/// The message with which a use of a transaction panics.
+/// The message of the panic when a borrowed transaction is used.
 fn refusal(tx: &Transaction<'_, u32>, use_it: Use) -> Option<String> {
     let panic = catch_unwind(AssertUnwindSafe(|| use_it(tx))).err()?;
     let text = panic.downcast_ref::<&str>().map(ToString::to_string);
@@ -129,7 +129,7 @@ fn assert_lent(tx: &Transaction<'_, u32>) {
     assert!(format!("{tx:?}").starts_with("Transaction"));
 }
 
-/// A queue of capacity 1 in which a transaction waits whatever it does: its item is held by another.
+/// A queue of capacity 1 in which every wait of a transaction is pending: another transaction holds its item.
 fn busy_queue(other: &mut Option<Handle<u32>>) -> (Queue<u32>, Transaction<'_, u32>) {
     let queue = Queue::bounded(1);
     queue.push(0).unwrap();
@@ -188,7 +188,7 @@ fn a_future_that_is_ready_with_an_error_ends_the_loan() {
     assert_eq!((tx.held(), tx.staged()), (0, 0));
 }
 
-/// A future that was ready and lives on does not end the loan of the next one.
+/// A completed future that is still alive does not end the borrow of the next one.
 #[test]
 fn a_finished_future_has_no_hand_in_later_loans() {
     let queue = Queue::unbounded();

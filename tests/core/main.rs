@@ -1,4 +1,4 @@
-//! Transactions, handles and single calls: what they do, hold, show and leave behind.
+//! Transactions, handles and single calls.
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -284,7 +284,7 @@ fn it_outlives_its_queue_and_the_items_go_with_it() {
         } else {
             drop(tx);
         }
-        let staged = 2; // the queue had the item, too
+        let staged = 2; // the queue still had the item
         assert_eq!(ledger.drops(), [1, 1, 1, staged]);
     }
 }

@@ -1,4 +1,4 @@
-//! Looking at what a pop would give.
+//! Peeks at the next item.
 
 use std::cell::RefCell;
 use std::mem;
@@ -52,7 +52,7 @@ fn the_item_comes_back_before_what_was_behind_it() {
             0 => (0..4).for_each(|item| queue.push(item).unwrap()),
             1 => drop(other.push_batch(0..4)),
             _ => {
-                // Some of them were given back before.
+                // Some of them were returned before.
                 other.push_batch(0..4).unwrap();
                 let tx = other.begin();
                 assert_eq!(tx.pop_batch(2).len(), 2);
@@ -163,7 +163,7 @@ fn the_transaction_is_lent_to_a_look() {
     }
 }
 
-/// An end of a transaction with a look that was forgotten: whether it commits.
+/// The end of a transaction with a forgotten peek; true if it commits.
 type End = fn(Handle<u32>);
 
 #[test]

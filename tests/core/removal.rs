@@ -1,5 +1,5 @@
-//! Items that leave a transaction before it ends: those that stay keep their order, and none is lost,
-//! doubled, or dropped twice, wherever in the hold it was.
+//! Items that leave a transaction before it ends: the remaining ones keep their order, and no item is lost,
+//! duplicated, or dropped twice, at any position in the hold.
 
 use std::mem;
 use std::ptr;
@@ -8,10 +8,10 @@ use crate::common::failing::{clocked, SECOND};
 use crate::common::{Ledger, Tracked};
 use requeue::{Handle, ManualClock, Queue, Transaction};
 
-/// Items of each shard.
+/// Number of items per shard.
 const LANE: usize = 150;
 
-/// A queue whose items are numbered in the order of their shards: those of the injector first.
+/// A queue whose items are numbered in the order of their shards, those of the injector first.
 fn queue_with(
     shards: usize,
     ledger: &Ledger,
@@ -32,7 +32,7 @@ fn queue_with(
     (clock, queue, handles)
 }
 
-/// Which items leave, by their places in the hold and their number.
+/// Selects the items that leave, by index in the hold and item number.
 type Pick = fn(usize, usize) -> bool;
 
 const PICKS: [(&str, Pick); 9] = [
@@ -47,7 +47,7 @@ const PICKS: [(&str, Pick); 9] = [
     ("all", |_, _| true),
 ];
 
-/// A way to take items, single or in batches.
+/// A way to take items, one by one or in batches.
 type Take = for<'t> fn(&'t Transaction<'_, Tracked>, usize) -> Vec<requeue::Item<'t, Tracked>>;
 
 const TAKES: [Take; 3] = [
@@ -66,10 +66,10 @@ const TAKES: [Take; 3] = [
     },
 ];
 
-/// How a transaction ends that has let items go.
+/// How a transaction ends after items have left it.
 type End = fn(Transaction<'_, Tracked>, &[usize]);
 
-/// Whether it is a commit, and the end.
+/// Whether it is a commit, and the end itself.
 const ENDS: [(bool, End); 4] = [
     (true, |tx, kept| {
         assert_eq!(tx.held(), kept.len());
@@ -78,7 +78,7 @@ const ENDS: [(bool, End); 4] = [
         assert!(taken.map(|item| item.id).eq(kept.iter().copied()));
     }),
     (true, |tx, kept| {
-        // The rest is dropped.
+        // The others are dropped.
         let taken = tx.commit().take(kept.len() / 2);
         assert!(taken
             .map(|item| item.id)
@@ -88,7 +88,7 @@ const ENDS: [(bool, End); 4] = [
     (false, |tx, _| mem::forget(tx)),
 ];
 
-/// Takes so many items, lets those go that are picked, and says which stayed and which left.
+/// Takes this many items, removes the selected ones, and returns the remaining and the removed ones.
 fn take_and_let_go(
     tx: &Transaction<'_, Tracked>,
     take: Take,
@@ -116,7 +116,7 @@ fn take_and_let_go(
     [kept, gone]
 }
 
-/// Takes what is ready, and checks that each shard is in order but for `first`, which come before all.
+/// Pops all ready items, and checks that each shard is in order, except for `first`, which come before all others.
 #[track_caller]
 fn assert_drains(queue: &Queue<Tracked>, shards: usize, first: &[usize]) -> usize {
     let mut next = vec![0; shards];
@@ -218,7 +218,7 @@ fn more_is_taken_after_some_have_left() {
     }
 }
 
-/// Each abort puts back what an earlier one did, with fewer items each time.
+/// Each abort returns the items of an earlier one, fewer each time.
 #[test]
 fn again_and_again_from_returned_runs() {
     for (_, pick) in PICKS {
@@ -269,7 +269,7 @@ fn items_without_a_size_and_large_ones() {
     check(|| [7u64; 1_000]);
 }
 
-/// References to items that stay are good while others leave.
+/// References to remaining items stay valid while others leave.
 #[test]
 fn what_stays_does_not_move() {
     let (_clock, builder) = clocked();

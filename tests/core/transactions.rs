@@ -1,4 +1,4 @@
-//! What a transaction shows, holds, hands over and gives back.
+//! Transactions: visibility, hold, commit and abort.
 
 use std::error::Error;
 
@@ -167,7 +167,7 @@ fn an_early_return_aborts() {
     assert_eq!(drain(&queue), ["staged"]);
 }
 
-/// What the README says of workers that fail, by each way out.
+/// The README's example of failing workers, for each kind of failure.
 #[test]
 fn what_a_worker_had_goes_back_with_its_transaction() {
     fn early(handle: &mut Handle<u32>) -> Option<()> {

@@ -1,4 +1,4 @@
-//! What a queue does without a handle, and handles made of handles.
+//! Methods of queues without a handle, and handles created from handles.
 
 use std::iter;
 use std::time::Duration;
@@ -202,7 +202,7 @@ fn a_clone_of_a_handle_has_its_name_and_nothing_else() {
     assert_eq!(drain(&queue), [2]);
     let tx = clone.begin();
     tx.push(3).unwrap();
-    drop(handle); // and what it had staged
+    drop(handle); // and its staged items
     tx.commit();
     assert_eq!(drain(&queue), [3]);
     assert!(clone.queue().same_queue(&queue));

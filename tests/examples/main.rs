@@ -1,4 +1,4 @@
-//! The examples: what all of them have in common, and the own tests of those without a file here.
+//! The examples: their common options, and the unit tests of those without a file here.
 
 mod census;
 mod top;
@@ -15,7 +15,7 @@ use std::process::{Command, Output};
 
 const EXAMPLES: [&str; 6] = ["census", "crawl", "select", "service", "tenants", "top"];
 
-/// The built example: cargo puts it in `examples`, next to the `deps` that this test lies in.
+/// The built example: cargo puts it in `examples`, next to the `deps` directory of this test.
 fn program(name: &str) -> Command {
     let test = env::current_exe().unwrap();
     let profile = test.ancestors().nth(2).unwrap();

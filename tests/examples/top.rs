@@ -1,4 +1,4 @@
-//! The example `top` as its users meet it without a terminal: its own tests, and what it prints.
+//! Tests of the example `top` without a terminal: its unit tests, and its output.
 
 /// The example's modules, so that their own tests run here.
 #[allow(dead_code)]

@@ -1,4 +1,4 @@
-//! Items that are taken back from a worker: who gets them, and who is woken for them.
+//! Items that are reclaimed from a worker: who gets them, and which waiter is woken.
 
 use std::mem;
 use std::task::Poll;
@@ -29,7 +29,7 @@ fn waiters_are_woken_when_a_lease_is_over() {
     }
 }
 
-/// One of two waiters gets the item and is stuck with it; the other one was never woken meanwhile.
+/// One of two waiters gets the item and is stuck with it; the other one was not woken before.
 #[test]
 fn one_who_went_on_waiting_is_woken_when_a_lease_is_over() {
     let (clock, queue) = leased([]);
@@ -40,7 +40,7 @@ fn one_who_went_on_waiting_is_woken_when_a_lease_is_over() {
     queue.push(7).unwrap();
     assert_eq!(first.output().map(|item| *item), Ok(7));
     if second.was_woken() {
-        second.assert_waits(); // it may have been told of the lease
+        second.assert_waits(); // it may have been woken to plan the end of the lease
     }
     clock.advance(SECOND);
     assert!(second.was_woken());
@@ -59,7 +59,7 @@ fn threads_that_wait_are_woken_when_a_lease_is_over() {
             while queue.stats().waiting < 1 {
                 thread::yield_now();
             }
-            // Taken from under the eyes of the one who waits.
+            // Taken by another consumer before the waiter.
             let tx = stuck.begin();
             tx.push(7).unwrap();
             tx.try_commit().unwrap();
@@ -186,7 +186,7 @@ fn recover_takes_from_those_named_what_they_took_before() {
         clock.advance(SECOND / 10);
     }
     assert_eq!(queue.recover("nobody", queue.now()), 0);
-    assert_eq!(queue.recover("a", begins[0]), 0); // taken then, not before
+    assert_eq!(queue.recover("a", begins[0]), 0); // taken at that time, not before
     assert_eq!(queue.recover("a", begins[3]), 2);
     assert_eq!(queue.recover("a", begins[3]), 0);
     let stats = queue.stats();

@@ -1,4 +1,4 @@
-//! Items that a worker has for a time only: when that begins, and when it is over.
+//! Leases: when they begin, and when they end.
 
 use crate::common::drain;
 use crate::common::failing::{clocked, leased, INSTANT, NEARLY, SECOND};
@@ -45,7 +45,7 @@ fn a_commit_in_time_wins() {
     queue.stats().check().unwrap();
 }
 
-/// Nobody has noticed that the lease is over: then the item is still the worker's.
+/// Until the expiry is noticed, the item is still the worker's.
 #[test]
 fn a_late_commit_succeeds_if_nobody_took_the_item_back() {
     let (clock, queue) = leased([7]);
@@ -206,7 +206,7 @@ fn a_look_is_no_lease() {
 
 type Lessee = Handle<u32, Leased<Fifo>>;
 
-/// Transactions that end with nothing in their hands, and say whether they could.
+/// Transactions that end without items, and whether the end succeeded.
 const BARREN: [fn(&mut Lessee) -> bool; 4] = [
     |handle| handle.begin().try_commit().is_ok(),
     |handle| {

@@ -61,7 +61,7 @@ fn an_outcome_is_what_the_job_returned() {
     waits_for(|| 42, |ended| matches!(ended, Ok(42)));
 }
 
-/// What has run must not run again.
+/// A job that has run must not run again.
 #[test]
 fn a_job_that_panicked_is_committed() {
     waits_for(
@@ -260,7 +260,7 @@ fn jobs_have_priorities_where_the_queue_has() {
     });
 }
 
-/// `?` takes what an outcome gives, where errors have to be `Send` and `Sync`.
+/// `?` works with the output of an outcome, where errors have to be `Send` and `Sync`.
 #[test]
 fn an_outcome_is_a_result() {
     fn sum(jobs: [Outcome<u32>; 2]) -> Result<u32, Box<dyn Error + Send + Sync>> {
@@ -279,7 +279,7 @@ fn an_outcome_is_a_result() {
     assert!(error.downcast_ref::<JobError>().unwrap().is_dropped());
 }
 
-/// Ready when it is polled for the second time.
+/// Ready on the second poll.
 fn later<R>(result: impl FnOnce() -> R) -> impl Future<Output = R> {
     let mut polled = false;
     let mut result = Some(result);
@@ -320,7 +320,7 @@ fn a_future_that_was_not_begun_goes_back_whole() {
     assert_eq!(outcome.wait().unwrap(), 5);
 }
 
-/// Nothing is left of a job that was begun.
+/// A started job cannot be run again.
 #[test]
 fn a_future_whose_run_is_dropped_was_dropped() {
     let (mut job, outcome) = Job::new_async(later(|| 5));
