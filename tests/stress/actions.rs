@@ -1,4 +1,4 @@
-//! Single actions, from which the storms are mixed.
+//! Single actions, which the storms combine.
 
 use crate::common::rng::Rng;
 use crate::port::{Ending, Port};
@@ -17,24 +17,24 @@ pub(crate) enum Action {
     PushWithoutHandle,
     PopWithoutHandle,
     AskWhetherEmpty,
-    /// A transaction that ends in any way.
+    /// A transaction with any kind of end.
     Transaction,
     /// A transaction that pops and pushes, and is aborted.
     Abort,
-    /// The handle is dropped and another one made.
+    /// The handle is dropped and replaced.
     Renew,
-    /// The handle is given to another thread, for one of another thread.
+    /// The handle is exchanged with that of another thread.
     Swap,
 }
 
-/// Handles that wait for a thread to take them.
+/// Handles to exchange.
 pub(crate) struct Pool {
     sender: Sender<Port>,
     receiver: Mutex<Receiver<Port>>,
 }
 
 impl Pool {
-    /// A pool of so many handles.
+    /// A pool of this many handles.
     pub(crate) fn new(handles: usize, subject: &Subject, recorder: &Recorder) -> Self {
         let (sender, receiver) = std::sync::mpsc::channel();
         for _ in 0..handles {
@@ -65,7 +65,7 @@ impl Pool {
     }
 }
 
-/// A thread with a handle of its own, for the time being.
+/// A thread with its present handle.
 pub(crate) struct Actor<'a> {
     pub(crate) recorder: Recorder<'a>,
     subject: &'a Subject,

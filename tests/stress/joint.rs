@@ -1,7 +1,7 @@
-//! Commits over several queues, against consumers that compete for the items.
+//! Commits over several queues, with concurrent consumers.
 //!
-//! The history shows half a commit as a false Empty: an item counts as ready from the time when
-//! somebody got another item of its commit, in whichever queue.
+//! The history shows half a commit as a false `Empty`: an item counts as ready since another item of its commit was
+//! popped, from any queue.
 
 use crate::common::rng::Rng;
 use crate::harness::{on_all_threads, scaled, together};
@@ -13,7 +13,7 @@ use requeue::{commit_all, Transaction};
 use std::array;
 use std::thread;
 
-/// The part of a commit over several queues that concerns one of them.
+/// The part of a commit over several queues in one of them.
 type Part<'h> = (Transaction<'h, Item>, Draft);
 
 fn some_steps((tx, draft): &mut Part, recorder: &mut Recorder, rng: &mut Rng) {
@@ -49,7 +49,7 @@ fn commit_three(parts: [Part; 3], recorder: &mut Recorder) {
     write(recorder, span, [first, second, third]);
 }
 
-/// Moves items between queues: all parts are committed as one, or each is aborted.
+/// Moves items between queues: all parts are committed together, or each is aborted.
 fn run<const N: usize>(
     ports: &mut [Port; N],
     recorder: &mut Recorder,
@@ -74,8 +74,7 @@ fn run<const N: usize>(
     }
 }
 
-/// Half of the threads commit over the queues at these places, in an order of their own; the others
-/// pop from any.
+/// Half of the threads commit over the queues with these indices, each in its own order; the others pop from any.
 fn compete<const N: usize>(
     transactions: usize,
     queues: u32,

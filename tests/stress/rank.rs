@@ -1,5 +1,5 @@
-//! The rank error: by how much the order across handles differs from that of the pushes. It is
-//! reported, not bounded, but where the order is guaranteed: one handle that pushes, one consumer.
+//! The rank error: how much the order across handles differs from that of the pushes. It is reported, and bounded
+//! only where the order is guaranteed: one handle that pushes, one consumer.
 
 use crate::common::rng::Rng;
 use crate::harness::{on_all_threads, scaled, together};
@@ -9,7 +9,7 @@ use crate::recorder::{Recorder, Recording, Subject};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// Pops until all have pushed and nothing is left.
+/// Pops until all pushes are done and the queue is empty.
 fn pop_all(port: &mut Port, recorder: &mut Recorder, pushing: &AtomicUsize) {
     loop {
         let last = pushing.load(Ordering::SeqCst) == 0;

@@ -1,4 +1,4 @@
-//! A close while other threads push, pop and commit.
+//! A close concurrent with pushes, pops and commits of other threads.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Barrier;
@@ -10,14 +10,14 @@ use requeue::{Fifo, Handle, PopError, PushError, Queue};
 
 const ROUNDS: usize = 60;
 
-/// What the pushers were told, and what was received in the end.
+/// The results of the pushers, and the items received.
 fn assert_told_the_truth(mut accepted: Vec<u32>, mut received: Vec<u32>) {
     accepted.sort_unstable();
     received.sort_unstable();
     assert_eq!(accepted, received);
 }
 
-/// Pushes numbers until that is refused, and returns those that were not.
+/// Pushes numbers until a push is refused, and returns the accepted ones.
 fn push_until_closed(
     first: u32,
     mut push: impl FnMut(u32) -> Result<(), PushError<u32>>,
@@ -41,7 +41,7 @@ fn push_until_closed(
 
 type Pusher = fn(&Queue<u32>, u32) -> Vec<u32>;
 
-/// Threads that push until the queue is closed, beginning with a number of their own.
+/// Threads that push until the queue is closed, each beginning with its own number.
 const PUSHERS: [Pusher; 5] = [
     |queue, first| push_until_closed(first, |item| queue.push(item)),
     |queue, first| {
@@ -70,7 +70,7 @@ const PUSHERS: [Pusher; 5] = [
     stage_until_closed,
 ];
 
-/// Commits what it has staged when the close comes, and what it holds is staged anew.
+/// Commits the items that it has staged at the close, and stages its held items again.
 fn stage_until_closed(queue: &Queue<u32>, first: u32) -> Vec<u32> {
     let mut handle = queue.handle();
     let mut accepted = Vec::new();
@@ -144,7 +144,7 @@ fn what_was_accepted_is_received_and_what_was_refused_is_not() {
     });
 }
 
-/// Consumers of all forms end, each exactly when nothing is left.
+/// Consumers of all forms end, each exactly when no item is left.
 #[test]
 fn all_consumers_end() {
     ends(|| {
@@ -172,7 +172,7 @@ fn all_consumers_end() {
     });
 }
 
-/// Takes items and aborts every third time, until the queue says that there will be none.
+/// Takes items and aborts every third time, until the queue is drained.
 fn work(handle: &mut Handle<u32>, number: usize) -> Vec<u32> {
     let mut done = Vec::new();
     for turn in number.. {
@@ -183,7 +183,7 @@ fn work(handle: &mut Handle<u32>, number: usize) -> Vec<u32> {
             Err(PopError::Empty) => panic!("a blocking pop that holds nothing said Empty"),
         }
         if turn % 2 == 0 {
-            // Whatever else there is; a holder does not wait for others on a closed queue.
+            // Takes more ready items, but a holder does not wait for others on a closed queue.
             tx.pop_batch(turn % 4);
         }
         if turn % 3 == 0 {
@@ -221,7 +221,7 @@ fn aborts_give_back_to_those_who_still_wait() {
     });
 }
 
-/// Two transactions that hold one item each and wait for another both go on.
+/// Two transactions that hold one item each and wait for another both return.
 #[test]
 fn two_that_hold_do_not_wait_for_each_other() {
     ends(|| {

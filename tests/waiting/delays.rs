@@ -1,4 +1,4 @@
-//! Pops that wait while items are delayed: they are woken when those are due.
+//! Pops that wait while items are delayed: they are woken when an item is due.
 
 use std::mem;
 use std::sync::Barrier;
@@ -28,7 +28,7 @@ fn a_task_is_woken_when_an_item_is_due() {
                 task.assert_waits();
             }
             tx.retry_after(item, SECOND).unwrap();
-            // One who waits is told of the delay, so that it keeps the time.
+            // A waiter is woken to plan the delay, as the leader.
             task.assert_waits();
             let told = task.rings();
             clock.advance(NEARLY);
@@ -138,7 +138,7 @@ fn a_shorter_delay_after_a_longer_one_is_kept() {
     assert_eq!(next_output(&mut tasks).unwrap(), 1);
 }
 
-/// A way in which a waiter that keeps the time stops to wait.
+/// A way in which the leader stops waiting.
 type Leave = fn(&Queue<u32>, Task<requeue::TakeAsync<'_, u32>>);
 
 const LEAVES: [(&str, Leave); 4] = [

@@ -1,5 +1,4 @@
-//! Pops that wait for an item and pushes that wait for room: what wakes them, and for how long they
-//! wait.
+//! Pops that wait for an item and pushes that wait for room: the events that wake them, and their timeouts.
 
 use std::sync::Barrier;
 use std::thread;
@@ -11,11 +10,11 @@ use crate::common::futures::Task;
 use crate::common::waits::{async_pops, blocking_pops, ASYNC_PUSHES, BLOCKING_PUSHES};
 use requeue::{Handle, PopError, PushError, Queue};
 
-/// So short that it is over when a deadline is first looked at.
+/// So short that it has elapsed when the deadline is first checked.
 const MOMENT: Duration = Duration::from_nanos(1);
 
-/// Runs `wait` on another thread while the event takes place; in later rounds the thread gets more
-/// time to fall asleep before.
+/// Runs `wait` on another thread while the event takes place; in later rounds the thread has more time to fall asleep
+/// before.
 fn blocked_during<R: Send>(
     queue: &Queue<u32>,
     event: Event,
@@ -127,7 +126,7 @@ fn what_is_there_is_taken_at_once() {
     });
 }
 
-/// Two threads hand one item to and fro, so that one of them nearly always sleeps.
+/// Two threads pass one item back and forth, so that one of them nearly always sleeps.
 #[test]
 fn ping_pong() {
     for (pop, push) in blocking_pops().into_iter().zip(BLOCKING_PUSHES) {
@@ -245,7 +244,7 @@ fn no_duration_is_too_long() {
     }
 }
 
-/// A wait that ends by its deadline while an item arrives takes it, or leaves it to the next waiter.
+/// A wait that times out while an item arrives takes it, or leaves it to the next waiter.
 #[test]
 fn a_deadline_swallows_no_wake_up() {
     ends(|| {
@@ -336,7 +335,7 @@ fn a_blocked_thread_goes_on_when_the_queue_is_dropped() {
     });
 }
 
-/// A transaction that cannot fit is told so, whatever its time.
+/// A transaction that can never fit gets `Full` at once, whatever its timeout.
 #[test]
 fn a_push_that_can_never_fit_does_not_wait() {
     ends(|| {
@@ -354,7 +353,7 @@ fn a_push_that_can_never_fit_does_not_wait() {
     });
 }
 
-/// What a transaction holds makes room for its own pushes, however full the queue is.
+/// The held items of a transaction make room for its own pushes, even if the queue is full.
 #[test]
 fn a_transaction_pushes_what_it_holds_without_waiting() {
     ends(|| {

@@ -1,4 +1,4 @@
-//! The same queue under several executors, which need not know of each other: nothing is lost.
+//! One queue used from several executors, which need not know of each other: no item is lost.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -60,7 +60,7 @@ const EXECUTORS: [fn(Vec<Job>); 4] = [
     on_a_thread_each,
 ];
 
-/// Lets the other tasks of the executor run.
+/// Yields to the other tasks of the executor.
 async fn pause() {
     let mut paused = false;
     poll_fn(|context| {
@@ -77,8 +77,8 @@ async fn pause() {
 const PRODUCERS: u32 = 4;
 const SHARE: u32 = 200;
 
-/// Room for all but one of the items that each producer may stage at the same time, so that one of
-/// them always goes on.
+/// Room for all but one of the items that the producers may stage at the same time, so that one of them always makes
+/// progress.
 const ROOM: usize = PRODUCERS as usize + 1;
 
 /// The numbers that one producer pushes.
@@ -86,7 +86,7 @@ fn share(producer: u32) -> std::ops::Range<u32> {
     producer * SHARE..(producer + 1) * SHARE
 }
 
-/// What the consumers have received, and how many producers are still at work.
+/// The items that the consumers have received, and the number of active producers.
 #[derive(Clone, Default)]
 struct Board {
     received: Arc<Mutex<Vec<u32>>>,
@@ -114,7 +114,7 @@ impl Board {
     }
 }
 
-/// Pushes its share by all means, some of it in transactions that are aborted first.
+/// Pushes its share in all ways, some of it in transactions that are aborted first.
 async fn produce(queue: Queue<u32>, producer: u32, board: Board) {
     let mut handle = queue.handle();
     let mut items = share(producer);
@@ -143,7 +143,7 @@ async fn produce(queue: Queue<u32>, producer: u32, board: Board) {
     board.finish(&queue);
 }
 
-/// Receives by all means until the end, some of it after an abort.
+/// Receives in all ways until the end, some items after an abort.
 async fn consume(queue: Queue<u32>, number: usize, board: Board) {
     let mut handle = queue.handle();
     for turn in number.. {
@@ -190,7 +190,7 @@ fn producers_and_consumers() {
     }
 }
 
-/// Moves items from one queue to the other, each by one commit over both; some commits do not come.
+/// Moves items from one queue to the other, each by one commit over both; some transactions are aborted.
 async fn forward(mut from: Handle<u32>, mut to: Handle<u32>) {
     for turn in 0.. {
         let (take, give) = (from.begin(), to.begin());
@@ -235,7 +235,7 @@ fn a_chain_of_two_queues() {
     }
 }
 
-/// Receives until the end, with a time limit for every pop that is often over.
+/// Receives until the end, with a timeout for every pop that often elapses.
 async fn consume_in_time(queue: Queue<u32>, mut rng: Rng, board: Board) {
     let mut handle = queue.handle();
     loop {
@@ -259,7 +259,7 @@ async fn consume_in_time(queue: Queue<u32>, mut rng: Rng, board: Board) {
     }
 }
 
-/// Pushes its share; what is not pushed in time is pushed again.
+/// Pushes its share; an item whose push times out is pushed again.
 async fn produce_in_time(queue: Queue<u32>, producer: u32, mut rng: Rng, board: Board) {
     let mut handle = queue.handle();
     for item in share(producer) {
@@ -303,7 +303,7 @@ fn timeouts_that_cancel_lose_nothing() {
     }
 }
 
-/// Receives from two queues, from whichever has something, until both have ended.
+/// Receives from two queues, from whichever has an item, until both have ended.
 async fn select_with_tokio(a: Queue<u32>, b: Queue<u32>, board: Board) {
     let (mut a, mut b) = (a.handle(), b.handle());
     let (mut a_open, mut b_open) = (true, true);
@@ -380,14 +380,14 @@ fn selections_over_two_queues_lose_nothing() {
     }
 }
 
-/// Waits until all producers but this one have finished.
+/// Waits until all other producers have finished.
 async fn wait_for_others(board: &Board) {
     while *board.finished.lock().unwrap() < PRODUCERS - 1 {
         pause().await;
     }
 }
 
-/// Threads that block and tasks share a queue.
+/// Blocking threads and tasks share a queue.
 #[test]
 fn threads_and_tasks_wait_in_one_line() {
     for run in EXECUTORS {
@@ -417,7 +417,7 @@ fn threads_and_tasks_wait_in_one_line() {
     }
 }
 
-/// Polled in vain again and again, a future stands in the line once.
+/// A future that is polled repeatedly without success has one entry in the wait queue.
 #[test]
 fn a_pinned_future_is_polled_again_and_again() {
     let queue = Queue::unbounded();

@@ -1,4 +1,4 @@
-//! Who is served first: waiters in the order in which they registered, newcomers within bounds.
+//! Fairness: waiters are served in FIFO order, and newcomers overtake them within bounds.
 
 use crate::common::futures::{all_rings, woken, Task};
 use crate::common::waits::{async_pops, poppers, pushers, ASYNC_PUSHES};
@@ -10,7 +10,7 @@ fn handles(queue: &Queue<u32>, count: usize) -> Vec<Handle<u32>> {
     (0..count).map(|_| queue.handle()).collect()
 }
 
-/// A queue of capacity 1 with an item in it.
+/// A queue of capacity 1 with one item.
 fn full() -> Queue<u32> {
     let queue = Queue::bounded(1);
     queue.push(0).unwrap();
@@ -67,7 +67,7 @@ fn returned_capacity_wakes_the_first_pushers() {
     assert_eq!(woken(&tasks), [0, 1, 2, 3, 4, 5, 6, 7]);
 }
 
-/// Removes waiters from the line, the first, the last and some in the middle.
+/// Removes waiters from the wait queue: the first, the last and some in the middle.
 fn thin_out<F>(tasks: &mut Vec<F>) {
     for place in [11, 7, 6, 3, 0] {
         tasks.remove(place);
@@ -128,7 +128,7 @@ fn a_waiter_that_is_polled_by_another_task_keeps_its_place() {
     assert_eq!(first.output(), Ok(1));
 }
 
-/// Wakes the task for an item that is gone when it looks.
+/// Wakes the task for an item that is gone when the task is polled.
 #[track_caller]
 fn wake_in_vain<F>(queue: &Queue<u32>, task: &mut Task<F>)
 where
@@ -178,7 +178,7 @@ fn newcomers_line_up_behind_a_waiter_that_is_on_its_way_again() {
     }
 }
 
-/// There are more items than the waiter takes: newcomers get the rest, and not what it is woken for.
+/// There are more items than the waiter takes: newcomers get the others, but not the one it was woken for.
 #[test]
 fn newcomers_do_not_sleep_beside_items() {
     let queue = Queue::unbounded();
@@ -207,7 +207,7 @@ fn a_waiter_on_its_way_again_that_is_cancelled_lets_the_others_pass() {
     }
 }
 
-/// Once the waiter has been served or has found nothing, newcomers pop at once again.
+/// Once the waiter has been served or has found no item, newcomers pop at once again.
 #[test]
 fn newcomers_do_not_wait_for_anybody_who_is_not_on_its_way() {
     for pop in async_pops() {
@@ -223,7 +223,7 @@ fn newcomers_do_not_wait_for_anybody_who_is_not_on_its_way() {
     }
 }
 
-/// However many newcomers there are, they overtake a waiter once at most.
+/// Any number of newcomers overtakes a waiter at most once.
 #[test]
 fn a_waiter_is_overtaken_by_newcomers_that_wait_once_at_most() {
     for pop in async_pops() {
@@ -244,7 +244,7 @@ fn a_waiter_is_overtaken_by_newcomers_that_wait_once_at_most() {
     }
 }
 
-/// Wakes the task for room that is taken when it looks.
+/// Wakes the task for room that is taken when the task is polled.
 #[track_caller]
 fn wake_pusher_in_vain<F>(queue: &Queue<u32>, task: &mut Task<F>)
 where

@@ -17,7 +17,7 @@ fn is_idle<T, O: Order<T>>(queue: &Queue<T, O>) -> bool {
     queue.wait_idle_timeout(Duration::ZERO)
 }
 
-/// A queue of one item, and a task that waits for it to be gone.
+/// A queue of one item, and a task that waits until it is gone.
 fn with_one() -> (Queue<u32>, Task<requeue::future::WaitIdle<u32>>) {
     let queue = Queue::unbounded();
     queue.push(1).unwrap();
@@ -266,7 +266,7 @@ fn an_expired_delivery_goes_back_and_is_still_to_be_done() {
     drop(tx);
 }
 
-/// Nobody pops: who waits for the queue to be idle finds by itself that the last lease is over.
+/// Without any pop, the wait for an idle queue itself notices that the last lease has expired.
 #[test]
 fn the_last_delivery_may_expire_and_die() {
     let clock = ManualClock::new();
@@ -373,7 +373,7 @@ fn a_deadline_by_the_clock_of_the_queue() {
     });
 }
 
-/// Each job begets two, down to a depth; whoever waits misses none of them.
+/// Each job pushes two, down to a depth; the wait misses none of them.
 #[test]
 fn threads_wait_for_all_that_follows() {
     let queue: Queue<u32> = Queue::unbounded();
@@ -402,7 +402,7 @@ fn threads_wait_for_all_that_follows() {
     });
 }
 
-/// Pops without a transaction, of handles that come and go: none that is the last goes unheard.
+/// Pops without a transaction, by handles that are created and dropped: the last one always wakes the wait.
 #[test]
 fn threads_that_pop_for_good_end_the_wait() {
     let queue = Queue::unbounded();

@@ -1,4 +1,4 @@
-//! A waiter that keeps the time and does not react delays nobody for long.
+//! A leader that does not react delays the other waiters only briefly.
 
 use std::sync::Arc;
 use std::task::Waker;
@@ -11,7 +11,7 @@ use crate::common::futures::{poll_once, Task};
 use crate::common::waits::{async_pops, blocking_pops};
 use requeue::{Clock, ManualClock, Order, Pace, Queue};
 
-/// Returns when so many wait for an item.
+/// Returns when this many waiters wait for an item.
 fn until_waiting(queue: &Queue<u32>, count: u64) {
     while queue.stats().waiting < count {
         thread::yield_now();
@@ -78,7 +78,7 @@ fn a_task_gets_what_is_due_beside_keepers_that_are_not_polled() {
     }
 }
 
-/// As long as the keeper is polled, nobody else is woken.
+/// While the leader is polled, no other waiter is woken.
 #[test]
 fn a_keeper_that_reacts_disturbs_nobody() {
     let (clock, queue) = due();
@@ -92,7 +92,7 @@ fn a_keeper_that_reacts_disturbs_nobody() {
     other.assert_waits();
 }
 
-/// The plan comes when all sleep; whoever is told of it is polled once more, and never again.
+/// The plan is made while all sleep; the waiter that is woken for it is polled once more, and never again.
 #[test]
 fn a_keeper_of_a_later_plan_may_fail_to_react_too() {
     ends(|| {
@@ -118,7 +118,7 @@ fn a_keeper_of_a_later_plan_may_fail_to_react_too() {
     });
 }
 
-/// A keeper that goes wakes one that does not react.
+/// A leader that leaves wakes a waiter that does not react.
 #[test]
 fn a_keeper_may_hand_the_time_over_to_one_that_does_not_react() {
     let (clock, queue) = due();
@@ -132,7 +132,7 @@ fn a_keeper_may_hand_the_time_over_to_one_that_does_not_react() {
     assert_eq!(task.output(), Ok(7));
 }
 
-/// Once a keeper was late, others keep the time, whoever took what was due.
+/// After a late leader another waiter leads, whoever took the due item.
 #[test]
 fn what_is_due_later_is_in_time_again() {
     for passes_by in [true, false] {
@@ -179,7 +179,7 @@ fn leases_paces_and_schedules_are_in_time_too() {
     comes_when_due(&clock, &scheduled);
 }
 
-/// One task has asked for the time and is not polled again; the other one gets the item that is due.
+/// One task is the leader and is not polled again; the other one gets the item when it is due.
 fn comes_when_due<O: Order<u32>>(clock: &ManualClock, queue: &Queue<u32, O>) {
     let (mut a, mut b) = (queue.handle(), queue.handle());
     Task::waiting(a.pop_async()).forget();
@@ -218,7 +218,7 @@ fn a_clock_that_calls_at_once_makes_tasks_poll_in_vain() {
     assert_eq!(popped.filter(|&popped| popped).count(), 1);
 }
 
-/// What waits for the clock does not keep the queue, nor its clock.
+/// Wakers registered with the clock keep neither the queue nor its clock alive.
 #[test]
 fn a_queue_that_is_gone_leaves_nothing_to_its_clock() {
     struct Witness(ManualClock, #[allow(dead_code)] Arc<()>);

@@ -1,4 +1,4 @@
-//! Looks that wait for an item, and batches that wait for room for a time.
+//! Peeks that wait for an item, and batches that wait for room with a timeout.
 
 use std::mem;
 use std::sync::Barrier;
@@ -11,7 +11,7 @@ use crate::common::futures::{block_on, Task};
 use crate::common::{assert_at_rest, drain, ends, panics};
 use requeue::{Handle, Peek, PopError, PushError, Queue};
 
-/// Looks at the next item, waiting for it.
+/// Peeks at the next item, waiting for it.
 type Look = fn(&mut Handle<u32>) -> Result<u32, PopError>;
 
 const LOOKS: [Look; 3] = [
@@ -86,7 +86,7 @@ fn who_has_work_does_not_wait_for_its_own_end() {
     });
 }
 
-/// The wake-up of a look goes on when its item is put back, and not if it is taken.
+/// The wake-up of a peek is passed on when its item is put back, and not if it is taken.
 #[test]
 fn the_end_of_a_look_wakes_the_next_one() {
     for takes in [false, true] {
@@ -144,7 +144,8 @@ fn looks_and_batches_time_out_by_the_clock_of_the_queue() {
         let waits = |call: &(dyn Fn() + Sync)| {
             thread::scope(|scope| {
                 let waiter = scope.spawn(call);
-                // One that waits for room is counted by no one: it sleeps, or will find the time over.
+                // A wait for room is not counted in the statistics: it sleeps, or will find that the timeout has
+                // elapsed.
                 clock.advance(SECOND);
                 while !waiter.is_finished() {
                     clock.advance(SECOND);

@@ -1,4 +1,4 @@
-//! Who waits for an item, for room or for the end: what wakes it, in which order, and when it gives up.
+//! Waits for an item, for room or for the close: their wake-ups, their order, and their timeouts.
 
 #[path = "../common/mod.rs"]
 mod common;

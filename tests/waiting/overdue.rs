@@ -1,4 +1,4 @@
-//! Who waits is woken by what becomes ready with time, whoever keeps the time and whoever looks.
+//! Waiters are woken when an item becomes ready with time, whoever leads and whoever checks the queue.
 
 use crate::common::failing::SECOND;
 use requeue::{Handle, ManualClock, PopError, Queue};
@@ -31,7 +31,7 @@ impl<F: Future> Task<F> {
         }
     }
 
-    /// Polls as often as it is woken.
+    /// Polls while the task is woken.
     fn run(&mut self) -> Poll<F::Output> {
         let waker = Waker::from(Arc::clone(&self.woken));
         while self.woken.0.swap(false, SeqCst) {
@@ -50,7 +50,7 @@ fn timed() -> (Queue<u32>, ManualClock) {
     (queue, clock)
 }
 
-/// Pushes an item that will be ready in so many seconds.
+/// Pushes an item that will be ready in this many seconds.
 fn delay(handle: &mut Handle<u32>, item: u32, seconds: u32) {
     handle.push(item).unwrap();
     let tx = handle.begin();
@@ -103,7 +103,7 @@ fn who_waited_before_a_lease_began_is_woken_when_it_is_over() {
     assert!(waiter.run().is_pending());
     let tx = holder.begin();
     queue.push(1).unwrap();
-    // The waiter is late: woken for the push, it finds nothing before the lease is planned.
+    // The waiter is late: it was woken for the push, and finds no item before the lease is planned.
     assert!(tx.pop().is_ok());
     assert!(waiter.run().is_pending());
     clock.advance(SECOND);
@@ -119,7 +119,7 @@ fn after_a_close_the_pop_of_the_last_delayed_item_ends_the_others() {
     let mut waiter = Task::new(waiter.pop_async());
     assert!(waiter.run().is_pending());
     clock.advance(SECOND);
-    // Somebody else is faster.
+    // Another consumer is faster.
     assert_eq!(handle.pop(), Ok(1));
     assert_eq!(waiter.run(), Poll::Ready(Err(PopError::Closed)));
 }

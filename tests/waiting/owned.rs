@@ -80,7 +80,7 @@ fn a_closed_queue_waits_for_what_is_owned() {
     tx.pop().unwrap();
     queue.close();
     let mut pop = Task::waiting(queue.pop_async());
-    tx.push(2).unwrap(); // a follow-up of accepted work
+    tx.push(2).unwrap(); // a follow-up item of accepted work
     tx.commit();
     assert_eq!(pop.output(), Ok(2));
     assert_eq!(queue.pop(), Err(PopError::Closed));
@@ -224,7 +224,7 @@ mod streams {
         assert_eq!(Arc::strong_count(&item), 1);
     }
 
-    /// A future that owns its stream can be given to any executor.
+    /// A future that owns its stream can be spawned on any executor.
     #[test]
     fn a_task_may_own_a_stream() {
         fn spawn(future: impl Future<Output = Vec<u32>> + Send + 'static) -> Vec<u32> {

@@ -1,4 +1,4 @@
-//! Futures of batches of pops: what they gather, and what is left of it when they are dropped.
+//! Futures of pop batches: the items that they gather, and the items left when they are dropped.
 
 use crate::common::futures::{block_on, Task};
 use crate::common::{assert_at_rest, drain, filled, panics};
@@ -14,7 +14,7 @@ fn what_a_dropped_batch_has_popped_is_the_callers() {
     assert!(batch.was_woken());
     batch.assert_waits();
     queue.push(3).unwrap();
-    drop(batch); // was woken for 3, and did not see it
+    drop(batch); // was woken for 3, and was not polled
     assert_eq!(items, [0, 1, 2]);
     assert_eq!(handle.pop(), Ok(3));
     assert_at_rest(&queue, 0, 0);
@@ -56,7 +56,7 @@ fn what_a_dropped_batch_has_taken_is_its_transactions() {
     assert_at_rest(&queue, 0, 0);
 }
 
-/// Over blocks of the hold, and several polls.
+/// Across several blocks of the hold, and several polls.
 #[test]
 fn a_batch_gives_out_what_it_took_and_nothing_else() {
     let queue = filled(0..3);
@@ -121,7 +121,7 @@ fn the_close_ends_a_batch_with_what_there_is() {
     assert_eq!(items, [1]);
 }
 
-/// It must not wait for one that waits for it.
+/// It must not wait for a waiter that waits for it.
 #[test]
 fn a_transaction_with_work_does_not_wait_after_the_close() {
     let queue = filled([1, 2]);

@@ -1,4 +1,4 @@
-//! Queues that are waited for without a handle.
+//! Waits at queues without a handle.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;

@@ -1,6 +1,6 @@
 //! Producers push as fast as they can, and consumers pop.
 
-use crate::kinds::{Bounded, Kind, Endpoint, Receiver, Requeue, Sender};
+use crate::kinds::{Bounded, Endpoint, Kind, Receiver, Requeue, Sender};
 use crate::report::{nanoseconds, Contender};
 use requeue::Queue;
 use std::hint::black_box;

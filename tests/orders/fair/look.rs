@@ -1,4 +1,4 @@
-//! Looks at the items of one key: few are set aside at a time.
+//! Visits to the items of one key: only a few items are set aside at a time.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -15,10 +15,10 @@ use crate::common::futures::Task;
 use crate::common::{assert_at_rest, drain, panics};
 use requeue::{FairQueue, ManualClock, PopError, Queue};
 
-/// More than are set aside at a time.
+/// More items than are set aside at a time.
 const MANY: u32 = 100;
 
-/// The items of one key, as a look shows them.
+/// The items of one key, as a visit shows them.
 #[track_caller]
 fn items_of<K, T: Clone + Send>(queue: &FairQueue<K, T>, key: &K) -> Vec<T>
 where
@@ -132,7 +132,7 @@ fn two_looks_never_share_an_item() {
     }
 }
 
-/// The items may be used by one thread at a time only.
+/// The items are not `Sync`.
 #[test]
 fn what_is_shown_is_nobody_elses() {
     let queue = FairQueue::by(|_: &Cell<u32>| ());
@@ -217,7 +217,7 @@ fn a_closed_queue_is_not_at_its_end_while_somebody_looks() {
     assert_eq!(queue.pop(), Err(PopError::Closed));
 }
 
-/// A waker that does something, once.
+/// A waker that calls a closure, once.
 struct Hook(Mutex<Option<Box<dyn FnOnce() + Send>>>);
 
 impl Wake for Hook {
@@ -229,7 +229,8 @@ impl Wake for Hook {
     }
 }
 
-/// Looks at the items of a key of a paused queue; `hook` runs when the first of them come back. Returns the items.
+/// Visits the items of a key of a paused queue; `hook` is called when the first of them are returned. Returns the
+/// items.
 fn look_with_hook<K>(
     queue: &FairQueue<K, u32>,
     key: &K,
@@ -251,8 +252,8 @@ where
     seen
 }
 
-/// Whoever is woken by what comes back may take it all, and push so many others that one of them gets the number
-/// which the key had.
+/// A waiter that is woken by returned items may pop all of them, and push so many others that one of these gets the
+/// number of the key.
 #[test]
 fn a_key_that_goes_during_the_look_is_no_other_one() {
     const KEYS: u32 = 2000;
@@ -273,7 +274,7 @@ fn a_key_that_goes_during_the_look_is_no_other_one() {
     assert!(seen.into_iter().all(|item| item < MANY));
 }
 
-/// A key whose destructor panics if it is to.
+/// A key whose destructor can panic.
 struct Key(Arc<AtomicBool>);
 
 impl Drop for Key {

@@ -1,8 +1,7 @@
-//! Queues that are fair by key: in which order items leave.
+//! The order of fair queues.
 //!
-//! What is left to chance with several threads is in `threads`, keys that are awkward in `keys`, those that have
-//! limits in `limits`, and queues
-//! that are serial per key in `serial`.
+//! Nondeterministic tests with several threads are in `threads`, unusual keys in `keys`, limits in `limits`, and
+//! queues that are serial per key in `serial`.
 
 mod keys;
 mod limits;
@@ -33,7 +32,7 @@ pub(crate) fn names() -> Builder<&'static str, ByKey<char, &'static str>> {
     Queue::builder().fair_by(|name: &&str| name.chars().next().unwrap())
 }
 
-/// A queue of names, separated by blanks, pushed in that order through one handle.
+/// A queue of names, separated by blanks, pushed in that order by one handle.
 pub(crate) fn filled<O: Order<&'static str>>(
     builder: Builder<&'static str, O>,
     items: &'static str,
@@ -56,7 +55,7 @@ pub(crate) fn abort_one(queue: &Names) {
     tx.abort();
 }
 
-/// Takes as many items as there are names, which are to be those.
+/// Takes as many items as there are names, and compares them.
 #[track_caller]
 pub(crate) fn pull<O: Order<&'static str>>(queue: &Queue<&'static str, O>, items: &str) {
     for item in items.split_whitespace() {
@@ -64,7 +63,7 @@ pub(crate) fn pull<O: Order<&'static str>>(queue: &Queue<&'static str, O>, items
     }
 }
 
-/// As [`pull`], and then there are no more.
+/// Like [`pull`], and then the queue is empty.
 #[track_caller]
 pub(crate) fn pull_all<O: Order<&'static str>>(queue: &Queue<&'static str, O>, items: &str) {
     pull(queue, items);
@@ -78,7 +77,7 @@ fn each_round_serves_each_key_once() {
     pull_all(&queue, "A1 B1 C1 A2 B2 C2 A3 C3 C4");
 }
 
-/// The traces by which clj-queue-by explains itself.
+/// The traces in the documentation of clj-queue-by.
 mod traces {
     use super::{names, pull, pull_all, push};
 

@@ -1,4 +1,4 @@
-//! Queues that give out one item of a key at a time.
+//! Queues that deliver one item of a key at a time.
 
 use super::{abort_one, filled, names, pull, pull_all, push};
 use crate::common::failing::{fail, failures, letters, SECOND};
@@ -6,7 +6,7 @@ use crate::common::futures::{Eager, Task};
 use crate::common::{assert_at_rest, drain};
 use requeue::{commit_all, Backoff, ManualClock, Order, PopError, Queue, Reason};
 
-/// Ready items, and those that wait for another one of their key.
+/// The numbers of ready items, and of those that wait for another one of their key.
 #[track_caller]
 fn assert_counts<O: Order<&'static str>>(
     queue: &Queue<&'static str, O>,
@@ -103,7 +103,7 @@ fn a_lease_that_is_over_stops_its_key_no_more() {
     let other = worker.begin();
     assert_eq!(*other.pop().unwrap(), "a1");
     assert!(tx.try_commit().is_err());
-    // The late one does not let go of what the other one has.
+    // The late transaction does not release the key of the other one.
     assert_counts(&queue, 0, 1);
     other.try_commit().unwrap();
     pull_all(&queue, "a2");

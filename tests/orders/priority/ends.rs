@@ -105,7 +105,7 @@ fn whoever_finds_one_item_of_a_commit_finds_the_other() {
             let mut handle = queue.handle();
             let mut open = 0_u32;
             while let Ok(pair) = handle.pop_blocking() {
-                // The first of a pair goes before all second ones, so none of these comes alone.
+                // The first item of a pair precedes all second ones, so none of these is popped alone.
                 if pair == open {
                     open += 1;
                 } else {

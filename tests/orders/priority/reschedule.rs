@@ -1,4 +1,4 @@
-//! What was pushed may be given another time, unless somebody holds it.
+//! Pushed items can be rescheduled, unless they are held.
 
 use std::thread;
 
@@ -95,7 +95,7 @@ fn an_item_keeps_its_priority_and_ages_from_its_new_time_on() {
     assert!(queue.reschedule(ticket, clock.now() + 4 * SECOND));
     queue.push_with(7, None, 2).unwrap();
     clock.advance(4 * SECOND);
-    // By now the other one is as good as one of priority 3, and the first has just become ready.
+    // By now the other one is equivalent to priority 3, and the first has just become ready.
     assert_eq!(drain(&queue), [2, 1]);
 }
 
@@ -113,7 +113,7 @@ fn what_is_not_in_the_queue_gets_no_other_time() {
     assert!(!queue.reschedule(tickets[0], later)); // held
     assert!(!queue.reschedule(staged, later));
     tx.abort();
-    assert!(queue.reschedule(tickets[0], clock.now())); // it came back, and is the last now
+    assert!(queue.reschedule(tickets[0], clock.now())); // it was given back, and is the last now
     assert_eq!(queue.pop(), Ok(2));
     assert!(!queue.reschedule(tickets[1], later)); // gone
     put_off(&queue, SECOND);
@@ -136,7 +136,7 @@ fn a_task_that_waits_is_woken_at_the_earlier_time() {
             let mut task = Task::waiting(pop(&mut handle));
             assert!(queue.reschedule(ticket, clock.now() + delay * SECOND));
             if delay > 0 {
-                // It is told of the time, so that it keeps it.
+                // The waiter is woken to plan the new time.
                 assert!(task.was_woken());
                 task.assert_waits();
                 let told = task.rings();

@@ -1,4 +1,4 @@
-//! Items that are not to be had before their time.
+//! Scheduled items.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use crate::common::failing::{assert_room, INSTANT, NEARLY, SECOND};
 use crate::common::{assert_at_rest, drain};
 use requeue::{PopError, PriorityQueue, Queue};
 
-/// Checks how many items are scheduled, and when the first of them is due.
+/// Checks the number of scheduled items, and the time of the first.
 #[track_caller]
 fn assert_scheduled(queue: &PriorityQueue<u32>, count: u64, next: Option<Instant>) {
     let stats = queue.stats();
@@ -157,7 +157,7 @@ fn what_is_pushed_is_not_overtaken_by_what_is_due_later() {
             clock.advance(SECOND);
             push(&queue, &mut handle, 5, None, 0).unwrap();
             if !timed {
-                assert_at_rest(&queue, 1, 0); // else nobody knows when it was pushed
+                assert_at_rest(&queue, 1, 0); // otherwise its push time is unknown
             }
             clock.advance(SECOND);
             push(&queue, &mut handle, 5, None, 2).unwrap();
@@ -185,7 +185,7 @@ fn what_was_due_comes_back_in_its_order() {
     assert_eq!(drain(&queue), [0, 1, 2, 3]);
 }
 
-/// The latest time there is.
+/// The latest possible time.
 fn end_of_time(now: Instant) -> Instant {
     let steps = (0..64).rev().map(|power| Duration::from_secs(1 << power));
     steps.fold(now, |time, step| time.checked_add(step).unwrap_or(time))
@@ -247,7 +247,7 @@ fn a_clock_that_goes_backwards_makes_them_later() {
     };
     tx_from(&queue);
     clock.set(start);
-    // It was there once, so it is not taken away again.
+    // It was ready once, so it is not withdrawn again.
     assert_eq!(queue.pop(), Ok(7));
 }
 

@@ -1,4 +1,4 @@
-//! What was pushed may be given another priority, or be cancelled, unless somebody holds it.
+//! Pushed items can be given another priority or be cancelled, unless they are held.
 
 use std::collections::HashSet;
 use std::mem;
@@ -141,7 +141,7 @@ fn another_priority_moves_an_item_among_the_others() {
     assert_eq!(queue.reprioritize(tickets[2], 4), Ok(true));
     assert_eq!(queue.reprioritize(tickets[0], 6), Ok(true));
     assert_at_rest(&queue, 4, 0);
-    // Back and forth: among its equals it stands where it came.
+    // Back and forth: among equal priorities it keeps the order of its push.
     assert_eq!(queue.reprioritize(tickets[1], 9), Ok(true));
     assert_eq!(queue.reprioritize(tickets[1], 5), Ok(true));
     assert_eq!(drain(&queue), [2, 1, 3, 0]);
@@ -214,7 +214,7 @@ fn the_dead_and_the_recovered() {
     assert_eq!(*tx.pop().unwrap(), 7);
     assert_eq!(queue.cancel(ticket), None);
     clock.advance(SECOND);
-    // Its lease is over: it is the first again, and can be cancelled.
+    // Its lease has expired: it is the first again, and can be cancelled.
     assert_at_rest(&queue, 2, 0);
     let mut other = queue.handle();
     let again = other.begin();

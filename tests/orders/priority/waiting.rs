@@ -1,4 +1,4 @@
-//! Those who wait sleep until the next time, and no longer.
+//! Waiters sleep until the next scheduled time.
 
 use std::mem;
 use std::sync::Barrier;
@@ -24,7 +24,7 @@ fn a_task_is_woken_when_an_item_is_due() {
                 task.assert_waits();
             }
             queue.push_after(SECOND, 7).unwrap();
-            // One who waits is told of the time, so that it keeps it.
+            // A waiter is woken to plan the time.
             task.assert_waits();
             let told = task.rings();
             clock.advance(NEARLY);
