@@ -160,7 +160,7 @@ fn metrics_of_deliveries() {
 }
 
 #[test]
-fn a_queue_without_a_name_tells_nothing() {
+fn a_queue_without_a_name_emits_nothing() {
     let _alone = alone();
     let (log, clock) = (Log::default(), ManualClock::new());
     metrics::with_local_recorder(&log, || {
@@ -234,7 +234,7 @@ impl Subscriber for Lines {
 }
 
 #[test]
-fn events_of_what_goes_wrong() {
+fn events_of_failures() {
     let _alone = alone();
     let (lines, clock) = (Lines::default(), ManualClock::new());
     tracing::subscriber::with_default(lines.clone(), || {

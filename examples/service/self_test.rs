@@ -60,7 +60,7 @@ async fn load() -> io::Result<Arc<Tally>> {
 async fn client(address: SocketAddr, replies: Arc<Replies>) -> io::Result<()> {
     let mut stream = TcpStream::connect(address).await?;
     let (input, mut output) = stream.split();
-    let mut lines = BufReader::new(input).lines();
+    let mut incoming = BufReader::new(input).lines();
     let long = "x".repeat(LONGEST + 1);
     let lines = [
         &b"a job\n"[..],
@@ -74,7 +74,7 @@ async fn client(address: SocketAddr, replies: Arc<Replies>) -> io::Result<()> {
     while !closing {
         output.write_all(&lines).await?;
         for (place, reason) in expected.into_iter().enumerate() {
-            match lines.next_line().await? {
+            match incoming.next_line().await? {
                 Some(reply) => {
                     replies.count(&reply, reason)?;
                     closing |= reply.ends_with("closing");

@@ -136,7 +136,7 @@ impl<const PAD: usize, F: Family<PAD>> World<PAD, F> {
         if let Poll::Ready(result) = waiter.poll(&mut future) {
             return Outcome::Answer(result);
         }
-        self.look(queue);
+        self.check_queue(queue);
         self.check_waits(queue, push);
         self.join(queue, push, &waiter);
         for act in meanwhile {

@@ -36,7 +36,7 @@ impl Order {
         let due: Vec<_> = due.into_iter().map(|(_, mark)| mark).collect();
         self.put_at_head(&due);
         self.end_leases();
-        self.stock.look(now);
+        self.stock.take_in(now);
     }
 
     pub(super) fn put_at_head(&mut self, run: &[Mark]) {

@@ -107,7 +107,7 @@ impl<const PAD: usize, F: Family<PAD>> World<PAD, F> {
         self.clock.advance(ticks(by));
         for order in &mut self.orders {
             order.now += by;
-            order.check_alarm();
+            order.check_timer();
         }
     }
 

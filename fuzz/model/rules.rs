@@ -194,7 +194,7 @@ impl Order {
     }
 
     /// At least one waiter is awake when an item is due.
-    pub(crate) fn check_alarm(&self) {
+    pub(crate) fn check_timer(&self) {
         let due = self.next_due().is_some_and(|due| due <= self.now);
         self.poppers.check(|_| due);
     }

@@ -76,7 +76,7 @@ impl Sorted {
     }
 
     /// Returned items come first, the last run before all others; then pushed items.
-    pub(super) fn look(&mut self, now: Ticks) {
+    pub(super) fn take_in(&mut self, now: Ticks) {
         for run in mem::take(&mut self.returned) {
             for card in run.into_iter().rev() {
                 match &mut self.rack {

@@ -115,9 +115,9 @@ impl Stock {
     }
 
     /// A consumer takes in the pushed items: each is in its place, and ready if it is due.
-    pub(super) fn look(&mut self, now: Ticks) {
+    pub(super) fn take_in(&mut self, now: Ticks) {
         if let Self::Sorted(sorted) = self {
-            sorted.look(now);
+            sorted.take_in(now);
         }
     }
 

@@ -157,7 +157,7 @@ impl Order {
 
     /// The transaction holds its peeked item. Returns the number of the attempt.
     pub(crate) fn hold_peeked(&mut self, source: Source) -> u32 {
-        let (mark, _) = self.work_mut(source).peeked.take().expect("a look");
+        let (mark, _) = self.work_mut(source).peeked.take().expect("a peek");
         self.fact(mark).failures + 1
     }
 

@@ -115,7 +115,7 @@ impl<const PAD: usize, F: Family<PAD>> World<PAD, F> {
     }
 
     pub(super) fn check(&mut self) {
-        (0..QUEUES).for_each(|queue| self.look(queue));
+        (0..QUEUES).for_each(|queue| self.check_queue(queue));
         (0..QUEUES).for_each(|queue| self.check_order(queue));
         for (queue, order) in self.queues.iter().zip(&self.orders) {
             on!(queue, queue => {
@@ -141,7 +141,7 @@ impl<const PAD: usize, F: Family<PAD>> World<PAD, F> {
     }
 
     /// Checks a queue, which releases its due items.
-    pub(super) fn look(&mut self, queue: usize) {
+    pub(super) fn check_queue(&mut self, queue: usize) {
         self.orders[queue].release();
         let len = on!(&self.queues[queue], queue => queue.len());
         assert_eq!(len, self.orders[queue].ready());

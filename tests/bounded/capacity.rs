@@ -135,7 +135,7 @@ fn a_timeout_of_any_length_finds_the_room_that_is_there() {
 }
 
 #[test]
-fn what_a_transaction_holds_keeps_its_room() {
+fn held_items_keep_their_room() {
     let queue = full(3);
     let mut worker = queue.handle();
     let tx = worker.begin();
@@ -147,7 +147,7 @@ fn what_a_transaction_holds_keeps_its_room() {
 }
 
 #[test]
-fn what_a_transaction_stages_takes_room() {
+fn staged_items_take_room() {
     let queue = Queue::bounded(3);
     let mut worker = queue.handle();
     let tx = worker.begin();
@@ -313,8 +313,8 @@ fn room_that_one_handle_leaves_unused_is_there_for_all() {
     for capacity in [1, 2, 3, 7, 64, 1_000] {
         let queue = full(capacity);
         let mut handles: Vec<_> = (0..5).map(|_| queue.handle()).collect();
-        for turn in 0..25 {
-            let (giver, taker) = (turn % 5, (turn * 3 + 1) % 5);
+        for round in 0..25 {
+            let (giver, taker) = (round % 5, (round * 3 + 1) % 5);
             assert_eq!(
                 handles[giver].pop_batch(capacity, &mut Vec::new()),
                 capacity

@@ -44,7 +44,7 @@ const POPS: [Pop; 7] = [
     |queue| {
         let mut items = Vec::new();
         queue.handle().pop_batch(5, &mut items);
-        assert!(items.len() < 2, "a batch takes one turn for each item");
+        assert!(items.len() < 2, "a batch takes one slot for each item");
         items.pop().ok_or(PopError::Empty)
     },
     |queue| queue.handle().transact(|tx| tx.pop().map(|item| *item)),
@@ -63,7 +63,7 @@ const POPS: [Pop; 7] = [
 ];
 
 #[test]
-fn every_pop_takes_a_turn() {
+fn every_pop_takes_a_slot() {
     for pop in POPS {
         let (clock, queue) = slow(0..3);
         for item in 0..3 {
@@ -100,7 +100,7 @@ fn a_burst_goes_out_at_once() {
 }
 
 #[test]
-fn who_finds_nothing_takes_no_turn() {
+fn a_pop_of_an_empty_queue_takes_no_slot() {
     for pop in POPS {
         let (_, queue) = slow(0..0);
         for _ in 0..3 {
@@ -112,7 +112,7 @@ fn who_finds_nothing_takes_no_turn() {
 }
 
 #[test]
-fn a_look_takes_no_turn() {
+fn a_peek_takes_no_slot() {
     let (_, queue) = slow(0..2);
     let mut handle = queue.handle();
     assert_eq!(handle.peek_with(|item| *item), Ok(0));
@@ -125,7 +125,7 @@ fn a_look_takes_no_turn() {
 }
 
 #[test]
-fn an_aborted_start_keeps_its_distance_and_its_item_its_place() {
+fn an_aborted_start_keeps_its_interval_and_its_item_its_position() {
     for failure in failures() {
         let (clock, queue) = slow(0..2);
         let mut handle = queue.handle();
@@ -141,7 +141,7 @@ fn an_aborted_start_keeps_its_distance_and_its_item_its_place() {
 }
 
 #[test]
-fn of_a_burst_the_turns_of_what_failed_come_back() {
+fn the_slots_of_failed_items_of_a_burst_are_returned() {
     for failure in failures() {
         let (_, queue) = paced(Pace::every(SECOND).burst(2), 0..3);
         let mut handle = queue.handle();
@@ -154,7 +154,7 @@ fn of_a_burst_the_turns_of_what_failed_come_back() {
 }
 
 #[test]
-fn what_is_retried_gives_its_turn_back_at_once() {
+fn a_retry_returns_its_slot_at_once() {
     let (_, queue) = paced(Pace::every(SECOND).burst(2), 0..4);
     let mut handle = queue.handle();
     let tx = handle.begin();
@@ -192,7 +192,7 @@ fn tasks_are_woken_one_by_one_as_the_pace_allows() {
 }
 
 #[test]
-fn who_waits_at_an_empty_queue_is_not_woken_by_the_pace() {
+fn a_waiter_at_an_empty_queue_is_not_woken_by_the_pace() {
     let (clock, queue) = slow(0..0);
     let mut handle = queue.handle();
     let mut task = Task::waiting(handle.pop_async());
@@ -335,7 +335,7 @@ fn a_closed_queue_is_drained_at_its_pace() {
 }
 
 #[test]
-fn a_commit_over_several_queues_gives_no_turns_back() {
+fn a_commit_over_several_queues_returns_no_slots() {
     let (_, left) = paced(Pace::every(SECOND).burst(2), 0..3);
     let (_, right) = paced(Pace::every(SECOND).burst(2), 0..3);
     let (mut a, mut b) = (left.handle(), right.handle());
@@ -395,14 +395,14 @@ impl Limiter for Counting {
         Ok(RateSlot::new(now, 3))
     }
 
-    fn cancel(&self, turn: RateSlot, _: Instant) {
-        assert_eq!(turn.mark(), 3);
+    fn cancel(&self, slot: RateSlot, _: Instant) {
+        assert_eq!(slot.mark(), 3);
         *self.0.out.lock().unwrap() -= 1;
         self.0.may_panic();
     }
 
-    fn give_back(&self, turn: RateSlot, now: Instant) {
-        self.cancel(turn, now);
+    fn give_back(&self, slot: RateSlot, now: Instant) {
+        self.cancel(slot, now);
     }
 }
 
@@ -413,7 +413,7 @@ fn counted(items: std::ops::Range<u32>) -> (Arc<Counter>, Queue<u32>) {
 }
 
 #[test]
-fn a_turn_is_out_for_each_item_that_is_held_or_committed() {
+fn each_held_or_committed_item_has_a_slot() {
     let (counter, queue) = counted(0..10);
     let out = || *counter.out.lock().unwrap();
     let mut handle = queue.handle();
@@ -434,7 +434,7 @@ fn a_turn_is_out_for_each_item_that_is_held_or_committed() {
 }
 
 #[test]
-fn turns_go_back_to_the_pace_that_gave_them() {
+fn slots_are_returned_to_their_pace() {
     let (counter, queue) = counted(0..3);
     let mut handle = queue.handle();
     let tx = handle.begin();
@@ -448,7 +448,7 @@ fn turns_go_back_to_the_pace_that_gave_them() {
 }
 
 #[test]
-fn a_retry_gives_its_own_turn_back() {
+fn a_retry_returns_its_own_slot() {
     let (clock, queue) = paced(Pace::every(SECOND).burst(2), 0..9);
     let mut handle = queue.handle();
     let tx = handle.begin();
@@ -456,16 +456,16 @@ fn a_retry_gives_its_own_turn_back() {
     clock.advance(10 * SECOND);
     assert_eq!(tx.pop_batch(3).len(), 2);
     tx.retry(old).unwrap();
-    assert!(tx.pop().is_err(), "a turn of long ago is worth nothing");
+    assert!(tx.pop().is_err(), "an old slot has no value");
     clock.advance(SECOND);
     let new = tx.peek().unwrap().take();
     assert!(tx.pop().is_err());
     tx.retry(new).unwrap();
-    assert!(tx.pop().is_ok(), "the turn of what was looked at");
+    assert!(tx.pop().is_ok(), "the slot of the peeked item");
 }
 
 #[test]
-fn what_was_held_before_there_was_a_pace_gives_no_turn_back() {
+fn an_item_held_before_the_pace_was_set_returns_no_slot() {
     let (_, queue) = paced(Pace::unlimited(), 0..9);
     let mut handle = queue.handle();
     let tx = handle.begin();
@@ -500,17 +500,17 @@ impl Limiter for Asked {
         self.0.start(now)
     }
 
-    fn cancel(&self, turn: RateSlot, now: Instant) {
-        self.0.cancel(turn, now);
+    fn cancel(&self, slot: RateSlot, now: Instant) {
+        self.0.cancel(slot, now);
     }
 
-    fn give_back(&self, turn: RateSlot, now: Instant) {
-        self.0.give_back(turn, now);
+    fn give_back(&self, slot: RateSlot, now: Instant) {
+        self.0.give_back(slot, now);
     }
 }
 
 #[test]
-fn who_waits_sleeps_also_before_the_beginning_of_time() {
+fn a_waiter_sleeps_even_before_the_origin_of_the_clock() {
     let asked = Arc::new(AtomicUsize::new(0));
     let pace = Pace::shared(Asked(Pace::every(SECOND), Arc::clone(&asked)));
     let (clock, queue) = paced(pace, 0..2);
@@ -531,7 +531,7 @@ fn who_waits_sleeps_also_before_the_beginning_of_time() {
 }
 
 #[test]
-fn a_turnstile_that_panics_loses_nothing() {
+fn a_panicking_limiter_loses_nothing() {
     for pop in POPS {
         let (counter, queue) = counted(0..3);
         *counter.breaks.lock().unwrap() = true;
@@ -573,7 +573,7 @@ impl Drop for Last {
 }
 
 #[test]
-fn a_turnstile_whose_destructor_panics_takes_no_item_along() {
+fn a_limiter_whose_destructor_panics_loses_no_item() {
     let pops: [fn(&Queue<u32>) -> u32; 3] = [
         |queue| queue.pop().unwrap(),
         |queue| queue.handle().pop().unwrap(),
@@ -610,7 +610,7 @@ impl Limiter for OnlyOne {
 }
 
 #[test]
-fn a_turnstile_that_panics_in_a_batch_takes_no_room() {
+fn a_limiter_that_panics_in_a_batch_takes_no_room() {
     let pace = Pace::shared(OnlyOne(AtomicBool::new(false)));
     let queue = Queue::builder().capacity(2).pace(pace).build();
     let mut handle = queue.handle();

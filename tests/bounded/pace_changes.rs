@@ -46,7 +46,7 @@ const PACES: [(fn() -> Pace, u32); 5] = [
 ];
 
 #[test]
-fn a_new_pace_knows_what_the_old_one_has_started() {
+fn a_new_pace_accounts_for_the_starts_of_the_old_one() {
     for (old, first) in PACES {
         for (new, second) in PACES {
             let (clock, queue) = paced(old());
@@ -102,7 +102,7 @@ fn a_queue_that_has_started_nothing_owes_nothing() {
 }
 
 #[test]
-fn a_pace_that_others_have_counts_who_joins_them() {
+fn a_shared_pace_accounts_for_the_starts_of_a_joining_queue() {
     let (clock, queue) = paced(Pace::every(SECOND));
     let shared = Pace::every(TEN);
     let other = queue_of(&clock, shared.clone());
@@ -138,7 +138,7 @@ fn starts_without_a_pace_are_not_known() {
 }
 
 #[test]
-fn what_was_only_looked_at_was_not_started() {
+fn a_peeked_item_is_not_a_start() {
     let (_, queue) = paced(Pace::every(TEN));
     let mut handle = queue.handle();
     let tx = handle.begin();
@@ -149,7 +149,7 @@ fn what_was_only_looked_at_was_not_started() {
 }
 
 #[test]
-fn what_was_aborted_was_started_nevertheless() {
+fn an_aborted_item_is_a_start() {
     let (clock, queue) = paced(Pace::every(TEN));
     let mut handle = queue.handle();
     let tx = handle.begin();
@@ -181,7 +181,7 @@ impl Limiter for Late {
 }
 
 #[test]
-fn a_turn_of_a_pace_that_is_no_more_is_not_used() {
+fn a_slot_of_a_replaced_pace_is_not_used() {
     let (home, cancelled) = (Arc::default(), Arc::default());
     let late = Late {
         queue: Arc::clone(&home),
@@ -211,7 +211,7 @@ impl Limiter for Diary {
 }
 
 #[test]
-fn a_turnstile_is_asked_for_what_was_started_before() {
+fn a_limiter_is_asked_for_slots_of_earlier_starts() {
     for (burst, expected) in [(1, 1), (4, 4), (9, 5)] {
         let diary = Diary::default();
         let (clock, queue) = paced(Pace::every(TEN).burst(burst));
@@ -224,7 +224,7 @@ fn a_turnstile_is_asked_for_what_was_started_before() {
 }
 
 #[test]
-fn a_turnstile_that_panics_is_not_set() {
+fn a_panicking_limiter_is_not_set() {
     struct Broken;
     impl Limiter for Broken {
         fn start(&self, _: Instant) -> Result<RateSlot, Instant> {
@@ -263,7 +263,7 @@ fn an_interval_changes_for_all_queues_that_share_it() {
 }
 
 #[test]
-fn a_longer_interval_keeps_who_waits_for_longer() {
+fn a_longer_interval_delays_waiters() {
     for pop in async_pops() {
         let pace = Pace::rate(1, SECOND);
         let (clock, queue) = paced(pace.clone());
@@ -331,7 +331,7 @@ impl Limiter for Made {
 }
 
 #[test]
-fn a_turnstile_that_has_changed_has_its_queues_look_again() {
+fn a_changed_limiter_wakes_the_waiters_of_its_queues() {
     let inner = Pace::every(3600 * SECOND);
     let outer = Pace::shared(Made(inner.clone()));
     let (clock, queue) = paced(outer.clone());
@@ -361,7 +361,7 @@ fn an_interval_of_zero_is_a_short_one() {
 }
 
 #[test]
-fn what_has_no_interval_cannot_have_another_one() {
+fn a_pace_without_an_interval_cannot_be_changed() {
     for pace in [Pace::unlimited(), Pace::shared(Made(Pace::every(TEN)))] {
         assert!(panics(|| pace.set_interval(SECOND)));
         assert!(panics(|| pace.set_rate(1, SECOND)));

@@ -147,7 +147,7 @@ fn a_forgotten_transaction_hides_its_items_until_then() {
 }
 
 #[test]
-fn a_forgotten_transaction_drops_what_it_staged() {
+fn a_forgotten_transaction_drops_its_staged_items() {
     let ledger = Ledger::new(1);
     let queue = Queue::unbounded();
     let mut handle = queue.handle();

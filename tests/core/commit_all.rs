@@ -261,7 +261,7 @@ fn a_vec_of_leased_queues_commits_in_time() {
 }
 
 #[test]
-fn a_vec_gives_back_what_was_limited() {
+fn a_vec_of_transactions_releases_its_places_under_limits() {
     let queue = Queue::builder().max_held(2).build();
     queue.push_batch(0..4).unwrap();
     let mut handles = [queue.handle(), queue.handle()];

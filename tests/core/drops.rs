@@ -50,7 +50,7 @@ fn popped_items_belong_to_whoever_popped_them() {
 }
 
 #[test]
-fn a_commit_drops_what_is_not_taken() {
+fn a_commit_drops_items_that_are_not_taken() {
     let ledger = Ledger::new(4);
     let queue = filled(ledger.items());
     let mut handle = queue.handle();
@@ -63,7 +63,7 @@ fn a_commit_drops_what_is_not_taken() {
 }
 
 #[test]
-fn an_abort_drops_what_was_staged_and_nothing_else() {
+fn an_abort_drops_only_staged_items() {
     let ledger = Ledger::new(4);
     let mut items = ledger.items();
     let queue = filled(items.by_ref().take(2));

@@ -43,7 +43,7 @@ fn every_handle_keeps_its_own_order() {
 }
 
 #[test]
-fn pushes_without_a_handle_keep_the_order_of_their_thread_and_of_what_happened_before() {
+fn pushes_without_a_handle_keep_thread_and_happens_before_order() {
     let queue = Queue::unbounded();
     for item in 0..50 {
         elsewhere(|| queue.push(2 * item).unwrap());

@@ -73,9 +73,9 @@ fn since_when_and_on_which_thread_is_known_of_those_with_a_name() {
 }
 
 #[test]
-fn a_look_is_listed_since_it_began() {
+fn a_peek_is_listed_since_it_began() {
     let (clock, queue) = with_clock(2);
-    let mut handle = queue.named_handle("looker");
+    let mut handle = queue.named_handle("observer");
     drop(handle.begin().pop());
     for _ in 0..2 {
         clock.advance(SECOND);
@@ -84,7 +84,7 @@ fn a_look_is_listed_since_it_began() {
         let _peek = tx.peek().unwrap();
         clock.advance(SECOND);
         let held = queue.held();
-        assert_eq!(names(&held), [Some("looker")]);
+        assert_eq!(names(&held), [Some("observer")]);
         assert_eq!((held[0].items, held[0].since), (1, Some(since)));
     }
 }
@@ -142,7 +142,7 @@ fn a_forgotten_transaction_is_listed_until_it_ends() {
 }
 
 #[test]
-fn who_lost_its_items_is_not_listed() {
+fn a_handle_that_lost_its_items_is_not_listed() {
     let (clock, builder) = clocked();
     let queue = builder.leased(SECOND).build();
     queue.handle().push_batch([1, 2]).unwrap();

@@ -60,7 +60,7 @@ fn an_id_stays_while_more_is_taken() {
 }
 
 #[test]
-fn what_leaves_early_leaves_the_ids_that_follow() {
+fn items_that_leave_early_do_not_change_later_ids() {
     let (clock, queue) = leased(0..6);
     let tx = queue.begin_owned();
     let id = tx.id();

@@ -5,6 +5,7 @@ mod common;
 
 mod attempts;
 mod blame;
+mod borrows;
 mod channel;
 mod commit_all;
 mod drops;
@@ -13,7 +14,6 @@ mod handles;
 mod held;
 mod ids;
 mod layouts;
-mod loans;
 mod owned;
 mod panics;
 mod peek;

@@ -71,7 +71,7 @@ fn open(queue: &Queue<Wide>) -> &'static Open {
 }
 
 #[test]
-fn what_others_defer_uses_no_transaction_that_is_popping() {
+fn foreign_deferred_functions_use_no_popping_transaction() {
     const ITEMS: usize = 1_000;
     let _alone = alone();
     let queue = filled((0..ITEMS).map(wide));
@@ -93,7 +93,7 @@ fn what_others_defer_uses_no_transaction_that_is_popping() {
 }
 
 #[test]
-fn what_others_defer_waits_for_no_lock_of_a_pop() {
+fn foreign_deferred_functions_wait_for_no_lock_of_a_pop() {
     thread_local! {
         static FAIR: RefCell<Option<FairQueue<usize, Wide>>> = const { RefCell::new(None) };
     }
@@ -120,7 +120,7 @@ fn what_others_defer_waits_for_no_lock_of_a_pop() {
 }
 
 #[test]
-fn what_others_defer_does_not_undo_a_commit() {
+fn foreign_deferred_functions_do_not_undo_a_commit() {
     const ITEMS: usize = 1_000;
     let _alone = alone();
     let orders = filled(0..ITEMS);
@@ -162,7 +162,7 @@ fn what_others_defer_does_not_undo_a_commit() {
 }
 
 #[test]
-fn what_others_defer_runs_in_no_call() {
+fn foreign_deferred_functions_run_in_no_call() {
     let _alone = alone();
     for round in 0..4 {
         among_deferred(

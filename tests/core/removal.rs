@@ -89,7 +89,7 @@ const ENDS: [(bool, End); 4] = [
 ];
 
 /// Takes this many items, removes the selected ones, and returns the remaining and the removed ones.
-fn take_and_let_go(
+fn take_and_remove(
     tx: &Transaction<'_, Tracked>,
     take: Take,
     count: usize,
@@ -140,7 +140,7 @@ fn check(shards: usize, take: Take, count: usize, pick: Pick, backwards: bool) {
         let (clock, queue, _handles) = queue_with(shards, &ledger);
         let mut worker = queue.handle();
         let tx = worker.begin();
-        let [kept, gone] = take_and_let_go(&tx, take, count, pick, backwards);
+        let [kept, gone] = take_and_remove(&tx, take, count, pick, backwards);
         end(tx, &kept);
         drop(worker.begin());
         queue.stats().check().unwrap();
@@ -193,7 +193,7 @@ fn more_is_taken_after_some_have_left() {
                     let (clock, queue, _handles) = queue_with(2, &ledger);
                     let mut worker = queue.handle();
                     let tx = worker.begin();
-                    let [mut kept, mut gone] = take_and_let_go(&tx, take, 70, first, false);
+                    let [mut kept, mut gone] = take_and_remove(&tx, take, 70, first, false);
                     let items = take(&tx, 90);
                     for (place, item) in items.into_iter().enumerate() {
                         if second(place, 90) {
@@ -229,7 +229,7 @@ fn again_and_again_from_returned_runs() {
         for _ in 0..6 {
             let tx = worker.begin();
             let count = queue.len().min(200);
-            let [_, more] = take_and_let_go(&tx, TAKES[0], count, pick, false);
+            let [_, more] = take_and_remove(&tx, TAKES[0], count, pick, false);
             gone.extend(more);
             tx.abort();
             queue.stats().check().unwrap();
@@ -271,7 +271,7 @@ fn items_without_a_size_and_large_ones() {
 
 /// References to remaining items stay valid while others leave.
 #[test]
-fn what_stays_does_not_move() {
+fn remaining_items_do_not_move() {
     let (_clock, builder) = clocked();
     let queue = builder.build();
     queue

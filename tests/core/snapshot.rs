@@ -93,7 +93,7 @@ fn the_attempts_stay_as_they_are() {
 }
 
 #[test]
-fn what_is_held_staged_delayed_or_dead_is_not_visited() {
+fn held_staged_delayed_and_dead_items_are_not_visited() {
     let (clock, builder) = clocked();
     let queue = builder.max_attempts(2).build();
     let mut handle = queue.handle();
@@ -169,7 +169,7 @@ fn the_visitor_may_use_the_queue() {
 }
 
 #[test]
-fn those_who_wait_are_woken_when_a_shard_is_back() {
+fn waiters_are_woken_when_a_shard_is_returned() {
     for closes in [true, false] {
         let queue = filled([7]);
         let (mut a, mut b) = (queue.handle(), queue.handle());

@@ -90,7 +90,7 @@ fn every_step_changes_its_counts_and_no_others() {
 }
 
 #[test]
-fn those_who_wait_are_counted() {
+fn waiters_are_counted() {
     let queue = Queue::<u32>::unbounded();
     let mut handles = [queue.handle(), queue.handle(), queue.handle()];
     let [a, b, c] = &mut handles;
@@ -106,7 +106,7 @@ fn those_who_wait_are_counted() {
 }
 
 #[test]
-fn what_is_refused_is_not_counted() {
+fn refused_pushes_are_not_counted() {
     let queue = Queue::bounded(1);
     let mut handle = queue.handle();
     handle.push(1).unwrap();

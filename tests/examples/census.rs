@@ -200,7 +200,7 @@ mod unix {
     }
 
     #[test]
-    fn what_is_neither_file_nor_directory_is_not_opened() {
+    fn special_files_are_not_opened() {
         let tree = Tree::new();
         let _socket = UnixListener::bind(tree.0.join("socket")).unwrap();
         let printed = printed(&census([&tree.0]));

@@ -45,12 +45,12 @@ fn all_say_how_they_are_used() {
 }
 
 #[test]
-fn all_refuse_what_they_do_not_know() {
+fn all_reject_unknown_arguments() {
     for name in EXAMPLES {
         let output = run(name, "--nonsense");
         assert_eq!(output.status.code(), Some(2), "{name}: {output:?}");
-        let told = String::from_utf8(output.stderr).unwrap();
-        assert!(told.contains(&format!("Usage: {name}")), "{told}");
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(stderr.contains(&format!("Usage: {name}")), "{stderr}");
         assert!(output.stdout.is_empty());
     }
 }

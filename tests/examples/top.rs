@@ -26,7 +26,7 @@ fn frames_are_printed_without_a_terminal() {
 }
 
 #[test]
-fn a_bad_argument_is_told() {
+fn a_bad_argument_is_reported() {
     let output = run(&["--frames", "many"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8(output.stderr)

@@ -47,7 +47,7 @@ fn leased_builders() -> [Builder<u32, Leased<Fifo>>; 3] {
     [
         builder().timestamps(),
         builder().backoff(Backoff::fixed(SECOND)),
-        builder().name("told of"),
+        builder().name("observed"),
     ]
 }
 
@@ -162,7 +162,7 @@ fn an_abort_does_not_fail_with_its_clock() {
 
 /// The clock panics while a thread is in the wait queue: its waiter is removed.
 #[test]
-fn a_clock_that_panics_while_one_waits_leaves_no_place_behind() {
+fn a_clock_that_panics_during_a_wait_leaves_no_waiter_behind() {
     for reading in 0.. {
         let clock = ManualClock::new();
         let queue = Queue::builder().clock(Fragile(clock.clone())).build();
@@ -186,7 +186,7 @@ fn a_clock_that_panics_while_one_waits_leaves_no_place_behind() {
 
 /// A timeout that reads the clock before and after it has entered the wait queue, and would not end otherwise.
 #[test]
-fn a_clock_that_panics_in_a_timeout_leaves_no_place_behind() {
+fn a_clock_that_panics_in_a_timeout_leaves_no_waiter_behind() {
     for reading in 0..2 {
         ends(move || {
             let clock = Fragile(ManualClock::new());
@@ -261,7 +261,7 @@ fn a_batch_whose_clock_panics_leaves_its_room_to_others_while_its_transaction_is
 
 /// The waiter that would plan the next due time panics as it wakes: another waiter must plan it.
 #[test]
-fn a_clock_that_panics_keeps_nobody_from_knowing_the_time() {
+fn a_panicking_clock_does_not_stop_the_due_timer() {
     let clock = ManualClock::new();
     let queue = Queue::builder().clock(Fragile(clock.clone())).build();
     queue.push(1).unwrap();
@@ -280,7 +280,7 @@ fn a_clock_that_panics_keeps_nobody_from_knowing_the_time() {
 
 /// The clock is read for telemetry after the commit; the leases of both queues have expired by then.
 #[test]
-fn who_waits_is_told_of_another_time_though_the_clock_panics() {
+fn a_waiter_is_notified_of_a_new_time_although_the_clock_panics() {
     for readings in 0..3 {
         let clock = ManualClock::new();
         let builder = Queue::builder().by_priority();
@@ -308,7 +308,7 @@ fn a_clock_that_panics_in_a_joint_commit_keeps_no_leases() {
     for reading in 0..4 {
         let clock = ManualClock::new();
         let queues = [1, 2].map(|item| {
-            let builder = Queue::builder().name("told of").leased(SECOND);
+            let builder = Queue::builder().name("observed").leased(SECOND);
             let queue = builder.clock(Fragile(clock.clone())).build();
             queue.push(item).unwrap();
             queue

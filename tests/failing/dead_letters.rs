@@ -110,7 +110,7 @@ fn letters_come_oldest_first_with_the_changes_of_their_workers() {
 }
 
 #[test]
-fn without_a_place_for_its_letter_no_item_dies() {
+fn without_room_for_its_letter_no_item_dies() {
     for (most, backoff) in [(0, None), (2, None), (2, Some(Backoff::fixed(SECOND)))] {
         let (clock, mut builder) = clocked();
         if let Some(backoff) = backoff {
@@ -300,7 +300,7 @@ fn letters_that_are_pushed_again_begin_anew() {
 }
 
 #[test]
-fn a_letter_that_is_pushed_again_wakes_one_who_waits() {
+fn a_requeued_letter_wakes_a_waiter() {
     let queue = mortal(1);
     let mut handle = queue.handle();
     handle.push(7).unwrap();
@@ -447,13 +447,13 @@ fn letters_pass_between_threads() {
     let (done, taken) = channel();
     let work = |queue: &Queue<usize>, done: Sender<usize>| {
         let mut handle = queue.handle();
-        for turn in 0..2_000 {
+        for round in 0..2_000 {
             let tx = handle.begin();
             let Ok(item) = tx.pop().map(|item| *item) else {
                 queue.dead_letters().requeue_all();
                 continue;
             };
-            if turn % 3 == 0 {
+            if round % 3 == 0 {
                 tx.commit();
                 done.send(item).unwrap();
             }
@@ -581,7 +581,7 @@ fn two_visits_never_share_a_letter() {
     letters.visit(|letter| {
         outer.push(letter.item);
         if letter.item == 0 {
-            assert!(!letters.requeue(letter.id()), "it is looked at");
+            assert!(!letters.requeue(letter.id()), "it is visited");
             assert_eq!(letters.len(), 100);
             queue.dead_letters().visit(|letter| inner.push(letter.item));
         }

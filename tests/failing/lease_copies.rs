@@ -107,7 +107,7 @@ fn a_clone_that_panics_in_a_waiting_pop_wakes_another_one() {
 }
 
 #[test]
-fn a_clone_that_panics_in_a_blocked_pop_leaves_no_place_behind() {
+fn a_clone_that_panics_in_a_blocked_pop_leaves_no_waiter_behind() {
     ends(|| {
         let breaks = Arc::new(AtomicBool::new(true));
         let fuse = Arc::clone(&breaks);

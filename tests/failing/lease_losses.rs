@@ -153,7 +153,7 @@ fn a_lost_item_that_is_given_back_takes_no_other_with_it() {
 }
 
 #[test]
-fn a_late_transaction_may_not_commit_with_others() {
+fn a_late_transaction_cannot_commit_with_others() {
     let (clock, queue) = leased([1]);
     let plain = Queue::unbounded();
     plain.push('a').unwrap();
@@ -187,7 +187,7 @@ fn a_late_transaction_may_not_commit_with_others() {
 
 /// Two transactions of queues with leases; the second is late, after the leases of the first were closed.
 #[test]
-fn one_that_is_refused_with_others_has_its_leases_again() {
+fn a_refused_joint_commit_reopens_the_leases_of_the_others() {
     let (clock, queue) = leased([1, 2]);
     let (mut a, mut b) = (queue.handle(), queue.handle());
     let (tx_a, tx_b) = (a.begin(), b.begin());
@@ -225,7 +225,7 @@ fn a_retry_of_a_lost_item_in_a_full_queue() {
 
 /// It held no item when it was forgotten, but it was late.
 #[test]
-fn what_a_forgotten_transaction_lost_is_not_held_against_the_next_one() {
+fn losses_of_a_forgotten_transaction_do_not_affect_the_next_one() {
     let (clock, queue) = leased([1]);
     let mut handle = queue.handle();
     let tx = handle.begin();

@@ -189,7 +189,7 @@ fn leased_queues_of_all_orders_commit_together_with_others() {
 }
 
 #[test]
-fn workers_commit_what_is_leased() {
+fn workers_commit_leased_items() {
     ends(|| {
         let (_, builder) = clocked();
         works(&builder.clone().leased(SECOND).build());

@@ -28,7 +28,7 @@ fn says_borrowed(panic: &(dyn Any + Send)) -> bool {
 
 /// A peek that is taken on another thread has work to do there; meanwhile the transaction is borrowed.
 #[test]
-fn a_look_is_at_its_end_when_its_item_is_copied() {
+fn a_peek_has_ended_when_its_item_is_cloned() {
     let (at_work, working) = channel();
     let (go_on, may_go_on) = channel::<()>();
     let may_go_on = Mutex::new(may_go_on);
@@ -45,10 +45,10 @@ fn a_look_is_at_its_end_when_its_item_is_copied() {
     thread::scope(|scope| {
         let taker = scope.spawn(|| peek.take().number);
         working.recv().unwrap();
-        let lent = panics(|| tx.pop().is_ok());
+        let refused = panics(|| tx.pop().is_ok());
         drop(go_on);
         assert_eq!(taker.join().unwrap(), 7);
-        assert!(lent, "used from two threads at the same time");
+        assert!(refused, "used from two threads at the same time");
     });
     assert_eq!(tx.pop().unwrap().number, 8);
     clock.advance(SECOND);
@@ -121,7 +121,7 @@ impl<F: Fn() + Send + Sync + 'static> Limiter for Cancelled<F> {
 /// A peek that is dropped on another thread returns its slot and its place under the concurrency limit before its
 /// transaction can be used again.
 #[test]
-fn a_look_pays_what_it_owes_before_its_end() {
+fn a_peek_returns_its_token_before_its_end() {
     let (at_work, working) = channel();
     let (go_on, may_go_on) = channel::<()>();
     let may_go_on = Mutex::new(may_go_on);
@@ -140,10 +140,10 @@ fn a_look_pays_what_it_owes_before_its_end() {
     thread::scope(|scope| {
         let other = scope.spawn(|| drop(peek));
         working.recv().unwrap();
-        let lent = panics(|| tx.held());
+        let refused = panics(|| tx.held());
         drop(go_on);
         other.join().unwrap();
-        assert!(lent, "used from two threads at the same time");
+        assert!(refused, "used from two threads at the same time");
     });
     assert_eq!(tx.pop().as_deref(), Ok(&7));
 }
@@ -187,7 +187,7 @@ fn hooked<R>(hook: impl FnMut() + 'static, run: impl FnOnce() -> R) -> R {
 
 /// A clock that panics during a peek.
 #[test]
-fn a_look_that_fails_puts_its_item_back_and_wakes_for_it() {
+fn a_failed_peek_puts_its_item_back_and_wakes_a_waiter() {
     let queue = Queue::builder().clock(Hooked(ManualClock::new())).build();
     queue.push(7).unwrap();
     let mut worker = queue.named_handle("worker");
@@ -344,7 +344,7 @@ fn only(pushed: Result<usize, PushError<Vec<u32>>>) -> Result<(), PushError<u32>
 }
 
 #[test]
-fn what_finds_a_key_may_not_use_the_transaction_that_stages() {
+fn a_key_function_cannot_use_the_staging_transaction() {
     for meddle in reentry() {
         for stage in stages() {
             let (queue, tx) = keyed();

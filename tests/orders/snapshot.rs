@@ -127,7 +127,7 @@ fn of_serial_keys_the_first_items_are_seen() {
 }
 
 #[test]
-fn others_pop_while_somebody_looks() {
+fn other_consumers_pop_during_a_visit() {
     check_all!(pops_meanwhile);
 }
 
@@ -155,7 +155,7 @@ fn pops_meanwhile<O: Order<u32> + Unleased>(name: &str, make: &dyn Fn() -> Queue
 }
 
 #[test]
-fn who_pops_past_what_is_shown_takes_nothing_out_of_order() {
+fn pops_beyond_set_aside_items_keep_the_order() {
     check_all!(pops_in_order);
 }
 
@@ -222,14 +222,14 @@ fn visits_twice<O: Order<u32>>(name: &str, make: &dyn Fn() -> Queue<u32, O>) {
 }
 
 #[test]
-fn a_closed_queue_is_not_at_its_end_while_somebody_looks() {
-    ends_after_the_look(&FairQueue::by(|item: &u32| *item));
+fn a_closed_queue_is_not_drained_during_a_visit() {
+    a_pending_pop_ends_after_the_visit(&FairQueue::by(|item: &u32| *item));
     let serial = Queue::builder().fair_by(|item: &u32| *item).serial();
-    ends_after_the_look(&serial.build());
-    ends_after_the_look(&PriorityQueue::by_priority());
+    a_pending_pop_ends_after_the_visit(&serial.build());
+    a_pending_pop_ends_after_the_visit(&PriorityQueue::by_priority());
 }
 
-fn ends_after_the_look<O: Order<u32>>(queue: &Queue<u32, O>) {
+fn a_pending_pop_ends_after_the_visit<O: Order<u32>>(queue: &Queue<u32, O>) {
     queue.push(7).unwrap();
     let (mut a, mut b) = (queue.handle(), queue.handle());
     let mut tasks = [Task::new(a.pop_async()), Task::new(b.pop_async())];
@@ -248,7 +248,7 @@ fn ends_after_the_look<O: Order<u32>>(queue: &Queue<u32, O>) {
 
 /// The items are not `Sync`.
 #[test]
-fn what_is_shown_is_nobody_elses() {
+fn visited_items_cannot_be_popped() {
     let queue = PriorityQueue::by_priority();
     for item in 0..ITEMS {
         queue.push(Cell::new(item)).unwrap();

@@ -137,7 +137,7 @@ fn open<O: Order<usize> + 'static>(order: impl FnOnce(Builder<usize>) -> Builder
 
 /// A thread that checks the queue puts the first item at the head, and wakes the waiter for the second too.
 #[test]
-fn one_waiter_at_least_keeps_the_time() {
+fn one_waiter_is_always_the_leader() {
     explore(|| {
         let clock = ManualClock::new();
         let queue = Queue::builder().clock(clock.clone()).build();
@@ -160,7 +160,7 @@ fn one_waiter_at_least_keeps_the_time() {
 
 /// Visitors delay the items that the takers wait for, and leave; so does each taker that has taken an item.
 #[test]
-fn who_leaves_forgets_nobody() {
+fn a_leaving_leader_hands_over() {
     explore(|| {
         let clock = ManualClock::new();
         let queue = Queue::builder().clock(clock.clone()).build();

@@ -82,7 +82,7 @@ impl Scene {
 }
 
 #[test]
-fn whoever_lets_an_item_go_wakes_another() {
+fn releasing_an_item_wakes_a_waiter() {
     explore(|| {
         let most = one_of(&[1, 2]);
         let scene = Scene::new(Queue::builder().max_held(most).build(), most);
@@ -93,7 +93,7 @@ fn whoever_lets_an_item_go_wakes_another() {
 }
 
 #[test]
-fn a_resume_is_missed_by_nobody() {
+fn no_waiter_misses_a_resume() {
     explore(|| {
         let scene = Scene::new(Queue::unbounded(), usize::MAX);
         let takers = start(TAKERS, &scene, Scene::take);
@@ -130,7 +130,7 @@ fn each_start_sees_to_the_next() {
 }
 
 #[test]
-fn another_pace_is_missed_by_nobody() {
+fn no_waiter_misses_a_change_of_pace() {
     explore(|| {
         let slow = Pace::every(Duration::from_secs(1));
         let queue = Queue::builder().clock(ManualClock::new()).pace(slow);

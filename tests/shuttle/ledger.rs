@@ -14,7 +14,7 @@ pub(super) struct Ledger {
     /// Number of accepted items that were not received.
     outstanding: AtomicIsize,
     /// Waits until no item is outstanding.
-    keeper: Thread,
+    waiter: Thread,
 }
 
 #[derive(Clone, Copy, Default, Debug)]
@@ -31,7 +31,7 @@ impl Ledger {
             fates: Mutex::default(),
             occupied: AtomicIsize::new(0),
             outstanding: AtomicIsize::new(0),
-            keeper: thread::current(),
+            waiter: thread::current(),
         }
     }
 
@@ -68,7 +68,7 @@ impl Ledger {
 
     fn count(&self, change: isize) {
         if self.outstanding.fetch_add(change, SeqCst) + change == 0 {
-            self.keeper.unpark();
+            self.waiter.unpark();
         }
     }
 

@@ -40,7 +40,7 @@ fn borrow<O: Kind>(queue: &Queue<u32, O>, handle: &mut Handle<u32, O>) {
 }
 
 #[test]
-fn with_an_item_more_than_can_be_held_nobody_finds_nothing() {
+fn with_more_items_than_holders_no_pop_returns_empty() {
     explore(|| of_any_order!(borrow_from_a_queue));
 }
 

@@ -109,7 +109,7 @@ fn push_and_take_pairs<A: Kind, B: Kind>() {
 }
 
 #[test]
-fn what_is_moved_between_queues_is_in_one_of_them() {
+fn items_moved_between_queues_are_in_exactly_one() {
     explore(|| of_any_two_orders!(move_between_queues));
 }
 

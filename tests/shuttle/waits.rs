@@ -10,7 +10,7 @@ use shuttle::thread;
 use std::sync::Arc;
 
 #[test]
-fn a_close_ends_those_who_wait_for_room() {
+fn a_close_ends_waits_for_room() {
     explore(|| {
         let room = one_of(&[1, 2, 7]);
         let market = Arc::new(Market::<Fifo>::new(Some(room)));
@@ -31,7 +31,7 @@ fn a_close_ends_those_who_wait_for_room() {
 
 /// Only the end of the last transaction can wake the others.
 #[test]
-fn the_last_transaction_ends_those_who_wait_after_a_close() {
+fn the_last_transaction_ends_waits_after_a_close() {
     explore(|| of_any_order!(end_the_last_transaction));
 }
 
@@ -57,7 +57,7 @@ fn end_the_last_transaction<O: Kind>() {
 
 /// Visitors hold the items that the takers wait for, and leave without another pop.
 #[test]
-fn an_abort_wakes_somebody_else() {
+fn an_abort_wakes_another_waiter() {
     explore(|| {
         let market = Arc::new(Market::<Fifo>::new(None));
         let mut handle = market.queue.handle();
@@ -81,7 +81,7 @@ fn an_abort_wakes_somebody_else() {
 }
 
 #[test]
-fn who_waits_for_several_queues_misses_none() {
+fn a_wait_for_several_queues_misses_none() {
     explore(|| of_any_order!(wait_for_several_queues));
 }
 

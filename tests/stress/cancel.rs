@@ -205,7 +205,7 @@ fn assert_conserved(cancellers: Cancellers, mut pushed: Vec<usize>, mut popped: 
 }
 
 /// The next number sent by a thread that does not cancel.
-fn told(receiver: &Receiver<usize>) -> usize {
+fn receive(receiver: &Receiver<usize>) -> usize {
     let next = receiver.recv_timeout(PATIENCE);
     next.expect("somebody sleeps beside what it waits for")
 }
@@ -213,8 +213,8 @@ fn told(receiver: &Receiver<usize>) -> usize {
 /// Pops until the end, cycling through all forms, and sends each item.
 fn pop_patiently(queue: &Queue<usize>, sender: &Sender<usize>) {
     let mut handle = queue.handle();
-    for turn in 0.. {
-        let popped = if turn % 2 == 0 {
+    for round in 0.. {
+        let popped = if round % 2 == 0 {
             handle.pop_blocking()
         } else {
             handle.transact(|tx| tx.pop_blocking().map(|item| *item))
@@ -237,7 +237,7 @@ fn patient_poppers(queue: &Queue<usize>, threads: usize, rng: &mut Rng) {
     let mut popped = Vec::new();
     rounds(&storm, || {
         while popped.len() + storm.popped.load(SeqCst) < storm.pushed.load(SeqCst) {
-            popped.push(told(&receiver));
+            popped.push(receive(&receiver));
         }
     });
     queue.close();
@@ -248,12 +248,12 @@ fn patient_poppers(queue: &Queue<usize>, threads: usize, rng: &mut Rng) {
 }
 
 #[test]
-fn nobody_sleeps_beside_an_item_of_an_unbounded_queue() {
+fn no_waiter_sleeps_while_an_unbounded_queue_has_items() {
     on_all_threads(|threads, rng| patient_poppers(&Queue::unbounded(), threads, rng));
 }
 
 #[test]
-fn nobody_sleeps_beside_an_item_of_a_bounded_queue() {
+fn no_waiter_sleeps_while_a_bounded_queue_has_items() {
     on_all_threads(|threads, rng| {
         let queue = Queue::bounded(1 + rng.below(4));
         patient_poppers(&queue, threads, rng);
@@ -261,11 +261,11 @@ fn nobody_sleeps_beside_an_item_of_a_bounded_queue() {
 }
 
 /// Pushes as many items as requested, cycling through all forms, and sends each.
-fn push_patiently(storm: &Storm, asked: &Receiver<usize>, sender: &Sender<usize>) {
+fn push_patiently(storm: &Storm, requested: &Receiver<usize>, sender: &Sender<usize>) {
     let mut handle = storm.queue.handle();
-    for turn in asked.iter().flat_map(|count| 0..count) {
+    for round in requested.iter().flat_map(|count| 0..count) {
         let item = storm.item();
-        let pushed = match turn % 3 {
+        let pushed = match round % 3 {
             0 => handle.push_blocking(item),
             1 => handle.transact(|tx| tx.push_blocking(item)),
             _ => handle
@@ -279,7 +279,7 @@ fn push_patiently(storm: &Storm, asked: &Receiver<usize>, sender: &Sender<usize>
 }
 
 #[test]
-fn nobody_sleeps_beside_room() {
+fn no_waiter_sleeps_while_there_is_room() {
     on_all_threads(|threads, rng| {
         let capacity = 1 + rng.below(4);
         let queue = Queue::bounded(capacity);
@@ -287,20 +287,20 @@ fn nobody_sleeps_beside_room() {
         let (sender, receiver) = channel();
         let patient: Vec<_> = (0..PATIENT)
             .map(|_| {
-                let (ask, asked) = channel();
+                let (ask, requested) = channel();
                 let (storm, sender) = (Arc::clone(&storm), sender.clone());
-                thread::spawn(move || push_patiently(&storm, &asked, &sender));
+                thread::spawn(move || push_patiently(&storm, &requested, &sender));
                 ask
             })
             .collect();
         let (mut pushed, mut popped) = (Vec::new(), Vec::new());
-        let mut asked = 0;
+        let mut requested = 0;
         rounds(&storm, || {
             loop {
-                while pushed.len() < asked && queue.len() < capacity {
-                    pushed.push(told(&receiver));
+                while pushed.len() < requested && queue.len() < capacity {
+                    pushed.push(receive(&receiver));
                 }
-                if pushed.len() == asked {
+                if pushed.len() == requested {
                     break;
                 }
                 popped.extend(queue.pop().ok());
@@ -308,16 +308,16 @@ fn nobody_sleeps_beside_room() {
             for ask in &patient {
                 let count = rng.below(4);
                 ask.send(count).expect("the thread waits");
-                asked += count;
+                requested += count;
             }
         });
         drop((patient, sender));
         loop {
             popped.extend(std::iter::from_fn(|| queue.pop().ok()));
-            if pushed.len() == asked {
+            if pushed.len() == requested {
                 break;
             }
-            pushed.push(told(&receiver));
+            pushed.push(receive(&receiver));
         }
         assert_conserved(cancellers, pushed, popped);
     });

@@ -268,7 +268,7 @@ fn no_item_is_lost_or_done_twice() {
 
 /// Workers wait for items that fail and are delayed, in a queue that is closed meanwhile: all of them see its end.
 #[test]
-fn nobody_waits_for_ever() {
+fn no_thread_waits_forever() {
     on_all_threads(|threads, rng| {
         with_each!(kind => {
             let mut rng = rng.fork();

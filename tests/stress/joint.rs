@@ -6,7 +6,7 @@
 use crate::common::rng::Rng;
 use crate::harness::{on_all_threads, scaled, together};
 use crate::history::Span;
-use crate::port::Port;
+use crate::recorded_handle::RecordedHandle;
 use crate::recorder::{Item, Recorder, Recording, Subject};
 use crate::transaction::Draft;
 use requeue::{commit_all, Transaction};
@@ -51,15 +51,15 @@ fn commit_three(parts: [Part; 3], recorder: &mut Recorder) {
 
 /// Moves items between queues: all parts are committed together, or each is aborted.
 fn run<const N: usize>(
-    ports: &mut [Port; N],
+    handles: &mut [RecordedHandle; N],
     recorder: &mut Recorder,
     rng: &mut Rng,
     commit: fn([Part; N], &mut Recorder),
 ) {
-    let mut rest = ports.iter_mut();
+    let mut rest = handles.iter_mut();
     let mut begun: [Part; N] = array::from_fn(|_| {
-        let port = rest.next().expect("N ports");
-        port.begin(recorder)
+        let handle = rest.next().expect("N handles");
+        handle.begin(recorder)
     });
     for part in &mut begun {
         some_steps(part, recorder, rng);
@@ -89,20 +89,20 @@ fn compete<const N: usize>(
             let mut recorder = recording.recorder();
             let mut places = places;
             places.rotate_left(number / 2 % N);
-            let mut ports = places.map(|place| Port::new(&subjects[place], &recorder));
+            let mut handles = places.map(|place| RecordedHandle::new(&subjects[place], &recorder));
             for _ in 0..share {
                 if number % 2 == 0 {
-                    run(&mut ports, &mut recorder, rng, commit);
+                    run(&mut handles, &mut recorder, rng, commit);
                 }
                 for _ in 0..2 {
-                    let port = rng.below(N);
-                    if !ports[port].pop(&mut recorder) {
+                    let handle = rng.below(N);
+                    if !handles[handle].pop(&mut recorder) {
                         thread::yield_now();
                     }
                 }
             }
-            for port in ports {
-                port.close(&mut recorder);
+            for handle in handles {
+                handle.close(&mut recorder);
             }
         });
         recording.finish(&subjects);

@@ -8,7 +8,7 @@ use std::thread;
 /// An item that was retried without a delay is ready when the call returns, whatever threads that check for due items
 /// do.
 #[test]
-fn what_was_given_back_is_not_overlooked() {
+fn retried_items_are_not_missed() {
     on_all_threads(|threads, _| {
         let queue = Queue::unbounded();
         let stop = AtomicBool::new(false);

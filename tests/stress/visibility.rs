@@ -64,7 +64,7 @@ impl<'a> Board<'a> {
     }
 
     /// Checks one queue, perhaps in a transaction that is aborted.
-    fn look(&mut self, queue: usize, rng: &mut Rng) -> bool {
+    fn check(&mut self, queue: usize, rng: &mut Rng) -> bool {
         if rng.percent(20) {
             let tx = self.handles[queue].begin();
             tx.pop_batch(1 + rng.below(4));
@@ -84,7 +84,7 @@ impl<'a> Board<'a> {
             let seen: Vec<Group> = self.parts.keys().copied().collect();
             let first = rng.below(QUEUES);
             for step in 0..QUEUES {
-                while self.look((first + step) % QUEUES, rng) {}
+                while self.check((first + step) % QUEUES, rng) {}
             }
             for group in seen {
                 let parts = self.parts.get(&group);
@@ -116,7 +116,7 @@ fn a_sole_consumer_finds_all_of_a_commit() {
             loop {
                 let last = pushing.load(Ordering::SeqCst) == 0;
                 let queue = rng.below(QUEUES);
-                if board.look(queue, rng) {
+                if board.check(queue, rng) {
                     board.complete(rng);
                 } else if last {
                     break;
@@ -139,7 +139,7 @@ fn the_last_queue_of_a_commit_is_no_later_than_the_first() {
             let pair = &pairs[number / 2];
             match number % 2 {
                 0 => (0..rounds).for_each(|round| pair.commit(round)),
-                _ => (0..rounds).for_each(|round| pair.look(round)),
+                _ => (0..rounds).for_each(|round| pair.observe(round)),
             }
         });
     });
@@ -171,7 +171,7 @@ impl Pair {
     }
 
     /// In even rounds from the first queue to the last, in odd ones backwards.
-    fn look(&self, round: usize) {
+    fn observe(&self, round: usize) {
         let order = match round % 2 {
             0 => [0, 5, 1, 2, 3, 4],
             _ => [5, 0, 4, 3, 2, 1],

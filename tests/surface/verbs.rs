@@ -54,7 +54,7 @@ fn queues_and_handles_have_all_verbs() {
 }
 
 #[test]
-fn handles_look_and_transact() {
+fn handles_peek_and_transact() {
     let queue = Queue::unbounded();
     let mut handle: Handle<u8> = queue.named_handle("worker");
     handle.push(1).unwrap();

@@ -44,7 +44,7 @@ impl Limiter for Fuse {
 }
 
 #[test]
-fn who_fails_while_it_waits_leaves_all_lines() {
+fn a_panicking_wait_leaves_all_wait_queues() {
     ends(|| {
         let [first] = queues::<1>();
         let pace = Pace::shared(Fuse(first.clone()));
@@ -144,7 +144,7 @@ fn the_last_close_wakes() {
 
 /// The wake-ups of the queues that were not popped go to their other waiters.
 #[test]
-fn it_leaves_no_place_in_any_line() {
+fn it_leaves_no_waiter_in_any_wait_queue() {
     ends(|| {
         for round in 0..30 {
             let queues = queues();

@@ -162,7 +162,7 @@ fn the_iterator_may_use_the_queue() {
 }
 
 #[test]
-fn a_batch_may_be_as_large_as_what_its_queue_bears() {
+fn a_batch_may_be_as_large_as_the_capacity() {
     let queue = Queue::bounded(10_000);
     let mut handle = queue.handle();
     for _ in 0..3 {
@@ -207,7 +207,7 @@ fn a_dropped_batch_leaves_no_trace() {
 }
 
 #[test]
-fn what_a_batch_has_gathered_is_free_again_when_its_time_is_over() {
+fn a_batch_that_times_out_returns_its_gathered_permits() {
     let queue = bounded(2, [0]);
     let (mut handle, mut other) = (queue.handle(), queue.handle());
     let shortly = Duration::from_nanos(1);
@@ -440,7 +440,7 @@ fn enough_items_end_the_wait_at_once() {
 }
 
 #[test]
-fn the_end_of_the_time_gives_what_there_is() {
+fn a_timeout_returns_the_items_so_far() {
     for (name, pop) in POPS {
         for timeout in [Duration::ZERO, Duration::from_millis(1)] {
             let queue = filled(0..2);
@@ -525,7 +525,7 @@ fn a_closed_queue_ends_the_wait_for_more() {
 }
 
 #[test]
-fn close_wakes_who_waits_for_more() {
+fn close_wakes_waiting_batches() {
     for (name, pop) in POPS {
         let queue = filled([1]);
         let mut handle = queue.handle();
@@ -538,7 +538,7 @@ fn close_wakes_who_waits_for_more() {
 
 /// While another transaction holds an item of a closed queue, the item may be given back.
 #[test]
-fn a_batch_of_a_closed_queue_waits_for_what_others_hold() {
+fn a_batch_of_a_closed_queue_waits_for_held_items() {
     let pop = POPS[0].1;
     for abort in [true, false] {
         let queue = filled([1, 2]);

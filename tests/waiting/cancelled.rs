@@ -75,7 +75,7 @@ fn room_passes_through_63_cancelled_pushers() {
 }
 
 #[test]
-fn who_was_not_woken_wakes_nobody_when_it_is_cancelled() {
+fn a_cancelled_waiter_that_was_not_woken_wakes_no_other() {
     let queue = Queue::unbounded();
     let mut handles = handles(&queue, 8);
     let mut tasks = poppers(&mut handles);
@@ -87,7 +87,7 @@ fn who_was_not_woken_wakes_nobody_when_it_is_cancelled() {
 
 /// The wake-up belongs to another waiter: a cancelled waiter behind it does not consume it.
 #[test]
-fn a_cancelled_waiter_leaves_the_wake_ups_of_others_alone() {
+fn a_cancelled_waiter_consumes_no_wake_up_of_others() {
     let queue = Queue::unbounded();
     let mut handles = handles(&queue, 4);
     let mut tasks = poppers(&mut handles);
@@ -218,7 +218,7 @@ const FORGOTTEN_POPS: [Forget; 2] = [
 ];
 
 #[test]
-fn a_forgotten_pop_keeps_its_place_until_its_handle_is_used() {
+fn a_forgotten_pop_keeps_its_waiter_until_its_handle_is_used() {
     for forget in FORGOTTEN_POPS {
         for use_again in USES {
             let queue = Queue::unbounded();
@@ -235,7 +235,7 @@ fn a_forgotten_pop_keeps_its_place_until_its_handle_is_used() {
 }
 
 #[test]
-fn a_forgotten_pop_loses_its_place_when_its_handle_is_used() {
+fn a_forgotten_pop_loses_its_waiter_when_its_handle_is_used() {
     for forget in FORGOTTEN_POPS {
         for use_again in USES {
             let queue = Queue::unbounded();
@@ -264,7 +264,7 @@ const FORGOTTEN_PUSHES: [Forget; 3] = [
 ];
 
 #[test]
-fn a_forgotten_push_keeps_its_place_until_its_handle_is_used() {
+fn a_forgotten_push_keeps_its_waiter_until_its_handle_is_used() {
     for forget in FORGOTTEN_PUSHES {
         for use_again in USES {
             let queue = Queue::bounded(1);
@@ -319,7 +319,7 @@ fn a_forgotten_future_leaves_with_a_transaction_that_was_used() {
 
 /// A leaked future that was never polled has no waiter.
 #[test]
-fn a_future_that_was_never_polled_is_not_in_the_line() {
+fn a_future_that_was_never_polled_is_not_in_the_wait_queue() {
     let queue = Queue::unbounded();
     let (mut a, mut b) = (queue.handle(), queue.handle());
     mem::forget(a.pop_async());

@@ -40,7 +40,7 @@ fn pops() -> impl Iterator<Item = Pop> {
 }
 
 #[test]
-fn only_the_first_close_is_told_so() {
+fn only_the_first_close_returns_true() {
     let queue = Queue::<u32>::unbounded();
     let clone = queue.clone();
     assert!(!queue.is_closed());
@@ -99,7 +99,7 @@ fn closed_is_said_before_full() {
 }
 
 #[test]
-fn what_is_ready_is_popped_before_the_end() {
+fn ready_items_are_popped_before_the_end() {
     ends(|| {
         for (item, pop) in (0..).zip(pops()) {
             let queue = Queue::unbounded();
@@ -131,7 +131,7 @@ fn batches_of_pops_end_short() {
 }
 
 #[test]
-fn what_was_staged_before_commits_after() {
+fn items_staged_before_the_close_are_committed_after_it() {
     ends(|| {
         let queue = Queue::bounded(2);
         let mut handle = queue.handle();
@@ -358,7 +358,7 @@ fn staged_items_alone_keep_the_end_back() {
 }
 
 #[test]
-fn a_transaction_that_has_done_nothing_keeps_nothing_back() {
+fn an_unused_transaction_does_not_delay_the_end() {
     ends(|| {
         let queue = Queue::<u32>::unbounded();
         let (mut a, mut b) = (queue.handle(), queue.handle());
@@ -372,7 +372,7 @@ fn a_transaction_that_has_done_nothing_keeps_nothing_back() {
 }
 
 #[test]
-fn a_forgotten_transaction_keeps_the_end_back_until_its_handle_is_used() {
+fn a_forgotten_transaction_delays_the_end_until_its_handle_is_used() {
     let uses: [fn(Handle<u32>); 2] = [drop, |mut handle| drop(handle.begin())];
     for end in uses {
         let queue = Queue::unbounded();
@@ -389,7 +389,7 @@ fn a_forgotten_transaction_keeps_the_end_back_until_its_handle_is_used() {
 }
 
 #[test]
-fn close_wakes_all_who_wait_for_items() {
+fn close_wakes_all_waiters_for_items() {
     let queue = Queue::unbounded();
     let mut handles = handles(&queue, 64);
     let mut tasks = poppers(&mut handles);
@@ -404,7 +404,7 @@ fn close_wakes_all_who_wait_for_items() {
 }
 
 #[test]
-fn close_wakes_all_who_wait_for_room() {
+fn close_wakes_all_waiters_for_room() {
     let queue = Queue::bounded(1);
     queue.push(99).unwrap();
     let mut handles = handles(&queue, 64);

@@ -11,7 +11,7 @@ use requeue::{Fifo, Handle, PopError, PushError, Queue};
 const ROUNDS: usize = 60;
 
 /// The results of the pushers, and the items received.
-fn assert_told_the_truth(mut accepted: Vec<u32>, mut received: Vec<u32>) {
+fn assert_results_are_true(mut accepted: Vec<u32>, mut received: Vec<u32>) {
     accepted.sort_unstable();
     received.sort_unstable();
     assert_eq!(accepted, received);
@@ -131,11 +131,11 @@ fn close_against_pushes(queue: &Queue<u32>, drains: usize, round: u64) {
         (accepted, join(drains))
     });
     assert_eq!(queue.pop(), Err(PopError::Closed));
-    assert_told_the_truth(accepted, received);
+    assert_results_are_true(accepted, received);
 }
 
 #[test]
-fn what_was_accepted_is_received_and_what_was_refused_is_not() {
+fn accepted_items_are_received_and_refused_ones_are_not() {
     ends(|| {
         for (round, capacity) in (0..).zip(3..ROUNDS) {
             close_against_pushes(&Queue::unbounded(), 2, round);
@@ -167,7 +167,7 @@ fn all_consumers_end() {
                 queue.close();
                 consumers.map(|consumer| consumer.join().unwrap()).concat()
             });
-            assert_told_the_truth((0..items).collect(), received);
+            assert_results_are_true((0..items).collect(), received);
         }
     });
 }
@@ -175,18 +175,18 @@ fn all_consumers_end() {
 /// Takes items and aborts every third time, until the queue is drained.
 fn work(handle: &mut Handle<u32>, number: usize) -> Vec<u32> {
     let mut done = Vec::new();
-    for turn in number.. {
+    for round in number.. {
         let tx = handle.begin();
         match tx.pop_blocking() {
             Ok(_) => {}
             Err(PopError::Closed) => break,
             Err(PopError::Empty) => panic!("a blocking pop that holds nothing said Empty"),
         }
-        if turn % 2 == 0 {
+        if round % 2 == 0 {
             // Takes more ready items, but a holder does not wait for others on a closed queue.
-            tx.pop_batch(turn % 4);
+            tx.pop_batch(round % 4);
         }
-        if turn % 3 == 0 {
+        if round % 3 == 0 {
             tx.abort();
         } else {
             done.extend(tx.commit());
@@ -196,7 +196,7 @@ fn work(handle: &mut Handle<u32>, number: usize) -> Vec<u32> {
 }
 
 #[test]
-fn aborts_give_back_to_those_who_still_wait() {
+fn aborts_return_items_to_waiters() {
     ends(|| {
         for round in 0..ROUNDS {
             let queue = Queue::unbounded();
@@ -216,7 +216,7 @@ fn aborts_give_back_to_those_who_still_wait() {
                 queue.close();
                 workers.map(|worker| worker.join().unwrap()).concat()
             });
-            assert_told_the_truth((0..40).collect(), received);
+            assert_results_are_true((0..40).collect(), received);
         }
     });
 }

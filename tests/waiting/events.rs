@@ -107,7 +107,7 @@ fn every_departure_wakes_one_of_two_tasks() {
 }
 
 #[test]
-fn what_is_there_is_taken_at_once() {
+fn an_available_item_is_taken_at_once() {
     ends(|| {
         let queue = Queue::bounded(1);
         let mut handle = queue.handle();
@@ -193,7 +193,7 @@ fn a_time_that_is_over_gives_the_item_back() {
 }
 
 #[test]
-fn what_is_there_wins_over_a_deadline_that_is_over() {
+fn an_available_item_wins_over_an_elapsed_deadline() {
     ends(|| {
         let queue = Queue::bounded(1);
         let mut handle = queue.handle();
@@ -275,7 +275,7 @@ fn a_deadline_swallows_no_wake_up() {
 }
 
 #[test]
-fn a_wait_that_timed_out_stands_in_nobodys_way() {
+fn a_wait_that_timed_out_does_not_affect_other_waiters() {
     let queue = Queue::bounded(1);
     let (mut a, mut b) = (queue.handle(), queue.handle());
     assert_eq!(a.pop_timeout(MOMENT), Err(PopError::Empty));
@@ -292,7 +292,7 @@ fn a_wait_that_timed_out_stands_in_nobodys_way() {
 }
 
 #[test]
-fn who_waits_keeps_the_queue_alive() {
+fn a_waiter_keeps_the_queue_alive() {
     let queue = Queue::unbounded();
     let (mut waiter, mut pusher) = (queue.handle(), queue.handle());
     let mut pop = Task::waiting(waiter.pop_async());
@@ -355,7 +355,7 @@ fn a_push_that_can_never_fit_does_not_wait() {
 
 /// The held items of a transaction make room for its own pushes, even if the queue is full.
 #[test]
-fn a_transaction_pushes_what_it_holds_without_waiting() {
+fn a_transaction_pushes_as_many_as_it_holds_without_waiting() {
     ends(|| {
         let queue = Queue::bounded(2);
         let mut handle = queue.handle();

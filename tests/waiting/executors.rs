@@ -146,8 +146,8 @@ async fn produce(queue: Queue<u32>, producer: u32, board: Board) {
 /// Receives in all ways until the end, some items after an abort.
 async fn consume(queue: Queue<u32>, number: usize, board: Board) {
     let mut handle = queue.handle();
-    for turn in number.. {
-        if turn % 4 == 0 {
+    for round in number.. {
+        if round % 4 == 0 {
             match handle.pop_async().await {
                 Ok(item) => board.receive([item]),
                 Err(PopError::Closed) => break,
@@ -160,10 +160,10 @@ async fn consume(queue: Queue<u32>, number: usize, board: Board) {
             break;
         }
         pause().await;
-        if turn % 3 == 0 {
-            tx.pop_batch(turn % 5);
+        if round % 3 == 0 {
+            tx.pop_batch(round % 5);
         }
-        if turn % 4 == 1 {
+        if round % 4 == 1 {
             tx.abort();
         } else {
             board.receive(tx.commit());
@@ -192,7 +192,7 @@ fn producers_and_consumers() {
 
 /// Moves items from one queue to the other, each by one commit over both; some transactions are aborted.
 async fn forward(mut from: Handle<u32>, mut to: Handle<u32>) {
-    for turn in 0.. {
+    for round in 0.. {
         let (take, give) = (from.begin(), to.begin());
         let item = match take.pop_async().await {
             Ok(item) => *item,
@@ -200,7 +200,7 @@ async fn forward(mut from: Handle<u32>, mut to: Handle<u32>) {
         };
         give.push_async(item).await.unwrap();
         pause().await;
-        if turn % 3 > 0 {
+        if round % 3 > 0 {
             commit_all((take, give));
         }
     }
@@ -368,7 +368,7 @@ fn selections_over_two_queues_lose_nothing() {
                         pause().await;
                     }
                     if producer == 0 {
-                        wait_for_others(&board).await;
+                        yield_to_others(&board).await;
                         b.close();
                     }
                     board.finish(&a);
@@ -381,7 +381,7 @@ fn selections_over_two_queues_lose_nothing() {
 }
 
 /// Waits until all other producers have finished.
-async fn wait_for_others(board: &Board) {
+async fn yield_to_others(board: &Board) {
     while *board.finished.lock().unwrap() < PRODUCERS - 1 {
         pause().await;
     }
@@ -389,7 +389,7 @@ async fn wait_for_others(board: &Board) {
 
 /// Blocking threads and tasks share a queue.
 #[test]
-fn threads_and_tasks_wait_in_one_line() {
+fn threads_and_tasks_share_one_wait_queue() {
     for run in EXECUTORS {
         ends(move || {
             let queue = Queue::bounded(ROOM);

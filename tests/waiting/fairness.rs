@@ -75,7 +75,7 @@ fn thin_out<F>(tasks: &mut Vec<F>) {
 }
 
 #[test]
-fn cancelled_waiters_leave_the_order_of_the_others_alone() {
+fn cancelled_waiters_do_not_change_the_order_of_the_others() {
     let queue = Queue::unbounded();
     let mut handles = handles(&queue, WAITERS);
     let mut tasks = poppers(&mut handles);
@@ -88,7 +88,7 @@ fn cancelled_waiters_leave_the_order_of_the_others_alone() {
 }
 
 #[test]
-fn cancelled_pushers_leave_the_order_of_the_others_alone() {
+fn cancelled_pushers_do_not_change_the_order_of_the_others() {
     let queue = full();
     let mut handles = handles(&queue, WAITERS);
     let mut tasks = pushers(&mut handles);
@@ -137,7 +137,7 @@ where
     let rings = task.rings();
     queue.push(0).unwrap();
     assert_eq!(task.rings(), rings + 1);
-    assert_eq!(queue.pop(), Ok(0), "a plain pop waits for nobody");
+    assert_eq!(queue.pop(), Ok(0), "a plain pop does not wait");
     task.assert_waits();
 }
 
@@ -161,7 +161,7 @@ fn a_waiter_that_was_woken_in_vain_keeps_its_place() {
 }
 
 #[test]
-fn newcomers_line_up_behind_a_waiter_that_is_on_its_way_again() {
+fn newcomers_queue_up_behind_a_served_waiter() {
     for pop in async_pops() {
         let queue = Queue::unbounded();
         let (mut a, mut b, mut c) = (queue.handle(), queue.handle(), queue.handle());
@@ -194,7 +194,7 @@ fn newcomers_do_not_sleep_beside_items() {
 }
 
 #[test]
-fn a_waiter_on_its_way_again_that_is_cancelled_lets_the_others_pass() {
+fn a_cancelled_served_waiter_lets_newcomers_pass() {
     for pop in async_pops() {
         let queue = Queue::unbounded();
         let (mut a, mut b) = (queue.handle(), queue.handle());
@@ -209,7 +209,7 @@ fn a_waiter_on_its_way_again_that_is_cancelled_lets_the_others_pass() {
 
 /// Once the waiter has been served or has found no item, newcomers pop at once again.
 #[test]
-fn newcomers_do_not_wait_for_anybody_who_is_not_on_its_way() {
+fn newcomers_do_not_queue_up_behind_waiters_that_are_not_served() {
     for pop in async_pops() {
         let queue = Queue::unbounded();
         let (mut a, mut b) = (queue.handle(), queue.handle());
@@ -253,7 +253,7 @@ where
     let rings = task.rings();
     queue.pop().unwrap();
     assert_eq!(task.rings(), rings + 1);
-    assert_eq!(queue.push(0), Ok(()), "a plain push waits for nobody");
+    assert_eq!(queue.push(0), Ok(()), "a plain push does not wait");
     task.assert_waits();
 }
 
@@ -276,7 +276,7 @@ fn a_pusher_that_was_woken_in_vain_keeps_its_place() {
 }
 
 #[test]
-fn newcomers_line_up_behind_a_pusher_that_is_on_its_way_again() {
+fn newcomers_queue_up_behind_a_served_pusher() {
     for push in ASYNC_PUSHES {
         let queue = full();
         let (mut a, mut b) = (queue.handle(), queue.handle());

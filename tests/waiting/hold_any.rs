@@ -40,7 +40,7 @@ fn held<T: Copy, O: Order<T>>(
 }
 
 #[test]
-fn earlier_queues_are_preferred_and_what_is_taken_is_held() {
+fn earlier_queues_are_preferred_and_the_item_is_held() {
     ends(|| {
         let queues = queues::<3>();
         queues[2].push(20).unwrap();
@@ -169,7 +169,7 @@ fn the_last_close_wakes() {
 
 /// Two workers each hold an item of another queue, and wait for more: neither waits for the other.
 #[test]
-fn who_has_work_in_one_queue_does_not_wait_for_the_end_of_another() {
+fn a_holder_of_one_queue_does_not_wait_for_the_end_of_another() {
     ends(|| {
         let queues = queues::<2>();
         for queue in &queues {
@@ -257,7 +257,7 @@ fn a_timeout_ends_by_the_clock_of_the_first_queue() {
 }
 
 #[test]
-fn futures_wait_in_all_lines_and_leave_them() {
+fn futures_enter_and_leave_all_wait_queues() {
     let queues = queues::<2>();
     let mut handles = handles_of(&queues);
     let mut others = handles_of(&queues);
@@ -296,7 +296,7 @@ fn futures_wait_in_all_lines_and_leave_them() {
 
 /// A forgotten future keeps its waiters until the transactions end, or the handles are used again.
 #[test]
-fn a_forgotten_future_keeps_nothing_for_ever() {
+fn a_forgotten_future_is_settled_later() {
     let queues = queues::<2>();
     let mut handles = handles_of(&queues);
     let mut other = queues[1].handle();

@@ -67,7 +67,7 @@ fn every_pop_for_good_may_be_the_last() {
 }
 
 #[test]
-fn what_is_held_or_staged_keeps_it_from_being_idle() {
+fn held_and_staged_items_keep_a_queue_from_being_idle() {
     let (queue, mut task) = with_one();
     let (mut handle, mut other) = (queue.handle(), queue.handle());
     let tx = handle.begin();
@@ -291,7 +291,7 @@ fn the_last_delivery_may_expire_and_die() {
 }
 
 #[test]
-fn a_look_at_the_items_ends() {
+fn a_visit_of_the_items_ends() {
     let (queue, mut task) = with_one();
     let mut handle = queue.handle();
     let tx = handle.begin();
@@ -305,7 +305,7 @@ fn a_look_at_the_items_ends() {
 }
 
 #[test]
-fn all_who_wait_are_woken_once() {
+fn all_waiters_are_woken_once() {
     let (queue, task) = with_one();
     let mut tasks = [task, waiting(&queue), waiting(&queue)];
     queue.pop().unwrap();
@@ -316,7 +316,7 @@ fn all_who_wait_are_woken_once() {
 }
 
 #[test]
-fn who_is_woken_and_finds_new_work_waits_again() {
+fn a_woken_waiter_that_finds_new_work_waits_again() {
     let (queue, mut task) = with_one();
     queue.pop().unwrap();
     queue.push(2).unwrap();
@@ -328,7 +328,7 @@ fn who_is_woken_and_finds_new_work_waits_again() {
 }
 
 #[test]
-fn a_future_that_is_dropped_or_forgotten_is_in_nobodys_way() {
+fn a_dropped_or_forgotten_future_does_not_affect_other_waiters() {
     let (queue, task) = with_one();
     let mut other = waiting(&queue);
     drop(task);
@@ -340,7 +340,7 @@ fn a_future_that_is_dropped_or_forgotten_is_in_nobodys_way() {
 }
 
 #[test]
-fn a_waker_that_panics_hurts_nobody_else() {
+fn a_panicking_waker_does_not_affect_other_waiters() {
     let (queue, mut task) = with_one();
     let _bomb = Task::waiting_with_bomb(queue.wait_idle_async());
     let mut last = waiting(&queue);

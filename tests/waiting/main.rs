@@ -14,10 +14,10 @@ mod executors;
 mod fairness;
 mod hold_any;
 mod idle;
-mod keeper;
-mod looks;
+mod leader;
 mod overdue;
 mod owned;
+mod peeks;
 mod pop_batches;
 #[cfg(feature = "stream")]
 mod stream;

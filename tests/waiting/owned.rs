@@ -51,7 +51,7 @@ fn all_forms_of_waiting() {
 }
 
 #[test]
-fn its_end_wakes_those_who_wait_for_it() {
+fn its_end_wakes_waiters() {
     let ways: [fn(OwnedTransaction<u32>); 3] = [
         |tx| drop(tx.commit()),
         OwnedTransaction::abort,
@@ -74,7 +74,7 @@ fn its_end_wakes_those_who_wait_for_it() {
 }
 
 #[test]
-fn a_closed_queue_waits_for_what_is_owned() {
+fn a_closed_queue_waits_for_owned_transactions() {
     let queue = filled([1]);
     let tx = queue.begin_owned();
     tx.pop().unwrap();
@@ -87,7 +87,7 @@ fn a_closed_queue_waits_for_what_is_owned() {
 }
 
 #[test]
-fn a_handle_of_the_pool_has_no_place_in_a_line_any_more() {
+fn a_pooled_handle_is_in_no_wait_queue() {
     let queue = Queue::unbounded();
     let tx = queue.begin_owned();
     let forgotten = Task::waiting(tx.pop_async()).forget();

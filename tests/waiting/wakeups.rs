@@ -153,7 +153,7 @@ fn a_commit_wakes_pushers_by_the_difference() {
 }
 
 #[test]
-fn what_is_only_staged_or_taken_wakes_nobody() {
+fn staged_or_taken_items_wake_no_waiter() {
     let queue = Queue::bounded(2);
     let mut handles = handles(&queue, 2);
     let mut tasks = poppers(&mut handles);

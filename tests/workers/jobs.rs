@@ -144,7 +144,7 @@ fn an_outcome_wakes_the_last_waker_that_polled_it() {
     job.run();
     assert_eq!((first.rings(), task.rings()), (0, 1));
     assert_eq!(task.output().unwrap(), 5);
-    assert!(panics(|| task.poll()), "it is given out once");
+    assert!(panics(|| task.poll()), "the result is returned once");
 }
 
 /// Its destructor panics.
@@ -157,7 +157,7 @@ impl Drop for Bomb {
 }
 
 #[test]
-fn what_nobody_waits_for_may_panic_when_it_is_dropped() {
+fn a_result_without_a_waiter_may_panic_on_drop() {
     ends(|| {
         let queue = Queue::unbounded();
         drop(queue.submit(|| Bomb));
@@ -171,7 +171,7 @@ fn what_nobody_waits_for_may_panic_when_it_is_dropped() {
 }
 
 #[test]
-fn a_job_has_ended_also_when_its_outcome_was_given_out() {
+fn a_job_has_ended_even_after_its_result_was_returned() {
     let (mut job, mut outcome) = Job::new(|| 5);
     assert!(!outcome.has_ended());
     job.run();

@@ -105,7 +105,7 @@ fn both_that_are_kept_go_back_with_the_last() {
 
 /// A forgotten item stays held, and can be used forever.
 #[test]
-fn what_is_forgotten_fails_its_run_and_stays_held() {
+fn a_forgotten_item_fails_its_run_and_stays_held() {
     on_tokio(|| async {
         let queue = filled([1, 2]);
         let tasks = Workers::builder(&queue).tasks(1);

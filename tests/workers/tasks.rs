@@ -63,7 +63,7 @@ fn each_item_is_run_once_and_committed() {
 }
 
 #[test]
-fn what_fails_or_panics_goes_back_with_its_pushes_undone() {
+fn failed_and_panicked_runs_are_undone() {
     on_tokio(|| async {
         let queue = filled([1]);
         let (tell, mut told) = unbounded_channel();
@@ -127,7 +127,7 @@ fn a_task_survives_panics_outside_of_its_future() {
 }
 
 #[test]
-fn stop_waits_for_what_is_held_and_leaves_the_rest() {
+fn stop_waits_for_current_runs_and_leaves_ready_items() {
     on_tokio(|| async {
         static GATE: Semaphore = Semaphore::const_new(0);
         let queue = filled([1, 2, 3]);
@@ -170,7 +170,7 @@ fn a_token_stops_tasks_that_wait() {
 }
 
 #[test]
-fn a_shutdown_hands_back_what_late_tasks_hold() {
+fn a_shutdown_gives_back_the_items_of_late_tasks() {
     on_tokio(|| async {
         let queue = filled([1, 2]);
         let builder = Workers::builder(&queue).tasks(1).name("t");
@@ -190,7 +190,7 @@ fn a_shutdown_hands_back_what_late_tasks_hold() {
 }
 
 #[test]
-fn dropped_tasks_hand_back_what_they_hold() {
+fn dropped_tasks_give_back_their_items() {
     on_tokio(|| async {
         let queue = filled([1]);
         let tasks = Workers::builder(&queue).tasks(1);
@@ -240,7 +240,7 @@ fn a_paused_task_takes_nothing() {
 
 /// Tasks that always find an item yield to others.
 #[test]
-fn tasks_that_never_wait_starve_nobody() {
+fn tasks_that_never_wait_starve_no_other_task() {
     on_tokio(|| async {
         let queue = filled([0]);
         let tasks = Workers::builder(&queue)

@@ -71,7 +71,7 @@ fn each_item_is_run_once_and_committed() {
 }
 
 #[test]
-fn what_a_run_pushes_is_committed_with_its_item() {
+fn pushes_of_a_run_are_committed_with_its_item() {
     ends(|| {
         let queue = filled([5]);
         let (send, seen) = channel();
@@ -183,7 +183,7 @@ fn a_destructor_that_panics_ends_no_worker() {
 }
 
 #[test]
-fn stop_waits_for_what_is_held_and_leaves_the_rest() {
+fn stop_waits_for_current_runs_and_leaves_ready_items() {
     ends(|| {
         let queue = filled([1, 2, 3]);
         let (workers, begun, direct) = directed(Workers::builder(&queue).threads(2));
@@ -215,7 +215,7 @@ fn no_worker_sleeps_through_a_stop() {
 }
 
 #[test]
-fn a_shutdown_names_who_is_late_and_leaves_it_alone() {
+fn a_shutdown_lists_late_workers_and_detaches_them() {
     ends(|| {
         let queue = filled([7, 8]);
         let (workers, begun, direct) = directed(Workers::builder(&queue).threads(1).name("w"));
@@ -653,7 +653,7 @@ fn the_error_of_a_run_is_kept() {
 
 /// User code that runs after a failed run: the items are already given back, whatever that code does.
 #[test]
-fn what_is_told_of_a_failure_may_panic() {
+fn user_code_that_runs_after_a_failure_may_panic() {
     struct Wrong;
     impl fmt::Debug for Wrong {
         fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -709,7 +709,7 @@ fn a_destructor_of_a_follow_up_may_panic() {
 }
 
 #[test]
-fn nobody_can_ask_for_no_workers_or_empty_batches() {
+fn pools_of_no_workers_and_empty_batches_are_rejected() {
     let queue = Queue::<u32>::unbounded();
     assert!(panics(|| Workers::builder(&queue).threads(0)));
     assert!(panics(

@@ -26,7 +26,7 @@ thread_local! {
 fn may_panic(call: Call) {
     if BOMB.with(Cell::get) == call {
         BOMB.with(|bomb| bomb.set(Call::None));
-        panic!("as it was told");
+        panic!("as planned");
     }
 }
 
@@ -170,7 +170,7 @@ fn keys_with_one_hash_are_served_in_turn() {
 
 /// Also with a batch, and in a transaction, whose other items are not lost.
 #[test]
-fn user_code_that_panics_loses_nothing_but_what_it_was_given() {
+fn panicking_user_code_loses_only_its_own_item() {
     for call in [Call::By, Call::Weight, Call::Hash, Call::Eq, Call::Drop] {
         let (queue, keys) = odd(4);
         queue.handle().push_batch([10, 20]).unwrap();
@@ -203,7 +203,7 @@ fn user_code_that_panics_loses_nothing_but_what_it_was_given() {
 }
 
 #[test]
-fn a_destructor_of_a_key_that_panics_harms_nobody() {
+fn a_panicking_destructor_of_a_key_loses_nothing() {
     let (queue, keys) = odd(4);
     queue.handle().push_batch([10, 20]).unwrap();
     BOMB.with(|bomb| bomb.set(Call::Drop));

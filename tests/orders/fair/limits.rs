@@ -137,7 +137,7 @@ fn a_key_has_no_more_items_than_its_limit() {
 }
 
 #[test]
-fn what_is_delayed_counts_against_the_limit() {
+fn delayed_items_count_against_the_limit() {
     let clock = ManualClock::new();
     let queue = filled(names().key_capacity(1).clock(clock.clone()), "a1");
     put_off(&queue, SECOND);
@@ -168,7 +168,7 @@ fn every_form_of_a_push_is_refused_at_once_while_its_key_is_at_the_limit() {
 
 /// Also while others wait for room, and newcomers queue up behind them.
 #[test]
-fn who_is_refused_does_not_wait_behind_others() {
+fn a_refused_push_does_not_wait_behind_others() {
     let queue = filled(names().key_capacity(1).capacity(2), "a1 b1");
     let mut handle = queue.handle();
     let mut waiting = Task::waiting(handle.push_async("c1"));
@@ -207,7 +207,7 @@ fn a_batch_that_does_not_fit_its_keys_is_refused_at_once() {
 }
 
 #[test]
-fn what_a_transaction_holds_makes_no_room_for_its_key() {
+fn held_items_make_no_room_for_their_key() {
     let queue = filled(names().key_capacity(1).capacity(1), "a1");
     let mut handle = queue.handle();
     let tx = handle.begin();
@@ -239,7 +239,7 @@ fn waiting<'q>(queue: &'q Names, item: &'static str) -> [Waiting<'q>; 6] {
 /// A key reaches its limit while a push waits for room: the push is refused when it is woken, and wakes the next
 /// waiter.
 #[test]
-fn who_waited_and_is_refused_passes_its_wake_up_on() {
+fn a_refused_waiter_passes_its_wake_up_on() {
     for nth in 0..6 {
         let queue = filled(names().key_capacity(1).capacity(2), "x1 y1");
         let mut handle = queue.handle();
@@ -268,7 +268,7 @@ fn who_waited_and_is_refused_passes_its_wake_up_on() {
 }
 
 #[test]
-fn a_batch_that_is_refused_gives_back_what_it_has_gathered() {
+fn a_refused_batch_returns_its_gathered_permits() {
     let queue = filled(names().key_capacity(1).capacity(3), "x1 y1 z1");
     let mut handle = queue.handle();
     let tx = handle.begin();

@@ -5,9 +5,9 @@
 
 mod keys;
 mod limits;
-mod look;
 mod serial;
 mod threads;
+mod visits;
 
 use std::time::Duration;
 
@@ -89,7 +89,7 @@ mod traces {
     }
 
     #[test]
-    fn who_was_served_and_comes_again_is_served_in_the_next_round() {
+    fn a_served_key_that_returns_is_served_in_the_next_round() {
         let queue = names().build();
         push(&queue, "a1 bx");
         pull(&queue, "a1");
@@ -98,7 +98,7 @@ mod traces {
     }
 
     #[test]
-    fn a_round_goes_on_while_others_come() {
+    fn a_round_continues_while_keys_arrive() {
         let queue = names().build();
         push(&queue, "a1 bx a2");
         pull(&queue, "a1");
@@ -133,7 +133,7 @@ fn all_ways_to_push_and_to_pop_keep_the_order() {
 }
 
 #[test]
-fn what_is_staged_or_aborted_before_it_was_pushed_takes_no_turn() {
+fn staged_and_aborted_pushes_do_not_affect_the_round() {
     let queue = names().build();
     let (mut a, mut b) = (queue.handle(), queue.handle());
     let tx = a.begin();
@@ -146,7 +146,7 @@ fn what_is_staged_or_aborted_before_it_was_pushed_takes_no_turn() {
 }
 
 #[test]
-fn what_is_aborted_keeps_its_turn() {
+fn aborted_items_keep_their_position_in_the_round() {
     let queue = filled(names(), "a1 a2 b1 b2 c1");
     let mut worker = queue.handle();
     for taken in 1..=5 {
@@ -159,7 +159,7 @@ fn what_is_aborted_keeps_its_turn() {
 }
 
 #[test]
-fn what_comes_back_late_is_served_at_once_and_its_key_loses_no_turn() {
+fn items_returned_late_are_served_at_once_at_no_cost_for_their_key() {
     let queue = filled(names(), "a1 a2 a3 b1 b2 b3");
     let mut worker = queue.handle();
     let tx = worker.begin();
@@ -170,7 +170,7 @@ fn what_comes_back_late_is_served_at_once_and_its_key_loses_no_turn() {
 }
 
 #[test]
-fn two_transactions_that_abort_both_get_their_turns_back() {
+fn two_aborted_transactions_restore_the_round() {
     let queue = filled(names(), "a1 a2 b1 b2");
     let (mut first, mut second) = (queue.handle(), queue.handle());
     let (first, second) = (first.begin(), second.begin());
@@ -184,7 +184,7 @@ fn two_transactions_that_abort_both_get_their_turns_back() {
 }
 
 #[test]
-fn a_look_takes_no_turn() {
+fn a_peek_does_not_affect_the_round() {
     let queue = filled(names(), "a1 a2 b1");
     let mut handle = queue.handle();
     for _ in 0..3 {
@@ -198,7 +198,7 @@ fn a_look_takes_no_turn() {
 }
 
 #[test]
-fn a_key_has_as_many_turns_in_a_row_as_its_weight() {
+fn a_key_is_served_as_often_in_a_row_as_its_weight() {
     let weigh = |key: &char| match key {
         'a' => 3,
         'z' => 0,
@@ -216,7 +216,7 @@ fn a_key_has_as_many_turns_in_a_row_as_its_weight() {
 }
 
 #[test]
-fn no_weight_is_too_great_for_what_comes_back() {
+fn any_weight_works_for_returned_items() {
     let queue = filled(names().weight(|_| u32::MAX), "a1");
     let mut handles = [(); 4].map(|()| queue.handle());
     let [first, second, third, last] = &mut handles;
@@ -276,7 +276,7 @@ fn backoff_attempts_and_dead_letters_are_those_of_any_queue() {
 }
 
 #[test]
-fn a_panic_gives_the_turn_back() {
+fn a_panic_restores_the_round() {
     let queue = filled(names(), "a1 b1 a2");
     let mut worker = queue.handle();
     assert!(panics(|| {
@@ -288,7 +288,7 @@ fn a_panic_gives_the_turn_back() {
 }
 
 #[test]
-fn a_lease_that_is_over_gives_the_turn_back() {
+fn an_expired_lease_restores_the_round() {
     let clock = ManualClock::new();
     let builder = names().clock(clock.clone()).leased(SECOND);
     let queue = filled(builder, "a1 a2 b1 b2");
@@ -349,7 +349,7 @@ fn a_fair_queue_and_a_plain_one_commit_together() {
 }
 
 #[test]
-fn a_snapshot_tells_the_round_and_the_items_of_each_key() {
+fn a_snapshot_shows_the_round_and_the_items_of_each_key() {
     let queue = filled(names(), "a1 b1 c1 a2 a3");
     let tell = || {
         let snapshot = queue.keys();
@@ -385,7 +385,7 @@ fn clones_are_the_same_queue_and_builders_make_others() {
 }
 
 #[test]
-fn what_dies_leaves_its_key() {
+fn dead_letters_leave_their_key() {
     let queue = filled(names().max_attempts(1).key_capacity(1), "a1");
     queue.push("a2").unwrap_err();
     abort_one(&queue);

@@ -23,7 +23,7 @@ fn the_least_priority_goes_first_and_of_equals_the_first_that_came() {
 
 /// Whichever consumer took the items in, a single consumer finds them in their order afterwards.
 #[test]
-fn equals_leave_in_the_order_in_which_one_handle_pushed_them() {
+fn equal_priorities_are_popped_in_push_order_per_handle() {
     let queue = PriorityQueue::by_priority();
     let mut pusher = queue.handle();
     let mut consumers = [(); 4].map(|()| queue.handle());
@@ -97,7 +97,7 @@ fn there_are_no_priorities_but_1_to_9999() {
 }
 
 #[test]
-fn what_is_refused_comes_back() {
+fn refused_items_are_returned() {
     let refusals = [
         (
             PriorityError::Full(7),
@@ -125,7 +125,7 @@ fn what_is_refused_comes_back() {
 }
 
 #[test]
-fn what_failed_goes_before_all_others_of_its_priority() {
+fn failed_items_come_first_within_their_priority() {
     for failure in failures() {
         let (queue, _) = filled(&[2, 2, 3]);
         let mut handle = queue.handle();
@@ -173,7 +173,7 @@ fn of_two_transactions_each_gives_back_to_its_priorities() {
 }
 
 #[test]
-fn what_was_put_off_keeps_its_priority() {
+fn delayed_items_keep_their_priority() {
     let (clock, queue) = clocked();
     queue.push_with(3, None, 1).unwrap();
     put_off(&queue, SECOND);
@@ -222,7 +222,7 @@ fn those_that_wait_for_long_get_preferred() {
 }
 
 #[test]
-fn what_is_scheduled_ages_from_its_time_on() {
+fn scheduled_items_age_from_their_due_time() {
     let clock = requeue::ManualClock::new();
     let builder = Queue::builder().by_priority().clock(clock.clone());
     let queue = builder.age_after(SECOND).build();

@@ -10,7 +10,7 @@ use crate::common::{assert_at_rest, drain, ends};
 use requeue::{ManualClock, PopError, Queue};
 
 #[test]
-fn what_is_scheduled_is_due_at_its_new_time() {
+fn rescheduled_items_are_due_at_the_new_time() {
     let (clock, queue) = clocked();
     let start = clock.now();
     let tickets = [1, 2, 3].map(|item| queue.push_after(item * SECOND, item).unwrap());
@@ -42,7 +42,7 @@ fn a_time_may_change_again_and_again() {
 }
 
 #[test]
-fn what_is_ready_waits_for_its_new_time() {
+fn ready_items_wait_for_their_new_time() {
     let (clock, queue) = clocked();
     let plain = queue.push_with(1, None, 1).unwrap();
     let due = queue.push_with(2, Some(clock.now()), 2).unwrap();
@@ -59,7 +59,7 @@ fn what_is_ready_waits_for_its_new_time() {
 }
 
 #[test]
-fn what_was_pushed_just_now_gets_its_new_time() {
+fn items_not_taken_in_yet_get_their_new_time() {
     let (clock, queue) = clocked();
     let mut handle = queue.handle();
     let now = handle.push_after(SECOND, 1).unwrap();
@@ -100,7 +100,7 @@ fn an_item_keeps_its_priority_and_ages_from_its_new_time_on() {
 }
 
 #[test]
-fn what_is_not_in_the_queue_gets_no_other_time() {
+fn items_outside_of_the_queue_cannot_be_rescheduled() {
     let (clock, queue) = clocked();
     let later = clock.now() + SECOND;
     let tickets: Vec<_> = (1..=3)
@@ -139,9 +139,9 @@ fn a_task_that_waits_is_woken_at_the_earlier_time() {
                 // The waiter is woken to plan the new time.
                 assert!(task.was_woken());
                 task.assert_waits();
-                let told = task.rings();
+                let woken = task.rings();
                 clock.advance(SECOND);
-                assert!(task.rings() > told);
+                assert!(task.rings() > woken);
             }
             assert!(task.was_woken());
             assert_eq!(task.output(), Ok(7));

@@ -132,7 +132,7 @@ fn an_item_is_cancelled_or_popped_and_never_both() {
 }
 
 #[test]
-fn what_is_scheduled_reaches_threads_that_wait() {
+fn scheduled_items_reach_waiting_threads() {
     ends(|| {
         let clock = ManualClock::new();
         let builder = Queue::builder().by_priority().clock(clock.clone());

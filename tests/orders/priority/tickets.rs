@@ -9,7 +9,7 @@ use crate::common::{assert_at_rest, drain, Ledger};
 use requeue::{OutOfRange, PriorityQueue, Queue};
 
 #[test]
-fn what_is_cancelled_is_taken_out() {
+fn cancelled_items_are_removed() {
     let (queue, tickets) = filled(&[1, 2, 3, 2, 1]);
     assert_eq!(queue.cancel(tickets[0]), Some(0)); // the first
     assert_eq!(queue.cancel(tickets[3]), Some(3)); // in the middle
@@ -24,7 +24,7 @@ fn what_is_cancelled_is_taken_out() {
 }
 
 #[test]
-fn what_is_cancelled_is_given_to_the_caller_and_not_dropped() {
+fn cancelled_items_are_returned_and_not_dropped() {
     let ledger = Ledger::new(3);
     let queue = PriorityQueue::by_priority();
     let tickets: Vec<_> = ledger
@@ -56,7 +56,7 @@ fn every_item_has_another_ticket() {
 }
 
 #[test]
-fn what_is_scheduled_can_be_cancelled_and_given_another_priority() {
+fn scheduled_items_can_be_cancelled_and_reprioritized() {
     let (clock, queue) = clocked();
     let tickets = [1, 2, 3].map(|item| queue.push_after(SECOND, item).unwrap());
     assert_eq!(queue.cancel(tickets[0]), Some(1));
@@ -68,7 +68,7 @@ fn what_is_scheduled_can_be_cancelled_and_given_another_priority() {
 }
 
 #[test]
-fn what_is_staged_cannot_be_cancelled() {
+fn staged_items_cannot_be_cancelled() {
     let (clock, queue) = clocked();
     let mut handle = queue.handle();
     for due in [None, Some(clock.now())] {
@@ -88,7 +88,7 @@ fn what_is_staged_cannot_be_cancelled() {
 }
 
 #[test]
-fn what_is_held_cannot_be_cancelled_and_what_came_back_can() {
+fn held_items_cannot_be_cancelled_but_returned_ones_can() {
     let (queue, tickets) = filled(&[1, 1]);
     let mut handle = queue.handle();
     let tx = handle.begin();
@@ -109,7 +109,7 @@ fn what_is_held_cannot_be_cancelled_and_what_came_back_can() {
 }
 
 #[test]
-fn what_is_gone_cannot_be_cancelled() {
+fn committed_items_cannot_be_cancelled() {
     let (queue, tickets) = filled(&[1, 2, 3]);
     let mut handle = queue.handle();
     let tx = handle.begin();
@@ -124,7 +124,7 @@ fn what_is_gone_cannot_be_cancelled() {
 }
 
 #[test]
-fn what_is_put_off_cannot_be_cancelled_until_it_is_back() {
+fn delayed_items_cannot_be_cancelled_until_they_are_due() {
     let (clock, queue) = clocked();
     let ticket = queue.push_with(1, None, 7).unwrap();
     put_off(&queue, SECOND);

@@ -19,7 +19,7 @@ fn bounded(capacity: usize) -> (ManualClock, PriorityQueue<u32>) {
 }
 
 #[test]
-fn views_are_chained_in_any_order_and_what_was_said_last_holds() {
+fn views_are_chained_in_any_order_and_the_last_setting_wins() {
     let (clock, queue) = clocked();
     let due = clock.now() + SECOND;
     let mut handle = queue.handle();
@@ -230,7 +230,7 @@ fn threads_wait_for_room_for_batches() {
 }
 
 #[test]
-fn who_holds_an_item_pushes_batches_after_the_close() {
+fn a_holder_of_an_item_pushes_batches_after_the_close() {
     let (_, queue) = bounded(3);
     queue.push_batch([0, 1]).unwrap();
     let (mut handle, mut other) = (queue.handle(), queue.handle());
@@ -256,7 +256,7 @@ fn who_holds_an_item_pushes_batches_after_the_close() {
 }
 
 #[test]
-fn a_batch_that_waits_is_told_of_the_close() {
+fn a_waiting_batch_fails_on_close() {
     let (_, queue) = bounded(1);
     queue.push(0).unwrap();
     let mut handle = queue.handle();

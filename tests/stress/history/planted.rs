@@ -208,7 +208,7 @@ fn empty_means_that_nothing_was_ready() {
 }
 
 #[test]
-fn empty_finds_what_an_abort_gave_back() {
+fn empty_accounts_for_aborted_items() {
     let with = |call: Event| {
         let back = abort(2, 3, &[7], span(5, 7));
         [push(0, 1, &[7]), back, take(10, 11, &[7]), call]

@@ -36,7 +36,7 @@ impl Ending {
 }
 
 /// One handle, used by one thread at a time.
-pub(crate) struct Port {
+pub(crate) struct RecordedHandle {
     queue: u32,
     stream: u64,
     handle: Handle<Item>,
@@ -44,7 +44,7 @@ pub(crate) struct Port {
     forgotten: Option<(Draft, u64)>,
 }
 
-impl Port {
+impl RecordedHandle {
     pub(crate) fn new(subject: &Subject, recorder: &Recorder) -> Self {
         Self {
             queue: subject.number,

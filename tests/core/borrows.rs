@@ -120,7 +120,7 @@ fn refusal(tx: &Transaction<'_, u32>, use_it: Use) -> Option<String> {
 }
 
 #[track_caller]
-fn assert_lent(tx: &Transaction<'_, u32>) {
+fn assert_borrowed(tx: &Transaction<'_, u32>) {
     for (name, use_it) in USES {
         let message = refusal(tx, use_it).unwrap_or_else(|| panic!("{name} did not panic"));
         let expected = "transaction is borrowed by";
@@ -139,27 +139,27 @@ fn busy_queue(other: &mut Option<Handle<u32>>) -> (Queue<u32>, Transaction<'_, u
 }
 
 #[test]
-fn a_transaction_is_lent_while_a_future_of_it_lives() {
+fn a_transaction_is_borrowed_while_its_future_is_alive() {
     let mut other = None;
     let (queue, _holder) = busy_queue(&mut other);
     let mut handle = queue.handle();
     let tx = handle.begin();
     let pop = tx.pop_async();
-    assert_lent(&tx);
+    assert_borrowed(&tx);
     let pop = Task::waiting(pop);
-    assert_lent(&tx);
+    assert_borrowed(&tx);
     drop(pop);
     assert_eq!((tx.held(), tx.staged()), (0, 0));
     let push = tx.push_async(1);
-    assert_lent(&tx);
+    assert_borrowed(&tx);
     let push = Task::waiting(push);
-    assert_lent(&tx);
+    assert_borrowed(&tx);
     drop(push);
     assert_eq!((tx.held(), tx.staged()), (0, 0));
 }
 
 #[test]
-fn a_future_that_is_ready_ends_the_loan() {
+fn a_ready_future_ends_the_borrow() {
     let queue = Queue::bounded(2);
     queue.push(1).unwrap();
     let mut handle = queue.handle();
@@ -176,7 +176,7 @@ fn a_future_that_is_ready_ends_the_loan() {
 }
 
 #[test]
-fn a_future_that_is_ready_with_an_error_ends_the_loan() {
+fn a_future_that_fails_ends_the_borrow() {
     let queue = Queue::bounded(2);
     let mut handle = queue.handle();
     let tx = handle.begin();
@@ -190,7 +190,7 @@ fn a_future_that_is_ready_with_an_error_ends_the_loan() {
 
 /// A completed future that is still alive does not end the borrow of the next one.
 #[test]
-fn a_finished_future_has_no_hand_in_later_loans() {
+fn a_finished_future_does_not_affect_later_borrows() {
     let queue = Queue::unbounded();
     queue.push(1).unwrap();
     let mut handle = queue.handle();
@@ -199,7 +199,7 @@ fn a_finished_future_has_no_hand_in_later_loans() {
     first.output().unwrap();
     let second = Task::waiting(tx.pop_async());
     drop(first);
-    assert_lent(&tx);
+    assert_borrowed(&tx);
     queue.push(2).unwrap();
     assert!(second.was_woken());
     drop(second);
@@ -215,7 +215,7 @@ fn a_refused_use_changes_nothing() {
     tx.pop().unwrap();
     tx.push(2).unwrap();
     let mut pop = Task::waiting(tx.pop_async());
-    assert_lent(&tx);
+    assert_borrowed(&tx);
     queue.push(3).unwrap();
     assert_eq!(pop.rings(), 1);
     assert_eq!(pop.output().as_deref(), Ok(&3));
@@ -242,7 +242,7 @@ fn a_transaction_ends_well_after_a_forgotten_future() {
         tx.pop().unwrap();
         tx.push(2).unwrap();
         mem::forget(tx.pop_async());
-        assert_lent(&tx);
+        assert_borrowed(&tx);
         end(tx);
         handle.push(3).unwrap();
         assert_eq!([queue.pop(), queue.pop()], left.map(Ok));
