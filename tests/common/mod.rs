@@ -55,7 +55,7 @@ pub(crate) fn ends<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static)
     let worker = thread::spawn(move || sender.send(work()));
     match receiver.recv_timeout(PATIENCE) {
         Ok(result) => result,
-        Err(RecvTimeoutError::Timeout) => panic!("somebody sleeps for ever"),
+        Err(RecvTimeoutError::Timeout) => panic!("a thread sleeps forever"),
         Err(RecvTimeoutError::Disconnected) => panic::resume_unwind(worker.join().unwrap_err()),
     }
 }

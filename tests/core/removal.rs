@@ -9,7 +9,7 @@ use crate::common::{Ledger, Tracked};
 use requeue::{Handle, ManualClock, Queue, Transaction};
 
 /// Number of items per shard.
-const LANE: usize = 150;
+const PER_SHARD: usize = 150;
 
 /// A queue whose items are numbered in the order of their shards, those of the injector first.
 fn queue_with(
@@ -21,11 +21,11 @@ fn queue_with(
     let mut items = ledger.items();
     items
         .by_ref()
-        .take(LANE)
+        .take(PER_SHARD)
         .for_each(|item| queue.push(item).unwrap());
     let handles = (1..shards).map(|_| {
         let mut handle = queue.handle();
-        handle.push_batch(items.by_ref().take(LANE)).unwrap();
+        handle.push_batch(items.by_ref().take(PER_SHARD)).unwrap();
         handle
     });
     let handles = handles.collect();
@@ -125,7 +125,7 @@ fn assert_drains(queue: &Queue<Tracked>, shards: usize, first: &[usize]) -> usiz
         if let Some(&expected) = first.get(count) {
             assert_eq!(item.id, expected);
         } else {
-            let shard = item.id / LANE;
+            let shard = item.id / PER_SHARD;
             assert!(next[shard] <= item.id, "{} is late", item.id);
             next[shard] = item.id;
         }
@@ -136,7 +136,7 @@ fn assert_drains(queue: &Queue<Tracked>, shards: usize, first: &[usize]) -> usiz
 
 fn check(shards: usize, take: Take, count: usize, pick: Pick, backwards: bool) {
     for (commits, end) in ENDS {
-        let ledger = Ledger::new(shards * LANE);
+        let ledger = Ledger::new(shards * PER_SHARD);
         let (clock, queue, _handles) = queue_with(shards, &ledger);
         let mut worker = queue.handle();
         let tx = worker.begin();
@@ -149,7 +149,7 @@ fn check(shards: usize, take: Take, count: usize, pick: Pick, backwards: bool) {
         let committed = if commits { kept.len() } else { 0 };
         let dropped: usize = ledger.drops().iter().sum();
         assert_eq!(dropped, committed);
-        let ready = shards * LANE - committed - gone.len();
+        let ready = shards * PER_SHARD - committed - gone.len();
         assert_eq!(assert_drains(&queue, shards, &[]), ready);
         clock.advance(SECOND);
         assert_eq!(assert_drains(&queue, shards, &gone), gone.len());
@@ -189,7 +189,7 @@ fn more_is_taken_after_some_have_left() {
         for (_, first) in PICKS {
             for (_, second) in PICKS {
                 for (commits, end) in ENDS {
-                    let ledger = Ledger::new(2 * LANE);
+                    let ledger = Ledger::new(2 * PER_SHARD);
                     let (clock, queue, _handles) = queue_with(2, &ledger);
                     let mut worker = queue.handle();
                     let tx = worker.begin();
@@ -206,7 +206,7 @@ fn more_is_taken_after_some_have_left() {
                     end(tx, &kept);
                     drop(worker.begin());
                     let committed = if commits { kept.len() } else { 0 };
-                    let ready = 2 * LANE - committed - gone.len();
+                    let ready = 2 * PER_SHARD - committed - gone.len();
                     assert_eq!(assert_drains(&queue, 2, &[]), ready);
                     clock.advance(SECOND);
                     assert_eq!(assert_drains(&queue, 2, &gone), gone.len());
@@ -222,7 +222,7 @@ fn more_is_taken_after_some_have_left() {
 #[test]
 fn again_and_again_from_returned_runs() {
     for (_, pick) in PICKS {
-        let ledger = Ledger::new(3 * LANE);
+        let ledger = Ledger::new(3 * PER_SHARD);
         let (clock, queue, _handles) = queue_with(3, &ledger);
         let mut worker = queue.handle();
         let mut gone = Vec::new();
@@ -234,7 +234,7 @@ fn again_and_again_from_returned_runs() {
             tx.abort();
             queue.stats().check().unwrap();
         }
-        assert_eq!(assert_drains(&queue, 3, &[]), 3 * LANE - gone.len());
+        assert_eq!(assert_drains(&queue, 3, &[]), 3 * PER_SHARD - gone.len());
         clock.advance(SECOND);
         assert_eq!(assert_drains(&queue, 3, &gone), gone.len());
         ledger.assert_each_dropped_once();

@@ -12,7 +12,7 @@ fn drains(mut popper: Handle<u32>) -> thread::JoinHandle<(Vec<u32>, Handle<u32>)
             match popper.pop_blocking() {
                 Ok(item) => popped.push(item),
                 Err(PopError::Closed) => return (popped, popper),
-                Err(PopError::Empty) => panic!("it waits for ever"),
+                Err(PopError::Empty) => panic!("it waits forever"),
             }
         }
     })
