@@ -1,10 +1,10 @@
-//! Deliveries in a map, acknowledged by their ids, as those of a message broker are.
+//! Deliveries in a map, acknowledged by their ids, as with a message broker.
 
 use requeue::{DeliveryId, OwnedTransaction, Queue};
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// What a client was given and has not acknowledged. If it is gone, the next client is given it.
+/// The unacknowledged deliveries of a client. If the client is dropped, they go to the next one.
 struct Client<'q> {
     queue: &'q Queue<String>,
     unacked: HashMap<DeliveryId, OwnedTransaction<String>>,

@@ -1,4 +1,4 @@
-//! The first of several queues: in a `tokio::select!`, in a `futures::select!`, and on a thread with
+//! Receives from several queues: in a `tokio::select!`, in a `futures::select!`, and on a thread with
 //! `requeue::pop_any`.
 //!
 //! Run it with `cargo run --release --example select`.
@@ -37,7 +37,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// What to do if there are arguments: `None` if there are none.
+/// Handles the arguments: `None` if there are none.
 fn answer_to(argument: Option<&str>) -> Option<ExitCode> {
     match argument? {
         "-h" | "--help" => {
@@ -51,7 +51,7 @@ fn answer_to(argument: Option<&str>) -> Option<ExitCode> {
     }
 }
 
-/// Orders go before returns. The future that loses is dropped, and loses nothing by it.
+/// Orders take precedence over returns. The losing future is dropped, which loses no item.
 async fn with_tokio() {
     let (orders, returns) = (Orders::unbounded(), Orders::unbounded());
     let (mut new, mut back) = (orders.handle(), returns.handle());
@@ -87,7 +87,7 @@ async fn with_tokio() {
     assert_eq!(glove, ("take back", "a glove"));
 }
 
-/// The same without a runtime; here the futures are fused.
+/// The same without a runtime; the futures are fused.
 async fn with_futures() {
     let (orders, returns) = (Orders::unbounded(), Orders::unbounded());
     let (mut new, mut back) = (orders.handle(), returns.handle());
@@ -114,7 +114,7 @@ async fn first(
     (verb, item)
 }
 
-/// A thread that waits for several queues at once. It ends when all of them are closed and drained.
+/// A thread that waits for several queues at once, until all of them are closed and drained.
 fn on_a_thread() {
     let (orders, returns) = (Orders::unbounded(), Orders::unbounded());
     let mut handles = [orders.handle(), returns.handle()];

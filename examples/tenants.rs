@@ -1,7 +1,7 @@
-//! Many tenants share a service, and one of them is noisy: how long do the jobs of each wait?
+//! Many tenants share a service, and one of them is noisy: how long do the jobs of each tenant wait?
 //!
-//! The same load goes through a plain queue and through one that is fair by tenant. In the plain one the
-//! quiet tenants wait behind the whole burst of the noisy one; in the fair one each has its turn in each round.
+//! The same load goes through a plain queue and through one that is fair by tenant. In the plain one the quiet
+//! tenants wait behind the whole burst of the noisy one; the fair one serves all tenants round-robin.
 //!
 //! Run it with `cargo run --release --example tenants`.
 
@@ -29,13 +29,13 @@ Exit codes: 0 no quiet tenant waited for the noisy one, 2 a bad argument.
 /// The noisy tenant comes first.
 const TENANTS: usize = 10;
 const NOISY: usize = 0;
-/// How many jobs the noisy tenant pushes at once, and each of the others a little later.
+/// Number of jobs that the noisy tenant pushes at once, and each other tenant a little later.
 const BURST: usize = 2000;
 const FEW: usize = 20;
 const LATER: Duration = Duration::from_millis(10);
 
 const WORKERS: usize = 2;
-/// How long a job keeps its worker busy.
+/// The duration of a job.
 const WORK: Duration = Duration::from_micros(100);
 
 struct Job {
@@ -43,7 +43,7 @@ struct Job {
     pushed: Instant,
 }
 
-/// How long the jobs of a tenant waited, the shortest time first.
+/// The waits of the jobs of a tenant, in ascending order.
 type Waits = Vec<Duration>;
 
 fn main() -> ExitCode {
@@ -58,7 +58,7 @@ fn main() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// What to do if there are arguments: `None` if there are none.
+/// Handles the arguments: `None` if there are none.
 fn answer_to(argument: Option<&str>) -> Option<ExitCode> {
     match argument? {
         "-h" | "--help" => {
@@ -72,7 +72,7 @@ fn answer_to(argument: Option<&str>) -> Option<ExitCode> {
     }
 }
 
-/// Puts the load through a queue, and returns the waits of each tenant.
+/// Passes the load through a queue, and returns the waits of each tenant.
 fn serve<O: Order<Job> + 'static>(queue: &Queue<Job, O>) -> Vec<Waits> {
     let (done, waits) = channel();
     let workers = Workers::builder(queue)
@@ -101,7 +101,7 @@ fn serve<O: Order<Job> + 'static>(queue: &Queue<Job, O>) -> Vec<Waits> {
     tenants
 }
 
-/// Without a handle: then the plain queue is one FIFO, whoever pushes.
+/// Without a handle: then the plain queue is strictly FIFO.
 fn push<O: Order<Job>>(queue: &Queue<Job, O>, tenant: usize, jobs: usize) {
     for _ in 0..jobs {
         let pushed = Instant::now();
@@ -133,7 +133,7 @@ fn print(plain: &[Waits], fair: &[Waits]) {
     }
 }
 
-/// All jobs were done, and where the queue was fair no quiet tenant waited for the noisy one.
+/// Checks that all jobs were done, and that no quiet tenant of a fair queue waited for the noisy one.
 fn check(plain: &[Waits], fair: &[Waits]) {
     for waits in [plain, fair] {
         let jobs: Vec<_> = waits.iter().map(Vec::len).collect();

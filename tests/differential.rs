@@ -1,7 +1,7 @@
-//! Random sequences of operations, run on the queues and on a plain model.
+//! Random sequences of operations, run on the queues and on a sequential model.
 //!
-//! `REQUEUE_CASES` says how many for each kind of queues; `REQUEUE_SEED` runs one case of each only, as a
-//! failure names it.
+//! `REQUEUE_CASES` sets the number of cases for each kind of queue; `REQUEUE_SEED` runs only one case of each, as
+//! named by a failure.
 
 #[path = "../fuzz/model/mod.rs"]
 mod model;
@@ -14,10 +14,10 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
-/// Longer than any case takes that does not wait for ever.
+/// Longer than any case takes unless it hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The next of a well-mixed sequence of numbers (`SplitMix64`).
+/// The next number of a pseudo-random sequence (`SplitMix64`).
 fn next(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut z = *state;
@@ -26,7 +26,7 @@ fn next(state: &mut u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Between 0 and 512 words of random bytes, read as operations.
+/// Between 0 and 512 words of random bytes, decoded as operations.
 fn case<C: for<'a> Arbitrary<'a>>(seed: u64) -> C {
     let mut state = seed;
     let words = next(&mut state) % 512;

@@ -1,6 +1,6 @@
-//! What a queue holds on to, measured by an allocator that counts the live bytes.
+//! The memory that a queue keeps, measured by an allocator that counts the live bytes.
 //!
-//! A program of its own, and one test at a time: the allocator counts what all threads hold.
+//! A separate process, with one test at a time: the allocator counts the bytes of all threads.
 //!
 //! `REQUEUE_MEMORY_ITEMS` scales the number of items; 300,000 by default.
 
@@ -19,11 +19,11 @@ use requeue::{Handle, Queue};
 
 struct Counting;
 
-/// The bytes that are allocated and not yet freed.
+/// The live bytes.
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// How often this thread has allocated.
+    /// Number of allocations of this thread.
     static CALLS: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -48,19 +48,19 @@ static ALLOCATOR: Counting = Counting;
 
 const KIB: usize = 1024;
 
-/// What a queue may keep beyond what the test counts.
+/// Bytes that a queue may keep in addition to the measured ones.
 const CONSTANT: usize = 64 * KIB;
-/// What the harness allocates meanwhile for tests that wait for their turn.
+/// Bytes that the harness allocates meanwhile for other tests.
 const HARNESS: usize = 4 * KIB;
 
-/// The epoch reclaimer keeps a bag of retired blocks for each thread and frees them when later
-/// operations have moved the epoch on, so a little garbage may outlive the queue it came from.
+/// The epoch reclaimer keeps a bag of retired blocks for each thread and frees them when later operations have
+/// advanced the epoch, so a little garbage may outlive its queue.
 const GARBAGE: usize = 16 * KIB;
 
-/// What a queue keeps of each of the handles that lived at once, however many were dropped.
+/// Bytes that a queue keeps for each handle of the largest number alive at once, even if they were dropped.
 const FIXED: usize = 700;
 
-/// Keeps the tests apart, so that each sees its own bytes only.
+/// Serializes the tests, so that each measures only its own bytes.
 fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -84,8 +84,8 @@ fn assert_at_most(limit: usize) {
     );
 }
 
-/// Passes items through `handle` in batches of 100 and checks that the second half of them needs no
-/// more memory at its worst than the first half did.
+/// Passes items through `handle` in batches of 100 and checks that the peak of the second half is not higher than
+/// that of the first half.
 #[track_caller]
 fn assert_flat_while_items_pass(handle: &mut Handle<u64>) {
     let mut batch = Vec::with_capacity(100);
@@ -301,7 +301,7 @@ fn threads_that_end_leave_nothing() {
 
 #[test]
 fn a_thread_without_thread_locals_leaves_nothing() {
-    /// Uses a queue when the thread's other thread-locals are gone: those that are made first are dropped
+    /// Uses a queue after the thread's other thread-locals are dropped: those that are created first are dropped
     /// last.
     struct Last;
     impl Drop for Last {
@@ -365,7 +365,7 @@ fn few_handles_are_kept_for_owned_transactions() {
     }
 }
 
-/// Holds 2,000 items of so many shards, one of each in turn, and gives them back.
+/// Holds 2,000 items of this many shards, taken round-robin, and gives them back.
 #[track_caller]
 fn assert_little_is_held_for_items_of(shards: usize) {
     const ITEMS: usize = 2_000;

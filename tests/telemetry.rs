@@ -1,7 +1,7 @@
-//! What queues with a name tell the crates `metrics` and `tracing`.
+//! The metrics and events that queues with a name emit to the crates `metrics` and `tracing`.
 //!
-//! A program of its own, and one test at a time: `tracing` asks once for each event whether anybody listens, on
-//! the thread that comes there first. Where that one has no subscriber, those of other threads miss the event.
+//! A separate process, with one test at a time: `tracing` checks once for each event whether there is a subscriber,
+//! on the first thread that emits it. If that thread has none, subscribers of other threads miss the event.
 
 #![cfg(all(feature = "metrics", feature = "tracing"))]
 
@@ -15,13 +15,13 @@ use std::time::Duration;
 use tracing::field::{Field, Visit};
 use tracing::{span, Event, Subscriber};
 
-/// Keeps the tests apart.
+/// Serializes the tests.
 fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Everything that was recorded, by the name of the metric and that of the queue.
+/// All recorded values, by the names of the metric and of the queue.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<BTreeMap<String, Vec<f64>>>>);
 
@@ -106,7 +106,7 @@ impl Recorder for Log {
     }
 }
 
-/// A queue with a name, whose items may fail twice, ten seconds apart.
+/// A queue with a name, whose items may fail twice, with a backoff of ten seconds.
 fn queue(clock: &ManualClock) -> Queue<u32> {
     settings().clock(clock.clone()).build()
 }
@@ -119,7 +119,7 @@ fn settings() -> Builder<u32> {
         .backoff(Backoff::fixed(Duration::from_secs(10)))
 }
 
-/// Fails to deliver an item twice, three seconds after it was ready, holding it for a second.
+/// Fails to deliver an item twice, each three seconds after it became ready, holding it for a second.
 fn fail_twice(queue: &Queue<u32>, clock: &ManualClock) {
     let mut worker = queue.named_handle("worker");
     queue.push(1).unwrap();
@@ -160,7 +160,7 @@ fn metrics_of_deliveries() {
 }
 
 #[test]
-fn a_queue_without_a_name_tells_nothing() {
+fn a_queue_without_a_name_emits_nothing() {
     let _alone = alone();
     let (log, clock) = (Log::default(), ManualClock::new());
     metrics::with_local_recorder(&log, || {
@@ -202,7 +202,7 @@ fn a_recorder_that_panics_loses_nothing() {
     });
 }
 
-/// The events' messages and fields.
+/// The messages and fields of the events.
 #[derive(Clone, Default)]
 struct Lines(Arc<Mutex<Vec<String>>>);
 
@@ -234,7 +234,7 @@ impl Subscriber for Lines {
 }
 
 #[test]
-fn events_of_what_goes_wrong() {
+fn events_of_failures() {
     let _alone = alone();
     let (lines, clock) = (Lines::default(), ManualClock::new());
     tracing::subscriber::with_default(lines.clone(), || {

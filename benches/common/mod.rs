@@ -1,4 +1,4 @@
-//! What both benches measure: scenarios, each written once for all queues that are compared.
+//! The scenarios of both benches, each written once for all compared queues.
 
 mod alone;
 pub(crate) mod subjects;
@@ -9,13 +9,13 @@ use std::time::Duration;
 use subjects::{Direct, Handled, Locked, Seg, Transactional};
 use transactions::End;
 
-/// How many items pass in one round: shared evenly by any batches and threads.
+/// Number of items per round; divisible by the numbers of batches and threads.
 pub(crate) const ITEMS: usize = 98_304;
 
 /// One queue in one scenario.
 pub(crate) struct Contender {
     pub(crate) name: &'static str,
-    /// Passes `ITEMS` items and says how long that took.
+    /// Passes `ITEMS` items and returns the elapsed time.
     pub(crate) round: Box<dyn FnMut() -> Duration>,
 }
 
@@ -28,13 +28,13 @@ impl Contender {
     }
 }
 
-/// A scenario and those who take part.
+/// A scenario and its contenders.
 pub(crate) struct Scenario {
     pub(crate) name: &'static str,
     pub(crate) contenders: Vec<Contender>,
 }
 
-/// The scenario with every subject in it.
+/// The scenario with all subjects.
 macro_rules! everyone {
     ($($scenario:ident)::+ $(, $argument:expr)*) => {
         vec![
@@ -47,7 +47,7 @@ macro_rules! everyone {
     };
 }
 
-/// All scenarios, their queues ready to run.
+/// All scenarios, with queues ready to run.
 pub(crate) fn scenarios() -> Vec<Scenario> {
     [
         ("push", everyone!(alone::push)),

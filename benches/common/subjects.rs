@@ -1,4 +1,4 @@
-//! The queues that are compared, and the ways to use them.
+//! The compared queues, and the ways to use them.
 
 use crossbeam_queue::SegQueue;
 use requeue::{Handle, Queue};
@@ -9,14 +9,14 @@ use std::sync::{Arc, Mutex};
 /// A queue, and one way to use it.
 pub(crate) trait Subject: Default + 'static {
     const NAME: &'static str;
-    type Port: Port;
+    type Endpoint: Endpoint;
 
-    /// What one thread needs to use the queue.
-    fn port(&self) -> Self::Port;
+    /// The state that one thread needs to use the queue.
+    fn endpoint(&self) -> Self::Endpoint;
 }
 
 /// One thread's access to a queue.
-pub(crate) trait Port: Send + 'static {
+pub(crate) trait Endpoint: Send + 'static {
     fn push(&mut self, item: u64);
     fn pop(&mut self) -> Option<u64>;
 
@@ -24,32 +24,32 @@ pub(crate) trait Port: Send + 'static {
         (0..n as u64).for_each(|item| self.push(item));
     }
 
-    /// Pops up to `max` items and returns how many.
+    /// Pops up to `max` items and returns their number.
     fn pop_batch(&mut self, max: usize) -> usize {
         (0..max).map_while(|_| self.pop().map(black_box)).count()
     }
 }
 
-/// Through a handle.
+/// By a handle.
 #[derive(Default)]
 pub(crate) struct Handled(Queue<u64>);
 
-pub(crate) struct HandledPort {
+pub(crate) struct HandledEndpoint {
     handle: Handle<u64>,
     items: Vec<u64>,
 }
 
 impl Subject for Handled {
     const NAME: &'static str = "requeue";
-    type Port = HandledPort;
+    type Endpoint = HandledEndpoint;
 
-    fn port(&self) -> HandledPort {
+    fn endpoint(&self) -> HandledEndpoint {
         let (handle, items) = (self.0.handle(), Vec::new());
-        HandledPort { handle, items }
+        HandledEndpoint { handle, items }
     }
 }
 
-impl Port for HandledPort {
+impl Endpoint for HandledEndpoint {
     fn push(&mut self, item: u64) {
         let _ = self.handle.push(item);
     }
@@ -76,14 +76,14 @@ pub(crate) struct Direct(Queue<u64>);
 
 impl Subject for Direct {
     const NAME: &'static str = "requeue, no handle";
-    type Port = Queue<u64>;
+    type Endpoint = Queue<u64>;
 
-    fn port(&self) -> Queue<u64> {
+    fn endpoint(&self) -> Queue<u64> {
         self.0.clone()
     }
 }
 
-impl Port for Queue<u64> {
+impl Endpoint for Queue<u64> {
     fn push(&mut self, item: u64) {
         let _ = Queue::push(self, item);
     }
@@ -93,22 +93,22 @@ impl Port for Queue<u64> {
     }
 }
 
-/// Through a handle, each push, pop or batch in a transaction that is begun and committed.
+/// By a handle, each push, pop or batch in its own transaction.
 #[derive(Default)]
 pub(crate) struct Transactional(Queue<u64>);
 
-pub(crate) struct TransactionalPort(Handle<u64>);
+pub(crate) struct TransactionalEndpoint(Handle<u64>);
 
 impl Subject for Transactional {
     const NAME: &'static str = "requeue, transaction";
-    type Port = TransactionalPort;
+    type Endpoint = TransactionalEndpoint;
 
-    fn port(&self) -> TransactionalPort {
-        TransactionalPort(self.0.handle())
+    fn endpoint(&self) -> TransactionalEndpoint {
+        TransactionalEndpoint(self.0.handle())
     }
 }
 
-impl Port for TransactionalPort {
+impl Endpoint for TransactionalEndpoint {
     fn push(&mut self, item: u64) {
         let tx = self.0.begin();
         let _ = tx.push(item);
@@ -144,14 +144,14 @@ pub(crate) struct Seg(Arc<SegQueue<u64>>);
 
 impl Subject for Seg {
     const NAME: &'static str = "SegQueue";
-    type Port = Arc<SegQueue<u64>>;
+    type Endpoint = Arc<SegQueue<u64>>;
 
-    fn port(&self) -> Self::Port {
+    fn endpoint(&self) -> Self::Endpoint {
         self.0.clone()
     }
 }
 
-impl Port for Arc<SegQueue<u64>> {
+impl Endpoint for Arc<SegQueue<u64>> {
     fn push(&mut self, item: u64) {
         SegQueue::push(self, item);
     }
@@ -163,20 +163,20 @@ impl Port for Arc<SegQueue<u64>> {
 
 /// One lock for each push, pop or batch.
 #[derive(Default)]
-pub(crate) struct Locked(LockedPort);
+pub(crate) struct Locked(LockedEndpoint);
 
-type LockedPort = Arc<Mutex<VecDeque<u64>>>;
+type LockedEndpoint = Arc<Mutex<VecDeque<u64>>>;
 
 impl Subject for Locked {
     const NAME: &'static str = "Mutex<VecDeque>";
-    type Port = LockedPort;
+    type Endpoint = LockedEndpoint;
 
-    fn port(&self) -> LockedPort {
+    fn endpoint(&self) -> LockedEndpoint {
         self.0.clone()
     }
 }
 
-impl Port for LockedPort {
+impl Endpoint for LockedEndpoint {
     fn push(&mut self, item: u64) {
         self.lock().unwrap().push_back(item);
     }

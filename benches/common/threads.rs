@@ -1,53 +1,53 @@
-//! Several producers and consumers.
+//! Scenarios of several producers and consumers.
 
-use super::subjects::{Port, Subject};
+use super::subjects::{Endpoint, Subject};
 use super::{Contender, ITEMS};
 use std::hint::black_box;
 use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Producers push `ITEMS` items between them while consumers pop them, each its equal share.
+/// Producers push `ITEMS` items while consumers pop them, each thread an equal share.
 pub(super) fn pass<S: Subject>(producers: usize, consumers: usize) -> Contender {
     let subject = S::default();
-    let mut pushing: Vec<_> = (0..producers).map(|_| subject.port()).collect();
-    let mut popping: Vec<_> = (0..consumers).map(|_| subject.port()).collect();
+    let mut pushing: Vec<_> = (0..producers).map(|_| subject.endpoint()).collect();
+    let mut popping: Vec<_> = (0..consumers).map(|_| subject.endpoint()).collect();
     Contender::new(S::NAME, move || {
         together(
             &mut pushing,
-            |port| (0..ITEMS / producers).for_each(|item| port.push(item as u64)),
+            |endpoint| (0..ITEMS / producers).for_each(|item| endpoint.push(item as u64)),
             &mut popping,
-            |port| {
+            |endpoint| {
                 for _ in 0..ITEMS / consumers {
-                    black_box(pop_waiting(port));
+                    black_box(pop_waiting(endpoint));
                 }
             },
         )
     })
 }
 
-/// The same in batches; the share of each is a multiple of the size.
+/// The same in batches; each share is a multiple of the batch size.
 pub(super) fn pass_batches<S: Subject>(
     producers: usize,
     consumers: usize,
     size: usize,
 ) -> Contender {
     let subject = S::default();
-    let mut pushing: Vec<_> = (0..producers).map(|_| subject.port()).collect();
-    let mut popping: Vec<_> = (0..consumers).map(|_| subject.port()).collect();
+    let mut pushing: Vec<_> = (0..producers).map(|_| subject.endpoint()).collect();
+    let mut popping: Vec<_> = (0..consumers).map(|_| subject.endpoint()).collect();
     Contender::new(S::NAME, move || {
         together(
             &mut pushing,
-            |port| {
+            |endpoint| {
                 for _ in 0..ITEMS / producers / size {
-                    port.push_batch(size);
+                    endpoint.push_batch(size);
                 }
             },
             &mut popping,
-            |port| {
+            |endpoint| {
                 let mut left = ITEMS / consumers;
                 while left > 0 {
-                    match port.pop_batch(size.min(left)) {
+                    match endpoint.pop_batch(size.min(left)) {
                         0 => thread::yield_now(),
                         popped => left -= popped,
                     }
@@ -57,7 +57,7 @@ pub(super) fn pass_batches<S: Subject>(
     })
 }
 
-/// Runs each port on a thread of its own and measures from the first start to the last end.
+/// Runs each endpoint on its own thread and measures from the first start to the last end.
 pub(crate) fn together<P: Send>(
     pushing: &mut [P],
     push: impl Fn(&mut P) + Sync,
@@ -69,10 +69,10 @@ pub(crate) fn together<P: Send>(
     thread::scope(|scope| {
         let pushing = pushing
             .iter_mut()
-            .map(|port| scope.spawn(move || timed(barrier, || push(port))));
+            .map(|endpoint| scope.spawn(move || timed(barrier, || push(endpoint))));
         let popping = popping
             .iter_mut()
-            .map(|port| scope.spawn(move || timed(barrier, || pop(port))));
+            .map(|endpoint| scope.spawn(move || timed(barrier, || pop(endpoint))));
         let threads: Vec<_> = pushing.chain(popping).collect();
         let spans = threads.into_iter().map(|thread| thread.join().unwrap());
         let (starts, ends): (Vec<_>, Vec<_>) = spans.unzip();
@@ -80,7 +80,7 @@ pub(crate) fn together<P: Send>(
     })
 }
 
-/// When some work starts and ends that begins with the others'.
+/// The start and end of some work that begins together with the others'.
 fn timed(barrier: &Barrier, work: impl FnOnce()) -> (Instant, Instant) {
     barrier.wait();
     let start = Instant::now();
@@ -88,10 +88,10 @@ fn timed(barrier: &Barrier, work: impl FnOnce()) -> (Instant, Instant) {
     (start, Instant::now())
 }
 
-/// Pops an item; while there is none, others may run.
-pub(crate) fn pop_waiting(port: &mut impl Port) -> u64 {
+/// Pops an item; yields while there is none.
+pub(crate) fn pop_waiting(endpoint: &mut impl Endpoint) -> u64 {
     loop {
-        if let Some(item) = port.pop() {
+        if let Some(item) = endpoint.pop() {
             return item;
         }
         thread::yield_now();

@@ -1,14 +1,14 @@
-//! What only requeue can do.
+//! Scenarios for transactions, which only requeue has.
 
 use super::alone::time;
 use super::{Contender, ITEMS};
 use requeue::{commit_all, Handle, Queue, Transaction};
 use std::time::Duration;
 
-/// How many items a transaction holds.
+/// Number of items that a transaction holds.
 const HELD: usize = 32;
 
-/// How many transactions are open at the same time.
+/// Number of transactions that are open at the same time.
 const OPEN: usize = 64;
 
 /// How a transaction ends.
@@ -68,7 +68,7 @@ pub(super) fn end(end: End) -> Contender {
     })
 }
 
-/// One transaction after the other holds items and ends; an abort is followed by a new attempt.
+/// Transactions hold items and end, one after the other; each abort is followed by a new attempt.
 pub(super) fn hold_and_end(end: End) -> Contender {
     let queue = Queue::unbounded();
     let mut handle = queue.handle();
@@ -86,12 +86,12 @@ pub(super) fn hold_and_end(end: End) -> Contender {
     })
 }
 
-/// Two queues get an item each from one joint commit.
+/// Two queues get one item each from one joint commit.
 pub(super) fn joint() -> Contender {
     pushes("requeue, commit_all", |a, b| drop(commit_all((a, b))))
 }
 
-/// Two queues get an item each from a commit of its own.
+/// Two queues get one item each from separate commits.
 pub(super) fn separate() -> Contender {
     pushes("requeue, two commits", |a, b| {
         a.commit();

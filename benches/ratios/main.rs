@@ -1,7 +1,7 @@
-//! Runs all contenders of a scenario in turn, round by round, so that a noisy machine disturbs
-//! them alike, and holds the medians against the targets: `cargo bench --bench ratios`.
+//! Runs all contenders of a scenario in turn, round by round, so that noise affects all of them alike, and compares
+//! the medians with the targets: `cargo bench --bench ratios`.
 //!
-//! `REQUEUE_ROUNDS` says how many rounds. Without `--bench`, as in a test run, it is one.
+//! `REQUEUE_ROUNDS` sets the number of rounds. Without `--bench`, as in a test run, it is one.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -60,7 +60,7 @@ fn rounds() -> usize {
     }
 }
 
-/// What one contender took in each round, in nanoseconds per item.
+/// The time of one contender in each round, in nanoseconds per item.
 struct Row {
     name: &'static str,
     rounds: Vec<f64>,
@@ -71,7 +71,7 @@ impl Row {
         median(self.rounds.clone())
     }
 
-    /// The time for an item, as a multiple of another's in the same round.
+    /// The time per item, as a multiple of another contender's in the same round.
     fn ratio(&self, other: &Row) -> f64 {
         let pairs = self.rounds.iter().zip(&other.rounds);
         median(pairs.map(|(own, other)| own / other).collect())
@@ -83,7 +83,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// One round to warm up, then the rounds that count.
+/// One warm-up round, then the measured rounds.
 #[allow(clippy::cast_precision_loss)]
 fn measure(mut scenario: Scenario, rounds: usize) -> Vec<Row> {
     let contenders = scenario.contenders.iter_mut();
@@ -117,7 +117,7 @@ fn print_row(scenario: &str, row: &Row, results: &[Row]) {
     }
 }
 
-/// Prints the targets of a scenario, and says which are reached.
+/// Prints the targets of a scenario, and whether they are met.
 fn judge(scenario: &str, results: &[Row]) -> Vec<bool> {
     let targets = TARGETS.iter().filter(|target| target.scenario == scenario);
     let judge = |target: &Target| {

@@ -1,6 +1,6 @@
-//! The rank error: by how much the order across handles differs from that of the pushes.
+//! The rank error: how much the order across handles differs from the order of the pushes.
 
-use crate::common::subjects::{Port, Subject};
+use crate::common::subjects::{Endpoint, Subject};
 use crate::common::threads::{pop_waiting, together};
 use crate::common::ITEMS;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,22 +11,22 @@ pub(crate) struct RankError {
     pub(crate) max: u64,
 }
 
-/// As many producers as consumers pass items that are stamped right before their push and right
-/// after their pop. A queue in strict order shows what the stamping itself adds.
+/// Equal numbers of producers and consumers pass items that are stamped right before their push and right after their
+/// pop. The result of a queue in strict order is the error of the stamping itself.
 pub(crate) fn measure<S: Subject>(threads: usize) -> RankError {
     let subject = S::default();
-    let mut ports: Vec<_> = (0..2 * threads).map(|_| subject.port()).collect();
-    let (pushing, popping) = ports.split_at_mut(threads);
+    let mut endpoints: Vec<_> = (0..2 * threads).map(|_| subject.endpoint()).collect();
+    let (pushing, popping) = endpoints.split_at_mut(threads);
     let (pushed, popped) = (AtomicU64::new(0), AtomicU64::new(0));
     let share = ITEMS / threads;
     let stamps = Mutex::new(Vec::new());
     together(
         pushing,
-        |port| (0..share).for_each(|_| port.push(pushed.fetch_add(1, Ordering::SeqCst))),
+        |endpoint| (0..share).for_each(|_| endpoint.push(pushed.fetch_add(1, Ordering::SeqCst))),
         popping,
-        |port| {
+        |endpoint| {
             let pop = |_| {
-                let item = pop_waiting(port);
+                let item = pop_waiting(endpoint);
                 (popped.fetch_add(1, Ordering::SeqCst), item)
             };
             let own: Vec<_> = (0..share).map(pop).collect();
@@ -38,7 +38,7 @@ pub(crate) fn measure<S: Subject>(threads: usize) -> RankError {
     rank_error(stamps.into_iter().map(|(_, item)| item))
 }
 
-/// For each item, in the order of the pops, counts the older ones that are popped after it.
+/// For each item, in the order of the pops, counts the older items that are popped later.
 #[allow(clippy::cast_precision_loss)]
 fn rank_error(items: impl Iterator<Item = u64>) -> RankError {
     let mut gone = Counts::new(ITEMS);
@@ -55,7 +55,7 @@ fn rank_error(items: impl Iterator<Item = u64>) -> RankError {
     }
 }
 
-/// How many numbers were added below any number: a Fenwick tree.
+/// Counts the added numbers below a given one: a Fenwick tree.
 struct Counts(Vec<u64>);
 
 impl Counts {

@@ -1,6 +1,6 @@
-//! What the queue has to reach.
+//! The targets of the queue.
 
-/// In a scenario, the contender's time is at most so many times that of another.
+/// In a scenario, the contender's time is at most this multiple of another's.
 pub(crate) struct Target {
     pub(crate) scenario: &'static str,
     pub(crate) contender: &'static str,

@@ -1,4 +1,4 @@
-//! What the command line asks for.
+//! The command line.
 
 use std::env;
 use std::ffi::OsString;
@@ -44,13 +44,13 @@ pub(crate) fn parse(args: impl Iterator<Item = OsString>) -> Result<Request, Str
     directory(&root.unwrap_or_else(repository)).map(Request::Census)
 }
 
-/// The package that cargo runs, or else the one that was compiled.
+/// The package that cargo runs, or the one that was compiled.
 fn repository() -> PathBuf {
     let running = env::var_os("CARGO_MANIFEST_DIR");
     running.map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from)
 }
 
-/// The directory itself where `path` leads to it by symbolic links: the walk would not follow them.
+/// Resolves symbolic links in `path`, since the walk would not follow them.
 fn directory(path: &Path) -> Result<PathBuf, String> {
     let name = printable(path.as_os_str());
     match fs::canonicalize(path) {

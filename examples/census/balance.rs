@@ -1,4 +1,4 @@
-//! Does what left the queue make up what entered it?
+//! Checks that all items that entered the queue have left it.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use requeue::Stats;
 
 use super::tally::Tally;
 
-/// The jobs as the workers saw them: each is pushed once, and ends up counted or reported once.
+/// The jobs as the workers saw them: each is pushed once, and counted or reported once.
 pub(crate) struct Balance {
     pushed: u64,
     committed: u64,
@@ -22,7 +22,7 @@ impl Balance {
         }
     }
 
-    /// Checks the workers' account in itself, and against that of the queue, which must be drained.
+    /// Checks that the workers' counts are consistent, and agree with those of the queue, which must be drained.
     pub(crate) fn check(&self, stats: &Stats) -> Result<(), String> {
         if !self.holds() {
             return Err(format!("jobs were lost or duplicated: {self}"));

@@ -1,7 +1,7 @@
 //! A census of a directory tree: its files, lines and bytes by extension.
 //!
-//! Every entry of the tree is a job in one [`requeue::Queue`]. A directory pushes its children in the transaction that
-//! took it; an entry that cannot be read aborts its transaction, so that it is tried again, and is reported in the end.
+//! Every entry of the tree is a job in one [`requeue::Queue`]. A directory pushes its children in the transaction
+//! that took it; an entry that cannot be read aborts its transaction, is retried, and finally reported.
 //!
 //! Run it with `cargo run --release --example census -- [DIR]`.
 
@@ -32,7 +32,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints the report, and fails if the conservation check does.
+/// Prints the report, and fails if the conservation check fails.
 fn conclude(out: &mut impl Write, walked: &Walked) -> Result<(), String> {
     let balance = Balance::of(&walked.tally);
     print(out, &report::report(&walked.tally, &balance))?;

@@ -1,4 +1,4 @@
-//! The census in words and columns.
+//! Prints the census.
 
 use std::cmp::Reverse;
 use std::ffi::OsStr;
@@ -7,7 +7,7 @@ use std::fmt::{self, Write};
 use super::balance::Balance;
 use super::tally::{Count, Tally};
 
-/// A name without line breaks and control characters; what is not UTF-8 in it is replaced.
+/// A name without line breaks and control characters; invalid UTF-8 is replaced.
 pub(crate) fn printable(name: &OsStr) -> String {
     name.to_string_lossy().escape_debug().to_string()
 }

@@ -1,4 +1,4 @@
-//! What the workers found: each keeps a tally of its own, and they are merged in the end.
+//! The findings of the workers: each worker has its own tally, and they are merged at the end.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -40,7 +40,7 @@ pub(crate) struct Unreadable {
 
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
-    /// How many jobs were pushed.
+    /// Number of pushed jobs.
     pub(crate) pushed: u64,
     pub(crate) extensions: BTreeMap<String, Count>,
     pub(crate) directories: u64,

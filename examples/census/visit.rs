@@ -1,4 +1,4 @@
-//! One entry of the tree: what it is, and what is in it.
+//! One entry of the tree: its type and its contents.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Write};
@@ -8,11 +8,11 @@ use super::tally::{Count, Kind};
 
 const CHUNK: usize = 64 * 1024;
 
-/// Reads the entry at `path`, and hands the children of a directory to `push`.
+/// Reads the entry at `path`, and passes the children of a directory to `push`.
 ///
-/// Nothing but directories and regular files is opened: a pipe would block, a symbolic link lead astray. A file is read
-/// up to the length that it has: one that grows all the time would not end, nor would some of `/proc`, which
-/// say that they are empty.
+/// Opens only directories and regular files: a pipe would block, a symbolic link could lead out of the tree. Reads a
+/// file only up to its length: a file that keeps growing would never end, nor would some files of `/proc`, which have
+/// length 0.
 pub(crate) fn visit(path: &Path, push: &mut dyn FnMut(PathBuf)) -> io::Result<Kind> {
     let kind = fs::symlink_metadata(path)?.file_type();
     if kind.is_dir() {
@@ -41,7 +41,7 @@ fn count(file: impl Read) -> io::Result<Count> {
     })
 }
 
-/// Counts what is written to it.
+/// Counts the data written to it.
 #[derive(Default)]
 struct Counter {
     lines: u64,
@@ -67,7 +67,7 @@ impl Write for Counter {
 mod tests {
     use super::*;
 
-    /// It says that it is empty, and has some 256 GiB.
+    /// Has length 0, and about 256 GiB of content.
     #[cfg(target_os = "linux")]
     #[test]
     fn a_file_without_an_end_is_as_long_as_it_says() {

@@ -17,7 +17,7 @@ pub(crate) struct Walked {
     pub(crate) stats: Stats,
 }
 
-/// Visits `root` and, job by job, all that the visits push.
+/// Visits `root` and, job by job, all entries that the visits push.
 pub(crate) fn walk<V>(root: PathBuf, visit: V) -> Walked
 where
     V: Fn(&Path, &mut dyn FnMut(PathBuf)) -> io::Result<Kind> + Sync,
@@ -28,7 +28,7 @@ where
         progress: progress(),
     };
     walk.queue.push(root).expect(UNBOUNDED);
-    // What the jobs push is accepted all the same, and the queue is drained when the last of them is done.
+    // Jobs can still push after the close, and the queue is drained when the last job is done.
     walk.queue.close();
     let mut tally = Tally {
         pushed: 1,
@@ -66,7 +66,7 @@ impl<V> Walk<V>
 where
     V: Fn(&Path, &mut dyn FnMut(PathBuf)) -> io::Result<Kind> + Sync,
 {
-    /// Works until all is done.
+    /// Works until all jobs are done.
     fn work(&self) -> Tally {
         let mut handle = self.queue.handle();
         let mut tally = Tally::default();
@@ -74,7 +74,7 @@ where
         tally
     }
 
-    /// Takes a job and commits it, unless it fails and is to be tried again. `false` if none can come.
+    /// Takes a job and commits it, unless it fails and will be retried. `false` if the queue is drained.
     fn step(&self, handle: &mut Handle<PathBuf>, tally: &mut Tally) -> bool {
         let tx = handle.begin();
         let Ok(job) = tx.pop_blocking() else {
@@ -112,7 +112,7 @@ mod tests {
     use super::super::balance::Balance;
     use super::*;
 
-    /// A tree that needs no disk: `fails` says how many times the visit of a path fails before it succeeds.
+    /// A tree in memory: `fails` says how many visits of a path fail before one succeeds.
     #[derive(Default)]
     struct Fake {
         fails: HashMap<&'static str, u32>,
@@ -127,7 +127,7 @@ mod tests {
             }
         }
 
-        /// The root has `a` and `b`, those have `0` to `9` each; children are pushed before the visit fails.
+        /// The root has `a` and `b`, each of these `0` to `9`; children are pushed before the visit fails.
         fn visit(&self, path: &Path, push: &mut dyn FnMut(PathBuf)) -> io::Result<Kind> {
             let visit = self.visited(path);
             let name = path.to_str().unwrap();
@@ -149,7 +149,7 @@ mod tests {
             *visits
         }
 
-        /// Walks the tree, checks what is true of every walk, and says how often `path` was visited.
+        /// Walks the tree, checks the invariants of every walk, and returns the number of visits of `path`.
         fn walk(&self, path: &str) -> (Tally, u32) {
             let walked = walk("root".into(), |path, push| self.visit(path, push));
             Balance::of(&walked.tally).check(&walked.stats).unwrap();

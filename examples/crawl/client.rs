@@ -1,11 +1,11 @@
-//! As much of an HTTP client as the crawler needs.
+//! A minimal HTTP client for the crawler.
 
 use std::io::{self, Write};
 use std::net::{SocketAddr, TcpStream};
 
 use super::page::Page;
 
-/// Asks one address for the pages of all hosts.
+/// Requests the pages of all hosts from one address.
 pub(crate) struct Client {
     web: SocketAddr,
 }
@@ -15,7 +15,7 @@ impl Client {
         Self { web }
     }
 
-    /// Fetches a page, and returns what it links to.
+    /// Fetches a page, and returns its links.
     pub(crate) fn fetch(&self, page: &Page) -> io::Result<Vec<Page>> {
         let Page { host, path } = page;
         let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");

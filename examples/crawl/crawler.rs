@@ -1,4 +1,4 @@
-//! The crawler: a queue and some workers for each host, and one queue for what they find.
+//! The crawler: a queue and a worker pool for each host, and one queue for their findings.
 
 use std::collections::{BTreeMap, HashSet};
 use std::thread;
@@ -10,32 +10,32 @@ use super::client::Client;
 use super::diary::Diary;
 use super::page::Page;
 
-/// No two requests to a host start closer together.
+/// The minimal time between the starts of two requests to a host.
 pub(crate) const PACE: Duration = Duration::from_millis(50);
-/// No more requests to a host are under way at once.
+/// The maximal number of concurrent requests to a host.
 pub(crate) const AT_ONCE: usize = 2;
-/// How often a page is asked for, at most.
+/// The maximal number of attempts per page.
 const ATTEMPTS: u32 = 3;
-/// For each host. More than may be at work: the queue sees to that.
+/// Workers per host. More than the concurrency limit, which the queue enforces.
 const WORKERS: usize = 3;
 
-/// What the workers tell.
+/// A message of a worker.
 enum News {
     Found(Page),
-    /// A page was fetched, or given up; what it links to was told before.
+    /// A page was fetched, or has failed for good; its links were sent before.
     Over,
 }
 
-/// A host: its pages, and when they were asked for.
+/// A host: its pages, and the times of its requests.
 pub(crate) struct Host {
     pub(crate) pages: Queue<Page>,
     pub(crate) diary: Diary,
 }
 
-/// All hosts, by their names.
+/// All hosts, by name.
 pub(crate) type Hosts = BTreeMap<String, Host>;
 
-/// Crawls all that can be reached from a page, and returns what became of each host.
+/// Crawls all pages reachable from a page, and returns the state of each host.
 pub(crate) fn crawl(client: &Client, start: Page) -> Hosts {
     let mut hosts = Hosts::new();
     let (mut seen, mut left) = (HashSet::new(), 0);
@@ -71,7 +71,7 @@ pub(crate) fn crawl(client: &Client, start: Page) -> Hosts {
     hosts
 }
 
-/// A host whose pages are asked for at a pace.
+/// A host with a rate limit.
 fn polite() -> Host {
     let diary = Diary::of(Pace::every(PACE));
     let pages = Queue::builder()
@@ -88,15 +88,15 @@ fn work(mut pages: Handle<Page>, mut news: Handle<News>, client: &Client) {
     loop {
         let (tx, report) = (pages.begin(), news.begin());
         let Ok(page) = tx.pop_blocking() else { return };
-        let tell = |news| report.push(news).expect("nobody closes it");
+        let send = |news| report.push(news).expect("nobody closes it");
         if let Ok(links) = client.fetch(&page) {
-            links.into_iter().map(News::Found).for_each(tell);
-            tell(News::Over);
+            links.into_iter().map(News::Found).for_each(send);
+            send(News::Over);
         } else {
             if page.attempts() == ATTEMPTS {
-                tell(News::Over);
+                send(News::Over);
             }
-            // Again after its backoff; or, if this was the last attempt, it is a dead letter now.
+            // Retried after its backoff, or a dead letter after the last attempt.
             tx.retry(page).expect("there is no bound");
         }
         commit_all((tx, report));

@@ -1,11 +1,11 @@
-//! A pace that keeps when it let items start.
+//! A limiter that records the starts that it allowed.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
 use requeue::{Limiter, Pace, RateSlot};
 
-/// Gives the turns of a pace, and writes down when.
+/// Delegates to a pace, and records the rate slots.
 #[derive(Clone)]
 pub(crate) struct Diary {
     pace: Pace,
@@ -18,7 +18,7 @@ impl Diary {
         Self { pace, starts }
     }
 
-    /// When items were started, in that order.
+    /// The times of the starts, sorted.
     pub(crate) fn starts(&self) -> Vec<Instant> {
         let mut starts = self.lock().clone();
         starts.sort();
@@ -32,19 +32,19 @@ impl Diary {
 
 impl Limiter for Diary {
     fn start(&self, now: Instant) -> Result<RateSlot, Instant> {
-        let turn = self.pace.start(now)?;
-        self.lock().push(turn.at());
-        Ok(turn)
+        let slot = self.pace.start(now)?;
+        self.lock().push(slot.at());
+        Ok(slot)
     }
 
-    /// Nothing was started.
-    fn cancel(&self, turn: RateSlot, now: Instant) {
-        self.lock().retain(|at| *at != turn.at());
-        self.pace.cancel(turn, now);
+    /// A cancelled slot is not a start.
+    fn cancel(&self, slot: RateSlot, now: Instant) {
+        self.lock().retain(|at| *at != slot.at());
+        self.pace.cancel(slot, now);
     }
 
-    fn give_back(&self, turn: RateSlot, now: Instant) {
-        self.pace.give_back(turn, now);
+    fn give_back(&self, slot: RateSlot, now: Instant) {
+        self.pace.give_back(slot, now);
     }
 
     fn owed(&self, last: Instant) -> u32 {
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_turn_that_is_not_used_is_no_start() {
+    fn a_cancelled_slot_is_not_a_start() {
         let second = Duration::from_secs(1);
         let (diary, begin) = (Diary::of(Pace::every(second)), Instant::now());
         let unused = diary.start(begin).unwrap();

@@ -1,8 +1,8 @@
-//! A polite crawler: each host is asked at a pace, and asked again, later and later, for what fails.
+//! A polite crawler: requests to each host are rate limited, and failed ones are retried with backoff.
 //!
-//! The pages of a host wait in a queue of their own, with a pace, a limit of requests at once, a backoff and a
-//! limit of attempts. What a page links to is committed together with the page, by `commit_all`: so no page is
-//! lost, and its links are told once. The web that is crawled is a server in this process.
+//! The pages of a host are in a queue with a rate limit, a concurrency limit, a backoff and a limit of attempts. The
+//! links of a page are committed together with the page, by `commit_all`: so no page is lost, and its links are sent
+//! once. The crawled web is a server in this process.
 //!
 //! Run it with `cargo run --release --example crawl`.
 
@@ -48,7 +48,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What to do if there are arguments: `None` if there are none.
+/// Handles the arguments: `None` if there are none.
 fn answer_to(argument: Option<&str>) -> Option<ExitCode> {
     match argument? {
         "-h" | "--help" => {

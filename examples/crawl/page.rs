@@ -1,4 +1,4 @@
-//! Where a page is.
+//! The address of a page.
 
 use std::fmt;
 use std::io;

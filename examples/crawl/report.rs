@@ -1,4 +1,4 @@
-//! What became of the pages, and what the hosts saw of it: was that all, and was it polite?
+//! The result of the crawl, compared with the requests that the hosts saw: complete and polite?
 
 use std::iter::zip;
 use std::time::{Duration, Instant};
@@ -7,14 +7,14 @@ use super::crawler::{Hosts, AT_ONCE, PACE};
 use super::page::Page;
 use super::web::{self, Visit};
 
-/// Prints what each host saw of a crawl, and what was given up.
+/// Prints the requests that each host saw, and the dead letters.
 ///
-/// The gaps are those between the starts that the pace allowed. What the host sees is later, by what the
-/// thread of a request is held up on its way: so there two may be closer together.
+/// The gaps are those between the starts that the rate limit allowed. A host sees a request later, because its thread
+/// may be delayed: so two requests may arrive closer together.
 ///
 /// # Panics
 ///
-/// If a host was asked too often, or if a page was lost or fetched twice.
+/// If a host got requests too often, or if a page was lost or fetched twice.
 pub(crate) fn report(hosts: &Hosts, visits: &[Visit]) {
     println!("host            pages  retries   dead  at once  least gap");
     for (name, host) in hosts {
@@ -52,7 +52,7 @@ fn given_up(hosts: &Hosts) -> Vec<Page> {
     pages.collect()
 }
 
-/// Each page was served once, or given up.
+/// Each page was served once, or is a dead letter.
 fn check_pages(visits: &[Visit], given_up: &[Page]) {
     let served: Vec<_> = visits.iter().filter(|visit| visit.served).collect();
     for page in web::pages() {
@@ -61,13 +61,13 @@ fn check_pages(visits: &[Visit], given_up: &[Page]) {
     }
 }
 
-/// The least time between two of some times, which are in order.
+/// The shortest time between two consecutive times; these are sorted.
 fn least_gap(times: &[Instant]) -> Duration {
     let gaps = zip(times, times.iter().skip(1)).map(|(time, next)| *next - *time);
     gaps.min().unwrap_or(Duration::MAX)
 }
 
-/// How many requests were under way at once, at most.
+/// The highest number of concurrent requests.
 fn at_once(visits: &[&Visit]) -> usize {
     let lasts = |visit: &Visit, at| visit.came <= at && at < visit.went;
     let counts = visits.iter().map(|new| {

@@ -1,4 +1,4 @@
-//! The web that is crawled: some hosts at one local address, which write down who asked for what.
+//! The crawled web: some hosts at one local address, which record all requests.
 
 use std::io::{self, BufRead, BufReader, ErrorKind, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -14,13 +14,13 @@ const HOSTS: [&str; 4] = [
     "shop.example",
     "wiki.example",
 ];
-/// How many pages a host has: `/0` links to `/1` and `/2`, `/1` to `/3` and `/4`, and so on.
+/// Number of pages per host: `/0` links to `/1` and `/2`, `/1` to `/3` and `/4`, and so on.
 const PAGES: usize = 10;
 /// A page without links that always fails.
 const BROKEN: (&str, usize) = ("shop.example", 8);
-/// How often some other pages fail.
+/// Number of failures of some other pages.
 const FAILURES: usize = 2;
-/// How long it takes to answer, and from which page on it takes longer.
+/// The response time, and the first page with a longer one.
 const QUICK: Duration = Duration::from_millis(10);
 const SLOW: Duration = Duration::from_millis(150);
 const DEEP: usize = 5;
@@ -63,7 +63,7 @@ impl Web {
         self.address
     }
 
-    /// The requests that were answered so far, in the order in which they came.
+    /// The requests answered so far, in the order of their arrival.
     pub(crate) fn visits(&self) -> Vec<Visit> {
         let mut visits = lock(&self.log).clone();
         visits.sort_by_key(|visit| visit.came);
@@ -71,7 +71,7 @@ impl Web {
     }
 }
 
-/// The page from which all others can be reached.
+/// The page from which all others are reachable.
 pub(crate) fn home() -> Page {
     page(HOSTS[0], 0)
 }
@@ -112,7 +112,7 @@ fn read_request(stream: &TcpStream) -> io::Result<Page> {
     page.ok_or_else(|| ErrorKind::InvalidData.into())
 }
 
-/// The links of a page, one a line; `None` if it fails. Written down before the client knows of it.
+/// The links of a page, one per line; `None` if it fails. Recorded before the client gets them.
 fn answer(page: &Page, log: &Mutex<Vec<Visit>>, came: Instant) -> Option<String> {
     let number: usize = page.path.strip_prefix('/')?.parse().ok()?;
     thread::sleep(if number < DEEP { QUICK } else { SLOW });
@@ -128,7 +128,7 @@ fn answer(page: &Page, log: &Mutex<Vec<Visit>>, came: Instant) -> Option<String>
     (!fails).then(|| links(&page.host, number))
 }
 
-/// To the home of the host and of the next one, and to two pages that nothing else links to.
+/// Links to the home of the host and of the next one, and to two pages without other links to them.
 fn links(host: &str, number: usize) -> String {
     let mut others = HOSTS.into_iter().cycle().skip_while(|other| *other != host);
     let next = others.nth(1).unwrap_or(host);

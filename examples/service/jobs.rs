@@ -4,7 +4,7 @@ use std::time::Duration;
 
 const STEP: Duration = Duration::from_millis(1);
 
-/// A job and the step of it that is to be done.
+/// A job and its next step.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Job {
     pub(crate) number: u64,
@@ -27,7 +27,7 @@ impl Job {
         Self { number, step }
     }
 
-    /// What follows when this step is done.
+    /// The job after this step.
     pub(crate) fn next(self) -> Option<Self> {
         let step = match self.step {
             Step::Fetch => Step::Parse,
@@ -37,7 +37,7 @@ impl Job {
         Some(Self { step, ..self })
     }
 
-    /// Does this step. Some fail once, some twice.
+    /// Does this step. Some steps fail once, some twice.
     pub(crate) async fn perform(self, attempt: u32) -> Result<(), Failed> {
         tokio::time::sleep(STEP).await;
         let failures = match (self.number + self.step as u64) % 10 {

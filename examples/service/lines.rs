@@ -1,14 +1,14 @@
-//! The lines of a client, none of which takes more room than a job may.
+//! The lines of a client, with a limited length.
 
 use std::io;
 use std::mem;
 
 use tokio::io::{AsyncBufRead, AsyncBufReadExt};
 
-/// The most bytes in a line, its end apart.
+/// The maximal number of bytes in a line, without its end.
 pub(crate) const LONGEST: usize = 1024;
 
-/// What came in a line.
+/// The content of a line.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Line {
     Job,
@@ -31,7 +31,7 @@ impl<R: AsyncBufRead + Unpin> Lines<R> {
         }
     }
 
-    /// The next line; `None` at the end of the input. If the future is dropped, nothing that came is lost.
+    /// Returns the next line; `None` at the end of the input. Cancel safe: dropping the future loses no input.
     pub(crate) async fn next(&mut self) -> io::Result<Option<Line>> {
         loop {
             let came = self.input.fill_buf().await?;
@@ -53,7 +53,7 @@ impl<R: AsyncBufRead + Unpin> Lines<R> {
         }
     }
 
-    /// Ends a line, and begins the next one.
+    /// Ends a line, and starts the next one.
     fn end(&mut self) -> Line {
         let line = mem::take(&mut self.line);
         if mem::take(&mut self.too_long) {

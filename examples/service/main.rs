@@ -1,8 +1,8 @@
-//! A small service: jobs come in over TCP, a bounded queue holds them, worker tasks do them.
+//! A small service: jobs arrive over TCP, are queued in a bounded queue, and worker tasks run them.
 //!
-//! A worker takes a job in a transaction that stays open while the job is done. What fails aborts, and is
-//! taken again; what succeeds commits, together with the job's next step. Ctrl-C closes the queue: nothing
-//! more is accepted, what was is still done, and in the end accepted = done must hold.
+//! A worker takes a job in a transaction that stays open while the job runs. A failure aborts, and the job is
+//! retried; a success commits, together with the job's next step. Ctrl-C closes the queue: no more jobs are accepted,
+//! accepted ones are still done, and at the end accepted = done must hold.
 //!
 //! Run it with `cargo run --release --example service -- [--self-test | PORT]`.
 
@@ -92,7 +92,7 @@ async fn serve(port: u16) -> io::Result<Arc<Tally>> {
     server::serve(listener, server::interrupted()).await
 }
 
-/// Prints what happened, and fails if something was lost.
+/// Prints the counts, and fails if a job was lost.
 fn conclude(tally: &Tally) -> ExitCode {
     println!("{tally}");
     match tally.check() {

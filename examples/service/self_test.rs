@@ -1,4 +1,4 @@
-//! A service under load that is interrupted meanwhile.
+//! Interrupts a service under load.
 
 use std::io;
 use std::net::SocketAddr;
@@ -16,15 +16,15 @@ use super::lines::LONGEST;
 use super::server;
 use super::tally::Tally;
 
-/// More than there is room for: some wait for it when the interrupt comes.
+/// More clients than room: some wait for it when the interrupt arrives.
 const CLIENTS: usize = 32;
-/// So many accepted jobs are the middle of the load.
+/// After this many accepted jobs the interrupt is sent.
 const MIDDLE: u64 = 200;
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What the clients were told.
+/// The replies to the clients.
 #[derive(Default)]
-struct Told {
+struct Replies {
     accepted: AtomicU64,
     rejected: AtomicU64,
     middle: Notify,
@@ -39,28 +39,28 @@ async fn load() -> io::Result<Arc<Tally>> {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
     let address = listener.local_addr()?;
     let service = tokio::spawn(server::serve(listener, server::interrupted()));
-    let told = Arc::new(Told::default());
+    let replies = Arc::new(Replies::default());
     let mut clients = JoinSet::new();
     for _ in 0..CLIENTS {
-        clients.spawn(client(address, Arc::clone(&told)));
+        clients.spawn(client(address, Arc::clone(&replies)));
     }
 
-    told.middle.notified().await;
+    replies.middle.notified().await;
     interrupt()?;
     let tally = service.await??;
     for left in clients.join_all().await {
         left.or_else(hung_up)?;
     }
-    compare(&told, &tally)?;
+    compare(&replies, &tally)?;
     Ok(tally)
 }
 
-/// Sends some lines at once, reads their answers, and so on, until the service says that it is closing, or hangs
-/// up: never in between.
-async fn client(address: SocketAddr, told: Arc<Told>) -> io::Result<()> {
+/// Sends some lines at once, reads the replies, and repeats until the service says that it is closing, or closes the
+/// connection, but never between two replies.
+async fn client(address: SocketAddr, replies: Arc<Replies>) -> io::Result<()> {
     let mut stream = TcpStream::connect(address).await?;
     let (input, mut output) = stream.split();
-    let mut replies = BufReader::new(input).lines();
+    let mut incoming = BufReader::new(input).lines();
     let long = "x".repeat(LONGEST + 1);
     let lines = [
         &b"a job\n"[..],
@@ -74,9 +74,9 @@ async fn client(address: SocketAddr, told: Arc<Told>) -> io::Result<()> {
     while !closing {
         output.write_all(&lines).await?;
         for (place, reason) in expected.into_iter().enumerate() {
-            match replies.next_line().await? {
+            match incoming.next_line().await? {
                 Some(reply) => {
-                    told.count(&reply, reason)?;
+                    replies.count(&reply, reason)?;
                     closing |= reply.ends_with("closing");
                 }
                 None if place == 0 => return Ok(()),
@@ -87,8 +87,8 @@ async fn client(address: SocketAddr, told: Arc<Told>) -> io::Result<()> {
     Ok(())
 }
 
-impl Told {
-    /// Counts a reply, which must give a reason if there is one.
+impl Replies {
+    /// Counts a reply. A rejection must give a reason.
     fn count(&self, reply: &str, reason: &str) -> io::Result<()> {
         if reply.starts_with("rejected: ") && reply.contains(reason) {
             self.rejected.fetch_add(1, Relaxed);
@@ -103,7 +103,7 @@ impl Told {
     }
 }
 
-/// Who writes to a service that has ended is told so, and had all answers before.
+/// A client that writes to a stopped service gets an error, and all replies before.
 fn hung_up(error: io::Error) -> io::Result<()> {
     match error.kind() {
         io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => Ok(()),
@@ -111,7 +111,7 @@ fn hung_up(error: io::Error) -> io::Result<()> {
     }
 }
 
-/// As Ctrl-C does: the shell's parent is this process.
+/// Like Ctrl-C: the parent of the shell is this process.
 #[cfg(unix)]
 fn interrupt() -> io::Result<()> {
     let mut kill = std::process::Command::new("sh");
@@ -127,13 +127,16 @@ fn interrupt() -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Each job's answer reached its client.
-fn compare(told: &Told, tally: &Tally) -> io::Result<()> {
-    let told = (told.accepted.load(Relaxed), told.rejected.load(Relaxed));
+/// The reply of each job has reached its client.
+fn compare(replies: &Replies, tally: &Tally) -> io::Result<()> {
+    let replies = (
+        replies.accepted.load(Relaxed),
+        replies.rejected.load(Relaxed),
+    );
     let counted = (tally.accepted(), tally.rejected());
-    if told == counted {
+    if replies == counted {
         return Ok(());
     }
-    let message = format!("clients were told {told:?}, accepted and rejected were {counted:?}");
+    let message = format!("clients got {replies:?}, accepted and rejected were {counted:?}");
     Err(io::Error::other(message))
 }

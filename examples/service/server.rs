@@ -1,4 +1,4 @@
-//! The service: it accepts clients until it is told to end, and ends when all accepted jobs are done.
+//! The service: it accepts clients until it is stopped, and ends when all accepted jobs are done.
 
 use std::future::Future;
 use std::io;
@@ -20,9 +20,9 @@ use super::workers::work;
 
 const CAPACITY: usize = 16;
 const WORKERS: usize = 4;
-/// After the end, a client that has sent nothing for so long is done; and all have so long to read their answers,
-/// and to stop.
+/// After the stop, a client that sends nothing for this long is disconnected.
 const SILENCE: Duration = Duration::from_millis(50);
+/// After the stop, all clients have this long to read their answers and to disconnect.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Ready at Ctrl-C.
@@ -31,7 +31,7 @@ pub(crate) async fn interrupted() {
     signal.expect("the system lets a program wait for Ctrl-C");
 }
 
-/// Serves until `end` is ready, and then does what was accepted.
+/// Serves until `end` is ready, and then finishes the accepted jobs.
 pub(crate) async fn serve(
     listener: TcpListener,
     end: impl Future<Output = ()>,
@@ -69,14 +69,14 @@ pub(crate) async fn serve(
     result.map(|()| tally)
 }
 
-/// A client that goes away is no trouble to the others.
+/// A disconnected client does not affect the others.
 fn report(left: io::Result<()>) {
     if let Err(error) = left {
         eprintln!("service: a client is gone: {error}");
     }
 }
 
-/// Waits until all clients have their answers, but not for those who do not read them, or send more all the time.
+/// Waits until all clients have their answers, but not for those that do not read them, or never stop sending.
 async fn dismiss(mut clients: JoinSet<io::Result<()>>) {
     let all = async {
         while let Some(left) = clients.join_next().await {
@@ -89,9 +89,9 @@ async fn dismiss(mut clients: JoinSet<io::Result<()>>) {
     }
 }
 
-/// Answers one client, line by line. While the queue is full its next line is not read: it has to wait.
+/// Answers one client, line by line. While the queue is full, its next line is not read: backpressure.
 ///
-/// At the end the lines that have come are answered too: the closed queue gives their jobs back.
+/// After the stop, lines already received are answered too: the closed queue refuses their jobs.
 async fn answer(
     mut stream: TcpStream,
     mut queue: Handle<Job>,
@@ -117,7 +117,7 @@ async fn answer(
             Err(_silent) => break,
         }
     }
-    // Whoever hangs up on what was not read takes back what the other one has not read.
+    // Closing a socket with unread input would discard output that the client has not read.
     output.shutdown().await?;
     while let Ok(Some(_)) = timeout(SILENCE, lines.next()).await.unwrap_or(Ok(None)) {}
     Ok(())
@@ -128,7 +128,7 @@ async fn reply(line: Line, queue: &mut Handle<Job>, tally: &Tally) -> String {
     let refused = match line {
         Line::Job => match queue.push_async(Job::new(number)).await {
             Ok(()) => return format!("accepted {number}\n"),
-            // Also to those who waited for room when it was closed.
+            // Also for jobs that waited for room at the close.
             Err(_) => "the service is closing".to_owned(),
         },
         Line::TooLong => format!("the line has more than {LONGEST} bytes"),

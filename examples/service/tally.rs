@@ -1,10 +1,10 @@
-//! What became of the jobs.
+//! Counts the outcomes of the jobs.
 
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
-/// The counts, and the numbers of the jobs that are accepted and not yet done.
+/// The counts, and the numbers of the accepted jobs that are not done.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     counts: Mutex<Counts>,
@@ -25,7 +25,7 @@ impl Tally {
         change(&mut counts)
     }
 
-    /// A line came in: the number of its job. Until it is rejected it counts as accepted.
+    /// Counts a received line, and returns the number of its job. Until it is rejected it counts as accepted.
     pub(crate) fn receive(&self) -> u64 {
         self.counts(|counts| {
             counts.received += 1;
@@ -48,7 +48,7 @@ impl Tally {
         });
     }
 
-    /// A step failed; it is taken again.
+    /// Counts a failed step, which will be retried.
     pub(crate) fn fail(&self) {
         self.counts(|counts| counts.failures += 1);
     }
@@ -61,7 +61,7 @@ impl Tally {
         self.counts(|counts| counts.rejected)
     }
 
-    /// Accepted = done, at the end.
+    /// Checks that accepted = done, at the end.
     pub(crate) fn check(&self) -> Result<(), String> {
         self.counts(|counts| {
             let accepted = counts.received - counts.rejected;

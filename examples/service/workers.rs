@@ -1,4 +1,4 @@
-//! The workers: each takes a job, does a step of it and leaves the next to whoever comes first.
+//! The workers: each takes a job, does one step of it and pushes the next step for any worker.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use requeue::{Handle, Transaction};
 use super::jobs::{Failed, Job};
 use super::tally::Tally;
 
-/// Works until the queue is closed and drained. Until then another worker may give a job back.
+/// Works until the queue is closed and drained. Before that, another worker may give a job back.
 pub(crate) async fn work(mut handle: Handle<Job>, tally: Arc<Tally>) {
     loop {
         let tx = handle.begin();
@@ -23,10 +23,10 @@ pub(crate) async fn work(mut handle: Handle<Job>, tally: Arc<Tally>) {
     }
 }
 
-/// Does a step in the transaction that took it, and commits it with the next one: true if it was the job's last.
+/// Does a step in the transaction that took it, and commits it with the next one: true if it was the last of its job.
 ///
 /// A failure drops the transaction, which aborts it: the step goes back to the head of the queue. The next step is
-/// accepted also when the queue is closed, as what follows from an accepted job.
+/// accepted even after the close, since it follows from an accepted job.
 async fn step(tx: Transaction<'_, Job>, job: Job, attempt: u32) -> Result<bool, Failed> {
     job.perform(attempt).await?;
     let next = job.next();

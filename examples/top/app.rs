@@ -1,4 +1,4 @@
-//! What is shown, what is selected, and what the keys do.
+//! The state of the view: what is shown and selected, and the key bindings.
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;
@@ -10,16 +10,16 @@ use super::history::History;
 use super::plant::Shop;
 use super::tasks::Trade;
 
-/// The running set, what is known of it, and what is selected.
+/// The running queues, their history, and the selection.
 pub(crate) struct App {
     pub(crate) shops: Vec<Shop>,
-    /// One of each shop.
+    /// One entry per shop.
     pub(crate) histories: Vec<History>,
     /// The selected shop.
     pub(crate) shop: usize,
     /// The selected worker of that shop.
     pub(crate) worker: usize,
-    /// What the last key did.
+    /// The effect of the last key.
     pub(crate) message: String,
     started: Instant,
 }
@@ -41,7 +41,7 @@ impl App {
         self.started.elapsed()
     }
 
-    /// Counts all queues once more.
+    /// Samples the counts of all queues.
     pub(crate) fn sample(&mut self) {
         for (shop, history) in self.shops.iter().zip(&mut self.histories) {
             history.add(Instant::now(), shop.queue.stats());
@@ -75,12 +75,12 @@ impl App {
 
     fn toggle(&mut self) {
         let shop = &mut self.shops[self.shop];
-        let told = if shop.toggle(self.worker) {
+        let change = if shop.toggle(self.worker) {
             "pauses"
         } else {
             "goes on"
         };
-        self.message = format!("{}-{} {told}", shop.trade.name(), self.worker);
+        self.message = format!("{}-{} {change}", shop.trade.name(), self.worker);
     }
 
     fn requeue(&mut self) {
@@ -89,12 +89,12 @@ impl App {
         self.message = format!("{}: {count} dead letters are back", shop.trade.name());
     }
 
-    /// Stops everything, and checks that no queue has lost anything.
+    /// Stops everything, and checks that no queue has lost an item.
     pub(crate) fn stop(self) -> Result<(), String> {
         for shop in self.shops {
             let name = shop.trade.name();
             let stats = shop.close();
-            // Whoever reads no further does not want to know.
+            // A closed output is no error.
             let _ = writeln!(
                 io::stdout(),
                 "{name}: {} pushed, {} ready, {} delayed, {} committed, {} dead",

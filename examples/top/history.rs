@@ -1,16 +1,16 @@
-//! What the counts of a queue were, and how fast they change.
+//! The past counts of a queue, and their rates.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use requeue::Stats;
 
-/// How many samples are kept.
+/// Number of samples kept.
 const KEPT: usize = 400;
-/// A rate is that of the last two seconds.
+/// A rate covers the last two seconds.
 const WINDOW: Duration = Duration::from_secs(2);
 
-/// The last samples of a queue's counts, the oldest first.
+/// The last samples of a queue's counts, oldest first.
 #[derive(Default)]
 pub(crate) struct History {
     samples: VecDeque<(Instant, Stats)>,
@@ -24,14 +24,14 @@ impl History {
         self.samples.push_back((at, stats));
     }
 
-    /// The newest sample; zeros if there is none.
+    /// The newest sample; all zeros if there is none.
     pub(crate) fn latest(&self) -> Stats {
         self.samples
             .back()
             .map_or_else(Stats::default, |last| last.1)
     }
 
-    /// How much a count grows in a second.
+    /// The growth of a count per second.
     pub(crate) fn rate(&self, count: impl Fn(&Stats) -> u64) -> f64 {
         let Some((end, last)) = self.samples.back() else {
             return 0.0;
@@ -48,7 +48,7 @@ impl History {
         f64::from(u32::try_from(grown).unwrap_or(u32::MAX)) / seconds
     }
 
-    /// How many items were ready, in the last `most` samples, the oldest first.
+    /// The number of ready items in the last `most` samples, oldest first.
     pub(crate) fn depths(&self, most: usize) -> impl Iterator<Item = u64> + '_ {
         let skipped = self.samples.len().saturating_sub(most);
         self.samples

@@ -1,8 +1,8 @@
-//! A live view of queues at work: how full they are, how fast they are, who holds what, what died.
+//! A live view of queues at work: depth, throughput, held items, dead letters.
 //!
-//! The queues, their producers and their workers run in the same process. Some of their tasks fail, some
-//! panic, some take longer than their lease. All that is shown comes from the queues and the pools
-//! themselves: `Queue::stats`, `Queue::held`, `Queue::dead_letters`, `Workers::status`.
+//! The queues, their producers and their workers run in the same process. Some of their tasks fail, some panic, some
+//! exceed their lease. All data comes from `Queue::stats`, `Queue::held`, `Queue::dead_letters` and
+//! `Workers::status`.
 //!
 //! Run it with `cargo run --release --example top`.
 
@@ -38,7 +38,7 @@ Exit codes: 0 nothing was lost, 1 something was, or there is no terminal,
 2 a bad argument.
 ";
 
-/// The time between two samples.
+/// The interval between two samples.
 const TICK: Duration = Duration::from_millis(200);
 /// The size of a frame without a terminal.
 const SIZE: (u16, u16) = (120, 32);
@@ -92,7 +92,7 @@ fn parse(mut args: impl Iterator<Item = String>) -> Result<Request, String> {
     }
 }
 
-/// Watches in the terminal, which is as it was before when this returns, and also after a panic.
+/// Runs the view in the terminal, which is restored when this returns, and also after a panic.
 fn watch() -> Result<(), String> {
     let failed = |error: io::Error| format!("the terminal: {error}; try --frames 3");
     let mut terminal = ratatui::try_init().map_err(failed)?;
@@ -104,7 +104,7 @@ fn watch() -> Result<(), String> {
     app.stop()
 }
 
-/// Shows one frame after the other until a key ends it.
+/// Shows frames until a key ends it.
 fn show(terminal: &mut DefaultTerminal, app: &mut App) -> io::Result<()> {
     let mut next = Instant::now();
     loop {
@@ -129,7 +129,7 @@ fn print_frames(frames: u32) -> Result<(), String> {
     let printed = print_to(&mut io::stdout(), frames, &mut app);
     let stopped = app.stop();
     match printed {
-        // Whoever reads no further, as `head`, has seen enough.
+        // A reader that closes the pipe, such as `head`, is no error.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(format!("cannot write to standard output: {error}"))
         }
@@ -150,7 +150,7 @@ fn print_to(out: &mut impl Write, frames: u32, app: &mut App) -> io::Result<()> 
     Ok(())
 }
 
-/// The lines of a frame, without its colours.
+/// The lines of a frame, without colours.
 fn text(frame: &Buffer) -> String {
     let line = |cells: &[Cell]| cells.iter().map(Cell::symbol).collect::<String>();
     let lines = frame.content().chunks(frame.area.width.into()).map(line);

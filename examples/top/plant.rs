@@ -1,4 +1,4 @@
-//! What is watched: queues, each with a producer and a pool of workers.
+//! The watched queues, each with a producer and a worker pool.
 
 use std::f64::consts::TAU;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -11,14 +11,14 @@ use requeue::{Fifo, Handle, Leased, Queue, Stats, WorkerStatus, Workers};
 
 use super::tasks::{Task, Trade};
 
-/// The load at the start and the most there is, in percent, and how much a key changes it.
+/// The initial and the maximal load, in percent, and the step per key press.
 const LOAD: u32 = 100;
 const MOST: u32 = 400;
 const CHANGE: u32 = 25;
 
-/// How often a producer pushes what is due.
+/// The interval in which a producer pushes.
 const STEP: Duration = Duration::from_millis(20);
-/// The load swells and ebbs once in this time.
+/// The period of the load.
 const WAVE: f64 = 16.0;
 
 /// A queue with its producer and its workers.
@@ -27,7 +27,7 @@ pub(crate) struct Shop {
     pub(crate) queue: Queue<Task, Leased<Fifo>>,
     producer: Producer,
     workers: Workers,
-    /// Which workers were told to pause.
+    /// The workers that were paused by a key.
     paused: Vec<bool>,
 }
 
@@ -63,13 +63,13 @@ impl Shop {
         self.producer.load.store(percent, Relaxed);
     }
 
-    /// What each worker does, and whether it was told to pause.
+    /// The status of each worker, and whether it was paused.
     pub(crate) fn workers(&self) -> impl Iterator<Item = (WorkerStatus, bool)> + '_ {
         let status = self.workers.status().into_iter();
         status.zip(self.paused.iter().copied())
     }
 
-    /// Tells a worker to pause, or to go on if it was told so before. True if it pauses.
+    /// Pauses a worker, or resumes it if it was paused. Returns true if it is paused now.
     pub(crate) fn toggle(&mut self, worker: usize) -> bool {
         let paused = &mut self.paused[worker];
         *paused = !*paused;
@@ -81,7 +81,7 @@ impl Shop {
         *paused
     }
 
-    /// Stops the producer, waits until the workers have finished what they hold, and counts.
+    /// Stops the producer, waits until the workers have finished their runs, and returns the counts.
     pub(crate) fn close(self) -> Stats {
         self.producer.stop();
         self.workers.stop();
@@ -93,7 +93,7 @@ impl Shop {
 struct Producer {
     /// In percent.
     load: Arc<AtomicU32>,
-    /// Dropped when it is to end.
+    /// Dropped to stop the thread.
     running: Sender<()>,
     thread: JoinHandle<()>,
 }
@@ -135,7 +135,7 @@ fn produce(
         while due >= 1.0 {
             due -= 1.0;
             number += 1;
-            // What finds the queue full is lost, as a request is that finds its service busy.
+            // If the queue is full the task is dropped, like a request to a busy service.
             let _ = handle.push(Task(number));
         }
     }

@@ -7,21 +7,21 @@ use std::time::Duration;
 use requeue::{Backoff, Fifo, Leased, Queue};
 
 const CAPACITY: usize = 2000;
-/// How long a task may take, and how long a report takes that hangs.
+/// The maximal duration of a task, and the duration of a report that hangs.
 const LEASE: Duration = Duration::from_millis(1500);
 const HANG: Duration = Duration::from_secs(2);
 
-/// What a task needs to know: every so many of them are in trouble.
+/// Every n-th task has a problem.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Task(pub(crate) u64);
 
 #[derive(Debug)]
 pub(crate) struct Failed;
 
-/// What is done with the tasks of a queue.
+/// The work on the tasks of a queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Trade {
-    /// Some addresses answer at the second attempt, some never.
+    /// Some addresses answer on the second attempt, some never.
     Mail,
     /// Some images make their worker panic.
     Images,
@@ -48,7 +48,7 @@ impl Trade {
         }
     }
 
-    /// How many tasks come in a second, on average and at a load of 100 %.
+    /// Number of tasks per second, on average and at a load of 100 %.
     pub(crate) fn rate(self) -> f64 {
         match self {
             Self::Mail => 60.0,
@@ -57,7 +57,7 @@ impl Trade {
         }
     }
 
-    /// How long a task takes.
+    /// The duration of a task.
     fn time(self) -> Duration {
         Duration::from_millis(match self {
             Self::Mail => 40,
@@ -84,13 +84,13 @@ impl Trade {
         builder.max_attempts(attempts).build()
     }
 
-    /// Does a task, at the given attempt.
+    /// Runs a task, on the given attempt.
     pub(crate) fn perform(self, task: Task, attempt: u32) -> Result<(), Failed> {
         thread::sleep(self.time());
         match self {
             Self::Mail if task.0 % 60 == 0 => Err(Failed),
             Self::Mail if task.0 % 8 == 0 && attempt == 1 => Err(Failed),
-            // Unlike `panic!`, this tells no hook: that of the terminal would leave it.
+            // Unlike `panic!`, this calls no hook: the hook of the terminal would leave it.
             Self::Images if task.0 % 25 == 0 => resume_unwind(Box::new("a broken image")),
             Self::Reports if task.0 % 15 == 0 => {
                 thread::sleep(HANG);

@@ -1,4 +1,4 @@
-//! Runs sequences of operations on fair queues and plain ones against the plain model.
+//! Runs sequences of operations on fair queues and plain ones against the sequential model.
 //!
 //! A repeatable smoke run, with long sequences from the start:
 //!

@@ -1,4 +1,4 @@
-//! Runs sequences of operations against the plain model.
+//! Runs sequences of operations against the sequential model.
 //!
 //! A repeatable smoke run, with long sequences from the start:
 //!

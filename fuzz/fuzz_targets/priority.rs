@@ -1,4 +1,4 @@
-//! Runs sequences of operations on queues by priority against the plain model.
+//! Runs sequences of operations on priority queues against the sequential model.
 //!
 //! A repeatable smoke run, with long sequences from the start:
 //!

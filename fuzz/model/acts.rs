@@ -11,10 +11,10 @@ use std::future::Future;
 use std::task::Poll;
 use std::time::Duration;
 
-/// What the push of a batch said.
+/// The result of the push of a batch.
 type Pushed<const PAD: usize> = Result<usize, PushError<Vec<Tracked<PAD>>>>;
 
-/// What a pop said.
+/// The result of a pop.
 type Popped<const PAD: usize> = Result<Tracked<PAD>, PopError>;
 
 impl<const PAD: usize, F: Family<PAD>> World<PAD, F> {
@@ -98,7 +98,7 @@ impl<const PAD: usize, F: Family<PAD>> World<PAD, F> {
         }
     }
 
-    /// Runs other operations while a future of a handle waits.
+    /// Runs other operations while a future of a handle is pending.
     pub(super) fn wait<O: Kind<PAD>>(
         &mut self,
         worker: &mut Worker<PAD, O>,
@@ -136,7 +136,7 @@ impl<const PAD: usize, F: Family<PAD>> World<PAD, F> {
         if let Poll::Ready(result) = waiter.poll(&mut future) {
             return Outcome::Answer(result);
         }
-        self.look(queue);
+        self.check_queue(queue);
         self.check_waits(queue, push);
         self.join(queue, push, &waiter);
         for act in meanwhile {
@@ -181,7 +181,7 @@ impl<const PAD: usize, F: Family<PAD>> World<PAD, F> {
         (items, marks)
     }
 
-    /// The answer to a push that is committed at once.
+    /// The result of a push that is committed at once.
     pub(super) fn pushed(&mut self, queue: usize, marks: &[Mark], said: Pushed<PAD>) {
         self.orders[queue].check_push(marks, &said);
         if said.is_ok() {

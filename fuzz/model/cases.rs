@@ -1,4 +1,4 @@
-//! Cases by the kinds of their queues.
+//! Cases by kind of queue.
 
 use super::ops::Case;
 use super::settings::Rule;
@@ -28,10 +28,10 @@ macro_rules! cases {
 }
 
 cases! {
-    /// Queues without an order of their own.
+    /// Queues with the default order.
     Plain: |_| Ok(Rule::Arrival);
-    /// Queues that are fair by key, and plain ones.
+    /// Fair queues and plain ones.
     Fair: Rule::fair;
-    /// Queues by priority.
+    /// Priority queues.
     ByPriority: Rule::by_priority;
 }

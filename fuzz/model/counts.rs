@@ -1,4 +1,4 @@
-//! What a queue says of itself.
+//! The counts and times that a queue reports.
 
 use super::item::Mark;
 use super::order::Order;
@@ -41,19 +41,19 @@ impl Order {
         self.poppers.check_count(waiting);
     }
 
-    /// When an item was pushed first, if that is kept.
+    /// The time of the first push of an item, if it is kept.
     pub(crate) fn pushed_at(&self, mark: Mark) -> Option<Ticks> {
         self.settings.is_timed().then(|| self.fact(mark).since)
     }
 
-    /// How old the oldest ready item is.
+    /// The age of the oldest ready item.
     fn oldest(&self) -> Option<Duration> {
         let heads = self.stock.heads().into_iter();
         let oldest = heads.map(|mark| self.fact(mark).since).min()?;
         self.settings.is_timed().then(|| ticks(self.now - oldest))
     }
 
-    /// What open transactions hold, by their by_number.
+    /// The items held by open transactions, by the number of their counters.
     pub(crate) fn check_held(&self, start: Instant, seen: &[Held]) {
         let work = self.by_number.values().map(|&source| self.work(source));
         let expected: Vec<_> = work.filter(|work| work.own() > 0).collect();
@@ -73,7 +73,7 @@ impl Order {
         name.is_some() || self.settings.is_timed() || self.settings.lease.is_some()
     }
 
-    /// Says when something is due no later than it is, but not that it is due.
+    /// The reported time is not after the next due time, and an item whose time has come is released.
     pub(crate) fn check_next_due(&self, seen: Option<Ticks>) {
         let seen = seen.unwrap_or(Ticks::MAX);
         assert!(seen > self.now, "due at {seen}, and not released");

@@ -1,4 +1,4 @@
-//! The settings of queues that have an order of their own.
+//! The settings of fair and priority queues.
 
 use super::item::{Mark, Tracked};
 use super::settings::{ticks, Rule, Ticks};
@@ -9,25 +9,25 @@ use requeue::{Builder, ByKey, ByPriority};
 /// The key of an item.
 pub(crate) type Key = Option<u8>;
 
-/// How many keys there are.
+/// Number of keys.
 const KEYS: usize = 5;
 
 /// The settings of a fair queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fairness {
     pub(crate) serial: bool,
-    /// The weight of each key, if there are any.
+    /// The weight of each key, if there are weights.
     weights: Option<[u32; KEYS]>,
-    /// The most items of one key.
+    /// The maximal number of items per key.
     pub(crate) capacity: Option<usize>,
-    /// The keys of items, by their numbers.
+    /// The keys of items, by item number.
     keys: [u8; 16],
 }
 
-/// The settings of a queue by priority.
+/// The settings of a priority queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Urgency {
-    /// How long an item waits to be preferred like one of the next priority.
+    /// The waiting time after which an item counts as one of the next priority.
     pub(crate) age: Option<Ticks>,
 }
 
@@ -60,7 +60,7 @@ impl<'a> Arbitrary<'a> for Urgency {
 }
 
 impl Rule {
-    /// Some queues are plain, so that different ones are committed together.
+    /// Some queues are plain, so that transactions of different orders are committed together.
     pub(super) fn fair(u: &mut Unstructured) -> Result<Self> {
         if u.ratio(1, 4)? {
             return Ok(Self::Arrival);
@@ -79,7 +79,7 @@ impl Fairness {
         self.keys[number % self.keys.len()].checked_sub(1)
     }
 
-    /// How many turns a key has in a round.
+    /// The number of items of a key that are served per round.
     pub(crate) fn weight(&self, key: Key) -> u32 {
         self.weighed(key).max(1)
     }

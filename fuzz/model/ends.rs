@@ -1,4 +1,4 @@
-//! How transactions begin and end.
+//! The begin and the end of transactions.
 
 use super::item::Tracked;
 use super::open::{commit_together, Left, Open};
@@ -50,14 +50,14 @@ impl<const PAD: usize, F: Family<PAD>> World<PAD, F> {
     ) -> Vec<Left> {
         let is_lost = open.iter().any(|open| self.has_lost(open));
         if let Ok(taken) = commit_together::<PAD, F>(txs) {
-            assert!(!is_lost, "committed what others have");
+            assert!(!is_lost, "committed an item that was reclaimed");
             let taken = taken.into_iter().zip(open);
             return taken
                 .map(|(taken, open)| on!(taken, taken => self.commit(taken, open, rest)))
                 .collect();
         }
-        assert!(is_lost, "nothing was taken away");
-        // They are dropped as any tuple is.
+        assert!(is_lost, "no lease has expired");
+        // Dropped like any tuple.
         for open in open {
             self.settle(open.queue, open.source, &open.left(), Reason::Aborted);
         }
@@ -89,7 +89,7 @@ impl<const PAD: usize, F: Family<PAD>> World<PAD, F> {
             || on!(worker, Same(worker) => worker.handle.try_transact(|tx| work(Same(tx)))),
         ));
         let outcome = outcome.map_err(|panic| {
-            // Not one of the model, nor of the queue.
+            // A panic of neither the model nor the queue.
             if !panic.is::<Close>() {
                 resume_unwind(panic);
             }
@@ -120,10 +120,10 @@ impl<const PAD: usize, F: Family<PAD>> World<PAD, F> {
                 let is_lost = self.has_lost(open);
                 match tx.try_commit() {
                     Ok(taken) => {
-                        assert!(!is_lost, "committed what others have");
+                        assert!(!is_lost, "committed an item that was reclaimed");
                         return self.commit(taken, open, rest);
                     }
-                    Err(Expired) => assert!(is_lost, "nothing was taken away"),
+                    Err(Expired) => assert!(is_lost, "no lease has expired"),
                 }
             }
             End::Abort => tx.abort(),
@@ -137,7 +137,7 @@ impl<const PAD: usize, F: Family<PAD>> World<PAD, F> {
         Left::default()
     }
 
-    /// A commit: what is staged is ready, what is held is gone, and nobody waits.
+    /// A commit: staged items are ready, held items are gone, and no future waits.
     fn conclude(&mut self, open: &Open) {
         self.leave(open.queue, open.lent.as_ref());
         let order = &mut self.orders[open.queue];

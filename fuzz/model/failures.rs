@@ -1,11 +1,11 @@
-//! What becomes of deliveries that fail.
+//! The model of failed deliveries.
 
 use super::item::Mark;
 use super::order::Order;
 use super::settings::Ticks;
 use requeue::Reason;
 
-/// An item that is out of the way.
+/// A delayed item.
 #[derive(Debug)]
 pub(crate) struct Delayed {
     mark: Mark,
@@ -21,7 +21,7 @@ pub(crate) struct Letter {
 }
 
 impl Order {
-    /// What is due is at the head, and what is leased for too long.
+    /// Due items are put at the head, and expired leases are reclaimed.
     pub(crate) fn release(&mut self) {
         let now = self.now;
         let mut due = Vec::new();
@@ -36,7 +36,7 @@ impl Order {
         let due: Vec<_> = due.into_iter().map(|(_, mark)| mark).collect();
         self.put_at_head(&due);
         self.end_leases();
-        self.stock.look(now);
+        self.stock.take_in(now);
     }
 
     pub(super) fn put_at_head(&mut self, run: &[Mark]) {
@@ -47,13 +47,13 @@ impl Order {
         self.give_back(run);
     }
 
-    /// Whether a push makes a dead letter, if the attempts are used up.
+    /// Whether a push makes a dead letter when the attempts are used up.
     fn has_place(&self) -> bool {
         let most = self.settings.letters.unwrap_or(usize::MAX);
         self.settings.overflow || self.letters.len() < most
     }
 
-    /// A delivery has failed. Whether the item dies by that.
+    /// A delivery has failed. Returns whether the item becomes a dead letter.
     pub(super) fn fail(&mut self, mark: Mark, reason: Reason) -> bool {
         let fact = self.fact_mut(mark);
         fact.failures += 1;
@@ -74,7 +74,7 @@ impl Order {
         dies
     }
 
-    /// Hands over the letters that are too many.
+    /// Passes the excess dead letters to the callback.
     pub(super) fn spill(&mut self) {
         let most = self.settings.letters.unwrap_or(usize::MAX);
         while self.letters.len() > most {
@@ -88,7 +88,7 @@ impl Order {
         self.delayed.push(Delayed { mark, due });
     }
 
-    /// What a transaction held comes back, or goes where it belongs.
+    /// The items of a transaction are returned, delayed or made dead letters.
     pub(crate) fn abort(&mut self, held: &[Mark], reason: Reason) {
         self.held -= held.len();
         self.aborted += held.len();
@@ -106,7 +106,7 @@ impl Order {
         self.spill();
     }
 
-    /// A held item is given back early, and no longer in the transaction.
+    /// A held item is retried early, and leaves the transaction.
     pub(super) fn retry(&mut self, mark: Mark, delay: Option<Ticks>) {
         self.held -= 1;
         self.aborted += 1;
@@ -116,12 +116,12 @@ impl Order {
                 0 => self.put_at_head(&[mark]),
                 delay => self.delay(mark, delay),
             }
-            self.attended = true;
+            self.checks_returned = true;
         }
         self.spill();
     }
 
-    /// The oldest letters are pushed again, so many of them.
+    /// The oldest dead letters are pushed again, this many of them.
     pub(crate) fn requeue(&mut self, count: usize) {
         let marks: Vec<_> = self
             .letters
@@ -139,7 +139,7 @@ impl Order {
         self.push(&marks);
     }
 
-    /// When something is due next.
+    /// The next due time.
     pub(crate) fn next_due(&self) -> Option<Ticks> {
         let delayed = self.delayed.iter().map(|delayed| delayed.due);
         delayed

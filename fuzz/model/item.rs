@@ -1,12 +1,12 @@
-//! Items that are counted and known by name.
+//! Items that are counted and have a name.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What keeps an order of its own: one handle, or all pushes without a handle to one queue.
+/// A source has an order of its own: one handle, or all pushes without a handle to one queue.
 pub(crate) type Source = usize;
 
-/// The name of an item. Items of one source are numbered as they are pushed.
+/// The name of an item. Items of one source are numbered in the order of their pushes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Mark {
     pub(crate) source: Source,
@@ -14,33 +14,33 @@ pub(crate) struct Mark {
 }
 
 thread_local! {
-    /// The items that are alive, with their copies. Not in the items themselves, since a forgotten item
-    /// must leak nothing.
+    /// The items that are alive, with their copies. Not in the items themselves, since forgetting an item must not
+    /// leak memory.
     static ALIVE: RefCell<BTreeMap<Mark, usize>> = const { RefCell::new(BTreeMap::new()) };
-    /// The items that went with a forgotten future: nobody may get them, and they need not be dropped.
+    /// The items that leaked with a forgotten future: they must not be delivered, and need not be dropped.
     static LOST: RefCell<BTreeSet<Mark>> = const { RefCell::new(BTreeSet::new()) };
-    /// The dead letters that were handed over.
+    /// The dead letters passed to the callback.
     static SPILLED: RefCell<Vec<Mark>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Begins a case, without items.
+/// Begins a case without items.
 pub(crate) fn clear() {
     ALIVE.take();
     LOST.take();
     SPILLED.take();
 }
 
-/// How many items are alive, each with all its copies.
+/// Number of alive items, including all copies.
 pub(crate) fn alive() -> usize {
     ALIVE.with_borrow(|alive| alive.values().sum())
 }
 
-/// Takes note of a dead letter that was handed over.
+/// Records a dead letter that was passed to the callback.
 pub(crate) fn overflow<const PAD: usize>(item: &Tracked<PAD>) {
     SPILLED.with_borrow_mut(|spilled| spilled.push(item.mark()));
 }
 
-/// The dead letters that were handed over since the last call.
+/// The dead letters passed to the callback since the last call.
 pub(crate) fn spilled() -> Vec<Mark> {
     SPILLED.take()
 }
@@ -49,7 +49,7 @@ fn count(mark: Mark) {
     ALIVE.with_borrow_mut(|alive| *alive.entry(mark).or_default() += 1);
 }
 
-/// Takes one off: false if there is none.
+/// Counts one less: false if there is none.
 fn uncount(mark: Mark) -> bool {
     ALIVE.with_borrow_mut(|alive| {
         let Some(count) = alive.get_mut(&mark) else {
@@ -63,7 +63,7 @@ fn uncount(mark: Mark) -> bool {
     })
 }
 
-/// Says that items went with a forgotten future.
+/// Records items that leaked with a forgotten future.
 pub(crate) fn lose(marks: &[Mark]) {
     for mark in marks {
         assert!(uncount(*mark));
@@ -89,7 +89,7 @@ impl<const PAD: usize> Tracked<PAD> {
         }
     }
 
-    /// Reads the name, and sees that the item is whole.
+    /// Reads the name, and checks that the item is intact.
     pub(crate) fn mark(&self) -> Mark {
         let filler = Self::filler(self.mark);
         assert!(
@@ -100,7 +100,7 @@ impl<const PAD: usize> Tracked<PAD> {
         self.mark
     }
 
-    /// How often the item was held by transactions, `hold` included.
+    /// How often the item was held by transactions, including `hold`.
     pub(crate) fn times_held(&self) -> u32 {
         self.held
     }
@@ -114,7 +114,7 @@ impl<const PAD: usize> Tracked<PAD> {
     }
 }
 
-/// As a lease does it.
+/// Clones as a lease does.
 impl<const PAD: usize> Clone for Tracked<PAD> {
     fn clone(&self) -> Self {
         count(self.mark());

@@ -1,4 +1,4 @@
-//! How many items of a key there may be.
+//! The limits of keys.
 
 use super::disciplines::Key;
 use super::item::Mark;
@@ -22,19 +22,19 @@ impl Order {
         })
     }
 
-    /// An item is in the queue from now on, wherever.
+    /// An item is in the queue from now on, in any state.
     pub(super) fn enrol(&mut self, mark: Mark) {
         *self.keys.entry(self.settings.key_of(mark)).or_default() += 1;
     }
 
-    /// They were staged, and are dropped.
+    /// Staged items were dropped.
     pub(crate) fn unstage(&mut self, marks: &[Mark]) {
         for &mark in marks {
             self.strike(mark);
         }
     }
 
-    /// It is gone.
+    /// An item is gone.
     pub(super) fn strike(&mut self, mark: Mark) {
         let count = self.keys.get_mut(&self.settings.key_of(mark));
         *count.expect("a key of the queue") -= 1;

@@ -1,4 +1,4 @@
-//! The ready items of a plain queue, in the order in which they may leave.
+//! The ready items of a plain queue, in the order in which they may be dequeued.
 
 use super::item::{Mark, Source};
 use std::collections::{BTreeMap, VecDeque};
@@ -6,20 +6,20 @@ use std::collections::{BTreeMap, VecDeque};
 /// The ready items of all sources.
 #[derive(Debug)]
 pub(crate) struct Lines {
-    /// The source of the pushes without a handle. Its line takes in what is put at the head.
-    common: Source,
+    /// The source of the pushes without a handle. Items put at the head go to its queue.
+    injector: Source,
     lines: BTreeMap<Source, Line>,
 }
 
 impl Lines {
-    pub(super) fn new(common: Source) -> Self {
+    pub(super) fn new(injector: Source) -> Self {
         let strict = Line {
             strict: true,
             ..Line::default()
         };
         Self {
-            common,
-            lines: BTreeMap::from([(common, strict)]),
+            injector,
+            lines: BTreeMap::from([(injector, strict)]),
         }
     }
 
@@ -31,7 +31,7 @@ impl Lines {
         self.lines.entry(source).or_default()
     }
 
-    /// Those of which one must be the oldest.
+    /// The items one of which must be the oldest.
     pub(super) fn heads(&self) -> Vec<Mark> {
         let lines = self.lines.values();
         lines
@@ -40,13 +40,18 @@ impl Lines {
             .collect()
     }
 
-    /// Takes an item out of its line, and says which one follows it. `attended`: nothing overtakes what
-    /// was put at the head.
-    pub(super) fn take(&mut self, mark: Mark, source: Source, attended: bool) -> Option<Mark> {
-        let head = self.line(self.common);
+    /// Takes an item of its source, and returns the one that follows it. `checks_returned`: no item overtakes those put at
+    /// the head.
+    pub(super) fn take(
+        &mut self,
+        mark: Mark,
+        source: Source,
+        checks_returned: bool,
+    ) -> Option<Mark> {
+        let head = self.line(self.injector);
         let at_head = head.returned().any(|&other| other == mark);
         assert!(
-            !attended || at_head || head.runs.is_empty(),
+            !checks_returned || at_head || head.runs.is_empty(),
             "{mark:?} overtakes what was put at the head: {:?}",
             head.runs
         );
@@ -58,10 +63,10 @@ impl Lines {
 #[derive(Debug, Default)]
 pub(super) struct Line {
     pub(super) fresh: VecDeque<Mark>,
-    /// One run for each aborted transaction, in the order in which it took the items; and one for
-    /// each release of items that were due, in the order in which they were.
+    /// One run for each aborted transaction, in the order in which it took the items, and one for each release of due
+    /// items, in the order of their due times.
     pub(super) runs: Vec<Vec<Mark>>,
-    /// Whether the order of a run is the only one, and not that of the pushes too.
+    /// Whether the order of a run is the only valid one, and the order of the pushes is not.
     pub(super) strict: bool,
 }
 
@@ -81,7 +86,7 @@ impl Line {
         }
     }
 
-    /// Takes an item that may be the next, and says which follows it in its run.
+    /// Takes an item that may be the next, and returns the one that follows it in its run.
     pub(super) fn take(&mut self, mark: Mark) -> Option<Mark> {
         let Some(run) = self.runs.iter_mut().find(|run| run.contains(&mark)) else {
             assert!(self.runs.is_empty(), "{mark:?} overtakes {:?}", self.runs);
@@ -94,8 +99,8 @@ impl Line {
             return None;
         };
         let place = run.iter().position(|&other| other == mark).unwrap();
-        // A transaction may have taken items of two aborted runs against the order of their
-        // pushes: either order is the original one then.
+        // A transaction may have taken items of two aborted runs against the order of their pushes: then either order
+        // is valid.
         let overtaken = run[..place]
             .iter()
             .find(|&&other| self.strict || other < mark);
@@ -106,7 +111,7 @@ impl Line {
         follower
     }
 
-    /// Puts an item back that was looked at, before the one that followed it if that is still the next.
+    /// Puts a peeked item back, before the item that followed it if that is still the next.
     pub(super) fn put_back(&mut self, mark: Mark, follower: Option<Mark>) {
         let next = |run: &&mut Vec<Mark>| run.first().copied() == follower;
         match self.runs.iter_mut().find(next) {

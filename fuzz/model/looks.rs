@@ -1,4 +1,4 @@
-//! The operations at rest by name, and what may be seen and done without a transaction.
+//! The named operations at rest, and inspection without a transaction.
 
 use super::item::{Mark, Tracked};
 use super::open::{Left, Worker};
@@ -79,7 +79,7 @@ impl<const PAD: usize, F: Family<PAD>> World<PAD, F> {
         }
     }
 
-    /// Checks after an operation, unless what is due by it is to be found by the next one.
+    /// Checks after an operation, unless the next operation is to release the due items.
     pub(super) fn act_and_check(&mut self, act: &Act) {
         self.act(act);
         if !matches!(act, Act::Advance(_)) {
@@ -107,7 +107,7 @@ impl<const PAD: usize, F: Family<PAD>> World<PAD, F> {
         self.clock.advance(ticks(by));
         for order in &mut self.orders {
             order.now += by;
-            order.check_alarm();
+            order.check_timer();
         }
     }
 

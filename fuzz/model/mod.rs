@@ -1,8 +1,8 @@
-//! A plain, single-threaded model of a few queues, and the operations that are run on both.
+//! A sequential model of a few queues, and the operations that are run on both.
 //!
-//! The fuzz targets and the test `differential` share it. The items of a plain queue may leave in many
-//! orders, of which the model knows what they have in common; those of a queue with an order of its own
-//! leave in that.
+//! The fuzz targets and the test `differential` share it. The items of a plain queue may be dequeued in many orders;
+//! the model checks the properties that these have in common. The order of fair and priority queues is checked
+//! exactly.
 
 mod acts;
 #[allow(dead_code)] // each fuzz target runs cases of one kind
@@ -41,7 +41,7 @@ pub(crate) use ops::Case;
 use queues::{Kept, Lent};
 use world::World;
 
-/// Runs a case and panics where the queues and the model disagree.
+/// Runs a case and panics if the queues and the model disagree.
 pub(crate) fn run(case: &Case) {
     if case.leases {
         World::<0, Lent>::new(case).run(case);

@@ -1,4 +1,4 @@
-//! Transactions, open and ended.
+//! Open and ended transactions.
 
 use super::item::{Mark, Source, Tracked};
 use super::queues::{on, AnyTaken, AnyTransaction, Family, Kind};
@@ -6,7 +6,7 @@ use super::waits::Waiter;
 use super::work::Held;
 use requeue::{try_commit_all, Expired, Handle};
 
-/// A handle, and what it was left with.
+/// A handle, and its state after forgotten values.
 pub(crate) struct Worker<const PAD: usize, O: Kind<PAD>> {
     pub(crate) handle: Handle<Tracked<PAD>, O>,
     pub(crate) queue: usize,
@@ -14,27 +14,27 @@ pub(crate) struct Worker<const PAD: usize, O: Kind<PAD>> {
     pub(crate) left: Left,
 }
 
-/// What stays with a handle until its next use.
+/// Forgotten state that a handle keeps until its next use.
 #[derive(Debug, Default)]
 pub(crate) struct Left {
-    /// Items that a forgotten transaction holds: they will be ready again.
+    /// Items held by a forgotten transaction: they will be ready again.
     pub(crate) held: Vec<Held>,
-    /// Items that it staged: they will be dropped.
+    /// Items staged by it: they will be dropped.
     pub(crate) staged: Vec<Mark>,
-    /// How many items a forgotten `Taken` kept: they will be dropped.
+    /// Number of items of a forgotten `Taken`: they will be dropped.
     pub(crate) doomed: usize,
-    /// A forgotten future, which keeps its place in the line.
+    /// A forgotten future, which keeps its waiter in the wait queue.
     pub(crate) waiter: Option<Waiter>,
 }
 
-/// What the model knows of an open transaction.
+/// The model of an open transaction.
 #[derive(Debug)]
 pub(crate) struct Open {
     pub(crate) queue: usize,
     pub(crate) source: Source,
     pub(crate) staged: Vec<Mark>,
     pub(crate) held: Vec<Held>,
-    /// The forgotten future that the transaction is lent to, or nobody for a forgotten look.
+    /// The forgotten future that borrows the transaction; none for a forgotten peek.
     pub(crate) lent: Option<Waiter>,
 }
 
@@ -49,7 +49,7 @@ impl Open {
         }
     }
 
-    /// What is left of it, if it is not committed.
+    /// Its state after the end, if it is not committed.
     pub(crate) fn left(&self) -> Left {
         Left {
             held: self.held.clone(),

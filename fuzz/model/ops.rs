@@ -8,10 +8,10 @@ use super::wishes::{priority, Time, Wish};
 use super::work::Name;
 use arbitrary::{Arbitrary, Result, Unstructured};
 
-/// How many queues there are.
+/// Number of queues.
 pub(crate) const QUEUES: usize = 3;
 
-/// How many handles may be alive at once.
+/// Maximal number of handles that are alive.
 pub(crate) const SLOTS: usize = 6;
 
 /// A sequence of operations.
@@ -19,7 +19,7 @@ pub(crate) const SLOTS: usize = 6;
 pub(crate) struct Case {
     /// Items of 4 KiB instead of a few words.
     pub(crate) large: bool,
-    /// Whether the queues lease their items; some for longer than the case lasts.
+    /// Whether the queues lease their items; some leases last longer than the case.
     pub(crate) leases: bool,
     pub(crate) settings: [Settings; QUEUES],
     pub(crate) finish: Finish,
@@ -27,7 +27,7 @@ pub(crate) struct Case {
 }
 
 impl Case {
-    /// Makes a case of queues with such rules.
+    /// Creates a case of queues with these rules.
     pub(crate) fn of<'a>(
         u: &mut Unstructured<'a>,
         rule: fn(&mut Unstructured<'a>) -> Result<Rule>,
@@ -36,7 +36,7 @@ impl Case {
         let mut settings: [Settings; QUEUES] = u.arbitrary()?;
         for settings in &mut settings {
             settings.rule = rule(u)?;
-            settings.lend(leases);
+            settings.set_leased(leases);
         }
         let mut ops = Vec::new();
         while !u.is_empty() {
@@ -62,11 +62,11 @@ pub(crate) enum Finish {
     Drain,
 }
 
-/// One operation at rest: no transaction is in progress but forgotten ones.
+/// One operation at rest: no transaction is open, except forgotten ones.
 #[derive(Arbitrary, Debug)]
 pub(crate) enum Op {
     Plain(Act),
-    /// One to three transactions that are open together, on different handles.
+    /// One to three transactions that are open at the same time, on different handles.
     Begin {
         #[arbitrary(with = some_slots)]
         slots: Vec<usize>,
@@ -81,11 +81,11 @@ pub(crate) enum Op {
         steps: Vec<Step>,
         close: Close,
     },
-    /// A future of a handle that is polled, and what happens until it is polled again or given up.
+    /// A future of a handle that is polled, and the operations until it is polled again or dropped.
     Wait {
         #[arbitrary(with = slot)]
         slot: usize,
-        /// It pushes so many items, or pops.
+        /// A push of this many items, or a pop.
         #[arbitrary(with = maybe_batch)]
         push: Option<usize>,
         #[arbitrary(with = several)]
@@ -94,7 +94,7 @@ pub(crate) enum Op {
     },
 }
 
-/// How a closure ends that works on a transaction.
+/// How a closure that uses a transaction ends.
 #[derive(Arbitrary, Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Close {
     Commit,
@@ -102,10 +102,10 @@ pub(crate) enum Close {
     Panic,
 }
 
-/// What becomes of a future that waits.
+/// What happens to a pending future.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 pub(crate) enum Then {
-    /// It is polled once more, and dropped if it still waits.
+    /// It is polled once more, and dropped if it is still pending.
     Poll,
     Drop,
     Forget,
@@ -121,14 +121,14 @@ impl Then {
     }
 }
 
-/// How a call that may wait is made.
+/// The form of a call that may wait.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 pub(crate) enum Way {
-    /// By the call that never waits.
+    /// The form that never waits.
     Try,
     /// With a timeout of zero.
     Zero,
-    /// Without end, where the model knows that there is nothing to wait for.
+    /// Without a timeout, if the model knows that the call does not wait.
     Block,
     Poll(Then),
 }
@@ -152,43 +152,43 @@ pub(crate) enum Act {
     PushDirect(#[arbitrary(with = queue)] usize),
     /// A pop without a handle.
     PopDirect(#[arbitrary(with = queue)] usize),
-    /// So many items are drained, if there are so many.
+    /// Drains this many items, if there are as many.
     Drain(
         #[arbitrary(with = queue)] usize,
         #[arbitrary(with = batch)] usize,
     ),
     Close(#[arbitrary(with = seldom_queue)] Option<usize>),
-    /// A new handle of the queue takes the place of the one in the slot.
+    /// A new handle of the queue replaces the one in the slot.
     Handle(
         #[arbitrary(with = slot)] usize,
         #[arbitrary(with = queue)] usize,
         Label,
     ),
     Drop(#[arbitrary(with = slot)] usize),
-    /// So much time goes by.
+    /// Advances the clock.
     Advance(#[arbitrary(with = few)] Ticks),
-    /// A look without a transaction.
+    /// A peek without a transaction.
     Peek(#[arbitrary(with = slot)] usize),
     Snapshot(#[arbitrary(with = queue)] usize),
-    /// What the handles of this name took earlier than so long ago is taken back.
+    /// Recovers the items that handles of this name took longer ago than this.
     Recover(
         #[arbitrary(with = queue)] usize,
         Label,
         #[arbitrary(with = few)] Ticks,
     ),
-    /// The oldest dead letter is taken out.
+    /// The oldest dead letter is removed.
     Letter(#[arbitrary(with = queue)] usize),
     Requeue(#[arbitrary(with = queue)] usize),
     Own(Verb),
 }
 
-/// What only queues by priority do; others push as they always do.
+/// Operations of priority queues only; other queues push without a priority.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 pub(crate) enum Verb {
     Push(#[arbitrary(with = slot)] usize, Wish),
     /// A push without a handle.
     PushDirect(#[arbitrary(with = queue)] usize, Wish),
-    /// Of one of the items that were pushed so.
+    /// Of one of the items that were pushed with a ticket.
     Cancel(u8),
     Reprioritize(u8, #[arbitrary(with = priority)] u16),
     Reschedule(u8, Time),
@@ -212,23 +212,23 @@ impl Label {
     }
 }
 
-/// An operation while transactions are open: inside one of them, named by its number, or outside.
+/// An operation while transactions are open: inside one of them, selected by its number, or outside.
 #[derive(Arbitrary, Debug)]
 pub(crate) enum Step {
     Stage(u8, Way),
-    /// As [`Verb::Push`].
+    /// Like [`Verb::Push`].
     StageSo(u8, Wish),
     Hold(u8, Way),
     HoldBatch(u8, #[arbitrary(with = batch)] usize, Way),
-    /// A look at the next item, what happens meanwhile, and what becomes of it.
+    /// A peek at the next item, operations meanwhile, and what happens to the item.
     Peek(u8, #[arbitrary(with = few_acts)] Vec<Act>, Look),
-    /// One of the held items is given back early.
+    /// One of the held items is retried early.
     Retry(u8, #[arbitrary(with = maybe_delay)] Option<Ticks>),
     Renew(u8),
     Outside(Act),
 }
 
-/// What becomes of an item that is looked at.
+/// What happens to a peeked item.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 pub(crate) enum Look {
     Drop,
@@ -236,7 +236,7 @@ pub(crate) enum Look {
     Forget,
 }
 
-/// How the transactions that are open together end.
+/// How transactions that are open at the same time end.
 #[derive(Arbitrary, Debug)]
 pub(crate) enum Ending {
     Joint(Rest),
@@ -252,10 +252,10 @@ pub(crate) enum End {
     Forget,
 }
 
-/// What is done with the items of a commit.
+/// What happens to the items of a commit.
 #[derive(Arbitrary, Debug)]
 pub(crate) struct Rest {
-    /// So many are taken by value.
+    /// This many are taken by value.
     #[arbitrary(with = batch)]
     pub(crate) take: usize,
     /// The others are forgotten with their iterator, not dropped.

@@ -1,4 +1,4 @@
-//! The plain model of one queue.
+//! The sequential model of one queue.
 
 use super::disciplines::Key;
 use super::failures::{Delayed, Letter};
@@ -10,29 +10,29 @@ use super::work::Work;
 use requeue::PriorityQueue;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-/// What is in a queue, in which order it may leave, and the counts.
+/// The items of a queue, their possible orders, and the counts.
 #[derive(Debug)]
 pub(crate) struct Order {
     pub(crate) settings: Settings,
-    /// The source of the pushes without a handle.
+    /// The source of pushes without a handle.
     pub(super) common: Source,
     pub(super) stock: Stock,
-    /// How many items of each key are somewhere.
+    /// Number of items of each key, wherever they are.
     pub(super) keys: BTreeMap<Key, usize>,
     pub(super) facts: HashMap<Mark, Fact>,
-    /// In the order in which they came.
+    /// In the order of their arrival.
     pub(super) delayed: Vec<Delayed>,
     pub(crate) letters: VecDeque<Letter>,
-    /// The letters that were handed over, since this was looked at.
+    /// The dead letters that were passed to the callback since the last check.
     pub(crate) spilled: Vec<Mark>,
-    /// Whether pops look for what was put back.
-    pub(crate) attended: bool,
+    /// Whether pops check for returned items.
+    pub(crate) checks_returned: bool,
     pub(crate) now: Ticks,
     pub(crate) closed: bool,
-    /// The handles, by the number of their number, and their transactions.
+    /// The handles, by the number of their counters, and their transactions.
     pub(super) by_number: BTreeMap<usize, Source>,
     pub(super) open: HashMap<Source, Work>,
-    /// How often a transaction has taken an item.
+    /// Number of items that transactions have taken.
     pub(super) holds: usize,
     pub(crate) poppers: Waiters,
     pub(crate) pushers: Waiters,
@@ -44,26 +44,26 @@ pub(crate) struct Order {
     pub(crate) dead: usize,
 }
 
-/// What is known of an item.
+/// The facts about an item.
 #[derive(Debug)]
 pub(super) struct Fact {
-    /// Whose line it is in, or comes back to.
+    /// The source of the item, to whose queue it belongs or returns.
     pub(super) shard: Source,
     /// Deliveries that count.
     pub(super) failures: u32,
-    /// How often it was changed by those who held it.
+    /// Number of changes made by holders of the item.
     pub(super) changes: u32,
-    /// When it was pushed first.
+    /// The time of the first push.
     pub(super) since: Ticks,
     pub(super) wished: Wished,
 }
 
-/// What was said of an item when it was pushed.
+/// The arguments of the push of an item.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wished {
     pub(crate) priority: u16,
     pub(crate) due: Option<Ticks>,
-    /// Whether its ticket is good for anything.
+    /// Whether its ticket is valid.
     pub(crate) ticket: bool,
 }
 
@@ -87,7 +87,7 @@ impl Order {
             delayed: Vec::new(),
             letters: VecDeque::new(),
             spilled: Vec::new(),
-            attended: settings.is_attended(),
+            checks_returned: settings.checks_returned(),
             settings,
             now: 0,
             closed: false,
@@ -109,7 +109,7 @@ impl Order {
         self.stock.ready()
     }
 
-    /// What is out of the way until a time comes, or another item is gone.
+    /// Items that wait for a time, or for the end of another item.
     pub(crate) fn waiting(&self) -> usize {
         self.delayed.len() + self.stock.waiting()
     }
@@ -122,17 +122,17 @@ impl Order {
         self.facts.get_mut(&mark).expect("an item of this queue")
     }
 
-    /// How often an item was changed.
+    /// Number of changes of an item.
     pub(crate) fn changes(&self, mark: Mark) -> u32 {
         self.fact(mark).changes
     }
 
-    /// An item is made, that is to be pushed.
+    /// An item is created for a push.
     pub(super) fn make(&mut self, mark: Mark) {
         self.make_with(mark, Wished::default());
     }
 
-    /// An item is made that is to be pushed so.
+    /// An item is created for a push with these arguments.
     pub(super) fn make_with(&mut self, mark: Mark, wished: Wished) {
         let fact = Fact {
             shard: mark.source,
@@ -153,7 +153,7 @@ impl Order {
         self.publish(marks);
     }
 
-    /// What was pushed is visible.
+    /// Pushed items become visible.
     pub(crate) fn publish(&mut self, marks: &[Mark]) {
         self.pushed += marks.len();
         for &mark in marks {
@@ -164,20 +164,20 @@ impl Order {
         }
     }
 
-    /// Takes an item, and says which one follows where it was.
+    /// Takes an item, and returns the item that followed it.
     pub(super) fn take(&mut self, mark: Mark) -> Option<Mark> {
         let shard = self.fact(mark).shard;
         self.held += 1;
-        self.stock.take(mark, shard, self.attended)
+        self.stock.take(mark, shard, self.checks_returned)
     }
 
-    /// A pop takes an item. Returns which attempt this is.
+    /// A pop takes an item. Returns the number of the attempt.
     pub(crate) fn hold(&mut self, mark: Mark) -> u32 {
         self.take(mark);
         self.fact(mark).failures + 1
     }
 
-    /// What was held is gone for good.
+    /// Held items are gone for good.
     pub(crate) fn commit(&mut self, held: &[Mark]) {
         self.held -= held.len();
         self.committed += held.len();
@@ -187,7 +187,7 @@ impl Order {
         }
     }
 
-    /// Shows all ready items to somebody, who sees them in this order and puts them back.
+    /// Checks a snapshot: the ready items are visited in this order and put back.
     pub(crate) fn visit(&mut self, marks: &[Mark]) {
         assert_eq!(marks.len(), self.ready(), "items in the snapshot");
         if let Stock::Sorted(sorted) = &self.stock {
@@ -204,7 +204,7 @@ impl Order {
         self.give_back(marks);
     }
 
-    /// Items come back to where they were, in this order.
+    /// Items are returned to their queue, in this order.
     pub(super) fn give_back(&mut self, marks: &[Mark]) {
         let mut runs = BTreeMap::<Source, Vec<Card>>::new();
         for &mark in marks {
@@ -216,7 +216,7 @@ impl Order {
         }
     }
 
-    /// What decides about the order of an item.
+    /// The facts that determine the order of an item.
     pub(super) fn card(&self, mark: Mark) -> Card {
         let Fact { since, wished, .. } = *self.fact(mark);
         Card {

@@ -1,4 +1,4 @@
-//! The items of a queue by priority.
+//! The items of a priority queue.
 
 use super::disciplines::Urgency;
 use super::item::Mark;
@@ -6,16 +6,16 @@ use super::settings::Ticks;
 use super::stock::Card;
 use std::mem;
 
-/// The items, in no order.
+/// The items, unordered.
 #[derive(Debug)]
 pub(crate) struct Priorities {
     rules: Urgency,
-    /// Whether it is known when an item was pushed.
+    /// Whether the push times of items are known.
     timed: bool,
     places: Vec<Place>,
-    /// What was pushed, until somebody looks.
+    /// Pushed items that no consumer has taken in.
     fresh: Vec<Card>,
-    /// Numbers of items that become ready go up, those of items that come back go down.
+    /// Numbers of items that become ready go up, those of returned items go down.
     last: i64,
     first: i64,
 }
@@ -48,7 +48,7 @@ impl Priorities {
         ready.map(|place| place.card.mark).collect()
     }
 
-    /// When the first of those is due that wait for their time.
+    /// The earliest time at which a scheduled item is due.
     pub(crate) fn next_due(&self) -> Option<Ticks> {
         let waiting = self.places.iter().filter(|place| place.waits);
         waiting.filter_map(|place| place.card.due).min()
@@ -71,7 +71,7 @@ impl Priorities {
         });
     }
 
-    /// What was taken before goes before its equals.
+    /// Returned items precede others of the same priority.
     pub(super) fn come_back(&mut self, card: Card) {
         self.first -= 1;
         self.places.push(Place {
@@ -81,7 +81,7 @@ impl Priorities {
         });
     }
 
-    /// What is due goes before what was pushed later, or nobody knows when.
+    /// Due items precede those that were pushed later, or at an unknown time.
     pub(super) fn advance(&mut self, now: Ticks) {
         for card in mem::take(&mut self.fresh) {
             let pushed = if self.timed { card.since } else { now };
@@ -102,7 +102,7 @@ impl Priorities {
         }
     }
 
-    /// With ageing, waiting makes up for priority.
+    /// With ageing, waiting compensates for priority.
     fn rank(&self, card: Card) -> u64 {
         let (priority, due) = (u64::from(card.priority), card.due.unwrap_or(0));
         let age = self
@@ -124,14 +124,14 @@ impl Priorities {
         self.places.retain(|place| place.card.mark != mark);
     }
 
-    /// Takes an item out, ready or not: false if it is not here.
+    /// Removes an item, ready or not: false if it is not here.
     pub(crate) fn cancel(&mut self, mark: Mark) -> bool {
         let count = self.places.len();
         self.places.retain(|place| place.card.mark != mark);
         self.places.len() < count
     }
 
-    /// Gives an item another time, for which it waits: false if it is not here.
+    /// Reschedules an item: false if it is not here.
     pub(crate) fn reschedule(&mut self, mark: Mark, due: Ticks) -> bool {
         let place = self.places.iter_mut().find(|place| place.card.mark == mark);
         let Some(place) = place else {
@@ -144,7 +144,7 @@ impl Priorities {
         true
     }
 
-    /// Gives an item another priority: false if it is not here.
+    /// Changes the priority of an item: false if it is not here.
     pub(crate) fn reprioritize(&mut self, mark: Mark, priority: u16) -> bool {
         let place = self.places.iter_mut().find(|place| place.card.mark == mark);
         place.map(|place| place.card.priority = priority).is_some()

@@ -10,7 +10,7 @@ use requeue::{
 };
 use std::time::Instant;
 
-/// Something of a queue of one of the kinds.
+/// A value of one of the kinds of queue.
 #[derive(Clone, Copy)]
 pub(crate) enum Any<A, F, P> {
     Plain(A),
@@ -18,7 +18,7 @@ pub(crate) enum Any<A, F, P> {
     Priority(P),
 }
 
-/// Does the same whatever the kind is. In the second form the result is of the same kind.
+/// Runs the same code for each kind. In the second form the result is of the same kind.
 ///
 /// ```ignore
 /// on!(queue, queue => queue.len())
@@ -60,7 +60,7 @@ impl<A, F, P> Any<A, F, P> {
 /// The order of fair queues.
 type ByKey<const PAD: usize> = requeue::ByKey<Key, Tracked<PAD>>;
 
-/// The orders of the queues of a case: they all lease their items, or none does.
+/// The orders of the queues of a case: either all lease their items, or none does.
 pub(crate) trait Family<const PAD: usize>: Sized {
     type Plain: Kind<PAD>;
     type Fair: Kind<PAD> + Keyed<Tracked<PAD>, Key = Key>;
@@ -149,8 +149,7 @@ pub(crate) type AnyTaken<'h, const PAD: usize, F> = Any<
     Taken<'h, Tracked<PAD>, <F as Family<PAD>>::Priority>,
 >;
 
-/// The order of a kind of queues, how they push with a priority, which most do not know, and how they take items
-/// back.
+/// The order of a kind of queue, its pushes with a priority, which most kinds lack, and its recovery of items.
 pub(crate) trait Kind<const PAD: usize>: Order<Tracked<PAD>> {
     /// Pushes without a handle.
     fn push_direct(queue: &Queue<Tracked<PAD>, Self>, _: Call, item: Tracked<PAD>) -> Said<PAD> {

@@ -1,4 +1,4 @@
-//! Looks at the next item, held items, and those that are given back early.
+//! Peeks, held items, and items that are retried early.
 
 use super::item::Tracked;
 use super::open::Open;
@@ -11,7 +11,7 @@ use super::world::World;
 use requeue::{Item, Transaction};
 use std::mem;
 
-/// An item that a transaction holds, and what is known of it.
+/// A held item and the facts about it.
 pub(crate) struct Grasp<'t, const PAD: usize> {
     item: Item<'t, Tracked<PAD>>,
     held: Held,
@@ -20,7 +20,7 @@ pub(crate) struct Grasp<'t, const PAD: usize> {
 }
 
 impl<const PAD: usize> Grasp<'_, PAD> {
-    /// What a transaction holds stays as it is, whoever has copies.
+    /// A held item does not change, even if others have copies.
     pub(super) fn check(&self) {
         let Self { item, held, .. } = self;
         assert_eq!(item.mark(), held.mark);
@@ -30,7 +30,7 @@ impl<const PAD: usize> Grasp<'_, PAD> {
 }
 
 impl<const PAD: usize, F: Family<PAD>> World<PAD, F> {
-    /// A transaction holds an item more.
+    /// A transaction holds one more item.
     pub(super) fn grasp<'t>(
         &mut self,
         open: &mut Open,
@@ -93,7 +93,7 @@ impl<const PAD: usize, F: Family<PAD>> World<PAD, F> {
         None
     }
 
-    /// Gives one of the held items back early.
+    /// Retries one of the held items early.
     pub(super) fn retry<'t>(
         &mut self,
         txs: &[Tx<'t, '_, PAD, F>],
@@ -118,7 +118,7 @@ impl<const PAD: usize, F: Family<PAD>> World<PAD, F> {
         order.check_retry(open.source, said);
         if said.is_ok() && order.retry_in(open.source, held, delay) {
             open.held.retain(|other| *other != held);
-            // The copy is needed no more.
+            // The copy is not needed any more.
             self.alive -= usize::from(order.settings.lease.is_some());
         }
     }

@@ -10,7 +10,7 @@ use std::mem;
 #[derive(Debug)]
 pub(crate) struct Rounds {
     rules: Fairness,
-    /// The keys that this round still has to visit, and those that joined or were visited.
+    /// The keys left in this round, and those that joined or were served.
     this: VecDeque<Key>,
     next: VecDeque<Key>,
     piles: BTreeMap<Key, Pile>,
@@ -20,9 +20,9 @@ pub(crate) struct Rounds {
 #[derive(Debug, Default)]
 struct Pile {
     items: VecDeque<Mark>,
-    /// How many turns are left of the visit to it; 0: none has begun.
+    /// Items left in the current visit to the key; 0: no visit has begun.
     turns: u32,
-    /// Whether it is not visited, since one of its items is out.
+    /// Whether the key is not served, since one of its items is out.
     out: bool,
 }
 
@@ -40,7 +40,7 @@ impl Rounds {
         self.piles.values().map(|pile| pile.items.len()).sum()
     }
 
-    /// The items that may be taken before anything else happens.
+    /// The items that may be taken next.
     pub(super) fn ready(&self) -> Vec<Mark> {
         let most = if self.rules.serial { 1 } else { usize::MAX };
         let piles = self.piles.values().filter(|pile| !pile.out);
@@ -50,7 +50,7 @@ impl Rounds {
             .collect()
     }
 
-    /// What this round still has to serve.
+    /// The keys left in this round.
     pub(crate) fn round(&self) -> impl Iterator<Item = Key> + '_ {
         self.this.iter().copied()
     }
@@ -77,7 +77,7 @@ impl Rounds {
         pile.items.push_back(card.mark);
     }
 
-    /// The key is the first again, with the turn that it had.
+    /// The key is the first again, with its remaining items per visit.
     pub(super) fn come_back(&mut self, card: Card) {
         let key = card.key;
         let is_yet_to_be_visited = self.this.contains(&key);
@@ -118,7 +118,7 @@ impl Rounds {
         item
     }
 
-    /// An item is gone for good: its key is visited again.
+    /// An item is gone for good: its key is served again.
     pub(super) fn leave(&mut self, mark: Mark) {
         let key = self.rules.key_of(mark);
         let Some(pile) = self.piles.get_mut(&key).filter(|pile| pile.out) else {

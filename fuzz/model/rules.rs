@@ -1,4 +1,4 @@
-//! What a call must say, and when it may wait.
+//! The results that calls may have, and when they may wait.
 
 use super::item::{Mark, Source};
 use super::ops::Way;
@@ -36,12 +36,12 @@ impl Order {
         self.poppers.join(waiter, 0);
     }
 
-    /// Whether the transaction of this source may have one item more staged, or one less held.
+    /// Whether the transaction of this source may have one more staged item, or one less held item.
     fn fits(&self, source: Source) -> bool {
         self.work(source).has_permit() || self.room() > 0
     }
 
-    /// Whether a permit may be kept from a transaction that needs one.
+    /// Whether a batch may withhold a permit from a transaction that needs one.
     fn is_gathered(&self, source: Source) -> bool {
         !self.work(source).has_permit() && self.pushers.may_gather()
     }
@@ -56,25 +56,26 @@ impl Order {
         self.open.values().any(Work::is_open)
     }
 
-    /// Whether a push of so many items can never succeed.
+    /// Whether a push of this many items can never succeed.
     fn is_too_large(&self, items: usize) -> bool {
         self.settings
             .capacity
             .is_some_and(|capacity| items > capacity)
     }
 
-    /// Closed, and nothing will be ready any more.
+    /// Closed, and no item will be ready any more.
     fn is_over(&self) -> bool {
         let nothing = self.ready() + self.waiting() == 0;
         self.closed && nothing && !self.is_any_open()
     }
 
-    /// Whether a push of these items is refused at once: there can be no room for them, or their keys have none.
+    /// Whether a push of these items is refused at once: there can never be room for them, or their keys are at their
+    /// limits.
     fn refuses_at_once(&self, marks: &[Mark]) -> bool {
         self.is_too_large(marks.len()) || !self.admits_keys(&self.keys_of(marks))
     }
 
-    /// How a push is made: it blocks only if it is answered at once.
+    /// The form of a push: it blocks only if it succeeds or fails at once.
     pub(crate) fn way_to_push(&self, way: Way, marks: &[Mark]) -> Way {
         let refused = self.closed || self.refuses_at_once(marks);
         let admitted = self.admits_all(marks) && self.pushers.is_empty();
@@ -101,7 +102,7 @@ impl Order {
     pub(crate) fn check_push<T>(&self, marks: &[Mark], said: &Result<usize, PushError<T>>) {
         match said {
             Ok(count) => assert_eq!(*count, marks.len()),
-            // A batch of nothing may look whether the queue is closed.
+            // An empty batch may check whether the queue is closed.
             Err(PushError::Closed(_)) => assert!(self.closed),
             Err(PushError::Full(_)) => {
                 assert!(!self.closed && (!self.admits_all(marks) || self.pushers.may_gather()));
@@ -111,12 +112,12 @@ impl Order {
         assert!(said.is_err() || marks.is_empty() || admitted);
     }
 
-    /// A push begins to wait, rightly: its keys have room.
+    /// A push begins to wait, correctly: its keys have room.
     pub(crate) fn check_worth_waiting(&self, marks: &[Mark]) {
         assert!(!self.refuses_at_once(marks));
     }
 
-    /// A push waits, rightly: there is no room, or somebody is before it.
+    /// A push waits, correctly: there is no room, or another push waits before it.
     pub(crate) fn check_push_waits(&self, marks: &[Mark]) {
         assert!(!self.closed && !self.is_too_large(marks.len()));
         assert!(marks.len() > self.room() || !self.pushers.is_empty());
@@ -136,7 +137,7 @@ impl Order {
         let fits = self.fits(source) && self.admits_key_of(mark);
         match said {
             Ok(_) => assert!(!self.refuses(source) && fits),
-            // A transaction that has lost all that it held may be told that it is over.
+            // A transaction that has lost all its items may get `Closed`.
             Err(PushError::Closed(_)) => assert!(self.refuses(source) || self.is_over()),
             Err(PushError::Full(_)) => {
                 assert!(!self.refuses(source) && (!fits || self.is_gathered(source)));
@@ -144,18 +145,18 @@ impl Order {
         }
     }
 
-    /// What the transaction was told that gives an item back early.
+    /// Checks the result of an early retry.
     pub(crate) fn check_retry(&self, source: Source, said: Result<(), PushError<()>>) {
         match said {
             Ok(()) => assert!(self.fits(source)),
-            Err(PushError::Closed(())) => panic!("only a push may be refused so"),
+            Err(PushError::Closed(())) => panic!("only a push may be refused as closed"),
             Err(PushError::Full(())) => {
                 assert!(!self.fits(source) || self.is_gathered(source));
             }
         }
     }
 
-    /// How many dead letters go back, if so many did.
+    /// The expected number of requeued dead letters.
     pub(crate) fn check_requeue(&self, count: usize) {
         let letters: Vec<_> = self.letters.iter().map(|letter| letter.mark).collect();
         let fit = |count: &usize| !self.closed && self.admits_all(&letters[..*count]);
@@ -170,20 +171,20 @@ impl Order {
         assert!(self.room() == 0 || !self.pushers.is_empty());
     }
 
-    /// What a pop said that found nothing.
+    /// Checks the result of a pop that found no item.
     pub(crate) fn check_nothing(&self, said: PopError) {
         assert_eq!(self.ready(), 0, "{said:?}");
         assert_eq!(said.is_closed(), self.is_over());
     }
 
-    /// A pop waits, rightly. `own` is that of its transaction.
+    /// A pop waits, correctly. `own` is that of its transaction.
     pub(crate) fn check_pop_waits(&self, own: Option<Source>) {
         let alone = own.is_some_and(|own| self.is_alone(own));
         let nothing = self.ready() == 0 && !self.is_over() && !alone;
         assert!(nothing || !self.poppers.is_empty());
     }
 
-    /// At rest: nobody sleeps whose wait is over.
+    /// At rest: no future sleeps whose condition holds.
     pub(crate) fn check(&self) {
         let held: usize = self.open.values().map(Work::own).sum();
         assert_eq!(held, self.held);
@@ -192,15 +193,15 @@ impl Order {
         self.poppers.check(|_| self.ready() > 0 || self.is_over());
     }
 
-    /// Somebody is awake when something is due.
-    pub(crate) fn check_alarm(&self) {
+    /// At least one waiter is awake when an item is due.
+    pub(crate) fn check_timer(&self) {
         let due = self.next_due().is_some_and(|due| due <= self.now);
         self.poppers.check(|_| due);
     }
 }
 
 impl Way {
-    /// Another way than to block, if that would last.
+    /// Another form than blocking, if that would not return.
     fn unless(self, waits: bool) -> Self {
         match self {
             Self::Block if waits => Self::Try,

@@ -1,4 +1,4 @@
-//! What a queue is made with.
+//! The settings of a queue.
 
 use super::disciplines::{Fairness, Key, Urgency};
 use super::item::{overflow, Mark, Tracked};
@@ -11,7 +11,7 @@ use std::time::Duration;
 /// The unit of time of the model.
 pub(crate) type Ticks = u64;
 
-/// How long so many ticks are.
+/// Converts ticks to a duration.
 pub(crate) fn ticks(count: Ticks) -> Duration {
     Duration::from_millis(count)
 }
@@ -21,12 +21,12 @@ pub(crate) fn ticks(count: Ticks) -> Duration {
 pub(crate) struct Settings {
     pub(crate) capacity: Option<usize>,
     pub(crate) max_attempts: Option<u32>,
-    /// How many dead letters are kept, and whether the oldest leaves for more.
+    /// Maximal number of dead letters, and whether the oldest is discarded for more.
     pub(crate) letters: Option<usize>,
     pub(crate) overflow: bool,
-    /// The first delay, which doubles up to the second.
+    /// The first delay, which doubles up to the second value.
     pub(crate) backoff: Option<(Ticks, Ticks)>,
-    /// How long items are leased.
+    /// The lease duration.
     pub(crate) lease: Option<Ticks>,
     pub(crate) timed: bool,
     pub(crate) rule: Rule,
@@ -42,7 +42,7 @@ pub(crate) enum Rule {
 }
 
 impl<'a> Arbitrary<'a> for Settings {
-    /// A third of all queues only has a bound, or not even that.
+    /// A third of all queues has a capacity at most.
     fn arbitrary(u: &mut Unstructured<'a>) -> Result<Self> {
         let plain = Self {
             capacity: *u.choose(&CAPACITIES)?,
@@ -63,7 +63,7 @@ impl<'a> Arbitrary<'a> for Settings {
     }
 }
 
-/// What a queue may hold.
+/// The possible capacities.
 const CAPACITIES: [Option<usize>; 8] = [
     None,
     None,
@@ -88,8 +88,8 @@ const BACKOFFS: [Option<(Ticks, Ticks)>; 6] = [
 const FOREVER: Ticks = 1 << 40;
 
 impl Settings {
-    /// As settings of a queue that leases its items, or does not.
-    pub(crate) fn lend(&mut self, leases: bool) {
+    /// Makes them settings of a leased queue, or not.
+    pub(crate) fn set_leased(&mut self, leases: bool) {
         self.lease = leases.then(|| self.lease.unwrap_or(FOREVER));
     }
 
@@ -114,7 +114,7 @@ impl Settings {
         }
     }
 
-    /// Sets what any queue may have.
+    /// Applies the settings that any queue can have.
     fn fit<const PAD: usize, O: Kind<PAD>>(
         &self,
         builder: Builder<Tracked<PAD>, O>,
@@ -147,19 +147,19 @@ impl Settings {
         builder
     }
 
-    /// Whether pops look for what was put back, from the beginning.
-    pub(crate) fn is_attended(&self) -> bool {
+    /// Whether pops check for returned items, from the beginning.
+    pub(crate) fn checks_returned(&self) -> bool {
         let rules = self.max_attempts.is_some() || self.backoff.is_some();
         rules || self.timed || self.lease.is_some()
     }
 
-    /// Whether the time of each push is kept.
+    /// Whether push times are kept.
     pub(crate) fn is_timed(&self) -> bool {
         let ages = matches!(self.rule, Rule::Priority(Urgency { age: Some(_), .. }));
         self.timed || ages
     }
 
-    /// The key of an item; all items of other than fair queues have the same.
+    /// The key of an item; all items have the same key except in fair queues.
     pub(crate) fn key_of(&self, mark: Mark) -> Key {
         match self.rule {
             Rule::Fair(rules) => rules.key_of(mark),
@@ -167,7 +167,7 @@ impl Settings {
         }
     }
 
-    /// The most items of one key.
+    /// The maximal number of items per key.
     pub(crate) fn key_capacity(&self) -> usize {
         match self.rule {
             Rule::Fair(rules) => rules.capacity.unwrap_or(usize::MAX),
@@ -175,7 +175,7 @@ impl Settings {
         }
     }
 
-    /// How long an item is delayed after so many failures.
+    /// The delay of an item after this many failures.
     pub(crate) fn delay(&self, failures: u32) -> Ticks {
         let (first, cap) = self.backoff.unwrap_or((0, 0));
         let doubled = (1..failures).fold(first, |delay, _| delay.saturating_mul(2));

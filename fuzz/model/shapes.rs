@@ -1,14 +1,14 @@
-//! The shapes of the parts that operations are made of.
+//! The distributions of the parts of operations.
 
 use super::ops::{Act, QUEUES, SLOTS};
 use super::settings::Ticks;
 use arbitrary::{Arbitrary, Result, Unstructured};
 use std::ops::RangeInclusive;
 
-/// The most operations inside one transaction, and the most items of one batch.
+/// Maximal number of operations inside one transaction, and of items in one batch.
 const MOST: usize = 12;
 
-/// Something in this range, or nothing.
+/// A value in this range, or none.
 pub(super) fn some<N: arbitrary::unstructured::Int>(
     u: &mut Unstructured,
     range: RangeInclusive<N>,
@@ -37,7 +37,7 @@ pub(super) fn queue(u: &mut Unstructured) -> Result<usize> {
     u.choose_index(QUEUES)
 }
 
-/// Most of a case should find its queues open.
+/// Queues should be open during most of a case.
 pub(super) fn seldom_queue(u: &mut Unstructured) -> Result<Option<usize>> {
     u.ratio(1, 16)?.then(|| queue(u)).transpose()
 }

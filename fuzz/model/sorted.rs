@@ -1,4 +1,4 @@
-//! The items of a queue whose order is known exactly.
+//! The items of a queue with an exactly known order.
 
 use super::disciplines::{Fairness, Urgency};
 use super::item::Mark;
@@ -9,12 +9,12 @@ use super::stock::Card;
 use std::collections::BTreeMap;
 use std::mem;
 
-/// Items in their order, and those on the way there.
+/// Sorted items, and those not taken in yet.
 #[derive(Debug)]
 pub(crate) struct Sorted {
-    /// What came back since somebody looked: one run for each transaction.
+    /// Returned items that were not taken in: one run for each transaction.
     returned: Vec<Vec<Card>>,
-    /// What was pushed since, by the numbers of the shards.
+    /// Pushed items that were not taken in, by shard number.
     pushed: BTreeMap<usize, Vec<Card>>,
     pub(super) rack: Rack,
 }
@@ -53,7 +53,7 @@ impl Sorted {
         self.ready_items().len()
     }
 
-    /// Items that are not ready, or that nobody has looked for yet.
+    /// Items that are not ready, or not taken in.
     pub(super) fn waiting(&self) -> usize {
         let returned: usize = self.returned.iter().map(Vec::len).sum();
         let pushed: usize = self.pushed.values().map(Vec::len).sum();
@@ -75,8 +75,8 @@ impl Sorted {
         self.returned.push(run);
     }
 
-    /// What came back goes first, the last of it before all else; then what was pushed.
-    pub(super) fn look(&mut self, now: Ticks) {
+    /// Returned items come first, the last run before all others; then pushed items.
+    pub(super) fn take_in(&mut self, now: Ticks) {
         for run in mem::take(&mut self.returned) {
             for card in run.into_iter().rev() {
                 match &mut self.rack {

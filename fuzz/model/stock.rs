@@ -1,4 +1,4 @@
-//! The items of one queue that nobody has, in the order in which they may leave.
+//! The available items of one queue, in the order in which they may be dequeued.
 
 use super::disciplines::Key;
 use super::item::{Mark, Source};
@@ -6,18 +6,18 @@ use super::line::Lines;
 use super::settings::{Rule, Settings, Ticks};
 use super::sorted::Sorted;
 
-/// What decides about the order of an item.
+/// The facts that determine the order of an item.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Card {
     pub(crate) mark: Mark,
     pub(crate) key: Key,
     pub(crate) priority: u16,
     pub(crate) due: Option<Ticks>,
-    /// When it was pushed first.
+    /// The time of the first push.
     pub(crate) since: Ticks,
 }
 
-/// The items of a plain queue, of which the order is not quite known, or those of another one.
+/// The items of a plain queue, whose order is only partly known, or those of another queue.
 #[derive(Debug)]
 pub(crate) enum Stock {
     Lines(Lines),
@@ -40,7 +40,7 @@ impl Stock {
         }
     }
 
-    /// Items that are not ready yet.
+    /// Items that are not ready.
     pub(super) fn waiting(&self) -> usize {
         match self {
             Self::Lines(_) => 0,
@@ -48,7 +48,7 @@ impl Stock {
         }
     }
 
-    /// Ready items, the oldest among them.
+    /// Ready items, including the oldest one.
     pub(super) fn heads(&self) -> Vec<Mark> {
         match self {
             Self::Lines(lines) => lines.heads(),
@@ -56,7 +56,7 @@ impl Stock {
         }
     }
 
-    /// An item is pushed to a shard, which has this number.
+    /// An item is pushed to the shard with this number.
     pub(super) fn push(&mut self, card: Card, shard: Source, number: usize) {
         match self {
             Self::Lines(lines) => lines.line(shard).fresh.push_back(card.mark),
@@ -64,10 +64,15 @@ impl Stock {
         }
     }
 
-    /// As [`Lines::take`].
-    pub(super) fn take(&mut self, mark: Mark, shard: Source, attended: bool) -> Option<Mark> {
+    /// Like [`Lines::take`].
+    pub(super) fn take(
+        &mut self,
+        mark: Mark,
+        shard: Source,
+        checks_returned: bool,
+    ) -> Option<Mark> {
         match self {
-            Self::Lines(lines) => lines.take(mark, shard, attended),
+            Self::Lines(lines) => lines.take(mark, shard, checks_returned),
             Self::Sorted(sorted) => {
                 sorted.take(mark);
                 None
@@ -75,7 +80,7 @@ impl Stock {
         }
     }
 
-    /// Where items of this shard come back to.
+    /// Where returned items of this shard go.
     pub(super) fn home(&self, shard: Source) -> Source {
         match self {
             Self::Lines(_) => shard,
@@ -83,7 +88,7 @@ impl Stock {
         }
     }
 
-    /// What a transaction took comes back, in this order.
+    /// A transaction returns items, in this order.
     pub(super) fn give_back(&mut self, home: Source, run: Vec<Card>) {
         match self {
             Self::Lines(lines) => {
@@ -94,7 +99,7 @@ impl Stock {
         }
     }
 
-    /// An item comes back that was looked at, before the one that followed it.
+    /// A peeked item is put back, before the item that followed it.
     pub(super) fn put_back(&mut self, card: Card, shard: Source, follower: Option<Mark>) {
         match self {
             Self::Lines(lines) => lines.line(shard).put_back(card.mark, follower),
@@ -102,21 +107,21 @@ impl Stock {
         }
     }
 
-    /// An item is gone for good that was taken.
+    /// A taken item is gone for good.
     pub(super) fn leave(&mut self, mark: Mark) {
         if let Self::Sorted(sorted) = self {
             sorted.leave(mark);
         }
     }
 
-    /// Somebody looks: what came in is at its place, and ready if it is due.
-    pub(super) fn look(&mut self, now: Ticks) {
+    /// A consumer takes in the pushed items: each is in its place, and ready if it is due.
+    pub(super) fn take_in(&mut self, now: Ticks) {
         if let Self::Sorted(sorted) = self {
-            sorted.look(now);
+            sorted.take_in(now);
         }
     }
 
-    /// When something is ready by itself.
+    /// The time at which the next item becomes ready by itself.
     pub(super) fn next_due(&self) -> Option<Ticks> {
         match self {
             Self::Lines(_) => None,

@@ -12,7 +12,7 @@ use requeue::{Item, PushError, Transaction};
 use std::time::Duration;
 
 impl<const PAD: usize, F: Family<PAD>> World<PAD, F> {
-    /// Runs steps inside and beside the open transactions. What they hold stays readable.
+    /// Runs steps inside and outside of the open transactions. The held items stay readable.
     pub(super) fn steps(&mut self, txs: &[Tx<'_, '_, PAD, F>], open: &mut [Open], steps: &[Step]) {
         let mut items = Vec::new();
         for step in steps {
@@ -112,7 +112,7 @@ impl<const PAD: usize, F: Family<PAD>> World<PAD, F> {
         }
     }
 
-    /// The answer to the push of a transaction.
+    /// The result of a push of a transaction.
     pub(super) fn staged(
         &mut self,
         open: &mut Open,

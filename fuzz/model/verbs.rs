@@ -1,4 +1,4 @@
-//! What only queues by priority do, and what queues tell of their order.
+//! Operations of priority queues only, and the order that queues report.
 
 use super::disciplines::Key;
 use super::item::{Mark, Tracked};
@@ -14,7 +14,7 @@ use super::wishes::{is_priority, Said, Time, Wish};
 use super::world::{whole, World};
 use requeue::{Keyed, OutOfRange, PriorityError, PushError, Queue, Ticket, Transaction};
 
-/// An item that was pushed with a ticket, and where.
+/// An item that was pushed with a ticket, and its queue.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ticketed {
     queue: usize,
@@ -68,7 +68,7 @@ impl<const PAD: usize, F: Family<PAD>> World<PAD, F> {
         }
     }
 
-    /// Keeps the ticket, and returns what the push said if there is such a priority.
+    /// Keeps the ticket, and returns the result of the push if the priority exists.
     fn taken_note_of(
         &mut self,
         queue: usize,
@@ -169,7 +169,7 @@ impl<const PAD: usize, F: Family<PAD>> World<PAD, F> {
         order.release();
     }
 
-    /// Cancels what would not be due for ages.
+    /// Cancels items that would not be due during the case.
     pub(super) fn cancel_latest(&mut self) {
         for pick in 0..self.tickets.len() {
             let Ticketed { queue, mark, .. } = self.tickets[pick];
@@ -179,7 +179,7 @@ impl<const PAD: usize, F: Family<PAD>> World<PAD, F> {
         }
     }
 
-    /// What a queue tells of its order is right.
+    /// Checks what a queue reports of its order.
     pub(super) fn check_order(&self, queue: usize) {
         let order = &self.orders[queue];
         let due = on!(&self.queues[queue], queue => queue.next_due());
@@ -204,7 +204,7 @@ impl<const PAD: usize, F: Family<PAD>> World<PAD, F> {
 }
 
 impl Order {
-    /// What is known of an item that is pushed so; `None`: there is no such priority.
+    /// The facts about an item that is pushed with these arguments; `None` if the priority does not exist.
     fn known(&self, wish: Wish) -> Option<Wished> {
         match self.settings.rule {
             Rule::Priority(_) => wish.known(self.now),
@@ -219,7 +219,7 @@ impl Order {
         }
     }
 
-    /// Takes an item out that nobody holds: false if there is none with its ticket.
+    /// Removes an item that is not held: false if there is none with its ticket.
     fn cancel(&mut self, mark: Mark) -> bool {
         let has_ticket = self.wished(mark).ticket;
         let cancelled = match self.rack() {

@@ -1,4 +1,4 @@
-//! Calls that may wait, and those who wait.
+//! Calls that may wait, and their waiters.
 
 use super::ops::Then;
 use requeue::PushError;
@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
-/// What a call said.
+/// The result of a call.
 #[derive(Debug)]
 pub(crate) enum Outcome<R> {
     Answer(R),
-    /// The future waits, and was dropped.
+    /// The future is pending, and was dropped.
     Dropped,
-    /// The future waits, and was forgotten.
+    /// The future is pending, and was forgotten.
     Forgotten(Waiter),
 }
 
@@ -28,7 +28,7 @@ impl<R> Outcome<R> {
         }
     }
 
-    /// What comes of a future that was polled with this waiter and waits.
+    /// The result of a pending future that was polled with this waiter.
     pub(crate) fn of(
         mut future: impl Future<Output = R> + Unpin,
         waiter: Waiter,
@@ -47,7 +47,7 @@ impl<R> Outcome<R> {
         }
     }
 
-    /// The same of a future that has not been polled.
+    /// The same for a future that has not been polled.
     pub(crate) fn of_new(mut future: impl Future<Output = R> + Unpin, then: Then) -> Self {
         let waiter = Waiter::default();
         match waiter.poll(&mut future) {
@@ -57,7 +57,7 @@ impl<R> Outcome<R> {
     }
 }
 
-/// A future that waits: whether it was woken since its last poll.
+/// A pending future, and whether it was woken since its last poll.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Waiter(Arc<Flag>);
 
@@ -82,7 +82,7 @@ impl Waiter {
     }
 }
 
-/// Those who wait: for an item, or for room for so many items.
+/// Pending futures: each waits for an item, or for room for this many items.
 #[derive(Debug, Default)]
 pub(crate) struct Waiters(Vec<(Waiter, usize)>);
 
@@ -100,23 +100,26 @@ impl Waiters {
             .retain(|(other, _)| !Arc::ptr_eq(&other.0, &waiter.0));
     }
 
-    /// Whether somebody waits for room for several items. He may keep what room he has found so far.
+    /// Whether a future waits for room for several items. It may keep the room that it has found so far.
     pub(crate) fn may_gather(&self) -> bool {
         self.0.iter().any(|(_, items)| *items > 1)
     }
 
-    /// Not all sleep while there is enough for each of them.
+    /// If there is enough for each waiter, at least one is woken.
     pub(crate) fn check(&self, is_enough: impl Fn(usize) -> bool) {
         let content = self.0.iter().all(|(_, items)| is_enough(*items));
         let woken = self.0.iter().any(|(waiter, _)| waiter.is_woken());
-        assert!(self.is_empty() || !content || woken, "all sleep: {self:?}");
+        assert!(
+            self.is_empty() || !content || woken,
+            "no waiter is awake: {self:?}"
+        );
     }
 
-    /// Who was woken may wait again at his place, and an alarm is no news to the line.
+    /// A woken waiter may wait again in its old place, and a timer does not count as a wake-up of the wait queue.
     pub(crate) fn check_count(&self, waiting: usize) {
         let asleep = self.0.iter().filter(|(waiter, _)| !waiter.is_woken());
         let known = asleep.count()..=self.0.len();
-        assert!(known.contains(&waiting), "{waiting} wait: {self:?}");
+        assert!(known.contains(&waiting), "{waiting} waiters: {self:?}");
     }
 
     pub(crate) fn check_all_woken(&self) {
@@ -124,7 +127,7 @@ impl Waiters {
     }
 }
 
-/// The answer to the push of one item, as that to a batch.
+/// The result of the push of one item, as that of a batch.
 pub(crate) fn as_batch<T>(pushed: Result<(), PushError<T>>) -> Result<usize, PushError<Vec<T>>> {
     match pushed {
         Ok(()) => Ok(1),

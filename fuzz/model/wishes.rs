@@ -1,4 +1,4 @@
-//! Pushes with a priority, or at a time.
+//! Pushes with a priority, or scheduled pushes.
 
 use super::item::Tracked;
 use super::order::Wished;
@@ -8,13 +8,13 @@ use arbitrary::{Arbitrary, Result, Unstructured};
 use requeue::{Handle, Prioritized, PriorityError, Queue, Ticket, Transaction};
 use std::time::{Duration, Instant};
 
-/// The latest time that a queue knows.
+/// The latest time that a queue can represent.
 const END: Ticks = (u64::MAX - 1) / 1_000_000;
 
-/// Longer than a queue can count.
+/// Longer than a queue can represent.
 const AGES: Duration = Duration::from_secs(600 * 366 * 24 * 60 * 60);
 
-/// What a push says of its item.
+/// The arguments of a push.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 pub(crate) enum Wish {
     With(
@@ -23,11 +23,11 @@ pub(crate) enum Wish {
     ),
     At(Time),
     After(#[arbitrary(with = few)] Ticks),
-    /// After the longest time.
+    /// After the longest delay.
     AtLast,
 }
 
-/// A time as seen from now.
+/// A time relative to now.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 pub(crate) enum Time {
     Ago(#[arbitrary(with = few)] Ticks),
@@ -37,7 +37,7 @@ pub(crate) enum Time {
 
 const PRIORITIES: [u16; 12] = [1, 1, 2, 2, 3, 4999, 5000, 5001, 9999, 0, 10_000, u16::MAX];
 
-/// Most of them exist.
+/// Most of these priorities exist.
 pub(super) fn priority(u: &mut Unstructured) -> Result<u16> {
     u.choose(&PRIORITIES).copied()
 }
@@ -69,7 +69,7 @@ impl Time {
 }
 
 impl Wish {
-    /// What the model knows of it then; `None`: there is no such priority.
+    /// The facts in the model; `None` if the priority does not exist.
     pub(crate) fn known(self, now: Ticks) -> Option<Wished> {
         let (priority, due) = match self {
             Self::With(priority, time) => (priority, time.map(|time| time.due(now))),
@@ -94,7 +94,7 @@ impl Wish {
     }
 }
 
-/// How a push is called.
+/// The method that is called.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Call {
     With(u16, Option<Instant>),
@@ -102,11 +102,11 @@ pub(crate) enum Call {
     After(Duration),
 }
 
-/// What such a push said.
+/// The result of such a push.
 pub(crate) type Said<const PAD: usize> =
     std::result::Result<Option<Ticket>, PriorityError<Tracked<PAD>>>;
 
-/// Who can push so.
+/// Queues, handles and transactions with such pushes.
 pub(super) trait Pusher<const PAD: usize> {
     fn push_so(self, call: Call, item: Tracked<PAD>) -> Said<PAD>;
 }

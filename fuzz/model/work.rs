@@ -1,4 +1,4 @@
-//! What the model knows of the transaction of a handle, and its leases.
+//! The model of a handle's transaction and its leases.
 
 use super::item::{Mark, Source};
 use super::ops::SLOTS;
@@ -6,7 +6,7 @@ use super::order::Order;
 use super::settings::Ticks;
 use requeue::Reason;
 
-/// The names that handles have.
+/// The names of handles.
 pub(crate) type Name = &'static str;
 
 /// A delivery to a transaction, which may get the same item again after it lost it.
@@ -20,20 +20,20 @@ pub(crate) struct Held {
 #[derive(Debug, Default)]
 pub(crate) struct Work {
     pub(super) name: Option<Name>,
-    /// What is in the hold, lost items included.
+    /// The items in the hold, including lost ones.
     pub(super) held: usize,
     pub(super) staged: usize,
-    /// Permits beyond those of the items that it holds.
+    /// Permits in addition to those of the held items.
     pub(super) extra: usize,
-    /// What is looked at, and what followed it.
+    /// The peeked item, and the one that followed it.
     pub(super) peeked: Option<(Mark, Option<Mark>)>,
-    /// When it took the first of the items that it holds.
+    /// The time at which it took the first held item.
     pub(super) since: Ticks,
     leased: Vec<Leased>,
-    /// What was taken away and is still in the hold.
+    /// Lost items that are still in the hold.
     pub(super) lost: Vec<Held>,
     has_lost: bool,
-    /// The shard that the handle has leased, if it has pushed something.
+    /// The shard that the handle has acquired, if it has pushed an item.
     shard: Option<usize>,
 }
 
@@ -45,22 +45,22 @@ struct Leased {
 }
 
 impl Work {
-    /// Whether it has permits for one item more that is staged, or for one less that is held.
+    /// Whether it has a permit for one more staged item, or for one less held item.
     pub(super) fn has_permit(&self) -> bool {
         self.staged < self.held + self.extra
     }
 
-    /// It needs a permit more.
+    /// It needs one more permit.
     fn take_permit(&mut self) {
         self.extra += usize::from(!self.has_permit());
     }
 
-    /// Items that nobody else has.
+    /// Items that only this transaction has.
     pub(super) fn own(&self) -> usize {
         self.held - self.lost.len() + usize::from(self.peeked.is_some())
     }
 
-    /// Whether something may still come of it.
+    /// Whether the transaction can still produce ready items.
     pub(super) fn is_open(&self) -> bool {
         self.own() + self.staged > 0
     }
@@ -75,11 +75,11 @@ impl Order {
         self.open.get_mut(&source).expect("a handle")
     }
 
-    /// A handle is made; it has the lowest number that is free.
+    /// A handle is created; it gets the lowest free number.
     pub(crate) fn join(&mut self, source: Source, name: Option<Name>) {
         let free = (0..SLOTS * 2).find(|number| !self.by_number.contains_key(number));
         self.by_number.insert(free.expect("few handles"), source);
-        self.attended |= name.is_some();
+        self.checks_returned |= name.is_some();
         let work = Work {
             name,
             ..Work::default()
@@ -104,7 +104,7 @@ impl Order {
         work.shard.expect("a shard")
     }
 
-    /// An item was held by the transaction of this source.
+    /// The transaction of this source holds an item.
     pub(crate) fn hold_in(&mut self, source: Source, mark: Mark) -> Held {
         let (taken, term) = (self.now, self.settings.lease);
         self.holds += 1;
@@ -135,7 +135,7 @@ impl Order {
         work.staged += 1;
     }
 
-    /// The transaction looks at an item.
+    /// The transaction peeks at an item.
     pub(crate) fn peek(&mut self, source: Source, mark: Mark) {
         let follower = self.take(mark);
         let now = self.now;
@@ -146,7 +146,7 @@ impl Order {
         }
     }
 
-    /// It has put the item back, if it looked at one.
+    /// The transaction has put its peeked item back, if any.
     pub(crate) fn put_back(&mut self, source: Source) {
         if let Some((mark, follower)) = self.work_mut(source).peeked.take() {
             self.held -= 1;
@@ -155,13 +155,13 @@ impl Order {
         }
     }
 
-    /// It holds the item that it looked at. Returns which attempt this is.
+    /// The transaction holds its peeked item. Returns the number of the attempt.
     pub(crate) fn hold_peeked(&mut self, source: Source) -> u32 {
-        let (mark, _) = self.work_mut(source).peeked.take().expect("a look");
+        let (mark, _) = self.work_mut(source).peeked.take().expect("a peek");
         self.fact(mark).failures + 1
     }
 
-    /// The transaction of this source has ended. Returns what it had lost, and how many copies there were.
+    /// The transaction of this source has ended. Returns the lost items, and the number of copies.
     pub(crate) fn end(&mut self, source: Source) -> (Vec<Held>, usize) {
         self.put_back(source);
         let work = self.work_mut(source);
@@ -171,7 +171,7 @@ impl Order {
         (ended.lost, ended.leased.len())
     }
 
-    /// A held item leaves the transaction to come back later: false if it was taken away, and so stays.
+    /// A held item leaves the transaction to be delivered later: false if it is lost, so that it stays.
     pub(crate) fn retry_in(&mut self, source: Source, held: Held, delay: Option<Ticks>) -> bool {
         let work = self.work_mut(source);
         work.take_permit();
@@ -184,12 +184,12 @@ impl Order {
         true
     }
 
-    /// Whether something was taken away from the transaction.
+    /// Whether the transaction has lost an item.
     pub(crate) fn has_lost(&self, source: Source) -> bool {
         self.work(source).has_lost
     }
 
-    /// The terms begin anew: false if something was taken away.
+    /// Renews the leases: false if the transaction has lost an item.
     pub(crate) fn renew(&mut self, source: Source) -> bool {
         let until = self.now + self.settings.lease.unwrap_or(0);
         let work = self.work_mut(source);
@@ -213,7 +213,7 @@ impl Order {
         }
     }
 
-    /// The handles of this name lose what they took before. Returns how many items are ready by that.
+    /// The handles of this name lose the items that they took before. Returns how many items become ready.
     pub(crate) fn recover(&mut self, name: Name, before: Ticks) -> usize {
         let mut ready = 0;
         for source in self.by_number.clone().into_values() {

@@ -1,4 +1,4 @@
-//! The queues beside their models.
+//! The queues and their models.
 
 use super::item::{self, Mark, Source, Tracked};
 use super::open::Left;
@@ -21,7 +21,7 @@ const LONG: Ticks = 100;
 
 pub(crate) struct World<const PAD: usize, F: Family<PAD>> {
     pub(super) clock: ManualClock,
-    /// When the queues were made.
+    /// The time at which the queues were created.
     pub(super) start: Instant,
     pub(super) queues: [AnyQueue<PAD, F>; QUEUES],
     pub(super) orders: [Order; QUEUES],
@@ -29,12 +29,12 @@ pub(crate) struct World<const PAD: usize, F: Family<PAD>> {
     pub(super) sources: Source,
     numbers: u64,
     pub(super) tickets: Vec<Ticketed>,
-    /// How many items should be alive.
+    /// Expected number of alive items.
     pub(super) alive: usize,
 }
 
 impl<const PAD: usize, F: Family<PAD>> World<PAD, F> {
-    /// All queues empty, each with a handle in the slot of the same number.
+    /// All queues are empty, each with a handle in the slot of the same number.
     pub(crate) fn new(case: &Case) -> Self {
         item::clear();
         let clock = ManualClock::new();
@@ -115,7 +115,7 @@ impl<const PAD: usize, F: Family<PAD>> World<PAD, F> {
     }
 
     pub(super) fn check(&mut self) {
-        (0..QUEUES).for_each(|queue| self.look(queue));
+        (0..QUEUES).for_each(|queue| self.check_queue(queue));
         (0..QUEUES).for_each(|queue| self.check_order(queue));
         for (queue, order) in self.queues.iter().zip(&self.orders) {
             on!(queue, queue => {
@@ -140,14 +140,14 @@ impl<const PAD: usize, F: Family<PAD>> World<PAD, F> {
         assert_eq!(item::alive(), self.alive, "items alive");
     }
 
-    /// Looks at a queue, which has what is due released.
-    pub(super) fn look(&mut self, queue: usize) {
+    /// Checks a queue, which releases its due items.
+    pub(super) fn check_queue(&mut self, queue: usize) {
         self.orders[queue].release();
         let len = on!(&self.queues[queue], queue => queue.len());
         assert_eq!(len, self.orders[queue].ready());
     }
 
-    /// Uses the handle in a slot, if there is one and no open transaction has borrowed it.
+    /// Uses the handle in a slot, if there is one and no open transaction borrows it.
     pub(super) fn with(
         &mut self,
         slot: usize,
@@ -166,19 +166,19 @@ impl<const PAD: usize, F: Family<PAD>> World<PAD, F> {
         self.workers[slot] = Some(worker);
     }
 
-    /// The next use of a handle ends what it was left with.
+    /// The next use of a handle settles its forgotten state.
     pub(super) fn settle_worker(&mut self, worker: &mut AnyWorker<PAD, F>) {
         on!(worker, worker => {
             self.settle_left(worker.queue, worker.source, &mem::take(&mut worker.left));
         });
     }
 
-    /// So does its end.
+    /// So does dropping it.
     pub(super) fn settle_left(&mut self, queue: usize, source: Source, left: &Left) {
         self.settle(queue, source, left, Reason::Forgotten);
     }
 
-    /// A transaction ends, and is not committed.
+    /// A transaction ends without a commit.
     pub(super) fn settle(&mut self, queue: usize, source: Source, left: &Left, reason: Reason) {
         self.leave(queue, left.waiter.as_ref());
         let order = &mut self.orders[queue];
@@ -190,7 +190,7 @@ impl<const PAD: usize, F: Family<PAD>> World<PAD, F> {
         self.alive -= left.staged.len() + left.doomed + lost.len() + copies;
     }
 
-    /// Nobody waits by this future any more.
+    /// This future no longer waits.
     pub(super) fn leave(&mut self, queue: usize, waiter: Option<&Waiter>) {
         if let Some(waiter) = waiter {
             self.orders[queue].poppers.leave(waiter);
@@ -198,13 +198,13 @@ impl<const PAD: usize, F: Family<PAD>> World<PAD, F> {
         }
     }
 
-    /// Items went with a forgotten future.
+    /// Items leaked with a forgotten future.
     pub(super) fn lose(&mut self, marks: &[Mark]) {
         self.alive -= marks.len();
         item::lose(marks);
     }
 
-    /// What a push gave back is what was to be pushed.
+    /// A failed push returns the items that were to be pushed.
     pub(super) fn returned<R>(&mut self, marks: &[Mark], said: Result<R, Vec<Tracked<PAD>>>) {
         if let Err(items) = said {
             assert!(items.iter().map(Tracked::mark).eq(marks.iter().copied()));
@@ -219,7 +219,7 @@ impl<const PAD: usize, F: Family<PAD>> World<PAD, F> {
         Tracked::new(Mark { source, number })
     }
 
-    /// The outcome of a pop that is committed at once.
+    /// The result of a pop that is committed at once.
     pub(super) fn receive(&mut self, queue: usize, popped: Result<Tracked<PAD>, PopError>) {
         let item = match popped {
             Ok(item) => item,
@@ -236,7 +236,7 @@ impl<const PAD: usize, F: Family<PAD>> World<PAD, F> {
         self.alive -= 1;
     }
 
-    /// As [`World::check_batch`], of items that are gone at once, which may make others ready.
+    /// Like [`World::check_batch`], for items that are gone at once, which may make others ready.
     pub(super) fn check_popped(&self, queue: usize, n: usize, max: usize) {
         let order = &self.orders[queue];
         let (ready, waiting) = (order.ready(), order.waiting());
@@ -247,7 +247,7 @@ impl<const PAD: usize, F: Family<PAD>> World<PAD, F> {
         );
     }
 
-    /// A pop may give nothing only if nothing is ready.
+    /// A pop may return nothing only if no item is ready.
     pub(super) fn check_batch(&self, queue: usize, n: usize, max: usize) {
         let ready = self.orders[queue].ready();
         assert!(

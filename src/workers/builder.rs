@@ -45,7 +45,7 @@ impl<T, O: Order<T>> WorkersBuilder<T, O> {
         }
     }
 
-    /// How many workers there are. Without it, as many as the machine can run at the same time.
+    /// Sets the number of workers. The default is the available parallelism.
     ///
     /// ```
     /// let queue = requeue::Queue::<u32>::unbounded();
@@ -55,16 +55,16 @@ impl<T, O: Order<T>> WorkersBuilder<T, O> {
     ///
     /// # Panics
     ///
-    /// If `count` is 0: nobody would work.
+    /// If `count` is 0.
     #[track_caller]
     pub fn threads(mut self, count: usize) -> Self {
-        let count = NonZeroUsize::new(count).expect("pool of 0 workers: nobody would work");
+        let count = NonZeroUsize::new(count).expect("worker pool of 0 workers");
         self.count = Some(count);
         self
     }
 
-    /// The name of the pool: the workers, their threads and their handles are called `name-0`,
-    /// `name-1` and so on. Without it, the name is `worker`.
+    /// Sets the name of the pool: the workers, their threads and their handles are called `name-0`,
+    /// `name-1` and so on. The default is `worker`.
     ///
     /// ```
     /// let queue = requeue::Queue::<u32>::unbounded();
@@ -77,30 +77,30 @@ impl<T, O: Order<T>> WorkersBuilder<T, O> {
     }
 
     /// Calls `hook` after each run that panicked, on the worker's thread, with the worker's name and
-    /// what the panic carries. What the run held is back in the queue then, or is a dead letter. The worker
-    /// lives on; a panic of the hook is ignored. [`on_error`](Self::on_error) is told of errors too, and by
-    /// their texts.
+    /// the payload of the panic. By then the items of the run are back in the queue, or are dead letters. The worker
+    /// goes on; a panic of the hook is ignored. [`on_error`](Self::on_error) is called for errors too, and gets
+    /// their text.
     ///
-    /// A [`Job`](crate::Job) hands its panic to its [`Outcome`](crate::Outcome) and not to the hook.
+    /// The panic of a [`Job`](crate::Job) goes to its [`Outcome`](crate::Outcome) and not to the hook.
     ///
     /// ```
     /// use requeue::{Queue, Workers};
     /// use std::sync::mpsc::channel;
     ///
-    /// let (tell, told) = channel();
+    /// let (sender, messages) = channel();
     /// let queue = Queue::unbounded();
     /// queue.push(0)?;
     /// let workers = Workers::builder(&queue)
     ///     .threads(1)
     ///     .on_panic(move |worker, payload| {
     ///         let message = payload.downcast_ref::<&str>().copied().unwrap_or("?");
-    ///         let _ = tell.send(format!("{worker}: {message}"));
+    ///         let _ = sender.send(format!("{worker}: {message}"));
     ///     })
     ///     .run(|job, _| match job.attempts() {
     ///         1 => panic!("bad luck"),
     ///         _ => Ok::<(), ()>(()),
     ///     });
-    /// assert_eq!(told.recv()?, "worker-0: bad luck");
+    /// assert_eq!(messages.recv()?, "worker-0: bad luck");
     /// # queue.close();
     /// # assert_eq!((workers.join().panicked, queue.stats().committed), (1, 1));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -113,11 +113,11 @@ impl<T, O: Order<T>> WorkersBuilder<T, O> {
         self
     }
 
-    /// Calls `hook` after each run that failed or panicked, on the worker's thread. What the run held is back
-    /// in the queue then, or is a dead letter, which keeps the [error](crate::DeadLetter::error). The
-    /// worker lives on; a panic of the hook is ignored.
+    /// Calls `hook` after each run that failed or panicked, on the worker's thread. By then the items of the run are
+    /// back in the queue, or are dead letters, which keep the [error](crate::DeadLetter::error). The
+    /// worker goes on; a panic of the hook is ignored.
     ///
-    /// A [`Job`](crate::Job) hands its panic to its [`Outcome`](crate::Outcome) and not to the hook.
+    /// The panic of a [`Job`](crate::Job) goes to its [`Outcome`](crate::Outcome) and not to the hook.
     ///
     /// ```
     /// use requeue::{Queue, Workers};

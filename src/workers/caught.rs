@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::thread;
 
-/// A future whose panic is its output, also one of its destructor: it is dropped when it has ended.
+/// A future whose output is its result or its panic, also a panic of its destructor: it is dropped when it has ended.
 pub(super) struct Caught<F>(Option<F>);
 
 impl<F> Caught<F> {

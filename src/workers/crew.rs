@@ -1,4 +1,4 @@
-//! The workers of a pool, and who waits for their end.
+//! The workers of a pool, and the wait for their end.
 
 use super::failure::Trouble;
 use super::worker::{Command, Worker};
@@ -8,29 +8,29 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Told of each panic: the worker's name, and what the panic carries.
+/// Called for each panic with the worker's name and the payload.
 pub(super) type PanicHook = Arc<dyn Fn(&str, &(dyn Any + Send)) + Send + Sync>;
 
-/// Told of each run that failed or panicked.
+/// Called for each run that failed or panicked.
 pub(super) type ErrorHook = Arc<dyn Fn(&Failure) + Send + Sync>;
 
-/// Who is told of what goes wrong.
+/// The hooks for failures and panics.
 #[derive(Clone, Default)]
 pub(super) struct Hooks {
     pub(super) on_error: Option<ErrorHook>,
     pub(super) on_panic: Option<PanicHook>,
 }
 
-/// What a panic carries.
+/// The payload of a panic.
 pub(super) type Payload = Box<dyn Any + Send>;
 
 /// The workers of a pool.
 pub(super) struct Crew {
     workers: Vec<Worker>,
     hooks: Hooks,
-    /// How many are on a shift.
+    /// Workers that have not ended.
     present: Mutex<usize>,
-    /// Notified when nobody is.
+    /// Notified when all have ended.
     gone: Condvar,
 }
 
@@ -61,8 +61,10 @@ impl Crew {
         worker
     }
 
-    pub(super) fn tell_all(&self, command: Command) {
-        self.workers.iter().for_each(|worker| worker.tell(command));
+    pub(super) fn command_all(&self, command: Command) {
+        self.workers
+            .iter()
+            .for_each(|worker| worker.command(command));
     }
 
     pub(super) fn status(&self) -> Vec<WorkerStatus> {
@@ -73,15 +75,15 @@ impl Crew {
         Report::of(self.workers.iter().map(Worker::status))
     }
 
-    /// Waits until all workers have ended, or the time is over.
+    /// Waits until all workers have ended, or the timeout elapses.
     pub(super) fn wait(&self, timeout: Duration) {
         let mut present = lock(&self.present);
         self.gone
             .wait_while_for(&mut present, |present| *present > 0, timeout);
     }
 
-    /// Reports what went wrong. Panics of the hooks, or of the payload's destructor, are caught and ignored.
-    pub(super) fn tell_of(&self, Trouble { failure, payload }: Trouble) {
+    /// Calls the hooks for a failed run. Panics of the hooks, or of the payload's destructor, are caught and ignored.
+    pub(super) fn report_failure(&self, Trouble { failure, payload }: Trouble) {
         if let Some(hook) = &self.hooks.on_error {
             swallow_panic(|| hook(&failure));
         }
@@ -92,7 +94,7 @@ impl Crew {
     }
 }
 
-/// A worker's presence: it has ended when this is dropped.
+/// Marks a worker as present: it has ended when this is dropped.
 pub(super) struct Shift {
     crew: Arc<Crew>,
     index: usize,

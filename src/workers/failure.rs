@@ -1,4 +1,4 @@
-//! Runs that fail, and what is told of them.
+//! Runs that fail, and their reports.
 
 use super::crew::Payload;
 use super::work::RunStep;
@@ -14,26 +14,26 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-/// How long an item is out of the way after a run of it failed, unless its queue says.
+/// The delay of an item after a failed run, unless its queue has a backoff.
 const BACKOFF: Backoff = Backoff::exponential(Duration::from_millis(10), Duration::from_secs(1));
 
-/// A run that failed or panicked, as [`WorkersBuilder::on_error`](crate::WorkersBuilder::on_error) is told.
+/// A run that failed or panicked, as reported to [`WorkersBuilder::on_error`](crate::WorkersBuilder::on_error).
 ///
 /// ```
 /// use requeue::{Queue, Workers};
 /// use std::sync::mpsc::channel;
 ///
-/// let (tell, told) = channel();
+/// let (sender, failures) = channel();
 /// let queue = Queue::unbounded();
 /// queue.push("job")?;
 /// queue.close();
 /// let workers = Workers::builder(&queue)
 ///     .threads(1)
-///     .on_error(move |failure| tell.send(failure.clone()).unwrap())
+///     .on_error(move |failure| sender.send(failure.clone()).unwrap())
 ///     .run(|job, _| if job.attempts() < 3 { Err("not now") } else { Ok(()) });
 /// assert_eq!(workers.join().failed, 2);
 ///
-/// let failure = told.iter().last().unwrap();
+/// let failure = failures.iter().last().unwrap();
 /// assert_eq!((&*failure.worker, failure.items, failure.attempts), ("worker-0", 1, 2));
 /// assert_eq!((&*failure.error, failure.panicked), ("\"not now\"", false));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -43,25 +43,25 @@ const BACKOFF: Backoff = Backoff::exponential(Duration::from_millis(10), Duratio
 pub struct Failure {
     /// The name of the worker.
     pub worker: Arc<str>,
-    /// How many items it gave back: those that the run had not given back or up by itself.
+    /// Number of items that were given back, without those that the run itself retried or failed.
     pub items: usize,
-    /// How often they were delivered, this time included: the most of them, 0 if there were none.
+    /// The highest delivery count of these items, this delivery included; 0 if there were none.
     pub attempts: u32,
-    /// The error that the run returned, by its `Debug`, or what it panicked with, if that is a text.
+    /// The `Debug` output of the error that the run returned, or the panic message, if it is a string.
     pub error: Arc<str>,
     /// Whether the run panicked.
     pub panicked: bool,
 }
 
-/// A run that went wrong.
+/// A failed run, with its panic payload.
 pub(super) struct Trouble {
     pub(super) failure: Failure,
-    /// What it panicked with.
+    /// The payload of the panic.
     pub(super) payload: Option<Payload>,
 }
 
 impl Trouble {
-    /// What a worker panicked with outside of a run.
+    /// A panic of a worker outside of a run.
     pub(super) fn of_panic(worker: &Worker, payload: Payload) -> Self {
         Self::new(worker, (0, 0), text_of_panic(&*payload), Some(payload))
     }
@@ -91,7 +91,7 @@ impl Trouble {
     }
 }
 
-/// Gives back what the transaction of a run held that returned an error.
+/// Aborts the transaction of a run that returned an error.
 #[cold]
 pub(super) fn give_back<T, O: Order<T>>(
     tx: Transaction<'_, T, O>,
@@ -101,7 +101,7 @@ pub(super) fn give_back<T, O: Order<T>>(
     end(tx, worker, Reason::Aborted, text_of(error), None)
 }
 
-/// Gives back what the transaction of a run held that panicked.
+/// Aborts the transaction of a run that panicked.
 #[cold]
 pub(super) fn give_back_after_panic<T, O: Order<T>>(
     tx: Transaction<'_, T, O>,
@@ -112,7 +112,7 @@ pub(super) fn give_back_after_panic<T, O: Order<T>>(
     end(tx, worker, Reason::Panicked, error, Some(payload))
 }
 
-/// Tells of a run of which something has kept its item or its transaction, so that nobody can end that yet.
+/// The failure of a run whose item or transaction is still kept somewhere, so that it cannot be ended yet.
 #[cfg(feature = "tokio")]
 #[cold]
 pub(super) fn kept<E: Debug>(worker: &Worker, ended: thread::Result<Result<(), E>>) -> RunStep {
@@ -150,7 +150,7 @@ fn text_of(error: impl Debug) -> Arc<str> {
     text
 }
 
-/// The text of what a panic carries.
+/// The text of a panic payload.
 pub(super) fn text_of_panic(payload: &(dyn Any + Send)) -> Arc<str> {
     let text = payload.downcast_ref::<&str>().copied();
     let text = text.or_else(|| payload.downcast_ref().map(String::as_str));

@@ -15,8 +15,8 @@ use std::thread;
 
 /// A closure or a future that runs once, as an item of a queue.
 ///
-/// [`Queue::submit`](crate::Queue::submit) and [`Queue::submit_async`](crate::Queue::submit_async) make one and push it.
-/// Whoever pushes by a handle, in a batch or in a transaction makes it by [`Job::new`] or [`Job::new_async`]:
+/// [`Queue::submit`](crate::Queue::submit) and [`Queue::submit_async`](crate::Queue::submit_async) create a job and push
+/// it. To push one by a handle, in a batch or in a transaction, create it with [`Job::new`] or [`Job::new_async`]:
 ///
 /// ```
 /// use requeue::{Job, Queue, Workers};
@@ -33,33 +33,33 @@ use std::thread;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// A job that was taken by a transaction and not run goes back with it, and is run by another.
+/// A job that a transaction took and did not run is given back when the transaction aborts, and delivered again.
 #[must_use = "a job that is dropped does not run"]
 pub struct Job {
     call: Option<Box<dyn Call>>,
 }
 
-/// A future that runs a job: whether it returned.
+/// A future that runs a job; true if the job returned.
 type Running = Pin<Box<dyn Future<Output = bool> + Send>>;
 
-/// A job that was begun.
+/// A job after its start.
 pub(super) enum Begun {
-    /// It has ended: whether it returned.
+    /// It has ended; true if it returned.
     Ended(bool),
     Running(Running),
 }
 
-/// What a job calls.
+/// The type-erased content of a job.
 trait Call: Any + Send {
     fn begin(self: Box<Self>) -> Begun;
     fn into_any(self: Box<Self>) -> Box<dyn Any>;
 }
 
-/// What a job runs, where it is one value.
+/// A closure, a future or a call that a job runs.
 pub(super) trait Work: Send + 'static {
     type Result: Send + 'static;
 
-    /// Runs, or makes what will run, and tells how that ended.
+    /// Runs it, or makes a future that will, and sends the result to `reply`.
     fn begin(self, reply: Reply<Self::Result>) -> Begun;
 }
 
@@ -68,7 +68,7 @@ impl<R: Send + 'static, F: FnOnce() -> R + Send + 'static> Work for F {
 
     fn begin(self, reply: Reply<R>) -> Begun {
         let ended = catch_unwind(AssertUnwindSafe(self));
-        Begun::Ended(tell(reply, ended))
+        Begun::Ended(report(reply, ended))
     }
 }
 
@@ -83,14 +83,14 @@ where
 
     fn begin(self, reply: Reply<F::Output>) -> Begun {
         let running = Caught::new(Box::pin(self.0));
-        Begun::Running(Box::pin(async { tell(reply, running.await) }))
+        Begun::Running(Box::pin(async { report(reply, running.await) }))
     }
 }
 
-/// Tells how a job ended: true if it returned.
-fn tell<R>(reply: Reply<R>, ended: thread::Result<R>) -> bool {
+/// Sends the result of a job; true if it returned.
+fn report<R>(reply: Reply<R>, ended: thread::Result<R>) -> bool {
     let returned = ended.is_ok();
-    // If nobody waits for it its destructor runs, which is user code.
+    // If the outcome was dropped, the destructor of the result runs here, which is user code.
     swallow_panic(|| reply.send(ended.map_err(JobError::panicked)));
     returned
 }
@@ -112,7 +112,7 @@ impl<W: Work> Call for Task<W> {
 }
 
 impl Job {
-    /// Makes a job of a closure, and what tells its outcome.
+    /// Creates a job from a closure, and its outcome.
     ///
     /// ```
     /// let (mut job, outcome) = requeue::Job::new(|| "sent");
@@ -124,7 +124,7 @@ impl Job {
         Self::of(run)
     }
 
-    /// Makes a job of a future, and what tells its outcome.
+    /// Creates a job from a future, and its outcome.
     ///
     /// ```
     /// let (mut job, outcome) = requeue::Job::new_async(async { "sent" });
@@ -144,13 +144,13 @@ impl Job {
         (Self { call }, outcome)
     }
 
-    /// Runs the job, unless it has run: true if it ran and returned. A panic is caught, and told by the
-    /// outcome. If the job is a future, the thread waits for it; it has no runtime but the caller's.
+    /// Runs the job, unless it has run. Returns true if it ran and returned. A panic is caught, and reported by the
+    /// outcome. If the job is a future, the thread blocks on it, without any runtime except the caller's.
     ///
     /// ```
     /// let (mut job, outcome) = requeue::Job::new(|| panic!("out of paper"));
     /// assert!(!job.run());
-    /// assert!(!job.run()); // nothing is left of it
+    /// assert!(!job.run()); // a job runs once
     /// assert!(outcome.wait().is_err());
     /// ```
     pub fn run(&mut self) -> bool {
@@ -167,10 +167,9 @@ impl Job {
         }
     }
 
-    /// Runs the job, as [`run`](Self::run) does, and waits for it in a task, if it is a future. A closure runs at the
-    /// first poll.
+    /// Runs the job like [`run`](Self::run), but awaits it if it is a future. A closure runs at the first poll.
     ///
-    /// Not cancel safe: of a job that was begun nothing is left. Its outcome says then that it was dropped.
+    /// Not cancel safe: if the future is dropped after the job has started, the job is dropped, and its outcome says so.
     ///
     /// ```
     /// # futures::executor::block_on(async {
@@ -192,16 +191,15 @@ impl Job {
         call.map_or(Begun::Ended(false), Call::begin)
     }
 
-    /// What the job would have run, if it has not run.
+    /// Returns the content of a job that has not run.
     ///
     /// # Panics
     ///
-    /// If it is not of that type, or has run.
+    /// If it is of another type, or has run.
     pub(super) fn into_work<W: Work>(self) -> W {
         let call = self.call.map(Call::into_any);
         let task = call.and_then(|call| call.downcast::<Task<W>>().ok());
-        task.expect("a job that was made of it, and has not run")
-            .work
+        task.expect("a job of this type that has not run").work
     }
 }
 

@@ -18,7 +18,7 @@ use std::fmt;
 /// # Ok::<(), requeue::PushError<_>>(())
 /// ```
 pub struct JobError {
-    /// What it panicked with. In a lock so that the error may be shared: errors are expected to be `Sync`.
+    /// The payload of the panic, in a lock because errors are expected to be `Sync`.
     payload: Option<Mutex<Payload>>,
 }
 
@@ -43,7 +43,7 @@ impl JobError {
         self.payload.is_some()
     }
 
-    /// Whether the job was dropped before it ended: with its queue, by whoever popped it, or with the task that ran it.
+    /// Whether the job was dropped before it ended: with its queue, after a pop, or with the task that ran it.
     ///
     /// ```
     /// let (job, outcome) = requeue::Job::new(|| 7);
@@ -54,7 +54,7 @@ impl JobError {
         self.payload.is_none()
     }
 
-    /// What the job panicked with, for [`resume_unwind`](std::panic::resume_unwind).
+    /// Returns the payload of the panic, for [`resume_unwind`](std::panic::resume_unwind).
     ///
     /// ```
     /// let (mut job, outcome) = requeue::Job::new(|| panic!("out of paper"));
@@ -65,7 +65,7 @@ impl JobError {
     ///
     /// # Errors
     ///
-    /// Itself, if the job did not panic.
+    /// Returns `self` if the job did not panic.
     pub fn into_panic(self) -> Result<Payload, Self> {
         self.payload
             .map(Mutex::into_inner)

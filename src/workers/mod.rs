@@ -1,24 +1,24 @@
-//! Worker pools: threads or tasks that wait for items, run a function on each, and commit or give back.
+//! Worker pools: threads or tasks that wait for items, run a function on each, and commit or abort.
 //!
-//! A pool begins with [`Workers::builder`]. Closures are items too: see [`Job`].
+//! [`Workers::builder`] starts a pool. Closures and futures can be items: see [`Job`].
 
-// | file | what |
+// | file | contents |
 // |---|---|
-// | `worker` | one worker: what it is told, what it does, what it has done |
-// | `crew` | the workers of a pool, and who waits for their end |
+// | `worker` | one worker: its command, state and counters |
+// | `crew` | the workers of a pool, and the wait for their end |
 // | `builder` | the settings of a pool |
-// | `run`, `work`, `threads` | how threads are started, what they do, and their pool |
-// | `transaction` | what a pool needs of a transaction, wherever its queue is |
-// | `others` | other queues that they commit to |
+// | `run`, `work`, `threads` | starts threads, their loop, and their pool |
+// | `transaction` | the trait of transactions of any queue |
+// | `others` | other queues that a run commits to |
 // | `spawn`, `task`, `tasks` | the same for tasks, with feature `tokio` |
-// | `status`, `failure` | what workers say of themselves, and of runs that failed |
+// | `status`, `failure` | the status of workers, and failed runs |
 // | `job`, `submit` | closures and futures as items |
-// | `outcome`, `job_error` | what became of them |
+// | `outcome`, `job_error` | their results |
 // | `caught` | panics of futures |
 //
-// A worker waits in the queue's line by a future, and asks for its orders at each poll. Whoever gives
-// it an order wakes it by the same waker, and it drops the future, which passes an unused wake-up on.
-// So an order disturbs no other waiter, and takes no wake-up away from one.
+// A worker waits in the queue's wait queue with a future, and checks for a command at each poll. A
+// command wakes the worker by the same waker, and the worker drops the future, which passes an unused
+// wake-up on. So a command disturbs no other waiter, and takes no wake-up away from one.
 
 mod builder;
 mod caught;

@@ -21,16 +21,16 @@ pub(super) mod sealed {
     use super::{Arc, Expired, Order, Transaction};
 
     pub trait Others {
-        /// What a worker has of them.
+        /// A worker's handles of these queues.
         type Handles: Send + 'static;
-        /// What a run has of them.
+        /// A run's transactions of these queues.
         type Transactions<'h>;
 
         fn handles(&self, name: &Arc<str>) -> Self::Handles;
         fn begin(handles: &mut Self::Handles) -> Self::Transactions<'_>;
-        /// Makes sure that nothing of them is taken back any more.
+        /// Closes their lease tables: no item can be reclaimed any more.
         fn close_leases(others: &mut Self::Transactions<'_>) -> Result<(), Expired>;
-        /// Commits them with another one, whose book is closed too.
+        /// Commits them together with another transaction, whose lease table is closed too.
         fn commit_with<T, O: Order<T>>(
             tx: Transaction<'_, T, O>,
             others: Self::Transactions<'_>,

@@ -1,4 +1,4 @@
-//! What became of a job.
+//! The outcome of a job.
 
 use super::JobError;
 use crate::sync::{lock, swallow_panic, Mutex};
@@ -12,10 +12,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-/// The outcome of a [`Job`](crate::Job), to wait for on a thread or, as a future, in a task. The
-/// future needs no particular runtime. Dropping it changes nothing for the job.
+/// The outcome of a [`Job`](crate::Job): wait for it on a thread, or await it as a future in a task. The
+/// future needs no particular runtime. Dropping it does not affect the job.
 ///
-/// A worker that waits for a job of its own pool may wait for ever: nobody may be free to run it.
+/// A worker that waits for a job of its own pool can deadlock: there may be no free worker to run it.
 ///
 /// ```
 /// # futures::executor::block_on(async {
@@ -31,13 +31,13 @@ use std::time::Duration;
 ///
 /// # Panics
 ///
-/// When it is polled after it was ready.
+/// If it is polled after completion.
 #[must_use = "it says whether the job panicked or was dropped"]
 pub struct Outcome<R> {
-    place: Arc<Mutex<OutcomeState<R>>>,
+    state: Arc<Mutex<OutcomeState<R>>>,
 }
 
-/// Where a job leaves how it ended.
+/// The result of a job, shared by its [`Reply`] and its [`Outcome`].
 enum OutcomeState<R> {
     Open(Option<Waker>),
     Filled(Result<R, JobError>),
@@ -45,7 +45,7 @@ enum OutcomeState<R> {
 }
 
 impl<R> Outcome<R> {
-    /// Waits until the job has ended, and gives what it returned.
+    /// Waits until the job has ended, and returns its result.
     ///
     /// ```
     /// let (mut job, outcome) = requeue::Job::new(|| 7);
@@ -67,7 +67,7 @@ impl<R> Outcome<R> {
         }
     }
 
-    /// Waits until the job has ended, but no longer than `timeout`.
+    /// Waits until the job has ended, for at most `timeout`.
     ///
     /// ```
     /// use std::time::Duration;
@@ -81,7 +81,7 @@ impl<R> Outcome<R> {
     ///
     /// # Errors
     ///
-    /// Itself, to wait again, if the time is over. The result inside is that of [`wait`](Self::wait).
+    /// Returns `self`, to wait again, if the timeout elapses. The inner result is that of [`wait`](Self::wait).
     pub fn wait_timeout(self, timeout: Duration) -> Result<Result<R, JobError>, Self> {
         let time = Time::system();
         let deadline = Deadline::after(&time, Some(timeout));
@@ -97,20 +97,20 @@ impl<R> Outcome<R> {
     /// assert!(outcome.has_ended());
     /// ```
     pub fn has_ended(&self) -> bool {
-        !matches!(*lock(&self.place), OutcomeState::Open(_))
+        !matches!(*lock(&self.state), OutcomeState::Open(_))
     }
 
     #[track_caller]
     fn poll_ended(&self, waker: &Waker) -> Poll<Result<R, JobError>> {
         let mut waker = Some(waker.clone());
-        let mut place = lock(&self.place);
-        if let OutcomeState::Open(waiting) = &mut *place {
+        let mut state = lock(&self.state);
+        if let OutcomeState::Open(waiting) = &mut *state {
             mem::swap(waiting, &mut waker);
-            drop(place);
+            drop(state);
             return Poll::Pending;
         }
-        let ended = mem::replace(&mut *place, OutcomeState::Emptied);
-        drop(place);
+        let ended = mem::replace(&mut *state, OutcomeState::Emptied);
+        drop(state);
         match ended {
             OutcomeState::Filled(ended) => Poll::Ready(ended),
             OutcomeState::Open(_) | OutcomeState::Emptied => {
@@ -137,33 +137,33 @@ impl<R> fmt::Debug for Outcome<R> {
     }
 }
 
-/// Where a job says how it ended; unless it does, it was dropped.
+/// Sends the result of a job. If it is dropped before, the job was dropped.
 pub(super) struct Reply<R> {
-    place: Arc<Mutex<OutcomeState<R>>>,
+    state: Arc<Mutex<OutcomeState<R>>>,
 }
 
 impl<R> Reply<R> {
     pub(super) fn new() -> (Self, Outcome<R>) {
-        let place = Arc::new(Mutex::new(OutcomeState::Open(None)));
+        let state = Arc::new(Mutex::new(OutcomeState::Open(None)));
         let reply = Self {
-            place: Arc::clone(&place),
+            state: Arc::clone(&state),
         };
-        (reply, Outcome { place })
+        (reply, Outcome { state })
     }
 
     pub(super) fn send(self, ended: Result<R, JobError>) {
         self.fill(ended);
     }
 
-    /// Says how the job ended, unless it has been said.
+    /// Stores the result, unless there is one.
     fn fill(&self, ended: Result<R, JobError>) {
-        let mut place = lock(&self.place);
-        let OutcomeState::Open(waiting) = &mut *place else {
+        let mut state = lock(&self.state);
+        let OutcomeState::Open(waiting) = &mut *state else {
             return;
         };
         let waiting = waiting.take();
-        *place = OutcomeState::Filled(ended);
-        drop(place);
+        *state = OutcomeState::Filled(ended);
+        drop(state);
         swallow_panic(|| waiting.into_iter().for_each(Waker::wake));
     }
 }

@@ -1,4 +1,4 @@
-//! How a pool of threads is started.
+//! Starts a pool of threads.
 
 use super::work::{batch, each, each_with, job, work, RunStep};
 use super::worker::Worker;
@@ -13,9 +13,9 @@ const REFUSED: &str = "the system refused to start a thread";
 
 impl<T, O: Order<T>> WorkersBuilder<T, O> {
     /// Starts threads that run `run` on one item at a time, each in a transaction of its own: `Ok`
-    /// commits, `Err` and a panic give the item back and undo what `run` has pushed by the transaction.
+    /// commits, `Err` and a panic give the item back and undo the pushes of the transaction.
     ///
-    /// What failed is out of the way [for a time](Workers#failed-runs), and the worker takes the next item.
+    /// A failed item is delayed [by a backoff](Workers#failed-runs), and the worker takes the next item.
     ///
     /// ```
     /// use requeue::{Queue, Workers};
@@ -47,13 +47,13 @@ impl<T, O: Order<T>> WorkersBuilder<T, O> {
         self.start_shared(move |tx, worker| each(tx, worker, &run))
     }
 
-    /// [`run`](Self::run) with a transaction of each of some other queues, which are committed together with that of the
-    /// item, [as one](crate::commit_all()): `Ok` makes all pushes visible at one instant, `Err` and a panic undo
-    /// all of them. So no item is lost on its way from one queue to the next, and none is there twice.
+    /// Like [`run`](Self::run), with transactions of other queues that are committed [atomically](crate::commit_all())
+    /// with that of the item: `Ok` makes all pushes visible at once, `Err` and a panic undo
+    /// all of them. So no item is lost or duplicated between two queues.
     ///
-    /// The others are a reference to a queue or a tuple of references, of any item types and orders; the function has
-    /// a transaction of the queue or a tuple of them. The pool ends when its own queue is closed and drained; then
-    /// the next queue may be closed.
+    /// `others` is a reference to a queue or a tuple of references, of any item types and orders; the function gets
+    /// a transaction of that queue or a tuple of them. The pool ends when its own queue is closed and drained; then
+    /// the next queue can be closed.
     ///
     /// ```
     /// use requeue::{Queue, Workers};
@@ -96,8 +96,8 @@ impl<T, O: Order<T>> WorkersBuilder<T, O> {
         })
     }
 
-    /// Starts threads that run `run` on up to `max` items at a time, all of them in one transaction: as
-    /// many as are ready when the worker has got the first. `Ok` commits them together, `Err` and a panic
+    /// Starts threads that run `run` on up to `max` items at a time, all of them in one transaction: those that
+    /// are ready when the worker has taken the first. `Ok` commits them together, `Err` and a panic
     /// give all of them back.
     ///
     /// ```
@@ -116,7 +116,7 @@ impl<T, O: Order<T>> WorkersBuilder<T, O> {
     ///
     /// # Panics
     ///
-    /// If `max` is 0, and if the system refuses to start a thread.
+    /// If `max` is 0, or if the system refuses to start a thread.
     #[track_caller]
     pub fn run_batches<E, F>(self, max: usize, run: F) -> Workers
     where
@@ -126,13 +126,12 @@ impl<T, O: Order<T>> WorkersBuilder<T, O> {
         F: for<'t> Fn(Vec<Item<'t, T>>, &'t Transaction<'t, T, O>) -> Result<(), E>,
         F: Send + Sync + 'static,
     {
-        assert!(max > 0, "batches of 0 items: no run would have work");
+        assert!(max > 0, "batches of 0 items");
         self.start_shared(move |tx, worker| batch(tx, worker, max, &run))
     }
 
-    /// [`run`](Self::run) with a function that may borrow what outlives `scope`. The scope joins the
-    /// threads at its end; until the workers are stopped or dropped, or the queue is closed and drained,
-    /// that waits for them.
+    /// Like [`run`](Self::run), with a function that may borrow data that outlives `scope`. The scope joins the
+    /// threads at its end, which blocks until the workers are stopped or dropped, or the queue is closed and drained.
     ///
     /// ```
     /// use requeue::{Queue, Workers};
@@ -181,7 +180,7 @@ impl<T, O: Order<T>> WorkersBuilder<T, O> {
         workers
     }
 
-    /// Starts threads that all do the same.
+    /// Starts threads that share one step function.
     #[track_caller]
     fn start_shared<S>(self, step: S) -> Workers
     where
@@ -196,7 +195,7 @@ impl<T, O: Order<T>> WorkersBuilder<T, O> {
         })
     }
 
-    /// Starts threads that do what `prepare` makes for each.
+    /// Starts threads, each with a step function made by `prepare`.
     #[track_caller]
     fn start<S>(self, prepare: impl Fn(&Worker) -> S) -> Workers
     where
@@ -217,7 +216,7 @@ impl<T, O: Order<T>> WorkersBuilder<T, O> {
 
 impl<O: Order<Job> + 'static> WorkersBuilder<Job, O> {
     /// Starts threads that run the jobs of the queue. A job that has run is committed, even if it
-    /// panicked: that is for its [`Outcome`](crate::Outcome) to tell.
+    /// panicked: its [`Outcome`](crate::Outcome) reports the panic.
     ///
     /// ```
     /// use requeue::{Queue, Workers};

@@ -1,4 +1,4 @@
-//! How a pool of tasks is started, and what a task does.
+//! Starts a pool of tasks; the loop of a task.
 
 use super::caught::Caught;
 use super::crew::Shift;
@@ -19,7 +19,7 @@ use std::sync::Arc;
 use tokio::task::{consume_budget, JoinSet};
 
 impl<T: Send + 'static, O: Order<T> + 'static> WorkersBuilder<T, O> {
-    /// How many tasks [`run_async`](Self::run_async) spawns: another word for
+    /// Sets the number of tasks that [`run_async`](Self::run_async) spawns: an alias of
     /// [`threads`](Self::threads). Feature `tokio`.
     ///
     /// ```
@@ -30,7 +30,7 @@ impl<T: Send + 'static, O: Order<T> + 'static> WorkersBuilder<T, O> {
     ///
     /// # Panics
     ///
-    /// If `count` is 0: nobody would work.
+    /// If `count` is 0.
     #[track_caller]
     pub fn tasks(self, count: usize) -> Self {
         self.threads(count)
@@ -58,10 +58,10 @@ impl<T: Send + 'static, O: Order<T> + 'static> WorkersBuilder<T, O> {
     /// # }).unwrap();
     /// ```
     ///
-    /// The future owns its [item](TaskItem) and its [transaction](TaskTransaction), but the pool ends it, when the
-    /// future has ended and was dropped. Both have to be dropped by then. Where one of them is kept elsewhere the run
-    /// has failed, whatever it returned: the transaction aborts as soon as both are dropped, and what it held goes back
-    /// then. The task goes on with another handle meanwhile.
+    /// The future owns its [item](TaskItem) and its [transaction](TaskTransaction). The pool ends the transaction after
+    /// the future has ended and was dropped; by then both must be dropped. If one of them is kept elsewhere, the run
+    /// counts as failed, whatever it returned: the transaction aborts when both are dropped, and only then are its items
+    /// given back. Meanwhile the task continues with another handle.
     ///
     /// # Panics
     ///
@@ -87,20 +87,20 @@ impl<T: Send + 'static, O: Order<T> + 'static> WorkersBuilder<T, O> {
         let (crew, run) = (self.crew(), Arc::new(run));
         let mut spawned = JoinSet::new();
         for index in 0..crew.len() {
-            let place = WorkingTask {
+            let task = WorkingTask {
                 queue: self.queue().clone(),
                 shift: Arc::new(Shift::new(&crew, index)),
                 idle: None,
             };
-            spawned.spawn(work(place, Arc::clone(&run)));
+            spawned.spawn(work(task, Arc::clone(&run)));
         }
         Tasks::new(crew, spawned)
     }
 }
 
 impl<O: Order<Job> + 'static> WorkersBuilder<Job, O> {
-    /// Spawns tasks that run the jobs of the queue: futures, which they await, and closures, which they call. A job that
-    /// has run is committed, even if it panicked: that is for its [`Outcome`](crate::Outcome) to tell. Feature `tokio`.
+    /// Spawns tasks that run the jobs of the queue: they await futures and call closures. A job that has run is
+    /// committed, even if it panicked: its [`Outcome`](crate::Outcome) reports the panic. Feature `tokio`.
     ///
     /// ```
     /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
@@ -125,16 +125,16 @@ impl<O: Order<Job> + 'static> WorkersBuilder<Job, O> {
     }
 }
 
-/// Where a task works.
+/// The state of a worker task.
 struct WorkingTask<T, O: Order<T>> {
     queue: Queue<T, O>,
     shift: Arc<Shift>,
-    /// The handle, while no transaction has it.
+    /// The handle, while no transaction owns it.
     idle: Option<CheckedOut<T, O>>,
 }
 
 impl<T, O: Order<T>> WorkingTask<T, O> {
-    /// Begins a transaction. A handle that did not come back is replaced.
+    /// Begins a transaction. Replaces the handle if its last transaction still owns it.
     fn begin(&mut self) -> OwnedTransaction<T, O> {
         let make = || self.queue.named_handle(self.shift.worker().name());
         let cell = self.idle.take().unwrap_or_else(|| make().check_out());
@@ -142,17 +142,17 @@ impl<T, O: Order<T>> WorkingTask<T, O> {
     }
 }
 
-/// Works until it is told to stop, or the queue is closed and drained.
-async fn work<T, O, Y: Into<Ran>, E: Debug, F, R>(mut place: WorkingTask<T, O>, run: Arc<F>)
+/// Works until it is stopped, or the queue is closed and drained.
+async fn work<T, O, Y: Into<Ran>, E: Debug, F, R>(mut task: WorkingTask<T, O>, run: Arc<F>)
 where
     T: Send + 'static,
     O: Order<T> + 'static,
     F: Fn(TaskItem<T, O>, TaskTransaction<T, O>) -> R,
     R: Future<Output = Result<Y, E>> + Send,
 {
-    let shift = Arc::clone(&place.shift);
+    let shift = Arc::clone(&task.shift);
     while poll_fn(|context| shift.worker().poll_go_on(context.waker())).await {
-        let step = pin!(step(&mut place, &*run));
+        let step = pin!(step(&mut task, &*run));
         if !settle(&shift, Caught::new(step).await) {
             break;
         }
@@ -160,22 +160,22 @@ where
     }
 }
 
-async fn step<T, O, Y: Into<Ran>, E: Debug, F, R>(place: &mut WorkingTask<T, O>, run: &F) -> RunStep
+async fn step<T, O, Y: Into<Ran>, E: Debug, F, R>(task: &mut WorkingTask<T, O>, run: &F) -> RunStep
 where
     T: Send + 'static,
     O: Order<T> + 'static,
     F: Fn(TaskItem<T, O>, TaskTransaction<T, O>) -> R,
     R: Future<Output = Result<Y, E>> + Send,
 {
-    let shift = Arc::clone(&place.shift);
+    let shift = Arc::clone(&task.shift);
     let Kept {
         keeper,
         user,
         reference,
-    } = match Kept::find(place.begin(), pop_for(&shift)).await {
+    } = match Kept::find(task.begin(), pop_for(&shift)).await {
         Ok(kept) => kept,
         Err((nothing, tx)) => {
-            place.idle = Some(tx.end_by(|tx| drop(tx)).1);
+            task.idle = Some(tx.end_by(|tx| drop(tx)).1);
             return nothing;
         }
     };
@@ -190,11 +190,11 @@ where
         return kept(worker, ended.map(|ended| ended.map(drop)));
     };
     let (step, idle) = tx.end_by(|tx| end(tx, worker, ended));
-    place.idle = Some(idle);
+    task.idle = Some(idle);
     step
 }
 
-/// Waits for an item, as long as the worker is not called off.
+/// Waits for an item until the worker is interrupted.
 fn pop_for<T: Send + 'static, O: Order<T> + 'static>(
     shift: &Arc<Shift>,
 ) -> impl for<'t> FnOnce(&'t OwnedTransaction<T, O>) -> Finding<'t, T, RunStep> {
@@ -206,7 +206,7 @@ fn pop_for<T: Send + 'static, O: Order<T> + 'static>(
             popped.map(|popped| match popped {
                 Some(Ok(item)) => Ok(item.reference),
                 Some(Err(_)) => Err(RunStep::Closed),
-                None => Err(RunStep::CalledOff),
+                None => Err(RunStep::Interrupted),
             })
         }))
     }

@@ -1,9 +1,9 @@
-//! What workers say of themselves.
+//! The status of workers, and the report of a pool.
 
 use std::sync::Arc;
 use std::time::Instant;
 
-/// What a worker does now.
+/// The state of a worker.
 ///
 /// ```
 /// use requeue::{Queue, WorkerState, Workers};
@@ -15,20 +15,20 @@ use std::time::Instant;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WorkerState {
-    /// It waits for an item.
+    /// The worker waits for an item.
     Idle,
-    /// It runs.
+    /// The worker runs.
     Busy {
-        /// When it took what it works on, by the queue's clock.
+        /// When it took its item, by the queue's clock.
         since: Instant,
     },
-    /// It takes no items until it is resumed.
+    /// The worker takes no items until it is resumed.
     Paused,
-    /// It has ended.
+    /// The worker has ended.
     Stopped,
 }
 
-/// One worker of a pool, from [`Workers::status`](crate::Workers::status).
+/// The status of one worker, returned by [`Workers::status`](crate::Workers::status).
 ///
 /// A *run* is one call of the pool's function: for an item, or for a batch of them.
 ///
@@ -47,17 +47,17 @@ pub enum WorkerState {
 pub struct WorkerStatus {
     /// The name of the pool and the index of the worker.
     pub name: Arc<str>,
-    /// What it does now.
+    /// The present state.
     pub state: WorkerState,
-    /// Runs whose transaction was committed, whatever the destructors of its items did then.
+    /// Runs whose transaction was committed, even if a destructor of its items panicked afterwards.
     pub done: u64,
-    /// Runs that gave back what they held, or whose lease was over.
+    /// Runs whose transaction was aborted, or whose lease expired.
     pub failed: u64,
-    /// Runs that panicked. What they held went back; a [`Job`](crate::Job) did not, it has run.
+    /// Runs that panicked. Their items were given back, except a [`Job`](crate::Job), which has run.
     pub panicked: u64,
 }
 
-/// What a pool has done, from [`Workers::stop`](crate::Workers::stop) and its kin.
+/// The totals of a pool, returned by [`Workers::stop`](crate::Workers::stop), `join` and `shutdown`.
 ///
 /// ```
 /// use requeue::{Queue, Workers};
@@ -72,13 +72,13 @@ pub struct WorkerStatus {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Report {
-    /// Runs whose transaction was committed, whatever the destructors of its items did then.
+    /// Runs whose transaction was committed, even if a destructor of its items panicked afterwards.
     pub done: u64,
-    /// Runs that gave back what they held, or whose lease was over.
+    /// Runs whose transaction was aborted, or whose lease expired.
     pub failed: u64,
     /// Runs that panicked.
     pub panicked: u64,
-    /// Workers that had not ended when the time was over.
+    /// Workers that were still running at the deadline.
     pub stuck: Vec<WorkerStatus>,
 }
 

@@ -9,7 +9,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 impl<O: Order<Job> + 'static> Queue<Job, O> {
-    /// Pushes a closure as a [`Job`], and returns what tells its outcome.
+    /// Pushes a closure as a [`Job`], and returns its outcome.
     ///
     /// ```
     /// use requeue::{Queue, Workers};
@@ -32,10 +32,10 @@ impl<O: Order<Job> + 'static> Queue<Job, O> {
         self.push_work(run)
     }
 
-    /// Pushes a future as a [`Job`], and returns what tells its outcome.
+    /// Pushes a future as a [`Job`], and returns its outcome.
     ///
-    /// It is polled by the worker that takes it: by a task of `run_jobs_async` (feature `tokio`), or by a
-    /// thread of [`run_jobs`](crate::WorkersBuilder::run_jobs), which waits for it and has no runtime.
+    /// The worker that takes it polls it: a task of `run_jobs_async` (feature `tokio`), or a thread of
+    /// [`run_jobs`](crate::WorkersBuilder::run_jobs), which blocks on it without a runtime.
     ///
     /// ```
     /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
@@ -64,10 +64,10 @@ impl<O: Order<Job> + 'static> Queue<Job, O> {
         pushed.map_err(|refused| map(refused, |Awaited(future)| future))
     }
 
-    /// Turns a function into one that pushes its call as a [`Job`] and returns what tells its outcome.
-    /// It keeps the queue alive.
+    /// Turns a function into one that pushes its call as a [`Job`] and returns its outcome.
+    /// The function keeps the queue alive.
     ///
-    /// The function that is returned fails as [`Queue::push`] does, with the argument.
+    /// The returned function fails like [`Queue::push`], and returns the argument.
     ///
     /// ```
     /// use requeue::{Queue, Workers};
@@ -91,7 +91,7 @@ impl<O: Order<Job> + 'static> Queue<Job, O> {
         self.wrap_by(run, |run, argument| Applied { run, argument })
     }
 
-    /// Turns an async function into one that pushes its call as a [`Job`], as [`wrap`](Self::wrap) does. The call
+    /// Turns an async function into one that pushes its call as a [`Job`], like [`wrap`](Self::wrap). The call
     /// itself, up to its first `.await`, is part of the job.
     ///
     /// ```
@@ -182,7 +182,7 @@ where
     }
 }
 
-/// The argument of a call that was not pushed.
+/// The argument of a call whose push was refused.
 struct Argument<A>(A);
 
 impl<F, A> From<Applied<F, A>> for Argument<A> {

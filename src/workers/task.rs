@@ -1,4 +1,4 @@
-//! What the future of a run has: its item and its transaction.
+//! The item and the transaction that the future of a run owns.
 
 use crate::order::Order;
 use crate::raw::{KeptRef, User};
@@ -10,7 +10,7 @@ use std::time::Duration;
 /// The item of a run of [`WorkersBuilder::run_async`](crate::WorkersBuilder::run_async): an [`Item`] that is owned by
 /// the run's future. Feature `tokio`.
 ///
-/// Dropping it gives nothing back: what becomes of the item is decided when the pool ends the transaction of the run.
+/// Dropping it does not give the item back: the pool commits or aborts the transaction of the run.
 ///
 /// ```
 /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
@@ -40,7 +40,7 @@ impl<T, O: Order<T>> TaskItem<T, O> {
         Self { reference }
     }
 
-    /// How often the item was delivered, this time included: see [`Item::attempts`].
+    /// Returns how often the item was delivered, this delivery included: see [`Item::attempts`].
     pub fn attempts(&self) -> u32 {
         self.reference.attempts()
     }
@@ -60,14 +60,14 @@ impl<T, O: Order<T>> DerefMut for TaskItem<T, O> {
     }
 }
 
-/// That of the item itself.
+/// Delegates to the item.
 impl<T: fmt::Debug, O: Order<T>> fmt::Debug for TaskItem<T, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&**self, f)
     }
 }
 
-/// That of the item itself.
+/// Delegates to the item.
 impl<T: fmt::Display, O: Order<T>> fmt::Display for TaskItem<T, O> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&**self, f)
@@ -77,11 +77,11 @@ impl<T: fmt::Display, O: Order<T>> fmt::Display for TaskItem<T, O> {
 /// The transaction of a run of [`WorkersBuilder::run_async`](crate::WorkersBuilder::run_async), owned by the run's
 /// future. Feature `tokio`.
 ///
-/// It dereferences to a [`Transaction`], whose methods by `&self` it has, in all forms of waiting. It has no end: the
-/// pool commits or aborts, as the run ended. Dropping it neither commits nor aborts.
+/// It dereferences to a [`Transaction`], so it has all methods by `&self`, in all forms of waiting. It cannot be ended:
+/// the pool commits or aborts, depending on the result of the run. Dropping it neither commits nor aborts.
 ///
-/// What a run pops by itself is an [`Item`], which
-/// `Transaction::retry(&tx, item)` gives back; the methods of the same names here are for the item of the run.
+/// An item that the run pops itself is an [`Item`]: use `Transaction::retry(&tx, item)` for it. The methods of
+/// the same names here are for the item of the run.
 ///
 /// ```
 /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
@@ -102,7 +102,7 @@ impl<T: fmt::Display, O: Order<T>> fmt::Display for TaskItem<T, O> {
 /// # }).unwrap();
 /// ```
 ///
-/// One thread at a time uses it:
+/// It is not `Sync`:
 ///
 /// ```compile_fail,E0277
 /// # async fn never() {
@@ -124,8 +124,8 @@ impl<T, O: Order<T>> TaskTransaction<T, O> {
         Self { user }
     }
 
-    /// Gives the item of the run back, to be delivered again as the queue's
-    /// [`Backoff`](crate::Backoff) says; see [`Transaction::retry`].
+    /// Gives the item of the run back, to be delivered again after the queue's
+    /// [`Backoff`](crate::Backoff); see [`Transaction::retry`].
     ///
     /// # Errors
     ///
@@ -146,7 +146,7 @@ impl<T, O: Order<T>> TaskTransaction<T, O> {
     }
 
     /// Gives the item of the run back, to be delivered again after `delay`; see
-    /// [`Transaction::retry_after`]. If the run then succeeds, the rest of it is committed.
+    /// [`Transaction::retry_after`]. If the run then succeeds, the rest of the transaction is committed.
     ///
     /// ```
     /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
@@ -187,7 +187,7 @@ impl<T, O: Order<T>> TaskTransaction<T, O> {
         )
     }
 
-    /// Gives the item of the run up: it is a [dead letter](crate::Queue::dead_letters) now, with this error;
+    /// Moves the item of the run to the [dead-letter queue](crate::Queue::dead_letters), with this error;
     /// see [`Transaction::fail`].
     ///
     /// ```

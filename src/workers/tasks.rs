@@ -11,10 +11,10 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 /// Tasks of a tokio runtime that wait for the items of a queue, run a function on each, and commit if it
-/// succeeds: the twin of [`Workers`](crate::Workers). Feature `tokio`.
+/// succeeds, like [`Workers`](crate::Workers) with threads. Feature `tokio`.
 ///
-/// A task ends when it is told to, or when the queue is closed and drained. Dropping the pool aborts the
-/// tasks: what they hold goes back.
+/// A task ends when it is stopped, or when the queue is closed and drained. Dropping the pool aborts the
+/// tasks: their items are given back.
 ///
 /// ```
 /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
@@ -36,7 +36,7 @@ use tokio::time::timeout;
 pub struct Tasks {
     crew: Arc<Crew>,
     spawned: JoinSet<()>,
-    /// What waits for a reason to stop, aborted with the pool.
+    /// The futures of [`Tasks::stop_by`], aborted with the pool.
     watch: JoinSet<()>,
 }
 
@@ -49,7 +49,7 @@ impl Tasks {
         }
     }
 
-    /// What each task does now and has done so far, by their indices.
+    /// Returns the state and the counters of each task, by index.
     ///
     /// ```
     /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
@@ -63,8 +63,8 @@ impl Tasks {
         self.crew.status()
     }
 
-    /// Lets a task finish its run and take no more until it is resumed, as
-    /// [`Workers::pause`](crate::Workers::pause) does.
+    /// Pauses a task: it finishes its run and takes no more items until it is resumed, as with
+    /// [`Workers::pause`](crate::Workers::pause).
     ///
     /// ```
     /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
@@ -81,10 +81,10 @@ impl Tasks {
     /// If there is no task of that index.
     #[track_caller]
     pub fn pause(&self, index: usize) {
-        self.crew.worker(index).tell(Command::Pause);
+        self.crew.worker(index).command(Command::Pause);
     }
 
-    /// Lets a paused task go on.
+    /// Resumes a paused task.
     ///
     /// ```
     /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
@@ -101,10 +101,10 @@ impl Tasks {
     /// If there is no task of that index.
     #[track_caller]
     pub fn resume(&self, index: usize) {
-        self.crew.worker(index).tell(Command::Work);
+        self.crew.worker(index).command(Command::Work);
     }
 
-    /// [`pause`](Self::pause) for all tasks.
+    /// Pauses all tasks; see [`pause`](Self::pause).
     ///
     /// ```
     /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
@@ -116,10 +116,10 @@ impl Tasks {
     /// # });
     /// ```
     pub fn pause_all(&self) {
-        self.crew.tell_all(Command::Pause);
+        self.crew.command_all(Command::Pause);
     }
 
-    /// [`resume`](Self::resume) for all tasks.
+    /// Resumes all tasks; see [`resume`](Self::resume).
     ///
     /// ```
     /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
@@ -131,11 +131,11 @@ impl Tasks {
     /// # });
     /// ```
     pub fn resume_all(&self) {
-        self.crew.tell_all(Command::Work);
+        self.crew.command_all(Command::Work);
     }
 
-    /// Stops the pool when a future is ready, whatever it gives: the tasks finish what they hold, and take no more. May
-    /// be called more than once; the first that is ready stops the pool.
+    /// Stops the pool when a future is ready, whatever its output: the tasks finish their runs, and take no more items.
+    /// Can be called more than once; the first future that is ready stops the pool.
     ///
     /// ```
     /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
@@ -152,8 +152,8 @@ impl Tasks {
     /// # });
     /// ```
     ///
-    /// A `CancellationToken` of the crate `tokio-util` stops it by `token.cancelled_owned()`. A future that panics stops
-    /// nothing.
+    /// For a `CancellationToken` of the crate `tokio-util`, pass `token.cancelled_owned()`. A future that panics does not
+    /// stop the pool.
     ///
     /// # Panics
     ///
@@ -162,14 +162,14 @@ impl Tasks {
     pub fn stop_by<F: Future + Send + 'static>(mut self, stop: F) -> Self {
         let crew = Arc::clone(&self.crew);
         self.watch.spawn(async move {
-            let told = stop.await;
-            crew.tell_all(Command::Stop);
-            drop(told); // user code
+            let output = stop.await;
+            crew.command_all(Command::Stop);
+            drop(output); // user code
         });
         self
     }
 
-    /// Waits until the tasks have ended by themselves, because the queue is closed and drained or a
+    /// Waits until all tasks have ended, because the queue is closed and drained or a
     /// [future](Self::stop_by) was ready.
     ///
     /// ```
@@ -186,8 +186,7 @@ impl Tasks {
         self.crew.report()
     }
 
-    /// Tells all tasks to stop, and waits until they have finished what they hold. What is ready stays in
-    /// the queue.
+    /// Stops all tasks, and waits until they have finished their runs. Ready items stay in the queue.
     ///
     /// ```
     /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
@@ -198,12 +197,12 @@ impl Tasks {
     /// # });
     /// ```
     pub async fn stop(self) -> Report {
-        self.crew.tell_all(Command::Stop);
+        self.crew.command_all(Command::Stop);
         self.join().await
     }
 
-    /// Tells all tasks to stop, waits for them, but no longer than `limit`, and aborts those that are
-    /// late, at their next `.await`. What these held goes back; [`Report::stuck`] names them.
+    /// Stops all tasks, waits for them for at most `limit`, and then aborts those that are still running at their
+    /// next `.await`. Their items are given back; [`Report::stuck`] lists them.
     ///
     /// ```
     /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
@@ -228,7 +227,7 @@ impl Tasks {
     ///
     /// In a tokio runtime without a timer.
     pub async fn shutdown(mut self, limit: Duration) -> Report {
-        self.crew.tell_all(Command::Stop);
+        self.crew.command_all(Command::Stop);
         if timeout(limit, self.all_ended()).await.is_ok() {
             return self.crew.report();
         }

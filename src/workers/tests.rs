@@ -46,9 +46,9 @@ fn a_worker_takes_what_it_is_woken_for() {
     assert!(matches!(popped, Poll::Ready(Some(Ok(item))) if *item == 7));
 }
 
-/// A worker that is woken for an item, and called off before it takes it, leaves it to the next.
+/// A worker that is woken for an item, and interrupted before it takes it, passes the wake-up to the next waiter.
 #[test]
-fn a_worker_that_is_called_off_passes_its_wake_up_on() {
+fn a_worker_that_is_interrupted_passes_its_wake_up_on() {
     let queue = Queue::unbounded();
     let worker = Worker::new("worker".into());
     let (first, waker) = Bell::new();
@@ -63,7 +63,7 @@ fn a_worker_that_is_called_off_passes_its_wake_up_on() {
 
     queue.push(7).unwrap();
     assert_eq!((first.rings(), second.rings()), (1, 0));
-    worker.tell(Command::Pause);
+    worker.command(Command::Pause);
     assert!(matches!(
         poll_pop(&mut pop, &worker, &waker),
         Poll::Ready(None)

@@ -13,29 +13,29 @@ use std::time::Duration;
 
 /// Threads that wait for the items of a queue, run a function on each, and commit if it succeeds.
 ///
-/// A worker waits for an item, runs, and ends the transaction: `Ok` commits it, `Err` and a panic give
-/// back what it held. The panic is caught, counted and reported to a hook, and the worker lives on. A
-/// worker ends when it is told to, or when the queue is closed and drained. Runs may
-/// [push follow-ups](Queue::close) after the close, and the pool ends when all is done.
+/// A worker waits for an item, runs, and ends the transaction: `Ok` commits it, `Err` and a panic abort
+/// it. A panic is caught, counted and reported to a hook, and the worker goes on. A
+/// worker ends when it is stopped, or when the queue is closed and drained. Runs can
+/// [push follow-up items](Queue::close) after the close, and the pool ends when all of them are done.
 ///
 /// # Failed runs
 ///
-/// What a run held that failed or panicked is delivered again after 10 milliseconds, after its second delivery
-/// after 20, and so on, up to a second; unless its queue has a [backoff](crate::Builder::backoff), which then
-/// decides: `Backoff::fixed(Duration::ZERO)` retries at once, as a bare [`Transaction`](crate::Transaction)
-/// does. It is retried without limit, unless the queue has one: see
-/// [`max_attempts`](crate::Builder::max_attempts). A run that knows that its item will never do gives it up by
+/// The items of a run that failed or panicked are delivered again after 10 milliseconds, after their second delivery
+/// after 20, and so on, up to a second, unless the queue has its own [backoff](crate::Builder::backoff):
+/// `Backoff::fixed(Duration::ZERO)` retries at once, like a bare [`Transaction`](crate::Transaction).
+/// Retries are unlimited, unless the queue has a limit: see
+/// [`max_attempts`](crate::Builder::max_attempts). A run moves an item that can never succeed to the dead-letter queue with
 /// [`Transaction::fail`](crate::Transaction::fail).
 ///
-/// [`on_error`](WorkersBuilder::on_error) is told what a run returned or panicked with; the
-/// [dead letter](crate::DeadLetter::error) keeps it. Errors are formatted by their `Debug`, as `main` does, and
-/// only when a run has failed. A run whose transaction was committed is done, also if a destructor of its
-/// items panics then; that panic is caught.
+/// [`on_error`](WorkersBuilder::on_error) is called with the error or panic message of a failed run; the
+/// [dead letter](crate::DeadLetter::error) keeps it. Errors are formatted with `Debug`, as in `main`, and
+/// only when a run has failed. A run whose transaction was committed is done, even if a destructor of its
+/// items panics afterwards; that panic is caught.
 ///
 /// # Stopping
 ///
-/// Dropping the pool stops it, as [`stop`](Self::stop) does: it waits for the runs that have begun. A pool
-/// must not be stopped, joined or dropped by one of its own workers, which would wait for itself.
+/// Dropping the pool stops it, like [`stop`](Self::stop): it waits for the current runs. A pool
+/// must not be stopped, joined or dropped by one of its own workers, which would deadlock.
 ///
 /// ```
 /// use requeue::{Queue, Workers};
@@ -54,13 +54,13 @@ use std::time::Duration;
 #[must_use = "workers stop when they are dropped"]
 pub struct Workers {
     crew: Arc<Crew>,
-    /// None of them where a scope joins them.
+    /// Empty if a scope joins them.
     threads: Vec<JoinHandle<()>>,
     ended: bool,
 }
 
 impl Workers {
-    /// Begins to make a pool of workers for a queue, given by reference or by value.
+    /// Returns a builder for a pool of workers of `queue`.
     ///
     /// ```
     /// let queue = requeue::Queue::<u32>::unbounded();
@@ -88,7 +88,7 @@ impl Workers {
         self.threads.push(thread);
     }
 
-    /// What each worker does now and has done so far, by their indices.
+    /// Returns the state and the counters of each worker, by index.
     ///
     /// ```
     /// let queue = requeue::Queue::<u32>::unbounded();
@@ -99,8 +99,8 @@ impl Workers {
         self.crew.status()
     }
 
-    /// Lets a worker finish its run and take no more until it is resumed. One that is about to take an
-    /// item may still do so; [`WorkerState::Paused`] says that it takes none.
+    /// Pauses a worker: it finishes its run and takes no more items until it is resumed. A worker that is about to
+    /// take an item may still do so; in the state [`WorkerState::Paused`] it takes none.
     ///
     /// A paused worker does not notice that the queue is closed.
     ///
@@ -116,10 +116,10 @@ impl Workers {
     /// If there is no worker of that index.
     #[track_caller]
     pub fn pause(&self, index: usize) {
-        self.crew.worker(index).tell(Command::Pause);
+        self.crew.worker(index).command(Command::Pause);
     }
 
-    /// Lets a paused worker go on.
+    /// Resumes a paused worker.
     ///
     /// ```
     /// let queue = requeue::Queue::unbounded();
@@ -137,10 +137,10 @@ impl Workers {
     /// If there is no worker of that index.
     #[track_caller]
     pub fn resume(&self, index: usize) {
-        self.crew.worker(index).tell(Command::Work);
+        self.crew.worker(index).command(Command::Work);
     }
 
-    /// [`pause`](Self::pause) for all workers.
+    /// Pauses all workers; see [`pause`](Self::pause).
     ///
     /// ```
     /// let queue = requeue::Queue::<u32>::unbounded();
@@ -149,10 +149,10 @@ impl Workers {
     /// workers.resume_all();
     /// ```
     pub fn pause_all(&self) {
-        self.crew.tell_all(Command::Pause);
+        self.crew.command_all(Command::Pause);
     }
 
-    /// [`resume`](Self::resume) for all workers.
+    /// Resumes all workers; see [`resume`](Self::resume).
     ///
     /// ```
     /// let queue = requeue::Queue::<u32>::unbounded();
@@ -161,10 +161,10 @@ impl Workers {
     /// workers.resume_all();
     /// ```
     pub fn resume_all(&self) {
-        self.crew.tell_all(Command::Work);
+        self.crew.command_all(Command::Work);
     }
 
-    /// Waits until the workers have ended by themselves, because the queue is closed and drained.
+    /// Waits until all workers have ended because the queue is closed and drained.
     ///
     /// ```
     /// let queue = requeue::Queue::unbounded();
@@ -178,8 +178,7 @@ impl Workers {
         self.end(Duration::MAX)
     }
 
-    /// Tells all workers to stop, and waits until they have finished what they hold. What is ready stays
-    /// in the queue.
+    /// Stops all workers, and waits until they have finished their runs. Ready items stay in the queue.
     ///
     /// ```
     /// let queue = requeue::Queue::<u32>::unbounded();
@@ -190,12 +189,12 @@ impl Workers {
         self.shutdown(Duration::MAX)
     }
 
-    /// Tells all workers to stop, and waits for them, but no longer than `timeout`.
+    /// Stops all workers, and waits for them for at most `timeout`.
     ///
-    /// Nobody can take a run away from its thread: workers that have not ended in time are named in
-    /// [`Report::stuck`] and left alone. They hold what they hold until their run ends, and end then;
-    /// their queue lives so long. From a queue that leases its items, [`Queue::recover`] takes it back.
-    /// Those of [`run_scoped`](WorkersBuilder::run_scoped) are joined by their scope even so.
+    /// A thread cannot be killed: workers still running at the deadline are listed in
+    /// [`Report::stuck`] and detached. They hold their items and keep their queue alive until their run ends, and
+    /// end then. On a leased queue, [`Queue::recover`] reclaims the items.
+    /// Threads of [`run_scoped`](WorkersBuilder::run_scoped) are still joined by their scope.
     ///
     /// ```
     /// use requeue::{Queue, Workers};
@@ -216,18 +215,18 @@ impl Workers {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn shutdown(mut self, timeout: Duration) -> Report {
-        self.crew.tell_all(Command::Stop);
+        self.crew.command_all(Command::Stop);
         self.end(timeout)
     }
 
-    /// Waits for the workers' end, and detaches those that are late.
+    /// Waits for the workers, and detaches those that are still running after `timeout`.
     fn end(&mut self, timeout: Duration) -> Report {
         self.ended = true;
         self.crew.wait(timeout);
         let report = self.crew.report();
         for (index, thread) in mem::take(&mut self.threads).into_iter().enumerate() {
             if self.crew.worker(index).status().state == WorkerState::Stopped {
-                // What its runs panic with was caught; a destructor of the function ends its thread only.
+                // Panics of runs were caught; a panicking destructor of the function ends only this thread.
                 let _ = thread.join();
             }
         }
@@ -238,7 +237,7 @@ impl Workers {
 impl Drop for Workers {
     fn drop(&mut self) {
         if !self.ended {
-            self.crew.tell_all(Command::Stop);
+            self.crew.command_all(Command::Stop);
             self.end(Duration::MAX);
         }
     }

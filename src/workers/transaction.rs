@@ -1,4 +1,4 @@
-//! What a pool of tasks needs of a transaction, wherever its queue is.
+//! The trait of transactions of any queue, in memory or not.
 
 use crate::error::TransactionError;
 use crate::order::Order;
@@ -6,11 +6,10 @@ use crate::{OwnedTransaction, Transaction};
 use std::error::Error;
 use std::future::{ready, Future};
 
-/// A transaction whose queue may be anywhere: in memory, on disk, in a database.
+/// A transaction of any queue: in memory, on disk, in a database.
 ///
-/// It has what a function that is generic over queues needs to push, and to end a transaction as its run ended. Each
-/// method gives a future that is `Send`, so that such a function may be spawned on any runtime. Those of the queues
-/// of this crate are ready at once.
+/// Generic functions can push with it and end the transaction. Each method returns a future that is `Send`, so that
+/// such a function can be spawned on any runtime. The futures of this crate's queues are ready at once.
 ///
 /// A transaction that is dropped is aborted, at the latest when its queue notices.
 ///
@@ -35,32 +34,32 @@ use std::future::{ready, Future};
 /// # });
 /// ```
 pub trait AsyncTransaction: Sized + Send {
-    /// What is pushed.
+    /// The type of the items.
     type Item: Send;
-    /// Why a push was refused, or an end failed.
+    /// The error of a push, a commit or an abort.
     type Error: Error + Send;
 
-    /// Stages a push: nobody sees the item before [`commit`](Self::commit).
+    /// Stages a push: the item is not visible before [`commit`](Self::commit).
     ///
     /// # Errors
     ///
-    /// If it is refused. The transaction goes on, and may still be committed.
+    /// If the push is refused. The transaction stays open, and can still be committed.
     fn push(&mut self, item: Self::Item) -> impl Future<Output = Result<(), Self::Error>> + Send;
 
-    /// Makes the pushes visible, all at one instant, and the pops final.
+    /// Makes all pushes visible at once, and the pops final.
     ///
-    /// Not cancel safe: if the future is dropped before it is ready, either may have happened.
+    /// Not cancel safe: if the future is dropped before it is ready, the transaction may have committed or aborted.
     ///
     /// # Errors
     ///
-    /// If it was aborted instead.
+    /// If the transaction was aborted instead.
     fn commit(self) -> impl Future<Output = Result<(), Self::Error>> + Send;
 
-    /// Gives back what was popped, and drops what was pushed.
+    /// Gives the popped items back, and drops the pushed ones.
     ///
     /// # Errors
     ///
-    /// If the queue could not be told. What was popped is back when it notices.
+    /// If the queue could not be reached. The popped items are given back when it notices.
     fn abort(self) -> impl Future<Output = Result<(), Self::Error>> + Send;
 }
 

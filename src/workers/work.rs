@@ -1,4 +1,4 @@
-//! The loop of a worker thread, and what it does with one transaction.
+//! The loop of a worker thread, and its steps for one transaction.
 
 use super::crew::Shift;
 use super::failure::{give_back, give_back_after_panic, Trouble};
@@ -16,18 +16,18 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use std::thread;
 
-/// What became of one transaction.
+/// The outcome of one transaction.
 pub(super) enum RunStep {
     Ran(Ran),
-    /// What was taken is back.
+    /// The items were given back.
     Failed(Box<Trouble>),
-    /// Nothing was taken, because the worker was called off.
-    CalledOff,
-    /// Nothing was taken, and nothing can come.
+    /// No item was taken: the worker was interrupted by a command.
+    Interrupted,
+    /// No item was taken: the queue is closed and drained.
     Closed,
 }
 
-/// Works until it is told to stop, or the queue is closed and drained.
+/// Works until it is stopped, or the queue is closed and drained.
 pub(super) fn work<T, O: Order<T>>(
     shift: &Shift,
     mut handle: Handle<T, O>,
@@ -43,26 +43,26 @@ pub(super) fn work<T, O: Order<T>>(
     }
 }
 
-/// Notes what became of a transaction, and says whether more may come.
+/// Records the outcome of a transaction. Returns whether the worker goes on.
 pub(super) fn settle(shift: &Shift, stepped: thread::Result<RunStep>) -> bool {
     let worker = shift.worker();
     match stepped {
         Ok(RunStep::Ran(ran)) => worker.end_run(ran),
-        Ok(RunStep::Failed(trouble)) => tell(shift, *trouble),
-        Ok(RunStep::CalledOff) => {}
+        Ok(RunStep::Failed(trouble)) => record_failure(shift, *trouble),
+        Ok(RunStep::Interrupted) => {}
         Ok(RunStep::Closed) => return false,
-        Err(payload) => tell(shift, Trouble::of_panic(worker, payload)),
+        Err(payload) => record_failure(shift, Trouble::of_panic(worker, payload)),
     }
     true
 }
 
 #[cold]
-fn tell(shift: &Shift, trouble: Trouble) {
+fn record_failure(shift: &Shift, trouble: Trouble) {
     shift.worker().end_run(trouble.ran());
-    shift.crew().tell_of(trouble);
+    shift.crew().report_failure(trouble);
 }
 
-/// Takes an item, runs, and commits or gives back.
+/// Takes an item, runs, and commits or aborts.
 pub(super) fn each<T, O: Order<T>, E: Debug>(
     tx: Transaction<'_, T, O>,
     worker: &Worker,
@@ -76,7 +76,7 @@ pub(super) fn each<T, O: Order<T>, E: Debug>(
     end(tx, worker, ended)
 }
 
-/// As [`each`], with transactions of other queues that are committed together with that of the item.
+/// Like [`each`], with transactions of other queues that are committed together with that of the item.
 pub(super) fn each_with<Q: sealed::Others, T, O: Order<T>, E: Debug>(
     mut tx: Transaction<'_, T, O>,
     others: &mut Q::Handles,
@@ -100,7 +100,7 @@ pub(super) fn each_with<Q: sealed::Others, T, O: Order<T>, E: Debug>(
     let step = match matches!(ended, Ok(Ok(()))).then(close) {
         Some(Ok(())) => {
             swallow_panic(|| {
-                // It cannot fail: no book is open.
+                // It cannot fail: all lease tables are closed.
                 let _ = Q::commit_with(tx, others);
             });
             return RunStep::Ran(Ran::Done);
@@ -112,7 +112,7 @@ pub(super) fn each_with<Q: sealed::Others, T, O: Order<T>, E: Debug>(
     step
 }
 
-/// Takes up to `max` items, runs, and commits or gives back.
+/// Takes up to `max` items, runs, and commits or aborts.
 pub(super) fn batch<T, O: Order<T>, E: Debug>(
     tx: Transaction<'_, T, O>,
     worker: &Worker,
@@ -129,7 +129,7 @@ pub(super) fn batch<T, O: Order<T>, E: Debug>(
     end(tx, worker, ended)
 }
 
-/// Takes a job, runs it, and commits, even if it panicked: it has run.
+/// Takes a job, runs it, and commits, even if it panicked.
 pub(super) fn job<O: Order<Job>>(tx: Transaction<'_, Job, O>, worker: &Worker) -> RunStep {
     let mut job = match take(&tx, worker) {
         Ok(job) => job,
@@ -139,7 +139,7 @@ pub(super) fn job<O: Order<Job>>(tx: Transaction<'_, Job, O>, worker: &Worker) -
     finish(tx, worker, ran)
 }
 
-/// Ends the transaction of a run as the run ended.
+/// Commits or aborts the transaction of a run, depending on its result.
 pub(super) fn end<T, O: Order<T>, R: Into<Ran>, E: Debug>(
     tx: Transaction<'_, T, O>,
     worker: &Worker,
@@ -152,7 +152,7 @@ pub(super) fn end<T, O: Order<T>, R: Into<Ran>, E: Debug>(
     }
 }
 
-/// Commits. Then it stays at how the run ended, whatever the destructors of its items do.
+/// Commits. Panics of the items' destructors do not change the outcome of the run.
 fn finish<T, O: Order<T>>(mut tx: Transaction<'_, T, O>, worker: &Worker, ran: Ran) -> RunStep {
     if let Err(expired) = tx.close_leases() {
         return give_back(tx, worker, format_args!("{expired}"));
@@ -161,13 +161,13 @@ fn finish<T, O: Order<T>>(mut tx: Transaction<'_, T, O>, worker: &Worker, ran: R
     RunStep::Ran(ran)
 }
 
-/// Takes an item, and waits for one until the worker is called off.
+/// Takes an item, waiting for one until the worker is interrupted.
 fn take<'t, T, O: Order<T>>(
     tx: &'t Transaction<'_, T, O>,
     worker: &Worker,
 ) -> Result<Item<'t, T>, RunStep> {
     let popped = match tx.pop() {
-        Err(PopError::Empty) => wait(tx, worker).ok_or(RunStep::CalledOff)?,
+        Err(PopError::Empty) => wait(tx, worker).ok_or(RunStep::Interrupted)?,
         popped => popped,
     };
     let item = popped.map_err(|_| RunStep::Closed)?;
@@ -175,7 +175,7 @@ fn take<'t, T, O: Order<T>>(
     Ok(item)
 }
 
-/// Waits for an item; `None` if the worker is called off.
+/// Waits for an item; `None` if the worker is interrupted.
 #[cold]
 fn wait<'t, T, O: Order<T>>(
     tx: &'t Transaction<'_, T, O>,
@@ -185,7 +185,7 @@ fn wait<'t, T, O: Order<T>>(
         Err(PopError::Empty) => None,
         popped => Some(popped),
     };
-    spin(&mut (), |()| !worker.is_called_off(), attempt).or_else(|| {
+    spin(&mut (), |()| !worker.is_interrupted(), attempt).or_else(|| {
         let mut pop = tx.pop_async();
         block(Deadline::NEVER, |wake_target| {
             poll_pop(&mut pop, worker, wake_target.waker)
@@ -194,13 +194,13 @@ fn wait<'t, T, O: Order<T>>(
     })
 }
 
-/// Polls for an item; `None` if the worker is called off.
+/// Polls for an item; `None` if the worker is interrupted.
 pub(super) fn poll_pop<'t, T, O: Order<T>>(
     pop: &mut PopAsync<'t, T, O>,
     worker: &Worker,
     waker: &Waker,
 ) -> Poll<Option<Result<Item<'t, T>, PopError>>> {
-    if worker.poll_called_off(waker).is_ready() {
+    if worker.poll_interrupted(waker).is_ready() {
         return Poll::Ready(None);
     }
     Pin::new(pop)

@@ -1,4 +1,4 @@
-//! One worker: what it is told, what it does, what it has done.
+//! One worker: its command, state and counters.
 
 use super::{WorkerState, WorkerStatus};
 use crate::sync::{lock, swallow_panic, Mutex};
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::task::{Poll, Waker};
 use std::time::Instant;
 
-/// What a worker is told.
+/// A command to a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Command {
     Work,
@@ -35,14 +35,14 @@ impl Ran {
     }
 }
 
-/// A run that returned nothing but that it is done.
+/// A run that returned `()` is done.
 impl From<()> for Ran {
     fn from((): ()) -> Self {
         Self::Done
     }
 }
 
-/// What a worker shares with those who direct it.
+/// The state of a worker, shared with its pool.
 pub(super) struct Worker {
     record: Mutex<WorkerRecord>,
 }
@@ -50,7 +50,7 @@ pub(super) struct Worker {
 struct WorkerRecord {
     command: Command,
     status: WorkerStatus,
-    /// Wakes the worker where it waits.
+    /// Wakes the worker while it waits.
     waker: Option<Waker>,
 }
 
@@ -80,8 +80,8 @@ impl Worker {
         Arc::clone(&lock(&self.record).status.name)
     }
 
-    /// Tells the worker what to do, and wakes it. A worker that is to stop obeys nothing else.
-    pub(super) fn tell(&self, command: Command) {
+    /// Sets the command and wakes the worker. After `Stop` all other commands are ignored.
+    pub(super) fn command(&self, command: Command) {
         let mut record = lock(&self.record);
         if record.command != Command::Stop {
             record.command = command;
@@ -91,22 +91,22 @@ impl Worker {
         swallow_panic(|| waker.into_iter().for_each(Waker::wake));
     }
 
-    fn command(&self) -> Command {
+    fn current(&self) -> Command {
         lock(&self.record).command
     }
 
-    /// Whether the worker is to take nothing more for now.
-    pub(super) fn is_called_off(&self) -> bool {
-        self.command() != Command::Work
+    /// Whether the worker must take no items now.
+    pub(super) fn is_interrupted(&self) -> bool {
+        self.current() != Command::Work
     }
 
-    /// Ready when the worker is called off.
-    pub(super) fn poll_called_off(&self, waker: &Waker) -> Poll<()> {
+    /// Ready when the worker must take no items.
+    pub(super) fn poll_interrupted(&self, waker: &Waker) -> Poll<()> {
         self.poll_command(waker, |command| command != Command::Work)
             .map(drop)
     }
 
-    /// Ready when the worker is not to pause: whether it goes on.
+    /// Ready when the worker is not paused; true if it goes on.
     pub(super) fn poll_go_on(&self, waker: &Waker) -> Poll<bool> {
         let command = self.poll_command(waker, |command| command != Command::Pause);
         self.show(match command {
@@ -116,9 +116,9 @@ impl Worker {
         command.map(|command| command == Command::Work)
     }
 
-    /// Waits while the worker is to pause, and says whether it goes on.
+    /// Waits while the worker is paused. Returns whether it goes on.
     pub(super) fn goes_on(&self) -> bool {
-        match self.command() {
+        match self.current() {
             Command::Work => true,
             Command::Stop => false,
             Command::Pause => {
@@ -129,13 +129,13 @@ impl Worker {
         }
     }
 
-    /// Ready with the command if it is what the worker waits for; if not, a command will wake it.
+    /// Ready with the command if it is an awaited one; otherwise the next command wakes the worker.
     fn poll_command(&self, waker: &Waker, awaited: impl Fn(Command) -> bool) -> Poll<Command> {
-        let mut command = self.command();
+        let mut command = self.current();
         if !awaited(command) {
             let mut waker = Some(waker.clone());
             mem::swap(&mut lock(&self.record).waker, &mut waker);
-            command = self.command();
+            command = self.current();
         }
         if awaited(command) {
             Poll::Ready(command)
@@ -148,7 +148,7 @@ impl Worker {
         lock(&self.record).status.state = state;
     }
 
-    /// The worker has taken something. It waits no more, so a command must not wake what it runs.
+    /// The worker has taken an item. It no longer waits, so a command must not wake the task that runs.
     pub(super) fn begin_run(&self, since: Instant) {
         let mut record = lock(&self.record);
         record.status.state = WorkerState::Busy { since };
@@ -180,46 +180,46 @@ mod tests {
     use std::time::Instant;
 
     #[test]
-    fn a_worker_that_is_to_stop_obeys_nothing_else() {
+    fn a_worker_ignores_commands_after_stop() {
         let worker = Worker::new("worker".into());
         for command in [Command::Stop, Command::Pause, Command::Work] {
-            worker.tell(command);
-            assert!(worker.is_called_off());
+            worker.command(command);
+            assert!(worker.is_interrupted());
             assert!(!worker.goes_on());
         }
     }
 
     #[test]
-    fn an_order_wakes_a_worker_that_waits() {
+    fn a_command_wakes_a_worker_that_waits() {
         let worker = Worker::new("worker".into());
-        let (bell, waker) = Bell::new();
-        assert!(worker.poll_called_off(&waker).is_pending());
-        worker.tell(Command::Pause);
-        assert_eq!(bell.rings(), 1);
-        assert!(worker.poll_called_off(&waker).is_ready());
+        let (wakes, waker) = Bell::new();
+        assert!(worker.poll_interrupted(&waker).is_pending());
+        worker.command(Command::Pause);
+        assert_eq!(wakes.rings(), 1);
+        assert!(worker.poll_interrupted(&waker).is_ready());
         assert!(worker.poll_go_on(&waker).is_pending());
-        worker.tell(Command::Work);
-        assert_eq!(bell.rings(), 2);
+        worker.command(Command::Work);
+        assert_eq!(wakes.rings(), 2);
         assert_eq!(worker.poll_go_on(&waker), Poll::Ready(true));
     }
 
     #[test]
-    fn an_order_wakes_no_worker_that_runs() {
+    fn a_command_wakes_no_worker_that_runs() {
         let worker = Worker::new("worker".into());
-        let (bell, waker) = Bell::new();
-        assert!(worker.poll_called_off(&waker).is_pending());
+        let (wakes, waker) = Bell::new();
+        assert!(worker.poll_interrupted(&waker).is_pending());
         worker.begin_run(Instant::now());
-        worker.tell(Command::Stop);
-        assert_eq!(bell.rings(), 0);
+        worker.command(Command::Stop);
+        assert_eq!(wakes.rings(), 0);
     }
 
-    /// A command that comes between a worker's look and its waker finds nobody to wake.
+    /// A command between the worker's check and the registration of its waker finds no waker to call.
     #[test]
-    fn a_worker_looks_again_once_it_can_be_woken() {
+    fn a_worker_rereads_its_command_after_its_waker_is_set() {
         let worker = Worker::new("worker".into());
         let (_, waker) = Bell::new();
         let poll = worker.poll_command(&waker, |command| {
-            worker.tell(Command::Stop);
+            worker.command(Command::Stop);
             command == Command::Stop
         });
         assert_eq!(poll, Poll::Ready(Command::Stop));

@@ -1,6 +1,6 @@
-//! Queues with a capacity: who finds room, who does not, and that no room is lost.
+//! Queues with a capacity: pushes with and without room, and no lost room.
 //!
-//! What threads do at the same time is in `tests/stress/room.rs`.
+//! Concurrent tests are in `tests/stress/room.rs`.
 
 use std::mem;
 use std::panic::catch_unwind;
@@ -9,14 +9,14 @@ use std::time::Duration;
 use crate::common::{assert_at_rest, drain, ends, panics, Ledger};
 use requeue::{commit_all, Handle, PushError, Queue};
 
-/// A bounded queue that is full.
+/// A full bounded queue.
 fn full(capacity: usize) -> Queue<usize> {
     let queue = Queue::bounded(capacity);
     assert_eq!(queue.handle().push_batch(0..capacity).unwrap(), capacity);
     queue
 }
 
-/// Fills the queue up: exactly so many more items fit.
+/// Fills the queue up: exactly this many more items fit.
 pub(crate) fn assert_room(queue: &Queue<usize>, room: usize) {
     let mut handle = queue.handle();
     for filler in 0..room {
@@ -135,7 +135,7 @@ fn a_timeout_of_any_length_finds_the_room_that_is_there() {
 }
 
 #[test]
-fn what_a_transaction_holds_keeps_its_room() {
+fn held_items_keep_their_room() {
     let queue = full(3);
     let mut worker = queue.handle();
     let tx = worker.begin();
@@ -147,7 +147,7 @@ fn what_a_transaction_holds_keeps_its_room() {
 }
 
 #[test]
-fn what_a_transaction_stages_takes_room() {
+fn staged_items_take_room() {
     let queue = Queue::bounded(3);
     let mut worker = queue.handle();
     let tx = worker.begin();
@@ -244,7 +244,7 @@ fn full_queues_exchange_items() {
     assert_at_rest(&right, 2, 0);
 }
 
-/// Leaves a handle of a queue that has three ready items and room for three more.
+/// Drops a handle of a queue with three ready items and room for three more.
 type Leave = fn(Handle<usize>);
 
 const LEAVES: [(&str, Leave); 7] = [
@@ -313,8 +313,8 @@ fn room_that_one_handle_leaves_unused_is_there_for_all() {
     for capacity in [1, 2, 3, 7, 64, 1_000] {
         let queue = full(capacity);
         let mut handles: Vec<_> = (0..5).map(|_| queue.handle()).collect();
-        for turn in 0..25 {
-            let (giver, taker) = (turn % 5, (turn * 3 + 1) % 5);
+        for round in 0..25 {
+            let (giver, taker) = (round % 5, (round * 3 + 1) % 5);
             assert_eq!(
                 handles[giver].pop_batch(capacity, &mut Vec::new()),
                 capacity

@@ -1,4 +1,4 @@
-//! Queues that are paused, or let only so many items be held.
+//! Queues that are paused, or have a limit of held items.
 
 use std::convert::Infallible;
 use std::mem;
@@ -15,7 +15,7 @@ use requeue::{commit_all, ManualClock, Order, Pace, PopError, Queue, Workers};
 
 const NOT_NOW: Result<u32, PopError> = Err(PopError::Empty);
 
-/// A queue of which so many items may be held.
+/// A queue with at most this many held items.
 fn limited(most: usize, items: std::ops::Range<u32>) -> Queue<u32> {
     let queue = Queue::builder().max_held(most).build();
     queue.handle().push_batch(items).unwrap();
@@ -48,7 +48,7 @@ fn a_paused_queue_gives_out_nothing_and_takes_all() {
 }
 
 #[test]
-fn what_is_held_when_a_queue_is_paused_may_end_as_it_likes() {
+fn held_items_can_be_ended_while_the_queue_is_paused() {
     let queue = filled(0..2);
     let (mut a, mut b) = (queue.handle(), queue.handle());
     let (first, second) = (a.begin(), b.begin());
@@ -62,7 +62,7 @@ fn what_is_held_when_a_queue_is_paused_may_end_as_it_likes() {
 }
 
 #[test]
-fn a_resume_wakes_all_who_wait() {
+fn a_resume_wakes_all_waiters() {
     let queue = Queue::unbounded();
     let mut handles: Vec<_> = (0..4).map(|_| queue.handle()).collect();
     let mut tasks = poppers(&mut handles);
@@ -115,7 +115,10 @@ fn a_closed_and_paused_queue_is_not_closed_to_pops_while_something_is_left() {
         let [a, b, c] = &mut handles;
         let mut tasks = [a, b, c].map(|handle| Task::waiting(pop(handle)));
         tasks.iter_mut().for_each(Task::assert_waits);
-        assert!(!tasks.iter().any(Task::was_woken), "who waits wakes nobody");
+        assert!(
+            !tasks.iter().any(Task::was_woken),
+            "a waiter wakes no other"
+        );
         queue.resume();
         let outputs = tasks.each_mut().map(Task::output);
         assert_eq!(outputs, [Ok(1), Ok(2), Err(PopError::Closed)]);
@@ -134,7 +137,7 @@ fn a_closed_and_paused_queue_without_items_is_closed() {
 }
 
 #[test]
-fn what_is_due_in_a_pause_comes_after_it() {
+fn items_due_during_a_pause_are_delivered_after_it() {
     let (clock, builder) = clocked();
     let queue = builder.build();
     queue.push(1).unwrap();
@@ -169,7 +172,7 @@ fn no_more_are_held_than_may_be() {
 }
 
 #[test]
-fn each_end_lets_others_hold_as_many() {
+fn each_end_releases_its_places_under_the_limit() {
     for failure in failures() {
         let queue = limited(1, 0..2);
         let (mut a, mut b) = (queue.handle(), queue.handle());
@@ -184,7 +187,7 @@ fn each_end_lets_others_hold_as_many() {
 }
 
 #[test]
-fn a_look_is_counted_while_it_lasts() {
+fn a_peek_counts_as_held() {
     let queue = limited(1, 0..2);
     let (mut a, mut b) = (queue.handle(), queue.handle());
     let tx = a.begin();
@@ -200,7 +203,7 @@ fn a_look_is_counted_while_it_lasts() {
 }
 
 #[test]
-fn who_waits_is_woken_when_items_are_let_go() {
+fn a_waiter_is_woken_when_items_are_released() {
     for pop in async_pops() {
         let queue = limited(2, 0..4);
         let mut holder = queue.handle();
@@ -216,7 +219,7 @@ fn who_waits_is_woken_when_items_are_let_go() {
 }
 
 #[test]
-fn who_takes_without_holding_wakes_the_next() {
+fn a_pop_without_a_hold_wakes_the_next_waiter() {
     let queue = limited(1, 0..3);
     let mut holder = queue.handle();
     let tx = holder.begin();
@@ -235,7 +238,7 @@ fn who_takes_without_holding_wakes_the_next() {
 }
 
 #[test]
-fn an_item_that_is_taken_back_is_not_held_any_more() {
+fn a_reclaimed_item_no_longer_counts_as_held() {
     let (clock, builder) = clocked();
     let queue = builder.max_held(1).leased(SECOND).build();
     queue.handle().push_batch([1, 2]).unwrap();
@@ -288,7 +291,7 @@ fn no_more_workers_run_than_items_may_be_held() {
 }
 
 #[test]
-fn many_threads_hold_and_let_go_and_nobody_sleeps_for_ever() {
+fn many_threads_hold_and_release_and_no_waiter_is_forgotten() {
     ends(|| {
         let queue = limited(2, 0..400);
         thread::scope(|scope| {
@@ -358,7 +361,7 @@ fn has_a_gate<O: Order<u32>>(clock: &ManualClock, queue: &Queue<u32, O>) {
 }
 
 #[test]
-fn what_is_scheduled_comes_in_a_paced_queue_when_it_is_due() {
+fn scheduled_items_of_a_rate_limited_queue_are_delivered_when_due() {
     let (clock, pace) = (ManualClock::new(), Pace::every(SECOND));
     let queue = Queue::builder()
         .by_priority()

@@ -1,4 +1,4 @@
-//! Bounds: how much a queue may hold, how much of it workers may hold, and how much may start when.
+//! Limits: of the items in a queue, of the held items, and of the rate of starts.
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -1,4 +1,4 @@
-//! Queues that start their items at a pace.
+//! Queues with a rate limit.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex, OnceLock};
@@ -21,7 +21,7 @@ fn builder(pace: Pace) -> (ManualClock, Builder<u32>) {
     (clock, builder)
 }
 
-/// A queue with a pace and some items.
+/// A queue with a rate limit and some items.
 fn paced(pace: Pace, items: std::ops::Range<u32>) -> (ManualClock, Queue<u32>) {
     let (clock, builder) = builder(pace);
     let queue = builder.build();
@@ -29,14 +29,14 @@ fn paced(pace: Pace, items: std::ops::Range<u32>) -> (ManualClock, Queue<u32>) {
     (clock, queue)
 }
 
-/// One in a second.
+/// One item per second.
 fn slow(items: std::ops::Range<u32>) -> (ManualClock, Queue<u32>) {
     paced(Pace::every(SECOND), items)
 }
 
 type Pop = fn(&Queue<u32>) -> Result<u32, PopError>;
 
-/// The ways to pop without waiting, each of one item that is committed.
+/// The ways to pop without waiting; each commits one item.
 const POPS: [Pop; 7] = [
     |queue| queue.pop(),
     |queue| queue.handle().pop(),
@@ -44,7 +44,7 @@ const POPS: [Pop; 7] = [
     |queue| {
         let mut items = Vec::new();
         queue.handle().pop_batch(5, &mut items);
-        assert!(items.len() < 2, "a batch takes one turn for each item");
+        assert!(items.len() < 2, "a batch takes one slot for each item");
         items.pop().ok_or(PopError::Empty)
     },
     |queue| queue.handle().transact(|tx| tx.pop().map(|item| *item)),
@@ -63,7 +63,7 @@ const POPS: [Pop; 7] = [
 ];
 
 #[test]
-fn every_pop_takes_a_turn() {
+fn every_pop_takes_a_slot() {
     for pop in POPS {
         let (clock, queue) = slow(0..3);
         for item in 0..3 {
@@ -100,7 +100,7 @@ fn a_burst_goes_out_at_once() {
 }
 
 #[test]
-fn who_finds_nothing_takes_no_turn() {
+fn a_pop_of_an_empty_queue_takes_no_slot() {
     for pop in POPS {
         let (_, queue) = slow(0..0);
         for _ in 0..3 {
@@ -112,7 +112,7 @@ fn who_finds_nothing_takes_no_turn() {
 }
 
 #[test]
-fn a_look_takes_no_turn() {
+fn a_peek_takes_no_slot() {
     let (_, queue) = slow(0..2);
     let mut handle = queue.handle();
     assert_eq!(handle.peek_with(|item| *item), Ok(0));
@@ -125,7 +125,7 @@ fn a_look_takes_no_turn() {
 }
 
 #[test]
-fn an_aborted_start_keeps_its_distance_and_its_item_its_place() {
+fn an_aborted_start_keeps_its_interval_and_its_item_its_position() {
     for failure in failures() {
         let (clock, queue) = slow(0..2);
         let mut handle = queue.handle();
@@ -141,7 +141,7 @@ fn an_aborted_start_keeps_its_distance_and_its_item_its_place() {
 }
 
 #[test]
-fn of_a_burst_the_turns_of_what_failed_come_back() {
+fn the_slots_of_failed_items_of_a_burst_are_returned() {
     for failure in failures() {
         let (_, queue) = paced(Pace::every(SECOND).burst(2), 0..3);
         let mut handle = queue.handle();
@@ -154,7 +154,7 @@ fn of_a_burst_the_turns_of_what_failed_come_back() {
 }
 
 #[test]
-fn what_is_retried_gives_its_turn_back_at_once() {
+fn a_retry_returns_its_slot_at_once() {
     let (_, queue) = paced(Pace::every(SECOND).burst(2), 0..4);
     let mut handle = queue.handle();
     let tx = handle.begin();
@@ -192,7 +192,7 @@ fn tasks_are_woken_one_by_one_as_the_pace_allows() {
 }
 
 #[test]
-fn who_waits_at_an_empty_queue_is_not_woken_by_the_pace() {
+fn a_waiter_at_an_empty_queue_is_not_woken_by_the_pace() {
     let (clock, queue) = slow(0..0);
     let mut handle = queue.handle();
     let mut task = Task::waiting(handle.pop_async());
@@ -205,7 +205,7 @@ fn who_waits_at_an_empty_queue_is_not_woken_by_the_pace() {
     assert_eq!(task.output(), Ok(1));
 }
 
-/// Some threads wait in all forms while the clock goes on in steps, by this one.
+/// Some threads wait in all forms while the clock advances in steps of this length.
 fn all_get_something(clock: &ManualClock, queue: &Queue<u32>, forms: usize) -> Vec<Instant> {
     let starts = Mutex::new(Vec::new());
     let begin = Barrier::new(forms + 1);
@@ -335,7 +335,7 @@ fn a_closed_queue_is_drained_at_its_pace() {
 }
 
 #[test]
-fn a_commit_over_several_queues_gives_no_turns_back() {
+fn a_commit_over_several_queues_returns_no_slots() {
     let (_, left) = paced(Pace::every(SECOND).burst(2), 0..3);
     let (_, right) = paced(Pace::every(SECOND).burst(2), 0..3);
     let (mut a, mut b) = (left.handle(), right.handle());
@@ -372,7 +372,7 @@ fn a_pool_of_workers_keeps_the_pace() {
     });
 }
 
-/// A limiter that counts, and panics on demand.
+/// A limiter that counts its calls, and panics on demand.
 #[derive(Default)]
 struct Counter {
     out: Mutex<i32>,
@@ -395,14 +395,14 @@ impl Limiter for Counting {
         Ok(RateSlot::new(now, 3))
     }
 
-    fn cancel(&self, turn: RateSlot, _: Instant) {
-        assert_eq!(turn.mark(), 3);
+    fn cancel(&self, slot: RateSlot, _: Instant) {
+        assert_eq!(slot.mark(), 3);
         *self.0.out.lock().unwrap() -= 1;
         self.0.may_panic();
     }
 
-    fn give_back(&self, turn: RateSlot, now: Instant) {
-        self.cancel(turn, now);
+    fn give_back(&self, slot: RateSlot, now: Instant) {
+        self.cancel(slot, now);
     }
 }
 
@@ -413,7 +413,7 @@ fn counted(items: std::ops::Range<u32>) -> (Arc<Counter>, Queue<u32>) {
 }
 
 #[test]
-fn a_turn_is_out_for_each_item_that_is_held_or_committed() {
+fn each_held_or_committed_item_has_a_slot() {
     let (counter, queue) = counted(0..10);
     let out = || *counter.out.lock().unwrap();
     let mut handle = queue.handle();
@@ -434,7 +434,7 @@ fn a_turn_is_out_for_each_item_that_is_held_or_committed() {
 }
 
 #[test]
-fn turns_go_back_to_the_pace_that_gave_them() {
+fn slots_are_returned_to_their_pace() {
     let (counter, queue) = counted(0..3);
     let mut handle = queue.handle();
     let tx = handle.begin();
@@ -448,7 +448,7 @@ fn turns_go_back_to_the_pace_that_gave_them() {
 }
 
 #[test]
-fn a_retry_gives_its_own_turn_back() {
+fn a_retry_returns_its_own_slot() {
     let (clock, queue) = paced(Pace::every(SECOND).burst(2), 0..9);
     let mut handle = queue.handle();
     let tx = handle.begin();
@@ -456,16 +456,16 @@ fn a_retry_gives_its_own_turn_back() {
     clock.advance(10 * SECOND);
     assert_eq!(tx.pop_batch(3).len(), 2);
     tx.retry(old).unwrap();
-    assert!(tx.pop().is_err(), "a turn of long ago is worth nothing");
+    assert!(tx.pop().is_err(), "an old slot has no value");
     clock.advance(SECOND);
     let new = tx.peek().unwrap().take();
     assert!(tx.pop().is_err());
     tx.retry(new).unwrap();
-    assert!(tx.pop().is_ok(), "the turn of what was looked at");
+    assert!(tx.pop().is_ok(), "the slot of the peeked item");
 }
 
 #[test]
-fn what_was_held_before_there_was_a_pace_gives_no_turn_back() {
+fn an_item_held_before_the_pace_was_set_returns_no_slot() {
     let (_, queue) = paced(Pace::unlimited(), 0..9);
     let mut handle = queue.handle();
     let tx = handle.begin();
@@ -491,7 +491,7 @@ fn a_batch_of_which_a_part_was_taken_is_leased() {
     assert!(tx.try_commit().is_err());
 }
 
-/// Counts how often it is asked.
+/// Counts its calls.
 struct Asked(Pace, Arc<AtomicUsize>);
 
 impl Limiter for Asked {
@@ -500,17 +500,17 @@ impl Limiter for Asked {
         self.0.start(now)
     }
 
-    fn cancel(&self, turn: RateSlot, now: Instant) {
-        self.0.cancel(turn, now);
+    fn cancel(&self, slot: RateSlot, now: Instant) {
+        self.0.cancel(slot, now);
     }
 
-    fn give_back(&self, turn: RateSlot, now: Instant) {
-        self.0.give_back(turn, now);
+    fn give_back(&self, slot: RateSlot, now: Instant) {
+        self.0.give_back(slot, now);
     }
 }
 
 #[test]
-fn who_waits_sleeps_also_before_the_beginning_of_time() {
+fn a_waiter_sleeps_even_before_the_origin_of_the_clock() {
     let asked = Arc::new(AtomicUsize::new(0));
     let pace = Pace::shared(Asked(Pace::every(SECOND), Arc::clone(&asked)));
     let (clock, queue) = paced(pace, 0..2);
@@ -531,7 +531,7 @@ fn who_waits_sleeps_also_before_the_beginning_of_time() {
 }
 
 #[test]
-fn a_turnstile_that_panics_loses_nothing() {
+fn a_panicking_limiter_loses_nothing() {
     for pop in POPS {
         let (counter, queue) = counted(0..3);
         *counter.breaks.lock().unwrap() = true;
@@ -552,7 +552,7 @@ fn a_turnstile_that_panics_loses_nothing() {
     }
 }
 
-/// The first start gives its queue another pace, so that nobody else has this one; its destructor panics.
+/// The first start replaces the pace of its queue, so that this one has no other owner; its destructor panics.
 struct Last(Arc<OnceLock<Queue<u32>>>);
 
 impl Limiter for Last {
@@ -573,7 +573,7 @@ impl Drop for Last {
 }
 
 #[test]
-fn a_turnstile_whose_destructor_panics_takes_no_item_along() {
+fn a_limiter_whose_destructor_panics_loses_no_item() {
     let pops: [fn(&Queue<u32>) -> u32; 3] = [
         |queue| queue.pop().unwrap(),
         |queue| queue.handle().pop().unwrap(),
@@ -595,7 +595,7 @@ fn a_turnstile_whose_destructor_panics_takes_no_item_along() {
     }
 }
 
-/// Panics at the second start.
+/// Panics on the second start.
 struct OnlyOne(AtomicBool);
 
 impl Limiter for OnlyOne {
@@ -610,7 +610,7 @@ impl Limiter for OnlyOne {
 }
 
 #[test]
-fn a_turnstile_that_panics_in_a_batch_takes_no_room() {
+fn a_limiter_that_panics_in_a_batch_takes_no_room() {
     let pace = Pace::shared(OnlyOne(AtomicBool::new(false)));
     let queue = Queue::builder().capacity(2).pace(pace).build();
     let mut handle = queue.handle();

@@ -1,4 +1,4 @@
-//! Paces that change while queues have them.
+//! Changes of a queue's rate limit.
 
 use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
@@ -12,7 +12,7 @@ use requeue::{Limiter, ManualClock, Pace, Queue, RateSlot};
 
 const TEN: Duration = Duration::from_secs(10);
 
-/// A queue with a pace and a hundred items.
+/// A queue with a rate limit and a hundred items.
 fn paced(pace: Pace) -> (ManualClock, Queue<u32>) {
     let clock = ManualClock::new();
     (clock.clone(), queue_of(&clock, pace))
@@ -24,19 +24,19 @@ fn queue_of(clock: &ManualClock, pace: Pace) -> Queue<u32> {
     queue
 }
 
-/// How many items may be started now.
+/// Number of items that can be started now.
 fn started(queue: &Queue<u32>) -> u32 {
     let pops = std::iter::from_fn(|| queue.pop().ok());
     u32::try_from(pops.count()).unwrap()
 }
 
-/// How many may be started at another pace.
+/// Number of items that can be started with another pace.
 fn started_at(queue: &Queue<u32>, pace: Pace) -> u32 {
     queue.set_pace(pace);
     started(queue)
 }
 
-/// Paces of one in ten seconds of all kinds, and their bursts.
+/// Paces of one item per ten seconds, of all kinds, and their bursts.
 const PACES: [(fn() -> Pace, u32); 5] = [
     (|| Pace::every(TEN), 1),
     (|| Pace::rate(6, 6 * TEN), 1),
@@ -46,7 +46,7 @@ const PACES: [(fn() -> Pace, u32); 5] = [
 ];
 
 #[test]
-fn a_new_pace_knows_what_the_old_one_has_started() {
+fn a_new_pace_accounts_for_the_starts_of_the_old_one() {
     for (old, first) in PACES {
         for (new, second) in PACES {
             let (clock, queue) = paced(old());
@@ -102,7 +102,7 @@ fn a_queue_that_has_started_nothing_owes_nothing() {
 }
 
 #[test]
-fn a_pace_that_others_have_counts_who_joins_them() {
+fn a_shared_pace_accounts_for_the_starts_of_a_joining_queue() {
     let (clock, queue) = paced(Pace::every(SECOND));
     let shared = Pace::every(TEN);
     let other = queue_of(&clock, shared.clone());
@@ -138,7 +138,7 @@ fn starts_without_a_pace_are_not_known() {
 }
 
 #[test]
-fn what_was_only_looked_at_was_not_started() {
+fn a_peeked_item_is_not_a_start() {
     let (_, queue) = paced(Pace::every(TEN));
     let mut handle = queue.handle();
     let tx = handle.begin();
@@ -149,7 +149,7 @@ fn what_was_only_looked_at_was_not_started() {
 }
 
 #[test]
-fn what_was_aborted_was_started_nevertheless() {
+fn an_aborted_item_is_a_start() {
     let (clock, queue) = paced(Pace::every(TEN));
     let mut handle = queue.handle();
     let tx = handle.begin();
@@ -160,7 +160,7 @@ fn what_was_aborted_was_started_nevertheless() {
     assert_eq!(started(&queue), 1);
 }
 
-/// A limiter that is changed while it is asked, and then gives a turn.
+/// A limiter that is changed during a call of `start`, and then grants a slot.
 struct Late {
     queue: Arc<Mutex<Option<Queue<u32>>>>,
     cancelled: Arc<Mutex<u32>>,
@@ -181,7 +181,7 @@ impl Limiter for Late {
 }
 
 #[test]
-fn a_turn_of_a_pace_that_is_no_more_is_not_used() {
+fn a_slot_of_a_replaced_pace_is_not_used() {
     let (home, cancelled) = (Arc::default(), Arc::default());
     let late = Late {
         queue: Arc::clone(&home),
@@ -195,7 +195,7 @@ fn a_turn_of_a_pace_that_is_no_more_is_not_used() {
     assert_eq!(started(&queue), 1);
 }
 
-/// Keeps when it was asked for turns, of which it has five.
+/// Records the times of its calls, and grants five slots.
 #[derive(Clone, Default)]
 struct Diary(Arc<Mutex<Vec<Instant>>>);
 
@@ -211,7 +211,7 @@ impl Limiter for Diary {
 }
 
 #[test]
-fn a_turnstile_is_asked_for_what_was_started_before() {
+fn a_limiter_is_asked_for_slots_of_earlier_starts() {
     for (burst, expected) in [(1, 1), (4, 4), (9, 5)] {
         let diary = Diary::default();
         let (clock, queue) = paced(Pace::every(TEN).burst(burst));
@@ -224,7 +224,7 @@ fn a_turnstile_is_asked_for_what_was_started_before() {
 }
 
 #[test]
-fn a_turnstile_that_panics_is_not_set() {
+fn a_panicking_limiter_is_not_set() {
     struct Broken;
     impl Limiter for Broken {
         fn start(&self, _: Instant) -> Result<RateSlot, Instant> {
@@ -263,7 +263,7 @@ fn an_interval_changes_for_all_queues_that_share_it() {
 }
 
 #[test]
-fn a_longer_interval_keeps_who_waits_for_longer() {
+fn a_longer_interval_delays_waiters() {
     for pop in async_pops() {
         let pace = Pace::rate(1, SECOND);
         let (clock, queue) = paced(pace.clone());
@@ -321,7 +321,7 @@ fn a_queue_that_has_another_pace_by_now_is_left_alone() {
     task.assert_waits();
 }
 
-/// A limiter made of a pace.
+/// A limiter that delegates to a pace.
 struct Made(Pace);
 
 impl Limiter for Made {
@@ -331,7 +331,7 @@ impl Limiter for Made {
 }
 
 #[test]
-fn a_turnstile_that_has_changed_has_its_queues_look_again() {
+fn a_changed_limiter_wakes_the_waiters_of_its_queues() {
     let inner = Pace::every(3600 * SECOND);
     let outer = Pace::shared(Made(inner.clone()));
     let (clock, queue) = paced(outer.clone());
@@ -361,7 +361,7 @@ fn an_interval_of_zero_is_a_short_one() {
 }
 
 #[test]
-fn what_has_no_interval_cannot_have_another_one() {
+fn a_pace_without_an_interval_cannot_be_changed() {
     for pace in [Pace::unlimited(), Pace::shared(Made(Pace::every(TEN)))] {
         assert!(panics(|| pace.set_interval(SECOND)));
         assert!(panics(|| pace.set_rate(1, SECOND)));

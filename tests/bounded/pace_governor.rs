@@ -1,7 +1,7 @@
-//! Paces against the crate `governor`, which counts in the same way.
+//! Compares paces with the crate `governor`, which uses the same algorithm.
 //!
-//! It rounds the interval of a rate down, so that it may let one in too early; so here both are given the
-//! interval. It knows no turns that come back.
+//! `governor` rounds the interval of a rate down, so that it may allow a start too early; so here both get the
+//! interval. It cannot take slots back.
 
 use arbitrary::{Arbitrary, Unstructured};
 use governor::clock::{Clock, FakeRelativeClock};
@@ -10,12 +10,12 @@ use requeue::{Limiter, Pace};
 use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 
-/// What happens to both.
+/// A step of both.
 #[derive(Arbitrary, Debug)]
 enum Step {
-    /// Time passes: so many hundredths of an interval.
+    /// Time passes: this many hundredths of an interval.
     Advance(u16),
-    /// Time passes until a start is possible, but for a nanosecond.
+    /// Time passes until one nanosecond before the next start.
     AdvanceUntilNext,
     Nanosecond,
     Start,
@@ -29,7 +29,7 @@ struct Case {
     steps: Vec<Step>,
 }
 
-/// A pace and its peer at the same time.
+/// A pace and a `governor` limiter at the same time.
 struct Pair {
     pace: Pace,
     peer: RateLimiter<
@@ -62,7 +62,7 @@ impl Pair {
         self.next = self.next.and_then(|next| next.checked_sub(by));
     }
 
-    /// Tries to start one in both: true if they did.
+    /// Tries one start in both: true if it was allowed.
     fn start(&mut self) -> bool {
         let mine = self.pace.start(self.now).map(drop);
         let theirs = self.peer.check();
@@ -96,7 +96,7 @@ fn run(case: &Case) -> u64 {
     started
 }
 
-/// Bytes for cases, the same each time.
+/// Deterministic bytes for cases.
 fn bytes(seed: u64, len: usize) -> Vec<u8> {
     let step = |state: &u64| {
         let next = state.wrapping_mul(6_364_136_223_846_793_005);

@@ -1,6 +1,6 @@
-//! Sequences of operations on one queue, beside a model that knows nothing but counts.
+//! Sequences of operations on one queue, compared with a model that only counts.
 //!
-//! `REQUEUE_CASES` says how many random ones; `REQUEUE_SEED` runs one only, as a failure names it.
+//! `REQUEUE_CASES` sets the number of random cases; `REQUEUE_SEED` runs only the case named by a failure.
 
 use crate::capacity::assert_room;
 use crate::common::rng::Rng;
@@ -8,7 +8,7 @@ use crate::common::{assert_at_rest, panics};
 use requeue::{Handle, PushError, Queue, Transaction};
 use std::mem;
 
-/// How many handles may have a transaction open at once; one more has none.
+/// Maximal number of handles with an open transaction; one more handle has none.
 const WORKERS: usize = 3;
 
 #[derive(Clone, Copy, Debug)]
@@ -16,7 +16,7 @@ enum Op {
     /// Without a handle.
     Push,
     Pop,
-    /// Through the handle that has no transaction.
+    /// By the handle without a transaction.
     PushByHandle,
     PopByHandle,
     PushPair,
@@ -30,12 +30,12 @@ enum Op {
     Forget(usize),
 }
 
-/// What the queue should know.
+/// The expected state of the queue.
 #[derive(Debug)]
 struct Counts {
     capacity: usize,
     ready: usize,
-    /// Held and staged, for each worker.
+    /// Held and staged items of each worker.
     open: [(usize, usize); WORKERS],
 }
 
@@ -96,7 +96,7 @@ impl Counts {
     }
 }
 
-/// Plays operations until the first that ends the transaction of every worker, or the last one.
+/// Runs operations until the first that ends the transactions of all workers, or to the end.
 fn play_round(
     queue: &Queue<usize>,
     [workers @ .., plain]: &mut [Handle<usize>; WORKERS + 1],
@@ -172,7 +172,7 @@ fn step(
     }
 }
 
-/// Plays a sequence, ends everything, and sees that all room is there.
+/// Runs a sequence, ends all transactions, and checks that all room is free.
 fn play(capacity: usize, ops: impl IntoIterator<Item = Op>) {
     let queue = Queue::bounded(capacity);
     let mut counts = Counts::new(capacity);

@@ -1,9 +1,9 @@
-//! Items whose clones are watched.
+//! Items with observable clones.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
 
-/// An item whose clones run something, which may panic, and that counts its values.
+/// An item that counts its values, and whose clones call a closure, which may panic.
 pub(crate) struct Cloned {
     pub(crate) number: u32,
     hook: Arc<dyn Fn() + Send + Sync>,

@@ -1,17 +1,17 @@
-//! Everything that wakes somebody who waits for one item or for room for one.
+//! All events that wake a waiter for one item or for room for one.
 
 use std::mem;
 
 use super::panics;
 use requeue::{commit_all, Queue};
 
-/// Lets something become ready or free; runs `meanwhile` once before, when all is prepared.
+/// Makes an item ready or room free; calls `meanwhile` once right before the event.
 pub(crate) type Event = fn(queue: &Queue<u32>, meanwhile: &mut dyn FnMut());
 
-/// The item of each arrival.
+/// The item of each event.
 pub(crate) const ITEM: u32 = 7;
 
-/// The ways in which one item becomes ready in a queue that was empty.
+/// The events that make one item ready in an empty queue.
 pub(crate) const ARRIVALS: [(&str, Event); 14] = [
     ("a push without a handle", |queue, meanwhile| {
         meanwhile();
@@ -123,7 +123,7 @@ pub(crate) const ARRIVALS: [(&str, Event); 14] = [
     ),
 ];
 
-/// The ways in which the only permit of a queue of capacity 1 becomes free. Each leaves it empty.
+/// The events that free the only permit of a queue of capacity 1. Each leaves it empty.
 pub(crate) const DEPARTURES: [(&str, Event); 12] = [
     ("a pop without a handle", |queue, meanwhile| {
         queue.push(0).unwrap();

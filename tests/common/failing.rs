@@ -1,4 +1,4 @@
-//! Queues whose deliveries fail, and what becomes of the items.
+//! Queues with failed deliveries.
 
 use std::mem;
 use std::time::Duration;
@@ -9,19 +9,19 @@ use requeue::{
 };
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
-/// The shortest time there is.
+/// The shortest duration.
 pub(crate) const INSTANT: Duration = Duration::from_nanos(1);
-/// An instant less than a second.
+/// One nanosecond less than a second.
 pub(crate) const NEARLY: Duration = Duration::from_nanos(999_999_999);
 
-/// A builder with a clock that stands still.
+/// A builder with a manual clock.
 pub(crate) fn clocked<T>() -> (ManualClock, Builder<T>) {
     let clock = ManualClock::new();
     let builder = Queue::builder().clock(clock.clone());
     (clock, builder)
 }
 
-/// A queue with a clock that stands still, and these items, pushed through one handle.
+/// A queue with a manual clock and these items, pushed by one handle.
 pub(crate) fn clocked_with<T>(items: impl IntoIterator<Item = T>) -> (ManualClock, Queue<T>) {
     let (clock, builder) = clocked();
     let queue = builder.build();
@@ -29,7 +29,7 @@ pub(crate) fn clocked_with<T>(items: impl IntoIterator<Item = T>) -> (ManualCloc
     (clock, queue)
 }
 
-/// A queue that leases its items for a second.
+/// A queue with leases of one second.
 pub(crate) fn leased<T: Clone>(
     items: impl IntoIterator<Item = T>,
 ) -> (ManualClock, Queue<T, Leased<Fifo>>) {
@@ -39,7 +39,7 @@ pub(crate) fn leased<T: Clone>(
     (clock, queue)
 }
 
-/// Takes the next item and gives it back for a time.
+/// Takes the next item and retries it after a delay.
 #[track_caller]
 pub(crate) fn put_off<T, O: Order<T>>(queue: &Queue<T, O>, delay: Duration) {
     let mut handle = queue.handle();
@@ -49,7 +49,7 @@ pub(crate) fn put_off<T, O: Order<T>>(queue: &Queue<T, O>, delay: Duration) {
     tx.try_commit().unwrap();
 }
 
-/// The dead letters, taken out: the items, how often they were delivered, and why they failed last.
+/// Removes the dead letters: the items, their delivery counts, and the last reasons.
 pub(crate) fn letters<T, O: Order<T>>(queue: &Queue<T, O>) -> Vec<(T, u32, Reason)> {
     let letters = queue.dead_letters();
     letters
@@ -61,7 +61,7 @@ pub(crate) fn letters<T, O: Order<T>>(queue: &Queue<T, O>) -> Vec<(T, u32, Reaso
 pub(crate) type Failure<T, O = Fifo> =
     fn(&mut Handle<T, O>, &mut dyn FnMut(&Transaction<'_, T, O>));
 
-/// All ways, and what the dead letters call them.
+/// All ways, and the reasons of their dead letters.
 pub(crate) fn failures<T, O: Order<T>>() -> [(Reason, Failure<T, O>); 6] {
     [
         (Reason::Aborted, |handle, work| {
@@ -98,7 +98,7 @@ pub(crate) fn failures<T, O: Order<T>>() -> [(Reason, Failure<T, O>); 6] {
     ]
 }
 
-/// Takes the next item, once, and fails in the given way.
+/// Takes the next item once, and fails in the given way.
 #[track_caller]
 pub(crate) fn fail<T, O: Order<T>>(
     handle: &mut Handle<T, O>,
@@ -112,7 +112,7 @@ pub(crate) fn fail<T, O: Order<T>>(
     });
 }
 
-/// Checks that a bounded queue at rest has just as much room as its items leave.
+/// Checks that the free room of a bounded queue at rest is its capacity less its items.
 #[track_caller]
 pub(crate) fn assert_room<O: Order<u32>>(queue: &Queue<u32, O>) {
     let stats = queue.stats();

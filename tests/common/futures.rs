@@ -1,4 +1,4 @@
-//! Futures that a test polls by hand, so that nothing depends on a scheduler.
+//! Futures that a test polls by hand, so that tests do not depend on a scheduler.
 
 use std::fmt::Debug;
 use std::future::Future;
@@ -9,11 +9,11 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 
-/// What a waker rings; it counts.
+/// The target of a waker; it counts wake-ups.
 #[derive(Default)]
 pub(crate) struct Bell {
     rings: AtomicUsize,
-    /// Whether each ring panics, once it has been counted.
+    /// Whether each wake-up panics after it was counted.
     breaks: bool,
 }
 
@@ -30,7 +30,7 @@ impl Wake for Bell {
     }
 }
 
-/// A future with the bell that its waker rings.
+/// A future with the bell of its waker.
 pub(crate) struct Task<F> {
     future: F,
     bell: Arc<Bell>,
@@ -42,7 +42,7 @@ impl<F: Future + Unpin> Task<F> {
         Self { future, bell }
     }
 
-    /// A task that has been polled once and waits.
+    /// A task that has been polled once and is pending.
     pub(crate) fn waiting(future: F) -> Self
     where
         F::Output: Debug,
@@ -52,7 +52,7 @@ impl<F: Future + Unpin> Task<F> {
         task
     }
 
-    /// A task that waits, with a waker that panics.
+    /// A pending task with a waker that panics.
     pub(crate) fn waiting_with_bomb(future: F) -> Self
     where
         F::Output: Debug,
@@ -96,7 +96,7 @@ impl<F: Future + Unpin> Task<F> {
         }
     }
 
-    /// How often the task was woken.
+    /// Number of wake-ups of the task.
     pub(crate) fn rings(&self) -> usize {
         self.bell.rings.load(Ordering::SeqCst)
     }
@@ -105,7 +105,7 @@ impl<F: Future + Unpin> Task<F> {
         self.rings() > 0
     }
 
-    /// From now on the task counts anew, by another waker; the future learns it when it is polled.
+    /// Resets the count, with a new waker; the future gets it at the next poll.
     pub(crate) fn renew_waker(&mut self) -> Arc<Bell> {
         std::mem::take(&mut self.bell)
     }
@@ -128,13 +128,13 @@ pub(crate) fn poll_once<F: Future + Unpin>(future: F) -> Poll<F::Output> {
     Task::new(future).poll()
 }
 
-/// Which of the tasks were woken, by their places.
+/// The indices of the tasks that were woken.
 pub(crate) fn woken<F: Future + Unpin>(tasks: &[Task<F>]) -> Vec<usize> {
     let places = 0..tasks.len();
     places.filter(|&place| tasks[place].was_woken()).collect()
 }
 
-/// How often the tasks were woken, all together.
+/// Number of wake-ups of all tasks.
 pub(crate) fn all_rings<F: Future + Unpin>(tasks: &[Task<F>]) -> usize {
     tasks.iter().map(Task::rings).sum()
 }
@@ -147,7 +147,7 @@ impl Wake for Parker {
     }
 }
 
-/// An executor of one task: the thread sleeps until the task is woken.
+/// A single-task executor: the thread sleeps until the task is woken.
 pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     let mut future = Box::pin(future);
     let waker = Waker::from(Arc::new(Parker(thread::current())));
@@ -167,7 +167,7 @@ pub(crate) struct Eager<R> {
 }
 
 impl<R: Clone + Send + 'static> Eager<R> {
-    /// Such a task, which has been polled once.
+    /// Creates such a task, and polls it once.
     pub(crate) fn new(future: impl Future<Output = R> + Send + 'static) -> Arc<Self> {
         let eager = Arc::new(Self {
             output: Mutex::new(None),
@@ -177,7 +177,7 @@ impl<R: Clone + Send + 'static> Eager<R> {
         eager
     }
 
-    /// The output, if it is ready.
+    /// The output if the task is ready.
     pub(crate) fn output(&self) -> Option<R> {
         self.output.lock().unwrap().clone()
     }

@@ -1,6 +1,6 @@
-//! What several test programs share.
+//! Helpers that several test programs share.
 
-#![allow(dead_code)] // No test program uses all of it.
+#![allow(dead_code)] // Each test program uses a part of it.
 
 pub(crate) mod cloned;
 pub(crate) mod events;
@@ -19,22 +19,22 @@ use std::time::Duration;
 
 use requeue::{Order, Queue};
 
-/// Longer than any test takes in which nobody sleeps for ever.
+/// Longer than any test takes unless a thread sleeps forever.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A queue that holds `items`, pushed in that order through one handle.
+/// A queue with `items`, pushed in that order by one handle.
 pub(crate) fn filled<T>(items: impl IntoIterator<Item = T>) -> Queue<T> {
     let queue = Queue::unbounded();
     queue.handle().push_batch(items).unwrap();
     queue
 }
 
-/// Everything that is ready, in the order in which it leaves.
+/// Pops all ready items, in their order.
 pub(crate) fn drain<T, O: Order<T>>(queue: &Queue<T, O>) -> Vec<T> {
     iter::from_fn(|| queue.pop().ok()).collect()
 }
 
-/// Checks the statistics of a queue at rest: what is ready and held, and that nothing was lost.
+/// Checks the statistics of a queue at rest: the numbers of ready and held items, and that no item was lost.
 pub(crate) fn assert_at_rest<T, O: Order<T>>(queue: &Queue<T, O>, ready: usize, held: u64) {
     let stats = queue.stats();
     assert_eq!(queue.len(), ready);
@@ -48,19 +48,19 @@ pub(crate) fn panics<R>(f: impl FnOnce() -> R) -> bool {
     panic::catch_unwind(AssertUnwindSafe(f)).is_err()
 }
 
-/// Runs `work` on a thread of its own, and fails if that never ends.
+/// Runs `work` on its own thread, and fails if it does not end.
 #[track_caller]
 pub(crate) fn ends<R: Send + 'static>(work: impl FnOnce() -> R + Send + 'static) -> R {
     let (sender, receiver) = channel();
     let worker = thread::spawn(move || sender.send(work()));
     match receiver.recv_timeout(PATIENCE) {
         Ok(result) => result,
-        Err(RecvTimeoutError::Timeout) => panic!("somebody sleeps for ever"),
+        Err(RecvTimeoutError::Timeout) => panic!("a thread sleeps forever"),
         Err(RecvTimeoutError::Disconnected) => panic::resume_unwind(worker.join().unwrap_err()),
     }
 }
 
-/// Counts how often each of a number of tracked items was dropped.
+/// Counts the drops of a number of tracked items.
 #[derive(Clone)]
 pub(crate) struct Ledger(Arc<[AtomicUsize]>);
 
@@ -79,14 +79,14 @@ impl Ledger {
         (0..self.0.len()).map(|id| self.item(id))
     }
 
-    /// All items of the ledger, in order; the destructor of one panics, once it has been counted.
+    /// All items of the ledger, in order; the destructor of one panics after it was counted.
     pub(crate) fn items_with_bomb(&self, bomb: usize) -> impl Iterator<Item = Tracked> {
         let mut items: Vec<_> = self.items().collect();
         items[bomb].bomb = true;
         items.into_iter()
     }
 
-    /// The number of drops of each item.
+    /// Number of drops of each item.
     pub(crate) fn drops(&self) -> Vec<usize> {
         let count = |drops: &AtomicUsize| drops.load(Ordering::SeqCst);
         self.0.iter().map(count).collect()

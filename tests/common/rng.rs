@@ -3,7 +3,7 @@
 pub(crate) struct Rng(u64);
 
 impl Rng {
-    /// Different seeds give unrelated sequences, also neighbouring ones.
+    /// Different seeds give unrelated sequences, even consecutive ones.
     pub(crate) fn new(seed: u64) -> Self {
         let mut rng = Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
         for _ in 0..8 {

@@ -13,7 +13,7 @@ pub(crate) type Pushed = Result<(), PushError<u32>>;
 pub(crate) type Pop<O = Fifo> = fn(&mut Handle<u32, O>) -> Popped;
 pub(crate) type Push = fn(&mut Handle<u32>, u32) -> Pushed;
 
-/// Waits on the thread until there is an item; a transaction commits then.
+/// Blocks until there is an item; a transaction is then committed.
 pub(crate) fn blocking_pops<O: Order<u32> + Unleased>() -> [(&'static str, Pop<O>); 10] {
     [
         ("pop_blocking", Handle::pop_blocking),
@@ -51,7 +51,7 @@ pub(crate) fn blocking_pops<O: Order<u32> + Unleased>() -> [(&'static str, Pop<O
     ]
 }
 
-/// The refusal of a batch of one item as that of the item.
+/// Converts the error of a batch of one item to that of a single item.
 fn single(pushed: Result<usize, PushError<Vec<u32>>>) -> Pushed {
     let first = |items: Vec<u32>| items[0];
     match pushed {
@@ -64,7 +64,7 @@ fn single(pushed: Result<usize, PushError<Vec<u32>>>) -> Pushed {
     }
 }
 
-/// Waits on the thread until there is room; a transaction commits then.
+/// Blocks until there is room; a transaction is then committed.
 pub(crate) const BLOCKING_PUSHES: [(&str, Push); 10] = [
     ("push_blocking", Handle::push_blocking),
     ("push_timeout", |handle, item| {
@@ -96,7 +96,7 @@ pub(crate) const BLOCKING_PUSHES: [(&str, Push); 10] = [
     }),
 ];
 
-/// A future in a box, so that those of handles and of transactions can stand in one line.
+/// A boxed future, so that those of handles and of transactions have one type.
 pub(crate) type Boxed<'h, R> = Pin<Box<dyn Future<Output = R> + Send + 'h>>;
 pub(crate) type PopTask<'h> = Task<Boxed<'h, Popped>>;
 pub(crate) type PushTask<'h> = Task<Boxed<'h, Pushed>>;
@@ -147,8 +147,7 @@ pub(crate) const ASYNC_PUSHES: [AsyncPush; 3] = [
     },
 ];
 
-/// Tasks that wait for an item, one for each handle and registered in that order, in all forms by
-/// turns.
+/// Tasks that wait for an item, one for each handle and registered in that order, cycling through all forms.
 pub(crate) fn poppers<O: Order<u32> + Unleased>(
     handles: &mut [Handle<u32, O>],
 ) -> Vec<PopTask<'_>> {
@@ -158,8 +157,8 @@ pub(crate) fn poppers<O: Order<u32> + Unleased>(
         .collect()
 }
 
-/// Tasks that wait for room, one for each handle and registered in that order, in all forms by
-/// turns. They push their numbers.
+/// Tasks that wait for room, one for each handle and registered in that order, cycling through all forms. They push
+/// their indices.
 pub(crate) fn pushers(handles: &mut [Handle<u32>]) -> Vec<PushTask<'_>> {
     let forms = ASYNC_PUSHES.iter().cycle();
     let line = handles.iter_mut().zip(forms).zip(0..);
@@ -167,7 +166,7 @@ pub(crate) fn pushers(handles: &mut [Handle<u32>]) -> Vec<PushTask<'_>> {
         .collect()
 }
 
-/// Polls those who were woken until one has something.
+/// Polls woken tasks until one is ready.
 pub(crate) fn next_output(tasks: &mut Vec<PopTask<'_>>) -> Option<u32> {
     for _ in 0..=tasks.len() {
         for place in woken(tasks) {

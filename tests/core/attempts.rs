@@ -1,4 +1,4 @@
-//! How often an item was tried, and what a forgotten transaction leaves behind.
+//! The delivery counts of items, and the state after a forgotten transaction.
 
 use std::mem;
 
@@ -75,7 +75,7 @@ fn an_item_pushed_again_starts_anew() {
     assert_eq!(handle.begin().pop().unwrap().attempts(), 1);
 }
 
-/// A use of a handle, which returns what it took.
+/// A use of a handle, which returns the items it took.
 type Use = fn(&mut Handle<u32>) -> Vec<u32>;
 
 const USES: [(&str, Use); 6] = [
@@ -147,7 +147,7 @@ fn a_forgotten_transaction_hides_its_items_until_then() {
 }
 
 #[test]
-fn a_forgotten_transaction_drops_what_it_staged() {
+fn a_forgotten_transaction_drops_its_staged_items() {
     let ledger = Ledger::new(1);
     let queue = Queue::unbounded();
     let mut handle = queue.handle();
@@ -159,7 +159,7 @@ fn a_forgotten_transaction_drops_what_it_staged() {
     assert_at_rest(&queue, 0, 0);
 }
 
-/// A handle with a forgotten `Taken` of three items, the first of them taken out.
+/// A handle with a forgotten `Taken` of three items, the first of which was taken out.
 fn with_forgotten_taken(
     ledger: &Ledger,
 ) -> (

@@ -1,4 +1,4 @@
-//! Panics of public calls say what went wrong, and where the call is.
+//! Panics of public calls describe the error, and report the caller's location.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -25,14 +25,14 @@ fn poll(future: &mut (impl Future + Unpin)) {
     let _ = Pin::new(future).poll(&mut Context::from_waker(&waker));
 }
 
-/// Polls a future that is ready at once, and once more.
+/// Polls a future that is ready at once, and then polls it again.
 #[track_caller]
 fn poll_twice(mut future: impl Future + Unpin) {
     poll(&mut future);
     poll(&mut future);
 }
 
-/// A pace of somebody else.
+/// A custom limiter.
 struct Free;
 
 impl Limiter for Free {
@@ -41,19 +41,19 @@ impl Limiter for Free {
     }
 }
 
-/// A handle of a bounded queue with an item, whose transaction has staged nothing.
+/// A handle of a bounded queue with one item, whose transaction has staged nothing.
 fn bounded() -> requeue::Handle<u32> {
     let queue = Queue::bounded(8);
     queue.push(1).unwrap();
     queue.handle()
 }
 
-/// A bounded queue without items.
+/// An empty bounded queue.
 fn by_priority() -> PriorityQueue<u32> {
     Queue::builder().by_priority().capacity(8).build()
 }
 
-/// What is wrong, in a word or two, and what panics by that.
+/// A part of the message, and the call that panics.
 type Case = (&'static str, fn());
 
 const CASES: &[Case] = &[
@@ -282,7 +282,7 @@ fn with_tasks(act: fn(&requeue::Tasks)) {
 fn panics_blame_the_caller() {
     let last = Arc::new(Mutex::new(String::new()));
     let (heard, here) = (Arc::clone(&last), thread::current().id());
-    // The other tests of this program panic meanwhile, on threads of their own.
+    // Other tests of this program panic concurrently, on other threads.
     let others = panic::take_hook();
     panic::set_hook(Box::new(move |panic| {
         if thread::current().id() == here {

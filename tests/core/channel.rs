@@ -1,4 +1,4 @@
-//! Channels: who closes them, and what is left.
+//! Channels: when they are closed, and which items are left.
 
 use std::thread;
 use std::time::Duration;
@@ -46,7 +46,7 @@ fn nothing_else_keeps_it_open() {
 }
 
 #[test]
-fn who_waits_is_woken_by_the_last_drop() {
+fn a_waiter_is_woken_by_the_last_drop() {
     ends(|| {
         let (sender, receiver) = bounded::<u32>(1);
         let waiter = thread::spawn(move || receiver.iter().count());
@@ -85,7 +85,7 @@ fn many_of_each() {
 }
 
 #[test]
-fn what_nobody_received_is_dropped_with_the_last_side() {
+fn unreceived_items_are_dropped_with_the_last_side() {
     let ledger = Ledger::new(3);
     let (sender, receiver) = unbounded();
     sender

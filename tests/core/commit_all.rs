@@ -140,7 +140,7 @@ fn a_panic_between_two_begins_aborts_both() {
     }
 }
 
-/// Collects the items of two queues and checks that one of a pair never comes without the other.
+/// Collects the items of two queues and checks that no item of a pair arrives without the other.
 struct Pairs<'q> {
     queues: [&'q Queue<u32>; 2],
     seen: [HashSet<u32>; 2],
@@ -261,7 +261,7 @@ fn a_vec_of_leased_queues_commits_in_time() {
 }
 
 #[test]
-fn a_vec_gives_back_what_was_limited() {
+fn a_vec_of_transactions_releases_its_places_under_limits() {
     let queue = Queue::builder().max_held(2).build();
     queue.push_batch(0..4).unwrap();
     let mut handles = [queue.handle(), queue.handle()];
@@ -276,7 +276,7 @@ fn a_vec_gives_back_what_was_limited() {
     assert_at_rest(&queue, 0, 0);
 }
 
-/// Whoever has popped the item of one queue finds those of all others, of more queues than a tuple takes.
+/// A consumer that has popped the item of one queue finds those of all others, for more queues than a tuple has.
 #[test]
 fn a_vec_becomes_visible_at_once() {
     let queues: Vec<_> = (0..12).map(|_| Queue::unbounded()).collect();

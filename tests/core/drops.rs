@@ -1,4 +1,4 @@
-//! Every item is dropped exactly once, wherever it is when its queue goes.
+//! Every item is dropped exactly once, wherever it is when its queue is dropped.
 
 use std::mem;
 use std::sync::Arc;
@@ -50,7 +50,7 @@ fn popped_items_belong_to_whoever_popped_them() {
 }
 
 #[test]
-fn a_commit_drops_what_is_not_taken() {
+fn a_commit_drops_items_that_are_not_taken() {
     let ledger = Ledger::new(4);
     let queue = filled(ledger.items());
     let mut handle = queue.handle();
@@ -63,7 +63,7 @@ fn a_commit_drops_what_is_not_taken() {
 }
 
 #[test]
-fn an_abort_drops_what_was_staged_and_nothing_else() {
+fn an_abort_drops_only_staged_items() {
     let ledger = Ledger::new(4);
     let mut items = ledger.items();
     let queue = filled(items.by_ref().take(2));
@@ -75,8 +75,8 @@ fn an_abort_drops_what_was_staged_and_nothing_else() {
     assert_eq!(ledger.drops(), [0, 0, 1, 1]);
 }
 
-/// A handle on a queue of six: 0 and 1 went through an abort, 2 was dropped, a forgotten transaction
-/// holds 0, 1 and 3, 4 is ready and 5 staged.
+/// A handle on a queue of six items: 0 and 1 went through an abort, 2 was dropped, a forgotten transaction holds 0, 1
+/// and 3, 4 is ready and 5 is staged.
 fn with_items_everywhere(ledger: &Ledger) -> (Queue<Tracked>, Handle<Tracked>) {
     let mut items = ledger.items();
     let queue = filled(items.by_ref().take(5));
@@ -149,7 +149,7 @@ fn threads_that_take_abort_and_stop_lose_nothing() {
     ledger.assert_each_dropped_once();
 }
 
-/// A push that is refused, or an iterator that panics, at the end of a segment has opened another one.
+/// A push that was refused, or an iterator that panicked, has opened another segment at the end of one.
 #[test]
 fn what_was_staged_before_a_segment_that_stays_vacant() {
     for staged in 1..600_usize {

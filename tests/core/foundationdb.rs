@@ -1,4 +1,4 @@
-//! The queue recipe of `FoundationDB`: a queue that many clients share, one transaction an operation.
+//! The queue recipe of `FoundationDB`: a queue that many clients share, one transaction per operation.
 
 use std::sync::Barrier;
 use std::thread;
@@ -7,7 +7,7 @@ use crate::common::futures::Task;
 use crate::common::{drain, filled};
 use requeue::{PopError, Queue};
 
-/// The recipe's first promise: the items of a lone client leave in the order of their enqueues.
+/// The first guarantee of the recipe: the items of a single client are dequeued in the order of their enqueues.
 #[test]
 fn lone_client_is_first_in_first_out() {
     let queue = Queue::unbounded();
@@ -22,7 +22,7 @@ fn lone_client_is_first_in_first_out() {
     assert_eq!(dequeued, (0..100).collect::<Vec<_>>());
 }
 
-/// The same for a client that uses the queue itself, without a handle.
+/// The same for a client that uses the queue without a handle.
 #[test]
 fn lone_client_without_a_handle() {
     let queue = Queue::unbounded();
@@ -86,7 +86,7 @@ fn concurrent_enqueues_never_conflict() {
     }
 }
 
-/// Concurrent dequeuers get distinct items, and every item gets a dequeuer.
+/// Concurrent dequeuers get distinct items, and every item is dequeued.
 #[test]
 fn concurrent_dequeuers_get_distinct_items() {
     const CLIENTS: usize = 8;
@@ -130,7 +130,7 @@ fn more_dequeuers_than_items() {
     assert_eq!(dequeued, [0, 1, 2, 3, 4]);
 }
 
-/// A dequeue that is not committed leaves its item where it was.
+/// A dequeue that is not committed leaves its item in its place.
 #[test]
 fn aborted_dequeue_leaves_the_item() {
     let queue = filled(["first", "second"]);
@@ -153,8 +153,8 @@ fn item_moves_between_two_queues() {
     assert_eq!(drain(&to), [1]);
 }
 
-/// The high-contention recipe stores the requests of dequeuers and serves them in the order of their
-/// arrival; an item that is enqueued goes to the one who waits longest.
+/// The high-contention recipe stores the requests of dequeuers and serves them in the order of their arrival; an
+/// enqueued item goes to the request that has waited longest.
 #[test]
 fn waiting_dequeuers_are_served_in_the_order_of_their_arrival() {
     let queue = Queue::unbounded();
@@ -171,7 +171,7 @@ fn waiting_dequeuers_are_served_in_the_order_of_their_arrival() {
     }
 }
 
-/// A dequeuer that gives up leaves the line; its item goes to the next one.
+/// A dequeuer that gives up leaves the wait queue; its item goes to the next one.
 #[test]
 fn request_of_a_client_that_is_gone() {
     let queue = Queue::unbounded();

@@ -1,4 +1,4 @@
-//! Handles: their order, their threads, what they leave behind, and the counts.
+//! Handles: their order, their threads, their drop, and the counts.
 
 use std::sync::mpsc;
 use std::thread;
@@ -6,7 +6,7 @@ use std::thread;
 use crate::common::{assert_at_rest, drain, filled};
 use requeue::{Handle, PopError, Queue};
 
-/// Runs `f` on a thread of its own and returns its result.
+/// Runs `f` on its own thread and returns its result.
 fn elsewhere<R: Send>(f: impl FnOnce() -> R + Send) -> R {
     thread::scope(|scope| scope.spawn(f).join().unwrap())
 }
@@ -43,7 +43,7 @@ fn every_handle_keeps_its_own_order() {
 }
 
 #[test]
-fn pushes_without_a_handle_keep_the_order_of_their_thread_and_of_what_happened_before() {
+fn pushes_without_a_handle_keep_thread_and_happens_before_order() {
     let queue = Queue::unbounded();
     for item in 0..50 {
         elsewhere(|| queue.push(2 * item).unwrap());

@@ -1,4 +1,4 @@
-//! What a queue says of those who hold its items.
+//! `Queue::held`: the holders of a queue's items.
 
 use std::mem;
 use std::sync::mpsc::channel;
@@ -8,7 +8,7 @@ use crate::common::failing::{clocked, SECOND};
 use crate::common::{filled, panics};
 use requeue::{Builder, Held, ManualClock, Order, Queue};
 
-/// A queue of so many items that only names let it know its workers, and its clock.
+/// A queue of this many items whose handles are watched only if they have a name, and its clock.
 fn with_clock(items: u32) -> (ManualClock, Queue<u32>) {
     let (clock, builder) = clocked();
     let queue = builder.build();
@@ -73,9 +73,9 @@ fn since_when_and_on_which_thread_is_known_of_those_with_a_name() {
 }
 
 #[test]
-fn a_look_is_listed_since_it_began() {
+fn a_peek_is_listed_since_it_began() {
     let (clock, queue) = with_clock(2);
-    let mut handle = queue.named_handle("looker");
+    let mut handle = queue.named_handle("observer");
     drop(handle.begin().pop());
     for _ in 0..2 {
         clock.advance(SECOND);
@@ -84,7 +84,7 @@ fn a_look_is_listed_since_it_began() {
         let _peek = tx.peek().unwrap();
         clock.advance(SECOND);
         let held = queue.held();
-        assert_eq!(names(&held), [Some("looker")]);
+        assert_eq!(names(&held), [Some("observer")]);
         assert_eq!((held[0].items, held[0].since), (1, Some(since)));
     }
 }
@@ -142,7 +142,7 @@ fn a_forgotten_transaction_is_listed_until_it_ends() {
 }
 
 #[test]
-fn who_lost_its_items_is_not_listed() {
+fn a_handle_that_lost_its_items_is_not_listed() {
     let (clock, builder) = clocked();
     let queue = builder.leased(SECOND).build();
     queue.handle().push_batch([1, 2]).unwrap();
@@ -160,7 +160,7 @@ fn who_lost_its_items_is_not_listed() {
 fn names_go_with_their_handles() {
     let queue = filled([1]);
     drop(queue.named_handle("gone"));
-    // This one sits at the same counters.
+    // This handle has the same counters.
     let mut handle = queue.handle();
     let tx = handle.begin();
     tx.pop().unwrap();

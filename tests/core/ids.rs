@@ -7,7 +7,7 @@ use crate::common::failing::{leased, SECOND};
 use crate::common::filled;
 use requeue::{DeliveryId, Order, Queue};
 
-/// The ids that the queue tells, in order.
+/// The ids that the queue reports, in order.
 fn held<T, O: Order<T>>(queue: &Queue<T, O>) -> Vec<DeliveryId> {
     let mut ids: Vec<_> = queue.held().iter().map(|held| held.id).collect();
     ids.sort_unstable();
@@ -60,7 +60,7 @@ fn an_id_stays_while_more_is_taken() {
 }
 
 #[test]
-fn what_leaves_early_leaves_the_ids_that_follow() {
+fn items_that_leave_early_do_not_change_later_ids() {
     let (clock, queue) = leased(0..6);
     let tx = queue.begin_owned();
     let id = tx.id();

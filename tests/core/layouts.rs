@@ -6,11 +6,11 @@ use crate::common::drain;
 use requeue::Queue;
 
 thread_local! {
-    /// The drops of this thread; a test uses no other.
+    /// The drops of this thread; each test has its own thread.
     static DROPS: Cell<usize> = const { Cell::new(0) };
 }
 
-/// An item that counts its drops, as large and as aligned as its body.
+/// An item that counts its drops, with the size and alignment of its body.
 struct Counted<B>(B);
 
 impl<B> Drop for Counted<B> {
@@ -19,7 +19,7 @@ impl<B> Drop for Counted<B> {
     }
 }
 
-/// What fills an item: it remembers its number, as far as it has room.
+/// The content of an item: it stores its number, as far as it has room.
 trait Body {
     fn numbered(number: u64) -> Self;
     fn number(&self) -> u64;
@@ -68,7 +68,7 @@ fn assert_aligned<B>(item: &Counted<B>) {
     assert_eq!(address as usize % align_of::<Counted<B>>(), 0);
 }
 
-/// Pushes and pops in every way there is, and leaves some items to the queue's drop.
+/// Pushes and pops in all ways, and leaves some items for the drop of the queue.
 fn pass<B: Body>() {
     let item = |number| Counted(B::numbered(number));
     let check = |item: &Counted<B>, number| {

@@ -1,10 +1,11 @@
-//! Transactions, handles and single calls: what they do, hold, show and leave behind.
+//! Transactions, handles and single calls.
 
 #[path = "../common/mod.rs"]
 mod common;
 
 mod attempts;
 mod blame;
+mod borrows;
 mod channel;
 mod commit_all;
 mod drops;
@@ -13,7 +14,6 @@ mod handles;
 mod held;
 mod ids;
 mod layouts;
-mod loans;
 mod owned;
 mod panics;
 mod peek;

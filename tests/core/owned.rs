@@ -63,7 +63,7 @@ fn a_transaction_is_used_by_several_threads_in_turn() {
 }
 
 #[test]
-fn whatever_takes_a_transaction_takes_an_owned_one() {
+fn functions_of_transactions_accept_owned_ones() {
     fn take<'t>(tx: &'t Transaction<'_, i32>) -> Item<'t, i32> {
         tx.pop().unwrap()
     }
@@ -87,7 +87,7 @@ fn items_that_borrow_are_owned_no_longer_than_they_live() {
 }
 
 #[test]
-fn all_that_is_held_is_given_out_again() {
+fn held_items_can_be_returned_again() {
     const ITEMS: usize = 1_000;
     let queue = filled(0..ITEMS);
     let mut tx = holding(&queue, ITEMS - 1);
@@ -104,7 +104,7 @@ fn all_that_is_held_is_given_out_again() {
 }
 
 #[test]
-fn what_has_left_is_not_given_out_again() {
+fn removed_items_are_not_returned_again() {
     let queue = filled(0..301);
     let mut tx = queue.begin_owned();
     let before = tx.pop().unwrap();
@@ -124,7 +124,7 @@ fn what_has_left_is_not_given_out_again() {
 }
 
 #[test]
-fn items_are_given_out_while_their_transaction_goes_on_elsewhere() {
+fn items_are_returned_while_their_transaction_is_used_elsewhere() {
     const ITEMS: usize = 20_000;
     let queue = filled((0..ITEMS).map(|item| item.to_string()));
     let tx = queue.begin_owned();
@@ -146,7 +146,7 @@ fn items_are_given_out_while_their_transaction_goes_on_elsewhere() {
 }
 
 #[test]
-fn all_are_retried_and_what_is_staged_is_committed() {
+fn all_are_retried_and_staged_items_are_committed() {
     let (clock, queue) = clocked_with([1, 2]);
     let mut tx = holding(&queue, 2);
     tx.push(3).unwrap();
@@ -161,7 +161,7 @@ fn all_are_retried_and_what_is_staged_is_committed() {
 }
 
 #[test]
-fn all_are_given_up_by_one_error() {
+fn all_are_failed_by_one_error() {
     let queue = filled(["a", "b"]);
     let mut tx = holding(&queue, 2);
     tx.fail_all("broken").unwrap();
@@ -173,7 +173,7 @@ fn all_are_given_up_by_one_error() {
 }
 
 #[test]
-fn what_has_no_room_to_be_retried_is_still_held() {
+fn items_without_room_for_a_retry_stay_held() {
     let queue = Queue::bounded(2);
     queue.handle().push_batch([1, 2]).unwrap();
     let mut tx = holding(&queue, 2);
@@ -284,7 +284,7 @@ fn it_outlives_its_queue_and_the_items_go_with_it() {
         } else {
             drop(tx);
         }
-        let staged = 2; // the queue had the item, too
+        let staged = 2; // the queue still had the item
         assert_eq!(ledger.drops(), [1, 1, 1, staged]);
     }
 }
@@ -340,7 +340,7 @@ fn user_code_that_panics_at_the_end_loses_nothing() {
 }
 
 #[test]
-fn what_was_leaked_in_it_does_not_outlast_it() {
+fn leaked_items_do_not_outlive_it() {
     let queue = filled([1, 2]);
     let tx = queue.begin_owned();
     mem::forget(tx.peek());

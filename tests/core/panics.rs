@@ -1,4 +1,4 @@
-//! Panics in the user's code: in a transaction, in a destructor, in an iterator.
+//! Panics of user code: in a transaction, in a destructor, in an iterator.
 
 use crate::common::{assert_at_rest, drain, filled, panics, Ledger, Tracked};
 use requeue::{commit_all, Queue};

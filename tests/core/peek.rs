@@ -1,4 +1,4 @@
-//! Looking at what a pop would give.
+//! Peeks at the next item.
 
 use std::cell::RefCell;
 use std::mem;
@@ -9,7 +9,7 @@ use crate::common::{assert_at_rest, drain, filled, panics, Ledger};
 use requeue::{Handle, PopError, Queue};
 
 #[test]
-fn a_look_shows_what_a_pop_gives_and_counts_nothing() {
+fn a_peek_shows_the_next_item_and_counts_nothing() {
     let queue = filled(0..100);
     let mut handle = queue.handle();
     for expected in 0..100 {
@@ -30,7 +30,7 @@ fn a_look_shows_what_a_pop_gives_and_counts_nothing() {
 }
 
 #[test]
-fn what_is_looked_at_is_held() {
+fn a_peeked_item_is_held() {
     let queue = filled([1, 2]);
     let mut handle = queue.handle();
     let tx = handle.begin();
@@ -44,7 +44,7 @@ fn what_is_looked_at_is_held() {
 }
 
 #[test]
-fn the_item_comes_back_before_what_was_behind_it() {
+fn the_item_is_put_back_before_the_next_one() {
     for shard in 0..3 {
         let queue = Queue::unbounded();
         let mut other = queue.handle();
@@ -52,7 +52,7 @@ fn the_item_comes_back_before_what_was_behind_it() {
             0 => (0..4).for_each(|item| queue.push(item).unwrap()),
             1 => drop(other.push_batch(0..4)),
             _ => {
-                // Some of them were given back before.
+                // Some of them were returned before.
                 other.push_batch(0..4).unwrap();
                 let tx = other.begin();
                 assert_eq!(tx.pop_batch(2).len(), 2);
@@ -72,7 +72,7 @@ fn the_item_comes_back_before_what_was_behind_it() {
 }
 
 #[test]
-fn what_is_taken_is_the_transactions() {
+fn a_taken_item_is_held_by_the_transaction() {
     for commits in [true, false] {
         let queue = filled(0..3);
         let mut handle = queue.handle();
@@ -100,7 +100,7 @@ fn what_is_taken_is_the_transactions() {
 }
 
 #[test]
-fn a_look_keeps_the_attempts_of_an_item_that_failed() {
+fn a_peek_keeps_the_attempts_of_a_failed_item() {
     let queue = filled([7]);
     let mut handle = queue.handle();
     for attempt in 1..5 {
@@ -113,11 +113,11 @@ fn a_look_keeps_the_attempts_of_an_item_that_failed() {
 }
 
 #[test]
-fn a_panic_while_one_looks_puts_the_item_back() {
+fn a_panic_during_a_peek_puts_the_item_back() {
     let ledger = Ledger::new(2);
     let queue = filled(ledger.items());
     let mut handle = queue.handle();
-    assert!(panics(|| handle.peek_with(|_| panic!("the look fails"))));
+    assert!(panics(|| handle.peek_with(|_| panic!("the peek fails"))));
     assert_eq!((queue.len(), queue.stats().held), (2, 0));
     assert!(panics(|| {
         let tx = handle.begin();
@@ -138,7 +138,7 @@ fn a_panic_while_one_looks_puts_the_item_back() {
 type Use = fn(&requeue::Transaction<'_, u32>);
 
 #[test]
-fn the_transaction_is_lent_to_a_look() {
+fn a_peek_borrows_the_transaction() {
     let uses: [Use; 7] = [
         |tx| assert!(tx.pop().is_ok()),
         |tx| assert_eq!(tx.pop_batch(1).len(), 1),
@@ -163,11 +163,11 @@ fn the_transaction_is_lent_to_a_look() {
     }
 }
 
-/// An end of a transaction with a look that was forgotten: whether it commits.
+/// The end of a transaction with a forgotten peek; true if it commits.
 type End = fn(Handle<u32>);
 
 #[test]
-fn a_forgotten_look_ends_with_its_transaction() {
+fn a_forgotten_peek_ends_with_its_transaction() {
     let ends: [End; 6] = [
         |mut handle| {
             let tx = handle.begin();
@@ -217,7 +217,7 @@ fn a_forgotten_look_ends_with_its_transaction() {
 }
 
 #[test]
-fn one_who_waits_is_woken_after_a_look() {
+fn a_waiter_is_woken_after_a_peek() {
     type Look = fn(&mut Handle<u32>, &mut dyn FnMut());
     let looks: [Look; 4] = [
         |handle, meanwhile| handle.peek_with(|_| meanwhile()).unwrap(),
@@ -229,7 +229,7 @@ fn one_who_waits_is_woken_after_a_look() {
         |handle, meanwhile| {
             assert!(panics(|| handle.peek_with(|_| {
                 meanwhile();
-                panic!("the look fails");
+                panic!("the peek fails");
             })));
         },
         |handle, meanwhile| {
@@ -264,7 +264,7 @@ fn one_who_waits_is_woken_after_a_look() {
 }
 
 #[test]
-fn a_look_at_the_last_item_of_a_closed_queue_may_take_it() {
+fn a_peek_at_the_last_item_of_a_closed_queue_can_take_it() {
     let queue = filled([7]);
     let mut handle = queue.handle();
     let tx = handle.begin();
@@ -279,7 +279,7 @@ fn a_look_at_the_last_item_of_a_closed_queue_may_take_it() {
 }
 
 #[test]
-fn a_look_changes_no_permit() {
+fn a_peek_changes_no_permit() {
     let queue = Queue::bounded(2);
     let mut handle = queue.handle();
     handle.push_batch([1, 2]).unwrap();
@@ -297,7 +297,7 @@ fn a_look_changes_no_permit() {
 }
 
 #[test]
-fn what_is_staged_gets_back_its_permit_when_an_item_is_taken_by_a_look() {
+fn a_staged_item_gets_its_permit_back_when_a_peek_takes_an_item() {
     let queue = Queue::bounded(2);
     queue.push(1).unwrap();
     let mut handle = queue.handle();
@@ -312,7 +312,7 @@ fn what_is_staged_gets_back_its_permit_when_an_item_is_taken_by_a_look() {
 }
 
 #[test]
-fn a_look_finds_what_is_due_first() {
+fn a_peek_finds_due_items_first() {
     let (clock, builder) = clocked();
     let queue = builder.build();
     let mut handle = queue.handle();
@@ -326,7 +326,7 @@ fn a_look_finds_what_is_due_first() {
 }
 
 #[test]
-fn the_look_may_use_the_queue() {
+fn user_code_during_a_peek_can_use_the_queue() {
     let queue = filled([1, 2]);
     let seen = RefCell::new(Vec::new());
     let mut handle = queue.handle();

@@ -1,4 +1,4 @@
-//! Memory is freed without anybody else's code: what other users of crossbeam-epoch defer runs in no call
+//! Memory is freed without running foreign code: functions that other users of crossbeam-epoch defer run in no call
 //! of this crate, and queues work on a thread that is about to end.
 
 #![forbid(unsafe_code)]
@@ -14,7 +14,7 @@ use crate::common::{assert_at_rest, drain, ends, filled, panics, Ledger};
 use crossbeam_epoch as epoch;
 use requeue::{commit_all, FairQueue, Item, Order, PopError, Queue, Transaction, Unleased};
 
-/// An item that has a segment to itself, so that each pop enters one.
+/// An item that fills a segment, so that each pop enters one.
 type Wide = [usize; 256];
 
 fn wide(number: usize) -> Wide {
@@ -22,19 +22,19 @@ fn wide(number: usize) -> Wide {
 }
 
 thread_local! {
-    /// What a function that was deferred by somebody else does within a call of this crate.
+    /// The body of a foreign deferred function when it runs within a call of this crate.
     static MEDDLE: Cell<Option<fn()>> = const { Cell::new(None) };
-    /// How often one ran there.
+    /// Number of such runs.
     static RUNS: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Keeps the tests apart: the default collector may run on one thread what another one has deferred.
+/// Serializes the tests: any thread may run a function that another thread has deferred to the default collector.
 fn alone() -> MutexGuard<'static, ()> {
     static ONE: Mutex<()> = Mutex::new(());
     ONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs calls of this crate, while a deferred function waits in the default collector for anybody's pin.
+/// Runs calls of this crate while a deferred function is pending in the default collector.
 fn among_deferred<R>(meddle: fn(), calls: impl FnOnce() -> R) -> R {
     let guard = epoch::pin();
     guard.defer(|| {
@@ -52,7 +52,7 @@ fn among_deferred<R>(meddle: fn(), calls: impl FnOnce() -> R) -> R {
     result
 }
 
-/// The transaction that is open on this thread for good.
+/// The transaction that stays open on this thread.
 type Open = Transaction<'static, Wide>;
 
 thread_local! {
@@ -71,7 +71,7 @@ fn open(queue: &Queue<Wide>) -> &'static Open {
 }
 
 #[test]
-fn what_others_defer_uses_no_transaction_that_is_popping() {
+fn foreign_deferred_functions_use_no_popping_transaction() {
     const ITEMS: usize = 1_000;
     let _alone = alone();
     let queue = filled((0..ITEMS).map(wide));
@@ -93,7 +93,7 @@ fn what_others_defer_uses_no_transaction_that_is_popping() {
 }
 
 #[test]
-fn what_others_defer_waits_for_no_lock_of_a_pop() {
+fn foreign_deferred_functions_wait_for_no_lock_of_a_pop() {
     thread_local! {
         static FAIR: RefCell<Option<FairQueue<usize, Wide>>> = const { RefCell::new(None) };
     }
@@ -120,7 +120,7 @@ fn what_others_defer_waits_for_no_lock_of_a_pop() {
 }
 
 #[test]
-fn what_others_defer_does_not_undo_a_commit() {
+fn foreign_deferred_functions_do_not_undo_a_commit() {
     const ITEMS: usize = 1_000;
     let _alone = alone();
     let orders = filled(0..ITEMS);
@@ -162,7 +162,7 @@ fn what_others_defer_does_not_undo_a_commit() {
 }
 
 #[test]
-fn what_others_defer_runs_in_no_call() {
+fn foreign_deferred_functions_run_in_no_call() {
     let _alone = alone();
     for round in 0..4 {
         among_deferred(
@@ -182,7 +182,7 @@ fn what_others_defer_runs_in_no_call() {
     }
 }
 
-/// Pushes, pops, aborts and looks in all ways that pin.
+/// Pushes, pops, aborts and peeks in all ways that pin.
 fn use_queue<O: Order<Wide> + Unleased>(queue: &Queue<Wide, O>) {
     let (mut handle, mut other) = (queue.handle(), queue.handle());
     for number in 0..40 {
@@ -203,7 +203,7 @@ fn use_queue<O: Order<Wide> + Unleased>(queue: &Queue<Wide, O>) {
     }
 }
 
-/// Runs what it holds when its thread's thread-locals are dropped.
+/// Runs its closure when the thread-locals of its thread are dropped.
 struct AtExit(Option<Box<dyn FnOnce()>>);
 
 impl Drop for AtExit {
@@ -214,8 +214,8 @@ impl Drop for AtExit {
     }
 }
 
-/// Runs `last` on a thread when the thread-locals of this crate are gone there: those that are made
-/// first are dropped last.
+/// Runs `last` on a thread after the thread-locals of this crate are dropped there: those that are created first are
+/// dropped last.
 fn after_thread_locals(last: impl FnOnce() + Send + 'static) {
     thread_local! {
         static LAST: RefCell<AtExit> = const { RefCell::new(AtExit(None)) };

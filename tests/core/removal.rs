@@ -1,5 +1,5 @@
-//! Items that leave a transaction before it ends: those that stay keep their order, and none is lost,
-//! doubled, or dropped twice, wherever in the hold it was.
+//! Items that leave a transaction before it ends: the remaining ones keep their order, and no item is lost,
+//! duplicated, or dropped twice, at any position in the hold.
 
 use std::mem;
 use std::ptr;
@@ -8,10 +8,10 @@ use crate::common::failing::{clocked, SECOND};
 use crate::common::{Ledger, Tracked};
 use requeue::{Handle, ManualClock, Queue, Transaction};
 
-/// Items of each shard.
-const LANE: usize = 150;
+/// Number of items per shard.
+const PER_SHARD: usize = 150;
 
-/// A queue whose items are numbered in the order of their shards: those of the injector first.
+/// A queue whose items are numbered in the order of their shards, those of the injector first.
 fn queue_with(
     shards: usize,
     ledger: &Ledger,
@@ -21,18 +21,18 @@ fn queue_with(
     let mut items = ledger.items();
     items
         .by_ref()
-        .take(LANE)
+        .take(PER_SHARD)
         .for_each(|item| queue.push(item).unwrap());
     let handles = (1..shards).map(|_| {
         let mut handle = queue.handle();
-        handle.push_batch(items.by_ref().take(LANE)).unwrap();
+        handle.push_batch(items.by_ref().take(PER_SHARD)).unwrap();
         handle
     });
     let handles = handles.collect();
     (clock, queue, handles)
 }
 
-/// Which items leave, by their places in the hold and their number.
+/// Selects the items that leave, by index in the hold and item number.
 type Pick = fn(usize, usize) -> bool;
 
 const PICKS: [(&str, Pick); 9] = [
@@ -47,7 +47,7 @@ const PICKS: [(&str, Pick); 9] = [
     ("all", |_, _| true),
 ];
 
-/// A way to take items, single or in batches.
+/// A way to take items, one by one or in batches.
 type Take = for<'t> fn(&'t Transaction<'_, Tracked>, usize) -> Vec<requeue::Item<'t, Tracked>>;
 
 const TAKES: [Take; 3] = [
@@ -66,10 +66,10 @@ const TAKES: [Take; 3] = [
     },
 ];
 
-/// How a transaction ends that has let items go.
+/// How a transaction ends after items have left it.
 type End = fn(Transaction<'_, Tracked>, &[usize]);
 
-/// Whether it is a commit, and the end.
+/// Whether it is a commit, and the end itself.
 const ENDS: [(bool, End); 4] = [
     (true, |tx, kept| {
         assert_eq!(tx.held(), kept.len());
@@ -78,7 +78,7 @@ const ENDS: [(bool, End); 4] = [
         assert!(taken.map(|item| item.id).eq(kept.iter().copied()));
     }),
     (true, |tx, kept| {
-        // The rest is dropped.
+        // The others are dropped.
         let taken = tx.commit().take(kept.len() / 2);
         assert!(taken
             .map(|item| item.id)
@@ -88,8 +88,8 @@ const ENDS: [(bool, End); 4] = [
     (false, |tx, _| mem::forget(tx)),
 ];
 
-/// Takes so many items, lets those go that are picked, and says which stayed and which left.
-fn take_and_let_go(
+/// Takes this many items, removes the selected ones, and returns the remaining and the removed ones.
+fn take_and_remove(
     tx: &Transaction<'_, Tracked>,
     take: Take,
     count: usize,
@@ -116,7 +116,7 @@ fn take_and_let_go(
     [kept, gone]
 }
 
-/// Takes what is ready, and checks that each shard is in order but for `first`, which come before all.
+/// Pops all ready items, and checks that each shard is in order, except for `first`, which come before all others.
 #[track_caller]
 fn assert_drains(queue: &Queue<Tracked>, shards: usize, first: &[usize]) -> usize {
     let mut next = vec![0; shards];
@@ -125,7 +125,7 @@ fn assert_drains(queue: &Queue<Tracked>, shards: usize, first: &[usize]) -> usiz
         if let Some(&expected) = first.get(count) {
             assert_eq!(item.id, expected);
         } else {
-            let shard = item.id / LANE;
+            let shard = item.id / PER_SHARD;
             assert!(next[shard] <= item.id, "{} is late", item.id);
             next[shard] = item.id;
         }
@@ -136,11 +136,11 @@ fn assert_drains(queue: &Queue<Tracked>, shards: usize, first: &[usize]) -> usiz
 
 fn check(shards: usize, take: Take, count: usize, pick: Pick, backwards: bool) {
     for (commits, end) in ENDS {
-        let ledger = Ledger::new(shards * LANE);
+        let ledger = Ledger::new(shards * PER_SHARD);
         let (clock, queue, _handles) = queue_with(shards, &ledger);
         let mut worker = queue.handle();
         let tx = worker.begin();
-        let [kept, gone] = take_and_let_go(&tx, take, count, pick, backwards);
+        let [kept, gone] = take_and_remove(&tx, take, count, pick, backwards);
         end(tx, &kept);
         drop(worker.begin());
         queue.stats().check().unwrap();
@@ -149,7 +149,7 @@ fn check(shards: usize, take: Take, count: usize, pick: Pick, backwards: bool) {
         let committed = if commits { kept.len() } else { 0 };
         let dropped: usize = ledger.drops().iter().sum();
         assert_eq!(dropped, committed);
-        let ready = shards * LANE - committed - gone.len();
+        let ready = shards * PER_SHARD - committed - gone.len();
         assert_eq!(assert_drains(&queue, shards, &[]), ready);
         clock.advance(SECOND);
         assert_eq!(assert_drains(&queue, shards, &gone), gone.len());
@@ -189,11 +189,11 @@ fn more_is_taken_after_some_have_left() {
         for (_, first) in PICKS {
             for (_, second) in PICKS {
                 for (commits, end) in ENDS {
-                    let ledger = Ledger::new(2 * LANE);
+                    let ledger = Ledger::new(2 * PER_SHARD);
                     let (clock, queue, _handles) = queue_with(2, &ledger);
                     let mut worker = queue.handle();
                     let tx = worker.begin();
-                    let [mut kept, mut gone] = take_and_let_go(&tx, take, 70, first, false);
+                    let [mut kept, mut gone] = take_and_remove(&tx, take, 70, first, false);
                     let items = take(&tx, 90);
                     for (place, item) in items.into_iter().enumerate() {
                         if second(place, 90) {
@@ -206,7 +206,7 @@ fn more_is_taken_after_some_have_left() {
                     end(tx, &kept);
                     drop(worker.begin());
                     let committed = if commits { kept.len() } else { 0 };
-                    let ready = 2 * LANE - committed - gone.len();
+                    let ready = 2 * PER_SHARD - committed - gone.len();
                     assert_eq!(assert_drains(&queue, 2, &[]), ready);
                     clock.advance(SECOND);
                     assert_eq!(assert_drains(&queue, 2, &gone), gone.len());
@@ -218,23 +218,23 @@ fn more_is_taken_after_some_have_left() {
     }
 }
 
-/// Each abort puts back what an earlier one did, with fewer items each time.
+/// Each abort returns the items of an earlier one, fewer each time.
 #[test]
 fn again_and_again_from_returned_runs() {
     for (_, pick) in PICKS {
-        let ledger = Ledger::new(3 * LANE);
+        let ledger = Ledger::new(3 * PER_SHARD);
         let (clock, queue, _handles) = queue_with(3, &ledger);
         let mut worker = queue.handle();
         let mut gone = Vec::new();
         for _ in 0..6 {
             let tx = worker.begin();
             let count = queue.len().min(200);
-            let [_, more] = take_and_let_go(&tx, TAKES[0], count, pick, false);
+            let [_, more] = take_and_remove(&tx, TAKES[0], count, pick, false);
             gone.extend(more);
             tx.abort();
             queue.stats().check().unwrap();
         }
-        assert_eq!(assert_drains(&queue, 3, &[]), 3 * LANE - gone.len());
+        assert_eq!(assert_drains(&queue, 3, &[]), 3 * PER_SHARD - gone.len());
         clock.advance(SECOND);
         assert_eq!(assert_drains(&queue, 3, &gone), gone.len());
         ledger.assert_each_dropped_once();
@@ -269,9 +269,9 @@ fn items_without_a_size_and_large_ones() {
     check(|| [7u64; 1_000]);
 }
 
-/// References to items that stay are good while others leave.
+/// References to remaining items stay valid while others leave.
 #[test]
-fn what_stays_does_not_move() {
+fn remaining_items_do_not_move() {
     let (_clock, builder) = clocked();
     let queue = builder.build();
     queue

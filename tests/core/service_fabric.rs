@@ -1,6 +1,6 @@
 //! The code cases of Service Fabric's `ReliableConcurrentQueue` documentation.
 //!
-//! Where that documentation leaves an order open and `requeue` promises one, the promise is checked.
+//! Where that documentation leaves an order open and `requeue` guarantees one, the guarantee is checked.
 
 use std::sync::Barrier;
 use std::thread;
@@ -61,7 +61,7 @@ fn single_dequeue_task() {
     assert_eq!(drain(&queue), [40, 50, 60]);
 }
 
-/// `TryDequeueAsync`, case 2: two tasks in parallel dequeue two items each, and none twice.
+/// `TryDequeueAsync`, case 2: two tasks in parallel dequeue two items each, none of them twice.
 #[test]
 fn parallel_dequeue_tasks() {
     let queue = filled(SIX);
@@ -159,7 +159,7 @@ fn dequeued_items_are_hidden() {
     assert_eq!(tx_b.pop().as_deref(), Ok(&10));
 }
 
-/// Usage guideline: the count belongs to no transaction; it follows the ready items only.
+/// Usage guideline: the count is not transactional; it includes only the ready items.
 #[test]
 fn count_is_not_transactional() {
     let queue = filled(SIX);
@@ -173,14 +173,14 @@ fn count_is_not_transactional() {
     assert_eq!(queue.len(), 5);
 }
 
-/// Takes up to `size` items in one transaction, the way every documented pattern does.
+/// Takes up to `size` items in one transaction, as all documented patterns do.
 fn dequeue_batch(handle: &mut Handle<u32>, size: usize) -> Vec<u32> {
     let tx = handle.begin();
     while tx.held() < size && tx.pop().is_ok() {}
     tx.commit().collect()
 }
 
-/// Pattern "batch dequeues": a consumer takes up to five items a transaction.
+/// Pattern "batch dequeues": a consumer takes up to five items per transaction.
 #[test]
 fn batch_dequeues() {
     let queue = filled(0..12);
@@ -216,8 +216,8 @@ fn threshold_on_the_count() {
     assert_eq!(processed, (0..23).collect::<Vec<_>>());
 }
 
-/// The same pattern without polling: the consumer sleeps until a batch of that size is there. Nobody
-/// has to say where the items end but `close`.
+/// The same pattern without polling: the consumer sleeps until a batch of that size is ready. Only `close` marks the
+/// end of the items.
 #[test]
 fn threshold_by_waiting() {
     const THRESHOLD: usize = 5;
@@ -238,7 +238,7 @@ fn threshold_by_waiting() {
         let mut producer = queue.handle();
         for item in 0..23 {
             producer.push(item).unwrap();
-            thread::yield_now(); // a consumer that is not patient enough takes it now
+            thread::yield_now(); // a consumer with a shorter timeout may take it now
         }
         assert!(queue.close());
         consumer.join().unwrap()
@@ -251,8 +251,7 @@ fn threshold_by_waiting() {
     assert_eq!(batches.concat(), (0..23).collect::<Vec<_>>());
 }
 
-/// The documentation asks for a limit of what a queue may keep in memory: a producer that goes faster
-/// than its consumer waits.
+/// The documentation asks for a limit of the items in memory: a producer that is faster than its consumer waits.
 #[test]
 fn memory_is_limited_by_the_capacity() {
     const CAPACITY: usize = 4;
@@ -271,7 +270,7 @@ fn memory_is_limited_by_the_capacity() {
     assert_eq!(queue.push(0), Ok(()));
 }
 
-/// Pattern "best-effort drain": batches until a dequeue finds nothing, all other tasks stopped.
+/// Pattern "best-effort drain": batches until a dequeue finds no item, while all other tasks are stopped.
 #[test]
 fn best_effort_drain() {
     let queue = Queue::unbounded();

@@ -1,4 +1,4 @@
-//! Visits to all that is ready.
+//! Visits to all ready items.
 
 use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -53,7 +53,7 @@ fn at_rest_each_item_is_seen_once_in_the_order_of_its_shard() {
 fn nothing_moves_and_nothing_is_counted() {
     let queue = spread();
     let mut worker = queue.handle();
-    // Parts of several shards were given back, twice.
+    // Parts of several shards were returned, twice.
     for held in [250, 40] {
         let tx = worker.begin();
         assert_eq!(tx.pop_batch(held).len(), held);
@@ -93,7 +93,7 @@ fn the_attempts_stay_as_they_are() {
 }
 
 #[test]
-fn what_is_held_staged_delayed_or_dead_is_not_visited() {
+fn held_staged_delayed_and_dead_items_are_not_visited() {
     let (clock, builder) = clocked();
     let queue = builder.max_attempts(2).build();
     let mut handle = queue.handle();
@@ -107,7 +107,7 @@ fn what_is_held_staged_delayed_or_dead_is_not_visited() {
     tx.push(9).unwrap();
     assert_eq!(visited(&queue), [3, 4]);
     clock.advance(SECOND);
-    assert_eq!(visited(&queue), [0, 3, 4]); // what is due is put at the head
+    assert_eq!(visited(&queue), [0, 3, 4]); // due items are put at the head
     tx.commit();
     assert_eq!(visited(&queue), [0, 3, 4, 9]);
     queue.stats().check().unwrap();
@@ -169,7 +169,7 @@ fn the_visitor_may_use_the_queue() {
 }
 
 #[test]
-fn those_who_wait_are_woken_when_a_shard_is_back() {
+fn waiters_are_woken_when_a_shard_is_returned() {
     for closes in [true, false] {
         let queue = filled([7]);
         let (mut a, mut b) = (queue.handle(), queue.handle());
@@ -222,7 +222,7 @@ fn a_visit_beside_a_forgotten_transaction() {
     assert_eq!(visited(&queue), [0, 1, 2]);
 }
 
-/// While others take and abort, a visit sees only items that there are, and loses none.
+/// During concurrent pops and aborts, a visit sees only existing items, and loses none.
 #[test]
 fn beside_workers() {
     const ITEMS: usize = 300;

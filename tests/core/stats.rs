@@ -1,4 +1,4 @@
-//! What a queue counts, and that it adds up.
+//! The counts of a queue, and their invariants.
 
 use std::mem;
 
@@ -7,7 +7,7 @@ use crate::common::futures::Task;
 use crate::common::panics;
 use requeue::{Builder, Handle, ManualClock, Order, Queue, Stats};
 
-/// All counts, those of items first, in the order of the fields.
+/// All counts, in the order of the fields, those of items first.
 fn counts(stats: &Stats) -> [u64; 9] {
     [
         stats.pushed,
@@ -29,7 +29,7 @@ fn assert_counts<T, O: Order<T>>(queue: &Queue<T, O>, expected: [u64; 9]) {
     stats.check().unwrap();
 }
 
-/// One after the other, everything that changes a count; nothing else changes with it.
+/// All actions that change a count, one after the other; each changes no other count.
 #[test]
 fn every_step_changes_its_counts_and_no_others() {
     let (clock, builder) = clocked();
@@ -80,7 +80,7 @@ fn every_step_changes_its_counts_and_no_others() {
     let tx = a.begin();
     assert_eq!(tx.pop_batch(2).len(), 2);
     clock.advance(SECOND);
-    assert_eq!(queue.recover("a", queue.now()), 0); // both die
+    assert_eq!(queue.recover("a", queue.now()), 0); // both become dead letters
     assert_counts(&queue, [10, 0, 0, 0, 7, 4, 3, 3, 0]);
     mem::forget(tx);
     drop(a);
@@ -90,7 +90,7 @@ fn every_step_changes_its_counts_and_no_others() {
 }
 
 #[test]
-fn those_who_wait_are_counted() {
+fn waiters_are_counted() {
     let queue = Queue::<u32>::unbounded();
     let mut handles = [queue.handle(), queue.handle(), queue.handle()];
     let [a, b, c] = &mut handles;
@@ -106,7 +106,7 @@ fn those_who_wait_are_counted() {
 }
 
 #[test]
-fn what_is_refused_is_not_counted() {
+fn refused_pushes_are_not_counted() {
     let queue = Queue::bounded(1);
     let mut handle = queue.handle();
     handle.push(1).unwrap();
@@ -159,7 +159,7 @@ fn a_panic_counts_as_an_abort() {
 
 type Step<O> = fn(&Queue<u32, O>, &mut Handle<u32, O>);
 
-/// Small sequences of everything, for queues of all kinds: at rest it adds up.
+/// Small sequences of all operations, for queues of all kinds: the invariants hold at rest.
 #[test]
 fn it_adds_up_after_everything() {
     let builder = Queue::builder;

@@ -1,4 +1,4 @@
-//! What a transaction shows, holds, hands over and gives back.
+//! Transactions: visibility, hold, commit and abort.
 
 use std::error::Error;
 
@@ -167,9 +167,9 @@ fn an_early_return_aborts() {
     assert_eq!(drain(&queue), ["staged"]);
 }
 
-/// What the README says of workers that fail, by each way out.
+/// The README's example of failing workers, for each kind of failure.
 #[test]
-fn what_a_worker_had_goes_back_with_its_transaction() {
+fn items_of_a_worker_are_given_back_with_its_transaction() {
     fn early(handle: &mut Handle<u32>) -> Option<()> {
         let tx = handle.begin();
         tx.pop().ok().filter(|item| **item == 0)?;
@@ -254,7 +254,7 @@ fn items_know_their_exact_number() {
 }
 
 #[test]
-fn items_that_were_not_looked_at_are_held_all_the_same() {
+fn items_that_were_not_read_are_held_too() {
     let queue = filled(0..5);
     let mut handle = queue.handle();
     let tx = handle.begin();
@@ -294,7 +294,7 @@ fn batch_is_one_transaction() {
 }
 
 #[test]
-fn batch_takes_what_is_ready_wherever_it_is() {
+fn a_batch_takes_ready_items_of_all_shards() {
     let queue = Queue::unbounded();
     let mut handles: Vec<_> = (0..3).map(|_| queue.handle()).collect();
     for (handle, first) in handles.iter_mut().zip([0, 10, 20]) {

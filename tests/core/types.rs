@@ -1,4 +1,4 @@
-//! What the types promise: thread safety, `Debug` without bounds, errors.
+//! The traits of the public types: thread safety, `Debug` without bounds, errors.
 
 use std::cell::Cell;
 use std::error::Error;
@@ -105,7 +105,7 @@ lacks!(PushError<String>: Copy);
 /// A type without any trait.
 struct Plain;
 
-/// Whether a value describes itself by the name of its type, or by `name` where it is a variant.
+/// Whether the `Debug` output begins with the name of the type, or with `name` for a variant.
 fn shows(value: &impl Debug, name: &str) -> bool {
     format!("{value:?}").starts_with(name)
 }
@@ -201,7 +201,7 @@ fn items_may_borrow() {
     assert_eq!(words.concat(), "onetwo");
 }
 
-/// The modules have what the root has, and what few name.
+/// The modules export the names of the crate root, and some more.
 #[test]
 fn modules_hold_the_types() {
     fn same<T>(_: fn(T), _: fn(T)) {}

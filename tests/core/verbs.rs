@@ -1,4 +1,4 @@
-//! What a queue does without a handle, and handles made of handles.
+//! Methods of queues without a handle, and handles created from handles.
 
 use std::iter;
 use std::time::Duration;
@@ -169,7 +169,7 @@ fn full_only_where_there_is_a_bound() {
 }
 
 #[test]
-fn what_a_transaction_may_give_back_counts_as_full() {
+fn held_items_count_as_full() {
     let queue = Queue::bounded(1);
     queue.push(1).unwrap();
     let mut handle = queue.handle();
@@ -202,14 +202,14 @@ fn a_clone_of_a_handle_has_its_name_and_nothing_else() {
     assert_eq!(drain(&queue), [2]);
     let tx = clone.begin();
     tx.push(3).unwrap();
-    drop(handle); // and what it had staged
+    drop(handle); // and its staged items
     tx.commit();
     assert_eq!(drain(&queue), [3]);
     assert!(clone.queue().same_queue(&queue));
 }
 
 #[test]
-fn a_clear_drops_what_is_ready() {
+fn a_clear_drops_ready_items() {
     let ledger = Ledger::new(5);
     let queue = filled(ledger.items());
     let mut handle = queue.handle();
@@ -254,7 +254,7 @@ fn a_clear_ends_while_an_item_makes_another_one() {
 }
 
 #[test]
-fn a_drain_takes_what_may_be_taken_and_waits_for_nothing() {
+fn a_drain_takes_ready_items_and_does_not_wait() {
     fn test<O: Order<u32>>(queue: &Queue<u32, O>) {
         queue.push_batch(0..4).unwrap();
         queue.pause();

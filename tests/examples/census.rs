@@ -1,4 +1,4 @@
-//! The example `census` as its users meet it: small trees on disk, the program, what it prints.
+//! End-to-end tests of the example `census`: small trees on disk, the program, its output.
 
 /// The example's modules, so that their own tests run here.
 #[allow(dead_code)]
@@ -15,7 +15,7 @@ use std::thread;
 
 use crate::program;
 
-/// A directory that is gone when the test is.
+/// A directory that is removed at the end of the test.
 struct Tree(PathBuf);
 
 impl Tree {
@@ -51,7 +51,7 @@ fn census<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Output {
     program("census").args(args).output().unwrap()
 }
 
-/// What a census that went well printed, each run of spaces made one.
+/// The output of a successful census, with runs of spaces collapsed.
 fn printed(output: &Output) -> String {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     assert_eq!(output.status.code(), Some(0), "{output:?}");
@@ -200,7 +200,7 @@ mod unix {
     }
 
     #[test]
-    fn what_is_neither_file_nor_directory_is_not_opened() {
+    fn special_files_are_not_opened() {
         let tree = Tree::new();
         let _socket = UnixListener::bind(tree.0.join("socket")).unwrap();
         let printed = printed(&census([&tree.0]));
@@ -244,7 +244,7 @@ mod linux {
         );
     }
 
-    /// The system reads no path of more than 4,096 bytes, whoever asks; a rename makes one out of two halves.
+    /// The system accepts no path of more than 4,096 bytes; a rename creates one from two halves.
     #[test]
     fn an_unreadable_entry_is_tried_three_times_and_reported() {
         let half = vec!["d".repeat(200); 12].join("/");

@@ -1,4 +1,4 @@
-//! The examples: what all of them have in common, and the own tests of those without a file here.
+//! The examples: their common options, and the unit tests of those without a file here.
 
 mod census;
 mod top;
@@ -15,7 +15,7 @@ use std::process::{Command, Output};
 
 const EXAMPLES: [&str; 6] = ["census", "crawl", "select", "service", "tenants", "top"];
 
-/// The built example: cargo puts it in `examples`, next to the `deps` that this test lies in.
+/// The built example: cargo puts it in `examples`, next to the `deps` directory of this test.
 fn program(name: &str) -> Command {
     let test = env::current_exe().unwrap();
     let profile = test.ancestors().nth(2).unwrap();
@@ -45,12 +45,12 @@ fn all_say_how_they_are_used() {
 }
 
 #[test]
-fn all_refuse_what_they_do_not_know() {
+fn all_reject_unknown_arguments() {
     for name in EXAMPLES {
         let output = run(name, "--nonsense");
         assert_eq!(output.status.code(), Some(2), "{name}: {output:?}");
-        let told = String::from_utf8(output.stderr).unwrap();
-        assert!(told.contains(&format!("Usage: {name}")), "{told}");
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(stderr.contains(&format!("Usage: {name}")), "{stderr}");
         assert!(output.stdout.is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! The example `top` as its users meet it without a terminal: its own tests, and what it prints.
+//! Tests of the example `top` without a terminal: its unit tests, and its output.
 
 /// The example's modules, so that their own tests run here.
 #[allow(dead_code)]
@@ -26,7 +26,7 @@ fn frames_are_printed_without_a_terminal() {
 }
 
 #[test]
-fn a_bad_argument_is_told() {
+fn a_bad_argument_is_reported() {
     let output = run(&["--frames", "many"]);
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8(output.stderr)

@@ -1,4 +1,4 @@
-//! Clocks that users write: one that panics loses nothing, and keeps nobody from being woken.
+//! Custom clocks: a panic of a clock loses no item and no wake-up.
 
 use std::cell::Cell;
 use std::task::Waker;
@@ -12,7 +12,7 @@ use requeue::{
 };
 
 thread_local! {
-    /// How often the clock of this thread may still be read before it panics, once.
+    /// Number of readings of this thread's clock until it panics, once.
     static READINGS: Cell<Option<u32>> = const { Cell::new(None) };
 }
 
@@ -32,7 +32,7 @@ impl Clock for Fragile {
     }
 }
 
-/// Queues that read their clock for one reason or another, with room for four items.
+/// Queues that read their clock for different reasons, with room for four items.
 fn builders() -> [Builder<u32>; 3] {
     let builder = || Queue::builder().capacity(4);
     [
@@ -47,11 +47,11 @@ fn leased_builders() -> [Builder<u32, Leased<Fifo>>; 3] {
     [
         builder().timestamps(),
         builder().backoff(Backoff::fixed(SECOND)),
-        builder().name("told of"),
+        builder().name("observed"),
     ]
 }
 
-/// A call that leaves the items of the queue as they are, for a handle of the queue.
+/// A call of a handle that does not change the items of the queue.
 type Call<O = Fifo> = fn(&Queue<u32, O>, &mut Handle<u32, O>);
 
 fn calls<O: Order<u32>>() -> [(&'static str, Call<O>); 11] {
@@ -96,7 +96,7 @@ fn calls<O: Order<u32>>() -> [(&'static str, Call<O>); 11] {
     ]
 }
 
-/// Fails the call at each reading of the clock in turn, until there is none more.
+/// Panics at each reading of the clock in turn, until the call needs no more readings.
 fn at_each_reading<O: Order<u32>>(builder: &Builder<u32, O>, name: &str, call: Call<O>) {
     for reading in 0.. {
         let clock = ManualClock::new();
@@ -153,16 +153,16 @@ fn an_abort_does_not_fail_with_its_clock() {
             });
             READINGS.set(None);
             assert_eq!(failed, unwinds);
-            // Not delayed, as nobody knows until when.
+            // Not delayed, since the time is unknown.
             assert_eq!(queue.len(), 1);
         }
         assert_eq!(queue.pop(), Ok(1));
     }
 }
 
-/// The clock panics while a thread has a place in the line: nobody waits for that place.
+/// The clock panics while a thread is in the wait queue: its waiter is removed.
 #[test]
-fn a_clock_that_panics_while_one_waits_leaves_no_place_behind() {
+fn a_clock_that_panics_during_a_wait_leaves_no_waiter_behind() {
     for reading in 0.. {
         let clock = ManualClock::new();
         let queue = Queue::builder().clock(Fragile(clock.clone())).build();
@@ -184,9 +184,9 @@ fn a_clock_that_panics_while_one_waits_leaves_no_place_behind() {
     }
 }
 
-/// A timeout that reads the clock before and after it has entered the line, and would not end by itself.
+/// A timeout that reads the clock before and after it has entered the wait queue, and would not end otherwise.
 #[test]
-fn a_clock_that_panics_in_a_timeout_leaves_no_place_behind() {
+fn a_clock_that_panics_in_a_timeout_leaves_no_waiter_behind() {
     for reading in 0..2 {
         ends(move || {
             let clock = Fragile(ManualClock::new());
@@ -208,7 +208,7 @@ fn a_clock_that_panics_in_a_timeout_leaves_no_place_behind() {
     }
 }
 
-/// Pushes of one item, which is lost with the panic; its place is not.
+/// Pushes of one item, which is lost by the panic; its permit is not.
 const PUSHES: [(&str, Call); 6] = [
     ("of a queue", |queue, _| _ = queue.push(0)),
     ("of a handle", |_, handle| _ = handle.push(0)),
@@ -259,9 +259,9 @@ fn a_batch_whose_clock_panics_leaves_its_room_to_others_while_its_transaction_is
     assert_room(&queue);
 }
 
-/// The waiter that knows when something is due fails as it wakes: another one must know it then.
+/// The waiter that would plan the next due time panics as it wakes: another waiter must plan it.
 #[test]
-fn a_clock_that_panics_keeps_nobody_from_knowing_the_time() {
+fn a_panicking_clock_does_not_stop_the_due_timer() {
     let clock = ManualClock::new();
     let queue = Queue::builder().clock(Fragile(clock.clone())).build();
     queue.push(1).unwrap();
@@ -278,9 +278,9 @@ fn a_clock_that_panics_keeps_nobody_from_knowing_the_time() {
     assert_eq!(second.output(), Ok(1));
 }
 
-/// What listeners are told is asked of the clock when all is done; the leases of both queues are over then.
+/// The clock is read for telemetry after the commit; the leases of both queues have expired by then.
 #[test]
-fn who_waits_is_told_of_another_time_though_the_clock_panics() {
+fn a_waiter_is_notified_of_a_new_time_although_the_clock_panics() {
     for readings in 0..3 {
         let clock = ManualClock::new();
         let builder = Queue::builder().by_priority();
@@ -308,7 +308,7 @@ fn a_clock_that_panics_in_a_joint_commit_keeps_no_leases() {
     for reading in 0..4 {
         let clock = ManualClock::new();
         let queues = [1, 2].map(|item| {
-            let builder = Queue::builder().name("told of").leased(SECOND);
+            let builder = Queue::builder().name("observed").leased(SECOND);
             let queue = builder.clock(Fragile(clock.clone())).build();
             queue.push(item).unwrap();
             queue

@@ -1,4 +1,4 @@
-//! Items that are delivered too often: when they die, why, and how they come back.
+//! Items that are delivered too often: when and why they become dead letters, and how they are pushed again.
 
 use std::mem;
 use std::panic::resume_unwind;
@@ -14,12 +14,12 @@ use crate::common::futures::Task;
 use crate::common::{drain, panics, Ledger};
 use requeue::{Backoff, DeadLetter, Fifo, Handle, Order, PopError, Queue, Reason};
 
-/// A queue whose items die at their last delivery of so many.
+/// A queue with this maximal number of deliveries.
 fn mortal(attempts: u32) -> Queue<u32> {
     Queue::builder().max_attempts(attempts).build()
 }
 
-/// Lets the next items die together, in a queue where items are delivered once.
+/// Makes the next items dead letters together, in a queue with one delivery per item.
 fn kill<T>(handle: &mut Handle<T>, count: usize) {
     let tx = handle.begin();
     assert_eq!(tx.pop_batch(count).len(), count);
@@ -59,7 +59,7 @@ fn an_item_whose_lease_is_over_too_often_dies() {
         let tx = handle.begin();
         tx.pop().unwrap();
         clock.advance(SECOND);
-        queue.len(); // takes note of it
+        queue.len(); // notices it
         drop(tx);
     }
     assert_eq!(queue.pop(), Err(PopError::Empty));
@@ -110,7 +110,7 @@ fn letters_come_oldest_first_with_the_changes_of_their_workers() {
 }
 
 #[test]
-fn without_a_place_for_its_letter_no_item_dies() {
+fn without_room_for_its_letter_no_item_dies() {
     for (most, backoff) in [(0, None), (2, None), (2, Some(Backoff::fixed(SECOND)))] {
         let (clock, mut builder) = clocked();
         if let Some(backoff) = backoff {
@@ -129,7 +129,7 @@ fn without_a_place_for_its_letter_no_item_dies() {
         }
         drop(tx);
         clock.advance(SECOND);
-        // A letter that is taken out makes room for another one.
+        // A removed letter makes room for another one.
         assert_eq!(queue.dead_letters().next().is_some(), most > 0);
         kill(&mut handle, 1);
         assert_eq!(queue.dead_letters().len(), most);
@@ -137,7 +137,7 @@ fn without_a_place_for_its_letter_no_item_dies() {
     }
 }
 
-/// A queue that keeps so many letters and sends what is too much.
+/// A queue that keeps this many letters and passes the excess to a callback.
 fn overflowing(most: usize) -> (Queue<u32>, std::sync::mpsc::Receiver<DeadLetter<u32>>) {
     let (sender, receiver) = channel();
     let queue = Queue::builder()
@@ -247,13 +247,13 @@ fn an_overflow_may_use_the_queue() {
     let mut handle = queue.handle();
     handle.push_batch([1, 2, 3]).unwrap();
     kill(&mut handle, 2);
-    // Pushed through two handles: in any order.
+    // Pushed by two handles: in any order.
     let mut left = drain(&queue);
     left.sort_unstable();
     assert_eq!(left, [3, 11]);
     assert_eq!(letters(&queue), [(2, 1, Reason::Aborted)]);
     assert_room(&queue);
-    place.lock().unwrap().take(); // else the queue would own itself
+    place.lock().unwrap().take(); // otherwise the queue would own itself
 }
 
 #[test]
@@ -300,7 +300,7 @@ fn letters_that_are_pushed_again_begin_anew() {
 }
 
 #[test]
-fn a_letter_that_is_pushed_again_wakes_one_who_waits() {
+fn a_requeued_letter_wakes_a_waiter() {
     let queue = mortal(1);
     let mut handle = queue.handle();
     handle.push(7).unwrap();
@@ -340,7 +340,7 @@ fn a_closed_queue_keeps_its_letters() {
         handle.push_batch([1, 2, 3]).unwrap();
         kill(&mut handle, 2);
         queue.close();
-        kill(&mut handle, 1); // also after the close
+        kill(&mut handle, 1); // even after the close
         assert_eq!(queue.dead_letters().requeue_all(), 0);
         assert_eq!(queue.pop(), Err(PopError::Closed));
         let items = letters(&queue).into_iter().map(|(item, ..)| item);
@@ -435,7 +435,7 @@ fn a_transaction_forgotten_by_a_dropped_handle_is_forgotten() {
     assert_eq!(letters(&queue), [(7, 1, Reason::Forgotten)]);
 }
 
-/// Threads that let items die, while others push the letters again: none is lost.
+/// Threads make items dead letters, while others push the letters again: none is lost.
 #[test]
 fn letters_pass_between_threads() {
     const ITEMS: usize = 200;
@@ -447,13 +447,13 @@ fn letters_pass_between_threads() {
     let (done, taken) = channel();
     let work = |queue: &Queue<usize>, done: Sender<usize>| {
         let mut handle = queue.handle();
-        for turn in 0..2_000 {
+        for round in 0..2_000 {
             let tx = handle.begin();
             let Ok(item) = tx.pop().map(|item| *item) else {
                 queue.dead_letters().requeue_all();
                 continue;
             };
-            if turn % 3 == 0 {
+            if round % 3 == 0 {
                 tx.commit();
                 done.send(item).unwrap();
             }
@@ -483,7 +483,7 @@ fn listed<O: Order<u32>>(queue: &Queue<u32, O>) -> Vec<(u32, u64)> {
     listed
 }
 
-/// Queues in all orders whose items die at once, and these items dead in them one after the other.
+/// Queues of all orders with one delivery per item, and these items made dead letters one after the other.
 macro_rules! each_order_with_dead {
     ($items:expr, $test:ident) => {
         let builder = || Queue::builder().max_attempts(1);
@@ -581,7 +581,7 @@ fn two_visits_never_share_a_letter() {
     letters.visit(|letter| {
         outer.push(letter.item);
         if letter.item == 0 {
-            assert!(!letters.requeue(letter.id()), "it is looked at");
+            assert!(!letters.requeue(letter.id()), "it is visited");
             assert_eq!(letters.len(), 100);
             queue.dead_letters().visit(|letter| inner.push(letter.item));
         }

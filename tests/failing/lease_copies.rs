@@ -1,5 +1,5 @@
-//! The copies that a queue keeps of what it leases: clones and destructors run outside of everything, and
-//! one that panics loses nothing.
+//! The copies of leased items: clones and destructors run outside of all locks and borrows, and a panic in one loses
+//! no item.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -70,7 +70,7 @@ fn a_clone_that_panics_loses_nothing() {
     assert!(panics(|| handle.begin().pop_blocking().is_ok()));
     assert!(panics(|| handle.begin().peek().unwrap().take().number));
     assert_eq!(queue.stats().held, 0);
-    // Caught within the transaction: the item is held, if without a lease.
+    // Caught within the transaction: the item is held, but without a lease.
     let tx = handle.begin();
     assert!(panics(|| tx.pop().is_ok()));
     assert_eq!(tx.held(), 1);
@@ -85,7 +85,7 @@ fn a_clone_that_panics_loses_nothing() {
     assert!(queue.is_empty());
 }
 
-/// The clone panics while its worker has a place in the line: nobody waits for that place.
+/// The clone panics while its worker is in the wait queue: its waiter is removed.
 #[test]
 fn a_clone_that_panics_in_a_waiting_pop_wakes_another_one() {
     let breaks = Arc::new(AtomicBool::new(true));
@@ -107,7 +107,7 @@ fn a_clone_that_panics_in_a_waiting_pop_wakes_another_one() {
 }
 
 #[test]
-fn a_clone_that_panics_in_a_blocked_pop_leaves_no_place_behind() {
+fn a_clone_that_panics_in_a_blocked_pop_leaves_no_waiter_behind() {
     ends(|| {
         let breaks = Arc::new(AtomicBool::new(true));
         let fuse = Arc::clone(&breaks);
@@ -137,7 +137,7 @@ fn a_clone_that_panics_in_a_blocked_pop_leaves_no_place_behind() {
     });
 }
 
-/// A clone may use the queue, even end leases.
+/// A clone may use the queue, and even end leases.
 #[test]
 fn a_clone_may_use_the_queue() {
     thread_local! {
@@ -164,7 +164,7 @@ fn a_clone_may_use_the_queue() {
     QUEUE.set(None);
 }
 
-/// An item whose copies panic when they are dropped, as long as the fuse burns.
+/// An item whose copies panic when they are dropped, while the fuse burns.
 struct Fragile {
     number: u32,
     is_copy: bool,
@@ -243,7 +243,7 @@ fn copies_whose_destructors_panic_at_the_end_lose_nothing() {
     }
 }
 
-/// The leases of the second one end, though the copy of the first one panics.
+/// The leases of the second item end, although the copy of the first one panics.
 #[test]
 fn a_copy_whose_destructor_panics_keeps_no_lease_of_another_transaction() {
     let (clock, queue, fuse) = fragile(0..3);

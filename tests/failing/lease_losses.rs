@@ -1,4 +1,4 @@
-//! Workers that held something for longer than they may: what they have lost, and what goes on without them.
+//! Workers that exceeded their lease: the lost items, and the use of the handle afterwards.
 
 use std::mem;
 
@@ -42,7 +42,7 @@ fn changes_of_the_late_worker_are_lost_and_those_of_an_abort_are_not() {
     queue.stats().check().unwrap();
 }
 
-/// A way to end a late transaction that is no commit.
+/// A way to end a late transaction without a commit.
 type End = fn(&mut Handle<u32, Leased<Fifo>>, &dyn Fn());
 
 const ENDS: [(&str, End); 5] = [
@@ -96,7 +96,7 @@ fn the_end_of_a_late_transaction_gives_nothing_back_twice() {
         assert_eq!((stats.expired, stats.aborted), (3, 0), "{name}");
         stats.check().unwrap();
         assert_eq!(drain(&queue), [0, 1, 2, 3, 4], "{name}");
-        // The handle is as good as new.
+        // The handle can be used as before.
         handle.push(9).unwrap();
         let tx = handle.begin();
         tx.pop().unwrap();
@@ -143,7 +143,7 @@ fn a_lost_item_that_is_given_back_takes_no_other_with_it() {
     assert_eq!(queue.pop(), Ok(1));
     tx.retry(item).unwrap();
     queue.push(2).unwrap();
-    // It may lie where the lost one lay.
+    // It may have the address of the lost one.
     assert_eq!(*tx.pop().unwrap(), 2);
     assert_eq!(tx.try_commit().unwrap_err(), Expired);
     assert_eq!(drain(&queue), [2]);
@@ -153,7 +153,7 @@ fn a_lost_item_that_is_given_back_takes_no_other_with_it() {
 }
 
 #[test]
-fn a_late_transaction_may_not_commit_with_others() {
+fn a_late_transaction_cannot_commit_with_others() {
     let (clock, queue) = leased([1]);
     let plain = Queue::unbounded();
     plain.push('a').unwrap();
@@ -185,9 +185,9 @@ fn a_late_transaction_may_not_commit_with_others() {
     assert_eq!(drain(&plain), ['a']);
 }
 
-/// Two transactions of queues with leases; the second is late, after the first was made safe.
+/// Two transactions of queues with leases; the second is late, after the leases of the first were closed.
 #[test]
-fn one_that_is_refused_with_others_has_its_leases_again() {
+fn a_refused_joint_commit_reopens_the_leases_of_the_others() {
     let (clock, queue) = leased([1, 2]);
     let (mut a, mut b) = (queue.handle(), queue.handle());
     let (tx_a, tx_b) = (a.begin(), b.begin());
@@ -223,9 +223,9 @@ fn a_retry_of_a_lost_item_in_a_full_queue() {
     queue.stats().check().unwrap();
 }
 
-/// It held nothing any more when it was forgotten, but it was late.
+/// It held no item when it was forgotten, but it was late.
 #[test]
-fn what_a_forgotten_transaction_lost_is_not_held_against_the_next_one() {
+fn losses_of_a_forgotten_transaction_do_not_affect_the_next_one() {
     let (clock, queue) = leased([1]);
     let mut handle = queue.handle();
     let tx = handle.begin();
@@ -242,7 +242,7 @@ fn what_a_forgotten_transaction_lost_is_not_held_against_the_next_one() {
     queue.stats().check().unwrap();
 }
 
-/// What a transaction lost is no ground for a push after the end.
+/// The lost items of a transaction do not allow a push after the end.
 #[test]
 fn a_transaction_that_lost_all_pushes_nothing_after_the_end() {
     let (clock, queue) = leased([1]);

@@ -1,4 +1,4 @@
-//! Queues of any order lease their items: the order is the same, and its own methods are there.
+//! Leased queues of any order: the order is unchanged, and its own methods are available.
 
 use crate::common::failing::{clocked, SECOND};
 use crate::common::{assert_at_rest, drain, ends};
@@ -7,7 +7,7 @@ use requeue::{
     Unleased, Workers,
 };
 
-/// Takes the next item and is late: it is there again, and the transaction cannot commit.
+/// Takes the next item and lets its lease expire: the item is ready again, and the transaction cannot commit.
 fn loses_the_first<T: Clone + PartialEq + std::fmt::Debug, O: Order<T> + Unleased>(
     clock: &ManualClock,
     queue: &Queue<T, Leased<O>>,
@@ -33,7 +33,7 @@ fn loses_the_first<T: Clone + PartialEq + std::fmt::Debug, O: Order<T> + Unlease
 #[test]
 fn a_leased_fair_queue_knows_its_keys() {
     let (clock, builder) = clocked();
-    // What only fair queues can be told is said before the lease, or after it.
+    // Settings of fair queues are allowed before and after `leased`.
     let builder = builder.fair_by(|item: &u32| item % 10).key_capacity(2);
     let queue = builder.leased(SECOND).weight(|key| key + 1).build();
     queue.handle().push_batch([10, 20, 11, 21, 12]).unwrap();
@@ -63,7 +63,7 @@ fn a_leased_serial_queue_gives_out_the_next_of_a_key_when_the_lease_is_over() {
     assert!(tx.try_commit().is_err());
 }
 
-/// All that a queue by priority can do with an item, whether it leases it or not.
+/// All operations of a priority queue on an item, leased or not.
 fn pushes_and_changes<O: Prioritized<u32>>(queue: &Queue<u32, O>, handle: &mut Handle<u32, O>) {
     let first = queue.push_with(9, None, 1).unwrap();
     let second = handle.push_with(8, None, 2).unwrap();
@@ -189,7 +189,7 @@ fn leased_queues_of_all_orders_commit_together_with_others() {
 }
 
 #[test]
-fn workers_commit_what_is_leased() {
+fn workers_commit_leased_items() {
     ends(|| {
         let (_, builder) = clocked();
         works(&builder.clone().leased(SECOND).build());

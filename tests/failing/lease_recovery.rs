@@ -1,4 +1,4 @@
-//! Items that are taken back from a worker: who gets them, and who is woken for them.
+//! Items that are reclaimed from a worker: who gets them, and which waiter is woken.
 
 use std::mem;
 use std::task::Poll;
@@ -29,9 +29,9 @@ fn waiters_are_woken_when_a_lease_is_over() {
     }
 }
 
-/// One of two waiters gets the item and is stuck with it; the other one was never woken meanwhile.
+/// One of two waiters gets the item and is stuck with it; the other one was not woken before.
 #[test]
-fn one_who_went_on_waiting_is_woken_when_a_lease_is_over() {
+fn a_waiter_is_woken_when_a_lease_expires() {
     let (clock, queue) = leased([]);
     let (mut a, mut b) = (queue.handle(), queue.handle());
     let tx = a.begin();
@@ -40,7 +40,7 @@ fn one_who_went_on_waiting_is_woken_when_a_lease_is_over() {
     queue.push(7).unwrap();
     assert_eq!(first.output().map(|item| *item), Ok(7));
     if second.was_woken() {
-        second.assert_waits(); // it may have been told of the lease
+        second.assert_waits(); // it may have been woken to plan the end of the lease
     }
     clock.advance(SECOND);
     assert!(second.was_woken());
@@ -59,7 +59,7 @@ fn threads_that_wait_are_woken_when_a_lease_is_over() {
             while queue.stats().waiting < 1 {
                 thread::yield_now();
             }
-            // Taken from under the eyes of the one who waits.
+            // Taken by another consumer before the waiter.
             let tx = stuck.begin();
             tx.push(7).unwrap();
             tx.try_commit().unwrap();
@@ -78,7 +78,7 @@ fn threads_that_wait_are_woken_when_a_lease_is_over() {
 }
 
 #[test]
-fn a_closed_queue_waits_for_what_is_leased() {
+fn a_closed_queue_waits_for_leased_items() {
     let (clock, queue) = leased([7]);
     let (mut a, mut b) = (queue.handle(), queue.handle());
     let tx = a.begin();
@@ -96,7 +96,7 @@ fn a_closed_queue_waits_for_what_is_leased() {
 }
 
 #[test]
-fn all_who_wait_in_a_closed_queue_hear_of_its_end() {
+fn all_waiters_at_a_closed_queue_see_its_end() {
     for recovers in [true, false] {
         let (clock, queue) = leased([7]);
         let mut a = queue.named_handle("stuck");
@@ -123,7 +123,7 @@ fn all_who_wait_in_a_closed_queue_hear_of_its_end() {
                 }
             }
         }
-        assert_eq!(outputs.len(), 3, "somebody waits for ever");
+        assert_eq!(outputs.len(), 3, "a waiter waits forever");
         outputs.sort_unstable_by_key(Result::is_err);
         assert_eq!(outputs[0], Ok(7));
         drop(tx);
@@ -173,7 +173,7 @@ fn a_lease_that_kills_makes_room() {
 }
 
 #[test]
-fn recover_takes_from_those_named_what_they_took_before() {
+fn recover_reclaims_earlier_items_of_handles_with_the_name() {
     let (clock, queue) = leased(0..4);
     let mut handles = ["a", "b", "a", "a"].map(|name| queue.named_handle(name));
     let mut txs = Vec::new();
@@ -186,7 +186,7 @@ fn recover_takes_from_those_named_what_they_took_before() {
         clock.advance(SECOND / 10);
     }
     assert_eq!(queue.recover("nobody", queue.now()), 0);
-    assert_eq!(queue.recover("a", begins[0]), 0); // taken then, not before
+    assert_eq!(queue.recover("a", begins[0]), 0); // taken at that time, not before
     assert_eq!(queue.recover("a", begins[3]), 2);
     assert_eq!(queue.recover("a", begins[3]), 0);
     let stats = queue.stats();
@@ -201,7 +201,7 @@ fn recover_takes_from_those_named_what_they_took_before() {
 }
 
 #[test]
-fn recover_takes_what_a_forgotten_transaction_holds_and_kills_what_may_die() {
+fn recover_reclaims_from_forgotten_transactions_and_makes_dead_letters() {
     let (clock, builder) = clocked();
     let queue = builder.leased(SECOND).max_attempts(2).build();
     queue.handle().push_batch([1, 2]).unwrap();

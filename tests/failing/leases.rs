@@ -1,4 +1,4 @@
-//! Items that a worker has for a time only: when that begins, and when it is over.
+//! Leases: when they begin, and when they end.
 
 use crate::common::drain;
 use crate::common::failing::{clocked, leased, INSTANT, NEARLY, SECOND};
@@ -45,9 +45,9 @@ fn a_commit_in_time_wins() {
     queue.stats().check().unwrap();
 }
 
-/// Nobody has noticed that the lease is over: then the item is still the worker's.
+/// Until the expiry is noticed, the item is still the worker's.
 #[test]
-fn a_late_commit_succeeds_if_nobody_took_the_item_back() {
+fn a_late_commit_succeeds_if_the_item_was_not_reclaimed() {
     let (clock, queue) = leased([7]);
     let mut handle = queue.handle();
     let tx = handle.begin();
@@ -159,7 +159,7 @@ fn a_commit_over_queues_with_leases_ends_them() {
 }
 
 #[test]
-fn what_is_taken_back_has_waited_enough() {
+fn reclaimed_items_are_ready_without_a_delay() {
     let (clock, builder) = clocked();
     let backoff = Backoff::fixed(5 * SECOND);
     let queue = builder.leased(SECOND).backoff(backoff).build();
@@ -187,7 +187,7 @@ fn items_that_are_popped_at_once_are_not_leased() {
 }
 
 #[test]
-fn a_look_is_no_lease() {
+fn a_peek_is_no_lease() {
     let (clock, queue) = leased([7]);
     let mut handle = queue.handle();
     let tx = handle.begin();
@@ -206,7 +206,7 @@ fn a_look_is_no_lease() {
 
 type Lessee = Handle<u32, Leased<Fifo>>;
 
-/// Transactions that end with nothing in their hands, and say whether they could.
+/// Transactions that end without items, and whether the end succeeded.
 const BARREN: [fn(&mut Lessee) -> bool; 4] = [
     |handle| handle.begin().try_commit().is_ok(),
     |handle| {

@@ -1,4 +1,4 @@
-//! Deliveries that fail: items that are given back, taken back or dead, and user code that panics or meddles.
+//! Failed deliveries: items that are retried, reclaimed or dead, and user code that panics or is reentrant.
 
 #[path = "../common/mod.rs"]
 mod common;

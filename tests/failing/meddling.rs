@@ -1,4 +1,4 @@
-//! User code that runs in the midst of a call may not use the transaction of that call.
+//! User code that runs during a call must not use the transaction of that call.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -20,15 +20,15 @@ use requeue::{
     PushError, Queue, RateSlot, Transaction,
 };
 
-/// Whether a panic says that the transaction is in use.
+/// Whether a panic says that the transaction is borrowed.
 fn says_borrowed(panic: &(dyn Any + Send)) -> bool {
     let text = panic.downcast_ref::<&str>().copied();
     text.is_some_and(|text| text.starts_with("transaction is borrowed by"))
 }
 
-/// A look that is taken on another thread has work to do there; meanwhile the transaction is lent.
+/// A peek that is taken on another thread has work to do there; meanwhile the transaction is borrowed.
 #[test]
-fn a_look_is_at_its_end_when_its_item_is_copied() {
+fn a_peek_has_ended_when_its_item_is_cloned() {
     let (at_work, working) = channel();
     let (go_on, may_go_on) = channel::<()>();
     let may_go_on = Mutex::new(may_go_on);
@@ -45,10 +45,10 @@ fn a_look_is_at_its_end_when_its_item_is_copied() {
     thread::scope(|scope| {
         let taker = scope.spawn(|| peek.take().number);
         working.recv().unwrap();
-        let lent = panics(|| tx.pop().is_ok());
+        let refused = panics(|| tx.pop().is_ok());
         drop(go_on);
         assert_eq!(taker.join().unwrap(), 7);
-        assert!(lent, "used from two threads at the same time");
+        assert!(refused, "used from two threads at the same time");
     });
     assert_eq!(tx.pop().unwrap().number, 8);
     clock.advance(SECOND);
@@ -57,7 +57,7 @@ fn a_look_is_at_its_end_when_its_item_is_copied() {
     queue.stats().check().unwrap();
 }
 
-/// The transaction that is open on this thread for good.
+/// The transaction that stays open on this thread.
 type Open = Transaction<'static, Cloned, Leased<Fifo>>;
 
 thread_local! {
@@ -65,7 +65,7 @@ thread_local! {
     static TAKEN: Cell<Vec<Item<'static, Cloned>>> = const { Cell::new(Vec::new()) };
 }
 
-/// What a copy may try to do with the transaction that takes its original in a batch.
+/// The operations that a clone may try on the transaction that takes its original in a batch.
 const MEDDLING: [fn(&'static Open); 3] = [
     |tx| assert!(tx.pop().is_ok()),
     |tx| assert_eq!(tx.pop_batch(1).len(), 1),
@@ -97,7 +97,7 @@ fn a_copy_may_not_use_the_transaction_that_takes_a_batch() {
         TAKEN.take();
         assert_eq!(tx.held(), 7);
         clock.advance(SECOND);
-        // Those that were not copied are not leased.
+        // Those that were not cloned are not leased.
         let mut numbers: Vec<_> = drain(&queue).iter().map(|item| item.number).collect();
         numbers.sort_unstable();
         assert_eq!(numbers, [0, 1, 2, 3, 4, 7]);
@@ -105,7 +105,7 @@ fn a_copy_may_not_use_the_transaction_that_takes_a_batch() {
     }
 }
 
-/// A pace that allows all starts, and says when one was of no use.
+/// A limiter that allows all starts, and records the cancelled slots.
 struct Cancelled<F>(F);
 
 impl<F: Fn() + Send + Sync + 'static> Limiter for Cancelled<F> {
@@ -118,10 +118,10 @@ impl<F: Fn() + Send + Sync + 'static> Limiter for Cancelled<F> {
     }
 }
 
-/// A look that is dropped on another thread gives its turn back, and is counted as held no more, before its
-/// transaction may be used again.
+/// A peek that is dropped on another thread returns its slot and its place under the concurrency limit before its
+/// transaction can be used again.
 #[test]
-fn a_look_pays_what_it_owes_before_its_end() {
+fn a_peek_returns_its_token_before_its_end() {
     let (at_work, working) = channel();
     let (go_on, may_go_on) = channel::<()>();
     let may_go_on = Mutex::new(may_go_on);
@@ -140,25 +140,25 @@ fn a_look_pays_what_it_owes_before_its_end() {
     thread::scope(|scope| {
         let other = scope.spawn(|| drop(peek));
         working.recv().unwrap();
-        let lent = panics(|| tx.held());
+        let refused = panics(|| tx.held());
         drop(go_on);
         other.join().unwrap();
-        assert!(lent, "used from two threads at the same time");
+        assert!(refused, "used from two threads at the same time");
     });
     assert_eq!(tx.pop().as_deref(), Ok(&7));
 }
 
 thread_local! {
-    /// What the clock does when it is asked the next time on this thread.
+    /// The action of the clock at its next reading on this thread.
     static HOOK: Cell<Option<Box<dyn FnMut()>>> = const { Cell::new(None) };
 }
 
-/// A clock that runs a hook, unless it runs already.
+/// A clock that runs a hook, unless the hook is running.
 struct Hooked(ManualClock);
 
 impl Clock for Hooked {
     fn now(&self) -> Instant {
-        /// Puts the hook back, also if it panics.
+        /// Restores the hook, even after a panic.
         struct Running(Option<Box<dyn FnMut()>>);
         impl Drop for Running {
             fn drop(&mut self) {
@@ -177,7 +177,7 @@ impl Clock for Hooked {
     }
 }
 
-/// Asks the clock only while the closure runs.
+/// Reads the clock only while the closure runs.
 fn hooked<R>(hook: impl FnMut() + 'static, run: impl FnOnce() -> R) -> R {
     HOOK.set(Some(Box::new(hook)));
     let result = catch_unwind(AssertUnwindSafe(run));
@@ -185,9 +185,9 @@ fn hooked<R>(hook: impl FnMut() + 'static, run: impl FnOnce() -> R) -> R {
     result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
-/// A clock that panics while one looks.
+/// A clock that panics during a peek.
 #[test]
-fn a_look_that_fails_puts_its_item_back_and_wakes_for_it() {
+fn a_failed_peek_puts_its_item_back_and_wakes_a_waiter() {
     let queue = Queue::builder().clock(Hooked(ManualClock::new())).build();
     queue.push(7).unwrap();
     let mut worker = queue.named_handle("worker");
@@ -212,7 +212,7 @@ fn a_look_that_fails_puts_its_item_back_and_wakes_for_it() {
 
 type Numbers<O = Fifo> = Transaction<'static, u32, O>;
 
-/// What user code may try to do with the transaction in whose call it runs.
+/// The operations that user code may try on the transaction of the running call.
 fn reentry<O: Order<u32>>() -> [fn(&'static Numbers<O>); 8] {
     [
         |tx| drop(tx.pop_async()),
@@ -226,14 +226,14 @@ fn reentry<O: Order<u32>>() -> [fn(&'static Numbers<O>); 8] {
     ]
 }
 
-/// How a transaction waits for an item.
+/// The ways in which a transaction waits for an item.
 const WAITS: [fn(&'static Numbers) -> bool; 3] = [
     |tx| tx.pop_blocking().is_ok(),
     |tx| tx.pop_timeout(SECOND).is_ok(),
     |tx| tx.pop_batch_timeout(1, 1, SECOND).len() == 1,
 ];
 
-/// A transaction that stays open, of an empty queue that has something to come.
+/// An open transaction of an empty queue that will have an item later.
 fn open() -> (Queue<u32>, &'static Numbers) {
     let queue = Queue::builder().clock(Hooked(ManualClock::new())).build();
     queue.push(0).unwrap();
@@ -243,7 +243,7 @@ fn open() -> (Queue<u32>, &'static Numbers) {
     (queue, tx)
 }
 
-/// The clock is asked while the transaction waits in line.
+/// The clock is read while the transaction is in the wait queue.
 #[test]
 fn a_clock_may_not_use_the_transaction_that_waits_for_an_item() {
     for meddle in reentry() {
@@ -289,11 +289,11 @@ fn a_clock_that_fails_ends_the_wait_for_an_item() {
 type Keyed = FairQueue<u32, u32>;
 
 thread_local! {
-    /// What is done when the next key is asked for on this thread.
+    /// The action when the next key is computed on this thread.
     static ON_KEY: Cell<Option<Box<dyn FnOnce()>>> = const { Cell::new(None) };
 }
 
-/// A queue by keys, and a transaction of it that stays open.
+/// A fair queue, and an open transaction of it.
 fn keyed() -> (Arc<Keyed>, &'static Numbers<ByKey<u32, u32>>) {
     let by = |item: &u32| {
         if let Some(hook) = ON_KEY.take() {
@@ -314,7 +314,7 @@ fn knows(queue: &Keyed) -> bool {
 
 type Stage<K = u32> = fn(&'static Numbers<ByKey<K, u32>>) -> Result<(), PushError<u32>>;
 
-/// How a transaction stages.
+/// The ways in which a transaction stages.
 fn stages<K>() -> [Stage<K>; 8]
 where
     K: Hash + Eq + Send + Sync + 'static,
@@ -331,7 +331,7 @@ where
     ]
 }
 
-/// What is said of a batch of one item.
+/// Converts the error of a batch of one item.
 fn only(pushed: Result<usize, PushError<Vec<u32>>>) -> Result<(), PushError<u32>> {
     match pushed {
         Ok(count) => {
@@ -344,7 +344,7 @@ fn only(pushed: Result<usize, PushError<Vec<u32>>>) -> Result<(), PushError<u32>
 }
 
 #[test]
-fn what_finds_a_key_may_not_use_the_transaction_that_stages() {
+fn a_key_function_cannot_use_the_staging_transaction() {
     for meddle in reentry() {
         for stage in stages() {
             let (queue, tx) = keyed();
@@ -397,7 +397,7 @@ fn a_push_that_is_refused_leaves_no_key() {
     }
 }
 
-/// The transaction is in use once its key is known, but was not when the push began.
+/// The transaction is borrowed when its key is computed, but was not when the push began.
 #[test]
 fn a_key_function_that_leaks_a_future_is_refused() {
     for stage in stages() {
@@ -409,7 +409,7 @@ fn a_key_function_that_leaks_a_future_is_refused() {
     }
 }
 
-/// What is known of its items is forgotten.
+/// The state of its items is forgotten.
 #[test]
 fn a_batch_is_refused_as_a_whole_if_the_queue_is_closed_while_it_is_admitted() {
     let builder = Queue::builder().fair_by(|item: &u32| item % 2);

@@ -1,4 +1,4 @@
-//! Items that a worker gives back, to be delivered again after a time.
+//! Items that a worker retries after a delay.
 
 use std::fmt;
 use std::mem;
@@ -37,7 +37,7 @@ fn a_retried_item_is_away_until_it_is_due() {
     assert_eq!(handle.pop(), Ok(7));
 }
 
-/// A way to take the next item for good.
+/// A way to take the next item and commit.
 type Take = fn(&Queue<u32>, &mut Handle<u32>) -> Option<u32>;
 
 const TAKES: [(&str, Take); 7] = [
@@ -57,7 +57,7 @@ const TAKES: [(&str, Take); 7] = [
         assert_eq!(tx.pop_batch(1).len(), 1);
         tx.commit().next()
     }),
-    ("a look", |_, handle| {
+    ("a peek", |_, handle| {
         let tx = handle.begin();
         let item = *tx.peek().ok()?.take();
         tx.commit();
@@ -66,7 +66,7 @@ const TAKES: [(&str, Take); 7] = [
 ];
 
 #[test]
-fn what_is_due_comes_before_all_that_is_ready() {
+fn due_items_come_before_all_ready_ones() {
     for (name, take) in TAKES {
         let (clock, queue) = clocked_with([7, 8]);
         let mut handle = queue.handle();
@@ -262,7 +262,7 @@ fn delayed_items_go_with_the_queue() {
 }
 
 #[test]
-fn a_delayed_item_keeps_its_place_in_a_bounded_queue() {
+fn a_delayed_item_keeps_its_permit_in_a_bounded_queue() {
     let (clock, builder) = clocked();
     let queue = builder.capacity(2).build();
     queue.handle().push_batch([1, 2]).unwrap();
@@ -278,7 +278,7 @@ fn a_delayed_item_keeps_its_place_in_a_bounded_queue() {
 }
 
 #[test]
-fn an_item_does_not_give_its_place_both_to_another_one_and_to_itself() {
+fn a_permit_is_not_used_by_two_items() {
     let (_clock, builder) = clocked();
     let queue = builder.capacity(1).build();
     let mut handle = queue.handle();
@@ -301,7 +301,7 @@ fn an_item_does_not_give_its_place_both_to_another_one_and_to_itself() {
     assert_room(&queue);
 }
 
-/// Whatever was staged, held and given back, the room is right in the end.
+/// The free room is correct at the end, whatever was staged, held and retried.
 #[test]
 fn permits_are_right_after_every_mixture() {
     for (held, staged, retried) in [(1, 0, 1), (2, 1, 1), (2, 2, 1), (2, 3, 2), (3, 1, 3)] {
@@ -352,12 +352,12 @@ fn an_item_that_dies_by_a_retry_makes_room() {
 }
 
 #[test]
-fn a_closed_queue_waits_for_what_is_delayed() {
+fn a_closed_queue_waits_for_delayed_items() {
     let (clock, queue) = clocked_with([1, 2]);
     let mut handle = queue.handle();
     put_off(&queue, SECOND);
     assert!(queue.close());
-    put_off(&queue, 2 * SECOND); // also after the close
+    put_off(&queue, 2 * SECOND); // even after the close
     assert_eq!(handle.pop(), Err(PopError::Empty));
     assert_eq!(queue.pop(), Err(PopError::Empty));
     clock.advance(SECOND);
@@ -371,7 +371,7 @@ fn a_closed_queue_waits_for_what_is_delayed() {
 }
 
 #[test]
-fn a_worker_with_work_does_not_wait_for_what_is_delayed_in_a_closed_queue() {
+fn a_holder_does_not_wait_for_delayed_items_of_a_closed_queue() {
     ends(|| {
         let (_clock, queue) = clocked_with([1, 2]);
         put_off(&queue, SECOND);
@@ -394,7 +394,7 @@ fn a_retried_item_is_found_after_a_forgotten_future() {
     assert_eq!(handle.pop(), Ok(7));
 }
 
-/// An item that is given up is a dead letter at once, whatever becomes of its transaction.
+/// A failed item is a dead letter at once, however its transaction ends.
 #[test]
 fn a_failed_item_is_not_delivered_again() {
     for commits in [true, false] {
@@ -420,7 +420,7 @@ fn a_failed_item_is_not_delivered_again() {
     }
 }
 
-/// Its place goes to what is staged, or back to the queue.
+/// Its permit goes to the staged item, or back to the queue.
 #[test]
 fn a_failed_item_gives_its_room_back() {
     for staged in 0..=3 {
@@ -438,9 +438,9 @@ fn a_failed_item_gives_its_room_back() {
     }
 }
 
-/// Where no more dead letters are kept it is retried; then it needs a place of its own.
+/// If no more dead letters are kept it is retried; then it needs its own permit.
 #[test]
-fn a_failed_item_without_a_place_is_retried() {
+fn a_failed_item_without_room_for_its_letter_is_retried() {
     let (clock, builder) = clocked();
     let builder = builder.max_dead_letters(1).backoff(Backoff::fixed(SECOND));
     let queue = builder.capacity(3).build();
@@ -464,7 +464,7 @@ fn a_failed_item_without_a_place_is_retried() {
     queue.stats().check().unwrap();
 }
 
-/// An error that panics when it is formatted leaves the item where it is.
+/// An error that panics when it is formatted leaves the item in the hold.
 #[test]
 fn an_error_that_cannot_be_shown_changes_nothing() {
     struct Wrong;
@@ -483,9 +483,9 @@ fn an_error_that_cannot_be_shown_changes_nothing() {
     assert_eq!(drain(&queue), [1]);
 }
 
-/// What was lost is others', and leaves no dead letter here.
+/// A lost item belongs to another transaction, and becomes no dead letter here.
 #[test]
-fn a_lost_item_cannot_be_given_up() {
+fn a_lost_item_cannot_be_failed() {
     let (clock, queue) = leased([1]);
     let mut handle = queue.handle();
     let tx = handle.begin();

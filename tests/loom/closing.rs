@@ -1,10 +1,10 @@
-//! A closed queue whose transactions push follow-ups of what they hold.
+//! A closed queue whose transactions push follow-up items.
 
 use super::{large_model, model, warm};
 use loom::thread;
 use requeue::{Handle, PopError, Queue};
 
-/// A handle that pops, on a thread of its own, until the queue is closed and drained.
+/// A handle that pops on its own thread until the queue is closed and drained.
 fn drains(mut popper: Handle<u32>) -> thread::JoinHandle<(Vec<u32>, Handle<u32>)> {
     thread::spawn(move || {
         let mut popped = Vec::new();
@@ -12,7 +12,7 @@ fn drains(mut popper: Handle<u32>) -> thread::JoinHandle<(Vec<u32>, Handle<u32>)
             match popper.pop_blocking() {
                 Ok(item) => popped.push(item),
                 Err(PopError::Closed) => return (popped, popper),
-                Err(PopError::Empty) => panic!("it waits for ever"),
+                Err(PopError::Empty) => panic!("it waits forever"),
             }
         }
     })
@@ -36,7 +36,7 @@ fn a_follow_up_against_the_end() {
     });
 }
 
-/// What the transaction has staged keeps the end back when it holds nothing any more.
+/// Staged items of a transaction that no longer holds anything delay the end.
 #[test]
 fn a_follow_up_of_a_failed_item_against_the_end() {
     model(|| {

@@ -1,4 +1,4 @@
-//! What becomes ready with time, by a clock that is set by hand.
+//! Items that become ready with time, with a manual clock.
 
 use super::{large_model, model, warm};
 use loom::thread;
@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 const NANO: Duration = Duration::from_nanos(1);
-/// Later than a waiter may be.
+/// Longer than a waiter may be late.
 const LATE: Duration = Duration::from_secs(1);
 
 fn timed() -> (Queue<u32>, ManualClock) {
@@ -19,7 +19,7 @@ fn timed() -> (Queue<u32>, ManualClock) {
     (queue, clock)
 }
 
-/// Pushes an item that will be ready in so many nanoseconds.
+/// Pushes an item that will be ready in this many nanoseconds.
 fn delay(handle: &mut Handle<u32>, item: u32, nanos: u32) {
     handle.push(item).unwrap();
     let tx = handle.begin();
@@ -27,13 +27,13 @@ fn delay(handle: &mut Handle<u32>, item: u32, nanos: u32) {
     tx.retry_after(held, NANO * nanos).unwrap();
 }
 
-/// A look at the queue, which puts what is due at the head.
+/// An operation that puts due items at the head.
 fn releases(queue: &Queue<u32>) -> thread::JoinHandle<usize> {
     let queue = queue.clone();
     thread::spawn(move || queue.len())
 }
 
-/// A waker of a task that is polled anyway.
+/// A waker for a task that is polled in any case.
 struct Deaf;
 
 impl Wake for Deaf {
@@ -94,7 +94,7 @@ fn a_release_against_a_close() {
     });
 }
 
-/// Whoever keeps the time takes something else, and leaves.
+/// The leader takes another item, and leaves.
 #[test]
 fn who_keeps_the_time_hands_it_over() {
     large_model(|| {
@@ -119,7 +119,7 @@ fn who_keeps_the_time_hands_it_over() {
     });
 }
 
-/// A waiter that gives up hands the time over too.
+/// A waiter that gives up hands the due time over too.
 #[test]
 fn who_gives_up_hands_the_time_over() {
     model(|| {
@@ -156,7 +156,7 @@ fn a_sleeper_against_a_delay() {
     });
 }
 
-/// A keeper of time is not polled again.
+/// A leader that is not polled again.
 #[test]
 fn a_late_keeper_delays_nobody() {
     large_model(|| {

@@ -1,11 +1,11 @@
-//! Deliveries that fail, and looks: what goes back, and who waits for it.
+//! Failed deliveries, and peeks: returned items, and waiters for them.
 
 use super::{large_model, model, warm};
 use loom::thread;
 use requeue::{Handle, PopError, Queue};
 use std::time::Duration;
 
-/// A handle that waits for an item on a thread of its own.
+/// A handle that waits for an item on its own thread.
 fn waits(mut popper: Handle<u32>) -> thread::JoinHandle<(Result<u32, PopError>, Handle<u32>)> {
     thread::spawn(move || (popper.pop_blocking(), popper))
 }

@@ -1,4 +1,4 @@
-//! Who waits for a queue to be idle, against those who end something.
+//! Waits for an idle queue, concurrent with the ends of transactions.
 
 use super::{large_model, model, warm};
 use loom::thread;
@@ -9,14 +9,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::task::{Context, Wake, Waker};
 
-/// A queue where somebody has waited before: what that takes needs barriers that loom does not have.
+/// A queue for which a wait has happened before: the first wait needs barriers that loom does not have.
 fn awaited() -> Queue<u32> {
     let queue = Queue::unbounded();
     queue.wait_idle();
     queue
 }
 
-/// Waits for the queue to be idle while `work` goes on by a handle that has one item in its shard.
+/// Waits for the queue to be idle while `work` runs with a handle that has one item in its shard.
 fn waits_for(work: impl FnOnce(&Queue<u32>, &mut Handle<u32>) + Send + 'static) {
     let queue = awaited();
     let mut handle = warm(&queue);
@@ -63,7 +63,7 @@ impl Wake for Flag {
     }
 }
 
-/// Each may see the other at work; then nobody would wake who waits.
+/// Each may see the other one's open transaction; then neither would wake the waiter.
 #[test]
 fn two_ends_that_wake_a_waiter() {
     model(|| {

@@ -4,15 +4,14 @@ use super::{model, warm};
 use loom::thread;
 use requeue::{Handle, Queue, Transaction};
 
-/// A transaction that lives as long as the program, so that a thread of a model may borrow it. It is of a handle
-/// that does, too.
+/// A transaction that lives as long as the program, so that a thread of a model can borrow it. So does its handle.
 fn leaked(handle: Handle<u32>) -> &'static Transaction<'static, u32> {
     let handle = Box::leak(Box::new(handle));
     Box::leak(Box::new(handle.begin()))
 }
 
-/// The items alternate between two shards. When one is taken, the one before of its shard is led to it, in a place that
-/// the other thread reads.
+/// The items alternate between two shards. When one is taken, the one before of its shard is linked to it, in memory
+/// that the other thread reads.
 #[test]
 fn items_are_read_while_their_transaction_takes_more() {
     model(|| {
@@ -21,7 +20,7 @@ fn items_are_read_while_their_transaction_takes_more() {
         let tx = leaked(queue.handle());
         for item in [1, 2] {
             one.push(item).unwrap();
-            assert_eq!(tx.pop().as_deref(), Ok(&item)); // they fill a block of their own
+            assert_eq!(tx.pop().as_deref(), Ok(&item)); // they fill their own block
         }
         one.push(3).unwrap();
         let items = tx.pop_batch(1);

@@ -1,4 +1,4 @@
-//! Leases that are over, against what else becomes of a transaction.
+//! Expired leases, concurrent with the ends of their transactions.
 
 use super::{model, warm};
 use loom::thread;
@@ -6,7 +6,7 @@ use requeue::{Fifo, Handle, Leased, ManualClock, Queue};
 use std::mem;
 use std::time::Duration;
 
-/// Longer than a book of leases that is in use is left alone.
+/// Longer than a lease table in use is not checked.
 const TERM: Duration = Duration::from_secs(1);
 
 /// The order of the queues.
@@ -30,7 +30,7 @@ fn pops(mut popper: Handle<u32, Lent>) -> thread::JoinHandle<(usize, Handle<u32,
     thread::spawn(move || (usize::from(popper.pop().is_ok()), popper))
 }
 
-/// Takes all that is left at last.
+/// Pops all remaining items.
 fn drain(queue: &Queue<u32, Lent>, clock: &ManualClock) -> usize {
     clock.advance(TERM);
     let left = std::iter::from_fn(|| queue.pop().ok()).count();
@@ -120,7 +120,7 @@ fn a_sleeper_against_a_lease() {
     });
 }
 
-/// The counters of a handle that leaves is the next one's.
+/// The next handle gets the counters of the dropped one.
 #[test]
 fn a_handle_that_leaves_takes_no_others_leases() {
     model(|| {

@@ -1,6 +1,6 @@
-//! Loom models of whole queues: where waiting, capacity and closing meet the shards.
+//! Loom models of whole queues: waiting, capacity and closing together with the shards.
 //!
-//! Built under `--cfg loom` only. The handles are warmed up first, so that what the threads do stays small.
+//! Built under `--cfg loom` only. The handles are warmed up first, so that the threads have few steps.
 
 #![cfg(loom)]
 
@@ -24,7 +24,7 @@ fn model(run: impl Fn() + Sync + Send + 'static) {
     builder.check(run);
 }
 
-/// As [`model`], for models that are too large for more than one preemption.
+/// Like [`model`], for models that are too large for more than one preemption.
 fn large_model(run: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.max_branches = 50_000;
@@ -74,7 +74,7 @@ fn a_sleeper_against_an_abort() {
     });
 }
 
-/// The handle has no shard: `raw::models::retire` knows those that retire one.
+/// The handle has no shard: `raw::models::retire` covers handles that retire one.
 #[test]
 fn a_sleeper_against_a_handle_that_is_dropped() {
     model(|| {

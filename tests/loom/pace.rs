@@ -1,4 +1,4 @@
-//! Paces that change, by a clock that stands still.
+//! Changes of a rate limit, with a manual clock.
 
 use super::{large_model, model, warm};
 use loom::thread;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A queue of two items, with a pace that allows one of them.
+/// A queue of two items, with a rate limit that allows one of them.
 fn paced(pace: &Pace) -> (ManualClock, Queue<u32>) {
     let clock = ManualClock::new();
     let queue = Queue::builder().clock(clock.clone()).build();

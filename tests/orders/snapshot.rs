@@ -1,4 +1,4 @@
-//! Visits to all that is ready, in queues of other orders: few items are held at a time.
+//! Visits to all ready items of queues of other orders: only a few items are held at a time.
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -12,10 +12,10 @@ use crate::common::{assert_at_rest, drain, panics};
 use requeue::{FairQueue, ManualClock, Order, PopError, PriorityQueue, Queue, Unleased};
 
 const ITEMS: u32 = 1000;
-/// More than are held at a time.
+/// More items than are held at a time.
 const MANY: usize = 100;
 
-/// Runs a check with several kinds of queue: their name, and what makes one, always with the same items.
+/// Runs a check with several kinds of queue: their name, and a constructor that always pushes the same items.
 macro_rules! check_all {
     ($check:ident) => {
         $check("one key", &|| fair(1));
@@ -26,7 +26,7 @@ macro_rules! check_all {
     };
 }
 
-/// Of weight up to 3, in the midst of a round.
+/// With weights up to 3, within a round.
 fn fair(keys: u32) -> FairQueue<u32, u32> {
     let builder = Queue::builder().fair_by(move |item| item % keys);
     let queue = builder.weight(|key| 1 + key % 3).build();
@@ -34,7 +34,7 @@ fn fair(keys: u32) -> FairQueue<u32, u32> {
     queue
 }
 
-/// Some items are scheduled; of those some are due.
+/// Some items are scheduled; some of these are due.
 fn by_priority(ages: bool) -> PriorityQueue<u32> {
     let clock = ManualClock::new();
     let builder = Queue::builder().by_priority().clock(clock.clone());
@@ -60,7 +60,7 @@ fn by_priority(ages: bool) -> PriorityQueue<u32> {
     queue
 }
 
-/// Pushes items from several shards; some were popped, and some of those came back.
+/// Pushes items to several shards; some were popped, and some of those were given back.
 fn fill<O: Order<u32> + Unleased>(queue: &Queue<u32, O>) {
     let mut handles = [queue.handle(), queue.handle()];
     for item in 0..ITEMS {
@@ -127,7 +127,7 @@ fn of_serial_keys_the_first_items_are_seen() {
 }
 
 #[test]
-fn others_pop_while_somebody_looks() {
+fn other_consumers_pop_during_a_visit() {
     check_all!(pops_meanwhile);
 }
 
@@ -155,7 +155,7 @@ fn pops_meanwhile<O: Order<u32> + Unleased>(name: &str, make: &dyn Fn() -> Queue
 }
 
 #[test]
-fn who_pops_past_what_is_shown_takes_nothing_out_of_order() {
+fn pops_beyond_set_aside_items_keep_the_order() {
     check_all!(pops_in_order);
 }
 
@@ -170,7 +170,7 @@ fn pops_in_order<O: Order<u32> + Unleased>(name: &str, make: &dyn Fn() -> Queue<
             tx.commit();
         }
     });
-    // The rest is in the order in which it was, unless keys take turns.
+    // The other items are in the same order as before, except that keys take turns.
     let rest = drain(&queue);
     assert_eq!(rest.len(), expected.len() - MANY);
     if name == "one key" || name == "priorities" || name == "with ageing" {
@@ -222,14 +222,14 @@ fn visits_twice<O: Order<u32>>(name: &str, make: &dyn Fn() -> Queue<u32, O>) {
 }
 
 #[test]
-fn a_closed_queue_is_not_at_its_end_while_somebody_looks() {
-    ends_after_the_look(&FairQueue::by(|item: &u32| *item));
+fn a_closed_queue_is_not_drained_during_a_visit() {
+    a_pending_pop_ends_after_the_visit(&FairQueue::by(|item: &u32| *item));
     let serial = Queue::builder().fair_by(|item: &u32| *item).serial();
-    ends_after_the_look(&serial.build());
-    ends_after_the_look(&PriorityQueue::by_priority());
+    a_pending_pop_ends_after_the_visit(&serial.build());
+    a_pending_pop_ends_after_the_visit(&PriorityQueue::by_priority());
 }
 
-fn ends_after_the_look<O: Order<u32>>(queue: &Queue<u32, O>) {
+fn a_pending_pop_ends_after_the_visit<O: Order<u32>>(queue: &Queue<u32, O>) {
     queue.push(7).unwrap();
     let (mut a, mut b) = (queue.handle(), queue.handle());
     let mut tasks = [Task::new(a.pop_async()), Task::new(b.pop_async())];
@@ -246,9 +246,9 @@ fn ends_after_the_look<O: Order<u32>>(queue: &Queue<u32, O>) {
     assert_eq!(tasks[1].output(), Err(PopError::Closed));
 }
 
-/// The items may be used by one thread at a time only.
+/// The items are not `Sync`.
 #[test]
-fn what_is_shown_is_nobody_elses() {
+fn visited_items_cannot_be_popped() {
     let queue = PriorityQueue::by_priority();
     for item in 0..ITEMS {
         queue.push(Cell::new(item)).unwrap();
@@ -272,7 +272,7 @@ fn what_is_shown_is_nobody_elses() {
         .all(|pair| pair[0] % ITEMS < pair[1] % ITEMS));
 }
 
-/// While others take and abort, a visit sees only items that there are, and loses none.
+/// During concurrent pops and aborts, a visit sees only existing items, and loses none.
 #[test]
 fn beside_workers() {
     check_all!(works_meanwhile);

@@ -1,4 +1,4 @@
-//! Crowds at one queue: those who push, those who come and go, those who take until the end.
+//! Many threads at one queue: producers, visitors, and consumers until the end.
 
 use super::market::{of_any_order, Kind, Market};
 use super::pushers::push_some;
@@ -7,7 +7,7 @@ use super::{below, explore, join, start};
 use shuttle::thread;
 use std::sync::Arc;
 
-/// Runs a crowd until all that was pushed has been taken, and says how many are still waiting.
+/// Runs the threads until all items have been taken, and returns the number of waiters left.
 fn trade<O: Kind>(market: &Arc<Market<O>>) -> Vec<thread::JoinHandle<()>> {
     let pushers = start(1 + below(2), market, push_some);
     let visitors = start(1 + below(2), market, take_some);

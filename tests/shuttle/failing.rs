@@ -1,4 +1,4 @@
-//! Workers that fail: each item is committed once, or dies.
+//! Workers that fail: each item is committed once, or becomes a dead letter.
 
 use super::{below, explore, join, one_of, start};
 use requeue::{Builder, Item, ManualClock, Order, PopError, Queue, Transaction};
@@ -7,18 +7,18 @@ use std::mem;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// As long as a book of leases that is in use is left alone.
+/// The time for which a lease table in use is not checked.
 const TICK: Duration = Duration::from_millis(1);
 const ITEMS: usize = 4;
 
-/// A queue with rules, its clock, and what has become of the items.
+/// A queue with its settings, its clock, and the fates of the items.
 struct Shop<O: Order<usize>> {
     queue: Queue<usize, O>,
     clock: ManualClock,
     ends: Arc<Ends>,
 }
 
-/// Of std's primitives: a look at them is no step of the schedule.
+/// Std's primitives: using them is no step of the schedule.
 #[derive(Default)]
 struct Ends(Mutex<[bool; ITEMS]>);
 
@@ -55,7 +55,7 @@ impl<O: Order<usize>> Shop<O> {
         items.for_each(|item| handle.push(item).unwrap());
     }
 
-    /// Lets the time pass until each item has come to its end.
+    /// Advances the clock until each item is committed or dead.
     fn run_clock(&self) {
         while !self.ends.are_complete(self.queue.dead_letters().len()) {
             self.clock.advance(TICK);
@@ -102,7 +102,7 @@ fn work<O: Order<usize>>(shop: &Shop<O>) {
     }
 }
 
-/// Retries an item, or keeps it for a while, and others with it.
+/// Retries an item, or holds it for a while, and others with it.
 fn work_on<O: Order<usize>>(tx: &Transaction<'_, usize, O>, item: Item<'_, usize>) {
     match below(5) {
         0 => tx.retry_after(item, TICK * one_of(&[0, 1, 3])).unwrap(),
@@ -135,9 +135,9 @@ fn open<O: Order<usize> + 'static>(order: impl FnOnce(Builder<usize>) -> Builder
     shop.check();
 }
 
-/// Whoever looks at the queue puts the first item at the head, and forgets nobody for the second.
+/// A thread that checks the queue puts the first item at the head, and wakes the waiter for the second too.
 #[test]
-fn one_waiter_at_least_keeps_the_time() {
+fn one_waiter_is_always_the_leader() {
     explore(|| {
         let clock = ManualClock::new();
         let queue = Queue::builder().clock(clock.clone()).build();
@@ -158,9 +158,9 @@ fn one_waiter_at_least_keeps_the_time() {
     });
 }
 
-/// Visitors delay what the takers wait for, and leave; so does each taker that has got an item.
+/// Visitors delay the items that the takers wait for, and leave; so does each taker that has taken an item.
 #[test]
-fn who_leaves_forgets_nobody() {
+fn a_leaving_leader_hands_over() {
     explore(|| {
         let clock = ManualClock::new();
         let queue = Queue::builder().clock(clock.clone()).build();

@@ -1,5 +1,5 @@
-//! Queues that are paused, paced, or let only so many items be held. No queue is closed, since that would
-//! wake who was forgotten.
+//! Queues that are paused, or have a rate or concurrency limit. No queue is closed, since the close would wake a
+//! forgotten waiter.
 
 use super::{below, explore, join, one_of, start};
 use requeue::{Handle, ManualClock, Pace, Queue};
@@ -10,15 +10,15 @@ use std::time::Duration;
 
 const NANO: Duration = Duration::from_nanos(1);
 const TAKERS: usize = 3;
-/// How many items each taker takes.
+/// Number of items that each taker takes.
 const EACH: usize = 2;
 
 struct Scene {
     queue: Queue<usize>,
-    /// Items that are held, where that is limited.
+    /// Number of held items, if it is limited.
     held: AtomicUsize,
     most: usize,
-    /// Takers that have what they want.
+    /// Number of takers that have all their items.
     done: AtomicUsize,
 }
 
@@ -43,7 +43,7 @@ impl Scene {
         }
     }
 
-    /// Takes some items, and lets others go before.
+    /// Takes some items, and aborts others before.
     fn take(&self) {
         let mut handle = self.queue.handle();
         let mut left = EACH;
@@ -82,7 +82,7 @@ impl Scene {
 }
 
 #[test]
-fn whoever_lets_an_item_go_wakes_another() {
+fn releasing_an_item_wakes_a_waiter() {
     explore(|| {
         let most = one_of(&[1, 2]);
         let scene = Scene::new(Queue::builder().max_held(most).build(), most);
@@ -93,7 +93,7 @@ fn whoever_lets_an_item_go_wakes_another() {
 }
 
 #[test]
-fn a_resume_is_missed_by_nobody() {
+fn no_waiter_misses_a_resume() {
     explore(|| {
         let scene = Scene::new(Queue::unbounded(), usize::MAX);
         let takers = start(TAKERS, &scene, Scene::take);
@@ -130,7 +130,7 @@ fn each_start_sees_to_the_next() {
 }
 
 #[test]
-fn another_pace_is_missed_by_nobody() {
+fn no_waiter_misses_a_change_of_pace() {
     explore(|| {
         let slow = Pace::every(Duration::from_secs(1));
         let queue = Queue::builder().clock(ManualClock::new()).pace(slow);

@@ -1,6 +1,6 @@
-//! What has become of each item, and how full the queue is at least.
+//! The fates of all items, and a lower bound of the occupied room.
 //!
-//! Of std's primitives: a look into the books is no step of the schedule.
+//! Uses std's primitives: an access to the ledger is no step of the schedule.
 
 use shuttle::thread::{self, Thread};
 use std::sync::atomic::{AtomicIsize, Ordering::SeqCst};
@@ -9,12 +9,12 @@ use std::sync::Mutex;
 pub(super) struct Ledger {
     room: Option<usize>,
     fates: Mutex<Vec<Fate>>,
-    /// Items and permits that are in the queue for certain; what a call may take out is not.
+    /// Items and permits that are in the queue for certain, without those that a running call may remove.
     occupied: AtomicIsize,
-    /// Items accepted, less those received.
+    /// Number of accepted items that were not received.
     outstanding: AtomicIsize,
-    /// Who waits until nothing is outstanding.
-    keeper: Thread,
+    /// Waits until no item is outstanding.
+    waiter: Thread,
 }
 
 #[derive(Clone, Copy, Default, Debug)]
@@ -31,11 +31,11 @@ impl Ledger {
             fates: Mutex::default(),
             occupied: AtomicIsize::new(0),
             outstanding: AtomicIsize::new(0),
-            keeper: thread::current(),
+            waiter: thread::current(),
         }
     }
 
-    /// A new item, which nobody has yet.
+    /// A new item, which is in no queue.
     pub(super) fn item(&self) -> u32 {
         let mut fates = self.fates.lock().unwrap();
         fates.push(Fate::default());
@@ -46,7 +46,7 @@ impl Ledger {
         (0..count).map(|_| self.item()).collect()
     }
 
-    /// The queue has said that it has the items.
+    /// The queue has accepted the items.
     pub(super) fn accepted(&self, items: &[u32]) {
         for &item in items {
             let fates = &mut self.fates.lock().unwrap();
@@ -56,7 +56,7 @@ impl Ledger {
         self.count(signed(items.len()));
     }
 
-    /// Somebody has got the items; what they occupied was vacated before.
+    /// The items were received; their room was released before.
     pub(super) fn received(&self, items: &[u32]) {
         for &item in items {
             let fate = &mut self.fates.lock().unwrap()[item as usize];
@@ -68,30 +68,30 @@ impl Ledger {
 
     fn count(&self, change: isize) {
         if self.outstanding.fetch_add(change, SeqCst) + change == 0 {
-            self.keeper.unpark();
+            self.waiter.unpark();
         }
     }
 
-    /// So much is in the queue from now on.
+    /// This much room is occupied from now on.
     pub(super) fn occupy(&self, count: usize) {
         let occupied = self.occupied.fetch_add(signed(count), SeqCst) + signed(count);
         let room = self.room.map_or(isize::MAX, signed);
         assert!(occupied <= room, "{occupied} in a queue of {room}");
     }
 
-    /// So much may leave the queue from now on.
+    /// This much room may be released from now on.
     pub(super) fn vacate(&self, count: usize) {
         self.occupied.fetch_sub(signed(count), SeqCst);
     }
 
-    /// Waits until all that was accepted was received.
+    /// Waits until all accepted items were received.
     pub(super) fn settle(&self) {
         while self.outstanding.load(SeqCst) != 0 {
             thread::park();
         }
     }
 
-    /// Everything accepted was received, and nothing else.
+    /// Checks that exactly the accepted items were received.
     pub(super) fn check(&self) {
         for (item, fate) in self.fates.lock().unwrap().iter().enumerate() {
             let received = usize::from(fate.accepted);

@@ -1,11 +1,11 @@
-//! Schedules of whole queues, explored at random under `--cfg shuttle`: more threads and more
-//! operations than loom can bear, but sequentially consistent ones.
+//! Schedules of whole queues, explored at random under `--cfg shuttle`: more threads and operations than loom can
+//! explore, but only sequentially consistent executions.
 //!
-//! Nothing is lost or doubled, no queue is fuller than it may be, and everybody ends: a wake-up that is
-//! lost leaves a thread asleep, which shuttle reports as a deadlock. Who waits for ever is always
-//! waited for before the queue is closed, since the close would wake it.
+//! No item is lost or duplicated, no queue exceeds its capacity, and all threads end: a lost wake-up leaves a thread
+//! asleep, which shuttle reports as a deadlock. The queue is closed only after all waits have ended, since the close
+//! would wake forgotten waiters.
 //!
-//! A failure prints its schedule; `REQUEUE_REPLAY` takes it, with the name of the test.
+//! A failure prints its schedule; set `REQUEUE_REPLAY` to it and pass the name of the test.
 
 #![cfg(shuttle)]
 
@@ -28,16 +28,16 @@ use shuttle::{Config, Runner};
 use std::env;
 use std::sync::Arc;
 
-/// The most points at which the second scheduler changes its mind, and one.
+/// Maximal number of priority changes of the second scheduler, plus one.
 const DEPTH: usize = 4;
 
-/// How many schedules each scheduler tries.
+/// Number of schedules per scheduler.
 fn schedules() -> usize {
     let schedules = env::var("REQUEUE_SCHEDULES").ok();
     schedules.map_or(1000, |schedules| schedules.parse().expect("a number"))
 }
 
-/// Runs a scenario in many schedules, or in the one to be replayed.
+/// Runs a scenario in many schedules, or in the one to replay.
 fn explore(scenario: fn()) {
     if let Ok(schedule) = env::var("REQUEUE_REPLAY") {
         return run(ReplayScheduler::new_from_encoded(&schedule), scenario);
@@ -53,17 +53,17 @@ fn run(scheduler: impl Scheduler + 'static, scenario: fn()) {
     Runner::new(scheduler, config).run(scenario);
 }
 
-/// A random number below `end`; it belongs to the schedule.
+/// A random number below `end`; it is part of the schedule.
 fn below(end: usize) -> usize {
     thread_rng().gen_range(0..end)
 }
 
-/// One of several.
+/// A random element.
 fn one_of<T: Copy>(choices: &[T]) -> T {
     choices[below(choices.len())]
 }
 
-/// Starts `count` threads that do the same.
+/// Starts `count` threads that run the same closure.
 fn start<C: Send + Sync + 'static>(
     count: usize,
     shared: &Arc<C>,

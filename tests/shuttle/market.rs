@@ -1,4 +1,4 @@
-//! A queue and its ledger, and calls that are entered into it.
+//! A queue and its ledger, and calls that are recorded in it.
 
 use super::ledger::Ledger;
 use super::{below, one_of};
@@ -12,20 +12,20 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 
-/// Tells whoever drains the queue to stop.
+/// An item that tells the consumer which drains the queue to stop.
 pub(super) const POISON: u32 = u32::MAX;
 
 pub(super) struct Market<O: Order<u32> = Fifo> {
     pub(super) queue: Queue<u32, O>,
     pub(super) ledger: Ledger,
-    /// Whether keys have limits, so that pushes that wait may be refused, and what a transaction holds makes no room
-    /// for what it stages.
+    /// Whether keys have limits, so that waiting pushes may be refused, and the held items of a transaction make no
+    /// room for its staged ones.
     pub(super) has_limits: bool,
 }
 
 impl<O: Kind> Market<O> {
     pub(super) fn new(room: Option<usize>) -> Self {
-        // Half of the room for each of two keys, so that one can be full while the other is not.
+        // Half of the room for each of two keys, so that one can be at its limit while the other is not.
         let has_limits = O::HAS_KEYS && below(2) == 0;
         let limit = has_limits.then(|| room.unwrap_or(4).div_ceil(2));
         Self {
@@ -65,7 +65,7 @@ impl<O: Kind> Market<O> {
         true
     }
 
-    /// What was refused came back whole: false if the queue is closed.
+    /// A refused push returned all items: false if the queue is closed.
     pub(super) fn refused<I: PartialEq + std::fmt::Debug>(
         &self,
         refused: PushError<I>,
@@ -89,7 +89,7 @@ impl<O: Kind> Market<O> {
         result
     }
 
-    /// Pops up to `max` items, and says how many of them were poison.
+    /// Pops up to `max` items, and returns how many of them were poison.
     pub(super) fn pop_batch(
         &self,
         max: usize,
@@ -105,7 +105,7 @@ impl<O: Kind> Market<O> {
         (count, count - items.len())
     }
 
-    /// Pushes something that is in no ledger.
+    /// Pushes an item that is not in the ledger.
     pub(super) fn poison(&self, handle: &mut Handle<u32, O>) {
         while let Err(refused) = handle.push_blocking(POISON) {
             assert!(self.has_limits && refused.is_full());
@@ -114,7 +114,7 @@ impl<O: Kind> Market<O> {
         self.ledger.occupy(1);
     }
 
-    /// Checks a closed queue that nobody uses any more.
+    /// Checks a closed queue that is no longer used.
     pub(super) fn check_closed(&self) {
         assert_eq!(self.queue.pop(), Err(PopError::Closed));
         assert_eq!(self.queue.len(), 0);
@@ -122,7 +122,7 @@ impl<O: Kind> Market<O> {
         self.ledger.check();
     }
 
-    /// Checks that all the room there was is free, in a queue that nobody uses any more.
+    /// Checks that all room is free, in a queue that is no longer used.
     pub(super) fn check_room(&self) {
         assert_eq!(self.queue.pop(), Err(PopError::Empty));
         self.ledger.check();
@@ -145,7 +145,7 @@ fn with<O: Order<u32>>(builder: Builder<u32, O>, room: Option<usize>) -> Builder
     }
 }
 
-/// An order, and how queues in it are made.
+/// An order, and a constructor of its queues.
 pub(super) trait Kind: Order<u32> + Unleased + 'static {
     /// Whether there are two keys, which may have limits.
     const HAS_KEYS: bool = false;
@@ -201,7 +201,7 @@ macro_rules! of_any_two_orders {
 
 pub(super) use {of_any_order, of_any_two_orders};
 
-/// Polls a future a few times. If it is not ready then, drops it, or forgets it.
+/// Polls a future a few times. If it is still pending, drops it, or forgets it.
 pub(super) fn poll_a_little<F: Future + Unpin>(mut future: F) -> Option<F::Output> {
     let output = poll_until_tired(&mut future);
     if output.is_none() && below(3) == 0 {

@@ -1,10 +1,10 @@
-//! Handles with names that come and go, one after the other at the same counters.
+//! Handles with names, created and dropped one after the other with the same counters.
 
 use super::{explore, join};
 use requeue::Queue;
 use shuttle::thread;
 
-/// Begins and drops handles; while one holds something it is known by its name.
+/// Begins and drops handles; while one holds an item it is found by its name.
 fn come_and_go(queue: &Queue<u32>, names: [&str; 2]) {
     for name in names {
         let mut handle = queue.named_handle(name);

@@ -1,11 +1,11 @@
-//! Queues of any order: no pop finds nothing while something is ready.
+//! Queues of any order: no pop returns `Empty` while an item is ready.
 
 use super::market::{of_any_order, Kind};
 use super::{below, explore, join, one_of};
 use requeue::{Handle, Queue};
 use shuttle::thread;
 
-/// Takes items that others may need too, and gives each back one way or another.
+/// Takes items that others may need too, and gives each back in some way.
 fn borrow_some<O: Kind>(queue: &Queue<u32, O>) {
     let mut handle = queue.handle();
     for _ in 0..3 {
@@ -40,7 +40,7 @@ fn borrow<O: Kind>(queue: &Queue<u32, O>, handle: &mut Handle<u32, O>) {
 }
 
 #[test]
-fn with_an_item_more_than_can_be_held_nobody_finds_nothing() {
+fn with_more_items_than_holders_no_pop_returns_empty() {
     explore(|| of_any_order!(borrow_from_a_queue));
 }
 

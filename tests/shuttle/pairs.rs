@@ -15,7 +15,7 @@ fn any_both<A: Kind, B: Kind>() -> Arc<Both<A, B>> {
     Arc::new((Market::any(), Market::any()))
 }
 
-/// Commits what was done at both queues mostly.
+/// Commits the work at both queues, in most cases.
 fn end_both<A: Kind, B: Kind>(first: Work<'_, A>, second: Work<'_, B>) {
     match below(4) {
         0 => {
@@ -48,7 +48,7 @@ fn push_pairs<A: Kind, B: Kind>((left, right): &Both<A, B>) {
     }
 }
 
-/// Whoever has popped one half finds the other one.
+/// A consumer that has popped one half finds the other one.
 fn take_pairs<A: Kind, B: Kind>((left, right): &Both<A, B>) {
     let mut handle = left.queue.handle();
     while left.pop(|| handle.pop_blocking()).is_ok() {
@@ -76,7 +76,7 @@ fn move_all<A: Kind, B: Kind>((from, to): &Both<A, B>) {
         }
         let mut second = Work::new(to, &mut handles.1);
         assert!(second.stage_for_certain());
-        // Whoever forgot the second one would keep its room while it waits for the next item.
+        // Forgetting the second one would keep its room while it waits for the next item.
         match below(4) {
             0 => {
                 second.abort();
@@ -109,7 +109,7 @@ fn push_and_take_pairs<A: Kind, B: Kind>() {
 }
 
 #[test]
-fn what_is_moved_between_queues_is_in_one_of_them() {
+fn items_moved_between_queues_are_in_exactly_one() {
     explore(|| of_any_two_orders!(move_between_queues));
 }
 

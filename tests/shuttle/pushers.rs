@@ -1,4 +1,4 @@
-//! Who pushes, in ways chosen at random.
+//! Producers that push in ways chosen at random.
 
 use super::below;
 use super::market::{poll_a_little, Kind, Market};
@@ -19,7 +19,7 @@ pub(super) fn push_some<O: Kind>(market: &Market<O>) {
     }
 }
 
-/// Pushes in one way or another: false if the queue is closed.
+/// Pushes in some way: false if the queue is closed.
 fn push_somehow<O: Kind>(market: &Market<O>, handle: &mut Handle<u32, O>) -> bool {
     let most = market.queue.capacity().unwrap_or(3).min(3);
     match below(9) {
@@ -32,7 +32,7 @@ fn push_somehow<O: Kind>(market: &Market<O>, handle: &mut Handle<u32, O>) -> boo
     }
 }
 
-/// Pushes in a way that waits for room: false if the queue is closed.
+/// Pushes in some way that waits for room: false if the queue is closed.
 pub(super) fn push_for_certain<O: Kind>(
     market: &Market<O>,
     handle: &mut Handle<u32, O>,
@@ -53,7 +53,7 @@ pub(super) fn push_for_certain<O: Kind>(
     }
 }
 
-/// A push that may be given up.
+/// A push that may be cancelled.
 fn push_a_little<O: Kind>(market: &Market<O>, handle: &mut Handle<u32, O>) -> bool {
     let item = market.ledger.item();
     match poll_a_little(handle.push_async(item)) {
@@ -74,7 +74,7 @@ fn batch_a_little<O: Kind>(market: &Market<O>, handle: &mut Handle<u32, O>, most
     true
 }
 
-/// Stages some items, the first one perhaps in a future that is given up.
+/// Stages some items, the first one perhaps in a future that is cancelled.
 fn stage_some<O: Kind>(market: &Market<O>, handle: &mut Handle<u32, O>) -> bool {
     let mut work = Work::new(market, handle);
     let mut open = true;
@@ -85,7 +85,7 @@ fn stage_some<O: Kind>(market: &Market<O>, handle: &mut Handle<u32, O>) -> bool 
     open
 }
 
-/// Commits mostly.
+/// Commits in most cases.
 pub(super) fn end_somehow<O: Kind>(work: Work<'_, O>) {
     match below(5) {
         0 => work.abort(),

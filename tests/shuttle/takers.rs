@@ -1,4 +1,4 @@
-//! Who takes, in ways chosen at random.
+//! Consumers that take in ways chosen at random.
 
 use super::below;
 use super::market::{poll_a_little, poll_until_tired, Kind, Market, POISON};
@@ -7,8 +7,7 @@ use super::work::Work;
 use requeue::{Handle, PopError, Transaction};
 use shuttle::future::block_on;
 
-/// Tries to take for some rounds, and leaves. It waits for nothing, so that whoever waits depends on
-/// what it leaves behind.
+/// Tries to take for some rounds, and leaves. It never waits, so that waiters depend on the wake-ups that it causes.
 pub(super) fn take_some<O: Kind>(market: &Market<O>) {
     let mut handle = market.queue.handle();
     for _ in 0..3 {
@@ -36,7 +35,7 @@ fn take_somehow<O: Kind>(market: &Market<O>, handle: &mut Handle<u32, O>) {
     };
 }
 
-/// Takes items and pushes what follows from them.
+/// Takes items and pushes follow-up items.
 fn move_some<O: Kind>(market: &Market<O>, handle: &mut Handle<u32, O>) {
     let mut work = Work::new(market, handle);
     for _ in 0..=below(2) {
@@ -51,7 +50,7 @@ fn move_some<O: Kind>(market: &Market<O>, handle: &mut Handle<u32, O>) {
     end_somehow(work);
 }
 
-/// Takes until the queue is closed, or poison comes.
+/// Takes until the queue is closed, or a poison item arrives.
 pub(super) fn take_all<O: Kind>(market: &Market<O>) {
     let mut handle = market.queue.handle();
     while take_for_certain(market, &mut handle) {}
@@ -60,7 +59,7 @@ pub(super) fn take_all<O: Kind>(market: &Market<O>) {
     }
 }
 
-/// Takes in a way that waits for an item: false if it was the last one.
+/// Takes in some way that waits for an item: false if it was the last one.
 fn take_for_certain<O: Kind>(market: &Market<O>, handle: &mut Handle<u32, O>) -> bool {
     match below(5) {
         0 => goes_on(market.pop(|| block_on(handle.pop_async()))),
@@ -80,7 +79,7 @@ fn goes_on(popped: Result<u32, PopError>) -> bool {
     }
 }
 
-/// Keeps one poison at most.
+/// Keeps at most one poison item.
 fn take_batch<O: Kind>(market: &Market<O>, handle: &mut Handle<u32, O>) -> bool {
     let max = 3;
     let pop = |items: &mut Vec<u32>| handle.pop_batch_blocking(1, max, items);

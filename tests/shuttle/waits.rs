@@ -1,4 +1,4 @@
-//! Those who can be woken by one thing only.
+//! Waiters that can be woken by one event only.
 
 use super::market::{of_any_order, Kind, Market};
 use super::pushers::push_for_certain;
@@ -10,7 +10,7 @@ use shuttle::thread;
 use std::sync::Arc;
 
 #[test]
-fn a_close_ends_those_who_wait_for_room() {
+fn a_close_ends_waits_for_room() {
     explore(|| {
         let room = one_of(&[1, 2, 7]);
         let market = Arc::new(Market::<Fifo>::new(Some(room)));
@@ -29,9 +29,9 @@ fn a_close_ends_those_who_wait_for_room() {
     });
 }
 
-/// The end of the last transaction is all that can wake the others.
+/// Only the end of the last transaction can wake the others.
 #[test]
-fn the_last_transaction_ends_those_who_wait_after_a_close() {
+fn the_last_transaction_ends_waits_after_a_close() {
     explore(|| of_any_order!(end_the_last_transaction));
 }
 
@@ -55,9 +55,9 @@ fn end_the_last_transaction<O: Kind>() {
     market.check_closed();
 }
 
-/// Visitors hold what the takers wait for, and leave without another pop.
+/// Visitors hold the items that the takers wait for, and leave without another pop.
 #[test]
-fn an_abort_wakes_somebody_else() {
+fn an_abort_wakes_another_waiter() {
     explore(|| {
         let market = Arc::new(Market::<Fifo>::new(None));
         let mut handle = market.queue.handle();
@@ -81,7 +81,7 @@ fn an_abort_wakes_somebody_else() {
 }
 
 #[test]
-fn who_waits_for_several_queues_misses_none() {
+fn a_wait_for_several_queues_misses_none() {
     explore(|| of_any_order!(wait_for_several_queues));
 }
 
@@ -109,7 +109,7 @@ fn wait_for_several_queues<O: Kind>() {
     }
 }
 
-/// Takes from all of them until all are closed.
+/// Takes from all queues until all are closed.
 fn take_any<O: Kind>(markets: &[Arc<Market<O>>]) {
     let mut handles: Vec<_> = markets.iter().map(|market| market.queue.handle()).collect();
     loop {

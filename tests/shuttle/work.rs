@@ -1,4 +1,4 @@
-//! A transaction, and what it occupies.
+//! A transaction, and the room that it occupies.
 
 use super::market::{Kind, Market, POISON};
 use requeue::{Handle, Item, Order, PopError, PushError, Taken, Transaction};
@@ -22,7 +22,7 @@ impl<'h, O: Kind> Work<'h, O> {
         }
     }
 
-    /// What it occupies beyond the items that it holds.
+    /// The room that it occupies in addition to that of its held items.
     fn extra(&self) -> usize {
         self.staged.len().saturating_sub(self.held.len())
     }
@@ -44,7 +44,7 @@ impl<'h, O: Kind> Work<'h, O> {
         true
     }
 
-    /// Stages an item of any key, when there is room for one: false if the queue is closed.
+    /// Stages an item of any key for which there is room: false if the queue is closed.
     pub(super) fn stage_for_certain(&mut self) -> bool {
         let before = self.staged.len();
         while self.stage(Transaction::push_blocking) {
@@ -56,7 +56,7 @@ impl<'h, O: Kind> Work<'h, O> {
         false
     }
 
-    /// Holds an item more.
+    /// Holds one more item.
     pub(super) fn hold(
         &mut self,
         hold: impl for<'t> FnOnce(&'t Transaction<'h, u32, O>) -> Result<Item<'t, u32>, PopError>,
@@ -77,7 +77,7 @@ impl<'h, O: Kind> Work<'h, O> {
         end.enter(taken);
     }
 
-    /// The transaction, and what to enter once it is committed.
+    /// The transaction, and the ledger entries of its commit.
     pub(super) fn into_end(self) -> (Transaction<'h, u32, O>, End<'h, O>) {
         self.market.ledger.vacate(self.held.len() + self.extra());
         let end = End {
@@ -93,14 +93,14 @@ impl<'h, O: Kind> Work<'h, O> {
         self.tx.abort();
     }
 
-    /// Leaves it to the handle.
+    /// Forgets it, so that the handle ends it.
     pub(super) fn forget(self) {
         self.market.ledger.vacate(self.extra());
         mem::forget(self.tx);
     }
 }
 
-/// What a commit does.
+/// The ledger entries of a commit.
 #[must_use]
 pub(super) struct End<'h, O: Order<u32>> {
     market: &'h Market<O>,

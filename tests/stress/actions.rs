@@ -1,7 +1,7 @@
-//! Single actions, from which the storms are mixed.
+//! Single actions, which the storms combine.
 
 use crate::common::rng::Rng;
-use crate::port::{Ending, Port};
+use crate::recorded_handle::{Ending, RecordedHandle};
 use crate::recorder::{Recorder, Recording, Subject};
 use std::mem;
 use std::sync::mpsc::{Receiver, Sender};
@@ -17,71 +17,71 @@ pub(crate) enum Action {
     PushWithoutHandle,
     PopWithoutHandle,
     AskWhetherEmpty,
-    /// A transaction that ends in any way.
+    /// A transaction with any kind of end.
     Transaction,
     /// A transaction that pops and pushes, and is aborted.
     Abort,
-    /// The handle is dropped and another one made.
+    /// The handle is dropped and replaced.
     Renew,
-    /// The handle is given to another thread, for one of another thread.
+    /// The handle is exchanged with that of another thread.
     Swap,
 }
 
-/// Handles that wait for a thread to take them.
+/// Handles to exchange.
 pub(crate) struct Pool {
-    sender: Sender<Port>,
-    receiver: Mutex<Receiver<Port>>,
+    sender: Sender<RecordedHandle>,
+    receiver: Mutex<Receiver<RecordedHandle>>,
 }
 
 impl Pool {
-    /// A pool of so many handles.
+    /// A pool of this many handles.
     pub(crate) fn new(handles: usize, subject: &Subject, recorder: &Recorder) -> Self {
         let (sender, receiver) = std::sync::mpsc::channel();
         for _ in 0..handles {
             sender
-                .send(Port::new(subject, recorder))
+                .send(RecordedHandle::new(subject, recorder))
                 .expect("connected");
         }
         let receiver = Mutex::new(receiver);
         Self { sender, receiver }
     }
 
-    fn swap(&self, port: &mut Port) {
+    fn swap(&self, handle: &mut RecordedHandle) {
         let next = self
             .receiver
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .try_recv();
         if let Ok(next) = next {
-            let old = mem::replace(port, next);
+            let old = mem::replace(handle, next);
             self.sender.send(old).expect("connected");
         }
     }
 
     pub(crate) fn close(self, recorder: &mut Recorder) {
-        for port in self.receiver.into_inner().unwrap().try_iter() {
-            port.close(recorder);
+        for handle in self.receiver.into_inner().unwrap().try_iter() {
+            handle.close(recorder);
         }
     }
 }
 
-/// A thread with a handle of its own, for the time being.
+/// A thread with its present handle.
 pub(crate) struct Actor<'a> {
     pub(crate) recorder: Recorder<'a>,
     subject: &'a Subject,
     pool: &'a Pool,
-    port: Port,
+    handle: RecordedHandle,
 }
 
 impl<'a> Actor<'a> {
     pub(crate) fn new(recording: &'a Recording, subject: &'a Subject, pool: &'a Pool) -> Self {
         let recorder = recording.recorder();
-        let port = Port::new(subject, &recorder);
+        let handle = RecordedHandle::new(subject, &recorder);
         Self {
             recorder,
             subject,
             pool,
-            port,
+            handle,
         }
     }
 
@@ -90,30 +90,30 @@ impl<'a> Actor<'a> {
             recorder,
             subject,
             pool,
-            port,
+            handle,
         } = self;
         let popped = match action {
-            Action::Pop => port.pop(recorder),
+            Action::Pop => handle.pop(recorder),
             Action::PopWithoutHandle => recorder.pop(subject),
             Action::AskWhetherEmpty => !recorder.is_empty(subject),
             _ => true,
         };
         match action {
             Action::Pop | Action::PopWithoutHandle | Action::AskWhetherEmpty => {}
-            Action::Push => port.push(recorder),
-            Action::PushBatch => port.push_batch(recorder, rng.below(8)),
-            Action::PopBatch => port.pop_batch(recorder, 1 + rng.below(8)),
+            Action::Push => handle.push(recorder),
+            Action::PushBatch => handle.push_batch(recorder, rng.below(8)),
+            Action::PopBatch => handle.pop_batch(recorder, 1 + rng.below(8)),
             Action::PushWithoutHandle => recorder.push(subject),
             Action::Transaction => {
                 let ending = rng.pick(&Ending::ALL);
-                port.transaction(recorder, rng, ending);
+                handle.transaction(recorder, rng, ending);
             }
-            Action::Abort => port.transaction(recorder, rng, Ending::Abort),
+            Action::Abort => handle.transaction(recorder, rng, Ending::Abort),
             Action::Renew => {
-                let old = mem::replace(port, Port::new(subject, recorder));
+                let old = mem::replace(handle, RecordedHandle::new(subject, recorder));
                 old.close(recorder);
             }
-            Action::Swap => pool.swap(port),
+            Action::Swap => pool.swap(handle),
         }
         if !popped {
             thread::yield_now();
@@ -121,6 +121,6 @@ impl<'a> Actor<'a> {
     }
 
     pub(crate) fn close(mut self) {
-        self.port.close(&mut self.recorder);
+        self.handle.close(&mut self.recorder);
     }
 }

@@ -1,7 +1,7 @@
-//! Futures that are cancelled at random: no item is lost, and nobody sleeps beside what it waits for.
+//! Futures that are cancelled at random: no item is lost, and no waiter sleeps while its condition holds.
 //!
-//! The cancelling threads never block. After each round all of them stop, and those who wait
-//! patiently must get on by the wake-ups that took place until then.
+//! The cancelling threads never block. After each round all of them stop, and the threads that do not cancel must
+//! make progress by the wake-ups so far.
 
 use crate::common::futures::Task;
 use crate::common::rng::Rng;
@@ -16,14 +16,14 @@ use std::sync::{Arc, Barrier};
 use std::task::Poll;
 use std::thread::{self, JoinHandle};
 
-/// So many futures are cancelled by each of the tests.
+/// Number of futures that each test cancels.
 const CANCELLED: usize = 7_000;
 const PATIENT: usize = 3;
 
-/// What all threads of a test share.
+/// The state shared by all threads of a test.
 struct Storm {
     queue: Queue<usize>,
-    /// The numbers of items so far, whether pushed or not.
+    /// Number of items created, pushed or not.
     items: AtomicUsize,
     pushed: AtomicUsize,
     popped: AtomicUsize,
@@ -37,7 +37,7 @@ impl Storm {
         self.items.fetch_add(1, SeqCst)
     }
 
-    /// What the future returns, unless it is cancelled before.
+    /// The output of the future, unless it is cancelled before.
     fn run<F: Future + Unpin>(&self, future: F, rng: &mut Rng) -> Option<F::Output> {
         let mut task = Task::new(future);
         for _ in 0..rng.below(4) {
@@ -56,7 +56,7 @@ impl Storm {
     }
 }
 
-/// A thread that cancels, and what it has pushed and popped.
+/// A thread that cancels, and the items that it has pushed and popped.
 struct Canceller {
     storm: Arc<Storm>,
     rng: Rng,
@@ -102,7 +102,7 @@ impl Canceller {
         }
     }
 
-    /// A transaction that ends in any way, with its last future cancelled or not.
+    /// A transaction with any kind of end, whose last future is cancelled or not.
     fn transaction(&mut self) {
         let Self { storm, rng, .. } = self;
         let mut staged = Vec::new();
@@ -116,7 +116,7 @@ impl Canceller {
             storm.run(tx.pop_async(), rng);
         } else {
             let item = storm.item();
-            // None is cancelled, Full is more than the queue can hold.
+            // `None`: cancelled; `Full`: more than the capacity.
             if let Some(Ok(())) = storm.run(tx.push_async(item), rng) {
                 staged.push(item);
             }
@@ -140,7 +140,7 @@ impl Canceller {
         }
     }
 
-    /// Cancels until the storm is over; returns what it has pushed and popped.
+    /// Cancels until the storm is over; returns the pushed and popped items.
     fn go_on(mut self) -> [Vec<usize>; 2] {
         while !self.storm.over.load(SeqCst) {
             let (pushed, popped) = (self.pushed.len(), self.popped.len());
@@ -148,7 +148,7 @@ impl Canceller {
             for _ in 0..=self.rng.below(most) {
                 self.act();
             }
-            self.handle.begin().abort(); // ends what was forgotten
+            self.handle.begin().abort(); // settles forgotten state
             let storm = &self.storm;
             storm.pushed.fetch_add(self.pushed.len() - pushed, SeqCst);
             storm.popped.fetch_add(self.popped.len() - popped, SeqCst);
@@ -159,11 +159,10 @@ impl Canceller {
     }
 }
 
-/// The cancelling threads; they return what they have pushed and popped.
+/// The cancelling threads; they return their pushed and popped items.
 type Cancellers = Vec<JoinHandle<[Vec<usize>; 2]>>;
 
-/// A number of cancelling threads, and the storm that they make. The threads are not joined if the
-/// test fails: somebody may sleep for ever then.
+/// The cancelling threads of a storm. They are not joined if the test fails, since some might sleep forever.
 fn start(queue: Queue<usize>, threads: usize, rng: &mut Rng) -> (Arc<Storm>, Cancellers) {
     let storm = Arc::new(Storm {
         queue,
@@ -182,7 +181,7 @@ fn start(queue: Queue<usize>, threads: usize, rng: &mut Rng) -> (Arc<Storm>, Can
     (storm, cancellers)
 }
 
-/// Lets rounds pass until enough futures were cancelled; `check` looks at the queue after each.
+/// Runs rounds until enough futures were cancelled; `check` is called after each.
 fn rounds(storm: &Storm, mut check: impl FnMut()) {
     while !storm.over.load(SeqCst) {
         storm.round.wait();
@@ -193,7 +192,7 @@ fn rounds(storm: &Storm, mut check: impl FnMut()) {
     }
 }
 
-/// What was pushed was popped once, and nothing else was.
+/// Checks that exactly the pushed items were popped, each once.
 fn assert_conserved(cancellers: Cancellers, mut pushed: Vec<usize>, mut popped: Vec<usize>) {
     for canceller in cancellers {
         let [more_pushed, more_popped] = canceller.join().unwrap();
@@ -205,17 +204,17 @@ fn assert_conserved(cancellers: Cancellers, mut pushed: Vec<usize>, mut popped: 
     assert!(pushed == popped, "not what was pushed was popped");
 }
 
-/// The next number that a patient thread tells.
-fn told(receiver: &Receiver<usize>) -> usize {
+/// The next number sent by a thread that does not cancel.
+fn receive(receiver: &Receiver<usize>) -> usize {
     let next = receiver.recv_timeout(PATIENCE);
     next.expect("somebody sleeps beside what it waits for")
 }
 
-/// Pops until the end, in all forms by turns, and tells each item.
+/// Pops until the end, cycling through all forms, and sends each item.
 fn pop_patiently(queue: &Queue<usize>, sender: &Sender<usize>) {
     let mut handle = queue.handle();
-    for turn in 0.. {
-        let popped = if turn % 2 == 0 {
+    for round in 0.. {
+        let popped = if round % 2 == 0 {
             handle.pop_blocking()
         } else {
             handle.transact(|tx| tx.pop_blocking().map(|item| *item))
@@ -238,7 +237,7 @@ fn patient_poppers(queue: &Queue<usize>, threads: usize, rng: &mut Rng) {
     let mut popped = Vec::new();
     rounds(&storm, || {
         while popped.len() + storm.popped.load(SeqCst) < storm.pushed.load(SeqCst) {
-            popped.push(told(&receiver));
+            popped.push(receive(&receiver));
         }
     });
     queue.close();
@@ -249,24 +248,24 @@ fn patient_poppers(queue: &Queue<usize>, threads: usize, rng: &mut Rng) {
 }
 
 #[test]
-fn nobody_sleeps_beside_an_item_of_an_unbounded_queue() {
+fn no_waiter_sleeps_while_an_unbounded_queue_has_items() {
     on_all_threads(|threads, rng| patient_poppers(&Queue::unbounded(), threads, rng));
 }
 
 #[test]
-fn nobody_sleeps_beside_an_item_of_a_bounded_queue() {
+fn no_waiter_sleeps_while_a_bounded_queue_has_items() {
     on_all_threads(|threads, rng| {
         let queue = Queue::bounded(1 + rng.below(4));
         patient_poppers(&queue, threads, rng);
     });
 }
 
-/// Pushes as many items as it is asked to, in all forms by turns, and tells each.
-fn push_patiently(storm: &Storm, asked: &Receiver<usize>, sender: &Sender<usize>) {
+/// Pushes as many items as requested, cycling through all forms, and sends each.
+fn push_patiently(storm: &Storm, requested: &Receiver<usize>, sender: &Sender<usize>) {
     let mut handle = storm.queue.handle();
-    for turn in asked.iter().flat_map(|count| 0..count) {
+    for round in requested.iter().flat_map(|count| 0..count) {
         let item = storm.item();
-        let pushed = match turn % 3 {
+        let pushed = match round % 3 {
             0 => handle.push_blocking(item),
             1 => handle.transact(|tx| tx.push_blocking(item)),
             _ => handle
@@ -280,7 +279,7 @@ fn push_patiently(storm: &Storm, asked: &Receiver<usize>, sender: &Sender<usize>
 }
 
 #[test]
-fn nobody_sleeps_beside_room() {
+fn no_waiter_sleeps_while_there_is_room() {
     on_all_threads(|threads, rng| {
         let capacity = 1 + rng.below(4);
         let queue = Queue::bounded(capacity);
@@ -288,20 +287,20 @@ fn nobody_sleeps_beside_room() {
         let (sender, receiver) = channel();
         let patient: Vec<_> = (0..PATIENT)
             .map(|_| {
-                let (ask, asked) = channel();
+                let (ask, requested) = channel();
                 let (storm, sender) = (Arc::clone(&storm), sender.clone());
-                thread::spawn(move || push_patiently(&storm, &asked, &sender));
+                thread::spawn(move || push_patiently(&storm, &requested, &sender));
                 ask
             })
             .collect();
         let (mut pushed, mut popped) = (Vec::new(), Vec::new());
-        let mut asked = 0;
+        let mut requested = 0;
         rounds(&storm, || {
             loop {
-                while pushed.len() < asked && queue.len() < capacity {
-                    pushed.push(told(&receiver));
+                while pushed.len() < requested && queue.len() < capacity {
+                    pushed.push(receive(&receiver));
                 }
-                if pushed.len() == asked {
+                if pushed.len() == requested {
                     break;
                 }
                 popped.extend(queue.pop().ok());
@@ -309,16 +308,16 @@ fn nobody_sleeps_beside_room() {
             for ask in &patient {
                 let count = rng.below(4);
                 ask.send(count).expect("the thread waits");
-                asked += count;
+                requested += count;
             }
         });
         drop((patient, sender));
         loop {
             popped.extend(std::iter::from_fn(|| queue.pop().ok()));
-            if pushed.len() == asked {
+            if pushed.len() == requested {
                 break;
             }
-            pushed.push(told(&receiver));
+            pushed.push(receive(&receiver));
         }
         assert_conserved(cancellers, pushed, popped);
     });

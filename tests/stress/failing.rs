@@ -1,5 +1,5 @@
-//! Deliveries fail in all ways while a clock runs, leases end, workers are recovered and dead letters are
-//! pushed again. In the end every item was committed once, or is dead, and nobody waits.
+//! Deliveries fail in all ways while a clock runs, leases expire, workers are recovered and dead letters are
+//! requeued. At the end every item was committed once, or is dead, and no thread waits.
 
 use crate::common::failing::put_off;
 use crate::common::futures::block_on;
@@ -15,21 +15,21 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 
-/// How often an item is delivered at most.
+/// Maximal number of deliveries of an item.
 const ATTEMPTS: u32 = 4;
 const MILLISECOND: Duration = Duration::from_millis(1);
 const TERM: Duration = Duration::from_millis(20);
 
-/// The queue, and what became of its items.
+/// The queue, and the fates of its items.
 struct Floor<O: Order<usize>> {
     queue: Queue<usize, O>,
-    /// Takes back what one worker has, if that is possible.
+    /// Recovers the items of one worker, if the queue has leases.
     recover: fn(&Queue<usize, O>),
     clock: ManualClock,
     pushed: AtomicUsize,
-    /// Items that are committed.
+    /// Number of committed items.
     done: Mutex<Vec<usize>>,
-    /// Workers that have not ended yet.
+    /// Number of active workers.
     workers: AtomicUsize,
 }
 
@@ -60,7 +60,7 @@ impl<O: Order<usize>> Floor<O> {
     fn push(&self, handle: &mut Handle<usize, O>, rng: &mut Rng) {
         for _ in 0..rng.below(6) {
             let item = self.pushed.fetch_add(1, Ordering::SeqCst);
-            // The clock runs on and others work, so there will be room.
+            // The clock advances and others work, so there will be room.
             let mut refused = handle.push(item).err();
             while let Some(error) = refused.take() {
                 self.deliver(handle, rng);
@@ -69,7 +69,7 @@ impl<O: Order<usize>> Floor<O> {
         }
     }
 
-    /// Lets the time go on until the workers have ended.
+    /// Advances the clock until the workers have ended.
     fn run_clock(&self, rng: &mut Rng) {
         while self.workers.load(Ordering::SeqCst) > 0 {
             self.clock
@@ -111,7 +111,7 @@ impl<O: Order<usize>> Floor<O> {
         }
     }
 
-    /// Commits, unless the lease is over.
+    /// Commits, unless the lease has expired.
     fn commit(&self, tx: Transaction<'_, usize, O>) -> bool {
         let Ok(taken) = tx.try_commit() else {
             return false;
@@ -121,7 +121,7 @@ impl<O: Order<usize>> Floor<O> {
         true
     }
 
-    /// Looks at the queue, or interferes.
+    /// Inspects the queue, or changes its state.
     fn oversee(&self, rng: &mut Rng) {
         let queue = &self.queue;
         match rng.below(6) {
@@ -134,7 +134,7 @@ impl<O: Order<usize>> Floor<O> {
         }
     }
 
-    /// Nothing is lost, and nothing was committed twice.
+    /// No item is lost, and none was committed twice.
     fn assert_all_there(self) {
         let Self { queue, clock, .. } = self;
         queue.stats().check().unwrap();
@@ -161,7 +161,7 @@ impl<O: Order<usize>> Floor<O> {
     }
 }
 
-/// A worker, which ends also by a panic: the clock does not wait for it then.
+/// A worker, which ends also by a panic: then the clock does not wait for it.
 struct Leaving<'f>(&'f AtomicUsize);
 
 impl Drop for Leaving<'_> {
@@ -170,7 +170,7 @@ impl Drop for Leaving<'_> {
     }
 }
 
-/// Takes some items, and gives some of them back for a time: whether there were any.
+/// Takes some items, and retries some of them after a delay. Returns whether there were any.
 fn take<O: Order<usize>>(tx: &Transaction<'_, usize, O>, rng: &mut Rng) -> bool {
     let most = 1 + rng.below(6);
     let mut items: Vec<Item<'_, usize>> = match rng.below(4) {
@@ -195,7 +195,7 @@ fn take<O: Order<usize>>(tx: &Transaction<'_, usize, O>, rng: &mut Rng) -> bool 
     found
 }
 
-/// A kind of queues.
+/// A kind of queue.
 struct Kind<O: Order<usize>> {
     builder: Builder<usize, O>,
     recover: fn(&Queue<usize, O>),
@@ -216,7 +216,7 @@ impl Kind<Leased<Fifo>> {
     }
 }
 
-/// Does the same with queues of several kinds.
+/// Runs a test with queues of several kinds.
 macro_rules! with_each {
     ($kind:ident => $does:expr) => {
         let builder = Queue::builder;
@@ -266,10 +266,9 @@ fn no_item_is_lost_or_done_twice() {
     });
 }
 
-/// Workers wait for items that fail and come back with time, in a queue that is closed meanwhile: all of
-/// them hear of its end.
+/// Workers wait for items that fail and are delayed, in a queue that is closed meanwhile: all of them see its end.
 #[test]
-fn nobody_waits_for_ever() {
+fn no_thread_waits_forever() {
     on_all_threads(|threads, rng| {
         with_each!(kind => {
             let mut rng = rng.fork();
@@ -301,7 +300,7 @@ fn wait_for_the_end<O: Order<usize>>(kind: Kind<O>, threads: usize, rng: &mut Rn
     floor.assert_all_there();
 }
 
-/// Waits for an item and ends its delivery in some way: false if no more can come.
+/// Waits for an item and ends its delivery in some way: false if the queue is drained.
 fn work<O: Order<usize>>(floor: &Floor<O>, handle: &mut Handle<usize, O>, rng: &mut Rng) -> bool {
     let worked = unless_planned(|| {
         let tx = handle.begin();
@@ -324,8 +323,8 @@ fn work<O: Order<usize>>(floor: &Floor<O>, handle: &mut Handle<usize, O>, rng: &
     worked.unwrap_or(true)
 }
 
-/// As many items are delayed as there are workers, and each worker waits for one and goes: whoever keeps
-/// the time leaves it to another one.
+/// As many items are delayed as there are workers, and each worker waits for one and leaves: the leader hands over to
+/// another one.
 #[test]
 fn each_waiter_gets_one() {
     on_all_threads(|threads, rng| {

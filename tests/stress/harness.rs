@@ -1,4 +1,4 @@
-//! How much, with which seed, on how many threads.
+//! The amount of work, the seed, and the numbers of threads.
 
 use crate::common::rng::Rng;
 use std::collections::hash_map::RandomState;
@@ -15,13 +15,13 @@ fn variable(name: &str) -> Option<u64> {
     Some(number.unwrap_or_else(|_| panic!("{name} is not a number: {value}")))
 }
 
-/// This much work, times `REQUEUE_STRESS`.
+/// This amount of work, times `REQUEUE_STRESS`.
 pub(crate) fn scaled(work: usize) -> usize {
     let factor = variable("REQUEUE_STRESS").unwrap_or(1);
     work * usize::try_from(factor).unwrap()
 }
 
-/// Prints what a failure needs to be tried again.
+/// Prints the settings that reproduce a failure.
 struct OnFailure {
     seed: u64,
     threads: usize,
@@ -46,7 +46,7 @@ pub(crate) fn on_all_threads(test: impl Fn(usize, &mut Rng)) {
     }
 }
 
-/// Runs `work` on so many threads that start at once; each gets its number.
+/// Runs `work` on this many threads that start at once; each gets its number.
 pub(crate) fn together(threads: usize, rng: &mut Rng, work: impl Fn(usize, &mut Rng) + Sync) {
     let start = Barrier::new(threads);
     thread::scope(|scope| {
@@ -60,14 +60,14 @@ pub(crate) fn together(threads: usize, rng: &mut Rng, work: impl Fn(usize, &mut 
     });
 }
 
-/// A panic that belongs to the test. It prints nothing.
+/// A planned panic of the test. It prints nothing.
 struct Planned;
 
 pub(crate) fn panic_as_planned() -> ! {
     resume_unwind(Box::new(Planned))
 }
 
-/// What `call` returns; `None` if it panicked as planned.
+/// The result of `call`; `None` if it panicked as planned.
 pub(crate) fn unless_planned<R>(call: impl FnOnce() -> R) -> Option<R> {
     match catch_unwind(AssertUnwindSafe(call)) {
         Ok(result) => Some(result),

@@ -1,19 +1,19 @@
-//! Commits over several queues, against consumers that compete for the items.
+//! Commits over several queues, with concurrent consumers.
 //!
-//! The history shows half a commit as a false Empty: an item counts as ready from the time when
-//! somebody got another item of its commit, in whichever queue.
+//! The history shows half a commit as a false `Empty`: an item counts as ready since another item of its commit was
+//! popped, from any queue.
 
 use crate::common::rng::Rng;
 use crate::harness::{on_all_threads, scaled, together};
 use crate::history::Span;
-use crate::port::Port;
+use crate::recorded_handle::RecordedHandle;
 use crate::recorder::{Item, Recorder, Recording, Subject};
 use crate::transaction::Draft;
 use requeue::{commit_all, Transaction};
 use std::array;
 use std::thread;
 
-/// The part of a commit over several queues that concerns one of them.
+/// The part of a commit over several queues in one of them.
 type Part<'h> = (Transaction<'h, Item>, Draft);
 
 fn some_steps((tx, draft): &mut Part, recorder: &mut Recorder, rng: &mut Rng) {
@@ -49,17 +49,17 @@ fn commit_three(parts: [Part; 3], recorder: &mut Recorder) {
     write(recorder, span, [first, second, third]);
 }
 
-/// Moves items between queues: all parts are committed as one, or each is aborted.
+/// Moves items between queues: all parts are committed together, or each is aborted.
 fn run<const N: usize>(
-    ports: &mut [Port; N],
+    handles: &mut [RecordedHandle; N],
     recorder: &mut Recorder,
     rng: &mut Rng,
     commit: fn([Part; N], &mut Recorder),
 ) {
-    let mut rest = ports.iter_mut();
+    let mut rest = handles.iter_mut();
     let mut begun: [Part; N] = array::from_fn(|_| {
-        let port = rest.next().expect("N ports");
-        port.begin(recorder)
+        let handle = rest.next().expect("N handles");
+        handle.begin(recorder)
     });
     for part in &mut begun {
         some_steps(part, recorder, rng);
@@ -74,8 +74,7 @@ fn run<const N: usize>(
     }
 }
 
-/// Half of the threads commit over the queues at these places, in an order of their own; the others
-/// pop from any.
+/// Half of the threads commit over the queues with these indices, each in its own order; the others pop from any.
 fn compete<const N: usize>(
     transactions: usize,
     queues: u32,
@@ -90,20 +89,20 @@ fn compete<const N: usize>(
             let mut recorder = recording.recorder();
             let mut places = places;
             places.rotate_left(number / 2 % N);
-            let mut ports = places.map(|place| Port::new(&subjects[place], &recorder));
+            let mut handles = places.map(|place| RecordedHandle::new(&subjects[place], &recorder));
             for _ in 0..share {
                 if number % 2 == 0 {
-                    run(&mut ports, &mut recorder, rng, commit);
+                    run(&mut handles, &mut recorder, rng, commit);
                 }
                 for _ in 0..2 {
-                    let port = rng.below(N);
-                    if !ports[port].pop(&mut recorder) {
+                    let handle = rng.below(N);
+                    if !handles[handle].pop(&mut recorder) {
                         thread::yield_now();
                     }
                 }
             }
-            for port in ports {
-                port.close(&mut recorder);
+            for handle in handles {
+                handle.close(&mut recorder);
             }
         });
         recording.finish(&subjects);

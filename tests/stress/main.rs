@@ -1,12 +1,12 @@
-//! Many threads, random operations and random aborts, checked by what the threads saw.
+//! Many threads, random operations and random aborts, with checks of the observed results.
 //!
-//! Two kinds of tests. Those that record: every call is stamped by a logical clock before and after,
-//! and [`history`] finds what no correct queue could have answered. Those that do not: the stamps
-//! order all calls and could hide a missing barrier, so [`room`], [`tokens`], [`tree`] and
-//! [`visibility`] check invariants of the items themselves.
+//! Two kinds of tests. Some record: every call is stamped by a logical clock before and after, and [`history`] finds
+//! results that are impossible for a correct queue. The others do not record, since the stamps order all calls and
+//! could hide a missing barrier: [`room`], [`tokens`], [`tree`] and [`visibility`] check invariants of the items
+//! themselves.
 //!
-//! `REQUEUE_STRESS` multiplies the work (1 by default). Every failure prints the `REQUEUE_SEED` that
-//! gives the same random choices again; the scheduling of the threads stays free.
+//! `REQUEUE_STRESS` multiplies the work (1 by default). Every failure prints the `REQUEUE_SEED` that repeats the
+//! random choices; the scheduling of the threads is not repeated.
 
 mod actions;
 mod cancel;
@@ -16,8 +16,8 @@ mod failing;
 mod harness;
 mod history;
 mod joint;
-mod port;
 mod rank;
+mod recorded_handle;
 mod recorder;
 mod retry;
 mod room;

@@ -1,19 +1,19 @@
-//! The rank error: by how much the order across handles differs from that of the pushes. It is
-//! reported, not bounded, but where the order is guaranteed: one handle that pushes, one consumer.
+//! The rank error: how much the order across handles differs from that of the pushes. It is reported, and bounded
+//! only where the order is guaranteed: one handle that pushes, one consumer.
 
 use crate::common::rng::Rng;
 use crate::harness::{on_all_threads, scaled, together};
 use crate::history::rank::{measure, RankError};
-use crate::port::Port;
+use crate::recorded_handle::RecordedHandle;
 use crate::recorder::{Recorder, Recording, Subject};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-/// Pops until all have pushed and nothing is left.
-fn pop_all(port: &mut Port, recorder: &mut Recorder, pushing: &AtomicUsize) {
+/// Pops until all pushes are done and the queue is empty.
+fn pop_all(handle: &mut RecordedHandle, recorder: &mut Recorder, pushing: &AtomicUsize) {
     loop {
         let last = pushing.load(Ordering::SeqCst) == 0;
-        if !port.pop(recorder) {
+        if !handle.pop(recorder) {
             if last {
                 return;
             }
@@ -28,14 +28,14 @@ fn pass(items: usize, producers: usize, consumers: usize, rng: &mut Rng) -> Rank
     let pushing = AtomicUsize::new(producers);
     together(producers + consumers, rng, |number, _| {
         let mut recorder = recording.recorder();
-        let mut port = Port::new(&subject, &recorder);
+        let mut handle = RecordedHandle::new(&subject, &recorder);
         if number < producers {
-            (0..items / producers).for_each(|_| port.push(&mut recorder));
+            (0..items / producers).for_each(|_| handle.push(&mut recorder));
             pushing.fetch_sub(1, Ordering::SeqCst);
         } else {
-            pop_all(&mut port, &mut recorder, &pushing);
+            pop_all(&mut handle, &mut recorder, &pushing);
         }
-        port.close(&mut recorder);
+        handle.close(&mut recorder);
     });
     measure(&recording.finish(&[subject]))
 }

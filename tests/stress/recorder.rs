@@ -1,11 +1,11 @@
-//! Writes down what threads do with queues.
+//! Records the calls of threads.
 
 use crate::history::{sound_lives, End, Event, Life, Span, NO_HANDLE};
 use requeue::{PopError, Queue};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::Mutex;
 
-/// A number on the heap, so that a sanitizer sees every misuse of an item.
+/// A number on the heap, so that a sanitizer sees every invalid access to an item.
 pub(crate) type Item = Box<usize>;
 
 /// A queue and its number in the history.
@@ -16,7 +16,7 @@ pub(crate) struct Subject {
 }
 
 impl Subject {
-    /// So many queues.
+    /// Creates this many queues.
     pub(crate) fn several(count: u32) -> Vec<Self> {
         let subject = |number| Self {
             number,
@@ -26,7 +26,7 @@ impl Subject {
     }
 }
 
-/// What all threads of a test share.
+/// The state shared by all threads of a test.
 pub(crate) struct Recording {
     clock: AtomicU64,
     items: AtomicUsize,
@@ -52,7 +52,7 @@ impl Recording {
         }
     }
 
-    /// Drains the queues and checks everything that was recorded; returns the items' lives.
+    /// Drains the queues and checks all records; returns the items' lives.
     pub(crate) fn finish(self, subjects: &[Subject]) -> Vec<Life> {
         let mut recorder = self.recorder();
         for subject in subjects {
@@ -67,7 +67,7 @@ impl Recording {
     }
 }
 
-/// A drained queue has counted every push, every committed pop and every return.
+/// A drained queue has counted every push, every committed pop and every abort.
 fn check_stats(subject: &Subject, lives: &[Life]) {
     let own = || lives.iter().filter(|life| life.queue == subject.number);
     let holds: usize = own().map(|life| life.holds.len()).sum();
@@ -78,7 +78,7 @@ fn check_stats(subject: &Subject, lives: &[Life]) {
     assert_eq!(stats.aborted, holds - items);
 }
 
-/// What one thread did.
+/// The records of one thread.
 pub(crate) struct Recorder<'r> {
     shared: &'r Recording,
     events: Vec<Event>,
@@ -93,12 +93,12 @@ impl Drop for Recorder<'_> {
 }
 
 impl Recorder<'_> {
-    /// The logical time, which moves on.
+    /// Advances the logical time.
     pub(crate) fn now(&self) -> u64 {
         self.shared.clock.fetch_add(1, Ordering::SeqCst)
     }
 
-    /// What `call` returns, and its span.
+    /// The result of `call`, and its span.
     pub(crate) fn timed<R>(&self, call: impl FnOnce() -> R) -> (R, Span) {
         let from = self.now();
         let result = call();
@@ -141,7 +141,7 @@ impl Recorder<'_> {
         self.popped(subject.number, span, result)
     }
 
-    /// Asks whether the queue is empty.
+    /// Calls `is_empty`.
     pub(crate) fn is_empty(&mut self, subject: &Subject) -> bool {
         let queue = subject.number;
         let (empty, span) = self.timed(|| subject.queue.is_empty());
@@ -151,7 +151,7 @@ impl Recorder<'_> {
         empty
     }
 
-    /// Writes down the result of a pop of one item.
+    /// Records the result of a pop of one item.
     pub(crate) fn popped(
         &mut self,
         queue: u32,
@@ -162,7 +162,7 @@ impl Recorder<'_> {
         self.popped_batch(queue, span, items)
     }
 
-    /// Writes down what a pop took; false if nothing.
+    /// Records the popped items; false if there are none.
     pub(crate) fn popped_batch(&mut self, queue: u32, claim: Span, items: Vec<Item>) -> bool {
         if items.is_empty() {
             self.write(Event::Empty { queue, span: claim });

@@ -1,14 +1,14 @@
-//! Items that are given back beside those who look whether there are any.
+//! Items that are retried while other threads check for due items.
 
 use crate::harness::{on_all_threads, scaled};
 use requeue::Queue;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-/// An item that was given back without a delay is there when the call returns, whatever those do who look
-/// for what is due.
+/// An item that was retried without a delay is ready when the call returns, whatever threads that check for due items
+/// do.
 #[test]
-fn what_was_given_back_is_not_overlooked() {
+fn retried_items_are_not_missed() {
     on_all_threads(|threads, _| {
         let queue = Queue::unbounded();
         let stop = AtomicBool::new(false);

@@ -1,5 +1,5 @@
-//! Bounded queues: never more inside than the capacity, `Full` only where no room was free, and at
-//! the end all of it is there.
+//! Bounded queues: never more items than the capacity, `Full` only if no room was free, and all room is free at the
+//! end.
 
 use crate::common::rng::Rng;
 use crate::harness::{on_all_threads, panic_as_planned, scaled, together, unless_planned};
@@ -8,7 +8,7 @@ use std::mem;
 use std::sync::atomic::{AtomicIsize, AtomicUsize, Ordering};
 use std::thread;
 
-/// Exactly so much room is left as the ready items do not take.
+/// The free room is exactly the capacity less the ready items.
 fn assert_nothing_stranded(queue: &Queue<usize>) {
     let (capacity, ready) = (queue.capacity().unwrap(), queue.len());
     let mut handle = queue.handle();
@@ -19,7 +19,7 @@ fn assert_nothing_stranded(queue: &Queue<usize>) {
     assert_eq!(queue.len(), capacity);
 }
 
-/// How a thread of the ring takes a token and puts it back.
+/// The ways in which a thread of the ring takes a token and puts it back.
 type RateSlot = fn(&Queue<usize>, &mut Handle<usize>) -> bool;
 
 const TURNS: [RateSlot; 4] = [
@@ -53,8 +53,7 @@ const TURNS: [RateSlot; 4] = [
     },
 ];
 
-/// The tokens of a ring are one fewer than its places: who has taken one can put it back, whatever
-/// the others do.
+/// There is one token fewer than the capacity: a thread that has taken one can put it back, whatever the others do.
 fn ring(places: usize, turns: &[RateSlot]) {
     on_all_threads(|threads, rng| {
         let queue = Queue::bounded(places);
@@ -90,8 +89,8 @@ fn a_ring_is_never_full_whichever_way_the_tokens_move() {
     }
 }
 
-/// Some only push and some only pop, so that all room wanders from the ones to the others. A pusher
-/// that owns a voucher for free room is never refused.
+/// Some threads only push and some only pop, so that all room moves from these to those. A pusher that owns a voucher
+/// for free room is never refused.
 #[test]
 fn room_that_is_given_back_is_found() {
     on_all_threads(|threads, rng| {
@@ -130,7 +129,7 @@ fn room_that_is_given_back_is_found() {
     });
 }
 
-/// How much room is taken for sure: counted after it was taken, and before it is given back.
+/// A lower bound of the occupied room: counted after it was taken, and before it is released.
 struct Gauge {
     taken: AtomicIsize,
     capacity: isize,
@@ -143,7 +142,7 @@ impl Gauge {
         Self { taken, capacity }
     }
 
-    /// Relaxed would do: the counter is one line, and the calls are what orders it.
+    /// Relaxed would be sufficient: the counter is one cache line, and the calls order its accesses.
     fn took(&self, room: usize) {
         let room = isize::try_from(room).unwrap();
         let taken = self.taken.fetch_add(room, Ordering::SeqCst) + room;
@@ -163,7 +162,7 @@ struct Actor<'q> {
     handle: Handle<usize>,
 }
 
-/// An open transaction that tells the gauge what it does.
+/// An open transaction that reports to the gauge.
 struct Gauged<'a, 'h> {
     tx: Transaction<'h, usize>,
     gauge: &'a Gauge,
@@ -179,7 +178,7 @@ impl Gauged<'_, '_> {
         }
     }
 
-    /// A held item keeps its room, unless the room of a staged one covers it.
+    /// A held item keeps its room, unless a staged item uses it.
     fn hold(&self) {
         let covered = self.tx.held() < self.tx.staged();
         self.gauge.gives(usize::from(covered));
@@ -221,7 +220,7 @@ impl Actor<'_> {
         }
     }
 
-    /// Counts up to `most` items out.
+    /// Counts up to `most` items as taken.
     fn pop(&mut self, most: usize, pop: impl FnOnce(&mut Self) -> usize) {
         self.gauge.gives(most);
         let popped = pop(self);
@@ -289,7 +288,7 @@ fn a_storm_never_takes_more_room_than_there_is() {
     });
 }
 
-/// Waiting pushers and poppers on a small queue: all items get through, in the order of their pusher.
+/// Waiting pushers and poppers on a small queue: all items are received, in the order of their pusher.
 #[test]
 fn everything_gets_through_a_small_queue() {
     on_all_threads(|threads, rng| {

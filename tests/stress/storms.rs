@@ -1,4 +1,4 @@
-//! Storms: every thread does what it likes best, again and again.
+//! Storms: every thread repeats random actions.
 
 use crate::actions::Action::{
     Abort, AskWhetherEmpty, Pop, PopBatch, PopWithoutHandle, Push, PushBatch, PushWithoutHandle,
@@ -8,10 +8,10 @@ use crate::actions::{Action, Actor, Pool};
 use crate::harness::{on_all_threads, scaled, together};
 use crate::recorder::{Recording, Subject};
 
-/// What each thread does at random, as often as it is named; the threads take the tastes in turn.
+/// The random actions of each thread, with their frequency; the threads take the tastes in turn.
 type Tastes<'a> = &'a [&'a [Action]];
 
-/// Runs so many actions, shared among the threads, and checks the history.
+/// Runs this many actions, shared among the threads, and checks the history.
 fn storm(actions: usize, tastes: Tastes) {
     on_all_threads(|threads, rng| {
         let recording = Recording::new();

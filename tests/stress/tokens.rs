@@ -1,5 +1,5 @@
-//! Tokens are taken and put back, by transactions of which some are aborted: none is lost, none is
-//! doubled, and there are always more than the threads can hold, so no pop ever finds nothing.
+//! Tokens are taken and put back, by transactions of which some are aborted: none is lost or duplicated, and there
+//! are always more than the threads can hold, so no pop ever returns `Empty`.
 
 use crate::common::rng::Rng;
 use crate::harness::{on_all_threads, scaled, together};
@@ -7,10 +7,10 @@ use requeue::{commit_all, Item, Queue, Transaction};
 use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// How many tokens one transaction takes at most.
+/// Maximal number of tokens per transaction.
 const HAND: usize = 4;
 
-/// Which tokens somebody holds.
+/// The tokens that are held.
 struct Table(Vec<AtomicBool>);
 
 impl Table {
@@ -51,7 +51,7 @@ fn push(tx: &Transaction<'_, usize>, tokens: &[usize]) {
     }
 }
 
-/// Ends a transaction; the tokens may be taken again as soon as it ends.
+/// Ends a transaction; the tokens can be taken again as soon as it ends.
 fn end(tx: Transaction<'_, usize>, tokens: &[usize], table: &Table, rng: &mut Rng) {
     table.put(tokens);
     match rng.below(5) {
@@ -95,7 +95,7 @@ fn in_one_queue() {
     });
 }
 
-/// Each transaction swaps tokens of two queues, and either queue has too many to run dry.
+/// Each transaction swaps tokens of two queues, and neither queue can run empty.
 #[test]
 fn between_two_queues() {
     on_all_threads(|threads, rng| {

@@ -1,4 +1,4 @@
-//! What one transaction has done so far, to be written down when its end is known.
+//! The steps of one transaction, recorded when its end is known.
 
 use crate::history::{End, Event, Span};
 use crate::recorder::{Item, Recorder};
@@ -62,7 +62,7 @@ impl Draft {
             .flat_map(|claim| claim.items.iter().copied())
     }
 
-    /// What a commit hands over is what was held, in that order; the part not asked for is dropped.
+    /// A commit returns the held items, in order; the part not requested is dropped.
     pub(crate) fn check_taken(&self, taken: Taken<'_, Item>, part: usize) {
         assert_eq!(taken.len(), self.held().count());
         for (item, held) in taken.take(part).zip(self.held()) {

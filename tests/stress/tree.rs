@@ -8,10 +8,10 @@ use std::thread;
 
 const CHILDREN: usize = 3;
 
-/// A node by its number: those of its children follow from it.
+/// A node by its number, which determines those of its children.
 struct Job {
     node: usize,
-    /// How often it was begun, which is written into the job itself.
+    /// Number of attempts, stored in the job itself.
     begun: u32,
 }
 
@@ -28,7 +28,7 @@ impl Job {
     }
 }
 
-/// Begins are counted before, ends after: equal counts mean that nobody was at work in between.
+/// Begins are counted before, ends after: equal counts mean that no job ran in between.
 #[derive(Default)]
 struct Work {
     begun: AtomicUsize,
@@ -36,7 +36,7 @@ struct Work {
 }
 
 impl Work {
-    /// Whether nothing was ready and nobody at work at one instant: then nothing will ever be.
+    /// Whether no job was ready and none ran at one instant: then no job will ever be ready.
     fn is_over(&self, queue: &Queue<Job>) -> bool {
         let ended = self.ended.load(Ordering::SeqCst);
         let idle = || self.begun.load(Ordering::SeqCst) == ended;
@@ -44,7 +44,7 @@ impl Work {
     }
 }
 
-/// Takes a job and pushes its children; `None` if there is no job, the node unless that fails.
+/// Takes a job and pushes its children; `None` if there is no job; the node unless the run fails.
 fn expand(tx: &Transaction<'_, Job>, nodes: usize, rng: &mut Rng) -> Result<Option<usize>, ()> {
     let Ok(mut job) = tx.pop() else {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! All or nothing, seen by a sole consumer: whoever has got one item of a commit finds the others.
+//! All or nothing, seen by a single consumer: if it has one item of a commit, it finds the others.
 
 use crate::common::rng::Rng;
 use crate::harness::{on_all_threads, scaled, together};
@@ -35,7 +35,7 @@ fn stage_and_commit(handles: &mut [Handle<Group>; QUEUES], group: Group, rng: &m
     }
 }
 
-/// The sole consumer: how many items it has got of each group that it has not got whole.
+/// The single consumer: its number of items of each incomplete group.
 struct Board<'a> {
     queues: &'a [Queue<Group>; QUEUES],
     handles: [Handle<Group>; QUEUES],
@@ -63,8 +63,8 @@ impl<'a> Board<'a> {
         }
     }
 
-    /// Looks into one queue, perhaps in a transaction that is aborted.
-    fn look(&mut self, queue: usize, rng: &mut Rng) -> bool {
+    /// Checks one queue, perhaps in a transaction that is aborted.
+    fn check(&mut self, queue: usize, rng: &mut Rng) -> bool {
         if rng.percent(20) {
             let tx = self.handles[queue].begin();
             tx.pop_batch(1 + rng.below(4));
@@ -78,13 +78,13 @@ impl<'a> Board<'a> {
         popped.map(|group| self.see(group)).is_ok()
     }
 
-    /// Pops each queue until it is empty, until all groups are whole: those seen before are then.
+    /// Pops each queue until it is empty, until all groups are complete: those seen before must be.
     fn complete(&mut self, rng: &mut Rng) {
         while !self.parts.is_empty() {
             let seen: Vec<Group> = self.parts.keys().copied().collect();
             let first = rng.below(QUEUES);
             for step in 0..QUEUES {
-                while self.look((first + step) % QUEUES, rng) {}
+                while self.check((first + step) % QUEUES, rng) {}
             }
             for group in seen {
                 let parts = self.parts.get(&group);
@@ -116,7 +116,7 @@ fn a_sole_consumer_finds_all_of_a_commit() {
             loop {
                 let last = pushing.load(Ordering::SeqCst) == 0;
                 let queue = rng.below(QUEUES);
-                if board.look(queue, rng) {
+                if board.check(queue, rng) {
                     board.complete(rng);
                 } else if last {
                     break;
@@ -128,8 +128,8 @@ fn a_sole_consumer_finds_all_of_a_commit() {
     });
 }
 
-/// The consumer waits for the first item of each commit and looks for the last one at once; the
-/// producer waits for the consumer. So every commit is looked at while it is published.
+/// The consumer waits for the first item of each commit and checks for the last one at once; the producer waits for
+/// the consumer. So every commit is observed during its publication.
 #[test]
 fn the_last_queue_of_a_commit_is_no_later_than_the_first() {
     on_all_threads(|threads, rng| {
@@ -139,13 +139,13 @@ fn the_last_queue_of_a_commit_is_no_later_than_the_first() {
             let pair = &pairs[number / 2];
             match number % 2 {
                 0 => (0..rounds).for_each(|round| pair.commit(round)),
-                _ => (0..rounds).for_each(|round| pair.look(round)),
+                _ => (0..rounds).for_each(|round| pair.observe(round)),
             }
         });
     });
 }
 
-/// A producer and a consumer of commits over six queues, and how far they are.
+/// A producer and a consumer of commits over six queues, and their progress.
 #[derive(Default)]
 struct Pair {
     queues: [Queue<Group>; 6],
@@ -171,7 +171,7 @@ impl Pair {
     }
 
     /// In even rounds from the first queue to the last, in odd ones backwards.
-    fn look(&self, round: usize) {
+    fn observe(&self, round: usize) {
         let order = match round % 2 {
             0 => [0, 5, 1, 2, 3, 4],
             _ => [5, 0, 4, 3, 2, 1],
@@ -184,7 +184,7 @@ impl Pair {
         assert!(whole, "only a part of commit {round} was found");
     }
 
-    /// Pops the item of this round as soon as it is there; false if it does not come.
+    /// Pops the item of this round as soon as it is ready; false if it does not arrive.
     fn wait_for(&self, first: &Queue<Group>, round: usize) -> bool {
         for attempt in 1.. {
             let late = self.committed.load(Ordering::Acquire) > round;

@@ -1,5 +1,4 @@
-//! Every public name, used once, in groups: what does not compile here is not there any more. What the names do is
-//! tested elsewhere.
+//! Uses every public name once, in groups: a removed name fails to compile. Their behaviour is tested elsewhere.
 
 mod owned;
 mod priorities;

@@ -44,7 +44,7 @@ fn deliveries_are_stored_and_ended_elsewhere() {
     assert_eq!(queue.len(), 2);
 }
 
-/// What they have beside the verbs of a transaction, which they dereference to.
+/// Their methods besides those of a transaction, which they dereference to.
 fn all_at_once<O: Order<u8>>(queue: &Queue<u8, O>, clock: &ManualClock) {
     queue.push_batch(0..3).unwrap();
     let mut tx = queue.begin_owned();

@@ -1,4 +1,4 @@
-//! What only queues by priority have, leased or not.
+//! Methods of priority queues only, leased or not.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use requeue::{Prioritized, PriorityError, PriorityQueue, Queue, Ticket};
 
 const ZERO: Duration = Duration::ZERO;
 
-/// A view, which has a priority and a time, of one of those that push.
+/// A view with a priority and a time, of a queue, a handle or a transaction.
 fn view<P: PushTo<Item = u8>>(view: PushWith<P>) -> PushWith<P> {
     view.priority(7)
 }

@@ -1,4 +1,4 @@
-//! How queues are made, what they say of themselves, and what is done to them as a whole.
+//! Constructors of queues, their inspection, and operations on a queue as a whole.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use requeue::{
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// What the builders of all orders have.
+/// The options of the builders of all orders.
 fn every_setting<T: Clone + 'static, O: Order<T>>(builder: Builder<T, O>) -> Builder<T, O> {
     builder
         .capacity(8)
@@ -49,7 +49,7 @@ fn queues_of_all_orders_are_built() {
     assert!(plain.is_paused() && fair.is_paused() && urgent.is_paused() && lent.is_paused());
 }
 
-/// What all queues say.
+/// The inspection methods of all queues.
 fn every_question<T: std::fmt::Debug, O: Order<T>>(queue: &Queue<T, O>) {
     let _: (usize, bool, bool, Option<usize>) = (
         queue.len(),

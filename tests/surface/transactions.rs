@@ -1,4 +1,4 @@
-//! Transactions: their verbs, what they hold, and how they end.
+//! Transactions: pushes, pops, held items, and ends.
 
 use std::time::Duration;
 
@@ -50,7 +50,7 @@ fn verbs<O: Order<u8>>(queue: &Queue<u8, O>) {
     assert_eq!(taken.len(), 11);
 }
 
-/// Ends that never fail.
+/// Ends that are infallible.
 fn ends<O: Order<u8> + Unleased>(queue: &Queue<u8, O>) {
     queue.push_batch(0..5).unwrap();
     let (mut a, mut b) = (queue.handle(), queue.handle());

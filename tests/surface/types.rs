@@ -1,4 +1,4 @@
-//! What the types are: `Send`, `Sync`, `'static`, iterators, errors; and in which modules they are.
+//! The properties of the types: `Send`, `Sync`, `'static`, iterators, errors; and their modules.
 
 use std::cell::Cell;
 use std::error::Error;
@@ -46,7 +46,7 @@ type Fair = FairQueue<String, Item1>;
 type Urgent = PriorityQueue<Item1>;
 type Lent = Queue<Item1, Leased<Fifo>>;
 
-/// Also of items that are not `'static`, in all orders.
+/// Also for items that are not `'static`, in all orders.
 fn borrows<'a>(
     text: &'a str,
 ) -> (
@@ -148,7 +148,7 @@ has!(requeue::Expired: Error + Copy + PartialEq + Send + Sync + 'static);
 has!(requeue::OutOfRange: Error + Copy + PartialEq + Send + Sync + 'static);
 has!(requeue::Imbalance: Error + Copy + PartialEq + Send + Sync + 'static);
 
-/// What the modules hold.
+/// The contents of the modules.
 #[allow(unused_imports)]
 mod modules {
     use requeue::channel::{bounded, unbounded, Receiver, Sender};

@@ -1,4 +1,4 @@
-//! The verbs of queues and handles, in all forms of waiting.
+//! The methods of queues and handles, in all forms of waiting.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use requeue::{
 
 const ZERO: Duration = Duration::ZERO;
 
-/// Pushes and pops of a queue, or its channel's ends, by shared reference.
+/// Pushes and pops of a queue, or of the ends of its channel, by shared reference.
 macro_rules! verbs {
     ($pusher:expr, $popper:expr) => {{
         let (pusher, popper) = ($pusher, $popper);
@@ -54,7 +54,7 @@ fn queues_and_handles_have_all_verbs() {
 }
 
 #[test]
-fn handles_look_and_transact() {
+fn handles_peek_and_transact() {
     let queue = Queue::unbounded();
     let mut handle: Handle<u8> = queue.named_handle("worker");
     handle.push(1).unwrap();

@@ -98,7 +98,7 @@ fn tasks_run_futures() {
     });
 }
 
-/// Jobs of both kinds, and any future that stops.
+/// Jobs of both kinds, and a future that stops the pool.
 #[cfg(feature = "tokio")]
 #[test]
 fn tasks_run_jobs_until_a_future_is_ready() {

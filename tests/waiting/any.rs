@@ -1,4 +1,4 @@
-//! Pops from whichever of several queues has something first.
+//! Pops from the first of several queues with an item.
 
 use std::sync::Barrier;
 use std::thread;
@@ -33,7 +33,7 @@ fn earlier_queues_are_preferred() {
     });
 }
 
-/// Panics once somebody waits at the queue, and until then lets nothing start.
+/// A limiter that allows no start until a waiter is at the queue, and then panics.
 struct Fuse(Queue<u32>);
 
 impl Limiter for Fuse {
@@ -44,7 +44,7 @@ impl Limiter for Fuse {
 }
 
 #[test]
-fn who_fails_while_it_waits_leaves_all_lines() {
+fn a_panicking_wait_leaves_all_wait_queues() {
     ends(|| {
         let [first] = queues::<1>();
         let pace = Pace::shared(Fuse(first.clone()));
@@ -142,9 +142,9 @@ fn the_last_close_wakes() {
     });
 }
 
-/// The wake-ups of the queues that were not popped go to those who wait there.
+/// The wake-ups of the queues that were not popped go to their other waiters.
 #[test]
-fn it_leaves_no_place_in_any_line() {
+fn it_leaves_no_waiter_in_any_wait_queue() {
     ends(|| {
         for round in 0..30 {
             let queues = queues();
@@ -163,7 +163,7 @@ fn it_leaves_no_place_in_any_line() {
     });
 }
 
-/// Items arrive in all queues at once, while others wait in one of them: all of them are received.
+/// Items arrive in all queues at once, while other threads wait in one of them: all items are received.
 #[test]
 fn many_wait_for_many() {
     ends(|| {

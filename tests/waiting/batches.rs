@@ -1,4 +1,4 @@
-//! Batches: pushed all or nothing, popped until there are enough.
+//! Batches: pushes are all or nothing, pops wait until there are enough items.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +14,7 @@ use requeue::{Handle, PushError, Queue};
 type Pushed = Result<usize, PushError<Vec<u32>>>;
 type Push = fn(&mut Handle<u32>, Vec<u32>) -> Pushed;
 
-/// Every way to push a batch. Those from [`TRYING`] on wait for room.
+/// All ways to push a batch. Those from [`TRYING`] on wait for room.
 const PUSHES: [(&str, Push); 10] = [
     ("push_batch", |handle, items| handle.push_batch(items)),
     ("push_batch_timeout", |handle, items| {
@@ -162,7 +162,7 @@ fn the_iterator_may_use_the_queue() {
 }
 
 #[test]
-fn a_batch_may_be_as_large_as_what_its_queue_bears() {
+fn a_batch_may_be_as_large_as_the_capacity() {
     let queue = Queue::bounded(10_000);
     let mut handle = queue.handle();
     for _ in 0..3 {
@@ -174,7 +174,7 @@ fn a_batch_may_be_as_large_as_what_its_queue_bears() {
     }
 }
 
-/// Nobody takes a part of a batch: as long as there is room for a part only, nothing is ready.
+/// No consumer takes a part of a batch: while there is only room for a part, no item is ready.
 #[test]
 fn a_waiting_batch_goes_in_as_a_whole() {
     let queue = bounded(3, [0, 1, 2]);
@@ -207,7 +207,7 @@ fn a_dropped_batch_leaves_no_trace() {
 }
 
 #[test]
-fn what_a_batch_has_gathered_is_free_again_when_its_time_is_over() {
+fn a_batch_that_times_out_returns_its_gathered_permits() {
     let queue = bounded(2, [0]);
     let (mut handle, mut other) = (queue.handle(), queue.handle());
     let shortly = Duration::from_nanos(1);
@@ -227,7 +227,7 @@ fn what_a_batch_has_gathered_is_free_again_when_its_time_is_over() {
     assert_at_rest(&queue, 2, 0);
 }
 
-/// It may keep the room that it has found so far, but not longer than its handle is left alone.
+/// It may keep the room that it has found so far, but only until its handle is used.
 #[test]
 fn a_forgotten_batch_gives_its_room_back_when_its_handle_is_used() {
     type Use = fn(Handle<u32>);
@@ -256,7 +256,7 @@ fn a_forgotten_batch_gives_its_room_back_when_its_handle_is_used() {
     }
 }
 
-/// A stream of small pushes that wait cannot keep a large batch out for ever.
+/// A stream of small waiting pushes cannot starve a large batch.
 #[test]
 fn small_pushes_do_not_starve_a_batch() {
     const CAPACITY: usize = 4;
@@ -304,7 +304,7 @@ fn close_ends_the_wait_of_a_batch() {
     }
 }
 
-/// Pushers that each need the whole capacity do not wait for one another with a part of it in hand.
+/// Pushers that each need the whole capacity do not deadlock, each with a part of it.
 #[test]
 fn batches_of_the_whole_capacity_do_not_block_each_other() {
     const CAPACITY: usize = 4;
@@ -328,7 +328,7 @@ fn batches_of_the_whole_capacity_do_not_block_each_other() {
         assert!(queue.is_empty());
         received
     });
-    // A batch finds the queue empty, so they leave one after the other.
+    // A batch needs an empty queue, so they are popped one after the other.
     let mut batches = Vec::new();
     for batch in received.chunks(CAPACITY) {
         assert_eq!(batch, [batch[0]; CAPACITY]);
@@ -338,7 +338,7 @@ fn batches_of_the_whole_capacity_do_not_block_each_other() {
     assert!(batches.into_iter().eq(0..4 * ROUNDS));
 }
 
-/// Large and small pushes, waiting and not, and consumers of both kinds: all get through.
+/// Large and small pushes, waiting and not, and consumers of both kinds: all complete.
 #[test]
 fn batches_of_all_sizes_get_through() {
     const CAPACITY: u32 = 5;
@@ -378,7 +378,7 @@ fn batches_of_all_sizes_get_through() {
     });
 }
 
-/// Every way to pop a batch with a wait; the items are committed.
+/// All ways to pop a batch with a wait; the items are committed.
 type Pop = fn(&mut Handle<u32>, usize, usize, Duration) -> Vec<u32>;
 
 const POPS: [(&str, Pop); 4] = [
@@ -413,7 +413,7 @@ const POPS: [(&str, Pop); 4] = [
     }),
 ];
 
-/// Waits for a future, or if there is an end of the time polls it once.
+/// Waits for a future, or polls it once if there is a timeout.
 fn in_time<F: Future + Unpin>(future: F, timeout: Duration) -> Option<F::Output> {
     if timeout == Duration::MAX {
         return Some(block_on(future));
@@ -440,7 +440,7 @@ fn enough_items_end_the_wait_at_once() {
 }
 
 #[test]
-fn the_end_of_the_time_gives_what_there_is() {
+fn a_timeout_returns_the_items_so_far() {
     for (name, pop) in POPS {
         for timeout in [Duration::ZERO, Duration::from_millis(1)] {
             let queue = filled(0..2);
@@ -495,7 +495,7 @@ fn a_batch_gathers_what_arrives() {
     }
 }
 
-/// What a handle has popped is committed, so its room is there for those whom it waits for.
+/// Items popped by a handle are committed, so their room is free for the pushes that it waits for.
 #[test]
 fn a_batch_larger_than_the_capacity_is_popped_as_it_comes() {
     let queue = Queue::bounded(2);
@@ -525,7 +525,7 @@ fn a_closed_queue_ends_the_wait_for_more() {
 }
 
 #[test]
-fn close_wakes_who_waits_for_more() {
+fn close_wakes_waiting_batches() {
     for (name, pop) in POPS {
         let queue = filled([1]);
         let mut handle = queue.handle();
@@ -536,9 +536,9 @@ fn close_wakes_who_waits_for_more() {
     }
 }
 
-/// While somebody else holds an item of a closed queue, it may come back.
+/// While another transaction holds an item of a closed queue, the item may be given back.
 #[test]
-fn a_batch_of_a_closed_queue_waits_for_what_others_hold() {
+fn a_batch_of_a_closed_queue_waits_for_held_items() {
     let pop = POPS[0].1;
     for abort in [true, false] {
         let queue = filled([1, 2]);
@@ -563,7 +563,7 @@ fn a_batch_of_a_closed_queue_waits_for_what_others_hold() {
     }
 }
 
-/// Two transactions that wait for more than there is do not wait for each other's items.
+/// Two transactions that wait for more items than there are do not wait for each other's items.
 #[test]
 fn transactions_on_a_closed_queue_do_not_wait_for_one_another() {
     let queue = filled(0..6);
@@ -587,7 +587,7 @@ fn transactions_on_a_closed_queue_do_not_wait_for_one_another() {
     assert_at_rest(&queue, 0, 0);
 }
 
-/// Consumers that each wait for two share what comes; none of them sleeps beside a ready item.
+/// Consumers that each wait for two share the items; none of them sleeps while an item is ready.
 #[test]
 fn consumers_of_batches_share_the_items() {
     const ITEMS: usize = 2_000;

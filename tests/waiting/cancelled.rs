@@ -75,7 +75,7 @@ fn room_passes_through_63_cancelled_pushers() {
 }
 
 #[test]
-fn who_was_not_woken_wakes_nobody_when_it_is_cancelled() {
+fn a_cancelled_waiter_that_was_not_woken_wakes_no_other() {
     let queue = Queue::unbounded();
     let mut handles = handles(&queue, 8);
     let mut tasks = poppers(&mut handles);
@@ -85,9 +85,9 @@ fn who_was_not_woken_wakes_nobody_when_it_is_cancelled() {
     assert_eq!(woken(&tasks), [0]);
 }
 
-/// The wake-up has a taker already: a cancelled waiter behind it does not take it along.
+/// The wake-up belongs to another waiter: a cancelled waiter behind it does not consume it.
 #[test]
-fn a_cancelled_waiter_leaves_the_wake_ups_of_others_alone() {
+fn a_cancelled_waiter_consumes_no_wake_up_of_others() {
     let queue = Queue::unbounded();
     let mut handles = handles(&queue, 4);
     let mut tasks = poppers(&mut handles);
@@ -109,7 +109,7 @@ fn a_pop_that_was_ready_passes_nothing_on() {
     assert_eq!(all_rings(&tasks), 0);
 }
 
-/// The transaction of a cancelled pop goes on, and can be used and committed.
+/// The transaction of a cancelled pop stays open, and can be used and committed.
 #[test]
 fn a_transaction_outlives_its_cancelled_futures() {
     let queue = Queue::bounded(2);
@@ -171,7 +171,7 @@ fn a_cancelled_push_that_was_woken_pushes_nothing() {
 
 type Use = fn(Handle<u32>) -> Option<Handle<u32>>;
 
-/// The uses of a handle that end what was forgotten.
+/// The uses of a handle that settle forgotten state.
 const USES: [Use; 8] = [
     |_| None,
     |mut handle| {
@@ -206,7 +206,7 @@ const USES: [Use; 8] = [
 
 type Forget = fn(&mut Handle<u32>) -> Arc<Bell>;
 
-/// Leaves a future that waits for an item in the line, with its transaction if it has one.
+/// Forgets a future that waits for an item, with its transaction if it has one.
 const FORGOTTEN_POPS: [Forget; 2] = [
     |handle| Task::waiting(handle.pop_async()).forget(),
     |handle| {
@@ -218,7 +218,7 @@ const FORGOTTEN_POPS: [Forget; 2] = [
 ];
 
 #[test]
-fn a_forgotten_pop_keeps_its_place_until_its_handle_is_used() {
+fn a_forgotten_pop_keeps_its_waiter_until_its_handle_is_used() {
     for forget in FORGOTTEN_POPS {
         for use_again in USES {
             let queue = Queue::unbounded();
@@ -235,7 +235,7 @@ fn a_forgotten_pop_keeps_its_place_until_its_handle_is_used() {
 }
 
 #[test]
-fn a_forgotten_pop_loses_its_place_when_its_handle_is_used() {
+fn a_forgotten_pop_loses_its_waiter_when_its_handle_is_used() {
     for forget in FORGOTTEN_POPS {
         for use_again in USES {
             let queue = Queue::unbounded();
@@ -251,7 +251,7 @@ fn a_forgotten_pop_loses_its_place_when_its_handle_is_used() {
     }
 }
 
-/// Leaves a future that waits for room in the line, with its transaction if it has one.
+/// Forgets a future that waits for room, with its transaction if it has one.
 const FORGOTTEN_PUSHES: [Forget; 3] = [
     |handle| Task::waiting(handle.push_async(8)).forget(),
     |handle| Task::waiting(handle.push_batch_async([8])).forget(),
@@ -264,7 +264,7 @@ const FORGOTTEN_PUSHES: [Forget; 3] = [
 ];
 
 #[test]
-fn a_forgotten_push_keeps_its_place_until_its_handle_is_used() {
+fn a_forgotten_push_keeps_its_waiter_until_its_handle_is_used() {
     for forget in FORGOTTEN_PUSHES {
         for use_again in USES {
             let queue = Queue::bounded(1);
@@ -299,7 +299,7 @@ fn a_forgotten_future_leaves_with_its_transaction() {
     }
 }
 
-/// The transaction had taken and staged something before: both take place, and the wake-up passes.
+/// The transaction had taken and staged an item before: both take effect, and the wake-up is passed on.
 #[test]
 fn a_forgotten_future_leaves_with_a_transaction_that_was_used() {
     let queue = Queue::unbounded();
@@ -317,9 +317,9 @@ fn a_forgotten_future_leaves_with_a_transaction_that_was_used() {
     assert!(others.iter_mut().all(|task| task.output().is_ok()));
 }
 
-/// A leaked future that never waited holds no place.
+/// A leaked future that was never polled has no waiter.
 #[test]
-fn a_future_that_was_never_polled_is_not_in_the_line() {
+fn a_future_that_was_never_polled_is_not_in_the_wait_queue() {
     let queue = Queue::unbounded();
     let (mut a, mut b) = (queue.handle(), queue.handle());
     mem::forget(a.pop_async());

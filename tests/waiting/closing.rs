@@ -1,4 +1,4 @@
-//! A closed queue: pushes are refused, pops drain what is left and then end.
+//! A closed queue: pushes are refused, pops drain the remaining items and then return `Closed`.
 
 use std::mem;
 use std::time::Duration;
@@ -15,7 +15,7 @@ fn handles(queue: &Queue<u32>, count: usize) -> Vec<Handle<u32>> {
     (0..count).map(|_| queue.handle()).collect()
 }
 
-/// Every way to push one item through a handle.
+/// All ways to push one item by a handle.
 fn pushes() -> impl Iterator<Item = Push> {
     let at_once: [Push; 4] = [
         Handle::push,
@@ -27,7 +27,7 @@ fn pushes() -> impl Iterator<Item = Push> {
     at_once.into_iter().chain(blocking)
 }
 
-/// Every way to pop one item through a handle.
+/// All ways to pop one item by a handle.
 fn pops() -> impl Iterator<Item = Pop> {
     let at_once: [Pop; 4] = [
         Handle::pop,
@@ -40,7 +40,7 @@ fn pops() -> impl Iterator<Item = Pop> {
 }
 
 #[test]
-fn only_the_first_close_is_told_so() {
+fn only_the_first_close_returns_true() {
     let queue = Queue::<u32>::unbounded();
     let clone = queue.clone();
     assert!(!queue.is_closed());
@@ -99,7 +99,7 @@ fn closed_is_said_before_full() {
 }
 
 #[test]
-fn what_is_ready_is_popped_before_the_end() {
+fn ready_items_are_popped_before_the_end() {
     ends(|| {
         for (item, pop) in (0..).zip(pops()) {
             let queue = Queue::unbounded();
@@ -131,7 +131,7 @@ fn batches_of_pops_end_short() {
 }
 
 #[test]
-fn what_was_staged_before_commits_after() {
+fn items_staged_before_the_close_are_committed_after_it() {
     ends(|| {
         let queue = Queue::bounded(2);
         let mut handle = queue.handle();
@@ -150,7 +150,7 @@ fn what_was_staged_before_commits_after() {
 
 type Stage = fn(&Transaction<'_, u32>, u32) -> Result<(), PushError<u32>>;
 
-/// Every way to push one item in a transaction, where that is answered at once.
+/// All ways to push one item in a transaction that return at once.
 const STAGES: [Stage; 5] = [
     |tx, item| tx.push(item),
     |tx, item| tx.push_timeout(item, Duration::ZERO),
@@ -231,7 +231,7 @@ fn a_transaction_that_has_given_back_all_is_refused() {
     });
 }
 
-/// The follow-ups of an aborted transaction are dropped, and those of the next attempt count.
+/// The follow-up items of an aborted transaction are dropped, and those of the next attempt count.
 #[test]
 fn follow_ups_of_an_aborted_transaction_are_dropped() {
     let queue = Queue::unbounded();
@@ -320,7 +320,7 @@ fn a_pop_says_empty_while_a_transaction_may_give_something_back() {
 
 type End = fn(Transaction<'_, u32>);
 
-/// Ends of a transaction that holds 1 and has staged 2, and what is left of them.
+/// Ends of a transaction that holds 1 and has staged 2, and the items left by them.
 const ENDS: [(End, &[u32]); 4] = [
     (|tx| drop(tx.commit()), &[2]),
     (|tx| tx.abort(), &[1]),
@@ -358,7 +358,7 @@ fn staged_items_alone_keep_the_end_back() {
 }
 
 #[test]
-fn a_transaction_that_has_done_nothing_keeps_nothing_back() {
+fn an_unused_transaction_does_not_delay_the_end() {
     ends(|| {
         let queue = Queue::<u32>::unbounded();
         let (mut a, mut b) = (queue.handle(), queue.handle());
@@ -372,7 +372,7 @@ fn a_transaction_that_has_done_nothing_keeps_nothing_back() {
 }
 
 #[test]
-fn a_forgotten_transaction_keeps_the_end_back_until_its_handle_is_used() {
+fn a_forgotten_transaction_delays_the_end_until_its_handle_is_used() {
     let uses: [fn(Handle<u32>); 2] = [drop, |mut handle| drop(handle.begin())];
     for end in uses {
         let queue = Queue::unbounded();
@@ -389,7 +389,7 @@ fn a_forgotten_transaction_keeps_the_end_back_until_its_handle_is_used() {
 }
 
 #[test]
-fn close_wakes_all_who_wait_for_items() {
+fn close_wakes_all_waiters_for_items() {
     let queue = Queue::unbounded();
     let mut handles = handles(&queue, 64);
     let mut tasks = poppers(&mut handles);
@@ -404,7 +404,7 @@ fn close_wakes_all_who_wait_for_items() {
 }
 
 #[test]
-fn close_wakes_all_who_wait_for_room() {
+fn close_wakes_all_waiters_for_room() {
     let queue = Queue::bounded(1);
     queue.push(99).unwrap();
     let mut handles = handles(&queue, 64);
@@ -417,7 +417,7 @@ fn close_wakes_all_who_wait_for_room() {
     assert_eq!((queue.pop(), queue.pop()), (Ok(99), Err(PopError::Closed)));
 }
 
-/// A pusher that was woken for room and finds the queue closed has pushed nothing.
+/// A push that was woken for room and finds the queue closed has pushed nothing.
 #[test]
 fn close_overtakes_a_pusher_on_its_way() {
     for push in ASYNC_PUSHES {
@@ -451,7 +451,7 @@ fn a_future_from_before_the_close_is_refused_after() {
     }
 }
 
-/// All who wait while a transaction holds or has staged something learn how it ended.
+/// All waiters learn how a transaction with held or staged items ended.
 #[test]
 fn waiters_learn_the_end_from_the_last_transaction() {
     for (end, left) in ENDS {
@@ -477,7 +477,7 @@ fn waiters_learn_the_end_from_the_last_transaction() {
     }
 }
 
-/// Ends a transaction that has only held and taken, or only staged and aborted: nothing is left.
+/// Ends a transaction that has only held and committed, or only staged and aborted: no item is left.
 #[test]
 fn waiters_learn_the_end_from_a_transaction_that_leaves_nothing() {
     let ends: [Event; 4] = [
@@ -532,7 +532,7 @@ fn waiters_learn_the_end_from_a_transaction_that_leaves_nothing() {
     }
 }
 
-/// Only the last of several transactions brings the end.
+/// `Closed` is returned only after the last of several transactions.
 #[test]
 fn one_of_two_transactions_does_not_bring_the_end() {
     let queue = Queue::unbounded();
@@ -604,7 +604,7 @@ fn a_transaction_that_has_staged_does_not_wait_on_a_closed_queue() {
     });
 }
 
-/// They wait from before the close on: it is the close that ends it.
+/// They wait since before the close: the close ends the wait.
 #[test]
 fn close_ends_the_wait_of_transactions_that_hold() {
     let queue = Queue::unbounded();

@@ -1,4 +1,4 @@
-//! A close while other threads push, pop and commit.
+//! A close concurrent with pushes, pops and commits of other threads.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Barrier;
@@ -10,14 +10,14 @@ use requeue::{Fifo, Handle, PopError, PushError, Queue};
 
 const ROUNDS: usize = 60;
 
-/// What the pushers were told, and what was received in the end.
-fn assert_told_the_truth(mut accepted: Vec<u32>, mut received: Vec<u32>) {
+/// The results of the pushers, and the items received.
+fn assert_results_are_true(mut accepted: Vec<u32>, mut received: Vec<u32>) {
     accepted.sort_unstable();
     received.sort_unstable();
     assert_eq!(accepted, received);
 }
 
-/// Pushes numbers until that is refused, and returns those that were not.
+/// Pushes numbers until a push is refused, and returns the accepted ones.
 fn push_until_closed(
     first: u32,
     mut push: impl FnMut(u32) -> Result<(), PushError<u32>>,
@@ -41,7 +41,7 @@ fn push_until_closed(
 
 type Pusher = fn(&Queue<u32>, u32) -> Vec<u32>;
 
-/// Threads that push until the queue is closed, beginning with a number of their own.
+/// Threads that push until the queue is closed, each beginning with its own number.
 const PUSHERS: [Pusher; 5] = [
     |queue, first| push_until_closed(first, |item| queue.push(item)),
     |queue, first| {
@@ -70,7 +70,7 @@ const PUSHERS: [Pusher; 5] = [
     stage_until_closed,
 ];
 
-/// Commits what it has staged when the close comes, and what it holds is staged anew.
+/// Commits the items that it has staged at the close, and stages its held items again.
 fn stage_until_closed(queue: &Queue<u32>, first: u32) -> Vec<u32> {
     let mut handle = queue.handle();
     let mut accepted = Vec::new();
@@ -131,11 +131,11 @@ fn close_against_pushes(queue: &Queue<u32>, drains: usize, round: u64) {
         (accepted, join(drains))
     });
     assert_eq!(queue.pop(), Err(PopError::Closed));
-    assert_told_the_truth(accepted, received);
+    assert_results_are_true(accepted, received);
 }
 
 #[test]
-fn what_was_accepted_is_received_and_what_was_refused_is_not() {
+fn accepted_items_are_received_and_refused_ones_are_not() {
     ends(|| {
         for (round, capacity) in (0..).zip(3..ROUNDS) {
             close_against_pushes(&Queue::unbounded(), 2, round);
@@ -144,7 +144,7 @@ fn what_was_accepted_is_received_and_what_was_refused_is_not() {
     });
 }
 
-/// Consumers of all forms end, each exactly when nothing is left.
+/// Consumers of all forms end, each exactly when no item is left.
 #[test]
 fn all_consumers_end() {
     ends(|| {
@@ -167,26 +167,26 @@ fn all_consumers_end() {
                 queue.close();
                 consumers.map(|consumer| consumer.join().unwrap()).concat()
             });
-            assert_told_the_truth((0..items).collect(), received);
+            assert_results_are_true((0..items).collect(), received);
         }
     });
 }
 
-/// Takes items and aborts every third time, until the queue says that there will be none.
+/// Takes items and aborts every third time, until the queue is drained.
 fn work(handle: &mut Handle<u32>, number: usize) -> Vec<u32> {
     let mut done = Vec::new();
-    for turn in number.. {
+    for round in number.. {
         let tx = handle.begin();
         match tx.pop_blocking() {
             Ok(_) => {}
             Err(PopError::Closed) => break,
             Err(PopError::Empty) => panic!("a blocking pop that holds nothing said Empty"),
         }
-        if turn % 2 == 0 {
-            // Whatever else there is; a holder does not wait for others on a closed queue.
-            tx.pop_batch(turn % 4);
+        if round % 2 == 0 {
+            // Takes more ready items, but a holder does not wait for others on a closed queue.
+            tx.pop_batch(round % 4);
         }
-        if turn % 3 == 0 {
+        if round % 3 == 0 {
             tx.abort();
         } else {
             done.extend(tx.commit());
@@ -196,7 +196,7 @@ fn work(handle: &mut Handle<u32>, number: usize) -> Vec<u32> {
 }
 
 #[test]
-fn aborts_give_back_to_those_who_still_wait() {
+fn aborts_return_items_to_waiters() {
     ends(|| {
         for round in 0..ROUNDS {
             let queue = Queue::unbounded();
@@ -216,12 +216,12 @@ fn aborts_give_back_to_those_who_still_wait() {
                 queue.close();
                 workers.map(|worker| worker.join().unwrap()).concat()
             });
-            assert_told_the_truth((0..40).collect(), received);
+            assert_results_are_true((0..40).collect(), received);
         }
     });
 }
 
-/// Two transactions that hold one item each and wait for another both go on.
+/// Two transactions that hold one item each and wait for another both return.
 #[test]
 fn two_that_hold_do_not_wait_for_each_other() {
     ends(|| {

@@ -1,4 +1,4 @@
-//! Pops that wait while items are delayed: they are woken when those are due.
+//! Pops that wait while items are delayed: they are woken when an item is due.
 
 use std::mem;
 use std::sync::Barrier;
@@ -28,13 +28,13 @@ fn a_task_is_woken_when_an_item_is_due() {
                 task.assert_waits();
             }
             tx.retry_after(item, SECOND).unwrap();
-            // One who waits is told of the delay, so that it keeps the time.
+            // A waiter is woken to plan the delay, as the leader.
             task.assert_waits();
-            let told = task.rings();
+            let woken = task.rings();
             clock.advance(NEARLY);
-            assert_eq!(task.rings(), told);
+            assert_eq!(task.rings(), woken);
             clock.advance(INSTANT);
-            assert!(task.rings() > told);
+            assert!(task.rings() > woken);
             assert_eq!(task.output(), Ok(7));
         }
     }
@@ -138,7 +138,7 @@ fn a_shorter_delay_after_a_longer_one_is_kept() {
     assert_eq!(next_output(&mut tasks).unwrap(), 1);
 }
 
-/// A way in which a waiter that keeps the time stops to wait.
+/// A way in which the leader stops waiting.
 type Leave = fn(&Queue<u32>, Task<requeue::TakeAsync<'_, u32>>);
 
 const LEAVES: [(&str, Leave); 4] = [
@@ -165,7 +165,7 @@ const LEAVES: [(&str, Leave); 4] = [
 ];
 
 #[test]
-fn when_the_one_who_keeps_the_time_leaves_another_one_keeps_it() {
+fn a_leaving_leader_hands_over() {
     for (name, leave) in LEAVES {
         for polls_between in [true, false] {
             let (clock, queue) = clocked_with([7]);
@@ -185,7 +185,7 @@ fn when_the_one_who_keeps_the_time_leaves_another_one_keeps_it() {
 }
 
 #[test]
-fn a_forgotten_future_keeps_the_time_until_its_handle_is_used_or_dropped() {
+fn a_forgotten_future_is_the_leader_until_its_handle_is_used_or_dropped() {
     type End = fn(Handle<u32>);
     let ends: [End; 2] = [drop, |mut handle| drop(handle.begin())];
     for end in ends {
@@ -224,7 +224,7 @@ fn a_timeout_hands_the_time_over() {
 }
 
 #[test]
-fn what_is_due_wins_over_a_timeout_at_the_same_time() {
+fn a_due_item_wins_over_a_timeout_at_the_same_time() {
     ends(|| {
         for round in 0..20 {
             let (clock, queue) = clocked_with([7]);
@@ -244,7 +244,7 @@ fn what_is_due_wins_over_a_timeout_at_the_same_time() {
 }
 
 #[test]
-fn a_waiter_in_a_closed_queue_gets_what_is_due_and_the_others_an_end() {
+fn a_waiter_at_a_closed_queue_gets_the_due_item_and_the_others_end() {
     for pop in async_pops() {
         let (clock, queue) = clocked_with([7]);
         put_off(&queue, SECOND);
@@ -259,7 +259,7 @@ fn a_waiter_in_a_closed_queue_gets_what_is_due_and_the_others_an_end() {
 }
 
 #[test]
-fn a_drain_of_a_closed_queue_waits_for_what_is_delayed() {
+fn a_drain_of_a_closed_queue_waits_for_delayed_items() {
     ends(|| {
         let (clock, queue) = clocked_with(0..3);
         put_off(&queue, SECOND);
@@ -296,7 +296,7 @@ fn a_waiter_woken_too_early_by_the_clock_waits_on() {
 }
 
 #[test]
-fn a_batch_that_waits_gathers_what_is_due() {
+fn a_waiting_batch_gathers_due_items() {
     ends(|| {
         let (clock, queue) = clocked_with(0..3);
         put_off(&queue, SECOND);
@@ -320,7 +320,7 @@ fn a_batch_that_waits_gathers_what_is_due() {
 }
 
 #[test]
-fn a_waiter_of_a_transaction_keeps_the_time_too() {
+fn a_waiter_of_a_transaction_can_be_the_leader() {
     let (clock, queue) = clocked_with([7]);
     put_off(&queue, SECOND);
     let (mut a, mut b) = (queue.handle(), queue.handle());
@@ -337,7 +337,7 @@ fn a_waiter_of_a_transaction_keeps_the_time_too() {
 }
 
 #[test]
-fn one_who_waits_for_several_queues_is_woken_when_an_item_is_due() {
+fn a_waiter_for_several_queues_is_woken_when_an_item_is_due() {
     ends(|| {
         let (clock, builder) = clocked();
         let queues = [builder.clone().build(), builder.build()];

@@ -1,5 +1,4 @@
-//! Pops that wait for an item and pushes that wait for room: what wakes them, and for how long they
-//! wait.
+//! Pops that wait for an item and pushes that wait for room: the events that wake them, and their timeouts.
 
 use std::sync::Barrier;
 use std::thread;
@@ -11,11 +10,11 @@ use crate::common::futures::Task;
 use crate::common::waits::{async_pops, blocking_pops, ASYNC_PUSHES, BLOCKING_PUSHES};
 use requeue::{Handle, PopError, PushError, Queue};
 
-/// So short that it is over when a deadline is first looked at.
+/// So short that it has elapsed when the deadline is first checked.
 const MOMENT: Duration = Duration::from_nanos(1);
 
-/// Runs `wait` on another thread while the event takes place; in later rounds the thread gets more
-/// time to fall asleep before.
+/// Runs `wait` on another thread while the event takes place; in later rounds the thread has more time to fall asleep
+/// before.
 fn blocked_during<R: Send>(
     queue: &Queue<u32>,
     event: Event,
@@ -108,7 +107,7 @@ fn every_departure_wakes_one_of_two_tasks() {
 }
 
 #[test]
-fn what_is_there_is_taken_at_once() {
+fn an_available_item_is_taken_at_once() {
     ends(|| {
         let queue = Queue::bounded(1);
         let mut handle = queue.handle();
@@ -127,7 +126,7 @@ fn what_is_there_is_taken_at_once() {
     });
 }
 
-/// Two threads hand one item to and fro, so that one of them nearly always sleeps.
+/// Two threads pass one item back and forth, so that one of them nearly always sleeps.
 #[test]
 fn ping_pong() {
     for (pop, push) in blocking_pops().into_iter().zip(BLOCKING_PUSHES) {
@@ -194,7 +193,7 @@ fn a_time_that_is_over_gives_the_item_back() {
 }
 
 #[test]
-fn what_is_there_wins_over_a_deadline_that_is_over() {
+fn an_available_item_wins_over_an_elapsed_deadline() {
     ends(|| {
         let queue = Queue::bounded(1);
         let mut handle = queue.handle();
@@ -245,7 +244,7 @@ fn no_duration_is_too_long() {
     }
 }
 
-/// A wait that ends by its deadline while an item arrives takes it, or leaves it to the next waiter.
+/// A wait that times out while an item arrives takes it, or leaves it to the next waiter.
 #[test]
 fn a_deadline_swallows_no_wake_up() {
     ends(|| {
@@ -276,7 +275,7 @@ fn a_deadline_swallows_no_wake_up() {
 }
 
 #[test]
-fn a_wait_that_timed_out_stands_in_nobodys_way() {
+fn a_wait_that_timed_out_does_not_affect_other_waiters() {
     let queue = Queue::bounded(1);
     let (mut a, mut b) = (queue.handle(), queue.handle());
     assert_eq!(a.pop_timeout(MOMENT), Err(PopError::Empty));
@@ -293,7 +292,7 @@ fn a_wait_that_timed_out_stands_in_nobodys_way() {
 }
 
 #[test]
-fn who_waits_keeps_the_queue_alive() {
+fn a_waiter_keeps_the_queue_alive() {
     let queue = Queue::unbounded();
     let (mut waiter, mut pusher) = (queue.handle(), queue.handle());
     let mut pop = Task::waiting(waiter.pop_async());
@@ -336,7 +335,7 @@ fn a_blocked_thread_goes_on_when_the_queue_is_dropped() {
     });
 }
 
-/// A transaction that cannot fit is told so, whatever its time.
+/// A transaction that can never fit gets `Full` at once, whatever its timeout.
 #[test]
 fn a_push_that_can_never_fit_does_not_wait() {
     ends(|| {
@@ -354,9 +353,9 @@ fn a_push_that_can_never_fit_does_not_wait() {
     });
 }
 
-/// What a transaction holds makes room for its own pushes, however full the queue is.
+/// The held items of a transaction make room for its own pushes, even if the queue is full.
 #[test]
-fn a_transaction_pushes_what_it_holds_without_waiting() {
+fn a_transaction_pushes_as_many_as_it_holds_without_waiting() {
     ends(|| {
         let queue = Queue::bounded(2);
         let mut handle = queue.handle();

@@ -1,4 +1,4 @@
-//! The same queue under several executors, which need not know of each other: nothing is lost.
+//! One queue used from several executors, which need not know of each other: no item is lost.
 
 use std::future::poll_fn;
 use std::pin::pin;
@@ -60,7 +60,7 @@ const EXECUTORS: [fn(Vec<Job>); 4] = [
     on_a_thread_each,
 ];
 
-/// Lets the other tasks of the executor run.
+/// Yields to the other tasks of the executor.
 async fn pause() {
     let mut paused = false;
     poll_fn(|context| {
@@ -77,8 +77,8 @@ async fn pause() {
 const PRODUCERS: u32 = 4;
 const SHARE: u32 = 200;
 
-/// Room for all but one of the items that each producer may stage at the same time, so that one of
-/// them always goes on.
+/// Room for all but one of the items that the producers may stage at the same time, so that one of them always makes
+/// progress.
 const ROOM: usize = PRODUCERS as usize + 1;
 
 /// The numbers that one producer pushes.
@@ -86,7 +86,7 @@ fn share(producer: u32) -> std::ops::Range<u32> {
     producer * SHARE..(producer + 1) * SHARE
 }
 
-/// What the consumers have received, and how many producers are still at work.
+/// The items that the consumers have received, and the number of active producers.
 #[derive(Clone, Default)]
 struct Board {
     received: Arc<Mutex<Vec<u32>>>,
@@ -114,7 +114,7 @@ impl Board {
     }
 }
 
-/// Pushes its share by all means, some of it in transactions that are aborted first.
+/// Pushes its share in all ways, some of it in transactions that are aborted first.
 async fn produce(queue: Queue<u32>, producer: u32, board: Board) {
     let mut handle = queue.handle();
     let mut items = share(producer);
@@ -143,11 +143,11 @@ async fn produce(queue: Queue<u32>, producer: u32, board: Board) {
     board.finish(&queue);
 }
 
-/// Receives by all means until the end, some of it after an abort.
+/// Receives in all ways until the end, some items after an abort.
 async fn consume(queue: Queue<u32>, number: usize, board: Board) {
     let mut handle = queue.handle();
-    for turn in number.. {
-        if turn % 4 == 0 {
+    for round in number.. {
+        if round % 4 == 0 {
             match handle.pop_async().await {
                 Ok(item) => board.receive([item]),
                 Err(PopError::Closed) => break,
@@ -160,10 +160,10 @@ async fn consume(queue: Queue<u32>, number: usize, board: Board) {
             break;
         }
         pause().await;
-        if turn % 3 == 0 {
-            tx.pop_batch(turn % 5);
+        if round % 3 == 0 {
+            tx.pop_batch(round % 5);
         }
-        if turn % 4 == 1 {
+        if round % 4 == 1 {
             tx.abort();
         } else {
             board.receive(tx.commit());
@@ -190,9 +190,9 @@ fn producers_and_consumers() {
     }
 }
 
-/// Moves items from one queue to the other, each by one commit over both; some commits do not come.
+/// Moves items from one queue to the other, each by one commit over both; some transactions are aborted.
 async fn forward(mut from: Handle<u32>, mut to: Handle<u32>) {
-    for turn in 0.. {
+    for round in 0.. {
         let (take, give) = (from.begin(), to.begin());
         let item = match take.pop_async().await {
             Ok(item) => *item,
@@ -200,7 +200,7 @@ async fn forward(mut from: Handle<u32>, mut to: Handle<u32>) {
         };
         give.push_async(item).await.unwrap();
         pause().await;
-        if turn % 3 > 0 {
+        if round % 3 > 0 {
             commit_all((take, give));
         }
     }
@@ -235,7 +235,7 @@ fn a_chain_of_two_queues() {
     }
 }
 
-/// Receives until the end, with a time limit for every pop that is often over.
+/// Receives until the end, with a timeout for every pop that often elapses.
 async fn consume_in_time(queue: Queue<u32>, mut rng: Rng, board: Board) {
     let mut handle = queue.handle();
     loop {
@@ -259,7 +259,7 @@ async fn consume_in_time(queue: Queue<u32>, mut rng: Rng, board: Board) {
     }
 }
 
-/// Pushes its share; what is not pushed in time is pushed again.
+/// Pushes its share; an item whose push times out is pushed again.
 async fn produce_in_time(queue: Queue<u32>, producer: u32, mut rng: Rng, board: Board) {
     let mut handle = queue.handle();
     for item in share(producer) {
@@ -303,7 +303,7 @@ fn timeouts_that_cancel_lose_nothing() {
     }
 }
 
-/// Receives from two queues, from whichever has something, until both have ended.
+/// Receives from two queues, from whichever has an item, until both have ended.
 async fn select_with_tokio(a: Queue<u32>, b: Queue<u32>, board: Board) {
     let (mut a, mut b) = (a.handle(), b.handle());
     let (mut a_open, mut b_open) = (true, true);
@@ -368,7 +368,7 @@ fn selections_over_two_queues_lose_nothing() {
                         pause().await;
                     }
                     if producer == 0 {
-                        wait_for_others(&board).await;
+                        yield_to_others(&board).await;
                         b.close();
                     }
                     board.finish(&a);
@@ -380,16 +380,16 @@ fn selections_over_two_queues_lose_nothing() {
     }
 }
 
-/// Waits until all producers but this one have finished.
-async fn wait_for_others(board: &Board) {
+/// Waits until all other producers have finished.
+async fn yield_to_others(board: &Board) {
     while *board.finished.lock().unwrap() < PRODUCERS - 1 {
         pause().await;
     }
 }
 
-/// Threads that block and tasks share a queue.
+/// Blocking threads and tasks share a queue.
 #[test]
-fn threads_and_tasks_wait_in_one_line() {
+fn threads_and_tasks_share_one_wait_queue() {
     for run in EXECUTORS {
         ends(move || {
             let queue = Queue::bounded(ROOM);
@@ -417,7 +417,7 @@ fn threads_and_tasks_wait_in_one_line() {
     }
 }
 
-/// Polled in vain again and again, a future stands in the line once.
+/// A future that is polled repeatedly without success has one entry in the wait queue.
 #[test]
 fn a_pinned_future_is_polled_again_and_again() {
     let queue = Queue::unbounded();

@@ -1,4 +1,4 @@
-//! Who is served first: waiters in the order in which they registered, newcomers within bounds.
+//! Fairness: waiters are served in FIFO order, and newcomers overtake them within bounds.
 
 use crate::common::futures::{all_rings, woken, Task};
 use crate::common::waits::{async_pops, poppers, pushers, ASYNC_PUSHES};
@@ -10,7 +10,7 @@ fn handles(queue: &Queue<u32>, count: usize) -> Vec<Handle<u32>> {
     (0..count).map(|_| queue.handle()).collect()
 }
 
-/// A queue of capacity 1 with an item in it.
+/// A queue of capacity 1 with one item.
 fn full() -> Queue<u32> {
     let queue = Queue::bounded(1);
     queue.push(0).unwrap();
@@ -67,7 +67,7 @@ fn returned_capacity_wakes_the_first_pushers() {
     assert_eq!(woken(&tasks), [0, 1, 2, 3, 4, 5, 6, 7]);
 }
 
-/// Removes waiters from the line, the first, the last and some in the middle.
+/// Removes waiters from the wait queue: the first, the last and some in the middle.
 fn thin_out<F>(tasks: &mut Vec<F>) {
     for place in [11, 7, 6, 3, 0] {
         tasks.remove(place);
@@ -75,7 +75,7 @@ fn thin_out<F>(tasks: &mut Vec<F>) {
 }
 
 #[test]
-fn cancelled_waiters_leave_the_order_of_the_others_alone() {
+fn cancelled_waiters_do_not_change_the_order_of_the_others() {
     let queue = Queue::unbounded();
     let mut handles = handles(&queue, WAITERS);
     let mut tasks = poppers(&mut handles);
@@ -88,7 +88,7 @@ fn cancelled_waiters_leave_the_order_of_the_others_alone() {
 }
 
 #[test]
-fn cancelled_pushers_leave_the_order_of_the_others_alone() {
+fn cancelled_pushers_do_not_change_the_order_of_the_others() {
     let queue = full();
     let mut handles = handles(&queue, WAITERS);
     let mut tasks = pushers(&mut handles);
@@ -128,7 +128,7 @@ fn a_waiter_that_is_polled_by_another_task_keeps_its_place() {
     assert_eq!(first.output(), Ok(1));
 }
 
-/// Wakes the task for an item that is gone when it looks.
+/// Wakes the task for an item that is gone when the task is polled.
 #[track_caller]
 fn wake_in_vain<F>(queue: &Queue<u32>, task: &mut Task<F>)
 where
@@ -137,7 +137,7 @@ where
     let rings = task.rings();
     queue.push(0).unwrap();
     assert_eq!(task.rings(), rings + 1);
-    assert_eq!(queue.pop(), Ok(0), "a plain pop waits for nobody");
+    assert_eq!(queue.pop(), Ok(0), "a plain pop does not wait");
     task.assert_waits();
 }
 
@@ -161,7 +161,7 @@ fn a_waiter_that_was_woken_in_vain_keeps_its_place() {
 }
 
 #[test]
-fn newcomers_line_up_behind_a_waiter_that_is_on_its_way_again() {
+fn newcomers_queue_up_behind_a_served_waiter() {
     for pop in async_pops() {
         let queue = Queue::unbounded();
         let (mut a, mut b, mut c) = (queue.handle(), queue.handle(), queue.handle());
@@ -178,7 +178,7 @@ fn newcomers_line_up_behind_a_waiter_that_is_on_its_way_again() {
     }
 }
 
-/// There are more items than the waiter takes: newcomers get the rest, and not what it is woken for.
+/// There are more items than the waiter takes: newcomers get the others, but not the one it was woken for.
 #[test]
 fn newcomers_do_not_sleep_beside_items() {
     let queue = Queue::unbounded();
@@ -194,7 +194,7 @@ fn newcomers_do_not_sleep_beside_items() {
 }
 
 #[test]
-fn a_waiter_on_its_way_again_that_is_cancelled_lets_the_others_pass() {
+fn a_cancelled_served_waiter_lets_newcomers_pass() {
     for pop in async_pops() {
         let queue = Queue::unbounded();
         let (mut a, mut b) = (queue.handle(), queue.handle());
@@ -207,9 +207,9 @@ fn a_waiter_on_its_way_again_that_is_cancelled_lets_the_others_pass() {
     }
 }
 
-/// Once the waiter has been served or has found nothing, newcomers pop at once again.
+/// Once the waiter has been served or has found no item, newcomers pop at once again.
 #[test]
-fn newcomers_do_not_wait_for_anybody_who_is_not_on_its_way() {
+fn newcomers_do_not_queue_up_behind_waiters_that_are_not_served() {
     for pop in async_pops() {
         let queue = Queue::unbounded();
         let (mut a, mut b) = (queue.handle(), queue.handle());
@@ -223,7 +223,7 @@ fn newcomers_do_not_wait_for_anybody_who_is_not_on_its_way() {
     }
 }
 
-/// However many newcomers there are, they overtake a waiter once at most.
+/// Any number of newcomers overtakes a waiter at most once.
 #[test]
 fn a_waiter_is_overtaken_by_newcomers_that_wait_once_at_most() {
     for pop in async_pops() {
@@ -244,7 +244,7 @@ fn a_waiter_is_overtaken_by_newcomers_that_wait_once_at_most() {
     }
 }
 
-/// Wakes the task for room that is taken when it looks.
+/// Wakes the task for room that is taken when the task is polled.
 #[track_caller]
 fn wake_pusher_in_vain<F>(queue: &Queue<u32>, task: &mut Task<F>)
 where
@@ -253,7 +253,7 @@ where
     let rings = task.rings();
     queue.pop().unwrap();
     assert_eq!(task.rings(), rings + 1);
-    assert_eq!(queue.push(0), Ok(()), "a plain push waits for nobody");
+    assert_eq!(queue.push(0), Ok(()), "a plain push does not wait");
     task.assert_waits();
 }
 
@@ -276,7 +276,7 @@ fn a_pusher_that_was_woken_in_vain_keeps_its_place() {
 }
 
 #[test]
-fn newcomers_line_up_behind_a_pusher_that_is_on_its_way_again() {
+fn newcomers_queue_up_behind_a_served_pusher() {
     for push in ASYNC_PUSHES {
         let queue = full();
         let (mut a, mut b) = (queue.handle(), queue.handle());

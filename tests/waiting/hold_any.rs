@@ -1,4 +1,4 @@
-//! Transactions that take from whichever of several queues has something first, and hold it.
+//! Transactions that take from the first of several queues with an item, and hold it.
 
 use std::mem;
 use std::sync::{Barrier, Mutex};
@@ -32,7 +32,7 @@ fn begin<T, O: Order<T>>(handles: &mut [Handle<T, O>]) -> Vec<Transaction<'_, T,
     handles.iter_mut().map(Handle::begin).collect()
 }
 
-/// Where the item was, and what it is.
+/// The index of the queue, and the item.
 fn held<T: Copy, O: Order<T>>(
     transactions: &[Transaction<'_, T, O>],
 ) -> Result<(usize, T), PopError> {
@@ -40,7 +40,7 @@ fn held<T: Copy, O: Order<T>>(
 }
 
 #[test]
-fn earlier_queues_are_preferred_and_what_is_taken_is_held() {
+fn earlier_queues_are_preferred_and_the_item_is_held() {
     ends(|| {
         let queues = queues::<3>();
         queues[2].push(20).unwrap();
@@ -112,7 +112,7 @@ fn one_that_is_borrowed_already_panics_and_borrows_none() {
     });
 }
 
-/// Runs `hold_any` on another thread while the event takes place, and commits what it took.
+/// Runs `hold_any` on another thread while the event takes place, and commits the item.
 fn held_during(
     queues: &[Queue<u32>; 3],
     round: usize,
@@ -167,9 +167,9 @@ fn the_last_close_wakes() {
     });
 }
 
-/// Two workers each hold an item, of another queue, and ask for more: neither waits for the other.
+/// Two workers each hold an item of another queue, and wait for more: neither waits for the other.
 #[test]
-fn who_has_work_in_one_queue_does_not_wait_for_the_end_of_another() {
+fn a_holder_of_one_queue_does_not_wait_for_the_end_of_another() {
     ends(|| {
         let queues = queues::<2>();
         for queue in &queues {
@@ -189,7 +189,7 @@ fn who_has_work_in_one_queue_does_not_wait_for_the_end_of_another() {
         let mut task = Task::new(hold_any_async(&one));
         assert_eq!(task.output().err(), Some(PopError::Empty));
         drop(task);
-        // Who has none waits for both.
+        // A worker without items waits for both.
         let mut third = handles_of(&queues);
         let third = begin(&mut third);
         let mut task = Task::waiting(hold_any_async(&third));
@@ -226,7 +226,7 @@ fn a_timeout_of_zero_tries_once() {
     assert_eq!(pop_any_timeout(&mut handles, Duration::ZERO), Ok((1, 1)));
 }
 
-/// The clock of the first queue runs out while both forms wait.
+/// The lease on the clock of the first queue expires while both forms wait.
 #[test]
 fn a_timeout_ends_by_the_clock_of_the_first_queue() {
     fn waits(wait: impl Fn([Queue<u32>; 2]) -> Option<PopError> + Send + Sync) {
@@ -257,7 +257,7 @@ fn a_timeout_ends_by_the_clock_of_the_first_queue() {
 }
 
 #[test]
-fn futures_wait_in_all_lines_and_leave_them() {
+fn futures_enter_and_leave_all_wait_queues() {
     let queues = queues::<2>();
     let mut handles = handles_of(&queues);
     let mut others = handles_of(&queues);
@@ -283,7 +283,7 @@ fn futures_wait_in_all_lines_and_leave_them() {
         drop(task);
         commit(transactions);
     }
-    // A wake-up that is of no use goes to the next one.
+    // An unused wake-up is passed on.
     let transactions = begin(&mut handles);
     let first = Task::waiting(hold_any_async(&transactions));
     let mut second = Task::waiting(others[1].pop_async());
@@ -294,9 +294,9 @@ fn futures_wait_in_all_lines_and_leave_them() {
     assert_eq!(second.output(), Ok(3));
 }
 
-/// A future that is forgotten keeps its places until the transactions end, or the handles are used again.
+/// A forgotten future keeps its waiters until the transactions end, or the handles are used again.
 #[test]
-fn a_forgotten_future_keeps_nothing_for_ever() {
+fn a_forgotten_future_is_settled_later() {
     let queues = queues::<2>();
     let mut handles = handles_of(&queues);
     let mut other = queues[1].handle();
@@ -321,7 +321,7 @@ fn a_forgotten_future_keeps_nothing_for_ever() {
     }
 }
 
-/// Queues by priority whose items are leased: the one whose lease is over is there again for the others.
+/// Priority queues with leases: an item whose lease has expired is ready again for the others.
 #[test]
 fn queues_of_other_orders_are_asked_in_their_order() {
     ends(|| {
@@ -350,7 +350,7 @@ fn queues_of_other_orders_are_asked_in_their_order() {
     });
 }
 
-/// Items arrive in all queues at once, some are given back: each is committed once, and all workers hear of the end.
+/// Items arrive in all queues at once, some are given back: each is committed once, and all workers see the end.
 #[test]
 fn many_hold_from_many() {
     ends(|| {

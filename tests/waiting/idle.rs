@@ -17,7 +17,7 @@ fn is_idle<T, O: Order<T>>(queue: &Queue<T, O>) -> bool {
     queue.wait_idle_timeout(Duration::ZERO)
 }
 
-/// A queue of one item, and a task that waits for it to be gone.
+/// A queue of one item, and a task that waits until it is gone.
 fn with_one() -> (Queue<u32>, Task<requeue::future::WaitIdle<u32>>) {
     let queue = Queue::unbounded();
     queue.push(1).unwrap();
@@ -67,7 +67,7 @@ fn every_pop_for_good_may_be_the_last() {
 }
 
 #[test]
-fn what_is_held_or_staged_keeps_it_from_being_idle() {
+fn held_and_staged_items_keep_a_queue_from_being_idle() {
     let (queue, mut task) = with_one();
     let (mut handle, mut other) = (queue.handle(), queue.handle());
     let tx = handle.begin();
@@ -266,7 +266,7 @@ fn an_expired_delivery_goes_back_and_is_still_to_be_done() {
     drop(tx);
 }
 
-/// Nobody pops: who waits for the queue to be idle finds by itself that the last lease is over.
+/// Without any pop, the wait for an idle queue itself notices that the last lease has expired.
 #[test]
 fn the_last_delivery_may_expire_and_die() {
     let clock = ManualClock::new();
@@ -291,7 +291,7 @@ fn the_last_delivery_may_expire_and_die() {
 }
 
 #[test]
-fn a_look_at_the_items_ends() {
+fn a_visit_of_the_items_ends() {
     let (queue, mut task) = with_one();
     let mut handle = queue.handle();
     let tx = handle.begin();
@@ -305,7 +305,7 @@ fn a_look_at_the_items_ends() {
 }
 
 #[test]
-fn all_who_wait_are_woken_once() {
+fn all_waiters_are_woken_once() {
     let (queue, task) = with_one();
     let mut tasks = [task, waiting(&queue), waiting(&queue)];
     queue.pop().unwrap();
@@ -316,7 +316,7 @@ fn all_who_wait_are_woken_once() {
 }
 
 #[test]
-fn who_is_woken_and_finds_new_work_waits_again() {
+fn a_woken_waiter_that_finds_new_work_waits_again() {
     let (queue, mut task) = with_one();
     queue.pop().unwrap();
     queue.push(2).unwrap();
@@ -328,7 +328,7 @@ fn who_is_woken_and_finds_new_work_waits_again() {
 }
 
 #[test]
-fn a_future_that_is_dropped_or_forgotten_is_in_nobodys_way() {
+fn a_dropped_or_forgotten_future_does_not_affect_other_waiters() {
     let (queue, task) = with_one();
     let mut other = waiting(&queue);
     drop(task);
@@ -340,7 +340,7 @@ fn a_future_that_is_dropped_or_forgotten_is_in_nobodys_way() {
 }
 
 #[test]
-fn a_waker_that_panics_hurts_nobody_else() {
+fn a_panicking_waker_does_not_affect_other_waiters() {
     let (queue, mut task) = with_one();
     let _bomb = Task::waiting_with_bomb(queue.wait_idle_async());
     let mut last = waiting(&queue);
@@ -373,7 +373,7 @@ fn a_deadline_by_the_clock_of_the_queue() {
     });
 }
 
-/// Each job begets two, down to a depth; whoever waits misses none of them.
+/// Each job pushes two, down to a depth; the wait misses none of them.
 #[test]
 fn threads_wait_for_all_that_follows() {
     let queue: Queue<u32> = Queue::unbounded();
@@ -402,7 +402,7 @@ fn threads_wait_for_all_that_follows() {
     });
 }
 
-/// Pops without a transaction, of handles that come and go: none that is the last goes unheard.
+/// Pops without a transaction, by handles that are created and dropped: the last one always wakes the wait.
 #[test]
 fn threads_that_pop_for_good_end_the_wait() {
     let queue = Queue::unbounded();

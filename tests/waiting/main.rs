@@ -1,4 +1,4 @@
-//! Who waits for an item, for room or for the end: what wakes it, in which order, and when it gives up.
+//! Waits for an item, for room or for the close: their wake-ups, their order, and their timeouts.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -14,10 +14,10 @@ mod executors;
 mod fairness;
 mod hold_any;
 mod idle;
-mod keeper;
-mod looks;
+mod leader;
 mod overdue;
 mod owned;
+mod peeks;
 mod pop_batches;
 #[cfg(feature = "stream")]
 mod stream;

@@ -1,4 +1,4 @@
-//! Who waits is woken by what becomes ready with time, whoever keeps the time and whoever looks.
+//! Waiters are woken when an item becomes ready with time, whoever leads and whoever checks the queue.
 
 use crate::common::failing::SECOND;
 use requeue::{Handle, ManualClock, PopError, Queue};
@@ -31,7 +31,7 @@ impl<F: Future> Task<F> {
         }
     }
 
-    /// Polls as often as it is woken.
+    /// Polls while the task is woken.
     fn run(&mut self) -> Poll<F::Output> {
         let waker = Waker::from(Arc::clone(&self.woken));
         while self.woken.0.swap(false, SeqCst) {
@@ -50,7 +50,7 @@ fn timed() -> (Queue<u32>, ManualClock) {
     (queue, clock)
 }
 
-/// Pushes an item that will be ready in so many seconds.
+/// Pushes an item that will be ready in this many seconds.
 fn delay(handle: &mut Handle<u32>, item: u32, seconds: u32) {
     handle.push(item).unwrap();
     let tx = handle.begin();
@@ -59,42 +59,42 @@ fn delay(handle: &mut Handle<u32>, item: u32, seconds: u32) {
 }
 
 #[test]
-fn who_keeps_the_time_hands_it_over_when_it_has_got_something_else() {
+fn a_leader_that_takes_another_item_hands_over() {
     let (queue, clock) = timed();
-    let (mut keeper, mut other) = (queue.handle(), queue.handle());
+    let (mut leader, mut other) = (queue.handle(), queue.handle());
     delay(&mut other, 1, 1);
-    let mut keeper = Task::new(keeper.pop_async());
+    let mut leader = Task::new(leader.pop_async());
     let mut other = Task::new(other.pop_async());
-    assert!(keeper.run().is_pending());
+    assert!(leader.run().is_pending());
     assert!(other.run().is_pending());
     queue.push(2).unwrap();
-    assert_eq!(keeper.run(), Poll::Ready(Ok(2)));
-    drop(keeper);
+    assert_eq!(leader.run(), Poll::Ready(Ok(2)));
+    drop(leader);
     assert!(other.run().is_pending());
     clock.advance(SECOND);
     assert_eq!(other.run(), Poll::Ready(Ok(1)));
 }
 
 #[test]
-fn who_keeps_the_time_hands_it_over_when_it_has_got_what_was_due() {
+fn a_leader_that_takes_the_due_item_hands_over() {
     let (queue, clock) = timed();
-    let (mut keeper, mut other) = (queue.handle(), queue.handle());
+    let (mut leader, mut other) = (queue.handle(), queue.handle());
     delay(&mut other, 1, 1);
     delay(&mut other, 2, 2);
-    let mut keeper = Task::new(keeper.pop_async());
+    let mut leader = Task::new(leader.pop_async());
     let mut other = Task::new(other.pop_async());
-    assert!(keeper.run().is_pending());
+    assert!(leader.run().is_pending());
     assert!(other.run().is_pending());
     clock.advance(SECOND);
-    assert_eq!(keeper.run(), Poll::Ready(Ok(1)));
-    drop(keeper);
+    assert_eq!(leader.run(), Poll::Ready(Ok(1)));
+    drop(leader);
     assert!(other.run().is_pending());
     clock.advance(SECOND);
     assert_eq!(other.run(), Poll::Ready(Ok(2)));
 }
 
 #[test]
-fn who_waited_before_a_lease_began_is_woken_when_it_is_over() {
+fn a_waiter_from_before_a_lease_is_woken_when_it_expires() {
     let clock = ManualClock::new();
     let builder = Queue::builder().leased(SECOND).clock(clock.clone());
     let queue = builder.build();
@@ -103,7 +103,7 @@ fn who_waited_before_a_lease_began_is_woken_when_it_is_over() {
     assert!(waiter.run().is_pending());
     let tx = holder.begin();
     queue.push(1).unwrap();
-    // The waiter is late: woken for the push, it finds nothing before the lease is planned.
+    // The waiter is late: it was woken for the push, and finds no item before the lease is planned.
     assert!(tx.pop().is_ok());
     assert!(waiter.run().is_pending());
     clock.advance(SECOND);
@@ -119,13 +119,13 @@ fn after_a_close_the_pop_of_the_last_delayed_item_ends_the_others() {
     let mut waiter = Task::new(waiter.pop_async());
     assert!(waiter.run().is_pending());
     clock.advance(SECOND);
-    // Somebody else is faster.
+    // Another consumer is faster.
     assert_eq!(handle.pop(), Ok(1));
     assert_eq!(waiter.run(), Poll::Ready(Err(PopError::Closed)));
 }
 
 #[test]
-fn after_a_close_all_end_who_wait_for_a_delayed_item() {
+fn after_a_close_all_waits_for_a_delayed_item_end() {
     let (queue, clock) = timed();
     let (mut handle, mut a, mut b) = (queue.handle(), queue.handle(), queue.handle());
     delay(&mut handle, 1, 1);
@@ -139,7 +139,7 @@ fn after_a_close_all_end_who_wait_for_a_delayed_item() {
 }
 
 #[test]
-fn after_a_close_a_death_by_expiry_ends_those_who_wait() {
+fn after_a_close_a_death_by_expiry_ends_all_waits() {
     let clock = ManualClock::new();
     let builder = Queue::builder().leased(SECOND).clock(clock.clone());
     let queue = builder.max_attempts(1).build();

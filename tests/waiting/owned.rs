@@ -51,7 +51,7 @@ fn all_forms_of_waiting() {
 }
 
 #[test]
-fn its_end_wakes_those_who_wait_for_it() {
+fn its_end_wakes_waiters() {
     let ways: [fn(OwnedTransaction<u32>); 3] = [
         |tx| drop(tx.commit()),
         OwnedTransaction::abort,
@@ -74,20 +74,20 @@ fn its_end_wakes_those_who_wait_for_it() {
 }
 
 #[test]
-fn a_closed_queue_waits_for_what_is_owned() {
+fn a_closed_queue_waits_for_owned_transactions() {
     let queue = filled([1]);
     let tx = queue.begin_owned();
     tx.pop().unwrap();
     queue.close();
     let mut pop = Task::waiting(queue.pop_async());
-    tx.push(2).unwrap(); // a follow-up of accepted work
+    tx.push(2).unwrap(); // a follow-up item of accepted work
     tx.commit();
     assert_eq!(pop.output(), Ok(2));
     assert_eq!(queue.pop(), Err(PopError::Closed));
 }
 
 #[test]
-fn a_handle_of_the_pool_has_no_place_in_a_line_any_more() {
+fn a_pooled_handle_is_in_no_wait_queue() {
     let queue = Queue::unbounded();
     let tx = queue.begin_owned();
     let forgotten = Task::waiting(tx.pop_async()).forget();
@@ -224,7 +224,7 @@ mod streams {
         assert_eq!(Arc::strong_count(&item), 1);
     }
 
-    /// A future that owns its stream can be given to any executor.
+    /// A future that owns its stream can be spawned on any executor.
     #[test]
     fn a_task_may_own_a_stream() {
         fn spawn(future: impl Future<Output = Vec<u32>> + Send + 'static) -> Vec<u32> {

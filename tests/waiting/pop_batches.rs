@@ -1,11 +1,11 @@
-//! Futures of batches of pops: what they gather, and what is left of it when they are dropped.
+//! Futures of pop batches: the items that they gather, and the items left when they are dropped.
 
 use crate::common::futures::{block_on, Task};
 use crate::common::{assert_at_rest, drain, filled, panics};
 use requeue::{Order, PopError, Queue};
 
 #[test]
-fn what_a_dropped_batch_has_popped_is_the_callers() {
+fn the_caller_keeps_the_items_of_a_dropped_batch() {
     let queue = filled([1]);
     let mut handle = queue.handle();
     let mut items = vec![0];
@@ -14,14 +14,14 @@ fn what_a_dropped_batch_has_popped_is_the_callers() {
     assert!(batch.was_woken());
     batch.assert_waits();
     queue.push(3).unwrap();
-    drop(batch); // was woken for 3, and did not see it
+    drop(batch); // was woken for 3, and was not polled
     assert_eq!(items, [0, 1, 2]);
     assert_eq!(handle.pop(), Ok(3));
     assert_at_rest(&queue, 0, 0);
 }
 
 #[test]
-fn what_a_forgotten_batch_has_popped_is_the_callers() {
+fn the_caller_keeps_the_items_of_a_forgotten_batch() {
     let queue = filled([1, 2]);
     let mut handle = queue.handle();
     let mut items = Vec::new();
@@ -33,7 +33,7 @@ fn what_a_forgotten_batch_has_popped_is_the_callers() {
 }
 
 #[test]
-fn what_a_dropped_batch_has_taken_is_its_transactions() {
+fn the_transaction_holds_the_items_of_a_dropped_batch() {
     let queue = filled([1, 2]);
     let mut handle = queue.handle();
     for forgets in [false, true] {
@@ -56,9 +56,9 @@ fn what_a_dropped_batch_has_taken_is_its_transactions() {
     assert_at_rest(&queue, 0, 0);
 }
 
-/// Over blocks of the hold, and several polls.
+/// Across several blocks of the hold, and several polls.
 #[test]
-fn a_batch_gives_out_what_it_took_and_nothing_else() {
+fn a_batch_returns_only_the_items_it_took() {
     let queue = filled(0..3);
     let mut handle = queue.handle();
     let tx = handle.begin();
@@ -107,7 +107,7 @@ fn a_batch_hands_its_items_over_when_it_is_ready() {
 }
 
 #[test]
-fn the_close_ends_a_batch_with_what_there_is() {
+fn the_close_ends_a_batch_with_the_items_so_far() {
     let queue = filled([1]);
     let (mut a, mut b) = (queue.handle(), queue.handle());
     let mut items = Vec::new();
@@ -121,7 +121,7 @@ fn the_close_ends_a_batch_with_what_there_is() {
     assert_eq!(items, [1]);
 }
 
-/// It must not wait for one that waits for it.
+/// It must not wait for a waiter that waits for it.
 #[test]
 fn a_transaction_with_work_does_not_wait_after_the_close() {
     let queue = filled([1, 2]);

@@ -18,7 +18,7 @@ const _: () = on_any_thread::<PushSink<Cell>>();
 const _: () = on_any_thread::<PopStream<Cell, Fifo, &mut Handle<Cell>>>();
 const _: () = on_any_thread::<PushSink<Cell, Fifo, &mut Handle<Cell>>>();
 
-/// Asks a sink for a permit, once; `true` if it has one then.
+/// Polls a sink for a permit, once; `true` if it has one.
 fn asks<H: BorrowMut<Handle<u32>>>(sink: &mut PushSink<u32, Fifo, H>) -> bool {
     let mut ready = Task::new(future::poll_fn(|context: &mut Context<'_>| {
         Pin::new(&mut *sink).poll_ready(context)
@@ -203,7 +203,7 @@ fn from_sinks_to_streams() {
     }
 }
 
-/// Both traits, called as they are.
+/// Both traits, called directly.
 #[test]
 fn the_traits_themselves() {
     let queue = Queue::bounded(4);

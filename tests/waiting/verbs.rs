@@ -1,4 +1,4 @@
-//! Queues that are waited for without a handle.
+//! Waits at queues without a handle.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -25,7 +25,7 @@ macro_rules! each_order {
 type Wait<O> = fn(&Queue<u32, O>) -> Option<u32>;
 
 #[test]
-fn a_push_wakes_who_waits_in_any_form() {
+fn a_push_wakes_waiters_of_all_forms() {
     fn test<O: Order<u32> + Send + 'static>(queue: &Queue<u32, O>)
     where
         Queue<u32, O>: Send + Sync,
@@ -71,7 +71,7 @@ fn a_push_wakes_who_waits_in_any_form() {
 }
 
 #[test]
-fn a_pop_wakes_who_waits_for_room_in_any_form() {
+fn a_pop_wakes_waiters_for_room_of_all_forms() {
     fn test<O: Order<u32> + Send + 'static>(queue: &Queue<u32, O>)
     where
         Queue<u32, O>: Send + Sync,
@@ -119,7 +119,7 @@ fn tasks_are_woken_in_their_order() {
 }
 
 #[test]
-fn a_dropped_pop_gives_its_place_and_its_wake_up_away() {
+fn a_dropped_pop_leaves_the_wait_queue_and_passes_its_wake_up_on() {
     fn test<O: Order<u32>>(queue: &Queue<u32, O>) {
         let first = Task::waiting(queue.pop_async());
         let second = Task::waiting(queue.pop_async());
@@ -137,7 +137,7 @@ fn a_dropped_pop_gives_its_place_and_its_wake_up_away() {
 }
 
 #[test]
-fn a_dropped_push_pushes_nothing_and_gives_its_place_away() {
+fn a_dropped_push_pushes_nothing_and_leaves_the_wait_queue() {
     fn test<O: Order<u32>>(queue: &Queue<u32, O>) {
         queue.push_batch([1, 2]).unwrap();
         let first = Task::waiting(queue.push_async(3));
@@ -172,7 +172,7 @@ fn a_batch_gathers_room() {
 }
 
 #[test]
-fn a_batch_that_gives_up_gives_back_what_it_gathered() {
+fn a_batch_that_gives_up_returns_its_gathered_permits() {
     let queue = Queue::bounded(2);
     queue.push_batch([1, 2]).unwrap();
     let mut batch = Task::waiting(queue.push_batch_async([3, 4]));
@@ -214,7 +214,7 @@ fn the_close_wakes_all() {
 }
 
 #[test]
-fn what_is_due_wakes_a_task_without_a_handle() {
+fn a_due_item_wakes_a_task_without_a_handle() {
     let clock = ManualClock::new();
     let queue = Queue::builder().clock(clock.clone()).build();
     queue.push(1).unwrap();

@@ -1,4 +1,4 @@
-//! How many waiters are woken, and what happens if a waker panics.
+//! The number of woken waiters, and panics of wakers.
 
 use std::iter::repeat_with;
 use std::mem;
@@ -49,10 +49,10 @@ fn one_permit_wakes_one_of_64_pushers() {
     }
 }
 
-/// Lets so many items become ready; runs the closure once before, when all is prepared.
+/// Makes this many items ready; calls the closure once right before the event.
 type Publish = fn(&Queue<u32>, u32, &mut dyn FnMut());
 
-/// The ways in which several items become ready at once.
+/// The events that make several items ready at once.
 const BATCHES: [Publish; 5] = [
     |queue, count, meanwhile| {
         meanwhile();
@@ -137,7 +137,7 @@ fn returned_capacity_wakes_as_many_pushers_as_fit() {
     }
 }
 
-/// A commit that both takes and pushes gives back only what it does not use.
+/// A commit that both takes and pushes frees only the unused permits.
 #[test]
 fn a_commit_wakes_pushers_by_the_difference() {
     let queue = Queue::bounded(4);
@@ -153,7 +153,7 @@ fn a_commit_wakes_pushers_by_the_difference() {
 }
 
 #[test]
-fn what_is_only_staged_or_taken_wakes_nobody() {
+fn staged_or_taken_items_wake_no_waiter() {
     let queue = Queue::bounded(2);
     let mut handles = handles(&queue, 2);
     let mut tasks = poppers(&mut handles);
@@ -168,10 +168,10 @@ fn what_is_only_staged_or_taken_wakes_nobody() {
     tasks.iter_mut().for_each(Task::assert_waits);
 }
 
-/// What the call that woke panics with, if a waker that it called did.
+/// The panic of the call if a waker panicked in it.
 const PASSED_ON: Option<&str> = None;
 
-/// How `call` panicked, if it did.
+/// The panic of `call`, if it panicked.
 fn panic_of<R>(call: impl FnOnce() -> R) -> Option<&'static str> {
     let panic = catch_unwind(AssertUnwindSafe(call)).err()?;
     panic.downcast().ok().map(|message| *message)

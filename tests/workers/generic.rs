@@ -1,4 +1,4 @@
-//! Functions that are generic over transactions, of queues in memory or elsewhere.
+//! Functions that are generic over transactions, of queues in memory or not.
 
 use std::future::Future;
 use std::sync::{Arc, Mutex};
@@ -9,8 +9,8 @@ use requeue::error::TransactionError;
 use requeue::workers::AsyncTransaction;
 use requeue::{Expired, ManualClock, PriorityQueue, PushError, Queue};
 
-/// Pushes what follows, and ends the transaction as a run ended; it may be spawned.
-#[allow(clippy::manual_async_fn)] // that would not say that it is `Send`
+/// Pushes follow-up items, and ends the transaction like a run; the future is `Send`.
+#[allow(clippy::manual_async_fn)] // an `async fn` would not require `Send`
 fn finish<X: AsyncTransaction>(
     mut tx: X,
     follow_up: X::Item,
@@ -65,7 +65,7 @@ fn a_lease_that_is_over() {
     assert!(queue.is_empty());
 }
 
-/// A queue that is somewhere else.
+/// A queue of another kind.
 #[derive(Default)]
 struct Remote {
     staged: Vec<u32>,

@@ -61,7 +61,7 @@ fn an_outcome_is_what_the_job_returned() {
     waits_for(|| 42, |ended| matches!(ended, Ok(42)));
 }
 
-/// What has run must not run again.
+/// A job that has run must not run again.
 #[test]
 fn a_job_that_panicked_is_committed() {
     waits_for(
@@ -144,7 +144,7 @@ fn an_outcome_wakes_the_last_waker_that_polled_it() {
     job.run();
     assert_eq!((first.rings(), task.rings()), (0, 1));
     assert_eq!(task.output().unwrap(), 5);
-    assert!(panics(|| task.poll()), "it is given out once");
+    assert!(panics(|| task.poll()), "the result is returned once");
 }
 
 /// Its destructor panics.
@@ -157,7 +157,7 @@ impl Drop for Bomb {
 }
 
 #[test]
-fn what_nobody_waits_for_may_panic_when_it_is_dropped() {
+fn a_result_without_a_waiter_may_panic_on_drop() {
     ends(|| {
         let queue = Queue::unbounded();
         drop(queue.submit(|| Bomb));
@@ -171,7 +171,7 @@ fn what_nobody_waits_for_may_panic_when_it_is_dropped() {
 }
 
 #[test]
-fn a_job_has_ended_also_when_its_outcome_was_given_out() {
+fn a_job_has_ended_even_after_its_result_was_returned() {
     let (mut job, mut outcome) = Job::new(|| 5);
     assert!(!outcome.has_ended());
     job.run();
@@ -260,7 +260,7 @@ fn jobs_have_priorities_where_the_queue_has() {
     });
 }
 
-/// `?` takes what an outcome gives, where errors have to be `Send` and `Sync`.
+/// `?` works with the output of an outcome, where errors have to be `Send` and `Sync`.
 #[test]
 fn an_outcome_is_a_result() {
     fn sum(jobs: [Outcome<u32>; 2]) -> Result<u32, Box<dyn Error + Send + Sync>> {
@@ -279,7 +279,7 @@ fn an_outcome_is_a_result() {
     assert!(error.downcast_ref::<JobError>().unwrap().is_dropped());
 }
 
-/// Ready when it is polled for the second time.
+/// Ready on the second poll.
 fn later<R>(result: impl FnOnce() -> R) -> impl Future<Output = R> {
     let mut polled = false;
     let mut result = Some(result);
@@ -320,7 +320,7 @@ fn a_future_that_was_not_begun_goes_back_whole() {
     assert_eq!(outcome.wait().unwrap(), 5);
 }
 
-/// Nothing is left of a job that was begun.
+/// A started job cannot be run again.
 #[test]
 fn a_future_whose_run_is_dropped_was_dropped() {
     let (mut job, outcome) = Job::new_async(later(|| 5));

@@ -1,4 +1,4 @@
-//! What the future of a run owns, and what becomes of it when it is kept. Feature `tokio`.
+//! The item and the transaction of a task's run, and what happens if they are kept. Feature `tokio`.
 
 use std::cell::Cell;
 use std::fmt;
@@ -14,8 +14,8 @@ use tokio::task::yield_now;
 
 type Handles = (TaskItem<u32>, TaskTransaction<u32>);
 
-/// Runs the items 1 and 2 on one task, which keeps of item 1 what `keep` returns. Then the runs are told of, each by
-/// its item, and what is kept is dropped.
+/// Runs the items 1 and 2 on one task, which keeps the part of item 1 that `keep` returns. Then checks the reports of
+/// the runs, each by its item, and drops the kept part.
 async fn keeping<K: Send + 'static>(
     keep: fn(Handles) -> Option<K>,
     check: fn(&Queue<u32>, &mut K),
@@ -48,7 +48,7 @@ async fn keeping<K: Send + 'static>(
         "the run's item or transaction is kept after its end"
     );
     assert_eq!((failure.items, failure.panicked), (0, false));
-    // The task goes on, by another handle of its name.
+    // The task goes on, with another handle of its name.
     assert_eq!(
         &*told.recv().await.unwrap().error,
         "\"leaves its push behind\""
@@ -103,9 +103,9 @@ fn both_that_are_kept_go_back_with_the_last() {
     });
 }
 
-/// What is forgotten stays held, and the item may be used for ever.
+/// A forgotten item stays held, and can be used forever.
 #[test]
-fn what_is_forgotten_fails_its_run_and_stays_held() {
+fn a_forgotten_item_fails_its_run_and_stays_held() {
     on_tokio(|| async {
         let queue = filled([1, 2]);
         let tasks = Workers::builder(&queue).tasks(1);
@@ -127,7 +127,7 @@ fn what_is_forgotten_fails_its_run_and_stays_held() {
     });
 }
 
-/// An error that holds the run's item is told of, and dropped before anyone waits for the item.
+/// An error that holds the run's item is reported, and dropped before anyone waits for the item.
 #[test]
 fn an_error_may_hold_the_item_of_its_run() {
     on_tokio(|| async {
@@ -150,7 +150,7 @@ fn an_error_may_hold_the_item_of_its_run() {
     });
 }
 
-/// Other tasks may have both, if they drop them before the run ends.
+/// Other tasks can have both, if they drop them before the run ends.
 #[test]
 fn other_tasks_may_use_what_a_run_owns() {
     on_tokio(|| async {
@@ -175,7 +175,7 @@ fn other_tasks_may_use_what_a_run_owns() {
     });
 }
 
-/// All of the transaction's methods are there, those that wait and those of the queue's order too.
+/// All methods of a transaction are available, including those that wait and those of the queue's order.
 #[test]
 fn a_run_waits_and_pushes_as_its_queue_does() {
     on_tokio(|| async {
@@ -214,7 +214,7 @@ fn a_run_waits_and_pushes_as_its_queue_does() {
     });
 }
 
-/// The item of one run is not another run's to give back.
+/// The item of one run cannot be returned by another run.
 #[test]
 fn an_item_of_another_run_is_refused() {
     on_tokio(|| async {
@@ -240,7 +240,7 @@ fn an_item_of_another_run_is_refused() {
     });
 }
 
-/// Items and runs that are not `Sync`, errors that are neither that nor `Send`.
+/// Items and runs that are not `Sync`, errors that are neither `Sync` nor `Send`.
 #[test]
 fn runs_need_not_be_sync() {
     struct Odd(#[allow(dead_code)] *const u8);

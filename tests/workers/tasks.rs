@@ -19,7 +19,7 @@ const _: () = {
     is_send::<Tasks>();
 };
 
-/// Runs a future to its end on runtimes of one thread and of several.
+/// Runs a future to completion on runtimes of one thread and of several.
 pub(crate) fn on_tokio<F: Future<Output = ()> + Send + 'static>(work: fn() -> F) {
     for mut builder in [Builder::new_current_thread(), Builder::new_multi_thread()] {
         ends(move || {
@@ -63,7 +63,7 @@ fn each_item_is_run_once_and_committed() {
 }
 
 #[test]
-fn what_fails_or_panics_goes_back_with_its_pushes_undone() {
+fn failed_and_panicked_runs_are_undone() {
     on_tokio(|| async {
         let queue = filled([1]);
         let (tell, mut told) = unbounded_channel();
@@ -102,7 +102,7 @@ fn what_fails_or_panics_goes_back_with_its_pushes_undone() {
     });
 }
 
-/// Neither a panic before the first `.await` nor one when the future is dropped ends a task.
+/// A panic before the first `.await`, or when the future is dropped, does not end a task.
 #[test]
 fn a_task_survives_panics_outside_of_its_future() {
     struct Bomb;
@@ -127,7 +127,7 @@ fn a_task_survives_panics_outside_of_its_future() {
 }
 
 #[test]
-fn stop_waits_for_what_is_held_and_leaves_the_rest() {
+fn stop_waits_for_current_runs_and_leaves_ready_items() {
     on_tokio(|| async {
         static GATE: Semaphore = Semaphore::const_new(0);
         let queue = filled([1, 2, 3]);
@@ -170,7 +170,7 @@ fn a_token_stops_tasks_that_wait() {
 }
 
 #[test]
-fn a_shutdown_hands_back_what_late_tasks_hold() {
+fn a_shutdown_gives_back_the_items_of_late_tasks() {
     on_tokio(|| async {
         let queue = filled([1, 2]);
         let builder = Workers::builder(&queue).tasks(1).name("t");
@@ -190,7 +190,7 @@ fn a_shutdown_hands_back_what_late_tasks_hold() {
 }
 
 #[test]
-fn dropped_tasks_hand_back_what_they_hold() {
+fn dropped_tasks_give_back_their_items() {
     on_tokio(|| async {
         let queue = filled([1]);
         let tasks = Workers::builder(&queue).tasks(1);
@@ -238,9 +238,9 @@ fn a_paused_task_takes_nothing() {
     });
 }
 
-/// Tasks that always find an item let others run.
+/// Tasks that always find an item yield to others.
 #[test]
-fn tasks_that_never_wait_starve_nobody() {
+fn tasks_that_never_wait_starve_no_other_task() {
     on_tokio(|| async {
         let queue = filled([0]);
         let tasks = Workers::builder(&queue)
@@ -290,7 +290,7 @@ fn a_run_that_retries_commits_the_rest() {
     });
 }
 
-/// Runs push follow-ups after the close: all are done, and the pool ends by itself.
+/// Runs push follow-up items after the close: all are done, and the pool ends by itself.
 #[test]
 fn follow_ups_are_run_after_the_close() {
     on_tokio(|| async {
@@ -310,7 +310,7 @@ fn follow_ups_are_run_after_the_close() {
     });
 }
 
-/// Runs that fail, that panic before their first await and after it, and whose future panics when it is dropped.
+/// Runs that fail, that panic before and after their first await, and whose future panics when it is dropped.
 #[test]
 fn the_error_of_a_run_is_kept_and_tasks_back_off() {
     struct Bomb;
@@ -361,7 +361,7 @@ fn the_error_of_a_run_is_kept_and_tasks_back_off() {
     });
 }
 
-/// Any future stops a pool, whatever it gives; one that panics stops nothing.
+/// Any future stops a pool, whatever its output; a panicking one does not.
 #[test]
 fn any_future_stops_tasks() {
     on_tokio(|| async {
@@ -403,7 +403,7 @@ fn tasks_run_jobs_at_the_same_time() {
     });
 }
 
-/// The job went back, but nothing is left of it.
+/// The job was given back, but it cannot be run again.
 #[test]
 fn a_job_whose_task_is_aborted_says_that_it_was_dropped() {
     on_tokio(|| async {

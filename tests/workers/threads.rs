@@ -36,7 +36,7 @@ fn await_paused(workers: &Workers, index: usize) {
     await_state(workers, index, |state| state == WorkerState::Paused);
 }
 
-/// A pool whose runs each say that they have begun, and end when they are told how.
+/// A pool whose runs signal their start, and end with the given result.
 fn directed<O: Order<u32> + 'static>(
     builder: WorkersBuilder<u32, O>,
 ) -> (Workers, Receiver<u32>, Sender<Result<(), &'static str>>) {
@@ -71,7 +71,7 @@ fn each_item_is_run_once_and_committed() {
 }
 
 #[test]
-fn what_a_run_pushes_is_committed_with_its_item() {
+fn pushes_of_a_run_are_committed_with_its_item() {
     ends(|| {
         let queue = filled([5]);
         let (send, seen) = channel();
@@ -119,7 +119,7 @@ fn an_error_gives_the_item_back_and_undoes_the_pushes() {
     });
 }
 
-/// A queue that is told to retry at once, whatever its workers do.
+/// A queue that retries at once, whatever its workers do.
 fn impatient<T>(items: impl IntoIterator<Item = T>) -> Queue<T> {
     let at_once = Backoff::fixed(Duration::ZERO);
     let queue = Queue::builder().backoff(at_once).build();
@@ -183,7 +183,7 @@ fn a_destructor_that_panics_ends_no_worker() {
 }
 
 #[test]
-fn stop_waits_for_what_is_held_and_leaves_the_rest() {
+fn stop_waits_for_current_runs_and_leaves_ready_items() {
     ends(|| {
         let queue = filled([1, 2, 3]);
         let (workers, begun, direct) = directed(Workers::builder(&queue).threads(2));
@@ -201,7 +201,7 @@ fn stop_waits_for_what_is_held_and_leaves_the_rest() {
     });
 }
 
-/// A stop beside workers that are about to wait.
+/// A stop while workers are about to wait.
 #[test]
 fn no_worker_sleeps_through_a_stop() {
     ends(|| {
@@ -215,7 +215,7 @@ fn no_worker_sleeps_through_a_stop() {
 }
 
 #[test]
-fn a_shutdown_names_who_is_late_and_leaves_it_alone() {
+fn a_shutdown_lists_late_workers_and_detaches_them() {
     ends(|| {
         let queue = filled([7, 8]);
         let (workers, begun, direct) = directed(Workers::builder(&queue).threads(1).name("w"));
@@ -282,7 +282,7 @@ fn a_paused_worker_stops() {
     });
 }
 
-/// An order beside a wake-up: whichever worker or thread gets it, nobody sleeps beside an item.
+/// A command concurrent with a wake-up: whichever worker or thread is woken, no waiter sleeps while an item is ready.
 #[test]
 fn an_order_takes_no_wake_up_away() {
     ends(|| {
@@ -422,7 +422,7 @@ fn threads_have_the_names_of_their_workers() {
         .all(|name| name == "pool-0" || name == "pool-1"));
 }
 
-/// The run is dropped while it unwinds, so the queue knows why.
+/// The run is dropped during unwinding, so the queue knows the reason.
 #[test]
 fn a_panic_is_the_reason_of_a_dead_letter() {
     let queue = Queue::builder().max_attempts(1).build();
@@ -482,7 +482,7 @@ fn a_run_may_put_its_item_off() {
     });
 }
 
-/// Waits until something will be due, and says how long that will take.
+/// Waits until an item is delayed, and returns the remaining delay.
 fn await_delay<T>(queue: &Queue<T>) -> Duration {
     loop {
         match queue.next_due() {
@@ -492,7 +492,7 @@ fn await_delay<T>(queue: &Queue<T>) -> Duration {
     }
 }
 
-/// Ten milliseconds, twice that after each failure, and a second at most; of panics and of batches too.
+/// Ten milliseconds, twice that after each failure, and a second at most; also for panics and batches.
 #[test]
 fn workers_back_off() {
     ends(|| {
@@ -540,7 +540,7 @@ fn a_backoff_of_the_queue_is_its_workers_too() {
     });
 }
 
-/// A delayed item keeps its place: the abort of a run needs no room, and nobody else gets it.
+/// A delayed item keeps its permit: the abort of a run needs no room, and no other push gets it.
 #[test]
 fn a_run_that_fails_keeps_its_room() {
     ends(|| {
@@ -565,7 +565,7 @@ fn a_run_that_fails_keeps_its_room() {
     });
 }
 
-/// Runs push follow-ups after the close: all are done, and the pool ends by itself.
+/// Runs push follow-up items after the close: all are done, and the pool ends by itself.
 #[test]
 fn follow_ups_are_run_after_the_close() {
     ends(|| {
@@ -585,7 +585,7 @@ fn follow_ups_are_run_after_the_close() {
     });
 }
 
-/// What went wrong is told to the hook and kept in the dead letter.
+/// The error is passed to the hook and kept in the dead letter.
 #[test]
 fn the_error_of_a_run_is_kept() {
     let queue = Queue::builder().max_attempts(2).build();
@@ -651,9 +651,9 @@ fn the_error_of_a_run_is_kept() {
     assert_eq!(letters, expected);
 }
 
-/// User code that runs when a run has failed: what it holds is back whatever that does.
+/// User code that runs after a failed run: the items are already given back, whatever that code does.
 #[test]
-fn what_is_told_of_a_failure_may_panic() {
+fn user_code_that_runs_after_a_failure_may_panic() {
     struct Wrong;
     impl fmt::Debug for Wrong {
         fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -685,7 +685,7 @@ fn what_is_told_of_a_failure_may_panic() {
     assert_eq!(told, ["an error whose `Debug` panics"; 2]);
 }
 
-/// What a run has staged is dropped when it fails; a destructor that panics there changes nothing.
+/// Staged items are dropped when a run fails; a panicking destructor changes nothing.
 #[test]
 fn a_destructor_of_a_follow_up_may_panic() {
     let ledger = Ledger::new(3);
@@ -709,7 +709,7 @@ fn a_destructor_of_a_follow_up_may_panic() {
 }
 
 #[test]
-fn nobody_can_ask_for_no_workers_or_empty_batches() {
+fn pools_of_no_workers_and_empty_batches_are_rejected() {
     let queue = Queue::<u32>::unbounded();
     assert!(panics(|| Workers::builder(&queue).threads(0)));
     assert!(panics(

@@ -40,7 +40,7 @@ fn several_others_of_all_orders() {
                 .unwrap();
             keyed.push(*number).unwrap();
             if *number == 1 {
-                tx.push(3).unwrap(); // a follow-up
+                tx.push(3).unwrap(); // a follow-up item
             }
             Ok::<(), ()>(())
         });
@@ -51,7 +51,7 @@ fn several_others_of_all_orders() {
     });
 }
 
-/// What a run has pushed and taken anywhere is undone if it fails: the next run finds all as it was.
+/// All pushes and pops of a failed run are undone in all queues: the next run finds the same state.
 #[test]
 fn a_run_that_fails_undoes_all() {
     ends(|| {
@@ -79,7 +79,7 @@ fn a_run_that_fails_undoes_all() {
     });
 }
 
-/// The deliveries of both queues go back together if the lease of one is over.
+/// The deliveries of both queues are given back together if one lease expires.
 #[test]
 fn a_run_whose_other_lease_is_over_undoes_all() {
     ends(|| {
@@ -109,8 +109,8 @@ fn a_run_whose_other_lease_is_over_undoes_all() {
     });
 }
 
-/// A reader that sees the follow-up of an item finds the item gone, and the other way round, whenever it looks and
-/// whatever fails meanwhile.
+/// A reader that sees the follow-up of an item does not find the item, and vice versa, at any time and with any
+/// failures.
 #[test]
 fn all_or_nothing_is_seen() {
     const ITEMS: u32 = 200;

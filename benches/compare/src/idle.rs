@@ -1,4 +1,4 @@
-//! What waiters cost while nothing comes.
+//! The cost of waiters while no item arrives.
 
 use crate::kinds::{Kind, Receiver, Sender, TaskReceiver};
 use crate::report::{milliseconds, Contender};
@@ -10,8 +10,8 @@ use std::time::Duration;
 const THREADS: usize = 32;
 const TASKS: usize = 32;
 
-/// Threads and tasks wait for one queue: the processor time of the whole process during `span`. Then
-/// one item for each of them ends it.
+/// Threads and tasks wait for one queue: the CPU time of the whole process during `span`. Then one item for each of
+/// them ends the wait.
 pub(crate) fn idle<K>(settle: Duration, span: Duration) -> Contender
 where
     K: Kind,
@@ -46,7 +46,7 @@ where
     })
 }
 
-/// Of all threads, in user and in system mode.
+/// CPU time of all threads, user and system.
 fn processor_time() -> Duration {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     Duration::try_from(time).expect("the clock began at zero")

@@ -1,9 +1,9 @@
-//! The kinds of queue that are compared, and what the scenarios need of them.
+//! The kinds of queues that are compared, and the interface that the scenarios need.
 
 mod channels;
 mod requeue;
 
-pub(crate) use self::requeue::{Port, Requeue};
+pub(crate) use self::requeue::{Endpoint, Requeue};
 pub(crate) use channels::{AsyncChannel, Crossbeam, Flume, Kanal, Std, Tokio};
 
 use std::future::Future;
@@ -16,22 +16,22 @@ pub(crate) trait Kind: 'static {
     fn unbounded() -> (Self::Sender, Self::Receiver);
 }
 
-/// A kind that can be given a capacity.
+/// A kind that can have a capacity.
 pub(crate) trait Bounded: Kind {
     fn bounded(capacity: usize) -> (Self::Sender, Self::Receiver);
 }
 
 pub(crate) trait Sender: Clone + Send + 'static {
-    /// Pushes an item. Where the queue has bounds, the thread waits for room.
+    /// Pushes an item. If the queue is bounded, the thread waits for room.
     fn push(&mut self, item: u64);
 }
 
-/// An end for which threads can wait.
+/// An end on which threads can wait.
 pub(crate) trait Receiver: Send + 'static {
     fn pop(&mut self) -> u64;
 }
 
-/// An end for which tasks can wait.
+/// An end on which tasks can wait.
 pub(crate) trait TaskReceiver: Send + 'static {
     fn pop_async(&mut self) -> impl Future<Output = u64> + Send;
 }

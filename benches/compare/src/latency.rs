@@ -1,4 +1,4 @@
-//! How long it takes a waiter that sleeps to return after the push.
+//! The time from a push until a sleeping waiter returns.
 
 use crate::kinds::{Kind, Receiver, Sender, TaskReceiver};
 use crate::report::{median, nanoseconds, Contender};
@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 
-/// Longer than any queue spins before it sleeps.
+/// Longer than any queue spins before its waiters sleep.
 const NAP: Duration = Duration::from_micros(500);
 
 type Returns = mpsc::Sender<Instant>;
@@ -28,7 +28,7 @@ where
     })
 }
 
-/// The waiter is a task, alone on the one thread of `runtime`.
+/// The waiter is a task, the only one on the single thread of `runtime`.
 pub(crate) fn of_a_task<K>(runtime: &Arc<Runtime>, wakes: usize) -> Contender
 where
     K: Kind,
@@ -45,7 +45,7 @@ where
     })
 }
 
-/// The median time from the start of a push to the return of the one who waited for it.
+/// The median time from the start of a push to the return of its waiter.
 fn latency<K: Kind>(
     wakes: usize,
     wait: impl Fn(&mut K::Receiver, &Returns) + Sync + 'static,
@@ -72,7 +72,7 @@ fn latency<K: Kind>(
     })
 }
 
-/// Where the system tells the state of this thread, if it does.
+/// The file with the state of this thread, if the system has one.
 fn this_thread() -> Option<PathBuf> {
     let link = fs::read_link("/proc/thread-self").ok()?;
     Some(Path::new("/proc").join(link).join("stat"))

@@ -1,8 +1,8 @@
-//! Waiting compared, requeue beside the channels, and other orders beside what one builds by hand: all contenders of a scenario in turn, round by
-//! round in one process, so that a noisy machine disturbs them alike:
+//! Compares the waiting of requeue with that of channels, and its other orders with hand-written queues. All
+//! contenders of a scenario run in turn, round by round, in one process, so that noise affects all of them alike:
 //! `cargo run --release -p requeue-compare`.
 //!
-//! `REQUEUE_ROUNDS` says how many rounds. An argument runs only the scenarios whose names contain it.
+//! `REQUEUE_ROUNDS` sets the number of rounds. An argument selects the scenarios whose names contain it.
 
 mod idle;
 mod kinds;

@@ -1,4 +1,4 @@
-//! Other orders, beside what one builds by hand: two producers and two consumers that try again.
+//! Queues of other orders, compared with hand-written ones: two producers and two consumers that retry.
 
 use crate::report::Contender;
 use crate::stream::{flow, until};
@@ -9,18 +9,18 @@ use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Keys among which the items are spread.
+/// Number of keys among the items.
 const KEYS: u64 = 1000;
-/// Priorities among which the items are spread.
+/// Number of priorities among the items.
 const PRIORITIES: u64 = 9999;
 
-/// One end of a queue that may be used for both.
+/// One end of a queue, for both pushes and pops.
 pub(crate) trait End: Send + 'static {
     fn push(&mut self, item: u64);
     fn pop(&mut self) -> Option<u64>;
 }
 
-/// `items` pass between these ends: two that push, and two that pop.
+/// Passes `items` between these ends: two push, and two pop.
 pub(crate) fn two_to_two<E: End>(name: &'static str, end: impl Fn() -> E, items: u32) -> Contender {
     let ends = || vec![end(), end()];
     flow(
@@ -43,8 +43,8 @@ pub(crate) fn alone<E: End>(name: &'static str, mut end: E, items: u32) -> Conte
     })
 }
 
-/// Numbers in a row as numbers that look like chance (Steele, Lea, Flood, "Fast splittable pseudorandom
-/// number generators", 2014).
+/// Maps consecutive numbers to pseudo-random ones (Steele, Lea, Flood, "Fast splittable pseudorandom number
+/// generators", 2014).
 fn spread(number: u64) -> u64 {
     let number = (number ^ (number >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let number = (number ^ (number >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
@@ -110,7 +110,7 @@ pub(crate) fn by_priority() -> impl Fn() -> Handle<u64, ByPriority> {
     move || queue.handle()
 }
 
-/// A queue for each key, and the keys in turn, under one lock.
+/// A queue for each key, served round-robin under one lock.
 #[derive(Default)]
 struct Rounds {
     items: HashMap<u64, VecDeque<u64>>,
@@ -150,7 +150,7 @@ impl End for LockedRounds {
 #[derive(Clone, Default)]
 pub(crate) struct LockedHeap(Arc<Mutex<Heap>>);
 
-/// By priority and arrival, the least first.
+/// By priority and arrival, the lowest first.
 type Heap = BinaryHeap<Reverse<(u16, u64)>>;
 
 impl LockedHeap {

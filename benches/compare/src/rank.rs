@@ -1,4 +1,4 @@
-//! The rank error of priorities: how many items that should have come first were popped after each.
+//! The rank error of priorities: the number of items popped after an item that they should precede.
 
 use crate::orders::{by_priority, End, LockedHeap, SkipList};
 use requeue::{ByPriority, Handle};
@@ -8,7 +8,7 @@ use std::thread;
 
 const CONSUMERS: usize = 2;
 
-/// Prints it for consumers side by side. What a queue in strict order shows is added by the stamping.
+/// Prints it for concurrent consumers. The result of a queue in strict order is the error of the stamping.
 pub(crate) fn print(items: u16) {
     println!("\nrank error: items of less priority that were popped after one, with {CONSUMERS} consumers");
     println!("{:<24}{:>9}{:>9}", "contender", "mean", "max");
@@ -45,7 +45,7 @@ fn row<E: End>(
     push: impl Fn(&mut E, u16),
     items: u16,
 ) {
-    // In an order that looks like chance: 7919 is a prime, and so are the items in number.
+    // A pseudo-random order: 7919 is a prime, and so is the number of items.
     (0..items).for_each(|item| {
         let place = u32::from(item) * 7919 % u32::from(items);
         push(

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 /// One kind of queue in one scenario.
 pub(crate) struct Contender {
     name: &'static str,
-    /// Runs once and says how long that took, in the scenario's unit.
+    /// Runs once and returns the elapsed time, in the scenario's unit.
     round: Box<dyn FnMut() -> f64>,
 }
 
@@ -17,7 +17,7 @@ impl Contender {
         }
     }
 
-    /// Handles `items` in one thread, and says what one of them takes.
+    /// Handles `items` in one thread, and returns the time per item.
     pub(crate) fn alone(name: &'static str, items: u32, mut round: impl FnMut() + 'static) -> Self {
         Self::new(name, move || {
             let start = Instant::now();
@@ -27,28 +27,28 @@ impl Contender {
     }
 }
 
-/// What the first contender, which is requeue, has to reach.
+/// A target of the first contender, which is requeue.
 pub(crate) enum Target {
     /// No slower than the fastest of the other kinds.
     Best,
-    /// At most so many times the time of the one named.
+    /// At most this multiple of the time of the named contender.
     Times(f64, &'static str),
-    /// At most so much, in the scenario's unit.
+    /// At most this value, in the scenario's unit.
     Units(f64),
 }
 
-/// A scenario and those who take part.
+/// A scenario and its contenders.
 pub(crate) struct Scenario {
     pub(crate) name: &'static str,
     pub(crate) unit: &'static str,
-    /// So long that one round will do, without one to warm up.
+    /// Long enough for a single round without a warm-up.
     pub(crate) long: bool,
     pub(crate) contenders: Vec<Contender>,
     pub(crate) targets: Vec<Target>,
 }
 
 impl Scenario {
-    /// Of many rounds that say nanoseconds.
+    /// A scenario of many rounds, in nanoseconds.
     pub(crate) fn new(
         name: &'static str,
         contenders: Vec<Contender>,
@@ -78,7 +78,7 @@ impl Report {
         Self { outcomes }
     }
 
-    /// Runs a scenario, prints it and holds it against its targets.
+    /// Runs a scenario, prints it and checks its targets.
     pub(crate) fn add(&mut self, scenario: &mut Scenario, rounds: usize) {
         let rows = measure(scenario, rounds);
         for row in &rows {
@@ -102,7 +102,7 @@ impl Report {
     }
 }
 
-/// What one contender took in each round.
+/// The time of one contender in each round.
 struct Row {
     name: &'static str,
     rounds: Vec<f64>,
@@ -113,7 +113,7 @@ impl Row {
         median(self.rounds.clone())
     }
 
-    /// The time as a multiple of another's in the same round.
+    /// The time as a multiple of another contender's in the same round.
     fn ratio(&self, other: &Row) -> f64 {
         let pairs = self.rounds.iter().zip(&other.rounds);
         median(pairs.map(|(own, other)| own / other).collect())
@@ -133,7 +133,7 @@ pub(crate) fn milliseconds(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
-/// One round to warm up, then the rounds that count.
+/// One warm-up round, then the measured rounds.
 fn measure(scenario: &mut Scenario, rounds: usize) -> Vec<Row> {
     let (warm_up, rounds) = if scenario.long { (0, 1) } else { (1, rounds) };
     let mut times = vec![Vec::new(); scenario.contenders.len()];
@@ -150,7 +150,7 @@ fn measure(scenario: &mut Scenario, rounds: usize) -> Vec<Row> {
         .collect()
 }
 
-/// Prints a target, and says whether it is reached.
+/// Prints a target, and whether it is met.
 fn judge(target: &Target, unit: &str, rows: &[Row]) -> bool {
     let own = &rows[0];
     let against = |at_most, other: &Row| {
@@ -177,7 +177,7 @@ fn find<'r>(rows: &'r [Row], name: &str) -> &'r Row {
     row.unwrap_or_else(|| panic!("no contender is {name}"))
 }
 
-/// The fastest that is not a way to use requeue.
+/// The fastest contender that is not requeue.
 fn best_other(rows: &[Row]) -> &Row {
     let others = rows.iter().filter(|row| !row.name.starts_with("requeue"));
     let best = others.min_by(|a, b| a.time().total_cmp(&b.time()));

@@ -1,4 +1,4 @@
-//! An item goes to another and comes back, through two queues: both sides wait at each trip.
+//! An item makes a round trip through two queues: both sides wait on each trip.
 
 use crate::kinds::{Kind, Receiver, Sender, TaskReceiver};
 use crate::report::{nanoseconds, Contender};
@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Instant;
 use tokio::runtime::Runtime;
 
-/// Between two threads. The time of a trip; the first one, which starts the other, does not count.
+/// Between two threads. The time per trip, without the first one, which starts the other thread.
 pub(crate) fn threads<K>(trips: u32) -> Contender
 where
     K: Kind,

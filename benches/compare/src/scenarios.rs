@@ -1,4 +1,4 @@
-//! All scenarios, and who takes part in which.
+//! All scenarios, and their contenders.
 
 use crate::kinds::{AsyncChannel, Crossbeam, Flume, Kanal, Requeue, Std, Tokio};
 use crate::report::{Scenario, Target};
@@ -11,7 +11,7 @@ use tokio::runtime::{Builder, Runtime};
 const PLAIN: &str = "requeue";
 const UNBOUNDED: &str = "requeue, unbounded";
 
-/// How much is done in a round.
+/// The amount of work per round.
 #[derive(Clone, Copy)]
 pub(crate) struct Sizes {
     trips: u32,
@@ -50,7 +50,7 @@ macro_rules! each {
     };
 }
 
-/// All scenarios, their queues ready to run.
+/// All scenarios, with queues ready to run.
 pub(crate) fn scenarios(sizes: Sizes) -> Vec<Scenario> {
     let mut scenarios = round_trips(sizes);
     scenarios.extend(streams(sizes));

@@ -1,6 +1,6 @@
-//! Producers push as fast as they can what consumers pop.
+//! Producers push as fast as they can, and consumers pop.
 
-use crate::kinds::{Bounded, Kind, Port, Receiver, Requeue, Sender};
+use crate::kinds::{Bounded, Endpoint, Kind, Receiver, Requeue, Sender};
 use crate::report::{nanoseconds, Contender};
 use requeue::Queue;
 use std::hint::black_box;
@@ -27,7 +27,7 @@ where
     two_to_two(K::NAME, K::bounded(capacity), items)
 }
 
-/// The same with requeue where only the consumers have to wait.
+/// The same with requeue, where only the consumers have to wait.
 pub(crate) fn unbounded(name: &'static str, items: u32) -> Contender {
     two_to_two(name, Requeue::unbounded(), items)
 }
@@ -42,11 +42,11 @@ where
     waiting(name, senders, receivers, items)
 }
 
-/// Two producers and two consumers of requeue that try again where there is no room, or no item.
+/// Two producers and two consumers of requeue that retry when the queue is full or empty.
 pub(crate) fn trying(name: &'static str, queue: &Queue<u64>, items: u32) -> Contender {
-    let ports = || vec![Port::new(queue.clone()), Port::new(queue.clone())];
-    let push = |port: &mut Port, item| until(|| port.try_push(item).then_some(()));
-    let pop = |port: &mut Port| until(|| port.try_pop());
+    let ports = || vec![Endpoint::new(queue.clone()), Endpoint::new(queue.clone())];
+    let push = |port: &mut Endpoint, item| until(|| port.try_push(item).then_some(()));
+    let pop = |port: &mut Endpoint| until(|| port.try_pop());
     flow(name, ports(), push, ports(), pop, items)
 }
 
@@ -68,7 +68,7 @@ fn waiting<S: Sender, R: Receiver>(
     flow(name, senders, S::push, receivers, R::pop, items)
 }
 
-/// `items` items pass, shared evenly by the senders and by the receivers. The time for an item.
+/// Passes `items` items, shared evenly by the senders and by the receivers. The time per item.
 pub(crate) fn flow<S, R>(
     name: &'static str,
     mut senders: Vec<S>,
@@ -104,7 +104,7 @@ fn share(items: u32, threads: usize) -> u32 {
     items / threads
 }
 
-/// Runs each end on a thread of its own and measures from the first start to the last end.
+/// Runs each end on its own thread and measures from the first start to the last end.
 fn together<S: Send, R: Send>(
     senders: &mut [S],
     push: impl Fn(&mut S) + Sync,
@@ -128,7 +128,7 @@ fn together<S: Send, R: Send>(
     })
 }
 
-/// When some work starts and ends that begins with the others'.
+/// The start and end of some work that begins together with the others'.
 fn timed(barrier: &Barrier, work: impl FnOnce()) -> (Instant, Instant) {
     barrier.wait();
     let start = Instant::now();

@@ -1,4 +1,4 @@
-//! One frame.
+//! Draws one frame.
 
 mod queues;
 mod workers;
@@ -19,10 +19,10 @@ const DELAYED: Color = Color::LightBlue;
 const DEAD: Color = Color::LightRed;
 const FAINT: Color = Color::DarkGray;
 
-/// What the frame of a table takes: its border and its header.
+/// The height of a table's border and header.
 const FRAME: u16 = 3;
 
-/// What the keys do, the most important first.
+/// The key bindings, the most important first.
 const KEYS: [(&str, &str); 6] = [
     ("q", "quit"),
     ("tab", "queue"),
@@ -31,7 +31,7 @@ const KEYS: [(&str, &str); 6] = [
     ("r", "requeue dead letters"),
     ("+-", "load"),
 ];
-/// What is between two keys, and between two columns.
+/// The separators of keys and of columns.
 const KEY_SPACING: u16 = 3;
 const COLUMN_SPACING: u16 = 1;
 
@@ -65,7 +65,7 @@ fn draw_title(frame: &mut Frame, area: Rect, app: &App) {
     frame.render_widget(title, area);
 }
 
-/// How many items were ready, sample by sample.
+/// The number of ready items, sample by sample.
 fn draw_depth(frame: &mut Frame, area: Rect, app: &App) {
     let block = block(format!("ready in {}", app.shops[app.shop].trade.name()));
     let history = &app.histories[app.shop];
@@ -91,7 +91,7 @@ fn draw_keys(frame: &mut Frame, area: Rect) {
     frame.render_widget(Line::from(spans), area);
 }
 
-/// How many of the first of some parts can be shown whole next to each other: one at least.
+/// The number of leading parts that fit next to each other; at least one.
 fn fitting(parts: impl IntoIterator<Item = u16>, spacing: u16, width: u16) -> usize {
     let mut end = 0;
     let ends = parts.into_iter().map(|part| {
@@ -111,8 +111,8 @@ fn block(title: impl Into<String>) -> Block<'static> {
 /// The cells of a row, and its style.
 type Cells<const N: usize> = ([Cell<'static>; N], Style);
 
-/// Draws a table whose columns have a name and a width each; the first is a text, the others are numbers.
-/// Where there is no room for all of them the last ones are left out.
+/// Draws a table whose columns have a name and a width each; the first is text, the others are numbers. Columns that
+/// do not fit are omitted.
 fn draw_table<const N: usize>(
     frame: &mut Frame,
     area: Rect,
@@ -140,7 +140,7 @@ fn draw_table<const N: usize>(
     frame.render_widget(table.block(block), area);
 }
 
-/// How the row of what is selected, or is not, looks.
+/// The style of a row, selected or not.
 fn row_style(selected: bool) -> Style {
     if selected {
         Style::new()
@@ -190,7 +190,7 @@ mod tests {
         text.lines().map(str::to_owned).collect()
     }
 
-    /// The words of the first line that has a word.
+    /// The words of the first line that is not empty.
     fn words(lines: &[String], first: &str) -> Vec<String> {
         let words = |line: &String| -> Vec<_> {
             let words = line.split([' ', '│']).filter(|word| !word.is_empty());

@@ -14,9 +14,9 @@ use super::{
     READY,
 };
 
-/// How many samples the small graph of a queue shows.
+/// Number of samples in the small graph of a queue.
 const SHOWN: u16 = 28;
-/// What must hold at rest.
+/// The invariant at rest.
 const LAW: &str = " pushed = ready + held + delayed + committed + dead ";
 /// No full block: the graphs of two rows must not touch.
 const BARS: [char; 7] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇'];
@@ -71,7 +71,7 @@ fn bars(history: &History) -> String {
     bars.collect()
 }
 
-/// What became of the deliveries that failed.
+/// The counts of failed deliveries.
 pub(super) fn draw_failures(frame: &mut Frame, area: Rect, app: &App) {
     let columns = [
         ("queue", 9),
@@ -95,7 +95,7 @@ fn failures(shop: &Shop, history: &History) -> [Cell<'static>; 5] {
     ]
 }
 
-/// The row of each shop; that of the selected one stands out.
+/// The row of each shop; the selected one is highlighted.
 fn rows<const N: usize>(
     app: &App,
     row: impl Fn(&Shop, &History) -> [Cell<'static>; N],

@@ -1,4 +1,4 @@
-//! Keys that are many, or awkward.
+//! Many keys, and keys with panicking or unusual implementations.
 
 use crate::common::futures::block_on;
 use crate::common::{assert_at_rest, drain, ends, panics};
@@ -19,18 +19,18 @@ enum Call {
 }
 
 thread_local! {
-    /// The call that is to panic, once.
+    /// The call that panics, once.
     static BOMB: Cell<Call> = const { Cell::new(Call::None) };
 }
 
 fn may_panic(call: Call) {
     if BOMB.with(Cell::get) == call {
         BOMB.with(|bomb| bomb.set(Call::None));
-        panic!("as it was told");
+        panic!("as planned");
     }
 }
 
-/// A key with a poor hash that counts how many of them there are.
+/// A key with a poor hash that counts its live values.
 struct Odd {
     id: u32,
     alive: Arc<AtomicUsize>,
@@ -66,7 +66,7 @@ impl Drop for Odd {
     }
 }
 
-/// A queue of numbers by their tens, and how many keys there are.
+/// A queue of numbers with their tens as keys, and the number of live keys.
 fn odd(key_capacity: usize) -> (FairQueue<Odd, u32>, impl Fn() -> usize) {
     let alive = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&alive);
@@ -168,14 +168,14 @@ fn keys_with_one_hash_are_served_in_turn() {
     assert_eq!(keys(), 0);
 }
 
-/// Also with a push of several items, and in a transaction, of which the others are not lost.
+/// Also with a batch, and in a transaction, whose other items are not lost.
 #[test]
-fn user_code_that_panics_loses_nothing_but_what_it_was_given() {
+fn panicking_user_code_loses_only_its_own_item() {
     for call in [Call::By, Call::Weight, Call::Hash, Call::Eq, Call::Drop] {
         let (queue, keys) = odd(4);
         queue.handle().push_batch([10, 20]).unwrap();
         let arm = || BOMB.with(|bomb| bomb.set(call));
-        // The weight is asked for a new key only, and only one that is not new is dropped.
+        // The weight is computed for a new key only, and only a key that is not new is dropped.
         let next = if call == Call::Weight { 30 } else { 11 };
         arm();
         assert!(panics(|| queue.push(next)));
@@ -193,7 +193,7 @@ fn user_code_that_panics_loses_nothing_but_what_it_was_given() {
         BOMB.with(|bomb| bomb.set(Call::None));
         assert_at_rest(&queue, 3, 0);
         assert_eq!(keys(), 2);
-        // Nothing that was not pushed counts against the limit.
+        // An item whose push failed does not count against the limit.
         queue.handle().push_batch([14, 15]).unwrap();
         assert_eq!(queue.push(16), Err(PushError::Full(16)));
         assert_eq!(drain(&queue), [10, 20, 13, 14, 15]);
@@ -203,7 +203,7 @@ fn user_code_that_panics_loses_nothing_but_what_it_was_given() {
 }
 
 #[test]
-fn a_destructor_of_a_key_that_panics_harms_nobody() {
+fn a_panicking_destructor_of_a_key_loses_nothing() {
     let (queue, keys) = odd(4);
     queue.handle().push_batch([10, 20]).unwrap();
     BOMB.with(|bomb| bomb.set(Call::Drop));
@@ -280,7 +280,7 @@ fn a_batch_that_fails_while_it_gathers_room_keeps_none() {
             let batch = || panics(|| handle.push_batch_blocking(100..103));
             let failed = scope.spawn(batch);
             queue.pop().unwrap();
-            // Until it is the first in the line, and has gathered the place that is free.
+            // Until it is the first in the wait queue, and has gathered the free permit.
             for item in 10.. {
                 if queue.push(item).is_err() {
                     break;

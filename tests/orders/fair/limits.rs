@@ -1,4 +1,4 @@
-//! Keys that have limits: a push whose key is at its limit is refused, and waits for nothing.
+//! Keys with limits: a push whose key is at its limit is refused at once.
 
 use super::{filled, names, pull_all, Names};
 use crate::common::ends;
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 type Pushed = Result<(), PushError<&'static str>>;
 
-/// What is said of a batch of one item, as of the item.
+/// Converts the error of a batch of one item.
 fn single(pushed: Result<usize, PushError<Vec<&'static str>>>) -> Pushed {
     match pushed {
         Ok(count) => {
@@ -26,7 +26,7 @@ fn single(pushed: Result<usize, PushError<Vec<&'static str>>>) -> Pushed {
 
 type Push = fn(&Names, &'static str) -> Pushed;
 
-/// The pushes of a queue, of a handle, and of a transaction, which commits then.
+/// The pushes of a queue, of a handle, and of a transaction, which is then committed.
 const PUSHES: [(&str, Push); 24] = [
     ("queue", |queue, item| queue.push(item)),
     ("queue, timeout", |queue, item| {
@@ -102,7 +102,7 @@ const PUSHES: [(&str, Push); 24] = [
     }),
 ];
 
-/// Every form of a push says at once that there is no room for `item`.
+/// Every form of a push returns `Full` for `item` at once.
 fn assert_all_refuse(queue: Names, item: &'static str) -> Names {
     ends(move || {
         for (form, push) in PUSHES {
@@ -137,7 +137,7 @@ fn a_key_has_no_more_items_than_its_limit() {
 }
 
 #[test]
-fn what_is_delayed_counts_against_the_limit() {
+fn delayed_items_count_against_the_limit() {
     let clock = ManualClock::new();
     let queue = filled(names().key_capacity(1).clock(clock.clone()), "a1");
     put_off(&queue, SECOND);
@@ -166,9 +166,9 @@ fn every_form_of_a_push_is_refused_at_once_while_its_key_is_at_the_limit() {
     }
 }
 
-/// Also while others wait for room, and newcomers leave it to them.
+/// Also while others wait for room, and newcomers queue up behind them.
 #[test]
-fn who_is_refused_does_not_wait_behind_others() {
+fn a_refused_push_does_not_wait_behind_others() {
     let queue = filled(names().key_capacity(1).capacity(2), "a1 b1");
     let mut handle = queue.handle();
     let mut waiting = Task::waiting(handle.push_async("c1"));
@@ -207,7 +207,7 @@ fn a_batch_that_does_not_fit_its_keys_is_refused_at_once() {
 }
 
 #[test]
-fn what_a_transaction_holds_makes_no_room_for_its_key() {
+fn held_items_make_no_room_for_their_key() {
     let queue = filled(names().key_capacity(1).capacity(1), "a1");
     let mut handle = queue.handle();
     let tx = handle.begin();
@@ -218,10 +218,10 @@ fn what_a_transaction_holds_makes_no_room_for_its_key() {
     pull_all(&queue, "b1");
 }
 
-/// A push that waits.
+/// A pending push.
 type Waiting<'q> = Task<Pin<Box<dyn Future<Output = Pushed> + 'q>>>;
 
-/// The pushes that wait as futures: of a queue and of a handle, of a transaction, and of batches.
+/// The pending pushes as futures: of a queue and of a handle, of a transaction, and of batches.
 fn waiting<'q>(queue: &'q Names, item: &'static str) -> [Waiting<'q>; 6] {
     let (mut one, mut other) = (queue.handle(), queue.handle());
     let (mut third, mut fourth) = (queue.handle(), queue.handle());
@@ -236,9 +236,10 @@ fn waiting<'q>(queue: &'q Names, item: &'static str) -> [Waiting<'q>; 6] {
     futures.map(Task::new)
 }
 
-/// A key becomes full while one waits for room: it is refused when it is woken, and wakes the next.
+/// A key reaches its limit while a push waits for room: the push is refused when it is woken, and wakes the next
+/// waiter.
 #[test]
-fn who_waited_and_is_refused_passes_its_wake_up_on() {
+fn a_refused_waiter_passes_its_wake_up_on() {
     for nth in 0..6 {
         let queue = filled(names().key_capacity(1).capacity(2), "x1 y1");
         let mut handle = queue.handle();
@@ -252,7 +253,7 @@ fn who_waited_and_is_refused_passes_its_wake_up_on() {
         first.assert_waits();
         let mut other = queue.handle();
         let mut second = Task::waiting(other.push_async("b1"));
-        tx.push("a0").unwrap(); // at the place of what it holds
+        tx.push("a0").unwrap(); // with the permit of the held item
         assert!(!first.was_woken());
         assert_eq!(queue.pop(), Ok("y1"));
         assert!(first.was_woken() && !second.was_woken(), "{nth}");
@@ -267,7 +268,7 @@ fn who_waited_and_is_refused_passes_its_wake_up_on() {
 }
 
 #[test]
-fn a_batch_that_is_refused_gives_back_what_it_has_gathered() {
+fn a_refused_batch_returns_its_gathered_permits() {
     let queue = filled(names().key_capacity(1).capacity(3), "x1 y1 z1");
     let mut handle = queue.handle();
     let tx = handle.begin();
@@ -276,7 +277,7 @@ fn a_batch_that_is_refused_gives_back_what_it_has_gathered() {
     let mut batch = Task::waiting(one.push_batch_async(["a1", "c1"]));
     let mut single = Task::waiting(other.push_async("b1"));
     assert_eq!(queue.pop(), Ok("y1"));
-    batch.assert_waits(); // it has one place now
+    batch.assert_waits(); // it has one permit now
     assert_eq!(queue.push("c0"), Err(PushError::Full("c0")));
     tx.push("a0").unwrap();
     assert_eq!(queue.pop(), Ok("z1"));

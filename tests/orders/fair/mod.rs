@@ -1,14 +1,13 @@
-//! Queues that are fair by key: in which order items leave.
+//! The order of fair queues.
 //!
-//! What is left to chance with several threads is in `threads`, keys that are awkward in `keys`, those that have
-//! limits in `limits`, and queues
-//! that are serial per key in `serial`.
+//! Nondeterministic tests with several threads are in `threads`, unusual keys in `keys`, limits in `limits`, and
+//! queues that are serial per key in `serial`.
 
 mod keys;
 mod limits;
-mod look;
 mod serial;
 mod threads;
+mod visits;
 
 use std::time::Duration;
 
@@ -33,7 +32,7 @@ pub(crate) fn names() -> Builder<&'static str, ByKey<char, &'static str>> {
     Queue::builder().fair_by(|name: &&str| name.chars().next().unwrap())
 }
 
-/// A queue of names, separated by blanks, pushed in that order through one handle.
+/// A queue of names, separated by blanks, pushed in that order by one handle.
 pub(crate) fn filled<O: Order<&'static str>>(
     builder: Builder<&'static str, O>,
     items: &'static str,
@@ -56,7 +55,7 @@ pub(crate) fn abort_one(queue: &Names) {
     tx.abort();
 }
 
-/// Takes as many items as there are names, which are to be those.
+/// Takes as many items as there are names, and compares them.
 #[track_caller]
 pub(crate) fn pull<O: Order<&'static str>>(queue: &Queue<&'static str, O>, items: &str) {
     for item in items.split_whitespace() {
@@ -64,7 +63,7 @@ pub(crate) fn pull<O: Order<&'static str>>(queue: &Queue<&'static str, O>, items
     }
 }
 
-/// As [`pull`], and then there are no more.
+/// Like [`pull`], and then the queue is empty.
 #[track_caller]
 pub(crate) fn pull_all<O: Order<&'static str>>(queue: &Queue<&'static str, O>, items: &str) {
     pull(queue, items);
@@ -78,7 +77,7 @@ fn each_round_serves_each_key_once() {
     pull_all(&queue, "A1 B1 C1 A2 B2 C2 A3 C3 C4");
 }
 
-/// The traces by which clj-queue-by explains itself.
+/// The traces in the documentation of clj-queue-by.
 mod traces {
     use super::{names, pull, pull_all, push};
 
@@ -90,7 +89,7 @@ mod traces {
     }
 
     #[test]
-    fn who_was_served_and_comes_again_is_served_in_the_next_round() {
+    fn a_served_key_that_returns_is_served_in_the_next_round() {
         let queue = names().build();
         push(&queue, "a1 bx");
         pull(&queue, "a1");
@@ -99,7 +98,7 @@ mod traces {
     }
 
     #[test]
-    fn a_round_goes_on_while_others_come() {
+    fn a_round_continues_while_keys_arrive() {
         let queue = names().build();
         push(&queue, "a1 bx a2");
         pull(&queue, "a1");
@@ -134,7 +133,7 @@ fn all_ways_to_push_and_to_pop_keep_the_order() {
 }
 
 #[test]
-fn what_is_staged_or_aborted_before_it_was_pushed_takes_no_turn() {
+fn staged_and_aborted_pushes_do_not_affect_the_round() {
     let queue = names().build();
     let (mut a, mut b) = (queue.handle(), queue.handle());
     let tx = a.begin();
@@ -147,7 +146,7 @@ fn what_is_staged_or_aborted_before_it_was_pushed_takes_no_turn() {
 }
 
 #[test]
-fn what_is_aborted_keeps_its_turn() {
+fn aborted_items_keep_their_position_in_the_round() {
     let queue = filled(names(), "a1 a2 b1 b2 c1");
     let mut worker = queue.handle();
     for taken in 1..=5 {
@@ -160,7 +159,7 @@ fn what_is_aborted_keeps_its_turn() {
 }
 
 #[test]
-fn what_comes_back_late_is_served_at_once_and_its_key_loses_no_turn() {
+fn items_returned_late_are_served_at_once_at_no_cost_for_their_key() {
     let queue = filled(names(), "a1 a2 a3 b1 b2 b3");
     let mut worker = queue.handle();
     let tx = worker.begin();
@@ -171,7 +170,7 @@ fn what_comes_back_late_is_served_at_once_and_its_key_loses_no_turn() {
 }
 
 #[test]
-fn two_transactions_that_abort_both_get_their_turns_back() {
+fn two_aborted_transactions_restore_the_round() {
     let queue = filled(names(), "a1 a2 b1 b2");
     let (mut first, mut second) = (queue.handle(), queue.handle());
     let (first, second) = (first.begin(), second.begin());
@@ -185,7 +184,7 @@ fn two_transactions_that_abort_both_get_their_turns_back() {
 }
 
 #[test]
-fn a_look_takes_no_turn() {
+fn a_peek_does_not_affect_the_round() {
     let queue = filled(names(), "a1 a2 b1");
     let mut handle = queue.handle();
     for _ in 0..3 {
@@ -199,7 +198,7 @@ fn a_look_takes_no_turn() {
 }
 
 #[test]
-fn a_key_has_as_many_turns_in_a_row_as_its_weight() {
+fn a_key_is_served_as_often_in_a_row_as_its_weight() {
     let weigh = |key: &char| match key {
         'a' => 3,
         'z' => 0,
@@ -217,7 +216,7 @@ fn a_key_has_as_many_turns_in_a_row_as_its_weight() {
 }
 
 #[test]
-fn no_weight_is_too_great_for_what_comes_back() {
+fn any_weight_works_for_returned_items() {
     let queue = filled(names().weight(|_| u32::MAX), "a1");
     let mut handles = [(); 4].map(|()| queue.handle());
     let [first, second, third, last] = &mut handles;
@@ -277,7 +276,7 @@ fn backoff_attempts_and_dead_letters_are_those_of_any_queue() {
 }
 
 #[test]
-fn a_panic_gives_the_turn_back() {
+fn a_panic_restores_the_round() {
     let queue = filled(names(), "a1 b1 a2");
     let mut worker = queue.handle();
     assert!(panics(|| {
@@ -289,7 +288,7 @@ fn a_panic_gives_the_turn_back() {
 }
 
 #[test]
-fn a_lease_that_is_over_gives_the_turn_back() {
+fn an_expired_lease_restores_the_round() {
     let clock = ManualClock::new();
     let builder = names().clock(clock.clone()).leased(SECOND);
     let queue = filled(builder, "a1 a2 b1 b2");
@@ -350,7 +349,7 @@ fn a_fair_queue_and_a_plain_one_commit_together() {
 }
 
 #[test]
-fn a_snapshot_tells_the_round_and_the_items_of_each_key() {
+fn a_snapshot_shows_the_round_and_the_items_of_each_key() {
     let queue = filled(names(), "a1 b1 c1 a2 a3");
     let tell = || {
         let snapshot = queue.keys();
@@ -386,7 +385,7 @@ fn clones_are_the_same_queue_and_builders_make_others() {
 }
 
 #[test]
-fn what_dies_leaves_its_key() {
+fn dead_letters_leave_their_key() {
     let queue = filled(names().max_attempts(1).key_capacity(1), "a1");
     queue.push("a2").unwrap_err();
     abort_one(&queue);

@@ -1,4 +1,4 @@
-//! Queues that give out one item of a key at a time.
+//! Queues that deliver one item of a key at a time.
 
 use super::{abort_one, filled, names, pull, pull_all, push};
 use crate::common::failing::{fail, failures, letters, SECOND};
@@ -6,7 +6,7 @@ use crate::common::futures::{Eager, Task};
 use crate::common::{assert_at_rest, drain};
 use requeue::{commit_all, Backoff, ManualClock, Order, PopError, Queue, Reason};
 
-/// Ready items, and those that wait for another one of their key.
+/// The numbers of ready items, and of those that wait for another one of their key.
 #[track_caller]
 fn assert_counts<O: Order<&'static str>>(
     queue: &Queue<&'static str, O>,
@@ -20,7 +20,7 @@ fn assert_counts<O: Order<&'static str>>(
 }
 
 #[test]
-fn while_an_item_is_held_no_other_of_its_key_is_given_out() {
+fn while_an_item_is_held_no_other_of_its_key_is_delivered() {
     let queue = filled(names().serial(), "a1 a2 b1 a3");
     let (mut a, mut b) = (queue.handle(), queue.handle());
     let first = a.begin();
@@ -51,7 +51,7 @@ fn a_transaction_takes_one_item_of_each_key() {
 }
 
 #[test]
-fn what_comes_back_is_the_next_of_its_key_however_its_delivery_failed() {
+fn a_returned_item_is_the_next_of_its_key_after_any_failure() {
     for (reason, failure) in failures() {
         let queue = filled(names().serial(), "a1 a2 b1 b2");
         fail(&mut queue.handle(), (reason, failure));
@@ -103,14 +103,14 @@ fn a_lease_that_is_over_stops_its_key_no_more() {
     let other = worker.begin();
     assert_eq!(*other.pop().unwrap(), "a1");
     assert!(tx.try_commit().is_err());
-    // The late one does not let go of what the other one has.
+    // The late transaction does not release the key of the other one.
     assert_counts(&queue, 0, 1);
     other.try_commit().unwrap();
     pull_all(&queue, "a2");
 }
 
 #[test]
-fn what_is_staged_and_dropped_does_not_end_what_is_held() {
+fn dropping_a_staged_item_does_not_release_the_key_of_a_held_one() {
     let queue = filled(names().serial(), "a1 a2");
     let (mut a, mut b) = (queue.handle(), queue.handle());
     let tx = a.begin();
@@ -125,7 +125,7 @@ fn what_is_staged_and_dropped_does_not_end_what_is_held() {
 }
 
 #[test]
-fn who_waits_is_woken_by_the_end_of_what_is_held() {
+fn a_waiter_is_woken_by_the_end_of_a_held_item() {
     let queue = filled(names().serial(), "a1 a2 a3");
     let [mut a, mut b, mut c] = [(); 3].map(|()| queue.handle());
     let tx = a.begin();
@@ -141,7 +141,7 @@ fn who_waits_is_woken_by_the_end_of_what_is_held() {
 }
 
 #[test]
-fn a_key_of_weight_goes_on_with_its_turns() {
+fn a_weighted_key_continues_its_visit() {
     let weigh = |key: &char| if *key == 'a' { 2 } else { 1 };
     let queue = filled(names().serial().weight(weigh), "a1 a2 a3 b1 b2");
     pull_all(&queue, "a1 a2 b1 a3 b2");
@@ -194,7 +194,7 @@ fn a_snapshot_shows_keys_that_are_held_up_last() {
 }
 
 #[test]
-fn who_looks_too_early_at_the_end_of_a_closed_queue_is_woken_again() {
+fn an_early_waiter_at_a_closed_queue_is_woken_again() {
     let queue = filled(names().serial(), "a1 a2");
     let mut worker = queue.handle();
     let tx = worker.begin();

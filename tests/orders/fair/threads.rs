@@ -1,4 +1,4 @@
-//! Fair queues that several threads use at once.
+//! Fair queues used by several threads.
 
 use crate::common::{assert_at_rest, ends};
 use requeue::{FairQueue, PopError, Queue, Workers};
@@ -9,7 +9,7 @@ use std::thread;
 
 const ROUNDS: usize = 2_000;
 
-/// There is an item for each of the two, and one more which a third thread takes and gives back.
+/// There is one item for each of the two, and one more that a third thread takes and gives back.
 #[test]
 fn no_popper_finds_it_empty_while_something_is_ready() {
     for serial in [false, true] {
@@ -91,7 +91,7 @@ fn each_item_is_delivered_once_and_those_of_a_producer_and_key_in_order() {
     assert_at_rest(&queue, 0, 0);
 }
 
-/// Workers that abort now and then, and push follow-ups with the same key.
+/// Workers that abort sometimes, and push follow-up items with the same key.
 #[test]
 fn serial_keys_are_worked_off_in_order_by_many_workers() {
     const KEYS: usize = 3;

@@ -8,7 +8,7 @@ use crate::common::{assert_at_rest, drain, ends};
 use requeue::{commit_all, PopError, PriorityQueue, Queue};
 
 #[test]
-fn what_is_staged_is_invisible_until_the_commit() {
+fn staged_items_are_invisible_until_the_commit() {
     let (clock, queue) = clocked();
     let mut handle = queue.handle();
     let tx = handle.begin();
@@ -27,7 +27,7 @@ fn what_is_staged_is_invisible_until_the_commit() {
 }
 
 #[test]
-fn an_abort_takes_back_what_was_staged() {
+fn an_abort_drops_staged_items() {
     let (clock, queue) = clocked();
     let mut handle = queue.handle();
     let tx = handle.begin();
@@ -88,7 +88,7 @@ fn one_transaction_over_queues_of_different_orders() {
 }
 
 #[test]
-fn whoever_finds_one_item_of_a_commit_finds_the_other() {
+fn items_of_one_commit_become_visible_together() {
     ends(|| {
         let queue = PriorityQueue::by_priority();
         thread::scope(|scope| {
@@ -105,7 +105,7 @@ fn whoever_finds_one_item_of_a_commit_finds_the_other() {
             let mut handle = queue.handle();
             let mut open = 0_u32;
             while let Ok(pair) = handle.pop_blocking() {
-                // The first of a pair goes before all second ones, so none of these comes alone.
+                // The first item of a pair precedes all second ones, so none of these is popped alone.
                 if pair == open {
                     open += 1;
                 } else {

@@ -1,4 +1,4 @@
-//! Queues by priority and schedule.
+//! Queues ordered by priority and schedule.
 
 mod ends;
 mod order;
@@ -24,7 +24,7 @@ type Push = fn(
     u32,
 ) -> Result<Ticket, PriorityError<u32>>;
 
-/// A view for items that are kept back until a time, if there is one.
+/// A view for items with a priority, and a time if there is one.
 fn not_before<P: PushTo>(view: PushWith<P>, at: Option<Instant>) -> PushWith<P> {
     match at {
         Some(at) => view.at(at),
@@ -32,7 +32,7 @@ fn not_before<P: PushTo>(view: PushWith<P>, at: Option<Instant>) -> PushWith<P> 
     }
 }
 
-/// What is said of a batch of one item.
+/// Converts the error of a batch of one item.
 fn only(
     pushed: Result<Vec<Ticket>, PriorityError<Vec<u32>>>,
 ) -> Result<Ticket, PriorityError<u32>> {
@@ -44,7 +44,7 @@ fn only(
     }
 }
 
-/// Each form without a handle, through one, and in a transaction.
+/// Each form without a handle, by one, and in a transaction.
 macro_rules! forms {
     ($(|$view:ident, $item:ident| $push:expr),+ $(,)?) => {[$(
         |queue, _, priority, at, $item| {
@@ -85,7 +85,7 @@ const TRYING: [Push; 12] = forms![
     |view, item| only(view.push_batch_timeout([item], Duration::ZERO)),
 ];
 
-/// Forms that do.
+/// Forms that wait for room.
 const WAITING: [Push; 12] = forms![
     |view, item| view.push_blocking(item),
     |view, item| block_on(view.push_async(item)),
@@ -98,14 +98,14 @@ fn pushes() -> impl Iterator<Item = Push> {
     SHORT.into_iter().chain(TRYING).chain(WAITING)
 }
 
-/// A queue with a clock that stands still.
+/// A queue with a manual clock.
 fn clocked() -> (ManualClock, PriorityQueue<u32>) {
     let clock = ManualClock::new();
     let queue = Queue::builder().by_priority().clock(clock.clone()).build();
     (clock, queue)
 }
 
-/// A queue of items that were pushed with these priorities, in this order; items are numbered.
+/// A queue of items that were pushed with these priorities, in this order; the items are their indices.
 fn filled(priorities: &[u16]) -> (PriorityQueue<u32>, Vec<Ticket>) {
     let queue = PriorityQueue::by_priority();
     let tickets = fill(&queue, priorities);

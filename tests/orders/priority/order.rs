@@ -1,4 +1,4 @@
-//! Which item is next, aborts among the reasons.
+//! The next item, also after aborts.
 
 use std::time::Duration;
 
@@ -21,9 +21,9 @@ fn the_least_priority_goes_first_and_of_equals_the_first_that_came() {
     }
 }
 
-/// Whoever took items in before: a consumer that is alone afterwards finds them in their order.
+/// Whichever consumer took the items in, a single consumer finds them in their order afterwards.
 #[test]
-fn equals_leave_in_the_order_in_which_one_handle_pushed_them() {
+fn equal_priorities_are_popped_in_push_order_per_handle() {
     let queue = PriorityQueue::by_priority();
     let mut pusher = queue.handle();
     let mut consumers = [(); 4].map(|()| queue.handle());
@@ -97,7 +97,7 @@ fn there_are_no_priorities_but_1_to_9999() {
 }
 
 #[test]
-fn what_is_refused_comes_back() {
+fn refused_items_are_returned() {
     let refusals = [
         (
             PriorityError::Full(7),
@@ -125,7 +125,7 @@ fn what_is_refused_comes_back() {
 }
 
 #[test]
-fn what_failed_goes_before_all_others_of_its_priority() {
+fn failed_items_come_first_within_their_priority() {
     for failure in failures() {
         let (queue, _) = filled(&[2, 2, 3]);
         let mut handle = queue.handle();
@@ -173,7 +173,7 @@ fn of_two_transactions_each_gives_back_to_its_priorities() {
 }
 
 #[test]
-fn what_was_put_off_keeps_its_priority() {
+fn delayed_items_keep_their_priority() {
     let (clock, queue) = clocked();
     queue.push_with(3, None, 1).unwrap();
     put_off(&queue, SECOND);
@@ -214,22 +214,22 @@ fn those_that_wait_for_long_get_preferred() {
     let push = |priority, item| queue.push_with(priority, None, item).unwrap();
     push(10, 0);
     clock.advance(8 * SECOND);
-    push(1, 1); // as good as 9 at the beginning
+    push(1, 1); // equivalent to priority 9 at the beginning
     clock.advance(2 * SECOND);
-    push(1, 2); // as 11
+    push(1, 2); // to 11
     push(5, 3);
     assert_eq!(drain(&queue), [1, 0, 2, 3]);
 }
 
 #[test]
-fn what_is_scheduled_ages_from_its_time_on() {
+fn scheduled_items_age_from_their_due_time() {
     let clock = requeue::ManualClock::new();
     let builder = Queue::builder().by_priority().clock(clock.clone());
     let queue = builder.age_after(SECOND).build();
     let later = clock.now() + 8 * SECOND;
-    queue.push_with(5, Some(later), 0).unwrap(); // as good as 13 at the beginning
+    queue.push_with(5, Some(later), 0).unwrap(); // equivalent to priority 13 at the beginning
     clock.advance(8 * SECOND);
-    queue.push_with(4, None, 1).unwrap(); // as 12
+    queue.push_with(4, None, 1).unwrap(); // to 12
     queue.push_with(6, None, 2).unwrap();
     assert_eq!(drain(&queue), [1, 0, 2]);
 }
@@ -249,7 +249,7 @@ fn an_item_that_is_older_than_time_itself_is_there() {
     let queue = builder.clock(clock.clone()).build();
     clock.advance(330 * 366 * DAY);
     queue.push_with(9999, None, 1).unwrap();
-    assert_eq!(queue.next_scheduled(), None); // takes it in
+    assert_eq!(queue.next_scheduled(), None); // takes the item in
     assert!(!queue.is_empty());
     assert_eq!(queue.pop(), Ok(1));
 }

@@ -1,4 +1,4 @@
-//! What was pushed may be given another time, unless somebody holds it.
+//! Pushed items can be rescheduled, unless they are held.
 
 use std::thread;
 
@@ -10,7 +10,7 @@ use crate::common::{assert_at_rest, drain, ends};
 use requeue::{ManualClock, PopError, Queue};
 
 #[test]
-fn what_is_scheduled_is_due_at_its_new_time() {
+fn rescheduled_items_are_due_at_the_new_time() {
     let (clock, queue) = clocked();
     let start = clock.now();
     let tickets = [1, 2, 3].map(|item| queue.push_after(item * SECOND, item).unwrap());
@@ -42,7 +42,7 @@ fn a_time_may_change_again_and_again() {
 }
 
 #[test]
-fn what_is_ready_waits_for_its_new_time() {
+fn ready_items_wait_for_their_new_time() {
     let (clock, queue) = clocked();
     let plain = queue.push_with(1, None, 1).unwrap();
     let due = queue.push_with(2, Some(clock.now()), 2).unwrap();
@@ -59,7 +59,7 @@ fn what_is_ready_waits_for_its_new_time() {
 }
 
 #[test]
-fn what_was_pushed_just_now_gets_its_new_time() {
+fn items_not_taken_in_yet_get_their_new_time() {
     let (clock, queue) = clocked();
     let mut handle = queue.handle();
     let now = handle.push_after(SECOND, 1).unwrap();
@@ -95,12 +95,12 @@ fn an_item_keeps_its_priority_and_ages_from_its_new_time_on() {
     assert!(queue.reschedule(ticket, clock.now() + 4 * SECOND));
     queue.push_with(7, None, 2).unwrap();
     clock.advance(4 * SECOND);
-    // By now the other one is as good as one of priority 3, and the first has just become ready.
+    // By now the other one is equivalent to priority 3, and the first has just become ready.
     assert_eq!(drain(&queue), [2, 1]);
 }
 
 #[test]
-fn what_is_not_in_the_queue_gets_no_other_time() {
+fn items_outside_of_the_queue_cannot_be_rescheduled() {
     let (clock, queue) = clocked();
     let later = clock.now() + SECOND;
     let tickets: Vec<_> = (1..=3)
@@ -113,7 +113,7 @@ fn what_is_not_in_the_queue_gets_no_other_time() {
     assert!(!queue.reschedule(tickets[0], later)); // held
     assert!(!queue.reschedule(staged, later));
     tx.abort();
-    assert!(queue.reschedule(tickets[0], clock.now())); // it came back, and is the last now
+    assert!(queue.reschedule(tickets[0], clock.now())); // it was given back, and is the last now
     assert_eq!(queue.pop(), Ok(2));
     assert!(!queue.reschedule(tickets[1], later)); // gone
     put_off(&queue, SECOND);
@@ -136,12 +136,12 @@ fn a_task_that_waits_is_woken_at_the_earlier_time() {
             let mut task = Task::waiting(pop(&mut handle));
             assert!(queue.reschedule(ticket, clock.now() + delay * SECOND));
             if delay > 0 {
-                // It is told of the time, so that it keeps it.
+                // The waiter is woken to plan the new time.
                 assert!(task.was_woken());
                 task.assert_waits();
-                let told = task.rings();
+                let woken = task.rings();
                 clock.advance(SECOND);
-                assert!(task.rings() > told);
+                assert!(task.rings() > woken);
             }
             assert!(task.was_woken());
             assert_eq!(task.output(), Ok(7));

@@ -1,4 +1,4 @@
-//! Items that are not to be had before their time.
+//! Scheduled items.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,7 @@ use crate::common::failing::{assert_room, INSTANT, NEARLY, SECOND};
 use crate::common::{assert_at_rest, drain};
 use requeue::{PopError, PriorityQueue, Queue};
 
-/// Checks how many items are scheduled, and when the first of them is due.
+/// Checks the number of scheduled items, and the time of the first.
 #[track_caller]
 fn assert_scheduled(queue: &PriorityQueue<u32>, count: u64, next: Option<Instant>) {
     let stats = queue.stats();
@@ -85,7 +85,7 @@ fn of_one_priority_the_earlier_time_goes_first() {
 }
 
 #[test]
-fn what_is_due_counts_from_then_on() {
+fn due_items_are_counted_as_ready() {
     let (clock, queue) = clocked();
     for seconds in [3, 1, 2] {
         queue.push_after(seconds * SECOND, seconds).unwrap();
@@ -100,7 +100,7 @@ fn what_is_due_counts_from_then_on() {
 }
 
 #[test]
-fn what_is_overdue_is_ready_at_once() {
+fn overdue_items_are_ready_at_once() {
     for push in pushes() {
         let (clock, queue) = clocked();
         let mut handle = queue.handle();
@@ -120,7 +120,7 @@ fn what_is_overdue_is_ready_at_once() {
 }
 
 #[test]
-fn what_is_due_is_not_overtaken_by_what_is_pushed_later() {
+fn due_items_are_not_overtaken_by_later_pushes() {
     for push in pushes() {
         for looks in [false, true] {
             let (clock, queue) = clocked();
@@ -145,7 +145,7 @@ fn what_is_due_is_not_overtaken_by_what_is_pushed_later() {
 }
 
 #[test]
-fn what_is_pushed_is_not_overtaken_by_what_is_due_later() {
+fn pushed_items_are_not_overtaken_by_items_due_later() {
     for push in pushes() {
         for timed in [false, true] {
             let clock = requeue::ManualClock::new();
@@ -157,7 +157,7 @@ fn what_is_pushed_is_not_overtaken_by_what_is_due_later() {
             clock.advance(SECOND);
             push(&queue, &mut handle, 5, None, 0).unwrap();
             if !timed {
-                assert_at_rest(&queue, 1, 0); // else nobody knows when it was pushed
+                assert_at_rest(&queue, 1, 0); // otherwise its push time is unknown
             }
             clock.advance(SECOND);
             push(&queue, &mut handle, 5, None, 2).unwrap();
@@ -167,7 +167,7 @@ fn what_is_pushed_is_not_overtaken_by_what_is_due_later() {
 }
 
 #[test]
-fn what_was_due_comes_back_in_its_order() {
+fn returned_due_items_keep_their_order() {
     let (clock, queue) = clocked();
     let mut handle = queue.handle();
     queue.push_after(2 * SECOND, 1).unwrap();
@@ -185,14 +185,14 @@ fn what_was_due_comes_back_in_its_order() {
     assert_eq!(drain(&queue), [0, 1, 2, 3]);
 }
 
-/// The latest time there is.
+/// The latest possible time.
 fn end_of_time(now: Instant) -> Instant {
     let steps = (0..64).rev().map(|power| Duration::from_secs(1 << power));
     steps.fold(now, |time, step| time.checked_add(step).unwrap_or(time))
 }
 
 #[test]
-fn what_no_clock_can_say_is_as_late_as_possible() {
+fn times_beyond_the_range_of_the_clock_are_clamped() {
     let (clock, queue) = clocked();
     let at = end_of_time(clock.now());
     let tickets = [
@@ -213,7 +213,7 @@ fn what_no_clock_can_say_is_as_late_as_possible() {
 }
 
 #[test]
-fn the_next_time_is_that_of_what_is_still_there() {
+fn the_next_time_ignores_removed_items() {
     let (clock, queue) = clocked();
     assert_eq!(queue.next_scheduled(), None);
     queue.push(0).unwrap();
@@ -247,12 +247,12 @@ fn a_clock_that_goes_backwards_makes_them_later() {
     };
     tx_from(&queue);
     clock.set(start);
-    // It was there once, so it is not taken away again.
+    // It was ready once, so it is not withdrawn again.
     assert_eq!(queue.pop(), Ok(7));
 }
 
 #[test]
-fn what_is_scheduled_keeps_its_place_in_a_bounded_queue() {
+fn scheduled_items_keep_their_permit_in_a_bounded_queue() {
     let clock = requeue::ManualClock::new();
     let builder = Queue::builder().by_priority().clock(clock.clone());
     let queue = builder.capacity(4).build();
@@ -271,7 +271,7 @@ fn what_is_scheduled_keeps_its_place_in_a_bounded_queue() {
 }
 
 #[test]
-fn a_closed_queue_waits_for_what_is_scheduled() {
+fn a_closed_queue_waits_for_scheduled_items() {
     let (clock, queue) = clocked();
     let mut handle = queue.handle();
     queue.push_after(SECOND, 7).unwrap();

@@ -1,4 +1,4 @@
-//! Many threads: nothing is lost, nothing comes twice, and the order is kept.
+//! Many threads: no item is lost or delivered twice, and the order is kept.
 
 use std::collections::HashSet;
 use std::sync::Barrier;
@@ -12,7 +12,7 @@ use requeue::{ManualClock, PriorityQueue, Queue, Ticket};
 const THREADS: u64 = 4;
 const ITEMS: u32 = 4000;
 
-/// Pops until the queue is closed; gives some back, some in batches.
+/// Pops until the queue is closed; gives some items back, some of them in batches.
 fn work(queue: &PriorityQueue<u32>, mut rng: Rng) -> Vec<u32> {
     let mut handle = queue.handle();
     let mut items = Vec::new();
@@ -132,7 +132,7 @@ fn an_item_is_cancelled_or_popped_and_never_both() {
 }
 
 #[test]
-fn what_is_scheduled_reaches_threads_that_wait() {
+fn scheduled_items_reach_waiting_threads() {
     ends(|| {
         let clock = ManualClock::new();
         let builder = Queue::builder().by_priority().clock(clock.clone());

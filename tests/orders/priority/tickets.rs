@@ -1,4 +1,4 @@
-//! What was pushed may be given another priority, or be cancelled, unless somebody holds it.
+//! Pushed items can be given another priority or be cancelled, unless they are held.
 
 use std::collections::HashSet;
 use std::mem;
@@ -9,7 +9,7 @@ use crate::common::{assert_at_rest, drain, Ledger};
 use requeue::{OutOfRange, PriorityQueue, Queue};
 
 #[test]
-fn what_is_cancelled_is_taken_out() {
+fn cancelled_items_are_removed() {
     let (queue, tickets) = filled(&[1, 2, 3, 2, 1]);
     assert_eq!(queue.cancel(tickets[0]), Some(0)); // the first
     assert_eq!(queue.cancel(tickets[3]), Some(3)); // in the middle
@@ -24,7 +24,7 @@ fn what_is_cancelled_is_taken_out() {
 }
 
 #[test]
-fn what_is_cancelled_is_given_to_the_caller_and_not_dropped() {
+fn cancelled_items_are_returned_and_not_dropped() {
     let ledger = Ledger::new(3);
     let queue = PriorityQueue::by_priority();
     let tickets: Vec<_> = ledger
@@ -56,7 +56,7 @@ fn every_item_has_another_ticket() {
 }
 
 #[test]
-fn what_is_scheduled_can_be_cancelled_and_given_another_priority() {
+fn scheduled_items_can_be_cancelled_and_reprioritized() {
     let (clock, queue) = clocked();
     let tickets = [1, 2, 3].map(|item| queue.push_after(SECOND, item).unwrap());
     assert_eq!(queue.cancel(tickets[0]), Some(1));
@@ -68,7 +68,7 @@ fn what_is_scheduled_can_be_cancelled_and_given_another_priority() {
 }
 
 #[test]
-fn what_is_staged_cannot_be_cancelled() {
+fn staged_items_cannot_be_cancelled() {
     let (clock, queue) = clocked();
     let mut handle = queue.handle();
     for due in [None, Some(clock.now())] {
@@ -88,7 +88,7 @@ fn what_is_staged_cannot_be_cancelled() {
 }
 
 #[test]
-fn what_is_held_cannot_be_cancelled_and_what_came_back_can() {
+fn held_items_cannot_be_cancelled_but_returned_ones_can() {
     let (queue, tickets) = filled(&[1, 1]);
     let mut handle = queue.handle();
     let tx = handle.begin();
@@ -109,7 +109,7 @@ fn what_is_held_cannot_be_cancelled_and_what_came_back_can() {
 }
 
 #[test]
-fn what_is_gone_cannot_be_cancelled() {
+fn committed_items_cannot_be_cancelled() {
     let (queue, tickets) = filled(&[1, 2, 3]);
     let mut handle = queue.handle();
     let tx = handle.begin();
@@ -124,7 +124,7 @@ fn what_is_gone_cannot_be_cancelled() {
 }
 
 #[test]
-fn what_is_put_off_cannot_be_cancelled_until_it_is_back() {
+fn delayed_items_cannot_be_cancelled_until_they_are_due() {
     let (clock, queue) = clocked();
     let ticket = queue.push_with(1, None, 7).unwrap();
     put_off(&queue, SECOND);
@@ -141,7 +141,7 @@ fn another_priority_moves_an_item_among_the_others() {
     assert_eq!(queue.reprioritize(tickets[2], 4), Ok(true));
     assert_eq!(queue.reprioritize(tickets[0], 6), Ok(true));
     assert_at_rest(&queue, 4, 0);
-    // Back and forth: among its equals it stands where it came.
+    // Back and forth: among equal priorities it keeps the order of its push.
     assert_eq!(queue.reprioritize(tickets[1], 9), Ok(true));
     assert_eq!(queue.reprioritize(tickets[1], 5), Ok(true));
     assert_eq!(drain(&queue), [2, 1, 3, 0]);
@@ -214,7 +214,7 @@ fn the_dead_and_the_recovered() {
     assert_eq!(*tx.pop().unwrap(), 7);
     assert_eq!(queue.cancel(ticket), None);
     clock.advance(SECOND);
-    // Its lease is over: it is the first again, and can be cancelled.
+    // Its lease has expired: it is the first again, and can be cancelled.
     assert_at_rest(&queue, 2, 0);
     let mut other = queue.handle();
     let again = other.begin();

@@ -1,4 +1,4 @@
-//! Views, whose pushes have a priority or a time.
+//! Views: pushes with a priority or a time.
 
 use std::future::Future;
 use std::mem;
@@ -11,7 +11,7 @@ use crate::common::futures::Task;
 use crate::common::{assert_at_rest, drain, ends, panics};
 use requeue::{ManualClock, PopError, PriorityError, PriorityQueue, Queue};
 
-/// A queue with room for so many items, and its clock.
+/// A queue with this capacity, and its clock.
 fn bounded(capacity: usize) -> (ManualClock, PriorityQueue<u32>) {
     let clock = ManualClock::new();
     let builder = Queue::builder().by_priority().clock(clock.clone());
@@ -19,7 +19,7 @@ fn bounded(capacity: usize) -> (ManualClock, PriorityQueue<u32>) {
 }
 
 #[test]
-fn views_are_chained_in_any_order_and_what_was_said_last_holds() {
+fn views_are_chained_in_any_order_and_the_last_setting_wins() {
     let (clock, queue) = clocked();
     let due = clock.now() + SECOND;
     let mut handle = queue.handle();
@@ -104,7 +104,7 @@ fn a_batch_is_pushed_as_a_whole_or_comes_back() {
     let tx = handle.begin();
     assert_eq!(tx.after(SECOND).push_batch([2, 3, 4]), full);
     assert_eq!(tx.staged(), 0);
-    // What it holds makes room for as many.
+    // The held items make room for as many.
     assert_eq!(*tx.pop().unwrap(), 0);
     tx.priority(1).push_batch([2, 3, 4]).unwrap();
     assert_eq!(tx.staged(), 3);
@@ -189,7 +189,7 @@ fn a_batch_that_is_called_off_leaves_nothing() {
     drop(Task::waiting(tx.after(SECOND).push_batch_async([2, 3])));
     tx.commit();
     let tx = forgetful.begin();
-    // It has gathered what there was.
+    // It has gathered the available items.
     let task = Task::waiting(tx.after(SECOND).push_batch_async([2, 3]));
     assert!(queue.push(4).unwrap_err().is_full());
     drop(task);
@@ -230,7 +230,7 @@ fn threads_wait_for_room_for_batches() {
 }
 
 #[test]
-fn who_holds_an_item_pushes_batches_after_the_close() {
+fn a_holder_of_an_item_pushes_batches_after_the_close() {
     let (_, queue) = bounded(3);
     queue.push_batch([0, 1]).unwrap();
     let (mut handle, mut other) = (queue.handle(), queue.handle());
@@ -242,7 +242,7 @@ fn who_holds_an_item_pushes_batches_after_the_close() {
     assert_eq!(idle.priority(1).push_batch([7, 8]), closed);
     drop(idle);
     tx.priority(2).push_batch([2, 3]).unwrap();
-    // Only holders may be left to make more room.
+    // Only holders of items can make more room.
     assert_eq!(
         tx.priority(1).push_batch_blocking([4]),
         Err(PriorityError::Full(vec![4]))
@@ -256,7 +256,7 @@ fn who_holds_an_item_pushes_batches_after_the_close() {
 }
 
 #[test]
-fn a_batch_that_waits_is_told_of_the_close() {
+fn a_waiting_batch_fails_on_close() {
     let (_, queue) = bounded(1);
     queue.push(0).unwrap();
     let mut handle = queue.handle();

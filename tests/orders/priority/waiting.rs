@@ -1,4 +1,4 @@
-//! Those who wait sleep until the next time, and no longer.
+//! Waiters sleep until the next scheduled time.
 
 use std::mem;
 use std::sync::Barrier;
@@ -24,13 +24,13 @@ fn a_task_is_woken_when_an_item_is_due() {
                 task.assert_waits();
             }
             queue.push_after(SECOND, 7).unwrap();
-            // One who waits is told of the time, so that it keeps it.
+            // A waiter is woken to plan the time.
             task.assert_waits();
-            let told = task.rings();
+            let woken = task.rings();
             clock.advance(NEARLY);
-            assert_eq!(task.rings(), told);
+            assert_eq!(task.rings(), woken);
             clock.advance(INSTANT);
-            assert!(task.rings() > told);
+            assert!(task.rings() > woken);
             assert_eq!(task.output(), Ok(7));
         }
     }
@@ -122,7 +122,7 @@ fn as_many_get_something_as_items_are_due() {
 }
 
 #[test]
-fn a_waiter_takes_what_comes_before_the_time() {
+fn a_waiter_takes_an_item_that_arrives_before_the_due_time() {
     for pop in async_pops() {
         let (_, queue) = clocked();
         queue.push_after(SECOND, 7).unwrap();
@@ -145,9 +145,9 @@ fn a_waiter_at_a_closed_queue_ends_when_the_last_is_cancelled() {
         let mut task = Task::waiting(pop(&mut handle));
         queue.close();
         task.assert_waits();
-        let told = task.rings();
+        let woken = task.rings();
         assert_eq!(queue.cancel(ticket), Some(7));
-        assert!(task.rings() > told);
+        assert!(task.rings() > woken);
         assert_eq!(task.output(), Err(PopError::Closed));
     }
 }
@@ -242,7 +242,7 @@ fn workers_take_a_queue_by_priority_as_any_other() {
 }
 
 #[test]
-fn a_push_with_a_priority_that_waits_is_told_of_the_close() {
+fn a_waiting_push_with_a_priority_fails_on_close() {
     let (_, queue) = bounded();
     queue.push(1).unwrap();
     let mut handle = queue.handle();
@@ -260,7 +260,7 @@ fn bounded() -> (ManualClock, PriorityQueue<u32>) {
 }
 
 #[test]
-fn a_cancelled_item_makes_room_for_who_waits_for_it() {
+fn a_cancelled_item_makes_room_for_a_waiting_push() {
     let queue = Queue::builder().by_priority().capacity(1).build();
     let ticket = queue.push_with(1, None, 7).unwrap();
     let mut handle = queue.handle();

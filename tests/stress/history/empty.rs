@@ -1,10 +1,10 @@
-//! Empty is wrong if some item was ready from before the call until after it.
+//! `Empty` is wrong if an item was ready from before the call until after it.
 
 use super::lives::{Life, Ready};
 use super::{Event, Span, Violation};
 use std::collections::BTreeMap;
 
-/// What is known of one queue.
+/// The intervals and calls of one queue.
 #[derive(Default)]
 struct Queue<'h> {
     calls: Vec<Span>,
@@ -33,8 +33,8 @@ pub(super) fn check(
 }
 
 impl Queue<'_> {
-    /// Goes through the calls in the order of their begins; of all items ready by then, the one
-    /// that stays longest convicts the call if any does.
+    /// Iterates over the calls in the order of their begins; among all items ready by then, the one that stays
+    /// longest proves the violation, if there is one.
     fn false_empties(mut self, lives: &[Life]) -> Vec<Violation> {
         self.calls.sort_by_key(|call| call.from);
         self.readies.sort_by_key(|ready| ready.sure);

@@ -1,4 +1,4 @@
-//! What happened to each item: its push, its holds, and the times between at which it was ready.
+//! The life of each item: its push, its holds, and the intervals during which it was ready.
 
 use super::{End, Event, Span, Violation};
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ pub(crate) struct Life {
     pub(crate) queue: u32,
     pub(crate) stream: u64,
     pub(crate) push: Span,
-    /// Where it stands among the items of its push.
+    /// Its index among the items of its push.
     place: usize,
     /// In the order in which they happened.
     pub(crate) holds: Vec<Hold>,
@@ -19,13 +19,13 @@ pub(crate) struct Life {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Hold {
     pub(crate) claim: Span,
-    /// Where it stands among the items of the call.
+    /// Its index among the items of the call.
     pub(super) place: usize,
     pub(crate) end: End,
 }
 
 impl Life {
-    /// Whether this item must leave before the other one of its stream, aborts aside.
+    /// Whether this item must be popped before the other one of its stream, if none is aborted.
     pub(super) fn precedes(&self, other: &Life) -> bool {
         if self.push == other.push {
             self.place < other.place
@@ -34,8 +34,8 @@ impl Life {
         }
     }
 
-    /// Items return before others end their claim: so the ends of the claims of one item tell the
-    /// order of its holds.
+    /// Items are returned before others end their claim: so the ends of the claims of one item give the order of its
+    /// holds.
     fn check(&mut self, found: &mut Vec<Violation>) {
         let item = self.item;
         self.holds.sort_by_key(|hold| hold.claim.to);
@@ -59,15 +59,15 @@ impl Life {
     }
 }
 
-/// A time during which an item was ready: between a push or an abort and the next claim.
+/// An interval during which an item was ready: between a push or an abort and the next claim.
 pub(super) struct Ready {
     /// Index of the life.
     pub(super) life: usize,
     /// The call that made it ready.
     pub(super) since: Span,
-    /// From this time on it was ready for sure.
+    /// From this time on it was certainly ready.
     pub(super) sure: u64,
-    /// The hold before, if that is what made it ready.
+    /// The previous hold, if its abort made the item ready.
     pub(super) returned_from: Option<Hold>,
     pub(super) next: Option<Hold>,
 }
@@ -77,13 +77,13 @@ impl Ready {
         self.returned_from.is_none()
     }
 
-    /// Up to this time it was ready for sure.
+    /// Up to this time it was certainly ready.
     pub(super) fn until(&self) -> u64 {
         self.next.map_or(u64::MAX, |hold| hold.claim.from)
     }
 }
 
-/// The lives of all items that were pushed, sorted by number, their holds checked.
+/// The lives of all pushed items, sorted by number, with their holds checked.
 pub(super) fn trace(events: &[Event], found: &mut Vec<Violation>) -> Vec<Life> {
     let mut lives = born(events);
     for event in events {
@@ -137,8 +137,8 @@ fn born(events: &[Event]) -> Vec<Life> {
     lives
 }
 
-/// All times at which items were ready. A commit is visible at once: when one of its items has been
-/// claimed, all have become ready.
+/// All intervals during which items were ready. A commit is visible at once: when one of its items has been claimed,
+/// all have become ready.
 pub(super) fn readies(lives: &[Life]) -> Vec<Ready> {
     let mut visible = HashMap::new();
     for life in lives {

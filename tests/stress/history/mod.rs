@@ -1,14 +1,12 @@
-//! Histories of calls, and what is wrong with them.
+//! Histories of calls, and their violations.
 //!
-//! A history is a set of events with the logical time before and after each call. Whatever order
-//! the calls took effect in, each did so between its two times. From this alone follow violations
-//! that hold for sure:
+//! A history is a set of events with the logical time before and after each call. Each call took effect at some
+//! instant between its two times. The following violations are certain, whatever these instants are:
 //!
-//! - every item committed is taken by exactly one committed pop, the final drain included
-//!   ([`lives`]);
+//! - every committed item is taken by exactly one committed pop, the final drain included ([`lives`]);
 //! - no item is overtaken by a later one of its stream ([`order`]);
-//! - no Empty while an item was ready all through the call, where an item counts as ready as soon as
-//!   anybody got an item of the same commit, in whichever queue ([`empty`]).
+//! - no `Empty` while an item was ready during the whole call, where an item counts as ready as soon as an item of
+//! the same commit was popped, from any queue ([`empty`]).
 
 mod empty;
 mod lives;
@@ -35,14 +33,14 @@ pub(crate) enum End {
     Returned(Span),
 }
 
-/// The pushes without a handle: they leave in the order of their calls, as far as these do not overlap.
+/// The pushes without a handle: they are popped in the order of their calls, unless these overlap.
 pub(crate) const NO_HANDLE: u64 = 0;
 
-/// Something that a thread did with a queue.
+/// An event of a thread at a queue.
 #[derive(Clone, Debug)]
 pub(crate) enum Event {
-    /// A commit made these items visible, pushed in this order through one handle, the stream. The
-    /// parts of a commit over several queues have the same span.
+    /// A commit made these items visible, pushed in this order by one handle, the stream. The parts of a commit over
+    /// several queues have the same span.
     Push {
         queue: u32,
         stream: u64,
@@ -56,22 +54,22 @@ pub(crate) enum Event {
         items: Vec<usize>,
         end: End,
     },
-    /// A call said that the queue was empty.
+    /// A call returned `Empty`.
     Empty { queue: u32, span: Span },
 }
 
-/// What no correct queue could have answered. Items are named by their numbers.
+/// Results that are impossible for a correct queue. Items are given by their numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Violation {
     /// Popped, and not committed to this queue before.
     Phantom { item: usize },
-    /// Popped while somebody else held it, or after it was taken.
+    /// Popped while another pop held it, or after it was taken.
     Duplicate { item: usize },
     /// Committed, and neither taken nor found by the final drain.
     Lost { item: usize },
-    /// Ready all the while when a later one of its stream was claimed.
+    /// Ready during the whole time when a later one of its stream was claimed.
     Overtaken { item: usize, by: usize },
-    /// Ready all the while when the queue was called empty.
+    /// Ready during the whole call that returned `Empty`.
     FalseEmpty { item: usize, call: Span },
 }
 
@@ -87,7 +85,7 @@ impl Violation {
     }
 }
 
-/// Everything wrong with a history that ends with a drain of every queue.
+/// All violations of a history that ends with a drain of every queue.
 pub(crate) fn violations(events: &[Event]) -> Vec<Violation> {
     let mut found = Vec::new();
     let lives = lives::trace(events, &mut found);

@@ -1,9 +1,9 @@
-//! The order within a stream: the items pushed through one handle, or all those pushed without one.
+//! The order within a stream: the items pushed by one handle, or all those pushed without one.
 //!
-//! An item is overtaken if a later one of its stream was claimed while it was ready from before
-//! until after. The claim took effect after its call began, and after the call that made the
-//! claimed item ready began. Not an overtaking: an item that two aborted transactions gave back,
-//! one each, before the other; and one given back before one that never left.
+//! An item is overtaken if a later one of its stream was claimed while it was ready from before until after. The
+//! claim took effect after its call began, and after the call that made the claimed item ready began. Not counted: an
+//! item that two aborted transactions returned, one each, before the other; and one returned before one that was
+//! never taken.
 
 use super::lives::{Life, Ready};
 use super::Violation;
@@ -37,7 +37,7 @@ pub(super) fn check(lives: &[Life], readies: &[Ready], found: &mut Vec<Violation
     }
 }
 
-/// Reports the pairs of a few for which `overtaken(first, second)` holds, `first` to leave first.
+/// Reports the pairs of a few for which `overtaken(first, second)` holds; `first` must be popped first.
 fn each_pair(
     lives: &[Life],
     group: &[&Ready],
@@ -55,8 +55,8 @@ fn each_pair(
     }
 }
 
-/// Both became ready by one call: whether the first was claimed only after the second. Those of an
-/// aborted transaction return in the order in which it had claimed them.
+/// Both became ready by one call: whether the first was claimed only after the second. Those of an aborted
+/// transaction are returned in the order of their claims.
 fn later_call(first: &Ready, second: &Ready) -> bool {
     let claimed_first = match (first.returned_from, second.returned_from) {
         (Some(a), Some(b)) => (a.claim.from, a.place) < (b.claim.from, b.place),
@@ -66,7 +66,7 @@ fn later_call(first: &Ready, second: &Ready) -> bool {
     claimed_first && second.next.is_some_and(overtaken)
 }
 
-/// Both were claimed by one call: whether the first comes behind the second.
+/// Both were claimed by one call: whether the first comes after the second.
 fn later_place(first: &Ready, second: &Ready) -> bool {
     let comparable = match (first.returned_from, second.returned_from) {
         (None, None) => true,
@@ -79,8 +79,8 @@ fn later_place(first: &Ready, second: &Ready) -> bool {
     comparable && place(first) > place(second)
 }
 
-/// Goes through the items in the order of their pushes, and asks for each claim whether an item
-/// of an earlier push was ready before and still after.
+/// Iterates over the items in the order of their pushes, and checks for each claim whether an item of an earlier push
+/// was ready before and still after.
 fn across_pushes(lives: &[Life], stream: &[&Ready], found: &mut Vec<Violation>) {
     let mut sure: Vec<u64> = stream.iter().map(|ready| ready.sure).collect();
     sure.sort_unstable();
@@ -108,7 +108,7 @@ fn across_pushes(lives: &[Life], stream: &[&Ready], found: &mut Vec<Violation>) 
     }
 }
 
-/// Of the items ready by any time, the one that stays longest: a Fenwick tree of maxima.
+/// Among the items ready by a time, the one that stays longest: a Fenwick tree of maxima.
 struct Longest<'h> {
     times: &'h [u64],
     nodes: Vec<Option<&'h Ready>>,

@@ -1,4 +1,4 @@
-//! Small histories with one thing wrong, and their twins with nothing wrong.
+//! Small histories with one violation, and similar ones with none.
 
 use super::Violation::{Duplicate, FalseEmpty, Lost, Overtaken, Phantom};
 use super::{violations, End, Event, Span, Violation, NO_HANDLE};
@@ -53,7 +53,7 @@ fn sound(events: &[Event]) {
     assert_eq!(violations(events), []);
 }
 
-/// Whatever the order of the events, exactly this is found.
+/// Exactly these violations are found, whatever the order of the events.
 fn only(violation: Violation, events: &[Event]) {
     let backwards: Vec<Event> = events.iter().rev().cloned().collect();
     assert_eq!(violations(events), [violation]);
@@ -208,7 +208,7 @@ fn empty_means_that_nothing_was_ready() {
 }
 
 #[test]
-fn empty_finds_what_an_abort_gave_back() {
+fn empty_accounts_for_aborted_items() {
     let with = |call: Event| {
         let back = abort(2, 3, &[7], span(5, 7));
         [push(0, 1, &[7]), back, take(10, 11, &[7]), call]
@@ -235,7 +235,7 @@ fn one_item_of_a_commit_shows_the_others() {
     only(FalseEmpty { item: 7, call }, &with(4));
 }
 
-/// A check that takes quadratic time would not end here.
+/// A check that takes quadratic time would not finish here.
 #[test]
 fn long_histories_are_checked_in_time() {
     let items = 50_000;

@@ -1,4 +1,4 @@
-//! The rank error of a history: how many older items were still ready when one was popped.
+//! The rank error of a history: the number of older items that were still ready at each pop.
 
 use super::lives::Life;
 
@@ -7,7 +7,7 @@ pub(crate) struct RankError {
     pub(crate) max: usize,
 }
 
-/// Measures the pops in the order in which their calls ended. No item was aborted.
+/// Measures the pops in the order in which their calls ended. No item may be aborted.
 #[allow(clippy::cast_precision_loss)]
 pub(crate) fn measure(lives: &[Life]) -> RankError {
     let mut by_push: Vec<&Life> = lives.iter().collect();
@@ -26,7 +26,7 @@ pub(crate) fn measure(lives: &[Life]) -> RankError {
     RankError { mean, max }
 }
 
-/// How many numbers were added below any number: a Fenwick tree.
+/// Counts the added numbers below a given one: a Fenwick tree.
 struct Counts(Vec<usize>);
 
 impl Counts {

@@ -1,4 +1,4 @@
-//! The channels. They have no transactions.
+//! Channels. They have no transactions.
 
 use super::{Bounded, Kind, Receiver, Sender, TaskReceiver};
 use std::sync::mpsc;
@@ -6,7 +6,7 @@ use tokio::sync::mpsc as tasks;
 
 const OPEN: &str = "both ends are alive";
 
-/// A channel with and without bounds whose ends are the same types, and how its threads wait.
+/// A channel whose bounded and unbounded ends have the same types, and how its threads wait.
 macro_rules! channel {
     ($kind:ident, $crate_name:ident, $name:literal, $send:ident, $receive:ident) => {
         pub(crate) struct $kind;
@@ -70,7 +70,7 @@ impl TaskReceiver for kanal::Receiver<u64> {
     }
 }
 
-/// One consumer, and it is a thread.
+/// The single consumer is a thread.
 pub(crate) struct Std;
 
 impl Kind for Std {
@@ -95,7 +95,7 @@ impl Receiver for mpsc::Receiver<u64> {
     }
 }
 
-/// One consumer, and it is a task.
+/// The single consumer is a task.
 pub(crate) struct Tokio;
 
 impl Kind for Tokio {

@@ -1,17 +1,17 @@
-//! The queue whose waiting is compared.
+//! The queue of this repository.
 
 use super::{Bounded, Kind, Receiver, Sender, TaskReceiver};
 use requeue::{Handle, Queue};
 
 pub(crate) struct Requeue;
 
-/// Either end: a handle, and the queue to make another.
-pub(crate) struct Port {
+/// Either end: a handle, and the queue that makes more of them.
+pub(crate) struct Endpoint {
     queue: Queue<u64>,
     handle: Handle<u64>,
 }
 
-impl Port {
+impl Endpoint {
     pub(crate) fn new(queue: Queue<u64>) -> Self {
         let handle = queue.handle();
         Self { queue, handle }
@@ -28,7 +28,7 @@ impl Port {
     }
 }
 
-impl Clone for Port {
+impl Clone for Endpoint {
     fn clone(&self) -> Self {
         Self::new(self.queue.clone())
     }
@@ -36,37 +36,37 @@ impl Clone for Port {
 
 impl Kind for Requeue {
     const NAME: &'static str = "requeue";
-    type Sender = Port;
-    type Receiver = Port;
+    type Sender = Endpoint;
+    type Receiver = Endpoint;
 
-    fn unbounded() -> (Port, Port) {
+    fn unbounded() -> (Endpoint, Endpoint) {
         ends(&Queue::unbounded())
     }
 }
 
 impl Bounded for Requeue {
-    fn bounded(capacity: usize) -> (Port, Port) {
+    fn bounded(capacity: usize) -> (Endpoint, Endpoint) {
         ends(&Queue::bounded(capacity))
     }
 }
 
-fn ends(queue: &Queue<u64>) -> (Port, Port) {
-    (Port::new(queue.clone()), Port::new(queue.clone()))
+fn ends(queue: &Queue<u64>) -> (Endpoint, Endpoint) {
+    (Endpoint::new(queue.clone()), Endpoint::new(queue.clone()))
 }
 
-impl Sender for Port {
+impl Sender for Endpoint {
     fn push(&mut self, item: u64) {
         self.handle.push_blocking(item).expect("nobody closes");
     }
 }
 
-impl Receiver for Port {
+impl Receiver for Endpoint {
     fn pop(&mut self) -> u64 {
         self.handle.pop_blocking().expect("nobody closes")
     }
 }
 
-impl TaskReceiver for Port {
+impl TaskReceiver for Endpoint {
     async fn pop_async(&mut self) -> u64 {
         self.handle.pop_async().await.expect("nobody closes")
     }

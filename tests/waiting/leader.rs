@@ -1,4 +1,4 @@
-//! A waiter that keeps the time and does not react delays nobody for long.
+//! A leader that does not react delays the other waiters only briefly.
 
 use std::sync::Arc;
 use std::task::Waker;
@@ -11,7 +11,7 @@ use crate::common::futures::{poll_once, Task};
 use crate::common::waits::{async_pops, blocking_pops};
 use requeue::{Clock, ManualClock, Order, Pace, Queue};
 
-/// Returns when so many wait for an item.
+/// Returns when this many waiters wait for an item.
 fn until_waiting(queue: &Queue<u32>, count: u64) {
     while queue.stats().waiting < count {
         thread::yield_now();
@@ -26,20 +26,20 @@ fn due() -> (ManualClock, Queue<u32>) {
 }
 
 #[test]
-fn a_thread_gets_what_is_due_beside_keepers_that_are_not_polled() {
+fn a_thread_gets_due_items_despite_an_unpolled_leader() {
     ends(|| {
         for (form, pop) in blocking_pops() {
             for count in 1..4 {
                 for forgets in [true, false] {
                     let (clock, queue) = due();
                     let mut handles: Vec<_> = (0..count).map(|_| queue.handle()).collect();
-                    let mut keepers = Vec::new();
+                    let mut leaders = Vec::new();
                     for handle in &mut handles {
-                        let keeper = Task::waiting(handle.pop_async());
+                        let leader = Task::waiting(handle.pop_async());
                         if forgets {
-                            keeper.forget();
+                            leader.forget();
                         } else {
-                            keepers.push(keeper);
+                            leaders.push(leader);
                         }
                     }
                     thread::scope(|scope| {
@@ -56,17 +56,17 @@ fn a_thread_gets_what_is_due_beside_keepers_that_are_not_polled() {
 }
 
 #[test]
-fn a_task_gets_what_is_due_beside_keepers_that_are_not_polled() {
+fn a_task_gets_due_items_despite_an_unpolled_leader() {
     for pop in async_pops() {
         for forgets in [true, false] {
             let (clock, queue) = due();
             let (mut a, mut b) = (queue.handle(), queue.handle());
-            let keeper = Task::waiting(a.pop_async());
+            let leader = Task::waiting(a.pop_async());
             let mut task = Task::waiting(pop(&mut b));
             let bell = if forgets {
-                Ok(keeper.forget())
+                Ok(leader.forget())
             } else {
-                Err(keeper)
+                Err(leader)
             };
             clock.advance(SECOND);
             let rings = bell.as_ref().map_or_else(Task::rings, |bell| bell.rings());
@@ -78,23 +78,23 @@ fn a_task_gets_what_is_due_beside_keepers_that_are_not_polled() {
     }
 }
 
-/// As long as the keeper is polled, nobody else is woken.
+/// While the leader is polled, no other waiter is woken.
 #[test]
-fn a_keeper_that_reacts_disturbs_nobody() {
+fn a_leader_that_reacts_wakes_no_other_waiter() {
     let (clock, queue) = due();
     let (mut a, mut b) = (queue.handle(), queue.handle());
-    let mut keeper = Task::waiting(a.pop_async());
+    let mut leader = Task::waiting(a.pop_async());
     let mut other = Task::waiting(b.pop_async());
     clock.advance(SECOND);
-    assert_eq!(keeper.output(), Ok(7));
+    assert_eq!(leader.output(), Ok(7));
     clock.advance(SECOND);
     assert_eq!(other.rings(), 0);
     other.assert_waits();
 }
 
-/// The plan comes when all sleep; whoever is told of it is polled once more, and never again.
+/// The plan is made while all sleep; the waiter that is woken for it is polled once more, and never again.
 #[test]
-fn a_keeper_of_a_later_plan_may_fail_to_react_too() {
+fn the_leader_of_a_later_plan_may_fail_to_react_too() {
     ends(|| {
         for polls in [true, false] {
             let (clock, queue) = clocked_with([7]);
@@ -102,13 +102,13 @@ fn a_keeper_of_a_later_plan_may_fail_to_react_too() {
             let tx = worker.begin();
             let item = tx.pop().unwrap();
             let (mut a, mut b) = (queue.handle(), queue.handle());
-            let mut keeper = Task::waiting(a.pop_async());
+            let mut leader = Task::waiting(a.pop_async());
             thread::scope(|scope| {
                 let waiter = scope.spawn(|| b.pop_blocking());
                 until_waiting(&queue, 2);
                 tx.retry_after(item, SECOND).unwrap();
                 if polls {
-                    keeper.assert_waits();
+                    leader.assert_waits();
                 }
                 clock.advance(SECOND);
                 clock.advance(SECOND);
@@ -118,23 +118,23 @@ fn a_keeper_of_a_later_plan_may_fail_to_react_too() {
     });
 }
 
-/// A keeper that goes wakes one that does not react.
+/// A leader that leaves wakes a waiter that does not react.
 #[test]
-fn a_keeper_may_hand_the_time_over_to_one_that_does_not_react() {
+fn a_leader_may_hand_over_to_a_waiter_that_does_not_react() {
     let (clock, queue) = due();
     let mut handles: Vec<_> = (0..3).map(|_| queue.handle()).collect();
     let mut tasks = handles.iter_mut().map(|h| Task::waiting(h.pop_async()));
-    let (keeper, silent, mut task) = (tasks.next(), tasks.next(), tasks.next().unwrap());
-    drop(keeper);
+    let (leader, silent, mut task) = (tasks.next(), tasks.next(), tasks.next().unwrap());
+    drop(leader);
     assert!(silent.unwrap().forget().rings() > 0);
     clock.advance(SECOND);
     clock.advance(SECOND);
     assert_eq!(task.output(), Ok(7));
 }
 
-/// Once a keeper was late, others keep the time, whoever took what was due.
+/// After a late leader another waiter leads, whoever took the due item.
 #[test]
-fn what_is_due_later_is_in_time_again() {
+fn later_due_items_are_in_time_again() {
     for passes_by in [true, false] {
         let (clock, queue) = due();
         queue.push(8).unwrap();
@@ -179,7 +179,7 @@ fn leases_paces_and_schedules_are_in_time_too() {
     comes_when_due(&clock, &scheduled);
 }
 
-/// One task has asked for the time and is not polled again; the other one gets the item that is due.
+/// One task is the leader and is not polled again; the other one gets the item when it is due.
 fn comes_when_due<O: Order<u32>>(clock: &ManualClock, queue: &Queue<u32, O>) {
     let (mut a, mut b) = (queue.handle(), queue.handle());
     Task::waiting(a.pop_async()).forget();
@@ -218,7 +218,7 @@ fn a_clock_that_calls_at_once_makes_tasks_poll_in_vain() {
     assert_eq!(popped.filter(|&popped| popped).count(), 1);
 }
 
-/// What waits for the clock does not keep the queue, nor its clock.
+/// Wakers registered with the clock keep neither the queue nor its clock alive.
 #[test]
 fn a_queue_that_is_gone_leaves_nothing_to_its_clock() {
     struct Witness(ManualClock, #[allow(dead_code)] Arc<()>);

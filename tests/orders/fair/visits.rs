@@ -1,4 +1,4 @@
-//! Looks at the items of one key: few are set aside at a time.
+//! Visits to the items of one key: only a few items are set aside at a time.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -15,10 +15,10 @@ use crate::common::futures::Task;
 use crate::common::{assert_at_rest, drain, panics};
 use requeue::{FairQueue, ManualClock, PopError, Queue};
 
-/// More than are set aside at a time.
+/// More items than are set aside at a time.
 const MANY: u32 = 100;
 
-/// The items of one key, as a look shows them.
+/// The items of one key, as a visit shows them.
 #[track_caller]
 fn items_of<K, T: Clone + Send>(queue: &FairQueue<K, T>, key: &K) -> Vec<T>
 where
@@ -30,7 +30,7 @@ where
     items
 }
 
-fn look(queue: &Names, key: char) -> String {
+fn visit(queue: &Names, key: char) -> String {
     items_of(queue, &key).join(" ")
 }
 
@@ -50,33 +50,33 @@ fn of_key_1() -> Vec<u32> {
 #[test]
 fn the_items_of_one_key_are_seen_in_their_order() {
     let queue = filled(names(), "a1 b1 a2 c1 a3 b2");
-    assert_eq!(look(&queue, 'a'), "a1 a2 a3");
-    assert_eq!(look(&queue, 'b'), "b1 b2");
-    assert_eq!(look(&queue, 'x'), "");
+    assert_eq!(visit(&queue, 'a'), "a1 a2 a3");
+    assert_eq!(visit(&queue, 'b'), "b1 b2");
+    assert_eq!(visit(&queue, 'x'), "");
     queue.push("a4").unwrap();
     pull(&queue, "a1 b1");
-    assert_eq!(look(&queue, 'a'), "a2 a3 a4");
+    assert_eq!(visit(&queue, 'a'), "a2 a3 a4");
     assert_eq!(queue.stats().held, 0);
     pull_all(&queue, "c1 a2 b2 a3 a4");
-    assert_eq!(look(&queue, 'a'), "");
+    assert_eq!(visit(&queue, 'a'), "");
 }
 
 #[test]
-fn what_is_held_staged_or_delayed_is_not_seen() {
+fn held_staged_and_delayed_items_are_not_visited() {
     let clock = ManualClock::new();
     let queue = filled(names().clock(clock.clone()), "a1 a2 a3");
     let mut handle = queue.handle();
     let tx = handle.begin();
     let first = tx.pop().unwrap();
-    assert_eq!(look(&queue, 'a'), "a2 a3");
+    assert_eq!(visit(&queue, 'a'), "a2 a3");
     tx.push("a4").unwrap();
     tx.retry_after(first, SECOND).unwrap();
     tx.pop().unwrap();
-    assert_eq!(look(&queue, 'a'), "a3");
+    assert_eq!(visit(&queue, 'a'), "a3");
     tx.abort();
-    assert_eq!(look(&queue, 'a'), "a2 a3");
+    assert_eq!(visit(&queue, 'a'), "a2 a3");
     clock.advance(SECOND);
-    assert_eq!(look(&queue, 'a'), "a1 a2 a3");
+    assert_eq!(visit(&queue, 'a'), "a1 a2 a3");
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn many_items_are_seen_in_parts_and_stay_where_they_are() {
 }
 
 #[test]
-fn others_pop_what_is_not_set_aside() {
+fn other_consumers_pop_items_that_are_not_set_aside() {
     let queue = numbers(false);
     let (mut popped, mut seen) = (Vec::new(), Vec::new());
     let count = queue.items_of(&1, |item| {
@@ -115,7 +115,7 @@ fn others_pop_what_is_not_set_aside() {
 }
 
 #[test]
-fn two_looks_never_share_an_item() {
+fn two_visits_never_share_an_item() {
     for serial in [false, true] {
         let queue = numbers(serial);
         let mut seen = 0;
@@ -132,19 +132,19 @@ fn two_looks_never_share_an_item() {
     }
 }
 
-/// The items may be used by one thread at a time only.
+/// The items are not `Sync`.
 #[test]
-fn what_is_shown_is_nobody_elses() {
+fn visited_items_cannot_be_popped() {
     let queue = FairQueue::by(|_: &Cell<u32>| ());
     for item in 0..10 * MANY {
         queue.push(Cell::new(item)).unwrap();
     }
     let seen: u32 = thread::scope(|scope| {
-        let looks = [(); 3]
+        let visits = [(); 3]
             .map(|()| scope.spawn(|| queue.items_of(&(), |item| item.set(item.get() + 10 * MANY))));
         let popped = scope.spawn(|| (0..MANY).map_while(|_| queue.pop().ok()).count());
-        let looks = looks.into_iter().map(|look| look.join().unwrap());
-        let seen = u32::try_from(looks.sum::<usize>()).unwrap();
+        let visits = visits.into_iter().map(|visit| visit.join().unwrap());
+        let seen = u32::try_from(visits.sum::<usize>()).unwrap();
         assert_eq!(popped.join().unwrap(), MANY as usize);
         seen
     });
@@ -173,19 +173,19 @@ fn nothing_is_lost_when_the_visitor_panics() {
 #[test]
 fn of_a_serial_key_those_are_seen_too_that_wait() {
     let queue = filled(names().serial(), "a1 a2 a3 b1");
-    assert_eq!(look(&queue, 'a'), "a1 a2 a3");
+    assert_eq!(visit(&queue, 'a'), "a1 a2 a3");
     let mut handle = queue.handle();
     let tx = handle.begin();
     tx.pop().unwrap();
-    assert_eq!(look(&queue, 'a'), "a2 a3");
+    assert_eq!(visit(&queue, 'a'), "a2 a3");
     assert_eq!((queue.len(), queue.stats().delayed), (1, 2));
     tx.abort();
-    assert_eq!(look(&queue, 'a'), "a1 a2 a3");
+    assert_eq!(visit(&queue, 'a'), "a1 a2 a3");
     pull_all(&queue, "a1 b1 a2 a3");
 }
 
 #[test]
-fn a_serial_key_goes_on_after_the_look() {
+fn a_serial_key_continues_after_the_visit() {
     let queue = filled(names().serial(), "a1 a2 b1");
     let (mut handle, mut waiting) = (queue.handle(), queue.handle());
     let tx = handle.begin();
@@ -204,7 +204,7 @@ fn a_serial_key_goes_on_after_the_look() {
 }
 
 #[test]
-fn a_closed_queue_is_not_at_its_end_while_somebody_looks() {
+fn a_closed_queue_is_not_drained_during_a_visit() {
     let queue = filled(names(), "a1");
     queue.close();
     let mut handle = queue.handle();
@@ -217,7 +217,7 @@ fn a_closed_queue_is_not_at_its_end_while_somebody_looks() {
     assert_eq!(queue.pop(), Err(PopError::Closed));
 }
 
-/// A waker that does something, once.
+/// A waker that calls a closure, once.
 struct Hook(Mutex<Option<Box<dyn FnOnce() + Send>>>);
 
 impl Wake for Hook {
@@ -229,8 +229,9 @@ impl Wake for Hook {
     }
 }
 
-/// Looks at the items of a key of a paused queue; `hook` runs when the first of them come back. Returns the items.
-fn look_with_hook<K>(
+/// Visits the items of a key of a paused queue; `hook` is called when the first of them are returned. Returns the
+/// items.
+fn visit_with_hook<K>(
     queue: &FairQueue<K, u32>,
     key: &K,
     hook: impl FnOnce() + Send + 'static,
@@ -251,15 +252,15 @@ where
     seen
 }
 
-/// Whoever is woken by what comes back may take it all, and push so many others that one of them gets the number
-/// which the key had.
+/// A waiter that is woken by returned items may pop all of them, and push so many others that one of these gets the
+/// number of the key.
 #[test]
-fn a_key_that_goes_during_the_look_is_no_other_one() {
+fn a_key_that_is_removed_during_the_visit_is_not_confused_with_a_new_one() {
     const KEYS: u32 = 2000;
     let queue = FairQueue::by(|item: &u32| item / MANY);
     queue.handle().push_batch(0..MANY).unwrap();
     let others = queue.clone();
-    let seen = look_with_hook(&queue, &0, move || {
+    let seen = visit_with_hook(&queue, &0, move || {
         others.resume();
         assert_eq!(drain(&others).len(), MANY as usize);
         others.handle().push_batch(MANY..KEYS * MANY).unwrap();
@@ -273,7 +274,7 @@ fn a_key_that_goes_during_the_look_is_no_other_one() {
     assert!(seen.into_iter().all(|item| item < MANY));
 }
 
-/// A key whose destructor panics if it is to.
+/// A key whose destructor can panic.
 struct Key(Arc<AtomicBool>);
 
 impl Drop for Key {
@@ -295,13 +296,13 @@ impl Hash for Key {
 }
 
 #[test]
-fn the_destructor_of_a_key_that_goes_during_the_look_may_panic() {
+fn the_destructor_of_a_key_removed_during_the_visit_may_panic() {
     let fails = Arc::new(AtomicBool::new(false));
     let keys = Arc::clone(&fails);
     let queue = FairQueue::by(move |_: &u32| Key(Arc::clone(&keys)));
     queue.push(7).unwrap();
     let (others, fail) = (queue.clone(), Arc::clone(&fails));
-    let seen = look_with_hook(&queue, &Key(Arc::default()), move || {
+    let seen = visit_with_hook(&queue, &Key(Arc::default()), move || {
         others.resume();
         fail.store(true, Ordering::Relaxed);
         assert_eq!(others.pop(), Ok(7));

@@ -1,4 +1,4 @@
-//! A handle whose calls are written down.
+//! A handle whose calls are recorded.
 
 use crate::common::rng::Rng;
 use crate::harness::{panic_as_planned, unless_planned};
@@ -15,9 +15,9 @@ pub(crate) enum Ending {
     Abort,
     Drop,
     Forget,
-    /// `transact` with a closure that returns Ok.
+    /// `transact` with a closure that returns `Ok`.
     Succeed,
-    /// `transact` with a closure that returns Err.
+    /// `transact` with a closure that returns `Err`.
     Fail,
     /// `transact` with a closure that panics.
     Panic,
@@ -36,15 +36,15 @@ impl Ending {
 }
 
 /// One handle, used by one thread at a time.
-pub(crate) struct Port {
+pub(crate) struct RecordedHandle {
     queue: u32,
     stream: u64,
     handle: Handle<Item>,
-    /// A forgotten transaction, and when it was forgotten.
+    /// A forgotten transaction, and the time when it was forgotten.
     forgotten: Option<(Draft, u64)>,
 }
 
-impl Port {
+impl RecordedHandle {
     pub(crate) fn new(subject: &Subject, recorder: &Recorder) -> Self {
         Self {
             queue: subject.number,
@@ -112,7 +112,7 @@ impl Port {
         recorder.popped_batch(self.queue, span, items);
     }
 
-    /// Begins a transaction. Its draft takes part in a commit over several queues.
+    /// Begins a transaction. Its draft becomes part of a commit over several queues.
     pub(crate) fn begin(&mut self, recorder: &mut Recorder) -> (Transaction<'_, Item>, Draft) {
         let draft = Draft::new(self.queue, self.stream);
         let tx = self.handle.begin();

@@ -1,4 +1,4 @@
-//! Futures of a transaction: it is lent to them while they live, and they may live on any thread.
+//! Futures of a transaction: they borrow it while they are alive, and can be on any thread.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -30,12 +30,12 @@ has!(PopAsync<'static, Cell<u8>>: Future + Send + Unpin);
 has!(StageAsync<'static, Cell<u8>>: Future + Send + Unpin);
 has!(Transaction<'static, Cell<u8>>: Send);
 
-/// Compiles only if the future may move between threads.
+/// Compiles only if the future is `Send`.
 fn on_any_thread<F: Future + Send>(future: F) -> F {
     future
 }
 
-/// Moves one item to another place of the queue, in a transaction that lives across awaits.
+/// Moves one item to the end of the queue, in a transaction that is held across awaits.
 async fn turn(handle: &mut Handle<u32>) -> Result<u32, PopError> {
     let tx = handle.begin();
     let number = {
@@ -92,7 +92,7 @@ fn all_futures_of_handles_may_move_between_threads() {
 
 type Use = fn(&Transaction<'_, u32>);
 
-/// What can be called on a transaction by reference.
+/// All methods of a transaction by shared reference.
 const USES: [(&str, Use); 14] = [
     ("push", |tx| _ = tx.push(1)),
     ("push_blocking", |tx| _ = tx.push_blocking(1)),
@@ -112,7 +112,7 @@ const USES: [(&str, Use); 14] = [
     ("held", |tx| _ = tx.held()),
 ];
 
-/// The message with which a use of a transaction panics.
+/// The message of the panic when a borrowed transaction is used.
 fn refusal(tx: &Transaction<'_, u32>, use_it: Use) -> Option<String> {
     let panic = catch_unwind(AssertUnwindSafe(|| use_it(tx))).err()?;
     let text = panic.downcast_ref::<&str>().map(ToString::to_string);
@@ -120,7 +120,7 @@ fn refusal(tx: &Transaction<'_, u32>, use_it: Use) -> Option<String> {
 }
 
 #[track_caller]
-fn assert_lent(tx: &Transaction<'_, u32>) {
+fn assert_borrowed(tx: &Transaction<'_, u32>) {
     for (name, use_it) in USES {
         let message = refusal(tx, use_it).unwrap_or_else(|| panic!("{name} did not panic"));
         let expected = "transaction is borrowed by";
@@ -129,7 +129,7 @@ fn assert_lent(tx: &Transaction<'_, u32>) {
     assert!(format!("{tx:?}").starts_with("Transaction"));
 }
 
-/// A queue of capacity 1 in which a transaction waits whatever it does: its item is held by another.
+/// A queue of capacity 1 in which every wait of a transaction is pending: another transaction holds its item.
 fn busy_queue(other: &mut Option<Handle<u32>>) -> (Queue<u32>, Transaction<'_, u32>) {
     let queue = Queue::bounded(1);
     queue.push(0).unwrap();
@@ -139,27 +139,27 @@ fn busy_queue(other: &mut Option<Handle<u32>>) -> (Queue<u32>, Transaction<'_, u
 }
 
 #[test]
-fn a_transaction_is_lent_while_a_future_of_it_lives() {
+fn a_transaction_is_borrowed_while_its_future_is_alive() {
     let mut other = None;
     let (queue, _holder) = busy_queue(&mut other);
     let mut handle = queue.handle();
     let tx = handle.begin();
     let pop = tx.pop_async();
-    assert_lent(&tx);
+    assert_borrowed(&tx);
     let pop = Task::waiting(pop);
-    assert_lent(&tx);
+    assert_borrowed(&tx);
     drop(pop);
     assert_eq!((tx.held(), tx.staged()), (0, 0));
     let push = tx.push_async(1);
-    assert_lent(&tx);
+    assert_borrowed(&tx);
     let push = Task::waiting(push);
-    assert_lent(&tx);
+    assert_borrowed(&tx);
     drop(push);
     assert_eq!((tx.held(), tx.staged()), (0, 0));
 }
 
 #[test]
-fn a_future_that_is_ready_ends_the_loan() {
+fn a_ready_future_ends_the_borrow() {
     let queue = Queue::bounded(2);
     queue.push(1).unwrap();
     let mut handle = queue.handle();
@@ -176,7 +176,7 @@ fn a_future_that_is_ready_ends_the_loan() {
 }
 
 #[test]
-fn a_future_that_is_ready_with_an_error_ends_the_loan() {
+fn a_future_that_fails_ends_the_borrow() {
     let queue = Queue::bounded(2);
     let mut handle = queue.handle();
     let tx = handle.begin();
@@ -188,9 +188,9 @@ fn a_future_that_is_ready_with_an_error_ends_the_loan() {
     assert_eq!((tx.held(), tx.staged()), (0, 0));
 }
 
-/// A future that was ready and lives on does not end the loan of the next one.
+/// A completed future that is still alive does not end the borrow of the next one.
 #[test]
-fn a_finished_future_has_no_hand_in_later_loans() {
+fn a_finished_future_does_not_affect_later_borrows() {
     let queue = Queue::unbounded();
     queue.push(1).unwrap();
     let mut handle = queue.handle();
@@ -199,7 +199,7 @@ fn a_finished_future_has_no_hand_in_later_loans() {
     first.output().unwrap();
     let second = Task::waiting(tx.pop_async());
     drop(first);
-    assert_lent(&tx);
+    assert_borrowed(&tx);
     queue.push(2).unwrap();
     assert!(second.was_woken());
     drop(second);
@@ -215,7 +215,7 @@ fn a_refused_use_changes_nothing() {
     tx.pop().unwrap();
     tx.push(2).unwrap();
     let mut pop = Task::waiting(tx.pop_async());
-    assert_lent(&tx);
+    assert_borrowed(&tx);
     queue.push(3).unwrap();
     assert_eq!(pop.rings(), 1);
     assert_eq!(pop.output().as_deref(), Ok(&3));
@@ -242,7 +242,7 @@ fn a_transaction_ends_well_after_a_forgotten_future() {
         tx.pop().unwrap();
         tx.push(2).unwrap();
         mem::forget(tx.pop_async());
-        assert_lent(&tx);
+        assert_borrowed(&tx);
         end(tx);
         handle.push(3).unwrap();
         assert_eq!([queue.pop(), queue.pop()], left.map(Ok));

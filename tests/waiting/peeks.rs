@@ -1,4 +1,4 @@
-//! Looks that wait for an item, and batches that wait for room for a time.
+//! Peeks that wait for an item, and batches that wait for room with a timeout.
 
 use std::mem;
 use std::sync::Barrier;
@@ -11,10 +11,10 @@ use crate::common::futures::{block_on, Task};
 use crate::common::{assert_at_rest, drain, ends, panics};
 use requeue::{Handle, Peek, PopError, PushError, Queue};
 
-/// Looks at the next item, waiting for it.
+/// Peeks at the next item, waiting for it.
 type Look = fn(&mut Handle<u32>) -> Result<u32, PopError>;
 
-const LOOKS: [Look; 3] = [
+const PEEKS: [Look; 3] = [
     |handle| handle.begin().peek_blocking().map(|item| *item),
     |handle| {
         let tx = handle.begin();
@@ -29,15 +29,15 @@ const LOOKS: [Look; 3] = [
 ];
 
 #[test]
-fn an_arrival_wakes_who_waits_to_look_and_stays() {
+fn a_push_wakes_a_waiting_peek_and_the_item_stays() {
     ends(|| {
         for (name, arrive) in ARRIVALS {
-            for look in LOOKS {
+            for peek in PEEKS {
                 let (queue, start) = (Queue::unbounded(), Barrier::new(2));
                 thread::scope(|scope| {
-                    let looker = scope.spawn(|| {
+                    let peeker = scope.spawn(|| {
                         start.wait();
-                        look(&mut queue.handle())
+                        peek(&mut queue.handle())
                     });
                     arrive(&queue, &mut || {
                         start.wait();
@@ -45,7 +45,7 @@ fn an_arrival_wakes_who_waits_to_look_and_stays() {
                             thread::yield_now();
                         }
                     });
-                    assert_eq!(looker.join().unwrap(), Ok(ITEM), "{name}");
+                    assert_eq!(peeker.join().unwrap(), Ok(ITEM), "{name}");
                 });
                 assert_eq!(drain(&queue), [ITEM], "{name}");
                 assert_at_rest(&queue, 0, 0);
@@ -55,21 +55,21 @@ fn an_arrival_wakes_who_waits_to_look_and_stays() {
 }
 
 #[test]
-fn who_waits_to_look_hears_of_the_end() {
+fn a_waiting_peek_ends_on_close() {
     ends(|| {
-        for look in LOOKS {
+        for peek in PEEKS {
             let queue = Queue::unbounded();
             thread::scope(|scope| {
-                let looker = scope.spawn(|| look(&mut queue.handle()));
+                let peeker = scope.spawn(|| peek(&mut queue.handle()));
                 queue.close();
-                assert_eq!(looker.join().unwrap(), Err(PopError::Closed));
+                assert_eq!(peeker.join().unwrap(), Err(PopError::Closed));
             });
         }
     });
 }
 
 #[test]
-fn who_has_work_does_not_wait_for_its_own_end() {
+fn a_holder_does_not_wait_for_its_own_end() {
     ends(|| {
         let queue = Queue::unbounded();
         queue.push(1).unwrap();
@@ -86,9 +86,9 @@ fn who_has_work_does_not_wait_for_its_own_end() {
     });
 }
 
-/// The wake-up of a look goes on when its item is put back, and not if it is taken.
+/// The wake-up of a peek is passed on when its item is put back, and not if it is taken.
 #[test]
-fn the_end_of_a_look_wakes_the_next_one() {
+fn the_end_of_a_peek_wakes_the_next_waiter() {
     for takes in [false, true] {
         let queue = Queue::unbounded();
         let (mut a, mut b) = (queue.handle(), queue.handle());
@@ -100,7 +100,7 @@ fn the_end_of_a_look_wakes_the_next_one() {
         assert!(one.was_woken() && !other.was_woken());
         let peeked: Peek<'_, u32> = one.output().unwrap();
         assert!(panics(|| one.poll().is_ready()), "polled again");
-        assert!(panics(|| first.held()), "borrowed by the look");
+        assert!(panics(|| first.held()), "borrowed by the peek");
         if takes {
             assert_eq!(*peeked.take(), 1);
             assert!(!other.was_woken());
@@ -115,21 +115,21 @@ fn the_end_of_a_look_wakes_the_next_one() {
 }
 
 #[test]
-fn a_look_that_is_dropped_or_forgotten_leaves_the_line() {
+fn a_dropped_or_forgotten_peek_leaves_the_wait_queue() {
     let queue = Queue::unbounded();
     let (mut a, mut b) = (queue.handle(), queue.handle());
     for forgets in [false, true] {
         let tx = a.begin();
-        let look = Task::waiting(Box::pin(tx.peek_async()));
+        let peek = Task::waiting(Box::pin(tx.peek_async()));
         let mut next = Task::waiting(b.pop_async());
         queue.push(1).unwrap();
-        assert!(look.was_woken() && !next.was_woken());
+        assert!(peek.was_woken() && !next.was_woken());
         if forgets {
-            mem::forget(look);
+            mem::forget(peek);
             assert!(!next.was_woken());
             drop(tx);
         } else {
-            drop(look);
+            drop(peek);
         }
         assert!(next.was_woken());
         assert_eq!(next.output(), Ok(1));
@@ -137,14 +137,15 @@ fn a_look_that_is_dropped_or_forgotten_leaves_the_line() {
 }
 
 #[test]
-fn looks_and_batches_time_out_by_the_clock_of_the_queue() {
+fn peeks_and_batches_time_out_by_the_clock_of_the_queue() {
     ends(|| {
         let (clock, builder) = clocked();
         let queue = builder.capacity(2).build();
         let waits = |call: &(dyn Fn() + Sync)| {
             thread::scope(|scope| {
                 let waiter = scope.spawn(call);
-                // One that waits for room is counted by no one: it sleeps, or will find the time over.
+                // A wait for room is not counted in the statistics: it sleeps, or will find that the timeout has
+                // elapsed.
                 clock.advance(SECOND);
                 while !waiter.is_finished() {
                     clock.advance(SECOND);
