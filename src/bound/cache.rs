@@ -26,7 +26,7 @@ pub(crate) struct PermitCache {
 
 impl PermitCache {
     pub(crate) fn new(capacity: &Capacity) -> Self {
-        let number = capacity.records.lease();
+        let number = capacity.records.acquire();
         let record = Arc::clone(capacity.records.get(number));
         // Its previous owner has left an empty range.
         let used = record.range.used();
@@ -42,10 +42,10 @@ impl PermitCache {
         }
     }
 
-    /// Takes one permit. Returns how many more it made available to others, as [`Took::spread`], or `None`
+    /// Takes one permit. Returns how many more it made available to others, as [`Took::visible`], or `None`
     /// if no permit was free at some point during the call.
     #[inline]
-    #[must_use = "the permit is taken, and waiters must be notified of those spread"]
+    #[must_use = "the permit is taken, and waiters must be notified of those visible"]
     pub(crate) fn take_one(&self, capacity: &Capacity) -> Option<usize> {
         if self.take_ahead(1) {
             return Some(0);
@@ -57,7 +57,7 @@ impl PermitCache {
     fn refill_one(&self, capacity: &Capacity) -> Option<usize> {
         let rest = self.withdraw(1);
         let took = self.refill(capacity, rest, 1);
-        (took.got == 1).then_some(took.spread)
+        (took.got == 1).then_some(took.visible)
     }
 
     /// Takes up to `want` permits, fewer only if no permit was free at some point during the call.
@@ -84,7 +84,7 @@ impl PermitCache {
             Ok(hand) => self.use_some(hand, want),
             Err(moved) => Took {
                 got: 0,
-                spread: shown * usize::from(!planted!("cache.reports-no-shown")) + moved,
+                visible: shown * usize::from(!planted!("cache.reports-no-shown")) + moved,
             },
         }
     }
@@ -188,10 +188,10 @@ impl PermitCache {
     /// Uses up to `want` of the permits in hand, and keeps the rest for later.
     fn use_some(&self, hand: usize, want: usize) -> Took {
         let got = hand.min(want);
-        let spread = hand - got;
-        self.keep(spread);
-        planted!("cache.reports-no-spread", return Took::all(got));
-        Took { got, spread }
+        let visible = hand - got;
+        self.keep(visible);
+        planted!("cache.reports-no-visible", return Took::all(got));
+        Took { got, visible }
     }
 
     /// Puts permits into the range, which is empty, and ends its filling.

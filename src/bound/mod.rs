@@ -85,7 +85,7 @@
 //! in hand its range is *filling*; a search that finds nothing except a filling range
 //! yields and searches again, a limited number of times. It may then wait although permits are in hand elsewhere;
 //! so all permits that were in hand and become available again are reported, and the caller wakes as many waiters:
-//! those put into its own range as *spread*; those given back, or moved to the pool, as the return value.
+//! those put into its own range as *visible*; those given back, or moved to the pool, as the return value.
 //!
 //! # All or nothing
 //!
@@ -136,12 +136,12 @@ pub(crate) struct Capacity {
 
 /// The result of taking permits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[must_use = "the permits are taken, and waiters must be notified of those spread"]
+#[must_use = "the permits are taken, and waiters must be notified of those visible"]
 pub(crate) struct Took {
     pub(crate) got: usize,
     /// Permits that others may have missed while this call had them in hand, and that are available now: the
     /// number of waiting pushers to wake.
-    pub(crate) spread: usize,
+    pub(crate) visible: usize,
 }
 
 impl Took {
@@ -149,7 +149,7 @@ impl Took {
     fn all(want: usize) -> Self {
         Self {
             got: want,
-            spread: 0,
+            visible: 0,
         }
     }
 }

@@ -222,7 +222,7 @@ impl Capacity {
     /// Retires a record that no handle has acquired, if nothing is left in it.
     #[cold]
     fn retire(&self, number: usize) {
-        if !self.records.stays(number) && self.records.lease_if_free(number) {
+        if !self.records.stays(number) && self.records.acquire_if_free(number) {
             self.release_record(number);
         }
     }

@@ -55,7 +55,7 @@ impl Permits {
             return want;
         };
         let took = take(cache, &room.capacity, want);
-        room.freed(took.spread);
+        room.freed(took.visible);
         took.got
     }
 

@@ -155,13 +155,13 @@ impl<'t, T, O: Order<T>> Borrow<'t, Local<T, O>> {
     }
 
     /// Peeks at the item that a pop would return, waiting at most for `timeout`; without one, indefinitely.
-    pub(crate) fn look_waiting(&mut self, timeout: Option<Duration>) -> Result<(), PopError> {
+    pub(crate) fn peek_waiting(&mut self, timeout: Option<Duration>) -> Result<(), PopError> {
         let found = wait::for_item(self, timeout, Self::peek_unless_waiting);
         found.unwrap_or(Err(PopError::Empty))
     }
 
     /// Polls for an item to peek at.
-    pub(crate) fn poll_look(&mut self, wake_target: &WakeTarget<'_>) -> Poll<Result<(), PopError>> {
+    pub(crate) fn poll_peek(&mut self, wake_target: &WakeTarget<'_>) -> Poll<Result<(), PopError>> {
         wait::poll_item(self, wake_target, Self::peek_unless_waiting)
     }
 

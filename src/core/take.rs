@@ -272,7 +272,7 @@ impl<T, O: Order<T>> Local<T, O> {
     }
 
     /// Puts the peeked item and its token back; returns whether there was one. The caller then notifies waiters.
-    pub(crate) fn end_look(&mut self) -> bool {
+    pub(crate) fn end_peek(&mut self) -> bool {
         let is_back = self.endpoint.put_back();
         if is_back && self.has_tokens() {
             let token = self.take_token(PEEKED);

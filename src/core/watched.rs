@@ -19,7 +19,7 @@ impl<T, O: Order<T>> Local<T, O> {
     }
 
     /// Records a peek, during which the transaction holds something.
-    pub(crate) fn note_look(&self) {
+    pub(crate) fn record_peek(&self) {
         if self.held() == 0 {
             self.record_begin();
         }

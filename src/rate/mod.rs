@@ -187,9 +187,7 @@ impl Pace {
         assert!(burst > 0, "burst of 0: nothing would ever start");
         match self.kind {
             PaceKind::Unlimited => self,
-            PaceKind::Gcra(shared_limiter) => {
-                Self::with_interval(shared_limiter.limiter.interval(), burst)
-            }
+            PaceKind::Gcra(shared) => Self::with_interval(shared.limiter.interval(), burst),
             PaceKind::Shared(_) => {
                 panic!("burst of a shared pace: its `Limiter` decides on bursts")
             }
@@ -257,9 +255,7 @@ impl Pace {
     pub fn set_interval(&self, interval: Duration) {
         match &self.kind {
             PaceKind::Unlimited => panic!("an unlimited pace has no interval"),
-            PaceKind::Gcra(shared_limiter) => {
-                shared_limiter.limiter.set_interval(interval.max(NANO))
-            }
+            PaceKind::Gcra(shared) => shared.limiter.set_interval(interval.max(NANO)),
             PaceKind::Shared(_) => {
                 panic!("interval of a shared pace: its `Limiter` decides on intervals")
             }
@@ -353,8 +349,8 @@ impl Pace {
     fn wait_queues(&self) -> Option<&WaitQueues> {
         match &self.kind {
             PaceKind::Unlimited => None,
-            PaceKind::Gcra(shared_limiter) => Some(&shared_limiter.wait_queues),
-            PaceKind::Shared(shared_limiter) => Some(&shared_limiter.wait_queues),
+            PaceKind::Gcra(shared) => Some(&shared.wait_queues),
+            PaceKind::Shared(shared) => Some(&shared.wait_queues),
         }
     }
 }
@@ -389,11 +385,9 @@ impl Pace {
     pub(crate) fn take_over(&self, old: &Self, last: Instant) {
         match &self.kind {
             PaceKind::Unlimited => {}
-            PaceKind::Gcra(shared_limiter) => {
-                shared_limiter.limiter.take_over(last, old.owed(last))
-            }
-            PaceKind::Shared(shared_limiter) => {
-                let slots = std::iter::repeat_with(|| shared_limiter.limiter.start(last));
+            PaceKind::Gcra(shared) => shared.limiter.take_over(last, old.owed(last)),
+            PaceKind::Shared(shared) => {
+                let slots = std::iter::repeat_with(|| shared.limiter.start(last));
                 let owed = usize::try_from(old.owed(last)).unwrap_or(usize::MAX);
                 slots.take(owed).take_while(Result::is_ok).for_each(drop);
             }
@@ -417,32 +411,32 @@ impl Limiter for Pace {
     fn start(&self, now: Instant) -> Result<RateSlot, Instant> {
         match &self.kind {
             PaceKind::Unlimited => Ok(RateSlot::new(now, 0)),
-            PaceKind::Gcra(shared_limiter) => shared_limiter.limiter.start(now),
-            PaceKind::Shared(shared_limiter) => shared_limiter.limiter.start(now),
+            PaceKind::Gcra(shared) => shared.limiter.start(now),
+            PaceKind::Shared(shared) => shared.limiter.start(now),
         }
     }
 
     fn cancel(&self, slot: RateSlot, now: Instant) {
         match &self.kind {
             PaceKind::Unlimited => {}
-            PaceKind::Gcra(shared_limiter) => shared_limiter.limiter.cancel(slot, now),
-            PaceKind::Shared(shared_limiter) => shared_limiter.limiter.cancel(slot, now),
+            PaceKind::Gcra(shared) => shared.limiter.cancel(slot, now),
+            PaceKind::Shared(shared) => shared.limiter.cancel(slot, now),
         }
     }
 
     fn give_back(&self, slot: RateSlot, now: Instant) {
         match &self.kind {
             PaceKind::Unlimited => {}
-            PaceKind::Gcra(shared_limiter) => shared_limiter.limiter.give_back(slot, now),
-            PaceKind::Shared(shared_limiter) => shared_limiter.limiter.give_back(slot, now),
+            PaceKind::Gcra(shared) => shared.limiter.give_back(slot, now),
+            PaceKind::Shared(shared) => shared.limiter.give_back(slot, now),
         }
     }
 
     fn owed(&self, last: Instant) -> u32 {
         match &self.kind {
             PaceKind::Unlimited => 1,
-            PaceKind::Gcra(shared_limiter) => shared_limiter.limiter.owed(last),
-            PaceKind::Shared(shared_limiter) => shared_limiter.limiter.owed(last),
+            PaceKind::Gcra(shared) => shared.limiter.owed(last),
+            PaceKind::Shared(shared) => shared.limiter.owed(last),
         }
     }
 }
@@ -458,10 +452,10 @@ impl fmt::Debug for Pace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.kind {
             PaceKind::Unlimited => f.write_str("Pace::unlimited()"),
-            PaceKind::Gcra(shared_limiter) => f
+            PaceKind::Gcra(shared) => f
                 .debug_struct("Pace")
-                .field("interval", &shared_limiter.limiter.interval())
-                .field("burst", &shared_limiter.limiter.burst())
+                .field("interval", &shared.limiter.interval())
+                .field("burst", &shared.limiter.burst())
                 .finish(),
             PaceKind::Shared(_) => f.write_str("Pace::shared(..)"),
         }

@@ -101,39 +101,43 @@ impl<T> Hold<T> {
         }
     }
 
-    /// Returns the slot at `spot`, if any, and advances `spot`.
-    pub(super) fn step(&self, spot: &mut HeldPosition) -> Option<&HeldSlot<T>> {
-        while spot.index == self.filled(spot.part) {
-            if spot.part + 1 >= self.parts.len() {
+    /// Returns the slot at `position`, if any, and advances `position`.
+    pub(super) fn step(&self, position: &mut HeldPosition) -> Option<&HeldSlot<T>> {
+        while position.index == self.filled(position.part) {
+            if position.part + 1 >= self.parts.len() {
                 return None;
             }
-            spot.part += 1;
-            spot.index = 0;
+            position.part += 1;
+            position.index = 0;
         }
         // SAFETY: the hold owns the block; the index was just checked.
-        let held = unsafe { Row::get(self.parts[spot.part].block, spot.index) };
-        spot.index += 1;
+        let held = unsafe { Row::get(self.parts[position.part].block, position.index) };
+        position.index += 1;
         Some(held)
     }
 
-    /// The slot before `spot`, which was filled.
-    pub(super) fn place_before(&self, spot: HeldPosition) -> &HeldSlot<T> {
-        let index = spot.index - 1;
+    /// The slot before `position`, which was filled.
+    pub(super) fn place_before(&self, position: HeldPosition) -> &HeldSlot<T> {
+        let index = position.index - 1;
         assert!(
-            index < self.filled(spot.part),
+            index < self.filled(position.part),
             "the position is outside of this hold"
         );
         // SAFETY: the hold owns the block; the index was just checked.
-        unsafe { Row::get(self.parts[spot.part].block, index) }
+        unsafe { Row::get(self.parts[position.part].block, index) }
     }
 
-    /// The filled slots from `spot` on, block by block: the first one of each block, and their number.
+    /// The filled slots from `position` on, block by block: the first one of each block, and their number.
     pub(super) fn places_from(
         &self,
-        spot: HeldPosition,
+        position: HeldPosition,
     ) -> impl Iterator<Item = (*const HeldSlot<T>, usize)> + '_ {
-        (spot.part..self.parts.len()).map(move |part| {
-            let first = if part == spot.part { spot.index } else { 0 };
+        (position.part..self.parts.len()).map(move |part| {
+            let first = if part == position.part {
+                position.index
+            } else {
+                0
+            };
             // SAFETY: the hold owns the block; `first` is within it.
             let slot = unsafe { Row::element(self.parts[part].block, first) };
             (slot.cast_const(), self.filled(part) - first)

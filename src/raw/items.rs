@@ -22,15 +22,19 @@ pub(crate) struct HeldItems<'t, T> {
 unsafe impl<T: Send> Send for HeldItems<'_, T> {}
 
 impl<'t, T> HeldItems<'t, T> {
-    /// The items that were put into the hold from `spot` on; `left` is their number.
+    /// The items that were put into the hold from `position` on; `left` is their number.
     ///
     /// # Safety
     ///
     /// There are no references to the items, and the transaction is borrowed for `'t`.
-    pub(super) unsafe fn after(endpoint: &Endpoint<T>, spot: HeldPosition, left: usize) -> Self {
+    pub(super) unsafe fn after(
+        endpoint: &Endpoint<T>,
+        position: HeldPosition,
+        left: usize,
+    ) -> Self {
         // SAFETY: `len` slots follow in the block.
         let part = |(first, len): (*const HeldSlot<T>, usize)| first..unsafe { first.add(len) };
-        let mut parts = endpoint.places_from(spot).map(part);
+        let mut parts = endpoint.places_from(position).map(part);
         let current = parts.next().unwrap_or(ptr::null()..ptr::null());
         let more = parts.collect::<Vec<_>>().into_iter();
         Self {

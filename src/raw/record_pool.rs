@@ -53,11 +53,11 @@ impl<R: Default> RecordPool<R> {
     /// # Panics
     ///
     /// When two billion records are acquired at once.
-    pub(crate) fn lease(&self) -> usize {
+    pub(crate) fn acquire(&self) -> usize {
         let mut first = 0;
         for index in 0..BUCKETS {
             let bucket = self.bucket(index);
-            if let Some(offset) = bucket.lease() {
+            if let Some(offset) = bucket.acquire() {
                 let number = first + offset;
                 self.begin_use(number);
                 return number;
@@ -139,7 +139,7 @@ impl<R> RecordPool<R> {
     /// Releases a record.
     pub(crate) fn release(&self, number: usize) {
         let (bucket, offset) = locate(number);
-        // ORDERING: Release; pairs with `records.lease` and `records.lease-if-free`: the next owner sees all
+        // ORDERING: Release; pairs with `records.acquire` and `records.acquire-if-free`: the next owner sees all
         // that this one did.
         let release = weak!("records.release", Release);
         self.existing(bucket).free[offset / WORD].fetch_or(bit(offset), release);
@@ -153,11 +153,11 @@ impl<R> RecordPool<R> {
     }
 
     /// Acquires this record if it is free.
-    pub(crate) fn lease_if_free(&self, number: usize) -> bool {
+    pub(crate) fn acquire_if_free(&self, number: usize) -> bool {
         let (bucket, offset) = locate(number);
         let word = &self.existing(bucket).free[offset / WORD];
         // ORDERING: Acquire; pairs with `records.release`.
-        word.fetch_and(!bit(offset), weak!("records.lease-if-free", Acquire)) & bit(offset) != 0
+        word.fetch_and(!bit(offset), weak!("records.acquire-if-free", Acquire)) & bit(offset) != 0
     }
 
     /// Flags a record in which nothing is left as not in use, until it is acquired again.
@@ -288,14 +288,14 @@ impl<R: Default> Bucket<R> {
 
 impl<R> Bucket<R> {
     /// Acquires the lowest free record.
-    fn lease(&self) -> Option<usize> {
+    fn acquire(&self) -> Option<usize> {
         for (index, word) in self.free.iter().enumerate() {
             // ORDERING: Relaxed; the RMW below decides.
             let mut free = word.load(Ordering::Relaxed);
             while free != 0 {
                 let lowest = free & free.wrapping_neg();
                 // ORDERING: Acquire; pairs with `records.release`.
-                let before = word.fetch_and(!lowest, weak!("records.lease", Acquire));
+                let before = word.fetch_and(!lowest, weak!("records.acquire", Acquire));
                 if before & lowest != 0 {
                     return Some(index * WORD + lowest.trailing_zeros() as usize);
                 }
@@ -417,15 +417,15 @@ mod tests {
     #[test]
     fn the_lowest_free_number_is_acquired() {
         let pool = RecordPool::<u32>::new(0);
-        let acquired: Vec<_> = (0..1000).map(|_| pool.lease()).collect();
+        let acquired: Vec<_> = (0..1000).map(|_| pool.acquire()).collect();
         assert_eq!(acquired, (0..1000).collect::<Vec<_>>());
         pool.release(700);
         pool.release(5);
-        assert_eq!((pool.lease(), pool.lease()), (5, 700));
+        assert_eq!((pool.acquire(), pool.acquire()), (5, 700));
         assert_eq!(pool.len(), 1000);
-        assert!(!pool.lease_if_free(3));
+        assert!(!pool.acquire_if_free(3));
         pool.release(3);
-        assert!(pool.lease_if_free(3));
+        assert!(pool.acquire_if_free(3));
     }
 
     #[test]
@@ -433,7 +433,7 @@ mod tests {
         let pool = RecordPool::<u32>::new(0);
         assert_eq!(pool.in_use_from(0).next(), None);
         for _ in 0..1000 {
-            pool.lease();
+            pool.acquire();
         }
         assert!(pool.in_use_from(0).eq(0..1000));
         assert!(pool.in_use_from(100).eq(100..1000));
@@ -448,7 +448,7 @@ mod tests {
         assert!(pool.version() > before);
         assert!(!pool.is_in_use(8));
         pool.release(8);
-        assert_eq!(pool.lease(), 8);
+        assert_eq!(pool.acquire(), 8);
         assert!(pool.is_in_use(8));
         assert_eq!((pool.count_in_use(), pool.len()), (11, 1000));
     }

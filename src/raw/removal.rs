@@ -43,7 +43,7 @@ impl<T> Hold<T> {
         })
     }
 
-    /// Takes out the item before `spot`.
+    /// Takes out the item before `position`.
     ///
     /// # Safety
     ///
@@ -52,26 +52,24 @@ impl<T> Hold<T> {
     /// # Panics
     ///
     /// If it is not held.
-    pub(super) unsafe fn remove_before(&mut self, spot: HeldPosition) -> Entry<T> {
-        let slot = self.place_before(spot);
+    pub(super) unsafe fn remove_before(&mut self, position: HeldPosition) -> Entry<T> {
+        let slot = self.place_before(position);
         // SAFETY: filled once.
-        assert!(
-            !unsafe { slot.delivery() }.is_gone(),
-            "item does not belong to this transaction"
-        );
+        let is_gone = unsafe { slot.delivery() }.is_gone();
+        assert!(!is_gone, "item does not belong to this transaction");
         // SAFETY: held, and by contract not used.
         let entry = unsafe { slot.remove() };
         self.count_gap();
         entry
     }
 
-    /// Returns the next held item from `spot` on, and advances `spot` behind it.
-    pub(super) fn next_at(&self, spot: &mut HeldPosition) -> Option<&HeldSlot<T>> {
+    /// Returns the next held item from `position` on, and advances `position` behind it.
+    pub(super) fn next_at(&self, position: &mut HeldPosition) -> Option<&HeldSlot<T>> {
         if self.len() == 0 {
-            return None; // the hold was cleared, and `spot` is stale
+            return None; // the hold was cleared, and `position` is stale
         }
         loop {
-            let slot = self.step(spot)?;
+            let slot = self.step(position)?;
             // SAFETY: was filled, whether its item has left or not.
             if !unsafe { slot.delivery() }.is_gone() {
                 return Some(slot);
@@ -81,8 +79,8 @@ impl<T> Hold<T> {
 
     /// Uncounts the present delivery of each item.
     pub(super) fn uncount(&mut self) {
-        let mut spot = HeldPosition::default();
-        while let Some(slot) = self.next_at(&mut spot) {
+        let mut position = HeldPosition::default();
+        while let Some(slot) = self.next_at(&mut position) {
             // SAFETY: filled, and the hold's alone.
             unsafe {
                 let delivery = slot.delivery();

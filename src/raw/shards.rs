@@ -151,7 +151,7 @@ impl<T> Shards<T> {
         }
         let shard = self.records.get(number);
         let is_done = self.records.stays(number) && shard.is_vacant();
-        if is_done || !self.records.lease_if_free(number) {
+        if is_done || !self.records.acquire_if_free(number) {
             return;
         }
         if !self.records.is_in_use(number) {
@@ -163,12 +163,12 @@ impl<T> Shards<T> {
     }
 
     /// Acquires a shard.
-    pub(super) fn lease(&self) -> (usize, &Shard<T>) {
+    pub(super) fn acquire(&self) -> (usize, &Shard<T>) {
         planted!(
             "shards.opens-all",
             self.records.iter().for_each(Shard::reopen)
         );
-        let number = self.records.lease();
+        let number = self.records.acquire();
         let shard = self.records.get(number);
         // After it is in use: walks must find the items that an abort returns to an open shard.
         shard.reopen();

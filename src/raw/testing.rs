@@ -28,8 +28,8 @@ impl<T> Endpoint<T> {
     where
         T: Clone,
     {
-        let mut spot = HeldPosition::default();
-        let next = || self.next_held(&mut spot, UNBORROWED);
+        let mut position = HeldPosition::default();
+        let next = || self.next_held(&mut position, UNBORROWED);
         let held = std::iter::from_fn(next);
         held.map(|(item, delivery)| (item.clone(), delivery))
             .collect()

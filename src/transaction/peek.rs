@@ -34,9 +34,9 @@ pub struct Peek<'t, T, O: Order<T> = Fifo> {
 }
 
 /// A transaction borrowed by a future that peeks, which leaves the wait queue when it is dropped.
-struct Looking<'t, T, O: Order<T>>(Option<Borrow<'t, Local<T, O>>>);
+struct PeekFuture<'t, T, O: Order<T>>(Option<Borrow<'t, Local<T, O>>>);
 
-impl<T, O: Order<T>> Drop for Looking<'_, T, O> {
+impl<T, O: Order<T>> Drop for PeekFuture<'_, T, O> {
     fn drop(&mut self) {
         if let Some(local) = &mut self.0 {
             local.stop_waiting();
@@ -50,7 +50,7 @@ impl<'t, T, O: Order<T>> Peek<'t, T, O> {
         mut local: Borrow<'t, Local<T, O>>,
         timeout: Option<Duration>,
     ) -> Result<Self, PopError> {
-        local.look_waiting(timeout)?;
+        local.peek_waiting(timeout)?;
         Ok(Self::of(local))
     }
 
@@ -58,10 +58,10 @@ impl<'t, T, O: Order<T>> Peek<'t, T, O> {
     pub(super) fn future(
         local: Borrow<'t, Local<T, O>>,
     ) -> impl Future<Output = Result<Self, PopError>> + 't {
-        let mut looking = Looking(Some(local));
+        let mut looking = PeekFuture(Some(local));
         poll_fn(move |context| {
             let local = looking.0.as_mut().expect(DONE);
-            let poll = local.poll_look(&WakeTarget::task(context.waker()));
+            let poll = local.poll_peek(&WakeTarget::task(context.waker()));
             poll.map(|looked| {
                 let local = looking.0.take().expect(DONE);
                 looked.map(|()| Self::of(local))
@@ -74,7 +74,7 @@ impl<'t, T, O: Order<T>> Peek<'t, T, O> {
         let peek = Self {
             peeked: Some(Peeked::new(local)),
         };
-        peek.peeked().local().note_look(); // user code: a clock
+        peek.peeked().local().record_peek(); // user code: a clock
         peek
     }
 
@@ -121,7 +121,7 @@ impl<T, O: Order<T>> Drop for Peek<'_, T, O> {
         };
         let mut local = peeked.into_borrow();
         let shared = Arc::clone(local.shared());
-        let is_back = local.end_look();
+        let is_back = local.end_peek();
         drop(local);
         if is_back {
             step!("peek.ends-unsaid", shared.notify_end(1));

@@ -80,7 +80,7 @@ impl Worker {
         Arc::clone(&lock(&self.record).status.name)
     }
 
-    /// Sets the command and wakes the worker. After `Stop` all other commands are ignored.
+    /// Sets the command and bell the worker. After `Stop` all other commands are ignored.
     pub(super) fn command(&self, command: Command) {
         let mut record = lock(&self.record);
         if record.command != Command::Stop {
@@ -129,7 +129,7 @@ impl Worker {
         }
     }
 
-    /// Ready with the command if it is an awaited one; otherwise the next command wakes the worker.
+    /// Ready with the command if it is an awaited one; otherwise the next command bell the worker.
     fn poll_command(&self, waker: &Waker, awaited: impl Fn(Command) -> bool) -> Poll<Command> {
         let mut command = self.current();
         if !awaited(command) {
@@ -192,25 +192,25 @@ mod tests {
     #[test]
     fn a_command_wakes_a_worker_that_waits() {
         let worker = Worker::new("worker".into());
-        let (wakes, waker) = Bell::new();
+        let (bell, waker) = Bell::new();
         assert!(worker.poll_interrupted(&waker).is_pending());
         worker.command(Command::Pause);
-        assert_eq!(wakes.rings(), 1);
+        assert_eq!(bell.rings(), 1);
         assert!(worker.poll_interrupted(&waker).is_ready());
         assert!(worker.poll_go_on(&waker).is_pending());
         worker.command(Command::Work);
-        assert_eq!(wakes.rings(), 2);
+        assert_eq!(bell.rings(), 2);
         assert_eq!(worker.poll_go_on(&waker), Poll::Ready(true));
     }
 
     #[test]
     fn a_command_wakes_no_worker_that_runs() {
         let worker = Worker::new("worker".into());
-        let (wakes, waker) = Bell::new();
+        let (bell, waker) = Bell::new();
         assert!(worker.poll_interrupted(&waker).is_pending());
         worker.begin_run(Instant::now());
         worker.command(Command::Stop);
-        assert_eq!(wakes.rings(), 0);
+        assert_eq!(bell.rings(), 0);
     }
 
     /// A command between the worker's check and the registration of its waker finds no waker to call.

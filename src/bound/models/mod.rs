@@ -78,10 +78,10 @@ impl PermitOwner {
         let capacity = &self.bank.capacity;
         let took = match want {
             1 => {
-                let spread = self.cache.take_one(capacity);
+                let visible = self.cache.take_one(capacity);
                 Took {
-                    got: usize::from(spread.is_some()),
-                    spread: spread.unwrap_or(0),
+                    got: usize::from(visible.is_some()),
+                    visible: visible.unwrap_or(0),
                 }
             }
             _ => self.cache.take(capacity, want),

@@ -103,15 +103,15 @@ fn who_gives_back_reports_what_it_moves_to_the_pool() {
 
 #[test]
 fn who_takes_one_reports_what_it_keeps() {
-    two_pushers(three_marked, |mut owner| owner.take_some(1).spread);
+    two_pushers(three_marked, |mut owner| owner.take_some(1).visible);
 }
 
 #[test]
 fn a_batch_that_fails_reports_its_range() {
-    two_pushers(one_in_each, |mut owner| owner.take_all(2).spread);
+    two_pushers(one_in_each, |mut owner| owner.take_all(2).visible);
 }
 
 #[test]
 fn a_batch_that_fails_reports_what_it_moves_to_the_pool() {
-    two_pushers(one_in_the_pool_too, |mut owner| owner.take_all(2).spread);
+    two_pushers(one_in_the_pool_too, |mut owner| owner.take_all(2).visible);
 }

@@ -65,10 +65,28 @@ fn batches_come_from_the_cache_and_from_elsewhere() {
     let cache = PermitCache::new(&capacity);
     assert_eq!(cache.take(&capacity, 0).got, 0);
     let took = cache.take(&capacity, 1);
-    assert_eq!(took, Took { got: 1, spread: 49 });
-    assert_eq!(cache.take(&capacity, 20), Took { got: 20, spread: 0 });
+    assert_eq!(
+        took,
+        Took {
+            got: 1,
+            visible: 49
+        }
+    );
+    assert_eq!(
+        cache.take(&capacity, 20),
+        Took {
+            got: 20,
+            visible: 0
+        }
+    );
     assert_eq!(cache.take(&capacity, 60).got, 60);
-    assert_eq!(cache.take(&capacity, 60), Took { got: 19, spread: 0 });
+    assert_eq!(
+        cache.take(&capacity, 60),
+        Took {
+            got: 19,
+            visible: 0
+        }
+    );
     assert_eq!(cache.take(&capacity, 0).got, 0);
     assert_eq!(capacity.free(), 0);
 }
@@ -122,7 +140,7 @@ fn a_batch_uses_permits_taken_ahead() {
     let cache = PermitCache::new(&capacity);
     assert_eq!(cache.take_all(&capacity, 0), Took::all(0));
     let took = cache.take_all(&capacity, 10);
-    assert_eq!((took.got, took.spread), (10, cache.left()));
+    assert_eq!((took.got, took.visible), (10, cache.left()));
     let ahead = cache.left();
     assert_eq!(cache.take_all(&capacity, ahead), Took::all(ahead));
     assert_eq!(cache.left(), 0);

@@ -83,13 +83,13 @@ impl<T> Endpoint<T> {
         held
     }
 
-    /// Returns the held item at `spot` and its delivery metadata, and advances `spot`.
+    /// Returns the held item at `position` and its delivery metadata, and advances `position`.
     pub(crate) fn next_held<'s>(
         &'s self,
-        spot: &mut HeldPosition,
+        position: &mut HeldPosition,
         _: &'s Unborrowed<'_>,
     ) -> Option<(&'s T, DeliveryMeta)> {
-        let held = self.hold.next_at(spot)?;
+        let held = self.hold.next_at(position)?;
         // SAFETY: the item is held, and nothing else uses it.
         Some(unsafe { (&*held.item(), held.delivery()) })
     }
@@ -99,10 +99,10 @@ impl<T> Endpoint<T> {
     ///
     /// # Panics
     ///
-    /// If there is no item before `spot`.
-    pub(crate) fn remove_before(&mut self, spot: HeldPosition, _: &Unborrowed<'_>) -> Entry<T> {
+    /// If there is no item before `position`.
+    pub(crate) fn remove_before(&mut self, position: HeldPosition, _: &Unborrowed<'_>) -> Entry<T> {
         // SAFETY: no held item is borrowed.
-        unsafe { self.hold.remove_before(spot) }
+        unsafe { self.hold.remove_before(position) }
     }
 
     /// Aborts the transaction: gives back the held items, then drops the staged ones.

@@ -47,7 +47,7 @@ unsafe impl<T: Send> Send for Endpoint<T> {}
 
 impl<T> Endpoint<T> {
     pub(crate) fn new(shards: Arc<Shards<T>>) -> Self {
-        let handle_number = shards.handles().lease();
+        let handle_number = shards.handles().acquire();
         let counters: &Counters = shards.handles().get(handle_number);
         Self {
             producer: Producer::new(),

@@ -96,7 +96,7 @@ impl<T> Endpoint<T> {
     }
 
     fn acquire<'a>(&mut self) -> &'a Shard<T> {
-        let (number, acquired) = self.shards.lease();
+        let (number, acquired) = self.shards.acquire();
         let shard = NonNull::from(acquired);
         self.acquired = Some(AcquiredShard { shard, number });
         // SAFETY: as in `shard`; acquired just now.

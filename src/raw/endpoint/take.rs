@@ -141,18 +141,18 @@ impl<T> Endpoint<T> {
     }
 
     /// The next item that was not delivered yet, and its delivery metadata.
-    pub(crate) fn next_fresh(&self, Fresh(spot): &mut Fresh) -> Option<(&T, DeliveryMeta)> {
-        let held = self.hold.step(spot)?;
+    pub(crate) fn next_fresh(&self, Fresh(position): &mut Fresh) -> Option<(&T, DeliveryMeta)> {
+        let held = self.hold.step(position)?;
         // SAFETY: the item is held, and nobody can write to it.
         Some(unsafe { (&*held.item(), held.delivery()) })
     }
 
-    /// The held slots from `spot` on, block by block: the first one of each block, and their number.
+    /// The held slots from `position` on, block by block: the first one of each block, and their number.
     pub(in crate::raw) fn places_from(
         &self,
-        spot: HeldPosition,
+        position: HeldPosition,
     ) -> impl Iterator<Item = (*const HeldSlot<T>, usize)> + '_ {
-        self.hold.places_from(spot)
+        self.hold.places_from(position)
     }
 
     /// The item that was held last, and the number of its deliveries.

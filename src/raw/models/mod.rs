@@ -3,6 +3,7 @@
 //! `cfg(loom)` shrinks segments, pages, nodes and blocks to two slots. `docs/orderings.md` lists the model that
 //! fails without each ordering; `.ci/weaken` checks it.
 
+mod acquire;
 mod counters;
 mod empty;
 mod front;
@@ -10,7 +11,6 @@ mod idle;
 mod inbox;
 mod injector;
 mod joint;
-mod lease;
 mod record_pool;
 mod retire;
 mod shard;

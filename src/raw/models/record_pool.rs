@@ -19,9 +19,9 @@ fn who_leases_finds_the_records_of_another_thread() {
         let pool = Arc::new(RecordPool::<Counted>::new(0));
         let other = thread::spawn({
             let pool = Arc::clone(&pool);
-            move || pool.get(pool.lease()).0.get()
+            move || pool.get(pool.acquire()).0.get()
         });
-        assert_eq!(pool.get(pool.lease()).0.get(), 0);
+        assert_eq!(pool.get(pool.acquire()).0.get(), 0);
         assert_eq!(other.join().unwrap(), 0);
     });
 }
@@ -32,7 +32,7 @@ fn who_counts_a_record_finds_it() {
         let pool = Arc::new(RecordPool::<Counted>::new(0));
         let other = thread::spawn({
             let pool = Arc::clone(&pool);
-            move || pool.lease()
+            move || pool.acquire()
         });
         assert!(pool.iter().all(|record| record.0.get() == 0));
         assert!(pool.in_use().all(|record| record.0.get() == 0));
@@ -44,7 +44,7 @@ fn who_counts_a_record_finds_it() {
 fn the_next_holder_sees_what_the_last_one_did() {
     model(|| {
         let pool = Arc::new(RecordPool::<Counted>::new(0));
-        let number = pool.lease();
+        let number = pool.acquire();
         let other = thread::spawn({
             let pool = Arc::clone(&pool);
             move || {
@@ -52,7 +52,7 @@ fn the_next_holder_sees_what_the_last_one_did() {
                 pool.release(number);
             }
         });
-        if pool.lease_if_free(number) {
+        if pool.acquire_if_free(number) {
             assert_eq!(pool.get(number).0.get(), 1);
         }
         other.join().unwrap();

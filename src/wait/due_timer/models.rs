@@ -55,7 +55,7 @@ fn plans(due_timer: &Arc<DueTimer>) -> thread::JoinHandle<()> {
 }
 
 #[test]
-fn a_plan_against_the_reserve() {
+fn a_plan_against_the_backup() {
     model(|| {
         let (due_timer, clock, bell) = due_timer();
         due_timer.expect_tasks();

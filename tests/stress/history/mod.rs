@@ -6,7 +6,7 @@
 //! - every committed item is taken by exactly one committed pop, the final drain included ([`lives`]);
 //! - no item is overtaken by a later one of its stream ([`order`]);
 //! - no `Empty` while an item was ready during the whole call, where an item counts as ready as soon as an item of
-//! the same commit was popped, from any queue ([`empty`]).
+//!   the same commit was popped, from any queue ([`empty`]).
 
 mod empty;
 mod lives;

@@ -4,7 +4,7 @@ use super::*;
 use crate::raw::{LocalCell, Session, Unborrowed};
 
 #[test]
-fn a_shard_goes_on_with_the_next_leaseholder() {
+fn a_shard_goes_on_with_the_next_handle() {
     model(|| {
         let shards = Arc::new(Shards::new(false));
         let mut first = Endpoint::new(Arc::clone(&shards));
