@@ -275,6 +275,12 @@ impl<T> Consumer<T> {
                 shards.vacate(number);
             }
         }
+        // Renews a stale head, so that the backlog shows that nothing is left.
+        if self.backlog(shards) > 0 {
+            if let Some(count) = self.shard.take_retrying(shards, sink, most) {
+                return Ok(count);
+            }
+        }
         Err(collect)
     }
 

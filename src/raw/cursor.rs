@@ -66,9 +66,12 @@ impl<T> Cursor<T> {
         unsafe { self.shard.as_ref() }
     }
 
-    /// The number of published positions from the last seen head on.
+    /// The number of published positions from the last seen head on; 0 if the shard is retired.
     #[inline]
     pub(super) fn backlog(&self) -> u64 {
+        if self.shard().front().is_closed() {
+            return 0;
+        }
         self.shard().tail().saturating_sub(self.head.position())
     }
 
