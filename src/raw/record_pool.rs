@@ -74,7 +74,7 @@ impl<R: Default> RecordPool<R> {
         let skips_checks = SMALL && !self.stays(number);
         // ORDERING: Relaxed; a hint.
         if skips_checks || self.len.load(Ordering::Relaxed) <= number {
-            // ORDERING: Release; pairs with `records.len`. Before the flag: whoever sees the flag counts
+            // ORDERING: Release; pairs with `records.len`. Before the flag: a thread that sees the flag counts
             // the record.
             self.len
                 .fetch_max(number + 1, weak!("records.count", Release));
@@ -120,7 +120,7 @@ impl<R> RecordPool<R> {
     /// One more than the highest number ever acquired.
     #[inline]
     pub(crate) fn len(&self) -> usize {
-        // ORDERING: Acquire; pairs with `records.count`: whoever has seen an effect of a record counts it.
+        // ORDERING: Acquire; pairs with `records.count`: a thread that has seen an effect of a record counts it.
         self.len.load(weak!("records.len", Acquire))
     }
 
@@ -165,7 +165,7 @@ impl<R> RecordPool<R> {
     /// The caller owns the record, and it is in use.
     pub(crate) fn retire(&self, number: usize) {
         let (word, flag) = self.flag(number);
-        // ORDERING: Release; pairs with `records.read`: whoever finds the record retired sees all that was
+        // ORDERING: Release; pairs with `records.read`: a thread that finds the record retired sees all that was
         // done with it. One addition clears the flag, which is set, and counts the retirement.
         word.fetch_add(RETIREMENT - flag, weak!("records.retire", Release));
     }
@@ -261,7 +261,7 @@ impl<R> RecordPool<R> {
     }
 
     fn existing(&self, bucket: usize) -> &Bucket<R> {
-        // ORDERING: Relaxed; whoever knows a number, from `len` or by acquiring it, has seen its bucket.
+        // ORDERING: Relaxed; a thread that knows a number, from `len` or by acquiring it, has seen its bucket.
         let at = self.buckets[bucket].load(Ordering::Relaxed);
         // SAFETY: the bucket of a number that was acquired was allocated; buckets live as long as the
         // record pool.

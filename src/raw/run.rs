@@ -174,7 +174,7 @@ impl<T> Run<T> {
 
     #[inline]
     pub(super) fn cursor(&self) -> Progress {
-        // ORDERING: Acquire; pairs with `run.claim`: whoever sees a run used up sees that its home's
+        // ORDERING: Acquire; pairs with `run.claim`: a thread that sees a run used up sees that its home's
         // `emptied` was incremented.
         Progress(self.cursor.load(weak!("run.cursor", Acquire)))
     }

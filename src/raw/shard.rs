@@ -103,7 +103,7 @@ impl<T> Shard<T> {
     /// Publishes all positions below `tail`.
     #[inline]
     pub(super) fn publish(&self, tail: u64) {
-        // ORDERING: Release; pairs with `shard.tail`: whoever sees the positions sees the items, the
+        // ORDERING: Release; pairs with `shard.tail`: a thread that sees the positions sees the items, the
         // segment and its entry.
         let release = weak!("shard.publish", Release);
         self.published.tail.store(tail, release);

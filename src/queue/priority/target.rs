@@ -28,9 +28,9 @@ use std::time::Duration;
 /// assert_eq!(queue.len(), 2);
 /// ```
 #[allow(private_bounds)] // sealed
-pub trait PushTo: Target {}
+pub trait PushTo: PushTarget {}
 
-impl<P: Target> PushTo for P {}
+impl<P: PushTarget> PushTo for P {}
 
 mod sealed {
     /// The associated types of a [`PushTo`](super::PushTo).
@@ -74,7 +74,7 @@ types!(
 );
 
 /// The operations of a view on its target.
-pub(crate) trait Target: sealed::Types + Sized {
+pub(crate) trait PushTarget: sealed::Types + Sized {
     /// Calls `inspect` with the shared state of the queue. Ends a forgotten transaction.
     #[track_caller]
     fn with_shared<R>(&mut self, inspect: impl FnOnce(&Shared<Self::Item, Self::Order>) -> R) -> R;
@@ -88,7 +88,7 @@ pub(crate) trait Target: sealed::Types + Sized {
         ticket: Ticket,
     ) -> Result<(), PushError<Self::Item>>;
 
-    /// As [`Target::push`], when there is room; without a timeout, waits forever.
+    /// As [`PushTarget::push`], when there is room; without a timeout, waits forever.
     #[track_caller]
     fn push_waiting(
         self,
@@ -115,7 +115,7 @@ pub(crate) trait Target: sealed::Types + Sized {
     fn push_batch_async(self, items: Vec<Self::Item>) -> Self::PushBatch;
 }
 
-impl<T: Send, O: Prioritized<T>> Target for &Queue<T, O> {
+impl<T: Send, O: Prioritized<T>> PushTarget for &Queue<T, O> {
     #[inline]
     fn with_shared<R>(&mut self, inspect: impl FnOnce(&Shared<T, O>) -> R) -> R {
         inspect(self.shared())
@@ -161,7 +161,7 @@ impl<T: Send, O: Prioritized<T>> Target for &Queue<T, O> {
     }
 }
 
-impl<T: Send, O: Prioritized<T>> Target for &mut Handle<T, O> {
+impl<T: Send, O: Prioritized<T>> PushTarget for &mut Handle<T, O> {
     #[inline]
     fn with_shared<R>(&mut self, inspect: impl FnOnce(&Shared<T, O>) -> R) -> R {
         inspect(self.local().shared())
@@ -203,7 +203,7 @@ impl<T: Send, O: Prioritized<T>> Target for &mut Handle<T, O> {
     }
 }
 
-impl<T: Send, O: Prioritized<T>> Target for &Transaction<'_, T, O> {
+impl<T: Send, O: Prioritized<T>> PushTarget for &Transaction<'_, T, O> {
     #[inline]
     fn with_shared<R>(&mut self, inspect: impl FnOnce(&Shared<T, O>) -> R) -> R {
         inspect(self.local().shared())

@@ -119,6 +119,24 @@ fn a_shard_stays_in_use_while_it_has_returned_items() {
 }
 
 #[test]
+fn a_consumer_of_a_retired_shard_sees_no_item() {
+    for timed in [false, true] {
+        let shards = Arc::new(Shards::new(timed));
+        let mut endpoints = crowd(&shards);
+        let mut pusher = endpoints.pop().unwrap();
+        (1..=3).for_each(|item| pusher.push(item));
+        let [consumer, other, ..] = &mut *endpoints else {
+            unreachable!("a crowd");
+        };
+        assert_eq!(consumer.pop(), Some(1));
+        assert_eq!((other.pop(), other.pop()), (Some(2), Some(3)));
+        drop(pusher);
+        assert_eq!(consumer.pop(), None);
+        assert!(!consumer.sees_one());
+    }
+}
+
+#[test]
 fn a_retired_shard_is_as_new_for_the_next_handle() {
     let (shards, endpoints, _) = crowded();
     drop(endpoints);
