@@ -101,7 +101,7 @@ fn serve<O: Order<Job> + 'static>(queue: &Queue<Job, O>) -> Vec<Waits> {
     tenants
 }
 
-/// Without a handle: then the plain queue is strictly FIFO.
+/// From one thread: then the plain queue is strictly FIFO.
 fn push<O: Order<Job>>(queue: &Queue<Job, O>, tenant: usize, jobs: usize) {
     for _ in 0..jobs {
         let pushed = Instant::now();

@@ -15,10 +15,11 @@ pub use idle::WaitIdle;
 pub(crate) use pop_batch::AnyCell;
 pub use pop_batch::{PopBatchAsync, TakeBatchAsync};
 
-use crate::core::admit::{admitted, Admission, Unpushed};
+use crate::core::admit::admitted;
 use crate::core::batch::RegisterNth;
+use crate::core::pool::{CheckedOut, Pool};
 use crate::core::put::{Put, Register};
-use crate::core::shared::Shared;
+use crate::core::shared::{Room, Shared};
 use crate::core::wait::{self, DONE};
 use crate::core::{CellOf, Local};
 use crate::order::Order;
@@ -28,7 +29,6 @@ use crate::{Fifo, Item, PopError, PushError};
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
-use std::slice;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -278,33 +278,6 @@ impl<T, O: Order<T>> Future for StageAsync<'_, T, O> {
     }
 }
 
-/// Pops without a handle; `None` if the caller should wait.
-pub(crate) fn pop_unless_empty<T, O: Order<T>>(
-    shared: &Shared<T, O>,
-) -> Option<Result<T, PopError>> {
-    match shared.pop() {
-        Err(PopError::Empty) => None,
-        other => Some(other),
-    }
-}
-
-/// Pushes without a handle, by `push`; an item that is not pushed stays in its slot.
-pub(crate) fn push_unless_full<T>(
-    item: &mut Option<T>,
-    push: impl FnOnce(T) -> Result<(), Unpushed<T>>,
-) -> Admission {
-    let Err(unpushed) = push(item.take()?) else {
-        return Some(Ok(()));
-    };
-    *item = Some(unpushed.item);
-    unpushed.refusal.map(Err)
-}
-
-/// The result of a push, by the item that it left.
-pub(crate) fn unless_pushed<T>(admission: Admission, left: Option<T>) -> Result<(), PushError<T>> {
-    left.map_or(Ok(()), |item| admitted(admission, item).map(drop))
-}
-
 /// The future of [`Queue::pop_async`](crate::Queue::pop_async). It borrows nothing, so it may outlive the
 /// [`Queue`](crate::Queue) it came from.
 ///
@@ -313,13 +286,17 @@ pub(crate) fn unless_pushed<T>(admission: Admission, left: Option<T>) -> Result<
 /// If it is polled after completion.
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct OwnedPop<T, O: Order<T> = Fifo> {
-    local: Option<Local<T, O>>,
+    queue: Option<Calls<T, O>>,
+    /// Only if it has waited.
+    waiter: Option<Local<T, O>>,
 }
 
 impl<T, O: Order<T>> OwnedPop<T, O> {
-    pub(crate) fn new(shared: &Arc<Shared<T, O>>) -> Self {
-        let local = Some(Local::new(Arc::clone(shared), None));
-        Self { local }
+    pub(crate) fn new(shared: &Arc<Shared<T, O>>, pool: &Arc<Pool<T, O>>) -> Self {
+        Self {
+            queue: Some(Calls::new(shared, pool)),
+            waiter: None,
+        }
     }
 }
 
@@ -331,15 +308,44 @@ impl<T, O: Order<T>> Future for OwnedPop<T, O> {
 
     #[track_caller]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let mut local = self.local.as_mut().expect(DONE);
-        let wake_target = WakeTarget::task(context.waker());
-        let poll = wait::poll_item(&mut local, &wake_target, |local| {
-            pop_unless_empty(local.shared())
-        });
+        let Self { queue, waiter } = &mut *self;
+        let calls = queue.as_ref().expect(DONE);
+        let mut attempt = || calls.call(|cell| cell.settled().pop_unless_empty());
+        let at_once = waiter.is_none() && !calls.shared.word().is_serving();
+        let poll = if let Some(popped) = at_once.then(&mut attempt).flatten() {
+            Poll::Ready(popped)
+        } else {
+            let mut user = waiter.get_or_insert_with(|| calls.waiter());
+            let wake_target = WakeTarget::task(context.waker());
+            wait::poll_item(&mut user, &wake_target, |_| attempt())
+        };
         if poll.is_ready() {
-            self.local = None;
+            (self.queue, self.waiter) = (None, None);
         }
         poll
+    }
+}
+
+/// Calls on a queue, each with the handle of the thread that it runs on.
+struct Calls<T, O: Order<T>> {
+    shared: Arc<Shared<T, O>>,
+    pool: Arc<Pool<T, O>>,
+}
+
+impl<T, O: Order<T>> Calls<T, O> {
+    fn new(shared: &Arc<Shared<T, O>>, pool: &Arc<Pool<T, O>>) -> Self {
+        Self {
+            shared: Arc::clone(shared),
+            pool: Arc::clone(pool),
+        }
+    }
+
+    fn call<R>(&self, call: impl FnOnce(&mut CellOf<T, O>) -> R) -> R {
+        self.pool.call(&self.shared, call)
+    }
+
+    fn waiter(&self) -> Local<T, O> {
+        Local::new(Arc::clone(&self.shared), None)
     }
 }
 
@@ -351,39 +357,58 @@ impl<T, O: Order<T>> Future for OwnedPop<T, O> {
 /// If it is polled after completion.
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct OwnedPush<T, O: Order<T> = Fifo> {
-    local: Option<Local<T, O>>,
+    queue: Option<Calls<T, O>>,
+    /// Only if it has waited.
+    waiter: Option<Local<T, O>>,
     item: Option<T>,
 }
 
 impl<T, O: Order<T>> OwnedPush<T, O> {
-    pub(crate) fn new(shared: &Arc<Shared<T, O>>, item: T) -> Self {
+    pub(crate) fn new(shared: &Arc<Shared<T, O>>, pool: &Arc<Pool<T, O>>, item: T) -> Self {
         Self {
-            local: Some(Local::new(Arc::clone(shared), None)),
+            queue: Some(Calls::new(shared, pool)),
+            waiter: None,
             item: Some(item),
         }
     }
 }
 
 impl<T, O: Order<T>> OwnedPush<T, O> {
-    /// Polls for room, and pushes by `push`.
+    /// Polls for room, and pushes the item as it is registered.
     #[track_caller]
-    pub(crate) fn poll_by(
+    pub(crate) fn poll_as(
         &mut self,
         context: &Context<'_>,
-        push: impl Fn(&Shared<T, O>, T) -> Result<(), Unpushed<T>>,
+        register: impl Register<T, O>,
     ) -> Poll<Result<(), PushError<T>>> {
-        let Self { local, item } = self;
-        let mut user = local.as_mut().expect(DONE);
-        let wake_target = WakeTarget::task(context.waker());
-        let waiting = item.as_ref().map(slice::from_ref);
-        let worth = user.is_worth_waiting(waiting.unwrap_or_default());
-        let poll = wait::poll_room(&mut user, WaitKind::One, worth, &wake_target, |local| {
-            push_unless_full(item, |item| push(local.shared(), item))
-        });
+        let Self {
+            queue,
+            waiter,
+            item,
+        } = self;
+        let calls = queue.as_ref().expect(DONE);
+        let is_serving = |room: &Room| room.wait_queue.word().is_serving();
+        let at_once = waiter.is_none() && !calls.shared.room().is_some_and(is_serving);
+        let attempt = |item: &mut Option<T>| {
+            calls.call(|cell| cell.settled().put_unless_full(item, &register))
+        };
+        let poll = if let Some(admission) = at_once.then(|| attempt(item)).flatten() {
+            Poll::Ready(admission)
+        } else {
+            let mut user = waiter.get_or_insert_with(|| calls.waiter());
+            let worth = user.is_worth_waiting(item.as_slice());
+            let wake_target = WakeTarget::task(context.waker());
+            wait::poll_room(&mut user, WaitKind::One, worth, &wake_target, |_| {
+                attempt(item)
+            })
+        };
         if poll.is_ready() {
-            *local = None;
+            (*queue, *waiter) = (None, None);
         }
-        poll.map(|admission| unless_pushed(Some(admission), item.take()))
+        poll.map(|admission| {
+            let left = item.take();
+            left.map_or(Ok(()), |item| admitted(Some(admission), item).map(drop))
+        })
     }
 }
 
@@ -395,7 +420,7 @@ impl<T, O: Order<T>> Future for OwnedPush<T, O> {
 
     #[track_caller]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        self.poll_by(context, Shared::push)
+        self.poll_as(context, Shared::register)
     }
 }
 
@@ -407,16 +432,21 @@ impl<T, O: Order<T>> Future for OwnedPush<T, O> {
 /// If it is polled after completion.
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct OwnedPushBatch<T, O: Order<T> = Fifo> {
-    cell: CellOf<T, O>,
+    cell: CheckedOut<T, O>,
     items: Option<Vec<T>>,
 }
 
 impl<T, O: Order<T>> OwnedPushBatch<T, O> {
-    pub(crate) fn new(shared: &Arc<Shared<T, O>>, items: Vec<T>) -> Self {
-        let mut cell = Local::in_cell(Arc::clone(shared), None);
+    pub(crate) fn new(mut cell: CheckedOut<T, O>, items: Vec<T>) -> Self {
         cell.begin_waiting();
         let items = Some(items);
         Self { cell, items }
+    }
+}
+
+impl<T, O: Order<T>> Drop for OwnedPushBatch<T, O> {
+    fn drop(&mut self) {
+        self.cell.end_forgotten();
     }
 }
 

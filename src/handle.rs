@@ -2,13 +2,13 @@
 
 mod pop_batch;
 
+use crate::core::pool::{CheckedOut, Pool};
 use crate::core::put::Put;
 use crate::core::shared::Shared;
 use crate::core::{CellOf, Local};
 use crate::future::{PushAsync, PushBatchAsync, TakeAsync};
 use crate::order::Order;
 use crate::raw::{Exclusive, Open};
-use crate::transaction::pool::{CheckedOut, Pool};
 use crate::{Expired, Fifo, OwnedTransaction, PopError, PushError, Transaction, Unleased};
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
@@ -292,10 +292,7 @@ impl<T, O: Order<T>> Handle<T, O> {
         &mut self,
         items: impl IntoIterator<Item = T>,
     ) -> Result<usize, PushError<Vec<T>>> {
-        if self.local().may_find_full() {
-            return self.push_batch_timeout(items, Duration::ZERO);
-        }
-        self.cell().push_all(items.into_iter())
+        self.cell().push_batch_now(items)
     }
 
     /// Pushes all items in one transaction, and waits until there is room for all of them.

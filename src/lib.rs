@@ -77,7 +77,7 @@
 //! # Order
 //!
 //! - Items pushed through one handle are popped in that order, except after aborts.
-//! - Pushes without a handle share one FIFO: if one happens before another, its item is popped first.
+//! - Items that one thread pushes without a handle are popped in the order of the pushes.
 //! - Between handles the order is best effort: consumers prefer the shard whose head is older, in
 //!   steps of a segment of items.
 //! - After an abort the items of the transaction come back in their order, before all undelivered items
@@ -442,7 +442,7 @@
 //! | abort | lock-free | two read-modify-writes for each shard it took from |
 //! | abort with dead letters or delays | lock-free, unless the [dead letters overflow](Builder::on_dead_overflow) | two more read-modify-writes for each such item |
 //! | [`commit_all()`] | lock-free | four stores per queue |
-//! | push, pop without a handle | lock-free | three read-modify-writes |
+//! | push, pop without a handle | as with one, after the first call of a thread | as with a handle |
 //! | push on a bounded queue | lock-free | one store for the permit; a search if the handle has none cached |
 //! | pop on a bounded queue | lock-free | one store to return the permit |
 //!

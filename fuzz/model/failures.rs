@@ -40,9 +40,9 @@ impl Order {
     }
 
     pub(super) fn put_at_head(&mut self, run: &[Mark]) {
-        let common = self.common;
+        let injector = self.injector;
         for &mark in run {
-            self.fact_mut(mark).shard = common;
+            self.fact_mut(mark).shard = injector;
         }
         self.give_back(run);
     }
@@ -128,11 +128,11 @@ impl Order {
             .drain(..count)
             .map(|letter| letter.mark)
             .collect();
-        let common = self.common;
+        let injector = self.injector;
         for &mark in &marks {
             let fact = self.fact_mut(mark);
             fact.failures = 0;
-            fact.shard = common;
+            fact.shard = injector;
             fact.wished.due = None;
             fact.wished.ticket = false;
         }

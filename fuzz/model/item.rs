@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A source has an order of its own: one handle, or all pushes without a handle to one queue.
+/// A source has an order of its own: one handle, or the injector of a queue.
 pub(crate) type Source = usize;
 
 /// The name of an item. Items of one source are numbered in the order of their pushes.

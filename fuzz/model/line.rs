@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 /// The ready items of all sources.
 #[derive(Debug)]
 pub(crate) struct Lines {
-    /// The source of the pushes without a handle. Items put at the head go to its queue.
+    /// Where items are put at the head.
     injector: Source,
     lines: BTreeMap<Source, Line>,
 }

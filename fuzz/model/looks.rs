@@ -25,12 +25,14 @@ impl<const PAD: usize, F: Family<PAD>> World<PAD, F> {
                 on!(worker, worker => world.pop_batch(worker, max, way));
             }),
             Act::PushDirect(queue) => {
-                let item = self.item(queue);
+                let source = self.own_handle(queue);
+                let item = self.item(source);
                 let mark = item.mark();
                 let said = on!(&self.queues[queue], queue => queue.push(item));
                 self.pushed(queue, &[mark], as_batch(said));
             }
             Act::PopDirect(queue) => {
+                self.own_handle(queue);
                 self.orders[queue].release();
                 let said = on!(&self.queues[queue], queue => queue.pop());
                 self.receive(queue, said);

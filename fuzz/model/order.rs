@@ -14,8 +14,8 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 #[derive(Debug)]
 pub(crate) struct Order {
     pub(crate) settings: Settings,
-    /// The source of pushes without a handle.
-    pub(super) common: Source,
+    /// The injector.
+    pub(super) injector: Source,
     pub(super) stock: Stock,
     /// Number of items of each key, wherever they are.
     pub(super) keys: BTreeMap<Key, usize>,
@@ -78,10 +78,10 @@ impl Default for Wished {
 }
 
 impl Order {
-    pub(crate) fn new(settings: Settings, common: Source) -> Self {
+    pub(crate) fn new(settings: Settings, injector: Source) -> Self {
         Self {
-            common,
-            stock: Stock::new(&settings, common),
+            injector,
+            stock: Stock::new(&settings, injector),
             keys: BTreeMap::new(),
             facts: HashMap::new(),
             delayed: Vec::new(),

@@ -25,9 +25,9 @@ pub(crate) enum Stock {
 }
 
 impl Stock {
-    pub(super) fn new(settings: &Settings, common: Source) -> Self {
+    pub(super) fn new(settings: &Settings, injector: Source) -> Self {
         match settings.rule {
-            Rule::Arrival => Self::Lines(Lines::new(common)),
+            Rule::Arrival => Self::Lines(Lines::new(injector)),
             Rule::Fair(rules) => Self::Sorted(Sorted::fair(rules)),
             Rule::Priority(rules) => Self::Sorted(Sorted::by_priority(rules, settings.is_timed())),
         }

@@ -29,7 +29,8 @@ impl<const PAD: usize, F: Family<PAD>> World<PAD, F> {
                 on!(worker, worker => world.push_so(worker, wish));
             }),
             Verb::PushDirect(queue, wish) => {
-                let item = self.item(queue);
+                let source = self.own_handle(queue);
+                let item = self.item(source);
                 let mark = item.mark();
                 let call = wish.call(self.clock.now());
                 let said = on!(&self.queues[queue], queue => Kind::push_direct(queue, call, item));

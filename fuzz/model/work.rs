@@ -77,7 +77,7 @@ impl Order {
 
     /// A handle is created; it gets the lowest free number.
     pub(crate) fn join(&mut self, source: Source, name: Option<Name>) {
-        let free = (0..SLOTS * 2).find(|number| !self.by_number.contains_key(number));
+        let free = (0..=SLOTS * 2).find(|number| !self.by_number.contains_key(number));
         self.by_number.insert(free.expect("few handles"), source);
         self.checks_returned |= name.is_some();
         let work = Work {
@@ -87,6 +87,10 @@ impl Order {
         self.open.insert(source, work);
     }
 
+    pub(crate) fn has_joined(&self, source: Source) -> bool {
+        self.open.contains_key(&source)
+    }
+
     pub(crate) fn quit(&mut self, source: Source) {
         self.by_number.retain(|_, other| *other != source);
         self.open.remove(&source);
@@ -94,12 +98,12 @@ impl Order {
 
     /// The number of the shard of a source, the lowest one that was free when it was first needed.
     pub(super) fn number_shard(&mut self, source: Source) -> usize {
-        if source == self.common {
+        if source == self.injector {
             return 0;
         }
         let taken: Vec<_> = self.open.values().filter_map(|work| work.shard).collect();
         let work = self.work_mut(source);
-        let free = (1..=SLOTS * 2).find(|shard| !taken.contains(shard));
+        let free = (1..=SLOTS * 2 + 1).find(|shard| !taken.contains(shard));
         work.shard = work.shard.or(free);
         work.shard.expect("a shard")
     }

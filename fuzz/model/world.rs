@@ -13,8 +13,8 @@ use std::array;
 use std::mem;
 use std::time::{Duration, Instant};
 
-/// The sources up to here are the pushes without a handle, one for each queue.
-const HANDLES: Source = QUEUES;
+/// The sources up to here are the injectors, one for each queue, and then the handles of this thread.
+const HANDLES: Source = 2 * QUEUES;
 
 /// Longer than any delay.
 const LONG: Ticks = 100;
@@ -210,6 +210,15 @@ impl<const PAD: usize, F: Family<PAD>> World<PAD, F> {
             assert!(items.iter().map(Tracked::mark).eq(marks.iter().copied()));
             self.alive -= items.len();
         }
+    }
+
+    /// The handle by which this thread uses a queue without a handle. It lives from the first use on.
+    pub(super) fn own_handle(&mut self, queue: usize) -> Source {
+        let source = QUEUES + queue;
+        if !self.orders[queue].has_joined(source) {
+            self.orders[queue].join(source, None);
+        }
+        source
     }
 
     pub(super) fn item(&mut self, source: Source) -> Tracked<PAD> {

@@ -31,11 +31,20 @@ impl<T, O: Order<T>, F: Fn(&Shared<T, O>, usize, &T) -> Option<O::Meta>> Registe
 
 /// Batches without a transaction of the caller.
 impl<T, O: Order<T>> CellOf<T, O> {
-    /// Pushes items of an unknown number to a queue without limits.
-    pub(crate) fn push_all(
+    /// Pushes items now: all or none.
+    pub(crate) fn push_batch_now(
         &mut self,
-        items: impl Iterator<Item = T>,
+        items: impl IntoIterator<Item = T>,
     ) -> Result<usize, PushError<Vec<T>>> {
+        if self.settled().may_find_full() {
+            let items = items.into_iter().collect();
+            return self.push_batch(items, Some(Duration::ZERO), Shared::register_nth);
+        }
+        self.push_all(items.into_iter())
+    }
+
+    /// Pushes items of an unknown number to a queue without limits.
+    fn push_all(&mut self, items: impl Iterator<Item = T>) -> Result<usize, PushError<Vec<T>>> {
         let mut items = items.fuse();
         let shared = Arc::clone(self.get_mut().shared());
         let since = shared.stamp();

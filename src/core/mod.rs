@@ -10,6 +10,7 @@ pub(crate) mod failed;
 mod held;
 pub(crate) mod local;
 mod permits;
+pub(crate) mod pool;
 mod pop;
 pub(crate) mod pop_batch;
 pub(crate) mod put;

@@ -48,7 +48,8 @@ impl<T, O: Order<T>> Local<T, O> {
         item.ok_or_else(|| self.shared.why_empty())
     }
 
-    fn pop_unless_empty(&mut self) -> Option<Result<T, PopError>> {
+    /// Pops an item; `None` if waiting may help.
+    pub(crate) fn pop_unless_empty(&mut self) -> Option<Result<T, PopError>> {
         match self.pop_one() {
             Err(PopError::Empty) => None,
             other => Some(other),

@@ -1,6 +1,6 @@
 //! Enqueuing: an item is admitted (`admit`), registered and stored, and waiters are notified.
 
-use super::admit::{admitted, Admission};
+use super::admit::{admitted, Admission, Refusal};
 use super::local::{CellOf, Local};
 use super::shared::Shared;
 use super::wait;
@@ -106,6 +106,24 @@ impl<T, O: Order<T>> Local<T, O> {
             |user: &mut C| user.unless_waiting(|local| local.admit(&item, put, &register));
         let admission = wait::for_room(user, WaitKind::One, worth, timeout, attempt);
         user.store(admission, item, put)
+    }
+
+    /// Pushes an item, which it takes then, unless waiting for room may help.
+    pub(crate) fn put_unless_full(
+        &mut self,
+        item: &mut Option<T>,
+        register: &impl Register<T, O>,
+    ) -> Admission {
+        match self.admit(item.as_ref()?, Put::Publish, register)? {
+            Err(refusal) => Some(Err(refusal)),
+            Ok(meta) => {
+                let pushed = self.store(Some(Ok(meta)), item.take()?, Put::Publish);
+                Some(pushed.map_err(|refused| {
+                    *item = Some(refused.into_inner());
+                    Refusal::Closed
+                }))
+            }
+        }
     }
 
     /// Polls for room, and then takes the item and pushes it.

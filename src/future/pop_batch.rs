@@ -1,5 +1,6 @@
 //! Futures of batches that wait for items: popped, or held by a transaction.
 
+use crate::core::pool::CheckedOut;
 use crate::core::pop_batch::Batch;
 use crate::core::wait::DONE;
 use crate::core::{CellOf, Local};
@@ -14,7 +15,7 @@ use std::task::{Context, Poll};
 /// The cell of a handle, or one made for this future.
 pub(crate) enum AnyCell<'h, T, O: Order<T>> {
     Borrowed(&'h mut CellOf<T, O>),
-    Own(Box<CellOf<T, O>>),
+    Own(CheckedOut<T, O>),
 }
 
 impl<T, O: Order<T>> AnyCell<'_, T, O> {

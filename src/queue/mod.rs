@@ -15,10 +15,11 @@ pub use builder::Builder;
 pub use dead_letters::DeadLetters;
 pub use iter::{Drain, Iter};
 
+use crate::core::pool::Pool;
 use crate::core::settings::Settings;
 use crate::core::shared::Shared;
+use crate::core::CellOf;
 use crate::order::Order;
-use crate::transaction::pool::Pool;
 use crate::{Fifo, Handle, OwnedTransaction, PopError, PushError};
 use std::fmt;
 use std::panic::{RefUnwindSafe, UnwindSafe};
@@ -287,6 +288,16 @@ impl<T, O: Order<T>> Queue<T, O> {
         self.make_handle(Some(name.into()))
     }
 
+    /// Makes a call with the handle of the current thread.
+    #[inline]
+    pub(crate) fn call<R>(&self, call: impl FnOnce(&mut CellOf<T, O>) -> R) -> R {
+        self.pool.call(&self.shared, call)
+    }
+
+    pub(crate) fn pool(&self) -> &Arc<Pool<T, O>> {
+        &self.pool
+    }
+
     fn make_handle(&self, name: Option<Arc<str>>) -> Handle<T, O> {
         Handle::new(Arc::clone(&self.shared), Arc::clone(&self.pool), name)
     }
@@ -317,8 +328,11 @@ impl<T, O: Order<T>> Queue<T, O> {
 
     /// Pushes an item without a handle; it is ready at once.
     ///
-    /// Pushes without a handle share one FIFO: if one happens before another, on any threads, its item is popped
-    /// first. Lock-free under the conditions of [`Handle::pop`](crate::Handle::pop); a handle's push is faster.
+    /// The queue keeps a handle for each thread that uses it, and uses that of the current thread; it is created by the
+    /// first call, and taken over by another thread when this one has ended. So the items that a thread pushes are popped
+    /// in the order of their pushes, and a push costs little more than [`Handle::push`](crate::Handle::push). If the
+    /// handle is in use, because user code that a call runs uses the queue in turn, or the thread is being destroyed, the
+    /// call uses another one, and takes a lock for it.
     ///
     /// ```
     /// let queue = requeue::Queue::unbounded();
@@ -333,11 +347,11 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// [`PushError::Full`] if the queue is bounded and had no room at some point during the call,
     /// [`PushError::Closed`] if it is closed. The item comes back with the error.
     pub fn push(&self, item: T) -> Result<(), PushError<T>> {
-        Ok(self.shared.push(item)?)
+        self.call(|cell| cell.push(item))
     }
 
-    /// Pops an item without a handle; the pop is committed at once. Lock-free under the conditions of
-    /// [`Handle::pop`](crate::Handle::pop).
+    /// Pops an item without a handle; the pop is committed at once. It uses the handle of the current thread, as
+    /// [`Queue::push`] does, with the progress of [`Handle::pop`](crate::Handle::pop).
     ///
     /// ```
     /// let queue = requeue::Queue::unbounded();
@@ -352,7 +366,7 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// [`PopError::Empty`] if nothing was ready at some point during the call, or nothing [may be
     /// taken](PopError::Empty) now; [`PopError::Closed`] if nothing can become ready any more.
     pub fn pop(&self) -> Result<T, PopError> {
-        self.shared.pop()
+        self.call(CellOf::pop)
     }
 }
 

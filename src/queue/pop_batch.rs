@@ -2,10 +2,8 @@
 
 use super::Queue;
 use crate::core::pop_batch::Batch;
-use crate::core::Local;
 use crate::future::{AnyCell, TakeBatchAsync};
 use crate::order::Order;
-use std::sync::Arc;
 use std::time::Duration;
 
 impl<T, O: Order<T>> Queue<T, O> {
@@ -21,7 +19,7 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn pop_batch(&self, max: usize, items: &mut Vec<T>) -> usize {
-        self.handle().pop_batch(max, items)
+        self.call(|cell| cell.settled().pop_batch(max, items))
     }
 
     /// Pops up to `max` items into `items`, and waits until there are at least `min` of them. Returns their number.
@@ -39,7 +37,8 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn pop_batch_blocking(&self, min: usize, max: usize, items: &mut Vec<T>) -> usize {
-        self.handle().pop_batch_blocking(min, max, items)
+        let batch = Batch::new(min, max);
+        self.call(|cell| cell.settled().pop_batch_waiting(batch, None, items))
     }
 
     /// As [`Queue::pop_batch_blocking`], but waits no longer than `timeout`, after which there may be fewer than
@@ -61,7 +60,9 @@ impl<T, O: Order<T>> Queue<T, O> {
         items: &mut Vec<T>,
         timeout: Duration,
     ) -> usize {
-        self.handle().pop_batch_timeout(min, max, items, timeout)
+        let batch = Batch::new(min, max);
+        let timeout = Some(timeout);
+        self.call(|cell| cell.settled().pop_batch_waiting(batch, timeout, items))
     }
 
     /// A future that pops up to `max` items into `items`, and is ready when there are at least `min` of them. Its
@@ -92,8 +93,7 @@ impl<T, O: Order<T>> Queue<T, O> {
         max: usize,
         items: &'i mut Vec<T>,
     ) -> TakeBatchAsync<'i, T, O> {
-        let cell = Local::in_cell(Arc::clone(self.shared()), None);
-        let cell = AnyCell::Own(Box::new(cell));
+        let cell = AnyCell::Own(self.pool().check_out(self.shared()));
         TakeBatchAsync::new(cell, Batch::new(min, max), items)
     }
 }

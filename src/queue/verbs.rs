@@ -1,19 +1,14 @@
 //! The methods of a handle, without one.
 
 use super::Queue;
-use crate::core::admit::Unpushed;
-use crate::core::{wait, Local};
-use crate::future::{pop_unless_empty, push_unless_full, unless_pushed};
+use crate::core::put::Put;
+use crate::core::shared::Shared;
+use crate::core::Local;
 use crate::future::{OwnedPop, OwnedPush, OwnedPushBatch};
 use crate::order::Order;
-use crate::wait::WaitKind;
 use crate::{PopError, PushError};
-use std::slice;
-use std::sync::Arc;
 use std::time::Duration;
 
-/// Pushes and pops without a handle. A thread or task that pushes or pops often is faster with a
-/// [`Handle`](crate::Handle) of its own.
 impl<T, O: Order<T>> Queue<T, O> {
     /// Pushes an item, and waits for room if there is none. Waiters are served in FIFO order.
     ///
@@ -35,7 +30,7 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// [`PushError::Closed`] with the item, if the queue is closed; [`PushError::Full`] at once, if its key is at its
     /// [limit](crate::Builder::key_capacity).
     pub fn push_blocking(&self, item: T) -> Result<(), PushError<T>> {
-        self.push_waiting(item, None, |item| self.shared().push(item))
+        self.push_waiting(item, None)
     }
 
     /// Pushes an item, and waits up to `timeout` for room. Zero tries once; [`Duration::MAX`] waits forever.
@@ -55,23 +50,14 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// [`PushError::Full`] with the item, if there was no room in time; [`PushError::Closed`] with the item, if
     /// the queue is closed.
     pub fn push_timeout(&self, item: T, timeout: Duration) -> Result<(), PushError<T>> {
-        self.push_waiting(item, Some(timeout), |item| self.shared().push(item))
+        self.push_waiting(item, Some(timeout))
     }
 
-    /// Pushes an item by `push` when there is room; without a timeout, waits forever.
-    pub(super) fn push_waiting(
-        &self,
-        item: T,
-        timeout: Option<Duration>,
-        push: impl Fn(T) -> Result<(), Unpushed<T>>,
-    ) -> Result<(), PushError<T>> {
-        let mut local = self.wake_target();
-        let worth = local.is_worth_waiting(slice::from_ref(&item));
-        let mut item = Some(item);
-        let admission = wait::for_room(&mut &mut local, WaitKind::One, worth, timeout, |_| {
-            push_unless_full(&mut item, &push)
-        });
-        unless_pushed(admission, item)
+    fn push_waiting(&self, item: T, timeout: Option<Duration>) -> Result<(), PushError<T>> {
+        self.call(|cell| {
+            let mut local = cell.settled();
+            Local::put_waiting(&mut local, item, Put::Publish, timeout, Shared::register)
+        })
     }
 
     /// A future that pushes the item when there is room. It borrows nothing, so it can be spawned. Its output is that
@@ -89,7 +75,7 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// # }).unwrap();
     /// ```
     pub fn push_async(&self, item: T) -> OwnedPush<T, O> {
-        OwnedPush::new(self.shared(), item)
+        OwnedPush::new(self.shared(), self.pool(), item)
     }
 
     /// Pushes all items in one transaction, and returns their number: they become ready all at once. If the iterator
@@ -114,7 +100,7 @@ impl<T, O: Order<T>> Queue<T, O> {
         &self,
         items: impl IntoIterator<Item = T>,
     ) -> Result<usize, PushError<Vec<T>>> {
-        self.handle().push_batch(items)
+        self.call(|cell| cell.push_batch_now(items))
     }
 
     /// Pushes all items in one transaction, and waits until there is room for all of them. Order as for
@@ -135,7 +121,8 @@ impl<T, O: Order<T>> Queue<T, O> {
         &self,
         items: impl IntoIterator<Item = T>,
     ) -> Result<usize, PushError<Vec<T>>> {
-        self.handle().push_batch_blocking(items)
+        let items = items.into_iter().collect();
+        self.call(|cell| cell.push_batch(items, None, Shared::register_nth))
     }
 
     /// Pushes all items in one transaction, and waits up to `timeout` until there is room for all of them. Order as
@@ -159,7 +146,9 @@ impl<T, O: Order<T>> Queue<T, O> {
         items: impl IntoIterator<Item = T>,
         timeout: Duration,
     ) -> Result<usize, PushError<Vec<T>>> {
-        self.handle().push_batch_timeout(items, timeout)
+        let items = items.into_iter().collect();
+        let timeout = Some(timeout);
+        self.call(|cell| cell.push_batch(items, timeout, Shared::register_nth))
     }
 
     /// A future that pushes all items in one transaction when there is room for all of them. It borrows nothing, so
@@ -176,7 +165,8 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// # }).unwrap();
     /// ```
     pub fn push_batch_async(&self, items: impl IntoIterator<Item = T>) -> OwnedPushBatch<T, O> {
-        OwnedPushBatch::new(self.shared(), items.into_iter().collect())
+        let cell = self.pool().check_out(self.shared());
+        OwnedPushBatch::new(cell, items.into_iter().collect())
     }
 
     /// Pops an item, and waits for one if there is none. Waiters are served in FIFO order.
@@ -215,11 +205,7 @@ impl<T, O: Order<T>> Queue<T, O> {
     }
 
     fn pop_waiting(&self, timeout: Option<Duration>) -> Result<T, PopError> {
-        let mut local = self.wake_target();
-        let popped = wait::for_item(&mut &mut local, timeout, |_| {
-            pop_unless_empty(self.shared())
-        });
-        popped.unwrap_or(Err(PopError::Empty))
+        self.call(|cell| cell.settled().pop_waiting(timeout))
     }
 
     /// A future that pops an item when there is one. It borrows nothing, so it can be spawned. Its output is that of
@@ -237,11 +223,6 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// # }).unwrap();
     /// ```
     pub fn pop_async(&self) -> OwnedPop<T, O> {
-        OwnedPop::new(self.shared())
-    }
-
-    /// The local state with which a call without a handle waits.
-    fn wake_target(&self) -> Local<T, O> {
-        Local::new(Arc::clone(self.shared()), None)
+        OwnedPop::new(self.shared(), self.pool())
     }
 }

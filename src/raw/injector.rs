@@ -1,4 +1,4 @@
-//! The injector: a multi-producer FIFO for pushes without a handle.
+//! The injector: a multi-producer FIFO for items that no handle pushes.
 //!
 //! It is a linked list of nodes of cells, after the fetch-and-add array queue of Correia and Ramalhete
 //! (`FAAArrayQueue`, 2016), with claims by CAS. A producer reserves a cell, fills it and then marks it
@@ -17,7 +17,7 @@ use crate::sync::{exclusive, weak, AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use crossbeam_utils::CachePadded;
 use std::ptr::{self, NonNull};
 
-/// The shard for pushes without a handle.
+/// The shard for items that no handle pushes.
 pub(super) struct Injector<T> {
     front: CachePadded<Front<T>>,
     /// A node at or before the head.

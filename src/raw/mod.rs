@@ -3,7 +3,7 @@
 //! From the bottom up: [`slot`], [`row`], [`times`] and [`segment`] are memory; [`directory`] finds segments;
 //! [`shard`] is one single-producer queue, with [`producer`] and [`cursor`] as its two sides; [`front`] is the
 //! head of a shard, [`block`] stores the items that a transaction holds, and a [`run`] returns them to the front at
-//! an abort; [`injector`] takes pushes without a handle; [`record_pool`] holds the records of shards; [`shards`] is all shards of a
+//! an abort; [`injector`] takes items that no handle pushes; [`record_pool`] holds the records of shards; [`shards`] is all shards of a
 //! queue; [`consumer`] chooses among them, and [`strict`] finds out whether they are empty. A handle owns a [`hold`],
 //! [`counters`] and an [`endpoint`]; its transactions use these by [`cell`], [`gathering`], [`open`], [`items`],
 //! [`item_ref`] and [`peek`], and a future keeps a transaction alive by `kept`. [`holder`] is what others see of a
@@ -17,7 +17,6 @@
 mod block;
 mod cell;
 mod consumer;
-mod consumer_pool;
 mod counters;
 mod cursor;
 mod directory;
@@ -53,6 +52,7 @@ mod shards;
 mod sink;
 mod slot;
 mod strict;
+mod thread_cells;
 mod times;
 
 #[cfg(all(loom, test))]
@@ -79,3 +79,4 @@ pub(crate) use peek::Peeked;
 pub(crate) use record_pool::RecordPool;
 pub(crate) use shards::Shards;
 pub(crate) use strict::Remainder;
+pub(crate) use thread_cells::ThreadCells;

@@ -1,7 +1,6 @@
 //! All shards of one queue: the injector is shard 0, those of handles follow.
 
 use super::consumer::Consumer;
-use super::consumer_pool::ConsumerPool;
 use super::counters::{Counters, Tally};
 use super::drops::drop_all;
 use super::entry::Entry;
@@ -25,7 +24,8 @@ pub(crate) struct Shards<T> {
     injector: Injector<T>,
     records: RecordPool<Shard<T>>,
     handles: RecordPool<CachePadded<Counters>>,
-    pool: ConsumerPool<T>,
+    /// Counts items popped by no handle.
+    popped: Counters,
     /// The logical clock that stamps segments when they are opened.
     stamps: CachePadded<AtomicU64>,
     /// Whether items keep their times.
@@ -38,7 +38,7 @@ impl<T> Shards<T> {
             injector: Injector::new(timed),
             records: RecordPool::new(PERMANENT),
             handles: RecordPool::new(PERMANENT),
-            pool: ConsumerPool::new(),
+            popped: Counters::default(),
             stamps: CachePadded::new(AtomicU64::new(0)),
             timed,
         }
@@ -47,11 +47,6 @@ impl<T> Shards<T> {
     /// Pushes without a handle, unless `admit` refuses after the push has begun.
     pub(crate) fn push(&self, item: T, since: u64, admit: impl Fn() -> bool) -> Result<(), T> {
         self.injector.push(item, since, &self.stamps, admit)
-    }
-
-    /// Pops without a handle, and commits at once; with `from_head` starts with items returned to the injector.
-    pub(crate) fn pop(&self, from_head: bool) -> Option<T> {
-        self.pool.pop(self, from_head)
     }
 
     pub(super) fn injector(&self) -> &Injector<T> {
@@ -254,7 +249,7 @@ impl<T> Shards<T> {
 
     /// Counts items that were popped without a handle.
     pub(crate) fn count_popped(&self, items: usize) {
-        self.pool.count_popped(items);
+        self.popped.share_popped(items);
     }
 
     /// The sum of all handles' counters.
@@ -263,7 +258,7 @@ impl<T> Shards<T> {
         self.handles
             .iter()
             .for_each(|counters| counters.add_to(&mut tally));
-        self.pool.add_to(&mut tally);
+        self.popped.add_to(&mut tally);
         tally
     }
 }
@@ -302,7 +297,6 @@ impl<T> Iterator for Round<'_, T> {
 impl<T> Drop for Shards<T> {
     /// Drops the items; the fields then free their memory.
     fn drop(&mut self) {
-        self.pool.leave();
         let mut consumer = Consumer::new(0);
         drop_all(|| consumer.take_one(self));
         consumer.leave();

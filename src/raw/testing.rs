@@ -1,11 +1,13 @@
-//! Helpers for tests of endpoints without a cell.
+//! Helpers for tests of endpoints without a cell, and of shards without an endpoint.
 
 use super::cell::Unborrowed;
+use super::consumer::Consumer;
 use super::endpoint::Endpoint;
 #[cfg(not(any(loom, shuttle)))]
 use super::entry::DeliveryMeta;
 #[cfg(not(any(loom, shuttle)))]
 use super::hold::HeldPosition;
+use super::shards::Shards;
 
 pub(super) const UNBORROWED: &Unborrowed<'_> = &Unborrowed::new();
 
@@ -13,6 +15,17 @@ impl<T> Endpoint<T> {
     pub(super) fn stage_one(&mut self, item: T) {
         self.begin_staging();
         self.stage(item);
+    }
+}
+
+impl<T> Shards<T> {
+    /// Pops an item by a consumer of its own.
+    pub(super) fn pop_one(&self) -> Option<T> {
+        let mut consumer = Consumer::new(0);
+        let item = consumer.take_one(self);
+        consumer.leave();
+        self.count_popped(usize::from(item.is_some()));
+        item
     }
 }
 

@@ -41,6 +41,24 @@ pub(crate) use self::std_cell::UnsafeCell;
 #[cfg(loom)]
 pub(crate) use loom::cell::UnsafeCell;
 
+#[cfg(loom)]
+pub(crate) use loom::lazy_static;
+#[cfg(shuttle)]
+pub(crate) use shuttle::lazy_static;
+
+/// Thread-locals with constant initial values.
+macro_rules! thread_locals {
+    ($(static $name:ident: $type:ty = $value:expr;)+) => {
+        #[cfg(loom)]
+        loom::thread_local! { $(static $name: $type = $value;)+ }
+        #[cfg(shuttle)]
+        shuttle::thread_local! { $(static $name: $type = $value;)+ }
+        #[cfg(not(any(loom, shuttle)))]
+        std::thread_local! { $(static $name: $type = const { $value };)+ }
+    };
+}
+pub(crate) use thread_locals;
+
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use std::thread;
 

@@ -4,7 +4,6 @@ mod commit_all;
 mod end;
 mod owned;
 mod peek;
-pub(crate) mod pool;
 mod pop;
 mod pop_batch;
 mod push;

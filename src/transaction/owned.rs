@@ -2,11 +2,11 @@
 
 use super::commit_all::sealed::{Committed, Member};
 use super::commit_all::{commit_all, try_commit_all};
-use super::pool::{CheckedOut, Home};
 use super::taken::OwnedTaken;
 use super::Transaction;
 use crate::core::end::CommitCounts;
 use crate::core::failed::NoRoom;
+use crate::core::pool::{CheckedOut, Home};
 use crate::core::{CellOf, Local};
 use crate::order::{EntryOf, Order};
 #[cfg(all(feature = "tokio", not(any(loom, shuttle))))]

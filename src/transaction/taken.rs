@@ -1,7 +1,7 @@
 //! The items of a committed transaction.
 
-use super::pool::CheckedOut;
 use crate::core::end::CommitCounts;
+use crate::core::pool::CheckedOut;
 use crate::core::CellOf;
 use crate::order::{EntryOf, Order};
 use crate::Fifo;

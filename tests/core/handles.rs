@@ -1,8 +1,10 @@
 //! Handles: their order, their threads, their drop, and the counts.
 
+use std::cell::RefCell;
 use std::sync::mpsc;
 use std::thread;
 
+use crate::common::futures::Task;
 use crate::common::{assert_at_rest, drain, filled};
 use requeue::{Handle, PopError, Queue};
 
@@ -43,36 +45,80 @@ fn every_handle_keeps_its_own_order() {
 }
 
 #[test]
-fn pushes_without_a_handle_keep_thread_and_happens_before_order() {
-    let queue = Queue::unbounded();
-    for item in 0..50 {
-        elsewhere(|| queue.push(2 * item).unwrap());
-        queue.push(2 * item + 1).unwrap();
-    }
-    assert_eq!(drain(&queue), (0..100).collect::<Vec<_>>());
-}
-
-#[test]
-fn a_message_between_threads_orders_pushes_without_a_handle() {
+fn pushes_without_a_handle_keep_the_order_of_their_thread() {
     let queue = Queue::unbounded();
     let (to_other, from_main) = mpsc::channel();
     let (to_main, from_other) = mpsc::channel();
     thread::scope(|scope| {
         scope.spawn(|| {
             for item in from_main {
-                queue.push(item).unwrap();
+                queue.push((1, item)).unwrap();
                 to_main.send(item + 1).unwrap();
             }
         });
         to_other.send(0).unwrap();
         for _ in 0..100 {
             let item = from_other.recv().unwrap();
-            queue.push(item).unwrap();
+            queue.push((0, item)).unwrap();
             to_other.send(item + 1).unwrap();
         }
         drop(to_other);
     });
-    assert_eq!(drain(&queue), (0..=200).collect::<Vec<_>>());
+    let popped = drain(&queue);
+    let of = |thread| popped.iter().filter(move |item| item.0 == thread);
+    assert!(of(0).map(|item| item.1).eq((1..200).step_by(2)));
+    assert!(of(1).map(|item| item.1).eq((0..=200).step_by(2)));
+}
+
+#[test]
+fn all_verbs_without_a_handle_keep_one_order() {
+    let queue = Queue::unbounded();
+    for first in (0..100).step_by(5) {
+        queue.push(first).unwrap();
+        queue.push_batch([first + 1, first + 2]).unwrap();
+        queue.push_blocking(first + 3).unwrap();
+        assert_eq!(Task::new(queue.push_async(first + 4)).output(), Ok(()));
+    }
+    assert_eq!(drain(&queue), (0..100).collect::<Vec<_>>());
+}
+
+#[test]
+fn items_outlive_the_threads_that_have_pushed_them() {
+    let queue = Queue::unbounded();
+    for item in 0..1_000 {
+        elsewhere(|| queue.push(item).unwrap());
+    }
+    // Most threads take the handle of the one before over; a test that runs beside this one may be faster.
+    let mut popped = drain(&queue);
+    popped.sort_unstable();
+    assert_eq!(popped, (0..1_000).collect::<Vec<_>>());
+}
+
+/// Pushes to a queue when its thread ends.
+struct PushesLast(Queue<u32>, u32);
+
+impl Drop for PushesLast {
+    fn drop(&mut self) {
+        self.0.push(self.1).unwrap();
+        self.0.push(self.1 + 1).unwrap();
+        assert!(self.0.pop().is_ok());
+    }
+}
+
+#[test]
+fn destructors_of_thread_locals_use_the_queue() {
+    thread_local! {
+        static EARLY: RefCell<Option<PushesLast>> = const { RefCell::new(None) };
+        static LATE: RefCell<Option<PushesLast>> = const { RefCell::new(None) };
+    }
+    let queue = Queue::unbounded();
+    elsewhere(|| {
+        EARLY.with(|early| *early.borrow_mut() = Some(PushesLast(queue.clone(), 10)));
+        queue.push(0).unwrap();
+        LATE.with(|late| *late.borrow_mut() = Some(PushesLast(queue.clone(), 20)));
+    });
+    assert_eq!(drain(&queue).len(), 3);
+    queue.stats().check().unwrap();
 }
 
 #[test]

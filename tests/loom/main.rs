@@ -140,18 +140,22 @@ fn a_push_against_a_close() {
 }
 
 #[test]
-fn a_push_without_a_handle_against_a_close() {
+fn a_requeue_against_a_close() {
     large_model(|| {
-        let queue = Queue::unbounded();
-        let mut popper = warm(&queue);
+        let queue = Queue::builder().max_attempts(1).build();
+        let mut popper = queue.handle();
+        popper.push(1).unwrap();
+        let tx = popper.begin();
+        tx.pop().unwrap();
+        tx.abort();
         let other = thread::spawn({
-            let queue = queue.clone();
-            move || queue.push(1).is_ok()
+            let letters = queue.dead_letters();
+            move || letters.requeue_all()
         });
         queue.close();
         let received = popper.pop_blocking().is_ok();
-        let pushed = other.join().unwrap();
-        assert_eq!(pushed, received);
+        let requeued = other.join().unwrap();
+        assert_eq!(requeued == 1, received);
     });
 }
 

@@ -1,6 +1,6 @@
 //! Records the calls of threads.
 
-use crate::history::{sound_lives, End, Event, Life, Span, NO_HANDLE};
+use crate::history::{sound_lives, End, Event, Life, Span};
 use requeue::{PopError, Queue};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::Mutex;
@@ -39,7 +39,7 @@ impl Recording {
         Self {
             clock: AtomicU64::new(0),
             items: AtomicUsize::new(0),
-            streams: AtomicU64::new(NO_HANDLE + 1),
+            streams: AtomicU64::new(0),
             events: Mutex::default(),
         }
     }
@@ -47,6 +47,7 @@ impl Recording {
     pub(crate) fn recorder(&self) -> Recorder<'_> {
         let events = Vec::new();
         Recorder {
+            stream: self.streams.fetch_add(1, Ordering::Relaxed),
             shared: self,
             events,
         }
@@ -81,6 +82,8 @@ fn check_stats(subject: &Subject, lives: &[Life]) {
 /// The records of one thread.
 pub(crate) struct Recorder<'r> {
     shared: &'r Recording,
+    /// The stream of the thread's pushes without a handle.
+    stream: u64,
     events: Vec<Event>,
 }
 
@@ -129,7 +132,7 @@ impl Recorder<'_> {
         result.expect("unbounded");
         self.write(Event::Push {
             queue: subject.number,
-            stream: NO_HANDLE,
+            stream: self.stream,
             span,
             items,
         });

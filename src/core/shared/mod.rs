@@ -16,11 +16,10 @@ use crate::policy::telemetry::{Event, Telemetry};
 use crate::policy::watch::WatchTable;
 use crate::rate::Gate;
 use crate::raw::{Remainder, Shards, Stored};
-use crate::sync::{defer, step, swallow_panic};
+use crate::sync::{defer, swallow_panic};
 use crate::time::Time;
 use crate::wait::{DueTimer, ModeWord, WaitQueue};
 use crate::PopError;
-use std::slice;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -152,16 +151,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         }
     }
 
-    /// Pushes without a handle.
-    #[inline]
-    pub(crate) fn push(&self, item: T) -> Result<(), Unpushed<T>> {
-        if !self.word().is_closed() && !self.fits(slice::from_ref(&item)) {
-            return Err(Unpushed::new(item, Refusal::Full));
-        }
-        self.push_as(item, |item| self.register(item))
-    }
-
-    /// As [`Shared::push`], with the metadata of a given registration.
+    /// Pushes without a handle, into the injector, with the metadata of a given registration.
     pub(crate) fn push_as(
         &self,
         item: T,
@@ -186,38 +176,6 @@ impl<T, O: Order<T>> Shared<T, O> {
         permit.cancel();
         ready.notify(1);
         Ok(())
-    }
-
-    /// Pops without a handle.
-    pub(crate) fn pop(&self) -> Result<T, PopError> {
-        let word = self.word();
-        if word.is_drained() {
-            return Err(PopError::Closed);
-        }
-        let item = if word.slows_pops() {
-            self.release_due();
-            self.pop_gated()
-        } else {
-            self.shards.pop(false).map(Stored::into_item)
-        };
-        let item = item.ok_or_else(|| self.why_empty())?;
-        self.give_back(1);
-        step!("shared.pops-unsaid", self.popped());
-        Ok(item)
-    }
-
-    /// Pops with a token of the gate.
-    fn pop_gated(&self) -> Option<T> {
-        let guard = self.acquire_token(false)?;
-        let item = if Self::SORTS {
-            self.pop_next_alone()
-        } else {
-            self.shards.pop(true).map(Stored::into_item)
-        };
-        item.map(|item| {
-            guard.into_token().spend();
-            item
-        })
     }
 
     pub(crate) fn give_back(&self, permits: usize) {

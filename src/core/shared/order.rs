@@ -106,13 +106,6 @@ impl<T, O: Order<T>> Shared<T, O> {
         }
     }
 
-    /// As [`Shared::pop_next`], without a handle.
-    pub(super) fn pop_next_alone(&self) -> Option<T> {
-        let item = self.pop_next()?;
-        self.shards.count_popped(1);
-        Some(item)
-    }
-
     /// Releases for good an item that was removed from the source by its ticket.
     pub(crate) fn part_with(&self, Entry { item, .. }: EntryOf<T, O>) -> T {
         self.shards.count_popped(1);

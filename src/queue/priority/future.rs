@@ -41,11 +41,8 @@ macro_rules! one {
     };
 }
 
-one!(OwnedPush<T, O>, |push, context, register| {
-    push.poll_by(context, |shared, item| {
-        shared.push_as(item, |item| register(shared, item))
-    })
-});
+one!(OwnedPush<T, O>, |push, context, register| push
+    .poll_as(context, register));
 one!(PushAsync<'_, T, O>, |push, context, register| push
     .poll_as(context, register));
 one!(StageAsync<'_, T, O>, |push, context, register| {

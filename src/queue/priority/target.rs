@@ -9,7 +9,6 @@ use crate::future::{
 };
 use crate::order::priority::{Prioritized, Ticket};
 use crate::{Handle, PushError, Queue, Transaction};
-use std::sync::Arc;
 use std::time::Duration;
 
 /// The target of a [`PushWith`](super::PushWith) view: a queue, a handle or a transaction. Sealed.
@@ -123,8 +122,8 @@ impl<T: Send, O: Prioritized<T>> PushTarget for &Queue<T, O> {
 
     #[inline]
     fn push(self, item: T, wish: Wish, ticket: Ticket) -> Result<(), PushError<T>> {
-        let (shared, register) = (self.shared(), wish.register(ticket));
-        Ok(shared.push_as(item, |item| register(shared, item))?)
+        let register = wish.register(ticket);
+        self.call(|cell| cell.settled().put(item, Put::Publish, register))
     }
 
     fn push_waiting(
@@ -134,14 +133,14 @@ impl<T: Send, O: Prioritized<T>> PushTarget for &Queue<T, O> {
         ticket: Ticket,
         timeout: Option<Duration>,
     ) -> Result<(), PushError<T>> {
-        let (shared, register) = (self.shared(), wish.register(ticket));
-        Queue::push_waiting(self, item, timeout, |item| {
-            shared.push_as(item, |item| register(shared, item))
+        self.call(|cell| {
+            let (mut local, register) = (cell.settled(), wish.register(ticket));
+            Local::put_waiting(&mut local, item, Put::Publish, timeout, register)
         })
     }
 
     fn push_async(self, item: T) -> Self::Push {
-        OwnedPush::new(self.shared(), item)
+        OwnedPush::new(self.shared(), self.pool(), item)
     }
 
     fn push_batch(
@@ -151,13 +150,12 @@ impl<T: Send, O: Prioritized<T>> PushTarget for &Queue<T, O> {
         tickets: &[Ticket],
         timeout: Option<Duration>,
     ) -> Result<usize, PushError<Vec<T>>> {
-        let shared = Arc::clone(self.shared());
-        let mut cell = Local::in_cell(shared, None);
-        cell.push_batch(items, timeout, wish.register_nth(tickets))
+        let register = wish.register_nth(tickets);
+        self.call(|cell| cell.push_batch(items, timeout, register))
     }
 
     fn push_batch_async(self, items: Vec<T>) -> Self::PushBatch {
-        OwnedPushBatch::new(self.shared(), items)
+        OwnedPushBatch::new(self.pool().check_out(self.shared()), items)
     }
 }
 

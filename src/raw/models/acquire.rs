@@ -63,25 +63,7 @@ fn a_shard_joins_while_others_look() {
         let ready = !shards.is_empty();
         assert!(shards.pushed() < 2);
         let endpoint = pusher.join().unwrap();
-        assert!(ready || shards.pop(false) == Some(1));
-        drop(endpoint);
-    });
-}
-
-#[test]
-fn a_lent_consumer_is_used_by_one_at_a_time() {
-    model(|| {
-        let shards = Arc::new(Shards::new(false));
-        let mut endpoint = Endpoint::new(Arc::clone(&shards));
-        endpoint.push(1);
-        endpoint.push(2);
-        let other = thread::spawn({
-            let shards = Arc::clone(&shards);
-            move || shards.pop(false)
-        });
-        let mine = shards.pop(false);
-        let theirs = other.join().unwrap();
-        assert_eq!(sorted(mine.into_iter().chain(theirs)), [1, 2]);
+        assert!(ready || shards.pop_one() == Some(1));
         drop(endpoint);
     });
 }

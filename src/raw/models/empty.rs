@@ -84,7 +84,7 @@ fn never_while_items_move_behind_the_look() {
             pusher.push(2);
             (popper.pop(), pusher, popper)
         });
-        let mine = shards.pop(false);
+        let mine = shards.pop_one();
         let (theirs, ..) = mover.join().unwrap();
         assert!(mine.is_some(), "one of two items was ready all the time");
         assert_ne!(mine, theirs);

@@ -14,6 +14,7 @@ mod joint;
 mod record_pool;
 mod retire;
 mod shard;
+mod thread_cells;
 mod times;
 
 use super::cursor::{Cursor, Take};

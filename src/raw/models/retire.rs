@@ -56,7 +56,7 @@ fn an_abort_against_the_next_lease() {
         holder.abort(UNBORROWED);
         assert!(!shards.is_empty(), "an item was given back");
         drop(pusher.join().unwrap());
-        assert_eq!(shards.pop(false), Some(1));
+        assert_eq!(shards.pop_one(), Some(1));
     });
 }
 

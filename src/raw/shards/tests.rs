@@ -35,7 +35,7 @@ fn crowd(shards: &Arc<Shards<u32>>) -> Vec<Endpoint<u32>> {
 }
 
 fn drain(shards: &Shards<u32>) -> Vec<u32> {
-    std::iter::from_fn(|| shards.pop(false)).collect()
+    std::iter::from_fn(|| shards.pop_one()).collect()
 }
 
 fn items_of(holder: &Endpoint<u32>) -> Vec<u32> {
@@ -113,7 +113,7 @@ fn a_shard_stays_in_use_while_it_has_returned_items() {
     drop(endpoints);
     shards.vacate_all();
     assert!(shards.is_in_use(last));
-    assert_eq!(shards.pop(false), Some(1));
+    assert_eq!(shards.pop_one(), Some(1));
     shards.vacate_all();
     assert!(!shards.is_in_use(last));
 }

@@ -33,13 +33,10 @@ pub(crate) enum End {
     Returned(Span),
 }
 
-/// The pushes without a handle: they are popped in the order of their calls, unless these overlap.
-pub(crate) const NO_HANDLE: u64 = 0;
-
 /// An event of a thread at a queue.
 #[derive(Clone, Debug)]
 pub(crate) enum Event {
-    /// A commit made these items visible, pushed in this order by one handle, the stream. The parts of a commit over
+    /// A commit made these items visible, pushed in this order by one handle, or by one thread without a handle: the stream. The parts of a commit over
     /// several queues have the same span.
     Push {
         queue: u32,

@@ -1,4 +1,4 @@
-//! The order within a stream: the items pushed by one handle, or all those pushed without one.
+//! The order within a stream: the items pushed by one handle, or by one thread without one.
 //!
 //! An item is overtaken if a later one of its stream was claimed while it was ready from before until after. The
 //! claim took effect after its call began, and after the call that made the claimed item ready began. Not counted: an

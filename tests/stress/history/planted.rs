@@ -1,7 +1,7 @@
 //! Small histories with one violation, and similar ones with none.
 
 use super::Violation::{Duplicate, FalseEmpty, Lost, Overtaken, Phantom};
-use super::{violations, End, Event, Span, Violation, NO_HANDLE};
+use super::{violations, End, Event, Span, Violation};
 
 const QUEUE: u32 = 0;
 const OTHER_QUEUE: u32 = 1;
@@ -131,11 +131,11 @@ fn a_commit_keeps_its_order() {
 }
 
 #[test]
-fn pushes_without_a_handle_keep_the_order_of_calls() {
+fn pushes_of_a_stream_keep_the_order_of_calls() {
     let with = |second: u64| {
         let pushes = [
-            push_to(QUEUE, NO_HANDLE, 0, 2, &[7]),
-            push_to(QUEUE, NO_HANDLE, second, 4, &[8]),
+            push_to(QUEUE, 0, 0, 2, &[7]),
+            push_to(QUEUE, 0, second, 4, &[8]),
         ];
         [pushes, [take(5, 6, &[8]), take(7, 8, &[7])]].concat()
     };

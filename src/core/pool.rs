@@ -1,8 +1,10 @@
-//! A pool of idle handles for transactions that own their handle.
+//! The handles that a queue makes by itself: one for each thread that uses it without a handle, and a pool of idle ones
+//! for transactions that own their handle.
 
-use crate::core::shared::Shared;
-use crate::core::{CellOf, Local};
+use super::local::{CellOf, Local};
+use super::shared::Shared;
 use crate::order::Order;
+use crate::raw::ThreadCells;
 use crate::sync::{lock, Mutex};
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -10,9 +12,10 @@ use std::sync::Arc;
 /// The maximum number of idle handles.
 const KEPT: usize = 32;
 
-/// The idle handles of a queue. They own the queue, so the pool is owned by queues and handles, not by the shared
-/// state.
+/// The handles of a queue that no user has. They own the queue, so the pool is owned by queues and handles, not by the
+/// shared state.
 pub(crate) struct Pool<T, O: Order<T>> {
+    threads: ThreadCells<CellOf<T, O>>,
     #[allow(clippy::vec_box)] // they come and go as boxes
     idle: Mutex<Vec<Box<CellOf<T, O>>>>,
 }
@@ -20,8 +23,32 @@ pub(crate) struct Pool<T, O: Order<T>> {
 impl<T, O: Order<T>> Pool<T, O> {
     pub(crate) fn new() -> Self {
         Self {
+            threads: ThreadCells::new(),
             idle: Mutex::new(Vec::new()),
         }
+    }
+
+    /// Makes a call with the handle of the current thread. If that is in use, or the thread ends, with one of the pool.
+    #[inline]
+    pub(crate) fn call<R>(
+        self: &Arc<Self>,
+        shared: &Arc<Shared<T, O>>,
+        call: impl FnOnce(&mut CellOf<T, O>) -> R,
+    ) -> R {
+        let make = || Local::in_cell(Arc::clone(shared), None);
+        match self.threads.own(make) {
+            Some(mut own) => call(&mut own),
+            None => self.call_pooled(shared, call),
+        }
+    }
+
+    #[cold]
+    fn call_pooled<R>(
+        self: &Arc<Self>,
+        shared: &Arc<Shared<T, O>>,
+        call: impl FnOnce(&mut CellOf<T, O>) -> R,
+    ) -> R {
+        call(&mut self.check_out(shared))
     }
 
     /// Takes a handle out of the pool, or makes one.
@@ -59,7 +86,7 @@ impl<T, O: Order<T>> CheckedOut<T, O> {
     }
 
     /// Returns the handle, which then does not go back by itself, and its pool.
-    pub(super) fn into_parts(mut self) -> (Box<CellOf<T, O>>, Home<T, O>) {
+    pub(crate) fn into_parts(mut self) -> (Box<CellOf<T, O>>, Home<T, O>) {
         let cell = self.cell.take().expect(PRESENT);
         (cell, self.pool.take())
     }
