@@ -220,14 +220,29 @@ thread_locals! {
 /// Releases the number of a thread when the thread ends.
 struct NumberGuard(Cell<Option<(usize, Arc<Mutex<Numbers>>)>>);
 
-impl Drop for NumberGuard {
-    fn drop(&mut self) {
+impl NumberGuard {
+    fn release(&self) {
         // Destructors that run later on this thread find no number.
         let _ = NUMBER.try_with(|number| number.set(GONE));
         if let Some((number, numbers)) = self.0.take() {
             lock(&numbers).released.push(Reverse(number));
         }
     }
+}
+
+// Loom destroys thread-locals in a random order, and destructors that synchronize must have a fixed one. Its models
+// call `end_thread` instead.
+#[cfg(not(loom))]
+impl Drop for NumberGuard {
+    fn drop(&mut self) {
+        self.release();
+    }
+}
+
+/// Releases the number of the current thread, which ends.
+#[cfg(all(test, loom))]
+pub(crate) fn end_thread() {
+    GUARD.with(NumberGuard::release);
 }
 
 /// The number of the current thread; `None` if its thread-locals are destroyed.

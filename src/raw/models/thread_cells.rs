@@ -1,7 +1,7 @@
 //! The values of threads: numbers that change hands, and buckets that another thread has made.
 
 use super::*;
-use crate::raw::ThreadCells;
+use crate::raw::thread_cells::{end_thread, ThreadCells};
 use std::cell::Cell;
 
 /// Uses the value of this thread, and returns how often it was used before.
@@ -16,7 +16,11 @@ fn a_number_belongs_to_one_thread_at_a_time() {
         let cells = Arc::new(ThreadCells::new());
         let other = thread::spawn({
             let cells = Arc::clone(&cells);
-            move || uses(&cells)
+            move || {
+                let used = uses(&cells);
+                end_thread();
+                used
+            }
         });
         let mine = uses(&cells);
         let theirs = other.join().unwrap();
