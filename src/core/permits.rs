@@ -168,6 +168,12 @@ impl Permits {
         }
     }
 
+    /// Whether one more held item leaves nothing to [release](Self::release).
+    #[inline]
+    pub(super) fn has_no_extra(&self) -> bool {
+        self.extra == 0
+    }
+
     /// Releases all permits that the handle has cached.
     pub(super) fn release_all(&self, room: Option<&Room>) {
         if let (Some(cache), Some(room)) = (&self.cache, room) {

@@ -79,22 +79,22 @@ impl<T, O: Order<T>> Local<T, O> {
     }
 }
 
+impl<T, O: Order<T>> CellOf<T, O> {
+    /// Takes one more item into the hold, if the next one is there and nothing else has to be done.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the pop of a transaction
+    pub(crate) fn hold_at_once(&self) -> Option<ItemRef<'_, StoredOf<T, O>>> {
+        self.hold_next(|local| {
+            let word = local.word();
+            !word.slows_pop() && (!word.is_bounded() || local.permits.has_no_extra())
+        })
+    }
+}
+
 /// Pops of a transaction.
 impl<'t, T, O: Order<T>> Borrow<'t, Local<T, O>> {
     /// Takes one more item into the hold.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the pop of a transaction
     pub(crate) fn pop(&mut self) -> Result<ItemRef<'t, StoredOf<T, O>>, PopError> {
-        let word = self.word();
-        if word.slows_pop() || word.is_bounded() {
-            return self.pop_slowly();
-        }
-        let held = self.hold();
-        held.ok_or_else(|| self.nothing_held())
-    }
-
-    #[inline(never)]
-    fn pop_slowly(&mut self) -> Result<ItemRef<'t, StoredOf<T, O>>, PopError> {
         wait::yield_to_served(self);
         self.hold_one()
     }

@@ -39,8 +39,8 @@ pub(super) struct Block<T> {
 pub(super) struct HeldSlot<T> {
     slot: Slot<T>,
     delivery: UnsafeCell<MaybeUninit<Packed>>,
-    /// The index of the next item of its run. A separate cell, since it is written when the next item is taken, and
-    /// by then this item may be in use on another thread.
+    /// The index of the next item of its run, if that is scattered. A separate cell, since it is written when another
+    /// stretch begins, and by then this item may be in use on another thread.
     next: UnsafeCell<MaybeUninit<u32>>,
 }
 
@@ -59,14 +59,6 @@ impl Packed {
     }
 }
 
-/// The metadata stored beside an item.
-#[derive(Clone, Copy)]
-pub(super) struct HeldMeta {
-    pub(super) delivery: DeliveryMeta,
-    /// The index of the next item of its run.
-    pub(super) next: u32,
-}
-
 impl<T> HeldSlot<T> {
     fn vacant() -> Self {
         Self {
@@ -76,18 +68,17 @@ impl<T> HeldSlot<T> {
         }
     }
 
-    /// Stores an item. The item at index `next` follows it in its run if it comes from the same shard.
+    /// Stores an item.
     ///
     /// # Safety
     ///
     /// The slot is vacant, and the caller has exclusive access to it.
     #[inline]
-    pub(super) unsafe fn fill(&self, item: T, delivery: DeliveryMeta, next: u32) {
+    pub(super) unsafe fn fill(&self, item: T, delivery: DeliveryMeta) {
         // SAFETY: by contract.
         unsafe {
             self.slot.fill(item);
             self.set_delivery(delivery);
-            self.set_next(next);
         }
     }
 
@@ -161,19 +152,14 @@ impl<T> HeldSlot<T> {
         DeliveryMeta { attempts, since }
     }
 
-    /// The metadata stored beside the item.
+    /// The index of the next item of its run.
     ///
     /// # Safety
     ///
-    /// The slot is or was filled, before the block was shared or by the caller.
-    pub(super) unsafe fn note(&self) -> HeldMeta {
+    /// It was set, before the block was shared or by the caller.
+    pub(super) unsafe fn next(&self) -> u32 {
         // SAFETY: by contract.
-        unsafe {
-            HeldMeta {
-                delivery: self.delivery(),
-                next: self.next.with(|next| (*next).assume_init()),
-            }
-        }
+        self.next.with(|next| unsafe { (*next).assume_init() })
     }
 }
 

@@ -133,6 +133,29 @@ impl<L: Session> LocalCell<L> {
         self.borrowed.load(weak!("cell.is-lent", Acquire))
     }
 
+    /// Takes one more item into the hold, if the cell is not borrowed, the contents allow it, and [nothing else has to
+    /// be done](Endpoint::hold_next).
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the pop of a transaction
+    pub(crate) fn hold_next(
+        &self,
+        allows: impl FnOnce(&L) -> bool,
+    ) -> Option<ItemRef<'_, L::Stored>> {
+        if self.is_borrowed() {
+            return None;
+        }
+        let local = self.local.with_mut(|local| local);
+        // SAFETY: the cell is used by one thread at a time and not borrowed, and nothing here runs other code that could
+        // use it: this is the only use.
+        let local = unsafe { &mut *local };
+        if !allows(local) || !local.endpoint().hold_next() {
+            return None;
+        }
+        let (item, attempts) = local.endpoint().newest();
+        // SAFETY: as in `Borrow::hold`.
+        Some(unsafe { ItemRef::new(item, attempts) })
+    }
+
     /// Borrows the contents until the returned guard is dropped.
     ///
     /// # Panics
@@ -208,8 +231,6 @@ pub(crate) struct Fresh(pub(super) HeldPosition);
 /// A held item does not move. It is removed from the hold only by its [`ItemRef`], or with an [`Unborrowed`].
 impl<'c, L: Session> Borrow<'c, L> {
     /// Takes one more item from the shards into the hold.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the pop of a transaction
     pub(crate) fn hold(&mut self) -> Option<ItemRef<'c, L::Stored>> {
         let endpoint = self.endpoint();
         if !endpoint.hold() {

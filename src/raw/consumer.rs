@@ -7,7 +7,9 @@
 //! shards. The walk is the first collect of `strict.rs`, by whose rules the consumer answers Empty.
 
 use super::cursor::{Cursor, Take};
+use super::entry::DeliveryMeta;
 use super::front::Front;
+use super::hold::Hold;
 use super::shards::Shards;
 use super::sink::Sink;
 use super::strict::Collect;
@@ -155,13 +157,34 @@ impl<T> Consumer<T> {
     #[inline(always)]
     #[allow(clippy::inline_always)] // the pop
     pub(super) fn take_one(&mut self, shards: &Shards<T>) -> Option<T> {
-        if let ShardCursor::Shard(cursor) = &mut self.shard {
-            let mut item = None;
-            if let Take::Got(_) = cursor.take(&mut item, 1) {
-                return item;
-            }
+        let cursor = match &mut self.shard {
+            ShardCursor::Shard(cursor) => Some(cursor),
+            _ => None,
+        };
+        if let Some(slot) = cursor.and_then(Cursor::claim_next) {
+            // SAFETY: claimed just now, and so filled and the caller's.
+            return Some(unsafe { slot.take() });
         }
         self.search_one(shards)
+    }
+
+    /// Takes one item into the hold if it has room and [nothing else has to be done](Cursor::claim_next). Returns
+    /// whether it did.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the pop of a transaction
+    pub(super) fn hold_next(&mut self, hold: &mut Hold<T>) -> bool {
+        let ShardCursor::Shard(cursor) = &mut self.shard else {
+            return false;
+        };
+        if !hold.has_room(cursor.shard().front()) {
+            return false;
+        }
+        let Some(slot) = cursor.claim_next() else {
+            return false;
+        };
+        // SAFETY: claimed just now, and so filled and the caller's; the hold has room.
+        unsafe { hold.accept(slot.take(), DeliveryMeta::first(0)) };
+        true
     }
 
     #[cold]

@@ -6,6 +6,7 @@ use super::reclaim;
 use super::segment::{number, offset, Segment};
 use super::shard::Shard;
 use super::sink::Sink;
+use super::slot::Slot;
 use std::ptr::NonNull;
 
 /// The result of one attempt to take items from a shard.
@@ -73,6 +74,37 @@ impl<T> Cursor<T> {
             return 0;
         }
         self.shard().tail().saturating_sub(self.head.position())
+    }
+
+    /// Claims the item at the head if it is visible and nothing else has to be done: no returned item comes first,
+    /// and it is not the last one of the entered segment. Returns its slot.
+    ///
+    /// This path calls nothing, so that it needs no stack. `None`: [`Cursor::take`] decides.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the pop
+    pub(super) fn claim_next(&mut self) -> Option<&Slot<T>> {
+        let (shard, head) = (self.shard(), self.head);
+        let next = head.after(1);
+        if next >= self.end || !shard.front().is_clear() {
+            return None;
+        }
+        if head >= self.limit {
+            let tail = Head::first_at(shard.tail_without_joint()?);
+            if head >= tail {
+                return None;
+            }
+            if next < tail {
+                self.limit = tail.min(self.end);
+            }
+        }
+        if let Err(now) = shard.front().claim(head, 1) {
+            self.set_head(now);
+            return None;
+        }
+        self.head = next;
+        // SAFETY: the head was before the end of a segment, so one was entered. The claim acquired this position of it,
+        // which is published, and proved that it is alive until the position is counted as finished.
+        Some(unsafe { self.segment.unwrap_unchecked().slot(head.position()) })
     }
 
     /// Moves up to `most` items from the head into the sink, unless returned ones come first.

@@ -21,16 +21,18 @@ const FIRST_ITEMS: u32 = if SMALL { 2 } else { 32 };
 /// The held items of one handle, in the order in which they were taken.
 pub(super) struct Hold<T> {
     parts: Vec<HoldBlock<T>>,
-    /// The first vacant slot of the last block, its index, and the number of slots in the block.
+    /// The first slot of the last block, the first vacant one, and the end of the block.
+    first: *const HeldSlot<T>,
     next: *const HeldSlot<T>,
-    index: u32,
-    capacity: u32,
+    end: *const HeldSlot<T>,
     /// The items of the last block from `start` on came from `home`, and belong to `run`.
     home: *const Front<T>,
     run: u32,
     start: u32,
     /// Held items that were not taken out.
     len: usize,
+    /// Whether the slots in use are not just those of one stretch of one block.
+    scattered: bool,
     /// Slots whose item was removed: see `removal.rs`.
     gaps: usize,
     /// While items are taken out: the slot of the oldest one, the number of items left in its block, and the
@@ -59,13 +61,14 @@ impl<T> Hold<T> {
     pub(super) fn new() -> Self {
         Self {
             parts: Vec::new(),
+            first: ptr::null(),
             next: ptr::null(),
-            index: 0,
-            capacity: 0,
+            end: ptr::null(),
             home: ptr::null(),
             run: 0,
             start: 0,
             len: 0,
+            scattered: false,
             gaps: 0,
             oldest: ptr::null(),
             oldest_left: 0,
@@ -76,6 +79,12 @@ impl<T> Hold<T> {
     #[inline]
     pub(super) fn len(&self) -> usize {
         self.len
+    }
+
+    /// Whether there is room for one item from `home`.
+    #[inline]
+    pub(super) fn has_room(&self, home: &Front<T>) -> bool {
+        self.next != self.end && ptr::eq(self.home, home)
     }
 
     /// The front from which the last accepted item came.
@@ -154,6 +163,7 @@ impl<T> Hold<T> {
     pub(super) fn count_gap(&mut self) {
         self.len -= 1;
         self.gaps += 1;
+        self.scattered = true;
         if self.len == 0 {
             self.gaps = 0;
             self.clear();
@@ -163,7 +173,7 @@ impl<T> Hold<T> {
     /// Makes the remaining items ready to be taken out.
     #[inline]
     pub(super) fn commit(&mut self) {
-        if self.gaps > 0 {
+        if self.scattered && self.gaps > 0 {
             self.close_gaps();
         }
     }
@@ -178,17 +188,24 @@ impl<T> Hold<T> {
             self.parts[part].filled = filled - gaps;
         }
         if let Some(last) = self.parts.last() {
-            self.index = u32::try_from(last.filled).unwrap_or(0);
+            // SAFETY: within the block, which the hold owns.
+            self.next = unsafe { self.first.add(last.filled) };
         }
     }
 
     /// The number of items put into a block.
     fn filled(&self, part: usize) -> usize {
         match self.parts.get(part) {
-            Some(_) if part + 1 == self.parts.len() => self.index as usize,
+            Some(_) if part + 1 == self.parts.len() => self.index() as usize,
             Some(part) => part.filled,
             None => 0,
         }
+    }
+
+    /// The index of the first vacant slot of the last block.
+    #[allow(clippy::cast_possible_truncation)] // blocks are far smaller than u32
+    fn index(&self) -> u32 {
+        ((self.next as usize - self.first as usize) / size_of::<HeldSlot<T>>()) as u32
     }
 
     /// Moves the oldest item out, after the commit.
@@ -225,43 +242,36 @@ impl<T> Hold<T> {
     /// Makes the hold ready for the next transaction. Remaining items are not dropped.
     #[inline]
     pub(super) fn clear(&mut self) {
+        if self.scattered {
+            self.gather();
+        }
         self.len = 0;
-        if self.next_block > 0 {
-            self.next_block = 0;
-            self.oldest_left = 0;
-        }
-        if self.start > 0 {
-            self.clear_stretches();
-        }
-        if self.parts.len() > 1 {
-            self.shrink();
-        }
-        if let Some(only) = self.parts.last() {
-            self.index = 0;
-            self.capacity = only.capacity;
-            // SAFETY: the hold owns the block.
-            self.next = unsafe { Row::element(only.block, 0) };
-        }
+        self.next = self.first;
+        self.next_block = 0;
+        self.oldest_left = 0;
     }
 
-    /// Clears the runs of the last block for the next transaction.
+    /// Keeps one block for the next transaction, without runs.
     #[cold]
-    fn clear_stretches(&mut self) {
+    fn gather(&mut self) {
+        self.scattered = false;
         self.start = 0;
         if let Some(last) = self.parts.last() {
             // SAFETY: the hold owns the block.
             unsafe { Block::clear_stretches(last.block) };
         }
+        if self.parts.len() > 1 {
+            self.shrink();
+        }
     }
 
     /// Frees all blocks except the last, and that one too if it is too large.
-    #[cold]
     fn shrink(&mut self) {
         let kept = self.parts.pop();
         self.free();
         let small = |part: &HoldBlock<T>| part.capacity <= Self::fitting(KEPT_BYTES);
         match kept {
-            Some(part) if small(&part) => self.parts.push(part),
+            Some(part) if small(&part) => self.fill_next(part),
             // SAFETY: the hold owns its blocks, and no item is left in them.
             Some(part) => unsafe { Block::free(part.block) },
             None => {}
@@ -312,28 +322,32 @@ impl<T> Hold<T> {
     /// Makes the next item search for its run.
     fn forget_blocks(&mut self) {
         self.home = ptr::null();
-        self.index = 0;
-        self.capacity = 0;
+        self.first = ptr::null();
+        self.next = ptr::null();
+        self.end = ptr::null();
         self.start = 0;
+        self.scattered = false;
     }
 
     /// Adds the last stretch to its run.
     fn end_stretch(&mut self) {
+        let index = self.index();
         if let Some(last) = self.parts.last() {
             // SAFETY: the hold owns the block, and has filled it up to `index`.
-            unsafe { Block::add_stretch(last.block, self.run, self.start, self.index) };
+            unsafe { Block::add_stretch(last.block, self.run, self.start, index) };
         }
-        self.start = self.index;
+        self.start = index;
+        self.scattered |= index > 0;
     }
 
     /// Finds a run for items from `home` in the last block, or in a new one.
     #[cold]
     fn make_room(&mut self, home: &Front<T>) {
         self.end_stretch();
-        let last = self.parts.last().filter(|_| self.index < self.capacity);
+        let last = self.parts.last().filter(|_| self.next != self.end);
         // SAFETY: the hold owns its blocks.
         let run =
-            last.and_then(|last| unsafe { Block::run_for(last.block, home, self.index == 0) });
+            last.and_then(|last| unsafe { Block::run_for(last.block, home, self.start == 0) });
         self.run = run.unwrap_or_else(|| self.add_block(home));
         self.home = home;
     }
@@ -341,23 +355,31 @@ impl<T> Hold<T> {
     /// Adds a block, and returns the run of `home` in it.
     fn add_block(&mut self, home: &Front<T>) -> u32 {
         let (capacity, runs) = self.next_size();
+        let index = self.index();
         if let Some(last) = self.parts.last_mut() {
-            last.filled = self.index as usize;
+            last.filled = index as usize;
+            self.scattered = true;
         }
         let block = Block::allocate(capacity as usize, runs);
-        self.parts.push(HoldBlock {
+        self.fill_next(HoldBlock {
             block,
             capacity,
             filled: 0,
         });
-        self.index = 0;
-        self.start = 0;
-        self.capacity = capacity;
         // SAFETY: the hold owns the new block.
+        unsafe { Block::run_for(block, home, true) }.unwrap_or(0)
+    }
+
+    /// Adds a vacant block.
+    fn fill_next(&mut self, part: HoldBlock<T>) {
+        // SAFETY: the hold owns the block, which has so many slots.
         unsafe {
-            self.next = Row::element(block, 0);
-            Block::run_for(block, home, true).unwrap_or(0)
+            self.first = Row::element(part.block, 0);
+            self.end = self.first.add(part.capacity as usize);
         }
+        self.next = self.first;
+        self.start = 0;
+        self.parts.push(part);
     }
 
     /// The capacity of the next block in items and runs: twice the items of the last block, and twice its runs
@@ -368,12 +390,13 @@ impl<T> Hold<T> {
         };
         // SAFETY: the hold owns the block.
         let runs = unsafe { Block::run_count(last.block) };
-        let runs = if self.index < last.capacity {
+        let index = self.index();
+        let runs = if index < last.capacity {
             (2 * runs).min(MOST_RUNS)
         } else {
             runs
         };
-        ((2 * self.index).min(Self::fitting(MOST_BYTES)), runs)
+        ((2 * index).min(Self::fitting(MOST_BYTES)), runs)
     }
 
     /// The number of items that fit into `bytes`, at least one.
@@ -386,19 +409,18 @@ impl<T> Hold<T> {
 impl<T> Sink<T> for Hold<T> {
     #[inline]
     fn reserve(&mut self, wanted: usize, home: &Front<T>) -> usize {
-        if self.index == self.capacity || !ptr::eq(self.home, home) {
+        if !self.has_room(home) {
             self.make_room(home);
         }
-        wanted.min((self.capacity - self.index) as usize)
+        wanted.min((self.end as usize - self.next as usize) / size_of::<HeldSlot<T>>())
     }
 
     #[inline]
     unsafe fn accept(&mut self, item: T, delivery: DeliveryMeta) {
-        debug_assert!(self.index < self.capacity, "no room for the item");
-        self.index += 1;
+        debug_assert!(self.next != self.end, "no room for the item");
         // SAFETY: room was granted, so the slot is vacant and in the block, which the hold owns.
         unsafe {
-            (*self.next).fill(item, delivery, self.index);
+            (*self.next).fill(item, delivery);
             self.next = self.next.add(1);
         }
         self.len += 1;

@@ -109,7 +109,7 @@ impl<T> Hold<T> {
                 if delivery.is_gone() {
                     gaps += 1;
                 } else if gaps > 0 {
-                    Row::get(block, index - gaps).fill(slot.take(), delivery, 0);
+                    Row::get(block, index - gaps).fill(slot.take(), delivery);
                 }
             }
         }

@@ -72,8 +72,9 @@ impl<T> Run<T> {
             self.block.set(Some(block));
             Progress::new(start, more)
         } else {
-            self.scattered.set(true);
+            self.scatter();
             self.set_follower(start);
+            self.chain(start, end - 1);
             Progress::new(cursor.next(), cursor.left() + more)
         };
         self.last_item.set(end - 1);
@@ -83,13 +84,12 @@ impl<T> Run<T> {
 
     /// Removes slots whose items have left from the chain.
     pub(super) fn skip_gaps(&self) {
-        let (mut at, count) = (self.cursor().next(), self.cursor().left());
-        let (mut first, mut left) = (at, 0);
-        for _ in 0..count {
-            let held = self.held(at);
+        self.scatter();
+        let cursor = self.cursor();
+        let (mut first, mut left) = (cursor.next(), 0);
+        for at in self.indices(cursor.next(), cursor.left()) {
             // SAFETY: filled once.
-            let note = unsafe { held.note() };
-            if !note.delivery.is_gone() {
+            if !unsafe { self.held(at).delivery() }.is_gone() {
                 if left == 0 {
                     first = at;
                 } else {
@@ -98,12 +98,46 @@ impl<T> Run<T> {
                 self.last_item.set(at);
                 left += 1;
             }
-            at = note.next;
         }
-        self.scattered.set(true);
         // ORDERING: Relaxed; the link publishes it.
         self.cursor
             .store(Progress::new(first, left).0, Ordering::Relaxed);
+    }
+
+    /// Links the items of the only stretch to each other.
+    fn scatter(&self) {
+        if !self.scattered.replace(true) {
+            self.chain(self.cursor().next(), self.last_item.get());
+        }
+    }
+
+    /// Links the items from `first` to `last` to each other.
+    fn chain(&self, first: u32, last: u32) {
+        for at in first..last {
+            // SAFETY: as in `set_follower`.
+            unsafe { self.held(at).set_next(at + 1) };
+        }
+    }
+
+    /// The index of the item after the one at `at`, which is not the last one.
+    fn after(&self, at: u32) -> u32 {
+        if self.scattered.get() {
+            // SAFETY: set before the link, for all items but the last.
+            unsafe { self.held(at).next() }
+        } else {
+            at + 1
+        }
+    }
+
+    /// The indices of `count` items from `first` on.
+    fn indices(&self, first: u32, count: usize) -> impl Iterator<Item = u32> + '_ {
+        (0..count).scan(first, move |at, index| {
+            let this = *at;
+            if index + 1 < count {
+                *at = self.after(this);
+            }
+            Some(this)
+        })
     }
 
     /// Makes the item at `next` the successor of the last one.
@@ -188,8 +222,7 @@ impl<T> Run<T> {
             next += count as u32;
         } else if left > 0 {
             for _ in 0..count {
-                // SAFETY: filled before the link.
-                next = unsafe { self.held(next).note() }.next;
+                next = self.after(next);
             }
         }
         Progress::new(next, left)
@@ -212,27 +245,20 @@ impl<T> Run<T> {
     /// The caller claimed `count` items from `cursor` on, while pinned, and moves them out once. The
     /// sink granted room for them.
     pub(super) unsafe fn move_out<S: Sink<T>>(&self, cursor: Progress, count: usize, sink: &mut S) {
-        let mut at = cursor.next();
-        for _ in 0..count {
+        for at in self.indices(cursor.next(), count) {
             let held = self.held(at);
-            // SAFETY: filled before the link.
-            let note = unsafe { held.note() };
             // SAFETY: claimed by the caller; filled before the link. The sink granted room.
-            unsafe { sink.accept(held.take(), note.delivery.again()) };
-            at = note.next;
+            unsafe { sink.accept(held.take(), held.delivery().again()) };
         }
     }
 
     /// The least time of the remaining items.
     pub(super) fn oldest(&self) -> Option<u64> {
         let cursor = self.cursor();
-        let mut at = cursor.next();
-        let times = (0..cursor.left()).map(|_| {
+        let times = self
+            .indices(cursor.next(), cursor.left())
             // SAFETY: filled before the link.
-            let note = unsafe { self.held(at).note() };
-            at = note.next;
-            note.delivery.since
-        });
+            .map(|at| unsafe { self.held(at).delivery() }.since);
         times.filter_map(known).min()
     }
 

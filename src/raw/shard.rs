@@ -235,14 +235,21 @@ impl<T> Shard<T> {
     /// The end of the visible items, by the tail or a committed joint.
     #[inline]
     pub(super) fn tail(&self) -> u64 {
+        let by_joint = || self.joint_tail().unwrap_or_else(|| self.published_tail());
+        self.tail_without_joint().unwrap_or_else(by_joint)
+    }
+
+    /// The end of the visible items; `None` if a joint may decide about it.
+    #[inline]
+    pub(super) fn tail_without_joint(&self) -> Option<u64> {
         // ORDERING: Acquire; pairs with `shard.announce`. Before the tail: when a joint is cleared its tail
         // is published.
         let joint = self.published.joint.load(weak!("shard.joint", Acquire));
-        if !joint.is_null() {
-            if let Some(tail) = self.joint_tail() {
-                return tail;
-            }
-        }
+        joint.is_null().then(|| self.published_tail())
+    }
+
+    #[inline]
+    fn published_tail(&self) -> u64 {
         // ORDERING: Acquire; pairs with `shard.publish`.
         self.published.tail.load(weak!("shard.tail", Acquire))
     }

@@ -35,6 +35,15 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     #[inline]
     #[track_caller]
     pub fn pop(&self) -> Result<Item<'_, T>, PopError> {
+        match self.open.cell().hold_at_once() {
+            Some(item) => Ok(Item::new(item)),
+            None => self.pop_slowly(),
+        }
+    }
+
+    #[inline(never)]
+    #[track_caller]
+    fn pop_slowly(&self) -> Result<Item<'_, T>, PopError> {
         self.local().pop().map(Item::new)
     }
 

@@ -34,6 +34,8 @@ impl ModeWord {
 
     /// Flags that make a pop check more than the shards.
     const SPECIAL: usize = Self::BOUNDED | Self::REGISTERED | Self::SLOW_POPS;
+    /// Flags that keep a pop off the fast path.
+    const SLOWS_POP: usize = Self::REGISTERED | Self::SLOW_POPS | Self::CLOSED | Self::SERVING;
     /// Flags that require no action of a publisher.
     const STANDING: usize = Self::SPECIAL | Self::NOTIFY_ENDS;
 
@@ -113,7 +115,7 @@ impl ModeWord {
     /// Whether a pop cannot take the fast path.
     #[inline]
     pub(crate) fn slows_pop(self) -> bool {
-        self.0 & (Self::REGISTERED | Self::SLOW_POPS | Self::CLOSED | Self::SERVING) != 0
+        self.0 & Self::SLOWS_POP != 0
     }
 
     /// Whether items need permits.

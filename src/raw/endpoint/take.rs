@@ -44,9 +44,19 @@ impl<T> Endpoint<T> {
         self.counters().count_popped(1);
     }
 
-    /// Takes one more item into the hold. Returns false if the queue is empty.
+    /// Takes one more item into the hold if [nothing else has to be done](Consumer::hold_next).
     #[inline(always)]
     #[allow(clippy::inline_always)] // the pop of a transaction
+    pub(in crate::raw) fn hold_next(&mut self) -> bool {
+        self.counters().count_taken(1);
+        let held = self.consumer.hold_next(&mut self.hold);
+        if !held {
+            self.counters().uncount_taken(1);
+        }
+        held
+    }
+
+    /// Takes one more item into the hold. Returns false if the queue is empty.
     pub(crate) fn hold(&mut self) -> bool {
         self.counters().count_taken(1);
         let held = self.consumer.take(&self.shards, &mut self.hold, 1) > 0;
