@@ -2,15 +2,16 @@
 //!
 //! A block belongs to one handle while it is filled, in *stretches* of consecutive items from one
 //! shard. A run is the chain of one shard's stretches. An abort gives up the block and links its runs,
-//! without allocation, copies or work per item. The block is retired when all its runs are unlinked.
+//! without allocation, copies or work per item. When all its runs are unlinked the block is reused by the
+//! handle that took the last item if no other thread can reach it, and retired otherwise.
 
 use super::entry::{DeliveryMeta, Entry};
-use super::front::Front;
+use super::front::{Front, Left};
 use super::reclaim::Pin;
 use super::row::Row;
 use super::run::Run;
 use super::slot::Slot;
-use crate::sync::{AtomicUsize, Ordering, UnsafeCell};
+use crate::sync::{weak, AtomicUsize, Ordering, UnsafeCell};
 use std::cell::Cell;
 use std::mem::{size_of_val, ManuallyDrop, MaybeUninit};
 use std::ptr::{self, NonNull};
@@ -19,6 +20,9 @@ use std::ptr::{self, NonNull};
 const RUNS: usize = 4;
 /// The maximum number of runs in a block; a transaction over more shards uses more blocks.
 pub(super) const MOST_RUNS: usize = 64;
+
+/// Above the number of linked runs.
+const SHARED: usize = 2 * MOST_RUNS;
 
 /// The allocation: a header and the items.
 pub(super) type Filled<T> = NonNull<Row<Block<T>, HeldSlot<T>>>;
@@ -30,7 +34,8 @@ pub(super) struct Block<T> {
     boxed: ManuallyDrop<Box<[Run<T>]>>,
     /// The number of runs that are assigned to a home.
     used: Cell<usize>,
-    /// Runs that are still linked.
+    /// The number of runs that are still linked, plus [`SHARED`] for each that was unlinked while other visitors might
+    /// use it.
     linked: AtomicUsize,
 }
 
@@ -279,24 +284,63 @@ impl<T> Block<T> {
         (linked > 0).then_some(homes)
     }
 
-    /// Counts one run as unlinked, and retires the block after the last one.
+    /// Counts one run as unlinked. After the last one the block is the caller's if all its runs were left by visitors
+    /// that were [alone](Left::alone), and retired otherwise.
+    ///
+    /// # Safety
+    ///
+    /// The caller has unlinked the run in the visit that has ended so.
+    pub(super) unsafe fn release(block: Filled<T>, Left { alone, pin }: Left) -> Option<Filled<T>> {
+        if !alone {
+            // SAFETY: by contract.
+            unsafe { Self::release_shared(block, &pin) };
+            return None;
+        }
+        // SAFETY: a block with a linked run is alive.
+        let linked = unsafe { &Row::header(block).linked };
+        // ORDERING: AcqRel, and Acquire; pairs with itself: other visitors, alone with their runs, use these no more.
+        // The load saves the last decrement.
+        let acquire = weak!("block.is-last", Acquire);
+        let release = weak!("block.release", AcqRel);
+        let left = match linked.load(acquire) {
+            1 => 1,
+            _ => linked.fetch_sub(1, release),
+        };
+        if left % SHARED == 1 && left > SHARED {
+            // SAFETY: by contract, and this was the last run.
+            unsafe { Self::retire(block, &pin) };
+        }
+        (left == 1).then_some(block)
+    }
+
+    /// As [`Block::release`], for a run that other visitors may use.
     ///
     /// # Safety
     ///
     /// The caller has unlinked the run, while pinned.
-    pub(super) unsafe fn release(block: Filled<T>, pin: &Pin) {
+    pub(super) unsafe fn release_shared(block: Filled<T>, pin: &Pin) {
         // SAFETY: a block with a linked run is alive.
         let linked = unsafe { &Row::header(block).linked };
-        // ORDERING: Relaxed, both; other threads' accesses end with their pins, which retirement waits
-        // for. The load saves the last decrement.
-        if linked.load(Ordering::Relaxed) == 1 || linked.fetch_sub(1, Ordering::Relaxed) == 1 {
-            // SAFETY: its runs are no longer reachable, and threads that still move items out are
-            // pinned. No items are left, so freeing runs no user code.
-            unsafe {
-                let boxed = size_of_val(&**Row::header(block).boxed);
-                let bytes = Row::<Self, HeldSlot<T>>::bytes(Row::len(block)) + boxed;
-                pin.retire(bytes, move || Self::free(block));
-            }
+        // ORDERING: Relaxed; other threads' accesses end with their pins, which retirement waits for.
+        let left = linked.fetch_add(SHARED - 1, Ordering::Relaxed);
+        if left % SHARED == 1 {
+            // SAFETY: by contract, and this was the last run.
+            unsafe { Self::retire(block, pin) };
+        }
+    }
+
+    /// Frees the block once all pins end.
+    ///
+    /// # Safety
+    ///
+    /// All its runs are unlinked, and the caller is pinned.
+    unsafe fn retire(block: Filled<T>, pin: &Pin) {
+        // SAFETY: its runs are no longer reachable, and threads that still move items out are
+        // pinned. No items are left, so freeing runs no user code.
+        unsafe {
+            let boxed = size_of_val(&**Row::header(block).boxed);
+            let bytes = Row::<Self, HeldSlot<T>>::bytes(Row::len(block)) + boxed;
+            pin.retire(bytes, move || Self::free(block));
         }
     }
 

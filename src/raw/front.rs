@@ -2,8 +2,10 @@
 //!
 //! Returned runs form a stack, the latest abort on top. A run is the items that one transaction took
 //! from this shard, in order; they are claimed from the first on, by moving a cursor. An exhausted
-//! run is unlinked when it is on top. Claimants are pinned from the load of the top until the items
-//! are moved out, so a block may be retired as soon as all its runs are unlinked.
+//! run is unlinked when it is on top. Threads that reach runs are *visitors*: pinned, and counted, from before
+//! the load of the top until they use no run any more. A visitor that has unlinked a run and leaves as the last
+//! one has the run for itself: those that come later do not reach it. A block whose runs were all left so is
+//! reused at once; any other one is retired.
 //!
 //! A consumer reads the head first, then the stack, then claims at the head. An abort first links
 //! its runs and then increments the count of aborts in the head, so that a claim which missed the
@@ -20,8 +22,9 @@ use super::block::Block;
 use super::reclaim::{self, Pin};
 use super::run::Run;
 use super::sink::Sink;
-use crate::sync::{planted, step, weak, AtomicPtr, AtomicU64, Ordering, SMALL};
+use crate::sync::{planted, step, weak, AtomicPtr, AtomicU64, AtomicUsize, Ordering, SMALL};
 use std::iter;
+use std::mem::ManuallyDrop;
 use std::ptr::{self, NonNull};
 
 /// The head and the returned runs of one shard, on one cache line: a claim reads no other.
@@ -29,6 +32,46 @@ pub(super) struct Front<T> {
     head: AtomicU64,
     top: AtomicPtr<Run<T>>,
     emptied: AtomicU64,
+    visitors: AtomicUsize,
+}
+
+/// A visit to the runs of a front.
+struct Visit<'f> {
+    visitors: &'f AtomicUsize,
+    pin: Pin,
+}
+
+impl Drop for Visit<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+impl Visit<'_> {
+    /// Ends the visit, but not the pin.
+    fn end(self) -> Left {
+        let visit = ManuallyDrop::new(self);
+        let alone = visit.leave();
+        // SAFETY: the visit is not dropped.
+        let pin = unsafe { ptr::read(&visit.pin) };
+        Left { alone, pin }
+    }
+
+    /// Returns whether this was the only visit.
+    #[inline]
+    fn leave(&self) -> bool {
+        // ORDERING: AcqRel. Release pairs with `front.visit`: a later visitor sees what was unlinked before. Acquire
+        // pairs with the Release of the visitors that have left: they use no run any more.
+        self.visitors.fetch_sub(1, weak!("front.leave", AcqRel)) == 1
+    }
+}
+
+/// The end of a visit.
+pub(super) struct Left {
+    /// Whether no other visitor can reach what this one has unlinked.
+    pub(super) alone: bool,
+    pub(super) pin: Pin,
 }
 
 /// A shard's head: `position << 8 | aborts`, the position of the oldest unclaimed item and a count.
@@ -77,6 +120,17 @@ impl<T> Front<T> {
             head: AtomicU64::new(0),
             top: AtomicPtr::new(ptr::null_mut()),
             emptied: AtomicU64::new(0),
+            visitors: AtomicUsize::new(0),
+        }
+    }
+
+    fn visit(&self) -> Visit<'_> {
+        let pin = reclaim::pin();
+        // ORDERING: Acquire; pairs with `front.leave`.
+        self.visitors.fetch_add(1, weak!("front.visit", Acquire));
+        Visit {
+            visitors: &self.visitors,
+            pin,
         }
     }
 
@@ -149,14 +203,14 @@ impl<T> Front<T> {
 
     /// Closes the front unless a returned item is ready here. Returns whether it is closed.
     pub(super) fn close(&self) -> bool {
-        let pin = reclaim::pin();
+        let visit = self.visit();
         loop {
             // ORDERING: Acquire; pairs with `front.link`, and `front.unlink`: a thread that finds the shard
             // retired sees the runs exhausted.
             let top = self.top.load(weak!("front.close", Acquire));
-            // SAFETY: reached under the pin.
+            // SAFETY: reached in a visit.
             match unsafe { run_at(top) } {
-                Some(run) if run.cursor().left() == 0 => self.unlink(top, &pin),
+                Some(run) if run.cursor().left() == 0 => self.retire(run, &visit),
                 Some(_) => return false,
                 None => {}
             }
@@ -211,17 +265,17 @@ impl<T> Front<T> {
     /// Moves up to `most` items of one run into the sink, and returns their number: 0 if there are none.
     #[cold]
     pub(super) fn take<S: Sink<T>>(&self, sink: &mut S, most: usize) -> usize {
-        let pin = reclaim::pin();
+        let visit = self.visit();
         loop {
             // ORDERING: Acquire; pairs with `front.link`.
             let top = self.top.load(weak!("front.take", Acquire));
-            // SAFETY: reached under the pin.
+            // SAFETY: reached in a visit.
             let Some(run) = (unsafe { run_at(top) }) else {
                 return 0;
             };
             let cursor = run.cursor();
             if cursor.left() == 0 {
-                self.unlink(top, &pin);
+                self.retire(run, &visit);
                 continue;
             }
             let room = sink.reserve(most.min(cursor.left()), run.home().unwrap_or(self));
@@ -237,48 +291,58 @@ impl<T> Front<T> {
             }
             // SAFETY: these items were claimed; the sink granted `room`.
             unsafe { run.move_out(cursor, room, sink) };
-            if after.left() == 0 {
-                self.unlink(top, &pin);
+            if after.left() == 0 && self.unlink(run) {
+                let block = run.block();
+                // SAFETY: unlinked just now; and then the block is this thread's.
+                unsafe {
+                    if let Some(block) = Block::release(block, visit.end()) {
+                        sink.recycle(block);
+                    }
+                }
             }
             return room;
         }
     }
 
-    /// Unlinks the exhausted run at `top`, unless it is no longer on top.
-    fn unlink(&self, top: *mut Run<T>, pin: &Pin) {
-        // SAFETY: a run reached under the pin is not null and not freed.
-        let run = unsafe { &*top };
+    /// Unlinks an exhausted run, unless it is no longer on top, and retires it.
+    fn retire(&self, run: &Run<T>, visit: &Visit<'_>) {
+        if self.unlink(run) {
+            // SAFETY: unlinked just now.
+            unsafe { Block::release_shared(run.block(), &visit.pin) };
+        }
+    }
+
+    /// Unlinks an exhausted run, unless it is no longer on top. Returns whether this call did it.
+    fn unlink(&self, run: &Run<T>) -> bool {
+        let top: *const Run<T> = run;
+        let top = top.cast_mut();
         // ORDERING: AcqRel. Acquire pairs with `front.link` for the successor; Release pairs with
         // `front.is-clear` and `front.close`: the run is exhausted. Relaxed on failure: another thread has
         // unlinked it, or a newer run is on top of it.
         let unlink = weak!("front.unlink", AcqRel);
-        let unlinked = self
-            .top
-            .compare_exchange(top, run.next(), unlink, Ordering::Relaxed);
-        if unlinked.is_ok() {
-            // SAFETY: this was the only link to the run, and this thread is pinned.
-            unsafe { Block::release(run.block(), pin) };
-        }
+        self.top
+            .compare_exchange(top, run.next(), unlink, Ordering::Relaxed)
+            .is_ok()
     }
 
     /// The number of returned items.
     pub(super) fn ready(&self) -> usize {
-        let pin = reclaim::pin();
-        self.runs(&pin).map(|run| run.cursor().left()).sum()
+        let visit = self.visit();
+        self.runs(&visit).map(|run| run.cursor().left()).sum()
     }
 
     /// The earliest time of the returned items.
     pub(super) fn oldest(&self) -> Option<u64> {
-        let pin = reclaim::pin();
-        self.runs(&pin).filter_map(Run::oldest).min()
+        let visit = self.visit();
+        self.runs(&visit).filter_map(Run::oldest).min()
     }
 
     /// The linked runs.
-    fn runs<'p>(&'p self, _pin: &'p Pin) -> impl Iterator<Item = &'p Run<T>> {
+    fn runs<'v>(&'v self, _visit: &'v Visit<'_>) -> impl Iterator<Item = &'v Run<T>> {
         // ORDERING: Acquire; pairs with `front.link`.
         let first = self.top.load(weak!("front.runs", Acquire));
-        // SAFETY: reached under the pin; a run's successors are unlinked after it.
-        let run = |at: *mut Run<T>| unsafe { run_at::<'p, T>(at) };
+        // SAFETY: reached in the visit; a run's successors are unlinked after it.
+        let run = |at: *mut Run<T>| unsafe { run_at::<'v, T>(at) };
         iter::successors(run(first), move |at| run(at.next()))
     }
 

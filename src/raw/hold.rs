@@ -21,6 +21,8 @@ const FIRST_ITEMS: u32 = if SMALL { 2 } else { 32 };
 /// The held items of one handle, in the order in which they were taken.
 pub(super) struct Hold<T> {
     parts: Vec<HoldBlock<T>>,
+    /// A vacant block for the next transaction.
+    spare: Option<HoldBlock<T>>,
     /// The first slot of the last block, the first vacant one, and the end of the block.
     first: *const HeldSlot<T>,
     next: *const HeldSlot<T>,
@@ -61,6 +63,7 @@ impl<T> Hold<T> {
     pub(super) fn new() -> Self {
         Self {
             parts: Vec::new(),
+            spare: None,
             first: ptr::null(),
             next: ptr::null(),
             end: ptr::null(),
@@ -354,20 +357,30 @@ impl<T> Hold<T> {
 
     /// Adds a block, and returns the run of `home` in it.
     fn add_block(&mut self, home: &Front<T>) -> u32 {
-        let (capacity, runs) = self.next_size();
         let index = self.index();
         if let Some(last) = self.parts.last_mut() {
             last.filled = index as usize;
             self.scattered = true;
         }
-        let block = Block::allocate(capacity as usize, runs);
-        self.fill_next(HoldBlock {
-            block,
-            capacity,
-            filled: 0,
-        });
+        let spare = if self.parts.is_empty() {
+            self.spare.take()
+        } else {
+            None
+        };
+        let part = spare.unwrap_or_else(|| self.allocate());
+        let block = part.block;
+        self.fill_next(part);
         // SAFETY: the hold owns the new block.
         unsafe { Block::run_for(block, home, true) }.unwrap_or(0)
+    }
+
+    fn allocate(&self) -> HoldBlock<T> {
+        let (capacity, runs) = self.next_size();
+        HoldBlock {
+            block: Block::allocate(capacity as usize, runs),
+            capacity,
+            filled: 0,
+        }
     }
 
     /// Adds a vacant block.
@@ -425,11 +438,31 @@ impl<T> Sink<T> for Hold<T> {
         }
         self.len += 1;
     }
+
+    unsafe fn recycle(&mut self, block: Filled<T>) {
+        // SAFETY: the hold owns the block now, and it is vacant.
+        let capacity = unsafe {
+            Block::clear_stretches(block);
+            Row::len(block)
+        };
+        let capacity = u32::try_from(capacity).unwrap_or(u32::MAX);
+        if self.spare.is_none() && capacity <= Self::fitting(KEPT_BYTES) {
+            self.spare = Some(HoldBlock {
+                block,
+                capacity,
+                filled: 0,
+            });
+        } else {
+            // SAFETY: as above.
+            unsafe { Block::free(block) };
+        }
+    }
 }
 
 impl<T> Drop for Hold<T> {
     /// Frees the memory. The handle has already settled the items.
     fn drop(&mut self) {
+        self.parts.extend(self.spare.take());
         self.free();
     }
 }

@@ -1,5 +1,6 @@
 //! Sinks for claimed items.
 
+use super::block::{Block, Filled};
 use super::entry::{DeliveryMeta, Entry, Stored};
 use super::front::Front;
 
@@ -17,6 +18,16 @@ pub(super) trait Sink<T> {
     ///
     /// No more items are accepted than the last `reserve` granted.
     unsafe fn accept(&mut self, item: T, delivery: DeliveryMeta);
+
+    /// Takes over the block of the items that were accepted last.
+    ///
+    /// # Safety
+    ///
+    /// The block is vacant, and the caller, its only user, gives it up.
+    unsafe fn recycle(&mut self, block: Filled<T>) {
+        // SAFETY: by contract.
+        unsafe { Block::free(block) };
+    }
 
     /// Accepts several items that are delivered for the first time and have no time.
     ///

@@ -114,21 +114,72 @@ fn a_run_that_comes_and_goes_leaves_a_trace() {
     });
 }
 
+/// A handle that reuses a block without another visit or pin, which would synchronize.
+struct Reuser {
+    popper: Popper,
+    _pusher: Pusher,
+}
+
+impl Reuser {
+    fn new() -> Self {
+        let (shard, pusher) = filled([7, 8]);
+        let mut popper = Popper::new(&shard);
+        assert_eq!(popper.pop(), Some(7)); // and enters the segment
+        Self {
+            popper,
+            _pusher: pusher,
+        }
+    }
+
+    /// Takes an item that an abort returned, aborts, and holds another one.
+    fn reuse(mut self, front: &Front<u32>) {
+        let mut hold = Hold::new();
+        assert_eq!(front.take(&mut hold, 1), 1);
+        give_back(&mut hold);
+        self.popper.hold(&mut hold, 1);
+        give_back(&mut hold);
+    }
+}
+
 #[test]
-fn a_block_with_two_runs_is_retired_once() {
+fn a_block_with_two_runs_is_reused_once() {
     model(|| {
         let ((left, pusher), (right, other_pusher)) = (filled([1]), filled([2]));
         let mut hold = Hold::new();
-        Popper::new(&left).hold(&mut hold, 1);
+        // The last one fills the first slot.
         Popper::new(&right).hold(&mut hold, 1);
+        Popper::new(&left).hold(&mut hold, 1);
         give_back(&mut hold);
+        // Each takes one of the runs, and then uses the block if it was the last one.
+        let (reuser, other) = (Reuser::new(), Reuser::new());
         let consumer = thread::spawn({
-            let mut popper = Popper::new(&left);
-            move || popper.drain()
+            let left = Arc::clone(&left);
+            move || reuser.reuse(left.front())
         });
-        assert_eq!(Popper::new(&right).drain(), [2]);
-        assert_eq!(consumer.join().unwrap(), [1]);
+        other.reuse(right.front());
+        consumer.join().unwrap();
         drop((pusher, other_pusher));
+    });
+}
+
+/// The last visitor of a run takes over its block, and fills it again.
+#[test]
+fn a_block_is_reused_after_its_last_visitor() {
+    model(|| {
+        let (shard, pusher) = filled([1, 2]);
+        let mut hold = Hold::new();
+        Popper::new(&shard).hold(&mut hold, 2);
+        give_back(&mut hold);
+        // This thread is the visitor that leaves first: its end would synchronize too.
+        let reuser = Reuser::new();
+        let other = thread::spawn({
+            let shard = Arc::clone(&shard);
+            move || reuser.reuse(shard.front())
+        });
+        let mut item = None;
+        assert_eq!(shard.front().take(&mut item, 1), 1);
+        other.join().unwrap();
+        drop(pusher);
     });
 }
 
