@@ -454,7 +454,7 @@
 //! | entering, polling or leaving the wait queue; publishing while there are waiters; [`Queue::close`] | of the wait queue | waiters, and calls that would wake them |
 //! | a pop while something is due | of the delayed items, by `try_lock` | due items |
 //! | a pop on a queue with a [pace](Builder::pace) | of the pace | pops of all queues with this pace |
-//! | the first item of a transaction, with a named handle or timestamps | of the handle | [`Queue::held`], and vice versa |
+//! | the first item of a transaction, with a named handle or timestamps, on another thread than the one before | of the handle | [`Queue::held`], and vice versa |
 //! | a pop, a renewal and the end of a transaction on a queue with leases | of the handle | calls that reclaim expired items, and vice versa |
 //! | a pop on a [`FairQueue`] or a [`PriorityQueue`], which also sorts in the items pushed since the last one | of the order | all pops of the queue |
 //! | a push on a [`FairQueue`], and the commit of held items | of one of 128 tables of keys | pushes and commits of the keys in it |
@@ -535,6 +535,11 @@ mod transaction;
 mod wait;
 #[cfg(not(any(loom, shuttle)))]
 pub mod workers;
+
+/// The part of [`workers`] that has a model.
+#[cfg(all(loom, test))]
+#[path = "workers/progress.rs"]
+mod progress;
 
 /// Queues that are fair by key: a key with many items cannot starve the others.
 ///

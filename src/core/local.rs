@@ -32,6 +32,8 @@ pub(crate) struct Local<T, O: Order<T>> {
     /// The queue's wait queue for items, without the indirection through `shared`.
     pub(super) ready: Arc<WaitQueue>,
     pub(super) endpoint: Endpoint<StoredOf<T, O>>,
+    /// Added to the word for the pops of a transaction: makes them slow if the handle is watched.
+    pub(super) extra_mode: ModeWord,
     /// Whether the queue is unbounded and does not register items.
     pub(super) plain: bool,
     /// What the end of a transaction involves besides shards and permits, as flags: 0 if nothing.
@@ -60,9 +62,6 @@ impl<T, O: Order<T>> Local<T, O> {
         let permits = Permits::new(shared.room());
         let listens = Shared::<T, O>::LEASES || shared.is_observed();
         let is_watched = name.is_some() || shared.timed || listens;
-        if is_watched {
-            shared.ready().slow_pops();
-        }
         let guarded = listens || Shared::<T, O>::SORTS;
         let endpoint = Endpoint::new(Arc::clone(shared.shards()));
         let watch = is_watched.then(|| shared.watches.add(endpoint.number(), name));
@@ -70,6 +69,7 @@ impl<T, O: Order<T>> Local<T, O> {
             ready: Arc::clone(shared.ready()),
             plain: !permits.is_bounded() && !shared.registers(),
             guarded: if guarded { ALWAYS } else { 0 },
+            extra_mode: ModeWord::standing(false, is_watched),
             shared,
             endpoint,
             is_leader: false,
@@ -203,4 +203,16 @@ impl<T, O: Order<T>> Drop for Local<T, O> {
 pub(super) fn address_of<T>(item: &T) -> usize {
     let item: *const T = item;
     item as usize
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use crate::Queue;
+
+    #[test]
+    fn a_named_handle_slows_no_other_pops() {
+        let queue = Queue::<u32>::unbounded();
+        let _named = queue.named_handle("worker");
+        assert!(!queue.shared().word().slows_pop());
+    }
 }

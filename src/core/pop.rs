@@ -85,7 +85,7 @@ impl<T, O: Order<T>> CellOf<T, O> {
     #[allow(clippy::inline_always)] // the pop of a transaction
     pub(crate) fn hold_at_once(&self) -> Option<ItemRef<'_, StoredOf<T, O>>> {
         self.hold_next(|local| {
-            let word = local.word();
+            let word = local.word().with(local.extra_mode);
             !word.slows_pop() && (!word.is_bounded() || local.permits.has_no_extra())
         })
     }
@@ -94,6 +94,8 @@ impl<T, O: Order<T>> CellOf<T, O> {
 /// Pops of a transaction.
 impl<'t, T, O: Order<T>> Borrow<'t, Local<T, O>> {
     /// Takes one more item into the hold.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the pop of a worker
     pub(crate) fn pop(&mut self) -> Result<ItemRef<'t, StoredOf<T, O>>, PopError> {
         wait::yield_to_served(self);
         self.hold_one()
@@ -106,12 +108,25 @@ impl<'t, T, O: Order<T>> Borrow<'t, Local<T, O>> {
         self.shared.why_empty()
     }
 
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // as above
     fn hold_one(&mut self) -> Result<ItemRef<'t, StoredOf<T, O>>, PopError> {
-        if !self.word().slows_pop() {
-            let held = self.hold();
-            self.release();
-            return held.ok_or_else(|| self.nothing_held());
+        let word = self.word();
+        if !self.needs_no_preparation(word) {
+            return self.hold_prepared();
         }
+        let held = self.hold();
+        if word.is_bounded() {
+            self.release();
+        }
+        let held = held.ok_or_else(|| self.nothing_held())?;
+        self.record_first();
+        Ok(held)
+    }
+
+    /// As [`Borrow::hold_one`], where a pop depends on more than the shards.
+    #[inline(never)]
+    fn hold_prepared(&mut self) -> Result<ItemRef<'t, StoredOf<T, O>>, PopError> {
         let held = self.hold_one_by(|local, fresh| {
             local.take(&mut IntoHold(fresh), 1);
         });

@@ -4,8 +4,9 @@
 
 use super::lease::LeaseTable;
 use crate::sync::{lock, AtomicU64, Mutex, Ordering};
+use std::cell::Cell;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{atomic, Arc};
 use std::thread::{self, ThreadId};
 
 /// The watches of a queue, by the number of the handle's counters.
@@ -20,6 +21,8 @@ pub(crate) struct Watch<T> {
     since: AtomicU64,
     /// The thread that took the first item.
     thread: Mutex<Option<ThreadId>>,
+    /// The number of that thread, for the user of the handle alone.
+    thread_number: AtomicU64,
     pub(crate) leases: Mutex<LeaseTable<T>>,
 }
 
@@ -35,6 +38,7 @@ impl<T> WatchTable<T> {
             name,
             since: AtomicU64::new(0),
             thread: Mutex::new(None),
+            thread_number: AtomicU64::new(0),
             leases: Mutex::new(LeaseTable::new()),
         });
         lock(&self.0).insert(counters, Arc::clone(&watch));
@@ -64,7 +68,18 @@ impl<T> Watch<T> {
     pub(crate) fn begin(&self, stamp: u64) {
         // ORDERING: Relaxed; statistics.
         self.since.store(stamp, Ordering::Relaxed);
+        let number = thread_number();
+        // ORDERING: Relaxed, as in `moved`; one thread at a time uses the handle.
+        if self.thread_number.load(Ordering::Relaxed) != number {
+            self.moved(number);
+        }
+    }
+
+    /// Records that another thread uses the handle.
+    #[cold]
+    fn moved(&self, number: u64) {
         *lock(&self.thread) = Some(thread::current().id());
+        self.thread_number.store(number, Ordering::Relaxed);
     }
 
     /// The time stamp of when the transaction took its first item.
@@ -76,4 +91,20 @@ impl<T> Watch<T> {
     pub(crate) fn thread(&self) -> Option<ThreadId> {
         *lock(&self.thread)
     }
+}
+
+/// A number that belongs to the current thread alone, and is never 0. A thread's own id has to be cloned.
+fn thread_number() -> u64 {
+    /// The number of threads that have one. Not an atomic of the models, since there are no races.
+    static NUMBERED: atomic::AtomicU64 = atomic::AtomicU64::new(0);
+    std::thread_local! {
+        static NUMBER: Cell<u64> = const { Cell::new(0) };
+    }
+    NUMBER.with(|number| {
+        if number.get() == 0 {
+            // ORDERING: Relaxed; each thread gets another number.
+            number.set(NUMBERED.fetch_add(1, atomic::Ordering::Relaxed) + 1);
+        }
+        number.get()
+    })
 }

@@ -77,6 +77,12 @@ impl Time {
         self.instant(stamp.checked_sub(1)?)
     }
 
+    /// The instant of a timestamp of an event that has happened.
+    #[cfg(not(any(loom, shuttle)))]
+    pub(crate) fn happened(&self, stamp: u64) -> Instant {
+        self.stamped(stamp).unwrap_or(self.origin)
+    }
+
     /// The current time of the clock.
     pub(crate) fn clock_now(&self) -> Instant {
         self.clock

@@ -19,6 +19,8 @@ use crate::core::Local;
 use crate::order::Order;
 use crate::raw::{Borrow, Open};
 use crate::Fifo;
+#[cfg(not(any(loom, shuttle)))]
+use crate::{Item, PopError};
 use std::fmt;
 
 /// A transaction of one [`Handle`](crate::Handle).
@@ -124,10 +126,20 @@ impl<'h, T, O: Order<T>> Transaction<'h, T, O> {
         self.open.borrow()
     }
 
-    /// The time of the queue's clock.
+    /// As [`Transaction::pop`], for the first item of a transaction of a watched handle, whose pops are slow; with the
+    /// time stamp.
     #[cfg(not(any(loom, shuttle)))]
-    pub(crate) fn now(&self) -> std::time::Instant {
-        self.local().shared().time.clock_now()
+    #[inline]
+    pub(crate) fn pop_watched(&self) -> Result<(Item<'_, T>, u64), PopError> {
+        let mut local = self.local();
+        let item = local.pop()?;
+        Ok((Item::new(item), local.since()))
+    }
+
+    /// The time stamp of when it took its first item; 0 if the handle is not watched.
+    #[cfg(not(any(loom, shuttle)))]
+    pub(crate) fn since(&self) -> u64 {
+        self.local().since()
     }
 }
 

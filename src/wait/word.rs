@@ -45,6 +45,12 @@ impl ModeWord {
         Self(flag(registered, Self::REGISTERED) | flag(slow_pops, Self::SLOW_POPS))
     }
 
+    /// The word with the flags of another one.
+    #[inline]
+    pub(crate) fn with(self, flags: Self) -> Self {
+        Self(self.0 | flags.0)
+    }
+
     pub(super) fn of(waiting: usize, serving: bool, flags: usize) -> Self {
         let serving = if serving { Self::SERVING } else { 0 };
         Self((waiting * Self::ONE) | serving | flags)

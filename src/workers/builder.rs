@@ -143,7 +143,8 @@ impl<T, O: Order<T>> WorkersBuilder<T, O> {
     pub(super) fn crew(&self) -> Arc<Crew> {
         let count = self.count.or_else(|| thread::available_parallelism().ok());
         let count = count.map_or(1, NonZeroUsize::get);
-        Crew::new(&self.name, count, self.hooks.clone())
+        let time = self.queue.shared().time.clone();
+        Crew::new(&self.name, count, self.hooks.clone(), time)
     }
 
     #[cfg(feature = "tokio")]
@@ -152,7 +153,7 @@ impl<T, O: Order<T>> WorkersBuilder<T, O> {
     }
 
     pub(super) fn handle(&self, shift: &Shift) -> Handle<T, O> {
-        self.queue.named_handle(shift.worker().name())
+        self.queue.named_handle(Arc::clone(shift.worker().name()))
     }
 }
 

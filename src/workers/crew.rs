@@ -4,6 +4,7 @@ use super::failure::Trouble;
 use super::worker::{Command, Worker};
 use super::{Failure, Report, WorkerStatus};
 use crate::sync::{lock, swallow_panic, Condvar, Mutex};
+use crate::time::Time;
 use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,6 +29,8 @@ pub(super) type Payload = Box<dyn Any + Send>;
 pub(super) struct Crew {
     workers: Vec<Worker>,
     hooks: Hooks,
+    /// The time of the queue.
+    time: Time,
     /// Workers that have not ended.
     present: Mutex<usize>,
     /// Notified when all have ended.
@@ -35,11 +38,12 @@ pub(super) struct Crew {
 }
 
 impl Crew {
-    pub(super) fn new(prefix: &str, count: usize, hooks: Hooks) -> Arc<Self> {
+    pub(super) fn new(prefix: &str, count: usize, hooks: Hooks, time: Time) -> Arc<Self> {
         let name = |index| format!("{prefix}-{index}").into();
         Arc::new(Self {
             workers: (0..count).map(name).map(Worker::new).collect(),
             hooks,
+            time,
             present: Mutex::new(0),
             gone: Condvar::new(),
         })
@@ -68,11 +72,15 @@ impl Crew {
     }
 
     pub(super) fn status(&self) -> Vec<WorkerStatus> {
-        self.workers.iter().map(Worker::status).collect()
+        self.statuses().collect()
+    }
+
+    fn statuses(&self) -> impl Iterator<Item = WorkerStatus> + '_ {
+        self.workers.iter().map(|worker| worker.status(&self.time))
     }
 
     pub(super) fn report(&self) -> Report {
-        Report::of(self.workers.iter().map(Worker::status))
+        Report::of(self.statuses())
     }
 
     /// Waits until all workers have ended, or the timeout elapses.

@@ -73,7 +73,7 @@ impl Trouble {
         payload: Option<Payload>,
     ) -> Self {
         let failure = Failure {
-            worker: worker.name(),
+            worker: Arc::clone(worker.name()),
             items,
             attempts,
             error,

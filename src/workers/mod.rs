@@ -4,7 +4,8 @@
 
 // | file | contents |
 // |---|---|
-// | `worker` | one worker: its command, state and counters |
+// | `worker` | one worker: its command, and what it shows of itself |
+// | `progress` | its state and its successful runs |
 // | `crew` | the workers of a pool, and the wait for their end |
 // | `builder` | the settings of a pool |
 // | `run`, `work`, `threads` | starts threads, their loop, and their pool |
@@ -28,6 +29,7 @@ mod job;
 mod job_error;
 mod others;
 mod outcome;
+mod progress;
 mod run;
 #[cfg(feature = "tokio")]
 mod spawn;

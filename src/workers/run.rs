@@ -89,7 +89,7 @@ impl<T, O: Order<T>> WorkersBuilder<T, O> {
     {
         let run = Arc::new(run);
         self.start(|worker| {
-            let (mut handles, run) = (others.handles(&worker.name()), Arc::clone(&run));
+            let (mut handles, run) = (others.handles(worker.name()), Arc::clone(&run));
             move |tx: Transaction<'_, T, O>, worker: &Worker| {
                 each_with::<Q, _, _, _>(tx, &mut handles, worker, &*run)
             }

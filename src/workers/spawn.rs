@@ -2,8 +2,8 @@
 
 use super::caught::Caught;
 use super::crew::Shift;
-use super::failure::kept;
-use super::work::{end, poll_pop, settle, RunStep};
+use super::failure::{give_back_after_panic, kept};
+use super::work::{poll_pop, settle, Run, RunStep};
 use super::worker::Ran;
 use super::{Job, TaskItem, TaskTransaction, Tasks, WorkersBuilder};
 use crate::core::pool::CheckedOut;
@@ -136,7 +136,10 @@ struct WorkingTask<T, O: Order<T>> {
 impl<T, O: Order<T>> WorkingTask<T, O> {
     /// Begins a transaction. Replaces the handle if its last transaction still owns it.
     fn begin(&mut self) -> OwnedTransaction<T, O> {
-        let make = || self.queue.named_handle(self.shift.worker().name());
+        let make = || {
+            self.queue
+                .named_handle(Arc::clone(self.shift.worker().name()))
+        };
         let cell = self.idle.take().unwrap_or_else(|| make().check_out());
         OwnedTransaction::begin(cell)
     }
@@ -180,7 +183,7 @@ where
         }
     };
     let worker = shift.worker();
-    worker.begin_run(user.now());
+    worker.begin_run(user.since());
     let (item, tx) = (TaskItem::new(reference), TaskTransaction::new(user));
     let ended = match catch_unwind(AssertUnwindSafe(|| Box::pin(run(item, tx)))) {
         Ok(running) => Caught::new(running).await,
@@ -189,7 +192,10 @@ where
     let Some(tx) = keeper.into_value() else {
         return kept(worker, ended.map(|ended| ended.map(drop)));
     };
-    let (step, idle) = tx.end_by(|tx| end(tx, worker, ended));
+    let (step, idle) = tx.end_by(|tx| match ended {
+        Ok(ended) => Run::of(tx, worker, |run| run.end(ended)),
+        Err(payload) => give_back_after_panic(tx, worker, payload),
+    });
     task.idle = Some(idle);
     step
 }
@@ -201,8 +207,13 @@ fn pop_for<T: Send + 'static, O: Order<T> + 'static>(
     let shift = Arc::clone(shift);
     move |tx| {
         let mut pop = tx.pop_async();
+        let mut waits = false;
         Box::pin(poll_fn(move |context| {
             let popped = poll_pop(&mut pop, shift.worker(), context.waker());
+            if popped.is_ready() && waits {
+                shift.worker().end_wait();
+            }
+            waits = popped.is_pending();
             popped.map(|popped| match popped {
                 Some(Ok(item)) => Ok(item.reference),
                 Some(Err(_)) => Err(RunStep::Closed),

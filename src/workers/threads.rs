@@ -2,7 +2,7 @@
 
 use super::crew::{Crew, Shift};
 use super::worker::Command;
-use super::{Report, WorkerState, WorkerStatus, WorkersBuilder};
+use super::{Report, WorkerStatus, WorkersBuilder};
 use crate::order::Order;
 use crate::Queue;
 use std::fmt;
@@ -225,7 +225,7 @@ impl Workers {
         self.crew.wait(timeout);
         let report = self.crew.report();
         for (index, thread) in mem::take(&mut self.threads).into_iter().enumerate() {
-            if self.crew.worker(index).status().state == WorkerState::Stopped {
+            if self.crew.worker(index).has_ended() {
                 // Panics of runs were caught; a panicking destructor of the function ends only this thread.
                 let _ = thread.join();
             }

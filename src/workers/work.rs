@@ -1,6 +1,6 @@
 //! The loop of a worker thread, and its steps for one transaction.
 
-use super::crew::Shift;
+use super::crew::{Payload, Shift};
 use super::failure::{give_back, give_back_after_panic, Trouble};
 use super::others::sealed;
 use super::worker::{Ran, Worker};
@@ -8,7 +8,7 @@ use super::Job;
 use crate::order::Order;
 use crate::sync::swallow_panic;
 use crate::wait::{block, spin, Deadline};
-use crate::{Handle, Item, PopAsync, PopError, Transaction};
+use crate::{Expired, Handle, Item, PopAsync, PopError, Transaction};
 use std::fmt::Debug;
 use std::future::Future;
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -35,12 +35,29 @@ pub(super) fn work<T, O: Order<T>>(
 ) {
     let worker = shift.worker();
     while worker.goes_on() {
-        // A panic before the run drops the transaction while it unwinds.
-        let stepped = catch_unwind(AssertUnwindSafe(|| step(handle.begin(), worker)));
+        // Panics of runs are caught one by one: see `Run`.
+        let stepped = catch_unwind(AssertUnwindSafe(|| {
+            keep_running(&mut handle, worker, &mut step)
+        }));
         if !settle(shift, stepped) {
             return;
         }
     }
+}
+
+/// Runs until a run fails, the worker is interrupted, or the queue is closed and drained.
+fn keep_running<T, O: Order<T>>(
+    handle: &mut Handle<T, O>,
+    worker: &Worker,
+    step: &mut impl FnMut(Transaction<'_, T, O>, &Worker) -> RunStep,
+) -> RunStep {
+    while !worker.is_interrupted() {
+        match step(handle.begin(), worker) {
+            RunStep::Ran(ran) => worker.end_run(ran),
+            other => return other,
+        }
+    }
+    RunStep::Interrupted
 }
 
 /// Records the outcome of a transaction. Returns whether the worker goes on.
@@ -62,52 +79,130 @@ fn record_failure(shift: &Shift, trouble: Trouble) {
     shift.crew().report_failure(trouble);
 }
 
+/// One run, and its transaction. What panics while the transaction is open aborts it; what panics after that are
+/// destructors, which do not change the outcome.
+pub(super) struct Run<'h, 'w, T, O: Order<T>> {
+    /// `None` when the transaction has ended.
+    tx: Option<Transaction<'h, T, O>>,
+    worker: &'w Worker,
+    /// How the run ended, if the transaction was committed.
+    ran: Ran,
+}
+
+const OPEN: &str = "the run has not ended";
+
+impl<'h, 'w, T, O: Order<T>> Run<'h, 'w, T, O> {
+    /// Does `work`, which ends the run or finds nothing to do.
+    #[inline]
+    pub(super) fn of(
+        tx: Transaction<'h, T, O>,
+        worker: &'w Worker,
+        work: impl FnOnce(&mut Self) -> RunStep,
+    ) -> RunStep {
+        let (tx, ran) = (Some(tx), Ran::Done);
+        let mut run = Self { tx, worker, ran };
+        match catch_unwind(AssertUnwindSafe(|| work(&mut run))) {
+            Ok(step) => step,
+            Err(payload) => run.end_after_panic(payload),
+        }
+    }
+
+    fn tx(&self) -> &Transaction<'h, T, O> {
+        self.tx.as_ref().expect(OPEN)
+    }
+
+    fn tx_mut(&mut self) -> &mut Transaction<'h, T, O> {
+        self.tx.as_mut().expect(OPEN)
+    }
+
+    /// Commits or aborts, depending on the result of the run.
+    #[inline]
+    pub(super) fn end<R: Into<Ran>, E: Debug>(&mut self, ended: Result<R, E>) -> RunStep {
+        match ended {
+            Ok(ran) => self.commit(ran.into()),
+            Err(error) => self.give_back(error),
+        }
+    }
+
+    #[inline]
+    fn commit(&mut self, ran: Ran) -> RunStep {
+        let closed = self.tx_mut().close_leases();
+        self.commit_by(ran, closed, |tx| drop(tx.try_commit()))
+    }
+
+    /// Commits if all lease tables could be closed, after which it cannot fail.
+    #[inline]
+    fn commit_by(
+        &mut self,
+        ran: Ran,
+        closed: Result<(), Expired>,
+        commit: impl FnOnce(Transaction<'h, T, O>),
+    ) -> RunStep {
+        if let Err(expired) = closed {
+            return self.give_back(format_args!("{expired}"));
+        }
+        self.ran = ran;
+        commit(self.tx.take().expect(OPEN));
+        RunStep::Ran(ran)
+    }
+
+    #[cold]
+    fn give_back(&mut self, error: impl Debug) -> RunStep {
+        give_back(self.tx.take().expect(OPEN), self.worker, error)
+    }
+
+    #[cold]
+    fn end_after_panic(self, payload: Payload) -> RunStep {
+        if let Some(tx) = self.tx {
+            return give_back_after_panic(tx, self.worker, payload);
+        }
+        swallow_panic(|| drop(payload));
+        RunStep::Ran(self.ran)
+    }
+}
+
 /// Takes an item, runs, and commits or aborts.
 pub(super) fn each<T, O: Order<T>, E: Debug>(
     tx: Transaction<'_, T, O>,
     worker: &Worker,
-    run: impl for<'t> Fn(Item<'t, T>, &'t Transaction<'t, T, O>) -> Result<(), E>,
+    call: impl for<'t> Fn(Item<'t, T>, &'t Transaction<'t, T, O>) -> Result<(), E>,
 ) -> RunStep {
-    let item = match take(&tx, worker) {
-        Ok(item) => item,
-        Err(nothing) => return nothing,
-    };
-    let ended = catch_unwind(AssertUnwindSafe(|| run(item, &tx)));
-    end(tx, worker, ended)
+    Run::of(tx, worker, |run| {
+        let ended = match take(run.tx(), worker) {
+            Ok(item) => call(item, run.tx()),
+            Err(nothing) => return nothing,
+        };
+        run.end(ended)
+    })
 }
 
 /// Like [`each`], with transactions of other queues that are committed together with that of the item.
 pub(super) fn each_with<Q: sealed::Others, T, O: Order<T>, E: Debug>(
-    mut tx: Transaction<'_, T, O>,
-    others: &mut Q::Handles,
+    tx: Transaction<'_, T, O>,
+    handles: &mut Q::Handles,
     worker: &Worker,
-    run: impl for<'t, 'h> Fn(
+    call: impl for<'t, 'h> Fn(
         Item<'t, T>,
         &'t Transaction<'t, T, O>,
         &'t Q::Transactions<'h>,
     ) -> Result<(), E>,
 ) -> RunStep {
-    let item = match take(&tx, worker) {
-        Ok(item) => item,
-        Err(nothing) => return nothing,
-    };
-    let mut others = Q::begin(others);
-    let ended = catch_unwind(AssertUnwindSafe(|| run(item, &tx, &others)));
-    let close = || {
-        tx.close_leases()
-            .and_then(|()| Q::close_leases(&mut others))
-    };
-    let step = match matches!(ended, Ok(Ok(()))).then(close) {
-        Some(Ok(())) => {
-            swallow_panic(|| {
-                // It cannot fail: all lease tables are closed.
-                let _ = Q::commit_with(tx, others);
-            });
-            return RunStep::Ran(Ran::Done);
+    let mut others = None;
+    let step = Run::of(tx, worker, |run| {
+        let item = match take(run.tx(), worker) {
+            Ok(item) => item,
+            Err(nothing) => return nothing,
+        };
+        let begun = others.insert(Q::begin(handles));
+        if let Err(error) = call(item, run.tx(), begun) {
+            return run.give_back(error);
         }
-        Some(Err(expired)) => give_back(tx, worker, format_args!("{expired}")),
-        None => end(tx, worker, ended.map(|ended| ended.map(|()| Ran::Done))),
-    };
+        let closed = run.tx_mut().close_leases();
+        let closed = closed.and_then(|()| Q::close_leases(begun));
+        run.commit_by(Ran::Done, closed, |tx| {
+            let _ = others.take().map(|others| Q::commit_with(tx, others));
+        })
+    });
     swallow_panic(|| drop(others));
     step
 }
@@ -117,61 +212,42 @@ pub(super) fn batch<T, O: Order<T>, E: Debug>(
     tx: Transaction<'_, T, O>,
     worker: &Worker,
     max: usize,
-    run: impl for<'t> Fn(Vec<Item<'t, T>>, &'t Transaction<'t, T, O>) -> Result<(), E>,
+    call: impl for<'t> Fn(Vec<Item<'t, T>>, &'t Transaction<'t, T, O>) -> Result<(), E>,
 ) -> RunStep {
-    let first = match take(&tx, worker) {
-        Ok(item) => item,
-        Err(nothing) => return nothing,
-    };
-    let mut items = vec![first];
-    items.extend(tx.pop_batch(max - 1));
-    let ended = catch_unwind(AssertUnwindSafe(|| run(items, &tx)));
-    end(tx, worker, ended)
+    Run::of(tx, worker, |run| {
+        let mut items = match take(run.tx(), worker) {
+            Ok(first) => vec![first],
+            Err(nothing) => return nothing,
+        };
+        items.extend(run.tx().pop_batch(max - 1));
+        let ended = call(items, run.tx());
+        run.end(ended)
+    })
 }
 
 /// Takes a job, runs it, and commits, even if it panicked.
 pub(super) fn job<O: Order<Job>>(tx: Transaction<'_, Job, O>, worker: &Worker) -> RunStep {
-    let mut job = match take(&tx, worker) {
-        Ok(job) => job,
-        Err(nothing) => return nothing,
-    };
-    let ran = Ran::of_job(job.run());
-    finish(tx, worker, ran)
+    Run::of(tx, worker, |run| {
+        let ran = match take(run.tx(), worker) {
+            Ok(mut job) => Ran::of_job(job.run()),
+            Err(nothing) => return nothing,
+        };
+        run.commit(ran)
+    })
 }
 
-/// Commits or aborts the transaction of a run, depending on its result.
-pub(super) fn end<T, O: Order<T>, R: Into<Ran>, E: Debug>(
-    tx: Transaction<'_, T, O>,
-    worker: &Worker,
-    ended: thread::Result<Result<R, E>>,
-) -> RunStep {
-    match ended {
-        Ok(Ok(ran)) => finish(tx, worker, ran.into()),
-        Ok(Err(error)) => give_back(tx, worker, error),
-        Err(payload) => give_back_after_panic(tx, worker, payload),
-    }
-}
-
-/// Commits. Panics of the items' destructors do not change the outcome of the run.
-fn finish<T, O: Order<T>>(mut tx: Transaction<'_, T, O>, worker: &Worker, ran: Ran) -> RunStep {
-    if let Err(expired) = tx.close_leases() {
-        return give_back(tx, worker, format_args!("{expired}"));
-    }
-    swallow_panic(|| drop(tx.try_commit()));
-    RunStep::Ran(ran)
-}
-
-/// Takes an item, waiting for one until the worker is interrupted.
+/// Takes an item, waiting for one until the worker is interrupted, and begins a run.
+#[inline]
 fn take<'t, T, O: Order<T>>(
     tx: &'t Transaction<'_, T, O>,
     worker: &Worker,
 ) -> Result<Item<'t, T>, RunStep> {
-    let popped = match tx.pop() {
+    let popped = match tx.pop_watched() {
         Err(PopError::Empty) => wait(tx, worker).ok_or(RunStep::Interrupted)?,
         popped => popped,
     };
-    let item = popped.map_err(|_| RunStep::Closed)?;
-    worker.begin_run(tx.now());
+    let (item, since) = popped.map_err(|_| RunStep::Closed)?;
+    worker.begin_run(since);
     Ok(item)
 }
 
@@ -180,30 +256,35 @@ fn take<'t, T, O: Order<T>>(
 fn wait<'t, T, O: Order<T>>(
     tx: &'t Transaction<'_, T, O>,
     worker: &Worker,
-) -> Option<Result<Item<'t, T>, PopError>> {
+) -> Option<Result<(Item<'t, T>, u64), PopError>> {
     let attempt = |(): &mut ()| match tx.pop() {
         Err(PopError::Empty) => None,
         popped => Some(popped),
     };
-    spin(&mut (), |()| !worker.is_interrupted(), attempt).or_else(|| {
+    let popped = spin(&mut (), |()| !worker.is_interrupted(), attempt).or_else(|| {
         let mut pop = tx.pop_async();
-        block(Deadline::NEVER, |wake_target| {
+        let popped = block(Deadline::NEVER, |wake_target| {
             poll_pop(&mut pop, worker, wake_target.waker)
-        })
-        .flatten()
-    })
+        });
+        worker.end_wait();
+        popped.flatten()
+    })?;
+    Some(popped.map(|item| (item, tx.since())))
 }
 
-/// Polls for an item; `None` if the worker is interrupted.
+/// Polls for an item; `None` if the worker is interrupted. After a poll that was pending, the caller
+/// [ends the wait](Worker::end_wait).
 pub(super) fn poll_pop<'t, T, O: Order<T>>(
     pop: &mut PopAsync<'t, T, O>,
     worker: &Worker,
     waker: &Waker,
 ) -> Poll<Option<Result<Item<'t, T>, PopError>>> {
-    if worker.poll_interrupted(waker).is_ready() {
+    if worker.is_interrupted() {
         return Poll::Ready(None);
     }
-    Pin::new(pop)
-        .poll(&mut Context::from_waker(waker))
-        .map(Some)
+    let popped = Pin::new(pop).poll(&mut Context::from_waker(waker));
+    if popped.is_pending() && worker.poll_interrupted(waker).is_ready() {
+        return Poll::Ready(None);
+    }
+    popped.map(Some)
 }

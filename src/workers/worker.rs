@@ -1,12 +1,14 @@
-//! One worker: its command, state and counters.
+//! One worker: its command, and what it shows of itself.
 
+use super::progress::{Phase, Progress, Seen};
 use super::{WorkerState, WorkerStatus};
-use crate::sync::{lock, swallow_panic, Mutex};
+use crate::sync::{lock, swallow_panic, AtomicU8, Mutex, Ordering};
+use crate::time::Time;
 use crate::wait::{block, Deadline};
+use crossbeam_utils::CachePadded;
 use std::mem;
 use std::sync::Arc;
 use std::task::{Poll, Waker};
-use std::time::Instant;
 
 /// A command to a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,60 +44,89 @@ impl From<()> for Ran {
     }
 }
 
-/// The state of a worker, shared with its pool.
+/// The state of a worker, shared with its pool. Each item costs it three stores and a load; the lock is for the rest.
 pub(super) struct Worker {
+    name: Arc<str>,
+    progress: CachePadded<Progress>,
+    /// The command, which is written under the lock.
+    command: AtomicU8,
     record: Mutex<WorkerRecord>,
 }
 
+#[derive(Default)]
 struct WorkerRecord {
-    command: Command,
-    status: WorkerStatus,
+    failed: u64,
+    panicked: u64,
     /// Wakes the worker while it waits.
     waker: Option<Waker>,
 }
 
+/// What others do with a worker.
 impl Worker {
     pub(super) fn new(name: Arc<str>) -> Self {
-        let status = WorkerStatus {
-            name,
-            state: WorkerState::Idle,
-            done: 0,
-            failed: 0,
-            panicked: 0,
-        };
         Self {
-            record: Mutex::new(WorkerRecord {
-                command: Command::Work,
-                status,
-                waker: None,
-            }),
+            name,
+            progress: CachePadded::new(Progress::new()),
+            command: AtomicU8::new(Command::Work as u8),
+            record: Mutex::default(),
         }
     }
 
-    pub(super) fn status(&self) -> WorkerStatus {
-        lock(&self.record).status.clone()
+    pub(super) fn name(&self) -> &Arc<str> {
+        &self.name
     }
 
-    pub(super) fn name(&self) -> Arc<str> {
-        Arc::clone(&lock(&self.record).status.name)
+    /// The status; `time` is that of the queue.
+    pub(super) fn status(&self, time: &Time) -> WorkerStatus {
+        let record = lock(&self.record);
+        let Seen { phase, done, since } = self.progress.read();
+        WorkerStatus {
+            name: Arc::clone(&self.name),
+            state: match phase {
+                Phase::Idle => WorkerState::Idle,
+                Phase::Busy => WorkerState::Busy {
+                    since: time.happened(since),
+                },
+                Phase::Paused => WorkerState::Paused,
+                Phase::Stopped => WorkerState::Stopped,
+            },
+            done,
+            failed: record.failed,
+            panicked: record.panicked,
+        }
     }
 
-    /// Sets the command and bell the worker. After `Stop` all other commands are ignored.
+    pub(super) fn has_ended(&self) -> bool {
+        self.progress.read().phase == Phase::Stopped
+    }
+
+    /// Sets the command and wakes the worker. After `Stop` all other commands are ignored.
     pub(super) fn command(&self, command: Command) {
         let mut record = lock(&self.record);
-        if record.command != Command::Stop {
-            record.command = command;
+        if self.current() != Command::Stop {
+            // ORDERING: Relaxed; a worker that has left its waker reads it again after the lock.
+            self.command.store(command as u8, Ordering::Relaxed);
         }
         let waker = record.waker.take();
         drop(record);
         swallow_panic(|| waker.into_iter().for_each(Waker::wake));
     }
+}
 
+/// The worker's commands.
+impl Worker {
+    #[inline]
     fn current(&self) -> Command {
-        lock(&self.record).command
+        // ORDERING: Relaxed; as in `command`.
+        match self.command.load(Ordering::Relaxed) {
+            0 => Command::Work,
+            1 => Command::Pause,
+            _ => Command::Stop,
+        }
     }
 
     /// Whether the worker must take no items now.
+    #[inline]
     pub(super) fn is_interrupted(&self) -> bool {
         self.current() != Command::Work
     }
@@ -109,9 +140,9 @@ impl Worker {
     /// Ready when the worker is not paused; true if it goes on.
     pub(super) fn poll_go_on(&self, waker: &Waker) -> Poll<bool> {
         let command = self.poll_command(waker, |command| command != Command::Pause);
-        self.show(match command {
-            Poll::Ready(_) => WorkerState::Idle,
-            Poll::Pending => WorkerState::Paused,
+        self.progress.show(match command {
+            Poll::Ready(_) => Phase::Idle,
+            Poll::Pending => Phase::Paused,
         });
         command.map(|command| command == Command::Work)
     }
@@ -129,46 +160,60 @@ impl Worker {
         }
     }
 
-    /// Ready with the command if it is an awaited one; otherwise the next command bell the worker.
+    /// Ready with the command if it is an awaited one; otherwise the next command wakes the worker.
     fn poll_command(&self, waker: &Waker, awaited: impl Fn(Command) -> bool) -> Poll<Command> {
-        let mut command = self.current();
-        if !awaited(command) {
-            let mut waker = Some(waker.clone());
-            mem::swap(&mut lock(&self.record).waker, &mut waker);
-            command = self.current();
-        }
+        let command = self.current();
         if awaited(command) {
-            Poll::Ready(command)
-        } else {
-            Poll::Pending
+            return Poll::Ready(command);
         }
+        self.leave_waker(Some(waker.clone()));
+        let command = self.current();
+        if !awaited(command) {
+            return Poll::Pending;
+        }
+        self.end_wait();
+        Poll::Ready(command)
     }
 
-    fn show(&self, state: WorkerState) {
-        lock(&self.record).status.state = state;
+    /// The worker no longer waits, so a command must not wake the task that runs.
+    pub(super) fn end_wait(&self) {
+        self.leave_waker(None);
     }
 
-    /// The worker has taken an item. It no longer waits, so a command must not wake the task that runs.
-    pub(super) fn begin_run(&self, since: Instant) {
-        let mut record = lock(&self.record);
-        record.status.state = WorkerState::Busy { since };
-        let waker = record.waker.take();
-        drop(record);
+    /// Replaces the waker that the next command calls.
+    fn leave_waker(&self, mut waker: Option<Waker>) {
+        mem::swap(&mut lock(&self.record).waker, &mut waker);
         swallow_panic(|| drop(waker));
     }
+}
 
+/// What the worker shows of itself.
+impl Worker {
+    /// The worker has taken an item, at the time of this stamp.
+    #[inline]
+    pub(super) fn begin_run(&self, since: u64) {
+        self.progress.begin(since);
+    }
+
+    #[inline]
     pub(super) fn end_run(&self, ran: Ran) {
-        let status = &mut lock(&self.record).status;
-        status.state = WorkerState::Idle;
-        *match ran {
-            Ran::Done => &mut status.done,
-            Ran::Failed => &mut status.failed,
-            Ran::Panicked => &mut status.panicked,
-        } += 1;
+        if ran == Ran::Done {
+            return self.progress.succeed();
+        }
+        self.count_failure(ran);
+    }
+
+    #[cold]
+    fn count_failure(&self, ran: Ran) {
+        let mut record = lock(&self.record);
+        record.failed += u64::from(ran == Ran::Failed);
+        record.panicked += u64::from(ran == Ran::Panicked);
+        self.progress.show(Phase::Idle);
     }
 
     pub(super) fn end(&self) {
-        self.show(WorkerState::Stopped);
+        self.end_wait();
+        self.progress.show(Phase::Stopped);
     }
 }
 
@@ -177,7 +222,6 @@ mod tests {
     use super::super::tests::Bell;
     use super::{Command, Worker};
     use std::task::Poll;
-    use std::time::Instant;
 
     #[test]
     fn a_worker_ignores_commands_after_stop() {
@@ -208,7 +252,7 @@ mod tests {
         let worker = Worker::new("worker".into());
         let (bell, waker) = Bell::new();
         assert!(worker.poll_interrupted(&waker).is_pending());
-        worker.begin_run(Instant::now());
+        worker.end_wait();
         worker.command(Command::Stop);
         assert_eq!(bell.rings(), 0);
     }

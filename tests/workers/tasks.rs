@@ -1,7 +1,8 @@
 //! Pools of tasks: feature `tokio`.
 
 use std::cell::Cell;
-use std::future::{pending, Future};
+use std::future::{pending, poll_fn, Future};
+use std::task::Poll;
 use std::time::Duration;
 
 use crate::common::{assert_at_rest, drain, ends, filled, panics};
@@ -239,6 +240,35 @@ fn a_paused_task_takes_nothing() {
 }
 
 /// Tasks that always find an item yield to others.
+/// A command wakes a task that waits for an item. One that runs is not polled for it, even if it waited before.
+#[test]
+fn a_command_wakes_no_run() {
+    let runtime = Builder::new_current_thread().build().unwrap();
+    runtime.block_on(async {
+        let queue = Queue::unbounded();
+        let (announce, mut polled) = unbounded_channel();
+        let tasks = Workers::builder(&queue).tasks(1);
+        let tasks = tasks.run_async(move |_job, _tx| {
+            let announce = announce.clone();
+            poll_fn(move |_| {
+                announce.send(()).unwrap();
+                Poll::<Result<(), ()>>::Pending
+            })
+        });
+        while queue.stats().waiting == 0 {
+            yield_now().await;
+        }
+        queue.push(1).unwrap();
+        assert_eq!(polled.recv().await, Some(()));
+        tasks.pause(0);
+        for _ in 0..100 {
+            yield_now().await;
+        }
+        assert!(polled.try_recv().is_err());
+        drop(tasks);
+    });
+}
+
 #[test]
 fn tasks_that_never_wait_starve_no_other_task() {
     on_tokio(|| async {

@@ -1,0 +1,186 @@
+//! Does one of requeue's operations so and so many times, on one thread or with one worker, so that the number of
+//! instructions depends on nothing else. `.ci/budgets` counts them for two numbers of operations: the difference is that
+//! of the operations, without the start of the process.
+//!
+//! `requeue-instructions` lists the operations, `requeue-instructions NAME COUNT` does one.
+
+use futures::task::noop_waker_ref;
+use requeue::{FairQueue, Handle, PriorityQueue, Queue, Workers};
+use std::env;
+use std::future::Future;
+use std::hint::black_box;
+use std::pin::pin;
+use std::task::Context;
+
+/// Does an operation this often.
+type Operation = fn(u64);
+
+const OPERATIONS: [(&str, Operation); 14] = [
+    ("push", push),
+    ("push-pop", |count| pairs(&Queue::unbounded(), count)),
+    ("transaction-push", transaction_push),
+    ("transaction-pop", |count| {
+        transaction_pairs(&Queue::unbounded(), count);
+    }),
+    ("abort", abort),
+    ("no-handle", no_handle),
+    ("batch", batches),
+    ("bounded", |count| pairs(&Queue::bounded(ROOM), count)),
+    ("bounded-transaction", |count| {
+        transaction_pairs(&Queue::bounded(ROOM), count);
+    }),
+    ("blocking", blocking),
+    ("task-wait", task_waits),
+    ("worker", worker),
+    ("fair", fair),
+    ("priority", priority),
+];
+
+/// More than a queue ever holds here.
+const ROOM: usize = 1 << 20;
+/// The keys of a fair queue.
+const KEYS: u64 = 1_000;
+
+/// Replaces the function of the C library: the seeds of all tables stay 0, and so their collisions are the same in each
+/// run.
+#[no_mangle]
+extern "C" fn getrandom(_: *mut u8, len: usize, _: u32) -> usize {
+    len
+}
+
+fn main() {
+    let mut arguments = env::args().skip(1);
+    let Some(name) = arguments.next() else {
+        return OPERATIONS.iter().for_each(|(name, _)| println!("{name}"));
+    };
+    let count = arguments.next().and_then(|count| count.parse().ok());
+    let count = count.expect("a number of operations after the name");
+    let operation = OPERATIONS.iter().find(|(other, _)| *other == name);
+    operation.expect("an operation of this name").1(count);
+}
+
+/// A handle that pushes and one that pops.
+fn handles(queue: &Queue<u64>) -> (Handle<u64>, Handle<u64>) {
+    (queue.handle(), queue.handle())
+}
+
+fn push(count: u64) {
+    let mut handle = Queue::unbounded().handle();
+    for item in 0..count {
+        handle.push(item).unwrap();
+    }
+}
+
+fn pairs(queue: &Queue<u64>, count: u64) {
+    let (mut pusher, mut popper) = handles(queue);
+    for item in 0..count {
+        pusher.push(item).unwrap();
+        black_box(popper.pop().unwrap());
+    }
+}
+
+fn transaction_push(count: u64) {
+    let mut handle = Queue::unbounded().handle();
+    for item in 0..count {
+        let tx = handle.begin();
+        tx.push(item).unwrap();
+        tx.commit();
+    }
+}
+
+fn transaction_pairs(queue: &Queue<u64>, count: u64) {
+    let (mut pusher, mut popper) = handles(queue);
+    for item in 0..count {
+        pusher.push(item).unwrap();
+        let tx = popper.begin();
+        black_box(*tx.pop().unwrap());
+        tx.commit();
+    }
+}
+
+/// The same item again and again.
+fn abort(count: u64) {
+    let (mut pusher, mut popper) = handles(&Queue::unbounded());
+    pusher.push(0).unwrap();
+    for _ in 0..count {
+        let tx = popper.begin();
+        black_box(*tx.pop().unwrap());
+        tx.abort();
+    }
+}
+
+fn no_handle(count: u64) {
+    let queue = Queue::unbounded();
+    for item in 0..count {
+        queue.push(item).unwrap();
+        black_box(queue.pop().unwrap());
+    }
+}
+
+/// Batches of 32, counted by items.
+fn batches(count: u64) {
+    let (mut pusher, mut popper) = handles(&Queue::unbounded());
+    for _ in 0..count / 32 {
+        pusher.push_batch(0..32).unwrap();
+        let tx = popper.begin();
+        black_box(tx.pop_batch(32).len());
+        tx.commit();
+    }
+}
+
+/// Pops that may wait, and find an item.
+fn blocking(count: u64) {
+    let (mut pusher, mut popper) = handles(&Queue::unbounded());
+    for item in 0..count {
+        pusher.push(item).unwrap();
+        black_box(popper.pop_blocking().unwrap());
+    }
+}
+
+/// A task finds nothing and waits, is woken by a push, and receives its item.
+fn task_waits(count: u64) {
+    let (mut pusher, mut popper) = handles(&Queue::unbounded());
+    let mut context = Context::from_waker(noop_waker_ref());
+    for item in 0..count {
+        let mut pop = pin!(popper.pop_async());
+        assert!(pop.as_mut().poll(&mut context).is_pending());
+        pusher.push(item).unwrap();
+        assert!(black_box(pop.as_mut().poll(&mut context)).is_ready());
+    }
+}
+
+/// Runs of one worker, for items that are there.
+fn worker(count: u64) {
+    let queue = Queue::unbounded();
+    queue.push_batch(0..count).unwrap();
+    queue.close();
+    let workers = Workers::builder(&queue).threads(1).run(|item, _tx| {
+        black_box(*item);
+        Ok::<(), ()>(())
+    });
+    assert_eq!(workers.join().done, count);
+}
+
+fn fair(count: u64) {
+    let queue = FairQueue::by(|item: &u64| item % KEYS);
+    let (mut pusher, mut popper) = (queue.handle(), queue.handle());
+    for item in 0..count {
+        pusher.push(item).unwrap();
+    }
+    for _ in 0..count {
+        black_box(popper.pop().unwrap());
+    }
+}
+
+/// Priorities in no order that a heap would like.
+fn priority(count: u64) {
+    let queue = PriorityQueue::by_priority();
+    let (mut pusher, mut popper) = (queue.handle(), queue.handle());
+    for item in 0..count {
+        let priority = u16::try_from(item * 7_919 % 9_999 + 1).expect("less than 10,000");
+        pusher.push_with(priority, None, item).unwrap();
+    }
+    for _ in 0..count {
+        black_box(popper.pop().unwrap());
+    }
+}
