@@ -129,8 +129,15 @@ impl<T, O: Order<T>> Local<T, O> {
     }
 
     /// Leaves the wait queues, and releases the permits gathered for a batch that will not be pushed.
+    #[inline]
     pub(crate) fn stop_waiting(&mut self) {
         wait::stop_waiting_for_item(self);
+        if self.permits.is_bounded() {
+            self.stop_waiting_for_room();
+        }
+    }
+
+    fn stop_waiting_for_room(&mut self) {
         if let Some(room) = self.shared.room() {
             self.permits.give_back_gathered(room);
             self.room_waiter.leave(&room.wait_queue);
@@ -192,6 +199,10 @@ impl<T, O: Order<T>> Party for CellOf<T, O> {
 impl<T, O: Order<T>> Drop for Local<T, O> {
     fn drop(&mut self) {
         self.stop_waiting();
+        self.item_waiter.release(&self.ready);
+        if let Some(room) = self.shared.room() {
+            self.room_waiter.release(&room.wait_queue);
+        }
         if let Some(watch) = &self.watch {
             self.shared.watches.remove(watch.counters);
         }

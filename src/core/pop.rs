@@ -18,12 +18,7 @@ impl<T, O: Order<T>> CellOf<T, O> {
         if self.is_unsettled() || self.get_mut().word().slows_pop() {
             return self.pop_slowly();
         }
-        let local = self.get_mut();
-        let stored = local.endpoint.pop().ok_or(PopError::Empty)?;
-        if local.ready.has_work_after_pop() {
-            local.note_popped();
-        }
-        Ok(stored.into_item())
+        self.get_mut().pop_plainly().ok_or(PopError::Empty)
     }
 
     #[inline(never)]
@@ -35,6 +30,17 @@ impl<T, O: Order<T>> CellOf<T, O> {
 }
 
 impl<T, O: Order<T>> Local<T, O> {
+    /// Pops an item where a pop need not check more than the shards beforehand.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the pop
+    fn pop_plainly(&mut self) -> Option<T> {
+        let stored = self.endpoint.pop()?;
+        if self.ready.has_work_after_pop() {
+            self.note_popped();
+        }
+        Some(stored.into_item())
+    }
+
     /// Releases the permit of an item that was popped, and notifies the waiters for an idle queue.
     #[inline(never)]
     fn note_popped(&mut self) {
@@ -43,12 +49,18 @@ impl<T, O: Order<T>> Local<T, O> {
     }
 
     fn pop_one(&mut self) -> Result<T, PopError> {
-        let mut item = None;
-        self.take(&mut item, 1);
+        let item = if self.word().slows_pop() {
+            let mut item = None;
+            self.take(&mut item, 1);
+            item
+        } else {
+            self.pop_plainly()
+        };
         item.ok_or_else(|| self.shared.why_empty())
     }
 
     /// Pops an item; `None` if waiting may help.
+    #[inline]
     pub(crate) fn pop_unless_empty(&mut self) -> Option<Result<T, PopError>> {
         match self.pop_one() {
             Err(PopError::Empty) => None,

@@ -29,6 +29,10 @@ impl Batch {
     pub(crate) fn taken(&self) -> usize {
         self.taken
     }
+
+    fn has_enough(&self) -> bool {
+        self.taken >= self.min
+    }
 }
 
 impl<T, O: Order<T>> Local<T, O> {
@@ -36,8 +40,7 @@ impl<T, O: Order<T>> Local<T, O> {
     fn take_for<G: Target<T, O>>(&mut self, batch: &mut Batch, target: &mut G) -> Option<()> {
         let more = self.take(target, batch.max - batch.taken);
         batch.taken += more;
-        let has_enough = batch.taken >= batch.min;
-        (has_enough || more == 0 && self.is_exhausted()).then_some(())
+        (batch.has_enough() || more == 0 && self.is_exhausted()).then_some(())
     }
 
     /// Whether waiting cannot help, after nothing was found: the queue is drained, or it is closed and this transaction
@@ -54,6 +57,10 @@ impl<T, O: Order<T>> Local<T, O> {
         timeout: Option<Duration>,
         items: &mut Vec<T>,
     ) -> usize {
+        if batch.has_enough() {
+            self.take_for(&mut batch, items);
+            return batch.taken;
+        }
         wait::for_item(&mut self, timeout, |local| {
             local.take_for(&mut batch, items)
         });
@@ -67,6 +74,11 @@ impl<T, O: Order<T>> Local<T, O> {
         batch: &mut Batch,
         items: &mut Vec<T>,
     ) -> Poll<()> {
+        if batch.has_enough() {
+            return self
+                .take_for(batch, items)
+                .map_or(Poll::Pending, Poll::Ready);
+        }
         wait::poll_item(&mut self, wake_target, |local| local.take_for(batch, items))
     }
 }
@@ -83,7 +95,11 @@ impl<'t, T, O: Order<T>> Gathering<'t, Local<T, O>> {
         mut batch: Batch,
         timeout: Option<Duration>,
     ) -> HeldItems<'t, StoredOf<T, O>> {
-        wait::for_item(&mut self, timeout, |user| user.hold_for(&mut batch));
+        if batch.has_enough() {
+            self.hold_for(&mut batch);
+        } else {
+            wait::for_item(&mut self, timeout, |user| user.hold_for(&mut batch));
+        }
         self.give_out()
     }
 
@@ -93,7 +109,11 @@ impl<'t, T, O: Order<T>> Gathering<'t, Local<T, O>> {
         wake_target: &WakeTarget<'_>,
         batch: &mut Batch,
     ) -> Poll<HeldItems<'t, StoredOf<T, O>>> {
-        let poll = wait::poll_item(self, wake_target, |user| user.hold_for(batch));
-        poll.map(|()| self.give_out())
+        if !batch.has_enough() {
+            let poll = wait::poll_item(self, wake_target, |user| user.hold_for(batch));
+            return poll.map(|()| self.give_out());
+        }
+        self.hold_for(batch);
+        Poll::Ready(self.give_out())
     }
 }

@@ -6,7 +6,7 @@ use super::admit::{Admission, Refusal};
 use super::local::Local;
 use super::shared::{Room, Shared};
 use crate::order::Order;
-use crate::sync::{barrier, defer, defer_with, step, thread};
+use crate::sync::{barrier, defer_with, step, thread};
 use crate::time::NEVER;
 use crate::wait::{block, spin, Deadline, WaitKind, WaitQueue, Waiter, Waits, WakeTarget, Wanted};
 use std::mem;
@@ -53,7 +53,13 @@ where
     if timeout == Some(Duration::ZERO) {
         return attempt(user);
     }
-    if let Some(result) = spin(user, |user| !user.word().is_serving(), &mut attempt) {
+    if user.finds_item_at_once() {
+        if let Some(result) = attempt(user) {
+            return Some(result);
+        }
+    }
+    let may_try = |user: &C| !user.word().is_serving();
+    if let Some(result) = spin(user, may_try, unless_empty(&mut attempt)) {
         return Some(result);
     }
     let shared = Arc::clone(&user.shared);
@@ -104,8 +110,8 @@ where
     result
 }
 
-/// Polls for an item with `attempt`. It skips an attempt that would find no item before it enters the wait queue:
-/// only the attempt afterwards has to be strict.
+/// Polls for an item with `attempt`, which takes one or returns `None`.
+#[inline]
 pub(crate) fn poll_item<T, O, C, R>(
     user: &mut C,
     wake_target: &WakeTarget<'_>,
@@ -115,39 +121,91 @@ where
     O: Order<T>,
     C: DerefMut<Target = Local<T, O>>,
 {
-    let shared = Arc::clone(&user.shared);
-    if wake_target.is_task() {
-        shared.due_timer.expect_tasks();
+    if user.finds_item_at_once() {
+        if let Some(result) = attempt(user) {
+            let local = &mut **user;
+            local.item_waiter.leave_served(&local.ready);
+            return Poll::Ready(result);
+        }
     }
+    wait_for_item(user, wake_target, attempt)
+}
+
+/// Polls for an item in the wait queue.
+#[inline]
+fn wait_for_item<T, O, C, R>(
+    user: &mut C,
+    wake_target: &WakeTarget<'_>,
+    mut attempt: impl FnMut(&mut C) -> Option<R>,
+) -> Poll<R>
+where
+    O: Order<T>,
+    C: DerefMut<Target = Local<T, O>>,
+{
     // Runs also if user code panics: a clock.
-    let handing_over =
-        give_up_lead(user).then(|| defer(|| step!("waits.leads", hand_over_lead(&shared))));
+    let mut handing_over = user.is_leader.then(|| {
+        give_up_lead(user);
+        defer_with(Some(Arc::clone(&user.shared)), |shared| {
+            step!("waits.leads", shared.iter().for_each(hand_over_lead));
+        })
+    });
     if handing_over.is_some() {
         // Due items wake their waiters in FIFO order.
-        shared.release_due();
+        user.shared.release_due();
     }
-    let spare = |served: usize| shared.word().is_closed() || shared.ready_items() > served as u64;
-    let wait_queue = shared.ready();
-    let attempt = |user: &mut C| {
-        if !user.item_waiter.is_taken() && !user.word().slows_pop() && user.endpoint.looks_empty() {
-            return None;
-        }
-        attempt(user)
-    };
+    let poll = wait_without_lead(user, wake_target, &mut attempt);
+    if let (Poll::Pending, Some(shared)) = (&poll, &mut handing_over) {
+        **shared = None;
+    }
+    poll
+}
+
+/// As [`wait_for_item`], for a waiter that is not the leader. It may become it.
+#[inline]
+fn wait_without_lead<T, O, C, R>(
+    user: &mut C,
+    wake_target: &WakeTarget<'_>,
+    attempt: &mut impl FnMut(&mut C) -> Option<R>,
+) -> Poll<R>
+where
+    O: Order<T>,
+    C: DerefMut<Target = Local<T, O>>,
+{
+    if wake_target.is_task() {
+        user.shared.due_timer.expect_tasks();
+    }
+    let spare =
+        |user: &C, served| user.word().is_closed() || user.shared.ready_items() > served as u64;
     let poll = Waiter::poll(
         user,
         Wanted::Item,
-        wait_queue,
         WaitKind::One,
         wake_target.waker,
         spare,
-        attempt,
+        unless_empty(attempt),
     );
     if poll.is_pending() {
-        mem::forget(handing_over);
-        lead(user, wake_target);
+        user.endpoint.rest();
+        if user.shared.due_timer.next() != NEVER {
+            lead(user, wake_target);
+        }
     }
     poll
+}
+
+/// Attempts only where an item is visible. A waiter needs no strict Empty: it and those who publish see each other by
+/// their barriers, for each shard by itself.
+fn unless_empty<T, O, C, R>(
+    attempt: &mut impl FnMut(&mut C) -> Option<R>,
+) -> impl FnMut(&mut C) -> Option<R> + '_
+where
+    O: Order<T>,
+    C: DerefMut<Target = Local<T, O>>,
+{
+    |user| {
+        let is_empty = !user.word().slows_pop() && user.endpoint.looks_empty();
+        (!is_empty).then(|| attempt(user)).flatten()
+    }
 }
 
 /// Polls for room with `attempt`; attempts only once if waiting cannot help (`worth` is false). A waiter that is
@@ -174,24 +232,30 @@ where
         }
         admission
     };
-    let spare = |served| shared.word().is_closed() || room.capacity.free() > served;
-    Waiter::poll(
-        user,
-        Wanted::Room,
-        &room.wait_queue,
-        kind,
-        wake_target.waker,
-        spare,
-        attempt,
-    )
+    let spare = |_: &C, served| shared.word().is_closed() || room.capacity.free() > served;
+    Waiter::poll(user, Wanted::Room, kind, wake_target.waker, spare, attempt)
 }
 
 impl<T, O: Order<T>> Waits for Local<T, O> {
-    fn waiter(&mut self, wanted: Wanted) -> &mut Waiter {
-        match wanted {
-            Wanted::Item => &mut self.item_waiter,
-            Wanted::Room => &mut self.room_waiter,
+    #[inline]
+    fn waiter(&mut self, wanted: Wanted) -> (&mut Waiter, &WaitQueue) {
+        let room = self.shared.room().filter(|_| wanted == Wanted::Room);
+        match room {
+            Some(room) => (&mut self.room_waiter, &room.wait_queue),
+            None => (&mut self.item_waiter, &self.ready),
         }
+    }
+}
+
+impl<T, O: Order<T>> Local<T, O> {
+    /// Whether an item is visible where the last one came from, and taking it involves nothing else: it was woken, if
+    /// it waits, no order or clock has a say, and no other waiter is being served.
+    #[inline]
+    fn finds_item_at_once(&self) -> bool {
+        self.item_waiter.may_attempt()
+            && !self.is_leader
+            && !self.word().slows_pop()
+            && self.endpoint.sees_one()
     }
 }
 
@@ -229,7 +293,7 @@ pub(super) fn stop_waiting_for_item<T, O: Order<T>>(local: &mut Local<T, O>) {
 }
 
 /// Wakes another waiter to become the leader, after this one has given up the lead.
-fn hand_over_lead<T, O: Order<T>>(shared: &Shared<T, O>) {
+fn hand_over_lead<T, O: Order<T>>(shared: &Arc<Shared<T, O>>) {
     barrier::full("waits.hand-over");
     shared.due_timer.call_backup();
     let planned = shared.due_timer.next() != NEVER;

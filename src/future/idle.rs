@@ -30,6 +30,12 @@ impl<T, O: Order<T>> WaitIdle<T, O> {
             waiter: Waiter::default(),
         }
     }
+
+    fn end(&mut self) {
+        if let Some(shared) = self.shared.take() {
+            self.waiter.release(shared.idle_waiters());
+        }
+    }
 }
 
 impl<T, O: Order<T>> Future for WaitIdle<T, O> {
@@ -41,7 +47,7 @@ impl<T, O: Order<T>> Future for WaitIdle<T, O> {
         let wake_target = WakeTarget::task(context.waker());
         let poll = shared.as_ref().expect(DONE).poll_idle(waiter, &wake_target);
         if poll.is_ready() {
-            *shared = None;
+            self.end();
         }
         poll
     }
@@ -49,9 +55,7 @@ impl<T, O: Order<T>> Future for WaitIdle<T, O> {
 
 impl<T, O: Order<T>> Drop for WaitIdle<T, O> {
     fn drop(&mut self) {
-        if let Some(shared) = &self.shared {
-            self.waiter.leave(shared.idle_waiters());
-        }
+        self.end();
     }
 }
 

@@ -66,7 +66,7 @@ impl<T, O: Order<T>> Queue<T, O> {
         let shared = self.shared();
         // Leaves the wait queue also if a clock, which is user code, panics.
         let mut waiter = defer_with(Waiter::default(), |waiter| {
-            waiter.leave(shared.idle_waiters());
+            waiter.release(shared.idle_waiters());
         });
         let deadline = Deadline::after(&shared.time, timeout);
         let idle = block(deadline, |wake_target| {

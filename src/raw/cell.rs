@@ -112,7 +112,7 @@ impl<L: Session> LocalCell<L> {
     }
 
     /// Ends the borrow of a future of the handle, or one that was forgotten.
-    #[inline(never)]
+    #[inline]
     pub(crate) fn end_waiting(&mut self) {
         // ORDERING: Relaxed; `&mut self`.
         self.borrowed.store(false, Ordering::Relaxed);

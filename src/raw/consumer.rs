@@ -260,6 +260,14 @@ impl<T> Consumer<T> {
         self.shard.leave();
     }
 
+    /// Gives up what it keeps of an empty shard.
+    pub(super) fn rest(&mut self, shards: &Shards<T>) {
+        self.leave();
+        if let Some(number) = self.number.checked_sub(1) {
+            shards.vacate(number);
+        }
+    }
+
     /// Continues after a failed attempt, until items were taken or the queue is strictly empty.
     #[cold]
     #[inline(never)]

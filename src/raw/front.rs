@@ -347,6 +347,7 @@ impl<T> Front<T> {
     }
 
     /// Whether there are no returned items.
+    #[inline]
     pub(super) fn is_exhausted(&self) -> bool {
         self.is_clear() || self.ready() == 0
     }

@@ -281,6 +281,12 @@ impl<T> Injector<T> {
         }
     }
 
+    /// Whether no item is visible.
+    #[inline]
+    pub(super) fn looks_empty(&self) -> bool {
+        self.is_unused() || self.position_if_empty().is_some() && self.front.is_exhausted()
+    }
+
     /// The number of ready items, except returned ones.
     #[inline]
     pub(super) fn backlog(&self) -> u64 {

@@ -146,6 +146,7 @@ impl<R> RecordPool<R> {
     }
 
     /// Whether this record has no owner, as a hint.
+    #[inline]
     pub(crate) fn is_free(&self, number: usize) -> bool {
         let (bucket, offset) = locate(number);
         // ORDERING: Relaxed; a hint.
@@ -198,8 +199,26 @@ impl<R> RecordPool<R> {
     }
 
     /// The records in use.
+    #[inline]
     pub(crate) fn in_use(&self) -> impl Iterator<Item = &R> {
         self.in_use_from(0).map(|number| self.get(number))
+    }
+
+    /// Whether `is` holds for all records in use.
+    #[inline]
+    pub(crate) fn all_in_use(&self, is: impl Fn(&R) -> bool) -> bool {
+        let mut flags = flags_of(read(&self.used));
+        if self.len() > FIRST {
+            return self.in_use().all(is);
+        }
+        while flags != 0 {
+            let number = flags.trailing_zeros() as usize;
+            if !is(&self.existing(0).records[number]) {
+                return false;
+            }
+            flags &= flags - 1;
+        }
+        true
     }
 
     /// The number of records in use.
@@ -260,6 +279,7 @@ impl<R> RecordPool<R> {
         number < self.permanent
     }
 
+    #[inline]
     fn existing(&self, bucket: usize) -> &Bucket<R> {
         // ORDERING: Relaxed; a thread that knows a number, from `len` or by acquiring it, has seen its bucket.
         let at = self.buckets[bucket].load(Ordering::Relaxed);

@@ -308,9 +308,16 @@ impl<T> Shard<T> {
     }
 
     /// The head's position, if no item is visible there.
+    #[inline]
     pub(super) fn position_if_empty(&self) -> Option<u64> {
         let position = self.front.head().position();
         (position >= self.tail()).then_some(position)
+    }
+
+    /// Whether no item is visible.
+    #[inline]
+    pub(super) fn looks_empty(&self) -> bool {
+        self.position_if_empty().is_some() && self.front.is_exhausted()
     }
 
     /// The number of visible items at the head, without returned ones.

@@ -140,10 +140,15 @@ impl<T> Shards<T> {
     }
 
     /// Frees the memory of an empty shard if it has no owner.
+    #[inline]
     pub(super) fn vacate(&self, number: usize) {
-        if !self.records.is_free(number) {
-            return;
+        if self.records.is_free(number) {
+            self.vacate_free(number);
         }
+    }
+
+    #[cold]
+    fn vacate_free(&self, number: usize) {
         let shard = self.records.get(number);
         let is_done = self.records.stays(number) && shard.is_vacant();
         if is_done || !self.records.acquire_if_free(number) {

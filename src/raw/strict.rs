@@ -34,6 +34,7 @@
 //! before it is in use again. A thread that finds it retired sees everything that its consumers had seen.
 
 use super::front::Front;
+use super::shard::Shard;
 use super::shards::Shards;
 use crate::sync::{barrier, step};
 
@@ -101,6 +102,11 @@ impl<T> Shards<T> {
     /// Whether no item is visible in a shard.
     pub(super) fn looks_empty(&self, shard: usize) -> bool {
         self.version_if_empty(shard).is_some()
+    }
+
+    /// Whether no item is visible in any shard in use, one after the other.
+    pub(super) fn look_empty(&self) -> bool {
+        self.injector().looks_empty() && self.records().all_in_use(Shard::looks_empty)
     }
 
     fn collect(&self) -> Collect {

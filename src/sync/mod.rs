@@ -102,6 +102,13 @@ pub(crate) mod thread {
     }
 }
 
+/// Whether only one thread can run at a time, so that to spin for another is in vain.
+pub(crate) fn is_single_cpu() -> bool {
+    static COUNT: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
+    let count = || std::thread::available_parallelism().map_or(1, usize::from);
+    *COUNT.get_or_init(count) == 1
+}
+
 /// Signals the processor, or the scheduler of a model, that this thread is spinning.
 #[inline]
 pub(crate) fn spin_hint() {

@@ -7,10 +7,11 @@
 //! |---|---|
 //! | publisher | publishes; a light barrier; reads the wait queue's word |
 //! | waiter | attempts; enters the wait queue, which changes the word; a heavy barrier; attempts again; sleeps |
-//! | woken waiter | attempts; if that fails, waits again at its old position; a barrier; attempts again; sleeps |
+//! | woken waiter | attempts; if that succeeds, leaves without the lock; if it fails, waits again at its old position; a barrier; attempts again; sleeps |
 //!
 //! Of publisher and waiter at least one sees the other. A publisher of n things wakes the first n
-//! waiters that were not woken yet. A waiter that leaves without having used its wake-up passes it on.
+//! waiters that were not woken yet. A waiter that leaves without having used its wake-up passes it on. A waiter keeps its
+//! record in the wait queue from its first wait on, so that to wait again allocates nothing.
 //!
 //! Waiters are woken in FIFO order. A newcomer can overtake a woken waiter at most once: a waiter that was woken in
 //! vain is *served* when it is woken again, and newcomers that wait queue up behind it until it leaves or its attempt
@@ -18,6 +19,7 @@
 
 mod due_timer;
 mod park;
+mod record;
 mod wait_queue;
 mod waiter;
 mod waiter_list;
@@ -30,5 +32,5 @@ mod models;
 pub(crate) use due_timer::DueTimer;
 pub(crate) use park::{block, spin, Deadline, WakeTarget};
 pub(crate) use wait_queue::WaitQueue;
-pub(crate) use waiter::{WaitKind, Waiter, Waits, Wanted};
+pub(crate) use waiter::{Alone, WaitKind, Waiter, Waits, Wanted};
 pub(crate) use word::ModeWord;

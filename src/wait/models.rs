@@ -3,7 +3,7 @@
 //! Loom reports a deadlock where a wake-up is lost. The barriers are fences here; that a heavy barrier
 //! may stand for a full one on the other side is argued in `sync/barrier.rs`, not modelled.
 
-use super::{block, Deadline, ModeWord, WaitKind, WaitQueue, Waiter, WakeTarget, Wanted};
+use super::{block, Alone, Deadline, ModeWord, WaitKind, WaitQueue, Waiter, WakeTarget, Wanted};
 use crate::sync::model::model;
 use crate::sync::{AtomicBool, AtomicUsize, Ordering};
 use loom::thread;
@@ -47,24 +47,58 @@ impl Things {
 
     /// Waits for one thing on this thread.
     fn wait(&self) {
-        let mut waiter = Waiter::default();
-        let poll = |wake_target: &WakeTarget<'_>| self.poll(&mut waiter, wake_target.waker);
+        self.wait_as(&mut Waiter::default());
+    }
+
+    fn wait_as(&self, waiter: &mut Waiter) {
+        let poll = |wake_target: &WakeTarget<'_>| self.poll(waiter, wake_target.waker);
         assert!(block(Deadline::NEVER, poll).is_some());
         assert!(!waiter.is_taken());
     }
 
-    fn poll(&self, mut waiter: &mut Waiter, waker: &Waker) -> Poll<()> {
-        let attempt = |_: &mut _| self.take();
-        Waiter::poll(
-            &mut waiter,
-            Wanted::Item,
-            &self.wait_queue,
-            WaitKind::One,
-            waker,
-            |_| false,
-            attempt,
-        )
+    /// Waits for one thing on this thread as a waiter that takes nothing unless it is the first.
+    fn wait_gathering(&self) {
+        let (waiter, wait_queue) = (&mut Waiter::default(), &self.wait_queue);
+        let mut user = &mut Alone { waiter, wait_queue };
+        let attempt = |user: &mut &mut Alone<'_>| {
+            let is_first = user.waiter.is_first(wait_queue);
+            is_first.then(|| self.take()).flatten()
+        };
+        let poll = |wake_target: &WakeTarget<'_>| {
+            let (waker, spare) = (wake_target.waker, |_: &_, _| false);
+            Waiter::poll(
+                &mut user,
+                Wanted::Room,
+                WaitKind::Several,
+                waker,
+                spare,
+                attempt,
+            )
+        };
+        assert!(block(Deadline::NEVER, poll).is_some());
     }
+
+    fn poll(&self, waiter: &mut Waiter, waker: &Waker) -> Poll<()> {
+        poll(waiter, &self.wait_queue, waker, || self.take())
+    }
+}
+
+fn poll(
+    waiter: &mut Waiter,
+    wait_queue: &WaitQueue,
+    waker: &Waker,
+    attempt: impl Fn() -> Option<()>,
+) -> Poll<()> {
+    let mut user = &mut Alone { waiter, wait_queue };
+    let attempt = |_: &mut _| attempt();
+    Waiter::poll(
+        &mut user,
+        Wanted::Item,
+        WaitKind::One,
+        waker,
+        |_, _| false,
+        attempt,
+    )
 }
 
 /// A waker that only records its call.
@@ -194,6 +228,42 @@ fn a_newcomer_behind_a_served_waiter_is_not_forgotten() {
 }
 
 #[test]
+fn a_gatherer_behind_a_woken_waiter_is_told_when_that_leaves() {
+    model(|| {
+        let things = Things::new(0);
+        let (mut first, waker) = (Waiter::default(), flag());
+        assert!(things.poll(&mut first, &waker).is_pending());
+        things.publish(2);
+        let gatherer = thread::spawn({
+            let things = Arc::clone(&things);
+            move || things.wait_gathering()
+        });
+        assert!(things.poll(&mut first, &waker).is_ready());
+        gatherer.join().unwrap();
+    });
+}
+
+#[test]
+fn a_waiter_comes_back_with_its_record() {
+    model(|| {
+        let things = Things::new(0);
+        let other = thread::spawn({
+            let things = Arc::clone(&things);
+            move || {
+                let mut waiter = Waiter::default();
+                things.wait_as(&mut waiter);
+                things.wait_as(&mut waiter);
+                waiter.release(&things.wait_queue);
+            }
+        });
+        things.publish(1);
+        things.publish(1);
+        other.join().unwrap();
+        assert_eq!(things.wait_queue.word().waiting(), 0);
+    });
+}
+
+#[test]
 fn a_push_that_is_not_refused_is_seen_after_the_close() {
     model(|| {
         let wait_queue = Arc::new(WaitQueue::new(ModeWord::standing(false, false)));
@@ -232,18 +302,10 @@ fn a_close_wakes() {
             let wait_queue = Arc::clone(&wait_queue);
             move || wait_queue.close()
         });
-        let mut waiter = &mut Waiter::default();
+        let mut waiter = Waiter::default();
         let poll = |wake_target: &WakeTarget<'_>| {
-            let attempt = |_: &mut _| wait_queue.word().is_closed().then_some(());
-            Waiter::poll(
-                &mut waiter,
-                Wanted::Item,
-                &wait_queue,
-                WaitKind::One,
-                wake_target.waker,
-                |_| false,
-                attempt,
-            )
+            let attempt = || wait_queue.word().is_closed().then_some(());
+            poll(&mut waiter, &wait_queue, wake_target.waker, attempt)
         };
         assert!(block(Deadline::NEVER, poll).is_some());
         assert!(closer.join().unwrap());

@@ -1,16 +1,19 @@
 //! Waiting threads: a waker that unparks its thread.
 
-use crate::sync::{spin_hint, thread, weak, AtomicBool, SMALL};
+use crate::sync::{is_single_cpu, spin_hint, thread, thread_locals, weak, AtomicBool, SMALL};
 use crate::time::Time;
 use std::cell::Cell;
 use std::sync::Arc;
 use std::task::{Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
-/// How often a thread attempts before it sleeps, first spinning, then yielding the processor in between: some
-/// microseconds, about what it takes to park a thread and to wake it.
-const SPINS: usize = if SMALL { 0 } else { 2 };
-const YIELDS: usize = if SMALL { 0 } else { 24 };
+/// The rounds in which a thread attempts before it sleeps: it first spins in between, twice as long each time, then
+/// yields the processor. This takes some microseconds, about as long as to park a thread and to wake it.
+const SPINS: u32 = if SMALL { 0 } else { 7 };
+const ROUNDS: u32 = if SMALL { 0 } else { SPINS + 4 };
+
+/// A shorter sleep shows that to spin for longer would have avoided it.
+const SHORT: Duration = Duration::from_micros(50);
 
 /// The time until which to wait, by the clock of a queue.
 #[derive(Clone, Copy)]
@@ -102,6 +105,14 @@ impl Sleeper {
 
     /// Sleeps until it is woken, or until the time `park_until`.
     fn sleep(&self, park_until: Option<Instant>) {
+        let start = (!SMALL).then(Instant::now);
+        self.park(park_until);
+        if let Some(start) = start {
+            learn(start.elapsed());
+        }
+    }
+
+    fn park(&self, park_until: Option<Instant>) {
         // ORDERING: Acquire; pairs with `sleeper.wake`.
         while !self.woken.swap(false, weak!("sleeper.sleep", Acquire)) {
             let Some(end) = park_until else {
@@ -130,25 +141,55 @@ impl Wake for Sleeper {
     }
 }
 
-/// Spins on `attempt` for a moment while `may_try`, so that a short wait costs no sleep. Does nothing if [`SMALL`].
-#[allow(clippy::reversed_empty_ranges, clippy::absurd_extreme_comparisons)] // of `SMALL`
+thread_locals! {
+    // In how many rounds this thread spins before it sleeps.
+    static PATIENCE: Cell<u32> = Cell::new(ROUNDS);
+}
+
+/// Adapts the patience of this thread to how long it has slept: full after a short sleep, half after a long one.
+fn learn(slept: Duration) {
+    let adapt = |patience: &Cell<u32>| {
+        let half = patience.get() / 2;
+        patience.set(if slept < SHORT { ROUNDS } else { half });
+    };
+    let _ = PATIENCE.try_with(adapt);
+}
+
+/// Spins on `attempt` for a moment while `may_try`, so that a short wait costs no sleep. Attempts at least once, or not
+/// at all if [`SMALL`].
+#[inline]
 pub(crate) fn spin<C: ?Sized, R>(
     user: &mut C,
     may_try: impl Fn(&C) -> bool,
     mut attempt: impl FnMut(&mut C) -> Option<R>,
 ) -> Option<R> {
-    for round in 0..SPINS + YIELDS {
+    if SMALL || !may_try(user) {
+        return None;
+    }
+    let result = attempt(user);
+    result.or_else(|| spin_patiently(user, may_try, attempt))
+}
+
+#[cold]
+fn spin_patiently<C: ?Sized, R>(
+    user: &mut C,
+    may_try: impl Fn(&C) -> bool,
+    mut attempt: impl FnMut(&mut C) -> Option<R>,
+) -> Option<R> {
+    let first = if is_single_cpu() { SPINS } else { 0 };
+    let patience = PATIENCE.try_with(Cell::get).unwrap_or(ROUNDS);
+    for round in first..patience {
+        if round < SPINS {
+            (0..1 << round).for_each(|_| spin_hint());
+        } else {
+            thread::yield_now();
+        }
         if !may_try(user) {
             return None;
         }
         let result = attempt(user);
         if result.is_some() {
             return result;
-        }
-        if round < SPINS {
-            spin_hint();
-        } else {
-            thread::yield_now();
         }
     }
     None

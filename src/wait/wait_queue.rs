@@ -1,6 +1,7 @@
 //! A list of waiters, and the word that shows publishers whether there are any.
 
-use super::waiter_list::{Arrival, WaiterKey, WaiterList};
+use super::record::Record;
+use super::waiter_list::{WaiterKey, WaiterList};
 use super::wake::Wakers;
 use super::word::ModeWord;
 use crate::sync::{
@@ -8,6 +9,9 @@ use crate::sync::{
 };
 use crossbeam_utils::CachePadded;
 use std::task::Waker;
+
+/// How many wakers are taken out at most each time the wait queue is locked.
+const MANY: usize = 8;
 
 /// After this number of notifications without a waiter, a publisher disarms the wait queue.
 const IDLE: usize = 128;
@@ -164,12 +168,23 @@ impl WaitQueue {
 
     /// Wakes the first `count` waiters that are not woken yet. If a waker panics, the next waiter
     /// is woken too.
-    pub(crate) fn wake(&self, mut count: usize) {
-        let mut wakers = Wakers::new();
+    #[inline]
+    pub(crate) fn wake(&self, count: usize) {
+        match count {
+            0 => {}
+            1 => self.wake_by(Wakers::<1>::new(), count),
+            _ => self.wake_by(Wakers::<MANY>::new(), count),
+        }
+    }
+
+    fn wake_by<const MOST: usize>(&self, mut wakers: Wakers<MOST>, mut count: usize) {
         while count > 0 {
-            self.next_wakers(&mut wakers, count, 0, Arrival::MAX);
+            let mut list = lock(&self.list);
+            wakers.fill(count, || list.wake_next());
+            self.update(&list);
+            drop(list);
             if wakers.len() == 0 {
-                break;
+                return;
             }
             count -= wakers.len();
             count += wakers.wake();
@@ -179,12 +194,19 @@ impl WaitQueue {
     /// Wakes all current waiters, each once: not again if it waits again meanwhile.
     pub(crate) fn wake_all(&self) {
         let until = lock(&self.list).last_arrival();
-        let mut wakers = Wakers::new();
+        let mut wakers = Wakers::<MANY>::new();
         let mut after = 0;
         loop {
-            after = self.next_wakers(&mut wakers, usize::MAX, after, until);
+            let mut list = lock(&self.list);
+            wakers.fill(usize::MAX, || {
+                let (waker, arrival) = list.wake_between(after, until)?;
+                after = arrival;
+                Some(waker)
+            });
+            self.update(&list);
+            drop(list);
             if wakers.len() == 0 {
-                break;
+                return;
             }
             wakers.wake();
         }
@@ -195,28 +217,6 @@ impl WaitQueue {
         if self.fenced_word().waiting() > 0 {
             self.wake_all();
         }
-    }
-
-    /// Takes the wakers of up to `count` waiters that arrived after `after`, and not after `until`. Returns the newest
-    /// arrival among them.
-    fn next_wakers(
-        &self,
-        wakers: &mut Wakers,
-        count: usize,
-        after: Arrival,
-        until: Arrival,
-    ) -> Arrival {
-        let mut list = lock(&self.list);
-        let mut newest = after;
-        while wakers.len() < count && !wakers.is_full() {
-            let Some((waker, arrival)) = list.wake_next(after, until) else {
-                break;
-            };
-            wakers.add(waker);
-            newest = arrival;
-        }
-        self.update(&list);
-        newest
     }
 }
 
@@ -249,11 +249,16 @@ impl WaitQueue {
 /// Methods for waiters.
 impl WaitQueue {
     /// Adds a waiter, and returns how many are being served: if none is, it must attempt again before it sleeps.
-    pub(super) fn enter(&self, waker: Waker, gathers: bool) -> (WaiterKey, usize) {
+    #[inline]
+    pub(super) fn enter(&self, record: &mut Option<Record>, waker: Waker, gathers: bool) -> usize {
         let mut list = lock(&self.list);
-        let entered = list.enter(waker, gathers);
+        let key = match record {
+            Some(record) => record.key,
+            None => record.insert(list.new_record()).key,
+        };
+        let serving = list.enter(key, waker, gathers);
         self.arm(&list);
-        entered
+        serving
     }
 
     /// Arms the wait queue, and passes a barrier against publishers: what they published before they
@@ -296,6 +301,11 @@ impl WaitQueue {
         let mut list = lock(&self.list);
         list.wait_again(key, waker);
         self.arm(&list);
+    }
+
+    /// Releases the record of a waiter that does not wait.
+    pub(super) fn release(&self, record: &Record) {
+        lock(&self.list).release(record.key);
     }
 
     /// Removes a waiter. `spent`: it has used its wake-up.
@@ -367,10 +377,30 @@ mod tests {
     /// A wait queue that was armed by a waiter that has left.
     fn armed() -> WaitQueue {
         let wait_queue = WaitQueue::new(ModeWord::standing(false, false));
-        let (key, _) = wait_queue.enter(Waker::from(Arc::new(NoopWaker)), false);
-        wait_queue.leave(key, false);
+        let mut record = None;
+        wait_queue.enter(&mut record, Waker::from(Arc::new(NoopWaker)), false);
+        wait_queue.leave(record.unwrap().key, false);
         assert!(wait_queue.word().is_armed());
         wait_queue
+    }
+
+    #[test]
+    fn who_has_left_without_the_lock_is_passed() {
+        let wait_queue = WaitQueue::new(ModeWord::standing(false, false));
+        let [mut first, mut second] = [None, None];
+        for record in [&mut first, &mut second] {
+            wait_queue.enter(record, Waker::from(Arc::new(NoopWaker)), false);
+        }
+        let [first, second] = [first, second].map(Option::unwrap);
+        wait_queue.wake(1);
+        assert!(wait_queue.is_first(first.key));
+        assert!(first.state.leave() && !second.state.leave());
+        assert!(wait_queue.is_first(second.key));
+        wait_queue.leave(second.key, false);
+        for record in [first, second] {
+            wait_queue.release(&record);
+        }
+        assert_eq!(wait_queue.word().waiting(), 0);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A waiter: an entry of a wait queue.
 
+use super::record::Record;
 use super::wait_queue::WaitQueue;
-use super::waiter_list::WaiterKey;
 use crate::sync::planted;
 use std::ops::DerefMut;
 use std::task::{Poll, Waker};
@@ -16,10 +16,12 @@ pub(crate) enum WaitKind {
 
 /// The entry of a handle in a wait queue; a handle waits for one thing at a time.
 ///
-/// Owned by the handle and not by the future, so that no wake-up is lost for good with a forgotten future.
+/// Owned by the handle and not by the future, so that no wake-up is lost for good with a forgotten future. It keeps its
+/// record from its first wait until it is [released](Waiter::release).
 #[derive(Default)]
 pub(crate) struct Waiter {
-    key: Option<WaiterKey>,
+    record: Option<Record>,
+    waits: bool,
 }
 
 /// What a waiter waits for.
@@ -29,22 +31,27 @@ pub(crate) enum Wanted {
     Room,
 }
 
-/// The owner of a waiter for each of the wait queues.
+/// A user with a waiter for each of the wait queues.
 pub(crate) trait Waits {
-    fn waiter(&mut self, wanted: Wanted) -> &mut Waiter;
+    /// The waiter, and its wait queue.
+    fn waiter(&mut self, wanted: Wanted) -> (&mut Waiter, &WaitQueue);
 }
 
-/// A waiter by itself, of a user that waits for one thing only.
-impl Waits for Waiter {
-    fn waiter(&mut self, _: Wanted) -> &mut Waiter {
-        self
+/// A user that waits for one thing only.
+pub(crate) struct Alone<'w> {
+    pub(crate) waiter: &'w mut Waiter,
+    pub(crate) wait_queue: &'w WaitQueue,
+}
+
+impl Waits for Alone<'_> {
+    fn waiter(&mut self, _: Wanted) -> (&mut Waiter, &WaitQueue) {
+        (self.waiter, self.wait_queue)
     }
 }
 
 /// The arguments of [`Waiter::poll`].
 struct Attempt<'l, S> {
     wanted: Wanted,
-    wait_queue: &'l WaitQueue,
     kind: WaitKind,
     waker: &'l Waker,
     /// Whether a newcomer may attempt although this number of older waiters are being served.
@@ -52,96 +59,162 @@ struct Attempt<'l, S> {
 }
 
 impl Waiter {
+    /// Whether it is in the wait queue.
     #[inline]
     pub(crate) fn is_taken(&self) -> bool {
-        self.key.is_some()
+        self.waits
+    }
+
+    /// Whether it may attempt before [`Waiter::poll`] is called: it is not in the wait queue, or was woken there.
+    #[inline]
+    pub(crate) fn may_attempt(&self) -> bool {
+        !self.waits
+            || !self
+                .record
+                .as_ref()
+                .is_some_and(|own| own.state.looks_asleep())
     }
 
     /// Attempts, and waits in the wait queue while `attempt` returns `None`.
     ///
     /// `spare`: whether a newcomer may attempt although this number of older waiters are being served.
+    #[inline]
     pub(crate) fn poll<C: DerefMut<Target = impl Waits>, R>(
         user: &mut C,
         wanted: Wanted,
-        wait_queue: &WaitQueue,
         kind: WaitKind,
         waker: &Waker,
-        spare: impl Fn(usize) -> bool,
+        spare: impl Fn(&C, usize) -> bool,
         mut attempt: impl FnMut(&mut C) -> Option<R>,
     ) -> Poll<R> {
         let poll = Attempt {
             wanted,
-            wait_queue,
             kind,
             waker,
             spare,
         };
-        let result = match user.waiter(wanted).key {
-            None => poll.enter(user, &mut attempt),
-            Some(key) if !wait_queue.is_woken(key, waker) => None,
-            Some(key) => poll.use_wake_up(user, key, &mut attempt),
+        let (waiter, wait_queue) = user.waiter(wanted);
+        let result = if !waiter.waits {
+            poll.enter(user, &mut attempt)
+        } else if waiter.is_woken(wait_queue, waker) {
+            poll.use_wake_up(user, &mut attempt)
+        } else {
+            None
         };
         result.map_or(Poll::Pending, Poll::Ready)
     }
 
+    /// Whether it was woken; if not, makes `waker` the one that will be called.
+    fn is_woken(&self, wait_queue: &WaitQueue, waker: &Waker) -> bool {
+        self.may_attempt()
+            || self
+                .record
+                .as_ref()
+                .is_some_and(|own| wait_queue.is_woken(own.key, waker))
+    }
+
     /// Whether this is the first waiter of the wait queue.
     pub(crate) fn is_first(&self, wait_queue: &WaitQueue) -> bool {
-        self.key.is_some_and(|key| wait_queue.is_first(key))
+        let own = self.record.as_ref().filter(|_| self.waits);
+        own.is_some_and(|own| wait_queue.is_first(own.key))
+    }
+
+    /// Waits again at its old position, after it was woken in vain.
+    fn wait_again(&self, wait_queue: &WaitQueue, waker: Waker) {
+        if let Some(own) = &self.record {
+            wait_queue.wait_again(own.key, waker);
+        }
+    }
+
+    /// Leaves the wait queue after it has used its wake-up, if it was there.
+    #[inline]
+    pub(crate) fn leave_served(&mut self, wait_queue: &WaitQueue) {
+        let left = self.record.as_ref().map_or(true, |own| own.state.leave());
+        if left {
+            self.waits = false;
+        } else if self.waits {
+            self.give_up(wait_queue, true);
+        }
     }
 
     /// Leaves the wait queue, and passes an unused wake-up on.
     #[inline]
     pub(crate) fn leave(&mut self, wait_queue: &WaitQueue) {
-        if self.is_taken() {
+        if self.waits {
             self.give_up(wait_queue, false);
         }
     }
 
+    #[cold]
+    #[inline(never)]
     fn give_up(&mut self, wait_queue: &WaitQueue, spent: bool) {
-        if let Some(key) = self.key.take() {
-            wait_queue.leave(key, spent);
+        self.waits = false;
+        if let Some(own) = &self.record {
+            wait_queue.leave(own.key, spent);
+        }
+    }
+
+    /// As [`Waiter::leave`], for good: it will not wait again.
+    pub(crate) fn release(&mut self, wait_queue: &WaitQueue) {
+        self.leave(wait_queue);
+        if let Some(own) = self.record.take() {
+            wait_queue.release(&own);
         }
     }
 }
 
-impl<S: Fn(usize) -> bool> Attempt<'_, S> {
+impl<S> Attempt<'_, S> {
+    #[inline]
     fn enter<C: DerefMut<Target = impl Waits>, R>(
         &self,
         user: &mut C,
         attempt: &mut impl FnMut(&mut C) -> Option<R>,
-    ) -> Option<R> {
-        let Self {
-            wait_queue, waker, ..
-        } = *self;
-        if !wait_queue.word().is_serving() {
+    ) -> Option<R>
+    where
+        S: Fn(&C, usize) -> bool,
+    {
+        if !user.waiter(self.wanted).1.word().is_serving() {
             if let Some(result) = attempt(user) {
                 return Some(result);
             }
         }
-        let (key, serving) = wait_queue.enter(waker.clone(), self.kind == WaitKind::Several);
-        user.waiter(self.wanted).key = Some(key);
-        if serving > 0 && !(self.spare)(serving) {
+        let (waker, gathers) = (self.waker.clone(), self.kind == WaitKind::Several);
+        let (waiter, wait_queue) = user.waiter(self.wanted);
+        let serving = wait_queue.enter(&mut waiter.record, waker, gathers);
+        waiter.waits = true;
+        if serving > 0 && !(self.spare)(user, serving) {
             return None;
         }
-        let result = attempt(user)?;
-        user.waiter(self.wanted).give_up(wait_queue, false);
-        Some(result)
+        self.attempt_again(user, attempt)
     }
 
     fn use_wake_up<C: DerefMut<Target = impl Waits>, R>(
         &self,
         user: &mut C,
-        key: WaiterKey,
         attempt: &mut impl FnMut(&mut C) -> Option<R>,
     ) -> Option<R> {
-        let first = attempt(user);
-        let spent = first.is_some();
-        if !spent {
-            self.wait_queue.wait_again(key, self.waker.clone());
-            planted!("waiter.looks-once", return None);
+        if let Some(result) = attempt(user) {
+            let (waiter, wait_queue) = user.waiter(self.wanted);
+            waiter.leave_served(wait_queue);
+            return Some(result);
         }
-        let result = first.or_else(|| attempt(user))?;
-        user.waiter(self.wanted).give_up(self.wait_queue, spent);
+        let waker = self.waker.clone();
+        let (waiter, wait_queue) = user.waiter(self.wanted);
+        waiter.wait_again(wait_queue, waker);
+        planted!("waiter.looks-once", return None);
+        self.attempt_again(user, attempt)
+    }
+
+    /// Attempts behind the barrier of the wait queue, and leaves it if that succeeds.
+    #[inline]
+    fn attempt_again<C: DerefMut<Target = impl Waits>, R>(
+        &self,
+        user: &mut C,
+        attempt: &mut impl FnMut(&mut C) -> Option<R>,
+    ) -> Option<R> {
+        let result = attempt(user)?;
+        let (waiter, wait_queue) = user.waiter(self.wanted);
+        waiter.leave(wait_queue);
         Some(result)
     }
 }

@@ -1,18 +1,24 @@
 //! The waiters of a wait queue in FIFO order.
 
+use super::record::{Record, State};
 use crate::sync::{planted, step};
+use std::mem;
+use std::sync::Arc;
 use std::task::Waker;
 
-/// The number of entries kept for reuse when nobody waits.
+/// The number of entries kept for reuse when nobody has one.
 const KEPT: usize = 64;
 
-/// Identifies a waiter until it leaves: an index into the entries.
+/// Identifies the entry of a waiter: an index.
 pub(super) type WaiterKey = usize;
 
 /// The sequence number of a waiter, in the order of arrival.
 pub(super) type Arrival = u64;
 
 /// A doubly linked list of waiters, oldest first, in a vector.
+///
+/// A waiter keeps its entry until it is released. One that has left without the lock is still linked: it is unlinked
+/// when it enters again, or when it is passed.
 #[derive(Default)]
 pub(super) struct WaiterList {
     entries: Vec<ListNode>,
@@ -26,15 +32,20 @@ pub(super) struct WaiterList {
     arrivals: Arrival,
     /// The number of waiters that are being served.
     serving: usize,
+    /// The number of waiters that gather.
+    gatherers: usize,
     /// Wake-ups owed to waiters that entered without an attempt, because others come first.
     owed: usize,
 }
 
+#[derive(Default)]
 struct ListNode {
+    state: Arc<State>,
+    linked: bool,
     arrival: Arrival,
     before: Option<WaiterKey>,
     after: Option<WaiterKey>,
-    /// `None`: it was woken.
+    /// `None`: it was woken, or is idle.
     waker: Option<Waker>,
     /// Whether it was woken in vain.
     vain: bool,
@@ -51,18 +62,45 @@ pub(super) struct Left {
 }
 
 impl WaiterList {
-    /// Adds a waiter, and returns how many are being served: only if none is, it may simply attempt.
-    pub(super) fn enter(&mut self, waker: Waker, gathers: bool) -> (WaiterKey, usize) {
+    /// A record for a new waiter, which is idle.
+    #[cold]
+    pub(super) fn new_record(&mut self) -> Record {
+        let key = self.vacant.pop().unwrap_or_else(|| {
+            self.entries.push(ListNode::default());
+            self.entries.len() - 1
+        });
+        let state = Arc::clone(&self.entries[key].state);
+        Record { key, state }
+    }
+
+    /// Releases the entry of an idle waiter, and the memory of all if it was the last one.
+    pub(super) fn release(&mut self, key: WaiterKey) {
+        self.unlink(key);
+        self.vacant.push(key);
+        if self.vacant.len() == self.entries.len() && self.entries.len() > KEPT {
+            self.entries = Vec::new();
+            self.vacant = Vec::new();
+        }
+    }
+
+    /// Adds an idle waiter, and returns how many are being served: only if none is, it may simply attempt.
+    #[inline]
+    pub(super) fn enter(&mut self, key: WaiterKey, waker: Waker, gathers: bool) -> usize {
+        self.unlink(key);
+        if gathers {
+            step!("waiterlist.awaits-none", self.await_woken());
+            self.gatherers += 1;
+        }
         self.arrivals += 1;
-        let entry = ListNode {
-            arrival: self.arrivals,
-            before: self.last,
-            after: None,
-            waker: Some(waker),
-            vain: false,
-            gathers,
-        };
-        let key = self.store(entry);
+        let entry = &mut self.entries[key];
+        entry.state.set_waiting();
+        entry.linked = true;
+        entry.arrival = self.arrivals;
+        entry.before = self.last;
+        entry.after = None;
+        entry.waker = Some(waker);
+        entry.vain = false;
+        entry.gathers = gathers;
         match self.last.replace(key) {
             Some(last) => self.entries[last].after = Some(key),
             None => self.first = Some(key),
@@ -70,16 +108,16 @@ impl WaiterList {
         self.next = self.next.or(Some(key));
         self.waiting += 1;
         self.owed += self.serving.min(1);
-        (key, self.serving)
+        self.serving
     }
 
-    fn store(&mut self, entry: ListNode) -> WaiterKey {
-        if let Some(key) = self.vacant.pop() {
-            self.entries[key] = entry;
-            return key;
+    /// Makes all woken waiters leave under the lock.
+    fn await_woken(&self) {
+        let mut at = self.first;
+        while let Some(key) = at {
+            self.entries[key].state.set_awaited();
+            at = self.after(key);
         }
-        self.entries.push(entry);
-        self.entries.len() - 1
     }
 
     pub(super) fn waiting(&self) -> usize {
@@ -90,8 +128,20 @@ impl WaiterList {
         self.serving > 0
     }
 
-    pub(super) fn is_first(&self, key: WaiterKey) -> bool {
-        self.first == Some(key)
+    pub(super) fn is_first(&mut self, key: WaiterKey) -> bool {
+        self.first_waiter() == Some(key)
+    }
+
+    /// The oldest waiter. Unlinks those before it that have left.
+    fn first_waiter(&mut self) -> Option<WaiterKey> {
+        while let Some(key) = self.first.filter(|&key| self.has_left(key)) {
+            self.unlink(key);
+        }
+        self.first
+    }
+
+    fn has_left(&self, key: WaiterKey) -> bool {
+        self.entries[key].state.is_idle()
     }
 
     pub(super) fn is_woken(&self, key: WaiterKey) -> bool {
@@ -103,21 +153,43 @@ impl WaiterList {
         self.arrivals
     }
 
-    /// Marks the oldest waiter that arrived after `after`, and not after `until`, as woken, and returns its waker.
-    pub(super) fn wake_next(&mut self, after: Arrival, until: Arrival) -> Option<(Waker, Arrival)> {
+    /// Marks the oldest waiter as woken, and returns its waker.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the wake-up of one waiter
+    pub(super) fn wake_next(&mut self) -> Option<Waker> {
+        let key = self.next?;
+        self.next = self.waiting_from(self.after(key));
+        self.wake(key)
+    }
+
+    /// Marks the oldest waiter that arrived after `after`, and not after `until`, as woken. Returns its waker and arrival.
+    pub(super) fn wake_between(
+        &mut self,
+        after: Arrival,
+        until: Arrival,
+    ) -> Option<(Waker, Arrival)> {
         let mut at = self.next;
         while let Some(key) = at.filter(|&key| self.is_woken(key) || self.arrival(key) <= after) {
             at = self.after(key);
         }
         let key = at.filter(|&key| self.arrival(key) <= until)?;
+        let waker = if self.next == at {
+            self.wake_next()
+        } else {
+            self.wake(key)
+        };
+        Some((waker?, self.arrival(key)))
+    }
+
+    #[inline]
+    fn wake(&mut self, key: WaiterKey) -> Option<Waker> {
+        let others_wait = self.owed > 0 || self.gatherers > 0;
         let entry = &mut self.entries[key];
+        let awaited = (others_wait || entry.vain) && !planted!("waiterlist.awaits-nobody");
+        entry.state.set_woken(awaited);
         self.serving += usize::from(entry.vain);
-        let waker = entry.waker.take()?;
         self.waiting -= 1;
-        if self.next == at {
-            self.next = self.waiting_from(self.after(key));
-        }
-        Some((waker, self.arrival(key)))
+        entry.waker.take()
     }
 
     fn arrival(&self, key: WaiterKey) -> Arrival {
@@ -128,10 +200,14 @@ impl WaiterList {
         self.entries[key].after
     }
 
-    /// The first waiter from `at` on that is not woken.
-    fn waiting_from(&self, mut at: Option<WaiterKey>) -> Option<WaiterKey> {
+    /// The first waiter from `at` on that is not woken. Unlinks those before it that have left.
+    #[inline]
+    fn waiting_from(&mut self, mut at: Option<WaiterKey>) -> Option<WaiterKey> {
         while let Some(key) = at.filter(|&key| self.is_woken(key)) {
             at = self.after(key);
+            if self.has_left(key) {
+                self.unlink(key);
+            }
         }
         at
     }
@@ -152,6 +228,7 @@ impl WaiterList {
         // A waiter that gathers makes no attempt unless it is the first.
         self.owed += usize::from(self.entries[key].gathers && !self.is_first(key));
         let entry = &mut self.entries[key];
+        entry.state.set_waiting();
         entry.waker = Some(waker);
         entry.vain = true;
         self.waiting += 1;
@@ -176,22 +253,37 @@ impl WaiterList {
         if self.next == Some(key) {
             self.next = self.waiting_from(self.after(key));
         }
-        let waker = self.unlink(key);
+        self.unlink(key);
+        let entry = &mut self.entries[key];
+        entry.state.set_idle();
+        self.gatherers -= usize::from(entry.gathers);
+        let waker = entry.waker.take();
         self.waiting -= usize::from(waker.is_some());
+        self.owed = self.owed.min(self.waiting);
         let owed = self.owed.min(1);
         self.owed -= owed;
         step!("waiterlist.owes-nothing", to_wake += owed);
-        let gatherer = self.first.filter(|&first| self.entries[first].gathers);
-        to_wake = to_wake.max(usize::from(gatherer.is_some() && gatherer == self.next));
-        if self.first.is_none() {
-            self.forget();
-        }
+        to_wake = to_wake.max(usize::from(self.is_gatherer_next()));
         Left { waker, to_wake }
     }
 
-    fn unlink(&mut self, key: WaiterKey) -> Option<Waker> {
+    /// Whether the oldest waiter gathers, and was not woken.
+    fn is_gatherer_next(&mut self) -> bool {
+        self.gatherers > 0 && {
+            let first = self.first_waiter();
+            let gatherer = first.filter(|&first| self.entries[first].gathers);
+            gatherer.is_some() && gatherer == self.next
+        }
+    }
+
+    /// Unlinks an entry, if it is linked.
+    #[inline]
+    fn unlink(&mut self, key: WaiterKey) {
         let entry = &mut self.entries[key];
-        let (before, after, waker) = (entry.before, entry.after, entry.waker.take());
+        if !mem::take(&mut entry.linked) {
+            return;
+        }
+        let (before, after) = (entry.before, entry.after);
         match before {
             Some(before) => self.entries[before].after = after,
             None => self.first = after,
@@ -199,17 +291,6 @@ impl WaiterList {
         match after {
             Some(after) => self.entries[after].before = before,
             None => self.last = before,
-        }
-        self.vacant.push(key);
-        waker
-    }
-
-    /// Releases memory; nobody waits.
-    fn forget(&mut self) {
-        self.owed = 0;
-        if self.entries.len() > KEPT {
-            self.entries = Vec::new();
-            self.vacant = Vec::new();
         }
     }
 }

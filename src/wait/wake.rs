@@ -4,41 +4,47 @@ use crate::sync::swallow_panic;
 use std::mem;
 use std::task::Waker;
 
-/// How many wakers are taken out each time the wait queue is locked.
-const NUM_WAKERS: usize = 8;
-
-/// Wakers to be called once the wait queue is unlocked.
-pub(super) struct Wakers {
-    wakers: [Option<Waker>; NUM_WAKERS],
+/// Up to `MOST` wakers to be called once the wait queue is unlocked.
+pub(super) struct Wakers<const MOST: usize> {
+    wakers: [Option<Waker>; MOST],
     len: usize,
 }
 
-impl Wakers {
+impl<const MOST: usize> Wakers<MOST> {
+    #[inline]
     pub(super) fn new() -> Self {
         Self {
-            wakers: [(); NUM_WAKERS].map(|()| None),
+            wakers: [(); MOST].map(|()| None),
             len: 0,
         }
     }
 
-    pub(super) fn is_full(&self) -> bool {
-        self.len == NUM_WAKERS
-    }
-
+    #[inline]
     pub(super) fn len(&self) -> usize {
         self.len
     }
 
-    pub(super) fn add(&mut self, waker: Waker) {
-        self.wakers[self.len] = Some(waker);
-        self.len += 1;
+    /// Adds up to `count` wakers, while there is room and `next` returns one.
+    #[inline]
+    pub(super) fn fill(&mut self, count: usize, mut next: impl FnMut() -> Option<Waker>) {
+        while self.len < count.min(MOST) {
+            let Some(waker) = next() else {
+                return;
+            };
+            self.wakers[self.len] = Some(waker);
+            self.len += 1;
+        }
     }
 
     /// Takes out and calls all wakers, and returns how many panicked.
+    #[inline]
     pub(super) fn wake(&mut self) -> usize {
         let called = &mut self.wakers[..mem::take(&mut self.len)];
-        let wakers = called.iter_mut().filter_map(Option::take);
-        wakers.map(call).filter(|called| !called).count()
+        let mut panicked = 0;
+        for waker in called {
+            panicked += usize::from(!waker.take().map_or(true, call));
+        }
+        panicked
     }
 }
 

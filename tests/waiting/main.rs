@@ -8,6 +8,7 @@ mod batches;
 mod cancelled;
 mod closing;
 mod closing_threads;
+mod comebacks;
 mod delays;
 mod events;
 mod executors;

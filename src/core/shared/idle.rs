@@ -4,7 +4,7 @@ use super::Shared;
 use crate::order::{Order, Source};
 use crate::sync::step;
 use crate::time::NEVER;
-use crate::wait::{WaitKind, WaitQueue, Waiter, WakeTarget, Wanted};
+use crate::wait::{Alone, WaitKind, WaitQueue, Waiter, WakeTarget, Wanted};
 use std::task::Poll;
 
 impl<T, O: Order<T>> Shared<T, O> {
@@ -49,25 +49,19 @@ impl<T, O: Order<T>> Shared<T, O> {
     }
 
     /// Polls for the queue to be idle. Releases due items, since possibly no other thread does.
-    pub(crate) fn poll_idle(
-        &self,
-        mut waiter: &mut Waiter,
-        wake_target: &WakeTarget<'_>,
-    ) -> Poll<()> {
+    pub(crate) fn poll_idle(&self, waiter: &mut Waiter, wake_target: &WakeTarget<'_>) -> Poll<()> {
         if !waiter.is_taken() {
             self.ready.begin_notifying_ends();
         }
         self.release_due();
-        let attempt = |_: &mut _| self.is_idle().then_some(());
-        let (wait_queue, waker, wanted) = (&self.idle, wake_target.waker, Wanted::Item);
+        let wait_queue = &self.idle;
         let poll = Waiter::poll(
-            &mut waiter,
-            wanted,
-            wait_queue,
+            &mut &mut Alone { waiter, wait_queue },
+            Wanted::Item,
             WaitKind::One,
-            waker,
-            |_| true,
-            attempt,
+            wake_target.waker,
+            |_, _| true,
+            |_| self.is_idle().then_some(()),
         );
         let next = self.due_timer.next();
         if poll.is_pending() && next != NEVER {

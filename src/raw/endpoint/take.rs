@@ -19,13 +19,22 @@ impl<T> Endpoint<T> {
         self.consumer.backlog(&self.shards) > 0
     }
 
-    /// Whether no item is visible. A hint: only a pop that finds none has proved it.
+    /// Whether no item is visible in any shard, each at an instant of its own. A hint: only a pop that finds none has
+    /// proved that there was none. Every item is visible that was published before the caller's last barrier, and not
+    /// taken since.
     pub(crate) fn looks_empty(&self) -> bool {
-        self.shards.collect_if_empty().is_some()
+        self.shards.look_empty()
+    }
+
+    /// Gives up what the consumer keeps of an empty queue, before it waits: its part of a segment, and the memory of a
+    /// shard without an owner.
+    pub(crate) fn rest(&mut self) {
+        self.consumer.rest(&self.shards);
     }
 
     /// Pops one item without a transaction.
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the pop
     pub(crate) fn pop(&mut self) -> Option<T> {
         let item = self.consumer.take_one(&self.shards)?;
         self.counters().count_popped(1);

@@ -3,7 +3,7 @@
 use super::DueTimer;
 use crate::sync::model::model;
 use crate::time::Time;
-use crate::wait::{ModeWord, WaitKind, WaitQueue, Waiter, Wanted};
+use crate::wait::{Alone, ModeWord, WaitKind, WaitQueue, Waiter, Wanted};
 use crate::ManualClock;
 use loom::thread;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,17 +30,13 @@ fn due_timer() -> (Arc<DueTimer>, ManualClock, Arc<Bell>) {
     let wait_queue = Arc::new(WaitQueue::new(ModeWord::standing(false, false)));
     let due_timer = DueTimer::new(Time::of(Arc::new(clock.clone())), Arc::clone(&wait_queue));
     let waker = Waker::from(Arc::clone(&bell));
-    let mut waiter = &mut Waiter::default();
+    let mut user = &mut Alone {
+        waiter: &mut Waiter::default(),
+        wait_queue: &wait_queue,
+    };
     let nothing = |_: &mut _| None::<()>;
-    let poll = Waiter::poll(
-        &mut waiter,
-        Wanted::Item,
-        &wait_queue,
-        WaitKind::One,
-        &waker,
-        |_| true,
-        nothing,
-    );
+    let (wanted, kind) = (Wanted::Item, WaitKind::One);
+    let poll = Waiter::poll(&mut user, wanted, kind, &waker, |_, _| true, nothing);
     assert!(poll.is_pending());
     (due_timer, clock, bell)
 }

@@ -1,0 +1,86 @@
+//! The record of a waiter: its entry in the list, and a state that it reads and leaves without the lock.
+
+use super::waiter_list::WaiterKey;
+use crate::sync::{AtomicU8, Ordering};
+use std::sync::Arc;
+
+/// What a waiter has in its wait queue from its first wait on.
+pub(super) struct Record {
+    pub(super) key: WaiterKey,
+    pub(super) state: Arc<State>,
+}
+
+/// The state of a waiter.
+///
+/// | state | meaning | set by |
+/// |---|---|---|
+/// | `IDLE` | it does not wait; its entry may still be linked | the waiter |
+/// | `WAITING` | it waits, and was not woken | the waiter, under the lock |
+/// | `WOKEN` | it was woken, and may leave without the lock once it has used its wake-up | who wakes it, under the lock |
+/// | `AWAITED` | it was woken, and others are to be woken when it leaves | under the lock |
+///
+/// ORDERING: Relaxed, all. A waiter that sees that it was woken attempts, and if it finds nothing attempts again under
+/// the barrier of [`WaitQueue::wait_again`](super::WaitQueue::wait_again); one that does not see it asks under the lock.
+/// What a waiter leaves without the lock is only its entry, whose other fields are used under the lock.
+#[derive(Default)]
+pub(super) struct State(AtomicU8);
+
+const IDLE: u8 = 0;
+const WAITING: u8 = 1;
+const WOKEN: u8 = 2;
+const AWAITED: u8 = 3;
+
+impl State {
+    #[inline]
+    fn is(&self, state: u8) -> bool {
+        // ORDERING: Relaxed; as above.
+        self.0.load(Ordering::Relaxed) == state
+    }
+
+    fn set(&self, state: u8) {
+        // ORDERING: Relaxed; as above.
+        self.0.store(state, Ordering::Relaxed);
+    }
+
+    fn change(&self, from: u8, to: u8) -> bool {
+        // ORDERING: Relaxed, both; as above. Of a waiter that leaves and a thread that awaits it, one is first.
+        self.0
+            .compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed)
+            .is_ok()
+    }
+
+    /// Whether the waiter waits and was not woken, as a hint: it may have been woken just now.
+    #[inline]
+    pub(super) fn looks_asleep(&self) -> bool {
+        self.is(WAITING)
+    }
+
+    /// Whether the waiter does not wait. If so under the lock, it stays so until the waiter acquires the lock.
+    pub(super) fn is_idle(&self) -> bool {
+        self.is(IDLE)
+    }
+
+    pub(super) fn set_idle(&self) {
+        self.set(IDLE);
+    }
+
+    pub(super) fn set_waiting(&self) {
+        self.set(WAITING);
+    }
+
+    /// `awaited`: whether others are to be woken when the waiter leaves.
+    pub(super) fn set_woken(&self, awaited: bool) {
+        self.set(if awaited { AWAITED } else { WOKEN });
+    }
+
+    /// Makes a woken waiter leave under the lock, unless it has left.
+    pub(super) fn set_awaited(&self) {
+        self.change(WOKEN, AWAITED);
+    }
+
+    /// Leaves without the lock; false if others are to be woken.
+    #[inline]
+    pub(super) fn leave(&self) -> bool {
+        self.change(WOKEN, IDLE)
+    }
+}
