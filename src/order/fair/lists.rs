@@ -253,7 +253,7 @@ impl<T> Lists<T> {
             (lower, upper)
         };
         let old = list.move_to(start, room, from, to);
-        self.release(old);
+        self.release(&old);
     }
 
     /// The start of a vacant buffer with this many places.
@@ -273,7 +273,7 @@ impl<T> Lists<T> {
 
     /// Keeps the buffer of an empty list for another list.
     #[inline]
-    pub(super) fn release(&mut self, list: KeyItems) {
+    pub(super) fn release(&mut self, list: &KeyItems) {
         if list.room > 0 {
             let vacant = &mut self.vacant[list.room.trailing_zeros() as usize];
             let next = mem::replace(vacant, list.start);

@@ -43,6 +43,7 @@ pub(crate) struct Rounds<T> {
     blocked: usize,
 }
 
+#[derive(Default)]
 struct KeyState {
     items: KeyItems,
     /// The position of the first place in its list. An item keeps its position while it is in the list.
@@ -61,23 +62,6 @@ struct KeyState {
     gone: u32,
     /// Whether one of its items is held; only in a serial queue.
     held: bool,
-}
-
-impl Default for KeyState {
-    fn default() -> Self {
-        Self {
-            items: KeyItems::default(),
-            base: 0,
-            shown: 0,
-            before: 0,
-            after: 0,
-            round: 0,
-            turns: 0,
-            weight: 0,
-            gone: 0,
-            held: false,
-        }
-    }
 }
 
 impl KeyState {
@@ -226,7 +210,7 @@ impl<T> Rounds<T> {
     #[inline]
     fn forget(&mut self, number: u32) -> u32 {
         let key = self.keys.take(number);
-        self.items.release(key.items);
+        self.items.release(&key.items);
         key.gone
     }
 

@@ -28,7 +28,7 @@ fn places_are_reused() {
     let mut list = KeyItems::default();
     lists.push_back(&mut list, entry(1));
     assert_eq!(pop(&mut lists, &mut list), Some(1));
-    lists.release(list);
+    lists.release(&list);
     let mut other = KeyItems::default();
     lists.push_front(&mut other, entry(2));
     assert_eq!((places(&lists), lists.len()), (1, 1));
@@ -43,9 +43,9 @@ fn lists_grow_and_move_without_losing_their_order() {
         if item % 3 == 0 {
             let first = pop(&mut lists, list);
             assert!(first.map_or(true, |first| first % 10 == item % 10));
-            first
-                .into_iter()
-                .for_each(|first| lists.push_front(list, entry(first)));
+            if let Some(first) = first {
+                lists.push_front(list, entry(first));
+            }
         }
         lists.push_back(list, entry(item));
         if item % 100 == 0 {
