@@ -64,12 +64,14 @@ impl<T, O: Order<T>> Local<T, O> {
         if self.is_refusing(put) {
             return Some(Err(Refusal::Closed));
         }
-        // Checked first, so that no permit is taken that others could use meanwhile.
-        if !self.shared.fits(slice::from_ref(item)) {
-            return Some(Err(Refusal::Full));
-        }
-        if !self.take_permit(put) {
-            return None;
+        if self.may_find_full {
+            // Checked first, so that no permit is taken that others could use meanwhile.
+            if !self.shared.fits(slice::from_ref(item)) {
+                return Some(Err(Refusal::Full));
+            }
+            if !self.take_permit(put) {
+                return None;
+            }
         }
         let local = defer_with(self, |local| local.return_permit(put));
         let Some(meta) = register(&local.shared, item) else {

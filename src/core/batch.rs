@@ -36,7 +36,7 @@ impl<T, O: Order<T>> CellOf<T, O> {
         &mut self,
         items: impl IntoIterator<Item = T>,
     ) -> Result<usize, PushError<Vec<T>>> {
-        if self.settled().may_find_full() {
+        if self.settled().may_find_full {
             let items = items.into_iter().collect();
             return self.push_batch(items, Some(Duration::ZERO), Shared::register_nth);
         }

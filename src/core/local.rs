@@ -36,6 +36,8 @@ pub(crate) struct Local<T, O: Order<T>> {
     pub(super) extra_mode: ModeWord,
     /// Whether the queue is unbounded and does not register items.
     pub(super) plain: bool,
+    /// Whether a push may find no room: the queue is bounded, or keys have limits.
+    pub(super) may_find_full: bool,
     /// What the end of a transaction involves besides shards and permits, as flags: 0 if nothing.
     pub(super) guarded: u8,
     /// Whether it is the leader: the waiter that sleeps until the next due time.
@@ -68,6 +70,7 @@ impl<T, O: Order<T>> Local<T, O> {
         Self {
             ready: Arc::clone(shared.ready()),
             plain: !permits.is_bounded() && !shared.registers(),
+            may_find_full: permits.is_bounded() || shared.is_limited(),
             guarded: if guarded { ALWAYS } else { 0 },
             extra_mode: ModeWord::standing(false, is_watched),
             shared,
@@ -107,11 +110,6 @@ impl<T, O: Order<T>> Local<T, O> {
     #[inline]
     pub(crate) fn held(&self) -> usize {
         self.endpoint.held()
-    }
-
-    /// Whether a push can find no room: the queue is bounded, or keys have limits.
-    pub(crate) fn may_find_full(&self) -> bool {
-        self.permits.is_bounded() || self.shared.is_limited()
     }
 
     /// Whether a commit involves more than the shards and the permits.

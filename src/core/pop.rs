@@ -1,6 +1,7 @@
 //! Pops of single items and batches, with and without waiting.
 
 use super::local::{address_of, CellOf, Local};
+use super::shared::Shared;
 use super::take::{IntoHold, IntoPeek};
 use super::wait;
 use crate::order::{Order, StoredOf};
@@ -15,7 +16,7 @@ impl<T, O: Order<T>> CellOf<T, O> {
     #[inline(always)]
     #[allow(clippy::inline_always)] // the pop
     pub(crate) fn pop(&mut self) -> Result<T, PopError> {
-        if self.is_unsettled() || self.get_mut().word().slows_pop() {
+        if Shared::<T, O>::SORTS || self.is_unsettled() || self.get_mut().word().slows_pop() {
             return self.pop_slowly();
         }
         self.get_mut().pop_plainly().ok_or(PopError::Empty)
@@ -48,6 +49,7 @@ impl<T, O: Order<T>> Local<T, O> {
         self.shared.popped();
     }
 
+    #[inline(never)]
     fn pop_one(&mut self) -> Result<T, PopError> {
         let item = if self.word().slows_pop() {
             let mut item = None;

@@ -36,7 +36,7 @@ impl<T, O: Order<T>> CellOf<T, O> {
     #[inline(always)]
     #[allow(clippy::inline_always)] // the push
     pub(crate) fn push(&mut self, item: T) -> Result<(), PushError<T>> {
-        if self.is_unsettled() || self.get_mut().word().slows_push() {
+        if Shared::<T, O>::SORTS || self.is_unsettled() || self.get_mut().word().slows_push() {
             return self.push_slowly(item);
         }
         let (local, meta) = (self.get_mut(), O::Meta::default());
@@ -47,7 +47,7 @@ impl<T, O: Order<T>> CellOf<T, O> {
     #[inline(never)]
     fn push_slowly(&mut self, item: T) -> Result<(), PushError<T>> {
         let local = self.settled();
-        if !local.word().is_only_bounded() {
+        if Shared::<T, O>::SORTS || !local.word().is_only_bounded() {
             return local.put(item, Put::Publish, Shared::register);
         }
         if !local.take_permit(Put::Publish) {

@@ -168,7 +168,7 @@ fn expect_next<T, O: Order<T>>(
 impl<T, O: Order<T>> Local<T, O> {
     /// Takes up to `most` items, and returns how many.
     pub(super) fn take<G: Target<T, O>>(&mut self, target: &mut G, most: usize) -> usize {
-        let slow_pops = self.word().slows_pops();
+        let slow_pops = Shared::<T, O>::SORTS || self.word().slows_pops();
         if slow_pops {
             self.prepare_slow_pop();
         }
@@ -185,7 +185,7 @@ impl<T, O: Order<T>> Local<T, O> {
             target,
             most,
         );
-        if count > 0 && (slow_pops || self.is_watched()) {
+        if G::HOLDS && count > 0 && (slow_pops || self.is_watched()) {
             target.record(self, count, Token::default());
         }
         count
@@ -199,7 +199,7 @@ impl<T, O: Order<T>> Local<T, O> {
     }
 
     /// Releases due items, and starts the search at the head, before a pop that checks more than the shards.
-    #[cold]
+    #[inline]
     fn prepare_slow_pop(&mut self) {
         self.shared.release_due();
         if !Shared::<T, O>::SORTS {
@@ -219,6 +219,7 @@ impl<T, O: Order<T>> Local<T, O> {
     }
 
     /// Takes up to `most` items, each with a token of the gate.
+    #[inline(never)]
     fn take_gated<G: Target<T, O>>(&mut self, target: &mut G, most: usize) -> usize {
         let mut count = 0;
         while count < most {

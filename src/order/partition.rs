@@ -1,7 +1,7 @@
 //! A sequence, and the intake that fills it from the shards.
 
 use super::Sequence;
-use crate::raw::{Entry, Intake, Stored};
+use crate::raw::{Entry, Intake, Receive, Stored};
 use crate::time::NEVER;
 use crate::wait::DueTimer;
 use std::sync::Arc;
@@ -20,6 +20,24 @@ pub(super) struct Partition<T, M, S> {
     planned: u64,
 }
 
+/// Adds the items of an intake to a sequence; if `TIMED`, before it advances.
+struct Arrivals<'s, S, const TIMED: bool>(&'s mut S);
+
+impl<T, M, S, const TIMED: bool> Receive<Stored<T, M>> for Arrivals<'_, S, TIMED>
+where
+    S: Sequence<T, M>,
+{
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // for each item
+    fn receive(&mut self, entry: Entry<Stored<T, M>>) {
+        if TIMED {
+            self.0.arrive_timed(entry);
+        } else {
+            self.0.arrive(entry);
+        }
+    }
+}
+
 impl<T, M, S: Sequence<T, M>> Partition<T, M, S> {
     pub(super) fn new(sequence: S, intake: Intake<Stored<T, M>>, due_timer: Arc<DueTimer>) -> Self {
         Self {
@@ -34,11 +52,11 @@ impl<T, M, S: Sequence<T, M>> Partition<T, M, S> {
     /// Takes in the visible items of the shards: `true` if one of them may be due earlier than the planned time.
     #[inline]
     pub(super) fn take_in(&mut self) -> bool {
-        self.take_in_by(S::arrive)
+        self.take_in_by::<false>()
     }
 
     #[inline]
-    fn take_in_by(&mut self, arrive: impl Fn(&mut S, Entry<Stored<T, M>>)) -> bool {
+    fn take_in_by<const TIMED: bool>(&mut self) -> bool {
         let Self {
             sequence,
             intake,
@@ -52,7 +70,7 @@ impl<T, M, S: Sequence<T, M>> Partition<T, M, S> {
             }
             returned.shrink_to(KEPT);
         }
-        intake.take_arrived(|entry| arrive(sequence, entry));
+        intake.take_arrived(&mut Arrivals::<S, TIMED>(sequence));
         self.plan_if_earlier()
     }
 
@@ -68,7 +86,7 @@ impl<T, M, S: Sequence<T, M>> Partition<T, M, S> {
 
     /// Takes in the visible items of the shards, makes due items ready, and returns how many became ready.
     pub(super) fn arrange(&mut self, now: u64) -> usize {
-        self.take_in_by(S::arrive_timed);
+        self.take_in_by::<true>();
         self.sequence.advance(now)
     }
 

@@ -121,7 +121,7 @@ where
 
     #[inline]
     fn pop(&self) -> (Next<Entry<Stored<T, M>>>, usize) {
-        let next = self.take_next(!self.tracks_removal);
+        let next = self.take_next(true);
         match &next {
             Next::Item(entry) if self.tracks_removal => {
                 let ready = self.leave(entry.item.meta);

@@ -296,6 +296,7 @@ impl<T> Injector<T> {
         self.count_backlog()
     }
 
+    #[inline(never)]
     fn count_backlog(&self) -> u64 {
         let position = self.front.head().position();
         // ORDERING: Relaxed, both; statistics.

@@ -11,11 +11,14 @@ use super::sink::Sink;
 use crossbeam_utils::Backoff;
 use std::sync::Arc;
 
+/// A version that a set of shards never has.
+const NEVER: u64 = u64::MAX;
+
 /// Drains the shards of a queue, and keeps them alive.
 pub(crate) struct Intake<T> {
     /// The shards that were in use at the last check, with their numbers, in order.
     visited: Vec<(usize, ShardCursor<T>)>,
-    /// The version of the set of shards in use at that time.
+    /// The version of the set of shards in use at that time; [`NEVER`] if no shard is visited.
     version: u64,
     shards: Arc<Shards<T>>,
 }
@@ -23,14 +26,19 @@ pub(crate) struct Intake<T> {
 // SAFETY: as for `Endpoint`: the shards contain items of type T.
 unsafe impl<T: Send> Send for Intake<T> {}
 
-/// Passes each item to a function.
-struct ForEach<F>(F);
+/// Receives the items of an intake.
+pub(crate) trait Receive<T> {
+    fn receive(&mut self, entry: Entry<T>);
+}
+
+/// Passes each item on.
+struct PassOn<'r, R>(&'r mut R);
 
 impl<T> Intake<T> {
     pub(crate) fn new(shards: Arc<Shards<T>>) -> Self {
         Self {
             visited: Vec::new(),
-            version: 0,
+            version: NEVER,
             shards,
         }
     }
@@ -47,10 +55,10 @@ impl<T> Intake<T> {
         while !front.is_clear() && front.take(into, usize::MAX) > 0 {}
     }
 
-    /// Passes the pushed items that are visible now to `accept`.
+    /// Passes the pushed items that are visible now to `receiver`.
     #[inline]
-    pub(crate) fn take_arrived(&mut self, mut accept: impl FnMut(Entry<T>)) {
-        if self.visited.is_empty() || self.version != self.shards.version() {
+    pub(crate) fn take_arrived(&mut self, receiver: &mut impl Receive<T>) {
+        if self.version != self.shards.version() {
             self.find_shards();
         }
         let Self {
@@ -59,7 +67,7 @@ impl<T> Intake<T> {
         for (_, shard) in visited {
             let backlog = shard.backlog(shards);
             if backlog > 0 {
-                drain(shard, shards, backlog, &mut accept);
+                drain(shard, shards, backlog, receiver);
             }
         }
     }
@@ -85,6 +93,7 @@ impl<T> Intake<T> {
 
     /// Leaves all shards, so that their memory can be reclaimed.
     pub(crate) fn leave(&mut self) {
+        self.version = NEVER;
         self.visited
             .drain(..)
             .for_each(|(_, mut shard)| shard.leave());
@@ -92,13 +101,14 @@ impl<T> Intake<T> {
 }
 
 /// Takes up to `most` items from the head of a shard.
+#[inline(never)]
 fn drain<T>(
     shard: &mut ShardCursor<T>,
     shards: &Shards<T>,
     most: u64,
-    accept: &mut impl FnMut(Entry<T>),
+    receiver: &mut impl Receive<T>,
 ) {
-    let mut sink = ForEach(accept);
+    let mut sink = PassOn(receiver);
     let mut left = usize::try_from(most).unwrap_or(usize::MAX);
     let backoff = Backoff::new();
     while left > 0 {
@@ -117,14 +127,15 @@ impl<T> Drop for Intake<T> {
     }
 }
 
-impl<T, F: FnMut(Entry<T>)> Sink<T> for ForEach<F> {
+impl<T, R: Receive<T>> Sink<T> for PassOn<'_, R> {
     #[inline]
     fn reserve(&mut self, wanted: usize, _home: &Front<T>) -> usize {
         wanted
     }
 
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // for each item
     unsafe fn accept(&mut self, item: T, delivery: DeliveryMeta) {
-        (self.0)(Entry { item, delivery });
+        self.0.receive(Entry { item, delivery });
     }
 }

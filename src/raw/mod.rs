@@ -68,7 +68,7 @@ pub(crate) use gathering::Gathering;
 pub(crate) use hold::HeldPosition;
 pub(crate) use holder::Holder;
 pub(crate) use inbox::{Inbox, Vacant};
-pub(crate) use intake::Intake;
+pub(crate) use intake::{Intake, Receive};
 pub(crate) use item_ref::ItemRef;
 pub(crate) use items::HeldItems;
 pub(crate) use joint::{commit_together, JointRecord, Party, Tails};

@@ -5,11 +5,13 @@
 //! User code runs outside of all locks: the key function, the weights, `Hash`, the destructor of a key. Only
 //! `Eq` runs under the lock of a shard, whose state is consistent then.
 
+use super::hints::Hints;
 use super::meta::KeyMeta;
 use super::table::{Answer, KeyTable, StoredKey, SHARDS};
 use crate::order::Registry;
 use crate::sync::{defer, lock, swallow_panic, Mutex, MutexGuard};
 use crossbeam_utils::CachePadded;
+use std::array;
 use std::collections::hash_map::{HashMap, RandomState};
 use std::hash::{BuildHasher, Hash};
 use std::sync::Arc;
@@ -58,7 +60,8 @@ impl<K, T> Clone for Rules<K, T> {
 pub(crate) struct Keys<K, T> {
     rules: Rules<K, T>,
     hasher: RandomState,
-    shards: Vec<CachePadded<Mutex<KeyTable<K>>>>,
+    hints: Hints,
+    shards: Box<[CachePadded<Mutex<KeyTable<K>>>; SHARDS as usize]>,
 }
 
 impl<K, T> Keys<K, T> {
@@ -66,9 +69,8 @@ impl<K, T> Keys<K, T> {
         Self {
             rules,
             hasher: RandomState::new(),
-            shards: (0..SHARDS)
-                .map(|_| Mutex::new(KeyTable::new()).into())
-                .collect(),
+            hints: Hints::new(),
+            shards: Box::new(array::from_fn(|_| Mutex::new(KeyTable::new()).into())),
         }
     }
 
@@ -135,10 +137,32 @@ impl<K: Hash + Eq, T> Keys<K, T> {
         (upper(hash << u32::BITS), upper(hash) & (SHARDS - 1))
     }
 
-    /// Counts an item with this key; returns the key if it is not stored.
+    /// Counts an item with this key; returns its metadata, and the key if it is not stored. `None`: the limit is
+    /// reached.
     #[inline]
-    fn count(&self, shard: u32, hash: u32, key: K) -> (Answer, Option<K>) {
+    fn count(&self, key: K) -> Option<(KeyMeta, Option<K>)> {
+        let hint = self.hints.of(&key);
+        if let Some(meta) = hint.number().and_then(|number| self.count_at(number, &key)) {
+            return Some((meta, Some(key)));
+        }
+        let counted = self.count_found(key)?;
+        hint.set(counted.0.key);
+        Some(counted)
+    }
+
+    /// Counts an item with this key if the key has this number and its limit is not reached.
+    #[inline]
+    fn count_at(&self, number: u32, key: &K) -> Option<KeyMeta> {
+        let mut table = self.table(number & (SHARDS - 1));
+        let weight = table.count_at(number / SHARDS, key, self.rules.limit)?;
+        Some(KeyMeta::new(number, weight))
+    }
+
+    /// Same as [`Keys::count`], without a hint.
+    #[inline(never)]
+    fn count_found(&self, key: K) -> Option<(KeyMeta, Option<K>)> {
         let Rules { weigh, limit, .. } = &self.rules;
+        let (hash, shard) = self.shard(&key);
         let mut table = self.table(shard);
         let mut answer = table.count(hash, &key, *limit);
         let mut weight = 1;
@@ -148,10 +172,15 @@ impl<K: Hash + Eq, T> Keys<K, T> {
             table = self.table(shard);
             answer = table.count(hash, &key, *limit);
         }
-        match answer {
+        let (answer, key) = match answer {
             Answer::Unknown => (table.add(hash, key, weight), None),
             _ => (answer, Some(key)),
-        }
+        };
+        drop(table);
+        let Answer::Counted { index, weight } = answer else {
+            return None;
+        };
+        Some((KeyMeta::new(index * SHARDS + shard, weight), key))
     }
 }
 
@@ -160,18 +189,12 @@ where
     K: Hash + Eq + Send + Sync,
 {
     fn register(&self, item: &T) -> Option<KeyMeta> {
-        let key = self.key_of(item);
-        let (hash, shard) = self.shard(&key);
-        let (answer, key) = self.count(shard, hash, key);
-        let Answer::Counted { index, weight } = answer else {
-            return None;
-        };
-        let number = index * SHARDS + shard;
+        let (meta, key) = self.count(self.key_of(item))?;
         // The destructor of the key may panic.
-        let counted = defer(|| self.uncount(number, 1));
+        let counted = defer(|| self.uncount(meta.key, 1));
         drop(key);
         counted.cancel();
-        Some(KeyMeta::new(number, weight))
+        Some(meta)
     }
 
     fn is_limited(&self) -> bool {

@@ -1,17 +1,72 @@
 //! The items of each key, contiguous in memory: items pushed at the same time with different keys are dequeued
 //! far apart.
+//!
+//! The list of a key is in a ring buffer, and all buffers are in one vector. A list that outgrows its buffer moves to a
+//! larger one, and the old one is kept for another list. So items come and go without the allocator. When most
+//! places are vacant, all lists move to a new vector.
 
 use crate::raw::{DeliveryMeta, Entry};
-use std::collections::VecDeque;
 use std::mem;
 
-/// How many empty lists are kept for reuse.
-const KEPT: usize = 64;
-/// Lists of up to this capacity do not shrink, and are kept for reuse.
-const SMALL: usize = 16;
+/// How many vacant places are always tolerated.
+const SLACK: usize = 256;
+/// How many places are tolerated for each item.
+const WASTE: usize = 16;
+/// The number of sizes of buffers: the powers of two.
+const SIZES: usize = u32::BITS as usize;
+/// No buffer.
+const NONE: u32 = u32::MAX;
 
-/// The items of one key.
-pub(super) type KeyItems<T> = VecDeque<ListEntry<T>>;
+/// The list of one key: its ring buffer, which has a power of two of places, or none.
+#[derive(Default)]
+pub(super) struct KeyItems {
+    start: u32,
+    room: u32,
+    /// The index of the first item in the buffer.
+    first: u32,
+    len: u32,
+}
+
+impl KeyItems {
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    #[inline]
+    pub(super) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The place with this index from the first item on; there is a buffer.
+    #[inline]
+    fn place(&self, index: u32) -> usize {
+        self.start as usize + (self.first.wrapping_add(index) & (self.room - 1)) as usize
+    }
+
+    /// Moves the list from its buffer at the beginning of some places to another one, which begins at `start` and is
+    /// at the beginning of others. Returns the old list, which is empty.
+    fn move_to<T>(
+        &mut self,
+        start: u32,
+        room: u32,
+        from: &mut [ListEntry<T>],
+        to: &mut [ListEntry<T>],
+    ) -> Self {
+        let (len, first) = (self.len as usize, self.first as usize);
+        let (wrapped, straight) = from[..self.room as usize].split_at_mut(first);
+        let (to, rest) = to[..len].split_at_mut(len.min(straight.len()));
+        straight[..to.len()].swap_with_slice(to);
+        wrapped[..rest.len()].swap_with_slice(rest);
+        let moved = Self {
+            start,
+            room,
+            first: 0,
+            len: self.len,
+        };
+        mem::replace(self, moved)
+    }
+}
 
 /// The place of an item in a list: the contents of an [`Entry`] in fewer bytes.
 pub(super) enum ListEntry<T> {
@@ -22,11 +77,15 @@ pub(super) enum ListEntry<T> {
     },
     /// The item with this name is being shown by a visit.
     Shown(u64),
+    /// In the first place of a vacant buffer: the next vacant buffer of its size.
+    Vacant(u32),
 }
 
 impl<T> ListEntry<T> {
+    const VACANT: Self = Self::Vacant(NONE);
+
     #[inline]
-    pub(super) fn new(Entry { item, delivery }: Entry<T>) -> Self {
+    fn new(Entry { item, delivery }: Entry<T>) -> Self {
         Self::Item {
             item,
             since: delivery.since,
@@ -36,7 +95,7 @@ impl<T> ListEntry<T> {
 
     /// The item, unless it is being shown.
     #[inline]
-    pub(super) fn into_entry(self) -> Option<Entry<T>> {
+    fn into_entry(self) -> Option<Entry<T>> {
         let Self::Item {
             item,
             since,
@@ -57,148 +116,188 @@ impl<T> ListEntry<T> {
     pub(super) fn since(&self) -> Option<u64> {
         match self {
             Self::Item { since, .. } => Some(*since).filter(|since| *since != 0),
-            Self::Shown(_) => None,
+            Self::Shown(_) | Self::Vacant(_) => None,
         }
     }
 }
 
-/// The lists of all keys: spare ones, and the total number of items.
+/// The lists of all keys, and the number of items that are not being shown.
 pub(super) struct Lists<T> {
-    spare: Vec<KeyItems<T>>,
+    places: Vec<ListEntry<T>>,
+    /// The first vacant buffer of each size.
+    vacant: [u32; SIZES],
     len: usize,
 }
 
 impl<T> Lists<T> {
     pub(super) fn new() -> Self {
         Self {
-            spare: Vec::new(),
+            places: Vec::new(),
+            vacant: [NONE; SIZES],
             len: 0,
         }
     }
 
-    /// The number of items in all lists.
+    /// The number of items in all lists, except those being shown.
     #[inline]
     pub(super) fn len(&self) -> usize {
         self.len
     }
 
+    /// Whether there are too many places for this number of items.
     #[inline]
-    pub(super) fn push_back(&mut self, list: &mut KeyItems<T>, entry: Entry<T>) {
-        self.make_room(list);
-        list.push_back(ListEntry::new(entry));
+    pub(super) fn is_wasteful_for(&self, items: usize) -> bool {
+        self.places.len() > WASTE * items + SLACK
+    }
+
+    pub(super) fn get(&self, list: &KeyItems, index: usize) -> Option<&ListEntry<T>> {
+        let index = u32::try_from(index).ok().filter(|&index| index < list.len);
+        index.map(|index| &self.places[list.place(index)])
+    }
+
+    fn get_mut(&mut self, list: &KeyItems, index: usize) -> Option<&mut ListEntry<T>> {
+        let index = u32::try_from(index).ok().filter(|&index| index < list.len);
+        index.map(|index| &mut self.places[list.place(index)])
     }
 
     #[inline]
-    pub(super) fn push_front(&mut self, list: &mut KeyItems<T>, entry: Entry<T>) {
-        self.make_room(list);
-        list.push_front(ListEntry::new(entry));
-    }
-
-    /// Counts one more item, and allocates places if the list has none.
-    #[inline]
-    fn make_room(&mut self, list: &mut KeyItems<T>) {
-        self.len += 1;
-        if list.capacity() == 0 {
-            match self.spare.pop() {
-                Some(spare) => *list = spare,
-                None => list.reserve_exact(1),
-            }
+    pub(super) fn push_back(&mut self, list: &mut KeyItems, entry: Entry<T>) {
+        if list.len == list.room {
+            self.grow(list);
         }
+        self.places[list.place(list.len)] = ListEntry::new(entry);
+        list.len += 1;
+        self.len += 1;
+    }
+
+    pub(super) fn push_front(&mut self, list: &mut KeyItems, entry: Entry<T>) {
+        if list.len == list.room {
+            self.grow(list);
+        }
+        list.first = list.first.wrapping_sub(1) & (list.room - 1);
+        self.places[list.place(0)] = ListEntry::new(entry);
+        list.len += 1;
+        self.len += 1;
     }
 
     /// Removes the first item, which is not being shown.
     #[inline]
-    pub(super) fn pop_front(&mut self, list: &mut KeyItems<T>) -> Option<Entry<T>> {
-        let entry = list.pop_front()?.into_entry()?;
+    pub(super) fn pop_front(&mut self, list: &mut KeyItems) -> Option<Entry<T>> {
+        let entry = self.remove_front(list)?.into_entry()?;
         self.len -= 1;
-        if list.capacity() > SMALL && list.len() < list.capacity() / 4 {
-            list.shrink_to(list.capacity() / 2);
-        }
         Some(entry)
     }
 
-    /// Takes the item out of a place to show it, and reserves the place for it.
-    pub(super) fn show(&mut self, cell: &mut ListEntry<T>, name: u64) -> Option<Entry<T>> {
-        if cell.is_shown() {
+    /// Removes the first place, whose item is being shown.
+    pub(super) fn skip_front(&mut self, list: &mut KeyItems) {
+        self.remove_front(list);
+    }
+
+    #[inline]
+    fn remove_front(&mut self, list: &mut KeyItems) -> Option<ListEntry<T>> {
+        if list.is_empty() {
             return None;
         }
-        self.len -= 1;
-        mem::replace(cell, ListEntry::Shown(name)).into_entry()
+        let place = list.place(0);
+        list.first = (list.first + 1) & (list.room - 1);
+        list.len -= 1;
+        Some(mem::replace(&mut self.places[place], ListEntry::VACANT))
     }
 
-    /// Puts an item back into the place that is reserved for it.
-    pub(super) fn put_back(&mut self, cell: &mut ListEntry<T>, entry: Entry<T>) {
-        self.len += 1;
-        *cell = ListEntry::new(entry);
-    }
-
-    /// Keeps an empty list for reuse.
-    #[inline]
-    pub(super) fn keep(&mut self, list: KeyItems<T>) {
-        if list.capacity() <= SMALL && self.spare.len() < KEPT {
-            self.spare.push(list);
+    /// Takes the item out of its place to show it, and reserves the place for it.
+    pub(super) fn show(&mut self, list: &KeyItems, index: usize, name: u64) -> Option<Entry<T>> {
+        let place = self.get_mut(list, index)?;
+        if place.is_shown() {
+            return None;
         }
+        let entry = mem::replace(place, ListEntry::Shown(name)).into_entry();
+        self.len -= 1;
+        entry
+    }
+
+    /// Puts a shown item back into the place that is reserved for it, unless that was removed.
+    pub(super) fn put_back(
+        &mut self,
+        list: &KeyItems,
+        index: usize,
+        name: u64,
+        entry: Entry<T>,
+    ) -> Result<(), Entry<T>> {
+        let is_its_own =
+            |place: &&mut ListEntry<T>| matches!(place, ListEntry::Shown(its) if *its == name);
+        let Some(place) = self.get_mut(list, index).filter(is_its_own) else {
+            return Err(entry);
+        };
+        *place = ListEntry::new(entry);
+        self.len += 1;
+        Ok(())
+    }
+
+    /// Moves a list to a larger buffer.
+    #[inline(never)]
+    fn grow(&mut self, list: &mut KeyItems) {
+        let room = match list.room {
+            0 => 1,
+            1 | 4 | 16 => 4 * list.room,
+            room => room
+                .checked_mul(2)
+                .expect("no more than 2³¹ items of a key"),
+        };
+        let start = self.take_buffer(room);
+        let (low, high) = (list.start.min(start), list.start.max(start));
+        let (lower, upper) = self.places.split_at_mut(high as usize);
+        let lower = &mut lower[low as usize..];
+        let (from, to) = if low == start {
+            (upper, lower)
+        } else {
+            (lower, upper)
+        };
+        let old = list.move_to(start, room, from, to);
+        self.release(&old);
+    }
+
+    /// The start of a vacant buffer with this many places.
+    fn take_buffer(&mut self, room: u32) -> u32 {
+        let vacant = &mut self.vacant[room.trailing_zeros() as usize];
+        let start = *vacant;
+        if let Some(ListEntry::Vacant(next)) = self.places.get(start as usize) {
+            *vacant = *next;
+            return start;
+        }
+        let start = self.places.len();
+        let end = start + room as usize;
+        assert!(end < NONE as usize, "no more than 2³² places");
+        self.places.resize_with(end, || ListEntry::VACANT);
+        u32::try_from(start).expect("asserted above")
+    }
+
+    /// Keeps the buffer of an empty list for another list.
+    #[inline]
+    pub(super) fn release(&mut self, list: &KeyItems) {
+        if list.room > 0 {
+            let vacant = &mut self.vacant[list.room.trailing_zeros() as usize];
+            let next = mem::replace(vacant, list.start);
+            self.places[list.start as usize] = ListEntry::Vacant(next);
+        }
+    }
+
+    /// Moves these lists, which are all, to a new vector without vacant buffers.
+    pub(super) fn sweep<'l>(&mut self, lists: impl Iterator<Item = &'l mut KeyItems>) {
+        let mut swept = Self::new();
+        for list in lists {
+            if list.is_empty() {
+                *list = KeyItems::default();
+                continue;
+            }
+            let room = list.len.next_power_of_two();
+            let start = swept.take_buffer(room);
+            let from = &mut self.places[list.start as usize..];
+            list.move_to(start, room, from, &mut swept.places[start as usize..]);
+        }
+        swept.len = self.len;
+        *self = swept;
     }
 }
 
 #[cfg(all(test, not(any(loom, shuttle))))]
-mod tests {
-    use super::{KeyItems, ListEntry, Lists, KEPT, SMALL};
-    use crate::order::fair::KeyMeta;
-    use crate::raw::{DeliveryMeta, Entry, Stored};
-    use std::mem;
-
-    fn entry(item: usize) -> Entry<usize> {
-        let delivery = DeliveryMeta {
-            attempts: 1,
-            since: 0,
-        };
-        Entry { item, delivery }
-    }
-
-    #[test]
-    fn places_are_reused() {
-        let mut lists = Lists::new();
-        let mut list = KeyItems::new();
-        lists.push_back(&mut list, entry(1));
-        let places = list.as_slices().0.as_ptr();
-        assert_eq!(lists.pop_front(&mut list).map(|entry| entry.item), Some(1));
-        lists.keep(list);
-        let mut other = KeyItems::new();
-        lists.push_front(&mut other, entry(2));
-        assert_eq!((other.as_slices().0.as_ptr(), lists.len()), (places, 1));
-    }
-
-    #[test]
-    fn a_list_that_was_long_releases_its_places() {
-        let mut lists = Lists::new();
-        let mut list = KeyItems::new();
-        (0..10_000).for_each(|item| lists.push_back(&mut list, entry(item)));
-        for item in 0..9_990 {
-            assert_eq!(
-                lists.pop_front(&mut list).map(|entry| entry.item),
-                Some(item)
-            );
-            assert!(list.capacity() <= (4 * list.len()).max(2 * SMALL).max(20_000 - item));
-        }
-        assert!(list.capacity() <= 4 * SMALL);
-    }
-
-    #[test]
-    fn places_are_small() {
-        assert_eq!(mem::size_of::<ListEntry<Stored<u64, KeyMeta>>>(), 32);
-    }
-
-    #[test]
-    fn few_lists_are_kept() {
-        let mut lists = Lists::new();
-        for item in 0..10 * KEPT {
-            let mut list = KeyItems::new();
-            list.push_back(ListEntry::new(entry(item)));
-            list.clear();
-            lists.keep(list);
-        }
-        lists.keep(KeyItems::with_capacity(SMALL + 1));
-        assert_eq!(lists.spare.len(), KEPT);
-    }
-}
+mod tests;

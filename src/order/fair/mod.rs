@@ -1,10 +1,11 @@
 //! Fair by key: the rounds and the keys of a fair queue.
 //!
 //! [`by_key`] is the order. Its sequence is [`rounds`]: the keys in a ring, each with its items. Its registry is
-//! [`keys`]: it numbers the keys, and counts the items of each; a [`table`] is a shard of it. [`meta`] is
-//! the metadata of an item. Both store numbered values in [`pages`]; [`lists`] store the items of each key.
+//! [`keys`]: it numbers the keys, and counts the items of each; a [`table`] is a shard of it, which [`hints`] save a search.
+//! [`meta`] is the metadata of an item. Both store numbered values in [`pages`]; [`lists`] store the items of each key.
 
 mod by_key;
+mod hints;
 mod keys;
 mod lists;
 mod meta;

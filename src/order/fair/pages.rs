@@ -75,8 +75,10 @@ impl<V: Default> Pages<V> {
         }
         let page = &mut self.list[page];
         let is_new = page.used >> place & 1 == 0;
-        page.used |= 1 << place;
-        self.len += usize::from(is_new);
+        if is_new {
+            page.used |= 1 << place;
+            self.len += 1;
+        }
         (&mut page.places[place], is_new)
     }
 
@@ -157,6 +159,13 @@ impl<V: Default> Pages<V> {
             let used = places.filter(|(place, _)| page.used >> place & 1 == 1);
             used.map(move |(place, value)| (first + place, value))
         })
+    }
+}
+
+impl<V> Pages<V> {
+    /// All places, also those without a value.
+    pub(super) fn places_mut(&mut self) -> impl Iterator<Item = &mut V> {
+        self.list.iter_mut().flat_map(|page| &mut page.places)
     }
 }
 

@@ -26,7 +26,7 @@ const NONE: u32 = u32::MAX;
 pub(crate) struct Rounds<T> {
     items: Lists<Stored<T, KeyMeta>>,
     /// The keys in the ring and those out of it, by their numbers.
-    keys: Pages<KeyState<T>>,
+    keys: Pages<KeyState>,
     /// The key at the front of the ring.
     front: u32,
     /// The number of keys in the ring.
@@ -43,8 +43,9 @@ pub(crate) struct Rounds<T> {
     blocked: usize,
 }
 
-struct KeyState<T> {
-    items: KeyItems<Stored<T, KeyMeta>>,
+#[derive(Default)]
+struct KeyState {
+    items: KeyItems,
     /// The position of the first place in its list. An item keeps its position while it is in the list.
     base: i64,
     /// How many of its items are being shown.
@@ -63,24 +64,7 @@ struct KeyState<T> {
     held: bool,
 }
 
-impl<T> Default for KeyState<T> {
-    fn default() -> Self {
-        Self {
-            items: KeyItems::new(),
-            base: 0,
-            shown: 0,
-            before: 0,
-            after: 0,
-            round: 0,
-            turns: 0,
-            weight: 0,
-            gone: 0,
-            held: false,
-        }
-    }
-}
-
-impl<T> KeyState<T> {
+impl KeyState {
     /// Whether it is out of the ring: one of its items is held or shown.
     #[inline]
     fn is_out(&self) -> bool {
@@ -88,8 +72,9 @@ impl<T> KeyState<T> {
     }
 
     /// Whether its first item is being shown.
-    fn is_blocked(&self) -> bool {
-        self.items.front().is_some_and(ListEntry::is_shown)
+    fn is_blocked<T>(&self, items: &Lists<T>) -> bool {
+        let first = items.get(&self.items, 0);
+        first.is_some_and(ListEntry::is_shown)
     }
 
     /// The range of positions of its first items, up to `most`.
@@ -144,7 +129,7 @@ impl<T> Rounds<T> {
 
     /// The keys in the order in which they will be served, then those that wait for a held or shown item.
     pub(crate) fn standings(&self) -> impl Iterator<Item = Standing> + '_ {
-        let standing = |number, key: &KeyState<T>| Standing {
+        let standing = |number, key: &KeyState| Standing {
             key: number,
             items: key.items.len(),
             in_round: !key.is_out() && key.round == self.round,
@@ -170,11 +155,11 @@ impl<T> Rounds<T> {
     fn skip_shown(&mut self) {
         while self.ring > 0 {
             let key = &mut self.keys[self.front];
-            while !self.serial && key.is_blocked() {
-                key.items.pop_front();
+            while !self.serial && key.is_blocked(&self.items) {
+                self.items.skip_front(&mut key.items);
                 key.base += 1;
             }
-            if !key.items.is_empty() && !key.is_blocked() {
+            if !key.items.is_empty() && !key.is_blocked(&self.items) {
                 return;
             }
             self.blocked -= usize::from(self.serial);
@@ -225,8 +210,15 @@ impl<T> Rounds<T> {
     #[inline]
     fn forget(&mut self, number: u32) -> u32 {
         let key = self.keys.take(number);
-        self.items.keep(key.items);
+        self.items.release(&key.items);
         key.gone
+    }
+
+    /// Releases the memory of places that are not needed.
+    #[cold]
+    fn sweep(&mut self) {
+        let lists = self.keys.places_mut().map(|key| &mut key.items);
+        self.items.sweep(lists);
     }
 
     /// Inserts a key into the ring: at the front, for this round, or at the back, for the next one.
@@ -265,13 +257,14 @@ impl<T> Rounds<T> {
 }
 
 impl<T> Sequence<T, KeyMeta> for Rounds<T> {
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // by the intake, for each item
     fn arrive(&mut self, entry: Entry<Stored<T, KeyMeta>>) {
         let meta = entry.item.meta;
         let (key, is_new) = self.keys.get_or_insert(meta.key);
         key.weight = meta.weight;
         self.items.push_back(&mut key.items, entry);
-        if is_new || !self.serial && key.is_out() {
+        if is_new || key.is_out() && !self.serial {
             self.join_ring(meta.key, RingEnd::Back);
         }
     }
@@ -307,25 +300,30 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
         let entry = self.items.pop_front(&mut key.items)?;
         key.base += 1;
         key.use_turn();
-        key.gone += u32::from(for_good);
-        let mut gone = 0;
-        if key.gone >= self.batch {
-            gone = std::mem::take(&mut key.gone);
-        }
         self.round = key.round;
+        let mut gone = 0;
         if self.serial {
             key.held = true;
             self.leave_ring(number);
-        } else if key.items.is_empty() {
-            let is_gone = key.shown == 0;
-            self.leave_ring(number);
-            if is_gone {
-                gone += self.forget(number);
+        } else {
+            key.gone += u32::from(for_good);
+            if key.gone >= self.batch {
+                gone = std::mem::take(&mut key.gone);
             }
-        } else if key.turns == 0 {
-            // Move to the back, into the next round.
-            key.round = self.round.wrapping_add(1);
-            self.front = key.after;
+            if key.items.is_empty() {
+                let is_gone = key.shown == 0;
+                self.leave_ring(number);
+                if is_gone {
+                    gone += self.forget(number);
+                }
+            } else if key.turns == 0 {
+                // Move to the back, into the next round.
+                key.round = self.round.wrapping_add(1);
+                self.front = key.after;
+            }
+        }
+        if self.items.is_wasteful_for(self.items.len() + self.shown) {
+            self.sweep();
         }
         Some(Dequeued { entry, gone })
     }
@@ -345,7 +343,7 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
             self.forget(number);
             return 0;
         }
-        let blocked = key.is_blocked();
+        let blocked = key.is_blocked(&self.items);
         let end = if key.turns > 0 {
             RingEnd::Front
         } else {
@@ -387,7 +385,7 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
             };
             let key = &mut self.keys[number];
             let name = self.names + 1;
-            let Some(entry) = self.items.show(&mut key.items[index], name) else {
+            let Some(entry) = self.items.show(&key.items, index, name) else {
                 continue;
             };
             key.shown += 1;
@@ -407,13 +405,9 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
     fn put_back(&mut self, visit: &mut Visit, shown: Shown<T, KeyMeta>) {
         let Shown { entry, number, .. } = shown;
         let key = &mut self.keys[number];
-        let index = usize::try_from(shown.position - key.base).ok();
-        let cell = index.and_then(|index| key.items.get_mut(index));
-        let left =
-            cell.filter(|cell| matches!(cell, ListEntry::Shown(name) if *name == shown.name));
-        if let Some(cell) = left {
-            self.items.put_back(cell, entry);
-        } else {
+        let index = usize::try_from(shown.position - key.base).unwrap_or(usize::MAX);
+        let put = self.items.put_back(&key.items, index, shown.name, entry);
+        if let Err(entry) = put {
             if visit.number == number {
                 // It has been visited; its new position must not be visited again.
                 visit.from = visit.from.max(key.base);
@@ -423,7 +417,7 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
         }
         key.shown -= 1;
         self.shown -= 1;
-        let is_first = index == Some(0);
+        let is_first = index == 0;
         if !key.is_out() {
             self.blocked -= usize::from(self.serial && is_first);
         } else if !self.serial || is_first && !key.held {
@@ -440,7 +434,8 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
             let Some((number, index)) = self.next_place(visit) else {
                 break;
             };
-            let since = self.keys[number].items[index].since();
+            let place = self.items.get(&self.keys[number].items, index);
+            let since = place.and_then(ListEntry::since);
             *least = least.iter().copied().chain(since).min();
         }
         visit.number < visit.numbers

@@ -59,6 +59,18 @@ impl<K> StoredKey<K> {
     }
 }
 
+impl<K> KeyRecord<K> {
+    /// Counts an item, unless the limit is reached. Returns the weight.
+    #[inline]
+    fn count(&mut self, limit: u32) -> Option<u32> {
+        if self.alive >= limit {
+            return None;
+        }
+        self.alive += 1;
+        Some(self.weight)
+    }
+}
+
 impl<K> Default for KeyRecord<K> {
     fn default() -> Self {
         Self {
@@ -179,15 +191,18 @@ impl<K: Eq> KeyTable<K> {
         let Some(index) = self.find(hash, key) else {
             return Answer::Unknown;
         };
-        let known = &mut self.keys[index];
-        if known.alive >= limit {
-            return Answer::Full;
+        let counted = self.keys[index].count(limit);
+        counted.map_or(Answer::Full, |weight| Answer::Counted { index, weight })
+    }
+
+    /// Counts an item with the key at `index`, if it is this one and its limit is not reached. Returns its weight.
+    #[inline]
+    pub(super) fn count_at(&mut self, index: u32, key: &K, limit: u32) -> Option<u32> {
+        let known = self.keys.get_mut(index)?;
+        if known.key.get() != Some(key) {
+            return None;
         }
-        known.alive += 1;
-        Answer::Counted {
-            index,
-            weight: known.weight,
-        }
+        known.count(limit)
     }
 }
 

@@ -158,13 +158,16 @@ impl<T> PriorityHeap<T> {
     }
 
     /// Inserts a ready item at its position in the order.
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the arrival
     fn make_ready_at(&mut self, place: u32) {
-        if self.ageing.is_some() || !self.levels.add(&mut self.slab, place) {
+        let link = *self.slab.link(place);
+        if self.ageing.is_some() || !self.levels.add(&mut self.slab, place, link) {
             self.add_ranked(place);
         }
     }
 
+    #[inline(never)]
     fn add_ranked(&mut self, place: u32) {
         self.slab[place].state = ItemState::Ranked;
         let item = &self.slab[place];
@@ -328,7 +331,8 @@ impl<T> PriorityHeap<T> {
 
 impl<T> Sequence<T, PriorityMeta> for PriorityHeap<T> {
     /// A scheduled item waits even if it is due: only [`Sequence::advance`] knows the time.
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // by the intake, for each item
     fn arrive(&mut self, entry: Entry<Stored<T, PriorityMeta>>) {
         self.last += 1;
         let scheduled = entry.item.meta.is_scheduled();

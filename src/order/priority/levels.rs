@@ -26,13 +26,21 @@ pub(super) struct Levels {
     first: Option<u16>,
 }
 
-/// The places of the first and the last item of a nonempty list.
+/// The places of the first and the last item of a list.
 ///
 /// The outward links at the ends of a list are never read.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 struct Ends {
     first: u32,
     last: u32,
+}
+
+impl Ends {
+    /// The ends of an empty list.
+    const NONE: Self = Self {
+        first: u32::MAX,
+        last: u32::MAX,
+    };
 }
 
 impl Levels {
@@ -51,25 +59,26 @@ impl Levels {
         Some(self.ends[level].first)
     }
 
-    /// Adds the item in a place to the list of its priority, if it belongs at one of its ends.
-    #[inline]
-    pub(super) fn add<T>(&mut self, slab: &mut ItemSlab<T>, place: u32) -> bool {
-        let Link { meta, arrival, .. } = *slab.link(place);
-        let level = meta.priority();
-        if !self.is_filled(level) {
-            self.begin(level, place);
-            return true;
+    /// Adds the item in a place, which has this link, to the list of its priority, if it belongs at one of its ends.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the arrival
+    pub(super) fn add<T>(&mut self, slab: &mut ItemSlab<T>, place: u32, link: Link) -> bool {
+        let level = link.meta.priority();
+        let Some(ends) = self.ends.get_mut(usize::from(level)) else {
+            return self.begin(level, place);
+        };
+        if ends.last == Ends::NONE.last {
+            return self.begin(level, place);
         }
-        let ends = &mut self.ends[usize::from(level)];
         let last = slab.link_mut(ends.last);
-        if last.arrival < arrival {
+        if last.arrival < link.arrival {
             last.after = place;
             slab.link_mut(place).before = ends.last;
             ends.last = place;
             return true;
         }
         let first = slab.link_mut(ends.first);
-        let fits = arrival < first.arrival;
+        let fits = link.arrival < first.arrival;
         if fits {
             first.before = place;
             slab.link_mut(place).after = ends.first;
@@ -134,27 +143,21 @@ impl Levels {
         let Ends { mut first, last } = self.ends[usize::from(level)];
         self.clear(level);
         while let Some(item) = from.take(first) {
-            let next = item.link.after;
+            let link = item.link;
             let place = to.put(item);
-            self.add(to, place);
+            self.add(to, place, link);
             if first == last {
                 break;
             }
-            first = next;
+            first = link.after;
         }
     }
 
-    #[inline]
-    fn is_filled(&self, level: u16) -> bool {
-        let level = usize::from(level);
-        self.filled[level / BITS] >> (level % BITS) & 1 == 1
-    }
-
-    /// Starts a list with one item.
-    #[inline]
-    fn begin(&mut self, level: u16, place: u32) {
+    /// Starts a list with one item, which always belongs there.
+    #[inline(never)]
+    fn begin(&mut self, level: u16, place: u32) -> bool {
         if self.ends.is_empty() {
-            self.ends = vec![Ends::default(); LEVELS];
+            self.ends = vec![Ends::NONE; LEVELS];
         }
         let (first, last) = (place, place);
         self.ends[usize::from(level)] = Ends { first, last };
@@ -164,11 +167,13 @@ impl Levels {
         if self.first.map_or(true, |first| level < first) {
             self.first = Some(level);
         }
+        true
     }
 
     /// Marks a list as empty.
     #[inline]
     fn clear(&mut self, level: u16) {
+        self.ends[usize::from(level)] = Ends::NONE;
         let word = usize::from(level) / BITS;
         self.filled[word] &= !(1 << (usize::from(level) % BITS));
         if self.filled[word] == 0 {

@@ -335,3 +335,51 @@ fn a_million_keys_with_one_item_each() {
     assert_eq!(handle.pop(), Err(PopError::Empty));
     assert_at_rest(&queue, 0, 0);
 }
+
+/// Numbers of keys are reused, and more keys than there are hints share them.
+#[test]
+fn keys_that_come_and_go_are_kept_apart() {
+    const KEYS: u64 = 5_000;
+    let queue = FairQueue::by(|item: &u64| item / 10);
+    let mut handle = queue.handle();
+    for first in [0, KEYS, KEYS / 2] {
+        let keys = first..first + KEYS;
+        for turn in 0..3 {
+            for key in keys.clone() {
+                handle.push(10 * key + turn).unwrap();
+            }
+        }
+        let snapshot = queue.keys();
+        let counts = snapshot.iter().map(|(key, items)| (*key, items));
+        assert!(counts.eq(keys.clone().map(|key| (key, 3))));
+        for turn in 0..3 {
+            assert!(keys.clone().all(|key| handle.pop() == Ok(10 * key + turn)));
+        }
+        assert_at_rest(&queue, 0, 0);
+    }
+}
+
+/// Lists grow and shrink while their items leave at the other end.
+#[test]
+fn items_of_keys_of_all_lengths_come_out_in_order() {
+    const KEYS: u64 = 30;
+    let queue = FairQueue::by(|item: &u64| item % KEYS);
+    let mut handle = queue.handle();
+    let mut next = [0; KEYS as usize];
+    let mut expect = |item: u64| {
+        let next = &mut next[usize::try_from(item % KEYS).unwrap()];
+        assert_eq!(item / KEYS, *next);
+        *next += 1;
+    };
+    for (count, pops) in (0..200).zip([0, 1, 3].into_iter().cycle()) {
+        let keys = (0..KEYS).filter(|key| count % (key + 1) == 0);
+        let items: Vec<_> = keys.map(|key| count / (key + 1) * KEYS + key).collect();
+        let len = u64::try_from(handle.push_batch(items).unwrap()).unwrap();
+        for _ in 0..(len * pops).min(len + 2) {
+            handle.pop().into_iter().for_each(&mut expect);
+        }
+    }
+    drain(&queue).into_iter().for_each(&mut expect);
+    assert_eq!(next[0], 200);
+    assert_at_rest(&queue, 0, 0);
+}

@@ -438,7 +438,9 @@ fn visits_to_serial_keys_change_nothing() {
             }
             _ => {}
         }
-        let blocked = rounds.ring().filter(|key| rounds.keys[*key].is_blocked());
+        let blocked = rounds
+            .ring()
+            .filter(|key| rounds.keys[*key].is_blocked(&rounds.items));
         assert_eq!(rounds.blocked, blocked.count());
         let inside = arrived.iter().sum::<usize>() - gone.iter().sum::<usize>();
         assert_eq!(rounds.ready() + rounds.waiting() + rounds.shown(), inside);

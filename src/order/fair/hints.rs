@@ -1,0 +1,136 @@
+//! Hints at which number a key has: a cache in front of the tables, shared by all threads.
+//!
+//! Only the tables decide whether a number belongs to a key, and they compare the keys themselves. So the hash that
+//! places a hint may be a weak one: where keys collide, the tables are searched by their own hash, which nobody can
+//! predict.
+
+use crate::sync::{AtomicU32, Ordering, SMALL};
+use std::hash::{Hash, Hasher};
+
+/// The number of hints, as a power of two.
+const BITS: u32 = if SMALL { 0 } else { 12 };
+const HINTS: usize = 1 << BITS;
+/// The hint of no key.
+const NONE: u32 = u32::MAX;
+/// A multiplier that spreads consecutive numbers evenly (Knuth, "The Art of Computer Programming", volume 3, 6.4).
+const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
+
+/// A hint for each of some hashes.
+pub(super) struct Hints(Box<[AtomicU32; HINTS]>);
+
+impl Hints {
+    pub(super) fn new() -> Self {
+        Self(Box::new(std::array::from_fn(|_| AtomicU32::new(NONE))))
+    }
+
+    /// The place of the hint of a key. Runs `Hash` of the key.
+    #[inline]
+    pub(super) fn of<K: Hash>(&self, key: &K) -> Hint<'_> {
+        let mut hasher = WeakHasher(0);
+        key.hash(&mut hasher);
+        Hint(&self.0[hasher.index()])
+    }
+}
+
+/// The place of one hint, which may be that of another key.
+pub(super) struct Hint<'h>(&'h AtomicU32);
+
+impl Hint<'_> {
+    /// The number that the key may have.
+    #[inline]
+    pub(super) fn number(&self) -> Option<u32> {
+        // ORDERING: Relaxed; a hint, which is checked under the lock of a table.
+        let number = self.0.load(Ordering::Relaxed);
+        (number != NONE).then_some(number)
+    }
+
+    pub(super) fn set(&self, number: u32) {
+        // ORDERING: Relaxed; as in `number`.
+        self.0.store(number, Ordering::Relaxed);
+    }
+}
+
+/// A multiplicative hash: fast, and predictable.
+struct WeakHasher(u64);
+
+impl WeakHasher {
+    /// The upper bits, which depend on all others.
+    #[inline]
+    #[allow(clippy::cast_possible_truncation)] // of few bits
+    fn index(&self) -> usize {
+        self.0.rotate_left(BITS) as usize % HINTS
+    }
+}
+
+impl Hasher for WeakHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for part in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..part.len()].copy_from_slice(part);
+            self.write_u64(u64::from_le_bytes(word));
+        }
+    }
+
+    #[inline]
+    fn write_u8(&mut self, number: u8) {
+        self.write_u64(number.into());
+    }
+
+    #[inline]
+    fn write_u16(&mut self, number: u16) {
+        self.write_u64(number.into());
+    }
+
+    #[inline]
+    fn write_u32(&mut self, number: u32) {
+        self.write_u64(number.into());
+    }
+
+    #[inline]
+    fn write_u64(&mut self, number: u64) {
+        self.0 = (self.0.rotate_left(5) ^ number).wrapping_mul(GOLDEN);
+    }
+
+    #[inline]
+    fn write_usize(&mut self, number: usize) {
+        self.write_u64(number as u64);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::{Hint, Hints, BITS};
+    use std::hash::Hash;
+
+    /// The number of places for these keys.
+    fn places<K: Hash>(keys: impl IntoIterator<Item = K>) -> usize {
+        let hints = Hints::new();
+        for (key, number) in keys.into_iter().zip(0..) {
+            hints.of(&key).set(number);
+        }
+        let used = hints.0.iter().map(|hint| Hint(hint).number());
+        used.flatten().count()
+    }
+
+    #[test]
+    fn a_hint_is_found_again() {
+        let hints = Hints::new();
+        assert_eq!(hints.of(&"key").number(), None);
+        hints.of(&"key").set(7);
+        assert_eq!(hints.of(&"key").number(), Some(7));
+    }
+
+    #[test]
+    fn keys_have_places_of_their_own() {
+        let few = 0..1000_u32;
+        assert!(places(few.clone()) > 990);
+        assert!(places(few.clone().map(|key| u64::from(key) << 40)) > 700);
+        assert!(places(few.clone().map(|key| format!("tenant-{key}"))) > 700);
+        assert!(places(few.map(|key| (key % 10, key > 500, -i64::from(key)))) > 700);
+        assert!(places(0..1_u64 << (BITS + 4)) == 1 << BITS);
+    }
+}
