@@ -132,7 +132,7 @@ impl<T, O: Order<T>> Local<T, O> {
     pub(crate) fn stop_waiting(&mut self) {
         wait::stop_waiting_for_item(self);
         if let Some(room) = self.shared.room() {
-            self.permits.give_back_gathered(room);
+            self.permits.give_back_gathered();
             self.room_waiter.leave(&room.wait_queue);
         }
     }
@@ -195,7 +195,7 @@ impl<T, O: Order<T>> Drop for Local<T, O> {
         if let Some(watch) = &self.watch {
             self.shared.watches.remove(watch.counters);
         }
-        self.permits.release_all(self.shared.room());
+        self.permits.release_all();
     }
 }
 

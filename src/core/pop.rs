@@ -5,7 +5,7 @@ use super::take::{IntoHold, IntoPeek};
 use super::wait;
 use crate::order::{Order, StoredOf};
 use crate::raw::{Borrow, ItemRef, Peeked};
-use crate::wait::WakeTarget;
+use crate::wait::{ModeWord, WakeTarget};
 use crate::PopError;
 use std::task::Poll;
 use std::time::Duration;
@@ -20,8 +20,9 @@ impl<T, O: Order<T>> CellOf<T, O> {
         }
         let local = self.get_mut();
         let stored = local.endpoint.pop().ok_or(PopError::Empty)?;
-        if local.ready.has_work_after_pop() {
-            local.note_popped();
+        let word = local.ready.word_after_pop();
+        if word.has_work_after_pop() {
+            local.note_popped(word);
         }
         Ok(stored.into_item())
     }
@@ -37,8 +38,17 @@ impl<T, O: Order<T>> CellOf<T, O> {
 impl<T, O: Order<T>> Local<T, O> {
     /// Releases the permit of an item that was popped, and notifies the waiters for an idle queue.
     #[inline(never)]
-    fn note_popped(&mut self) {
-        self.permits.give_back(self.shared.room(), 1);
+    fn note_popped(&mut self, word: ModeWord) {
+        let seen = self.permits.put_back(1);
+        if !seen || word.notifies_ends() {
+            self.notify_popped();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn notify_popped(&mut self) {
+        self.permits.notify_freed(1);
         self.shared.popped();
     }
 
@@ -86,7 +96,7 @@ impl<'t, T, O: Order<T>> Borrow<'t, Local<T, O>> {
     #[allow(clippy::inline_always)] // the pop of a transaction
     pub(crate) fn pop(&mut self) -> Result<ItemRef<'t, StoredOf<T, O>>, PopError> {
         let word = self.word();
-        if word.slows_pop() || word.is_bounded() {
+        if word.slows_pop() || word.is_bounded() && self.permits.has_extra() {
             return self.pop_slowly();
         }
         let held = self.hold();

@@ -81,7 +81,7 @@ where
     if timeout == Some(Duration::ZERO) || !worth {
         return attempt(user);
     }
-    let is_serving = |room: &Room| room.wait_queue.word().is_serving();
+    let is_serving = |room: &Arc<Room>| room.wait_queue.word().is_serving();
     let may_try = |user: &C| !user.shared.room().is_some_and(is_serving);
     if let Some(result) = spin(user, may_try, &mut attempt) {
         return Some(result);
@@ -91,7 +91,7 @@ where
     // Leaves gathered permits to the caller, unless user code panics: a clock, or the key function of the order.
     let mut user = defer_with((user, true), |(user, panics)| {
         if *panics {
-            user.permits.give_back_gathered(room);
+            user.permits.give_back_gathered();
         }
         user.room_waiter.leave(&room.wait_queue);
     });

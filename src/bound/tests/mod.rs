@@ -5,7 +5,7 @@ mod stress;
 use super::{Capacity, PermitCache, Took};
 
 /// Takes permits one by one until none is free.
-fn drain(cache: &PermitCache, capacity: &Capacity) -> usize {
+fn drain(cache: &mut PermitCache, capacity: &Capacity) -> usize {
     std::iter::from_fn(|| cache.take_one(capacity)).count()
 }
 
@@ -13,9 +13,9 @@ fn drain(cache: &PermitCache, capacity: &Capacity) -> usize {
 fn a_cache_takes_the_limit_and_no_more() {
     for limit in [1, 2, 3, 7, 64, 1000] {
         let capacity = Capacity::new(limit);
-        let cache = PermitCache::new(&capacity);
+        let mut cache = PermitCache::new(&capacity);
         for round in 0..3 {
-            assert_eq!(drain(&cache, &capacity), limit, "round {round}");
+            assert_eq!(drain(&mut cache, &capacity), limit, "round {round}");
             assert_eq!(capacity.free(), 0);
             (0..limit).for_each(|_| assert!(cache.give(&capacity, 1) > 0));
             assert_eq!(capacity.free(), limit);
@@ -27,42 +27,42 @@ fn a_cache_takes_the_limit_and_no_more() {
 fn permits_taken_ahead_are_found_by_others() {
     for limit in [1, 2, 3, 7, 64, 1000] {
         let capacity = Capacity::new(limit);
-        let caches = [(); 3].map(|()| PermitCache::new(&capacity));
+        let mut caches = [(); 3].map(|()| PermitCache::new(&capacity));
         let ahead: Vec<_> = caches
-            .iter()
+            .iter_mut()
             .filter_map(|cache| cache.take_one(&capacity))
             .collect();
         assert_eq!(ahead.len(), limit.min(3));
         let out = ahead.len();
         assert_eq!(capacity.free(), limit - out);
-        let rest = drain(&caches[0], &capacity);
+        let rest = drain(&mut caches[0], &capacity);
         assert_eq!(rest, limit - out);
         assert_eq!(caches[1].give(&capacity, out), out);
         assert_eq!(capacity.take_shared(usize::MAX), out);
         assert_eq!(caches[2].take_one(&capacity), None);
         assert_eq!(capacity.give_shared(limit), limit);
-        assert_eq!(drain(&caches[1], &capacity), limit);
+        assert_eq!(drain(&mut caches[1], &capacity), limit);
     }
 }
 
 #[test]
 fn a_call_without_a_cache_revokes_what_caches_hold() {
     let capacity = Capacity::new(1000);
-    let caches = [(); 40].map(|()| PermitCache::new(&capacity));
-    for cache in &caches {
+    let mut caches = [(); 40].map(|()| PermitCache::new(&capacity));
+    for cache in &mut caches {
         assert!(cache.take_one(&capacity).is_some());
     }
     let took = capacity.take_shared(1000);
     assert_eq!(took, 960);
     assert!(caches
-        .iter()
+        .iter_mut()
         .all(|cache| cache.take_one(&capacity).is_none()));
 }
 
 #[test]
 fn batches_come_from_the_cache_and_from_elsewhere() {
     let capacity = Capacity::new(100);
-    let cache = PermitCache::new(&capacity);
+    let mut cache = PermitCache::new(&capacity);
     assert_eq!(cache.take(&capacity, 0).got, 0);
     let took = cache.take(&capacity, 1);
     assert_eq!(
@@ -95,7 +95,7 @@ fn batches_come_from_the_cache_and_from_elsewhere() {
 fn leaving_gives_everything_back() {
     let capacity = Capacity::new(100);
     for _ in 0..3 {
-        let cache = PermitCache::new(&capacity);
+        let mut cache = PermitCache::new(&capacity);
         assert!(cache.take(&capacity, 10).got == 10);
         assert_eq!(cache.give(&capacity, 10), 10);
         assert_eq!(capacity.free(), 100);
@@ -109,7 +109,7 @@ fn leaving_gives_everything_back() {
 #[test]
 fn leaving_reports_the_permits_that_reach_the_pool() {
     let capacity = Capacity::new(200);
-    let cache = PermitCache::new(&capacity);
+    let mut cache = PermitCache::new(&capacity);
     assert_eq!(cache.take(&capacity, 10).got, 10);
     assert_eq!(cache.give(&capacity, 10), 10);
     assert_eq!(cache.left(), 90);
@@ -120,8 +120,8 @@ fn leaving_reports_the_permits_that_reach_the_pool() {
 #[test]
 fn a_batch_takes_all_or_nothing_from_wherever_it_is() {
     let capacity = Capacity::new(1000);
-    let caches = [(); 3].map(|()| PermitCache::new(&capacity));
-    for cache in &caches {
+    let mut caches = [(); 3].map(|()| PermitCache::new(&capacity));
+    for cache in &mut caches {
         assert_eq!(cache.take(&capacity, 100).got, 100);
         assert_eq!(cache.give(&capacity, 40), 40);
     }
@@ -137,7 +137,7 @@ fn a_batch_takes_all_or_nothing_from_wherever_it_is() {
 #[test]
 fn a_batch_uses_permits_taken_ahead() {
     let capacity = Capacity::new(1000);
-    let cache = PermitCache::new(&capacity);
+    let mut cache = PermitCache::new(&capacity);
     assert_eq!(cache.take_all(&capacity, 0), Took::all(0));
     let took = cache.take_all(&capacity, 10);
     assert_eq!((took.got, took.visible), (10, cache.left()));
@@ -149,9 +149,9 @@ fn a_batch_uses_permits_taken_ahead() {
 #[test]
 fn permits_given_back_by_a_consumer_reach_the_pool() {
     let capacity = Capacity::new(1000);
-    let pusher = PermitCache::new(&capacity);
+    let mut pusher = PermitCache::new(&capacity);
     assert_eq!(pusher.take(&capacity, 1000).got, 1000);
-    let popper = PermitCache::new(&capacity);
+    let mut popper = PermitCache::new(&capacity);
     let wakes: Vec<_> = (0..64).map(|_| popper.give(&capacity, 1)).collect();
     assert!(wakes[..63].iter().all(|wakes| *wakes == 1));
     assert_eq!((wakes[63], capacity.pool.snapshot().free), (64, 64));
@@ -160,7 +160,7 @@ fn permits_given_back_by_a_consumer_reach_the_pool() {
 #[test]
 fn nothing_is_taken_ahead_when_few_permits_are_free() {
     let capacity = Capacity::new(10);
-    let caches = [(); 5].map(|()| PermitCache::new(&capacity));
+    let mut caches = [(); 5].map(|()| PermitCache::new(&capacity));
     assert_eq!(caches[0].take_one(&capacity), Some(0));
     assert_eq!(caches[0].left(), 0);
 }
@@ -170,7 +170,7 @@ fn limits_beyond_all_memory_are_kept() {
     for limit in [usize::MAX, usize::MAX - 1, super::MOST, super::MOST + 1] {
         let capacity = Capacity::new(limit);
         assert_eq!((capacity.limit(), capacity.free()), (limit, limit));
-        let cache = PermitCache::new(&capacity);
+        let mut cache = PermitCache::new(&capacity);
         (0..1000).for_each(|_| assert!(cache.take_one(&capacity).is_some()));
         assert_eq!(capacity.free(), limit - 1000);
         assert_eq!(cache.give(&capacity, 1000), 1000);
@@ -183,18 +183,18 @@ fn limits_beyond_all_memory_are_kept() {
 #[test]
 fn searches_skip_retired_records() {
     let capacity = Capacity::new(4_000);
-    let caches: Vec<_> = (0..1_000).map(|_| PermitCache::new(&capacity)).collect();
-    for cache in &caches {
+    let mut caches: Vec<_> = (0..1_000).map(|_| PermitCache::new(&capacity)).collect();
+    for cache in &mut caches {
         assert_eq!(cache.take(&capacity, 4).got, 4);
         assert_eq!(cache.give(&capacity, 3), 3);
     }
     assert_eq!(capacity.records.count_in_use(), 1_000);
-    for cache in caches {
+    for mut cache in caches {
         assert_eq!(cache.leave(&capacity), 0, "it was reported before");
     }
     assert_eq!(capacity.free(), 3_000);
     assert_eq!(capacity.take_shared(4_000), 3_000);
     assert!(capacity.records.count_in_use() < 10);
-    let cache = PermitCache::new(&capacity);
+    let mut cache = PermitCache::new(&capacity);
     assert_eq!(cache.take(&capacity, 1).got, 0);
 }
