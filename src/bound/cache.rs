@@ -1,7 +1,7 @@
 //! The permit cache of a handle: the owner's operations on its record.
 
 use super::record::PermitRecord;
-use super::search::{half, take_from};
+use super::search::take_from;
 use super::{Capacity, Took};
 use crate::sync::{planted, SMALL};
 use std::sync::Arc;
@@ -42,21 +42,15 @@ impl PermitCache {
         }
     }
 
-    /// Takes one permit. Returns how many more it made available to others, as [`Took::visible`], or `None`
-    /// if no permit was free at some point during the call.
-    #[inline]
+    /// Takes one permit, and more for the range if it may take `ahead`. Returns how many more it made available to
+    /// others, as [`Took::visible`], or `None` if no permit was free at some point during the call.
     #[must_use = "the permit is taken, and waiters must be notified of those visible"]
-    pub(crate) fn take_one(&mut self, capacity: &Capacity) -> Option<usize> {
+    pub(crate) fn take_one(&mut self, capacity: &Capacity, ahead: bool) -> Option<usize> {
         if self.take_ahead(1) {
             return Some(0);
         }
-        self.refill_one(capacity)
-    }
-
-    #[cold]
-    fn refill_one(&mut self, capacity: &Capacity) -> Option<usize> {
         let rest = self.withdraw(1);
-        let took = self.refill(capacity, rest, 1);
+        let took = self.refill(capacity, rest, 1, ahead);
         (took.got == 1).then_some(took.visible)
     }
 
@@ -66,7 +60,7 @@ impl PermitCache {
             return Took::all(want);
         }
         let rest = self.withdraw(want);
-        self.refill(capacity, rest, want)
+        self.refill(capacity, rest, want, true)
     }
 
     /// Takes `want` permits or none; none only if fewer were free at some point during the call.
@@ -187,17 +181,19 @@ impl PermitCache {
     }
 
     /// Adds to the `hand` permits taken so far until there are `want`.
-    fn refill(&mut self, capacity: &Capacity, mut hand: usize, want: usize) -> Took {
-        let range = &self.record.range;
-        if hand < want {
-            let own = &self.record.returned;
-            let seen = own.snapshot();
-            hand += take_from(own, seen, want - hand, Some(range), half(seen.free));
+    ///
+    /// Looks into its own free count, then where it found permits last, and only then everywhere.
+    fn refill(&mut self, capacity: &Capacity, mut hand: usize, want: usize, ahead: bool) -> Took {
+        let range = ahead.then_some(&*self.record.range);
+        for record in [&self.record, capacity.records.get(self.first)] {
+            if hand < want {
+                let seen = record.returned.snapshot();
+                let share = capacity.share(seen.free);
+                hand += take_from(&record.returned, seen, want - hand, range, share);
+            }
         }
         if hand < want {
-            let mut first = self.first;
-            hand += capacity.gather(want - hand, Some(range), &mut first);
-            self.first = first;
+            hand += capacity.gather(want - hand, range, &mut self.first);
         }
         self.use_some(hand, want)
     }

@@ -32,7 +32,9 @@ impl Bounded {
 
     /// Takes one permit; returns whether there was one.
     fn take_one(&mut self) -> bool {
-        let visible = self.cache.take_one(&self.room.capacity);
+        // Where others wait, what is taken ahead would only be revoked.
+        let ahead = self.room.wait_queue.word().waiting() == 0;
+        let visible = self.cache.take_one(&self.room.capacity, ahead);
         self.room.freed(visible.unwrap_or(0));
         visible.is_some()
     }

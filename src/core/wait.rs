@@ -83,7 +83,12 @@ where
     }
     let is_serving = |room: &Arc<Room>| room.wait_queue.word().is_serving();
     let may_try = |user: &C| !user.shared.room().is_some_and(is_serving);
-    if let Some(result) = spin(user, may_try, &mut attempt) {
+    let looks_full = |room: &Arc<Room>| room.capacity.looks_full();
+    let attempt_if_free = |user: &mut C| {
+        let is_full = user.word().is_only_bounded() && user.shared.room().is_some_and(looks_full);
+        (!is_full).then(|| attempt(user)).flatten()
+    };
+    if let Some(result) = spin(user, may_try, attempt_if_free) {
         return Some(result);
     }
     let shared = Arc::clone(&user.shared);

@@ -79,7 +79,7 @@ impl PermitOwner {
         let took = match want {
             1 if self.cache.take_ahead(1) => Took::all(1),
             1 => {
-                let visible = self.cache.take_one(capacity);
+                let visible = self.cache.take_one(capacity, true);
                 Took {
                     got: usize::from(visible.is_some()),
                     visible: visible.unwrap_or(0),

@@ -6,7 +6,7 @@ use super::{Capacity, PermitCache, Took};
 
 /// Takes permits one by one until none is free.
 fn drain(cache: &mut PermitCache, capacity: &Capacity) -> usize {
-    std::iter::from_fn(|| cache.take_one(capacity)).count()
+    std::iter::from_fn(|| cache.take_one(capacity, true)).count()
 }
 
 #[test]
@@ -30,7 +30,7 @@ fn permits_taken_ahead_are_found_by_others() {
         let mut caches = [(); 3].map(|()| PermitCache::new(&capacity));
         let ahead: Vec<_> = caches
             .iter_mut()
-            .filter_map(|cache| cache.take_one(&capacity))
+            .filter_map(|cache| cache.take_one(&capacity, true))
             .collect();
         assert_eq!(ahead.len(), limit.min(3));
         let out = ahead.len();
@@ -39,7 +39,7 @@ fn permits_taken_ahead_are_found_by_others() {
         assert_eq!(rest, limit - out);
         assert_eq!(caches[1].give(&capacity, out), out);
         assert_eq!(capacity.take_shared(usize::MAX), out);
-        assert_eq!(caches[2].take_one(&capacity), None);
+        assert_eq!(caches[2].take_one(&capacity, true), None);
         assert_eq!(capacity.give_shared(limit), limit);
         assert_eq!(drain(&mut caches[1], &capacity), limit);
     }
@@ -50,13 +50,13 @@ fn a_call_without_a_cache_revokes_what_caches_hold() {
     let capacity = Capacity::new(1000);
     let mut caches = [(); 40].map(|()| PermitCache::new(&capacity));
     for cache in &mut caches {
-        assert!(cache.take_one(&capacity).is_some());
+        assert!(cache.take_one(&capacity, true).is_some());
     }
     let took = capacity.take_shared(1000);
     assert_eq!(took, 960);
     assert!(caches
         .iter_mut()
-        .all(|cache| cache.take_one(&capacity).is_none()));
+        .all(|cache| cache.take_one(&capacity, true).is_none()));
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn batches_come_from_the_cache_and_from_elsewhere() {
         took,
         Took {
             got: 1,
-            visible: 49
+            visible: 24
         }
     );
     assert_eq!(
@@ -99,7 +99,7 @@ fn leaving_gives_everything_back() {
         assert!(cache.take(&capacity, 10).got == 10);
         assert_eq!(cache.give(&capacity, 10), 10);
         assert_eq!(capacity.free(), 100);
-        assert_eq!(cache.leave(&capacity), 40);
+        assert_eq!(cache.leave(&capacity), 15);
         assert_eq!(capacity.take_shared(100), 100);
         assert_eq!(capacity.give_shared(100), 100);
     }
@@ -108,13 +108,13 @@ fn leaving_gives_everything_back() {
 
 #[test]
 fn leaving_reports_the_permits_that_reach_the_pool() {
-    let capacity = Capacity::new(200);
+    let capacity = Capacity::new(400);
     let mut cache = PermitCache::new(&capacity);
     assert_eq!(cache.take(&capacity, 10).got, 10);
     assert_eq!(cache.give(&capacity, 10), 10);
     assert_eq!(cache.left(), 90);
     assert_eq!(cache.leave(&capacity), 100, "all were in hand for a moment");
-    assert_eq!(capacity.pool.snapshot().free, 200);
+    assert_eq!(capacity.pool.snapshot().free, 400);
 }
 
 #[test]
@@ -161,8 +161,43 @@ fn permits_given_back_by_a_consumer_reach_the_pool() {
 fn nothing_is_taken_ahead_when_few_permits_are_free() {
     let capacity = Capacity::new(10);
     let mut caches = [(); 5].map(|()| PermitCache::new(&capacity));
-    assert_eq!(caches[0].take_one(&capacity), Some(0));
+    assert_eq!(caches[0].take_one(&capacity, true), Some(0));
     assert_eq!(caches[0].left(), 0);
+}
+
+#[test]
+fn all_caches_together_take_ahead_a_part_of_the_capacity() {
+    for handles in [1, 2, 4, 16] {
+        let capacity = Capacity::new(1024);
+        let mut caches: Vec<_> = (0..handles).map(|_| PermitCache::new(&capacity)).collect();
+        for cache in &mut caches {
+            assert!(cache.take_one(&capacity, true).is_some());
+        }
+        let ahead: usize = caches.iter().map(PermitCache::left).sum();
+        assert!(ahead <= 1024 / 4, "{handles} handles");
+        assert!(ahead >= 1024 / 8, "{handles} handles");
+    }
+}
+
+#[test]
+fn a_revocation_takes_half_of_a_range_for_the_next_pushes() {
+    let capacity = Capacity::new(400);
+    let mut owner = PermitCache::new(&capacity);
+    assert!(owner.take_one(&capacity, true).is_some());
+    assert_eq!(capacity.take_shared(300), 300);
+    let left = owner.left();
+    let mut thief = PermitCache::new(&capacity);
+    assert_eq!(thief.take_one(&capacity, true), Some(left / 2 - 1));
+    assert_eq!(drain(&mut owner, &capacity), left - 1);
+    assert_eq!(capacity.free(), 0);
+}
+
+#[test]
+fn nothing_is_taken_ahead_where_others_wait() {
+    let capacity = Capacity::new(1024);
+    let mut cache = PermitCache::new(&capacity);
+    assert_eq!(cache.take_one(&capacity, false), Some(0));
+    assert_eq!(cache.left(), 0);
 }
 
 #[test]
@@ -171,7 +206,7 @@ fn limits_beyond_all_memory_are_kept() {
         let capacity = Capacity::new(limit);
         assert_eq!((capacity.limit(), capacity.free()), (limit, limit));
         let mut cache = PermitCache::new(&capacity);
-        (0..1000).for_each(|_| assert!(cache.take_one(&capacity).is_some()));
+        (0..1000).for_each(|_| assert!(cache.take_one(&capacity, true).is_some()));
         assert_eq!(capacity.free(), limit - 1000);
         assert_eq!(cache.give(&capacity, 1000), 1000);
         assert_eq!(capacity.free(), limit);

@@ -48,7 +48,7 @@ fn work(role: Role, capacity: &Capacity, out: &AtomicUsize, mut seed: u64) {
             Role::Shared => capacity.take_shared(batch),
             _ if choice % 8 < 2 => cache.take(capacity, batch).got,
             _ if choice % 8 == 3 => take_all(&mut cache, capacity, batch),
-            _ => usize::from(cache.take_one(capacity).is_some()),
+            _ => usize::from(cache.take_one(capacity, true).is_some()),
         };
         took(got);
         mine += got;
@@ -99,7 +99,7 @@ fn a_moving_permit_is_found() {
                 let mut cache = PermitCache::new(&capacity);
                 start.wait();
                 for _ in 0..rounds() {
-                    assert_eq!(cache.take_one(&capacity), Some(0));
+                    assert_eq!(cache.take_one(&capacity, true), Some(0));
                     assert!(cache.give(&capacity, 1) > 0);
                 }
             });
