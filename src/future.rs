@@ -387,7 +387,7 @@ impl<T, O: Order<T>> OwnedPush<T, O> {
             item,
         } = self;
         let calls = queue.as_ref().expect(DONE);
-        let is_serving = |room: &Room| room.wait_queue.word().is_serving();
+        let is_serving = |room: &Arc<Room>| room.wait_queue.word().is_serving();
         let at_once = waiter.is_none() && !calls.shared.room().is_some_and(is_serving);
         let attempt = |item: &mut Option<T>| {
             calls.call(|cell| cell.settled().put_unless_full(item, &register))

@@ -129,7 +129,8 @@ impl<T, O: Order<T>> Handle<T, O> {
     ///
     /// [`PushError::Full`] if the queue is bounded and had no room at some point during the call,
     /// [`PushError::Closed`] if it is closed. The item comes back with the error.
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // a few stores, beyond the compiler's estimate
     pub fn push(&mut self, item: T) -> Result<(), PushError<T>> {
         self.cell().push(item)
     }

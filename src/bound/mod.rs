@@ -43,6 +43,8 @@
 //!   it stores `used` beyond the range and swaps the end. The result of the swap is decisive: a truncation
 //!   either came before it, and the owner has the rest in hand, or will fail. A thief that
 //!   reads `used` from now on finds nothing. So a stalled thief delays nobody.
+//! - *An owner that sees a mark may try the same position again* before it withdraws: it stores the same `used`, and an
+//!   unmarked end that it reads then was written by a thief that has finished, or by itself.
 //! - *An owner that stalls between its store and its check* has that one position in hand, whether it
 //!   obtains it or not; the others can be revoked. `used` need not be accurate for that: a thief that
 //!   has seen it does not take the position, and the owner obtains it; a thief that has not seen it takes the
@@ -122,8 +124,10 @@ use std::sync::Arc;
 const MOST: usize = 1 << 62;
 /// The most permits that a cache takes ahead.
 const CHUNK: usize = 256;
-/// The least share taken ahead: a smaller one would soon be revoked.
-const LEAST: usize = if SMALL { 1 } else { 32 };
+/// All caches together take ahead one of this number of permits at most.
+const PART: usize = if SMALL { 2 } else { 4 };
+/// The least share: a smaller one is not more than a push needs.
+const MIN_SHARE: usize = 2;
 
 /// The permits of a bounded queue, shared by all its handles.
 pub(crate) struct Capacity {
@@ -193,11 +197,20 @@ impl Capacity {
         self.limit - out
     }
 
-    /// How many of the `free` permits a cache may take ahead.
+    /// How many of `free` permits a call may take, if that is more than it needs: half of them, and not more
+    /// than if all caches together had a part of the capacity, so that a search finds the rest without revoking.
     fn share(&self, free: usize) -> usize {
-        match free / (2 * self.records.count_in_use().max(1)) {
-            few if few < LEAST => 0,
-            share => share.min(CHUNK),
+        if free < 2 * MIN_SHARE {
+            return 0;
         }
+        let handles = self.records.count_in_use().max(1);
+        let most = self.limit / (PART * handles);
+        (free / 2).min(most).min(CHUNK)
+    }
+
+    /// Whether no permit is free outside of caches. A hint: only a search that finds none has proved that.
+    pub(crate) fn looks_full(&self) -> bool {
+        let none = |free: &FreeCount| free.snapshot().free == 0;
+        none(&self.pool) && self.records.in_use().all(|record| none(&record.returned))
     }
 }

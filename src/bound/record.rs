@@ -4,7 +4,8 @@ use super::free_count::FreeCount;
 use crate::sync::{barrier, planted, weak, AtomicBool, AtomicUsize, Ordering};
 use crossbeam_utils::CachePadded;
 
-/// The bit of an end that is set while the range is open, and cleared when a thief marks it.
+/// The first position. Its bit is set in all positions; a thief marks an end by clearing it, so that the end is less
+/// than any position.
 const OPEN: usize = 1 << (usize::BITS - 1);
 
 /// The record of one handle.
@@ -19,14 +20,23 @@ pub(super) struct PermitRecord {
 /// Positions only grow, and every range begins behind all earlier ones. Within a range the end
 /// only falls. So each value of `end`, open or marked, is stored at most once: a CAS of it has no
 /// ABA problem.
-#[derive(Default)]
 pub(super) struct RevocableRange {
     /// Written only by the owner; it only grows.
     used: AtomicUsize,
-    /// The position behind the last one, with [`OPEN`] unless it is marked.
+    /// The position behind the last one, without the bit [`OPEN`] if it is marked.
     end: AtomicUsize,
     /// Whether the owner has more permits in hand than it needs, which it will put into this range.
     filling: AtomicBool,
+}
+
+impl Default for RevocableRange {
+    fn default() -> Self {
+        Self {
+            used: AtomicUsize::new(OPEN),
+            end: AtomicUsize::new(OPEN),
+            filling: AtomicBool::new(false),
+        }
+    }
 }
 
 /// Operations of the owner.
@@ -51,7 +61,7 @@ impl RevocableRange {
         barrier::light("range.light");
         // ORDERING: Relaxed; the barrier orders it, and nothing else is read by it.
         let end = self.end.load(Ordering::Relaxed);
-        end >= unmarked(next) || (planted!("range.marked-unseen") && end & !OPEN >= next)
+        end >= next || (planted!("range.marked-unseen") && end | OPEN >= next)
     }
 
     /// Closes the range: replaces it by an empty one at `beyond`, behind its last end. Returns where the old
@@ -64,8 +74,8 @@ impl RevocableRange {
         // ORDERING: Release; pairs with `range.look-end` and `range.mark`: a thread that sees the new end sees
         // all of the range used.
         let release = weak!("range.withdraw", Release);
-        let end = self.end.swap(unmarked(beyond), release);
-        stale.unwrap_or(end) & !OPEN
+        let end = self.end.swap(beyond, release);
+        stale.unwrap_or(end) | OPEN
     }
 
     /// Opens the range from `start` to `end`, behind all earlier ranges, which are used up or withdrawn.
@@ -75,7 +85,7 @@ impl RevocableRange {
         // ORDERING: Release; pairs with `range.look-end` and `range.mark`: a thread that sees the new end sees
         // `used` at the start, or later. A store would be enough, since a range without a free
         // position is never truncated, but loom lets a mark that came before it overtake it.
-        self.end.swap(unmarked(end), weak!("range.open", Release));
+        self.end.swap(end, weak!("range.open", Release));
     }
 }
 
@@ -107,24 +117,25 @@ impl RevocableRange {
     pub(super) fn snapshot(&self) -> (usize, usize) {
         // ORDERING: Acquire; pairs with `range.open`, `range.withdraw` and `range.truncate`. Loaded before
         // `used`, so that an end is not compared with a position before its range.
-        let end = self.end.load(weak!("range.look-end", Acquire)) & !OPEN;
+        let end = self.end.load(weak!("range.look-end", Acquire)) | OPEN;
         // ORDERING: Acquire; pairs with `range.use`.
         let used = self.used.load(weak!("range.look-used", Acquire));
         (end.saturating_sub(used), used)
     }
 
-    /// Marks the range, so that the owner takes nothing more from it without seeing the mark. Returns its end,
+    /// Marks the range, so that the owner takes nothing more from it without seeing the mark. Returns its marked end,
     /// for [`truncate`](Self::truncate) after a heavy barrier.
     pub(super) fn mark(&self) -> usize {
         // ORDERING: Acquire; pairs with `range.open`: `used` is of this range.
         self.end.fetch_and(!OPEN, weak!("range.mark", Acquire)) & !OPEN
     }
 
-    /// Takes up to `most` of the free positions of the range that was marked at `end` before a heavy barrier.
-    /// Increments `revocations` first.
-    pub(super) fn truncate(&self, end: usize, most: usize, revocations: &AtomicUsize) -> usize {
+    /// Takes up to `most` of the free positions of the range that was marked before a heavy barrier, with the marked
+    /// end `marked`. Increments `revocations` first.
+    pub(super) fn truncate(&self, marked: usize, most: usize, revocations: &AtomicUsize) -> usize {
         // ORDERING: Relaxed; the barrier pairs with `range.light`.
         let used = self.used.load(Ordering::Relaxed);
+        let end = marked | OPEN;
         let taken = end.saturating_sub(used).min(most);
         if taken == 0 {
             return 0;
@@ -134,8 +145,8 @@ impl RevocableRange {
         // ORDERING: Release; pairs with `range.look-end`: a thread that sees the permits gone sees the increment above.
         // Relaxed on failure: nothing is read.
         match self.end.compare_exchange(
-            end,
-            unmarked(end - taken),
+            marked,
+            end - taken,
             weak!("range.truncate", Release),
             Ordering::Relaxed,
         ) {
@@ -144,10 +155,4 @@ impl RevocableRange {
             Err(_) => 0,
         }
     }
-}
-
-/// The encoding of an unmarked end at `end`.
-#[inline]
-fn unmarked(end: usize) -> usize {
-    end | OPEN
 }

@@ -2,7 +2,7 @@
 
 use super::free_count::{FreeCount, Sight};
 use super::record::{PermitRecord, RevocableRange};
-use super::{Capacity, CHUNK, LEAST};
+use super::Capacity;
 use crate::sync::{barrier, planted, thread, weak, Ordering, SMALL};
 use std::sync::Arc;
 
@@ -68,7 +68,7 @@ impl Capacity {
             let mut walk = Walk::begin(self);
             hand += self.collect(want - hand, ahead, first, &mut walk);
             if hand < want && walk.revocable {
-                hand += self.revoke(want - hand);
+                hand += self.revoke(want - hand, ahead);
             }
             if hand >= want {
                 return hand;
@@ -122,7 +122,7 @@ impl Capacity {
         };
         let mut hand = self.records.in_use().fold(0, collect);
         if hand < most {
-            hand += self.revoke(most - hand);
+            hand += self.revoke(most - hand, None);
         }
         let moved = self.give_shared(hand);
         own.end_filling();
@@ -210,7 +210,13 @@ impl Capacity {
             walk.found |= seen.free > 0 || unused > 0;
             walk.revocable |= unused > 0;
             if seen.free > 0 {
-                hand += take_from(&record.returned, seen, want - hand, ahead, half(seen.free));
+                hand += take_from(
+                    &record.returned,
+                    seen,
+                    want - hand,
+                    ahead,
+                    self.share(seen.free),
+                );
                 *first = number;
             } else if unused == 0 && self.records.is_free(number) {
                 self.retire(number);
@@ -237,8 +243,9 @@ impl Capacity {
         self.records.release(number);
     }
 
-    /// Revokes up to `want` permits from caches.
-    pub(super) fn revoke(&self, want: usize) -> usize {
+    /// Revokes up to `want` permits from caches, or half of those found for the range `ahead`, which is filling then:
+    /// one heavy barrier serves several pushes.
+    pub(super) fn revoke(&self, want: usize, ahead: Option<&RevocableRange>) -> usize {
         let mut marked = [(0, 0); AT_ONCE];
         let (mut len, mut expected) = (0, 0);
         for number in self.records.in_use_from(0) {
@@ -258,10 +265,17 @@ impl Capacity {
         }
         // Pairs with `range.light`.
         barrier::heavy("search.heavy");
+        let most = match ahead {
+            Some(_) => want.max(self.share(expected)),
+            None => want,
+        };
         let truncate = |hand: usize, (number, end): &(usize, usize)| {
             let range = &self.records.get(*number).range;
-            hand + range.truncate(*end, want - hand, &self.revocations)
+            hand + range.truncate(*end, most - hand, &self.revocations)
         };
+        if let Some(range) = ahead.filter(|_| most > want) {
+            range.begin_filling();
+        }
         marked[..len].iter().fold(0, truncate)
     }
 }
@@ -275,14 +289,6 @@ fn gives_up(walk: &Walk, patience: &mut usize) -> bool {
     *patience -= 1;
     thread::yield_now();
     false
-}
-
-/// How many of the `free` permits in a record's free count a cache may take ahead.
-pub(super) fn half(free: usize) -> usize {
-    match free / 2 {
-        few if few < LEAST => 0,
-        half => half.min(CHUNK),
-    }
 }
 
 /// Takes up to `want` of the permits in a snapshot, or up to `share` if that is more and there is a range for

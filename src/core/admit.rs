@@ -98,13 +98,11 @@ impl<T, O: Order<T>> Local<T, O> {
         word.is_closed() && (put == Put::Publish || self.held() == 0 || word.is_drained())
     }
 
-    #[inline]
     pub(super) fn take_permit(&mut self, put: Put) -> bool {
         let (staged, held) = (self.staged(), self.held());
-        let room = self.shared.room();
         match put {
-            Put::Publish => self.permits.take_gathered_or_one(room),
-            Put::Stage => self.permits.ensure_permit(room, staged, held),
+            Put::Publish => self.permits.take_gathered_or_one(),
+            Put::Stage => self.permits.ensure_permit(staged, held),
         }
     }
 
@@ -127,14 +125,14 @@ impl<T, O: Order<T>> Local<T, O> {
 
     /// Releases permits, and wakes their waiters.
     #[inline]
-    pub(super) fn give_back(&self, count: usize) {
-        self.permits.give_back(self.shared.room(), count);
+    pub(super) fn give_back(&mut self, count: usize) {
+        self.permits.give_back(count);
     }
 
     /// Releases the permits that the transaction no longer needs.
     #[inline]
     pub(super) fn release(&mut self) {
         let (staged, held) = (self.staged(), self.held());
-        self.permits.release(self.shared.room(), staged, held);
+        self.permits.release(staged, held);
     }
 }

@@ -228,13 +228,11 @@ impl<T, O: Order<T>> Local<T, O> {
         if waits && !gathers || missing > room.capacity.limit() {
             return false;
         }
-        self.permits.take_for_batch(room, missing, gathers)
+        self.permits.take_for_batch(missing, gathers)
     }
 
     pub(super) fn give_back_gathered(&mut self) {
-        if let Some(room) = self.shared.room() {
-            self.permits.give_back_gathered(room);
-        }
+        self.permits.give_back_gathered();
     }
 
     fn register_all(

@@ -43,7 +43,7 @@ impl<T, O: Order<T>> Local<T, O> {
     /// Settles the permits of a transaction.
     #[inline]
     fn end_permits(&mut self, freed: usize, published: usize) {
-        self.permits.end(self.shared.room(), freed, published);
+        self.permits.end(freed, published);
     }
 
     /// Drops the staged items.

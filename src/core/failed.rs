@@ -134,7 +134,7 @@ impl<T, O: Order<T>> Local<T, O> {
 
     fn ensure_permit(&mut self) -> bool {
         let (staged, held) = (self.staged(), self.held());
-        self.permits.ensure_permit(self.shared.room(), staged, held)
+        self.permits.ensure_permit(staged, held)
     }
 
     /// Moves a held item out of the transaction to where `fate` says, if there is room for it.
@@ -161,7 +161,7 @@ impl<T, O: Order<T>> Local<T, O> {
         self.endpoint.count_aborted(1);
         if fate == Fate::Death {
             let (staged, held) = (self.staged(), self.held());
-            self.permits.release_one(self.shared.room(), staged, held);
+            self.permits.release_one(staged, held);
             self.drop_excess_letters();
         }
         self.return_token(address);

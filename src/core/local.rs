@@ -137,7 +137,7 @@ impl<T, O: Order<T>> Local<T, O> {
 
     fn stop_waiting_for_room(&mut self) {
         if let Some(room) = self.shared.room() {
-            self.permits.give_back_gathered(room);
+            self.permits.give_back_gathered();
             self.room_waiter.leave(&room.wait_queue);
         }
     }
@@ -204,7 +204,7 @@ impl<T, O: Order<T>> Drop for Local<T, O> {
         if let Some(watch) = &self.watch {
             self.shared.watches.remove(watch.counters);
         }
-        self.permits.release_all(self.shared.room());
+        self.permits.release_all();
     }
 }
 

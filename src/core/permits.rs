@@ -4,11 +4,12 @@ use super::shared::Room;
 use crate::bound::{Capacity, PermitCache, Took};
 use crate::sync::step;
 use std::mem;
+use std::sync::Arc;
 
 /// The permits of a handle; not counted in an unbounded queue.
 pub(super) struct Permits {
     /// `None` if the queue is unbounded.
-    cache: Option<PermitCache>,
+    bounded: Option<Bounded>,
     /// Permits of the open transaction beyond those of the items that it holds.
     extra: usize,
     /// Permits reserved for a push: those that a waiting batch has gathered so far, or that of a sink
@@ -16,10 +17,71 @@ pub(super) struct Permits {
     gathered: usize,
 }
 
+/// A handle's part in the room of a bounded queue.
+struct Bounded {
+    cache: PermitCache,
+    room: Arc<Room>,
+}
+
+impl Bounded {
+    /// Takes the next permit of the cache, if there is one and nobody is revoking it.
+    #[inline]
+    fn take_ahead(&mut self) -> bool {
+        self.cache.take_ahead(1)
+    }
+
+    /// Takes one permit; returns whether there was one.
+    fn take_one(&mut self) -> bool {
+        // Where others wait, what is taken ahead would only be revoked.
+        let ahead = self.room.wait_queue.word().waiting() == 0;
+        let visible = self.cache.take_one(&self.room.capacity, ahead);
+        self.room.freed(visible.unwrap_or(0));
+        visible.is_some()
+    }
+
+    fn take_by(
+        &mut self,
+        take: impl Fn(&mut PermitCache, &Capacity, usize) -> Took,
+        want: usize,
+    ) -> usize {
+        let took = take(&mut self.cache, &self.room.capacity, want);
+        self.room.freed(took.visible);
+        took.got
+    }
+
+    /// Releases permits; returns whether that is all, since nobody waits for them. Otherwise
+    /// [`notify_freed`](Self::notify_freed) must follow.
+    #[inline]
+    fn put_back(&mut self, count: usize) -> bool {
+        self.cache.put_back(count);
+        !self.cache.is_due() && self.room.wait_queue.needs_no_notify()
+    }
+
+    /// Releases permits, and wakes their waiters.
+    #[inline]
+    fn give_back(&mut self, count: usize) {
+        if !self.put_back(count) {
+            self.notify_freed(count);
+        }
+    }
+
+    /// Wakes the waiters for permits that were put back.
+    #[cold]
+    #[inline(never)]
+    fn notify_freed(&mut self, count: usize) {
+        let visible = self.cache.tidy(&self.room.capacity, count);
+        step!("permits.frees-unsaid", self.room.freed(visible));
+    }
+}
+
 impl Permits {
-    pub(super) fn new(room: Option<&Room>) -> Self {
+    pub(super) fn new(room: Option<&Arc<Room>>) -> Self {
+        let bounded = room.map(|room| Bounded {
+            cache: PermitCache::new(&room.capacity),
+            room: Arc::clone(room),
+        });
         Self {
-            cache: room.map(|room| PermitCache::new(&room.capacity)),
+            bounded,
             extra: 0,
             gathered: 0,
         }
@@ -27,59 +89,58 @@ impl Permits {
 
     #[inline]
     pub(super) fn is_bounded(&self) -> bool {
-        self.cache.is_some()
+        self.bounded.is_some()
     }
 
     /// Releases permits, and wakes their waiters.
     #[inline]
-    pub(super) fn give_back(&self, room: Option<&Room>, count: usize) {
-        if let (Some(cache), Some(room)) = (&self.cache, room) {
-            let visible = cache.give(&room.capacity, count);
-            step!("permits.frees-unsaid", room.freed(visible));
+    pub(super) fn give_back(&mut self, count: usize) {
+        if let Some(bounded) = &mut self.bounded {
+            bounded.give_back(count);
+        }
+    }
+
+    /// Releases permits; returns whether that is all. Otherwise [`notify_freed`](Self::notify_freed) must follow.
+    #[inline]
+    pub(super) fn put_back(&mut self, count: usize) -> bool {
+        self.bounded
+            .as_mut()
+            .map_or(true, |bounded| bounded.put_back(count))
+    }
+
+    /// Wakes the waiters for permits that were put back.
+    pub(super) fn notify_freed(&mut self, count: usize) {
+        if let Some(bounded) = &mut self.bounded {
+            bounded.notify_freed(count);
         }
     }
 
     /// Releases the gathered permits.
-    pub(super) fn give_back_gathered(&mut self, room: &Room) {
+    pub(super) fn give_back_gathered(&mut self) {
         let gathered = mem::take(&mut self.gathered);
-        self.give_back(Some(room), gathered);
-    }
-
-    fn take_by(
-        &self,
-        room: Option<&Room>,
-        take: impl Fn(&PermitCache, &Capacity, usize) -> Took,
-        want: usize,
-    ) -> usize {
-        let (Some(cache), Some(room)) = (&self.cache, room) else {
-            return want;
-        };
-        let took = take(cache, &room.capacity, want);
-        room.freed(took.visible);
-        took.got
+        self.give_back(gathered);
     }
 
     /// Takes one permit; returns whether there was one.
     #[inline]
-    fn take_one(&self, room: Option<&Room>) -> bool {
-        let (Some(cache), Some(room)) = (&self.cache, room) else {
-            return true;
-        };
-        let visible = cache.take_one(&room.capacity);
-        if let Some(visible @ 1..) = visible {
-            room.freed(visible);
-        }
-        visible.is_some()
+    fn take_one(&mut self) -> bool {
+        let bounded = self.bounded.as_mut();
+        bounded.map_or(true, Bounded::take_one)
+    }
+
+    /// Takes a permit for a push without a transaction from the cache, if there is one.
+    #[inline]
+    pub(super) fn take_ahead(&mut self) -> bool {
+        self.bounded.as_mut().is_some_and(Bounded::take_ahead)
     }
 
     /// Takes a permit for a push without a transaction; a gathered one, if there is one.
-    #[inline]
-    pub(super) fn take_gathered_or_one(&mut self, room: Option<&Room>) -> bool {
+    pub(super) fn take_gathered_or_one(&mut self) -> bool {
         if let Some(left) = self.gathered.checked_sub(1) {
             self.gathered = left;
             return true;
         }
-        self.take_one(room)
+        self.take_one()
     }
 
     /// Reserves a permit for the next push.
@@ -88,16 +149,27 @@ impl Permits {
         self.gathered += usize::from(self.is_bounded());
     }
 
-    /// Makes sure that the transaction has a permit for one more staged item; returns whether it has.
+    /// Makes sure that the transaction has a permit for one more staged item, without a search; returns whether it
+    /// has.
     #[inline]
-    pub(super) fn ensure_permit(
+    pub(super) fn ensure_ahead(&mut self, staged: usize, held: usize) -> bool {
+        self.ensure_by(staged, held, Self::take_ahead)
+    }
+
+    /// Makes sure that the transaction has a permit for one more staged item; returns whether it has.
+    pub(super) fn ensure_permit(&mut self, staged: usize, held: usize) -> bool {
+        self.ensure_by(staged, held, Self::take_one)
+    }
+
+    #[inline]
+    fn ensure_by(
         &mut self,
-        room: Option<&Room>,
         staged: usize,
         held: usize,
+        take: impl FnOnce(&mut Self) -> bool,
     ) -> bool {
         if self.is_bounded() && staged >= held + self.extra {
-            if !self.take_one(room) {
+            if !take(self) {
                 return false;
             }
             self.extra += 1;
@@ -112,7 +184,10 @@ impl Permits {
 
     /// Takes permits for a batch: all or none, or as many as are free if it `gathers` them. Returns true if it has all;
     /// they then belong to the transaction.
-    pub(super) fn take_for_batch(&mut self, room: &Room, len: usize, gathers: bool) -> bool {
+    pub(super) fn take_for_batch(&mut self, len: usize, gathers: bool) -> bool {
+        let Some(bounded) = &mut self.bounded else {
+            return true;
+        };
         let gathered = mem::take(&mut self.gathered);
         let missing = len.saturating_sub(gathered);
         let take = if gathers {
@@ -120,7 +195,7 @@ impl Permits {
         } else {
             PermitCache::take_all
         };
-        let got = gathered + self.take_by(Some(room), take, missing);
+        let got = gathered + bounded.take_by(take, missing);
         if got >= len {
             self.gathered = got - len;
             self.extra += len;
@@ -129,7 +204,7 @@ impl Permits {
         if gathers {
             self.gathered = got;
         } else {
-            self.give_back(Some(room), got);
+            bounded.give_back(got);
         }
         false
     }
@@ -137,46 +212,43 @@ impl Permits {
     /// Settles the permits at the end of a transaction: releases its own and those of `freed` items, except for those
     /// of the `published` items.
     #[inline]
-    pub(super) fn end(&mut self, room: Option<&Room>, freed: usize, published: usize) {
-        if self.is_bounded() {
-            self.end_bounded(room, freed, published);
+    pub(super) fn end(&mut self, freed: usize, published: usize) {
+        if let Some(bounded) = &mut self.bounded {
+            let spare = (freed + mem::take(&mut self.extra)).saturating_sub(published);
+            if spare > 0 {
+                bounded.give_back(spare);
+            }
         }
-    }
-
-    #[inline(never)]
-    fn end_bounded(&mut self, room: Option<&Room>, freed: usize, published: usize) {
-        let extra = mem::take(&mut self.extra);
-        self.give_back(room, (freed + extra).saturating_sub(published));
     }
 
     /// Releases the permit of an item that is gone for good, unless the transaction needs it for a staged item.
-    pub(super) fn release_one(&mut self, room: Option<&Room>, staged: usize, held: usize) {
+    pub(super) fn release_one(&mut self, staged: usize, held: usize) {
         if staged > held + self.extra && self.is_bounded() {
             self.extra += 1;
         } else {
-            self.give_back(room, 1);
+            self.give_back(1);
         }
+    }
+
+    /// Whether the transaction has permits of its own, which the items that it takes make superfluous.
+    #[inline]
+    pub(super) fn has_extra(&self) -> bool {
+        self.extra > 0
     }
 
     /// Releases the permits that the transaction no longer needs since it holds more items than before.
     #[inline]
-    pub(super) fn release(&mut self, room: Option<&Room>, staged: usize, held: usize) {
-        if self.is_bounded() && self.extra > 0 {
+    pub(super) fn release(&mut self, staged: usize, held: usize) {
+        if self.has_extra() {
             let excess = self.extra.saturating_sub(staged.saturating_sub(held));
             self.extra -= excess;
-            self.give_back(room, excess);
+            self.give_back(excess);
         }
     }
 
-    /// Whether one more held item leaves nothing to [release](Self::release).
-    #[inline]
-    pub(super) fn has_no_extra(&self) -> bool {
-        self.extra == 0
-    }
-
     /// Releases all permits that the handle has cached.
-    pub(super) fn release_all(&self, room: Option<&Room>) {
-        if let (Some(cache), Some(room)) = (&self.cache, room) {
+    pub(super) fn release_all(&mut self) {
+        if let Some(Bounded { cache, room }) = &mut self.bounded {
             room.freed(cache.leave(&room.capacity));
         }
     }

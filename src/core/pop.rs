@@ -6,7 +6,7 @@ use super::take::{IntoHold, IntoPeek};
 use super::wait;
 use crate::order::{Order, StoredOf};
 use crate::raw::{Borrow, ItemRef, Peeked};
-use crate::wait::WakeTarget;
+use crate::wait::{ModeWord, WakeTarget};
 use crate::PopError;
 use std::task::Poll;
 use std::time::Duration;
@@ -36,16 +36,26 @@ impl<T, O: Order<T>> Local<T, O> {
     #[allow(clippy::inline_always)] // the pop
     fn pop_plainly(&mut self) -> Option<T> {
         let stored = self.endpoint.pop()?;
-        if self.ready.has_work_after_pop() {
-            self.note_popped();
+        let word = self.ready.word_after_pop();
+        if word.has_work_after_pop() {
+            self.note_popped(word);
         }
         Some(stored.into_item())
     }
 
     /// Releases the permit of an item that was popped, and notifies the waiters for an idle queue.
     #[inline(never)]
-    fn note_popped(&mut self) {
-        self.permits.give_back(self.shared.room(), 1);
+    fn note_popped(&mut self, word: ModeWord) {
+        let seen = self.permits.put_back(1);
+        if !seen || word.notifies_ends() {
+            self.notify_popped();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn notify_popped(&mut self) {
+        self.permits.notify_freed(1);
         self.shared.popped();
     }
 
@@ -100,7 +110,7 @@ impl<T, O: Order<T>> CellOf<T, O> {
     pub(crate) fn hold_at_once(&self) -> Option<ItemRef<'_, StoredOf<T, O>>> {
         self.hold_next(|local| {
             let word = local.word().with(local.extra_mode);
-            !word.slows_pop() && (!word.is_bounded() || local.permits.has_no_extra())
+            !word.slows_pop() && (!word.is_bounded() || !local.permits.has_extra())
         })
     }
 }

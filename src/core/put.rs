@@ -36,12 +36,10 @@ impl<T, O: Order<T>> CellOf<T, O> {
     #[inline(always)]
     #[allow(clippy::inline_always)] // the push
     pub(crate) fn push(&mut self, item: T) -> Result<(), PushError<T>> {
-        if Shared::<T, O>::SORTS || self.is_unsettled() || self.get_mut().word().slows_push() {
+        if Shared::<T, O>::SORTS || self.is_unsettled() || !self.get_mut().takes_push() {
             return self.push_slowly(item);
         }
-        let (local, meta) = (self.get_mut(), O::Meta::default());
-        local.endpoint.push(Stored { item, meta });
-        local.announce()
+        self.get_mut().publish(item)
     }
 
     #[inline(never)]
@@ -53,21 +51,44 @@ impl<T, O: Order<T>> CellOf<T, O> {
         if !local.take_permit(Put::Publish) {
             return Err(PushError::Full(item));
         }
-        let meta = O::Meta::default();
-        local.endpoint.push(Stored { item, meta });
-        local.announce()
+        local.publish(item)
     }
 }
 
 impl<T, O: Order<T>> Local<T, O> {
+    /// Whether an item can be [published](Self::publish) at once; it has its permit then.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the push
+    fn takes_push(&mut self) -> bool {
+        let word = self.word();
+        !word.slows_push() || word.is_only_bounded() && self.permits.take_ahead()
+    }
+
+    /// Pushes an item that has a permit and needs no registration.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the push
+    fn publish(&mut self, item: T) -> Result<(), PushError<T>> {
+        let meta = O::Meta::default();
+        self.endpoint.push(Stored { item, meta });
+        self.announce()
+    }
+
     #[inline(always)]
     #[allow(clippy::inline_always)] // the push of a transaction
     pub(crate) fn stage(&mut self, item: T) -> Result<(), PushError<T>> {
-        if !self.plain {
+        if !self.takes_staged() {
             return self.stage_slowly(item);
         }
         let meta = O::Meta::default();
         self.store_staged(Stored { item, meta })
+    }
+
+    /// Whether an item can be [staged](Self::store_staged) at once; the transaction has its permit then.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the push of a transaction
+    fn takes_staged(&mut self) -> bool {
+        let (staged, held) = (self.staged(), self.held());
+        self.plain || self.word().is_only_bounded() && self.permits.ensure_ahead(staged, held)
     }
 
     #[inline(never)]
@@ -155,8 +176,7 @@ impl<T, O: Order<T>> Local<T, O> {
         let poll = wait::poll_room(user, WaitKind::One, true, wake_target, |user: &mut C| {
             if !user.word().is_closed() {
                 let local = &mut **user;
-                let room = local.shared.room();
-                if !local.permits.take_gathered_or_one(room) {
+                if !local.permits.take_gathered_or_one() {
                     return None;
                 }
                 local.permits.gather_one();

@@ -252,17 +252,17 @@ impl<T, O: Order<T>> Local<T, O> {
             while count < most && target.take_next(shared, endpoint) {
                 count += 1;
                 if !G::HOLDS {
-                    permits.give_back(shared.room(), 1);
+                    permits.give_back(1);
                 }
             }
         } else {
             count = target.fill(endpoint, most);
             if !G::HOLDS {
-                permits.give_back(shared.room(), count);
+                permits.give_back(count);
             }
         }
         if G::HOLDS {
-            permits.release(shared.room(), endpoint.staged(), endpoint.held());
+            permits.release(endpoint.staged(), endpoint.held());
             if count == 0 {
                 // Another thread may have observed the attempt, and wait for its end.
                 shared.notify_end(0);

@@ -87,9 +87,14 @@ where
     if timeout == Some(Duration::ZERO) || !worth {
         return attempt(user);
     }
-    let is_serving = |room: &Room| room.wait_queue.word().is_serving();
+    let is_serving = |room: &Arc<Room>| room.wait_queue.word().is_serving();
     let may_try = |user: &C| !user.shared.room().is_some_and(is_serving);
-    if let Some(result) = spin(user, may_try, &mut attempt) {
+    let looks_full = |room: &Arc<Room>| room.capacity.looks_full();
+    let attempt_if_free = |user: &mut C| {
+        let is_full = user.word().is_only_bounded() && user.shared.room().is_some_and(looks_full);
+        (!is_full).then(|| attempt(user)).flatten()
+    };
+    if let Some(result) = spin(user, may_try, attempt_if_free) {
         return Some(result);
     }
     let shared = Arc::clone(&user.shared);
@@ -97,7 +102,7 @@ where
     // Leaves gathered permits to the caller, unless user code panics: a clock, or the key function of the order.
     let mut user = defer_with((user, true), |(user, panics)| {
         if *panics {
-            user.permits.give_back_gathered(room);
+            user.permits.give_back_gathered();
         }
         user.room_waiter.leave(&room.wait_queue);
     });

@@ -56,7 +56,7 @@ impl<T> Producer<T> {
     /// Whether the next item needs another segment. True for a producer without a shard.
     #[inline]
     pub(super) fn is_full(&self) -> bool {
-        self.next == self.limit
+        self.next >= self.limit
     }
 
     /// Records the time of the item that is stored next. Must not be [full](Self::is_full).

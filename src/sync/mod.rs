@@ -65,30 +65,6 @@ pub(crate) use std::thread;
 /// Whether tables and segments are small, so that models fill them in a few steps.
 pub(crate) const SMALL: bool = cfg!(any(loom, shuttle));
 
-/// A number with one user at a time, possibly on different threads.
-///
-/// Atomic only because the compiler cannot check this; not an atomic of the models, since there are no races.
-#[derive(Debug, Default)]
-pub(crate) struct Count(std::sync::atomic::AtomicUsize);
-
-impl Count {
-    pub(crate) fn new(count: usize) -> Self {
-        Self(std::sync::atomic::AtomicUsize::new(count))
-    }
-
-    #[inline]
-    pub(crate) fn get(&self) -> usize {
-        // ORDERING: Relaxed; there is one user at a time.
-        self.0.load(std::sync::atomic::Ordering::Relaxed)
-    }
-
-    #[inline]
-    pub(crate) fn set(&self, count: usize) {
-        // ORDERING: Relaxed; there is one user at a time.
-        self.0.store(count, std::sync::atomic::Ordering::Relaxed);
-    }
-}
-
 /// The threads of loom and shuttle, which know no time: a timeout never elapses.
 #[cfg(any(loom, shuttle))]
 pub(crate) mod thread {

@@ -112,15 +112,14 @@ impl WaitQueue {
     /// Whether ends [are awaited](WaitQueue::begin_notifying_ends), after an item was taken for good just now.
     #[inline]
     pub(crate) fn notifies_ends(&self) -> bool {
-        barrier::compiler();
-        self.word().notifies_ends()
+        self.word_after_pop().notifies_ends()
     }
 
-    /// Whether there is more to do after an item was popped: a permit to release, or waiters for an idle queue to notify.
+    /// The word after an item was taken for good just now.
     #[inline]
-    pub(crate) fn has_work_after_pop(&self) -> bool {
+    pub(crate) fn word_after_pop(&self) -> ModeWord {
         barrier::compiler();
-        self.word().has_work_after_pop()
+        self.word()
     }
 
     /// Makes ends of transactions and committed pops notify the waiters for the queue to be idle from now on. What other

@@ -75,13 +75,13 @@ impl ModeWord {
 
     /// Whether a caller has waited for the queue to be idle.
     #[inline]
-    pub(super) fn notifies_ends(self) -> bool {
+    pub(crate) fn notifies_ends(self) -> bool {
         self.0 & Self::NOTIFY_ENDS != 0
     }
 
     /// Whether a pop has to release a permit, or to notify the waiters for an idle queue.
     #[inline]
-    pub(super) fn has_work_after_pop(self) -> bool {
+    pub(crate) fn has_work_after_pop(self) -> bool {
         self.0 & (Self::BOUNDED | Self::NOTIFY_ENDS) != 0
     }
 

@@ -50,7 +50,9 @@ fn full_is_not_said_while_a_thief_takes_the_other_permit() {
         let (bank, mut giver, owner) = one_left();
         let mover = spawn(move || {
             giver.give(1);
-            giver.bank.took(giver.bank.capacity.revoke(usize::MAX))
+            giver
+                .bank
+                .took(giver.bank.capacity.revoke(usize::MAX, None))
         });
         assert_eq!(bank.take_shared(1), 1, "one permit was free all the time");
         let moved = mover.join().unwrap();

@@ -77,8 +77,9 @@ impl PermitOwner {
     fn take_some(&mut self, want: usize) -> Took {
         let capacity = &self.bank.capacity;
         let took = match want {
+            1 if self.cache.take_ahead(1) => Took::all(1),
             1 => {
-                let visible = self.cache.take_one(capacity);
+                let visible = self.cache.take_one(capacity, true);
                 Took {
                     got: usize::from(visible.is_some()),
                     visible: visible.unwrap_or(0),
@@ -105,7 +106,7 @@ impl PermitOwner {
     }
 
     /// Releases the record, and returns how many permits are reported.
-    fn leave(self) -> usize {
+    fn leave(mut self) -> usize {
         self.cache.leave(&self.bank.capacity)
     }
 }

@@ -41,9 +41,9 @@ fn two_thieves_do_not_take_the_same() {
         assert_eq!(bank.take_shared(2), 2);
         let thief = spawn({
             let bank = Arc::clone(&bank);
-            move || bank.took(bank.capacity.revoke(usize::MAX))
+            move || bank.took(bank.capacity.revoke(usize::MAX, None))
         });
-        let stolen = bank.took(bank.capacity.revoke(usize::MAX));
+        let stolen = bank.took(bank.capacity.revoke(usize::MAX, None));
         let stolen = stolen + thief.join().unwrap();
         assert!(stolen == 1, "one was free");
         bank.balance(4);
@@ -59,10 +59,10 @@ fn two_thieves_and_an_owner_do_not_take_the_same() {
         assert_eq!(bank.take_shared(4), 4);
         let thief = spawn({
             let bank = Arc::clone(&bank);
-            move || bank.took(bank.capacity.revoke(usize::MAX))
+            move || bank.took(bank.capacity.revoke(usize::MAX, None))
         });
         let owner = spawn(move || owner.take(1));
-        let stolen = bank.took(bank.capacity.revoke(usize::MAX)) + thief.join().unwrap();
+        let stolen = bank.took(bank.capacity.revoke(usize::MAX, None)) + thief.join().unwrap();
         let kept = owner.join().unwrap();
         bank.balance(5 + kept + stolen);
     });

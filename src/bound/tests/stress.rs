@@ -47,8 +47,8 @@ fn work(role: Role, capacity: &Capacity, out: &AtomicUsize, mut seed: u64) {
         let got = match role {
             Role::Shared => capacity.take_shared(batch),
             _ if choice % 8 < 2 => cache.take(capacity, batch).got,
-            _ if choice % 8 == 3 => take_all(&cache, capacity, batch),
-            _ => usize::from(cache.take_one(capacity).is_some()),
+            _ if choice % 8 == 3 => take_all(&mut cache, capacity, batch),
+            _ => usize::from(cache.take_one(capacity, true).is_some()),
         };
         took(got);
         mine += got;
@@ -64,7 +64,7 @@ fn work(role: Role, capacity: &Capacity, out: &AtomicUsize, mut seed: u64) {
     }
 }
 
-fn take_all(cache: &PermitCache, capacity: &Capacity, want: usize) -> usize {
+fn take_all(cache: &mut PermitCache, capacity: &Capacity, want: usize) -> usize {
     let got = cache.take_all(capacity, want).got;
     assert!(got == 0 || got == want);
     got
@@ -96,10 +96,10 @@ fn a_moving_permit_is_found() {
     thread::scope(|scope| {
         for _ in 0..movers {
             scope.spawn(|| {
-                let cache = PermitCache::new(&capacity);
+                let mut cache = PermitCache::new(&capacity);
                 start.wait();
                 for _ in 0..rounds() {
-                    assert_eq!(cache.take_one(&capacity), Some(0));
+                    assert_eq!(cache.take_one(&capacity, true), Some(0));
                     assert!(cache.give(&capacity, 1) > 0);
                 }
             });

@@ -32,7 +32,7 @@ pub(crate) struct Shared<T, O: Order<T>> {
     pub(crate) source: O::Source,
     /// The wait queue for items.
     ready: Arc<WaitQueue>,
-    room: Option<Room>,
+    room: Option<Arc<Room>>,
     /// The wait queue for the queue to be idle.
     idle: WaitQueue,
     /// Checked before items are dequeued.
@@ -93,7 +93,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         let ready = Arc::new(WaitQueue::new(word));
         let due_timer = DueTimer::new(settings.time.clone(), Arc::clone(&ready));
         let source = O::source(order, &shards, &due_timer);
-        let room = settings.capacity.map(Room::new);
+        let room = settings.capacity.map(|limit| Arc::new(Room::new(limit)));
         if room.is_some() {
             ready.set_bounded();
         }
@@ -126,7 +126,7 @@ impl<T, O: Order<T>> Shared<T, O> {
     }
 
     #[inline]
-    pub(crate) fn room(&self) -> Option<&Room> {
+    pub(crate) fn room(&self) -> Option<&Arc<Room>> {
         self.room.as_ref()
     }
 
@@ -161,7 +161,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         if ready.word().is_closed() {
             return Err(Unpushed::new(item, Refusal::Closed));
         }
-        if !self.room().map_or(true, Room::take_one) {
+        if !self.room().map_or(true, |room| room.take_one()) {
             return Err(Unpushed::new(item, None));
         }
         let permit = defer(|| self.give_back(1));
