@@ -10,9 +10,9 @@ Compares requeue with other queues and channels, and with what one writes by han
 
     --rounds N     measured rounds of each workload, 9 if not given
     --only TEXT    only the workloads whose names contain TEXT
-    --items N      items in a round, 200000 if not given
+    --items N      items in a round, 500000 if not given
     --quick        few items and one round: shows that all works, measures nothing
-    --out FOLDER   writes results.json and a plot for each table
+    --out FOLDER   writes results.json, summary.md, chosen.md and a plot for each table
 ";
 
 pub(crate) struct Options {

@@ -1,6 +1,7 @@
 //! The files of a run.
 
 mod json;
+mod markdown;
 mod plot;
 
 use crate::options::Options;
@@ -28,7 +29,7 @@ pub(crate) fn machine() -> String {
     )
 }
 
-/// Writes `results.json` and a plot for each table.
+/// Writes `results.json`, `summary.md`, `chosen.md` and a plot for each table.
 pub(crate) fn write(
     folder: &Path,
     machine: &str,
@@ -41,6 +42,8 @@ pub(crate) fn write(
         folder.join("results.json"),
         serde_json::to_string_pretty(&results)?,
     )?;
+    fs::write(folder.join("summary.md"), markdown::summary(tables))?;
+    fs::write(folder.join("chosen.md"), markdown::chosen(tables))?;
     for table in tables {
         let name = file_name(&table.workload);
         plot::bars(&folder.join(name), table)?;

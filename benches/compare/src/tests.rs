@@ -60,6 +60,11 @@ fn the_results_are_written() {
     let subject = &results["tables"][0]["subjects"][0];
     assert_eq!(subject["name"], "requeue, fair");
     assert_eq!(subject["samples"].as_array().map(Vec::len), Some(3));
+    let summary = fs::read_to_string(folder.join("summary.md")).expect("the summary");
+    assert!(
+        summary.contains("| fair, 1,000 keys, 2P2C | ns |"),
+        "{summary}"
+    );
     let plot = fs::read_to_string(folder.join("fair-1-000-keys-2P2C.svg")).expect("the plot");
     assert!(
         plot.contains("Mutex&lt;HashMap&gt;"),
@@ -83,58 +88,42 @@ fn options_are_checked() {
     }
 }
 
-/// Loses the item with this number.
-struct Lossy<const LOST: u64>;
+/// Delivers no item in place of the one, and another in place of the other.
+struct Planted<const LOST: u64, const FORGED: u64>;
 
-/// Delivers another item in place of the one with this number.
-struct Forging<const LOST: u64>;
+/// No item has this number.
+const NO_ITEM: u64 = u64::MAX;
 
 #[derive(Clone)]
 struct End {
     items: Arc<Mutex<VecDeque<u64>>>,
     lost: u64,
-    instead: Option<u64>,
+    forged: u64,
 }
 
-impl End {
-    fn open(plan: Plan, lost: u64, instead: Option<u64>) -> (Vec<Self>, Vec<Self>) {
-        let end = Self {
+impl<const LOST: u64, const FORGED: u64> Peer<u64> for Planted<LOST, FORGED> {
+    const NAME: &'static str = "planted";
+    type Sender = End;
+    type Receiver = End;
+
+    fn open(plan: Plan) -> (Vec<End>, Vec<End>) {
+        let end = End {
             items: Arc::default(),
-            lost,
-            instead,
+            lost: LOST,
+            forged: FORGED,
         };
         (vec![end.clone(); plan.senders], vec![end; plan.receivers])
     }
 }
 
-impl<const LOST: u64> Peer<u64> for Lossy<LOST> {
-    const NAME: &'static str = "lossy";
-    type Sender = End;
-    type Receiver = End;
-
-    fn open(plan: Plan) -> (Vec<End>, Vec<End>) {
-        End::open(plan, LOST, None)
-    }
-}
-
-impl<const LOST: u64> Peer<u64> for Forging<LOST> {
-    const NAME: &'static str = "forging";
-    type Sender = End;
-    type Receiver = End;
-
-    fn open(plan: Plan) -> (Vec<End>, Vec<End>) {
-        End::open(plan, LOST, Some(LOST + 1))
-    }
-}
-
 impl Sender<u64> for End {
     fn push(&mut self, item: u64) -> Result<(), u64> {
-        let item = if item == self.lost {
-            self.instead
-        } else {
-            Some(item)
-        };
-        self.items.lock().expect("no panic").extend(item);
+        let mut items = self.items.lock().expect("no panic");
+        match item {
+            _ if item == self.lost => {}
+            _ if item == self.forged => items.push_back(0),
+            _ => items.push_back(item),
+        }
         Ok(())
     }
 }
@@ -155,12 +144,12 @@ fn planted<P: Peer<u64>>() -> Table {
     };
     let load = Load {
         items: 100,
-        patience: Duration::from_millis(20),
+        patience: Duration::ZERO,
     };
     let workload = Workload::new("planted", move || {
         vec![
             stream::trying::<P, u64>(plan, load),
-            stream::trying::<Lossy<{ u64::MAX }>, u64>(plan, load),
+            stream::trying::<Planted<NO_ITEM, NO_ITEM>, u64>(plan, load),
         ]
     });
     let mut tables = workload.run(3, &Watchdog::start());
@@ -169,7 +158,7 @@ fn planted<P: Peer<u64>>() -> Table {
 
 #[test]
 fn a_peer_that_loses_an_item_is_reported_and_not_ranked() {
-    let table = planted::<Lossy<42>>();
+    let table = planted::<Planted<42, NO_ITEM>>();
     assert_eq!(table.rows[0].loss.as_deref(), Some("99 of 100 items"));
     assert!(table.rows[0].median().is_none());
     assert_eq!(
@@ -180,7 +169,7 @@ fn a_peer_that_loses_an_item_is_reported_and_not_ranked() {
 
 #[test]
 fn a_peer_that_delivers_an_item_twice_is_reported() {
-    let table = planted::<Forging<42>>();
+    let table = planted::<Planted<NO_ITEM, 42>>();
     let loss = table.rows[0].loss.as_deref();
     assert_eq!(loss, Some("other items than the 100 sent"));
 }

@@ -4,6 +4,7 @@ use crate::measure::Round;
 use crate::tally::{Payload, Tally};
 use std::hint::black_box;
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -72,21 +73,32 @@ impl Load {
     }
 }
 
+/// The senders that are not done, where a thread waits for no other.
+static NONE: AtomicUsize = AtomicUsize::new(0);
+
 /// What a thread still expects, and what it has received.
-pub(crate) struct Share {
+pub(crate) struct Share<'s> {
     left: u64,
     received: Tally,
     patience: Duration,
-    /// What was left when the thread first found nothing, and since when.
+    sending: &'s AtomicUsize,
+    /// What was left when the thread found nothing after the last sender was done, and since when.
     idle: Option<(u64, Instant)>,
 }
 
-impl Share {
-    pub(crate) fn new(items: u64, patience: Duration) -> Self {
+impl Share<'static> {
+    pub(crate) fn alone(items: u64, patience: Duration) -> Self {
+        Share::new(items, patience, &NONE)
+    }
+}
+
+impl<'s> Share<'s> {
+    fn new(items: u64, patience: Duration, sending: &'s AtomicUsize) -> Self {
         Self {
             left: items,
             received: Tally::default(),
             patience,
+            sending,
             idle: None,
         }
     }
@@ -106,12 +118,16 @@ impl Share {
         black_box(item);
     }
 
-    /// Yields after an attempt in vain. Without progress for too long nothing is expected any more: items were lost.
+    /// Yields after an attempt in vain. Without progress for too long after the end of the senders nothing is expected
+    /// any more: items were lost.
     pub(crate) fn idle(&mut self) {
         thread::yield_now();
+        if self.sending.load(Ordering::Acquire) > 0 {
+            return;
+        }
         match self.idle {
             Some((left, since)) if left == self.left => {
-                if since.elapsed() > self.patience {
+                if since.elapsed() >= self.patience {
                     self.left = 0;
                 }
             }
@@ -141,20 +157,22 @@ pub(crate) fn flow<S: Send, R: Send>(
     senders: &mut [S],
     send: impl Fn(&mut S, Range<u64>) + Sync,
     receivers: &mut [R],
-    receive: impl Fn(&mut R, Share) -> Tally + Sync,
+    receive: impl Fn(&mut R, Share<'_>) -> Tally + Sync,
 ) -> Round {
     let (sending, receiving) = (senders.len(), receivers.len());
-    let (send, receive) = (&send, &receive);
+    let unfinished = AtomicUsize::new(sending);
+    let (send, receive, unfinished) = (&send, &receive, &unfinished);
     let senders = senders.iter_mut().enumerate().map(|(at, sender)| {
         let work: Work = Box::new(move || {
             send(sender, load.part(at, sending));
+            unfinished.fetch_sub(1, Ordering::Release);
             Tally::default()
         });
         work
     });
     let receivers = receivers.iter_mut().enumerate().map(|(at, receiver)| {
         let part = load.part(at, receiving);
-        let share = Share::new(part.end - part.start, load.patience);
+        let share = Share::new(part.end - part.start, load.patience, unfinished);
         let work: Work = Box::new(move || receive(receiver, share));
         work
     });

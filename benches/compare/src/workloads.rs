@@ -27,7 +27,7 @@ pub(crate) struct Sizes {
 
 impl Sizes {
     pub(crate) const FULL: Self = Self {
-        items: 200_000,
+        items: 500_000,
         patience: Duration::from_secs(10),
         handles: 10_000,
         dropped: 2_000,

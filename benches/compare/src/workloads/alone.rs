@@ -41,7 +41,7 @@ pub(crate) fn batch_pairs<P: Peer<T>, T: Payload>(plan: Plan, load: Load, size: 
         let work = ends.map(|(at, (sender, receiver))| {
             let work: Work = Box::new(move || {
                 let part = load.part(at, threads);
-                let mut share = Share::new(part.end - part.start, load.patience);
+                let mut share = Share::alone(part.end - part.start, load.patience);
                 for first in part.clone().step_by(size.into()) {
                     let batch = first..part.end.min(first + u64::from(size));
                     let left = share.left().saturating_sub(batch.end - first);
@@ -61,7 +61,7 @@ fn pair<T: Payload>(
     sender: &mut impl Sender<T>,
     batch: std::ops::Range<u64>,
     receiver: &mut impl Receiver<T>,
-    share: &mut Share,
+    share: &mut Share<'_>,
     left: u64,
 ) {
     let size = batch.end - batch.start;
@@ -90,7 +90,8 @@ fn one_end_at_a_time<P: Peer<T>, T: Payload>(plan: Plan, load: Load) -> Subject 
         let send = |sender: &mut P::Sender, part: std::ops::Range<u64>| {
             part.for_each(|number| sender.push_retrying(T::of(number)));
         };
-        let receive = |receiver: &mut P::Receiver, share: Share| share.complete(|| receiver.pop());
+        let receive =
+            |receiver: &mut P::Receiver, share: Share<'_>| share.complete(|| receiver.pop());
         let nobody: &mut [P::Receiver] = &mut [];
         let produced = flow(load, &mut senders, send, nobody, receive);
         let nobody: &mut [P::Sender] = &mut [];

@@ -79,8 +79,13 @@ fn drained<T: Payload>(
     key: impl Fn(u64) -> u64,
 ) -> Round {
     let (nobody, popped): (&mut [()], _) = (&mut [], Popped::default());
-    let by = |receiver: &mut _, share| popped.by(receiver, share);
-    let round = flow(load, nobody, |(), _| {}, receivers, by);
+    let round = flow(
+        load,
+        nobody,
+        |(), _| {},
+        receivers,
+        |receiver, share| popped.by(receiver, share),
+    );
     Round {
         values: popped.errors(key),
         ..round
@@ -99,7 +104,7 @@ struct Popped {
 }
 
 impl Popped {
-    fn by<T: Payload>(&self, receiver: &mut impl Receiver<T>, share: Share) -> Tally {
+    fn by<T: Payload>(&self, receiver: &mut impl Receiver<T>, share: Share<'_>) -> Tally {
         let mut own = Vec::new();
         let received = share.complete(|| {
             let item = receiver.pop()?;
