@@ -113,7 +113,7 @@ impl<'s> Share<'s> {
     }
 
     pub(crate) fn receive<T: Payload>(&mut self, item: &T) {
-        self.left = self.left.wrapping_sub(1);
+        self.left = self.left.saturating_sub(1);
         self.received.add(item.number());
         black_box(item);
     }

@@ -52,6 +52,11 @@ impl Sizes {
         self.load_of(1)
     }
 
+    /// For pairs of one thread, whose rounds can be so short that they are seldom interrupted.
+    fn alone(&self) -> Load {
+        self.load_of(10)
+    }
+
     /// One of so many parts of the items.
     fn load_of(&self, parts: u64) -> Load {
         Load {

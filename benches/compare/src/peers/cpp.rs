@@ -79,8 +79,8 @@ fn open(plan: Plan, tokens: bool) -> (Vec<Producer>, Vec<Consumer>) {
         delete: moodycamel_delete,
     });
     let end = |new: unsafe extern "C" fn(*mut Opaque) -> *mut Opaque, delete| End {
-        // SAFETY: the queue is alive, and outlives its tokens.
         token: tokens.then(|| Owned {
+            // SAFETY: the queue is alive, and outlives its tokens.
             pointer: unsafe { new(queue.pointer) },
             delete,
         }),
@@ -143,7 +143,7 @@ impl Receiver<u64> for Consumer {
     fn pop(&mut self) -> Option<u64> {
         let mut item = 0;
         // SAFETY: queue and token are alive, and nobody else uses the token; `item` may be written.
-        let popped = unsafe { moodycamel_pop(self.0.queue.pointer, self.0.token(), &mut item) };
+        let popped = unsafe { moodycamel_pop(self.0.queue.pointer, self.0.token(), &raw mut item) };
         popped.then_some(item)
     }
 
@@ -190,7 +190,7 @@ impl Receiver<u64> for TbbEnd {
     fn pop(&mut self) -> Option<u64> {
         let mut item = 0;
         // SAFETY: the queue is alive; `item` may be written.
-        let popped = unsafe { tbb_pop(self.0.pointer, &mut item) };
+        let popped = unsafe { tbb_pop(self.0.pointer, &raw mut item) };
         popped.then_some(item)
     }
 }

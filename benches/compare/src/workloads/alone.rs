@@ -10,6 +10,7 @@ pub(super) fn workloads(sizes: Sizes) -> Vec<Workload> {
     let load = sizes.load();
     let pairs = [1, 2, 4].map(|threads| {
         let plan = sizes.plan(threads, threads);
+        let load = if threads == 1 { sizes.alone() } else { load };
         Workload::new(
             format!("pairs, {}", of_threads(threads)),
             move || all!(threads, threads; pairs(plan, load)),

@@ -10,8 +10,9 @@ use crate::threads::{flow, Load};
 pub(super) fn workloads(sizes: Sizes) -> Vec<Workload> {
     let of = |size: u16| {
         let (one, two, load) = (sizes.plan(1, 1), sizes.plan(2, 2), sizes.load());
+        let short = sizes.alone();
         let alone = Workload::new(format!("batches of {size}, 1 thread"), move || {
-            each!(u64: batch_pairs(one, load, size) for Plain, Transactional, Bulk, Direct, SegQueue, Crossbeam, Locked;
+            each!(u64: batch_pairs(one, short, size) for Plain, Transactional, Bulk, Direct, SegQueue, Crossbeam, Locked;
                 cpp Moodycamel)
         });
         let stream = Workload::new(format!("batches of {size}, 2P2C"), move || {

@@ -24,10 +24,10 @@ pub(super) fn workloads(sizes: Sizes) -> Vec<Workload> {
         "bounded, never full, 2P2C",
         move || all_bounded!(2, 2; stream(roomy, load)),
     );
-    let plan = sizes.bounded(1, 1, BOUND);
+    let (plan, short) = (sizes.bounded(1, 1, BOUND), sizes.alone());
     let pairs = Workload::new(
         "bounded, pairs, 1 thread",
-        move || all_bounded!(1, 1; pair(plan, load)),
+        move || all_bounded!(1, 1; pair(plan, short)),
     );
     streams.chain([never_full, pairs]).collect()
 }

@@ -6,7 +6,8 @@ use super::Sizes;
 use crate::measure::Workload;
 
 pub(super) fn workloads(sizes: Sizes) -> Vec<Workload> {
-    let (one, two, load) = (sizes.plan(1, 1), sizes.plan(2, 2), sizes.load());
+    let (one, short) = (sizes.plan(1, 1), sizes.alone());
+    let (two, load) = (sizes.plan(2, 2), sizes.load());
     vec![
         Workload::new(
             "fair, 1,000 keys, 2P2C",
@@ -17,7 +18,7 @@ pub(super) fn workloads(sizes: Sizes) -> Vec<Workload> {
             move || each!(u64: trying(two, load) for Priority, LockedHeap, SkipList),
         ),
         Workload::new("orders, pairs, 1 thread", move || {
-            each!(u64: pairs(one, load) for Plain, Paced, PacedWithinLimit, Fair, Priority, LockedKeys, LockedHeap,
+            each!(u64: pairs(one, short) for Plain, Paced, PacedWithinLimit, Fair, Priority, LockedKeys, LockedHeap,
                 SkipList)
         }),
     ]
