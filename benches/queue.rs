@@ -1,4 +1,4 @@
-//! All scenarios under criterion: `cargo bench --bench queue`.
+//! The queue's own operations under criterion: `cargo bench --bench queue`. `benches/compare` compares it with others.
 
 mod common;
 

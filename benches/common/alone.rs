@@ -67,19 +67,3 @@ pub(super) fn batch<S: Subject>(size: usize) -> Contender {
         })
     })
 }
-
-/// Two queues, one item for each in turn; pops are not measured.
-pub(super) fn two<S: Subject>() -> Contender {
-    let mut endpoints = [S::default().endpoint(), S::default().endpoint()];
-    Contender::new(S::NAME, move || {
-        let elapsed = time(|| {
-            for item in 0..ITEMS / 2 {
-                for endpoint in &mut endpoints {
-                    endpoint.push(item as u64);
-                }
-            }
-        });
-        endpoints.iter_mut().for_each(drain);
-        elapsed
-    })
-}

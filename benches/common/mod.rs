@@ -1,18 +1,17 @@
-//! The scenarios of both benches, each written once for all compared queues.
+//! The scenarios, each written once for all ways to use a queue.
 
 mod alone;
-pub(crate) mod subjects;
-pub(crate) mod threads;
+mod subjects;
 mod transactions;
 
 use std::time::Duration;
-use subjects::{Direct, Handled, Locked, Seg, Transactional};
+use subjects::{Direct, Handled, Transactional};
 use transactions::End;
 
-/// Number of items per round; divisible by the numbers of batches and threads.
+/// Number of items per round; divisible by the sizes of batches.
 pub(crate) const ITEMS: usize = 98_304;
 
-/// One queue in one scenario.
+/// One way to use a queue, in one scenario.
 pub(crate) struct Contender {
     pub(crate) name: &'static str,
     /// Passes `ITEMS` items and returns the elapsed time.
@@ -41,8 +40,6 @@ macro_rules! everyone {
             $($scenario)::+::<Handled>($($argument),*),
             $($scenario)::+::<Direct>($($argument),*),
             $($scenario)::+::<Transactional>($($argument),*),
-            $($scenario)::+::<Seg>($($argument),*),
-            $($scenario)::+::<Locked>($($argument),*),
         ]
     };
 }
@@ -56,15 +53,6 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
         ("batch of 1", everyone!(alone::batch, 1)),
         ("batch of 8", everyone!(alone::batch, 8)),
         ("batch of 32", everyone!(alone::batch, 32)),
-        ("1P1C", everyone!(threads::pass, 1, 1)),
-        ("2P2C", everyone!(threads::pass, 2, 2)),
-        ("4P4C", everyone!(threads::pass, 4, 4)),
-        ("1P3C", everyone!(threads::pass, 1, 3)),
-        ("3P1C", everyone!(threads::pass, 3, 1)),
-        (
-            "2P2C, batches of 32",
-            everyone!(threads::pass_batches, 2, 2, 32),
-        ),
         (
             "end of 32 held",
             vec![
@@ -81,12 +69,7 @@ pub(crate) fn scenarios() -> Vec<Scenario> {
         ),
         (
             "push to 2 queues",
-            vec![
-                transactions::joint(),
-                transactions::separate(),
-                alone::two::<Seg>(),
-                alone::two::<Locked>(),
-            ],
+            vec![transactions::joint(), transactions::separate()],
         ),
     ]
     .map(|(name, contenders)| Scenario { name, contenders })

@@ -1,12 +1,9 @@
-//! The compared queues, and the ways to use them.
+//! The ways to use a queue.
 
-use crossbeam_queue::SegQueue;
 use requeue::{Handle, Queue};
-use std::collections::VecDeque;
 use std::hint::black_box;
-use std::sync::{Arc, Mutex};
 
-/// A queue, and one way to use it.
+/// One way to use a queue.
 pub(crate) trait Subject: Default + 'static {
     const NAME: &'static str;
     type Endpoint: Endpoint;
@@ -20,14 +17,9 @@ pub(crate) trait Endpoint: Send + 'static {
     fn push(&mut self, item: u64);
     fn pop(&mut self) -> Option<u64>;
 
-    fn push_batch(&mut self, n: usize) {
-        (0..n as u64).for_each(|item| self.push(item));
-    }
-
+    fn push_batch(&mut self, n: usize);
     /// Pops up to `max` items and returns their number.
-    fn pop_batch(&mut self, max: usize) -> usize {
-        (0..max).map_while(|_| self.pop().map(black_box)).count()
-    }
+    fn pop_batch(&mut self, max: usize) -> usize;
 }
 
 /// By a handle.
@@ -91,6 +83,17 @@ impl Endpoint for Queue<u64> {
     fn pop(&mut self) -> Option<u64> {
         Queue::pop(self).ok()
     }
+
+    fn push_batch(&mut self, n: usize) {
+        let _ = Queue::push_batch(self, 0..n as u64);
+    }
+
+    fn pop_batch(&mut self, max: usize) -> usize {
+        let mut items = Vec::with_capacity(max);
+        let n = Queue::pop_batch(self, max, &mut items);
+        black_box(items);
+        n
+    }
 }
 
 /// By a handle, each push, pop or batch in its own transaction.
@@ -136,65 +139,5 @@ impl Endpoint for TransactionalEndpoint {
             black_box(*item);
         }
         tx.commit().len()
-    }
-}
-
-#[derive(Default)]
-pub(crate) struct Seg(Arc<SegQueue<u64>>);
-
-impl Subject for Seg {
-    const NAME: &'static str = "SegQueue";
-    type Endpoint = Arc<SegQueue<u64>>;
-
-    fn endpoint(&self) -> Self::Endpoint {
-        self.0.clone()
-    }
-}
-
-impl Endpoint for Arc<SegQueue<u64>> {
-    fn push(&mut self, item: u64) {
-        SegQueue::push(self, item);
-    }
-
-    fn pop(&mut self) -> Option<u64> {
-        SegQueue::pop(self)
-    }
-}
-
-/// One lock for each push, pop or batch.
-#[derive(Default)]
-pub(crate) struct Locked(LockedEndpoint);
-
-type LockedEndpoint = Arc<Mutex<VecDeque<u64>>>;
-
-impl Subject for Locked {
-    const NAME: &'static str = "Mutex<VecDeque>";
-    type Endpoint = LockedEndpoint;
-
-    fn endpoint(&self) -> LockedEndpoint {
-        self.0.clone()
-    }
-}
-
-impl Endpoint for LockedEndpoint {
-    fn push(&mut self, item: u64) {
-        self.lock().unwrap().push_back(item);
-    }
-
-    fn pop(&mut self) -> Option<u64> {
-        self.lock().unwrap().pop_front()
-    }
-
-    fn push_batch(&mut self, n: usize) {
-        self.lock().unwrap().extend(0..n as u64);
-    }
-
-    fn pop_batch(&mut self, max: usize) -> usize {
-        let mut items = self.lock().unwrap();
-        let n = max.min(items.len());
-        items.drain(..n).for_each(|item| {
-            black_box(item);
-        });
-        n
     }
 }

@@ -1,59 +1,71 @@
-//! Compares the waiting of requeue with that of channels, and its other orders with hand-written queues. All
-//! contenders of a scenario run in turn, round by round, in one process, so that noise affects all of them alike:
-//! `cargo run --release -p requeue-compare`.
+//! Compares requeue with other queues and channels, and with what one writes by hand:
+//! `cargo run --release -p requeue-compare -- --help`.
 //!
-//! `REQUEUE_ROUNDS` sets the number of rounds. An argument selects the scenarios whose names contain it.
+//! All subjects of a workload run in turn, round by round, in one process, so that noise affects all of them alike, and
+//! what each has received is checked against what was sent. `docs/performance.md` says how to read the results.
 
-mod idle;
-mod kinds;
-mod latency;
-mod orders;
-mod rank;
-mod report;
-mod round_trip;
-mod scenarios;
-mod stream;
+// A `receiver` is what items are `received` from.
+#![allow(clippy::similar_names)]
 
-use report::Report;
-use scenarios::{scenarios, Sizes};
-use std::env;
+mod alloc;
+mod goals;
+mod measure;
+mod options;
+mod output;
+mod peers;
+mod results;
+mod tally;
+mod threads;
+mod watchdog;
+mod workloads;
 
-fn main() {
-    let rounds = rounds();
-    let only = env::args().nth(1).unwrap_or_default();
-    let mut report = Report::new();
-    for mut scenario in scenarios(Sizes::FULL) {
-        if scenario.name.contains(&only) {
-            report.add(&mut scenario, rounds);
+use options::Options;
+use results::Table;
+use std::process::ExitCode;
+use watchdog::Watchdog;
+use workloads::workloads;
+
+fn main() -> ExitCode {
+    let options = match Options::parse(std::env::args().skip(1)) {
+        Ok(Some(options)) => options,
+        Ok(None) => {
+            print!("{}", options::HELP);
+            return ExitCode::SUCCESS;
+        }
+        Err(error) => {
+            eprintln!("{error}\n\n{}", options::HELP);
+            return ExitCode::FAILURE;
+        }
+    };
+    let machine = output::machine();
+    println!("{machine}");
+    let tables = run(&options);
+    goals::print(&tables);
+    if let Some(folder) = &options.out {
+        if let Err(error) = output::write(folder, &machine, &options, &tables) {
+            eprintln!(
+                "nothing or not all was written to {}: {error}",
+                folder.display()
+            );
+            return ExitCode::FAILURE;
         }
     }
-    report.conclude();
-    if "orders, rank error".contains(&only) {
-        rank::print(9973);
-    }
+    ExitCode::SUCCESS
 }
 
-fn rounds() -> usize {
-    let Ok(rounds) = env::var("REQUEUE_ROUNDS") else {
-        return 31;
-    };
-    match rounds.parse() {
-        Ok(rounds) if rounds > 0 => rounds,
-        _ => panic!("REQUEUE_ROUNDS is not a number of rounds: {rounds}"),
+/// Runs the selected workloads and prints each.
+fn run(options: &Options) -> Vec<Table> {
+    let watchdog = Watchdog::start();
+    let mut all = Vec::new();
+    for workload in workloads(options.sizes) {
+        if workload.name.contains(&options.only) {
+            let tables = workload.run(options.rounds, &watchdog);
+            tables.iter().for_each(Table::print);
+            all.extend(tables);
+        }
     }
+    all
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_scenario_runs_and_its_targets_name_its_contenders() {
-        let mut report = Report::new();
-        for mut scenario in scenarios(Sizes::TINY) {
-            report.add(&mut scenario, 1);
-        }
-        report.conclude();
-        rank::print(97);
-    }
-}
+mod tests;

@@ -1,0 +1,223 @@
+//! What this repository's queue should reach, and whether it does.
+
+use crate::peers::Ends;
+use crate::results::{Row, Table};
+
+/// What a subject is compared with.
+enum Against {
+    /// The best queue with several senders and receivers.
+    Mpmc,
+    /// The best of these.
+    Best(&'static [&'static str]),
+    /// The same subject in the column of this name.
+    Column(&'static str),
+}
+
+struct Goal {
+    text: &'static str,
+    /// In all tables whose names start so.
+    tables: &'static [&'static str],
+    subjects: &'static [&'static str],
+    against: Against,
+    at_most: f64,
+}
+
+const PLAIN: &str = "requeue";
+const TRANSACTION: &str = "requeue, transaction";
+const BULK: &str = "requeue, transaction, bulk";
+const DIRECT: &str = "requeue, no handle";
+const CROSSBEAM: &str = "crossbeam-channel";
+const STREAMS_AND_PAIRS: &[&str] = &["stream ", "pairs, "];
+
+const GOALS: &[Goal] = &[
+    Goal {
+        text: "transactions of one item ahead of the plain operations of every MPMC peer",
+        tables: STREAMS_AND_PAIRS,
+        subjects: &[TRANSACTION],
+        against: Against::Mpmc,
+        at_most: 1.0,
+    },
+    Goal {
+        text: "transactions of one item at most 1.5 x the plain operations of a handle",
+        tables: STREAMS_AND_PAIRS,
+        subjects: &[TRANSACTION],
+        against: Against::Best(&[PLAIN]),
+        at_most: 1.5,
+    },
+    Goal {
+        text: "without a handle ahead of SegQueue",
+        tables: STREAMS_AND_PAIRS,
+        subjects: &[DIRECT],
+        against: Against::Best(&["SegQueue"]),
+        at_most: 1.0,
+    },
+    Goal {
+        text: "batches ahead of the locked deque",
+        tables: &["batches of "],
+        subjects: &[PLAIN, TRANSACTION, BULK],
+        against: Against::Best(&["Mutex<VecDeque>"]),
+        at_most: 1.0,
+    },
+    Goal {
+        text: "batches ahead of moodycamel's bulk operations",
+        tables: &["batches of "],
+        subjects: &[PLAIN, TRANSACTION, BULK],
+        against: Against::Best(&["moodycamel, tokens"]),
+        at_most: 1.0,
+    },
+    Goal {
+        text: "bounded no slower than crossbeam",
+        tables: &["bounded, "],
+        subjects: &[PLAIN, TRANSACTION],
+        against: Against::Best(&[CROSSBEAM]),
+        at_most: 1.0,
+    },
+    Goal {
+        text: "waiting no slower than crossbeam",
+        tables: &["waiting, "],
+        subjects: &[PLAIN, TRANSACTION],
+        against: Against::Best(&[CROSSBEAM]),
+        at_most: 1.0,
+    },
+    Goal {
+        text: "round trips of threads no slower than the best of crossbeam and kanal",
+        tables: &["round trip, 2 threads"],
+        subjects: &[PLAIN],
+        against: Against::Best(&[CROSSBEAM, "kanal"]),
+        at_most: 1.0,
+    },
+    Goal {
+        text: "round trips of tasks no slower than tokio mpsc",
+        tables: &["round trip, 2 tasks"],
+        subjects: &[PLAIN],
+        against: Against::Best(&["tokio mpsc"]),
+        at_most: 1.0,
+    },
+    Goal {
+        text: "idle handles cost at most 1.2 x",
+        tables: &["2P2C beside idle handles: 10,000 handles"],
+        subjects: &[PLAIN, TRANSACTION, DIRECT],
+        against: Against::Column("2P2C beside idle handles: 4 handles"),
+        at_most: 1.2,
+    },
+    Goal {
+        text: "dropped handles cost at most 1.2 x",
+        tables: &["push, pop, Empty after dropped handles: 2,000 handles"],
+        subjects: &[PLAIN, TRANSACTION, DIRECT],
+        against: Against::Column("push, pop, Empty after dropped handles: 1 handle"),
+        at_most: 1.2,
+    },
+    Goal {
+        text: "fair by key no slower than the lock by hand",
+        tables: &["fair, "],
+        subjects: &["requeue, fair"],
+        against: Against::Best(&["Mutex<HashMap>"]),
+        at_most: 1.0,
+    },
+    Goal {
+        text: "priorities no slower than the lock by hand",
+        tables: &["priority, "],
+        subjects: &["requeue, priority"],
+        against: Against::Best(&["Mutex<BinaryHeap>"]),
+        at_most: 1.0,
+    },
+];
+
+/// A subject in a table, beside what it is compared with.
+pub(crate) struct Comparison {
+    table: String,
+    subject: &'static str,
+    against: &'static str,
+    pub(crate) ratio: f64,
+}
+
+/// What came of a goal.
+pub(crate) struct Outcome {
+    pub(crate) text: &'static str,
+    at_most: f64,
+    pub(crate) comparisons: Vec<Comparison>,
+}
+
+impl Outcome {
+    fn missed(&self) -> impl Iterator<Item = &Comparison> {
+        let missed = |comparison: &&Comparison| comparison.ratio > self.at_most;
+        self.comparisons.iter().filter(missed)
+    }
+
+    pub(crate) fn verdict(&self) -> &'static str {
+        match self.comparisons.len() {
+            0 => "not measured",
+            _ if self.missed().next().is_none() => "met",
+            _ => "MISSED",
+        }
+    }
+}
+
+/// The outcomes of all goals.
+pub(crate) fn outcomes(tables: &[Table]) -> Vec<Outcome> {
+    let outcome = |goal: &Goal| Outcome {
+        text: goal.text,
+        at_most: goal.at_most,
+        comparisons: goal.comparisons(tables),
+    };
+    GOALS.iter().map(outcome).collect()
+}
+
+/// Prints for each goal whether it is met, and all comparisons in which it is not.
+pub(crate) fn print(tables: &[Table]) {
+    println!("\ngoals, as ratios of medians");
+    for outcome in outcomes(tables) {
+        let all = outcome.comparisons.len();
+        let met = all - outcome.missed().count();
+        println!(
+            "  {:<13}{} ({met} of {all})",
+            outcome.verdict(),
+            outcome.text
+        );
+        for Comparison {
+            table,
+            subject,
+            against,
+            ratio,
+        } in outcome.missed()
+        {
+            println!("{:>15}{table}: {subject} is {ratio:.2} x {against}", "");
+        }
+    }
+}
+
+impl Goal {
+    fn comparisons(&self, tables: &[Table]) -> Vec<Comparison> {
+        let named = |table: &&Table| {
+            let mut names = self.tables.iter();
+            names.any(|name| table.workload.starts_with(name))
+        };
+        let pairs = tables.iter().filter(named);
+        let pairs =
+            pairs.flat_map(|table| self.subjects.iter().map(move |subject| (table, subject)));
+        pairs
+            .filter_map(|(table, subject)| {
+                let own = table.row(subject)?;
+                let (against, other) = self.other(own, table, tables)?;
+                Some(Comparison {
+                    table: table.workload.clone(),
+                    subject: own.subject,
+                    against,
+                    ratio: own.median()? / other,
+                })
+            })
+            .collect()
+    }
+
+    fn other(&self, own: &Row, table: &Table, tables: &[Table]) -> Option<(&'static str, f64)> {
+        match &self.against {
+            Against::Mpmc => table.best(|row| !row.own() && row.ends == Ends::Mpmc),
+            Against::Best(names) => table.best(|row| names.contains(&row.subject)),
+            Against::Column(name) => {
+                let mut tables = tables.iter();
+                let table = tables.find(|table| table.workload == *name)?;
+                Some(("with few", table.row(own.subject)?.median()?))
+            }
+        }
+    }
+}

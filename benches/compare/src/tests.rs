@@ -1,0 +1,175 @@
+//! All workloads with few items, and a peer that loses one.
+
+use crate::goals::{outcomes, print};
+use crate::measure::Workload;
+use crate::options::Options;
+use crate::peers::{Peer, Plan, Receiver, Sender};
+use crate::results::{Row, Table};
+use crate::threads::Load;
+use crate::watchdog::Watchdog;
+use crate::workloads::stream;
+use crate::{output, run};
+use std::collections::VecDeque;
+use std::env;
+use std::fs;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+fn options(arguments: &[&str]) -> Options {
+    let arguments = arguments.iter().map(ToString::to_string);
+    let options = Options::parse(arguments).expect("valid options");
+    options.expect("no help")
+}
+
+/// In flume 0.12 an item that arrives while a task waits again, after a thread took the item for which it was woken, wakes
+/// nobody.
+fn may_lose_a_wake_up(workload: &str, subject: &str) -> bool {
+    subject == "flume" && workload.starts_with("64 waiters")
+}
+
+#[test]
+fn no_peer_loses_items_and_all_goals_are_measured() {
+    let tables = run(&options(&["--quick"]));
+    for table in &tables {
+        let sound = |row: &&Row| !may_lose_a_wake_up(&table.workload, row.subject);
+        for row in table.rows.iter().filter(sound) {
+            assert_eq!(row.loss, None, "{}: {}", table.workload, row.subject);
+            assert_eq!(row.samples.len(), 1, "{}: {}", table.workload, row.subject);
+        }
+    }
+    print(&tables);
+    for outcome in outcomes(&tables) {
+        let optional = outcome.text.contains("moodycamel") && !cfg!(feature = "cpp");
+        assert!(
+            optional || !outcome.comparisons.is_empty(),
+            "{}",
+            outcome.text
+        );
+    }
+}
+
+#[test]
+fn the_results_are_written() {
+    let folder = env::temp_dir().join(format!("requeue-compare-{}", std::process::id()));
+    let options = options(&["--quick", "--only", "fair", "--rounds", "3"]);
+    let tables = run(&options);
+    output::write(&folder, "a machine", &options, &tables).expect("the folder can be written");
+
+    let results = fs::read_to_string(folder.join("results.json")).expect("the results");
+    let results: serde_json::Value = serde_json::from_str(&results).expect("valid JSON");
+    let subject = &results["tables"][0]["subjects"][0];
+    assert_eq!(subject["name"], "requeue, fair");
+    assert_eq!(subject["samples"].as_array().map(Vec::len), Some(3));
+    let summary = fs::read_to_string(folder.join("summary.md")).expect("the summary");
+    assert!(
+        summary.contains("| fair, 1,000 keys, 2P2C | ns |"),
+        "{summary}"
+    );
+    let plot = fs::read_to_string(folder.join("fair-1-000-keys-2P2C.svg")).expect("the plot");
+    assert!(
+        plot.contains("Mutex&lt;HashMap&gt;"),
+        "the subjects are named: {plot}"
+    );
+    fs::remove_dir_all(folder).expect("the folder exists");
+}
+
+#[test]
+fn options_are_checked() {
+    let parse = |arguments: &[&str]| Options::parse(arguments.iter().map(ToString::to_string));
+    assert_eq!(options(&["--rounds", "3"]).rounds, 3);
+    assert!(parse(&["--help"]).is_ok_and(|options| options.is_none()));
+    for wrong in [
+        &["--rounds"][..],
+        &["--rounds", "0"],
+        &["--items", "x"],
+        &["--fast"],
+    ] {
+        assert!(parse(wrong).is_err(), "{wrong:?}");
+    }
+}
+
+/// Delivers no item in place of the one, and another in place of the other.
+struct Planted<const LOST: u64, const FORGED: u64>;
+
+/// No item has this number.
+const NO_ITEM: u64 = u64::MAX;
+
+#[derive(Clone)]
+struct End {
+    items: Arc<Mutex<VecDeque<u64>>>,
+    lost: u64,
+    forged: u64,
+}
+
+impl<const LOST: u64, const FORGED: u64> Peer<u64> for Planted<LOST, FORGED> {
+    const NAME: &'static str = "planted";
+    type Sender = End;
+    type Receiver = End;
+
+    fn open(plan: Plan) -> (Vec<End>, Vec<End>) {
+        let end = End {
+            items: Arc::default(),
+            lost: LOST,
+            forged: FORGED,
+        };
+        (vec![end.clone(); plan.senders], vec![end; plan.receivers])
+    }
+}
+
+impl Sender<u64> for End {
+    fn push(&mut self, item: u64) -> Result<(), u64> {
+        let mut items = self.items.lock().expect("no panic");
+        match item {
+            _ if item == self.lost => {}
+            _ if item == self.forged => items.push_back(0),
+            _ => items.push_back(item),
+        }
+        Ok(())
+    }
+}
+
+impl Receiver<u64> for End {
+    fn pop(&mut self) -> Option<u64> {
+        self.items.lock().expect("no panic").pop_front()
+    }
+}
+
+/// A stream of 100 items through a planted peer, and through one that is sound.
+fn planted<P: Peer<u64>>() -> Table {
+    let plan = Plan {
+        senders: 2,
+        receivers: 2,
+        bound: None,
+        room: 100,
+    };
+    let load = Load {
+        items: 100,
+        patience: Duration::ZERO,
+    };
+    let workload = Workload::new("planted", move || {
+        vec![
+            stream::trying::<P, u64>(plan, load),
+            stream::trying::<Planted<NO_ITEM, NO_ITEM>, u64>(plan, load),
+        ]
+    });
+    let mut tables = workload.run(3, &Watchdog::start());
+    tables.remove(0)
+}
+
+#[test]
+fn a_peer_that_loses_an_item_is_reported_and_not_ranked() {
+    let table = planted::<Planted<42, NO_ITEM>>();
+    assert_eq!(table.rows[0].loss.as_deref(), Some("99 of 100 items"));
+    assert!(table.rows[0].median().is_none());
+    assert_eq!(
+        (table.rows[1].loss.as_deref(), table.rows[1].samples.len()),
+        (None, 3)
+    );
+}
+
+#[test]
+fn a_peer_that_delivers_an_item_twice_is_reported() {
+    let table = planted::<Planted<NO_ITEM, 42>>();
+    let loss = table.rows[0].loss.as_deref();
+    assert_eq!(loss, Some("other items than the 100 sent"));
+}
