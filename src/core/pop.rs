@@ -59,7 +59,7 @@ impl<T, O: Order<T>> Local<T, O> {
         self.shared.popped();
     }
 
-    #[inline(never)]
+    #[inline]
     fn pop_one(&mut self) -> Result<T, PopError> {
         let item = if self.word().slows_pop() {
             let mut item = None;

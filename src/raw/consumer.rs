@@ -187,6 +187,11 @@ impl<T> Consumer<T> {
         true
     }
 
+    /// Takes one item into the hold. Returns false if the queue was strictly empty.
+    pub(super) fn hold_one(&mut self, shards: &Shards<T>, hold: &mut Hold<T>) -> bool {
+        self.hold_next(hold) || self.search(shards, hold, 1) > 0
+    }
+
     #[cold]
     #[inline(never)]
     fn search_one(&mut self, shards: &Shards<T>) -> Option<T> {
@@ -196,14 +201,7 @@ impl<T> Consumer<T> {
     }
 
     /// Moves up to `most` items into the sink, and returns their number: 0 if the queue was strictly empty.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the pop
-    pub(super) fn take<S: Sink<T>>(
-        &mut self,
-        shards: &Shards<T>,
-        sink: &mut S,
-        most: usize,
-    ) -> usize {
+    fn take<S: Sink<T>>(&mut self, shards: &Shards<T>, sink: &mut S, most: usize) -> usize {
         if let ShardCursor::Shard(cursor) = &mut self.shard {
             if let Take::Got(count) = cursor.take(sink, most) {
                 return count;

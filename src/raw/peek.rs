@@ -63,7 +63,7 @@ impl<T> Endpoint<T> {
     pub(crate) fn peek(&mut self) -> bool {
         self.counters().count_taken(1);
         let hold = Self::hold_of(&mut self.hold, &mut self.peeked, Purpose::Peek);
-        let taken = self.consumer.take(&self.shards, hold, 1) > 0;
+        let taken = self.consumer.hold_one(&self.shards, hold);
         if !taken {
             self.counters().uncount_taken(1);
         }

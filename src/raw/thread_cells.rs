@@ -46,7 +46,7 @@ impl<C> ThreadCells<C> {
     /// or the thread-locals of the thread are destroyed.
     #[inline]
     pub(crate) fn own(&self, make: impl FnOnce() -> C) -> Option<Own<'_, C>> {
-        let slot = self.slot(number()?);
+        let slot = self.slot(location()?);
         if slot.busy.replace(true) {
             return None;
         }
@@ -64,8 +64,7 @@ impl<C> ThreadCells<C> {
     }
 
     #[inline]
-    fn slot(&self, number: usize) -> &ThreadSlot<C> {
-        let (bucket, index) = locate(number);
+    fn slot(&self, Location { bucket, index }: Location) -> &ThreadSlot<C> {
         // ORDERING: Acquire; pairs with `threads.add-bucket`.
         let mut slots = self.buckets[bucket].load(weak!("threads.bucket", Acquire));
         if slots.is_null() {
@@ -167,10 +166,32 @@ impl<C> Drop for Own<'_, C> {
 }
 
 /// The bucket of a number, and its index there.
-#[inline]
-fn locate(number: usize) -> (usize, usize) {
-    let bucket = BUCKETS - 1 - (number + 1).leading_zeros() as usize;
-    (bucket, number + 1 - (1 << bucket))
+#[derive(Clone, Copy)]
+struct Location {
+    bucket: usize,
+    index: usize,
+}
+
+impl Location {
+    /// For a thread that has no number yet.
+    const NONE: Self = Self::without_bucket(0);
+    /// For a thread whose thread-locals are destroyed.
+    const GONE: Self = Self::without_bucket(1);
+
+    const fn without_bucket(index: usize) -> Self {
+        Self {
+            bucket: BUCKETS,
+            index,
+        }
+    }
+
+    fn of(number: usize) -> Self {
+        let bucket = BUCKETS - 1 - (number + 1).leading_zeros() as usize;
+        Self {
+            bucket,
+            index: number + 1 - (1 << bucket),
+        }
+    }
 }
 
 /// The numbers that no thread has.
@@ -208,12 +229,8 @@ fn numbers() -> Arc<Mutex<Numbers>> {
     Arc::clone(&NUMBERS)
 }
 
-/// The number of a thread that has none yet, and of one whose thread-locals are destroyed.
-const NONE: usize = usize::MAX;
-const GONE: usize = usize::MAX - 1;
-
 thread_locals! {
-    static NUMBER: Cell<usize> = Cell::new(NONE);
+    static LOCATION: Cell<Location> = Cell::new(Location::NONE);
     static GUARD: NumberGuard = NumberGuard(Cell::new(None));
 }
 
@@ -223,7 +240,7 @@ struct NumberGuard(Cell<Option<(usize, Arc<Mutex<Numbers>>)>>);
 impl NumberGuard {
     fn release(&self) {
         // Destructors that run later on this thread find no number.
-        let _ = NUMBER.try_with(|number| number.set(GONE));
+        let _ = LOCATION.try_with(|location| location.set(Location::GONE));
         if let Some((number, numbers)) = self.0.take() {
             lock(&numbers).released.push(Reverse(number));
         }
@@ -245,23 +262,24 @@ pub(crate) fn end_thread() {
     GUARD.with(NumberGuard::release);
 }
 
-/// The number of the current thread; `None` if its thread-locals are destroyed.
+/// The location of the current thread's values; `None` if its thread-locals are destroyed.
 #[inline]
-fn number() -> Option<usize> {
-    match NUMBER.try_with(Cell::get) {
-        Ok(number) if number < GONE => Some(number),
-        Ok(NONE) => acquire_number(),
+fn location() -> Option<Location> {
+    match LOCATION.try_with(Cell::get) {
+        Ok(location) if location.bucket < BUCKETS => Some(location),
+        Ok(location) if location.index == Location::NONE.index => acquire_number(),
         _ => None,
     }
 }
 
 #[cold]
-fn acquire_number() -> Option<usize> {
+fn acquire_number() -> Option<Location> {
     let acquire = |guard: &NumberGuard| {
         let numbers = numbers();
-        let acquired = lock(&numbers).acquire();
-        guard.0.set(Some((acquired, numbers)));
-        NUMBER.with(|number| number.set(acquired));
+        let number = lock(&numbers).acquire();
+        guard.0.set(Some((number, numbers)));
+        let acquired = Location::of(number);
+        LOCATION.with(|location| location.set(acquired));
         acquired
     };
     GUARD.try_with(acquire).ok()

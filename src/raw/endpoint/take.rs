@@ -68,7 +68,7 @@ impl<T> Endpoint<T> {
     /// Takes one more item into the hold. Returns false if the queue is empty.
     pub(crate) fn hold(&mut self) -> bool {
         self.counters().count_taken(1);
-        let held = self.consumer.take(&self.shards, &mut self.hold, 1) > 0;
+        let held = self.consumer.hold_one(&self.shards, &mut self.hold);
         if !held {
             self.counters().uncount_taken(1);
         }
