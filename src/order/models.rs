@@ -37,7 +37,12 @@ fn an_abort_that_hides_a_shard_hides_no_item() {
         let tx = other.begin();
         assert!(tx.pop().is_ok());
         mem::forget(tx);
-        queue.push(2).unwrap();
+        // A dead letter is pushed again where the aborted item will be returned.
+        one.push(2).unwrap();
+        let tx = one.begin();
+        tx.fail(tx.pop().unwrap(), "").unwrap();
+        drop(tx.commit());
+        assert_eq!(queue.dead_letters().requeue_all(), 1);
         let thread = thread::spawn(move || drop(other.begin()));
         // 2 is ready all the time.
         assert!(one.pop().is_ok());

@@ -99,14 +99,14 @@ fn a_release_against_a_close() {
 fn who_keeps_the_time_hands_it_over() {
     large_model(|| {
         let (queue, clock) = timed();
-        let (mut keeper, mut popper) = (warm(&queue), warm(&queue));
+        let (mut keeper, mut popper, mut pusher) = (warm(&queue), warm(&queue), warm(&queue));
         delay(&mut popper, 1, 1);
         let waker = Waker::from(Arc::new(Deaf));
         let mut context = Context::from_waker(&waker);
         let mut first = pin!(keeper.pop_async());
         assert!(first.as_mut().poll(&mut context).is_pending());
         let other = thread::spawn(move || (popper.pop_blocking(), popper));
-        queue.push(2).unwrap();
+        pusher.push(2).unwrap();
         let mine = match first.as_mut().poll(&mut context) {
             Poll::Ready(popped) => popped,
             Poll::Pending => Err(PopError::Empty),
