@@ -171,6 +171,7 @@ pub(crate) fn spin<C: ?Sized, R>(
 }
 
 #[cold]
+#[allow(clippy::absurd_extreme_comparisons)] // of `SMALL`
 fn spin_patiently<C: ?Sized, R>(
     user: &mut C,
     may_try: impl Fn(&C) -> bool,

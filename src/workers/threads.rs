@@ -100,7 +100,7 @@ impl Workers {
     }
 
     /// Pauses a worker: it finishes its run and takes no more items until it is resumed. A worker that is about to
-    /// take an item may still do so; in the state [`WorkerState::Paused`] it takes none.
+    /// take an item may still do so; in the state [`Paused`](super::WorkerState::Paused) it takes none.
     ///
     /// A paused worker does not notice that the queue is closed.
     ///

@@ -58,7 +58,7 @@ impl WeakHasher {
     #[inline]
     #[allow(clippy::cast_possible_truncation)] // of few bits
     fn index(&self) -> usize {
-        self.0.rotate_left(BITS) as usize % HINTS
+        self.0.rotate_left(BITS) as usize & (HINTS - 1)
     }
 }
 

@@ -53,7 +53,7 @@ impl<T> Endpoint<T> {
         self.counters().count_popped(1);
     }
 
-    /// Takes one more item into the hold if [nothing else has to be done](Consumer::hold_next).
+    /// Takes one more item into the hold if [nothing else has to be done](crate::raw::consumer::Consumer::hold_next).
     #[inline(always)]
     #[allow(clippy::inline_always)] // the pop of a transaction
     pub(in crate::raw) fn hold_next(&mut self) -> bool {
