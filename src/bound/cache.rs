@@ -150,10 +150,17 @@ impl PermitCache {
     /// Gives everything back, and releases the record. Returns the same as [`give`](Self::give).
     #[must_use = "waiters for the permits must be woken"]
     pub(crate) fn leave(&mut self, capacity: &Capacity) -> usize {
+        let freed = self.give_ahead(capacity);
+        capacity.release_record(self.number);
+        freed
+    }
+
+    /// Gives back the permits taken ahead. Returns the same as [`give`](Self::give).
+    #[must_use = "waiters for the permits must be woken"]
+    pub(crate) fn give_ahead(&mut self, capacity: &Capacity) -> usize {
         let rest = self.withdraw(0);
         let freed = self.give(capacity, rest);
         self.record.range.end_filling();
-        capacity.release_record(self.number);
         planted!("cache.reports-no-rest", return rest);
         freed
     }

@@ -44,7 +44,8 @@
 //!   either came before it, and the owner has the rest in hand, or will fail. A thief that
 //!   reads `used` from now on finds nothing. So a stalled thief delays nobody.
 //! - *An owner that sees a mark may try the same position again* before it withdraws: it stores the same `used`, and an
-//!   unmarked end that it reads then was written by a thief that has finished, or by itself.
+//!   unmarked end that it reads then was written by a thief that has finished, or by itself. It must withdraw before the
+//!   call ends: until then that position looks used.
 //! - *An owner that stalls between its store and its check* has that one position in hand, whether it
 //!   obtains it or not; the others can be revoked. `used` need not be accurate for that: a thief that
 //!   has seen it does not take the position, and the owner obtains it; a thief that has not seen it takes the

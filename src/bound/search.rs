@@ -273,10 +273,15 @@ impl Capacity {
             let range = &self.records.get(*number).range;
             hand + range.truncate(*end, most - hand, &self.revocations)
         };
-        if let Some(range) = ahead.filter(|_| most > want) {
+        let filling = ahead.filter(|_| most > want);
+        if let Some(range) = filling {
             range.begin_filling();
         }
-        marked[..len].iter().fold(0, truncate)
+        let taken = marked[..len].iter().fold(0, truncate);
+        if let Some(range) = filling.filter(|_| taken <= want) {
+            range.end_filling();
+        }
+        taken
     }
 }
 

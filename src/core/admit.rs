@@ -62,6 +62,7 @@ impl<T, O: Order<T>> Local<T, O> {
         register: &impl Register<T, O>,
     ) -> Admission<PushMetaOf<T, O>> {
         if self.is_refusing(put) {
+            self.permits.release_ahead();
             return Some(Err(Refusal::Closed));
         }
         if self.may_find_full {

@@ -246,6 +246,14 @@ impl Permits {
         }
     }
 
+    /// Releases the permits taken ahead. A call that failed to take one must end so, or take permits in another way:
+    /// the position that it tried would stay hidden from others.
+    pub(super) fn release_ahead(&mut self) {
+        if let Some(Bounded { cache, room }) = &mut self.bounded {
+            room.freed(cache.give_ahead(&room.capacity));
+        }
+    }
+
     /// Releases all permits that the handle has cached.
     pub(super) fn release_all(&mut self) {
         if let Some(Bounded { cache, room }) = &mut self.bounded {

@@ -6,6 +6,7 @@ use super::take::{IntoHold, IntoPeek};
 use super::wait;
 use crate::order::{Order, StoredOf};
 use crate::raw::{Borrow, ItemRef, Peeked};
+use crate::sync::step;
 use crate::wait::{ModeWord, WakeTarget};
 use crate::PopError;
 use std::task::Poll;
@@ -123,6 +124,12 @@ impl<'t, T, O: Order<T>> Borrow<'t, Local<T, O>> {
     pub(crate) fn pop(&mut self) -> Result<ItemRef<'t, StoredOf<T, O>>, PopError> {
         wait::yield_to_served(self);
         self.hold_one()
+    }
+
+    /// As [`Borrow::pop`], after an attempt in vain, which waiters for the queue to be idle may have observed.
+    pub(crate) fn pop_after_attempt(&mut self) -> Result<ItemRef<'t, StoredOf<T, O>>, PopError> {
+        step!("pop.attempts-unsaid", self.shared.popped());
+        self.pop()
     }
 
     /// The reason why nothing was taken. Notifies waiters: one may have observed the attempt, and wait for its end.

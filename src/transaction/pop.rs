@@ -44,7 +44,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     #[inline(never)]
     #[track_caller]
     fn pop_slowly(&self) -> Result<Item<'_, T>, PopError> {
-        self.local().pop().map(Item::new)
+        self.local().pop_after_attempt().map(Item::new)
     }
 
     /// Pops an item and holds it, and waits for one if there is none.

@@ -53,6 +53,22 @@ fn the_wait_against_a_commit() {
     });
 }
 
+/// A transaction that has found nothing stays open: its end notifies nobody.
+#[test]
+fn the_wait_against_a_pop_in_vain() {
+    large_model(|| {
+        let queue = awaited();
+        let tx = queue.begin_owned();
+        let other = thread::spawn(move || {
+            assert!(tx.pop().is_err());
+            tx
+        });
+        queue.close();
+        queue.wait_idle();
+        drop(other.join().unwrap());
+    });
+}
+
 /// Whether it was called.
 #[derive(Default)]
 struct Flag(AtomicBool);

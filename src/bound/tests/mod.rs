@@ -117,6 +117,21 @@ fn leaving_reports_the_permits_that_reach_the_pool() {
     assert_eq!(capacity.pool.snapshot().free, 400);
 }
 
+/// A thief marks the range, and finds the positions used that the owner has only tried.
+#[test]
+fn permits_tried_in_vain_are_given_back() {
+    let capacity = Capacity::new(400);
+    let mut cache = PermitCache::new(&capacity);
+    assert_eq!(cache.take(&capacity, 10).got, 10);
+    let ahead = cache.left();
+    assert!(ahead > 0);
+    capacity.records.get(0).range.mark();
+    assert!(!cache.take_ahead(ahead));
+    assert_eq!(capacity.free(), 390 - ahead);
+    assert_eq!(cache.give_ahead(&capacity), ahead);
+    assert_eq!(capacity.free(), 390);
+}
+
 #[test]
 fn a_batch_takes_all_or_nothing_from_wherever_it_is() {
     let capacity = Capacity::new(1000);

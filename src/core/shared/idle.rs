@@ -20,7 +20,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         self.shards.is_idle(none_in_order, none_delayed)
     }
 
-    /// Notifies the waiters for the queue to be idle that an item was taken for good.
+    /// Notifies the waiters for the queue to be idle that an item was taken for good, or an attempt to take one ended.
     #[inline]
     pub(crate) fn popped(&self) {
         if self.ready.notifies_ends() {
