@@ -60,12 +60,12 @@ fn the_wait_against_a_pop_in_vain() {
         let queue = awaited();
         let tx = queue.begin_owned();
         let other = thread::spawn(move || {
-            assert!(tx.pop().is_err());
-            tx
+            queue.close();
+            queue.wait_idle();
         });
-        queue.close();
-        queue.wait_idle();
-        drop(other.join().unwrap());
+        assert!(tx.pop().is_err());
+        other.join().unwrap();
+        drop(tx);
     });
 }
 
