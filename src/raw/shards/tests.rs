@@ -1,6 +1,7 @@
 //! Shards and counters of handles that were dropped.
 
 use super::Shards;
+use crate::raw::consumer::Consumer;
 use crate::raw::strict::Remainder;
 use crate::raw::testing::UNBORROWED;
 use crate::raw::Endpoint;
@@ -35,7 +36,11 @@ fn crowd(shards: &Arc<Shards<u32>>) -> Vec<Endpoint<u32>> {
 }
 
 fn drain(shards: &Shards<u32>) -> Vec<u32> {
-    std::iter::from_fn(|| shards.pop_one()).collect()
+    let mut consumer = Consumer::new(0);
+    let items: Vec<_> = std::iter::from_fn(|| consumer.take_one(shards)).collect();
+    consumer.leave();
+    shards.count_popped(items.len());
+    items
 }
 
 fn items_of(holder: &Endpoint<u32>) -> Vec<u32> {
