@@ -198,8 +198,8 @@ where
     poll
 }
 
-/// Attempts only where an item is visible. A waiter needs no strict Empty: it and those who publish see each other by
-/// their barriers, for each shard by itself.
+/// Attempts only where an item is visible. A waiter needs no strict Empty: for each shard, by the barriers of
+/// the waiter and of a publisher, one sees the other.
 fn unless_empty<T, O, C, R>(
     attempt: &mut impl FnMut(&mut C) -> Option<R>,
 ) -> impl FnMut(&mut C) -> Option<R> + '_

@@ -79,6 +79,7 @@ impl<T> Watch<T> {
     #[cold]
     fn moved(&self, number: u64) {
         *lock(&self.thread) = Some(thread::current().id());
+        // ORDERING: Relaxed; as in `begin`.
         self.thread_number.store(number, Ordering::Relaxed);
     }
 

@@ -6,7 +6,7 @@
 //! handle that took the last item if no other thread can reach it, and retired otherwise.
 
 use super::entry::{DeliveryMeta, Entry};
-use super::front::{Front, Left};
+use super::front::{Front, VisitEnd};
 use super::reclaim::Pin;
 use super::row::Row;
 use super::run::Run;
@@ -285,12 +285,15 @@ impl<T> Block<T> {
     }
 
     /// Counts one run as unlinked. After the last one the block is the caller's if all its runs were left by visitors
-    /// that were [alone](Left::alone), and retired otherwise.
+    /// that were [alone](VisitEnd::alone), and retired otherwise.
     ///
     /// # Safety
     ///
     /// The caller has unlinked the run in the visit that has ended so.
-    pub(super) unsafe fn release(block: Filled<T>, Left { alone, pin }: Left) -> Option<Filled<T>> {
+    pub(super) unsafe fn release(
+        block: Filled<T>,
+        VisitEnd { alone, pin }: VisitEnd,
+    ) -> Option<Filled<T>> {
         if !alone {
             // SAFETY: by contract.
             unsafe { Self::release_shared(block, &pin) };

@@ -36,26 +36,26 @@ pub(super) struct Front<T> {
 }
 
 /// A visit to the runs of a front.
-struct Visit<'f> {
+struct RunVisit<'f> {
     visitors: &'f AtomicUsize,
     pin: Pin,
 }
 
-impl Drop for Visit<'_> {
+impl Drop for RunVisit<'_> {
     #[inline]
     fn drop(&mut self) {
         self.leave();
     }
 }
 
-impl Visit<'_> {
+impl RunVisit<'_> {
     /// Ends the visit, but not the pin.
-    fn end(self) -> Left {
+    fn end(self) -> VisitEnd {
         let visit = ManuallyDrop::new(self);
         let alone = visit.leave();
         // SAFETY: the visit is not dropped.
         let pin = unsafe { ptr::read(&visit.pin) };
-        Left { alone, pin }
+        VisitEnd { alone, pin }
     }
 
     /// Returns whether this was the only visit.
@@ -68,7 +68,7 @@ impl Visit<'_> {
 }
 
 /// The end of a visit.
-pub(super) struct Left {
+pub(super) struct VisitEnd {
     /// Whether no other visitor can reach what this one has unlinked.
     pub(super) alone: bool,
     pub(super) pin: Pin,
@@ -124,11 +124,11 @@ impl<T> Front<T> {
         }
     }
 
-    fn visit(&self) -> Visit<'_> {
+    fn visit(&self) -> RunVisit<'_> {
         let pin = reclaim::pin();
         // ORDERING: Acquire; pairs with `front.leave`.
         self.visitors.fetch_add(1, weak!("front.visit", Acquire));
-        Visit {
+        RunVisit {
             visitors: &self.visitors,
             pin,
         }
@@ -305,7 +305,7 @@ impl<T> Front<T> {
     }
 
     /// Unlinks an exhausted run, unless it is no longer on top, and retires it.
-    fn retire(&self, run: &Run<T>, visit: &Visit<'_>) {
+    fn retire(&self, run: &Run<T>, visit: &RunVisit<'_>) {
         if self.unlink(run) {
             // SAFETY: unlinked just now.
             unsafe { Block::release_shared(run.block(), &visit.pin) };
@@ -338,7 +338,7 @@ impl<T> Front<T> {
     }
 
     /// The linked runs.
-    fn runs<'v>(&'v self, _visit: &'v Visit<'_>) -> impl Iterator<Item = &'v Run<T>> {
+    fn runs<'v>(&'v self, _visit: &'v RunVisit<'_>) -> impl Iterator<Item = &'v Run<T>> {
         // ORDERING: Acquire; pairs with `front.link`.
         let first = self.top.load(weak!("front.runs", Acquire));
         // SAFETY: reached in the visit; a run's successors are unlinked after it.

@@ -385,7 +385,7 @@ impl<T> Hold<T> {
 
     /// Adds a vacant block.
     fn fill_next(&mut self, part: HoldBlock<T>) {
-        // SAFETY: the hold owns the block, which has so many slots.
+        // SAFETY: the hold owns the block, and `capacity` is the number of its slots.
         unsafe {
             self.first = Row::element(part.block, 0);
             self.end = self.first.add(part.capacity as usize);

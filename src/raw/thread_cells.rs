@@ -70,7 +70,7 @@ impl<C> ThreadCells<C> {
         if slots.is_null() {
             slots = self.add_bucket(bucket);
         }
-        // SAFETY: a bucket lives as long as the table, and has so many slots.
+        // SAFETY: a bucket lives as long as the table, and the index is less than its number of slots.
         unsafe { &*slots.add(index) }
     }
 

@@ -19,7 +19,7 @@ const PHASE: u64 = 0b11;
 /// One successful run.
 const ONE: u64 = PHASE + 1;
 
-pub(super) struct Progress {
+pub(super) struct WorkerProgress {
     /// The number of successful runs, and the phase.
     word: AtomicU64,
     /// The time stamp of when the worker took its last item.
@@ -36,7 +36,7 @@ pub(super) struct Seen {
     pub(super) since: u64,
 }
 
-impl Progress {
+impl WorkerProgress {
     pub(super) fn new() -> Self {
         Self {
             word: AtomicU64::new(Phase::Idle as u64),
@@ -95,7 +95,7 @@ impl Progress {
 
 #[cfg(all(loom, test))]
 mod models {
-    use super::{Phase, Progress, Seen};
+    use super::{Phase, Seen, WorkerProgress};
     use crate::sync::model::model;
     use loom::thread;
     use std::sync::Arc;
@@ -103,7 +103,7 @@ mod models {
     #[test]
     fn a_worker_is_busy_since_its_present_run_or_a_later_one() {
         model(|| {
-            let progress = Arc::new(Progress::new());
+            let progress = Arc::new(WorkerProgress::new());
             let reader = thread::spawn({
                 let progress = Arc::clone(&progress);
                 move || progress.read()

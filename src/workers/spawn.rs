@@ -3,7 +3,7 @@
 use super::caught::Caught;
 use super::crew::Shift;
 use super::failure::{give_back_after_panic, kept};
-use super::work::{poll_pop, settle, Run, RunStep};
+use super::work::{poll_pop, settle, OpenRun, RunStep};
 use super::worker::Ran;
 use super::{Job, TaskItem, TaskTransaction, Tasks, WorkersBuilder};
 use crate::core::pool::CheckedOut;
@@ -193,7 +193,7 @@ where
         return kept(worker, ended.map(|ended| ended.map(drop)));
     };
     let (step, idle) = tx.end_by(|tx| match ended {
-        Ok(ended) => Run::of(tx, worker, |run| run.end(ended)),
+        Ok(ended) => OpenRun::of(tx, worker, |run| run.end(ended)),
         Err(payload) => give_back_after_panic(tx, worker, payload),
     });
     task.idle = Some(idle);

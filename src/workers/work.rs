@@ -35,7 +35,7 @@ pub(super) fn work<T, O: Order<T>>(
 ) {
     let worker = shift.worker();
     while worker.goes_on() {
-        // Panics of runs are caught one by one: see `Run`.
+        // Panics of runs are caught one by one: see `OpenRun`.
         let stepped = catch_unwind(AssertUnwindSafe(|| {
             keep_running(&mut handle, worker, &mut step)
         }));
@@ -81,7 +81,7 @@ fn record_failure(shift: &Shift, trouble: Trouble) {
 
 /// One run, and its transaction. What panics while the transaction is open aborts it; what panics after that are
 /// destructors, which do not change the outcome.
-pub(super) struct Run<'h, 'w, T, O: Order<T>> {
+pub(super) struct OpenRun<'h, 'w, T, O: Order<T>> {
     /// `None` when the transaction has ended.
     tx: Option<Transaction<'h, T, O>>,
     worker: &'w Worker,
@@ -91,7 +91,7 @@ pub(super) struct Run<'h, 'w, T, O: Order<T>> {
 
 const OPEN: &str = "the run has not ended";
 
-impl<'h, 'w, T, O: Order<T>> Run<'h, 'w, T, O> {
+impl<'h, 'w, T, O: Order<T>> OpenRun<'h, 'w, T, O> {
     /// Does `work`, which ends the run or finds nothing to do.
     #[inline]
     pub(super) fn of(
@@ -167,7 +167,7 @@ pub(super) fn each<T, O: Order<T>, E: Debug>(
     worker: &Worker,
     call: impl for<'t> Fn(Item<'t, T>, &'t Transaction<'t, T, O>) -> Result<(), E>,
 ) -> RunStep {
-    Run::of(tx, worker, |run| {
+    OpenRun::of(tx, worker, |run| {
         let ended = match take(run.tx(), worker) {
             Ok(item) => call(item, run.tx()),
             Err(nothing) => return nothing,
@@ -188,7 +188,7 @@ pub(super) fn each_with<Q: sealed::Others, T, O: Order<T>, E: Debug>(
     ) -> Result<(), E>,
 ) -> RunStep {
     let mut others = None;
-    let step = Run::of(tx, worker, |run| {
+    let step = OpenRun::of(tx, worker, |run| {
         let item = match take(run.tx(), worker) {
             Ok(item) => item,
             Err(nothing) => return nothing,
@@ -214,7 +214,7 @@ pub(super) fn batch<T, O: Order<T>, E: Debug>(
     max: usize,
     call: impl for<'t> Fn(Vec<Item<'t, T>>, &'t Transaction<'t, T, O>) -> Result<(), E>,
 ) -> RunStep {
-    Run::of(tx, worker, |run| {
+    OpenRun::of(tx, worker, |run| {
         let mut items = match take(run.tx(), worker) {
             Ok(first) => vec![first],
             Err(nothing) => return nothing,
@@ -227,7 +227,7 @@ pub(super) fn batch<T, O: Order<T>, E: Debug>(
 
 /// Takes a job, runs it, and commits, even if it panicked.
 pub(super) fn job<O: Order<Job>>(tx: Transaction<'_, Job, O>, worker: &Worker) -> RunStep {
-    Run::of(tx, worker, |run| {
+    OpenRun::of(tx, worker, |run| {
         let ran = match take(run.tx(), worker) {
             Ok(mut job) => Ran::of_job(job.run()),
             Err(nothing) => return nothing,

@@ -1,6 +1,6 @@
 //! One worker: its command, and what it shows of itself.
 
-use super::progress::{Phase, Progress, Seen};
+use super::progress::{Phase, Seen, WorkerProgress};
 use super::{WorkerState, WorkerStatus};
 use crate::sync::{lock, swallow_panic, AtomicU8, Mutex, Ordering};
 use crate::time::Time;
@@ -47,7 +47,7 @@ impl From<()> for Ran {
 /// The state of a worker, shared with its pool. Each item costs it three stores and a load; the lock is for the rest.
 pub(super) struct Worker {
     name: Arc<str>,
-    progress: CachePadded<Progress>,
+    progress: CachePadded<WorkerProgress>,
     /// The command, which is written under the lock.
     command: AtomicU8,
     record: Mutex<WorkerRecord>,
@@ -66,7 +66,7 @@ impl Worker {
     pub(super) fn new(name: Arc<str>) -> Self {
         Self {
             name,
-            progress: CachePadded::new(Progress::new()),
+            progress: CachePadded::new(WorkerProgress::new()),
             command: AtomicU8::new(Command::Work as u8),
             record: Mutex::default(),
         }
