@@ -69,8 +69,8 @@ impl<T, O: Order<T>> Local<T, O> {
     #[allow(clippy::inline_always)] // the push
     fn publish(&mut self, item: T) -> Result<(), PushError<T>> {
         let meta = O::Meta::default();
-        self.endpoint.push(Stored { item, meta });
-        self.announce()
+        let hidden = self.endpoint.push_hidden(Stored { item, meta });
+        self.announce(hidden)
     }
 
     #[inline(always)]
@@ -204,8 +204,8 @@ impl<T, O: Order<T>> Local<T, O> {
         let stored = Stored { item, meta };
         match put {
             Put::Publish => {
-                self.endpoint.push(stored);
-                self.announce()
+                let hidden = self.endpoint.push_hidden(stored);
+                self.announce(hidden)
             }
             Put::Stage => {
                 let staged = self.store_staged(stored);
@@ -257,16 +257,16 @@ impl<T, O: Order<T>> Local<T, O> {
         PushError::Closed(items)
     }
 
-    /// Wakes a waiter for the item just pushed, if there is one.
+    /// Shows the item just pushed if it is hidden, and wakes a waiter for it, if there is one.
     #[inline]
-    fn announce(&mut self) -> Result<(), PushError<T>> {
-        if self.ready.needs_no_notify() {
+    fn announce(&mut self, hidden: bool) -> Result<(), PushError<T>> {
+        if !hidden && self.ready.needs_no_notify() {
             return Ok(());
         }
         self.notify()
     }
 
-    /// Wakes a waiter for the item just pushed. If the queue was closed meanwhile, retracts the item, unless a pop is
+    /// Shows the item just pushed, and wakes a waiter for it. If the queue was closed meanwhile, retracts the item, unless a pop is
     /// certain to find it.
     ///
     /// An item at the head may have been published after the last pop; one behind another item was not, since that
@@ -275,6 +275,7 @@ impl<T, O: Order<T>> Local<T, O> {
     #[cold]
     #[inline(never)]
     fn notify(&mut self) -> Result<(), PushError<T>> {
+        self.endpoint.show();
         if !self.ready.notify_slowly(1).is_closed() {
             return Ok(());
         }

@@ -7,6 +7,7 @@
 //! shards. The walk is the first collect of `strict.rs`, by whose rules the consumer answers Empty.
 
 use super::cursor::{Cursor, Take};
+use super::detach::Visits;
 use super::entry::DeliveryMeta;
 use super::front::Front;
 use super::hold::Hold;
@@ -16,10 +17,10 @@ use super::strict::Collect;
 use crate::sync::planted;
 use crossbeam_utils::Backoff;
 
-/// One of `ROUND` choices moves to the next shard in use.
+/// One of `ROUND` choices moves to the next attached shard.
 const ROUND: u32 = 16;
 
-/// The number of random picks among all shard numbers before only the shards in use are counted.
+/// The number of random picks among all shard numbers before the next attached one is taken.
 const PICKS: u32 = 8;
 
 /// One consumer's choice of shards. Not shared; its owner calls [`Consumer::leave`] at the end.
@@ -29,6 +30,7 @@ pub(super) struct Consumer<T> {
     number: usize,
     choices: u32,
     random: u32,
+    visits: Visits,
 }
 
 /// The shard that a consumer is on.
@@ -63,7 +65,7 @@ impl<T> ShardCursor<T> {
         }
         let front = self.front(shards);
         match front.take(sink, most) {
-            0 if front.is_closed() => {
+            0 if front.is_detached() && !self.attach_if_ready() => {
                 self.leave();
                 Take::Empty
             }
@@ -79,6 +81,19 @@ impl<T> ShardCursor<T> {
             ShardCursor::Shard(cursor) | ShardCursor::Timed(cursor) => cursor.backlog(),
             ShardCursor::Injector(_) => shards.injector().backlog(),
         }
+    }
+
+    /// Attaches a detached shard if an item is in it.
+    pub(super) fn attach_if_ready(&self) -> bool {
+        let (ShardCursor::Shard(cursor) | ShardCursor::Timed(cursor)) = self else {
+            return false;
+        };
+        let shard = cursor.shard();
+        let ready = shard.backlog() > 0;
+        if ready {
+            shard.front().attach();
+        }
+        ready
     }
 
     /// Takes items from the head of the shard.
@@ -145,6 +160,7 @@ impl<T> Consumer<T> {
             number: 0,
             choices: 0,
             random,
+            visits: Visits::default(),
         }
     }
 
@@ -284,7 +300,7 @@ impl<T> Consumer<T> {
         }
     }
 
-    /// The first collect: visits the shards in use, from the current one on, and takes from the first one where an
+    /// The first collect: visits the attached shards, from the current one on, and takes from the first one where an
     /// item is visible, or from the one that it chooses instead. `Err`: no item was visible.
     fn sweep<S: Sink<T>>(
         &mut self,
@@ -293,7 +309,9 @@ impl<T> Consumer<T> {
         most: usize,
     ) -> Result<usize, Collect> {
         let mut collect = shards.begin_collect();
+        let mut visits = 0;
         for number in shards.round_from(self.number) {
+            visits += 1;
             collect.add(shards.shard_version(number));
             if !shards.looks_empty(number) {
                 if let Some(count) = self.take_chosen(shards, number, sink, most) {
@@ -304,6 +322,7 @@ impl<T> Consumer<T> {
                 shards.vacate(number);
             }
         }
+        self.visits.count(shards, visits);
         // Renews a stale head, so that the backlog shows that nothing is left.
         if self.backlog(shards) > 0 {
             if let Some(count) = self.shard.take_retrying(shards, sink, most) {
@@ -359,7 +378,7 @@ impl<T> Consumer<T> {
     }
 
     /// Enters the shard with this number, a random other one with an older head, or every [`ROUND`]th time the next
-    /// one in use.
+    /// one.
     fn choose(&mut self, shards: &Shards<T>, number: usize) {
         if self.rotate_if_due(shards) {
             return;
@@ -375,17 +394,17 @@ impl<T> Consumer<T> {
         }
     }
 
-    /// A random shard in use, other than the current one if possible.
+    /// A random attached shard, other than the current one if possible.
     fn pick_other(&mut self, shards: &Shards<T>) -> usize {
         let end = shards.end();
         for _ in 0..PICKS {
             let other = (self.number + 1 + self.random() % (end - 1)) % end;
-            if shards.is_in_use(other) {
+            if shards.is_attached(other) {
                 return other;
             }
         }
-        let steps = self.random() % shards.count();
-        shards.in_use().nth(steps).unwrap_or(0)
+        let first = self.random() % end;
+        shards.next_from(first).unwrap_or(0)
     }
 
     #[inline(always)]

@@ -67,10 +67,10 @@ impl<T> Cursor<T> {
         unsafe { self.shard.as_ref() }
     }
 
-    /// The number of published positions from the last seen head on; 0 if the shard is retired.
+    /// The number of published positions from the last seen head on; 0 if the shard is detached.
     #[inline]
     pub(super) fn backlog(&self) -> u64 {
-        if self.shard().front().is_closed() {
+        if self.shard().front().is_detached() {
             return 0;
         }
         self.shard().tail().saturating_sub(self.head.position())

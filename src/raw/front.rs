@@ -11,21 +11,23 @@
 //! its runs and then increments the count of aborts in the head, so that a claim which missed the
 //! runs fails: no item overtakes one that was given back before the claim.
 //!
-//! The front of a retired shard is *closed*: no run can be linked there, and aborts go to the
-//! injector instead. Such runs keep their home, so that items of a shard that one transaction takes
-//! both here and there are given back as one chain.
+//! The front of a detached shard is *closed*: see `detach.rs`. An abort attaches the shard before it links its runs
+//! there. Each closing has a marker of its own on top, so a link that expects one fails if the shard was attached and
+//! detached again since.
 //!
 //! A strict Empty needs `emptied`, because a run that is linked and exhausted between two checks would
 //! leave no other trace. It is incremented *before* the claim of a run's last item; see `strict.rs`.
 
+use super::attached::AttachedSet;
 use super::block::Block;
 use super::reclaim::{self, Pin};
 use super::run::Run;
 use super::sink::Sink;
-use crate::sync::{planted, step, weak, AtomicPtr, AtomicU64, AtomicUsize, Ordering, SMALL};
+use crate::sync::{barrier, planted, step, weak, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use std::iter;
 use std::mem::ManuallyDrop;
 use std::ptr::{self, NonNull};
+use std::sync::Arc;
 
 /// The head and the returned runs of one shard, on one cache line: a claim reads no other.
 pub(super) struct Front<T> {
@@ -33,6 +35,9 @@ pub(super) struct Front<T> {
     top: AtomicPtr<Run<T>>,
     emptied: AtomicU64,
     visitors: AtomicUsize,
+    /// The place of the shard in the set of attached shards; null in the injector.
+    set: AtomicPtr<AttachedSet>,
+    shard: AtomicUsize,
 }
 
 /// A visit to the runs of a front.
@@ -121,6 +126,8 @@ impl<T> Front<T> {
             top: AtomicPtr::new(ptr::null_mut()),
             emptied: AtomicU64::new(0),
             visitors: AtomicUsize::new(0),
+            set: AtomicPtr::new(ptr::null_mut()),
+            shard: AtomicUsize::new(0),
         }
     }
 
@@ -170,85 +177,153 @@ impl<T> Front<T> {
         self.emptied.load(weak!("front.emptied", Acquire))
     }
 
-    /// Puts a chain of runs before the head. Returns false if the front is closed.
+    /// Puts a chain of runs before the head, and attaches the shard first if it is detached.
     ///
     /// # Safety
     ///
     /// `first` to `last` are linked by their `next`; their blocks are complete, and the caller gives them
-    /// up: it does not access them afterwards if this returns true.
-    pub(super) unsafe fn link(&self, first: NonNull<Run<T>>, last: NonNull<Run<T>>) -> bool {
-        // ORDERING: Relaxed; the CAS below checks it.
-        let mut top = self.top.load(Ordering::Relaxed);
-        while top != closed() {
+    /// up: it does not access them afterwards.
+    pub(super) unsafe fn link(&self, first: NonNull<Run<T>>, last: NonNull<Run<T>>) {
+        // ORDERING: Acquire; pairs with `front.close`: if the front is closed, the addition to the set comes after
+        // the detaching thread has read the set.
+        let mut top = self.top.load(weak!("front.link-first", Acquire));
+        loop {
+            let below = if is_marker(top) {
+                step!("front.links-detached", self.add());
+                ptr::null_mut()
+            } else {
+                top
+            };
             // SAFETY: the runs are not shared yet.
-            unsafe { last.as_ref() }.set_next(top);
+            unsafe { last.as_ref() }.set_next(below);
             // ORDERING: AcqRel. Release pairs with `front.is-clear`, `front.take` and `front.runs`: the
-            // block's contents. Acquire pairs with `front.reopen`: walks that follow find the shard.
-            // Relaxed on failure, as above.
+            // block's contents. Acquire pairs with `front.attach`: walks that follow find the shard.
+            // Acquire on failure, as above.
             match self.top.compare_exchange_weak(
                 top,
                 first.as_ptr(),
                 weak!("front.link", AcqRel),
-                Ordering::Relaxed,
+                weak!("front.link-again", Acquire),
             ) {
-                Ok(_) => {
-                    step!("front.counts-no-abort", self.count_abort());
-                    return true;
-                }
+                Ok(_) => break,
                 Err(now) => top = now,
             }
         }
-        false
+        step!("front.counts-no-abort", self.count_abort());
     }
 
-    /// Closes the front unless a returned item is ready here. Returns whether it is closed.
-    pub(super) fn close(&self) -> bool {
-        let visit = self.visit();
-        loop {
-            // ORDERING: Acquire; pairs with `front.link`, and `front.unlink`: a thread that finds the shard
-            // retired sees the runs exhausted.
-            let top = self.top.load(weak!("front.close", Acquire));
+    /// Makes the front that of a detached shard, which has this number in `set`.
+    ///
+    /// The caller is the first owner of the shard, which nobody else knows.
+    pub(super) fn begin_detached(&self, set: &Arc<AttachedSet>, shard: usize) {
+        // ORDERING: Relaxed, all; published when the owner attaches the shard.
+        self.shard.store(shard, Ordering::Relaxed);
+        self.set
+            .store(Arc::as_ptr(set).cast_mut(), Ordering::Relaxed);
+        self.top.store(marker(0), Ordering::Relaxed);
+    }
+
+    /// Whether the shard has no place in a set yet.
+    pub(super) fn is_new(&self) -> bool {
+        // ORDERING: Relaxed; asked by the owner.
+        self.set.load(Ordering::Relaxed).is_null()
+    }
+
+    /// Closes the front with a new `mark` if no returned item is ready here, and nobody else has closed it.
+    pub(super) fn close(&self, mark: u64) -> bool {
+        // ORDERING: Acquire; pairs with `front.link`, and `front.unlink`: a thread that finds the shard
+        // detached sees the runs exhausted.
+        let mut top = self.top.load(weak!("front.close-first", Acquire));
+        while !top.is_null() {
+            let visit = self.visit();
+            // ORDERING: Acquire; as above.
+            top = self.top.load(weak!("front.close-visiting", Acquire));
             // SAFETY: reached in a visit.
             match unsafe { run_at(top) } {
                 Some(run) if run.cursor().left() == 0 => self.retire(run, &visit),
                 Some(_) => return false,
-                None => {}
+                None if is_marker(top) => return false,
+                None => break,
             }
-            // ORDERING: Relaxed, both; the value is never dereferenced, and the retirement publishes what
-            // the load above has seen.
-            let closing = self.top.compare_exchange(
+        }
+        // ORDERING: Release; pairs with `front.link-first`, `front.link-again` and `front.attach-first`: what adds the
+        // shard to the set because of the marker does so after the caller has read the set. Relaxed on failure: the
+        // shard stays attached.
+        self.top
+            .compare_exchange(
                 ptr::null_mut(),
-                closed(),
+                marker(mark),
+                weak!("front.close", Release),
                 Ordering::Relaxed,
-                Ordering::Relaxed,
-            );
-            match closing {
-                Ok(_) => return true,
-                Err(now) if now == closed() => return true,
-                Err(_) => {}
-            }
+            )
+            .is_ok()
+    }
+
+    /// Makes claims fail that were begun before the front was closed: true unless the head has moved or an abort came.
+    pub(super) fn count_close(&self, from: Head) -> bool {
+        // ORDERING: Release; pairs with `front.head` and `front.claim-failed`: a thread that fails because of it, or
+        // sees it, sees the front closed. Relaxed on failure: the shard stays attached.
+        let release = weak!("front.count-close", Release);
+        planted!("front.counts-no-close", return self.head() == from);
+        self.head
+            .compare_exchange(from.0, from.after_abort().0, release, Ordering::Relaxed)
+            .is_ok()
+    }
+
+    /// Undoes a [`close`](Front::close), unless an abort or an attachment has done it.
+    pub(super) fn undo_close(&self, mark: u64) {
+        self.open(marker(mark));
+    }
+
+    /// Attaches the shard. Afterwards all walks find it, and all that is published in it can be taken.
+    #[cold]
+    pub(super) fn attach(&self) {
+        // ORDERING: Acquire; pairs with `front.close`, as in `link`.
+        let top = self.top.load(weak!("front.attach-first", Acquire));
+        planted!("front.opens-first", self.open(top));
+        self.add();
+        self.open(top);
+    }
+
+    /// Attaches the shard if it is detached, for a thread that has seen an item in it.
+    ///
+    /// If the thread that detaches the shard does not see the item, the caller sees the front closed.
+    pub(super) fn attach_for_item(&self) {
+        barrier::light_for_detach("front.sees-item");
+        if self.is_detached() {
+            self.attach();
         }
     }
 
-    /// Opens a closed front. The caller has acquired the shard, which is in use.
-    pub(super) fn reopen(&self) {
-        // The models skip this check, as in `RecordPool::begin_use`.
-        if SMALL || self.is_closed() {
-            // ORDERING: Release; pairs with `front.link`: a thread that links a run sees the shard in use.
-            // Relaxed on failure: it is open.
+    /// Opens the front if it is closed with the marker `top`.
+    fn open(&self, top: *mut Run<T>) {
+        if is_marker(top) {
+            // ORDERING: Release; pairs with `front.is-clear` and `front.link`: a thread that takes an item from here, or
+            // links a run, sees the shard attached. Relaxed on failure: another thread has opened it.
             let _ = self.top.compare_exchange(
-                closed(),
+                top,
                 ptr::null_mut(),
-                weak!("front.reopen", Release),
+                weak!("front.attach", Release),
                 Ordering::Relaxed,
             );
         }
     }
 
-    /// Whether the front is closed: its shard is then empty.
-    pub(super) fn is_closed(&self) -> bool {
+    /// Adds the shard to the set of attached shards.
+    fn add(&self) {
+        // ORDERING: Relaxed, both; the caller owns the shard, or has seen it attached or closed.
+        let set = self.set.load(Ordering::Relaxed);
+        // SAFETY: the set lives as long as its shards.
+        if let Some(set) = unsafe { set.as_ref() } {
+            set.add(self.shard.load(Ordering::Relaxed));
+        }
+    }
+
+    /// Whether the shard is detached, or about to be: it is empty, except for items of a push that has not returned
+    /// or because it is not detached after all.
+    pub(super) fn is_detached(&self) -> bool {
         // ORDERING: Acquire; pairs with `front.link` and `front.unlink`.
-        self.top.load(weak!("front.is-closed", Acquire)) == closed()
+        is_marker(self.top.load(weak!("front.is-detached", Acquire)))
     }
 
     /// Makes claims fail that read the runs earlier.
@@ -317,7 +392,7 @@ impl<T> Front<T> {
         let top: *const Run<T> = run;
         let top = top.cast_mut();
         // ORDERING: AcqRel. Acquire pairs with `front.link` for the successor; Release pairs with
-        // `front.is-clear` and `front.close`: the run is exhausted. Relaxed on failure: another thread has
+        // `front.is-clear` and `front.close-visiting`: the run is exhausted. Relaxed on failure: another thread has
         // unlinked it, or a newer run is on top of it.
         let unlink = weak!("front.unlink", AcqRel);
         self.top
@@ -354,17 +429,24 @@ impl<T> Front<T> {
 }
 
 /// The top of a closed front.
-fn closed<T>() -> *mut Run<T> {
-    ptr::null_mut::<u8>().wrapping_add(1).cast()
+fn marker<T>(mark: u64) -> *mut Run<T> {
+    #[allow(clippy::cast_possible_truncation)] // 64-bit only
+    let odd = (mark as usize) << 1 | 1;
+    ptr::null_mut::<u8>().wrapping_add(odd).cast()
+}
+
+#[inline]
+fn is_marker<T>(top: *mut Run<T>) -> bool {
+    top as usize & 1 != 0
 }
 
 /// The run at `at`, if there is one.
 ///
 /// # Safety
 ///
-/// `at` is null, or [`closed`], or a run that is not freed during `'p`.
+/// `at` is null, or a [`marker`], or a run that is not freed during `'p`.
 unsafe fn run_at<'p, T>(at: *mut Run<T>) -> Option<&'p Run<T>> {
-    if at == closed() {
+    if is_marker(at) {
         return None;
     }
     // SAFETY: by contract.

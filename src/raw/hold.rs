@@ -3,7 +3,6 @@
 use super::block::{Block, Filled, HeldSlot, MOST_RUNS};
 use super::entry::DeliveryMeta;
 use super::front::Front;
-use super::injector::Injector;
 use super::row::Row;
 use super::run::Run;
 use super::sink::Sink;
@@ -290,9 +289,8 @@ impl<T> Hold<T> {
         }
     }
 
-    /// Returns all items to the shards they came from, in order, as one run per shard and block. Items of a
-    /// shard that was retired in the meantime go to the injector.
-    pub(super) fn give_back(&mut self, injector: &Injector<T>) {
+    /// Returns all items to the shards they came from, in order, as one run per shard and block.
+    pub(super) fn give_back(&mut self) {
         self.end_stretch();
         if self.gaps > 0 {
             self.skip_gaps();
@@ -309,7 +307,7 @@ impl<T> Hold<T> {
         self.forget_blocks();
         self.len = 0;
         // SAFETY: the blocks are complete, and the hold no longer uses them.
-        unsafe { Run::link_all(homes, injector) };
+        unsafe { Run::link_all(homes) };
     }
 
     /// Removes the gaps from the runs.

@@ -2,8 +2,10 @@
 //!
 //! Returned items are taken separately from pushed ones, since they come first.
 
+use super::attached::SetVersion;
 use super::consumer::ShardCursor;
 use super::cursor::Take;
+use super::detach::Visits;
 use super::entry::{DeliveryMeta, Entry};
 use super::front::Front;
 use super::shards::Shards;
@@ -11,15 +13,13 @@ use super::sink::Sink;
 use crossbeam_utils::Backoff;
 use std::sync::Arc;
 
-/// A version that a set of shards never has.
-const NEVER: u64 = u64::MAX;
-
 /// Drains the shards of a queue, and keeps them alive.
 pub(crate) struct Intake<T> {
-    /// The shards that were in use at the last check, with their numbers, in order.
+    /// The shards that were attached at the last check, with their numbers, in order.
     visited: Vec<(usize, ShardCursor<T>)>,
-    /// The version of the set of shards in use at that time; [`NEVER`] if no shard is visited.
-    version: u64,
+    /// The version of the set of attached shards at that time; `None` if no shard is visited.
+    version: Option<SetVersion>,
+    visits: Visits,
     shards: Arc<Shards<T>>,
 }
 
@@ -38,7 +38,8 @@ impl<T> Intake<T> {
     pub(crate) fn new(shards: Arc<Shards<T>>) -> Self {
         Self {
             visited: Vec::new(),
-            version: NEVER,
+            version: None,
+            visits: Visits::default(),
             shards,
         }
     }
@@ -58,30 +59,34 @@ impl<T> Intake<T> {
     /// Passes the pushed items that are visible now to `receiver`.
     #[inline]
     pub(crate) fn take_arrived(&mut self, receiver: &mut impl Receive<T>) {
-        if self.version != self.shards.version() {
+        if self.version != Some(self.shards.version()) {
             self.find_shards();
         }
         let Self {
             visited, shards, ..
         } = self;
+        let mut empty = 0;
         for (_, shard) in visited {
             let backlog = shard.backlog(shards);
             if backlog > 0 {
                 drain(shard, shards, backlog, receiver);
+            } else {
+                empty += 1;
             }
         }
+        self.visits.count(shards, empty);
     }
 
-    /// Visits the shards in use, and leaves the others.
+    /// Visits the attached shards, and leaves the others.
     #[cold]
     fn find_shards(&mut self) {
         let Self {
             visited, shards, ..
         } = self;
         // First, so that the next call finds concurrent changes.
-        self.version = shards.version();
+        self.version = Some(shards.version());
         let mut known = std::mem::take(visited).into_iter().peekable();
-        for number in shards.in_use() {
+        for number in shards.walk() {
             while let Some((_, mut gone)) = known.next_if(|known| known.0 < number) {
                 gone.leave();
             }
@@ -93,7 +98,7 @@ impl<T> Intake<T> {
 
     /// Leaves all shards, so that their memory can be reclaimed.
     pub(crate) fn leave(&mut self) {
-        self.version = NEVER;
+        self.version = None;
         self.visited
             .drain(..)
             .for_each(|(_, mut shard)| shard.leave());
@@ -116,6 +121,7 @@ fn drain<T>(
             Take::Got(count) => left -= count,
             Take::Spent => shard.enter(shards),
             Take::Lost => backoff.spin(),
+            Take::Returned if shard.attach_if_ready() => {}
             Take::Empty | Take::Returned => break,
         }
     }

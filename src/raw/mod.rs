@@ -4,7 +4,7 @@
 //! [`shard`] is one single-producer queue, with [`producer`] and [`cursor`] as its two sides; [`front`] is the
 //! head of a shard, [`block`] stores the items that a transaction holds, and a [`run`] returns them to the front at
 //! an abort; [`injector`] takes items that no handle pushes; [`record_pool`] holds the records of shards; [`shards`] is all shards of a
-//! queue; [`consumer`] chooses among them, and [`strict`] finds out whether they are empty. A handle owns a [`hold`],
+//! queue, of which the [`attached`] ones are visited, until they are idle and [`detach`]ed; [`consumer`] chooses among them, and [`strict`] finds out whether they are empty. A handle owns a [`hold`],
 //! [`counters`] and an [`endpoint`]; its transactions use these by [`cell`], [`gathering`], [`open`], [`items`],
 //! [`item_ref`] and [`peek`], and a future keeps a transaction alive by `kept`. [`holder`] is what others see of a
 //! transaction, [`removal`] is for items that leave it early, [`entry`] is an item with its delivery metadata, and
@@ -14,11 +14,13 @@
 //!
 //! `docs/protocol.md` describes the protocols.
 
+mod attached;
 mod block;
 mod cell;
 mod consumer;
 mod counters;
 mod cursor;
+mod detach;
 mod directory;
 mod drops;
 mod endpoint;

@@ -78,7 +78,7 @@ impl<T> Endpoint<T> {
         };
         hold.uncount();
         planted!("peek.uncounts-early", counters.uncount_taken(1));
-        hold.give_back(self.shards.injector());
+        hold.give_back();
         step!("peek.uncounts-early", counters.uncount_taken(1));
         true
     }

@@ -92,7 +92,7 @@ impl<T> Producer<T> {
         self.next = next;
     }
 
-    /// Publishes an item. Nothing is staged, and the producer is not [full](Self::is_full).
+    /// Publishes an item, without [showing](Shard::show) the shard. Nothing is staged, and the producer is not [full](Self::is_full).
     #[inline]
     pub(super) fn push(&mut self, shard: &Shard<T>, item: T) {
         debug_assert!(self.staged == 0);
@@ -144,7 +144,7 @@ impl<T> Producer<T> {
         self.limit += Segment::<T>::LEN as u64;
     }
 
-    /// Publishes all staged items at once.
+    /// Publishes all staged items at once. The caller [shows](Shard::show) the shard, or has announced a joint.
     #[inline]
     pub(super) fn publish(&mut self, shard: &Shard<T>) {
         shard.publish(self.next);
@@ -200,16 +200,14 @@ impl<T> Producer<T> {
         self.next = shard.vacate(self.next, self.limit, self.segment);
     }
 
-    /// Retires a shard in which nothing is left, after [`vacate`](Self::vacate): true if nothing can
-    /// be added until it is acquired again and [reopened](Shard::reopen).
-    pub(super) fn retire(&mut self, shard: &Shard<T>) -> bool {
+    /// Frees the memory of a shard in which nothing is left, after [`vacate`](Self::vacate), until it is
+    /// [reopened](Shard::reopen).
+    pub(super) fn retire(&mut self, shard: &Shard<T>) {
         // SAFETY: called by the owner, which forgets its page and its segment, which is used up.
-        let retired = self.is_full() && unsafe { shard.retire(self.next) };
-        if retired {
+        if self.is_full() && unsafe { shard.retire(self.next) } {
             self.segment = None;
             self.page = ptr::null_mut();
             self.opened = Vec::new();
         }
-        retired
     }
 }

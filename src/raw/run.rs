@@ -2,7 +2,6 @@
 
 use super::block::{Filled, HeldSlot};
 use super::front::Front;
-use super::injector::Injector;
 use super::row::Row;
 use super::sink::Sink;
 use super::times::known;
@@ -173,13 +172,12 @@ impl<T> Run<T> {
         this
     }
 
-    /// Links each chain of a list made by [`Run::group`] to its home, or to the injector if the home is
-    /// closed.
+    /// Links each chain of a list made by [`Run::group`] to its home.
     ///
     /// # Safety
     ///
     /// The runs' blocks are complete, and the caller does not use them any more.
-    pub(super) unsafe fn link_all(mut homes: *mut Run<T>, injector: &Injector<T>) {
+    pub(super) unsafe fn link_all(mut homes: *mut Run<T>) {
         while let Some(first) = NonNull::new(homes) {
             // SAFETY: not linked yet, so its block is alive. Read before the link: afterwards the
             // run may have been freed.
@@ -189,12 +187,7 @@ impl<T> Run<T> {
             };
             if let (Some(home), Some(last)) = (home, NonNull::new(last)) {
                 // SAFETY: a home is part of a shard, which the handle keeps alive.
-                let linked = unsafe { home.as_ref().link(first, last) };
-                if !linked && !planted!("run.stays-home") {
-                    injector.set_used();
-                    // SAFETY: not linked yet. This front is never closed.
-                    unsafe { injector.front().link(first, last) };
-                }
+                unsafe { home.as_ref().link(first, last) };
             }
         }
     }

@@ -7,19 +7,22 @@
 //! |---|---|---|
 //! | `tail` | the owner: Release | consumers: Acquire, when their cached copy is used up |
 //! | `joint` | the owner, around a commit over several queues | consumers, before `tail` |
-//! | `front` | consumers: claims; aborts | consumers; the owner only when it releases the shard |
+//! | | a thread that detaches the shard: the idle mark; the owner takes it off | the owner, after `tail` |
+//! | `front` | consumers: claims; aborts; whoever detaches or attaches the shard | consumers; the owner only when it releases the shard |
 
+use super::attached::AttachedSet;
 use super::directory::Directory;
 use super::entry::Entry;
-use super::front::Front;
+use super::front::{Front, Head};
 use super::joint::Joint;
 use super::producer::Producer;
 use super::reclaim;
 use super::segment::{number, offset, Segment};
 use super::times::known;
-use crate::sync::{barrier, weak, AtomicPtr, AtomicU64, Ordering, UnsafeCell};
+use crate::sync::{barrier, planted, step, weak, AtomicPtr, AtomicU64, Ordering, UnsafeCell};
 use crossbeam_utils::CachePadded;
 use std::ptr::{self, NonNull};
+use std::sync::Arc;
 
 /// A single-producer, multi-consumer queue, one of many in a queue.
 ///
@@ -44,6 +47,8 @@ struct Published {
 struct Supply {
     directory: Directory,
     spare: AtomicPtr<()>,
+    /// The position of the head when the shard was last found idle.
+    idle_at: AtomicU64,
 }
 
 // SAFETY: the shard moves items of type T between threads, and owns what its raw pointers point to.
@@ -64,6 +69,7 @@ impl<T> Default for Shard<T> {
             supply: CachePadded::new(Supply {
                 directory: Directory::new(),
                 spare: AtomicPtr::new(ptr::null_mut()),
+                idle_at: AtomicU64::new(u64::MAX),
             }),
             checked_in: UnsafeCell::new(Some(Producer::new())),
         }
@@ -109,30 +115,122 @@ impl<T> Shard<T> {
         self.published.tail.store(tail, release);
     }
 
-    /// Sets the joint that decides about this shard's next tail; null clears it.
-    pub(super) fn announce(&self, joint: *const Joint) {
-        // ORDERING: Release; pairs with `shard.joint` and `shard.joint-again`. When set, the record is
-        // complete and the items are stored. When cleared, the tail is published.
-        self.published
-            .joint
-            .store(joint.cast_mut(), weak!("shard.announce", Release));
+    /// Attaches the shard if it was marked as idle before the items just published could be seen.
+    #[inline]
+    pub(super) fn show(&self) {
+        if self.hides() {
+            self.unmark_idle();
+        }
     }
 
-    /// Closes a shard in which nothing is left, and frees its memory; false if it is not empty.
+    /// Whether the shard has to be [shown](Shard::show) for the items just published.
+    #[inline]
+    pub(super) fn hides(&self) -> bool {
+        barrier::light_for_detach("shard.hides");
+        // ORDERING: Relaxed; the barrier orders it behind the tail, against `detach.marked`: either the mark is seen
+        // here, or the tail is seen by the thread that set it.
+        !self.published.joint.load(Ordering::Relaxed).is_null()
+    }
+
+    /// Takes the idle mark off and attaches the shard.
+    ///
+    /// In this order: a thread that detaches the shard after it was added to the set sees that it is not marked.
+    #[cold]
+    #[inline(never)]
+    fn unmark_idle(&self) {
+        // ORDERING: Relaxed; published by the addition to the set.
+        let unmark = || {
+            self.published
+                .joint
+                .store(ptr::null_mut(), Ordering::Relaxed);
+        };
+        planted!("shard.unmarks-late", {
+            self.front.attach();
+            return unmark();
+        });
+        unmark();
+        step!("shard.shows-nothing", self.front.attach());
+    }
+
+    /// Marks the shard as idle. Returns false if it takes part in a commit over several queues.
+    pub(super) fn mark_idle(&self) -> bool {
+        // ORDERING: Relaxed, both; `detach.marked` orders it before the check of the tail.
+        let marked = self.published.joint.compare_exchange(
+            ptr::null_mut(),
+            idle(),
+            Ordering::Relaxed,
+            Ordering::Relaxed,
+        );
+        marked.map_or_else(|joint| joint == idle(), |_| true)
+    }
+
+    /// The head, if all positions are claimed.
+    pub(super) fn head_if_idle(&self) -> Option<Head> {
+        let head = self.front.head();
+        // ORDERING: Relaxed; ordered by `detach.marked`, or seen with the addition to the set. Owners know their tail.
+        let tail = self.published.tail.load(Ordering::Relaxed);
+        (head.position() == tail).then_some(head)
+    }
+
+    /// Whether the shard is idle, and no item was taken from its head since this was asked before. A hint.
+    pub(super) fn stays_idle(&self) -> bool {
+        let position = self.front.head().position();
+        // ORDERING: Relaxed, all; a hint.
+        let tail = self.published.tail.load(Ordering::Relaxed);
+        let before = self.supply.idle_at.load(Ordering::Relaxed);
+        self.supply.idle_at.store(position, Ordering::Relaxed);
+        position == tail && position == before
+    }
+
+    /// Sets the joint that decides about this shard's next tail, and attaches the shard, which then stays attached
+    /// until the joint is cleared.
+    pub(super) fn announce(&self, joint: *const Joint) {
+        // ORDERING: Release; pairs with `shard.joint` and `shard.joint-again`: the record is complete and the items
+        // are stored.
+        let before = self
+            .published
+            .joint
+            .swap(joint.cast_mut(), weak!("shard.announce", Release));
+        if !before.is_null() {
+            step!("shard.announces-detached", self.front.attach());
+        }
+    }
+
+    /// Clears the joint, or [shows](Shard::show) the shard if none was announced.
+    pub(super) fn conclude(&self) {
+        // ORDERING: Relaxed; a joint was stored by this thread.
+        let joint = self.published.joint.load(Ordering::Relaxed);
+        if joint.is_null() || joint == idle() {
+            return self.show();
+        }
+        // ORDERING: Release; pairs with `shard.joint` and `shard.joint-again`: the tail is published.
+        self.published
+            .joint
+            .store(ptr::null_mut(), weak!("shard.conclude", Release));
+    }
+
+    /// Makes a shard without an owner, which was never used, a detached one.
+    pub(super) fn begin_detached(&self, set: &Arc<AttachedSet>, number: usize) {
+        self.front.begin_detached(set, number);
+        // ORDERING: Relaxed; nobody else knows the shard.
+        self.published.joint.store(idle(), Ordering::Relaxed);
+    }
+
+    /// Frees the memory of a shard in which nothing is left; false if it is not empty.
     ///
     /// # Safety
     ///
     /// The caller is the owner, whose tail is at `tail`, the end of a segment. It uses neither that
     /// segment nor its page any more.
     pub(super) unsafe fn retire(&self, tail: u64) -> bool {
-        if self.front.head().position() != tail || !self.front.close() {
+        if self.front.head().position() != tail {
             return false;
         }
         // ORDERING: Acquire; pairs with `shard.recycle`, which keeps no spare from now on.
         let acquire = weak!("shard.close-supply", Acquire);
         let spare = self.supply.spare.swap(closed(), acquire);
-        if let Some(spare) = Segment::<T>::from_raw(spare) {
-            // SAFETY: a spare belongs to the thread that took it, and was emptied. The shard was not closed.
+        if let Some(spare) = Segment::<T>::from_raw(spare).filter(|_| spare != closed()) {
+            // SAFETY: a spare belongs to the thread that took it, and was emptied.
             unsafe { spare.retire() };
         }
         // SAFETY: by contract, and nothing is in the shard.
@@ -140,10 +238,9 @@ impl<T> Shard<T> {
         true
     }
 
-    /// Opens a shard that may have been retired. The caller owns it, and it is in use.
+    /// Keeps spare segments again. The caller owns the shard.
     pub(super) fn reopen(&self) {
-        self.front.reopen();
-        // ORDERING: Relaxed, both; nobody else writes this while the shard is closed.
+        // ORDERING: Relaxed, both; nobody else writes this while the shard is retired.
         if self.supply.spare.load(Ordering::Relaxed) == closed() {
             self.supply.spare.store(ptr::null_mut(), Ordering::Relaxed);
         }
@@ -261,6 +358,9 @@ impl<T> Shard<T> {
         // ORDERING: Acquire; pairs with `shard.announce`.
         let acquire = weak!("shard.joint-again", Acquire);
         let joint = self.published.joint.load(acquire);
+        if joint == idle() {
+            return None;
+        }
         // SAFETY: read under the pin; joints are retired after they are cleared.
         unsafe { joint.as_ref() }?.tail_of(NonNull::from(self).as_ptr().cast_const().cast())
     }
@@ -336,7 +436,7 @@ impl<T> Shard<T> {
     /// The stamp of the segment at the head; `None` if nothing is visible there.
     pub(super) fn age(&self) -> Option<u64> {
         if !self.front.is_clear() {
-            return (!self.front.is_closed()).then_some(0);
+            return (!self.front.is_detached()).then_some(0);
         }
         let position = self.front.head().position();
         if position >= self.tail() {
@@ -383,6 +483,12 @@ impl<T> Drop for Shard<T> {
             unsafe { spare.free() };
         }
     }
+}
+
+/// The mark of an idle shard.
+#[inline]
+fn idle() -> *mut Joint {
+    ptr::null_mut::<u8>().wrapping_add(1).cast()
 }
 
 /// The marker for the spare segment of a retired shard.

@@ -1,7 +1,9 @@
 //! All shards of one queue: the injector is shard 0, those of handles follow.
 
+use super::attached::{AttachedSet, Members, SetVersion};
 use super::consumer::Consumer;
 use super::counters::{Counters, Tally};
+use super::detach::Detaching;
 use super::drops::drop_all;
 use super::entry::Entry;
 use super::hold::Hold;
@@ -9,20 +11,24 @@ use super::holder::Holder;
 use super::injector::Injector;
 use super::producer::Producer;
 use super::reclaim;
-use super::record_pool::{InUse, RecordPool, FIRST};
+use super::record_pool::{RecordPool, FIRST};
 use super::shard::Shard;
 use super::sink::Sink;
-use crate::sync::{planted, AtomicU64, SMALL};
+use crate::sync::{barrier, AtomicU64, SMALL};
 use crossbeam_utils::CachePadded;
 use std::iter;
+use std::sync::Arc;
 
-/// How many of the first shards and counters are never retired; in the models none.
+/// How many of the first shards are not detached when they are released, and how many counters are never retired, since
+/// they are acquired again first; in the models none.
 const PERMANENT: usize = if SMALL { 0 } else { FIRST };
 
 /// Everything that the handles of a queue share.
 pub(crate) struct Shards<T> {
     injector: Injector<T>,
     records: RecordPool<Shard<T>>,
+    attached: Arc<AttachedSet>,
+    detaching: CachePadded<Detaching>,
     handles: RecordPool<CachePadded<Counters>>,
     /// Counts items popped by no handle.
     popped: Counters,
@@ -34,9 +40,12 @@ pub(crate) struct Shards<T> {
 
 impl<T> Shards<T> {
     pub(crate) fn new(timed: bool) -> Self {
+        barrier::prepare();
         Self {
             injector: Injector::new(timed),
             records: RecordPool::new(PERMANENT),
+            attached: Arc::new(AttachedSet::new()),
+            detaching: CachePadded::default(),
             handles: RecordPool::new(PERMANENT),
             popped: Counters::default(),
             stamps: CachePadded::new(AtomicU64::new(0)),
@@ -57,6 +66,14 @@ impl<T> Shards<T> {
         &self.records
     }
 
+    pub(super) fn attached(&self) -> &AttachedSet {
+        &self.attached
+    }
+
+    pub(super) fn detaching(&self) -> &Detaching {
+        &self.detaching
+    }
+
     pub(super) fn handles(&self) -> &RecordPool<CachePadded<Counters>> {
         &self.handles
     }
@@ -75,43 +92,44 @@ impl<T> Shards<T> {
         self.records.len() + 1
     }
 
-    /// Whether a shard below [`end`](Self::end) is in use.
-    pub(super) fn is_in_use(&self, shard: usize) -> bool {
+    /// Whether a shard is attached, as a hint.
+    pub(super) fn is_attached(&self, shard: usize) -> bool {
         shard
             .checked_sub(1)
-            .map_or(true, |number| self.records.is_in_use(number))
+            .map_or(true, |number| self.attached.has(number))
     }
 
-    /// The number of shards in use.
+    /// The number of attached shards, which a walk visits.
+    #[cfg(test)]
     pub(crate) fn count(&self) -> usize {
-        self.records.count_in_use() + 1
+        self.walk().count()
     }
 
-    /// The version of the set of shards in use.
+    /// The version of the set of attached shards.
     #[inline]
-    pub(super) fn version(&self) -> u64 {
-        self.records.version()
+    pub(super) fn version(&self) -> SetVersion {
+        self.attached.version()
     }
 
-    /// The shards in use, in ascending order.
+    /// The attached shards, in ascending order.
     #[inline]
-    pub(super) fn in_use(&self) -> impl Iterator<Item = usize> + '_ {
+    pub(super) fn walk(&self) -> impl Iterator<Item = usize> + '_ {
         iter::once(0).chain(self.records_from(0))
     }
 
-    /// All shards in use, beginning at `start`.
+    /// All attached shards, beginning at `start`.
     #[inline]
-    pub(super) fn round_from(&self, start: usize) -> Round<'_, T> {
+    pub(super) fn round_from(&self, start: usize) -> Round<'_> {
         Round {
-            records: &self.records,
-            walk: self.records.in_use_from(start.saturating_sub(1)),
+            attached: &self.attached,
+            walk: self.attached.from(start.saturating_sub(1)),
             injector_is_next: start == 0,
             end: usize::MAX,
             before: start,
         }
     }
 
-    /// The first shard in use from `first` on.
+    /// The first attached shard from `first` on.
     pub(super) fn next_from(&self, first: usize) -> Option<usize> {
         match first.checked_sub(1) {
             None => Some(0),
@@ -119,10 +137,10 @@ impl<T> Shards<T> {
         }
     }
 
-    /// The shards whose records are in use, from the record `number` on.
+    /// The shards whose records are attached, from the record `number` on.
     #[inline]
     pub(super) fn records_from(&self, number: usize) -> impl Iterator<Item = usize> + '_ {
-        self.records.in_use_from(number).map(|number| number + 1)
+        self.attached.from(number).map(|number| number + 1)
     }
 
     /// The stamp of the segment at a shard's head; `None` if nothing is visible there.
@@ -135,11 +153,11 @@ impl<T> Shards<T> {
 
     /// Frees the memory of empty shards without an owner.
     pub(crate) fn vacate_all(&self) {
-        let shards = self.records.in_use_from(0);
+        let shards = self.attached.from(0);
         shards.for_each(|number| self.vacate(number));
     }
 
-    /// Frees the memory of an empty shard if it has no owner.
+    /// Frees the memory of an empty shard and detaches it, if it has no owner.
     #[inline]
     pub(super) fn vacate(&self, number: usize) {
         if self.records.is_free(number) {
@@ -154,43 +172,37 @@ impl<T> Shards<T> {
         if is_done || !self.records.acquire_if_free(number) {
             return;
         }
-        if !self.records.is_in_use(number) {
-            return self.records.release(number);
-        }
         // SAFETY: acquired just now.
         let producer = unsafe { shard.check_out() };
         self.give_up(number, producer);
     }
 
-    /// Acquires a shard.
+    /// Acquires a shard. It may be detached: whoever publishes something in it [shows](Shard::show) it.
     pub(super) fn acquire(&self) -> (usize, &Shard<T>) {
-        planted!(
-            "shards.opens-all",
-            self.records.iter().for_each(Shard::reopen)
-        );
         let number = self.records.acquire();
         let shard = self.records.get(number);
-        // After it is in use: walks must find the items that an abort returns to an open shard.
+        if shard.front().is_new() {
+            shard.begin_detached(&self.attached, number);
+        }
         shard.reopen();
         (number, shard)
     }
 
-    /// Releases a shard in use, and frees its memory if it is empty.
+    /// Releases a shard, and frees its memory and detaches it if it is empty.
     pub(super) fn give_up(&self, number: usize, mut producer: Producer<T>) {
         let shard = self.records.get(number);
         producer.vacate(shard);
-        let is_done = !self.records.stays(number) && producer.retire(shard);
+        if !self.records.stays(number) && self.detach_own(number) {
+            producer.retire(shard);
+        }
         // SAFETY: the caller owns the shard until it is released.
         unsafe { shard.check_in(producer) };
-        if is_done {
-            self.records.retire(number);
-        }
         self.records.release(number);
     }
 
     /// The number of ready items, exact at rest.
     pub(crate) fn ready(&self) -> u64 {
-        self.in_use().map(|shard| self.ready_in(shard)).sum()
+        self.walk().map(|shard| self.ready_in(shard)).sum()
     }
 
     /// The number of ready items of one shard, exact at rest.
@@ -217,7 +229,7 @@ impl<T> Shards<T> {
         let count = hold.len();
         if count > 0 {
             self.injector.set_used();
-            hold.give_back(&self.injector);
+            hold.give_back();
         }
         count
     }
@@ -243,7 +255,8 @@ impl<T> Shards<T> {
         if !self.timed {
             return None;
         }
-        let shards = self.records.in_use().filter_map(Shard::oldest);
+        let shards = self.attached.from(0);
+        let shards = shards.filter_map(|number| self.records.get(number).oldest());
         shards.chain(self.injector.oldest()).min()
     }
 
@@ -268,17 +281,17 @@ impl<T> Shards<T> {
     }
 }
 
-/// A walk over all shards in use, from any of them.
-pub(super) struct Round<'l, T> {
-    records: &'l RecordPool<Shard<T>>,
-    walk: InUse<'l, Shard<T>>,
+/// A walk over all attached shards, from any of them.
+pub(super) struct Round<'l> {
+    attached: &'l AttachedSet,
+    walk: Members<'l>,
     injector_is_next: bool,
     end: usize,
     /// If not 0, the walk continues with the shards before this one.
     before: usize,
 }
 
-impl<T> Iterator for Round<'_, T> {
+impl Iterator for Round<'_> {
     type Item = usize;
 
     #[inline]
@@ -290,7 +303,7 @@ impl<T> Iterator for Round<'_, T> {
         match self.walk.next() {
             Some(number) => Some(number + 1).filter(|&shard| shard < self.end),
             None if self.before > 0 => {
-                self.walk = self.records.in_use_from(0);
+                self.walk = self.attached.from(0);
                 self.end = std::mem::take(&mut self.before);
                 Some(0)
             }

@@ -28,11 +28,12 @@
 //! are unchanged, all items that came since the first pass were there when the lock was taken, and the order
 //! that was found empty was still empty at the second pass.
 //!
-//! The passes visit the shards in use. The version of that set is the same before the first pass and after the
+//! The passes visit the attached shards. The version of that set is the same before the first pass and after the
 //! second, so both have seen the same shards. All versions only grow, so their sum is unchanged only if each is.
-//! A shard that is not in use is empty: its owner found it so before it was retired, and no item comes there
-//! before it is in use again. A thread that finds it retired sees everything that its consumers had seen.
+//! A shard that is not attached is empty: `detach.rs` says why no item in it is relied upon before it is attached. A
+//! thread that finds it detached sees everything that its consumers had seen.
 
+use super::attached::SetVersion;
 use super::front::Front;
 use super::shard::Shard;
 use super::shards::Shards;
@@ -60,7 +61,7 @@ impl<T> Shards<T> {
         let versions = self.version_if_empty(0)?;
         if self.end() == 1 {
             return Some(Collect {
-                in_use: 0,
+                attached: SetVersion::default(),
                 versions,
             });
         }
@@ -72,14 +73,14 @@ impl<T> Shards<T> {
         for shard in self.records_from(0) {
             versions = versions.wrapping_add(self.version_if_empty(shard)?);
         }
-        let in_use = self.version();
-        Some(Collect { in_use, versions })
+        let attached = self.version();
+        Some(Collect { attached, versions })
     }
 
     /// Begins a first collect, without the versions of the shards.
     pub(super) fn begin_collect(&self) -> Collect {
         Collect {
-            in_use: self.version(),
+            attached: self.version(),
             versions: 0,
         }
     }
@@ -92,7 +93,11 @@ impl<T> Shards<T> {
             ),
             Some(number) => {
                 let shard = self.records().get(number);
-                (shard.front(), shard.position_if_empty()?)
+                let position = shard.position_if_empty();
+                if position.is_none() {
+                    shard.front().attach_for_item();
+                }
+                (shard.front(), position?)
             }
         };
         let exhausted = front.is_exhausted();
@@ -111,7 +116,7 @@ impl<T> Shards<T> {
 
     fn collect(&self) -> Collect {
         let mut collect = self.begin_collect();
-        self.in_use()
+        self.walk()
             .for_each(|shard| collect.add(self.shard_version(shard)));
         collect
     }
@@ -161,11 +166,11 @@ impl<T> Shards<T> {
     }
 }
 
-/// The result of one pass over all shards in use.
+/// The result of one pass over all attached shards.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Collect {
-    /// The version of the set of shards in use.
-    in_use: u64,
+    /// The version of the set of attached shards.
+    attached: SetVersion,
     /// The sum of the shards' versions.
     versions: u64,
 }

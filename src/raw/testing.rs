@@ -12,6 +12,12 @@ use super::shards::Shards;
 pub(super) const UNBORROWED: &Unborrowed<'_> = &Unborrowed::new();
 
 impl<T> Endpoint<T> {
+    pub(super) fn push(&mut self, item: T) {
+        if self.push_hidden(item) {
+            self.show();
+        }
+    }
+
     pub(super) fn stage_one(&mut self, item: T) {
         self.begin_staging();
         self.stage(item);

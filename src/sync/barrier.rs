@@ -57,6 +57,24 @@ pub(crate) fn heavy_against_compiler(name: &'static str) {
     }
 }
 
+/// A compiler barrier, except in the models, where it is a full one; pairs with [`heavy_for_detach`].
+#[inline]
+pub(crate) fn light_for_detach(name: &'static str) {
+    if cfg!(any(loom, shuttle)) {
+        full(name);
+    } else {
+        compiler();
+    }
+}
+
+/// Makes all threads pass a full barrier; pairs with [`light_for_detach`]. Returns false if the system cannot do it.
+pub(crate) fn heavy_for_detach(name: &'static str) -> bool {
+    if cfg!(any(loom, shuttle)) {
+        full(name);
+    }
+    cfg!(any(loom, shuttle)) || kind::fence_all_threads()
+}
+
 /// A full barrier, which pairs with itself and with [`light`] and [`heavy`].
 #[inline]
 pub(crate) fn full(name: &'static str) {

@@ -32,7 +32,8 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     /// # Panics
     ///
     /// If the transaction [is borrowed](Transaction#borrowing).
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the pop of a transaction
     #[track_caller]
     pub fn pop(&self) -> Result<Item<'_, T>, PopError> {
         match self.open.cell().hold_at_once() {

@@ -12,6 +12,7 @@ mod drops;
 mod foundationdb;
 mod handles;
 mod held;
+mod idle_handles;
 mod ids;
 mod layouts;
 mod owned;

@@ -10,7 +10,7 @@ use crate::raw::producer::Producer;
 use crate::raw::shard::Shard;
 use crate::sync::defer_with;
 use std::mem;
-use std::ptr::{self, NonNull};
+use std::ptr::NonNull;
 
 impl<T> Endpoint<T> {
     /// Commits: publishes the staged items and makes the held ones ready to be taken out. Returns the
@@ -29,6 +29,7 @@ impl<T> Endpoint<T> {
     fn publish(&mut self) {
         if let Some(shard) = self.shard() {
             self.producer.publish(shard);
+            shard.show();
         }
     }
 
@@ -67,7 +68,7 @@ impl<T> Endpoint<T> {
     pub(crate) fn give_back(&mut self, _: &Unborrowed<'_>) -> usize {
         let held = self.held();
         if held > 0 {
-            self.hold.give_back(self.shards.injector());
+            self.hold.give_back();
             self.consumer.aborted(&self.shards);
             self.counters().count_aborted(held);
         }
@@ -78,7 +79,7 @@ impl<T> Endpoint<T> {
     pub(crate) fn give_back_uncounted(&mut self, _: &Unborrowed<'_>) -> usize {
         let held = self.held();
         self.hold.uncount();
-        self.hold.give_back(self.shards.injector());
+        self.hold.give_back();
         self.counters().uncount_taken(held);
         held
     }
@@ -153,8 +154,8 @@ impl<T> Endpoint<T> {
 
     pub(crate) fn conclude(&mut self, _: &Unborrowed<'_>) {
         if let Some(shard) = self.staging_shard() {
-            self.publish();
-            shard.announce(ptr::null());
+            self.producer.publish(shard);
+            shard.conclude();
             self.counters().end_staging();
         }
         self.commit_held();

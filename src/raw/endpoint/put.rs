@@ -10,13 +10,23 @@ use crate::sync::step;
 use std::ptr::NonNull;
 
 impl<T> Endpoint<T> {
-    /// Pushes one item without a transaction.
+    /// Pushes one item without a transaction. If it returns true, the shard is detached, and the item is ready only when
+    /// the shard is [shown](Endpoint::show): this call contains no call, so the push saves no registers.
     #[inline]
-    pub(crate) fn push(&mut self, item: T) {
+    #[must_use]
+    pub(crate) fn push_hidden(&mut self, item: T) -> bool {
         self.make_room_for_one();
         // SAFETY: a producer that is not full has a shard.
         let shard = unsafe { self.shard().unwrap_unchecked() };
         self.producer.push(shard, item);
+        shard.hides()
+    }
+
+    /// Attaches the shard if it is detached.
+    pub(crate) fn show(&self) {
+        if let Some(shard) = self.shard() {
+            shard.show();
+        }
     }
 
     /// Records the time of the item that is staged or pushed next.

@@ -29,8 +29,8 @@ fn warm_popper(shards: &Arc<Shards<u32>>, item: u32) -> Endpoint<u32> {
 /// of the first endpoint first, so that it visits the shards in order.
 fn idle_third(shards: &Arc<Shards<u32>>) -> Endpoint<u32> {
     let mut endpoint = Endpoint::new(Arc::clone(shards));
-    endpoint.stage_one(300);
-    endpoint.abort(UNBORROWED);
+    endpoint.push(300);
+    assert!(endpoint.retract().is_some());
     endpoint
 }
 

@@ -17,7 +17,7 @@ fn an_abort_comes_before_what_follows() {
             let mut popper = Popper::new(&shard);
             move || popper.drain()
         });
-        give_back(&mut hold);
+        hold.give_back();
         let mine = holder.drain();
         let theirs = consumer.join().unwrap();
         assert!(mine.iter().filter(|item| **item < 3).is_sorted());
@@ -35,7 +35,7 @@ fn nothing_pushed_after_an_abort_overtakes_it() {
         let mut popper = Popper::new(&shard);
         popper.hold(&mut hold, 1);
         let consumer = thread::spawn(move || popper.pop());
-        give_back(&mut hold);
+        hold.give_back();
         pusher.push(2);
         assert_ne!(consumer.join().unwrap(), Some(2));
     });
@@ -47,7 +47,7 @@ fn claimants_share_a_run() {
         let (shard, pusher) = filled([1, 2]);
         let mut hold = Hold::new();
         Popper::new(&shard).hold(&mut hold, 2);
-        give_back(&mut hold);
+        hold.give_back();
         let consumer = thread::spawn({
             let mut popper = Popper::new(&shard);
             move || popper.drain()
@@ -67,13 +67,13 @@ fn two_aborts_keep_their_items_apart() {
         let mut hold = Hold::new();
         let mut popper = Popper::new(&shard);
         popper.hold(&mut hold, 1);
-        give_back(&mut hold);
+        hold.give_back();
         let holder = thread::spawn({
             let popper = Popper::new(&shard);
             move || {
                 let mut hold = Hold::new();
                 assert!(popper.shard.front().take(&mut hold, 1) <= 1);
-                give_back(&mut hold);
+                hold.give_back();
             }
         });
         let mut items = popper.drain();
@@ -94,7 +94,7 @@ fn a_run_that_comes_and_goes_leaves_a_trace() {
         let mover = thread::spawn({
             let (shard, linked) = (Arc::clone(&shard), Arc::clone(&linked));
             move || {
-                give_back(&mut hold);
+                hold.give_back();
                 // ORDERING: Release; pairs with the Acquire below: a thread that reads it finds the run linked.
                 linked.store(true, Ordering::Release);
                 let mut item = None;
@@ -135,9 +135,9 @@ impl Reuser {
     fn reuse(mut self, front: &Front<u32>) {
         let mut hold = Hold::new();
         assert_eq!(front.take(&mut hold, 1), 1);
-        give_back(&mut hold);
+        hold.give_back();
         self.popper.hold(&mut hold, 1);
-        give_back(&mut hold);
+        hold.give_back();
     }
 }
 
@@ -149,7 +149,7 @@ fn a_block_with_two_runs_is_reused_once() {
         // The last one fills the first slot.
         Popper::new(&right).hold(&mut hold, 1);
         Popper::new(&left).hold(&mut hold, 1);
-        give_back(&mut hold);
+        hold.give_back();
         // Each takes one of the runs, and then uses the block if it was the last one.
         let (reuser, other) = (Reuser::new(), Reuser::new());
         let consumer = thread::spawn({
@@ -169,7 +169,7 @@ fn a_block_is_reused_after_its_last_visitor() {
         let (shard, pusher) = filled([1, 2]);
         let mut hold = Hold::new();
         Popper::new(&shard).hold(&mut hold, 2);
-        give_back(&mut hold);
+        hold.give_back();
         // This thread is the visitor that leaves first: its end would synchronize too.
         let reuser = Reuser::new();
         let other = thread::spawn({
@@ -199,7 +199,7 @@ fn who_sees_that_something_came_back_finds_it() {
                 assert!(shard.front().claim(first, 1).is_err_and(found));
             }
         });
-        give_back(&mut hold);
+        hold.give_back();
         consumer.join().unwrap();
         drop(pusher);
     });
@@ -224,7 +224,7 @@ fn who_sees_a_run_about_to_be_used_up_has_seen_it_linked() {
         let (shard, pusher) = filled([1]);
         let mut hold = Hold::new();
         Popper::new(&shard).hold(&mut hold, 1);
-        give_back(&mut hold);
+        hold.give_back();
         let emptied = shard.front().emptied();
         let found = Arc::new(AtomicBool::new(false));
         let taker = thread::spawn({

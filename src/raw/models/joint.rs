@@ -3,7 +3,6 @@
 use super::*;
 use crate::raw::joint::{JointRecord, Tail, Tails};
 use crate::raw::{commit_together, Party};
-use std::ptr;
 
 impl Party for Pusher {
     fn collect(&mut self, tails: &mut Tails) {
@@ -19,7 +18,7 @@ impl Party for Pusher {
 
     fn conclude(&mut self) {
         self.publish();
-        self.shard.announce(ptr::null());
+        self.shard.conclude();
     }
 }
 

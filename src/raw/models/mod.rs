@@ -4,7 +4,9 @@
 //! fails without each ordering; `.ci/weaken` checks it.
 
 mod acquire;
+mod attached;
 mod counters;
+mod detach;
 mod empty;
 mod front;
 mod idle;
@@ -20,7 +22,6 @@ mod times;
 use super::cursor::{Cursor, Take};
 use super::endpoint::Endpoint;
 use super::hold::Hold;
-use super::injector::Injector;
 use super::producer::Producer;
 use super::shard::Shard;
 use super::shards::Shards;
@@ -99,7 +100,7 @@ impl Popper {
                 Take::Spent => self.cursor.enter(),
                 Take::Lost => {}
                 Take::Returned => match self.shard.front().take(&mut item, 1) {
-                    0 if self.shard.front().is_closed() => return None,
+                    0 if self.shard.front().is_detached() => return None,
                     0 => {}
                     _ => return item,
                 },
@@ -134,9 +135,14 @@ fn filled(items: impl IntoIterator<Item = u32>) -> (Arc<Shard<u32>>, Pusher) {
     (shard, pusher)
 }
 
-/// Aborts a hold of shards that are in use.
-fn give_back(hold: &mut Hold<u32>) {
-    hold.give_back(&Injector::new(false));
+/// Endpoints of the same shards whose shards are attached and empty, with room for another item.
+fn used_up<const N: usize>(shards: &Arc<Shards<u32>>) -> [Endpoint<u32>; N] {
+    [(); N].map(|()| {
+        let mut endpoint = Endpoint::new(Arc::clone(shards));
+        endpoint.push(100);
+        assert_eq!(endpoint.pop(), Some(100));
+        endpoint
+    })
 }
 
 /// The items in ascending order.

@@ -1,4 +1,4 @@
-//! The retirement of shards and counters, against aborts, checks for items, and reacquisition.
+//! Shards and counters of handles that are dropped, against aborts, checks for items, and reacquisition.
 //!
 //! The endpoints are warmed up first, as in `empty.rs`.
 
@@ -7,14 +7,6 @@ use crate::raw::strict::Remainder;
 
 fn endpoint(shards: &Arc<Shards<u32>>) -> Endpoint<u32> {
     Endpoint::new(Arc::clone(shards))
-}
-
-/// An endpoint whose shard is empty.
-fn used_up(shards: &Arc<Shards<u32>>) -> Endpoint<u32> {
-    let mut endpoint = endpoint(shards);
-    endpoint.push(100);
-    assert_eq!(endpoint.pop(), Some(100));
-    endpoint
 }
 
 /// Two endpoints: the first one has the first shard, and the second one holds the only item of that.
@@ -49,14 +41,17 @@ fn an_abort_against_the_next_lease() {
         drop(owner);
         assert_eq!(shards.count(), 1);
         let mut next = endpoint(&shards);
-        let pusher = thread::spawn(move || {
-            next.stage_one(2);
-            next
+        let pusher = thread::spawn({
+            let shards = Arc::clone(&shards);
+            move || {
+                next.push(2);
+                assert!(shards.pop_one().is_some());
+                next
+            }
         });
         holder.abort(UNBORROWED);
-        assert!(!shards.is_empty(), "an item was given back");
         drop(pusher.join().unwrap());
-        assert_eq!(shards.pop_one(), Some(1));
+        assert!(shards.pop_one().is_some(), "two items were put here");
     });
 }
 
@@ -64,7 +59,7 @@ fn an_abort_against_the_next_lease() {
 fn two_who_would_retire_a_shard() {
     model(|| {
         let shards = Arc::new(Shards::new(false));
-        let owner = used_up(&shards);
+        let [owner] = used_up(&shards);
         let leaver = thread::spawn(move || drop(owner));
         shards.vacate(0);
         leaver.join().unwrap();
@@ -79,7 +74,7 @@ fn two_who_would_retire_a_shard() {
 fn never_empty_while_a_push_precedes_the_retirement() {
     model(|| {
         let shards = Arc::new(Shards::new(false));
-        let (mut popper, mut pusher) = (used_up(&shards), used_up(&shards));
+        let [mut popper, mut pusher] = used_up(&shards);
         popper.push(1);
         let mover = thread::spawn(move || {
             pusher.push(2);
@@ -99,8 +94,7 @@ fn never_empty_while_a_push_precedes_the_retirement() {
 fn never_empty_while_a_shard_is_leased_again() {
     model(|| {
         let shards = Arc::new(Shards::new(false));
-        let first = used_up(&shards);
-        let mut popper = used_up(&shards);
+        let [first, mut popper] = used_up(&shards);
         popper.push(1);
         drop(first);
         let mut pusher = endpoint(&shards);
@@ -138,9 +132,8 @@ fn a_consumer_stays_on_a_shard_that_goes_and_comes_back() {
         assert_eq!(popper.pop(), Some(100));
         let next = thread::spawn(move || {
             pusher.producer.vacate(&pusher.shard);
-            if pusher.producer.retire(&pusher.shard) {
-                pusher.shard.reopen();
-            }
+            pusher.producer.retire(&pusher.shard);
+            pusher.shard.reopen();
             pusher.push(1);
             pusher.push(2);
             pusher.push(3);

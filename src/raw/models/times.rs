@@ -124,7 +124,7 @@ fn the_oldest_is_looked_for_in_a_run_that_is_used_up() {
         let aborter = thread::spawn({
             let shard = Arc::clone(&shard);
             move || {
-                give_back(&mut hold);
+                hold.give_back();
                 let mut item = None;
                 while shard.front().take(&mut item, 1) > 0 {}
                 assert_eq!(item, Some(2));

@@ -4,12 +4,12 @@ use super::Shards;
 use crate::raw::consumer::Consumer;
 use crate::raw::strict::Remainder;
 use crate::raw::testing::UNBORROWED;
-use crate::raw::Endpoint;
+use crate::raw::{Endpoint, Entry, Intake, Receive};
 use std::sync::Arc;
 
 /// More than the permanent records.
 const MANY: u32 = 1_000;
-/// Shards that may be in use without a handle: the injector, and the permanent ones.
+/// Shards that may be attached without a handle: the injector, and those that are acquired first.
 const FEW: usize = 9;
 
 fn endpoints(shards: &Arc<Shards<u32>>) -> Vec<Endpoint<u32>> {
@@ -29,8 +29,8 @@ fn crowded() -> (Arc<Shards<u32>>, Vec<Endpoint<u32>>, usize) {
 fn crowd(shards: &Arc<Shards<u32>>) -> Vec<Endpoint<u32>> {
     let mut endpoints = endpoints(shards);
     for endpoint in &mut endpoints {
-        endpoint.stage_one(0);
-        endpoint.abort(UNBORROWED);
+        endpoint.push(0);
+        assert!(endpoint.retract().is_some());
     }
     endpoints
 }
@@ -77,23 +77,23 @@ fn walks_skip_empty_shards_of_dropped_handles() {
 }
 
 #[test]
-fn a_shard_that_is_empty_when_its_handle_is_dropped_is_retired_at_once() {
+fn a_shard_that_is_empty_when_its_handle_is_dropped_is_detached_at_once() {
     let (shards, endpoints, last) = crowded();
-    assert!(shards.is_in_use(last));
+    assert!(shards.is_attached(last));
     drop(endpoints);
     assert!(shards.count() <= FEW, "{} shards", shards.count());
-    assert!(!shards.is_in_use(last));
+    assert!(!shards.is_attached(last));
     assert_eq!(shards.end(), last + 1);
 }
 
 #[test]
-fn items_returned_to_a_retired_shard_come_in_their_order() {
+fn items_returned_to_a_detached_shard_come_in_their_order() {
     let (shards, mut endpoints, last) = crowded();
     (1..=5).for_each(|item| endpoints[last - 1].push(item));
     let mut holder = Endpoint::new(Arc::clone(&shards));
     hold_all(&mut holder);
     drop(endpoints);
-    assert!(!shards.is_in_use(last));
+    assert!(!shards.is_attached(last));
     assert_eq!(holder.pop(), None);
     let none = || shards.left_when_closed(|| true, || true);
     assert_eq!(none(), Remainder::Open);
@@ -109,7 +109,7 @@ fn items_returned_to_a_retired_shard_come_in_their_order() {
 }
 
 #[test]
-fn a_shard_stays_in_use_while_it_has_returned_items() {
+fn a_shard_stays_attached_while_it_has_returned_items() {
     let (shards, mut endpoints, last) = crowded();
     endpoints[last - 1].push(1);
     let mut holder = Endpoint::new(Arc::clone(&shards));
@@ -117,10 +117,10 @@ fn a_shard_stays_in_use_while_it_has_returned_items() {
     holder.abort(UNBORROWED);
     drop(endpoints);
     shards.vacate_all();
-    assert!(shards.is_in_use(last));
+    assert!(shards.is_attached(last));
     assert_eq!(shards.pop_one(), Some(1));
     shards.vacate_all();
-    assert!(!shards.is_in_use(last));
+    assert!(!shards.is_attached(last));
 }
 
 #[test]
@@ -206,7 +206,7 @@ fn a_version_that_is_removed_is_not_balanced_by_one_that_grows() {
 }
 
 #[test]
-fn items_returned_to_two_shards_go_back_to_one() {
+fn items_of_a_former_handle_return_to_its_shard() {
     let (shards, mut endpoints, last) = crowded();
     let [mut first, mut second, mut both] = [(); 3].map(|()| Endpoint::new(Arc::clone(&shards)));
     for (item, holder) in [(1, &mut first), (2, &mut second)] {
@@ -214,18 +214,119 @@ fn items_returned_to_two_shards_go_back_to_one() {
         hold_all(holder);
     }
     drop(endpoints);
+    assert!(!shards.is_attached(last));
     first.abort(UNBORROWED);
-    assert!(!shards.is_in_use(last));
+    assert!(shards.is_attached(last));
     let _endpoints = crowd(&shards);
-    assert!(shards.is_in_use(last));
     second.abort(UNBORROWED);
-
-    // One of them is in the injector, the other in the shard of the next handle.
-    for mut shard in [0, last] {
-        assert!(both.hold_shard(&mut shard));
-    }
-    assert_eq!(items_of(&both), [1, 2]);
+    assert!(both.hold_shard(&mut { last }));
+    assert_eq!(items_of(&both), [2, 1]);
     both.abort(UNBORROWED);
     assert!(both.hold_shard(&mut { last }));
-    assert_eq!(items_of(&both), [1, 2]);
+    assert_eq!(items_of(&both), [2, 1]);
+}
+
+/// Detaches what is idle: what was used before the first call is not idle at the second one.
+fn settle(shards: &Shards<u32>) {
+    (0..2).for_each(|_| shards.detach_idle());
+}
+
+#[test]
+fn idle_shards_are_detached_until_their_next_push() {
+    let (shards, mut endpoints, _) = crowded();
+    assert_eq!(shards.count(), 1 + endpoints.len());
+    settle(&shards);
+    assert_eq!(shards.count(), 1);
+    assert!(shards.is_empty());
+    for (index, item) in [(700, 1), (3, 2), (999, 3), (700, 4)] {
+        endpoints[index].push(item);
+    }
+    assert_eq!(shards.count(), 1 + 3);
+    assert_eq!(shards.ready(), 4);
+    let mut items = drain(&shards);
+    items.sort_unstable();
+    assert_eq!(items, [1, 2, 3, 4]);
+    endpoints[5].stage_one(5);
+    endpoints[5].commit(UNBORROWED);
+    assert_eq!(drain(&shards), [5]);
+}
+
+#[test]
+fn shards_that_are_used_stay_attached() {
+    let (shards, mut endpoints, _) = crowded();
+    let mut holder = Endpoint::new(Arc::clone(&shards));
+    settle(&shards);
+    endpoints[10].push(1);
+    for item in 0..3 {
+        endpoints[20].push(item);
+        hold_all(&mut holder);
+        shards.detach_idle();
+        assert!(shards.is_attached(21));
+        holder.commit(UNBORROWED);
+        holder.drop_taken(UNBORROWED);
+        endpoints[10].push(1);
+        shards.detach_idle();
+        assert!(shards.is_attached(11));
+    }
+    hold_all(&mut holder);
+    settle(&shards);
+    assert_eq!(shards.count(), 1);
+}
+
+#[test]
+fn an_abort_attaches_the_shard_and_comes_before_the_next_push() {
+    let (shards, mut endpoints, last) = crowded();
+    let mut holder = Endpoint::new(Arc::clone(&shards));
+    (1..=3).for_each(|item| endpoints[last - 1].push(item));
+    hold_all(&mut holder);
+    settle(&shards);
+    assert_eq!((shards.count(), shards.is_empty()), (1, true));
+    holder.abort(UNBORROWED);
+    assert_eq!((shards.count(), shards.is_empty()), (2, false));
+    endpoints[last - 1].push(4);
+    assert_eq!(drain(&shards), [1, 2, 3, 4]);
+    settle(&shards);
+    assert_eq!(shards.count(), 1);
+}
+
+/// The shards of idle handles cost nothing once somebody has looked at them often enough.
+#[test]
+fn pops_in_vain_detach_what_is_idle() {
+    let (shards, mut endpoints, _) = crowded();
+    let [pusher, popper, ..] = &mut *endpoints else {
+        unreachable!("a crowd");
+    };
+    for item in 0..20 {
+        pusher.push(item);
+        assert_eq!((popper.pop(), popper.pop()), (Some(item), None));
+    }
+    assert!(shards.count() <= 2, "{} shards", shards.count());
+    drop(endpoints);
+    let mut only = Endpoint::new(Arc::clone(&shards));
+    for item in 0..10_000 {
+        only.push(item);
+        assert_eq!((only.pop(), only.pop()), (Some(item), None));
+    }
+    assert!(shards.count() <= 2, "{} shards", shards.count());
+}
+
+impl<T> Receive<T> for Vec<T> {
+    fn receive(&mut self, entry: Entry<T>) {
+        self.push(entry.item);
+    }
+}
+
+#[test]
+fn an_intake_detaches_what_is_idle_too() {
+    let (shards, mut endpoints, _) = crowded();
+    let mut intake = Intake::new(Arc::clone(&shards));
+    let mut arrived = Vec::new();
+    for item in 0..20 {
+        endpoints[500].push(item);
+        intake.take_arrived(&mut arrived);
+    }
+    assert!(shards.count() <= 2, "{} shards", shards.count());
+    endpoints[700].push(20);
+    intake.take_arrived(&mut arrived);
+    assert!(arrived.into_iter().eq(0..=20));
 }
