@@ -55,9 +55,15 @@ impl<T, O: Order<T>> Future for TakeAsync<'_, T, O> {
     #[track_caller]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let cell = self.cell.as_mut().expect(DONE);
-        let poll = cell.get_mut().poll_pop(&WakeTarget::task(context.waker()));
+        if let Some(item) = cell.get_mut().pop_at_once() {
+            cell.end_ready();
+            self.cell = None;
+            return Poll::Ready(Ok(item));
+        }
+        let wake_target = WakeTarget::task(context.waker());
+        let poll = cell.get_mut().wait_to_pop(&wake_target);
         if poll.is_ready() {
-            cell.end_waiting();
+            cell.end_ready();
             self.cell = None;
         }
         poll
@@ -288,7 +294,7 @@ impl<T, O: Order<T>> Future for StageAsync<'_, T, O> {
 pub struct OwnedPop<T, O: Order<T> = Fifo> {
     queue: Option<Calls<T, O>>,
     /// Only if it has waited.
-    waiter: Option<Local<T, O>>,
+    waiter: Option<PooledWaiter<T, O>>,
 }
 
 impl<T, O: Order<T>> OwnedPop<T, O> {
@@ -310,14 +316,15 @@ impl<T, O: Order<T>> Future for OwnedPop<T, O> {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let Self { queue, waiter } = &mut *self;
         let calls = queue.as_ref().expect(DONE);
-        let mut attempt = || calls.call(|cell| cell.settled().pop_unless_empty());
-        let at_once = waiter.is_none() && !calls.shared.word().is_serving();
-        let poll = if let Some(popped) = at_once.then(&mut attempt).flatten() {
+        let is_newcomer = waiter.is_none() && !calls.shared.word().is_serving();
+        let look = || calls.call(|cell| cell.settled().pop_visible());
+        let poll = if let Some(popped) = is_newcomer.then(look).flatten() {
             Poll::Ready(popped)
         } else {
-            let mut user = waiter.get_or_insert_with(|| calls.waiter());
+            let mut user = waiter.get_or_insert_with(|| calls.waiter()).get_mut();
             let wake_target = WakeTarget::task(context.waker());
-            wait::poll_item(&mut user, &wake_target, |_| attempt())
+            let attempt = |_: &mut _| calls.call(|cell| cell.settled().pop_unless_empty());
+            wait::wait_for_item(&mut user, &wake_target, attempt)
         };
         if poll.is_ready() {
             (self.queue, self.waiter) = (None, None);
@@ -344,8 +351,28 @@ impl<T, O: Order<T>> Calls<T, O> {
         self.pool.call(&self.shared, call)
     }
 
-    fn waiter(&self) -> Local<T, O> {
-        Local::new(Arc::clone(&self.shared), None)
+    fn waiter(&self) -> PooledWaiter<T, O> {
+        PooledWaiter::new(self.pool.check_out(&self.shared))
+    }
+}
+
+/// A handle of the pool, to wait with. It waits no more when this is dropped.
+struct PooledWaiter<T, O: Order<T>>(CheckedOut<T, O>);
+
+impl<T, O: Order<T>> PooledWaiter<T, O> {
+    fn new(mut cell: CheckedOut<T, O>) -> Self {
+        cell.begin_waiting();
+        Self(cell)
+    }
+
+    fn get_mut(&mut self) -> &mut Local<T, O> {
+        self.0.get_mut()
+    }
+}
+
+impl<T, O: Order<T>> Drop for PooledWaiter<T, O> {
+    fn drop(&mut self) {
+        self.0.end_waiting();
     }
 }
 
@@ -359,7 +386,7 @@ impl<T, O: Order<T>> Calls<T, O> {
 pub struct OwnedPush<T, O: Order<T> = Fifo> {
     queue: Option<Calls<T, O>>,
     /// Only if it has waited.
-    waiter: Option<Local<T, O>>,
+    waiter: Option<PooledWaiter<T, O>>,
     item: Option<T>,
 }
 
@@ -395,7 +422,7 @@ impl<T, O: Order<T>> OwnedPush<T, O> {
         let poll = if let Some(admission) = at_once.then(|| attempt(item)).flatten() {
             Poll::Ready(admission)
         } else {
-            let mut user = waiter.get_or_insert_with(|| calls.waiter());
+            let mut user = waiter.get_or_insert_with(|| calls.waiter()).get_mut();
             let worth = user.is_worth_waiting(item.as_slice());
             let wake_target = WakeTarget::task(context.waker());
             wait::poll_room(&mut user, WaitKind::One, worth, &wake_target, |_| {
@@ -432,21 +459,16 @@ impl<T, O: Order<T>> Future for OwnedPush<T, O> {
 /// If it is polled after completion.
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct OwnedPushBatch<T, O: Order<T> = Fifo> {
-    cell: CheckedOut<T, O>,
+    waiter: PooledWaiter<T, O>,
     items: Option<Vec<T>>,
 }
 
 impl<T, O: Order<T>> OwnedPushBatch<T, O> {
-    pub(crate) fn new(mut cell: CheckedOut<T, O>, items: Vec<T>) -> Self {
-        cell.begin_waiting();
-        let items = Some(items);
-        Self { cell, items }
-    }
-}
-
-impl<T, O: Order<T>> Drop for OwnedPushBatch<T, O> {
-    fn drop(&mut self) {
-        self.cell.end_forgotten();
+    pub(crate) fn new(cell: CheckedOut<T, O>, items: Vec<T>) -> Self {
+        Self {
+            waiter: PooledWaiter::new(cell),
+            items: Some(items),
+        }
     }
 }
 
@@ -459,7 +481,8 @@ impl<T, O: Order<T>> OwnedPushBatch<T, O> {
         register: impl RegisterNth<T, O>,
     ) -> Poll<Result<usize, PushError<Vec<T>>>> {
         let wake_target = WakeTarget::task(context.waker());
-        self.cell
+        self.waiter
+            .0
             .poll_batch(&mut self.items, &wake_target, register)
     }
 }

@@ -37,11 +37,31 @@ impl<T, O: Order<T>> Local<T, O> {
     #[allow(clippy::inline_always)] // the pop
     fn pop_plainly(&mut self) -> Option<T> {
         let stored = self.endpoint.pop()?;
+        Some(self.deliver(stored))
+    }
+
+    /// Pops the next item of the present shard if nothing else has to be done: see [`Local::may_take_at_once`].
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the pop of a woken task
+    pub(crate) fn pop_at_once(&mut self) -> Option<T> {
+        if !self.may_take_at_once() {
+            return None;
+        }
+        let stored = self.endpoint.pop_next()?;
+        let item = self.deliver(stored);
+        self.item_waiter.leave_served(&self.ready);
+        Some(item)
+    }
+
+    /// The item of a pop that is committed at once.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the pop
+    fn deliver(&mut self, stored: StoredOf<T, O>) -> T {
         let word = self.ready.word_after_pop();
         if word.has_work_after_pop() {
             self.note_popped(word);
         }
-        Some(stored.into_item())
+        stored.into_item()
     }
 
     /// Releases the permit of an item that was popped, and notifies the waiters for an idle queue.
@@ -73,7 +93,7 @@ impl<T, O: Order<T>> Local<T, O> {
     }
 
     /// Pops an item; `None` if waiting may help.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn pop_unless_empty(&mut self) -> Option<Result<T, PopError>> {
         match self.pop_one() {
             Err(PopError::Empty) => None,
@@ -91,16 +111,41 @@ impl<T, O: Order<T>> Local<T, O> {
         mut self: &mut Self,
         timeout: Option<Duration>,
     ) -> Result<T, PopError> {
+        if let Some(item) = self.pop_at_once() {
+            return Ok(item);
+        }
         let popped = wait::for_item(&mut self, timeout, |local| local.pop_unless_empty());
         popped.unwrap_or(Err(PopError::Empty))
     }
 
     /// Polls for an item.
-    pub(crate) fn poll_pop(
+    pub(crate) fn poll_pop(&mut self, wake_target: &WakeTarget<'_>) -> Poll<Result<T, PopError>> {
+        match self.pop_at_once() {
+            Some(item) => Poll::Ready(Ok(item)),
+            None => self.wait_to_pop(wake_target),
+        }
+    }
+
+    /// As [`Local::poll_pop`], where no item was found at once.
+    #[inline]
+    pub(crate) fn wait_to_pop(
         mut self: &mut Self,
         wake_target: &WakeTarget<'_>,
     ) -> Poll<Result<T, PopError>> {
-        wait::poll_item(&mut self, wake_target, |local| local.pop_unless_empty())
+        wait::wait_for_item(&mut self, wake_target, |local| local.pop_unless_empty())
+    }
+
+    /// Pops an item if one is visible; otherwise another handle waits.
+    pub(crate) fn pop_visible(&mut self) -> Option<Result<T, PopError>> {
+        let popped = if self.looks_empty() {
+            None
+        } else {
+            self.pop_unless_empty()
+        };
+        if popped.is_none() {
+            self.endpoint.rest();
+        }
+        popped
     }
 }
 

@@ -266,19 +266,25 @@ impl<T, O: Order<T>> Local<T, O> {
         self.notify()
     }
 
-    /// Shows the item just pushed, and wakes a waiter for it. If the queue was closed meanwhile, retracts the item, unless a pop is
-    /// certain to find it.
+    /// Shows the item just pushed, and wakes a waiter for it.
+    #[cold]
+    #[inline(never)]
+    fn notify(&mut self) -> Result<(), PushError<T>> {
+        self.endpoint.show();
+        if self.ready.notify_slowly(1).is_closed() {
+            return self.retract_if_late();
+        }
+        Ok(())
+    }
+
+    /// Retracts the item just pushed, since the queue was closed meanwhile, unless a pop is certain to find it.
     ///
     /// An item at the head may have been published after the last pop; one behind another item was not, since that
     /// one is still to be popped. A pop that finds that one gone finds ours before it returns `Closed`: see
     /// `raw/strict.rs`.
     #[cold]
     #[inline(never)]
-    fn notify(&mut self) -> Result<(), PushError<T>> {
-        self.endpoint.show();
-        if !self.ready.notify_slowly(1).is_closed() {
-            return Ok(());
-        }
+    fn retract_if_late(&mut self) -> Result<(), PushError<T>> {
         planted!("put.keeps-late-push", return Ok(()));
         let Some(entry) = self.endpoint.retract() else {
             return Ok(());

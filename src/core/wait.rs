@@ -59,7 +59,8 @@ where
         }
     }
     let may_try = |user: &C| !user.word().is_serving();
-    if let Some(result) = spin(user, may_try, unless_empty(&mut attempt)) {
+    let look = |user: &mut C| (!user.looks_empty()).then(|| attempt(user)).flatten();
+    if let Some(result) = spin(user, may_try, look) {
         return Some(result);
     }
     let shared = Arc::clone(&user.shared);
@@ -136,9 +137,9 @@ where
     wait_for_item(user, wake_target, attempt)
 }
 
-/// Polls for an item in the wait queue.
+/// As [`poll_item`], where no item was found at once.
 #[inline]
-fn wait_for_item<T, O, C, R>(
+pub(crate) fn wait_for_item<T, O, C, R>(
     user: &mut C,
     wake_target: &WakeTarget<'_>,
     mut attempt: impl FnMut(&mut C) -> Option<R>,
@@ -147,26 +148,39 @@ where
     O: Order<T>,
     C: DerefMut<Target = Local<T, O>>,
 {
-    // Runs also if user code panics: a clock.
-    let mut handing_over = user.is_leader.then(|| {
-        give_up_lead(user);
-        defer_with(Some(Arc::clone(&user.shared)), |shared| {
-            step!("waits.leads", shared.iter().for_each(hand_over_lead));
-        })
-    });
-    if handing_over.is_some() {
-        // Due items wake their waiters in FIFO order.
-        user.shared.release_due();
+    if user.is_leader {
+        return wait_as_leader(user, wake_target, &mut attempt);
     }
-    let poll = wait_without_lead(user, wake_target, &mut attempt);
-    if let (Poll::Pending, Some(shared)) = (&poll, &mut handing_over) {
-        **shared = None;
+    wait_without_lead(user, wake_target, &mut attempt)
+}
+
+/// As [`wait_for_item`], for the leader. It may become it again.
+#[cold]
+fn wait_as_leader<T, O, C, R>(
+    user: &mut C,
+    wake_target: &WakeTarget<'_>,
+    attempt: &mut impl FnMut(&mut C) -> Option<R>,
+) -> Poll<R>
+where
+    O: Order<T>,
+    C: DerefMut<Target = Local<T, O>>,
+{
+    give_up_lead(user);
+    // Runs also if user code panics: a clock.
+    let mut handing_over = defer_with(Some(Arc::clone(&user.shared)), |shared| {
+        step!("waits.leads", shared.iter().for_each(hand_over_lead));
+    });
+    // Due items wake their waiters in FIFO order.
+    user.shared.release_due();
+    let poll = wait_without_lead(user, wake_target, attempt);
+    if poll.is_pending() {
+        *handing_over = None;
     }
     poll
 }
 
 /// As [`wait_for_item`], for a waiter that is not the leader. It may become it.
-#[inline]
+#[inline(never)]
 fn wait_without_lead<T, O, C, R>(
     user: &mut C,
     wake_target: &WakeTarget<'_>,
@@ -181,13 +195,17 @@ where
     }
     let spare =
         |user: &C, served| user.word().is_closed() || user.shared.ready_items() > served as u64;
+    // No item was found at once.
+    let is_only_shard = !user.item_waiter.is_taken() && user.is_on_the_only_shard();
+    let is_vain = |user: &C, newcomer: bool| (newcomer && is_only_shard) || user.looks_empty();
     let poll = Waiter::poll(
         user,
         Wanted::Item,
         WaitKind::One,
         wake_target.waker,
         spare,
-        unless_empty(attempt),
+        is_vain,
+        attempt,
     );
     if poll.is_pending() {
         user.endpoint.rest();
@@ -196,21 +214,6 @@ where
         }
     }
     poll
-}
-
-/// Attempts only where an item is visible. A waiter needs no strict Empty: for each shard, by the barriers of
-/// the waiter and of a publisher, one sees the other.
-fn unless_empty<T, O, C, R>(
-    attempt: &mut impl FnMut(&mut C) -> Option<R>,
-) -> impl FnMut(&mut C) -> Option<R> + '_
-where
-    O: Order<T>,
-    C: DerefMut<Target = Local<T, O>>,
-{
-    |user| {
-        let is_empty = !user.word().slows_pop() && user.endpoint.looks_empty();
-        (!is_empty).then(|| attempt(user)).flatten()
-    }
 }
 
 /// Polls for room with `attempt`; attempts only once if waiting cannot help (`worth` is false). A waiter that is
@@ -238,7 +241,16 @@ where
         admission
     };
     let spare = |_: &C, served| shared.word().is_closed() || room.capacity.free() > served;
-    Waiter::poll(user, Wanted::Room, kind, wake_target.waker, spare, attempt)
+    let waker = wake_target.waker;
+    Waiter::poll(
+        user,
+        Wanted::Room,
+        kind,
+        waker,
+        spare,
+        |_, _| false,
+        attempt,
+    )
 }
 
 impl<T, O: Order<T>> Waits for Local<T, O> {
@@ -257,10 +269,28 @@ impl<T, O: Order<T>> Local<T, O> {
     /// it waits, no order or clock has a say, and no other waiter is being served.
     #[inline]
     fn finds_item_at_once(&self) -> bool {
-        self.item_waiter.may_attempt()
-            && !self.is_leader
-            && !self.word().slows_pop()
-            && self.endpoint.sees_one()
+        self.may_take_at_once() && self.endpoint.sees_one()
+    }
+
+    /// Whether an attempt would certainly find nothing. A waiter needs no strict Empty: for each shard, by the barriers of
+    /// the waiter and of a publisher, one sees the other.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the wait of a task
+    pub(super) fn looks_empty(&self) -> bool {
+        !self.word().slows_pop() && self.endpoint.looks_empty()
+    }
+
+    /// Whether items come from the present shard only, in the order of their pushes.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // as above
+    fn is_on_the_only_shard(&self) -> bool {
+        !self.word().slows_pop() && self.endpoint.is_on_the_only_shard()
+    }
+
+    /// Whether to take an item involves nothing but the shard that it is in: see [`Local::finds_item_at_once`].
+    #[inline]
+    pub(super) fn may_take_at_once(&self) -> bool {
+        self.item_waiter.may_attempt() && !self.is_leader && !self.word().slows_pop()
     }
 }
 

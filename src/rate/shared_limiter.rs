@@ -65,7 +65,7 @@ mod tests {
     use crate::wait::ModeWord;
 
     fn wait_queue() -> Arc<WaitQueue> {
-        Arc::new(WaitQueue::new(ModeWord::standing(false, false)))
+        Arc::new(WaitQueue::new(ModeWord::standing(false, false), false))
     }
 
     #[test]

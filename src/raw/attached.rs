@@ -167,6 +167,12 @@ impl AttachedSet {
         self.see(shard).has(shard)
     }
 
+    /// Whether this shard is the only one in the set, as a hint; false if it is not one of the first.
+    #[inline]
+    pub(super) fn is_only(&self, shard: usize) -> bool {
+        shard < FLAGS && self.top.flags() == 0 && u64::from(self.first.flags()) == flag(shard)
+    }
+
     /// The version of the set.
     #[inline]
     pub(super) fn version(&self) -> SetVersion {

@@ -114,9 +114,15 @@ impl<L: Session> LocalCell<L> {
     /// Ends the borrow of a future of the handle, or one that was forgotten.
     #[inline]
     pub(crate) fn end_waiting(&mut self) {
+        self.end_ready();
+        self.get_mut().end_waiting();
+    }
+
+    /// Ends the borrow of a future of the handle that is ready, and so waits for nothing.
+    #[inline]
+    pub(crate) fn end_ready(&mut self) {
         // ORDERING: Relaxed; `&mut self`.
         self.borrowed.store(false, Ordering::Relaxed);
-        self.get_mut().end_waiting();
     }
 
     /// Ends a forgotten borrow.

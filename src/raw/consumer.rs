@@ -143,6 +143,7 @@ impl<T> ShardCursor<T> {
         }
     }
 
+    #[inline]
     pub(super) fn leave(&mut self) {
         if let ShardCursor::Shard(cursor) | ShardCursor::Timed(cursor) = self {
             cursor.flush();
@@ -165,23 +166,40 @@ impl<T> Consumer<T> {
     }
 
     /// An estimate of the number of items in the current shard.
+    #[inline]
     pub(super) fn backlog(&self, shards: &Shards<T>) -> u64 {
         self.shard.backlog(shards)
+    }
+
+    /// Whether the present shard is the only attached one, and has no returned items, as a hint.
+    #[inline]
+    pub(super) fn is_on_the_only_shard(&self, shards: &Shards<T>) -> bool {
+        let ShardCursor::Shard(cursor) = &self.shard else {
+            return false;
+        };
+        shards.is_only(self.number) && cursor.shard().front().is_clear()
     }
 
     /// Takes one item. Returns `None` if the queue was strictly empty.
     #[inline(always)]
     #[allow(clippy::inline_always)] // the pop
     pub(super) fn take_one(&mut self, shards: &Shards<T>) -> Option<T> {
-        let cursor = match &mut self.shard {
-            ShardCursor::Shard(cursor) => Some(cursor),
-            _ => None,
-        };
-        if let Some(slot) = cursor.and_then(Cursor::claim_next) {
-            // SAFETY: claimed just now, and so filled and the caller's.
-            return Some(unsafe { slot.take() });
+        match self.take_next() {
+            None => self.search_one(shards),
+            item => item,
         }
-        self.search_one(shards)
+    }
+
+    /// Takes the next item of the present shard if [nothing else has to be done](Cursor::claim_next).
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the pop
+    pub(super) fn take_next(&mut self) -> Option<T> {
+        let ShardCursor::Shard(cursor) = &mut self.shard else {
+            return None;
+        };
+        let slot = cursor.claim_next()?;
+        // SAFETY: claimed just now, and so filled and the caller's.
+        Some(unsafe { slot.take() })
     }
 
     /// Takes one item into the hold if it has room and [nothing else has to be done](Cursor::claim_next). Returns
@@ -270,13 +288,18 @@ impl<T> Consumer<T> {
     }
 
     /// Counts the items moved out of the shard, so that its memory can be reclaimed.
+    #[inline]
     pub(super) fn leave(&mut self) {
         self.shard.leave();
     }
 
     /// Gives up what it keeps of an empty shard.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the wait of a task
     pub(super) fn rest(&mut self, shards: &Shards<T>) {
-        self.leave();
+        if let ShardCursor::Shard(cursor) | ShardCursor::Timed(cursor) = &mut self.shard {
+            cursor.flush_inline();
+        }
         if let Some(number) = self.number.checked_sub(1) {
             shards.vacate(number);
         }

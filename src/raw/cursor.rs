@@ -225,6 +225,12 @@ impl<T> Cursor<T> {
     #[cold]
     #[inline(never)]
     pub(super) fn flush(&mut self) {
+        self.flush_inline();
+    }
+
+    /// As [`Cursor::flush`], for a consumer that waits.
+    #[inline]
+    pub(super) fn flush_inline(&mut self) {
         self.set_head(self.head);
         let finished = std::mem::take(&mut self.finished);
         if let Some(segment) = self.segment.filter(|_| finished > 0) {

@@ -94,7 +94,7 @@ impl<T> Injector<T> {
 
     /// Whether no item was ever put here. A thread that has seen an item from here claimed sees false.
     #[inline]
-    fn is_unused(&self) -> bool {
+    pub(super) fn is_unused(&self) -> bool {
         // ORDERING: Acquire; pairs with `injector.set-used`.
         !self.used.load(weak!("injector.is-unused", Acquire))
     }
@@ -284,7 +284,12 @@ impl<T> Injector<T> {
     /// Whether no item is visible.
     #[inline]
     pub(super) fn looks_empty(&self) -> bool {
-        self.is_unused() || self.position_if_empty().is_some() && self.front.is_exhausted()
+        self.is_unused() || self.looks_used_up()
+    }
+
+    #[inline(never)]
+    fn looks_used_up(&self) -> bool {
+        self.position_if_empty().is_some() && self.front.is_exhausted()
     }
 
     /// The number of ready items, except returned ones.

@@ -209,7 +209,7 @@ impl<R> RecordPool<R> {
     pub(crate) fn all_in_use(&self, is: impl Fn(&R) -> bool) -> bool {
         let mut flags = flags_of(read(&self.used));
         if self.len() > FIRST {
-            return self.in_use().all(is);
+            return self.all_of_many(is);
         }
         while flags != 0 {
             let number = flags.trailing_zeros() as usize;
@@ -219,6 +219,11 @@ impl<R> RecordPool<R> {
             flags &= flags - 1;
         }
         true
+    }
+
+    #[inline(never)]
+    fn all_of_many(&self, is: impl Fn(&R) -> bool) -> bool {
+        self.in_use().all(is)
     }
 
     /// The number of records in use.
@@ -410,6 +415,9 @@ impl<R> Drop for RecordPool<R> {
 /// The bucket of a record, and its index there.
 #[inline]
 fn locate(number: usize) -> (usize, usize) {
+    if number < FIRST {
+        return (0, number);
+    }
     let bucket = ((number + FIRST) / FIRST).ilog2() as usize;
     (bucket, number + FIRST - (FIRST << bucket))
 }

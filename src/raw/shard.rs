@@ -383,6 +383,7 @@ impl<T> Shard<T> {
     /// # Safety
     ///
     /// The caller has exclusive access to the segment, and its slots are vacant.
+    #[inline(never)]
     unsafe fn recycle(&self, segment: Segment<T>) {
         // SAFETY: by contract.
         unsafe { segment.reset() };
@@ -414,10 +415,12 @@ impl<T> Shard<T> {
         (position >= self.tail()).then_some(position)
     }
 
-    /// Whether no item is visible.
+    /// Whether certainly no item is visible: no joint has to be asked, and no run is linked.
     #[inline]
     pub(super) fn looks_empty(&self) -> bool {
-        self.position_if_empty().is_some() && self.front.is_exhausted()
+        let position = self.front.head().position();
+        let is_at_tail = |tail| position >= tail;
+        self.tail_without_joint().is_some_and(is_at_tail) && self.front.is_clear()
     }
 
     /// The number of visible items at the head, without returned ones.

@@ -99,6 +99,13 @@ impl<T> Shards<T> {
             .map_or(true, |number| self.attached.has(number))
     }
 
+    /// Whether this shard is the only one that is attached, as a hint.
+    #[inline]
+    pub(super) fn is_only(&self, shard: usize) -> bool {
+        let number = shard.wrapping_sub(1); // no record has the number of the injector
+        self.injector.is_unused() && self.attached.is_only(number)
+    }
+
     /// The number of attached shards, which a walk visits.
     #[cfg(test)]
     pub(crate) fn count(&self) -> usize {

@@ -109,7 +109,8 @@ impl<T> Shards<T> {
         self.version_if_empty(shard).is_some()
     }
 
-    /// Whether no item is visible in any shard in use, one after the other.
+    /// Whether certainly no item is visible in any shard in use, one after the other.
+    #[inline]
     pub(super) fn look_empty(&self) -> bool {
         self.injector().looks_empty() && self.records().all_in_use(Shard::looks_empty)
     }

@@ -5,7 +5,7 @@
 //!
 //! | role | steps |
 //! |---|---|
-//! | publisher | publishes; a light barrier; reads the wait queue's word |
+//! | publisher | publishes; reads the wait queue's word; takes its lock if somebody waits; otherwise a light barrier, and reads the word again |
 //! | waiter | attempts; enters the wait queue, which changes the word; a heavy barrier; attempts again; sleeps |
 //! | woken waiter | attempts; if that succeeds, leaves without the lock; if it fails, waits again at its old position; a barrier; attempts again; sleeps |
 //!

@@ -18,8 +18,13 @@ struct Things {
 
 impl Things {
     fn new(count: usize) -> Arc<Self> {
+        Self::with(count, false)
+    }
+
+    /// `may_gather`: whether [`Things::wait_gathering`] is called.
+    fn with(count: usize, may_gather: bool) -> Arc<Self> {
         Arc::new(Self {
-            wait_queue: WaitQueue::new(ModeWord::standing(false, false)),
+            wait_queue: WaitQueue::new(ModeWord::standing(false, false), may_gather),
             count: AtomicUsize::new(count),
         })
     }
@@ -72,6 +77,7 @@ impl Things {
                 WaitKind::Several,
                 waker,
                 spare,
+                |_, _| false,
                 attempt,
             )
         };
@@ -96,6 +102,7 @@ fn poll(
         Wanted::Item,
         WaitKind::One,
         waker,
+        |_, _| false,
         |_, _| false,
         attempt,
     )
@@ -230,7 +237,7 @@ fn a_newcomer_behind_a_served_waiter_is_not_forgotten() {
 #[test]
 fn a_gatherer_behind_a_woken_waiter_is_told_when_that_leaves() {
     model(|| {
-        let things = Things::new(0);
+        let things = Things::with(0, true);
         let (mut first, waker) = (Waiter::default(), flag());
         assert!(things.poll(&mut first, &waker).is_pending());
         things.publish(2);
@@ -266,7 +273,7 @@ fn a_waiter_comes_back_with_its_record() {
 #[test]
 fn a_push_that_is_not_refused_is_seen_after_the_close() {
     model(|| {
-        let wait_queue = Arc::new(WaitQueue::new(ModeWord::standing(false, false)));
+        let wait_queue = Arc::new(WaitQueue::new(ModeWord::standing(false, false), false));
         let staged = Arc::new(AtomicBool::new(false));
         let pusher = thread::spawn({
             let (wait_queue, staged) = (Arc::clone(&wait_queue), Arc::clone(&staged));
@@ -295,9 +302,39 @@ fn a_push_that_is_not_refused_is_seen_after_the_close() {
 }
 
 #[test]
+fn a_push_that_wakes_and_is_not_refused_is_seen_after_the_close() {
+    model(|| {
+        let things = Things::new(0);
+        let (mut waiter, waker) = (Waiter::default(), flag());
+        assert!(things.poll(&mut waiter, &waker).is_pending());
+        let pusher = thread::spawn({
+            let things = Arc::clone(&things);
+            move || {
+                // ORDERING: Relaxed; the lock serves as the barrier.
+                things.count.store(1, Ordering::Relaxed);
+                !things.wait_queue.notify_slowly(1).is_closed()
+            }
+        });
+        let popper = thread::spawn({
+            let things = Arc::clone(&things);
+            move || {
+                things.wait_queue.word().is_closed().then(|| {
+                    things.wait_queue.seal();
+                    // ORDERING: Relaxed; `seal` has the barrier.
+                    things.count.load(Ordering::Relaxed) > 0
+                })
+            }
+        });
+        assert!(things.wait_queue.close());
+        let (admitted, seen) = (pusher.join().unwrap(), popper.join().unwrap());
+        assert!(seen != Some(false) || !admitted);
+    });
+}
+
+#[test]
 fn a_close_wakes() {
     model(|| {
-        let wait_queue = Arc::new(WaitQueue::new(ModeWord::standing(false, false)));
+        let wait_queue = Arc::new(WaitQueue::new(ModeWord::standing(false, false), false));
         let closer = thread::spawn({
             let wait_queue = Arc::clone(&wait_queue);
             move || wait_queue.close()

@@ -16,7 +16,8 @@ pub(super) struct Record {
 /// |---|---|---|
 /// | `IDLE` | it does not wait; its entry may still be linked | the waiter |
 /// | `WAITING` | it waits, and was not woken | the waiter, under the lock |
-/// | `WOKEN` | it was woken, and may leave without the lock once it has used its wake-up | who wakes it, under the lock |
+/// | `FREE` | it was woken, and leaves without the lock once it has used its wake-up | who wakes it, under the lock |
+/// | `WOKEN` | as `FREE`, but it can become awaited by a waiter that gathers | who wakes it, under the lock |
 /// | `AWAITED` | it was woken, and others are to be woken when it leaves | under the lock |
 ///
 /// ORDERING: Relaxed, all. A waiter that sees that it was woken attempts, and if it finds nothing attempts again under
@@ -29,6 +30,7 @@ const IDLE: u8 = 0;
 const WAITING: u8 = 1;
 const WOKEN: u8 = 2;
 const AWAITED: u8 = 3;
+const FREE: u8 = 4;
 
 impl State {
     #[inline]
@@ -37,6 +39,7 @@ impl State {
         self.0.load(Ordering::Relaxed) == state
     }
 
+    #[inline]
     fn set(&self, state: u8) {
         // ORDERING: Relaxed; as above.
         self.0.store(state, Ordering::Relaxed);
@@ -68,6 +71,12 @@ impl State {
         self.set(WAITING);
     }
 
+    /// Nobody is to be woken when the waiter leaves, and waiters that gather cannot come.
+    #[inline]
+    pub(super) fn set_free(&self) {
+        self.set(FREE);
+    }
+
     /// `awaited`: whether others are to be woken when the waiter leaves.
     pub(super) fn set_woken(&self, awaited: bool) {
         self.set(if awaited { AWAITED } else { WOKEN });
@@ -81,6 +90,11 @@ impl State {
     /// Leaves without the lock; false if others are to be woken.
     #[inline]
     pub(super) fn leave(&self) -> bool {
+        if self.is(FREE) {
+            // Only the waiter itself changes this state.
+            self.set(IDLE);
+            return true;
+        }
         self.change(WOKEN, IDLE)
     }
 }

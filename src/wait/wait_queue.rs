@@ -2,16 +2,14 @@
 
 use super::record::Record;
 use super::waiter_list::{WaiterKey, WaiterList};
-use super::wake::Wakers;
+use super::wake::{call, Wakers};
 use super::word::ModeWord;
 use crate::sync::{
-    barrier, lock, planted, step, swallow_panic, try_lock, AtomicUsize, Mutex, Ordering, SMALL,
+    barrier, lock, planted, step, swallow_panic, try_lock, weak, AtomicUsize, Mutex, Ordering,
+    SMALL,
 };
 use crossbeam_utils::CachePadded;
 use std::task::Waker;
-
-/// How many wakers are taken out at most each time the wait queue is locked.
-const MANY: usize = 8;
 
 /// After this number of notifications without a waiter, a publisher disarms the wait queue.
 const IDLE: usize = 128;
@@ -26,7 +24,8 @@ pub(crate) struct WaitQueue {
 
 /// Methods for publishers.
 impl WaitQueue {
-    pub(crate) fn new(standing: ModeWord) -> Self {
+    /// `may_gather`: whether waiters may come that keep what they have obtained so far.
+    pub(crate) fn new(standing: ModeWord, may_gather: bool) -> Self {
         barrier::prepare();
         let armed = match barrier::is_asymmetric() {
             true => 0,
@@ -36,7 +35,7 @@ impl WaitQueue {
         };
         Self {
             word: CachePadded::new(AtomicUsize::new(standing.0 | armed)),
-            list: Mutex::new(WaiterList::default()),
+            list: Mutex::new(WaiterList::new(may_gather)),
             idle: AtomicUsize::new(0),
         }
     }
@@ -134,17 +133,22 @@ impl WaitQueue {
         }
     }
 
-    /// Wakes waiters for `count` published things, and returns the word as it was then.
-    #[cold]
-    #[inline(never)]
+    /// Wakes waiters for `count` published things, and returns the word as it is then.
+    ///
+    /// Where there is a waiter, the lock serves as the fence: who enters or closes later sees what was published before.
+    #[inline]
     pub(crate) fn notify_slowly(&self, count: usize) -> ModeWord {
-        let word = self.fenced_word();
-        if word.is_idle() {
-            self.count_idle();
-        } else if word.waiting() > 0 {
-            self.wake(count);
+        if count == 0 || self.word().waiting() == 0 {
+            let word = self.fenced_word();
+            if word.is_idle() {
+                self.count_idle();
+            }
+            if count == 0 || word.waiting() == 0 {
+                return word;
+            }
         }
-        word
+        self.wake(count);
+        self.word()
     }
 
     /// Disarms the wait queue when it has been idle for long.
@@ -165,18 +169,29 @@ impl WaitQueue {
         }
     }
 
-    /// Wakes the first `count` waiters that are not woken yet. If a waker panics, the next waiter
-    /// is woken too.
+    /// Wakes the first `count` waiters that are not woken yet. If a waker panics, the next waiter is woken too.
     #[inline]
     pub(crate) fn wake(&self, count: usize) {
-        match count {
-            0 => {}
-            1 => self.wake_by(Wakers::<1>::new(), count),
-            _ => self.wake_by(Wakers::<MANY>::new(), count),
+        if count == 1 {
+            self.wake_one();
+        } else {
+            self.wake_many(count);
         }
     }
 
-    fn wake_by<const MOST: usize>(&self, mut wakers: Wakers<MOST>, mut count: usize) {
+    fn wake_one(&self) {
+        let mut list = lock(&self.list);
+        let waker = list.wake_next();
+        self.update(&list);
+        drop(list);
+        if !waker.map_or(true, call) {
+            self.wake_many(1);
+        }
+    }
+
+    #[inline(never)]
+    fn wake_many(&self, mut count: usize) {
+        let mut wakers = Wakers::new();
         while count > 0 {
             let mut list = lock(&self.list);
             wakers.fill(count, || list.wake_next());
@@ -193,7 +208,7 @@ impl WaitQueue {
     /// Wakes all current waiters, each once: not again if it waits again meanwhile.
     pub(crate) fn wake_all(&self) {
         let until = lock(&self.list).last_arrival();
-        let mut wakers = Wakers::<MANY>::new();
+        let mut wakers = Wakers::new();
         let mut after = 0;
         loop {
             let mut list = lock(&self.list);
@@ -221,40 +236,47 @@ impl WaitQueue {
 
 /// The word, which is written under the lock.
 impl WaitQueue {
-    /// Updates the word from the list, and returns the previous word.
-    fn update(&self, list: &WaiterList) -> ModeWord {
-        self.write(list, self.word().flags())
+    /// Updates the word from the list.
+    #[inline]
+    fn update(&self, list: &WaiterList) {
+        self.write(list, self.word().flags());
     }
 
     /// Sets a flag, and returns the previous word.
+    #[inline]
     fn set(&self, list: &WaiterList, flag: usize) -> ModeWord {
-        self.write(list, self.word().flags() | flag)
+        let before = self.word();
+        self.write(list, before.flags() | flag);
+        before
     }
 
     fn clear(&self, list: &WaiterList, flag: usize) {
         self.write(list, self.word().flags() & !flag);
     }
 
-    fn write(&self, list: &WaiterList, flags: usize) -> ModeWord {
-        let before = self.word();
+    #[inline]
+    fn write(&self, list: &WaiterList, flags: usize) {
         let word = ModeWord::of(list.waiting(), list.is_serving(), flags);
-        // ORDERING: Relaxed; written under the lock. A load without the lock has a barrier that pairs with
-        // the one in `arm`.
-        self.word.store(word.0, Ordering::Relaxed);
-        before
+        // ORDERING: Release; pairs with the barrier of `waitqueue.seal-early`: a popper that sees `CLOSED` sees what was
+        // published by those who had the lock before. Otherwise Relaxed: written under the lock, and a load without the
+        // lock has a barrier that pairs with the one in `arm`.
+        self.word.store(word.0, weak!("waitqueue.word", Release));
     }
 }
 
 /// Methods for waiters.
 impl WaitQueue {
+    /// A record for a new waiter.
+    #[cold]
+    pub(super) fn new_record(&self) -> Record {
+        lock(&self.list).new_record()
+    }
+
     /// Adds a waiter, and returns how many are being served: if none is, it must attempt again before it sleeps.
-    #[inline]
-    pub(super) fn enter(&self, record: &mut Option<Record>, waker: Waker, gathers: bool) -> usize {
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the wait of a task
+    pub(super) fn enter(&self, key: WaiterKey, waker: Waker, gathers: bool) -> usize {
         let mut list = lock(&self.list);
-        let key = match record {
-            Some(record) => record.key,
-            None => record.insert(list.new_record()).key,
-        };
         let serving = list.enter(key, waker, gathers);
         self.arm(&list);
         serving
@@ -264,13 +286,14 @@ impl WaitQueue {
     /// could see the waiter is visible afterwards.
     ///
     /// Under the lock, so that a thread that finds the wait queue armed knows that the heavy barrier is done.
+    #[inline]
     fn arm(&self, list: &WaiterList) {
         // ORDERING: Relaxed; an approximate count suffices.
         self.idle.store(0, Ordering::Relaxed);
         if self.set(list, ModeWord::ARMED).is_armed() {
             barrier::full("waitqueue.arm");
         } else {
-            barrier::heavy_against_compiler("waitqueue.arm-first");
+            pass_first_barrier();
         }
     }
 
@@ -361,6 +384,12 @@ impl WaitQueue {
     }
 }
 
+#[cold]
+#[inline(never)]
+fn pass_first_barrier() {
+    barrier::heavy_against_compiler("waitqueue.arm-first");
+}
+
 #[cfg(all(test, not(any(loom, shuttle))))]
 mod tests {
     use super::{barrier, lock, ModeWord, WaitQueue, Waker, IDLE};
@@ -375,22 +404,21 @@ mod tests {
 
     /// A wait queue that was armed by a waiter that has left.
     fn armed() -> WaitQueue {
-        let wait_queue = WaitQueue::new(ModeWord::standing(false, false));
-        let mut record = None;
-        wait_queue.enter(&mut record, Waker::from(Arc::new(NoopWaker)), false);
-        wait_queue.leave(record.unwrap().key, false);
+        let wait_queue = WaitQueue::new(ModeWord::standing(false, false), false);
+        let record = wait_queue.new_record();
+        wait_queue.enter(record.key, Waker::from(Arc::new(NoopWaker)), false);
+        wait_queue.leave(record.key, false);
         assert!(wait_queue.word().is_armed());
         wait_queue
     }
 
     #[test]
     fn who_has_left_without_the_lock_is_passed() {
-        let wait_queue = WaitQueue::new(ModeWord::standing(false, false));
-        let [mut first, mut second] = [None, None];
-        for record in [&mut first, &mut second] {
-            wait_queue.enter(record, Waker::from(Arc::new(NoopWaker)), false);
+        let wait_queue = WaitQueue::new(ModeWord::standing(false, false), false);
+        let [first, second] = [(); 2].map(|()| wait_queue.new_record());
+        for record in [&first, &second] {
+            wait_queue.enter(record.key, Waker::from(Arc::new(NoopWaker)), false);
         }
-        let [first, second] = [first, second].map(Option::unwrap);
         wait_queue.wake(1);
         assert!(wait_queue.is_first(first.key));
         assert!(first.state.leave() && !second.state.leave());

@@ -50,12 +50,14 @@ impl Waits for Alone<'_> {
 }
 
 /// The arguments of [`Waiter::poll`].
-struct Attempt<'l, S> {
+struct Attempt<'l, S, E> {
     wanted: Wanted,
     kind: WaitKind,
     waker: &'l Waker,
     /// Whether a newcomer may attempt although this number of older waiters are being served.
     spare: S,
+    /// Whether an attempt would certainly find nothing.
+    is_vain: E,
 }
 
 impl Waiter {
@@ -77,7 +79,9 @@ impl Waiter {
 
     /// Attempts, and waits in the wait queue while `attempt` returns `None`.
     ///
-    /// `spare`: whether a newcomer may attempt although this number of older waiters are being served.
+    /// `spare`: whether a newcomer may attempt although this number of older waiters are being served. `is_vain`: whether
+    /// an attempt would certainly find nothing, that of a newcomer if the flag is set, and otherwise one that must not
+    /// miss what was published before the last barrier.
     #[inline]
     pub(crate) fn poll<C: DerefMut<Target = impl Waits>, R>(
         user: &mut C,
@@ -85,6 +89,7 @@ impl Waiter {
         kind: WaitKind,
         waker: &Waker,
         spare: impl Fn(&C, usize) -> bool,
+        is_vain: impl Fn(&C, bool) -> bool,
         mut attempt: impl FnMut(&mut C) -> Option<R>,
     ) -> Poll<R> {
         let poll = Attempt {
@@ -92,16 +97,16 @@ impl Waiter {
             kind,
             waker,
             spare,
+            is_vain,
         };
         let (waiter, wait_queue) = user.waiter(wanted);
-        let result = if !waiter.waits {
+        if !waiter.waits {
             poll.enter(user, &mut attempt)
         } else if waiter.is_woken(wait_queue, waker) {
             poll.use_wake_up(user, &mut attempt)
         } else {
-            None
-        };
-        result.map_or(Poll::Pending, Poll::Ready)
+            Poll::Pending
+        }
     }
 
     /// Whether it was woken; if not, makes `waker` the one that will be called.
@@ -111,6 +116,17 @@ impl Waiter {
                 .record
                 .as_ref()
                 .is_some_and(|own| wait_queue.is_woken(own.key, waker))
+    }
+
+    /// Enters the wait queue, and returns how many waiters are being served: if none is, it must attempt again before it
+    /// sleeps.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the wait of a task
+    fn enter(&mut self, wait_queue: &WaitQueue, waker: Waker, gathers: bool) -> usize {
+        let own = self.record.get_or_insert_with(|| wait_queue.new_record());
+        let serving = wait_queue.enter(own.key, waker, gathers);
+        self.waits = true;
+        serving
     }
 
     /// Whether this is the first waiter of the wait queue.
@@ -129,10 +145,12 @@ impl Waiter {
     /// Leaves the wait queue after it has used its wake-up, if it was there.
     #[inline]
     pub(crate) fn leave_served(&mut self, wait_queue: &WaitQueue) {
-        let left = self.record.as_ref().map_or(true, |own| own.state.leave());
-        if left {
+        if !self.waits {
+            return;
+        }
+        if self.record.as_ref().map_or(true, |own| own.state.leave()) {
             self.waits = false;
-        } else if self.waits {
+        } else {
             self.give_up(wait_queue, true);
         }
     }
@@ -163,45 +181,49 @@ impl Waiter {
     }
 }
 
-impl<S> Attempt<'_, S> {
+impl<S, E> Attempt<'_, S, E> {
     #[inline]
     fn enter<C: DerefMut<Target = impl Waits>, R>(
         &self,
         user: &mut C,
         attempt: &mut impl FnMut(&mut C) -> Option<R>,
-    ) -> Option<R>
+    ) -> Poll<R>
     where
         S: Fn(&C, usize) -> bool,
+        E: Fn(&C, bool) -> bool,
     {
-        if !user.waiter(self.wanted).1.word().is_serving() {
+        if !user.waiter(self.wanted).1.word().is_serving() && !(self.is_vain)(user, true) {
             if let Some(result) = attempt(user) {
-                return Some(result);
+                return Poll::Ready(result);
             }
         }
         let (waker, gathers) = (self.waker.clone(), self.kind == WaitKind::Several);
         let (waiter, wait_queue) = user.waiter(self.wanted);
-        let serving = wait_queue.enter(&mut waiter.record, waker, gathers);
-        waiter.waits = true;
+        let serving = waiter.enter(wait_queue, waker, gathers);
         if serving > 0 && !(self.spare)(user, serving) {
-            return None;
+            return Poll::Pending;
         }
         self.attempt_again(user, attempt)
     }
 
+    #[inline(never)]
     fn use_wake_up<C: DerefMut<Target = impl Waits>, R>(
         &self,
         user: &mut C,
         attempt: &mut impl FnMut(&mut C) -> Option<R>,
-    ) -> Option<R> {
+    ) -> Poll<R>
+    where
+        E: Fn(&C, bool) -> bool,
+    {
         if let Some(result) = attempt(user) {
             let (waiter, wait_queue) = user.waiter(self.wanted);
             waiter.leave_served(wait_queue);
-            return Some(result);
+            return Poll::Ready(result);
         }
         let waker = self.waker.clone();
         let (waiter, wait_queue) = user.waiter(self.wanted);
         waiter.wait_again(wait_queue, waker);
-        planted!("waiter.looks-once", return None);
+        planted!("waiter.looks-once", return Poll::Pending);
         self.attempt_again(user, attempt)
     }
 
@@ -211,10 +233,27 @@ impl<S> Attempt<'_, S> {
         &self,
         user: &mut C,
         attempt: &mut impl FnMut(&mut C) -> Option<R>,
-    ) -> Option<R> {
-        let result = attempt(user)?;
+    ) -> Poll<R>
+    where
+        E: Fn(&C, bool) -> bool,
+    {
+        if (self.is_vain)(user, false) {
+            return Poll::Pending;
+        }
+        self.attempt_and_leave(user, attempt)
+    }
+
+    #[inline(never)]
+    fn attempt_and_leave<C: DerefMut<Target = impl Waits>, R>(
+        &self,
+        user: &mut C,
+        attempt: &mut impl FnMut(&mut C) -> Option<R>,
+    ) -> Poll<R> {
+        let Some(result) = attempt(user) else {
+            return Poll::Pending;
+        };
         let (waiter, wait_queue) = user.waiter(self.wanted);
         waiter.leave(wait_queue);
-        Some(result)
+        Poll::Ready(result)
     }
 }

@@ -32,6 +32,8 @@ pub(super) struct WaiterList {
     arrivals: Arrival,
     /// The number of waiters that are being served.
     serving: usize,
+    /// Whether waiters that gather may come.
+    may_gather: bool,
     /// The number of waiters that gather.
     gatherers: usize,
     /// Wake-ups owed to waiters that entered without an attempt, because others come first.
@@ -62,6 +64,14 @@ pub(super) struct Left {
 }
 
 impl WaiterList {
+    /// `may_gather`: whether waiters that gather may come.
+    pub(super) fn new(may_gather: bool) -> Self {
+        Self {
+            may_gather,
+            ..Self::default()
+        }
+    }
+
     /// A record for a new waiter, which is idle.
     #[cold]
     pub(super) fn new_record(&mut self) -> Record {
@@ -84,31 +94,42 @@ impl WaiterList {
     }
 
     /// Adds an idle waiter, and returns how many are being served: only if none is, it may simply attempt.
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the wait of a task
     pub(super) fn enter(&mut self, key: WaiterKey, waker: Waker, gathers: bool) -> usize {
-        self.unlink(key);
+        if self.last != Some(key) {
+            self.move_to_end(key);
+        }
         if gathers {
+            debug_assert!(self.may_gather);
             step!("waiterlist.awaits-none", self.await_woken());
             self.gatherers += 1;
         }
         self.arrivals += 1;
         let entry = &mut self.entries[key];
         entry.state.set_waiting();
-        entry.linked = true;
         entry.arrival = self.arrivals;
-        entry.before = self.last;
-        entry.after = None;
         entry.waker = Some(waker);
         entry.vain = false;
         entry.gathers = gathers;
-        match self.last.replace(key) {
-            Some(last) => self.entries[last].after = Some(key),
-            None => self.first = Some(key),
-        }
         self.next = self.next.or(Some(key));
         self.waiting += 1;
         self.owed += self.serving.min(1);
         self.serving
+    }
+
+    /// Links an entry at the end. It may still be linked elsewhere.
+    #[inline(never)]
+    fn move_to_end(&mut self, key: WaiterKey) {
+        self.unlink(key);
+        let entry = &mut self.entries[key];
+        entry.linked = true;
+        entry.before = self.last;
+        entry.after = None;
+        match self.last.replace(key) {
+            Some(last) => self.entries[last].after = Some(key),
+            None => self.first = Some(key),
+        }
     }
 
     /// Makes all woken waiters leave under the lock.
@@ -158,8 +179,9 @@ impl WaiterList {
     #[allow(clippy::inline_always)] // the wake-up of one waiter
     pub(super) fn wake_next(&mut self) -> Option<Waker> {
         let key = self.next?;
+        let waker = self.wake(key);
         self.next = self.waiting_from(self.after(key));
-        self.wake(key)
+        waker
     }
 
     /// Marks the oldest waiter that arrived after `after`, and not after `until`, as woken. Returns its waker and arrival.
@@ -186,7 +208,11 @@ impl WaiterList {
         let others_wait = self.owed > 0 || self.gatherers > 0;
         let entry = &mut self.entries[key];
         let awaited = (others_wait || entry.vain) && !planted!("waiterlist.awaits-nobody");
-        entry.state.set_woken(awaited);
+        if awaited || self.may_gather {
+            entry.state.set_woken(awaited);
+        } else {
+            entry.state.set_free();
+        }
         self.serving += usize::from(entry.vain);
         self.waiting -= 1;
         entry.waker.take()

@@ -4,28 +4,26 @@ use crate::sync::swallow_panic;
 use std::mem;
 use std::task::Waker;
 
-/// Up to `MOST` wakers to be called once the wait queue is unlocked.
-pub(super) struct Wakers<const MOST: usize> {
+/// How many wakers are taken out at most each time the wait queue is locked.
+const MOST: usize = 8;
+
+/// Up to [`MOST`] wakers to be called once the wait queue is unlocked.
+#[derive(Default)]
+pub(super) struct Wakers {
     wakers: [Option<Waker>; MOST],
     len: usize,
 }
 
-impl<const MOST: usize> Wakers<MOST> {
-    #[inline]
+impl Wakers {
     pub(super) fn new() -> Self {
-        Self {
-            wakers: [(); MOST].map(|()| None),
-            len: 0,
-        }
+        Self::default()
     }
 
-    #[inline]
     pub(super) fn len(&self) -> usize {
         self.len
     }
 
     /// Adds up to `count` wakers, while there is room and `next` returns one.
-    #[inline]
     pub(super) fn fill(&mut self, count: usize, mut next: impl FnMut() -> Option<Waker>) {
         while self.len < count.min(MOST) {
             let Some(waker) = next() else {
@@ -37,7 +35,6 @@ impl<const MOST: usize> Wakers<MOST> {
     }
 
     /// Takes out and calls all wakers, and returns how many panicked.
-    #[inline]
     pub(super) fn wake(&mut self) -> usize {
         let called = &mut self.wakers[..mem::take(&mut self.len)];
         let mut panicked = 0;
@@ -49,6 +46,7 @@ impl<const MOST: usize> Wakers<MOST> {
 }
 
 /// Calls a waker; returns false if it panicked.
-fn call(waker: Waker) -> bool {
+#[inline]
+pub(super) fn call(waker: Waker) -> bool {
     swallow_panic(|| waker.wake())
 }

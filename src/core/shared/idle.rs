@@ -61,6 +61,7 @@ impl<T, O: Order<T>> Shared<T, O> {
             WaitKind::One,
             wake_target.waker,
             |_, _| true,
+            |_, _| false,
             |_| self.is_idle().then_some(()),
         );
         let next = self.due_timer.next();

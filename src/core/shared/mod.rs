@@ -63,7 +63,7 @@ impl Room {
         Self {
             capacity: Capacity::new(limit),
             limit,
-            wait_queue: WaitQueue::new(ModeWord::standing(false, false)),
+            wait_queue: WaitQueue::new(ModeWord::standing(false, false), true),
         }
     }
 
@@ -90,7 +90,7 @@ impl<T, O: Order<T>> Shared<T, O> {
         let shards = Arc::new(Shards::new(timed));
         let slow_pops = timed || Self::SORTS || settings.slows_pops();
         let word = ModeWord::standing(timed || Self::SORTS, slow_pops);
-        let ready = Arc::new(WaitQueue::new(word));
+        let ready = Arc::new(WaitQueue::new(word, false));
         let due_timer = DueTimer::new(settings.time.clone(), Arc::clone(&ready));
         let source = O::source(order, &shards, &due_timer);
         let room = settings.capacity.map(|limit| Arc::new(Room::new(limit)));
@@ -103,7 +103,7 @@ impl<T, O: Order<T>> Shared<T, O> {
             source,
             ready,
             room,
-            idle: WaitQueue::new(ModeWord::standing(false, false)),
+            idle: WaitQueue::new(ModeWord::standing(false, false), false),
             gate: Gate::new(settings.pace, settings.max_held),
             time: settings.time,
             due_timer,

@@ -15,19 +15,28 @@ impl<T> Endpoint<T> {
     }
 
     /// Whether an item may be ready in the current shard. It is a hint: only an attempt to pop is conclusive.
+    #[inline]
     pub(crate) fn sees_one(&self) -> bool {
         self.consumer.backlog(&self.shards) > 0
     }
 
-    /// Whether no item is visible in any shard, each at an instant of its own. A hint: only a pop that finds none has
-    /// proved that there was none. Every item is visible that was published before the caller's last barrier, and not
-    /// taken since.
+    /// Whether certainly no item is visible in any shard, each at an instant of its own. A hint: only a pop that finds
+    /// none has proved that there was none. Every item is visible that was published before the caller's last barrier,
+    /// and not taken since.
+    #[inline]
     pub(crate) fn looks_empty(&self) -> bool {
         self.shards.look_empty()
     }
 
+    /// Whether the present shard is the only attached one, and has no returned items, as a hint.
+    #[inline]
+    pub(crate) fn is_on_the_only_shard(&self) -> bool {
+        self.consumer.is_on_the_only_shard(&self.shards)
+    }
+
     /// Gives up what the consumer keeps of an empty queue, before it waits: its part of a segment, and the memory of a
     /// shard without an owner.
+    #[inline]
     pub(crate) fn rest(&mut self) {
         self.consumer.rest(&self.shards);
     }
@@ -37,6 +46,15 @@ impl<T> Endpoint<T> {
     #[allow(clippy::inline_always)] // the pop
     pub(crate) fn pop(&mut self) -> Option<T> {
         let item = self.consumer.take_one(&self.shards)?;
+        self.counters().count_popped(1);
+        Some(item)
+    }
+
+    /// Pops the next item of the present shard if [nothing else has to be done](crate::raw::consumer::Consumer::take_next).
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the pop
+    pub(crate) fn pop_next(&mut self) -> Option<T> {
+        let item = self.consumer.take_next()?;
         self.counters().count_popped(1);
         Some(item)
     }
@@ -89,7 +107,7 @@ impl<T> Endpoint<T> {
         count
     }
 
-    /// Takes all items that are ready in the next shard in use, from number `shard` on, and advances `shard` past it.
+    /// Takes all items that are ready in the next attached shard, from number `shard` on, and advances `shard` past it.
     /// Returns false if there is no such shard.
     pub(crate) fn hold_shard(&mut self, shard: &mut usize) -> bool {
         let Some(next) = self.shards.next_from(*shard) else {

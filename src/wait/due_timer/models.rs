@@ -27,7 +27,7 @@ impl Wake for Bell {
 /// A due timer, its clock, and a bell that waits in its wait queue.
 fn due_timer() -> (Arc<DueTimer>, ManualClock, Arc<Bell>) {
     let (clock, bell) = (ManualClock::new(), Arc::new(Bell::default()));
-    let wait_queue = Arc::new(WaitQueue::new(ModeWord::standing(false, false)));
+    let wait_queue = Arc::new(WaitQueue::new(ModeWord::standing(false, false), false));
     let due_timer = DueTimer::new(Time::of(Arc::new(clock.clone())), Arc::clone(&wait_queue));
     let waker = Waker::from(Arc::clone(&bell));
     let mut user = &mut Alone {
@@ -36,7 +36,15 @@ fn due_timer() -> (Arc<DueTimer>, ManualClock, Arc<Bell>) {
     };
     let nothing = |_: &mut _| None::<()>;
     let (wanted, kind) = (Wanted::Item, WaitKind::One);
-    let poll = Waiter::poll(&mut user, wanted, kind, &waker, |_, _| true, nothing);
+    let poll = Waiter::poll(
+        &mut user,
+        wanted,
+        kind,
+        &waker,
+        |_, _| true,
+        |_, _| false,
+        nothing,
+    );
     assert!(poll.is_pending());
     (due_timer, clock, bell)
 }
