@@ -22,5 +22,6 @@ mod peeks;
 mod pop_batches;
 #[cfg(feature = "stream")]
 mod stream;
+mod turns;
 mod verbs;
 mod wakeups;
