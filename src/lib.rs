@@ -78,8 +78,8 @@
 //!
 //! - Items pushed through one handle are popped in that order, except after aborts.
 //! - Items that one thread pushes without a handle are popped in the order of the pushes.
-//! - Between handles the order is best effort: consumers prefer the shard whose head is older, in
-//!   steps of a segment of items.
+//! - Between handles the order is best effort: consumers prefer the handle whose next item is older, and
+//!   compare handles after [so many items](Builder::stickiness).
 //! - After an abort the items of the transaction come back in their order, before all undelivered items
 //!   of the same producer handle. Modifications to them are kept. The order between two aborted
 //!   transactions is unspecified.

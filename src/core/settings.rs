@@ -17,6 +17,8 @@ pub(crate) struct Settings<T, M> {
     pub(crate) pace: Pace,
     pub(crate) max_held: Option<usize>,
     pub(crate) name: Option<Arc<str>>,
+    /// How many items a consumer takes from a shard before it compares shards again.
+    pub(crate) stickiness: u32,
 }
 
 impl<T, M> Settings<T, M> {

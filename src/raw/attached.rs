@@ -162,7 +162,8 @@ impl AttachedSet {
         clear_above(&self.top, number, has_none);
     }
 
-    /// Whether a shard is in the set, as a hint.
+    /// Whether a shard is in the set.
+    #[cfg(test)]
     pub(super) fn has(&self, shard: usize) -> bool {
         self.see(shard).has(shard)
     }

@@ -1,10 +1,11 @@
 //! A consumer: chooses the shard to take from next.
 //!
-//! A consumer stays on a shard until the segment that it entered there is used up, the shard is empty, or another
-//! consumer is faster. Then it looks for a shard where an item is visible, compares that one with a random other, and
-//! takes from the one with the older head. Every [`ROUND`]th time it goes to the next shard in turn, so that none
-//! starves. Aborts count like choices: an item that is aborted again and again does not keep its consumer from other
-//! shards. The walk is the first collect of `strict.rs`, by whose rules the consumer answers Empty.
+//! A consumer stays on a shard until it has taken as many items as the queue's [stickiness](crate::Builder::stickiness)
+//! allows, the segment that it entered there is used up, the shard is empty, or another consumer is faster. Then it
+//! looks for a shard where an item is visible, compares that one with a random other, and takes from the one with the
+//! older head. Every [`ROUND`]th abort moves it to the next one with items: an item that is aborted again and again does
+//! not keep its consumer from other shards. The walk is the first collect of `strict.rs`, by whose rules the consumer
+//! answers Empty.
 
 use super::cursor::{Cursor, Take};
 use super::detach::Visits;
@@ -17,18 +18,21 @@ use super::strict::Collect;
 use crate::sync::planted;
 use crossbeam_utils::Backoff;
 
-/// One of `ROUND` choices moves to the next attached shard.
+/// One of `ROUND` aborts moves to the next shard with items.
 const ROUND: u32 = 16;
 
-/// The number of random picks among all shard numbers before the next attached one is taken.
-const PICKS: u32 = 8;
+/// The number of shards that are looked at for one to compare with.
+const PICKS: usize = 8;
+
+/// How many times the [stickiness](crate::Builder::stickiness) a consumer takes if it found no other shard with items.
+const ALONE: u32 = 4;
 
 /// One consumer's choice of shards. Not shared; its owner calls [`Consumer::leave`] at the end.
 pub(super) struct Consumer<T> {
     shard: ShardCursor<T>,
     /// The number of `shard`.
     number: usize,
-    choices: u32,
+    aborts: u32,
     random: u32,
     visits: Visits,
 }
@@ -135,10 +139,15 @@ impl<T> ShardCursor<T> {
         }
     }
 
-    /// Enters the segment at the head.
+    /// Enters the segment at the head, until shards are compared.
     pub(super) fn enter(&mut self, shards: &Shards<T>) {
+        self.enter_for(shards, shards.stickiness());
+    }
+
+    /// Enters the segment at the head, for at most `most` positions. The injector's node is entered to its end.
+    fn enter_for(&mut self, shards: &Shards<T>, most: u32) {
         match self {
-            ShardCursor::Shard(cursor) | ShardCursor::Timed(cursor) => cursor.enter(),
+            ShardCursor::Shard(cursor) | ShardCursor::Timed(cursor) => cursor.enter(most),
             ShardCursor::Injector(node) => *node = shards.injector().entered(),
         }
     }
@@ -159,7 +168,7 @@ impl<T> Consumer<T> {
         Self {
             shard: ShardCursor::Injector(0),
             number: 0,
-            choices: 0,
+            aborts: 0,
             random,
             visits: Visits::default(),
         }
@@ -362,26 +371,23 @@ impl<T> Consumer<T> {
         }
     }
 
-    /// Counts an abort as a choice.
-    pub(super) fn aborted(&mut self, shards: &Shards<T>) {
-        self.rotate_if_due(shards);
-    }
-
-    /// Moves to the next shard once in [`ROUND`] calls. Returns whether it did.
+    /// Moves to the next shard with items once in [`ROUND`] aborts.
     #[inline]
-    fn rotate_if_due(&mut self, shards: &Shards<T>) -> bool {
-        self.choices = self.choices.wrapping_add(1);
-        let due = self.choices % ROUND == 0;
-        if due {
+    pub(super) fn aborted(&mut self, shards: &Shards<T>) {
+        self.aborts = self.aborts.wrapping_add(1);
+        if self.aborts % ROUND == 0 {
             self.rotate(shards);
         }
-        due
     }
 
     #[cold]
     fn rotate(&mut self, shards: &Shards<T>) {
-        let next = shards.next_from(self.number + 1);
-        self.enter(shards, next.unwrap_or(0));
+        let mut others = shards.round_from(self.number + 1);
+        if let Some(next) = others.find(|&next| !shards.looks_empty(next)) {
+            self.enter(shards, next);
+            // The next item comes from there, without a comparison.
+            self.shard.enter(shards);
+        }
     }
 
     /// Takes from a chosen shard, or if that is empty from the one with this number.
@@ -400,34 +406,29 @@ impl<T> Consumer<T> {
         })
     }
 
-    /// Enters the shard with this number, a random other one with an older head, or every [`ROUND`]th time the next
-    /// one.
+    /// Enters the shard with this number, or a random other one with an older head.
     fn choose(&mut self, shards: &Shards<T>, number: usize) {
-        if self.rotate_if_due(shards) {
-            return;
-        }
         self.enter(shards, number);
-        if shards.end() > 1 {
-            let other = self.pick_other(shards);
-            match (shards.age(number), shards.age(other)) {
-                (Some(here), Some(there)) if there < here => self.enter(shards, other),
-                (None, Some(_)) => self.enter(shards, other),
-                _ => {}
+        match self.pick_other(shards) {
+            Some((other, there)) => {
+                let here = shards.age(number).unwrap_or(u64::MAX);
+                if there <= here.saturating_add(Shards::<T>::TICK) {
+                    self.enter(shards, other);
+                }
+            }
+            None => {
+                let most = shards.stickiness().saturating_mul(ALONE);
+                self.shard.enter_for(shards, most);
             }
         }
     }
 
-    /// A random attached shard, other than the current one if possible.
-    fn pick_other(&mut self, shards: &Shards<T>) -> usize {
-        let end = shards.end();
-        for _ in 0..PICKS {
-            let other = (self.number + 1 + self.random() % (end - 1)) % end;
-            if shards.is_attached(other) {
-                return other;
-            }
-        }
-        let first = self.random() % end;
-        shards.next_from(first).unwrap_or(0)
+    /// The next shard from a random one on where an item is visible, other than the current one, and its age.
+    fn pick_other(&mut self, shards: &Shards<T>) -> Option<(usize, u64)> {
+        let first = self.random() % shards.end();
+        let others = shards.round_from(first).take(PICKS);
+        let mut others = others.filter(|&other| other != self.number);
+        others.find_map(|other| Some((other, shards.age(other)?)))
     }
 
     #[inline(always)]

@@ -18,7 +18,7 @@ pub(super) enum Take {
     Empty,
     /// Another consumer was faster.
     Lost,
-    /// The entered segment is exhausted; there may be another one.
+    /// The entered segment is exhausted, and there may be another one; or it is time to compare shards.
     Spent,
     /// No items were taken, because returned runs come first.
     Returned,
@@ -37,10 +37,12 @@ pub(super) struct Cursor<T> {
     head: Head,
     /// The start of the positions up to `head` that this consumer has claimed and moved out, but not yet counted.
     since: Head,
-    /// Positions before it were published when it was loaded, and lie in or before `segment`.
+    /// Positions before it were published when it was loaded, and lie before `stop`.
     limit: Head,
     /// The end of `segment`.
     end: Head,
+    /// Where the consumer compares shards again: at `end` or before it.
+    stop: Head,
     /// The entered segment. Set before `limit` is.
     segment: Option<Segment<T>>,
     /// The number of positions of `segment` before `since` that were claimed, moved out and not yet counted.
@@ -56,6 +58,7 @@ impl<T> Cursor<T> {
             since: head,
             limit: Head::first_at(0),
             end: Head::first_at(0),
+            stop: Head::first_at(0),
             segment: None,
             finished: 0,
         }
@@ -77,7 +80,7 @@ impl<T> Cursor<T> {
     }
 
     /// Claims the item at the head if it is visible and nothing else has to be done: no returned item comes first,
-    /// and it is not the last one of the entered segment. Returns its slot.
+    /// and it is not the last one before the consumer compares shards. Returns its slot.
     ///
     /// This path calls nothing, so that it needs no stack. `None`: [`Cursor::take`] decides.
     #[inline(always)]
@@ -85,7 +88,7 @@ impl<T> Cursor<T> {
     pub(super) fn claim_next(&mut self) -> Option<&Slot<T>> {
         let (shard, head) = (self.shard(), self.head);
         let next = head.after(1);
-        if next >= self.end || !shard.front().is_clear() {
+        if next >= self.stop || !shard.front().is_clear() {
             return None;
         }
         if head >= self.limit {
@@ -94,7 +97,7 @@ impl<T> Cursor<T> {
                 return None;
             }
             if next < tail {
-                self.limit = tail.min(self.end);
+                self.limit = tail.min(self.stop);
             }
         }
         if let Err(now) = shard.front().claim(head, 1) {
@@ -188,27 +191,37 @@ impl<T> Cursor<T> {
             self.flush();
             return Err(Take::Empty);
         }
-        if self.head >= self.end {
+        if self.head >= self.stop {
             return Err(Take::Spent);
         }
-        let limit = tail.min(self.end);
+        let limit = tail.min(self.stop);
         if limit > self.head.after(1) {
             self.limit = limit;
         }
         Ok(limit)
     }
 
-    /// Enters the segment of the head, after [`Take::Spent`].
-    pub(super) fn enter(&mut self) {
-        self.flush();
+    /// Enters the segment of the head, after [`Take::Spent`], for at most `most` positions.
+    pub(super) fn enter(&mut self, most: u32) {
         self.set_head(self.shard().front().head());
+        if self.head >= self.end {
+            self.flush();
+            self.find_segment();
+        }
+        let stop = self.head.position() + u64::from(most);
+        self.stop = self.end.min(Head::first_at(stop));
+        self.limit = self.limit.min(self.stop);
+    }
+
+    /// Finds the segment of the head.
+    fn find_segment(&mut self) {
         let position = self.head.position();
         if position >= self.shard().tail() {
             return;
         }
         let number = number::<T>(position);
         let found = self.shard().directory().find(number, &reclaim::pin());
-        if let Some((segment, _)) = found {
+        if let Some(segment) = found {
             self.segment = Some(segment);
             self.end = Head::first_at((number + 1) * Segment::<T>::LEN as u64);
         }

@@ -115,6 +115,12 @@ impl DirectoryPage {
         Some(Times::from_raw(row))
     }
 
+    /// The stamp of segment `number`, which is on this page.
+    fn stamp(&self, number: u64) -> u64 {
+        // ORDERING: Relaxed; as in `Directory::find`.
+        self.entry(number).stamp.load(Ordering::Relaxed)
+    }
+
     fn entry(&self, number: u64) -> &SegmentEntry {
         &self.entries[self.index(number)]
     }
@@ -156,17 +162,32 @@ impl Directory {
         }
     }
 
-    /// Finds segment `number` and its stamp.
+    /// Finds segment `number`.
     ///
     /// The caller has loaded a head in that segment and a tail beyond that head. Returns `None` if the
     /// head has advanced in the meantime. Otherwise the segment is the right one for `number`, but
     /// alive only if one of its positions is found to be unclaimed afterwards.
-    pub(super) fn find<T>(&self, number: u64, pin: &Pin) -> Option<(Segment<T>, u64)> {
+    pub(super) fn find<T>(&self, number: u64, pin: &Pin) -> Option<Segment<T>> {
         let entry = self.page(number, pin)?.entry(number);
-        // ORDERING: Relaxed, both; written before the tail was published, which the caller has loaded
-        // with Acquire.
-        let segment = Segment::from_raw(entry.segment.load(Ordering::Relaxed))?;
-        Some((segment, entry.stamp.load(Ordering::Relaxed)))
+        // ORDERING: Relaxed; written before the tail was published, which the caller has loaded with Acquire.
+        Segment::from_raw(entry.segment.load(Ordering::Relaxed))
+    }
+
+    /// Finds the stamps of segment `number` and of the next one, like [`Directory::find`]. A next one that is not open at
+    /// the caller's tail is taken to be opened at the next tick.
+    pub(super) fn stamps(&self, number: u64, next_is_open: bool, pin: &Pin) -> Option<[u64; 2]> {
+        let mut page = self.page(number, pin)?;
+        let (opened, next) = (page.stamp(number), number + 1);
+        if !next_is_open {
+            return Some([opened, opened + 1]);
+        }
+        if !page.covers(next) {
+            // ORDERING: Relaxed; the caller's tail covers the successor, as in `Directory::advance`.
+            let successor = page.next.load(Ordering::Relaxed);
+            // SAFETY: reached under the pin, as in `Directory::page`.
+            page = unsafe { successor.as_ref() }?;
+        }
+        Some([opened, page.stamp(next)])
     }
 
     /// Finds the times of segment `number`, like [`Directory::find`].

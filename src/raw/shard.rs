@@ -436,18 +436,30 @@ impl<T> Shard<T> {
         self.tail().saturating_sub(skipped)
     }
 
-    /// The stamp of the segment at the head; `None` if nothing is visible there.
+    /// When the item at the head was pushed, in parts of a tick of the clock that stamps segments, of which
+    /// [`Segment::LEN`] make one; `None` if nothing is visible there.
+    ///
+    /// Interpolated between the stamps of its segment and of the next one, or of the next tick if that is not open.
     pub(super) fn age(&self) -> Option<u64> {
         if !self.front.is_clear() {
             return (!self.front.is_detached()).then_some(0);
         }
         let position = self.front.head().position();
-        if position >= self.tail() {
+        let tail = self.tail();
+        if position >= tail {
             return None;
         }
-        let pin = reclaim::pin();
-        let found = self.directory().find::<T>(number::<T>(position), &pin);
-        Some(found.map_or(u64::MAX, |(_, stamp)| stamp))
+        let (number, len) = (number::<T>(position), Segment::<T>::LEN as u64);
+        let next_is_open = (number + 1) * len < tail;
+        let stamps = self
+            .directory()
+            .stamps(number, next_is_open, &reclaim::pin());
+        // `None`: the head has moved on meanwhile.
+        let age = stamps.map(|[opened, next]| {
+            let ticks = next - opened;
+            opened * len + ticks * offset::<T>(position) as u64
+        });
+        age.or(Some(u64::MAX))
     }
 }
 

@@ -12,6 +12,7 @@ use super::injector::Injector;
 use super::producer::Producer;
 use super::reclaim;
 use super::record_pool::{RecordPool, FIRST};
+use super::segment::Segment;
 use super::shard::Shard;
 use super::sink::Sink;
 use crate::sync::{barrier, AtomicU64, SMALL};
@@ -36,9 +37,14 @@ pub(crate) struct Shards<T> {
     stamps: CachePadded<AtomicU64>,
     /// Whether items keep their times.
     timed: bool,
+    /// How many items a consumer takes from a shard before it compares shards again.
+    stickiness: u32,
 }
 
 impl<T> Shards<T> {
+    /// A tick of the logical clock, as a difference between [ages](Self::age).
+    pub(super) const TICK: u64 = Segment::<T>::LEN as u64;
+
     pub(crate) fn new(timed: bool) -> Self {
         barrier::prepare();
         Self {
@@ -50,6 +56,7 @@ impl<T> Shards<T> {
             popped: Counters::default(),
             stamps: CachePadded::new(AtomicU64::new(0)),
             timed,
+            stickiness: u32::MAX,
         }
     }
 
@@ -92,7 +99,8 @@ impl<T> Shards<T> {
         self.records.len() + 1
     }
 
-    /// Whether a shard is attached, as a hint.
+    /// Whether a shard is attached.
+    #[cfg(test)]
     pub(super) fn is_attached(&self, shard: usize) -> bool {
         shard
             .checked_sub(1)
@@ -150,12 +158,23 @@ impl<T> Shards<T> {
         self.attached.from(number).map(|number| number + 1)
     }
 
-    /// The stamp of the segment at a shard's head; `None` if nothing is visible there.
+    /// When the item at a shard's head was pushed, as [`Shard::age`] says; `None` if nothing is visible there.
     pub(super) fn age(&self, shard: usize) -> Option<u64> {
         match shard.checked_sub(1) {
-            None => self.injector.age(),
+            None => Some(self.injector.age()?.saturating_mul(Self::TICK)),
             Some(number) => self.records.get(number).age(),
         }
+    }
+
+    /// How many items a consumer takes from a shard before it compares shards again.
+    pub(super) fn stickiness(&self) -> u32 {
+        self.stickiness
+    }
+
+    /// Sets the [stickiness](crate::Builder::stickiness).
+    pub(crate) fn with_stickiness(mut self, stickiness: u32) -> Self {
+        self.stickiness = stickiness;
+        self
     }
 
     /// Frees the memory of empty shards without an owner.

@@ -65,6 +65,9 @@ const CASES: &[Case] = &[
         drop(Queue::<u32>::builder().capacity(0));
     }),
     ("capacity is 0", || drop(channel::bounded::<u32>(0))),
+    ("stickiness is 0", || {
+        drop(Queue::<u32>::builder().stickiness(0));
+    }),
     ("max_attempts is 0", || {
         drop(Queue::<u32>::builder().max_attempts(0));
     }),

@@ -280,8 +280,23 @@ fn counts_add_up_after_many_threads() {
 
 #[test]
 fn an_item_that_always_fails_does_not_hide_the_other_shards() {
+    [0, 1, 10].into_iter().for_each(fail_beside_idle);
+}
+
+/// One item fails always, and another one never. The shards of so many idle handles are between theirs.
+fn fail_beside_idle(handles: usize) {
     let queue = Queue::unbounded();
-    let (mut bad, mut good) = (queue.handle(), queue.handle());
+    let mut bad = queue.handle();
+    bad.push("first").unwrap();
+    let idle: Vec<_> = (0..handles)
+        .map(|_| {
+            let mut idle = queue.handle();
+            idle.push("idle").unwrap();
+            idle
+        })
+        .collect();
+    let mut good = queue.handle();
+    assert_eq!(drain(&queue).len(), 1 + idle.len());
     let mut worker = queue.handle();
     let mut try_one = || {
         worker.transact(|tx| match *tx.pop().unwrap() {

@@ -4,6 +4,7 @@
 mod common;
 
 mod attempts;
+mod between_handles;
 mod blame;
 mod borrows;
 mod channel;

@@ -30,7 +30,7 @@ fn queues_of_all_orders_are_built() {
     let _: [Queue<u8>; 3] = [Queue::unbounded(), Queue::bounded(1), Queue::default()];
     let _: FairQueue<u8, u8> = FairQueue::by(|item| item % 2);
     let _: PriorityQueue<u8> = PriorityQueue::by_priority();
-    let plain: Queue<u8> = every_setting(Queue::builder()).build();
+    let plain: Queue<u8> = every_setting(Queue::builder()).stickiness(1).build();
     let fair: Queue<u8, ByKey<u8, u8>> = every_setting(Queue::builder().fair_by(|item| item % 2))
         .weight(|key| u32::from(*key))
         .key_capacity(2)

@@ -146,6 +146,7 @@ mod orders;
 mod payloads;
 mod rank;
 mod round_trip;
+mod stickiness;
 pub(crate) mod stream;
 mod waiting;
 mod wake;
@@ -164,6 +165,7 @@ pub(crate) fn workloads(sizes: Sizes) -> Vec<Workload> {
         orders::workloads,
         payloads::workloads,
         rank::workloads,
+        stickiness::workloads,
         latency::workloads,
         memory::workloads,
         at_rest::workloads,

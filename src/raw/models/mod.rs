@@ -80,13 +80,20 @@ impl Drop for Pusher {
 struct Popper {
     shard: Arc<Shard<u32>>,
     cursor: Cursor<u32>,
+    stickiness: u32,
 }
 
 impl Popper {
     fn new(shard: &Arc<Shard<u32>>) -> Self {
+        Self::sticky(shard, u32::MAX)
+    }
+
+    /// Enters a segment for so many items.
+    fn sticky(shard: &Arc<Shard<u32>>, stickiness: u32) -> Self {
         Self {
             shard: Arc::clone(shard),
             cursor: Cursor::new(shard),
+            stickiness,
         }
     }
 
@@ -97,7 +104,7 @@ impl Popper {
             match self.cursor.take(&mut item, 1) {
                 Take::Got(_) => return item,
                 Take::Empty => return None,
-                Take::Spent => self.cursor.enter(),
+                Take::Spent => self.cursor.enter(self.stickiness),
                 Take::Lost => {}
                 Take::Returned => match self.shard.front().take(&mut item, 1) {
                     0 if self.shard.front().is_detached() => return None,
@@ -116,7 +123,7 @@ impl Popper {
     /// Holds up to `most` items from the head on.
     fn hold(&mut self, hold: &mut Hold<u32>, most: usize) {
         while let Take::Spent = self.cursor.take(hold, most) {
-            self.cursor.enter();
+            self.cursor.enter(self.stickiness);
         }
     }
 }

@@ -23,11 +23,21 @@ fn publish_and_claim() {
 
 #[test]
 fn two_claimants_share_the_items() {
-    model(|| {
+    share_the_items(u32::MAX);
+}
+
+#[test]
+fn two_claimants_that_compare_shards_after_each_item_share_the_items() {
+    share_the_items(1);
+}
+
+/// Two claimants enter a segment for this many items.
+fn share_the_items(stickiness: u32) {
+    model(move || {
         let (shard, pusher) = filled([1, 2, 3]);
-        let mut popper = Popper::new(&shard);
+        let mut popper = Popper::sticky(&shard, stickiness);
         let other = thread::spawn({
-            let mut popper = Popper::new(&shard);
+            let mut popper = Popper::sticky(&shard, stickiness);
             move || popper.drain()
         });
         let mine = popper.drain();
@@ -69,6 +79,25 @@ fn a_page_is_retired_behind_a_late_reader() {
         let mine = popper.drain();
         let theirs = late.join().unwrap();
         assert_eq!(sorted(mine.into_iter().chain(theirs)), [1, 2, 3, 4, 5]);
+        drop(pusher);
+    });
+}
+
+#[test]
+fn the_age_of_the_head_is_read_while_pages_are_retired() {
+    model(|| {
+        let (shard, pusher) = filled([1, 2, 3, 4, 5]);
+        let consumer = thread::spawn({
+            let mut popper = Popper::new(&shard);
+            move || popper.drain()
+        });
+        let ages = [shard.age(), shard.age()];
+        // One tick for each segment of two items.
+        let known = ages.into_iter().flatten().filter(|&age| age != u64::MAX);
+        assert!(known.clone().all(|age| (2..7).contains(&age)));
+        assert!(known.is_sorted());
+        assert_eq!(consumer.join().unwrap(), [1, 2, 3, 4, 5]);
+        assert_eq!(shard.age(), None);
         drop(pusher);
     });
 }

@@ -49,7 +49,7 @@ fn pop_up_to(popper: &mut Popper, most: usize) -> Vec<u32> {
     let mut items = Checked(Vec::new());
     while items.0.len() < most {
         match popper.cursor.take_timed(&mut items, 1) {
-            Take::Spent => popper.cursor.enter(),
+            Take::Spent => popper.cursor.enter(u32::MAX),
             Take::Empty => break,
             _ => {}
         }
@@ -118,7 +118,7 @@ fn the_oldest_is_looked_for_in_a_run_that_is_used_up() {
         let mut hold = Hold::new();
         while hold.len() < 2 {
             if let Take::Spent = popper.cursor.take_timed(&mut hold, 2) {
-                popper.cursor.enter();
+                popper.cursor.enter(u32::MAX);
             }
         }
         let aborter = thread::spawn({

@@ -2,6 +2,7 @@
 
 use super::Shards;
 use crate::raw::consumer::Consumer;
+use crate::raw::segment::Segment;
 use crate::raw::strict::Remainder;
 use crate::raw::testing::UNBORROWED;
 use crate::raw::{Endpoint, Entry, Intake, Receive};
@@ -329,4 +330,32 @@ fn an_intake_detaches_what_is_idle_too() {
     endpoints[700].push(20);
     intake.take_arrived(&mut arrived);
     assert!(arrived.into_iter().eq(0..=20));
+}
+
+#[test]
+fn ages_lie_between_the_stamps_of_segments() {
+    const LEN: usize = Segment::<u32>::LEN;
+    let shards = Arc::new(Shards::new(false));
+    let mut producers = [(); 2].map(|()| Endpoint::new(Arc::clone(&shards)));
+    let mut consumer = Consumer::new(0);
+    let mut age_after = |pops| {
+        let taken = consumer.take_shard(&shards, 1, &mut Vec::<u32>::new(), pops);
+        assert_eq!(taken, pops);
+        shards.age(1)
+    };
+    // Full segments of both in turn, on several pages: those of the first shard are opened at the ticks 1, 3, 5, ...
+    for segment in 0..40 {
+        (0..LEN).for_each(|_| producers[segment % 2].push(0));
+    }
+    let ticks = |ticks: u64| ticks * LEN as u64;
+    for opened in (1..39).step_by(2) {
+        assert_eq!(age_after(0), Some(ticks(opened)));
+        assert_eq!(age_after(LEN / 2), Some(ticks(opened + 1)));
+        assert_eq!(age_after(LEN / 2 - 1), Some(ticks(opened + 2) - 2));
+        age_after(1);
+    }
+    // The last segment lasts one tick.
+    assert_eq!(age_after(LEN - 1), Some(ticks(40) - 1));
+    assert_eq!(age_after(1), None);
+    consumer.leave();
 }

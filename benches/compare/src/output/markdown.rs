@@ -3,7 +3,7 @@
 use crate::results::{Row, Table};
 
 /// Tables for the README: workloads, and subjects as columns.
-const CHOSEN: [(&[&str], &[&str]); 3] = [
+const CHOSEN: [(&[&str], &[&str]); 4] = [
     (
         &[
             "pairs, 1 thread",
@@ -59,6 +59,28 @@ const CHOSEN: [(&[&str], &[&str]); 3] = [
             "requeue, priority",
             "Mutex<BinaryHeap>",
             "crossbeam-skiplist",
+        ],
+    ),
+    (
+        &[
+            "stickiness, stream 2P2C",
+            "stickiness, stream 4P4C",
+            "stickiness, rank error, 2P2C: mean",
+            "stickiness, rank error, 2P2C: max",
+            "stickiness, rank error, 4P4C: mean",
+            "stickiness, rank error, 4P4C: max",
+            "stickiness, rank error, 2 handles of 1 thread: mean",
+            "stickiness, rank error, 2 handles of 1 thread: max",
+            "stickiness, rank error, 2 handles of 1 thread: displacement",
+        ],
+        &[
+            "requeue, stickiness 1",
+            "requeue, stickiness 4",
+            "requeue, stickiness 16",
+            "requeue, stickiness 64",
+            "requeue, stickiness 256",
+            "requeue, stickiness 1024",
+            "requeue, unlimited",
         ],
     ),
 ];

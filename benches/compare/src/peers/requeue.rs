@@ -50,6 +50,28 @@ impl<T: Payload> Peer<T> for Plain {
 
 impl Bounded for Plain {}
 
+/// With a stickiness.
+pub(crate) struct Sticky<const ITEMS: u32>;
+
+impl<T: Payload, const ITEMS: u32> Peer<T> for Sticky<ITEMS> {
+    const NAME: &'static str = match ITEMS {
+        1 => "requeue, stickiness 1",
+        4 => "requeue, stickiness 4",
+        16 => "requeue, stickiness 16",
+        64 => "requeue, stickiness 64",
+        256 => "requeue, stickiness 256",
+        1024 => "requeue, stickiness 1024",
+        _ => "requeue, unlimited",
+    };
+    type Sender = WithHandle<T>;
+    type Receiver = WithHandle<T>;
+
+    fn open(plan: Plan) -> (Vec<Self::Sender>, Vec<Self::Receiver>) {
+        let queue = Queue::builder().stickiness(ITEMS).build();
+        plan.make_ends(|| WithHandle::of(&queue))
+    }
+}
+
 impl<T: Payload> Sender<T> for WithHandle<T> {
     fn push(&mut self, item: T) -> Result<(), T> {
         self.handle

@@ -34,7 +34,7 @@ pub(super) fn workloads(sizes: Sizes) -> Vec<Workload> {
 
 /// The order of the pushes, while several threads push and pop. The result of a queue in strict order is the error of the
 /// stamps, which are taken right before a push and right after a pop.
-fn concurrent<P: Peer<T>, T: Payload>(plan: Plan, load: Load) -> Subject {
+pub(super) fn concurrent<P: Peer<T>, T: Payload>(plan: Plan, load: Load) -> Subject {
     let (mut senders, mut receivers) = P::open(plan);
     Subject::of::<P, T>(move || {
         let (pushed, popped) = (AtomicU64::new(0), Popped::default());
@@ -53,7 +53,7 @@ fn concurrent<P: Peer<T>, T: Payload>(plan: Plan, load: Load) -> Subject {
 }
 
 /// The same when one thread pushes through all ends in turn, and then pops.
-fn in_turn<P: Peer<T>, T: Payload>(plan: Plan, load: Load) -> Subject {
+pub(super) fn in_turn<P: Peer<T>, T: Payload>(plan: Plan, load: Load) -> Subject {
     let (mut senders, mut receivers) = P::open(plan);
     Subject::of::<P, T>(move || {
         let ends = 0..senders.len();
@@ -116,13 +116,16 @@ impl Popped {
         received
     }
 
-    /// The mean and the maximum error; the item of the lowest key should have come first.
+    /// The mean and the maximum error, where the item of the lowest key should have come first; and by how many places
+    /// an item was displaced at most, if the keys are the places.
     #[allow(clippy::cast_precision_loss)]
     fn errors(self, key: impl Fn(u64) -> u64) -> Vec<f64> {
         let numbers = self.numbers.into_inner();
         let mut numbers = numbers.unwrap_or_else(PoisonError::into_inner);
         numbers.sort_unstable();
         let keys: Vec<_> = numbers.into_iter().map(|(_, number)| key(number)).collect();
+        let places = (0..).zip(&keys);
+        let displaced = places.map(|(place, key)| key.abs_diff(place)).max();
         let mut later = Counts::up_to(keys.iter().copied().max().unwrap_or(0));
         let (mut sum, mut max) = (0, 0);
         for &key in keys.iter().rev() {
@@ -131,7 +134,7 @@ impl Popped {
             later.add(key);
         }
         let mean = sum as f64 / keys.len().max(1) as f64;
-        vec![mean, max as f64]
+        vec![mean, max as f64, displaced.unwrap_or(0) as f64]
     }
 }
 
