@@ -409,17 +409,13 @@ impl<T> Consumer<T> {
     /// Enters the shard with this number, or a random other one with an older head.
     fn choose(&mut self, shards: &Shards<T>, number: usize) {
         self.enter(shards, number);
-        match self.pick_other(shards) {
-            Some((other, there)) => {
-                let here = shards.age(number).unwrap_or(u64::MAX);
-                if there <= here.saturating_add(Shards::<T>::TICK) {
-                    self.enter(shards, other);
-                }
-            }
-            None => {
-                let most = shards.stickiness().saturating_mul(ALONE);
-                self.shard.enter_for(shards, most);
-            }
+        let Some((other, there)) = self.pick_other(shards) else {
+            let most = shards.stickiness().saturating_mul(ALONE);
+            return self.shard.enter_for(shards, most);
+        };
+        let here = shards.age(number).unwrap_or(u64::MAX);
+        if there <= here.saturating_add(Shards::<T>::TICK) {
+            self.enter(shards, other);
         }
     }
 

@@ -138,9 +138,9 @@ fn consumers_that_compare_after_each_item_share_all_items() {
     let popped = thread::scope(|scope| {
         let consumers = [scope.spawn(pop), scope.spawn(pop)];
         let producers = [0, 1].map(|handle| scope.spawn(move || push(handle)));
-        producers
-            .into_iter()
-            .for_each(|producer| producer.join().unwrap());
+        for producer in producers {
+            producer.join().unwrap();
+        }
         queue.close();
         consumers.map(|consumer| consumer.join().unwrap())
     });

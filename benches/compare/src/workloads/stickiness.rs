@@ -1,17 +1,20 @@
-//! The rank error and the throughput, by the stickiness of the consumers.
+//! The rank error and the throughput, with the default stickiness and with others.
 
 use super::rank::{concurrent, in_turn};
 use super::stream::trying;
 use super::Sizes;
 use crate::measure::Workload;
-use crate::peers::Sticky;
+use crate::peers::{Plain, Sticky};
 
 /// Where items came out of turn, also the distance of an item from its place.
 const COLUMNS: &[&str] = &["mean", "max", "displacement"];
 
 macro_rules! each {
     ($function:ident $arguments:tt for $($stickiness:expr),+) => {
-        vec![$($function::<Sticky<{ $stickiness }>, u64> $arguments),+]
+        vec![
+            $function::<Plain, u64> $arguments,
+            $($function::<Sticky<{ $stickiness }>, u64> $arguments),+
+        ]
     };
 }
 
