@@ -490,8 +490,10 @@ impl<T> Builder<T> {
     ///     left.push(2 * item)?;
     ///     right.push(2 * item + 1)?;
     /// }
-    /// let mut popped = queue.drain().enumerate();
-    /// assert!(popped.all(|(place, item)| item.abs_diff(place) <= 2));
+    /// for place in 0..200 {
+    ///     let item: usize = queue.pop()?;
+    ///     assert!(item.abs_diff(place) <= 1);
+    /// }
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
