@@ -44,6 +44,7 @@ impl Sequence<u32, ()> for LifoItems {
             entry,
             number: 0,
             position: 0,
+            place: 0,
             name: 0,
         });
         into.extend(shown);

@@ -8,6 +8,7 @@
 //! A new order is a type that implements [`Engine`]: the metadata stored beside each item in its slot, a
 //! [`Sequence`], and a [`Registry`] if it needs to know more about items than their metadata.
 
+mod chunks;
 pub(crate) mod fair;
 mod leased;
 #[cfg(all(test, not(shuttle)))]
@@ -26,7 +27,7 @@ pub(crate) mod tests;
 pub use leased::{Leased, Unleased};
 
 pub(crate) use registry::Registry;
-pub(crate) use sequence::{Dequeued, Sequence, Shown, Visit, PART, SCAN_STEP};
+pub(crate) use sequence::{Dequeued, Mark, Sequence, Shown, Visit, PART, SCAN_STEP};
 pub(crate) use sorted::Sorted;
 pub(crate) use source::{Next, Source, Unsorted};
 

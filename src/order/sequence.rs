@@ -79,13 +79,23 @@ pub(crate) const PART: usize = 32;
 /// The most places scanned at once.
 pub(crate) const SCAN_STEP: usize = 1024;
 
-/// The progress of a visit: the current and the end number, and the current and the end position there.
+/// The progress of a visit: the current and the end number, the current and the end position there, and the place that
+/// was visited last.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Visit {
     pub(crate) number: u32,
     pub(crate) numbers: u32,
     pub(crate) from: i64,
     pub(crate) to: i64,
+    pub(crate) mark: Mark,
+}
+
+/// The place of a position, as long as that has this stamp.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Mark {
+    pub(crate) position: i64,
+    pub(crate) place: u32,
+    pub(crate) stamp: u64,
 }
 
 /// An item that is being shown, and its former position.
@@ -94,6 +104,7 @@ pub(crate) struct Shown<T, M> {
     pub(crate) entry: Entry<Stored<T, M>>,
     pub(crate) number: u32,
     pub(crate) position: i64,
+    pub(crate) place: u32,
     pub(crate) name: u64,
 }
 

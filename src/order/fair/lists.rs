@@ -1,10 +1,10 @@
-//! The items of each key, contiguous in memory: items pushed at the same time with different keys are dequeued
+//! The items of each key, in chunks of a few places: items pushed at the same time with different keys are dequeued
 //! far apart.
 //!
-//! The list of a key is in a ring buffer, and all buffers are in one vector. A list that outgrows its buffer moves to a
-//! larger one, and the old one is kept for another list. So items come and go without the allocator. When most
-//! places are vacant, all lists move to a new vector.
+//! The list of a key is a chain of [`Chunks`]. When most places are vacant, all lists move to new ones.
 
+use crate::order::chunks::Chunks;
+use crate::order::Mark;
 use crate::raw::{DeliveryMeta, Entry};
 use std::mem;
 
@@ -12,18 +12,13 @@ use std::mem;
 const SLACK: usize = 256;
 /// How many places are tolerated for each item.
 const WASTE: usize = 16;
-/// The number of sizes of buffers: the powers of two.
-const SIZES: usize = u32::BITS as usize;
-/// No buffer.
-const NONE: u32 = u32::MAX;
 
-/// The list of one key: its ring buffer, which has a power of two of places, or none.
+/// The list of one key. It has no chunk while it is empty.
 #[derive(Default)]
 pub(super) struct KeyItems {
-    start: u32,
-    room: u32,
-    /// The index of the first item in the buffer.
+    /// The places of its first and its last item.
     first: u32,
+    last: u32,
     len: u32,
 }
 
@@ -37,103 +32,42 @@ impl KeyItems {
     pub(super) fn is_empty(&self) -> bool {
         self.len == 0
     }
-
-    /// The place with this index from the first item on; there is a buffer.
-    #[inline]
-    fn place(&self, index: u32) -> usize {
-        self.start as usize + (self.first.wrapping_add(index) & (self.room - 1)) as usize
-    }
-
-    /// Moves the list from its buffer at the beginning of some places to another one, which begins at `start` and is
-    /// at the beginning of others. Returns the old list, which is empty.
-    fn move_to<T>(
-        &mut self,
-        start: u32,
-        room: u32,
-        from: &mut [ListEntry<T>],
-        to: &mut [ListEntry<T>],
-    ) -> Self {
-        let (len, first) = (self.len as usize, self.first as usize);
-        let (wrapped, straight) = from[..self.room as usize].split_at_mut(first);
-        let (to, rest) = to[..len].split_at_mut(len.min(straight.len()));
-        straight[..to.len()].swap_with_slice(to);
-        wrapped[..rest.len()].swap_with_slice(rest);
-        let moved = Self {
-            start,
-            room,
-            first: 0,
-            len: self.len,
-        };
-        mem::replace(self, moved)
-    }
 }
 
-/// The place of an item in a list: the contents of an [`Entry`] in fewer bytes.
-pub(super) enum ListEntry<T> {
+/// The place of an item in a list: the contents of an [`Entry`] without the time.
+#[derive(Default)]
+enum ListEntry<T> {
     Item {
         item: T,
-        since: u64,
         attempts: u32,
     },
     /// The item with this name is being shown by a visit.
     Shown(u64),
-    /// In the first place of a vacant buffer: the next vacant buffer of its size.
-    Vacant(u32),
+    #[default]
+    Vacant,
 }
 
-impl<T> ListEntry<T> {
-    const VACANT: Self = Self::Vacant(NONE);
+/// Different for each use of a chunk; 0 while it is vacant.
+type Stamp = u64;
 
-    #[inline]
-    fn new(Entry { item, delivery }: Entry<T>) -> Self {
-        Self::Item {
-            item,
-            since: delivery.since,
-            attempts: delivery.attempts,
-        }
-    }
-
-    /// The item, unless it is being shown.
-    #[inline]
-    fn into_entry(self) -> Option<Entry<T>> {
-        let Self::Item {
-            item,
-            since,
-            attempts,
-        } = self
-        else {
-            return None;
-        };
-        let delivery = DeliveryMeta { attempts, since };
-        Some(Entry { item, delivery })
-    }
-
-    pub(super) fn is_shown(&self) -> bool {
-        matches!(self, Self::Shown(_))
-    }
-
-    /// The timestamp of the item, if it is known and the item is not being shown.
-    pub(super) fn since(&self) -> Option<u64> {
-        match self {
-            Self::Item { since, .. } => Some(*since).filter(|since| *since != 0),
-            Self::Shown(_) | Self::Vacant(_) => None,
-        }
-    }
-}
+type Places<T> = Chunks<ListEntry<T>, Stamp>;
 
 /// The lists of all keys, and the number of items that are not being shown.
 pub(super) struct Lists<T> {
-    places: Vec<ListEntry<T>>,
-    /// The first vacant buffer of each size.
-    vacant: [u32; SIZES],
+    chunks: Places<T>,
+    /// The timestamps of the items; empty until an item has one.
+    times: Vec<u64>,
+    /// The stamp that was given last.
+    stamp: Stamp,
     len: usize,
 }
 
 impl<T> Lists<T> {
     pub(super) fn new() -> Self {
         Self {
-            places: Vec::new(),
-            vacant: [NONE; SIZES],
+            chunks: Chunks::new(),
+            times: Vec::new(),
+            stamp: 0,
             len: 0,
         }
     }
@@ -144,48 +78,97 @@ impl<T> Lists<T> {
         self.len
     }
 
-    /// Whether there are too many places for this number of items.
+    /// Whether there are too many places for the items.
     #[inline]
-    pub(super) fn is_wasteful_for(&self, items: usize) -> bool {
-        self.places.len() > WASTE * items + SLACK
+    pub(super) fn is_wasteful(&self) -> bool {
+        self.chunks.places().len() > WASTE * self.len + SLACK
     }
 
-    pub(super) fn get(&self, list: &KeyItems, index: usize) -> Option<&ListEntry<T>> {
-        let index = u32::try_from(index).ok().filter(|&index| index < list.len);
-        index.map(|index| &self.places[list.place(index)])
-    }
-
-    fn get_mut(&mut self, list: &KeyItems, index: usize) -> Option<&mut ListEntry<T>> {
-        let index = u32::try_from(index).ok().filter(|&index| index < list.len);
-        index.map(|index| &mut self.places[list.place(index)])
-    }
-
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the arrival
     pub(super) fn push_back(&mut self, list: &mut KeyItems, entry: Entry<T>) {
-        if list.len == list.room {
-            self.grow(list);
-        }
-        self.places[list.place(list.len)] = ListEntry::new(entry);
+        list.last = if list.is_empty() || Places::<T>::ends_chunk(list.last) {
+            self.append_chunk(list)
+        } else {
+            list.last + 1
+        };
         list.len += 1;
-        self.len += 1;
+        self.put(list.last, entry);
     }
 
     pub(super) fn push_front(&mut self, list: &mut KeyItems, entry: Entry<T>) {
-        if list.len == list.room {
-            self.grow(list);
-        }
-        list.first = list.first.wrapping_sub(1) & (list.room - 1);
-        self.places[list.place(0)] = ListEntry::new(entry);
+        list.first = if list.is_empty() || Places::<T>::begins_chunk(list.first) {
+            self.prepend_chunk(list)
+        } else {
+            list.first - 1
+        };
         list.len += 1;
+        self.put(list.first, entry);
+    }
+
+    /// Adds a chunk at the end of a list, and returns its first place.
+    #[inline]
+    fn append_chunk(&mut self, list: &mut KeyItems) -> u32 {
+        let place = self.take_chunk();
+        if list.is_empty() {
+            list.first = place;
+        } else {
+            self.chunks.chunk_of(list.last).next = place;
+        }
+        place
+    }
+
+    /// Adds a chunk at the beginning of a list, and returns its last place.
+    fn prepend_chunk(&mut self, list: &mut KeyItems) -> u32 {
+        let place = self.take_chunk() + Places::<T>::LEN - 1;
+        if list.is_empty() {
+            list.last = place;
+        } else {
+            self.chunks.chunk_of(place).next = list.first;
+        }
+        place
+    }
+
+    /// Stores an item in a place.
+    #[inline]
+    fn put(&mut self, place: u32, Entry { item, delivery }: Entry<T>) {
+        let DeliveryMeta { attempts, since } = delivery;
+        if since != 0 || !self.times.is_empty() {
+            self.note_time(place, since);
+        }
+        self.chunks[place] = ListEntry::Item { item, attempts };
         self.len += 1;
+    }
+
+    #[inline(never)]
+    fn note_time(&mut self, place: u32, since: u64) {
+        self.times.resize(self.chunks.places().len(), 0);
+        self.times[place as usize] = since;
+    }
+
+    #[inline]
+    fn time(&self, place: u32) -> u64 {
+        self.times.get(place as usize).copied().unwrap_or(0)
+    }
+
+    /// What was in a place: the item, unless it is being shown.
+    #[inline]
+    fn entry_of(&mut self, place: u32, entry: ListEntry<T>) -> Option<Entry<T>> {
+        let ListEntry::Item { item, attempts } = entry else {
+            return None;
+        };
+        self.len -= 1;
+        let since = self.time(place);
+        let delivery = DeliveryMeta { attempts, since };
+        Some(Entry { item, delivery })
     }
 
     /// Removes the first item, which is not being shown.
     #[inline]
     pub(super) fn pop_front(&mut self, list: &mut KeyItems) -> Option<Entry<T>> {
-        let entry = self.remove_front(list)?.into_entry()?;
-        self.len -= 1;
-        Some(entry)
+        let place = list.first;
+        let entry = self.remove_front(list)?;
+        self.entry_of(place, entry)
     }
 
     /// Removes the first place, whose item is being shown.
@@ -198,103 +181,114 @@ impl<T> Lists<T> {
         if list.is_empty() {
             return None;
         }
-        let place = list.place(0);
-        list.first = (list.first + 1) & (list.room - 1);
+        let place = list.first;
+        let entry = mem::take(&mut self.chunks[place]);
         list.len -= 1;
-        Some(mem::replace(&mut self.places[place], ListEntry::VACANT))
+        list.first = if list.is_empty() || Places::<T>::ends_chunk(place) {
+            self.release_chunk(place)
+        } else {
+            place + 1
+        };
+        Some(entry)
     }
 
-    /// Takes the item out of its place to show it, and reserves the place for it.
-    pub(super) fn show(&mut self, list: &KeyItems, index: usize, name: u64) -> Option<Entry<T>> {
-        let place = self.get_mut(list, index)?;
-        if place.is_shown() {
+    /// Whether the first item is being shown.
+    pub(super) fn is_first_shown(&self, list: &KeyItems) -> bool {
+        let first = self.chunks.get(list.first);
+        !list.is_empty() && matches!(first, Some(ListEntry::Shown(_)))
+    }
+
+    /// The timestamp of the item in a place, if it is known and the item is not being shown.
+    pub(super) fn since(&self, place: u32) -> Option<u64> {
+        let is_here = matches!(self.chunks[place], ListEntry::Item { .. });
+        Some(self.time(place)).filter(|since| is_here && *since != 0)
+    }
+
+    /// Takes the item out of its place to show it.
+    pub(super) fn show(&mut self, place: u32, name: u64) -> Option<Entry<T>> {
+        let at = &mut self.chunks[place];
+        if matches!(at, ListEntry::Shown(_)) {
             return None;
         }
-        let entry = mem::replace(place, ListEntry::Shown(name)).into_entry();
-        self.len -= 1;
-        entry
+        let entry = mem::replace(at, ListEntry::Shown(name));
+        self.entry_of(place, entry)
     }
 
     /// Puts a shown item back into the place that is reserved for it, unless that was removed.
     pub(super) fn put_back(
         &mut self,
-        list: &KeyItems,
-        index: usize,
+        place: u32,
         name: u64,
         entry: Entry<T>,
     ) -> Result<(), Entry<T>> {
-        let is_its_own =
-            |place: &&mut ListEntry<T>| matches!(place, ListEntry::Shown(its) if *its == name);
-        let Some(place) = self.get_mut(list, index).filter(is_its_own) else {
-            return Err(entry);
-        };
-        *place = ListEntry::new(entry);
-        self.len += 1;
+        match self.chunks.get(place) {
+            Some(ListEntry::Shown(its)) if *its == name => self.put(place, entry),
+            _ => return Err(entry),
+        }
         Ok(())
     }
 
-    /// Moves a list to a larger buffer.
-    #[inline(never)]
-    fn grow(&mut self, list: &mut KeyItems) {
-        let room = match list.room {
-            0 => 1,
-            1 | 4 | 16 => 4 * list.room,
-            room => room
-                .checked_mul(2)
-                .expect("no more than 2³¹ items of a key"),
-        };
-        let start = self.take_buffer(room);
-        let (low, high) = (list.start.min(start), list.start.max(start));
-        let (lower, upper) = self.places.split_at_mut(high as usize);
-        let lower = &mut lower[low as usize..];
-        let (from, to) = if low == start {
-            (upper, lower)
-        } else {
-            (lower, upper)
-        };
-        let old = list.move_to(start, room, from, to);
-        self.release(&old);
-    }
-
-    /// The start of a vacant buffer with this many places.
-    fn take_buffer(&mut self, room: u32) -> u32 {
-        let vacant = &mut self.vacant[room.trailing_zeros() as usize];
-        let start = *vacant;
-        if let Some(ListEntry::Vacant(next)) = self.places.get(start as usize) {
-            *vacant = *next;
-            return start;
+    /// The place of the item at a position of a list that begins at position `base`. `mark` becomes this place. It is
+    /// the place where the search begins, if it was in the list before and is still there.
+    pub(super) fn place_at(
+        &self,
+        list: &KeyItems,
+        base: i64,
+        position: i64,
+        mark: &mut Mark,
+    ) -> u32 {
+        let is_valid = mark.stamp != 0 && self.stamp_of(mark.place) == mark.stamp;
+        if !is_valid || mark.position > position {
+            (mark.position, mark.place) = (base, list.first);
         }
-        let start = self.places.len();
-        let end = start + room as usize;
-        assert!(end < NONE as usize, "no more than 2³² places");
-        self.places.resize_with(end, || ListEntry::VACANT);
-        u32::try_from(start).expect("asserted above")
+        while mark.position < position {
+            mark.position += 1;
+            mark.place = self.place_after(mark.place);
+        }
+        mark.stamp = self.stamp_of(mark.place);
+        mark.place
     }
 
-    /// Keeps the buffer of an empty list for another list.
+    /// The place of the item after that in a place, which is not the last one of its list.
+    fn place_after(&self, place: u32) -> u32 {
+        let chunk = self.chunks.chunk(place);
+        let next = chunk.filter(|_| Places::<T>::ends_chunk(place));
+        next.map_or(place + 1, |chunk| chunk.next)
+    }
+
+    fn stamp_of(&self, place: u32) -> Stamp {
+        self.chunks.chunk(place).map_or(0, |chunk| chunk.head)
+    }
+
+    /// The first place of a vacant chunk.
     #[inline]
-    pub(super) fn release(&mut self, list: &KeyItems) {
-        if list.room > 0 {
-            let vacant = &mut self.vacant[list.room.trailing_zeros() as usize];
-            let next = mem::replace(vacant, list.start);
-            self.places[list.start as usize] = ListEntry::Vacant(next);
-        }
+    fn take_chunk(&mut self) -> u32 {
+        let place = self.chunks.take();
+        self.stamp += 1;
+        self.chunks.chunk_of(place).head = self.stamp;
+        place
     }
 
-    /// Moves these lists, which are all, to a new vector without vacant buffers.
+    /// Makes the chunk of a place vacant. Returns the first place of the chunk after it, if there is one.
+    #[inline]
+    fn release_chunk(&mut self, place: u32) -> u32 {
+        self.chunks.chunk_of(place).head = 0;
+        let next = self.chunks.release(place);
+        self.chunks.prefetch(next);
+        next
+    }
+
+    /// Moves these lists, which are all, to new chunks, none of which is vacant. No item is being shown.
     pub(super) fn sweep<'l>(&mut self, lists: impl Iterator<Item = &'l mut KeyItems>) {
         let mut swept = Self::new();
+        swept.stamp = self.stamp;
         for list in lists {
-            if list.is_empty() {
-                *list = KeyItems::default();
-                continue;
+            let mut moved = KeyItems::default();
+            while let Some(entry) = self.pop_front(list) {
+                swept.push_back(&mut moved, entry);
             }
-            let room = list.len.next_power_of_two();
-            let start = swept.take_buffer(room);
-            let from = &mut self.places[list.start as usize..];
-            list.move_to(start, room, from, &mut swept.places[start as usize..]);
+            *list = moved;
         }
-        swept.len = self.len;
         *self = swept;
     }
 }

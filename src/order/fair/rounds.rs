@@ -13,10 +13,10 @@
 //! the ring until then. In a serial queue shown items are not skipped: while the first item of a key is shown, the
 //! key is *blocked*, and leaves the ring when its turn comes.
 
-use super::lists::{KeyItems, ListEntry, Lists};
+use super::lists::{KeyItems, Lists};
 use super::meta::KeyMeta;
 use super::pages::Pages;
-use crate::order::{Dequeued, Sequence, Shown, Visit, PART, SCAN_STEP};
+use crate::order::{Dequeued, Mark, Sequence, Shown, Visit, PART, SCAN_STEP};
 use crate::raw::{Entry, Stored};
 
 /// No key.
@@ -24,7 +24,7 @@ const NONE: u32 = u32::MAX;
 
 /// The items of all keys.
 pub(crate) struct Rounds<T> {
-    items: Lists<Stored<T, KeyMeta>>,
+    items: Lists<T>,
     /// The keys in the ring and those out of it, by their numbers.
     keys: Pages<KeyState>,
     /// The key at the front of the ring.
@@ -43,7 +43,6 @@ pub(crate) struct Rounds<T> {
     blocked: usize,
 }
 
-#[derive(Default)]
 struct KeyState {
     items: KeyItems,
     /// The position of the first place in its list. An item keeps its position while it is in the list.
@@ -64,6 +63,24 @@ struct KeyState {
     held: bool,
 }
 
+/// Out of the ring.
+impl Default for KeyState {
+    fn default() -> Self {
+        Self {
+            items: KeyItems::default(),
+            base: 0,
+            shown: 0,
+            before: NONE,
+            after: NONE,
+            round: 0,
+            turns: 0,
+            weight: 0,
+            gone: 0,
+            held: false,
+        }
+    }
+}
+
 impl KeyState {
     /// Whether it is out of the ring: one of its items is held or shown.
     #[inline]
@@ -73,8 +90,7 @@ impl KeyState {
 
     /// Whether its first item is being shown.
     fn is_blocked<T>(&self, items: &Lists<T>) -> bool {
-        let first = items.get(&self.items, 0);
-        first.is_some_and(ListEntry::is_shown)
+        items.is_first_shown(&self.items)
     }
 
     /// The range of positions of its first items, up to `most`.
@@ -91,6 +107,21 @@ impl KeyState {
         }
         self.turns -= 1;
     }
+}
+
+/// An item and the metadata that all items of its key have in common.
+#[inline]
+fn without_key<T>(entry: Entry<Stored<T, KeyMeta>>) -> (KeyMeta, Entry<T>) {
+    let Entry { item, delivery } = entry;
+    let Stored { item, meta } = item;
+    (meta, Entry { item, delivery })
+}
+
+/// The reverse of [`without_key`].
+#[inline]
+fn with_key<T>(Entry { item, delivery }: Entry<T>, meta: KeyMeta) -> Entry<Stored<T, KeyMeta>> {
+    let item = Stored { item, meta };
+    Entry { item, delivery }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -183,18 +214,21 @@ impl<T> Rounds<T> {
             numbers: number + 1,
             from,
             to,
+            mark: Mark::default(),
         }
     }
 
-    /// The next place to visit, as a key and an index. `None` if there is none, or none within [`SCAN_STEP`].
-    fn next_place(&self, visit: &mut Visit) -> Option<(u32, usize)> {
+    /// Advances a visit to the next place, [marked](Visit::mark) then, and returns its key. `None` if there is none, or
+    /// none within [`SCAN_STEP`].
+    fn next_place(&self, visit: &mut Visit) -> Option<u32> {
         for _ in 0..SCAN_STEP {
             if let Some(key) = self.keys.get(visit.number) {
                 let at = visit.from.max(key.base);
-                let index = usize::try_from(at - key.base).unwrap_or(usize::MAX);
-                if at < visit.to && index < key.items.len() {
+                if at < visit.to.min(key.span(usize::MAX).1) {
+                    self.items
+                        .place_at(&key.items, key.base, at, &mut visit.mark);
                     visit.from = at + 1;
-                    return Some((visit.number, index));
+                    return Some(visit.number);
                 }
             }
             visit.number += 1;
@@ -202,6 +236,7 @@ impl<T> Rounds<T> {
                 break;
             }
             (visit.from, visit.to) = self.span(visit.number);
+            visit.mark = Mark::default();
         }
         None
     }
@@ -209,9 +244,7 @@ impl<T> Rounds<T> {
     /// Removes a key without items, and returns how many of its items are still to be unregistered.
     #[inline]
     fn forget(&mut self, number: u32) -> u32 {
-        let key = self.keys.take(number);
-        self.items.release(&key.items);
-        key.gone
+        self.keys.take(number).gone
     }
 
     /// Releases the memory of places that are not needed.
@@ -260,7 +293,7 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
     #[inline(always)]
     #[allow(clippy::inline_always)] // by the intake, for each item
     fn arrive(&mut self, entry: Entry<Stored<T, KeyMeta>>) {
-        let meta = entry.item.meta;
+        let (meta, entry) = without_key(entry);
         let (key, is_new) = self.keys.get_or_insert(meta.key);
         key.weight = meta.weight;
         self.items.push_back(&mut key.items, entry);
@@ -271,7 +304,7 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
 
     /// Gives the key a turn back, unless its service in this round has not begun.
     fn come_back(&mut self, entry: Entry<Stored<T, KeyMeta>>) {
-        let meta = entry.item.meta;
+        let (meta, entry) = without_key(entry);
         let (key, is_new) = self.keys.get_or_insert(meta.key);
         key.weight = meta.weight;
         self.items.push_front(&mut key.items, entry);
@@ -298,6 +331,7 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
         let number = self.front;
         let key = &mut self.keys[number];
         let entry = self.items.pop_front(&mut key.items)?;
+        let meta = KeyMeta::new(number, key.weight);
         key.base += 1;
         key.use_turn();
         self.round = key.round;
@@ -322,9 +356,10 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
                 self.front = key.after;
             }
         }
-        if self.items.is_wasteful_for(self.items.len() + self.shown) {
+        if self.items.is_wasteful() && self.shown == 0 {
             self.sweep();
         }
+        let entry = with_key(entry, meta);
         Some(Dequeued { entry, gone })
     }
 
@@ -375,27 +410,33 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
             numbers,
             from,
             to,
+            mark: Mark::default(),
         }
     }
 
     fn show(&mut self, visit: &mut Visit, into: &mut Vec<Shown<T, KeyMeta>>) -> bool {
         for _ in 0..PART {
-            let Some((number, index)) = self.next_place(visit) else {
+            let Some(number) = self.next_place(visit) else {
                 break;
             };
             let key = &mut self.keys[number];
             let name = self.names + 1;
-            let Some(entry) = self.items.show(&key.items, index, name) else {
+            let Mark {
+                place, position, ..
+            } = visit.mark;
+            let Some(entry) = self.items.show(place, name) else {
                 continue;
             };
             key.shown += 1;
             self.names = name;
             self.shown += 1;
-            self.blocked += usize::from(self.serial && index == 0 && !key.is_out());
+            let is_first = position == key.base;
+            self.blocked += usize::from(self.serial && is_first && !key.is_out());
             into.push(Shown {
-                entry,
+                entry: with_key(entry, KeyMeta::new(number, key.weight)),
                 number,
-                position: visit.from - 1,
+                position,
+                place,
                 name,
             });
         }
@@ -403,10 +444,11 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
     }
 
     fn put_back(&mut self, visit: &mut Visit, shown: Shown<T, KeyMeta>) {
-        let Shown { entry, number, .. } = shown;
+        let number = shown.number;
+        let (_, entry) = without_key(shown.entry);
         let key = &mut self.keys[number];
-        let index = usize::try_from(shown.position - key.base).unwrap_or(usize::MAX);
-        let put = self.items.put_back(&key.items, index, shown.name, entry);
+        let is_first = shown.position == key.base;
+        let put = self.items.put_back(shown.place, shown.name, entry);
         if let Err(entry) = put {
             if visit.number == number {
                 // It has been visited; its new position must not be visited again.
@@ -417,7 +459,6 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
         }
         key.shown -= 1;
         self.shown -= 1;
-        let is_first = index == 0;
         if !key.is_out() {
             self.blocked -= usize::from(self.serial && is_first);
         } else if !self.serial || is_first && !key.held {
@@ -431,11 +472,10 @@ impl<T> Sequence<T, KeyMeta> for Rounds<T> {
 
     fn scan_times(&self, visit: &mut Visit, least: &mut Option<u64>) -> bool {
         for _ in 0..SCAN_STEP {
-            let Some((number, index)) = self.next_place(visit) else {
+            if self.next_place(visit).is_none() {
                 break;
-            };
-            let place = self.items.get(&self.keys[number].items, index);
-            let since = place.and_then(ListEntry::since);
+            }
+            let since = self.items.since(visit.mark.place);
             *least = least.iter().copied().chain(since).min();
         }
         visit.number < visit.numbers

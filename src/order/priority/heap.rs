@@ -21,7 +21,7 @@ use super::rank_heap::{RankEntry, RankHeap};
 use super::slab::{ItemSlab, ItemState, Link, SlabItem};
 use super::ticket::Ticket;
 use super::times::DueTimes;
-use crate::order::{Dequeued, Sequence, Shown, Visit, PART, SCAN_STEP};
+use crate::order::{Dequeued, Mark, Sequence, Shown, Visit, PART, SCAN_STEP};
 use crate::raw::{Entry, Stored};
 use crate::time::NEVER;
 use std::collections::HashMap;
@@ -259,8 +259,9 @@ impl<T> PriorityHeap<T> {
         self.shown += 1;
         Some(Shown {
             entry: item.into_entry(),
-            number: place,
+            number: 0,
             position: 0,
+            place,
             name: 0,
         })
     }
@@ -403,6 +404,7 @@ impl<T> Sequence<T, PriorityMeta> for PriorityHeap<T> {
             numbers: u32::try_from(self.slab.places()).unwrap_or(u32::MAX),
             from: self.first,
             to: self.last,
+            mark: Mark::default(),
         }
     }
 
@@ -420,13 +422,13 @@ impl<T> Sequence<T, PriorityMeta> for PriorityHeap<T> {
         visit.number < visit.numbers
     }
 
-    fn put_back(&mut self, _: &mut Visit, Shown { entry, number, .. }: Shown<T, PriorityMeta>) {
+    fn put_back(&mut self, _: &mut Visit, Shown { entry, place, .. }: Shown<T, PriorityMeta>) {
         self.shown -= 1;
-        if !self.slab.put_back(number, entry) {
-            self.make_ready_at(number);
+        if !self.slab.put_back(place, entry) {
+            self.make_ready_at(place);
         }
         if self.places.is_some() {
-            self.record_place(number);
+            self.record_place(place);
         }
     }
 

@@ -1,9 +1,12 @@
 //! Tests of the lists of keys.
 
-use super::{KeyItems, ListEntry, Lists, SLACK};
-use crate::order::fair::KeyMeta;
-use crate::raw::{DeliveryMeta, Entry, Stored};
+use super::{KeyItems, ListEntry, Lists, Places, SLACK};
+use crate::order::Mark;
+use crate::raw::{DeliveryMeta, Entry};
 use std::mem;
+
+/// How many places are added at once.
+const ONE_STEP: usize = Places::<usize>::STEP;
 
 fn entry(item: usize) -> Entry<usize> {
     let delivery = DeliveryMeta {
@@ -15,7 +18,7 @@ fn entry(item: usize) -> Entry<usize> {
 
 /// The number of places.
 fn places<T>(lists: &Lists<T>) -> usize {
-    lists.places.len()
+    lists.chunks.places().len()
 }
 
 fn pop(lists: &mut Lists<usize>, list: &mut KeyItems) -> Option<usize> {
@@ -28,14 +31,13 @@ fn places_are_reused() {
     let mut list = KeyItems::default();
     lists.push_back(&mut list, entry(1));
     assert_eq!(pop(&mut lists, &mut list), Some(1));
-    lists.release(&list);
     let mut other = KeyItems::default();
     lists.push_front(&mut other, entry(2));
-    assert_eq!((places(&lists), lists.len()), (1, 1));
+    assert_eq!((places(&lists), lists.len()), (ONE_STEP, 1));
 }
 
 #[test]
-fn lists_grow_and_move_without_losing_their_order() {
+fn lists_grow_and_move_in_their_order() {
     let mut lists = Lists::new();
     let mut all: Vec<_> = (0..10).map(|_| KeyItems::default()).collect();
     for item in 0..1000 {
@@ -64,12 +66,12 @@ fn a_list_that_was_long_releases_its_places() {
     let mut lists = Lists::new();
     let mut list = KeyItems::default();
     (0..10_000).for_each(|item| lists.push_back(&mut list, entry(item)));
-    assert!(places(&lists) <= 4 * 10_000);
+    assert!(places(&lists) <= 10_000 + ONE_STEP);
     for item in 0..10_000 {
         assert_eq!(pop(&mut lists, &mut list), Some(item));
-        if lists.is_wasteful_for(lists.len()) {
+        if lists.is_wasteful() {
             lists.sweep([&mut list].into_iter());
-            assert!(places(&lists) <= 2 * lists.len());
+            assert!(places(&lists) <= lists.len() + ONE_STEP);
         }
     }
     assert!(places(&lists) <= SLACK);
@@ -77,5 +79,66 @@ fn a_list_that_was_long_releases_its_places() {
 
 #[test]
 fn places_are_small() {
-    assert_eq!(mem::size_of::<ListEntry<Stored<u64, KeyMeta>>>(), 32);
+    assert_eq!(mem::size_of::<ListEntry<u64>>(), 16);
+}
+
+#[test]
+fn large_items_have_chunks_too() {
+    let mut lists = Lists::new();
+    let mut list = KeyItems::default();
+    let large = |item| Entry {
+        item: [item; 100],
+        delivery: entry(0).delivery,
+    };
+    (5..100).for_each(|item| lists.push_back(&mut list, large(item)));
+    (0..5)
+        .rev()
+        .for_each(|item| lists.push_front(&mut list, large(item)));
+    for item in 0..100 {
+        let popped = lists.pop_front(&mut list).map(|entry| entry.item[99]);
+        assert_eq!(popped, Some(item));
+    }
+    assert!(list.is_empty());
+}
+
+#[test]
+fn times_are_kept_once_one_is_known() {
+    let mut lists = Lists::new();
+    let mut list = KeyItems::default();
+    let times = [0, 0, 7, 0, 9];
+    for since in times {
+        let mut entry = entry(1);
+        entry.delivery.since = since;
+        lists.push_back(&mut list, entry);
+    }
+    for since in times {
+        let popped = lists.pop_front(&mut list).unwrap();
+        assert_eq!(popped.delivery.since, since);
+    }
+    lists.push_back(&mut list, entry(1));
+    let popped = lists.pop_front(&mut list).unwrap();
+    assert_eq!(popped.delivery.since, 0, "not that of the item before");
+}
+
+#[test]
+fn a_mark_holds_while_its_chunk_does() {
+    let mut lists = Lists::new();
+    let (mut list, mut other) = (KeyItems::default(), KeyItems::default());
+    (0..20).for_each(|item| lists.push_back(&mut list, entry(item)));
+    let mut mark = Mark::default();
+    let place = lists.place_at(&list, 0, 10, &mut mark);
+    assert_eq!((mark.position, mark.place), (10, place));
+    // Items come and go before it: its position is the same.
+    for _ in 0..9 {
+        lists.pop_front(&mut list);
+    }
+    let shown = lists.place_at(&list, 9, 11, &mut mark);
+    assert_eq!(lists.show(shown, 1).map(|entry| entry.item), Some(11));
+    assert!(lists.put_back(shown, 1, entry(11)).is_ok());
+    // Another list has its chunk: the search begins at the first item.
+    while pop(&mut lists, &mut list).is_some() {}
+    (100..120).for_each(|item| lists.push_back(&mut other, entry(item)));
+    (0..20).for_each(|item| lists.push_back(&mut list, entry(item)));
+    let shown = lists.place_at(&list, 0, 12, &mut mark);
+    assert_eq!(lists.show(shown, 2).map(|entry| entry.item), Some(12));
 }

@@ -1,6 +1,8 @@
 //! Tests of rounds, by example and against a simple model.
 
-use super::{Dequeued, KeyMeta, Rounds, Sequence, Shown, Standing, Visit, PART, SCAN_STEP};
+use super::{
+    Dequeued, KeyMeta, KeyState, Rounds, Sequence, Shown, Standing, Visit, PART, SCAN_STEP,
+};
 use crate::order::tests::{oldest as oldest_of, show_all};
 use crate::raw::{DeliveryMeta, Entry, Stored};
 use std::collections::VecDeque;
@@ -616,4 +618,9 @@ fn rounds_are_like_the_model() {
 #[test]
 fn serial_rounds_are_like_the_model() {
     is_like_the_model(true);
+}
+
+#[test]
+fn a_new_key_is_out_of_the_ring() {
+    assert!(KeyState::default().is_out());
 }

@@ -1,0 +1,171 @@
+//! Places in chunks of a few consecutive ones, for items that are removed one after the other.
+//!
+//! All chunks are in one vector. The chunk that was vacated last is used first, as it is in a cache. So items come and
+//! go without the allocator, and stay in their places.
+
+use crate::raw::prefetch;
+use std::mem::{self, size_of};
+use std::ops::{Index, IndexMut};
+
+/// How many chunks are added at once.
+const ADDED: u32 = 16;
+/// The size of a cache line.
+const LINE: usize = 64;
+/// No place.
+const NONE: u32 = u32::MAX;
+
+/// Places, all of which begin with the default value, and a head for each chunk of them.
+pub(super) struct Chunks<P, H> {
+    places: Vec<P>,
+    linked: Vec<Chunk<H>>,
+    /// The first vacant chunk.
+    vacant: u32,
+}
+
+/// The part of a chunk beside its places. A chunk is referred to by one of its places.
+pub(super) struct Chunk<H> {
+    /// The first place of the chunk that is linked to it: the next vacant one, if it is vacant.
+    pub(super) next: u32,
+    pub(super) head: H,
+}
+
+impl<P: Default, H: Default> Chunks<P, H> {
+    /// The number of places of a chunk, a power of two.
+    pub(super) const LEN: u32 = match size_of::<P>() {
+        0..=64 => 4,
+        65..=128 => 2,
+        _ => 1,
+    };
+    /// How many places are added at once.
+    #[cfg(all(test, not(any(loom, shuttle))))]
+    pub(super) const STEP: usize = (ADDED * Self::LEN) as usize;
+
+    pub(super) fn new() -> Self {
+        Self {
+            places: Vec::new(),
+            linked: Vec::new(),
+            vacant: NONE,
+        }
+    }
+
+    /// All places.
+    #[inline]
+    pub(super) fn places(&self) -> &[P] {
+        &self.places
+    }
+
+    #[inline]
+    pub(super) fn get(&self, place: u32) -> Option<&P> {
+        self.places.get(place as usize)
+    }
+
+    /// The chunk of a place, if there is one.
+    #[inline]
+    pub(super) fn chunk(&self, place: u32) -> Option<&Chunk<H>> {
+        self.linked.get((place / Self::LEN) as usize)
+    }
+
+    /// The chunk of a place that exists.
+    #[inline]
+    pub(super) fn chunk_of(&mut self, place: u32) -> &mut Chunk<H> {
+        &mut self.linked[(place / Self::LEN) as usize]
+    }
+
+    #[inline]
+    pub(super) fn begins_chunk(place: u32) -> bool {
+        place % Self::LEN == 0
+    }
+
+    #[inline]
+    pub(super) fn ends_chunk(place: u32) -> bool {
+        place % Self::LEN == Self::LEN - 1
+    }
+
+    /// Takes a vacant chunk, and returns its first place.
+    #[inline]
+    pub(super) fn take(&mut self) -> u32 {
+        if self.vacant == NONE {
+            self.add_some();
+        }
+        let place = self.vacant;
+        self.vacant = mem::replace(&mut self.chunk_of(place).next, NONE);
+        place
+    }
+
+    #[cold]
+    fn add_some(&mut self) {
+        let first = u32::try_from(self.linked.len()).unwrap_or(NONE);
+        let end = first.saturating_add(ADDED);
+        assert!(end < NONE / Self::LEN, "no more than 2³² places");
+        let places = (end * Self::LEN) as usize;
+        self.places.resize_with(places, P::default);
+        self.linked.extend((first..end).map(|number| Chunk {
+            next: (number + 1) * Self::LEN,
+            head: H::default(),
+        }));
+        self.vacant = first * Self::LEN;
+        self.chunk_of((end - 1) * Self::LEN).next = NONE;
+    }
+
+    /// Makes a chunk vacant. Returns the first place of the chunk that was linked to it.
+    #[inline]
+    pub(super) fn release(&mut self, place: u32) -> u32 {
+        let first = place - place % Self::LEN;
+        let vacant = mem::replace(&mut self.vacant, first);
+        mem::replace(&mut self.chunk_of(place).next, vacant)
+    }
+
+    /// Prepares the use of a chunk that is probably not in a cache. The place need not exist.
+    #[inline]
+    pub(super) fn prefetch(&self, place: u32) {
+        let number = (place / Self::LEN) as usize;
+        if let Some(chunk) = self.linked.get(number) {
+            prefetch(chunk);
+            let len = Self::LEN as usize;
+            let places = &self.places[number * len..][..len];
+            let step = (LINE / size_of::<P>().max(1)).max(1);
+            places.iter().step_by(step).for_each(prefetch);
+            prefetch(&places[len - 1]);
+        }
+    }
+}
+
+impl<P, H> Index<u32> for Chunks<P, H> {
+    type Output = P;
+
+    #[inline]
+    fn index(&self, place: u32) -> &P {
+        &self.places[place as usize]
+    }
+}
+
+impl<P, H> IndexMut<u32> for Chunks<P, H> {
+    #[inline]
+    fn index_mut(&mut self, place: u32) -> &mut P {
+        &mut self.places[place as usize]
+    }
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_places_have_small_chunks() {
+        assert_eq!(Chunks::<[u64; 2], ()>::LEN, 4);
+        assert_eq!(Chunks::<[u64; 10], ()>::LEN, 2);
+        assert_eq!(Chunks::<[[u64; 10]; 10], ()>::LEN, 1);
+    }
+
+    #[test]
+    fn vacant_chunks_are_used_first_and_the_latest_before_all() {
+        let mut chunks = Chunks::<u64, ()>::new();
+        let taken: Vec<_> = (0..ADDED).map(|_| chunks.take()).collect();
+        assert!(taken.iter().copied().eq((0..64).step_by(4)));
+        assert_eq!(chunks.places().len(), Chunks::<u64, ()>::STEP);
+        chunks.release(taken[3]);
+        chunks.release(taken[7] + 2);
+        assert_eq!((chunks.take(), chunks.take()), (taken[7], taken[3]));
+        assert_eq!(chunks.take(), 64);
+    }
+}
