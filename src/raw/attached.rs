@@ -13,7 +13,7 @@
 //! level are the same in two passes over the tree, no word has changed in between.
 
 use crate::sync::{exclusive, planted, weak, AtomicPtr, AtomicU64, Ordering, SMALL};
-use std::{ptr, slice};
+use std::ptr;
 
 /// The number of flags of a word.
 const FLAGS: usize = if SMALL { 2 } else { 32 };
@@ -206,17 +206,30 @@ impl AttachedSet {
     /// The shards in the set from `first` on, in ascending order.
     #[inline]
     pub(super) fn from(&self, first: usize) -> Members<'_> {
-        let (number, _) = locate(first / FLAGS);
+        let seen = self.see(first);
         Members {
             set: self,
-            first,
-            buckets: Ones(self.top.flags() & (u32::MAX << number)),
-            groups: [].iter(),
-            words: Ones(0),
-            group: 0,
-            shards: Ones(self.first.flags()),
-            word: 0,
+            word: seen.word,
+            shards: Ones(flags_of(seen.value) & from_index(first % FLAGS)),
         }
+    }
+
+    /// The first word behind `word` with a flag.
+    #[inline]
+    fn word_after(&self, word: usize) -> Option<usize> {
+        let buckets = self.top.flags();
+        (buckets != 0).then(|| self.word_from(word + 1, buckets))?
+    }
+
+    /// The first word from `first` on with a flag, in one of these `buckets`.
+    #[inline(never)]
+    fn word_from(&self, first: usize, buckets: u32) -> Option<usize> {
+        let (start, index) = locate(first);
+        Ones(buckets & from_index(start)).find_map(|number| {
+            let index = if number == start { index } else { 0 };
+            let found = self.existing(number).word_from(index)?;
+            Some((1 << number) - 1 + found)
+        })
     }
 
     fn bucket(&self, number: usize) -> Option<&Bucket> {
@@ -278,6 +291,15 @@ impl Bucket {
             words: new(words),
         }
     }
+
+    /// The first word from `index` on with a flag.
+    fn word_from(&self, index: usize) -> Option<usize> {
+        let mut flags = from_index(index % FLAGS);
+        (index / FLAGS..self.groups.len()).find_map(|group| {
+            let flags = self.groups[group].flags() & std::mem::replace(&mut flags, u32::MAX);
+            Some(group * FLAGS + Ones(flags).next()?)
+        })
+    }
 }
 
 impl Drop for AttachedSet {
@@ -297,16 +319,9 @@ impl Drop for AttachedSet {
 /// A caller that has seen an effect of a shard before the walk begins finds it, unless it was detached.
 pub(super) struct Members<'s> {
     set: &'s AttachedSet,
-    /// Shards before it are skipped.
-    first: usize,
-    /// What remains of the tree, of the bucket, of the group and of the word.
-    buckets: Ones,
-    groups: slice::Iter<'s, Word>,
-    words: Ones,
-    shards: Ones,
-    /// The first words of the next group and of the present one, and the present word.
-    group: usize,
+    /// The present word, and what remains of it.
     word: usize,
+    shards: Ones,
 }
 
 impl Iterator for Members<'_> {
@@ -316,50 +331,11 @@ impl Iterator for Members<'_> {
     fn next(&mut self) -> Option<usize> {
         loop {
             if let Some(index) = self.shards.next() {
-                let shard = self.word * FLAGS + index;
-                if shard >= self.first {
-                    return Some(shard);
-                }
-            } else if !self.next_word() {
-                return None;
+                return Some(self.word * FLAGS + index);
             }
+            self.word = self.set.word_after(self.word)?;
+            self.shards = Ones(flags_of(self.set.see(self.word * FLAGS).value));
         }
-    }
-}
-
-impl Members<'_> {
-    /// Moves to the next word with a flag: false if there is none.
-    #[inline]
-    fn next_word(&mut self) -> bool {
-        let more = self.buckets.0 != 0 || self.words.0 != 0 || !self.groups.as_slice().is_empty();
-        more && self.find_word()
-    }
-
-    fn find_word(&mut self) -> bool {
-        loop {
-            if let Some(index) = self.words.next() {
-                self.word = self.group - FLAGS + index;
-                let (number, index) = locate(self.word);
-                self.shards = Ones(self.set.existing(number).words[index].flags());
-                return true;
-            }
-            if let Some(group) = self.groups.next() {
-                self.words = Ones(group.flags());
-                self.group += FLAGS;
-            } else if let Some(number) = self.buckets.next() {
-                self.enter(number);
-            } else {
-                return false;
-            }
-        }
-    }
-
-    /// Moves to a bucket.
-    fn enter(&mut self, number: usize) {
-        let before = (1 << number) - 1;
-        let skipped = (self.first / FLAGS).saturating_sub(before) / FLAGS;
-        self.groups = self.set.existing(number).groups[skipped..].iter();
-        self.group = before + skipped * FLAGS;
     }
 }
 
@@ -387,6 +363,12 @@ fn flags_of(word: u64) -> u32 {
 #[inline]
 fn flag(index: usize) -> u64 {
     1 << index
+}
+
+/// All flags from this index on.
+#[inline]
+fn from_index(index: usize) -> u32 {
+    u32::MAX << index
 }
 
 /// The bucket of a word, and its index there.
