@@ -40,11 +40,18 @@ impl<T, O: Order<T>> Local<T, O> {
 
     /// Delays or buries the held items that do not return to the head of their shard, and returns how many permits
     /// that frees.
+    #[inline]
     pub(super) fn reroute_failed(&mut self, cause: &Cause, unborrowed: &Unborrowed<'_>) -> usize {
-        let Shared { failures, time, .. } = &*self.shared;
-        if !failures.may_reroute(cause) {
-            return 0;
+        if self.shared.failures.may_reroute(cause) {
+            self.reroute_by_rules(cause, unborrowed)
+        } else {
+            0
         }
+    }
+
+    #[inline(never)]
+    fn reroute_by_rules(&mut self, cause: &Cause, unborrowed: &Unborrowed<'_>) -> usize {
+        let Shared { failures, time, .. } = &*self.shared;
         // A clock is user code: it may panic, but an abort must not. If it does, nothing is delayed.
         let mut now = None;
         if failures.may_delay(cause) {

@@ -5,7 +5,7 @@ use super::shared::Shared;
 use super::take::{IntoHold, IntoPeek};
 use super::wait;
 use crate::order::{Order, StoredOf};
-use crate::raw::{Borrow, ItemRef, Peeked};
+use crate::raw::{Borrow, Endpoint, ItemRef, Peeked};
 use crate::sync::step;
 use crate::wait::{ModeWord, WakeTarget};
 use crate::PopError;
@@ -154,7 +154,23 @@ impl<T, O: Order<T>> CellOf<T, O> {
     #[inline(always)]
     #[allow(clippy::inline_always)] // the pop of a transaction
     pub(crate) fn hold_at_once(&self) -> Option<ItemRef<'_, StoredOf<T, O>>> {
-        self.hold_next(|local| {
+        self.hold_plainly(Endpoint::hold_next)
+    }
+
+    /// Takes one more item into the hold, if an abort has returned one to the current shard and nothing else has to be
+    /// done.
+    #[inline]
+    pub(crate) fn hold_returned(&self) -> Option<ItemRef<'_, StoredOf<T, O>>> {
+        self.hold_plainly(Endpoint::hold_returned)
+    }
+
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // as above
+    fn hold_plainly(
+        &self,
+        take: impl FnOnce(&mut Endpoint<StoredOf<T, O>>) -> bool,
+    ) -> Option<ItemRef<'_, StoredOf<T, O>>> {
+        self.hold_by(take, |local| {
             let word = local.word().with(local.extra_mode);
             !word.slows_pop() && (!word.is_bounded() || !local.permits.has_extra())
         })

@@ -206,6 +206,33 @@ impl<T> Block<T> {
         &self.runs()[..self.used.get()]
     }
 
+    /// Whether all items were put into one run.
+    ///
+    /// # Safety
+    ///
+    /// The block is alive, and belongs to the caller or has been given up.
+    #[inline]
+    pub(super) unsafe fn has_one_run(block: Filled<T>) -> bool {
+        // SAFETY: by contract.
+        unsafe { Row::header(block) }.used.get() == 1
+    }
+
+    /// Counts one more delivery of the first `count` items.
+    ///
+    /// # Safety
+    ///
+    /// The block is alive and belongs to the caller, and these slots are filled.
+    #[inline]
+    pub(super) unsafe fn count_delivery(block: Filled<T>, count: usize) {
+        for index in 0..count {
+            // SAFETY: by contract.
+            unsafe {
+                let slot: &HeldSlot<T> = Row::get(block, index);
+                slot.set_delivery(slot.delivery().again());
+            }
+        }
+    }
+
     /// Returns the index of the run for items from `home`, and assigns one if there is none yet. Returns `None` if
     /// no run is left to assign. If the block is `vacant`, earlier assignments are void.
     ///
@@ -264,6 +291,22 @@ impl<T> Block<T> {
         for run in runs.filter(|run| run.cursor().left() > 0) {
             run.skip_gaps();
         }
+    }
+
+    /// Makes the block ready to be given up, with its first `count` items in this run, and returns the run.
+    ///
+    /// # Safety
+    ///
+    /// The block is alive and belongs to the caller; it is filled up to there, and no run has items yet.
+    #[inline]
+    pub(super) unsafe fn complete_run(block: Filled<T>, run: u32, count: usize) -> NonNull<Run<T>> {
+        // SAFETY: by contract.
+        let header = unsafe { Row::header(block) };
+        let run = &header.runs()[run as usize];
+        run.fill(block, count);
+        // ORDERING: Relaxed; the link publishes it.
+        header.linked.store(1, Ordering::Relaxed);
+        NonNull::from(run)
     }
 
     /// Makes the block ready to be given up, and adds its runs with items to a list built by [`Run::group`].

@@ -139,12 +139,13 @@ impl<L: Session> LocalCell<L> {
         self.borrowed.load(weak!("cell.is-lent", Acquire))
     }
 
-    /// Takes one more item into the hold, if the cell is not borrowed, the contents allow it, and [nothing else has to
-    /// be done](Endpoint::hold_next).
+    /// Takes one more item into the hold by [`Endpoint::hold_next`] or [`Endpoint::hold_returned`], if the cell is not
+    /// borrowed, and the contents allow it.
     #[inline(always)]
     #[allow(clippy::inline_always)] // the pop of a transaction
-    pub(crate) fn hold_next(
+    pub(crate) fn hold_by(
         &self,
+        take: impl FnOnce(&mut Endpoint<L::Stored>) -> bool,
         allows: impl FnOnce(&L) -> bool,
     ) -> Option<ItemRef<'_, L::Stored>> {
         if self.is_borrowed() {
@@ -154,7 +155,7 @@ impl<L: Session> LocalCell<L> {
         // SAFETY: the cell is used by one thread at a time and not borrowed, and nothing here runs other code that could
         // use it: this is the only use.
         let local = unsafe { &mut *local };
-        if !allows(local) || !local.endpoint().hold_next() {
+        if !allows(local) || !take(local.endpoint()) {
             return None;
         }
         let (item, attempts) = local.endpoint().newest();

@@ -211,6 +211,16 @@ impl<T> Consumer<T> {
         Some(unsafe { slot.take() })
     }
 
+    /// Whether the hold has room for one item of the current shard. The injector does without.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the pop of a transaction
+    pub(super) fn has_room(&self, hold: &Hold<T>) -> bool {
+        match &self.shard {
+            ShardCursor::Shard(cursor) => hold.has_room(cursor.shard().front()),
+            _ => false,
+        }
+    }
+
     /// Takes one item into the hold if it has room and [nothing else has to be done](Cursor::claim_next). Returns
     /// whether it did.
     #[inline(always)]
@@ -228,6 +238,22 @@ impl<T> Consumer<T> {
         // SAFETY: claimed just now, and so filled and the caller's; the hold has room.
         unsafe { hold.accept(slot.take(), DeliveryMeta::first(0)) };
         true
+    }
+
+    /// Takes up to `most` items that an abort returned to the current shard into the hold, if it
+    /// [adopts](Front::take_whole) them. Returns their number.
+    #[inline]
+    pub(super) fn hold_returned(
+        &mut self,
+        shards: &Shards<T>,
+        hold: &mut Hold<T>,
+        most: usize,
+    ) -> usize {
+        let front = self.shard.front(shards);
+        if front.is_clear() || hold.vacant_room() == 0 {
+            return 0;
+        }
+        front.take_whole(hold, most)
     }
 
     /// Takes one item into the hold. Returns false if the queue was strictly empty.
@@ -264,7 +290,31 @@ impl<T> Consumer<T> {
         if most == 0 {
             return 0;
         }
-        let mut taken = self.take(shards, sink, most);
+        let taken = self.take(shards, sink, most);
+        self.take_more(shards, sink, most, taken)
+    }
+
+    /// As [`Consumer::take_all`], into the hold.
+    pub(super) fn hold_all(
+        &mut self,
+        shards: &Shards<T>,
+        hold: &mut Hold<T>,
+        most: usize,
+    ) -> usize {
+        match self.hold_returned(shards, hold, most) {
+            0 => self.take_all(shards, hold, most),
+            taken => self.take_more(shards, hold, most, taken),
+        }
+    }
+
+    /// Continues [`Consumer::take_all`] after the first `taken` items.
+    fn take_more<S: Sink<T>>(
+        &mut self,
+        shards: &Shards<T>,
+        sink: &mut S,
+        most: usize,
+        mut taken: usize,
+    ) -> usize {
         while 0 < taken && taken < most {
             taken += match self.shard.take(shards, sink, most - taken) {
                 Take::Got(count) => count,
@@ -371,7 +421,7 @@ impl<T> Consumer<T> {
         }
     }
 
-    /// Moves to the next shard with items once in [`ROUND`] aborts.
+    /// Moves to the next other shard with items once in [`ROUND`] aborts.
     #[inline]
     pub(super) fn aborted(&mut self, shards: &Shards<T>) {
         self.aborts = self.aborts.wrapping_add(1);
@@ -383,7 +433,8 @@ impl<T> Consumer<T> {
     #[cold]
     fn rotate(&mut self, shards: &Shards<T>) {
         let mut others = shards.round_from(self.number + 1);
-        if let Some(next) = others.find(|&next| !shards.looks_empty(next)) {
+        let ready = |&next: &usize| next != self.number && !shards.looks_empty(next);
+        if let Some(next) = others.find(ready) {
             self.enter(shards, next);
             // The next item comes from there, without a comparison.
             self.shard.enter(shards);

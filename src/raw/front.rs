@@ -21,7 +21,7 @@
 use super::attached::AttachedSet;
 use super::block::Block;
 use super::reclaim::{self, Pin};
-use super::run::Run;
+use super::run::{Progress, Run};
 use super::sink::Sink;
 use crate::sync::{barrier, planted, step, weak, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use std::iter;
@@ -41,7 +41,7 @@ pub(super) struct Front<T> {
 }
 
 /// A visit to the runs of a front.
-struct RunVisit<'f> {
+pub(super) struct RunVisit<'f> {
     visitors: &'f AtomicUsize,
     pin: Pin,
 }
@@ -55,7 +55,8 @@ impl Drop for RunVisit<'_> {
 
 impl RunVisit<'_> {
     /// Ends the visit, but not the pin.
-    fn end(self) -> VisitEnd {
+    #[inline]
+    pub(super) fn end(self) -> VisitEnd {
         let visit = ManuallyDrop::new(self);
         let alone = visit.leave();
         // SAFETY: the visit is not dropped.
@@ -131,7 +132,8 @@ impl<T> Front<T> {
         }
     }
 
-    fn visit(&self) -> RunVisit<'_> {
+    #[inline]
+    pub(super) fn visit(&self) -> RunVisit<'_> {
         let pin = reclaim::pin();
         // ORDERING: Acquire; pairs with `front.leave`.
         self.visitors.fetch_add(1, weak!("front.visit", Acquire));
@@ -337,15 +339,26 @@ impl<T> Front<T> {
         debug_assert!(counted.is_ok());
     }
 
+    /// The run on top.
+    ///
+    /// # Safety
+    ///
+    /// The caller is a visitor, and its pin does not end during `'p`.
+    #[inline]
+    pub(super) unsafe fn top<'p>(&self) -> Option<&'p Run<T>> {
+        // ORDERING: Acquire; pairs with `front.link`.
+        let top = self.top.load(weak!("front.take", Acquire));
+        // SAFETY: by contract.
+        unsafe { run_at(top) }
+    }
+
     /// Moves up to `most` items of one run into the sink, and returns their number: 0 if there are none.
     #[cold]
     pub(super) fn take<S: Sink<T>>(&self, sink: &mut S, most: usize) -> usize {
         let visit = self.visit();
         loop {
-            // ORDERING: Acquire; pairs with `front.link`.
-            let top = self.top.load(weak!("front.take", Acquire));
-            // SAFETY: reached in a visit.
-            let Some(run) = (unsafe { run_at(top) }) else {
+            // SAFETY: in a visit.
+            let Some(run) = (unsafe { self.top() }) else {
                 return 0;
             };
             let cursor = run.cursor();
@@ -353,30 +366,32 @@ impl<T> Front<T> {
                 self.retire(run, &visit);
                 continue;
             }
-            let room = sink.reserve(most.min(cursor.left()), run.home().unwrap_or(self));
-            let after = run.advance(cursor, room);
-            if after.left() == 0 {
-                // ORDERING: Release; pairs with `front.emptied`. The Release of `run.claim` keeps the increment
-                // before that claim.
-                let release = weak!("front.step-emptied", Release);
-                step!("front.empties-unseen", self.emptied.fetch_add(1, release));
-            }
-            if !run.claim(cursor, after) {
+            let count = sink.reserve(most.min(cursor.left()), run.home());
+            let after = run.advance(cursor, count);
+            if !self.claim_run(run, cursor, after) {
                 continue;
             }
-            // SAFETY: these items were claimed; the sink granted `room`.
-            unsafe { run.move_out(cursor, room, sink) };
-            if after.left() == 0 && self.unlink(run) {
-                let block = run.block();
-                // SAFETY: unlinked just now; and then the block is this thread's.
-                unsafe {
-                    if let Some(block) = Block::release(block, visit.end()) {
-                        sink.recycle(block);
-                    }
+            // SAFETY: these items were claimed; the sink granted room. Then the run is unlinked, without items.
+            unsafe {
+                run.move_out(cursor, count, sink);
+                if after.left() == 0 && self.unlink(run) {
+                    Self::give_up(run, visit.end(), sink);
                 }
             }
-            return room;
+            return count;
         }
+    }
+
+    /// Claims the items between two cursors of a run.
+    #[inline]
+    pub(super) fn claim_run(&self, run: &Run<T>, from: Progress, to: Progress) -> bool {
+        if to.left() == 0 {
+            // ORDERING: Release; pairs with `front.emptied`. The Release of `run.claim` keeps the increment
+            // before that claim.
+            let release = weak!("front.step-emptied", Release);
+            step!("front.empties-unseen", self.emptied.fetch_add(1, release));
+        }
+        run.claim(from, to)
     }
 
     /// Unlinks an exhausted run, unless it is no longer on top, and retires it.
@@ -387,8 +402,22 @@ impl<T> Front<T> {
         }
     }
 
+    /// Gives the block of a run up, to be reused by the sink or retired.
+    ///
+    /// # Safety
+    ///
+    /// The caller has unlinked the run in the visit that has ended so, and moved the items out that it has claimed.
+    pub(super) unsafe fn give_up<S: Sink<T>>(run: &Run<T>, end: VisitEnd, sink: &mut S) {
+        // SAFETY: by contract; and then the block is this thread's.
+        unsafe {
+            if let Some(block) = Block::release(run.block(), end) {
+                sink.recycle(block);
+            }
+        }
+    }
+
     /// Unlinks an exhausted run, unless it is no longer on top. Returns whether this call did it.
-    fn unlink(&self, run: &Run<T>) -> bool {
+    pub(super) fn unlink(&self, run: &Run<T>) -> bool {
         let top: *const Run<T> = run;
         let top = top.cast_mut();
         // ORDERING: AcqRel. Acquire pairs with `front.link` for the successor; Release pairs with

@@ -11,11 +11,11 @@ use std::mem::size_of;
 use std::ptr;
 
 /// Bytes of items in the first block, and the largest block that is kept for the next transaction.
-const KEPT_BYTES: u32 = 2048;
+const KEPT_BYTES: usize = 2048;
 /// Bytes of items in the largest block.
-const MOST_BYTES: u32 = 64 * 1024;
+const MOST_BYTES: usize = 64 * 1024;
 /// Items in the first block, if they are small.
-const FIRST_ITEMS: u32 = if SMALL { 2 } else { 32 };
+const FIRST_ITEMS: usize = if SMALL { 2 } else { 32 };
 
 /// The held items of one handle, in the order in which they were taken.
 pub(super) struct Hold<T> {
@@ -45,10 +45,36 @@ pub(super) struct Hold<T> {
 
 /// A block and the number of items put into it, which is kept up to date for all blocks except the last. It is
 /// 0 if room was made for items that another consumer then took.
-struct HoldBlock<T> {
+pub(super) struct HoldBlock<T> {
     block: Filled<T>,
-    capacity: u32,
+    capacity: usize,
     filled: usize,
+}
+
+impl<T> HoldBlock<T> {
+    /// # Safety
+    ///
+    /// The block is alive.
+    #[inline]
+    pub(super) unsafe fn new(block: Filled<T>) -> Self {
+        Self {
+            block,
+            // SAFETY: by contract.
+            capacity: unsafe { Row::len(block) },
+            filled: 0,
+        }
+    }
+
+    /// Whether a hold keeps the block when it is vacant.
+    #[inline]
+    pub(super) fn is_small(&self) -> bool {
+        self.capacity <= fitting::<T>(KEPT_BYTES)
+    }
+}
+
+/// The number of items that fit into `bytes`, at least one.
+fn fitting<T>(bytes: usize) -> usize {
+    (bytes / size_of::<HeldSlot<T>>()).max(1)
 }
 
 /// The position of a held item: the index of its block, and its index there.
@@ -271,9 +297,8 @@ impl<T> Hold<T> {
     fn shrink(&mut self) {
         let kept = self.parts.pop();
         self.free();
-        let small = |part: &HoldBlock<T>| part.capacity <= Self::fitting(KEPT_BYTES);
         match kept {
-            Some(part) if small(&part) => self.fill_next(part),
+            Some(part) if part.is_small() => self.fill_next(part),
             // SAFETY: the hold owns its blocks, and no item is left in them.
             Some(part) => unsafe { Block::free(part.block) },
             None => {}
@@ -290,13 +315,33 @@ impl<T> Hold<T> {
     }
 
     /// Returns all items to the shards they came from, in order, as one run per shard and block.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the abort
     pub(super) fn give_back(&mut self) {
+        match self.parts.last() {
+            Some(last) if !self.scattered && self.len > 0 => {
+                // SAFETY: the hold owns the block, whose items are those of this run.
+                let run = unsafe { Block::complete_run(last.block, self.run, self.len) };
+                let home = self.home();
+                self.parts.clear();
+                self.forget_blocks();
+                self.len = 0;
+                // SAFETY: the block is complete, and the hold no longer uses it.
+                unsafe { home.link(run, run) };
+            }
+            _ => self.give_back_scattered(),
+        }
+    }
+
+    /// As [`Hold::give_back`], for items in more than one stretch, or none at all.
+    #[cold]
+    fn give_back_scattered(&mut self) {
         self.end_stretch();
         if self.gaps > 0 {
             self.skip_gaps();
         }
         let mut homes: *mut Run<T> = ptr::null_mut();
-        for part in self.parts.drain(..) {
+        for part in &self.parts {
             // SAFETY: the hold owns its blocks; no item of an open transaction was taken out.
             match unsafe { Block::complete(part.block, homes) } {
                 Some(more) => homes = more,
@@ -304,6 +349,7 @@ impl<T> Hold<T> {
                 None => unsafe { Block::free(part.block) },
             }
         }
+        self.parts.clear();
         self.forget_blocks();
         self.len = 0;
         // SAFETY: the blocks are complete, and the hold no longer uses them.
@@ -374,46 +420,57 @@ impl<T> Hold<T> {
 
     fn allocate(&self) -> HoldBlock<T> {
         let (capacity, runs) = self.next_size();
-        HoldBlock {
-            block: Block::allocate(capacity as usize, runs),
-            capacity,
-            filled: 0,
-        }
+        // SAFETY: allocated just now.
+        unsafe { HoldBlock::new(Block::allocate(capacity, runs)) }
     }
 
     /// Adds a vacant block.
+    #[inline]
     fn fill_next(&mut self, part: HoldBlock<T>) {
         // SAFETY: the hold owns the block, and `capacity` is the number of its slots.
         unsafe {
             self.first = Row::element(part.block, 0);
-            self.end = self.first.add(part.capacity as usize);
+            self.end = self.first.add(part.capacity);
         }
         self.next = self.first;
         self.start = 0;
         self.parts.push(part);
     }
 
+    /// The room of the spare block if no other one is in use, and 0 otherwise.
+    #[inline]
+    pub(super) fn vacant_room(&self) -> usize {
+        let spare = self.spare.as_ref().filter(|_| self.parts.is_empty());
+        spare.map_or(0, |spare| spare.capacity)
+    }
+
+    /// Adds the first block, in which `count` items from `home` are, in its first run.
+    #[inline]
+    pub(super) fn add_filled(&mut self, part: HoldBlock<T>, count: usize, home: &Front<T>) {
+        debug_assert!(self.parts.is_empty() && count <= part.capacity);
+        self.fill_next(part);
+        // SAFETY: within the block.
+        self.next = unsafe { self.first.add(count) };
+        self.home = home;
+        self.run = 0;
+        self.len = count;
+    }
+
     /// The capacity of the next block in items and runs: twice the items of the last block, and twice its runs
     /// if it had too few, within bounds.
-    fn next_size(&self) -> (u32, usize) {
+    fn next_size(&self) -> (usize, usize) {
         let Some(last) = self.parts.last() else {
-            return (Self::fitting(KEPT_BYTES).min(FIRST_ITEMS), 0);
+            return (fitting::<T>(KEPT_BYTES).min(FIRST_ITEMS), 0);
         };
         // SAFETY: the hold owns the block.
         let runs = unsafe { Block::run_count(last.block) };
-        let index = self.index();
+        let index = self.index() as usize;
         let runs = if index < last.capacity {
             (2 * runs).min(MOST_RUNS)
         } else {
             runs
         };
-        ((2 * index).min(Self::fitting(MOST_BYTES)), runs)
-    }
-
-    /// The number of items that fit into `bytes`, at least one.
-    fn fitting(bytes: u32) -> u32 {
-        let size = u32::try_from(size_of::<HeldSlot<T>>()).unwrap_or(u32::MAX);
-        (bytes / size).max(1)
+        ((2 * index).min(fitting::<T>(MOST_BYTES)), runs)
     }
 }
 
@@ -439,17 +496,12 @@ impl<T> Sink<T> for Hold<T> {
 
     unsafe fn recycle(&mut self, block: Filled<T>) {
         // SAFETY: the hold owns the block now, and it is vacant.
-        let capacity = unsafe {
+        let part = unsafe {
             Block::clear_stretches(block);
-            Row::len(block)
+            HoldBlock::new(block)
         };
-        let capacity = u32::try_from(capacity).unwrap_or(u32::MAX);
-        if self.spare.is_none() && capacity <= Self::fitting(KEPT_BYTES) {
-            self.spare = Some(HoldBlock {
-                block,
-                capacity,
-                filled: 0,
-            });
+        if self.spare.is_none() && part.is_small() {
+            self.spare = Some(part);
         } else {
             // SAFETY: as above.
             unsafe { Block::free(block) };

@@ -14,6 +14,7 @@
 //!
 //! `docs/protocol.md` describes the protocols.
 
+mod adopt;
 mod attached;
 mod block;
 mod cell;

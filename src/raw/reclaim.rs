@@ -98,6 +98,7 @@ pub(super) fn pin() -> Pin {
 }
 
 /// Frees the garbage of this thread, unless other threads are pinned.
+#[cold]
 pub(super) fn collect() {
     for _ in 0..EPOCHS {
         guard().flush();

@@ -1,6 +1,6 @@
 //! Runs: chains of the items that one transaction took from one shard, as an abort returns them.
 
-use super::block::{Filled, HeldSlot};
+use super::block::{Block, Filled, HeldSlot};
 use super::front::Front;
 use super::row::Row;
 use super::sink::Sink;
@@ -41,6 +41,13 @@ impl Progress {
         self.0 as u32 as usize
     }
 
+    /// After the last item.
+    #[inline]
+    pub(super) fn used_up() -> Self {
+        Self::new(0, 0)
+    }
+
+    #[inline]
     fn new(next: u32, left: usize) -> Self {
         Self(u64::from(next) << 32 | left as u64)
     }
@@ -58,6 +65,15 @@ impl<T> Run<T> {
             chain_end: Cell::new(ptr::null_mut()),
             sibling: Cell::new(ptr::null_mut()),
         }
+    }
+
+    /// Makes the first `count` items of the block its only ones.
+    #[inline]
+    pub(super) fn fill(&self, block: Filled<T>, count: usize) {
+        self.block.set(Some(block));
+        // ORDERING: Relaxed; the link publishes it.
+        self.cursor
+            .store(Progress::new(0, count).0, Ordering::Relaxed);
     }
 
     /// Appends the items in `start..end`.
@@ -194,9 +210,19 @@ impl<T> Run<T> {
 
     /// The front of the shard that the items came from.
     #[inline]
-    pub(super) fn home<'a>(&self) -> Option<&'a Front<T>> {
+    pub(super) fn home<'a>(&self) -> &'a Front<T> {
+        let home = self.home.get().expect("a run with items has a home");
         // SAFETY: a home is part of a shard, which lives as long as the queue.
-        self.home.get().map(|home| unsafe { home.as_ref() })
+        unsafe { home.as_ref() }
+    }
+
+    /// Whether the items from this cursor on, in order, are all that was put into the block.
+    #[inline]
+    pub(super) fn is_whole(&self, cursor: Progress) -> bool {
+        // SAFETY: a run is reached only while its block is alive.
+        let alone = || unsafe { Block::has_one_run(self.block()) };
+        planted!("front.adopts-part", return true);
+        cursor.next() == 0 && !self.scattered.get() && alone()
     }
 
     #[inline]

@@ -45,6 +45,15 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     #[inline(never)]
     #[track_caller]
     fn pop_slowly(&self) -> Result<Item<'_, T>, PopError> {
+        match self.open.cell().hold_returned() {
+            Some(item) => Ok(Item::new(item)),
+            None => self.pop_after_attempts(),
+        }
+    }
+
+    #[inline(never)]
+    #[track_caller]
+    fn pop_after_attempts(&self) -> Result<Item<'_, T>, PopError> {
         self.local().pop_after_attempt().map(Item::new)
     }
 

@@ -82,8 +82,11 @@ impl<T> Endpoint<T> {
     }
 
     /// Drops the staged items.
+    #[inline]
     pub(crate) fn drop_staged(&mut self) {
-        drop_all(|| self.unstage());
+        if self.staged() > 0 {
+            drop_all(|| self.unstage());
+        }
     }
 
     /// Makes room for the item that is staged or pushed next.

@@ -3,9 +3,11 @@
 use super::Endpoint;
 use crate::raw::block::HeldSlot;
 use crate::raw::cell::Fresh;
+use crate::raw::consumer::Consumer;
 use crate::raw::entry::{DeliveryMeta, Entry, Stored};
 use crate::raw::hold::{HeldPosition, Hold};
 use crate::raw::item_ref::ItemRef;
+use crate::raw::shards::Shards;
 use crate::raw::sink::Sink;
 
 impl<T> Endpoint<T> {
@@ -74,19 +76,31 @@ impl<T> Endpoint<T> {
     /// Takes one more item into the hold if [nothing else has to be done](crate::raw::consumer::Consumer::hold_next).
     #[inline(always)]
     #[allow(clippy::inline_always)] // the pop of a transaction
-    pub(in crate::raw) fn hold_next(&mut self) -> bool {
-        self.counters().count_taken(1);
-        let held = self.consumer.hold_next(&mut self.hold);
-        if !held {
-            self.counters().uncount_taken(1);
-        }
-        held
+    pub(crate) fn hold_next(&mut self) -> bool {
+        // Asked before anything is counted: a hold without a block is about to adopt one.
+        self.consumer.has_room(&self.hold)
+            && self.hold_by(|consumer, _, hold| consumer.hold_next(hold))
+    }
+
+    /// Takes one more item into the hold if an abort has returned one to the current shard.
+    #[inline]
+    pub(crate) fn hold_returned(&mut self) -> bool {
+        self.hold_by(|consumer, shards, hold| consumer.hold_returned(shards, hold, 1) > 0)
     }
 
     /// Takes one more item into the hold. Returns false if the queue is empty.
     pub(crate) fn hold(&mut self) -> bool {
+        self.hold_by(Consumer::hold_one)
+    }
+
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // as above
+    fn hold_by(
+        &mut self,
+        take: impl FnOnce(&mut Consumer<T>, &Shards<T>, &mut Hold<T>) -> bool,
+    ) -> bool {
         self.counters().count_taken(1);
-        let held = self.consumer.hold_one(&self.shards, &mut self.hold);
+        let held = take(&mut self.consumer, &self.shards, &mut self.hold);
         if !held {
             self.counters().uncount_taken(1);
         }
@@ -99,7 +113,7 @@ impl<T> Endpoint<T> {
             return 0;
         }
         self.counters().count_taken(1);
-        let count = self.consumer.take_all(&self.shards, &mut self.hold, most);
+        let count = self.consumer.hold_all(&self.shards, &mut self.hold, most);
         match count {
             0 => self.counters().uncount_taken(1),
             _ => self.counters().count_taken(count - 1),

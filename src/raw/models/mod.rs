@@ -4,6 +4,7 @@
 //! fails without each ordering; `.ci/weaken` checks it.
 
 mod acquire;
+mod adopt;
 mod attached;
 mod counters;
 mod detach;

@@ -1,0 +1,100 @@
+//! Adopting: an empty hold takes over the block of a run that it takes as a whole, with the items in it.
+//!
+//! The commonest run is that of a transaction which held one item and aborted. Such a run is *whole* if its items are
+//! all that was put into the block and none is claimed yet. Its items are claimed like any others. A visitor that
+//! unlinks the run and ends its visit alone has the block for itself: it could reuse it, and so it may use the
+//! items where they are. If it was not alone, others may still read the run and the delivery metadata, and the items
+//! are moved out. For that the hold keeps a spare block, so nothing has to be allocated after the claim.
+
+use super::block::{Block, Filled};
+use super::front::{Front, VisitEnd};
+use super::hold::{Hold, HoldBlock};
+use super::run::{Progress, Run};
+use super::sink::Sink;
+use crate::sync::planted;
+
+impl<T> Front<T> {
+    /// Takes the items of the run on top, up to `most`, if it is whole and the hold can adopt its block. Returns their
+    /// number; if it is 0, [`Front::take`] decides.
+    #[inline]
+    pub(super) fn take_whole(&self, hold: &mut Hold<T>, most: usize) -> usize {
+        let visit = self.visit();
+        // SAFETY: in a visit, whose pin ends last.
+        let Some(run) = (unsafe { self.top() }) else {
+            return 0;
+        };
+        let cursor = run.cursor();
+        let count = cursor.left();
+        let wanted = 0 < count && count <= most && run.is_whole(cursor);
+        if !wanted || !hold.can_adopt(run.block(), count) {
+            return 0;
+        }
+        if !self.claim_run(run, cursor, Progress::used_up()) {
+            return 0;
+        }
+        let unlinked = self.unlink(run);
+        let end = visit.end();
+        // SAFETY: claimed just now.
+        unsafe {
+            let unlinked = unlinked || planted!("front.adopts-linked");
+            if unlinked && (end.alone || planted!("front.adopts-shared")) {
+                hold.adopt(run, count);
+            } else {
+                Self::move_whole(run, cursor, hold, unlinked, end);
+            }
+        }
+        count
+    }
+
+    /// Moves the items of a whole run into the hold.
+    ///
+    /// # Safety
+    ///
+    /// The caller has claimed them, in the visit that has ended so; the hold can adopt their block.
+    #[cold]
+    unsafe fn move_whole(
+        run: &Run<T>,
+        cursor: Progress,
+        hold: &mut Hold<T>,
+        unlinked: bool,
+        end: VisitEnd,
+    ) {
+        hold.reserve(cursor.left(), run.home());
+        // SAFETY: by contract. Without the visit too: as long as the run is linked, its block is not reused, since a
+        // visitor that unlinks a run which others have used up retires the block.
+        unsafe {
+            run.move_out(cursor, cursor.left(), hold);
+            if unlinked {
+                Self::give_up(run, end, hold);
+            }
+        }
+    }
+}
+
+impl<T> Hold<T> {
+    /// Whether the hold may adopt a block with `count` items: it has no block in use, and a spare one in which there
+    /// is room for them. It keeps a block of this size.
+    #[inline]
+    fn can_adopt(&self, block: Filled<T>, count: usize) -> bool {
+        // SAFETY: the caller visits the block's run.
+        let is_small = || unsafe { HoldBlock::new(block) }.is_small();
+        self.vacant_room() >= count && is_small()
+    }
+
+    /// Adopts the block of a run, and counts the delivery of its items.
+    ///
+    /// # Safety
+    ///
+    /// The run was whole and had `count` items, which the caller has claimed; nobody else uses the block. The hold
+    /// [can adopt](Hold::can_adopt) it.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the pop of an aborted item
+    unsafe fn adopt(&mut self, run: &Run<T>, count: usize) {
+        let block = run.block();
+        // SAFETY: by contract.
+        unsafe {
+            Block::count_delivery(block, count);
+            self.add_filled(HoldBlock::new(block), count, run.home());
+        }
+    }
+}
