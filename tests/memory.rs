@@ -258,6 +258,41 @@ fn aborted_items_leave_nothing_once_popped() {
     assert_at_most(before + CONSTANT);
 }
 
+/// Pops this many items and aborts.
+fn abort_of(handle: &mut Handle<usize>, items: usize) {
+    let tx = handle.begin();
+    assert_eq!(tx.pop_batch(items).len(), items);
+    tx.abort();
+}
+
+/// The large block of a transaction that aborted is not kept by whoever takes the few items in it.
+#[test]
+fn handles_keep_no_large_blocks() {
+    const HANDLES: usize = 16;
+    /// As many items as fit into a number of blocks, each twice as large as the last one.
+    const FULL: usize = 2_016;
+    let _alone = alone();
+    let queue = Queue::unbounded();
+    let mut aborter = queue.handle();
+    let mut handles: Vec<_> = (0..HANDLES).map(|_| queue.handle()).collect();
+    for handle in &mut handles {
+        aborter.push(0).unwrap();
+        (0..3).for_each(|_| abort_of(handle, 1));
+        assert_eq!(handle.pop(), Ok(0));
+    }
+    let before = live();
+    for handle in &mut handles {
+        aborter.push_batch(0..FULL + 10).unwrap();
+        abort_of(&mut aborter, FULL + 10);
+        assert_eq!(aborter.pop_batch(FULL, &mut Vec::new()), FULL);
+        let tx = handle.begin();
+        assert_eq!(tx.pop_batch(10).len(), 10);
+        drop(tx.commit());
+    }
+    assert!(queue.is_empty());
+    assert_at_most(before + HANDLES * 8 * KIB + CONSTANT);
+}
+
 #[test]
 fn a_dropped_queue_leaves_nothing() {
     let _alone = alone();

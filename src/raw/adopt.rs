@@ -7,7 +7,7 @@
 //! are moved out. For that the hold keeps a spare block, so nothing has to be allocated after the claim.
 
 use super::block::{Block, Filled};
-use super::front::{Front, VisitEnd};
+use super::front::Front;
 use super::hold::{Hold, HoldBlock};
 use super::run::{Progress, Run};
 use super::sink::Sink;
@@ -34,40 +34,20 @@ impl<T> Front<T> {
         }
         let unlinked = self.unlink(run);
         let end = visit.end();
-        // SAFETY: claimed just now.
+        // SAFETY: claimed just now. A visitor that has unlinked the only run of a block, and was alone, has the block for
+        // itself.
         unsafe {
             let unlinked = unlinked || planted!("front.adopts-linked");
             if unlinked && (end.alone || planted!("front.adopts-shared")) {
                 hold.adopt(run, count);
             } else {
-                Self::move_whole(run, cursor, hold, unlinked, end);
+                hold.move_in(run, cursor);
+                if unlinked {
+                    Block::release_shared(run.block(), &end.pin);
+                }
             }
         }
         count
-    }
-
-    /// Moves the items of a whole run into the hold.
-    ///
-    /// # Safety
-    ///
-    /// The caller has claimed them, in the visit that has ended so; the hold can adopt their block.
-    #[cold]
-    unsafe fn move_whole(
-        run: &Run<T>,
-        cursor: Progress,
-        hold: &mut Hold<T>,
-        unlinked: bool,
-        end: VisitEnd,
-    ) {
-        hold.reserve(cursor.left(), run.home());
-        // SAFETY: by contract. Without the visit too: as long as the run is linked, its block is not reused, since a
-        // visitor that unlinks a run which others have used up retires the block.
-        unsafe {
-            run.move_out(cursor, cursor.left(), hold);
-            if unlinked {
-                Self::give_up(run, end, hold);
-            }
-        }
     }
 }
 
@@ -96,5 +76,19 @@ impl<T> Hold<T> {
             Block::count_delivery(block, count);
             self.add_filled(HoldBlock::new(block), count, run.home());
         }
+    }
+
+    /// Moves the items of a run, from this cursor on, into the room that the hold has kept for them.
+    ///
+    /// # Safety
+    ///
+    /// The caller has claimed them, and is pinned since it visited the run. If it does not visit the run any more: it has
+    /// unlinked the run, or nothing is left in it, so whoever unlinks it does not reuse the block.
+    #[cold]
+    unsafe fn move_in(&mut self, run: &Run<T>, cursor: Progress) {
+        let count = cursor.left();
+        self.reserve(count, run.home());
+        // SAFETY: by contract.
+        unsafe { run.move_out(cursor, count, self) };
     }
 }

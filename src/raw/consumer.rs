@@ -258,7 +258,9 @@ impl<T> Consumer<T> {
 
     /// Takes one item into the hold. Returns false if the queue was strictly empty.
     pub(super) fn hold_one(&mut self, shards: &Shards<T>, hold: &mut Hold<T>) -> bool {
-        self.hold_next(hold) || self.search(shards, hold, 1) > 0
+        self.hold_next(hold)
+            || self.hold_returned(shards, hold, 1) > 0
+            || self.search(shards, hold, 1) > 0
     }
 
     #[cold]

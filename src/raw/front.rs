@@ -371,11 +371,15 @@ impl<T> Front<T> {
             if !self.claim_run(run, cursor, after) {
                 continue;
             }
-            // SAFETY: these items were claimed; the sink granted room. Then the run is unlinked, without items.
-            unsafe {
-                run.move_out(cursor, count, sink);
-                if after.left() == 0 && self.unlink(run) {
-                    Self::give_up(run, visit.end(), sink);
+            // SAFETY: these items were claimed; the sink granted room.
+            unsafe { run.move_out(cursor, count, sink) };
+            if after.left() == 0 && self.unlink(run) {
+                let block = run.block();
+                // SAFETY: unlinked just now; and then the block is this thread's.
+                unsafe {
+                    if let Some(block) = Block::release(block, visit.end()) {
+                        sink.recycle(block);
+                    }
                 }
             }
             return count;
@@ -399,20 +403,6 @@ impl<T> Front<T> {
         if self.unlink(run) {
             // SAFETY: unlinked just now.
             unsafe { Block::release_shared(run.block(), &visit.pin) };
-        }
-    }
-
-    /// Gives the block of a run up, to be reused by the sink or retired.
-    ///
-    /// # Safety
-    ///
-    /// The caller has unlinked the run in the visit that has ended so, and moved the items out that it has claimed.
-    pub(super) unsafe fn give_up<S: Sink<T>>(run: &Run<T>, end: VisitEnd, sink: &mut S) {
-        // SAFETY: by contract; and then the block is this thread's.
-        unsafe {
-            if let Some(block) = Block::release(run.block(), end) {
-                sink.recycle(block);
-            }
         }
     }
 

@@ -20,7 +20,7 @@ const FIRST_ITEMS: usize = if SMALL { 2 } else { 32 };
 /// The held items of one handle, in the order in which they were taken.
 pub(super) struct Hold<T> {
     parts: Vec<HoldBlock<T>>,
-    /// A vacant block for the next transaction.
+    /// A vacant block for the next transaction, in which there is room when another one is [adopted](Front::take_whole).
     spare: Option<HoldBlock<T>>,
     /// The first slot of the last block, the first vacant one, and the end of the block.
     first: *const HeldSlot<T>,

@@ -3,7 +3,7 @@
 //! From the bottom up: [`slot`], [`row`], [`times`] and [`segment`] are memory; [`directory`] finds segments;
 //! [`shard`] is one single-producer queue, with [`producer`] and [`cursor`] as its two sides; [`front`] is the
 //! head of a shard, [`block`] stores the items that a transaction holds, and a [`run`] returns them to the front at
-//! an abort; [`injector`] takes items that no handle pushes; [`record_pool`] holds the records of shards; [`shards`] is all shards of a
+//! an abort, from where a hold may [`adopt`] the block; [`injector`] takes items that no handle pushes; [`record_pool`] holds the records of shards; [`shards`] is all shards of a
 //! queue, of which the [`attached`] ones are visited, until they are idle and [`detach`]ed; [`consumer`] chooses among them, and [`strict`] finds out whether they are empty. A handle owns a [`hold`],
 //! [`counters`] and an [`endpoint`]; its transactions use these by [`cell`], [`gathering`], [`open`], [`items`],
 //! [`item_ref`] and [`peek`], and a future keeps a transaction alive by `kept`. [`holder`] is what others see of a

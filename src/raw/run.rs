@@ -220,9 +220,9 @@ impl<T> Run<T> {
     #[inline]
     pub(super) fn is_whole(&self, cursor: Progress) -> bool {
         // SAFETY: a run is reached only while its block is alive.
-        let alone = || unsafe { Block::has_one_run(self.block()) };
+        let is_only = || unsafe { Block::has_one_run(self.block()) };
         planted!("front.adopts-part", return true);
-        cursor.next() == 0 && !self.scattered.get() && alone()
+        cursor.next() == 0 && !self.scattered.get() && is_only()
     }
 
     #[inline]

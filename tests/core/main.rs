@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod aborted;
 mod attempts;
 mod between_handles;
 mod blame;
