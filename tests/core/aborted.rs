@@ -46,7 +46,7 @@ fn modifications_of_each_delivery_are_kept() {
         assert_eq!(item.attempts(), attempt);
         tx.abort();
     }
-    assert_eq!(handle.pop().unwrap(), Vec::from_iter(0..20));
+    assert!(handle.pop().unwrap().into_iter().eq(0..20));
 }
 
 #[test]
@@ -148,7 +148,6 @@ fn each_aborted_item_is_dropped_once() {
     for _ in 0..5 {
         assert_eq!(handle.begin().pop_batch(2).len(), 2);
     }
-    mem::forget(handle.begin().pop().unwrap());
     let tx = handle.begin();
     tx.pop().unwrap();
     mem::forget(tx);
