@@ -258,9 +258,7 @@ impl<T> Consumer<T> {
 
     /// Takes one item into the hold. Returns false if the queue was strictly empty.
     pub(super) fn hold_one(&mut self, shards: &Shards<T>, hold: &mut Hold<T>) -> bool {
-        self.hold_next(hold)
-            || self.hold_returned(shards, hold, 1) > 0
-            || self.search(shards, hold, 1) > 0
+        self.hold_next(hold) || self.search(shards, hold, 1) > 0
     }
 
     #[cold]
@@ -292,31 +290,7 @@ impl<T> Consumer<T> {
         if most == 0 {
             return 0;
         }
-        let taken = self.take(shards, sink, most);
-        self.take_more(shards, sink, most, taken)
-    }
-
-    /// As [`Consumer::take_all`], into the hold.
-    pub(super) fn hold_all(
-        &mut self,
-        shards: &Shards<T>,
-        hold: &mut Hold<T>,
-        most: usize,
-    ) -> usize {
-        match self.hold_returned(shards, hold, most) {
-            0 => self.take_all(shards, hold, most),
-            taken => self.take_more(shards, hold, most, taken),
-        }
-    }
-
-    /// Continues [`Consumer::take_all`] after the first `taken` items.
-    fn take_more<S: Sink<T>>(
-        &mut self,
-        shards: &Shards<T>,
-        sink: &mut S,
-        most: usize,
-        mut taken: usize,
-    ) -> usize {
+        let mut taken = self.take(shards, sink, most);
         while 0 < taken && taken < most {
             taken += match self.shard.take(shards, sink, most - taken) {
                 Take::Got(count) => count,

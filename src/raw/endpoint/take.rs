@@ -113,7 +113,7 @@ impl<T> Endpoint<T> {
             return 0;
         }
         self.counters().count_taken(1);
-        let count = self.consumer.hold_all(&self.shards, &mut self.hold, most);
+        let count = self.consumer.take_all(&self.shards, &mut self.hold, most);
         match count {
             0 => self.counters().uncount_taken(1),
             _ => self.counters().count_taken(count - 1),
