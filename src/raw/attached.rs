@@ -91,6 +91,15 @@ impl Word {
     }
 }
 
+impl SetVersion {
+    /// What no set has.
+    pub(super) const NEVER: Self = Self {
+        top: u64::MAX,
+        groups: 0,
+        words: 0,
+    };
+}
+
 impl Seen {
     /// Whether it shows that this shard is attached.
     pub(super) fn has(self, shard: usize) -> bool {
@@ -177,30 +186,44 @@ impl AttachedSet {
     /// The version of the set.
     #[inline]
     pub(super) fn version(&self) -> SetVersion {
-        let mut version = SetVersion {
-            top: self.top.read(),
-            groups: 0,
-            words: self.first.read(),
-        };
-        if version.top != 0 {
-            self.add_versions(&mut version);
+        let top = self.top.read();
+        let words = self.first.read();
+        if flags_of(top) != 0 {
+            return self.version_below(top, words);
         }
-        version
+        let groups = 0;
+        SetVersion { top, groups, words }
     }
 
-    /// Adds the words of the buckets.
-    fn add_versions(&self, version: &mut SetVersion) {
-        for number in Ones(flags_of(version.top)) {
+    /// Whether the version is still this one.
+    #[inline]
+    pub(super) fn is_at(&self, version: &SetVersion) -> bool {
+        let (top, words) = (self.top.read(), self.first.read());
+        let is_at = top == version.top && words == version.words;
+        is_at && flags_of(top) == 0 || self.is_below_at(version)
+    }
+
+    #[cold]
+    fn is_below_at(&self, version: &SetVersion) -> bool {
+        self.version() == *version
+    }
+
+    /// The version, with the words of the buckets.
+    #[inline(never)]
+    fn version_below(&self, top: u64, mut words: u64) -> SetVersion {
+        let mut groups = 0_u64;
+        for number in Ones(flags_of(top)) {
             let bucket = self.existing(number);
             for (index, group) in bucket.groups.iter().enumerate() {
                 let group = group.read();
-                version.groups = version.groups.wrapping_add(group);
+                groups = groups.wrapping_add(group);
                 for word in Ones(flags_of(group)) {
-                    let word = bucket.words[index * FLAGS + word].read();
-                    version.words = version.words.wrapping_add(word);
+                    let word = &bucket.words[index * FLAGS + word];
+                    words = words.wrapping_add(word.read());
                 }
             }
         }
+        SetVersion { top, groups, words }
     }
 
     /// The shards in the set from `first` on, in ascending order.

@@ -58,7 +58,14 @@ pub(super) struct Visits(usize);
 impl Visits {
     #[inline]
     pub(super) fn count<T>(&mut self, shards: &Shards<T>, empty: usize) {
-        self.0 += empty.saturating_sub(FEW);
+        if empty > FEW {
+            self.add(shards, empty);
+        }
+    }
+
+    #[cold]
+    fn add<T>(&mut self, shards: &Shards<T>, empty: usize) {
+        self.0 += empty;
         if self.0 >= MANY {
             self.0 = 0;
             shards.detach_idle();

@@ -17,8 +17,8 @@ use std::sync::Arc;
 pub(crate) struct Intake<T> {
     /// The shards that were attached at the last check, with their numbers, in order.
     visited: Vec<(usize, ShardCursor<T>)>,
-    /// The version of the set of attached shards at that time; `None` if no shard is visited.
-    version: Option<SetVersion>,
+    /// The version of the set of attached shards at that time; [`NEVER`](SetVersion::NEVER) if no shard is visited.
+    version: SetVersion,
     visits: Visits,
     shards: Arc<Shards<T>>,
 }
@@ -38,7 +38,7 @@ impl<T> Intake<T> {
     pub(crate) fn new(shards: Arc<Shards<T>>) -> Self {
         Self {
             visited: Vec::new(),
-            version: None,
+            version: SetVersion::NEVER,
             visits: Visits::default(),
             shards,
         }
@@ -59,19 +59,18 @@ impl<T> Intake<T> {
     /// Passes the pushed items that are visible now to `receiver`.
     #[inline]
     pub(crate) fn take_arrived(&mut self, receiver: &mut impl Receive<T>) {
-        if self.version != Some(self.shards.version()) {
+        if !self.shards.attached().is_at(&self.version) {
             self.find_shards();
         }
         let Self {
             visited, shards, ..
         } = self;
-        let mut empty = 0;
+        let mut empty = visited.len();
         for (_, shard) in visited {
             let backlog = shard.backlog(shards);
             if backlog > 0 {
+                empty -= 1;
                 drain(shard, shards, backlog, receiver);
-            } else {
-                empty += 1;
             }
         }
         self.visits.count(shards, empty);
@@ -84,7 +83,7 @@ impl<T> Intake<T> {
             visited, shards, ..
         } = self;
         // First, so that the next call finds concurrent changes.
-        self.version = Some(shards.version());
+        self.version = shards.version();
         let mut known = std::mem::take(visited).into_iter().peekable();
         for number in shards.walk() {
             while let Some((_, mut gone)) = known.next_if(|known| known.0 < number) {
@@ -98,7 +97,7 @@ impl<T> Intake<T> {
 
     /// Leaves all shards, so that their memory can be reclaimed.
     pub(crate) fn leave(&mut self) {
-        self.version = None;
+        self.version = SetVersion::NEVER;
         self.visited
             .drain(..)
             .for_each(|(_, mut shard)| shard.leave());
