@@ -431,7 +431,9 @@ mod tests {
     #[test]
     fn a_shard_is_removed_unless_it_was_added_since() {
         let set = AttachedSet::new();
-        [3, 4, 70_000].into_iter().for_each(|shard| set.add(shard));
+        for shard in [3, 4, 70_000] {
+            set.add(shard);
+        }
         let before = set.version();
         let seen = set.see(70_000);
         assert!(seen.has(70_000) && !seen.has(70_001));

@@ -97,23 +97,23 @@ fn threads_lose_nothing() {
     let _idle = idle(&queue);
     let work = |thread: u32| {
         let (mut pusher, mut popper) = (queue.handle(), queue.handle());
-        let mut popped = Vec::new();
+        let mut items = Vec::new();
         for item in 0..ITEMS {
             pusher.push(thread * ITEMS + item).unwrap();
-            popped.extend(popper.pop());
-            popped.extend(popper.pop());
+            items.extend(popper.pop());
+            items.extend(popper.pop());
         }
-        popped
+        items
     };
     let work = &work;
     let mut items = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..THREADS)
             .map(|thread| scope.spawn(move || work(thread)))
             .collect();
-        let popped = threads
+        let items = threads
             .into_iter()
             .flat_map(|thread| thread.join().unwrap());
-        popped.collect::<Vec<_>>()
+        items.collect::<Vec<_>>()
     });
     items.extend(std::iter::from_fn(|| queue.pop().ok()));
     items.sort_unstable();
