@@ -100,7 +100,7 @@ impl<T> Shards<T> {
     }
 
     /// Whether a shard is attached.
-    #[cfg(test)]
+    #[cfg(all(test, not(any(loom, shuttle))))]
     pub(super) fn is_attached(&self, shard: usize) -> bool {
         shard
             .checked_sub(1)

@@ -109,7 +109,7 @@ fn entered(shards: &Arc<Shards<u32>>) -> (Cursor<u32>, Endpoint<u32>) {
     let mut owner = Endpoint::new(Arc::clone(shards));
     owner.push(100);
     let mut cursor = Cursor::new(shards.records().get(0));
-    cursor.enter();
+    cursor.enter(u32::MAX);
     assert_eq!(cursor.take(&mut None, 1), Take::Got(1));
     shards.detach_idle();
     (cursor, owner)
