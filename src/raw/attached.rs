@@ -237,6 +237,18 @@ impl AttachedSet {
         }
     }
 
+    /// Whether `is` holds for all shards in the set, as a walk finds them.
+    #[inline]
+    pub(super) fn all(&self, is: impl Fn(usize) -> bool) -> bool {
+        let first = Ones(self.first.flags()).all(&is);
+        first && (self.top.flags() == 0 || self.all_below(is))
+    }
+
+    #[inline(never)]
+    fn all_below(&self, is: impl Fn(usize) -> bool) -> bool {
+        self.from(FLAGS).all(is)
+    }
+
     /// The first word behind `word` with a flag.
     #[inline]
     fn word_after(&self, word: usize) -> Option<usize> {

@@ -18,7 +18,7 @@ use super::strict::Collect;
 use crate::sync::planted;
 use crossbeam_utils::Backoff;
 
-/// One of `ROUND` aborts moves to the next shard with items.
+/// One of `ROUND` aborts moves to the next shard with items; one of as many choices compares with it.
 const ROUND: u32 = 16;
 
 /// The number of shards that are looked at for one to compare with.
@@ -33,6 +33,7 @@ pub(super) struct Consumer<T> {
     /// The number of `shard`.
     number: usize,
     aborts: u32,
+    choices: u32,
     random: u32,
     visits: Visits,
 }
@@ -169,6 +170,7 @@ impl<T> Consumer<T> {
             shard: ShardCursor::Injector(0),
             number: 0,
             aborts: 0,
+            choices: 0,
             random,
             visits: Visits::default(),
         }
@@ -180,13 +182,14 @@ impl<T> Consumer<T> {
         self.shard.backlog(shards)
     }
 
-    /// Whether the present shard is the only attached one, and has no returned items, as a hint.
+    /// Whether the present shard is the only attached one, and nothing is in it, as a hint.
     #[inline]
     pub(super) fn is_on_the_only_shard(&self, shards: &Shards<T>) -> bool {
         let ShardCursor::Shard(cursor) = &self.shard else {
             return false;
         };
-        shards.is_only(self.number) && cursor.shard().front().is_clear()
+        let is_only = shards.is_only(self.number) && cursor.shard().front().is_clear();
+        is_only && cursor.backlog() == 0
     }
 
     /// Takes one item. Returns `None` if the queue was strictly empty.
@@ -446,12 +449,21 @@ impl<T> Consumer<T> {
         }
     }
 
-    /// The next shard from a random one on where an item is visible, other than the current one, and its age.
+    /// The next shard from a random one on where an item is visible, other than the current one, and its age. Every
+    /// [`ROUND`]th time the walk begins behind the current one: few numbers may lead to a shard if most are detached.
     fn pick_other(&mut self, shards: &Shards<T>) -> Option<(usize, u64)> {
-        let first = self.random() % shards.end();
+        self.choices = self.choices.wrapping_add(1);
+        let first = match self.choices % ROUND {
+            0 => self.number + 1,
+            _ => self.random() % shards.end(),
+        };
+        let mut visits = 0;
         let others = shards.round_from(first).take(PICKS);
-        let mut others = others.filter(|&other| other != self.number);
-        others.find_map(|other| Some((other, shards.age(other)?)))
+        let others = others.filter(|&other| other != self.number);
+        let mut others = others.inspect(|_| visits += 1);
+        let found = others.find_map(|other| Some((other, shards.age(other)?)));
+        self.visits.count(shards, visits);
+        found
     }
 
     #[inline(always)]

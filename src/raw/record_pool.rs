@@ -204,28 +204,6 @@ impl<R> RecordPool<R> {
         self.in_use_from(0).map(|number| self.get(number))
     }
 
-    /// Whether `is` holds for all records in use.
-    #[inline]
-    pub(crate) fn all_in_use(&self, is: impl Fn(&R) -> bool) -> bool {
-        let mut flags = flags_of(read(&self.used));
-        if self.len() > FIRST {
-            return self.all_of_many(is);
-        }
-        while flags != 0 {
-            let number = flags.trailing_zeros() as usize;
-            if !is(&self.existing(0).records[number]) {
-                return false;
-            }
-            flags &= flags - 1;
-        }
-        true
-    }
-
-    #[inline(never)]
-    fn all_of_many(&self, is: impl Fn(&R) -> bool) -> bool {
-        self.in_use().all(is)
-    }
-
     /// The number of records in use.
     pub(crate) fn count_in_use(&self) -> usize {
         let words = self.further_words(self.len()).chain([&self.used]);

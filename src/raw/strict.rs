@@ -35,7 +35,6 @@
 
 use super::attached::SetVersion;
 use super::front::Front;
-use super::shard::Shard;
 use super::shards::Shards;
 use crate::sync::{barrier, step};
 
@@ -109,10 +108,11 @@ impl<T> Shards<T> {
         self.version_if_empty(shard).is_some()
     }
 
-    /// Whether certainly no item is visible in any shard in use, one after the other.
+    /// Whether certainly no item is visible in any attached shard, one after the other.
     #[inline]
     pub(super) fn look_empty(&self) -> bool {
-        self.injector().looks_empty() && self.records().all_in_use(Shard::looks_empty)
+        let is_empty = |number| self.records().get(number).looks_empty();
+        self.injector().looks_empty() && self.attached().all(is_empty)
     }
 
     fn collect(&self) -> Collect {

@@ -87,7 +87,13 @@ impl Room {
 impl<T, O: Order<T>> Shared<T, O> {
     pub(crate) fn new(settings: Settings<T, O::Meta>, order: O::Settings) -> Self {
         let timed = settings.timed || O::is_timed(&order);
-        let shards = Arc::new(Shards::new(timed).with_stickiness(settings.stickiness));
+        // An order that sorts takes all that is there.
+        let stickiness = if Self::SORTS {
+            u32::MAX
+        } else {
+            settings.stickiness
+        };
+        let shards = Arc::new(Shards::new(timed).with_stickiness(stickiness));
         let slow_pops = timed || Self::SORTS || settings.slows_pops();
         let word = ModeWord::standing(timed || Self::SORTS, slow_pops);
         let ready = Arc::new(WaitQueue::new(word, false));

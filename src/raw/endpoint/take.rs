@@ -30,7 +30,7 @@ impl<T> Endpoint<T> {
         self.shards.look_empty()
     }
 
-    /// Whether the present shard is the only attached one, and has no returned items, as a hint.
+    /// Whether the present shard is the only attached one, and nothing is in it, as a hint.
     #[inline]
     pub(crate) fn is_on_the_only_shard(&self) -> bool {
         self.consumer.is_on_the_only_shard(&self.shards)
