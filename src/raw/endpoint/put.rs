@@ -35,7 +35,7 @@ impl<T> Endpoint<T> {
         self.producer.note_time(since);
     }
 
-    /// Takes back the item of the last [`Endpoint::push`], if it is not yet dequeued and no item is ready before it.
+    /// Takes back the item of the last [`Endpoint::push_hidden`], if it is not yet dequeued and no item is ready before it.
     pub(crate) fn retract(&mut self) -> Option<Entry<T>> {
         let shard = self.shard()?;
         self.producer.retract(shard)
