@@ -89,6 +89,7 @@ impl<T> ShardCursor<T> {
     }
 
     /// Attaches a detached shard if an item is in it.
+    #[inline]
     pub(super) fn attach_if_ready(&self) -> bool {
         let (ShardCursor::Shard(cursor) | ShardCursor::Timed(cursor)) = self else {
             return false;

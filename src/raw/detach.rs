@@ -89,6 +89,9 @@ impl<T> Shards<T> {
     #[cold]
     #[inline(never)]
     pub(super) fn detach_idle(&self) {
+        if !SMALL && !barrier::is_asymmetric() {
+            return;
+        }
         let busy = &self.detaching().0;
         // ORDERING: Relaxed, here and below; it saves work, and nothing depends on it.
         if busy.swap(true, Ordering::Relaxed) && !SMALL {

@@ -138,12 +138,10 @@ impl<T> Shard<T> {
     #[cold]
     #[inline(never)]
     fn unmark_idle(&self) {
-        // ORDERING: Relaxed; published by the addition to the set.
-        let unmark = || {
-            self.published
-                .joint
-                .store(ptr::null_mut(), Ordering::Relaxed);
-        };
+        // ORDERING: Release; pairs with `shard.joint` and `shard.joint-again`: the tails of former joints are published.
+        // The addition to the set publishes it.
+        let release = weak!("shard.unmark", Release);
+        let unmark = || self.published.joint.store(ptr::null_mut(), release);
         planted!("shard.unmarks-late", {
             self.front.attach();
             return unmark();

@@ -5,8 +5,10 @@ use super::consumer::Consumer;
 use super::endpoint::Endpoint;
 #[cfg(not(any(loom, shuttle)))]
 use super::entry::DeliveryMeta;
+use super::entry::Entry;
 #[cfg(not(any(loom, shuttle)))]
 use super::hold::HeldPosition;
+use super::intake::Receive;
 use super::shards::Shards;
 
 pub(super) const UNBORROWED: &Unborrowed<'_> = &Unborrowed::new();
@@ -52,5 +54,11 @@ impl<T> Endpoint<T> {
         let held = std::iter::from_fn(next);
         held.map(|(item, delivery)| (item.clone(), delivery))
             .collect()
+    }
+}
+
+impl<T> Receive<T> for Vec<T> {
+    fn receive(&mut self, entry: Entry<T>) {
+        self.push(entry.item);
     }
 }

@@ -4,7 +4,7 @@
 
 use super::*;
 use crate::raw::joint::{JointRecord, Tails};
-use crate::raw::{commit_together, Party};
+use crate::raw::{commit_together, Intake, Party};
 use crate::sync::model::model_of;
 
 /// Shards that were idle when they were detached last, with endpoints that own one each.
@@ -39,6 +39,20 @@ fn who_has_pushed_finds_the_item() {
         detacher.join().unwrap();
         assert!(is_found(&shards));
         assert_eq!(shards.pop_one(), Some(1));
+    });
+}
+
+#[test]
+fn an_intake_finds_what_was_pushed() {
+    model(|| {
+        let (shards, [mut pusher]) = idle();
+        let (mut intake, mut items) = (Intake::new(Arc::clone(&shards)), Vec::new());
+        intake.take_arrived(&mut items);
+        let detacher = detaching(&shards);
+        pusher.push(1);
+        intake.take_arrived(&mut items);
+        assert_eq!(items, [1]);
+        detacher.join().unwrap();
     });
 }
 

@@ -5,7 +5,7 @@ use crate::raw::consumer::Consumer;
 use crate::raw::segment::Segment;
 use crate::raw::strict::Remainder;
 use crate::raw::testing::UNBORROWED;
-use crate::raw::{Endpoint, Entry, Intake, Receive};
+use crate::raw::{Endpoint, Intake};
 use std::sync::Arc;
 
 /// More than the permanent records.
@@ -309,12 +309,6 @@ fn pops_in_vain_detach_what_is_idle() {
         assert_eq!((only.pop(), only.pop()), (Some(item), None));
     }
     assert!(shards.count() <= 2, "{} shards", shards.count());
-}
-
-impl<T> Receive<T> for Vec<T> {
-    fn receive(&mut self, entry: Entry<T>) {
-        self.push(entry.item);
-    }
 }
 
 #[test]
