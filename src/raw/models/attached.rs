@@ -23,9 +23,9 @@ fn adding(set: &Arc<AttachedSet>, shard: usize) -> thread::JoinHandle<()> {
 #[test]
 fn who_adds_a_shard_finds_it_while_its_neighbour_is_removed() {
     model(|| {
-        let set = set([0]);
-        let adder = adding(&set, 1);
-        let removed = set.remove(set.see(0), 0).is_some();
+        let set = set([2]);
+        let adder = adding(&set, 3);
+        let removed = set.remove(set.see(2), 2).is_some();
         adder.join().unwrap();
         assert_eq!(set.from(0).count(), 2 - usize::from(removed));
     });
