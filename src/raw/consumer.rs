@@ -88,8 +88,16 @@ impl<T> ShardCursor<T> {
         }
     }
 
-    /// Attaches a detached shard if an item is in it.
+    /// The same, even if the front is closed.
     #[inline]
+    pub(super) fn published(&self, shards: &Shards<T>) -> u64 {
+        match self {
+            ShardCursor::Shard(cursor) | ShardCursor::Timed(cursor) => cursor.published(),
+            ShardCursor::Injector(_) => shards.injector().backlog(),
+        }
+    }
+
+    /// Attaches a detached shard if an item is in it.
     pub(super) fn attach_if_ready(&self) -> bool {
         let (ShardCursor::Shard(cursor) | ShardCursor::Timed(cursor)) = self else {
             return false;

@@ -76,6 +76,12 @@ impl<T> Cursor<T> {
         if self.shard().front().is_detached() {
             return 0;
         }
+        self.published()
+    }
+
+    /// The same, even if the front is closed.
+    #[inline]
+    pub(super) fn published(&self) -> u64 {
         self.shard().tail().saturating_sub(self.head.position())
     }
 

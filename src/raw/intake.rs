@@ -68,11 +68,12 @@ impl<T> Intake<T> {
         } = self;
         let mut empty = visited.len();
         for (_, shard) in visited {
-            let mut backlog = shard.backlog(shards);
-            // Whoever closes the front may not have seen the item yet, but the caller must not miss it.
-            if backlog == 0 && !planted!("intake.skips-closed") && shard.attach_if_ready() {
-                backlog = shard.backlog(shards).max(1);
-            }
+            // Also behind a closed front: whoever closes it may not have seen the items yet.
+            let backlog = if planted!("intake.skips-closed") {
+                shard.backlog(shards)
+            } else {
+                shard.published(shards)
+            };
             if backlog > 0 {
                 empty -= 1;
                 drain(shard, shards, backlog, receiver);
