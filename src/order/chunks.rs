@@ -1,4 +1,4 @@
-//! Places in chunks of a few consecutive ones, for items that are removed one after the other.
+//! Places in chunks of a few consecutive ones, for items that are mostly removed one after the other.
 //!
 //! All chunks are in one vector. The chunk that was vacated last is used first, as it is in a cache. So items come and
 //! go without the allocator, and stay in their places.
@@ -9,6 +9,10 @@ use std::ops::{Index, IndexMut};
 
 /// How many chunks are added at once.
 const ADDED: u32 = 16;
+/// How many vacant places are always tolerated.
+pub(super) const SLACK: usize = 256;
+/// How many chunks are tolerated for each item.
+pub(super) const WASTE: usize = 4;
 /// The size of a cache line.
 const LINE: usize = 64;
 /// No place.
@@ -20,6 +24,8 @@ pub(super) struct Chunks<P, H> {
     linked: Vec<Chunk<H>>,
     /// The first vacant chunk.
     vacant: u32,
+    /// The least number of items that need so many places.
+    least: usize,
 }
 
 /// The part of a chunk beside its places. A chunk is referred to by one of its places.
@@ -45,7 +51,14 @@ impl<P: Default, H: Default> Chunks<P, H> {
             places: Vec::new(),
             linked: Vec::new(),
             vacant: NONE,
+            least: 0,
         }
+    }
+
+    /// Whether there are too many places for this number of items.
+    #[inline]
+    pub(super) fn is_wasteful(&self, items: usize) -> bool {
+        items < self.least
     }
 
     /// All places.
@@ -57,6 +70,11 @@ impl<P: Default, H: Default> Chunks<P, H> {
     #[inline]
     pub(super) fn get(&self, place: u32) -> Option<&P> {
         self.places.get(place as usize)
+    }
+
+    #[inline]
+    pub(super) fn get_mut(&mut self, place: u32) -> Option<&mut P> {
+        self.places.get_mut(place as usize)
     }
 
     /// The chunk of a place, if there is one.
@@ -99,6 +117,9 @@ impl<P: Default, H: Default> Chunks<P, H> {
         assert!(end < NONE / Self::LEN, "no more than 2³² places");
         let places = (end * Self::LEN) as usize;
         self.places.resize_with(places, P::default);
+        self.least = places
+            .saturating_sub(SLACK)
+            .div_ceil(WASTE * Self::LEN as usize);
         self.linked.extend((first..end).map(|number| Chunk {
             next: (number + 1) * Self::LEN,
             head: H::default(),

@@ -53,20 +53,27 @@ impl<T, M: Copy, S: Sequence<T, M>, R: Registry<T, M>> Sorted<T, M, S, R> {
         result
     }
 
-    #[inline]
-    fn next(&self, for_good: bool) -> Next<Dequeued<T, M>> {
+    /// Takes the next item, and unregisters removed ones.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the pop of an order
+    fn next(&self, for_good: bool) -> Next<Entry<Stored<T, M>>> {
         let mut partition = self.lock();
-        loop {
+        let Dequeued { entry, gone } = loop {
             if partition.take_in() {
                 return Next::Due;
             }
             if let Some(dequeued) = partition.sequence.next(for_good) {
-                return Next::Item(dequeued);
+                break dequeued;
             }
             if planted!("sorted.looks-nowhere") || self.shards.is_empty() {
                 return self.leave_shards(partition);
             }
+        };
+        drop(partition);
+        if gone > 0 {
+            self.registry.unregister(entry.item.meta, gone);
         }
+        Next::Item(entry)
     }
 
     /// Releases the memory of empty shards.
@@ -76,17 +83,6 @@ impl<T, M: Copy, S: Sequence<T, M>, R: Registry<T, M>> Sorted<T, M, S, R> {
         drop(partition);
         self.shards.vacate_all();
         Next::Nothing
-    }
-
-    /// Takes the next item, and unregisters removed ones.
-    #[inline]
-    fn take_next(&self, for_good: bool) -> Next<Entry<Stored<T, M>>> {
-        self.next(for_good).map(|Dequeued { entry, gone }| {
-            if gone > 0 {
-                self.registry.unregister(entry.item.meta, gone);
-            }
-            entry
-        })
     }
 }
 
@@ -114,21 +110,15 @@ where
         ready
     }
 
-    #[inline]
-    fn take(&self) -> Next<Entry<Stored<T, M>>> {
-        self.take_next(false)
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // as above
+    fn take(&self, for_good: bool) -> Next<Entry<Stored<T, M>>> {
+        self.next(for_good)
     }
 
     #[inline]
-    fn pop(&self) -> (Next<Entry<Stored<T, M>>>, usize) {
-        let next = self.take_next(true);
-        match &next {
-            Next::Item(entry) if self.tracks_removal => {
-                let ready = self.leave(entry.item.meta);
-                (next, ready)
-            }
-            _ => (next, 0),
-        }
+    fn tracks_removal(&self) -> bool {
+        self.tracks_removal
     }
 
     fn take_in(&self) -> bool {

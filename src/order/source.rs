@@ -18,14 +18,15 @@ pub(crate) trait Source<T, M>: Send + Sync {
         0
     }
 
-    /// Takes the next item.
-    fn take(&self) -> Next<Entry<Stored<T, M>>> {
+    /// Takes the next item: `for_good` if it will not come back. Then, if the source
+    /// [tracks removals](Source::tracks_removal), the caller also has to call [`Source::leave`].
+    fn take(&self, _for_good: bool) -> Next<Entry<Stored<T, M>>> {
         Next::Nothing
     }
 
-    /// Same as [`Source::take`], but removes the item for good; also returns how many other items became ready.
-    fn pop(&self) -> (Next<Entry<Stored<T, M>>>, usize) {
-        (Next::Nothing, 0)
+    /// Whether the end of an item can make others ready.
+    fn tracks_removal(&self) -> bool {
+        false
     }
 
     /// Takes in the items of the shards: `true` if one of them may be due already.
@@ -90,16 +91,6 @@ pub(crate) enum Next<I> {
     Due,
     /// Nothing was ready at one instant.
     Nothing,
-}
-
-impl<I> Next<I> {
-    pub(super) fn map<J>(self, f: impl FnOnce(I) -> J) -> Next<J> {
-        match self {
-            Self::Item(item) => Next::Item(f(item)),
-            Self::Due => Next::Due,
-            Self::Nothing => Next::Nothing,
-        }
-    }
 }
 
 /// The shards themselves.

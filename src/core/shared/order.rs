@@ -87,18 +87,19 @@ impl<T, O: Order<T>> Shared<T, O> {
     /// Takes the next item, for a handle that counts it. On `Due` the caller releases due items and retries.
     #[inline]
     pub(crate) fn try_next(&self) -> Next<EntryOf<T, O>> {
-        self.source.take()
+        self.source.take(false)
     }
 
     /// Takes the next item for good, for a handle that counts it.
-    #[inline]
+    #[inline(never)]
     pub(crate) fn pop_next(&self) -> Option<T> {
         loop {
-            let (next, ready) = self.source.pop();
-            match next {
-                Next::Item(entry) => {
-                    self.notify_made_ready(ready);
-                    return Some(entry.item.item);
+            match self.source.take(true) {
+                Next::Item(Entry { item, .. }) => {
+                    if self.source.tracks_removal() {
+                        self.retire(item.meta);
+                    }
+                    return Some(item.item);
                 }
                 Next::Nothing => return None,
                 Next::Due => self.release_due(),

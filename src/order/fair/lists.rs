@@ -8,11 +8,6 @@ use crate::order::Mark;
 use crate::raw::{DeliveryMeta, Entry};
 use std::mem;
 
-/// How many vacant places are always tolerated.
-const SLACK: usize = 256;
-/// How many places are tolerated for each item.
-const WASTE: usize = 16;
-
 /// The list of one key. It has no chunk while it is empty.
 #[derive(Default)]
 pub(super) struct KeyItems {
@@ -81,7 +76,7 @@ impl<T> Lists<T> {
     /// Whether there are too many places for the items.
     #[inline]
     pub(super) fn is_wasteful(&self) -> bool {
-        self.chunks.places().len() > WASTE * self.len + SLACK
+        self.chunks.is_wasteful(self.len)
     }
 
     #[inline(always)]

@@ -18,7 +18,7 @@
 use super::levels::Levels;
 use super::meta::{Priority, PriorityMeta};
 use super::rank_heap::{RankEntry, RankHeap};
-use super::slab::{ItemSlab, ItemState, Link, SlabItem};
+use super::slab::{ItemSlab, ItemState, Link, SlabItem, NOWHERE};
 use super::ticket::Ticket;
 use super::times::DueTimes;
 use crate::order::{Dequeued, Mark, Sequence, Shown, Visit, PART, SCAN_STEP};
@@ -29,7 +29,7 @@ use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The number of stale rank entries or vacant places that is always tolerated.
+/// The number of stale rank entries that is always tolerated.
 const SLACK: usize = 256;
 
 /// The items of a priority queue.
@@ -37,6 +37,8 @@ pub(crate) struct PriorityHeap<T> {
     times: Arc<DueTimes>,
     ageing: Option<AgeStep>,
     slab: ItemSlab<T>,
+    /// Where the last item was put that did not arrive in a list.
+    unlisted: u32,
     levels: Levels,
     /// Ready items that are not in the lists.
     ready: RankHeap,
@@ -76,7 +78,8 @@ impl<T> PriorityHeap<T> {
         Self {
             times,
             ageing,
-            slab: ItemSlab::with_room_for(0),
+            slab: ItemSlab::new(),
+            unlisted: NOWHERE,
             levels: Levels::new(),
             ready: RankHeap::new(),
             waiting: RankHeap::new(),
@@ -148,18 +151,26 @@ impl<T> PriorityHeap<T> {
         }
     }
 
-    #[inline]
+    /// Puts an item next to the last one that was put there.
+    #[inline(never)]
     fn insert(&mut self, entry: Entry<Stored<T, PriorityMeta>>, arrival: i64) -> u32 {
-        let place = self.slab.put(SlabItem::new(entry, arrival));
+        if !self.slab.is_in_use(self.unlisted) {
+            self.unlisted = NOWHERE;
+        }
+        let item = SlabItem::new(entry, arrival);
+        self.unlisted = self.slab.put(item, self.unlisted);
+        self.note_place(self.unlisted);
+        self.unlisted
+    }
+
+    #[inline]
+    fn note_place(&mut self, place: u32) {
         if self.places.is_some() {
             self.record_place(place);
         }
-        place
     }
 
     /// Inserts a ready item at its position in the order.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the arrival
     fn make_ready_at(&mut self, place: u32) {
         let link = *self.slab.link(place);
         if self.ageing.is_some() || !self.levels.add(&mut self.slab, place, link) {
@@ -309,7 +320,7 @@ impl<T> PriorityHeap<T> {
     fn tidy(&mut self) {
         let items = self.slab.len();
         let stale = self.ready.stale() + self.waiting.stale();
-        let many = stale > items + SLACK || self.slab.places() > 4 * items + SLACK;
+        let many = stale > items + SLACK || self.slab.is_wasteful();
         if many && self.visits == 0 {
             self.sweep();
         } else if stale > 0 {
@@ -321,7 +332,7 @@ impl<T> PriorityHeap<T> {
     /// Drops all stale rank entries and vacant places, and releases their memory.
     #[cold]
     fn sweep(&mut self) {
-        let mut slab = ItemSlab::with_room_for(self.slab.len());
+        let mut slab = ItemSlab::new();
         self.levels.move_items(&mut self.slab, &mut slab);
         self.ready.move_items(&mut self.slab, &mut slab);
         self.waiting.move_items(&mut self.slab, &mut slab);
@@ -336,6 +347,11 @@ impl<T> Sequence<T, PriorityMeta> for PriorityHeap<T> {
     #[allow(clippy::inline_always)] // by the intake, for each item
     fn arrive(&mut self, entry: Entry<Stored<T, PriorityMeta>>) {
         self.last += 1;
+        if self.ageing.is_none() && !entry.item.meta.is_scheduled() {
+            let item = SlabItem::new(entry, self.last);
+            let place = self.levels.append(&mut self.slab, item);
+            return self.note_place(place);
+        }
         let scheduled = entry.item.meta.is_scheduled();
         let place = self.insert(entry, self.last);
         if scheduled {
@@ -427,9 +443,7 @@ impl<T> Sequence<T, PriorityMeta> for PriorityHeap<T> {
         if !self.slab.put_back(place, entry) {
             self.make_ready_at(place);
         }
-        if self.places.is_some() {
-            self.record_place(place);
-        }
+        self.note_place(place);
     }
 
     fn shown(&self) -> usize {

@@ -5,7 +5,7 @@
 //! arrivals. The links are in the [`ItemSlab`]; the first nonempty list is found by a bitmap.
 
 use super::meta::Priority;
-use super::slab::{ItemSlab, Link, SlabItem};
+use super::slab::{ItemSlab, Link, SlabItem, NOWHERE};
 
 const BITS: usize = u64::BITS as usize;
 
@@ -38,8 +38,8 @@ struct Ends {
 impl Ends {
     /// The ends of an empty list.
     const NONE: Self = Self {
-        first: u32::MAX,
-        last: u32::MAX,
+        first: NOWHERE,
+        last: NOWHERE,
     };
 }
 
@@ -59,15 +59,41 @@ impl Levels {
         Some(self.ends[level].first)
     }
 
-    /// Adds the item in a place, which has this link, to the list of its priority, if it belongs at one of its ends.
+    /// Adds an item that belongs behind all others of its priority, next to the last one there, and returns its place.
     #[inline(always)]
     #[allow(clippy::inline_always)] // the arrival
+    pub(super) fn append<T>(&mut self, slab: &mut ItemSlab<T>, mut item: SlabItem<T>) -> u32 {
+        let level = item.link.meta.priority();
+        let Some(ends) = self.ends.get_mut(usize::from(level)) else {
+            return self.begin_with(slab, item);
+        };
+        let last = ends.last;
+        if last == NOWHERE {
+            return self.begin_with(slab, item);
+        }
+        debug_assert!(slab.link(last).arrival < item.link.arrival);
+        item.link.before = last;
+        let place = slab.put(item, last);
+        slab.link_mut(last).after = place;
+        ends.last = place;
+        place
+    }
+
+    #[inline(never)]
+    fn begin_with<T>(&mut self, slab: &mut ItemSlab<T>, item: SlabItem<T>) -> u32 {
+        let level = item.link.meta.priority();
+        let place = slab.put(item, NOWHERE);
+        self.begin(level, place);
+        place
+    }
+
+    /// Adds the item in a place, which has this link, to the list of its priority, if it belongs at one of its ends.
     pub(super) fn add<T>(&mut self, slab: &mut ItemSlab<T>, place: u32, link: Link) -> bool {
         let level = link.meta.priority();
         let Some(ends) = self.ends.get_mut(usize::from(level)) else {
             return self.begin(level, place);
         };
-        if ends.last == Ends::NONE.last {
+        if ends.last == NOWHERE {
             return self.begin(level, place);
         }
         let last = slab.link_mut(ends.last);
@@ -95,6 +121,9 @@ impl Levels {
         let item = slab.take(ends.first)?;
         if ends.first == ends.last {
             self.clear(level);
+            if let Some(place) = self.first() {
+                slab.prefetch(place);
+            }
         } else {
             ends.first = item.link.after;
         }
@@ -143,13 +172,12 @@ impl Levels {
         let Ends { mut first, last } = self.ends[usize::from(level)];
         self.clear(level);
         while let Some(item) = from.take(first) {
-            let link = item.link;
-            let place = to.put(item);
-            self.add(to, place, link);
+            let after = item.link.after;
+            self.append(to, item);
             if first == last {
                 break;
             }
-            first = link.after;
+            first = after;
         }
     }
 

@@ -4,7 +4,7 @@
 //! an item with a new priority gets another entry. Stale entries are dropped when they reach the front, and all of
 //! them at once when there are too many.
 
-use super::slab::{ItemSlab, ItemState};
+use super::slab::{ItemSlab, ItemState, NOWHERE};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -96,10 +96,15 @@ impl RankHeap {
     /// Moves the items of all current entries to another slab.
     pub(super) fn move_items<T>(&mut self, from: &mut ItemSlab<T>, to: &mut ItemSlab<T>) {
         let mut moved = Vec::with_capacity(self.current);
+        let mut near = NOWHERE;
         for Reverse(entry) in self.heap.drain() {
             if entry.is_current(from) {
-                let place = from.take(entry.place).map(|item| to.put(item));
-                moved.extend(place.map(|place| Reverse(RankEntry { place, ..entry })));
+                let item = from.take(entry.place);
+                moved.extend(item.map(|item| {
+                    near = to.put(item, near);
+                    let place = near;
+                    Reverse(RankEntry { place, ..entry })
+                }));
             }
         }
         self.heap = BinaryHeap::from(moved);

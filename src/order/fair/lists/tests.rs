@@ -1,6 +1,7 @@
 //! Tests of the lists of keys.
 
-use super::{KeyItems, ListEntry, Lists, Places, SLACK};
+use super::{KeyItems, ListEntry, Lists, Places};
+use crate::order::chunks::SLACK;
 use crate::order::Mark;
 use crate::raw::{DeliveryMeta, Entry};
 use std::mem;
