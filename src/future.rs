@@ -49,24 +49,34 @@ impl<'h, T, O: Order<T>> TakeAsync<'h, T, O> {
     }
 }
 
+impl<T, O: Order<T>> TakeAsync<'_, T, O> {
+    /// Polls for an item where none was found at once.
+    #[inline(never)]
+    fn wait(&mut self, context: &Context<'_>) -> Poll<Result<T, PopError>> {
+        let cell = self.cell.as_mut().expect(DONE);
+        let wake_target = WakeTarget::task(context.waker());
+        let Poll::Ready(popped) = cell.get_mut().wait_to_pop(&wake_target) else {
+            return Poll::Pending;
+        };
+        cell.end_ready();
+        self.cell = None;
+        Poll::Ready(popped)
+    }
+}
+
 impl<T, O: Order<T>> Future for TakeAsync<'_, T, O> {
     type Output = Result<T, PopError>;
 
     #[track_caller]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let cell = self.cell.as_mut().expect(DONE);
-        if let Some(item) = cell.get_mut().pop_at_once() {
-            cell.end_ready();
-            self.cell = None;
-            return Poll::Ready(Ok(item));
-        }
-        let wake_target = WakeTarget::task(context.waker());
-        let poll = cell.get_mut().wait_to_pop(&wake_target);
-        if poll.is_ready() {
-            cell.end_ready();
-            self.cell = None;
-        }
-        poll
+        let cell = self.cell.take().expect(DONE);
+        let Some(stored) = cell.get_mut().claim_at_once() else {
+            self.cell = Some(cell);
+            return self.wait(context);
+        };
+        cell.end_ready();
+        cell.get_mut()
+            .deliver_at_once(stored, |item| Poll::Ready(Ok(item)))
     }
 }
 

@@ -473,7 +473,9 @@
 //! bookkeeping (400 more in a bounded queue) for each handle of the largest number alive at the same
 //! time; this grows by doubling. A waiter costs about 64 bytes while it waits, a delayed item or a dead
 //! letter its own size and some 40 bytes, an item with a timestamp or another order sixteen bytes more,
-//! and a leased one its copy. An open transaction retains only its own items.
+//! and a leased one its copy; an item in order of priority costs forty more, and up to four times that where each
+//! has a priority of its own. An open transaction retains only its own items, and a handle up to 32 KiB of blocks for
+//! the items of the next ones, after large ones.
 //!
 //! # Trade-offs
 //!

@@ -17,6 +17,7 @@ use std::ops::DerefMut;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
+use std::vec;
 
 /// The metadata of the items of a batch that are yet to be staged.
 type BatchMeta<T, O> = VecDeque<PushMetaOf<T, O>>;
@@ -45,39 +46,18 @@ impl<T, O: Order<T>> CellOf<T, O> {
 
     /// Pushes items of an unknown number to a queue without limits.
     fn push_all(&mut self, items: impl Iterator<Item = T>) -> Result<usize, PushError<Vec<T>>> {
-        let mut items = items.fuse();
-        let shared = Arc::clone(self.get_mut().shared());
-        let since = shared.stamp();
-        // Without limits the registration always succeeds.
-        let register = |item: &T| shared.register_since(item, since).unwrap_or_default();
-        if shared.registers() {
+        if self.get_mut().shared().registers() {
+            let shared = Arc::clone(self.get_mut().shared());
+            let since = shared.stamp();
+            // Without limits the registration always succeeds.
+            let register = |item: &T| shared.register_since(item, since).unwrap_or_default();
             return self.push_each(items, register);
         }
         let Some(mut tx) = self.begin_batch() else {
             return Err(PushError::Closed(items.collect()));
         };
-        let endpoint = &mut tx.cell_mut().get_mut().endpoint;
-        while let Some(first) = items.next() {
-            Self::stage_some(first, &mut items, &mut endpoint.stager());
-        }
+        tx.cell_mut().get_mut().stage_all(items);
         Ok(Self::end_batch(tx))
-    }
-
-    /// Stages an item, and further ones while the segment has slots.
-    #[inline]
-    fn stage_some(
-        first: T,
-        items: &mut impl Iterator<Item = T>,
-        stager: &mut Stager<'_, StoredOf<T, O>>,
-    ) {
-        let meta = O::Meta::default();
-        stager.stage(Stored { item: first, meta });
-        while stager.has_room() {
-            let Some(item) = items.next() else {
-                break;
-            };
-            stager.stage(Stored { item, meta });
-        }
     }
 
     /// Begins the transaction of a batch, unless the queue is closed.
@@ -112,11 +92,8 @@ impl<T, O: Order<T>> CellOf<T, O> {
         };
         let local = tx.cell_mut().get_mut();
         for item in items {
-            let PushMeta { since, meta } = register(&item);
-            if local.shared.timed {
-                local.endpoint.note_time(since);
-            }
-            local.endpoint.stage(Stored { item, meta });
+            let meta = register(&item);
+            local.stage_registered(item, meta);
         }
         Ok(Self::end_batch(tx))
     }
@@ -253,6 +230,42 @@ impl<T, O: Order<T>> Local<T, O> {
     }
 }
 
+/// Staging of items whose registration would do nothing, or has been done.
+impl<T, O: Order<T>> Local<T, O> {
+    /// Stages items, where the queue registers none.
+    fn stage_all(&mut self, items: impl Iterator<Item = T>) {
+        let mut items = items.fuse();
+        while let Some(first) = items.next() {
+            Self::stage_some(first, &mut items, &mut self.endpoint.stager());
+        }
+    }
+
+    /// Stages an item, and further ones while the segment has slots.
+    #[inline]
+    fn stage_some(
+        first: T,
+        items: &mut impl Iterator<Item = T>,
+        stager: &mut Stager<'_, StoredOf<T, O>>,
+    ) {
+        let meta = O::Meta::default();
+        stager.stage(Stored { item: first, meta });
+        while stager.has_room() {
+            let Some(item) = items.next() else {
+                break;
+            };
+            stager.stage(Stored { item, meta });
+        }
+    }
+
+    /// Stages an item with the metadata of its registration.
+    fn stage_registered(&mut self, item: T, PushMeta { since, meta }: PushMetaOf<T, O>) {
+        if self.shared.timed {
+            self.endpoint.note_time(since);
+        }
+        self.endpoint.stage(Stored { item, meta });
+    }
+}
+
 /// Batches in a transaction: all of their items are staged, or none.
 impl<T, O: Order<T>> Local<T, O> {
     /// Stages a batch, waiting for room at most for `timeout`; without one, indefinitely.
@@ -262,6 +275,9 @@ impl<T, O: Order<T>> Local<T, O> {
         timeout: Option<Duration>,
         register: impl RegisterNth<T, O>,
     ) -> Result<usize, PushError<Vec<T>>> {
+        if user.plain && !user.is_refusing(Put::Stage) {
+            return user.stage_admitted(Some(Ok(Vec::new())), items);
+        }
         let worth = user.is_worth_waiting(&items);
         let attempt =
             |user: &mut C| user.unless_waiting(|local| local.admit_items(&items, &register));
@@ -299,26 +315,36 @@ impl<T, O: Order<T>> Local<T, O> {
             self.give_back_gathered();
         }
         let (metas, items) = admitted(admission, items)?;
-        let (shared, count) = (Arc::clone(&self.shared), items.len());
-        let mut metas = unregistering(&shared, metas);
+        let count = items.len();
         let mut items = items.into_iter();
         let Some(first) = items.next() else {
             return Ok(0);
         };
-        // Empty if the queue does not register items.
-        let mut next_meta = || metas.pop_front().unwrap_or_default();
-        if let Err(refused) = self.store(Some(Ok(next_meta())), first, Put::Stage) {
-            let all = iter::once(refused.into_inner()).chain(items);
-            return Err(PushError::Closed(all.collect()));
+        if !self.shared.registers() {
+            self.stage_first(first, PushMeta::default(), &mut items)?;
+            self.stage_all(items);
+            return Ok(count);
         }
-        for item in items {
-            let PushMeta { since, meta } = next_meta();
-            if shared.timed {
-                self.endpoint.note_time(since);
-            }
-            self.endpoint.stage(Stored { item, meta });
-        }
+        let shared = Arc::clone(&self.shared);
+        let mut metas = unregistering(&shared, metas);
+        let mut next_meta = || metas.pop_front().expect("each item is registered");
+        self.stage_first(first, next_meta(), &mut items)?;
+        items.for_each(|item| self.stage_registered(item, next_meta()));
         Ok(count)
+    }
+
+    /// Stages the first item of a batch; the others come back with it if the queue is closed.
+    fn stage_first(
+        &mut self,
+        first: T,
+        meta: PushMetaOf<T, O>,
+        others: &mut vec::IntoIter<T>,
+    ) -> Result<(), PushError<Vec<T>>> {
+        let staged = self.store(Some(Ok(meta)), first, Put::Stage);
+        staged.map_err(|refused| {
+            let all = iter::once(refused.into_inner()).chain(others);
+            PushError::Closed(all.collect())
+        })
     }
 }
 

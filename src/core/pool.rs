@@ -4,7 +4,7 @@
 use super::local::{CellOf, Local};
 use super::shared::Shared;
 use crate::order::Order;
-use crate::raw::ThreadCells;
+use crate::raw::{Own, ThreadCells};
 use crate::sync::{lock, Mutex};
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -35,23 +35,23 @@ impl<T, O: Order<T>> Pool<T, O> {
         shared: &Arc<Shared<T, O>>,
         call: impl FnOnce(&mut CellOf<T, O>) -> R,
     ) -> R {
-        let make = || Local::in_cell(Arc::clone(shared), None);
-        match self.threads.own(make) {
+        match self.own(shared) {
             Some(mut own) => call(&mut own),
-            None => self.call_pooled(shared, call),
+            None => call(&mut self.check_out(shared)),
         }
     }
 
-    #[cold]
-    fn call_pooled<R>(
-        self: &Arc<Self>,
-        shared: &Arc<Shared<T, O>>,
-        call: impl FnOnce(&mut CellOf<T, O>) -> R,
-    ) -> R {
-        call(&mut self.check_out(shared))
+    /// The handle of the current thread. `None`: it is in use, or the thread ends; one [of the pool](Pool::check_out)
+    /// serves.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the push and the pop without a handle
+    pub(crate) fn own(&self, shared: &Arc<Shared<T, O>>) -> Option<Own<'_, CellOf<T, O>>> {
+        let make = || Local::in_cell(Arc::clone(shared), None);
+        self.threads.own(make)
     }
 
     /// Takes a handle out of the pool, or makes one.
+    #[inline(never)]
     pub(crate) fn check_out(self: &Arc<Self>, shared: &Arc<Shared<T, O>>) -> CheckedOut<T, O> {
         let idle = lock(&self.idle).pop();
         let cell = idle.unwrap_or_else(|| Box::new(Local::in_cell(Arc::clone(shared), None)));

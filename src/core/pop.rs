@@ -5,7 +5,7 @@ use super::shared::Shared;
 use super::take::{IntoHold, IntoPeek};
 use super::wait;
 use crate::order::{Order, StoredOf};
-use crate::raw::{Borrow, Endpoint, ItemRef, Peeked};
+use crate::raw::{Borrow, ItemRef, Peeked};
 use crate::sync::step;
 use crate::wait::{ModeWord, WakeTarget};
 use crate::PopError;
@@ -24,7 +24,7 @@ impl<T, O: Order<T>> CellOf<T, O> {
     }
 
     #[inline(never)]
-    fn pop_slowly(&mut self) -> Result<T, PopError> {
+    pub(crate) fn pop_slowly(&mut self) -> Result<T, PopError> {
         let local = self.settled();
         wait::yield_to_served(local);
         local.pop_one()
@@ -40,17 +40,38 @@ impl<T, O: Order<T>> Local<T, O> {
         Some(self.deliver(stored))
     }
 
-    /// Pops the next item of the present shard if nothing else has to be done: see [`Local::may_take_at_once`].
+    /// Pops the next item of the present shard if nothing else has to be done: see [`Local::may_take_at_once`]. The caller
+    /// then [delivers](Local::deliver_at_once) it.
     #[inline(always)]
     #[allow(clippy::inline_always)] // the pop of a woken task
-    pub(crate) fn pop_at_once(&mut self) -> Option<T> {
+    pub(crate) fn claim_at_once(&mut self) -> Option<StoredOf<T, O>> {
         if !self.may_take_at_once() {
             return None;
         }
-        let stored = self.endpoint.pop_next()?;
+        self.endpoint.pop_next()
+    }
+
+    /// The result of a wait that has [claimed](Local::claim_at_once) an item. It contains no call but the last one, so that
+    /// the wait saves no registers.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the pop of a woken task
+    pub(crate) fn deliver_at_once<R>(
+        &mut self,
+        stored: StoredOf<T, O>,
+        result: impl FnOnce(T) -> R,
+    ) -> R {
+        let has_work = self.ready.word_after_pop().has_work_after_pop();
+        if has_work || !self.item_waiter.leave_freely() {
+            return self.deliver_slowly(stored, result);
+        }
+        result(stored.into_item())
+    }
+
+    #[inline(never)]
+    fn deliver_slowly<R>(&mut self, stored: StoredOf<T, O>, result: impl FnOnce(T) -> R) -> R {
         let item = self.deliver(stored);
         self.item_waiter.leave_served(&self.ready);
-        Some(item)
+        result(item)
     }
 
     /// The item of a pop that is committed at once.
@@ -82,7 +103,7 @@ impl<T, O: Order<T>> Local<T, O> {
 
     #[inline]
     fn pop_one(&mut self) -> Result<T, PopError> {
-        let item = if self.word().slows_pop() {
+        let item = if Shared::<T, O>::SORTS || self.word().slows_pop() {
             let mut item = None;
             self.take(&mut item, 1);
             item
@@ -107,21 +128,25 @@ impl<T, O: Order<T>> Local<T, O> {
     }
 
     /// Pops an item, waiting until one is ready or the timeout has passed; without a timeout, indefinitely.
-    pub(crate) fn pop_waiting(
-        mut self: &mut Self,
-        timeout: Option<Duration>,
-    ) -> Result<T, PopError> {
-        if let Some(item) = self.pop_at_once() {
-            return Ok(item);
+    #[inline]
+    pub(crate) fn pop_waiting(&mut self, timeout: Option<Duration>) -> Result<T, PopError> {
+        match self.claim_at_once() {
+            Some(stored) => self.deliver_at_once(stored, Ok),
+            None => self.block_to_pop(timeout),
         }
+    }
+
+    /// As [`Local::pop_waiting`], where no item was found at once.
+    #[inline(never)]
+    fn block_to_pop(mut self: &mut Self, timeout: Option<Duration>) -> Result<T, PopError> {
         let popped = wait::for_item(&mut self, timeout, |local| local.pop_unless_empty());
         popped.unwrap_or(Err(PopError::Empty))
     }
 
     /// Polls for an item.
     pub(crate) fn poll_pop(&mut self, wake_target: &WakeTarget<'_>) -> Poll<Result<T, PopError>> {
-        match self.pop_at_once() {
-            Some(item) => Poll::Ready(Ok(item)),
+        match self.claim_at_once() {
+            Some(stored) => self.deliver_at_once(stored, |item| Poll::Ready(Ok(item))),
             None => self.wait_to_pop(wake_target),
         }
     }
@@ -137,7 +162,7 @@ impl<T, O: Order<T>> Local<T, O> {
 
     /// Pops an item if one is visible; otherwise another handle waits.
     pub(crate) fn pop_visible(&mut self) -> Option<Result<T, PopError>> {
-        let popped = if self.looks_empty() {
+        let popped = if self.looks_empty(self.word()) {
             None
         } else {
             self.pop_unless_empty()
@@ -154,26 +179,33 @@ impl<T, O: Order<T>> CellOf<T, O> {
     #[inline(always)]
     #[allow(clippy::inline_always)] // the pop of a transaction
     pub(crate) fn hold_at_once(&self) -> Option<ItemRef<'_, StoredOf<T, O>>> {
-        self.hold_plainly(Endpoint::hold_next)
+        self.hold_next(Local::allows_hold)
     }
 
-    /// Takes one more item into the hold, if an abort has returned one to the current shard and nothing else has to be
-    /// done.
-    #[inline]
-    pub(crate) fn hold_returned(&self) -> Option<ItemRef<'_, StoredOf<T, O>>> {
-        self.hold_plainly(Endpoint::hold_returned)
+    /// Takes one more item into the hold, first of all one that an abort has returned to the current shard.
+    #[inline(never)]
+    #[track_caller]
+    pub(crate) fn hold_slowly(&self) -> Result<ItemRef<'_, StoredOf<T, O>>, PopError> {
+        match self.hold_returned(Local::allows_hold) {
+            Some(item) => Ok(item),
+            None => self.hold_after_attempts(),
+        }
     }
 
+    #[inline(never)]
+    #[track_caller]
+    fn hold_after_attempts(&self) -> Result<ItemRef<'_, StoredOf<T, O>>, PopError> {
+        self.borrow().pop_after_attempt()
+    }
+}
+
+impl<T, O: Order<T>> Local<T, O> {
+    /// Whether a pop of a transaction has nothing to do besides taking the item.
     #[inline(always)]
-    #[allow(clippy::inline_always)] // as above
-    fn hold_plainly(
-        &self,
-        take: impl FnOnce(&mut Endpoint<StoredOf<T, O>>) -> bool,
-    ) -> Option<ItemRef<'_, StoredOf<T, O>>> {
-        self.hold_by(take, |local| {
-            let word = local.word().with(local.extra_mode);
-            !word.slows_pop() && (!word.is_bounded() || !local.permits.has_extra())
-        })
+    #[allow(clippy::inline_always)] // the pop of a transaction
+    fn allows_hold(&self) -> bool {
+        let word = self.word().with(self.extra_mode);
+        !word.slows_pop() && (!word.is_bounded() || !self.permits.has_extra())
     }
 }
 

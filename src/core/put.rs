@@ -43,7 +43,7 @@ impl<T, O: Order<T>> CellOf<T, O> {
     }
 
     #[inline(never)]
-    fn push_slowly(&mut self, item: T) -> Result<(), PushError<T>> {
+    pub(crate) fn push_slowly(&mut self, item: T) -> Result<(), PushError<T>> {
         let local = self.settled();
         if Shared::<T, O>::SORTS || !local.word().is_only_bounded() {
             return local.put(item, Put::Publish, Shared::register);
@@ -52,6 +52,29 @@ impl<T, O: Order<T>> CellOf<T, O> {
             return Err(PushError::Full(item));
         }
         local.publish(item)
+    }
+}
+
+/// Pushes of a transaction.
+impl<T, O: Order<T>> CellOf<T, O> {
+    /// Stages an item if the queue is plain and nothing else has to be done: no barrier passed, no memory allocated.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the push of a transaction
+    pub(crate) fn stage_at_once(&self, item: T) -> Result<(), T> {
+        let meta = O::Meta::default();
+        let staged = self.stage_next(
+            Stored { item, meta },
+            |local| local.plain,
+            |local| local.ready.is_surely_open(),
+        );
+        staged.map_err(Stored::into_item)
+    }
+
+    /// Stages an item.
+    #[inline(never)]
+    #[track_caller]
+    pub(crate) fn stage(&self, item: T) -> Result<(), PushError<T>> {
+        self.borrow().stage(item)
     }
 }
 
@@ -73,9 +96,8 @@ impl<T, O: Order<T>> Local<T, O> {
         self.announce(hidden)
     }
 
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the push of a transaction
-    pub(crate) fn stage(&mut self, item: T) -> Result<(), PushError<T>> {
+    #[inline]
+    fn stage(&mut self, item: T) -> Result<(), PushError<T>> {
         if !self.takes_staged() {
             return self.stage_slowly(item);
         }
@@ -84,8 +106,7 @@ impl<T, O: Order<T>> Local<T, O> {
     }
 
     /// Whether an item can be [staged](Self::store_staged) at once; the transaction has its permit then.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the push of a transaction
+    #[inline]
     fn takes_staged(&mut self) -> bool {
         let (staged, held) = (self.staged(), self.held());
         self.plain || self.word().is_only_bounded() && self.permits.ensure_ahead(staged, held)
@@ -218,8 +239,7 @@ impl<T, O: Order<T>> Local<T, O> {
     }
 
     /// Stages an item, unless the queue is closed and the transaction holds nothing.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the push of a transaction
+    #[inline]
     fn store_staged(&mut self, stored: StoredOf<T, O>) -> Result<(), PushError<T>> {
         self.endpoint.make_room_for_one();
         let first = self.endpoint.begin_staging();
@@ -263,14 +283,16 @@ impl<T, O: Order<T>> Local<T, O> {
         if !hidden && self.ready.needs_no_notify() {
             return Ok(());
         }
-        self.notify()
+        self.notify(hidden)
     }
 
-    /// Shows the item just pushed, and wakes a waiter for it.
+    /// Shows the item just pushed if it is hidden, and wakes a waiter for it.
     #[cold]
     #[inline(never)]
-    fn notify(&mut self) -> Result<(), PushError<T>> {
-        self.endpoint.show();
+    fn notify(&mut self, hidden: bool) -> Result<(), PushError<T>> {
+        if hidden {
+            self.endpoint.show();
+        }
         if self.ready.notify_slowly(1).is_closed() {
             return self.retract_if_late();
         }

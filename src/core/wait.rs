@@ -8,7 +8,9 @@ use super::shared::{Room, Shared};
 use crate::order::Order;
 use crate::sync::{barrier, defer_with, step, thread};
 use crate::time::NEVER;
-use crate::wait::{block, spin, Deadline, WaitKind, WaitQueue, Waiter, Waits, WakeTarget, Wanted};
+use crate::wait::{
+    block, spin, Deadline, ModeWord, WaitKind, WaitQueue, Waiter, Waits, WakeTarget, Wanted,
+};
 use std::mem;
 use std::ops::DerefMut;
 use std::sync::Arc;
@@ -59,7 +61,10 @@ where
         }
     }
     let may_try = |user: &C| !user.word().is_serving();
-    let look = |user: &mut C| (!user.looks_empty()).then(|| attempt(user)).flatten();
+    let look = |user: &mut C| {
+        let is_vain = user.looks_empty(user.word());
+        (!is_vain).then(|| attempt(user)).flatten()
+    };
     if let Some(result) = spin(user, may_try, look) {
         return Some(result);
     }
@@ -180,7 +185,8 @@ where
 }
 
 /// As [`wait_for_item`], for a waiter that is not the leader. It may become it.
-#[inline(never)]
+#[inline(always)]
+#[allow(clippy::inline_always)] // the wait of a task
 fn wait_without_lead<T, O, C, R>(
     user: &mut C,
     wake_target: &WakeTarget<'_>,
@@ -195,9 +201,10 @@ where
     }
     let spare =
         |user: &C, served| user.word().is_closed() || user.shared.ready_items() > served as u64;
-    // No item was found at once.
-    let is_only_shard = !user.item_waiter.is_taken() && user.is_on_the_only_shard();
-    let is_vain = |user: &C, newcomer: bool| (newcomer && is_only_shard) || user.looks_empty();
+    let is_vain = |user: &C, word| match word {
+        None => user.item_waiter.enters_at_once || user.looks_empty(user.word()),
+        Some(word) => user.looks_empty(word),
+    };
     let poll = Waiter::poll(
         user,
         Wanted::Item,
@@ -207,13 +214,15 @@ where
         is_vain,
         attempt,
     );
-    if poll.is_pending() {
-        user.endpoint.rest();
-        if user.shared.due_timer.next() != NEVER {
-            lead(user, wake_target);
-        }
+    user.item_waiter.enters_at_once = poll.is_pending();
+    let Poll::Pending = poll else {
+        return poll;
+    };
+    user.endpoint.rest();
+    if user.shared.due_timer.next() != NEVER {
+        lead(user, wake_target);
     }
-    poll
+    Poll::Pending
 }
 
 /// Polls for room with `attempt`; attempts only once if waiting cannot help (`worth` is false). A waiter that is
@@ -276,21 +285,14 @@ impl<T, O: Order<T>> Local<T, O> {
     /// the waiter and of a publisher, one sees the other.
     #[inline(always)]
     #[allow(clippy::inline_always)] // the wait of a task
-    pub(super) fn looks_empty(&self) -> bool {
-        !self.word().slows_pop() && self.endpoint.looks_empty()
-    }
-
-    /// Whether items come from the present shard only, in the order of their pushes.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // as above
-    fn is_on_the_only_shard(&self) -> bool {
-        !self.word().slows_pop() && self.endpoint.is_on_the_only_shard()
+    pub(super) fn looks_empty(&self, word: ModeWord) -> bool {
+        !word.slows_pop() && self.endpoint.looks_empty()
     }
 
     /// Whether to take an item involves nothing but the shard that it is in: see [`Local::finds_item_at_once`].
     #[inline]
     pub(super) fn may_take_at_once(&self) -> bool {
-        self.item_waiter.may_attempt() && !self.is_leader && !self.word().slows_pop()
+        self.item_waiter.may_attempt_unless(self.is_leader) && !self.word().slows_pop()
     }
 }
 

@@ -15,7 +15,7 @@ pub use builder::Builder;
 pub use dead_letters::DeadLetters;
 pub use iter::{Drain, Iter};
 
-use crate::core::pool::Pool;
+use crate::core::pool::{CheckedOut, Pool};
 use crate::core::settings::Settings;
 use crate::core::shared::Shared;
 use crate::core::CellOf;
@@ -294,6 +294,12 @@ impl<T, O: Order<T>> Queue<T, O> {
         self.pool.call(&self.shared, call)
     }
 
+    /// A handle of the pool.
+    #[cold]
+    fn check_out(&self) -> CheckedOut<T, O> {
+        self.pool.check_out(&self.shared)
+    }
+
     pub(crate) fn pool(&self) -> &Arc<Pool<T, O>> {
         &self.pool
     }
@@ -323,7 +329,7 @@ impl<T, O: Order<T>> Queue<T, O> {
     ///
     /// As for [`Queue::handle`].
     pub fn begin_owned(&self) -> OwnedTransaction<T, O> {
-        OwnedTransaction::begin(self.pool.check_out(&self.shared))
+        OwnedTransaction::begin(self.check_out())
     }
 
     /// Pushes an item without a handle; it is ready at once.
@@ -346,8 +352,14 @@ impl<T, O: Order<T>> Queue<T, O> {
     ///
     /// [`PushError::Full`] if the queue is bounded and had no room at some point during the call,
     /// [`PushError::Closed`] if it is closed. The item comes back with the error.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // beyond the compiler's estimate: most of it is never executed
     pub fn push(&self, item: T) -> Result<(), PushError<T>> {
-        self.call(|cell| cell.push(item))
+        // As `Queue::call`, but inlined.
+        match self.pool.own(&self.shared) {
+            Some(mut own) => own.push(item),
+            None => self.check_out().push_slowly(item),
+        }
     }
 
     /// Pops an item without a handle; the pop is committed at once. It uses the handle of the current thread, as
@@ -365,8 +377,13 @@ impl<T, O: Order<T>> Queue<T, O> {
     ///
     /// [`PopError::Empty`] if nothing was ready at some point during the call, or nothing [may be
     /// taken](PopError::Empty) now; [`PopError::Closed`] if nothing can become ready any more.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // as above
     pub fn pop(&self) -> Result<T, PopError> {
-        self.call(CellOf::pop)
+        match self.pool.own(&self.shared) {
+            Some(mut own) => own.pop(),
+            None => self.check_out().pop_slowly(),
+        }
     }
 }
 

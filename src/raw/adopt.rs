@@ -6,7 +6,7 @@
 //! items where they are. If it was not alone, others may still read the run and the delivery metadata, and the items
 //! are moved out. For that the hold keeps a spare block, so nothing has to be allocated after the claim.
 
-use super::block::{Block, Filled};
+use super::block::Block;
 use super::front::Front;
 use super::hold::{Hold, HoldBlock};
 use super::run::{Progress, Run};
@@ -15,7 +15,7 @@ use crate::sync::planted;
 
 impl<T> Front<T> {
     /// Takes the items of the run on top, up to `most`, if it is whole and the hold can adopt its block. Returns their
-    /// number; if it is 0, [`Front::take`] decides.
+    /// number; if it is 0, [`Front::take`] decides. The hold has [room](Hold::vacant_room) for `most` items.
     #[inline]
     pub(super) fn take_whole(&self, hold: &mut Hold<T>, most: usize) -> usize {
         let visit = self.visit();
@@ -26,7 +26,8 @@ impl<T> Front<T> {
         let cursor = run.cursor();
         let count = cursor.left();
         let wanted = 0 < count && count <= most && run.is_whole(cursor);
-        if !wanted || !hold.can_adopt(run.block(), count) {
+        // SAFETY: in a visit to the block's run.
+        if !wanted || !unsafe { HoldBlock::new(run.block()) }.is_small() {
             return 0;
         }
         if !self.claim_run(run, cursor, Progress::used_up()) {
@@ -52,21 +53,12 @@ impl<T> Front<T> {
 }
 
 impl<T> Hold<T> {
-    /// Whether the hold may adopt a block with `count` items: it has no block in use, and a spare one in which there
-    /// is room for them. It keeps a block of this size.
-    #[inline]
-    fn can_adopt(&self, block: Filled<T>, count: usize) -> bool {
-        // SAFETY: the caller visits the block's run.
-        let is_small = || unsafe { HoldBlock::new(block) }.is_small();
-        self.vacant_room() >= count && is_small()
-    }
-
     /// Adopts the block of a run, and counts the delivery of its items.
     ///
     /// # Safety
     ///
     /// The run was whole and had `count` items, which the caller has claimed; nobody else uses the block. The hold
-    /// [can adopt](Hold::can_adopt) it.
+    /// has no block in use.
     #[inline(always)]
     #[allow(clippy::inline_always)] // the pop of an aborted item
     unsafe fn adopt(&mut self, run: &Run<T>, count: usize) {

@@ -17,6 +17,8 @@ use std::ptr;
 
 /// The number of flags of a word.
 const FLAGS: usize = if SMALL { 2 } else { 32 };
+/// What no word of flags equals.
+const NOT_FIRST: u64 = u64::MAX;
 const CHANGE: u64 = 1 << 32;
 /// Bucket `n` has `2^n` words; bucket 0 is never made, since its word is `first`.
 const BUCKETS: usize = if cfg!(loom) { 3 } else { 27 };
@@ -177,10 +179,20 @@ impl AttachedSet {
         self.see(shard).has(shard)
     }
 
-    /// Whether this shard is the only one in the set, as a hint; false if it is not one of the first.
+    /// Identifies a shard for [`AttachedSet::is_only`].
+    pub(super) fn only_flag(shard: usize) -> u64 {
+        if shard < FLAGS {
+            flag(shard)
+        } else {
+            NOT_FIRST
+        }
+    }
+
+    /// Whether the shard with this [`AttachedSet::only_flag`] is the only one in the set; false if it is not one of the
+    /// first.
     #[inline]
-    pub(super) fn is_only(&self, shard: usize) -> bool {
-        shard < FLAGS && self.top.flags() == 0 && u64::from(self.first.flags()) == flag(shard)
+    pub(super) fn is_only(&self, only_flag: u64) -> bool {
+        self.top.flags() == 0 && u64::from(self.first.flags()) == only_flag
     }
 
     /// The version of the set.

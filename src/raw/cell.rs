@@ -10,6 +10,7 @@ use super::items::HeldItems;
 use crate::sync::{step, weak, AtomicBool, Ordering, UnsafeCell};
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
 
 /// The state on which transactions begin and end. It always owns the same endpoint.
 pub(crate) trait Session {
@@ -139,28 +140,72 @@ impl<L: Session> LocalCell<L> {
         self.borrowed.load(weak!("cell.is-lent", Acquire))
     }
 
-    /// Takes one more item into the hold by [`Endpoint::hold_next`] or [`Endpoint::hold_returned`], if the cell is not
-    /// borrowed, and the contents allow it.
+    /// Takes one more item into the hold by [`Endpoint::hold_next`], if the cell is not borrowed, and the contents allow
+    /// it.
     #[inline(always)]
     #[allow(clippy::inline_always)] // the pop of a transaction
-    pub(crate) fn hold_by(
+    pub(crate) fn hold_next(
         &self,
-        take: impl FnOnce(&mut Endpoint<L::Stored>) -> bool,
         allows: impl FnOnce(&L) -> bool,
     ) -> Option<ItemRef<'_, L::Stored>> {
+        // SAFETY: nothing here runs other code that could use the cell.
+        let endpoint = unsafe { self.unborrowed(allows)?.as_mut() }.endpoint();
+        // SAFETY: as in `Borrow::hold`.
+        endpoint.hold_next().then(|| unsafe { newest(endpoint) })
+    }
+
+    /// Takes one more item into the hold by [`Endpoint::hold_returned`], if the cell is not borrowed, and the contents
+    /// allow it.
+    #[inline]
+    pub(crate) fn hold_returned(
+        &self,
+        allows: impl FnOnce(&L) -> bool,
+    ) -> Option<ItemRef<'_, L::Stored>> {
+        // SAFETY: as in `hold_next`.
+        let endpoint = unsafe { self.unborrowed(allows)?.as_mut() }.endpoint();
+        // SAFETY: as in `Borrow::hold`.
+        endpoint
+            .hold_returned()
+            .then(|| unsafe { newest(endpoint) })
+    }
+
+    /// Stages an item if the cell is not borrowed, the segment has room, and the contents allow it, before and after the
+    /// transaction announces that it stages. The announcement stands if only the latter do not: then the caller stages the
+    /// item otherwise, or ends the announcement.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the push of a transaction
+    pub(crate) fn stage_next(
+        &self,
+        item: L::Stored,
+        allows: impl FnOnce(&L) -> bool,
+        allows_still: impl FnOnce(&L) -> bool,
+    ) -> Result<(), L::Stored> {
+        let Some(mut local) = self.unborrowed(allows) else {
+            return Err(item);
+        };
+        // SAFETY: as in `hold_next`.
+        let local = unsafe { local.as_mut() };
+        if local.endpoint().is_full() {
+            return Err(item);
+        }
+        local.endpoint().begin_staging();
+        if !allows_still(local) {
+            return Err(item);
+        }
+        local.endpoint().stage(item);
+        Ok(())
+    }
+
+    /// The contents, if the cell is not borrowed, and they allow it. They may be used until anything else uses the cell.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // as above
+    fn unborrowed(&self, allows: impl FnOnce(&L) -> bool) -> Option<NonNull<L>> {
         if self.is_borrowed() {
             return None;
         }
-        let local = self.local.with_mut(|local| local);
-        // SAFETY: the cell is used by one thread at a time and not borrowed, and nothing here runs other code that could
-        // use it: this is the only use.
-        let local = unsafe { &mut *local };
-        if !allows(local) || !take(local.endpoint()) {
-            return None;
-        }
-        let (item, attempts) = local.endpoint().newest();
-        // SAFETY: as in `Borrow::hold`.
-        Some(unsafe { ItemRef::new(item, attempts) })
+        let local = NonNull::new(self.local.with_mut(|local| local))?;
+        // SAFETY: the cell is used by one thread at a time and not borrowed, and `allows` does not use it.
+        allows(unsafe { local.as_ref() }).then_some(local)
     }
 
     /// Borrows the contents until the returned guard is dropped.
@@ -243,10 +288,9 @@ impl<'c, L: Session> Borrow<'c, L> {
         if !endpoint.hold() {
             return None;
         }
-        let (item, attempts) = endpoint.newest();
         // SAFETY: held just now, and only this reference is created. The item does not move while the cell is
         // borrowed.
-        Some(unsafe { ItemRef::new(item, attempts) })
+        Some(unsafe { newest(endpoint) })
     }
 
     /// Delivers the item that `take` adds to the hold, if any: the last one.
@@ -260,8 +304,19 @@ impl<'c, L: Session> Borrow<'c, L> {
         if endpoint.held() <= held {
             return None;
         }
-        let (item, attempts) = endpoint.newest();
         // SAFETY: held since, and only this reference is created: `take` has no borrow to create others.
-        Some(unsafe { ItemRef::new(item, attempts) })
+        Some(unsafe { newest(endpoint) })
     }
+}
+
+/// The reference to the item that was held last.
+///
+/// # Safety
+///
+/// The item does not move during `'c`, except by means of this reference, which is the only one.
+#[inline]
+unsafe fn newest<'c, T>(endpoint: &Endpoint<T>) -> ItemRef<'c, T> {
+    let (item, attempts) = endpoint.newest();
+    // SAFETY: by contract.
+    unsafe { ItemRef::new(item, attempts) }
 }

@@ -9,9 +9,8 @@
 
 use super::cursor::{Cursor, Take};
 use super::detach::Visits;
-use super::entry::DeliveryMeta;
 use super::front::Front;
-use super::hold::Hold;
+use super::hold::{Hold, Room};
 use super::shards::Shards;
 use super::sink::Sink;
 use super::strict::Collect;
@@ -30,8 +29,9 @@ const ALONE: u32 = 4;
 /// One consumer's choice of shards. Not shared; its owner calls [`Consumer::leave`] at the end.
 pub(super) struct Consumer<T> {
     shard: ShardCursor<T>,
-    /// The number of `shard`.
+    /// The number of `shard`, and its [`Shards::only_flag`].
     number: usize,
+    flag: u64,
     aborts: u32,
     choices: u32,
     random: u32,
@@ -178,6 +178,7 @@ impl<T> Consumer<T> {
         Self {
             shard: ShardCursor::Injector(0),
             number: 0,
+            flag: Shards::<T>::only_flag(0),
             aborts: 0,
             choices: 0,
             random,
@@ -191,14 +192,14 @@ impl<T> Consumer<T> {
         self.shard.backlog(shards)
     }
 
-    /// Whether the present shard is the only attached one, and nothing is in it, as a hint.
-    #[inline]
-    pub(super) fn is_on_the_only_shard(&self, shards: &Shards<T>) -> bool {
-        let ShardCursor::Shard(cursor) = &self.shard else {
-            return false;
-        };
-        let is_only = shards.is_only(self.number) && cursor.shard().front().is_clear();
-        is_only && cursor.backlog() == 0
+    /// Whether certainly no item is visible in any attached shard, one after the other.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the wait of a task
+    pub(super) fn looks_empty(&self, shards: &Shards<T>) -> bool {
+        match &self.shard {
+            ShardCursor::Shard(cursor) if shards.is_only(self.flag) && cursor.looks_empty() => true,
+            _ => shards.look_empty(),
+        }
     }
 
     /// Takes one item. Returns `None` if the queue was strictly empty.
@@ -211,45 +212,31 @@ impl<T> Consumer<T> {
         }
     }
 
-    /// Takes the next item of the present shard if [nothing else has to be done](Cursor::claim_next).
+    /// Takes the next item of the present shard if [nothing else has to be done](Cursor::take_next).
     #[inline(always)]
     #[allow(clippy::inline_always)] // the pop
     pub(super) fn take_next(&mut self) -> Option<T> {
         let ShardCursor::Shard(cursor) = &mut self.shard else {
             return None;
         };
-        let slot = cursor.claim_next()?;
-        // SAFETY: claimed just now, and so filled and the caller's.
-        Some(unsafe { slot.take() })
+        cursor.take_next()
     }
 
-    /// Whether the hold has room for one item of the current shard. The injector does without.
+    /// The cursor on the present shard, and the hold's room for one item of it, if there is any. The injector does
+    /// without.
     #[inline(always)]
     #[allow(clippy::inline_always)] // the pop of a transaction
-    pub(super) fn has_room(&self, hold: &Hold<T>) -> bool {
-        match &self.shard {
-            ShardCursor::Shard(cursor) => hold.has_room(cursor.shard().front()),
-            _ => false,
+    pub(super) fn with_room<'c, 'h>(
+        &'c mut self,
+        hold: &'h mut Hold<T>,
+    ) -> Option<(&'c mut Cursor<T>, Room<'h, T>)> {
+        match &mut self.shard {
+            ShardCursor::Shard(cursor) => {
+                let room = hold.room(cursor.shard().front())?;
+                Some((cursor, room))
+            }
+            _ => None,
         }
-    }
-
-    /// Takes one item into the hold if it has room and [nothing else has to be done](Cursor::claim_next). Returns
-    /// whether it did.
-    #[inline(always)]
-    #[allow(clippy::inline_always)] // the pop of a transaction
-    pub(super) fn hold_next(&mut self, hold: &mut Hold<T>) -> bool {
-        let ShardCursor::Shard(cursor) = &mut self.shard else {
-            return false;
-        };
-        if !hold.has_room(cursor.shard().front()) {
-            return false;
-        }
-        let Some(slot) = cursor.claim_next() else {
-            return false;
-        };
-        // SAFETY: claimed just now, and so filled and the caller's; the hold has room.
-        unsafe { hold.accept(slot.take(), DeliveryMeta::first(0)) };
-        true
     }
 
     /// Takes up to `most` items that an abort returned to the current shard into the hold, if it
@@ -262,7 +249,8 @@ impl<T> Consumer<T> {
         most: usize,
     ) -> usize {
         let front = self.shard.front(shards);
-        if front.is_clear() || hold.vacant_room() == 0 {
+        let most = most.min(hold.vacant_room());
+        if !front.has_runs() || most == 0 {
             return 0;
         }
         front.take_whole(hold, most)
@@ -270,7 +258,12 @@ impl<T> Consumer<T> {
 
     /// Takes one item into the hold. Returns false if the queue was strictly empty.
     pub(super) fn hold_one(&mut self, shards: &Shards<T>, hold: &mut Hold<T>) -> bool {
-        self.hold_next(hold) || self.search(shards, hold, 1) > 0
+        if let Some((cursor, room)) = self.with_room(hold) {
+            if cursor.hold_next(room) {
+                return true;
+            }
+        }
+        self.search(shards, hold, 1) > 0
     }
 
     #[cold]
@@ -340,15 +333,16 @@ impl<T> Consumer<T> {
         self.shard.leave();
     }
 
-    /// Gives up what it keeps of an empty shard.
+    /// Frees the memory of its empty shard, if that has no owner.
     #[inline(always)]
     #[allow(clippy::inline_always)] // the wait of a task
     pub(super) fn rest(&mut self, shards: &Shards<T>) {
-        if let ShardCursor::Shard(cursor) | ShardCursor::Timed(cursor) = &mut self.shard {
-            cursor.flush_inline();
-        }
-        if let Some(number) = self.number.checked_sub(1) {
-            shards.vacate(number);
+        let (ShardCursor::Shard(cursor) | ShardCursor::Timed(cursor)) = &mut self.shard else {
+            return;
+        };
+        if cursor.shard().looks_free() {
+            cursor.flush();
+            shards.vacate(self.number - 1);
         }
     }
 
@@ -482,6 +476,7 @@ impl<T> Consumer<T> {
             self.shard.leave();
             self.shard = ShardCursor::at(shards, number);
             self.number = number;
+            self.flag = Shards::<T>::only_flag(number);
         }
     }
 

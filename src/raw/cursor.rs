@@ -2,6 +2,7 @@
 
 use super::entry::DeliveryMeta;
 use super::front::Head;
+use super::hold::Room;
 use super::reclaim;
 use super::segment::{number, offset, Segment};
 use super::shard::Shard;
@@ -85,13 +86,41 @@ impl<T> Cursor<T> {
         self.shard().tail().saturating_sub(self.head.position())
     }
 
+    /// Takes the item at the head if [nothing else has to be done](Cursor::claim_next).
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the pop
+    pub(super) fn take_next(&mut self) -> Option<T> {
+        let slot = self.claim_next()?;
+        // SAFETY: claimed just now, and so filled and the caller's.
+        Some(unsafe { slot.take() })
+    }
+
+    /// Takes the item at the head into the room for it, in the same case. Returns whether it did.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the pop of a transaction
+    pub(super) fn hold_next(&mut self, room: Room<'_, T>) -> bool {
+        let Some(item) = self.take_next() else {
+            return false;
+        };
+        room.fill(item);
+        true
+    }
+
+    /// Whether certainly no item is visible: no joint has to be asked, and no run is linked.
+    #[inline]
+    pub(super) fn looks_empty(&self) -> bool {
+        let is_at_tail = |tail| self.head.position() >= tail;
+        let shard = self.shard();
+        shard.front().is_clear() && shard.tail_without_joint().is_some_and(is_at_tail)
+    }
+
     /// Claims the item at the head if it is visible and nothing else has to be done: no returned item comes first,
     /// and it is not the last one before the consumer compares shards. Returns its slot.
     ///
     /// This path calls nothing, so that it needs no stack. `None`: [`Cursor::take`] decides.
     #[inline(always)]
     #[allow(clippy::inline_always)] // the pop
-    pub(super) fn claim_next(&mut self) -> Option<&Slot<T>> {
+    fn claim_next(&mut self) -> Option<&Slot<T>> {
         let (shard, head) = (self.shard(), self.head);
         let next = head.after(1);
         if next >= self.stop || !shard.front().is_clear() {
@@ -244,12 +273,6 @@ impl<T> Cursor<T> {
     #[cold]
     #[inline(never)]
     pub(super) fn flush(&mut self) {
-        self.flush_inline();
-    }
-
-    /// As [`Cursor::flush`], for a consumer that waits.
-    #[inline]
-    pub(super) fn flush_inline(&mut self) {
         self.set_head(self.head);
         let finished = std::mem::take(&mut self.finished);
         if let Some(segment) = self.segment.filter(|_| finished > 0) {

@@ -30,7 +30,10 @@
 //!   before the commit, and none is marked until the record is cleared.
 //! - *Nobody waits.* A closed front with items behind it is opened by the first thread that finds them.
 //!
-//! An owner that releases its shard detaches it alone, without barriers: nobody else pushes.
+//! An owner that releases its shard detaches it alone, without barriers: nobody else pushes. Then it frees the memory.
+//! If others detach the shard just before it is released, either they find it free, or the owner finds it detached when
+//! it has released it, by a full barrier on both sides; who finds that frees the memory. If they only tried to, the shard
+//! is left to the next walk that meets it.
 //!
 //! Like the count of aborts, the one in the head has eight bits. A consumer that has read the front before 2 and
 //! stalls until the same shard was detached 128 times and attached by 128 aborts, without a claim at its head, could
@@ -100,6 +103,11 @@ impl<T> Shards<T> {
         let closed = self.close_idle();
         let passed = !closed.is_empty() && barrier::heavy_for_detach("detach.marked");
         self.remove_closed(&closed, passed);
+        // ORDERING: SeqCst, between the removal and the check; pairs with `shards.released`.
+        barrier::full("detach.removed");
+        for closed in closed {
+            self.vacate(closed.shard);
+        }
         busy.store(false, Ordering::Relaxed);
     }
 

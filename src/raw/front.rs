@@ -171,6 +171,14 @@ impl<T> Front<T> {
         self.top.load(weak!("front.is-clear", Acquire)).is_null()
     }
 
+    /// Whether a run is linked, be it an exhausted one, as a hint.
+    #[inline]
+    pub(super) fn has_runs(&self) -> bool {
+        // ORDERING: Relaxed; a hint.
+        let top = self.top.load(Ordering::Relaxed);
+        !top.is_null() && !is_marker(top)
+    }
+
     /// The number of attempts to claim the last item of a run.
     #[inline]
     pub(super) fn emptied(&self) -> u64 {

@@ -7,11 +7,13 @@ use super::row::Row;
 use super::run::Run;
 use super::sink::Sink;
 use crate::sync::SMALL;
-use std::mem::size_of;
+use std::mem::{self, size_of};
 use std::ptr;
 
-/// Bytes of items in the first block, and the largest block that is kept for the next transaction.
-const KEPT_BYTES: usize = 2048;
+/// Bytes of items in the first block.
+const FIRST_BYTES: usize = 2048;
+/// Bytes of items in the largest block that is kept for the next transaction.
+const KEPT_BYTES: usize = 8 * 1024;
 /// Bytes of items in the largest block.
 const MOST_BYTES: usize = 64 * 1024;
 /// Items in the first block, if they are small.
@@ -36,11 +38,23 @@ pub(super) struct Hold<T> {
     scattered: bool,
     /// Slots whose item was removed: see `removal.rs`.
     gaps: usize,
-    /// While items are taken out: the slot of the oldest one, the number of items left in its block, and the
-    /// index of the next block.
+    /// While items are taken out: the slot of the oldest one, and the number of items left in its block.
     oldest: *const HeldSlot<T>,
     oldest_left: usize,
-    next_block: usize,
+    /// 0 in an open transaction; after the commit one more than the number of blocks whose items are, or were, taken out.
+    phase: usize,
+}
+
+/// Room for one item in a hold.
+pub(super) struct Room<'h, T>(&'h mut Hold<T>);
+
+impl<T> Room<'_, T> {
+    /// Accepts an item that is delivered for the first time and has no time.
+    #[inline]
+    pub(super) fn fill(self, item: T) {
+        // SAFETY: there is room.
+        unsafe { self.0.accept(item, DeliveryMeta::first(0)) };
+    }
 }
 
 /// A block and the number of items put into it, which is kept up to date for all blocks except the last. It is
@@ -100,7 +114,7 @@ impl<T> Hold<T> {
             gaps: 0,
             oldest: ptr::null(),
             oldest_left: 0,
-            next_block: 0,
+            phase: 0,
         }
     }
 
@@ -109,10 +123,21 @@ impl<T> Hold<T> {
         self.len
     }
 
-    /// Whether there is room for one item from `home`.
+    /// Room for one item from `home`, if there is any.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the pop of a transaction
+    pub(super) fn room(&mut self, home: &Front<T>) -> Option<Room<'_, T>> {
+        self.has_room(home).then_some(Room(self))
+    }
+
     #[inline]
-    pub(super) fn has_room(&self, home: &Front<T>) -> bool {
+    fn has_room(&self, home: &Front<T>) -> bool {
         self.next != self.end && ptr::eq(self.home, home)
+    }
+
+    /// Whether the items are committed, and still have to be taken out.
+    pub(super) fn is_committed(&self) -> bool {
+        self.phase > 0
     }
 
     /// The front from which the last accepted item came.
@@ -201,14 +226,17 @@ impl<T> Hold<T> {
     /// Makes the remaining items ready to be taken out.
     #[inline]
     pub(super) fn commit(&mut self) {
-        if self.scattered && self.gaps > 0 {
+        self.phase = 1;
+        if self.scattered {
             self.close_gaps();
         }
     }
 
     #[cold]
     fn close_gaps(&mut self) {
-        self.gaps = 0;
+        if mem::take(&mut self.gaps) == 0 {
+            return;
+        }
         for part in 0..self.parts.len() {
             let filled = self.filled(part);
             // SAFETY: the hold owns the block, and has filled its first `filled` slots.
@@ -261,10 +289,11 @@ impl<T> Hold<T> {
 
     /// Continues with the items of the next block.
     fn advance_block(&mut self) {
-        self.oldest_left = self.filled(self.next_block);
+        let part = self.phase - 1;
+        self.oldest_left = self.filled(part);
         // SAFETY: the hold owns the block.
-        self.oldest = unsafe { Row::element(self.parts[self.next_block].block, 0) };
-        self.next_block += 1;
+        self.oldest = unsafe { Row::element(self.parts[part].block, 0) };
+        self.phase += 1;
     }
 
     /// Makes the hold ready for the next transaction. Remaining items are not dropped.
@@ -275,7 +304,7 @@ impl<T> Hold<T> {
         }
         self.len = 0;
         self.next = self.first;
-        self.next_block = 0;
+        self.phase = 0;
         self.oldest_left = 0;
     }
 
@@ -460,7 +489,7 @@ impl<T> Hold<T> {
     /// if it had too few, within bounds.
     fn next_size(&self) -> (usize, usize) {
         let Some(last) = self.parts.last() else {
-            return (fitting::<T>(KEPT_BYTES).min(FIRST_ITEMS), 0);
+            return (fitting::<T>(FIRST_BYTES).min(FIRST_ITEMS), 0);
         };
         // SAFETY: the hold owns the block.
         let runs = unsafe { Block::run_count(last.block) };

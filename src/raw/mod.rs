@@ -84,4 +84,4 @@ pub(crate) use prefetch::prefetch;
 pub(crate) use record_pool::RecordPool;
 pub(crate) use shards::Shards;
 pub(crate) use strict::Remainder;
-pub(crate) use thread_cells::ThreadCells;
+pub(crate) use thread_cells::{Own, ThreadCells};

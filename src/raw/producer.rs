@@ -4,8 +4,9 @@ use super::directory::DirectoryPage;
 use super::entry::Entry;
 use super::segment::{number, offset, Segment};
 use super::shard::Shard;
+use super::slot::Slot;
 use crate::sync::{AtomicU64, Ordering};
-use std::ptr;
+use std::{ptr, slice};
 
 /// Capacity of `opened` that is kept for the next transaction.
 const KEPT: usize = 16;
@@ -75,21 +76,23 @@ impl<T> Producer<T> {
         self.staged += 1;
     }
 
-    /// The segment and position of the next item, and the end of the open segment.
+    /// The slots of the next items in the open segment. Must not be [full](Self::is_full).
     #[inline]
-    pub(super) fn room(&self) -> (Option<Segment<T>>, u64, u64) {
-        (self.segment, self.next, self.limit)
+    pub(super) fn vacant<'s>(&self) -> slice::Iter<'s, Slot<T>> {
+        assert!(self.next < self.limit);
+        // SAFETY: below the limit a segment is open, and alive at least until its items are published.
+        unsafe { self.segment.unwrap_unchecked().slots_from(self.next) }.iter()
     }
 
-    /// Counts the items stored up to `next` as staged.
+    /// Counts as staged the items stored in the first `count` [vacant](Self::vacant) slots.
     ///
     /// # Safety
     ///
-    /// All these slots are filled, and `next` is at most the limit.
+    /// These slots are filled.
     #[inline]
-    pub(super) unsafe fn count_staged(&mut self, next: u64) {
-        self.staged += usize::try_from(next - self.next).unwrap_or(0);
-        self.next = next;
+    pub(super) unsafe fn count_staged(&mut self, count: usize) {
+        self.staged += count;
+        self.next += count as u64;
     }
 
     /// Publishes an item, without [showing](Shard::show) the shard. Nothing is staged, and the producer is not [full](Self::is_full).
@@ -149,11 +152,14 @@ impl<T> Producer<T> {
     pub(super) fn publish(&mut self, shard: &Shard<T>) {
         shard.publish(self.next);
         self.staged = 0;
-        self.settle();
+        if !self.opened.is_empty() {
+            self.settle();
+        }
     }
 
     /// Forgets which segments can be taken back, since their items are published.
-    #[inline]
+    #[cold]
+    #[inline(never)]
     fn settle(&mut self) {
         self.opened.clear();
         if self.opened.capacity() > KEPT {

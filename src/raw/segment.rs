@@ -7,6 +7,7 @@ use super::times::Times;
 use crate::sync::{weak, AtomicU64, Ordering, SMALL};
 use std::mem::size_of;
 use std::ptr::NonNull;
+use std::slice;
 
 /// The slots of [`Segment::LEN`] consecutive positions.
 ///
@@ -74,6 +75,18 @@ impl<T> Segment<T> {
     pub(super) unsafe fn slot<'a>(self, position: u64) -> &'a Slot<T> {
         // SAFETY: alive by contract; the remainder is within the row.
         unsafe { Row::get(self.0, offset::<T>(position)) }
+    }
+
+    /// The slots from that of `position` on.
+    ///
+    /// # Safety
+    ///
+    /// The segment is alive while `'a` lasts.
+    #[inline]
+    pub(super) unsafe fn slots_from<'a>(self, position: u64) -> &'a [Slot<T>] {
+        let offset = offset::<T>(position);
+        // SAFETY: alive by contract; these are within the row.
+        unsafe { slice::from_raw_parts(Row::element(self.0, offset), Self::LEN - offset) }
     }
 
     /// The times of the items.

@@ -19,7 +19,9 @@ use super::producer::Producer;
 use super::reclaim;
 use super::segment::{number, offset, Segment};
 use super::times::known;
-use crate::sync::{barrier, planted, step, weak, AtomicPtr, AtomicU64, Ordering, UnsafeCell};
+use crate::sync::{
+    barrier, planted, step, weak, AtomicBool, AtomicPtr, AtomicU64, Ordering, UnsafeCell,
+};
 use crossbeam_utils::CachePadded;
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
@@ -41,6 +43,8 @@ struct Published {
     joint: AtomicPtr<Joint>,
     /// Positions that never held an item: the ends of segments given up early.
     skipped: AtomicU64,
+    /// Whether the shard has no owner, as a hint.
+    is_free: AtomicBool,
 }
 
 /// The directory of segments, and a spare one.
@@ -64,6 +68,7 @@ impl<T> Default for Shard<T> {
                 tail: AtomicU64::new(0),
                 joint: AtomicPtr::new(ptr::null_mut()),
                 skipped: AtomicU64::new(0),
+                is_free: AtomicBool::new(true),
             }),
             front: CachePadded::new(Front::new()),
             supply: CachePadded::new(Supply {
@@ -84,6 +89,8 @@ impl<T> Shard<T> {
     ///
     /// The caller has just acquired the shard, with Acquire.
     pub(super) unsafe fn check_out(&self) -> Producer<T> {
+        // ORDERING: Relaxed; a hint.
+        self.published.is_free.store(false, Ordering::Relaxed);
         self.checked_in.with_mut(|producer| {
             // SAFETY: only the owner accesses this cell.
             unsafe { (*producer).take() }.expect("the last owner checked it in")
@@ -96,6 +103,8 @@ impl<T> Shard<T> {
     ///
     /// The caller owns the shard and releases it next, with Release.
     pub(super) unsafe fn check_in(&self, producer: Producer<T>) {
+        // ORDERING: Relaxed; a hint.
+        self.published.is_free.store(true, Ordering::Relaxed);
         self.checked_in.with_mut(|checked_in| {
             // SAFETY: only the owner accesses this cell.
             unsafe { *checked_in = Some(producer) };
@@ -152,7 +161,8 @@ impl<T> Shard<T> {
 
     /// Marks the shard as idle. Returns false if it takes part in a commit over several queues.
     pub(super) fn mark_idle(&self) -> bool {
-        // ORDERING: Relaxed, both; `detach.marked` orders it before the check of the tail.
+        // ORDERING: Relaxed, both; `detach.marked` orders it before the check of the tail. A read-modify-write, so that who
+        // reads the mark sees the tail that was published before the joint was cleared.
         let marked = self.published.joint.compare_exchange(
             ptr::null_mut(),
             idle(),
@@ -270,10 +280,8 @@ impl<T> Shard<T> {
     /// Claims the vacant rest of the segment in use, once all positions before it are claimed.
     fn skip_rest(&self, tail: u64, limit: u64, segment: Option<Segment<T>>) -> Option<u64> {
         let segment = segment.filter(|_| tail < limit)?;
-        let (rest, head) = (limit - tail, self.front.head());
-        if head.position() != tail || self.front.claim(head, rest).is_err() {
-            return None;
-        }
+        let rest = limit - tail;
+        self.claim_at(tail, rest)?;
         self.publish(limit);
         self.count_skipped(rest);
         // SAFETY: the CAS claimed these positions.
@@ -291,15 +299,7 @@ impl<T> Shard<T> {
         // between the two passes of `Shards::left_when_closed`: if the first pass shows that the item before
         // is claimed, either that is seen here too, or the second pass shows the publication.
         barrier::full("shard.retract");
-        loop {
-            let head = self.front.head();
-            if head.position() != position {
-                return None;
-            }
-            if self.front.claim(head, 1).is_ok() {
-                break;
-            }
-        }
+        self.claim_at(position, 1)?;
         self.count_skipped(1);
         // SAFETY: claimed just now, so it is filled and the caller's, and keeps its segment alive until
         // it is finished.
@@ -308,6 +308,18 @@ impl<T> Shard<T> {
             self.finish(segment, 1);
             Some(entry)
         }
+    }
+
+    /// Claims `count` positions from `position` on if that is at the head, whatever else is counted there.
+    fn claim_at(&self, position: u64, count: u64) -> Option<Head> {
+        let mut head = self.front.head();
+        while head.position() == position {
+            match self.front.claim(head, count) {
+                Ok(after) => return Some(after),
+                Err(now) => head = now,
+            }
+        }
+        None
     }
 
     /// Counts published positions that delivered no item.
@@ -340,7 +352,7 @@ impl<T> Shard<T> {
         // ORDERING: Acquire; pairs with `shard.announce`. Before the tail: when a joint is cleared its tail
         // is published.
         let joint = self.published.joint.load(weak!("shard.joint", Acquire));
-        joint.is_null().then(|| self.published_tail())
+        (joint <= idle()).then(|| self.published_tail())
     }
 
     #[inline]
@@ -399,6 +411,12 @@ impl<T> Shard<T> {
         }
     }
 
+    /// Whether the memory of the shard is [freed](Shard::retire), as a hint.
+    pub(super) fn is_retired(&self) -> bool {
+        // ORDERING: Relaxed; a hint.
+        self.supply.spare.load(Ordering::Relaxed) == closed()
+    }
+
     /// Whether [`Shard::vacate`] would free nothing of an idle shard, as a hint.
     pub(super) fn is_vacant(&self) -> bool {
         // ORDERING: Relaxed; a hint.
@@ -419,6 +437,13 @@ impl<T> Shard<T> {
         let position = self.front.head().position();
         let is_at_tail = |tail| position >= tail;
         self.tail_without_joint().is_some_and(is_at_tail) && self.front.is_clear()
+    }
+
+    /// Whether the shard has no owner, as a hint.
+    #[inline]
+    pub(super) fn looks_free(&self) -> bool {
+        // ORDERING: Relaxed; a hint.
+        self.published.is_free.load(Ordering::Relaxed)
     }
 
     /// The number of visible items at the head, without returned ones.
@@ -498,7 +523,7 @@ impl<T> Drop for Shard<T> {
     }
 }
 
-/// The mark of an idle shard.
+/// The mark of an idle shard: less than the address of any joint.
 #[inline]
 fn idle() -> *mut Joint {
     ptr::null_mut::<u8>().wrapping_add(1).cast()

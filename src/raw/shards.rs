@@ -107,11 +107,15 @@ impl<T> Shards<T> {
             .map_or(true, |number| self.attached.has(number))
     }
 
-    /// Whether this shard is the only one that is attached, as a hint.
+    /// Identifies a shard for [`Shards::is_only`].
+    pub(super) fn only_flag(shard: usize) -> u64 {
+        AttachedSet::only_flag(shard.wrapping_sub(1)) // no record has the number of the injector
+    }
+
+    /// Whether the shard with this [`Shards::only_flag`] is the only one that is attached.
     #[inline]
-    pub(super) fn is_only(&self, shard: usize) -> bool {
-        let number = shard.wrapping_sub(1); // no record has the number of the injector
-        self.injector.is_unused() && self.attached.is_only(number)
+    pub(super) fn is_only(&self, flag: u64) -> bool {
+        self.injector.is_unused() && self.attached.is_only(flag)
     }
 
     /// The number of attached shards, which a walk visits.
@@ -193,14 +197,22 @@ impl<T> Shards<T> {
 
     #[cold]
     fn vacate_free(&self, number: usize) {
-        let shard = self.records.get(number);
-        let is_done = self.records.stays(number) && shard.is_vacant();
-        if is_done || !self.records.acquire_if_free(number) {
+        if self.is_done_with(number) || !self.records.acquire_if_free(number) {
             return;
         }
+        let shard = self.records.get(number);
         // SAFETY: acquired just now.
         let producer = unsafe { shard.check_out() };
         self.give_up(number, producer);
+    }
+
+    /// Whether nothing is left to do for an idle shard without an owner, as a hint.
+    fn is_done_with(&self, number: usize) -> bool {
+        let shard = self.records.get(number);
+        if self.records.stays(number) {
+            return shard.is_vacant();
+        }
+        shard.is_retired() && !self.attached.see(number).has(number)
     }
 
     /// Acquires a shard. It may be detached: whoever publishes something in it [shows](Shard::show) it.
@@ -217,13 +229,29 @@ impl<T> Shards<T> {
     /// Releases a shard, and frees its memory and detaches it if it is empty.
     pub(super) fn give_up(&self, number: usize, mut producer: Producer<T>) {
         let shard = self.records.get(number);
+        // First: the head of a shard that is empty by then stays at its tail, whoever detaches it.
+        let detached = !self.records.stays(number) && self.detach_own(number);
         producer.vacate(shard);
-        if !self.records.stays(number) && self.detach_own(number) {
+        if detached {
             producer.retire(shard);
         }
         // SAFETY: the caller owns the shard until it is released.
         unsafe { shard.check_in(producer) };
         self.records.release(number);
+        if !detached && !self.records.stays(number) {
+            self.vacate_detached(number);
+        }
+    }
+
+    /// Frees the memory of a shard that another thread has detached while its owner released it.
+    #[cold]
+    fn vacate_detached(&self, number: usize) {
+        // ORDERING: SeqCst, between the release and the check; pairs with `detach.removed`: either the shard is seen
+        // detached here, or free by the thread that detaches it.
+        barrier::full("shards.released");
+        if !self.attached.see(number).has(number) {
+            self.vacate(number);
+        }
     }
 
     /// The number of ready items, exact at rest.

@@ -109,7 +109,7 @@ impl<T> Shards<T> {
     }
 
     /// Whether certainly no item is visible in any attached shard, one after the other.
-    #[inline]
+    #[inline(never)]
     pub(super) fn look_empty(&self) -> bool {
         let is_empty = |number| self.records().get(number).looks_empty();
         self.injector().looks_empty() && self.attached().all(is_empty)

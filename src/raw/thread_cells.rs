@@ -3,9 +3,12 @@
 //! A number belongs to one thread at a time. A thread that ends releases its number, and the next thread that needs
 //! one takes it over, with the values that it finds there: the lock of the numbers orders their uses. The technique is
 //! that of the crate `thread_local`.
+//!
+//! A thread remembers where its values are in the two tables that it has looked into last, by the tables' identities,
+//! which are never reused: so it mostly finds its value without a look into the table.
 
 use crate::sync::{
-    defer, exclusive, lock, planted, thread_locals, weak, AtomicPtr, Mutex, UnsafeCell,
+    defer, exclusive, lock, planted, thread_locals, weak, AtomicPtr, Mutex, Ordering, UnsafeCell,
 };
 use std::cell::Cell;
 use std::cmp::Reverse;
@@ -20,6 +23,7 @@ const BUCKETS: usize = usize::BITS as usize;
 /// A value for each thread.
 pub(crate) struct ThreadCells<C> {
     buckets: [AtomicPtr<ThreadSlot<C>>; BUCKETS],
+    identity: usize,
 }
 
 /// The place of one thread's value.
@@ -39,6 +43,7 @@ impl<C> ThreadCells<C> {
     pub(crate) fn new() -> Self {
         Self {
             buckets: [(); BUCKETS].map(|()| AtomicPtr::new(ptr::null_mut())),
+            identity: new_identity(),
         }
     }
 
@@ -46,21 +51,48 @@ impl<C> ThreadCells<C> {
     /// or the thread-locals of the thread are destroyed.
     #[inline]
     pub(crate) fn own(&self, make: impl FnOnce() -> C) -> Option<Own<'_, C>> {
-        let slot = self.slot(location()?);
+        let slot = match self.known_slot() {
+            Some(slot) => slot,
+            None => self.find_slot(make)?,
+        };
         if slot.busy.replace(true) {
             return None;
         }
-        let value = slot.value.with_mut(|value| {
-            // SAFETY: the slot belongs to this thread, and was not in use.
-            match unsafe { &mut *value } {
-                Some(value) => NonNull::from(value),
-                vacant => slot.fill(vacant, make),
-            }
-        });
+        // SAFETY: the slot belongs to this thread, and was not in use; it was filled before it was found.
+        let value = |value: *mut Option<C>| unsafe { (*value).as_mut().unwrap_unchecked() };
         Some(Own {
             busy: &slot.busy,
-            value,
+            value: slot.value.with_mut(|at| NonNull::from(value(at))),
         })
+    }
+
+    /// The slot of the current thread, which is filled, if the thread remembers it.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the push and the pop without a handle
+    fn known_slot(&self) -> Option<&ThreadSlot<C>> {
+        let known = KNOWN.try_with(|known| known.find(self.identity));
+        let slot = known.ok().flatten()?;
+        // SAFETY: a slot of this table, since no other one ever has this identity; it lives as long.
+        Some(unsafe { slot.cast::<ThreadSlot<C>>().as_ref() })
+    }
+
+    /// Finds the slot of the current thread in the table, fills it if it is vacant, and remembers it. `None` as for
+    /// [`ThreadCells::own`].
+    #[cold]
+    #[inline(never)]
+    fn find_slot(&self, make: impl FnOnce() -> C) -> Option<&ThreadSlot<C>> {
+        let slot = self.slot(location()?);
+        if slot.busy.get() {
+            return None;
+        }
+        // SAFETY: the slot belongs to this thread, and is not in use.
+        let is_vacant = slot.value.with(|value| unsafe { (*value).is_none() });
+        if is_vacant {
+            slot.fill(make);
+        }
+        let at = NonNull::from(slot).cast();
+        KNOWN.with(|known| known.remember(self.identity, at));
+        Some(slot)
     }
 
     #[inline]
@@ -104,12 +136,13 @@ impl<C> ThreadSlot<C> {
         }
     }
 
-    #[cold]
-    fn fill(&self, vacant: &mut Option<C>, make: impl FnOnce() -> C) -> NonNull<C> {
-        let panics = defer(|| self.busy.set(false));
-        let value = make();
-        panics.cancel();
-        NonNull::from(vacant.insert(value))
+    /// Fills the slot, which belongs to this thread, is vacant and not in use.
+    fn fill(&self, make: impl FnOnce() -> C) {
+        self.busy.set(true);
+        let _in_use = defer(|| self.busy.set(false));
+        let new = make();
+        // SAFETY: by contract; and `busy` has made this the only use.
+        self.value.with_mut(|value| unsafe { *value = Some(new) });
     }
 }
 
@@ -194,6 +227,60 @@ impl Location {
     }
 }
 
+/// The slots of the current thread in the two tables that it has looked into last.
+struct Known([Cell<KnownSlot>; 2]);
+
+/// The slot of the current thread in a table.
+#[derive(Clone, Copy)]
+struct KnownSlot {
+    table: usize,
+    slot: NonNull<()>,
+}
+
+impl KnownSlot {
+    /// What no table has.
+    const NONE: Self = Self {
+        table: 0,
+        slot: NonNull::dangling(),
+    };
+}
+
+impl Known {
+    const fn new() -> Self {
+        Self([Cell::new(KnownSlot::NONE), Cell::new(KnownSlot::NONE)])
+    }
+
+    #[inline]
+    fn find(&self, table: usize) -> Option<NonNull<()>> {
+        let [last, before] = &self.0;
+        let (last, before) = (last.get(), before.get());
+        if last.table == table {
+            return Some(last.slot);
+        }
+        (before.table == table).then_some(before.slot)
+    }
+
+    /// Remembers a slot, and forgets the one that was found before the last one.
+    fn remember(&self, table: usize, slot: NonNull<()>) {
+        let [last, before] = &self.0;
+        before.set(last.replace(KnownSlot { table, slot }));
+    }
+
+    fn forget(&self) {
+        for known in &self.0 {
+            known.set(KnownSlot::NONE);
+        }
+    }
+}
+
+/// The identity of a new table, in this process.
+fn new_identity() -> usize {
+    // Not one of the models' atomics: it is only a number.
+    static LAST: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+    // ORDERING: Relaxed; a number.
+    LAST.fetch_add(1, Ordering::Relaxed) + 1
+}
+
 /// The numbers that no thread has.
 #[derive(Default)]
 struct Numbers {
@@ -231,6 +318,7 @@ fn numbers() -> Arc<Mutex<Numbers>> {
 
 thread_locals! {
     static LOCATION: Cell<Location> = Cell::new(Location::NONE);
+    static KNOWN: Known = Known::new();
     static GUARD: NumberGuard = NumberGuard(Cell::new(None));
 }
 
@@ -239,8 +327,10 @@ struct NumberGuard(Cell<Option<(usize, Arc<Mutex<Numbers>>)>>);
 
 impl NumberGuard {
     fn release(&self) {
-        // Destructors that run later on this thread find no number.
+        // Destructors that run later on this thread find no number, and no slot.
         let _ = LOCATION.try_with(|location| location.set(Location::GONE));
+        let _ = KNOWN.try_with(Known::forget);
+
         if let Some((number, numbers)) = self.0.take() {
             lock(&numbers).released.push(Reverse(number));
         }
@@ -283,4 +373,41 @@ fn acquire_number() -> Option<Location> {
         acquired
     };
     GUARD.try_with(acquire).ok()
+}
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::{NumberGuard, ThreadCells, GUARD};
+    use std::cell::Cell;
+    use std::thread;
+
+    #[test]
+    fn each_table_has_values_of_its_own() {
+        let tables = [(); 3].map(|()| ThreadCells::new());
+        for round in 0..3 {
+            for table in &tables {
+                let own = table.own(Cell::default).expect("it is not in use");
+                assert_eq!(own.replace(round + 1), round);
+            }
+        }
+    }
+
+    #[test]
+    fn a_new_table_has_no_values_of_the_one_that_was_there_before() {
+        let mut table = ThreadCells::new();
+        assert_eq!(table.own(|| 1).as_deref(), Some(&1));
+        table = ThreadCells::new();
+        assert_eq!(table.own(|| 2).as_deref(), Some(&2));
+    }
+
+    #[test]
+    fn a_thread_that_ends_forgets_its_values() {
+        let table = ThreadCells::new();
+        let ends = || {
+            assert!(table.own(|| 1).is_some());
+            GUARD.with(NumberGuard::release);
+            assert!(table.own(|| 2).is_none());
+        };
+        thread::scope(|scope| scope.spawn(ends).join().unwrap());
+    }
 }

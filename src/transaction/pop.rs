@@ -36,25 +36,11 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     #[allow(clippy::inline_always)] // the pop of a transaction
     #[track_caller]
     pub fn pop(&self) -> Result<Item<'_, T>, PopError> {
-        match self.open.cell().hold_at_once() {
+        let cell = self.open.cell();
+        match cell.hold_at_once() {
             Some(item) => Ok(Item::new(item)),
-            None => self.pop_slowly(),
+            None => cell.hold_slowly().map(Item::new),
         }
-    }
-
-    #[inline(never)]
-    #[track_caller]
-    fn pop_slowly(&self) -> Result<Item<'_, T>, PopError> {
-        match self.open.cell().hold_returned() {
-            Some(item) => Ok(Item::new(item)),
-            None => self.pop_after_attempts(),
-        }
-    }
-
-    #[inline(never)]
-    #[track_caller]
-    fn pop_after_attempts(&self) -> Result<Item<'_, T>, PopError> {
-        self.local().pop_after_attempt().map(Item::new)
     }
 
     /// Pops an item and holds it, and waits for one if there is none.

@@ -32,10 +32,14 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     /// # Panics
     ///
     /// If the transaction [is borrowed](Transaction#borrowing).
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the push of a transaction
     #[track_caller]
     pub fn push(&self, item: T) -> Result<(), PushError<T>> {
-        self.local().stage(item)
+        match self.open.cell().stage_at_once(item) {
+            Ok(()) => Ok(()),
+            Err(item) => self.open.cell().stage(item),
+        }
     }
 
     /// Stages a push, and waits for room if there is none.

@@ -6,7 +6,7 @@
 //! | role | steps |
 //! |---|---|
 //! | publisher | publishes; reads the wait queue's word; takes its lock if somebody waits; otherwise a light barrier, and reads the word again |
-//! | waiter | attempts; enters the wait queue, which changes the word; a heavy barrier; attempts again; sleeps |
+//! | waiter | attempts, unless its last wait slept; enters the wait queue, which changes the word; a heavy barrier; attempts again; sleeps |
 //! | woken waiter | attempts; if that succeeds, leaves without the lock; if it fails, waits again at its old position; a barrier; attempts again; sleeps |
 //!
 //! Of publisher and waiter at least one sees the other. A publisher of n things wakes the first n
@@ -18,6 +18,7 @@
 //! has failed.
 
 mod due_timer;
+mod entries;
 mod park;
 mod record;
 mod wait_queue;

@@ -1,6 +1,6 @@
 //! The record of a waiter: its entry in the list, and a state that it reads and leaves without the lock.
 
-use super::waiter_list::WaiterKey;
+use super::entries::WaiterKey;
 use crate::sync::{AtomicU8, Ordering};
 use std::sync::Arc;
 
@@ -87,14 +87,18 @@ impl State {
         self.change(WOKEN, AWAITED);
     }
 
-    /// Leaves without the lock; false if others are to be woken.
+    /// Leaves without the lock, if it was woken where nobody else changes the state then.
     #[inline]
-    pub(super) fn leave(&self) -> bool {
-        if self.is(FREE) {
-            // Only the waiter itself changes this state.
+    pub(super) fn leave_freely(&self) -> bool {
+        let is_free = self.is(FREE);
+        if is_free {
             self.set(IDLE);
-            return true;
         }
-        self.change(WOKEN, IDLE)
+        is_free
+    }
+
+    /// Leaves without the lock; false if others are to be woken.
+    pub(super) fn leave(&self) -> bool {
+        self.leave_freely() || self.change(WOKEN, IDLE)
     }
 }

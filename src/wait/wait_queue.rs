@@ -1,7 +1,8 @@
 //! A list of waiters, and the word that shows publishers whether there are any.
 
+use super::entries::WaiterKey;
 use super::record::Record;
-use super::waiter_list::{WaiterKey, WaiterList};
+use super::waiter_list::WaiterList;
 use super::wake::{call, Wakers};
 use super::word::ModeWord;
 use crate::sync::{
@@ -73,6 +74,15 @@ impl WaitQueue {
         self.word()
     }
 
+    /// Whether the queue is open, seen after what this thread stored before. False if only [`WaitQueue::fenced_word`] can
+    /// say it.
+    #[inline]
+    pub(crate) fn is_surely_open(&self) -> bool {
+        barrier::compiler();
+        let word = self.word();
+        !word.is_armed() && !word.is_closed()
+    }
+
     /// Whether what was published just now requires no notification.
     #[inline]
     pub(crate) fn needs_no_notify(&self) -> bool {
@@ -84,8 +94,13 @@ impl WaitQueue {
     #[inline]
     pub(crate) fn notify(&self, count: usize) {
         if count > 0 && !self.needs_no_notify() {
-            self.notify_slowly(count);
+            self.notify_published(count);
         }
+    }
+
+    #[inline(never)]
+    fn notify_published(&self, count: usize) {
+        self.notify_slowly(count);
     }
 
     /// Wakes waiters for `count` items that a transaction published when it ended. After the close the end of any
@@ -136,7 +151,8 @@ impl WaitQueue {
     /// Wakes waiters for `count` published things, and returns the word as it is then.
     ///
     /// Where there is a waiter, the lock serves as the fence: who enters or closes later sees what was published before.
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the push to a waiting task
     pub(crate) fn notify_slowly(&self, count: usize) -> ModeWord {
         if count == 0 || self.word().waiting() == 0 {
             let word = self.fenced_word();
@@ -179,6 +195,8 @@ impl WaitQueue {
         }
     }
 
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the wake-up of one waiter
     fn wake_one(&self) {
         let mut list = lock(&self.list);
         let waker = list.wake_next();
@@ -255,12 +273,13 @@ impl WaitQueue {
     }
 
     #[inline]
-    fn write(&self, list: &WaiterList, flags: usize) {
-        let word = ModeWord::of(list.waiting(), list.is_serving(), flags);
+    fn write(&self, list: &WaiterList, flags: usize) -> ModeWord {
+        let word = list.shown().with(ModeWord(flags));
         // ORDERING: Release; pairs with the barrier of `waitqueue.seal-early`: a popper that sees `CLOSED` sees what was
         // published by those who had the lock before. Otherwise Relaxed: written under the lock, and a load without the
         // lock has a barrier that pairs with the one in `arm`.
         self.word.store(word.0, weak!("waitqueue.word", Release));
+        word
     }
 }
 
@@ -272,29 +291,32 @@ impl WaitQueue {
         lock(&self.list).new_record()
     }
 
-    /// Adds a waiter, and returns how many are being served: if none is, it must attempt again before it sleeps.
+    /// Adds a waiter, and returns the word, and how many are being served: if none is, it must attempt again before it
+    /// sleeps.
     #[inline(always)]
     #[allow(clippy::inline_always)] // the wait of a task
-    pub(super) fn enter(&self, key: WaiterKey, waker: Waker, gathers: bool) -> usize {
+    pub(super) fn enter(&self, key: WaiterKey, waker: Waker, gathers: bool) -> (ModeWord, usize) {
         let mut list = lock(&self.list);
         let serving = list.enter(key, waker, gathers);
-        self.arm(&list);
-        serving
+        (self.arm(&list), serving)
     }
 
     /// Arms the wait queue, and passes a barrier against publishers: what they published before they
-    /// could see the waiter is visible afterwards.
+    /// could see the waiter is visible afterwards. Returns the word.
     ///
     /// Under the lock, so that a thread that finds the wait queue armed knows that the heavy barrier is done.
     #[inline]
-    fn arm(&self, list: &WaiterList) {
+    fn arm(&self, list: &WaiterList) -> ModeWord {
         // ORDERING: Relaxed; an approximate count suffices.
         self.idle.store(0, Ordering::Relaxed);
-        if self.set(list, ModeWord::ARMED).is_armed() {
+        let before = self.word();
+        let word = self.write(list, before.flags() | ModeWord::ARMED);
+        if before.is_armed() {
             barrier::full("waitqueue.arm");
         } else {
             pass_first_barrier();
         }
+        word
     }
 
     /// Whether a waiter was woken; if not, makes `waker` the one that will be called.
@@ -318,11 +340,11 @@ impl WaitQueue {
         woken
     }
 
-    /// Lets a waiter that was woken in vain wait again, at its old position. It must attempt once more.
-    pub(super) fn wait_again(&self, key: WaiterKey, waker: Waker) {
+    /// Lets a waiter that was woken in vain wait again, at its old position. It must attempt once more. Returns the word.
+    pub(super) fn wait_again(&self, key: WaiterKey, waker: Waker) -> ModeWord {
         let mut list = lock(&self.list);
         list.wait_again(key, waker);
-        self.arm(&list);
+        self.arm(&list)
     }
 
     /// Releases the record of a waiter that does not wait.

@@ -2,6 +2,7 @@
 
 use super::record::Record;
 use super::wait_queue::WaitQueue;
+use super::word::ModeWord;
 use crate::sync::planted;
 use std::ops::DerefMut;
 use std::task::{Poll, Waker};
@@ -22,6 +23,8 @@ pub(crate) enum WaitKind {
 pub(crate) struct Waiter {
     record: Option<Record>,
     waits: bool,
+    /// Whether its next wait should begin without a look: its last one slept.
+    pub(crate) enters_at_once: bool,
 }
 
 /// What a waiter waits for.
@@ -56,7 +59,7 @@ struct Attempt<'l, S, E> {
     waker: &'l Waker,
     /// Whether a newcomer may attempt although this number of older waiters are being served.
     spare: S,
-    /// Whether an attempt would certainly find nothing.
+    /// Whether not to attempt: see [`Waiter::poll`].
     is_vain: E,
 }
 
@@ -70,26 +73,30 @@ impl Waiter {
     /// Whether it may attempt before [`Waiter::poll`] is called: it is not in the wait queue, or was woken there.
     #[inline]
     pub(crate) fn may_attempt(&self) -> bool {
-        !self.waits
-            || !self
-                .record
-                .as_ref()
-                .is_some_and(|own| own.state.looks_asleep())
+        self.may_attempt_unless(false)
+    }
+
+    /// The same, but not if it is in the wait queue and `must_wait`.
+    #[inline]
+    pub(crate) fn may_attempt_unless(&self, must_wait: bool) -> bool {
+        let looks_asleep = |own: &Record| own.state.looks_asleep();
+        !self.waits || !must_wait && !self.record.as_ref().is_some_and(looks_asleep)
     }
 
     /// Attempts, and waits in the wait queue while `attempt` returns `None`.
     ///
     /// `spare`: whether a newcomer may attempt although this number of older waiters are being served. `is_vain`: whether
-    /// an attempt would certainly find nothing, that of a newcomer if the flag is set, and otherwise one that must not
-    /// miss what was published before the last barrier.
-    #[inline]
+    /// not to attempt: that of a newcomer, since it should enter first, or one behind a barrier, given the word from before
+    /// the barrier, since it would certainly find nothing that was published before.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the wait of a task
     pub(crate) fn poll<C: DerefMut<Target = impl Waits>, R>(
         user: &mut C,
         wanted: Wanted,
         kind: WaitKind,
         waker: &Waker,
         spare: impl Fn(&C, usize) -> bool,
-        is_vain: impl Fn(&C, bool) -> bool,
+        is_vain: impl Fn(&C, Option<ModeWord>) -> bool,
         mut attempt: impl FnMut(&mut C) -> Option<R>,
     ) -> Poll<R> {
         let poll = Attempt {
@@ -118,15 +125,15 @@ impl Waiter {
                 .is_some_and(|own| wait_queue.is_woken(own.key, waker))
     }
 
-    /// Enters the wait queue, and returns how many waiters are being served: if none is, it must attempt again before it
-    /// sleeps.
+    /// Enters the wait queue, and returns its word, and how many waiters are being served: if none is, it must attempt
+    /// again before it sleeps.
     #[inline(always)]
     #[allow(clippy::inline_always)] // the wait of a task
-    fn enter(&mut self, wait_queue: &WaitQueue, waker: Waker, gathers: bool) -> usize {
+    fn enter(&mut self, wait_queue: &WaitQueue, waker: Waker, gathers: bool) -> (ModeWord, usize) {
         let own = self.record.get_or_insert_with(|| wait_queue.new_record());
-        let serving = wait_queue.enter(own.key, waker, gathers);
+        let entered = wait_queue.enter(own.key, waker, gathers);
         self.waits = true;
-        serving
+        entered
     }
 
     /// Whether this is the first waiter of the wait queue.
@@ -135,20 +142,39 @@ impl Waiter {
         own.is_some_and(|own| wait_queue.is_first(own.key))
     }
 
-    /// Waits again at its old position, after it was woken in vain.
-    fn wait_again(&self, wait_queue: &WaitQueue, waker: Waker) {
-        if let Some(own) = &self.record {
-            wait_queue.wait_again(own.key, waker);
+    /// Waits again at its old position, after it was woken in vain. Returns the word.
+    fn wait_again(&self, wait_queue: &WaitQueue, waker: Waker) -> ModeWord {
+        match &self.record {
+            Some(own) => wait_queue.wait_again(own.key, waker),
+            None => wait_queue.word(),
         }
     }
 
     /// Leaves the wait queue after it has used its wake-up, if it was there.
     #[inline]
     pub(crate) fn leave_served(&mut self, wait_queue: &WaitQueue) {
-        if !self.waits {
-            return;
+        if !self.leave_freely() {
+            self.leave_woken(wait_queue);
         }
-        if self.record.as_ref().map_or(true, |own| own.state.leave()) {
+    }
+
+    /// As [`Waiter::leave_served`], if that depends on nobody else; returns whether it has left.
+    #[inline]
+    pub(crate) fn leave_freely(&mut self) -> bool {
+        if !self.waits {
+            return true;
+        }
+        let leaves = self
+            .record
+            .as_ref()
+            .is_some_and(|own| own.state.leave_freely());
+        self.waits = !leaves;
+        leaves
+    }
+
+    #[inline(never)]
+    fn leave_woken(&mut self, wait_queue: &WaitQueue) {
+        if self.record.as_ref().is_some_and(|own| own.state.leave()) {
             self.waits = false;
         } else {
             self.give_up(wait_queue, true);
@@ -182,7 +208,8 @@ impl Waiter {
 }
 
 impl<S, E> Attempt<'_, S, E> {
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the wait of a task
     fn enter<C: DerefMut<Target = impl Waits>, R>(
         &self,
         user: &mut C,
@@ -190,20 +217,20 @@ impl<S, E> Attempt<'_, S, E> {
     ) -> Poll<R>
     where
         S: Fn(&C, usize) -> bool,
-        E: Fn(&C, bool) -> bool,
+        E: Fn(&C, Option<ModeWord>) -> bool,
     {
-        if !user.waiter(self.wanted).1.word().is_serving() && !(self.is_vain)(user, true) {
+        if !(self.is_vain)(user, None) && !user.waiter(self.wanted).1.word().is_serving() {
             if let Some(result) = attempt(user) {
                 return Poll::Ready(result);
             }
         }
         let (waker, gathers) = (self.waker.clone(), self.kind == WaitKind::Several);
         let (waiter, wait_queue) = user.waiter(self.wanted);
-        let serving = waiter.enter(wait_queue, waker, gathers);
-        if serving > 0 && !(self.spare)(user, serving) {
+        let (word, serving) = waiter.enter(wait_queue, waker, gathers);
+        if word.is_serving() && !(self.spare)(user, serving) {
             return Poll::Pending;
         }
-        self.attempt_again(user, attempt)
+        self.attempt_again(user, word, attempt)
     }
 
     #[inline(never)]
@@ -213,7 +240,7 @@ impl<S, E> Attempt<'_, S, E> {
         attempt: &mut impl FnMut(&mut C) -> Option<R>,
     ) -> Poll<R>
     where
-        E: Fn(&C, bool) -> bool,
+        E: Fn(&C, Option<ModeWord>) -> bool,
     {
         if let Some(result) = attempt(user) {
             let (waiter, wait_queue) = user.waiter(self.wanted);
@@ -222,22 +249,23 @@ impl<S, E> Attempt<'_, S, E> {
         }
         let waker = self.waker.clone();
         let (waiter, wait_queue) = user.waiter(self.wanted);
-        waiter.wait_again(wait_queue, waker);
+        let word = waiter.wait_again(wait_queue, waker);
         planted!("waiter.looks-once", return Poll::Pending);
-        self.attempt_again(user, attempt)
+        self.attempt_again(user, word, attempt)
     }
 
-    /// Attempts behind the barrier of the wait queue, and leaves it if that succeeds.
+    /// Attempts behind the barrier of the wait queue, before which the word was `word`, and leaves it if that succeeds.
     #[inline]
     fn attempt_again<C: DerefMut<Target = impl Waits>, R>(
         &self,
         user: &mut C,
+        word: ModeWord,
         attempt: &mut impl FnMut(&mut C) -> Option<R>,
     ) -> Poll<R>
     where
-        E: Fn(&C, bool) -> bool,
+        E: Fn(&C, Option<ModeWord>) -> bool,
     {
-        if (self.is_vain)(user, false) {
+        if (self.is_vain)(user, Some(word)) {
             return Poll::Pending;
         }
         self.attempt_and_leave(user, attempt)

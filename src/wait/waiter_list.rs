@@ -1,6 +1,8 @@
 //! The waiters of a wait queue in FIFO order.
 
-use super::record::{Record, State};
+use super::entries::{Arrival, Entries, WaiterKey};
+use super::record::Record;
+use super::word::ModeWord;
 use crate::sync::{planted, step};
 use std::mem;
 use std::sync::Arc;
@@ -9,26 +11,20 @@ use std::task::Waker;
 /// The number of entries kept for reuse when nobody has one.
 const KEPT: usize = 64;
 
-/// Identifies the entry of a waiter: an index.
-pub(super) type WaiterKey = usize;
-
-/// The sequence number of a waiter, in the order of arrival.
-pub(super) type Arrival = u64;
-
 /// A doubly linked list of waiters, oldest first, in a vector.
 ///
 /// A waiter keeps its entry until it is released. One that has left without the lock is still linked: it is unlinked
 /// when it enters again, or when it is passed.
 #[derive(Default)]
 pub(super) struct WaiterList {
-    entries: Vec<ListNode>,
+    entries: Entries,
     vacant: Vec<WaiterKey>,
     first: Option<WaiterKey>,
     last: Option<WaiterKey>,
     /// The first waiter that is not woken yet.
     next: Option<WaiterKey>,
-    /// The number of waiters that are not woken yet.
-    waiting: usize,
+    /// What the word shows of the list: the number of waiters that are not woken yet, and whether any is being served.
+    shown: ModeWord,
     arrivals: Arrival,
     /// The number of waiters that are being served.
     serving: usize,
@@ -38,21 +34,6 @@ pub(super) struct WaiterList {
     gatherers: usize,
     /// Wake-ups owed to waiters that entered without an attempt, because others come first.
     owed: usize,
-}
-
-#[derive(Default)]
-struct ListNode {
-    state: Arc<State>,
-    linked: bool,
-    arrival: Arrival,
-    before: Option<WaiterKey>,
-    after: Option<WaiterKey>,
-    /// `None`: it was woken, or is idle.
-    waker: Option<Waker>,
-    /// Whether it was woken in vain.
-    vain: bool,
-    /// Whether it keeps what it has obtained so far while it is the first.
-    gathers: bool,
 }
 
 /// The result of removing a waiter.
@@ -75,10 +56,8 @@ impl WaiterList {
     /// A record for a new waiter, which is idle.
     #[cold]
     pub(super) fn new_record(&mut self) -> Record {
-        let key = self.vacant.pop().unwrap_or_else(|| {
-            self.entries.push(ListNode::default());
-            self.entries.len() - 1
-        });
+        let vacant = self.vacant.pop();
+        let key = vacant.unwrap_or_else(|| self.entries.add());
         let state = Arc::clone(&self.entries[key].state);
         Record { key, state }
     }
@@ -87,8 +66,9 @@ impl WaiterList {
     pub(super) fn release(&mut self, key: WaiterKey) {
         self.unlink(key);
         self.vacant.push(key);
-        if self.vacant.len() == self.entries.len() && self.entries.len() > KEPT {
-            self.entries = Vec::new();
+        let entries = self.entries.len();
+        if self.vacant.len() == entries && entries > KEPT {
+            self.entries = Entries::default();
             self.vacant = Vec::new();
         }
     }
@@ -109,12 +89,16 @@ impl WaiterList {
         let entry = &mut self.entries[key];
         entry.state.set_waiting();
         entry.arrival = self.arrivals;
-        entry.waker = Some(waker);
+        // Without a test for an old one, which an idle waiter has not.
+        debug_assert!(entry.waker.is_none(), "an idle waiter has no waker");
+        mem::forget(entry.waker.replace(waker));
         entry.vain = false;
         entry.gathers = gathers;
         self.next = self.next.or(Some(key));
-        self.waiting += 1;
-        self.owed += self.serving.min(1);
+        self.shown.add_waiter();
+        if self.serving > 0 {
+            self.owed += 1;
+        }
         self.serving
     }
 
@@ -141,12 +125,15 @@ impl WaiterList {
         }
     }
 
-    pub(super) fn waiting(&self) -> usize {
-        self.waiting
+    #[inline]
+    pub(super) fn shown(&self) -> ModeWord {
+        self.shown
     }
 
-    pub(super) fn is_serving(&self) -> bool {
-        self.serving > 0
+    /// Changes the number of waiters that are being served.
+    fn set_serving(&mut self, serving: usize) {
+        self.serving = serving;
+        self.shown.set_serving(serving > 0);
     }
 
     pub(super) fn is_first(&mut self, key: WaiterKey) -> bool {
@@ -178,9 +165,8 @@ impl WaiterList {
     #[inline(always)]
     #[allow(clippy::inline_always)] // the wake-up of one waiter
     pub(super) fn wake_next(&mut self) -> Option<Waker> {
-        let key = self.next?;
-        let waker = self.wake(key);
-        self.next = self.waiting_from(self.after(key));
+        let (waker, after) = self.wake(self.next?);
+        self.next = self.waiting_from(after);
         waker
     }
 
@@ -198,24 +184,36 @@ impl WaiterList {
         let waker = if self.next == at {
             self.wake_next()
         } else {
-            self.wake(key)
+            self.wake(key).0
         };
         Some((waker?, self.arrival(key)))
     }
 
-    #[inline]
-    fn wake(&mut self, key: WaiterKey) -> Option<Waker> {
-        let others_wait = self.owed > 0 || self.gatherers > 0;
+    /// Marks a waiter as woken, and returns its waker and the next entry.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the wake-up of one waiter
+    fn wake(&mut self, key: WaiterKey) -> (Option<Waker>, Option<WaiterKey>) {
         let entry = &mut self.entries[key];
-        let awaited = (others_wait || entry.vain) && !planted!("waiterlist.awaits-nobody");
-        if awaited || self.may_gather {
-            entry.state.set_woken(awaited);
+        let waker = entry.waker.take();
+        let after = entry.after;
+        if self.owed > 0 || self.may_gather || entry.vain {
+            self.await_leaving(key);
         } else {
             entry.state.set_free();
         }
-        self.serving += usize::from(entry.vain);
-        self.waiting -= 1;
-        entry.waker.take()
+        self.shown.remove_waiter();
+        (waker, after)
+    }
+
+    /// Marks a waiter as woken, on whose leaving others may depend, and serves it if it was woken in vain before.
+    #[inline(never)]
+    fn await_leaving(&mut self, key: WaiterKey) {
+        let entry = &self.entries[key];
+        let awaited = self.owed > 0 || self.gatherers > 0 || entry.vain;
+        entry
+            .state
+            .set_woken(awaited && !planted!("waiterlist.awaits-nobody"));
+        self.set_serving(self.serving + usize::from(entry.vain));
     }
 
     fn arrival(&self, key: WaiterKey) -> Arrival {
@@ -257,7 +255,7 @@ impl WaiterList {
         entry.state.set_waiting();
         entry.waker = Some(waker);
         entry.vain = true;
-        self.waiting += 1;
+        self.shown.add_waiter();
         let arrival = entry.arrival;
         let is_older = |next: WaiterKey| arrival < self.entries[next].arrival;
         if self.next.map_or(true, is_older) {
@@ -268,7 +266,7 @@ impl WaiterList {
     /// Ends the service of a waiter that was woken, if it was being served.
     fn end_service(&mut self, key: WaiterKey) {
         let served = self.is_woken(key) && self.entries[key].vain;
-        self.serving -= usize::from(served);
+        self.set_serving(self.serving - usize::from(served));
     }
 
     /// Removes a waiter. `spent`: it has used its wake-up, if it was woken.
@@ -284,8 +282,10 @@ impl WaiterList {
         entry.state.set_idle();
         self.gatherers -= usize::from(entry.gathers);
         let waker = entry.waker.take();
-        self.waiting -= usize::from(waker.is_some());
-        self.owed = self.owed.min(self.waiting);
+        if waker.is_some() {
+            self.shown.remove_waiter();
+        }
+        self.owed = self.owed.min(self.shown.waiting());
         let owed = self.owed.min(1);
         self.owed -= owed;
         step!("waiterlist.owes-nothing", to_wake += owed);

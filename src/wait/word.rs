@@ -16,7 +16,7 @@ use std::fmt;
 /// | `SEALED` | the heavy barrier of `close` is done | by `close` | never |
 /// | `DRAINED` | nothing is ready, and nothing can become ready | by a pop that found this | never |
 /// | the rest | the number of waiters that are not woken yet | | |
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct ModeWord(pub(super) usize);
 
 impl ModeWord {
@@ -51,12 +51,22 @@ impl ModeWord {
         Self(self.0 | flags.0)
     }
 
-    pub(super) fn of(waiting: usize, serving: bool, flags: usize) -> Self {
-        let serving = if serving { Self::SERVING } else { 0 };
-        Self((waiting * Self::ONE) | serving | flags)
+    #[inline]
+    pub(super) fn add_waiter(&mut self) {
+        self.0 += Self::ONE;
+    }
+
+    #[inline]
+    pub(super) fn remove_waiter(&mut self) {
+        self.0 -= Self::ONE;
+    }
+
+    pub(super) fn set_serving(&mut self, serving: bool) {
+        self.0 = self.0 & !Self::SERVING | if serving { Self::SERVING } else { 0 };
     }
 
     /// All flags except `SERVING`.
+    #[inline]
     pub(super) fn flags(self) -> usize {
         self.0 & (Self::ONE - 1) & !Self::SERVING
     }

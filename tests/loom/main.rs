@@ -11,6 +11,7 @@ mod idle;
 mod items;
 mod lent;
 mod pace;
+mod waits;
 
 use loom::thread;
 use requeue::{Handle, Order, PopError, Queue};

@@ -82,3 +82,24 @@ fn a_batch_is_told_when_the_woken_push_before_it_has_left() {
     queue.pop().unwrap();
     assert_eq!(batch.output(), Ok(2));
 }
+
+#[test]
+fn who_has_slept_finds_what_is_there_without_sleeping_again() {
+    for pop in async_pops() {
+        let queue = Queue::unbounded();
+        let [mut a, mut b, mut c] = [(); 3].map(|()| queue.handle());
+        for _ in 0..2 {
+            let mut task = Task::waiting(pop(&mut a));
+            b.push(1).unwrap();
+            assert_eq!(task.output(), Ok(1));
+        }
+        // In another shard, which the pop has to find.
+        c.push(2).unwrap();
+        let mut again = Task::new(pop(&mut a));
+        assert_eq!((again.output(), again.rings()), (Ok(2), 0));
+        // It does not wait any more: others are woken.
+        let mut other = Task::waiting(pop(&mut b));
+        c.push(3).unwrap();
+        assert_eq!((other.rings(), other.output()), (1, Ok(3)));
+    }
+}

@@ -25,12 +25,13 @@ impl<T> Endpoint<T> {
         (staged, self.commit_held())
     }
 
+    /// Publishes the staged items, of which there is one at least.
     #[inline]
     fn publish(&mut self) {
-        if let Some(shard) = self.shard() {
-            self.producer.publish(shard);
-            shard.show();
-        }
+        // SAFETY: items are staged in a shard.
+        let shard = unsafe { self.shard().unwrap_unchecked() };
+        self.producer.publish(shard);
+        shard.show();
     }
 
     /// Makes the held items ready to be taken out, and returns their number.
@@ -38,7 +39,6 @@ impl<T> Endpoint<T> {
     fn commit_held(&mut self) -> usize {
         let held = self.held();
         if held > 0 {
-            self.taken = true;
             self.hold.commit();
             self.counters().count_committed(held);
         }
@@ -48,9 +48,7 @@ impl<T> Endpoint<T> {
     /// Moves the next committed item out.
     #[inline]
     pub(crate) fn take_out(&mut self, _: &Unborrowed<'_>) -> Option<T> {
-        let item = self.hold.take_out();
-        self.taken = self.held() > 0;
-        item
+        self.hold.take_out()
     }
 
     /// Drops the committed items that were not taken out.
@@ -59,7 +57,6 @@ impl<T> Endpoint<T> {
         if mem::needs_drop::<T>() {
             drop_all(|| self.take_out(unborrowed));
         } else {
-            self.taken = false;
             self.hold.clear();
         }
     }

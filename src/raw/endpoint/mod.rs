@@ -26,8 +26,6 @@ pub(crate) struct Endpoint<T> {
     acquired: Option<AcquiredShard<T>>,
     pub(super) consumer: Consumer<T>,
     pub(super) hold: Hold<T>,
-    /// Whether the held items are committed, and still have to be taken out.
-    taken: bool,
     /// Holds a peeked item.
     pub(super) peeked: Option<Box<Hold<T>>>,
     counters: NonNull<Counters>,
@@ -54,7 +52,6 @@ impl<T> Endpoint<T> {
             acquired: None,
             consumer: Consumer::new(handle_number),
             hold: Hold::new(),
-            taken: false,
             peeked: None,
             counters: NonNull::from(counters),
             handle_number,
@@ -102,6 +99,6 @@ impl<T> Endpoint<T> {
 
     /// Whether the held items are committed, and still have to be taken out.
     pub(crate) fn is_taken(&self) -> bool {
-        self.taken
+        self.hold.is_committed()
     }
 }

@@ -4,10 +4,11 @@ use super::{AcquiredShard, Endpoint};
 use crate::raw::drops::drop_all;
 use crate::raw::entry::Entry;
 use crate::raw::producer::Producer;
-use crate::raw::segment::Segment;
 use crate::raw::shard::Shard;
+use crate::raw::slot::Slot;
 use crate::sync::step;
 use std::ptr::NonNull;
+use std::slice;
 
 impl<T> Endpoint<T> {
     /// Pushes one item without a transaction. If it returns true, the shard is detached, and the item is ready only when
@@ -42,7 +43,8 @@ impl<T> Endpoint<T> {
     }
 
     /// Announces that the transaction stages items, and returns true if this is the first announcement. To stage a
-    /// single item, [make room](Endpoint::make_room_for_one) first: then nothing can fail after the announcement.
+    /// single item, [make room](Endpoint::make_room_for_one) first: then nothing fails
+    /// after the announcement, except that the queue is found closed.
     #[inline]
     pub(crate) fn begin_staging(&mut self) -> bool {
         let first = self.staged() == 0;
@@ -59,15 +61,20 @@ impl<T> Endpoint<T> {
         self.producer.stage(item);
     }
 
+    /// Whether the item that is staged or pushed next needs a segment, or a shard.
+    #[inline]
+    pub(crate) fn is_full(&self) -> bool {
+        self.producer.is_full()
+    }
+
     /// Makes room for at least one item to be staged.
     pub(crate) fn stager(&mut self) -> Stager<'_, T> {
         self.make_room_for_one();
-        let (segment, next, limit) = self.producer.room();
+        let slots = self.producer.vacant();
         Stager {
             producer: &mut self.producer,
-            segment,
-            next,
-            limit,
+            room: slots.len(),
+            slots,
         }
     }
 
@@ -123,15 +130,15 @@ impl<T> Endpoint<T> {
 /// Stages items into the room left in the segment. They are counted as staged when it is dropped.
 pub(crate) struct Stager<'s, T> {
     producer: &'s mut Producer<T>,
-    segment: Option<Segment<T>>,
-    next: u64,
-    limit: u64,
+    /// The number of slots that were vacant, and those that still are.
+    room: usize,
+    slots: slice::Iter<'s, Slot<T>>,
 }
 
 impl<T> Stager<'_, T> {
     #[inline]
     pub(crate) fn has_room(&self) -> bool {
-        self.next < self.limit
+        self.slots.len() > 0
     }
 
     /// Stages an item.
@@ -141,21 +148,16 @@ impl<T> Stager<'_, T> {
     /// If there is no room for it.
     #[inline]
     pub(crate) fn stage(&mut self, item: T) {
-        assert!(self.has_room());
-        // SAFETY: below the limit a segment is open. A position behind the tail is vacant and belongs to the
-        // producer alone, and its segment is unfinished.
-        unsafe {
-            let segment = self.segment.unwrap_unchecked();
-            segment.slot(self.next).fill(item);
-        }
-        self.next += 1;
+        let slot = self.slots.next().expect("there is room");
+        // SAFETY: vacant, and the producer's alone: behind the tail, in an unfinished segment.
+        unsafe { slot.fill(item) };
     }
 }
 
 impl<T> Drop for Stager<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: the slots before `next` were filled one by one.
-        unsafe { self.producer.count_staged(self.next) };
+        // SAFETY: the slots that are not left were filled one by one.
+        unsafe { self.producer.count_staged(self.room - self.slots.len()) };
     }
 }

@@ -25,19 +25,13 @@ impl<T> Endpoint<T> {
     /// Whether certainly no item is visible in any shard, each at an instant of its own. A hint: only a pop that finds
     /// none has proved that there was none. Every item is visible that was published before the caller's last barrier,
     /// and not taken since.
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // the wait of a task
     pub(crate) fn looks_empty(&self) -> bool {
-        self.shards.look_empty()
+        self.consumer.looks_empty(&self.shards)
     }
 
-    /// Whether the present shard is the only attached one, and nothing is in it, as a hint.
-    #[inline]
-    pub(crate) fn is_on_the_only_shard(&self) -> bool {
-        self.consumer.is_on_the_only_shard(&self.shards)
-    }
-
-    /// Gives up what the consumer keeps of an empty queue, before it waits: its part of a segment, and the memory of a
-    /// shard without an owner.
+    /// Frees the memory of the consumer's empty shard before it waits, if the shard has no owner.
     #[inline]
     pub(crate) fn rest(&mut self) {
         self.consumer.rest(&self.shards);
@@ -52,7 +46,7 @@ impl<T> Endpoint<T> {
         Some(item)
     }
 
-    /// Pops the next item of the present shard if [nothing else has to be done](crate::raw::consumer::Consumer::take_next).
+    /// Pops the next item of the present shard if [nothing else has to be done](crate::raw::cursor::Cursor::take_next).
     #[inline(always)]
     #[allow(clippy::inline_always)] // the pop
     pub(crate) fn pop_next(&mut self) -> Option<T> {
@@ -73,13 +67,21 @@ impl<T> Endpoint<T> {
         self.counters().count_popped(1);
     }
 
-    /// Takes one more item into the hold if [nothing else has to be done](crate::raw::consumer::Consumer::hold_next).
+    /// Takes one more item into the hold if [nothing else has to be done](crate::raw::cursor::Cursor::hold_next).
     #[inline(always)]
     #[allow(clippy::inline_always)] // the pop of a transaction
     pub(crate) fn hold_next(&mut self) -> bool {
+        let counters = self.counters();
         // Asked before anything is counted: a hold without a block is about to adopt one.
-        self.consumer.has_room(&self.hold)
-            && self.hold_by(|consumer, _, hold| consumer.hold_next(hold))
+        let Some((cursor, room)) = self.consumer.with_room(&mut self.hold) else {
+            return false;
+        };
+        counters.count_taken(1);
+        let held = cursor.hold_next(room);
+        if !held {
+            counters.uncount_taken(1);
+        }
+        held
     }
 
     /// Takes one more item into the hold if an abort has returned one to the current shard.
@@ -94,7 +96,7 @@ impl<T> Endpoint<T> {
     }
 
     #[inline(always)]
-    #[allow(clippy::inline_always)] // as above
+    #[allow(clippy::inline_always)] // the pop of a worker
     fn hold_by(
         &mut self,
         take: impl FnOnce(&mut Consumer<T>, &Shards<T>, &mut Hold<T>) -> bool,

@@ -240,6 +240,32 @@ fn who_leaves_and_who_comes_while_a_shard_is_detached() {
     });
 }
 
+/// The last item of a shard is taken while its owner leaves, and another thread detaches it.
+#[test]
+fn who_leaves_frees_the_memory_of_a_shard_that_is_detached() {
+    model_of(1, || {
+        let (shards, [mut leaver]) = idle();
+        leaver.push(1);
+        let mut consumer = Endpoint::new(Arc::clone(&shards));
+        assert_eq!(shards.count(), 2);
+        let taker = thread::spawn({
+            let shards = Arc::clone(&shards);
+            move || {
+                assert_eq!(consumer.pop(), Some(1));
+                shards.detach_idle();
+                shards.detach_idle();
+                consumer
+            }
+        });
+        drop(leaver);
+        drop(taker.join().unwrap());
+        let detached = shards.count() == 1;
+        assert!(!detached || shards.records().get(0).is_retired());
+        shards.vacate_all();
+        assert!(shards.records().get(0).is_retired());
+    });
+}
+
 impl Party for Endpoint<u32> {
     fn collect(&mut self, tails: &mut Tails) {
         Endpoint::collect(self, tails);

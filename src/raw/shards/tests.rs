@@ -88,6 +88,40 @@ fn a_shard_that_is_empty_when_its_handle_is_dropped_is_detached_at_once() {
 }
 
 #[test]
+fn nothing_is_left_to_do_for_a_detached_shard_without_an_owner() {
+    let (shards, mut endpoints, last) = crowded();
+    assert!(!shards.is_done_with(last - 1));
+    endpoints[last - 1].push(1);
+    let mut holder = Endpoint::new(Arc::clone(&shards));
+    hold_all(&mut holder);
+    drop(endpoints);
+    assert!(shards.is_done_with(last - 1));
+    holder.abort(UNBORROWED);
+    assert!(!shards.is_done_with(last - 1));
+}
+
+#[test]
+fn an_idle_mark_in_an_attached_shard_hides_nothing() {
+    let shards = Arc::new(Shards::new(false));
+    let mut owner = Endpoint::new(Arc::clone(&shards));
+    owner.push(1);
+    let shard = shards.records().get(0);
+    assert!(shard.mark_idle());
+    assert_eq!(shard.tail_without_joint(), Some(1));
+    assert!(!shard.looks_empty());
+    assert_eq!(shards.pop_one(), Some(1));
+    assert!(shard.looks_empty());
+}
+
+#[test]
+fn a_closed_front_has_no_runs_to_visit() {
+    let (shards, endpoints, last) = crowded();
+    drop(endpoints);
+    let front = shards.records().get(last - 1).front();
+    assert!(front.is_detached() && !front.has_runs());
+}
+
+#[test]
 fn items_returned_to_a_detached_shard_come_in_their_order() {
     let (shards, mut endpoints, last) = crowded();
     (1..=5).for_each(|item| endpoints[last - 1].push(item));
