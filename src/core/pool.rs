@@ -85,6 +85,12 @@ impl<T, O: Order<T>> CheckedOut<T, O> {
         Self { cell, pool }
     }
 
+    /// Moves the handle out; nothing is left to go back.
+    pub(crate) fn take(&mut self) -> Self {
+        let (cell, pool) = (self.cell.take(), self.pool.take());
+        Self { cell, pool }
+    }
+
     /// Returns the handle, which then does not go back by itself, and its pool.
     pub(crate) fn into_parts(mut self) -> (Box<CellOf<T, O>>, Home<T, O>) {
         let cell = self.cell.take().expect(PRESENT);

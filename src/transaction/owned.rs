@@ -15,6 +15,7 @@ use crate::raw::{Owner, Party};
 use crate::{Expired, Fifo, Items, PushError, Unleased};
 use std::fmt;
 use std::ops::Deref;
+use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::time::Duration;
 
 /// A [`Transaction`] that owns its handle: it may be stored, sent to another thread, and committed or aborted there,
@@ -205,6 +206,53 @@ impl<T, O: Order<T>> OwnedTransaction<T, O> {
     /// As for [`Transaction::try_commit`].
     pub fn try_commit(self) -> Result<OwnedTaken<T, O>, Expired> {
         try_commit_all((self,)).map(|(taken,)| taken)
+    }
+
+    /// Prepares the commit: from here on [`try_commit`](Self::try_commit) and [`try_commit_all()`] cannot fail. What has to be
+    /// written elsewhere before the transaction takes effect is written between the two.
+    ///
+    /// The transaction can still be aborted. Without [leases](crate::Builder::leased) this does nothing.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::builder().leased(std::time::Duration::from_secs(60)).build();
+    /// queue.push("job")?;
+    /// let mut delivery = queue.begin_owned();
+    /// let job = delivery.pop()?.to_string();
+    /// delivery.prepare()?;
+    /// println!("done: {job}"); // recorded before the job is gone
+    /// assert!(delivery.try_commit().is_ok());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Expired`] if an item of this transaction was taken back: it cannot be committed.
+    pub fn prepare(&mut self) -> Result<(), Expired> {
+        self.close_leases()
+    }
+
+    /// Aborts, and begins the next transaction with the same handle.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::unbounded();
+    /// queue.push(1)?;
+    /// let mut delivery = queue.begin_owned();
+    /// delivery.pop()?;
+    /// delivery.rollback();
+    /// assert_eq!(*delivery.pop()?, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the destructor of a staged item panics. The transaction is aborted then, and the next one has begun.
+    pub fn rollback(&mut self) {
+        let mut cell = self.close();
+        let aborted = catch_unwind(AssertUnwindSafe(|| cell.abort()));
+        *self = Self::begin(cell);
+        if let Err(payload) = aborted {
+            resume_unwind(payload);
+        }
     }
 
     /// Aborts: held items go back to the head of the queue, in their order; staged ones are dropped.

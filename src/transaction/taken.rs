@@ -4,7 +4,7 @@ use crate::core::end::CommitCounts;
 use crate::core::pool::CheckedOut;
 use crate::core::CellOf;
 use crate::order::{EntryOf, Order};
-use crate::Fifo;
+use crate::{Fifo, OwnedTransaction};
 use std::fmt;
 use std::iter::FusedIterator;
 use std::marker::PhantomData;
@@ -120,6 +120,21 @@ impl<T, O: Order<T>> OwnedTaken<T, O> {
     /// As [`Remaining::finish`].
     pub(super) fn finish(&mut self, outcome: CommitCounts) -> Vec<EntryOf<T, O>> {
         self.0.finish(outcome)
+    }
+
+    /// Drops the remaining items, and begins the next transaction with the same handle.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::unbounded();
+    /// let delivery = queue.begin_owned();
+    /// delivery.push(1)?;
+    /// let delivery = delivery.commit().begin_owned();
+    /// assert_eq!(*delivery.pop()?, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn begin_owned(mut self) -> OwnedTransaction<T, O> {
+        self.by_ref().for_each(drop);
+        OwnedTransaction::begin(self.0.cell.take())
     }
 }
 

@@ -1,0 +1,329 @@
+//! Commits: the changes are written, then the transaction takes effect in memory.
+
+mod all;
+
+pub use all::{commit_all, Transactions};
+
+use crate::batch::Batch;
+use crate::error::StoreError;
+use crate::handle::Seat;
+use crate::log::Durability;
+use crate::order::{Order, RamTaken};
+use crate::queue::shared::Shared;
+use crate::transaction::Core;
+use crate::{Fifo, Transaction};
+use parking_lot::{Condvar, Mutex};
+use std::fmt;
+use std::future::Future;
+use std::iter::FusedIterator;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+/// The items that a committed transaction held, by value, in the order of the pops.
+///
+/// Dropping it drops the remaining items. Nothing goes back to the queue.
+pub struct Taken<'h, T: Send + 'static, O: Order<T> = Fifo> {
+    /// `None` only while it is dropped.
+    ram: Option<RamTaken<T, O>>,
+    shared: Arc<Shared<T, O>>,
+    home: Option<&'h mut Seat<T, O>>,
+}
+
+impl<'h, T: Send + 'static, O: Order<T>> Taken<'h, T, O> {
+    fn new(
+        ram: RamTaken<T, O>,
+        shared: Arc<Shared<T, O>>,
+        home: Option<&'h mut Seat<T, O>>,
+    ) -> Self {
+        let ram = Some(ram);
+        Self { ram, shared, home }
+    }
+}
+
+impl<T: Send + 'static, O: Order<T>> Iterator for Taken<'_, T, O> {
+    type Item = T;
+
+    fn next(&mut self) -> Option<T> {
+        let entry = self.ram.as_mut()?.next()?;
+        Some(
+            entry
+                .item
+                .expect("an item is read from the disk when it is popped"),
+        )
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let len = self.ram.as_ref().map_or(0, ExactSizeIterator::len);
+        (len, Some(len))
+    }
+}
+
+impl<T: Send + 'static, O: Order<T>> ExactSizeIterator for Taken<'_, T, O> {}
+impl<T: Send + 'static, O: Order<T>> FusedIterator for Taken<'_, T, O> {}
+
+impl<T: Send + 'static, O: Order<T>> Drop for Taken<'_, T, O> {
+    fn drop(&mut self) {
+        if let (Some(ram), Some(home)) = (self.ram.take(), self.home.take()) {
+            *home = Seat::Rests(Core::resume(Arc::clone(&self.shared), ram.begin_owned()));
+        }
+    }
+}
+
+impl<T: Send + 'static, O: Order<T>> fmt::Debug for Taken<'_, T, O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Taken").field("len", &self.len()).finish()
+    }
+}
+
+/// The end of a transaction in memory.
+impl<T: Send + 'static, O: Order<T>> Core<T, O> {
+    /// Makes the removals of the held items part of the batch, and ensures that the commit in memory cannot fail.
+    pub(crate) fn prepare(&mut self) -> Result<Batch, StoreError> {
+        let Self { shared, ram, batch } = self;
+        ram.prepare()?;
+        let batch = batch.get_mut();
+        if batch.is_empty() && ram.held() == 0 {
+            return Ok(Batch::default());
+        }
+        let removed = ram.items().map(|item| item.key(shared.id));
+        batch.removes.extend(removed);
+        Ok(std::mem::take(batch))
+    }
+
+    /// Commits in memory what is on the disk.
+    pub(crate) fn conclude(self) -> RamTaken<T, O> {
+        let taken = self.ram.try_commit();
+        taken.unwrap_or_else(|_| unreachable!("the transaction was prepared"))
+    }
+
+    /// Aborts what could not be written.
+    fn give_up(&mut self, error: StoreError) -> StoreError {
+        self.rollback();
+        error
+    }
+}
+
+impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
+    /// Commits: everything it pushed and popped is on the disk, or nothing. Waits as the [durability](crate::Durability) of the
+    /// store asks.
+    ///
+    /// Returns the items it held, by value.
+    ///
+    /// # Errors
+    ///
+    /// The transaction was aborted: its items are back at the head.
+    ///
+    /// - [`StoreError::DiskFull`] if it pushes, and the disk has less room than is
+    ///   [reserved](crate::StoreOptions::reserve).
+    /// - [`StoreError::Expired`] if the lease of an item expired.
+    /// - [`StoreError::Poisoned`] if a write failed, now or before. If now, it is unknown whether the commit is on the disk.
+    pub fn commit(self) -> Result<Taken<'h, T, O>, StoreError> {
+        let durability = self.core().shared.store.durability;
+        self.commit_with(durability)
+    }
+
+    /// Commits as [`commit`](Self::commit) does, with a durability of its own.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = requeue_durable::Store::open(directory.path())?;
+    /// use requeue_durable::Durability;
+    /// use std::time::Duration;
+    ///
+    /// let hits = store.queue("hits")?;
+    /// let mut handle = hits.handle();
+    /// let tx = handle.begin();
+    /// tx.push(1)?;
+    /// tx.commit_with(Durability::Buffered { at_most: Duration::from_secs(1) })?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As for [`commit`](Self::commit).
+    pub fn commit_with(mut self, durability: Durability) -> Result<Taken<'h, T, O>, StoreError> {
+        let mut batch = self.core_mut().prepare()?;
+        if !batch.is_empty() {
+            let shared = &self.core().shared;
+            let tickets = shared.tickets_of(&mut batch);
+            shared.log().commit([batch], durability)?;
+            shared.exchange_tickets(tickets);
+        }
+        Ok(self.conclude())
+    }
+
+    pub(crate) fn conclude(self) -> Taken<'h, T, O> {
+        let (core, home) = self.into_parts();
+        let shared = Arc::clone(&core.shared);
+        Taken::new(core.conclude(), shared, home)
+    }
+
+    /// Commits in a task. The commit begins at the first poll, and is synced whatever the durability of the store is.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future before its first poll aborts. Dropping it later does not cancel the commit, and the next use of the
+    /// handle waits for it.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = requeue_durable::Store::open(directory.path())?;
+    /// # futures::executor::block_on(async {
+    /// let jobs = store.queue("jobs")?;
+    /// let mut handle = jobs.handle();
+    /// let tx = handle.begin();
+    /// tx.push(1)?;
+    /// tx.commit_async().await?;
+    /// assert_eq!(jobs.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn commit_async(self) -> CommitAsync<'h, T, O> {
+        CommitAsync {
+            state: CommitState::Begins(self),
+        }
+    }
+}
+
+/// The future of [`Transaction::commit_async`].
+#[must_use = "futures do nothing unless they are polled"]
+pub struct CommitAsync<'h, T: Send + 'static, O: Order<T> = Fifo> {
+    state: CommitState<'h, T, O>,
+}
+
+enum CommitState<'h, T: Send + 'static, O: Order<T>> {
+    Begins(Transaction<'h, T, O>),
+    Waits(Arc<Limbo<T, O>>, Option<&'h mut Seat<T, O>>),
+    Ended,
+}
+
+/// What an asynchronous commit leaves for its future, or for the next use of the handle.
+pub(crate) struct Limbo<T: Send + 'static, O: Order<T>> {
+    shared: Arc<Shared<T, O>>,
+    state: Mutex<LimboState<T, O>>,
+    ended: Condvar,
+}
+
+struct LimboState<T: Send + 'static, O: Order<T>> {
+    end: Option<Ended<T, O>>,
+    waker: Option<Waker>,
+}
+
+type Ended<T, O> = Result<RamTaken<T, O>, (StoreError, Core<T, O>)>;
+
+impl<T: Send + 'static, O: Order<T>> Limbo<T, O> {
+    /// Hands a batch to the log. The transaction ends when it is on the disk.
+    fn begin(mut core: Core<T, O>, mut batch: Batch, waker: Waker) -> Arc<Self> {
+        let shared = Arc::clone(&core.shared);
+        let limbo = Arc::new(Self {
+            shared: Arc::clone(&shared),
+            state: Mutex::new(LimboState {
+                end: None,
+                waker: Some(waker),
+            }),
+            ended: Condvar::new(),
+        });
+        let at_end = Arc::clone(&limbo);
+        let tickets = shared.tickets_of(&mut batch);
+        let then = Box::new(move |written: Result<(), StoreError>| {
+            let end = match written {
+                Ok(()) => {
+                    core.shared.exchange_tickets(tickets);
+                    Ok(core.conclude())
+                }
+                Err(error) => Err((core.give_up(error), core)),
+            };
+            at_end.end(end);
+        });
+        if let Err((error, then)) = shared.log().commit_then([batch], then) {
+            then(Err(error));
+        }
+        limbo
+    }
+
+    fn end(&self, end: Ended<T, O>) {
+        let mut state = self.state.lock();
+        state.end = Some(end);
+        let waker = state.waker.take();
+        self.ended.notify_all();
+        drop(state);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+    }
+
+    /// Waits for the end, drops what the transaction held, and returns the state for the next one.
+    pub(crate) fn wait(&self) -> Core<T, O> {
+        let mut state = self.state.lock();
+        let end = loop {
+            match state.end.take() {
+                Some(end) => break end,
+                None => self.ended.wait(&mut state),
+            }
+        };
+        drop(state);
+        match end {
+            Ok(taken) => Core::resume(Arc::clone(&self.shared), taken.begin_owned()),
+            Err((_, core)) => core,
+        }
+    }
+}
+
+impl<'h, T: Send + 'static, O: Order<T>> Future for CommitAsync<'h, T, O> {
+    type Output = Result<Taken<'h, T, O>, StoreError>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let state = std::mem::replace(&mut self.state, CommitState::Ended);
+        let (limbo, home) = match state {
+            CommitState::Begins(mut tx) => {
+                let batch = match tx.core_mut().prepare() {
+                    Ok(batch) if batch.is_empty() => return Poll::Ready(Ok(tx.conclude())),
+                    Ok(batch) => batch,
+                    Err(error) => return Poll::Ready(Err(error)),
+                };
+                let (core, mut home) = tx.into_parts();
+                let limbo = Limbo::begin(core, batch, context.waker().clone());
+                if let Some(home) = &mut home {
+                    **home = Seat::Commits(Arc::clone(&limbo));
+                }
+                (limbo, home)
+            }
+            CommitState::Waits(limbo, home) => (limbo, home),
+            CommitState::Ended => panic!("the future was polled after it had ended"),
+        };
+        let mut ended = limbo.state.lock();
+        let Some(end) = ended.end.take() else {
+            ended.waker = Some(context.waker().clone());
+            drop(ended);
+            self.state = CommitState::Waits(limbo, home);
+            return Poll::Pending;
+        };
+        drop(ended);
+        Poll::Ready(match end {
+            Ok(ram) => {
+                let home = home.map(|home| {
+                    *home = Seat::Vacant;
+                    home
+                });
+                Ok(Taken::new(ram, Arc::clone(&limbo.shared), home))
+            }
+            Err((error, core)) => {
+                if let Some(home) = home {
+                    *home = Seat::Rests(core);
+                }
+                Err(error)
+            }
+        })
+    }
+}
+
+/// It has no pinned fields.
+impl<T: Send + 'static, O: Order<T>> Unpin for CommitAsync<'_, T, O> {}
+
+impl<T: Send + 'static, O: Order<T>> fmt::Debug for CommitAsync<'_, T, O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CommitAsync").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,171 @@
+//! One commit over several queues of a store.
+
+use crate::batch::Batch;
+use crate::error::StoreError;
+use crate::log::Durability;
+use crate::order::{Order, RamTaken, RamTx};
+use crate::queue::shared::TicketChanges;
+use crate::store::StoreInner;
+use crate::{Taken, Transaction};
+use std::sync::Arc;
+
+/// A tuple of up to eight transactions of one store, or a `Vec` of them, for [`commit_all`]. Sealed.
+#[allow(private_bounds)] // sealed
+pub trait Transactions: sealed::CommitAll {}
+
+mod sealed {
+    use crate::StoreError;
+
+    pub trait CommitAll {
+        type Taken;
+        fn commit_all(self) -> Result<Self::Taken, StoreError>;
+    }
+}
+
+use sealed::CommitAll;
+
+/// Commits transactions of several queues of one store as one: in one write, and visible at one instant. Waits as the
+/// durability of the store asks.
+///
+/// ```
+/// # let directory = tempfile::tempdir()?;
+/// # let store = requeue_durable::Store::open(directory.path())?;
+/// use requeue_durable::commit_all;
+///
+/// let (orders, invoices) = (store.queue("orders")?, store.queue("invoices")?);
+/// orders.push(7)?;
+/// let (mut from, mut to) = (orders.handle(), invoices.handle());
+/// let (order, invoice) = (from.begin(), to.begin());
+/// let number = *order.pop()?;
+/// invoice.push(format!("invoice for order {number}"))?;
+/// commit_all((order, invoice))?;
+/// assert_eq!((orders.len(), invoices.len()), (0, 1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// As for [`Transaction::commit`]; all were aborted.
+///
+/// # Panics
+///
+/// If the queues are of different stores, which have no common log.
+pub fn commit_all<C: Transactions>(transactions: C) -> Result<C::Taken, StoreError> {
+    transactions.commit_all()
+}
+
+/// The batches of several transactions.
+#[derive(Default)]
+struct Batches {
+    store: Option<Arc<StoreInner>>,
+    batches: Vec<Batch>,
+}
+
+impl Batches {
+    /// Prepares a transaction, and adds its batch.
+    fn add<T: Send + 'static, O: Order<T>>(
+        &mut self,
+        tx: &mut Transaction<'_, T, O>,
+    ) -> Result<TicketChanges, StoreError> {
+        let store = &tx.core().shared.store;
+        let first = self.store.get_or_insert_with(|| Arc::clone(store));
+        assert!(
+            Arc::ptr_eq(first, store),
+            "transactions of different stores cannot commit as one"
+        );
+        let mut batch = tx.core_mut().prepare()?;
+        let tickets = tx.core().shared.tickets_of(&mut batch);
+        if !batch.is_empty() {
+            self.batches.push(batch);
+        }
+        Ok(tickets)
+    }
+
+    fn commit(self) -> Result<(), StoreError> {
+        match self.store {
+            Some(store) if !self.batches.is_empty() => {
+                let durability: Durability = store.durability;
+                store.log.commit(self.batches, durability)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What a transaction is without its part in memory.
+type Rest<'h, T, O> = (
+    Arc<crate::queue::shared::Shared<T, O>>,
+    Option<&'h mut crate::handle::Seat<T, O>>,
+);
+
+fn split<T: Send + 'static, O: Order<T>>(
+    tx: Transaction<'_, T, O>,
+) -> (RamTx<T, O>, Rest<'_, T, O>) {
+    let (core, home) = tx.into_parts();
+    (core.ram, (core.shared, home))
+}
+
+fn unite<T: Send + 'static, O: Order<T>>(
+    ram: RamTaken<T, O>,
+    (shared, home): Rest<'_, T, O>,
+) -> Taken<'_, T, O> {
+    Taken::new(ram, shared, home)
+}
+
+/// Commits in memory what was prepared.
+fn conclude<C: requeue::Transactions>(prepared: C) -> C::Taken {
+    let taken = requeue::try_commit_all(prepared);
+    taken.unwrap_or_else(|_| unreachable!("the transactions were prepared"))
+}
+
+impl<'h, T: Send + 'static, O: Order<T>> CommitAll for Vec<Transaction<'h, T, O>> {
+    type Taken = Vec<Taken<'h, T, O>>;
+
+    fn commit_all(mut self) -> Result<Self::Taken, StoreError> {
+        let mut batches = Batches::default();
+        let mut tickets = Vec::new();
+        for tx in &mut self {
+            tickets.push(batches.add(tx)?);
+        }
+        batches.commit()?;
+        for (tx, tickets) in self.iter().zip(tickets) {
+            tx.core().shared.exchange_tickets(tickets);
+        }
+        let (rams, rests): (Vec<RamTx<T, O>>, Vec<_>) = self.into_iter().map(split).unzip();
+        let taken = conclude(rams).into_iter().zip(rests);
+        Ok(taken.map(|(ram, rest)| unite(ram, rest)).collect())
+    }
+}
+
+impl<T: Send + 'static, O: Order<T>> Transactions for Vec<Transaction<'_, T, O>> {}
+
+macro_rules! tuples {
+    ($($T:ident $O:ident $tx:ident $tickets:ident),+) => {
+        impl<'h, $($T: Send + 'static, $O: Order<$T>),+> CommitAll for ($(Transaction<'h, $T, $O>,)+) {
+            type Taken = ($(Taken<'h, $T, $O>,)+);
+
+            fn commit_all(self) -> Result<Self::Taken, StoreError> {
+                let ($(mut $tx,)+) = self;
+                let mut batches = Batches::default();
+                $(let $tickets = batches.add(&mut $tx)?;)+
+                batches.commit()?;
+                $($tx.core().shared.exchange_tickets($tickets);)+
+                $(let $tx = split($tx);)+
+                // The parts in memory, then the rests.
+                let ($($tickets,)+) = conclude(($($tx.0,)+));
+                Ok(($(unite($tickets, $tx.1),)+))
+            }
+        }
+
+        impl<'h, $($T: Send + 'static, $O: Order<$T>),+> Transactions for ($(Transaction<'h, $T, $O>,)+) {}
+    };
+}
+
+tuples!(A P a at);
+tuples!(A P a at, B Q b bt);
+tuples!(A P a at, B Q b bt, C R c ct);
+tuples!(A P a at, B Q b bt, C R c ct, D S d dt);
+tuples!(A P a at, B Q b bt, C R c ct, D S d dt, E U e et);
+tuples!(A P a at, B Q b bt, C R c ct, D S d dt, E U e et, F V f ft);
+tuples!(A P a at, B Q b bt, C R c ct, D S d dt, E U e et, F V f ft, G W g gt);
+tuples!(A P a at, B Q b bt, C R c ct, D S d dt, E U e et, F V f ft, G W g gt, H X h ht);

@@ -1,0 +1,88 @@
+//! An item in memory.
+
+use crate::format::Key;
+use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+
+/// An item of a queue in memory: its number, and itself unless there was no room for it.
+pub struct Entry<T, K> {
+    pub(crate) id: u64,
+    pub(crate) key: K,
+    /// `None`: it is on the disk, until it is popped.
+    pub(crate) item: Option<T>,
+    pub(crate) charge: Option<Charge>,
+}
+
+impl<T, K> Entry<T, K> {
+    pub(crate) fn key(&self, queue: u32) -> Key {
+        Key { queue, id: self.id }
+    }
+}
+
+impl<T: Clone, K: Clone> Clone for Entry<T, K> {
+    fn clone(&self) -> Self {
+        Self {
+            id: self.id,
+            key: self.key.clone(),
+            item: self.item.clone(),
+            charge: self.charge.clone(),
+        }
+    }
+}
+
+impl<T, K> fmt::Debug for Entry<T, K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Entry")
+            .field("id", &self.id)
+            .finish_non_exhaustive()
+    }
+}
+
+/// How many bytes the items of a queue may take in memory, and take.
+#[derive(Debug)]
+pub(crate) struct Budget {
+    most: usize,
+    used: AtomicUsize,
+}
+
+impl Budget {
+    pub(crate) fn new(most: usize) -> Arc<Self> {
+        let used = AtomicUsize::new(0);
+        Arc::new(Self { most, used })
+    }
+
+    /// Room for an item; `None` if there is none.
+    pub(crate) fn charge(self: &Arc<Self>, bytes: usize) -> Option<Charge> {
+        // Relaxed: a count, which publishes nothing.
+        let before = self.used.fetch_add(bytes, Ordering::Relaxed);
+        let charge = Charge {
+            budget: Arc::clone(self),
+            bytes,
+        };
+        (before + bytes <= self.most).then_some(charge)
+    }
+}
+
+/// The room of one item.
+#[derive(Debug)]
+pub(crate) struct Charge {
+    budget: Arc<Budget>,
+    bytes: usize,
+}
+
+impl Clone for Charge {
+    fn clone(&self) -> Self {
+        self.budget.used.fetch_add(self.bytes, Ordering::Relaxed);
+        Self {
+            budget: Arc::clone(&self.budget),
+            bytes: self.bytes,
+        }
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.budget.used.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,218 @@
+//! What is on the disk: keys, values and their checksums. `docs/format.md` describes it.
+
+use crate::error::StoreError;
+use serde::{de::DeserializeOwned, Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+/// The version of the format.
+pub(crate) const VERSION: u32 = 1;
+
+/// The length of a checksum, which is in front of each value.
+const CHECKSUM: usize = 8;
+
+/// Identifies an item, or a dead letter, in a store. By bytes keys are in the order of the queues, then of the numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Key {
+    pub(crate) queue: u32,
+    pub(crate) id: u64,
+}
+
+impl Key {
+    pub(crate) fn to_bytes(self) -> [u8; 12] {
+        let mut bytes = [0; 12];
+        bytes[..4].copy_from_slice(&self.queue.to_be_bytes());
+        bytes[4..].copy_from_slice(&self.id.to_be_bytes());
+        bytes
+    }
+
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (queue, id) = bytes.split_at_checked(4)?;
+        Some(Self {
+            queue: u32::from_be_bytes(queue.try_into().ok()?),
+            id: u64::from_be_bytes(id.try_into().ok()?),
+        })
+    }
+
+    /// A number for the key in sums that tell whether keys are missing.
+    pub(crate) fn digest(self) -> u64 {
+        mix(self.id ^ u64::from(self.queue) << 40)
+    }
+}
+
+/// Spreads the bits of a number: the finalizer of `SplitMix64` (Steele, Lea, Flood: "Fast splittable pseudorandom number
+/// generators", 2014).
+fn mix(number: u64) -> u64 {
+    let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ (number >> 31)
+}
+
+/// The priority and the due time of an item of a priority queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Schedule {
+    pub(crate) priority: u16,
+    /// In milliseconds since the Unix epoch.
+    pub(crate) due: Option<u64>,
+}
+
+/// What has happened to an item since it was pushed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Mark {
+    /// How often it was delivered.
+    pub(crate) attempts: u32,
+    /// When it is to be delivered again, in milliseconds since the Unix epoch.
+    pub(crate) delayed: Option<u64>,
+    /// Its new schedule.
+    pub(crate) schedule: Option<Schedule>,
+}
+
+/// A queue of a store.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct QueueRow {
+    pub(crate) name: String,
+    pub(crate) order: OrderTag,
+    pub(crate) closed: bool,
+    pub(crate) items: Digest,
+    pub(crate) letters: Digest,
+    pub(crate) marks: Digest,
+}
+
+/// The order of a queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum OrderTag {
+    Fifo,
+    ByKey,
+    ByPriority,
+}
+
+impl OrderTag {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Fifo => "first in, first out",
+            Self::ByKey => "fair by key",
+            Self::ByPriority => "by priority",
+        }
+    }
+}
+
+/// The number of rows of a kind, and the sum of their digests: equal for equal sets of rows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Digest {
+    pub(crate) count: u64,
+    pub(crate) sum: u64,
+}
+
+impl Digest {
+    pub(crate) fn add(&mut self, row: u64) {
+        self.count = self.count.wrapping_add(1);
+        self.sum = self.sum.wrapping_add(row);
+    }
+
+    pub(crate) fn remove(&mut self, row: u64) {
+        self.count = self.count.wrapping_sub(1);
+        self.sum = self.sum.wrapping_sub(row);
+    }
+}
+
+/// The state of the store as a whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct StoreRow {
+    /// The number of the last group of commits.
+    pub(crate) group: u64,
+    /// The number of the next item or dead letter.
+    pub(crate) next_id: u64,
+}
+
+/// A dead letter.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LetterRow {
+    pub(crate) item: u64,
+    pub(crate) attempts: u32,
+    pub(crate) reason: u8,
+    pub(crate) error: Option<String>,
+    /// In milliseconds since the Unix epoch.
+    pub(crate) died: u64,
+    pub(crate) schedule: Option<Schedule>,
+    /// The item in bytes.
+    pub(crate) item_bytes: Vec<u8>,
+}
+
+/// Begins a value at the end of `values`, and returns where. [`seal`] ends it.
+pub(crate) fn begin_value(values: &mut Vec<u8>, schedule: Option<Schedule>) -> usize {
+    let start = values.len();
+    values.extend_from_slice(&[0; CHECKSUM]);
+    match schedule {
+        None => values.push(0),
+        Some(Schedule { priority, due }) => {
+            values.push(1 + u8::from(due.is_some()));
+            values.extend_from_slice(&priority.to_be_bytes());
+            values.extend(due.map(u64::to_be_bytes).iter().flatten());
+        }
+    }
+    start
+}
+
+/// Splits the content of a value into the schedule and the bytes of the item.
+pub(crate) fn split_value(content: &[u8]) -> Option<(Option<Schedule>, &[u8])> {
+    let (kind, rest) = content.split_first()?;
+    if *kind == 0 {
+        return Some((None, rest));
+    }
+    let (priority, rest) = rest.split_first_chunk()?;
+    let priority = u16::from_be_bytes(*priority);
+    let (due, rest) = match kind {
+        1 => (None, rest),
+        2 => {
+            let (due, rest) = rest.split_first_chunk()?;
+            (Some(u64::from_be_bytes(*due)), rest)
+        }
+        _ => return None,
+    };
+    Some((Some(Schedule { priority, due }), rest))
+}
+
+/// The bytes of the item in a value that is not sealed yet.
+pub(crate) fn item_bytes(value: &[u8]) -> Option<&[u8]> {
+    split_value(value.get(CHECKSUM..)?).map(|(_, bytes)| bytes)
+}
+
+/// Writes the checksum of a value, which depends on its key too, to its front.
+pub(crate) fn seal(key: &[u8], value: &mut [u8]) {
+    let (front, content) = value.split_at_mut(CHECKSUM);
+    front.copy_from_slice(&checksum(key, content).to_le_bytes());
+}
+
+/// The content of a value, if its checksum is right.
+pub(crate) fn open<'v>(key: &[u8], value: &'v [u8]) -> Option<&'v [u8]> {
+    let (front, content) = value.split_first_chunk()?;
+    (u64::from_le_bytes(*front) == checksum(key, content)).then_some(content)
+}
+
+fn checksum(key: &[u8], content: &[u8]) -> u64 {
+    let mut seed = [0; 8];
+    let tail = &key[key.len().saturating_sub(8)..];
+    seed[..tail.len()].copy_from_slice(tail);
+    let queue = key
+        .first_chunk::<4>()
+        .map_or(0, |queue| u32::from_be_bytes(*queue));
+    xxh3_64_with_seed(content, u64::from_le_bytes(seed) ^ u64::from(queue) << 7)
+}
+
+/// A row with its checksum.
+pub(crate) fn encode_row<R: Serialize>(key: &[u8], row: &R) -> Vec<u8> {
+    let bytes = postcard::to_extend(row, vec![0; CHECKSUM]);
+    let mut bytes = bytes.expect("rows have no types that postcard refuses");
+    seal(key, &mut bytes);
+    bytes
+}
+
+/// What [`encode_row`] has encoded.
+pub(crate) fn decode_row<R: DeserializeOwned>(key: &[u8], value: &[u8]) -> Result<R, StoreError> {
+    let row = open(key, value).and_then(|content| postcard::from_bytes(content).ok());
+    row.ok_or_else(|| StoreError::damaged(format!("the row {key:02x?} cannot be read")))
+}
+
+/// A number for a row in sums that tell whether rows are missing.
+pub(crate) fn row_digest(key: Key, value: &[u8]) -> u64 {
+    xxh3_64_with_seed(value, key.digest())
+}

@@ -1,0 +1,137 @@
+//! Handles.
+
+use crate::commit::Limbo;
+use crate::order::Order;
+use crate::transaction::Core;
+use crate::{DurableQueue, Fifo, Transaction};
+use std::fmt;
+use std::sync::Arc;
+
+/// One thread's or task's access to a queue: see [`requeue::Handle`].
+///
+/// ```
+/// # let directory = tempfile::tempdir()?;
+/// # let store = requeue_durable::Store::open(directory.path())?;
+/// let jobs = store.queue::<u32>("jobs")?;
+/// let mut worker = jobs.handle();
+/// worker.push(1)?;
+/// assert_eq!(worker.pop()?, 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// A transaction that was leaked by [`std::mem::forget`] keeps its items until the process ends.
+pub struct Handle<T: Send + 'static, O: Order<T> = Fifo> {
+    pub(crate) queue: DurableQueue<T, O>,
+    pub(crate) seat: Seat<T, O>,
+    name: Option<Arc<str>>,
+}
+
+/// Where the state of a transaction is between transactions.
+#[derive(Default)]
+pub(crate) enum Seat<T: Send + 'static, O: Order<T>> {
+    /// There is none yet, or a transaction has it.
+    #[default]
+    Vacant,
+    Rests(Core<T, O>),
+    /// An asynchronous commit has it.
+    Commits(Arc<Limbo<T, O>>),
+}
+
+impl<T: Send + 'static, O: Order<T>> Seat<T, O> {
+    /// The state of the next transaction. Waits for an asynchronous commit.
+    pub(crate) fn take(&mut self, make: impl FnOnce() -> Core<T, O>) -> Core<T, O> {
+        match std::mem::take(self) {
+            Self::Vacant => make(),
+            Self::Rests(core) => core,
+            Self::Commits(limbo) => limbo.wait(),
+        }
+    }
+}
+
+impl<T: Send + 'static, O: Order<T>> Handle<T, O> {
+    pub(crate) fn new(queue: DurableQueue<T, O>, name: Option<Arc<str>>) -> Self {
+        Self {
+            queue,
+            seat: Seat::Vacant,
+            name,
+        }
+    }
+
+    /// The queue.
+    pub fn queue(&self) -> &DurableQueue<T, O> {
+        &self.queue
+    }
+
+    /// The name, if it has one.
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    /// Begins a transaction. Waits for an asynchronous commit of this handle that has not ended.
+    #[inline]
+    pub fn begin(&mut self) -> Transaction<'_, T, O> {
+        let Self { queue, seat, name } = self;
+        let core = seat.take(|| Core::new(queue, name.clone()));
+        Transaction::of(core, seat)
+    }
+
+    /// Begins a transaction that owns this handle.
+    pub fn begin_owned(mut self) -> Transaction<'static, T, O> {
+        let core = self.seat.take(|| Core::new(&self.queue, self.name.clone()));
+        Transaction::without_home(core)
+    }
+
+    /// Runs `work` in a transaction: `Ok` commits and drops the held items, `Err` and a panic abort.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = requeue_durable::Store::open(directory.path())?;
+    /// use requeue_durable::{PopError, StoreError};
+    ///
+    /// #[derive(Debug)]
+    /// enum Failure {
+    ///     Store(StoreError),
+    ///     Pop(PopError),
+    /// }
+    /// impl From<StoreError> for Failure {
+    ///     fn from(error: StoreError) -> Self {
+    ///         Self::Store(error)
+    ///     }
+    /// }
+    ///
+    /// let jobs = store.queue("jobs")?;
+    /// jobs.push(6)?;
+    /// let answer = jobs.handle().transact(|tx| tx.pop().map(|job| *job * 7).map_err(Failure::Pop));
+    /// assert_eq!(answer.unwrap(), 42);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The error of `work`, or of the commit.
+    pub fn transact<R, E: From<crate::StoreError>>(
+        &mut self,
+        work: impl FnOnce(&Transaction<'_, T, O>) -> Result<R, E>,
+    ) -> Result<R, E> {
+        let tx = self.begin();
+        let result = work(&tx)?;
+        tx.commit()?;
+        Ok(result)
+    }
+}
+
+impl<T: Send + 'static, O: Order<T>> Clone for Handle<T, O> {
+    /// A new handle of the same queue, with the same name.
+    fn clone(&self) -> Self {
+        Self::new(self.queue.clone(), self.name.clone())
+    }
+}
+
+impl<T: Send + 'static, O: Order<T>> fmt::Debug for Handle<T, O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Handle")
+            .field("queue", &self.queue.name())
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,260 @@
+//! Dead letters.
+
+use super::DurableQueue;
+use crate::batch::Change;
+use crate::error::StoreError;
+use crate::format::{Key, LetterRow};
+use crate::log::Durability;
+use crate::order::Order;
+use crate::{PushError, Transaction};
+use parking_lot::Mutex;
+use requeue::Reason;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::marker::PhantomData;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// The dead letters of a queue, by number.
+pub(crate) struct Letters<T> {
+    pub(crate) rows: Mutex<BTreeMap<u64, LetterRow>>,
+    items: PhantomData<fn() -> T>,
+}
+
+impl<T> Letters<T> {
+    pub(crate) fn new(rows: BTreeMap<u64, LetterRow>) -> Self {
+        Self {
+            rows: Mutex::new(rows),
+            items: PhantomData,
+        }
+    }
+}
+
+/// An item whose deliveries failed for good.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct DeadLetter<T> {
+    /// The item, with the changes that its last worker made.
+    pub item: T,
+    /// How often it was delivered.
+    pub attempts: u32,
+    /// Why its last delivery failed.
+    pub reason: Cause,
+    /// The error of its last delivery, if any.
+    pub error: Option<String>,
+    /// When its last delivery failed.
+    pub died_at: SystemTime,
+    id: u64,
+}
+
+impl<T> DeadLetter<T> {
+    /// The number that identifies the letter in [`DeadLetters::requeue`]. Letters that died later have greater ones.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+}
+
+/// Why the last delivery of a dead letter failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Cause {
+    /// In the process that held it, for the reason that `requeue` gives.
+    Failed(Reason),
+    /// The process that held it died.
+    Crashed,
+}
+
+impl Cause {
+    const REASONS: [Reason; 6] = [
+        Reason::Aborted,
+        Reason::Panicked,
+        Reason::Retried,
+        Reason::Forgotten,
+        Reason::Failed,
+        Reason::Expired,
+    ];
+    const CRASHED: u8 = u8::MAX;
+
+    pub(crate) fn to_byte(self) -> u8 {
+        let Self::Failed(reason) = self else {
+            return Self::CRASHED;
+        };
+        let index = Self::REASONS.iter().position(|known| *known == reason);
+        index.map_or(0, |index| u8::try_from(index).unwrap_or(0))
+    }
+
+    fn from_byte(byte: u8) -> Self {
+        if byte == Self::CRASHED {
+            return Self::Crashed;
+        }
+        let reason = Self::REASONS.get(usize::from(byte));
+        Self::Failed(reason.copied().unwrap_or(Reason::Aborted))
+    }
+}
+
+/// The dead letters of a queue, from [`DurableQueue::dead_letters`].
+///
+/// ```
+/// # let directory = tempfile::tempdir()?;
+/// # let store = requeue_durable::Store::open(directory.path())?;
+/// let jobs = store.builder("jobs").max_attempts(1).build()?;
+/// jobs.push("poison".to_string())?;
+/// let mut worker = jobs.handle();
+/// let tx = worker.begin();
+/// tx.pop()?;
+/// tx.abort();
+///
+/// let letters = jobs.dead_letters();
+/// let letter = letters.oldest()?.unwrap();
+/// assert_eq!((letter.item.as_str(), letter.attempts), ("poison", 1));
+/// letters.requeue(letter.id())?;
+/// assert_eq!(jobs.pop()?, "poison");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct DeadLetters<T: Send + 'static, O: Order<T>> {
+    queue: DurableQueue<T, O>,
+}
+
+impl<T: Send + 'static, O: Order<T>> DeadLetters<T, O> {
+    pub(super) fn new(queue: DurableQueue<T, O>) -> Self {
+        Self { queue }
+    }
+
+    fn rows(&self) -> &Mutex<BTreeMap<u64, LetterRow>> {
+        &self.queue.shared.letters.rows
+    }
+
+    /// The number of letters.
+    pub fn len(&self) -> usize {
+        self.rows().lock().len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The oldest letter, which stays.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Codec`] if the item cannot be decoded.
+    pub fn oldest(&self) -> Result<Option<DeadLetter<T>>, StoreError> {
+        let first = self
+            .rows()
+            .lock()
+            .first_key_value()
+            .map(|(id, row)| (*id, row.clone()));
+        first.map(|(id, row)| self.letter(id, row)).transpose()
+    }
+
+    /// All letters, oldest first, which stay.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Codec`] if an item cannot be decoded.
+    pub fn all(&self) -> Result<Vec<DeadLetter<T>>, StoreError> {
+        let rows: Vec<_> = self
+            .rows()
+            .lock()
+            .iter()
+            .map(|(id, row)| (*id, row.clone()))
+            .collect();
+        rows.into_iter()
+            .map(|(id, row)| self.letter(id, row))
+            .collect()
+    }
+
+    fn letter(&self, id: u64, row: LetterRow) -> Result<DeadLetter<T>, StoreError> {
+        Ok(DeadLetter {
+            item: self.queue.shared.codec.decode(&row.item_bytes)?,
+            attempts: row.attempts,
+            reason: Cause::from_byte(row.reason),
+            error: row.error,
+            died_at: UNIX_EPOCH + Duration::from_millis(row.died),
+            id,
+        })
+    }
+
+    /// Removes the letter with this number; returns it if it was there.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Transaction::commit`], or [`StoreError::Codec`]; then the letter stays.
+    pub fn remove(&self, id: u64) -> Result<Option<DeadLetter<T>>, StoreError> {
+        let Some(row) = self.rows().lock().get(&id).cloned() else {
+            return Ok(None);
+        };
+        let letter = self.letter(id, row.clone())?;
+        if self.rows().lock().remove(&id).is_none() {
+            return Ok(None);
+        }
+        let shared = &self.queue.shared;
+        let mut batch = shared.log().batch();
+        batch.others.push(Change::Unbury(shared.key(id)));
+        match shared.log().commit([batch], Durability::Synced) {
+            Ok(()) => Ok(Some(letter)),
+            Err(error) => {
+                self.rows().lock().insert(id, row);
+                Err(error)
+            }
+        }
+    }
+
+    /// Pushes the item of the letter with this number to the queue, as a new item; returns whether the letter was there.
+    ///
+    /// # Errors
+    ///
+    /// [`PushError::Full`] or [`Closed`](PushError::Closed), or [`PushError::Store`]. The letter stays then.
+    pub fn requeue(&self, id: u64) -> Result<bool, PushError<()>> {
+        let Some(row) = self.rows().lock().remove(&id) else {
+            return Ok(false);
+        };
+        let requeued = self.push_again(id, &row);
+        if requeued.is_err() {
+            self.rows().lock().insert(id, row);
+        }
+        requeued.map(|()| true)
+    }
+
+    fn push_again(&self, id: u64, row: &LetterRow) -> Result<(), PushError<()>> {
+        let shared = &self.queue.shared;
+        let item = shared
+            .codec
+            .decode(&row.item_bytes)
+            .map_err(StoreError::Codec)?;
+        let tx: Transaction<'static, T, O> = self.queue.begin_owned();
+        let place = row.schedule.map(|schedule| shared.place(schedule));
+        tx.requeue(
+            item,
+            place,
+            Change::Unbury(Key {
+                queue: shared.id,
+                id,
+            }),
+        )
+        .map_err(|error| error.map(drop))?;
+        tx.commit().map(drop).map_err(PushError::Store)
+    }
+
+    /// [Requeues](Self::requeue) all letters, oldest first; returns how many.
+    ///
+    /// # Errors
+    ///
+    /// As for [`requeue`](Self::requeue): earlier letters were requeued.
+    pub fn requeue_all(&self) -> Result<usize, PushError<()>> {
+        let ids: Vec<_> = self.rows().lock().keys().copied().collect();
+        let mut count = 0;
+        for id in ids {
+            count += usize::from(self.requeue(id)?);
+        }
+        Ok(count)
+    }
+}
+
+impl<T: Send + 'static, O: Order<T>> fmt::Debug for DeadLetters<T, O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DeadLetters")
+            .field("len", &self.len())
+            .finish()
+    }
+}

@@ -1,0 +1,254 @@
+//! Durable queues.
+
+mod builder;
+mod letters;
+mod priority;
+mod recover;
+pub(crate) mod shared;
+mod verbs;
+
+pub use builder::Builder;
+pub use letters::{Cause, DeadLetter, DeadLetters};
+pub use priority::{PushTo, PushWith};
+
+use crate::batch::Change;
+use crate::error::StoreError;
+use crate::handle::{Handle, Seat};
+use crate::log::Durability;
+use crate::order::{Engine, Order, RamQueue};
+use crate::{Fifo, Transaction};
+use requeue::{Held, Leased, Pace, Stats};
+use shared::Shared;
+use std::cell::RefCell;
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use thread_local::ThreadLocal;
+
+/// A queue whose committed items are on the disk. Clones are the same queue.
+///
+/// It has the verbs of [`requeue::Queue`]. Each is a transaction of its own, and durable when it returns: see
+/// [`Durability`]. One commit is one sync of the disk at most, and threads that commit at the same time share it: so
+/// batches, transactions and threads make it fast.
+///
+/// ```
+/// # let directory = tempfile::tempdir()?;
+/// # let store = requeue_durable::Store::open(directory.path())?;
+/// use requeue_durable::DurableQueue;
+///
+/// let jobs: DurableQueue<String> = store.queue("jobs")?;
+/// jobs.push("fetch".to_string())?;
+/// let mut worker = jobs.handle();
+/// let tx = worker.begin();
+/// let job = tx.pop()?; // from memory
+/// tx.push(format!("parse what {} got", *job))?;
+/// tx.commit()?; // both, or neither, are on the disk
+/// assert_eq!(jobs.len(), 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # After a crash
+///
+/// A crash is an abort of all transactions that were open: their items are back at the head, in their order, as they were
+/// pushed. (An abort keeps the changes that a worker made to an item; a crash does not.)
+pub struct DurableQueue<T: Send + 'static, O: Order<T> = Fifo> {
+    pub(crate) shared: Arc<Shared<T, O>>,
+    pub(crate) ram: RamQueue<T, O>,
+    /// A handle for each thread that uses the queue without one.
+    threads: Arc<ThreadLocal<RefCell<Seat<T, O>>>>,
+}
+
+impl<T: Send + 'static, O: Order<T>> DurableQueue<T, O> {
+    fn new(shared: Arc<Shared<T, O>>, ram: RamQueue<T, O>) -> Self {
+        Self {
+            shared,
+            ram,
+            threads: Arc::new(ThreadLocal::new()),
+        }
+    }
+
+    /// A handle for one thread or task.
+    pub fn handle(&self) -> Handle<T, O> {
+        Handle::new(self.clone(), None)
+    }
+
+    /// A handle with a name, for [`DurableQueue::held`] and [`DurableQueue::recover`].
+    pub fn named_handle(&self, name: impl Into<Arc<str>>) -> Handle<T, O> {
+        Handle::new(self.clone(), Some(name.into()))
+    }
+
+    /// Begins a transaction that borrows nothing, and may be stored, sent, and committed or aborted elsewhere.
+    pub fn begin_owned(&self) -> Transaction<'static, T, O> {
+        Transaction::owned(self)
+    }
+
+    /// Runs `call` with the handle of the current thread; with a new one if that is in use.
+    fn with_seat<R>(&self, call: impl FnOnce(&mut Seat<T, O>) -> R) -> R {
+        let own = self.threads.get_or_default();
+        match own.try_borrow_mut() {
+            Ok(mut seat) => call(&mut seat),
+            Err(_) => call(&mut Seat::default()),
+        }
+    }
+
+    /// The name of the queue.
+    pub fn name(&self) -> &str {
+        &self.shared.name
+    }
+
+    /// Refuses further pushes; see [`requeue::Queue::close`]. Returns whether it was open. The queue stays closed in later
+    /// processes, unless they [reopen](Builder::reopened) it.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Poisoned`]: the queue is closed in this process.
+    pub fn close(&self) -> Result<bool, StoreError> {
+        let was_open = self.ram.close();
+        if was_open {
+            self.shared.write(Change::Close(self.shared.id, true))?;
+        }
+        Ok(was_open)
+    }
+
+    /// Whether the queue is closed.
+    pub fn is_closed(&self) -> bool {
+        self.ram.is_closed()
+    }
+
+    /// The dead letters.
+    pub fn dead_letters(&self) -> DeadLetters<T, O> {
+        DeadLetters::new(self.clone())
+    }
+
+    /// The number of ready items; see [`requeue::Queue::len`].
+    pub fn len(&self) -> usize {
+        self.ram.len()
+    }
+
+    /// Whether nothing is ready; see [`requeue::Queue::is_empty`].
+    pub fn is_empty(&self) -> bool {
+        self.ram.is_empty()
+    }
+
+    /// The capacity, unless the queue is unbounded.
+    pub fn capacity(&self) -> Option<usize> {
+        self.ram.capacity()
+    }
+
+    /// Whether the queue has no room; see [`requeue::Queue::is_full`].
+    pub fn is_full(&self) -> bool {
+        self.ram.is_full()
+    }
+
+    /// Whether it is the same queue.
+    pub fn same_queue(&self, other: &Self) -> bool {
+        self.ram.same_queue(&other.ram)
+    }
+
+    /// Statistics of this process, and the number of dead letters.
+    pub fn stats(&self) -> Stats {
+        let mut stats = self.ram.stats();
+        stats.dead = self.shared.letters.rows.lock().len() as u64;
+        stats
+    }
+
+    /// Who holds what; see [`requeue::Queue::held`].
+    pub fn held(&self) -> Vec<Held> {
+        self.ram.held()
+    }
+
+    /// Visits the ready items; see [`requeue::Queue::peek_each`]. Items that are not in memory are read from the disk.
+    ///
+    /// # Errors
+    ///
+    /// If an item could not be read; the others were visited.
+    pub fn peek_each(&self, mut visit: impl FnMut(&T)) -> Result<usize, StoreError> {
+        let mut failed = None;
+        let count = self.ram.peek_each(|entry| match &entry.item {
+            Some(item) => visit(item),
+            None => match self.shared.read(entry.id) {
+                Ok(item) => visit(&item),
+                Err(error) => failed = Some(error),
+            },
+        });
+        failed.map_or(Ok(count), Err)
+    }
+
+    /// Stops deliveries, in this process; see [`requeue::Queue::pause`].
+    pub fn pause(&self) {
+        self.ram.pause();
+    }
+
+    /// Resumes deliveries.
+    pub fn resume(&self) {
+        self.ram.resume();
+    }
+
+    /// Whether deliveries are stopped.
+    pub fn is_paused(&self) -> bool {
+        self.ram.is_paused()
+    }
+
+    /// Changes the pace; see [`requeue::Queue::set_pace`].
+    pub fn set_pace(&self, pace: Pace) {
+        self.ram.set_pace(pace);
+    }
+
+    /// The time of the queue's clock.
+    pub fn now(&self) -> Instant {
+        self.ram.now()
+    }
+
+    /// When the next delayed item is due.
+    pub fn next_due(&self) -> Option<Instant> {
+        self.ram.next_due()
+    }
+
+    /// Waits until nothing is ready, delayed, held or staged; see [`requeue::Queue::wait_idle`].
+    pub fn wait_idle(&self) {
+        self.ram.wait_idle();
+    }
+
+    /// As [`wait_idle`](Self::wait_idle), for at most `timeout`; returns whether the queue was idle.
+    pub fn wait_idle_timeout(&self, timeout: Duration) -> bool {
+        self.ram.wait_idle_timeout(timeout)
+    }
+}
+
+impl<T: Send + 'static, O> DurableQueue<T, Leased<O>>
+where
+    Leased<O>: Order<T>,
+{
+    /// Takes leased items back from a worker; see [`requeue::Queue::recover`].
+    pub fn recover(&self, worker: &str, before: Instant) -> usize {
+        Leased::<O>::recover(&self.ram, worker, before)
+    }
+}
+
+impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
+    /// Writes a change, and waits until it is on the disk.
+    pub(crate) fn write(&self, change: Change) -> Result<(), StoreError> {
+        let mut batch = self.log().batch();
+        batch.others.push(change);
+        self.log().commit([batch], Durability::Synced)
+    }
+}
+
+impl<T: Send + 'static, O: Order<T>> Clone for DurableQueue<T, O> {
+    fn clone(&self) -> Self {
+        Self {
+            shared: Arc::clone(&self.shared),
+            ram: self.ram.clone(),
+            threads: Arc::clone(&self.threads),
+        }
+    }
+}
+
+impl<T: Send + 'static, O: Order<T>> fmt::Debug for DurableQueue<T, O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DurableQueue")
+            .field("name", &self.name())
+            .field("ram", &self.ram)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,188 @@
+//! What the handles of a queue share, apart from the queue in memory.
+
+use super::letters::Letters;
+use crate::batch::{Batch, Change};
+use crate::codec::Codec;
+use crate::entry::Budget;
+use crate::error::StoreError;
+use crate::format::{self, Key, Schedule};
+use crate::log::Log;
+use crate::order::{Engine, EntryOf, Place};
+use crate::store::{millis, StoreInner};
+use parking_lot::Mutex;
+use requeue::{Clock, Ticket as RamTicket};
+use std::collections::HashMap;
+use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What the handles of a queue share, apart from the queue in memory, which owns a reference to it.
+pub(crate) struct Shared<T, O: Engine<T>> {
+    pub(crate) store: Arc<StoreInner>,
+    pub(crate) name: Arc<str>,
+    pub(crate) id: u32,
+    pub(crate) codec: Arc<dyn Codec<T>>,
+    pub(crate) settings: O::Settings,
+    pub(crate) budget: Option<Arc<Budget>>,
+    pub(crate) max_attempts: Option<u32>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) letters: Letters<T>,
+    /// The tickets in memory of the items of a priority queue.
+    pub(crate) tickets: Option<Mutex<HashMap<u64, RamTicket>>>,
+}
+
+impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
+    pub(crate) fn log(&self) -> &Log {
+        &self.store.log
+    }
+
+    pub(crate) fn key(&self, id: u64) -> Key {
+        Key { queue: self.id, id }
+    }
+
+    /// Numbers that no item and no letter has.
+    pub(crate) fn new_ids(&self, count: usize) -> u64 {
+        // Relaxed: they only have to differ.
+        self.log()
+            .disk()
+            .next_id
+            .fetch_add(count as u64, Ordering::Relaxed)
+    }
+
+    /// An entry for an item of so many bytes, which goes without it if there is no room in memory.
+    pub(crate) fn entry(&self, id: u64, item: T, bytes: usize) -> EntryOf<T, O> {
+        let key = O::key(&self.settings, &item);
+        let mut entry = EntryOf::<T, O> {
+            id,
+            key,
+            item: Some(item),
+            charge: None,
+        };
+        if let Some(budget) = &self.budget {
+            entry.charge = budget.charge(bytes);
+            if entry.charge.is_none() {
+                entry.item = None;
+            }
+        }
+        entry
+    }
+
+    /// Reads the item of an entry from the disk, if it is not in memory.
+    #[inline]
+    pub(crate) fn load(&self, entry: &mut EntryOf<T, O>) -> Result<(), StoreError> {
+        if entry.item.is_none() {
+            entry.item = Some(self.read(entry.id)?);
+        }
+        Ok(())
+    }
+
+    /// Reads an item from the disk.
+    #[cold]
+    pub(crate) fn read(&self, id: u64) -> Result<T, StoreError> {
+        let key = self.key(id).to_bytes();
+        let items = &self.log().disk().items;
+        let value = if let Some(value) = items.get(key)? {
+            value
+        } else {
+            // It is shown already, and not written yet.
+            self.log().flush()?;
+            let missing =
+                || StoreError::damaged(format!("item {id} of queue {:?} is missing", self.name));
+            items.get(key)?.ok_or_else(missing)?
+        };
+        self.decode(id, &key, &value).map(|(_, item)| item)
+    }
+
+    /// The item in a value.
+    pub(crate) fn decode(
+        &self,
+        id: u64,
+        key: &[u8],
+        value: &[u8],
+    ) -> Result<(Option<Schedule>, T), StoreError> {
+        let content = format::open(key, value).and_then(format::split_value);
+        let (schedule, bytes) = content.ok_or_else(|| {
+            StoreError::damaged(format!(
+                "item {id} of queue {:?} has a wrong checksum",
+                self.name
+            ))
+        })?;
+        Ok((schedule, self.codec.decode(bytes)?))
+    }
+
+    /// Writes down, without a wait, that items were delivered.
+    pub(crate) fn note_deliveries(&self, marks: impl Iterator<Item = (u64, u32)>) {
+        if self.max_attempts.is_some() {
+            self.note(marks.map(|(id, attempts)| Change::Delivered(self.key(id), attempts)));
+        }
+    }
+
+    pub(crate) fn note(&self, changes: impl Iterator<Item = Change>) {
+        let mut batch = self.log().batch();
+        batch.others.extend(changes);
+        self.log().note(batch);
+    }
+
+    /// The wall clock's time after a duration.
+    pub(crate) fn wall_time_after(&self, delay: Duration) -> u64 {
+        self.store.wall_time().saturating_add(millis(delay))
+    }
+
+    /// How a place is written.
+    pub(crate) fn schedule(&self, place: Place) -> Schedule {
+        let due = place.due;
+        let now = self.clock.now();
+        Schedule {
+            priority: place.priority,
+            due: due.map(|due| self.wall_time_after(due.saturating_duration_since(now))),
+        }
+    }
+
+    /// The place that is written so.
+    pub(crate) fn place(&self, schedule: Schedule) -> Place {
+        let now = self.clock.now();
+        let due = schedule
+            .due
+            .map(|due| due.saturating_sub(self.store.wall_time()));
+        Place {
+            priority: schedule.priority,
+            due: due.and_then(|due| now.checked_add(Duration::from_millis(due))),
+        }
+    }
+
+    /// The tickets of the items that a batch removes and pushes, if the queue has any.
+    pub(crate) fn tickets_of(&self, batch: &mut Batch) -> TicketChanges {
+        let mut changes = TicketChanges::default();
+        if self.tickets.is_some() {
+            changes
+                .removed
+                .extend(batch.removes.iter().map(|key| key.id));
+            changes.new.append(&mut batch.tickets);
+        }
+        changes
+    }
+
+    /// Before the items are shown.
+    pub(crate) fn exchange_tickets(&self, changes: TicketChanges) {
+        if let Some(tickets) = &self.tickets {
+            let mut tickets = tickets.lock();
+            tickets.extend(changes.new);
+            for id in changes.removed {
+                tickets.remove(&id);
+            }
+        }
+    }
+}
+
+/// What a commit changes about the tickets of a queue.
+#[derive(Default)]
+pub(crate) struct TicketChanges {
+    new: Vec<(u64, RamTicket)>,
+    removed: Vec<u64>,
+}
+
+impl<T, O: Engine<T>> Drop for Shared<T, O> {
+    fn drop(&mut self) {
+        self.store.leave(&self.name);
+    }
+}

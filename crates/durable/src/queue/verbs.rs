@@ -1,0 +1,320 @@
+//! The verbs of queues and handles: each is a transaction of its own.
+
+use super::DurableQueue;
+use crate::error::{PopError, PushError, StoreError};
+use crate::handle::{Handle, Seat};
+use crate::order::{Order, Place, Wait};
+use crate::ticket::Ticket;
+use crate::transaction::Core;
+use crate::{Taken, Transaction};
+use std::future::Future;
+use std::time::Duration;
+
+/// What can begin a transaction: a queue, or a handle.
+pub(crate) trait Begin<T: Send + 'static, O: Order<T>>: Sized {
+    /// Runs `work` in a transaction, and commits it.
+    fn run<R, S, E: From<StoreError>>(
+        self,
+        work: impl FnOnce(&Transaction<'_, T, O>) -> Result<R, E>,
+        end: impl FnOnce(R, Taken<'_, T, O>) -> S,
+    ) -> Result<S, E>;
+}
+
+fn run<T: Send + 'static, O: Order<T>, R, S, E: From<StoreError>>(
+    tx: Transaction<'_, T, O>,
+    work: impl FnOnce(&Transaction<'_, T, O>) -> Result<R, E>,
+    end: impl FnOnce(R, Taken<'_, T, O>) -> S,
+) -> Result<S, E> {
+    let result = work(&tx)?;
+    let taken = tx.commit()?;
+    Ok(end(result, taken))
+}
+
+impl<T: Send + 'static, O: Order<T>> Begin<T, O> for &mut Handle<T, O> {
+    fn run<R, S, E: From<StoreError>>(
+        self,
+        work: impl FnOnce(&Transaction<'_, T, O>) -> Result<R, E>,
+        end: impl FnOnce(R, Taken<'_, T, O>) -> S,
+    ) -> Result<S, E> {
+        run(self.begin(), work, end)
+    }
+}
+
+impl<T: Send + 'static, O: Order<T>> Begin<T, O> for &DurableQueue<T, O> {
+    fn run<R, S, E: From<StoreError>>(
+        self,
+        work: impl FnOnce(&Transaction<'_, T, O>) -> Result<R, E>,
+        end: impl FnOnce(R, Taken<'_, T, O>) -> S,
+    ) -> Result<S, E> {
+        self.with_seat(|seat: &mut Seat<T, O>| {
+            let core = seat.take(|| Core::new(self, None));
+            run(Transaction::of(core, seat), work, end)
+        })
+    }
+}
+
+pub(crate) fn push<T: Send + 'static, O: Order<T>>(
+    target: impl Begin<T, O>,
+    item: T,
+    place: Option<Place>,
+    wait: Wait,
+) -> Result<Ticket, PushError<T>> {
+    target.run(|tx| tx.stage(item, place, wait), |ticket, _| ticket)
+}
+
+pub(crate) fn push_batch<T: Send + 'static, O: Order<T>>(
+    target: impl Begin<T, O>,
+    items: Vec<T>,
+    place: Option<Place>,
+    wait: Wait,
+) -> Result<Vec<Ticket>, PushError<Vec<T>>> {
+    target.run(
+        |tx| tx.stage_batch(items, place, wait),
+        |tickets, _| tickets,
+    )
+}
+
+fn pop<T: Send + 'static, O: Order<T>>(
+    target: impl Begin<T, O>,
+    wait: Wait,
+) -> Result<T, PopError> {
+    let first = |(), mut taken: Taken<'_, T, O>| taken.next().expect("it held an item");
+    target.run(|tx| tx.hold(wait).map(drop), first)
+}
+
+fn pop_batch<T: Send + 'static, O: Order<T>>(
+    target: impl Begin<T, O>,
+    min: usize,
+    max: usize,
+    wait: Wait,
+) -> Result<Vec<T>, StoreError> {
+    target.run(
+        |tx| tx.hold_batch(min, max, wait).map(drop),
+        |(), taken| taken.collect(),
+    )
+}
+
+pub(crate) async fn push_async<T: Send + 'static, O: Order<T>>(
+    tx: Transaction<'_, T, O>,
+    item: T,
+    place: Option<Place>,
+) -> Result<Ticket, PushError<T>> {
+    let staging = tx.stage_async(item, place);
+    let ticket = staging.await?;
+    tx.commit_async().await?;
+    Ok(ticket)
+}
+
+pub(crate) async fn push_batch_async<T: Send + 'static, O: Order<T>>(
+    tx: Transaction<'_, T, O>,
+    items: Vec<T>,
+    place: Option<Place>,
+) -> Result<Vec<Ticket>, PushError<Vec<T>>> {
+    let staging = tx.stage_batch_async(items, place);
+    let tickets = staging.await?;
+    tx.commit_async().await?;
+    Ok(tickets)
+}
+
+async fn pop_async<T: Send + 'static, O: Order<T>>(
+    tx: Transaction<'_, T, O>,
+) -> Result<T, PopError> {
+    let holding = tx.hold_async();
+    holding.await?;
+    let mut taken = tx.commit_async().await?;
+    Ok(taken.next().expect("it held an item"))
+}
+
+async fn pop_batch_async<T: Send + 'static, O: Order<T>>(
+    tx: Transaction<'_, T, O>,
+    min: usize,
+    max: usize,
+) -> Result<Vec<T>, StoreError> {
+    let holding = tx.hold_batch_async(min, max);
+    holding.await?;
+    Ok(tx.commit_async().await?.collect())
+}
+
+macro_rules! verbs {
+    ($type:ident, [$($by:tt)+], $begin:expr) => {
+        /// Each call is a transaction of its own, and durable when it returns: see [`Durability`](crate::Durability).
+        ///
+        /// Pushes return [`PushError::Full`], [`Closed`](PushError::Closed) or [`Codec`](PushError::Codec) with the items, or
+        /// [`PushError::Store`]; pops return [`PopError`]. A pop whose commit fails gives its items back to the head.
+        impl<T: Send + 'static, O: Order<T>> $type<T, O> {
+            /// Pushes an item.
+            ///
+            /// # Errors
+            ///
+            /// [`PushError::Full`] if there is no room, and as all pushes.
+            pub fn push($($by)+ self, item: T) -> Result<(), PushError<T>> {
+                push(self, item, None, Wait::Never).map(drop)
+            }
+
+            /// Pushes an item; waits for room.
+            ///
+            /// # Errors
+            ///
+            /// As all pushes.
+            pub fn push_blocking($($by)+ self, item: T) -> Result<(), PushError<T>> {
+                push(self, item, None, Wait::Forever).map(drop)
+            }
+
+            /// Pushes an item; waits for room for at most `timeout`.
+            ///
+            /// # Errors
+            ///
+            /// [`PushError::Full`] after the timeout, and as all pushes.
+            pub fn push_timeout($($by)+ self, item: T, timeout: Duration) -> Result<(), PushError<T>> {
+                push(self, item, None, Wait::For(timeout)).map(drop)
+            }
+
+            /// Pushes an item in a task; waits for room.
+            ///
+            /// # Errors
+            ///
+            /// As all pushes.
+            ///
+            /// # Cancel safety
+            ///
+            /// Dropping the future drops the item, or leaves its commit to the log, as
+            /// [`commit_async`](Transaction::commit_async) says.
+            pub fn push_async($($by)+ self, item: T) -> impl Future<Output = Result<(), PushError<T>>> + Send + '_ {
+                async move { push_async($begin(self), item, None).await.map(drop) }
+            }
+
+            /// Pushes all items in one transaction, or none; returns how many.
+            ///
+            /// # Errors
+            ///
+            /// [`PushError::Full`] with the items for which there is no room; none was pushed. As all pushes otherwise.
+            pub fn push_batch($($by)+ self, items: impl IntoIterator<Item = T>) -> Result<usize, PushError<Vec<T>>> {
+                push_batch(self, items.into_iter().collect(), None, Wait::Never).map(|tickets| tickets.len())
+            }
+
+            /// As [`push_batch`](Self::push_batch); waits for room.
+            ///
+            /// # Errors
+            ///
+            /// As all pushes.
+            pub fn push_batch_blocking($($by)+ self, items: impl IntoIterator<Item = T>) -> Result<usize, PushError<Vec<T>>> {
+                push_batch(self, items.into_iter().collect(), None, Wait::Forever).map(|tickets| tickets.len())
+            }
+
+            /// As [`push_batch`](Self::push_batch); waits for room for at most `timeout`.
+            ///
+            /// # Errors
+            ///
+            /// As [`push_batch`](Self::push_batch).
+            pub fn push_batch_timeout(
+                $($by)+ self,
+                items: impl IntoIterator<Item = T>,
+                timeout: Duration,
+            ) -> Result<usize, PushError<Vec<T>>> {
+                push_batch(self, items.into_iter().collect(), None, Wait::For(timeout)).map(|tickets| tickets.len())
+            }
+
+            /// As [`push_batch`](Self::push_batch), in a task; waits for room.
+            ///
+            /// # Errors
+            ///
+            /// As all pushes.
+            pub fn push_batch_async(
+                $($by)+ self,
+                items: impl IntoIterator<Item = T>,
+            ) -> impl Future<Output = Result<usize, PushError<Vec<T>>>> + Send + '_ {
+                let items = items.into_iter().collect();
+                async move { push_batch_async($begin(self), items, None).await.map(|tickets| tickets.len()) }
+            }
+
+            /// Pops the next item.
+            ///
+            /// # Errors
+            ///
+            /// [`PopError::Empty`] if nothing is ready, and as all pops.
+            pub fn pop($($by)+ self) -> Result<T, PopError> {
+                pop(self, Wait::Never)
+            }
+
+            /// Pops the next item; waits for one.
+            ///
+            /// # Errors
+            ///
+            /// As all pops.
+            pub fn pop_blocking($($by)+ self) -> Result<T, PopError> {
+                pop(self, Wait::Forever)
+            }
+
+            /// Pops the next item; waits for one for at most `timeout`.
+            ///
+            /// # Errors
+            ///
+            /// [`PopError::Empty`] after the timeout, and as all pops.
+            pub fn pop_timeout($($by)+ self, timeout: Duration) -> Result<T, PopError> {
+                pop(self, Wait::For(timeout))
+            }
+
+            /// Pops the next item in a task; waits for one.
+            ///
+            /// # Errors
+            ///
+            /// As all pops.
+            ///
+            /// # Cancel safety
+            ///
+            /// Dropping the future gives the item back, or leaves its commit to the log, as
+            /// [`commit_async`](Transaction::commit_async) says; then the item is lost.
+            pub fn pop_async($($by)+ self) -> impl Future<Output = Result<T, PopError>> + Send + '_ {
+                async move { pop_async($begin(self)).await }
+            }
+
+            /// Pops up to `max` items in one transaction; none if nothing is ready.
+            ///
+            /// # Errors
+            ///
+            /// If an item could not be read or the commit failed; the items are back at the head.
+            pub fn pop_batch($($by)+ self, max: usize) -> Result<Vec<T>, StoreError> {
+                pop_batch(self, 1, max, Wait::Never)
+            }
+
+            /// As [`pop_batch`](Self::pop_batch); waits for the first `min`, and returns less only if the queue is closed.
+            ///
+            /// # Errors
+            ///
+            /// As [`pop_batch`](Self::pop_batch).
+            pub fn pop_batch_blocking($($by)+ self, min: usize, max: usize) -> Result<Vec<T>, StoreError> {
+                pop_batch(self, min, max, Wait::Forever)
+            }
+
+            /// As [`pop_batch`](Self::pop_batch); waits for the first `min` for at most `timeout`.
+            ///
+            /// # Errors
+            ///
+            /// As [`pop_batch`](Self::pop_batch).
+            pub fn pop_batch_timeout(
+                $($by)+ self,
+                min: usize,
+                max: usize,
+                timeout: Duration,
+            ) -> Result<Vec<T>, StoreError> {
+                pop_batch(self, min, max, Wait::For(timeout))
+            }
+
+            /// As [`pop_batch_blocking`](Self::pop_batch_blocking), in a task.
+            ///
+            /// # Errors
+            ///
+            /// As [`pop_batch`](Self::pop_batch).
+            pub fn pop_batch_async(
+                $($by)+ self,
+                min: usize,
+                max: usize,
+            ) -> impl Future<Output = Result<Vec<T>, StoreError>> + Send + '_ {
+                async move { pop_batch_async($begin(self), min, max).await }
+            }
+        }
+    };
+}
+
+verbs!(Handle, [&mut], Handle::begin);
+verbs!(DurableQueue, [&], DurableQueue::begin_owned);

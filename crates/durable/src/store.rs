@@ -1,0 +1,313 @@
+//! A store: a directory with queues.
+
+use crate::error::StoreError;
+use crate::format::{Digest, OrderTag, QueueRow, VERSION};
+use crate::log::{Disk, Durability, Log};
+use crate::queue::{Builder, DurableQueue};
+use crate::{Codec, Postcard};
+use parking_lot::Mutex;
+use std::collections::HashSet;
+use std::fmt;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// The first line of the file that names the version of a store.
+const MAGIC: &str = "requeue-durable, version ";
+
+/// A directory with durable queues. Clones are the same store.
+///
+/// ```
+/// # let directory = tempfile::tempdir()?;
+/// # let path = directory.path().join("work.db");
+/// use requeue_durable::{DurableQueue, Store};
+///
+/// let store = Store::open(&path)?;
+/// let jobs: DurableQueue<String> = store.queue("jobs")?;
+/// jobs.push("fetch the page".to_string())?; // on the disk when it returns
+/// drop((jobs, store));
+///
+/// let store = Store::open(&path)?; // another process, after a crash
+/// let jobs: DurableQueue<String> = store.queue("jobs")?;
+/// assert_eq!(jobs.pop()?, "fetch the page");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// The store is closed when its last clone and its last queue are dropped, with their handles and transactions: then
+/// everything is on the disk. A directory is open in one store at a time.
+#[derive(Clone)]
+pub struct Store {
+    pub(crate) inner: Arc<StoreInner>,
+}
+
+pub(crate) struct StoreInner {
+    pub(crate) log: Log,
+    pub(crate) durability: Durability,
+    pub(crate) accept_damage: bool,
+    wall_clock: WallClock,
+    open: Mutex<HashSet<String>>,
+    path: PathBuf,
+}
+
+type WallClock = Arc<dyn Fn() -> SystemTime + Send + Sync>;
+
+/// How a [`Store`] is opened.
+///
+/// ```
+/// # let directory = tempfile::tempdir()?;
+/// use requeue_durable::{Durability, StoreOptions};
+/// use std::time::Duration;
+///
+/// let store = StoreOptions::new()
+///     .durability(Durability::Buffered { at_most: Duration::from_millis(50) })
+///     .open(directory.path())?;
+/// # Ok::<(), requeue_durable::StoreError>(())
+/// ```
+#[derive(Clone)]
+#[must_use = "options do nothing until `open` is called"]
+pub struct StoreOptions {
+    durability: Durability,
+    reserve: u64,
+    accept_damage: bool,
+    memtable: u64,
+    wall_clock: WallClock,
+}
+
+impl Default for StoreOptions {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl StoreOptions {
+    /// The default options.
+    pub fn new() -> Self {
+        Self {
+            durability: Durability::Synced,
+            reserve: 64 << 20,
+            accept_damage: false,
+            memtable: 64 << 20,
+            wall_clock: Arc::new(SystemTime::now),
+        }
+    }
+
+    /// Sets when commits are on the disk. The default is [`Durability::Synced`]. A transaction can choose for
+    /// [itself](crate::Transaction::commit_with).
+    pub fn durability(mut self, durability: Durability) -> Self {
+        self.durability = durability;
+        self
+    }
+
+    /// Sets how many bytes of the disk are kept free. With less, pushes fail with [`StoreError::DiskFull`], and the rest is
+    /// for the pops that drain the queues. The default is 64 MiB.
+    pub fn reserve(mut self, bytes: u64) -> Self {
+        self.reserve = bytes;
+        self
+    }
+
+    /// Opens a store although acknowledged data is missing, and goes on with what is left. By default
+    /// [`StoreError::Damaged`] says what is missing, and nothing is changed.
+    pub fn accept_damage(mut self) -> Self {
+        self.accept_damage = true;
+        self
+    }
+
+    /// Sets how many bytes of changes the storage engine collects in memory before it sorts them into a file. The default
+    /// is 64 MiB. More takes more memory, and longer to open after a crash.
+    pub fn memtable(mut self, bytes: u64) -> Self {
+        self.memtable = bytes;
+        self
+    }
+
+    /// Sets the clock from which the times of delays, schedules and dead letters are written. The default is
+    /// [`SystemTime::now`].
+    pub fn wall_clock(mut self, clock: impl Fn() -> SystemTime + Send + Sync + 'static) -> Self {
+        self.wall_clock = Arc::new(clock);
+        self
+    }
+
+    /// Opens the store in a directory, which is created if it is not there.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Locked`], [`NotAStore`](StoreError::NotAStore), [`Version`](StoreError::Version),
+    /// [`Damaged`](StoreError::Damaged) or [`Io`](StoreError::Io).
+    pub fn open(self, path: impl AsRef<Path>) -> Result<Store, StoreError> {
+        let path = path.as_ref();
+        identify(path)?;
+        let disk = Disk::open(path, self.memtable, self.reserve, self.accept_damage)?;
+        let inner = StoreInner {
+            log: Log::new(disk)?,
+            durability: self.durability,
+            accept_damage: self.accept_damage,
+            wall_clock: self.wall_clock,
+            open: Mutex::new(HashSet::new()),
+            path: path.to_owned(),
+        };
+        Ok(Store {
+            inner: Arc::new(inner),
+        })
+    }
+}
+
+impl fmt::Debug for StoreOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StoreOptions")
+            .field("durability", &self.durability)
+            .field("reserve", &self.reserve)
+            .field("accept_damage", &self.accept_damage)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Creates a store where nothing is; checks the version of one that is there.
+fn identify(path: &Path) -> Result<(), StoreError> {
+    fs::create_dir_all(path)?;
+    let file = path.join("version");
+    match fs::read_to_string(&file) {
+        Ok(text) => {
+            let version = text
+                .strip_prefix(MAGIC)
+                .and_then(|rest| rest.trim().parse().ok());
+            match version {
+                Some(VERSION) => Ok(()),
+                Some(found) => Err(StoreError::Version {
+                    found,
+                    supported: VERSION,
+                }),
+                None => Err(StoreError::NotAStore(path.to_owned())),
+            }
+        }
+        Err(_) if fs::read_dir(path)?.next().is_some() => {
+            Err(StoreError::NotAStore(path.to_owned()))
+        }
+        Err(_) => {
+            // Complete when it is there: it is written under another name in the directory above.
+            let mut new = fs::File::create(path.with_extension("new"))?;
+            writeln!(new, "{MAGIC}{VERSION}")?;
+            new.sync_all()?;
+            fs::rename(path.with_extension("new"), &file)?;
+            fs::File::open(path)?.sync_all()?;
+            Ok(())
+        }
+    }
+}
+
+impl Store {
+    /// Opens the store in a directory with the default options, or creates it there.
+    ///
+    /// # Errors
+    ///
+    /// As for [`StoreOptions::open`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
+        StoreOptions::new().open(path)
+    }
+
+    /// Opens the queue with this name, or creates it.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Builder::build`].
+    pub fn queue<T: Send + 'static>(&self, name: &str) -> Result<DurableQueue<T>, StoreError>
+    where
+        Postcard: Codec<T>,
+    {
+        self.builder(name).build()
+    }
+
+    /// A builder of the queue with this name.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = requeue_durable::Store::open(directory.path())?;
+    /// let jobs = store.builder("jobs").by_priority().capacity(1_000).max_attempts(5).build()?;
+    /// jobs.priority(1).push("urgent".to_string())?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn builder<T: Send + 'static>(&self, name: &str) -> Builder<T> {
+        Builder::new(self.clone(), name)
+    }
+
+    /// The names of all queues of the store, in alphabetical order.
+    pub fn queues(&self) -> Vec<String> {
+        let books = self.inner.log.disk().books();
+        let mut names: Vec<_> = books.queues.values().map(|row| row.name.clone()).collect();
+        names.sort();
+        names
+    }
+
+    /// Waits until all commits, buffered ones too, are on the disk.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Poisoned`] if a write failed.
+    pub fn flush(&self) -> Result<(), StoreError> {
+        self.inner.log.flush()
+    }
+
+    /// The error after which the store writes nothing more, if there was one.
+    pub fn failure(&self) -> Option<StoreError> {
+        self.inner.log.failure()
+    }
+}
+
+impl StoreInner {
+    /// The number of the queue with this name, which is created if it is not there.
+    pub(crate) fn enter(&self, name: &str, order: OrderTag) -> Result<u32, StoreError> {
+        if !self.open.lock().insert(name.to_owned()) {
+            return Err(StoreError::InUse(name.into()));
+        }
+        let mut books = self.log.disk().books();
+        let found = books.queues.iter().find(|(_, row)| row.name == name);
+        match found {
+            Some((id, row)) if row.order == order => Ok(*id),
+            Some((_, row)) => {
+                let found = row.order.name();
+                drop(books);
+                self.leave(name);
+                Err(StoreError::OtherOrder {
+                    queue: name.into(),
+                    found,
+                })
+            }
+            None => {
+                let id = books.queues.keys().max().map_or(0, |last| last + 1);
+                let row = QueueRow {
+                    name: name.to_owned(),
+                    order,
+                    closed: false,
+                    items: Digest::default(),
+                    letters: Digest::default(),
+                    marks: Digest::default(),
+                };
+                books.queues.insert(id, row);
+                Ok(id)
+            }
+        }
+    }
+
+    /// The queue can be opened again.
+    pub(crate) fn leave(&self, name: &str) {
+        self.open.lock().remove(name);
+    }
+
+    /// The wall clock's time in milliseconds since the Unix epoch.
+    pub(crate) fn wall_time(&self) -> u64 {
+        let since = (self.wall_clock)().duration_since(UNIX_EPOCH);
+        millis(since.unwrap_or_default())
+    }
+}
+
+pub(crate) fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Store")
+            .field("path", &self.inner.path)
+            .finish_non_exhaustive()
+    }
+}

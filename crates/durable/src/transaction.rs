@@ -1,0 +1,474 @@
+//! Transactions.
+
+mod verbs;
+
+use crate::batch::{Batch, Change};
+use crate::error::{PopError, PushError, StoreError};
+use crate::handle::Seat;
+use crate::item::{Item, Items};
+use crate::order::{EntryOf, Order, Place, RamTx, Staged, StagedBatch, Wait};
+use crate::queue::shared::Shared;
+use crate::ticket::Ticket;
+use crate::{DurableQueue, Fifo};
+use parking_lot::{Mutex, MutexGuard};
+use std::fmt;
+use std::future::Future;
+use std::iter;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A transaction: the items it pops are held, the ones it pushes are staged, until it commits.
+///
+/// It has the verbs of [`requeue::Transaction`]; the items come from memory. It borrows its
+/// [handle](crate::Handle::begin), or owns what it needs ([`DurableQueue::begin_owned`]).
+///
+/// Dropping it aborts: held items go back to the head of the queue in their order, staged ones are dropped. An abort
+/// writes nothing. A crash is an abort.
+#[must_use = "a transaction that is dropped aborts"]
+pub struct Transaction<'h, T: Send + 'static, O: Order<T> = Fifo> {
+    /// `None` only after the end.
+    core: Option<Core<T, O>>,
+    home: Option<&'h mut Seat<T, O>>,
+}
+
+/// The state of a transaction.
+pub(crate) struct Core<T: Send + 'static, O: Order<T>> {
+    pub(crate) shared: Arc<Shared<T, O>>,
+    /// The transaction in memory. It is always open: between transactions it holds nothing.
+    pub(crate) ram: RamTx<T, O>,
+    /// A lock, since a future of a push has it while the transaction is shared.
+    pub(crate) batch: Mutex<Batch>,
+}
+
+const OPEN: &str = "the transaction is open until its end";
+
+impl<T: Send + 'static, O: Order<T>> Core<T, O> {
+    pub(crate) fn new(queue: &DurableQueue<T, O>, name: Option<Arc<str>>) -> Self {
+        let handle = match name {
+            Some(name) => queue.ram.named_handle(name),
+            None => queue.ram.handle(),
+        };
+        Self::resume(Arc::clone(&queue.shared), handle.begin_owned())
+    }
+
+    /// The state of the next transaction of the same handle.
+    pub(crate) fn resume(shared: Arc<Shared<T, O>>, ram: RamTx<T, O>) -> Self {
+        let batch = Mutex::new(shared.log().batch());
+        Self { shared, ram, batch }
+    }
+
+    /// Aborts.
+    pub(crate) fn rollback(&mut self) {
+        self.batch.get_mut().clear();
+        self.ram.rollback();
+    }
+
+    /// Whether it holds and has staged nothing.
+    fn is_empty(&mut self) -> bool {
+        self.batch.get_mut().is_empty() && self.ram.held() == 0
+    }
+
+    #[track_caller]
+    fn batch(&self) -> MutexGuard<'_, Batch> {
+        let batch = self.batch.try_lock();
+        batch.expect("the transaction is used by the encoding of an item that it pushes")
+    }
+}
+
+/// Items of a batch that are not staged in memory yet. They are taken back when this is dropped.
+struct Recorded<'t, T: Send + 'static, O: Order<T>> {
+    shared: &'t Shared<T, O>,
+    batch: &'t Mutex<Batch>,
+    /// How many were recorded before.
+    before: usize,
+}
+
+/// An item that was recorded, and its entry in memory.
+type Recording<'t, T, O> = (EntryOf<T, O>, Recorded<'t, T, O>);
+/// Many of them, with their numbers.
+type RecordingBatch<'t, T, O> = (Vec<EntryOf<T, O>>, Range<u64>, Recorded<'t, T, O>);
+
+impl<T: Send + 'static, O: Order<T>> Recorded<'_, T, O> {
+    /// They stay, with their tickets in memory.
+    fn keep(self, tickets: impl IntoIterator<Item = (u64, requeue::Ticket)>) {
+        self.batch.lock().tickets.extend(tickets);
+        std::mem::forget(self);
+    }
+
+    /// The item of an entry that was not staged.
+    fn item_of(&self, entry: EntryOf<T, O>) -> T {
+        entry.item.unwrap_or_else(|| {
+            // There was no room for it in memory.
+            let batch = self.batch.lock();
+            let bytes = batch.bytes_of(self.shared.key(entry.id));
+            let item = bytes.and_then(|bytes| self.shared.codec.decode(bytes).ok());
+            item.expect("a codec decodes what it has encoded")
+        })
+    }
+}
+
+impl<T: Send + 'static, O: Order<T>> Drop for Recorded<'_, T, O> {
+    fn drop(&mut self) {
+        self.batch.lock().truncate(self.before);
+    }
+}
+
+/// One recorded item after the attempt to stage it.
+fn settle<T: Send + 'static, O: Order<T>>(
+    recorded: Recorded<'_, T, O>,
+    id: u64,
+    staged: Staged<T, O>,
+) -> Result<Ticket, PushError<T>> {
+    match staged {
+        Ok(ticket) => recorded.keep(ticket.map(|ticket| (id, ticket))),
+        Err(error) => return Err(PushError::from(error).map(|entry| recorded.item_of(entry))),
+    }
+    Ok(Ticket(id))
+}
+
+/// Many recorded items, of which the last ones may have been refused.
+fn settle_batch<T: Send + 'static, O: Order<T>>(
+    mut recorded: Recorded<'_, T, O>,
+    ids: Range<u64>,
+    staged: StagedBatch<T, O>,
+) -> Result<Vec<Ticket>, PushError<Vec<T>>> {
+    let tickets = match staged {
+        Ok(tickets) => tickets,
+        Err(error) => {
+            let refuse = |entries: Vec<EntryOf<T, O>>| -> Vec<T> {
+                let items = entries.into_iter().map(|entry| recorded.item_of(entry));
+                items.collect()
+            };
+            let error = PushError::from(error).map(refuse);
+            let refused = match &error {
+                PushError::Full(items) | PushError::Closed(items) => items.len(),
+                _ => 0,
+            };
+            recorded.before += usize::try_from(ids.end - ids.start).unwrap_or(usize::MAX) - refused;
+            return Err(error);
+        }
+    };
+    recorded.keep(ids.clone().zip(tickets));
+    Ok(ids.map(Ticket).collect())
+}
+
+/// An item that was taken in memory.
+#[inline]
+fn receive<'t, T: Send + 'static, O: Order<T>>(
+    shared: &Shared<T, O>,
+    mut ram: requeue::Item<'t, EntryOf<T, O>>,
+) -> Result<Item<'t, T, O>, StoreError> {
+    shared.load(&mut ram)?;
+    shared.note_deliveries(iter::once((ram.id, ram.attempts())));
+    Ok(Item { ram })
+}
+
+fn receive_batch<'t, T: Send + 'static, O: Order<T>>(
+    shared: &Shared<T, O>,
+    items: requeue::Items<'t, EntryOf<T, O>, O::Ram>,
+) -> Result<Items<'t, T, O>, StoreError> {
+    if shared.budget.is_none() && shared.max_attempts.is_none() {
+        return Ok(Items::of_ram(items));
+    }
+    let mut received: Vec<_> = items.map(|ram| Item { ram }).collect();
+    for item in &mut received {
+        shared.load(&mut item.ram)?;
+    }
+    let attempts = received.iter().map(|item| (item.ram.id, item.attempts()));
+    shared.note_deliveries(attempts);
+    Ok(Items::received(received))
+}
+
+impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
+    pub(crate) fn of(core: Core<T, O>, home: &'h mut Seat<T, O>) -> Self {
+        Self {
+            core: Some(core),
+            home: Some(home),
+        }
+    }
+
+    pub(crate) fn without_home(core: Core<T, O>) -> Self {
+        Self {
+            core: Some(core),
+            home: None,
+        }
+    }
+
+    pub(crate) fn owned(queue: &DurableQueue<T, O>) -> Self {
+        Self::without_home(Core::resume(
+            Arc::clone(&queue.shared),
+            queue.ram.begin_owned(),
+        ))
+    }
+
+    #[inline]
+    pub(crate) fn core(&self) -> &Core<T, O> {
+        self.core.as_ref().expect(OPEN)
+    }
+
+    #[inline]
+    pub(crate) fn core_mut(&mut self) -> &mut Core<T, O> {
+        self.core.as_mut().expect(OPEN)
+    }
+
+    /// Ends it without an abort.
+    pub(crate) fn into_parts(mut self) -> (Core<T, O>, Option<&'h mut Seat<T, O>>) {
+        let core = self.core.take().expect(OPEN);
+        (core, self.home.take())
+    }
+
+    /// Records an item in the batch.
+    #[inline]
+    fn record(&self, item: T, place: Option<Place>) -> Result<Recording<'_, T, O>, PushError<T>> {
+        let Core { shared, batch, .. } = self.core();
+        let id = shared.new_ids(1);
+        let schedule = place.map(|place| shared.schedule(place));
+        let mut writing = self.core().batch();
+        let before = writing.pushes.len();
+        match writing.push(shared.key(id), schedule, &item, &*shared.codec) {
+            Err(error) => Err(PushError::Codec(item, error)),
+            Ok(bytes) => {
+                drop(writing);
+                let recorded = Recorded {
+                    shared,
+                    batch,
+                    before,
+                };
+                Ok((shared.entry(id, item, bytes), recorded))
+            }
+        }
+    }
+
+    /// Records many items in the batch, or none.
+    fn record_batch(
+        &self,
+        items: Vec<T>,
+        place: Option<Place>,
+    ) -> Result<RecordingBatch<'_, T, O>, PushError<Vec<T>>> {
+        let Core { shared, batch, .. } = self.core();
+        let first = shared.new_ids(items.len());
+        let ids = first..first + items.len() as u64;
+        let schedule = place.map(|place| shared.schedule(place));
+        let mut writing = self.core().batch();
+        let (before, mut sizes) = (writing.pushes.len(), Vec::new());
+        for (id, item) in ids.clone().zip(&items) {
+            match writing.push(shared.key(id), schedule, item, &*shared.codec) {
+                Ok(bytes) if shared.budget.is_some() => sizes.push(bytes),
+                Ok(_) => {}
+                Err(error) => {
+                    writing.truncate(before);
+                    drop(writing);
+                    return Err(PushError::Codec(items, error));
+                }
+            }
+        }
+        drop(writing);
+        let recorded = Recorded {
+            shared,
+            batch,
+            before,
+        };
+        let sizes = sizes.into_iter().chain(iter::repeat(0));
+        let entries = ids.clone().zip(items).zip(sizes);
+        let entries = entries.map(|((id, item), bytes)| shared.entry(id, item, bytes));
+        Ok((entries.collect(), ids, recorded))
+    }
+
+    pub(crate) fn stage(
+        &self,
+        item: T,
+        place: Option<Place>,
+        wait: Wait,
+    ) -> Result<Ticket, PushError<T>> {
+        let (entry, recorded) = self.record(item, place)?;
+        let id = entry.id;
+        settle(recorded, id, O::stage(&self.core().ram, entry, place, wait))
+    }
+
+    pub(crate) fn stage_async(
+        &self,
+        item: T,
+        place: Option<Place>,
+    ) -> impl Future<Output = Result<Ticket, PushError<T>>> + Send + '_ {
+        let staging = self.record(item, place).map(|(entry, recorded)| {
+            let id = entry.id;
+            (recorded, id, O::stage_async(&self.core().ram, entry, place))
+        });
+        async move {
+            let (recorded, id, staging) = staging?;
+            settle(recorded, id, staging.await)
+        }
+    }
+
+    pub(crate) fn stage_batch(
+        &self,
+        items: Vec<T>,
+        place: Option<Place>,
+        wait: Wait,
+    ) -> Result<Vec<Ticket>, PushError<Vec<T>>> {
+        let (entries, ids, recorded) = self.record_batch(items, place)?;
+        let staged = O::stage_batch(&self.core().ram, entries, place, wait);
+        settle_batch(recorded, ids, staged)
+    }
+
+    pub(crate) fn stage_batch_async(
+        &self,
+        items: Vec<T>,
+        place: Option<Place>,
+    ) -> impl Future<Output = Result<Vec<Ticket>, PushError<Vec<T>>>> + Send + '_ {
+        let staging = self
+            .record_batch(items, place)
+            .map(|(entries, ids, recorded)| {
+                (
+                    recorded,
+                    ids,
+                    O::stage_batch_async(&self.core().ram, entries, place),
+                )
+            });
+        async move {
+            let (recorded, ids, staging) = staging?;
+            settle_batch(recorded, ids, staging.await)
+        }
+    }
+
+    /// Pushes the item of a dead letter, which is removed by the same commit.
+    pub(crate) fn requeue(
+        &self,
+        item: T,
+        place: Option<Place>,
+        unbury: Change,
+    ) -> Result<Ticket, PushError<T>> {
+        let ticket = self.stage(item, place, Wait::Never)?;
+        self.core().batch().others.push(unbury);
+        Ok(ticket)
+    }
+
+    pub(crate) fn hold(&self, wait: Wait) -> Result<Item<'_, T, O>, PopError> {
+        let Core { shared, ram, .. } = self.core();
+        let item = match wait {
+            Wait::Never => ram.pop(),
+            Wait::For(timeout) => ram.pop_timeout(timeout),
+            Wait::Forever => ram.pop_blocking(),
+        };
+        Ok(receive(shared, item?)?)
+    }
+
+    pub(crate) fn hold_async(
+        &self,
+    ) -> impl Future<Output = Result<Item<'_, T, O>, PopError>> + Send + '_ {
+        let Core { shared, ram, .. } = self.core();
+        let popping = ram.pop_async();
+        async move { Ok(receive(shared, popping.await?)?) }
+    }
+
+    /// Takes up to `max` items, and waits for the first `min`.
+    pub(crate) fn hold_batch(
+        &self,
+        min: usize,
+        max: usize,
+        wait: Wait,
+    ) -> Result<Items<'_, T, O>, StoreError> {
+        let Core { shared, ram, .. } = self.core();
+        let items = match wait {
+            Wait::Never => ram.pop_batch(max),
+            Wait::For(timeout) => ram.pop_batch_timeout(min, max, timeout),
+            Wait::Forever => ram.pop_batch_blocking(min, max),
+        };
+        receive_batch(shared, items)
+    }
+
+    pub(crate) fn hold_batch_async(
+        &self,
+        min: usize,
+        max: usize,
+    ) -> impl Future<Output = Result<Items<'_, T, O>, StoreError>> + Send + '_ {
+        let Core { shared, ram, .. } = self.core();
+        let popping = ram.pop_batch_async(min, max);
+        async move { receive_batch(shared, popping.await) }
+    }
+
+    /// Delivers the item again: see [`requeue::Transaction::retry`].
+    ///
+    /// # Errors
+    ///
+    /// [`PushError::Full`] as for [`requeue::Transaction::retry`]: the item is still held.
+    pub fn retry(&self, item: Item<'_, T, O>) -> Result<(), PushError<()>> {
+        Ok(self.core().ram.retry(item.ram)?)
+    }
+
+    /// Delivers the item again after `delay`, also in the next process: see [`requeue::Transaction::retry_after`]. The delay
+    /// is written without a wait.
+    ///
+    /// # Errors
+    ///
+    /// [`PushError::Full`] as for [`requeue::Transaction::retry_after`]: the item is still held.
+    pub fn retry_after(&self, item: Item<'_, T, O>, delay: Duration) -> Result<(), PushError<()>> {
+        let Core { shared, ram, .. } = self.core();
+        let (key, attempts) = (item.ram.key(shared.id), item.attempts());
+        ram.retry_after(item.ram, delay)?;
+        let due = shared.wall_time_after(delay);
+        shared.note(iter::once(Change::Delayed(key, attempts, due)));
+        Ok(())
+    }
+
+    /// Makes the item a [dead letter](DurableQueue::dead_letters) with this error, at once: see
+    /// [`requeue::Transaction::fail`].
+    ///
+    /// # Errors
+    ///
+    /// [`PushError::Full`] as for [`requeue::Transaction::fail`]: the item is still held.
+    pub fn fail(
+        &self,
+        item: Item<'_, T, O>,
+        error: impl fmt::Display,
+    ) -> Result<(), PushError<()>> {
+        Ok(self.core().ram.fail(item.ram, error)?)
+    }
+
+    /// The number of staged items.
+    pub fn staged(&self) -> usize {
+        self.core().ram.staged()
+    }
+
+    /// The number of held items.
+    pub fn held(&self) -> usize {
+        self.core().ram.held()
+    }
+
+    /// Restarts the leases of all held items: see [`requeue::Transaction::renew`].
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Expired`] if the lease of an item expired.
+    pub fn renew(&self) -> Result<(), StoreError> {
+        Ok(self.core().ram.renew()?)
+    }
+
+    /// Aborts: held items go back to the head, in their order; staged ones are dropped. Writes nothing.
+    pub fn abort(self) {
+        drop(self);
+    }
+}
+
+impl<T: Send + 'static, O: Order<T>> Drop for Transaction<'_, T, O> {
+    fn drop(&mut self) {
+        let Some(mut core) = self.core.take() else {
+            return;
+        };
+        if !core.is_empty() {
+            core.rollback();
+        }
+        if let Some(home) = self.home.take() {
+            *home = Seat::Rests(core);
+        }
+    }
+}
+
+impl<T: Send + 'static, O: Order<T>> fmt::Debug for Transaction<'_, T, O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Transaction")
+            .field(&self.core.as_ref().map(|core| &core.ram))
+            .finish()
+    }
+}

@@ -1,0 +1,362 @@
+//! What is committed is there again; what is not is not.
+
+use super::{directory, open, options};
+use requeue_durable::{
+    commit_all, Cause, Durability, DurableQueue, PopError, PushError, StoreError,
+};
+use std::time::Duration;
+
+#[test]
+fn pushes_survive_in_their_order() {
+    let directory = directory();
+    let store = open(&directory);
+    let queue: DurableQueue<u32> = store.queue("numbers").unwrap();
+    queue.push(0).unwrap();
+    queue.push_batch(1..5).unwrap();
+    let mut handle = queue.handle();
+    let tx = handle.begin();
+    tx.push(5).unwrap();
+    tx.commit().unwrap();
+    drop((handle, queue, store));
+
+    let queue: DurableQueue<u32> = open(&directory).queue("numbers").unwrap();
+    assert_eq!(queue.pop_batch(10).unwrap(), [0, 1, 2, 3, 4, 5]);
+    assert!(queue.pop().unwrap_err().is_empty());
+}
+
+#[test]
+fn pops_survive() {
+    let directory = directory();
+    let queue: DurableQueue<u32> = open(&directory).queue("numbers").unwrap();
+    queue.push_batch(0..4).unwrap();
+    assert_eq!(queue.pop().unwrap(), 0);
+    let tx = queue.begin_owned();
+    assert_eq!(*tx.pop().unwrap(), 1);
+    assert_eq!(tx.commit().unwrap().next(), Some(1));
+    drop(queue);
+
+    let queue: DurableQueue<u32> = open(&directory).queue("numbers").unwrap();
+    assert_eq!(queue.pop_batch(10).unwrap(), [2, 3]);
+}
+
+#[test]
+fn what_was_open_is_back_at_the_head() {
+    let directory = directory();
+    let queue: DurableQueue<String> = open(&directory).queue("jobs").unwrap();
+    queue.push_batch(["a", "b", "c"].map(String::from)).unwrap();
+    let tx = queue.begin_owned();
+    assert_eq!(tx.pop_batch(2).unwrap().len(), 2);
+    tx.push("d".into()).unwrap();
+    tx.abort();
+    assert_eq!(queue.len(), 3);
+    let tx = queue.begin_owned();
+    *tx.pop().unwrap() = "changed".into();
+    tx.push("e".into()).unwrap();
+    std::mem::forget(tx);
+    queue.push("f".into()).unwrap();
+    // The store cannot be dropped: a transaction was leaked. Another directory has what the disk has.
+    let copy = copy_of(&directory);
+    let queue: DurableQueue<String> = open(&copy).queue("jobs").unwrap();
+    assert_eq!(queue.pop_batch(10).unwrap(), ["a", "b", "c", "f"]);
+}
+
+fn copy_of(directory: &tempfile::TempDir) -> tempfile::TempDir {
+    let copy = super::directory();
+    let status = std::process::Command::new("cp")
+        .arg("-r")
+        .arg(directory.path().join("."))
+        .arg(copy.path())
+        .status();
+    assert!(status.unwrap().success());
+    copy
+}
+
+#[test]
+fn several_queues_commit_as_one() {
+    let directory = directory();
+    let store = open(&directory);
+    let orders: DurableQueue<u32> = store.queue("orders").unwrap();
+    let invoices: DurableQueue<String> = store.queue("invoices").unwrap();
+    orders.push(7).unwrap();
+    let (mut from, mut to) = (orders.handle(), invoices.handle());
+    let (order, invoice) = (from.begin(), to.begin());
+    let number = *order.pop().unwrap();
+    invoice.push(format!("invoice {number}")).unwrap();
+    let (mut taken, _) = commit_all((order, invoice)).unwrap();
+    assert_eq!(taken.next(), Some(7));
+    drop(taken);
+    drop((from, to, orders, invoices, store));
+
+    let store = open(&directory);
+    let orders: DurableQueue<u32> = store.queue("orders").unwrap();
+    let invoices: DurableQueue<String> = store.queue("invoices").unwrap();
+    assert!(orders.is_empty());
+    assert_eq!(invoices.pop().unwrap(), "invoice 7");
+}
+
+#[test]
+fn a_buffered_commit_is_visible_at_once_and_on_the_disk_when_the_store_closes() {
+    let directory = directory();
+    let buffered = Durability::Buffered {
+        at_most: Duration::from_secs(3600),
+    };
+    let store = options()
+        .durability(buffered)
+        .open(directory.path())
+        .unwrap();
+    let queue: DurableQueue<u32> = store.queue("numbers").unwrap();
+    queue.push_batch(0..100).unwrap();
+    assert_eq!(queue.pop_batch(10).unwrap().len(), 10);
+    drop((queue, store));
+    let queue: DurableQueue<u32> = open(&directory).queue("numbers").unwrap();
+    assert_eq!(queue.len(), 90);
+    assert_eq!(queue.pop().unwrap(), 10);
+}
+
+#[test]
+fn asynchronous_commits() {
+    let directory = directory();
+    let store = open(&directory);
+    let queue: DurableQueue<u32> = store.queue("numbers").unwrap();
+    futures::executor::block_on(async {
+        let mut handle = queue.handle();
+        handle.push_async(1).await.unwrap();
+        handle.push_async(2).await.unwrap();
+        assert_eq!(handle.pop_async().await.unwrap(), 1);
+        let tx = handle.begin();
+        let item = tx.pop_async().await.unwrap();
+        assert_eq!(*item, 2);
+        tx.push_async(3).await.unwrap();
+        assert_eq!(tx.commit_async().await.unwrap().collect::<Vec<_>>(), [2]);
+        assert_eq!(handle.pop_batch_async(1, 5).await.unwrap(), [3]);
+        queue.push_async(4).await.unwrap();
+        assert_eq!(queue.pop_async().await.unwrap(), 4);
+    });
+}
+
+#[test]
+fn a_commit_whose_future_is_dropped_is_committed() {
+    let directory = directory();
+    let queue: DurableQueue<u32> = open(&directory).queue("numbers").unwrap();
+    let mut handle = queue.handle();
+    let tx = handle.begin();
+    tx.push(1).unwrap();
+    let mut commit = Box::pin(tx.commit_async());
+    let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+    let _ = std::future::Future::poll(commit.as_mut(), &mut context);
+    drop(commit);
+    assert_eq!(handle.pop().unwrap(), 1);
+    let tx = handle.begin();
+    tx.push(2).unwrap();
+    drop(tx.commit_async());
+    assert!(handle.pop().unwrap_err().is_empty());
+}
+
+#[test]
+fn priorities_tickets_and_keys() {
+    let directory = directory();
+    let store = open(&directory);
+    let jobs = store
+        .builder::<String>("jobs")
+        .by_priority()
+        .build()
+        .unwrap();
+    jobs.push("normal".into()).unwrap();
+    let later = jobs.priority(9_000).push("later".into()).unwrap();
+    let never = jobs
+        .after(Duration::from_secs(1_000_000))
+        .push("never".into())
+        .unwrap();
+    jobs.priority(1).push("urgent".into()).unwrap();
+    assert!(matches!(
+        jobs.priority(10_000).push("bad".into()),
+        Err(PushError::OutOfRange(_))
+    ));
+    let fair = store
+        .builder::<(u8, u32)>("fair")
+        .fair_by(|item| item.0)
+        .build()
+        .unwrap();
+    fair.push_batch([(1, 1), (1, 2), (2, 1)]).unwrap();
+    drop((jobs, fair, store));
+
+    let store = open(&directory);
+    assert!(matches!(
+        store.queue::<String>("jobs"),
+        Err(StoreError::OtherOrder { .. })
+    ));
+    let jobs = store
+        .builder::<String>("jobs")
+        .by_priority()
+        .build()
+        .unwrap();
+    assert!(jobs.reprioritize(later, 2).unwrap());
+    assert_eq!(jobs.cancel(never).unwrap().as_deref(), Some("never"));
+    assert_eq!(jobs.cancel(never).unwrap(), None);
+    drop(jobs);
+    let jobs = store
+        .builder::<String>("jobs")
+        .by_priority()
+        .build()
+        .unwrap();
+    assert_eq!(jobs.pop_batch(9).unwrap(), ["urgent", "later", "normal"]);
+    let fair = store
+        .builder::<(u8, u32)>("fair")
+        .fair_by(|item| item.0)
+        .build()
+        .unwrap();
+    assert_eq!(fair.pop_batch(9).unwrap(), [(1, 1), (2, 1), (1, 2)]);
+}
+
+#[test]
+fn dead_letters_and_attempts_survive() {
+    let directory = directory();
+    let store = open(&directory);
+    let jobs = || {
+        store
+            .builder::<String>("jobs")
+            .max_attempts(3)
+            .build()
+            .unwrap()
+    };
+    let queue = jobs();
+    queue
+        .push_batch(["poison", "bad"].map(String::from))
+        .unwrap();
+    queue.begin_owned().pop().map(drop).unwrap();
+    queue.begin_owned().pop().map(drop).unwrap();
+    drop(queue);
+    let queue = jobs();
+    let tx = queue.begin_owned();
+    let item = tx.pop().unwrap();
+    assert_eq!((item.as_str(), item.attempts()), ("poison", 3));
+    let bad = tx.pop().unwrap();
+    assert_eq!(bad.attempts(), 1);
+    tx.fail(bad, "no good").unwrap();
+    tx.abort();
+    assert_eq!(queue.dead_letters().len(), 2);
+    drop(queue);
+    let queue = jobs();
+    let letters = queue.dead_letters().all().unwrap();
+    let seen: Vec<_> = letters
+        .iter()
+        .map(|letter| (letter.item.as_str(), letter.error.as_deref()))
+        .collect();
+    assert_eq!(seen, [("bad", Some("no good")), ("poison", None)]);
+    assert_eq!(letters[1].reason, Cause::Failed(requeue::Reason::Aborted));
+    assert!(queue.is_empty());
+    assert_eq!(queue.dead_letters().requeue_all().unwrap(), 2);
+    drop(queue);
+    let queue = jobs();
+    assert_eq!(queue.dead_letters().len(), 0);
+    assert_eq!(queue.len(), 2);
+}
+
+#[test]
+fn close_survives() {
+    let directory = directory();
+    let store = open(&directory);
+    let queue: DurableQueue<u32> = store.queue("numbers").unwrap();
+    queue.push(1).unwrap();
+    assert!(queue.close().unwrap());
+    drop(queue);
+    let queue: DurableQueue<u32> = store.queue("numbers").unwrap();
+    assert!(queue.push(2).unwrap_err().is_closed());
+    assert_eq!(queue.pop().unwrap(), 1);
+    assert!(matches!(queue.pop(), Err(PopError::Closed)));
+    drop(queue);
+    let queue = store.builder("numbers").reopened().build().unwrap();
+    queue.push(2).unwrap();
+}
+
+#[test]
+fn a_backlog_beyond_the_memory() {
+    let directory = directory();
+    let store = open(&directory);
+    let queue = store
+        .builder::<Vec<u8>>("pages")
+        .memory(10_000)
+        .build()
+        .unwrap();
+    for index in 0..100_u8 {
+        queue.push(vec![index; 1_000]).unwrap();
+    }
+    for index in 0..50_u8 {
+        assert_eq!(queue.pop().unwrap(), [index; 1_000]);
+    }
+    drop(queue);
+    let queue = store
+        .builder::<Vec<u8>>("pages")
+        .memory(10_000)
+        .build()
+        .unwrap();
+    for index in 50..100_u8 {
+        assert_eq!(queue.pop().unwrap(), [index; 1_000]);
+    }
+}
+
+#[test]
+fn delays_survive() {
+    use std::sync::{Arc, Mutex};
+    use std::time::{SystemTime, UNIX_EPOCH};
+    let directory = directory();
+    let wall = Arc::new(Mutex::new(UNIX_EPOCH + Duration::from_secs(1_000_000)));
+    let clock = requeue::ManualClock::new();
+    let build = || {
+        let time = Arc::clone(&wall);
+        let store = options()
+            .wall_clock(move || -> SystemTime { *time.lock().unwrap() })
+            .open(directory.path())
+            .unwrap();
+        store
+            .builder::<u32>("numbers")
+            .clock(clock.clone())
+            .build()
+            .unwrap()
+    };
+    let queue = build();
+    queue.push_batch([1, 2]).unwrap();
+    let tx = queue.begin_owned();
+    tx.retry_after(tx.pop().unwrap(), Duration::from_secs(100))
+        .unwrap();
+    drop(tx);
+    drop(queue);
+    *wall.lock().unwrap() += Duration::from_secs(40);
+    let queue = build();
+    assert_eq!(queue.pop().unwrap(), 2);
+    assert!(queue.pop().unwrap_err().is_empty());
+    clock.advance(Duration::from_secs(59));
+    assert!(queue.pop().unwrap_err().is_empty());
+    clock.advance(Duration::from_secs(1));
+    let tx = queue.begin_owned();
+    let item = tx.pop().unwrap();
+    assert_eq!((*item, item.attempts()), (1, 2));
+}
+
+#[test]
+fn a_directory_is_open_once_and_must_be_a_store() {
+    let directory = directory();
+    let store = open(&directory);
+    assert!(matches!(
+        options().open(directory.path()),
+        Err(StoreError::Locked(_))
+    ));
+    let queue: DurableQueue<u32> = store.queue("q").unwrap();
+    assert!(matches!(store.queue::<u32>("q"), Err(StoreError::InUse(_))));
+    drop((store, queue));
+    std::fs::write(
+        directory.path().join("version"),
+        "requeue-durable, version 99\n",
+    )
+    .unwrap();
+    assert!(matches!(
+        options().open(directory.path()),
+        Err(StoreError::Version { found: 99, .. })
+    ));
+    let other = super::directory();
+    std::fs::write(other.path().join("photo.jpg"), "...").unwrap();
+    assert!(matches!(
+        options().open(other.path()),
+        Err(StoreError::NotAStore(_))
+    ));
+}
