@@ -16,6 +16,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The first line of the file that names the version of a store.
 const MAGIC: &str = "requeue-durable, version ";
+/// Its name until it is complete.
+const NEW: &str = "version.new";
 
 /// A directory with durable queues. Clones are the same store.
 ///
@@ -180,19 +182,27 @@ fn identify(path: &Path) -> Result<(), StoreError> {
                 None => Err(StoreError::NotAStore(path.to_owned())),
             }
         }
-        Err(_) if fs::read_dir(path)?.next().is_some() => {
-            Err(StoreError::NotAStore(path.to_owned()))
-        }
+        Err(_) if holds_files(path)? => Err(StoreError::NotAStore(path.to_owned())),
         Err(_) => {
-            // Complete when it is there: it is written under another name in the directory above.
-            let mut new = fs::File::create(path.with_extension("new"))?;
+            // Complete when it is there.
+            let mut new = fs::File::create(path.join(NEW))?;
             writeln!(new, "{MAGIC}{VERSION}")?;
             new.sync_all()?;
-            fs::rename(path.with_extension("new"), &file)?;
+            fs::rename(path.join(NEW), &file)?;
             fs::File::open(path)?.sync_all()?;
             Ok(())
         }
     }
+}
+
+/// Whether a directory without a version holds anything else than what a crash leaves of its creation.
+fn holds_files(path: &Path) -> Result<bool, StoreError> {
+    for entry in fs::read_dir(path)? {
+        if entry?.file_name() != NEW {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 impl Store {

@@ -284,9 +284,10 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
         C: Codec<T>,
     {
         let store = Arc::clone(&self.store.inner);
-        store.log.flush()?;
         let id = store.enter(&self.name, O::TAG)?;
         let leave = Leave(Some((&self.store, &self.name)));
+        // What earlier handles of the queue have committed, and not waited for.
+        store.log.flush()?;
         let found = Found::read(&store, id)?;
         let settings = self.settings;
         let shared = Arc::new(Shared::<T, O> {
