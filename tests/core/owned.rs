@@ -356,3 +356,87 @@ fn leaked_items_do_not_outlive_it() {
     assert_eq!(tx.commit().len(), 0);
     assert_eq!((drain(&queue), letters(&queue).len()), (vec![2], 1));
 }
+
+#[test]
+fn a_prepared_transaction_is_not_taken_back_and_can_still_abort() {
+    let (clock, queue) = leased([1, 2]);
+    let mut tx = queue.begin_owned();
+    tx.pop().unwrap();
+    tx.push(3).unwrap();
+    tx.prepare().unwrap();
+    clock.advance(SECOND);
+    assert_eq!(queue.pop(), Ok(2));
+    assert_eq!(queue.pop(), Err(PopError::Empty));
+    assert_eq!(tx.try_commit().unwrap().next(), Some(1));
+    assert_eq!(queue.pop(), Ok(3));
+
+    queue.push(4).unwrap();
+    let mut tx = queue.begin_owned();
+    tx.pop().unwrap();
+    tx.prepare().unwrap();
+    clock.advance(SECOND);
+    tx.rollback();
+    assert_eq!(queue.pop(), Ok(4));
+    queue.stats().check().unwrap();
+}
+
+#[test]
+fn a_transaction_that_lost_an_item_cannot_be_prepared() {
+    let (clock, queue) = leased([1]);
+    let mut tx = queue.begin_owned();
+    tx.pop().unwrap();
+    clock.advance(SECOND);
+    assert_eq!(queue.pop(), Ok(1));
+    assert_eq!(tx.prepare(), Err(Expired));
+    tx.rollback();
+    queue.push(2).unwrap();
+    tx.pop().unwrap();
+    assert_eq!(tx.prepare(), Ok(()));
+    assert_eq!(tx.try_commit().unwrap().next(), Some(2));
+}
+
+#[test]
+fn a_rollback_is_an_abort_and_keeps_the_handle() {
+    let queue = filled(0..3);
+    let mut tx = holding(&queue, 2);
+    let handle = tx.id().handle;
+    tx.push(9).unwrap();
+    tx.rollback();
+    assert_at_rest(&queue, 3, 0);
+    assert_eq!((tx.held(), tx.staged(), tx.id().handle), (0, 0, handle));
+    assert_eq!(*tx.pop().unwrap(), 0);
+    let mut taken = tx.commit();
+    assert_eq!(taken.next(), Some(0));
+    let tx = taken.begin_owned();
+    assert_eq!(tx.id().handle, handle);
+    drop(tx);
+    assert_at_rest(&queue, 2, 0);
+}
+
+#[test]
+fn the_next_transaction_begins_after_the_remaining_items_are_dropped() {
+    let ledger = Ledger::new(3);
+    let queue = Queue::unbounded();
+    queue.handle().push_batch(ledger.items()).unwrap();
+    let taken = holding(&queue, 3).commit();
+    let tx = taken.begin_owned();
+    ledger.assert_each_dropped_once();
+    assert_eq!((tx.held(), tx.staged()), (0, 0));
+}
+
+#[test]
+fn a_rollback_whose_destructor_panics_is_done() {
+    struct Bomb(bool);
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            assert!(!self.0 || thread::panicking(), "a destructor of a staged item");
+        }
+    }
+    let queue = Queue::unbounded();
+    queue.push(Bomb(false)).unwrap();
+    let mut tx = holding(&queue, 1);
+    tx.push(Bomb(true)).unwrap();
+    assert!(panics(|| tx.rollback()));
+    assert_eq!((tx.held(), tx.staged(), queue.len()), (0, 0, 1));
+    assert!(tx.pop().is_ok());
+}
