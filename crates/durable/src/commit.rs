@@ -254,6 +254,20 @@ impl<T: Send + 'static, O: Order<T>> Limbo<T, O> {
         }
     }
 
+    /// The end, if it is there; otherwise the waker is called then. Wakers are code of users, so not under the lock.
+    fn poll(&self, waker: &Waker) -> Option<Ended<T, O>> {
+        let waker = waker.clone();
+        let mut state = self.state.lock();
+        let end = state.end.take();
+        let unused = match end {
+            Some(_) => Some(waker),
+            None => state.waker.replace(waker),
+        };
+        drop(state);
+        drop(unused);
+        end
+    }
+
     /// Waits for the end, drops what the transaction held, and returns the state for the next one.
     pub(crate) fn wait(&self) -> Core<T, O> {
         let mut state = self.state.lock();
@@ -293,14 +307,10 @@ impl<'h, T: Send + 'static, O: Order<T>> Future for CommitAsync<'h, T, O> {
             CommitState::Waits(limbo, home) => (limbo, home),
             CommitState::Ended => panic!("the future was polled after it had ended"),
         };
-        let mut ended = limbo.state.lock();
-        let Some(end) = ended.end.take() else {
-            ended.waker = Some(context.waker().clone());
-            drop(ended);
+        let Some(end) = limbo.poll(context.waker()) else {
             self.state = CommitState::Waits(limbo, home);
             return Poll::Pending;
         };
-        drop(ended);
         Poll::Ready(match end {
             Ok(ram) => {
                 let home = home.map(|home| {

@@ -100,9 +100,9 @@ impl<T: Send + 'static, O: Order<T>> Recorded<'_, T, O> {
     fn item_of(&self, entry: EntryOf<T, O>) -> T {
         entry.item.unwrap_or_else(|| {
             // There was no room for it in memory.
-            let batch = self.batch.lock();
-            let bytes = batch.bytes_of(self.shared.key(entry.id));
-            let item = bytes.and_then(|bytes| self.shared.codec.decode(bytes).ok());
+            let key = self.shared.key(entry.id);
+            let bytes = self.batch.lock().bytes_of(key).map(<[u8]>::to_vec);
+            let item = bytes.and_then(|bytes| self.shared.codec.decode(&bytes).ok());
             item.expect("a codec decodes what it has encoded")
         })
     }
