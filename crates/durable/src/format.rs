@@ -112,6 +112,12 @@ impl Digest {
         self.count = self.count.wrapping_sub(1);
         self.sum = self.sum.wrapping_sub(row);
     }
+
+    /// Adds the rows that another digest has, and removes those that it lacks.
+    pub(crate) fn merge(&mut self, change: Self) {
+        self.count = self.count.wrapping_add(change.count);
+        self.sum = self.sum.wrapping_add(change.sum);
+    }
 }
 
 /// The state of the store as a whole.

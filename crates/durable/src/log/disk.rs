@@ -3,11 +3,12 @@
 use super::witness::Witness;
 use crate::batch::{Batch, Change};
 use crate::error::{Damage, StoreError};
-use crate::format::{decode_row, encode_row, row_digest, seal, Key, Mark, QueueRow, StoreRow};
+use crate::format::{
+    decode_row, encode_row, row_digest, seal, Digest, Key, LetterRow, Mark, QueueRow, StoreRow,
+};
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode};
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashMap, HashSet};
-use std::hash::{BuildHasherDefault, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -37,32 +38,6 @@ pub(crate) struct Books {
     /// The marks of open queues, with their digests.
     pub(crate) marks: HashMap<Key, (Mark, u64)>,
 }
-
-/// Keys whose numbers are already spread by a multiplication.
-#[derive(Clone, Copy, Default)]
-struct KeyHasher(u64);
-
-impl Hasher for KeyHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.write_u64(u64::from(*byte));
-        }
-    }
-
-    fn write_u32(&mut self, number: u32) {
-        self.write_u64(u64::from(number));
-    }
-
-    fn write_u64(&mut self, number: u64) {
-        self.0 = (self.0.rotate_left(23) ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-}
-
-type KeySet = HashSet<Key, BuildHasherDefault<KeyHasher>>;
 
 impl Disk {
     pub(crate) fn open(
@@ -175,15 +150,18 @@ impl Disk {
             PersistMode::Buffer
         };
         let mut books = self.books.lock();
-        let mut writing = Writing {
+        let mut group = Group {
             disk: self,
             books: &mut books,
             rows: self.database.batch().durability(Some(mode)),
-            touched: HashSet::new(),
+            pushed: Pushed::of(batches),
+            removed: HashSet::new(),
+            changed: Vec::new(),
         };
-        writing.changes(batches)?;
-        writing.counts(number);
-        writing.rows.commit()?;
+        group.items(batches);
+        group.rest(batches)?;
+        group.counts(number);
+        group.rows.commit()?;
         if sync {
             self.witness.write(number)?;
         }
@@ -194,115 +172,154 @@ impl Disk {
 }
 
 /// A group that is being written.
-struct Writing<'d> {
+struct Group<'d> {
     disk: &'d Disk,
     books: &'d mut Books,
     rows: OwnedWriteBatch,
-    /// The queues that it changes.
-    touched: HashSet<u32>,
+    pushed: Pushed,
+    /// The removed items that it did not push, if it has changes that depend on them.
+    removed: HashSet<u64>,
+    changed: Vec<(u32, Counts)>,
 }
 
-impl Writing<'_> {
-    fn changes(&mut self, batches: &mut [Batch]) -> Result<(), StoreError> {
-        // What was removed, and what of that was pushed in this group too: it is not on the disk.
-        let mut gone = KeySet::default();
-        let mut unwritten = KeySet::default();
+/// How the counts of a queue change.
+#[derive(Default)]
+struct Counts {
+    items: Digest,
+    letters: Digest,
+    marks: Digest,
+    closed: Option<bool>,
+}
+
+impl Group<'_> {
+    /// Pushes and removals. An item that the group pushes and removes is not written: the storage engine keeps no order
+    /// within a batch.
+    fn items(&mut self, batches: &mut [Batch]) {
+        let depends = batches.iter().any(|batch| !batch.others.is_empty());
         for batch in batches.iter() {
-            gone.extend(&batch.removes);
-            gone.extend(batch.others.iter().filter_map(|change| match change {
-                Change::Bury(key, letter) => Some(Key {
-                    id: letter.item,
-                    ..*key
-                }),
-                _ => None,
-            }));
+            for key in &batch.removes {
+                self.remove(*key, depends);
+            }
+            for change in &batch.others {
+                if let Change::Bury(key, letter) = change {
+                    let id = letter.item;
+                    self.remove(Key { id, ..*key }, depends);
+                }
+            }
         }
-        for batch in batches.iter_mut() {
+        for batch in batches {
             let mut start = 0;
             for push in &batch.pushes {
                 let value = &mut batch.values[start..push.end];
                 start = push.end;
-                if !gone.is_empty() && gone.contains(&push.key) {
-                    unwritten.insert(push.key);
-                } else {
+                if self.pushed.get(push.key.id) == Fate::Pushed {
                     self.insert(push.key, value);
                 }
             }
         }
-        for key in &gone {
-            self.remove(*key, !unwritten.contains(key));
-        }
-        for change in batches.iter_mut().flat_map(|batch| batch.others.drain(..)) {
-            self.change(change, &gone)?;
-        }
-        Ok(())
-    }
-
-    fn queue(&mut self, queue: u32) -> &mut QueueRow {
-        self.touched.insert(queue);
-        let row = self.books.queues.get_mut(&queue);
-        row.expect("the row of a queue is there before its first change")
     }
 
     fn insert(&mut self, key: Key, value: &mut [u8]) {
         let bytes = key.to_bytes();
         seal(&bytes, value);
         self.rows.insert(&self.disk.items, bytes, &*value);
-        self.queue(key.queue).items.add(key.digest());
+        self.counts_of(key.queue).items.add(key.digest());
     }
 
-    fn remove(&mut self, key: Key, is_written: bool) {
-        if is_written {
-            self.rows.remove(&self.disk.items, key.to_bytes());
-            self.queue(key.queue).items.remove(key.digest());
+    fn remove(&mut self, key: Key, depends: bool) {
+        if self.pushed.get(key.id) == Fate::Pushed {
+            self.pushed.set(key.id, Fate::Cancelled);
+            return;
+        }
+        self.rows.remove(&self.disk.items, key.to_bytes());
+        self.counts_of(key.queue).items.remove(key.digest());
+        if depends {
+            self.removed.insert(key.id);
+        }
+        if self.books.marks.is_empty() {
+            return;
         }
         if let Some((_, digest)) = self.books.marks.remove(&key) {
             self.rows.remove(&self.disk.marks, key.to_bytes());
-            self.queue(key.queue).marks.remove(digest);
+            self.counts_of(key.queue).marks.remove(digest);
         }
     }
 
-    fn change(&mut self, change: Change, gone: &KeySet) -> Result<(), StoreError> {
-        match change {
-            Change::Delivered(key, attempts) => self.mark(key, gone, |mark| {
-                (mark.attempts, mark.delayed) = (attempts, None);
-            }),
-            Change::Delayed(key, attempts, due) => self.mark(key, gone, |mark| {
-                (mark.attempts, mark.delayed) = (attempts, Some(due));
-            }),
-            Change::Rescheduled(key, schedule) => {
-                // The item may have been popped since its schedule was changed in memory.
-                if self.disk.items.contains_key(key.to_bytes())? {
-                    self.mark(key, gone, |mark| mark.schedule = Some(schedule));
+    fn is_gone(&self, id: u64) -> bool {
+        self.removed.contains(&id) || self.pushed.get(id) == Fate::Cancelled
+    }
+
+    /// The changes that are not of items alone.
+    fn rest(&mut self, batches: &mut [Batch]) -> Result<(), StoreError> {
+        let mut marks = HashMap::new();
+        let mut letters = HashMap::new();
+        for change in batches.iter_mut().flat_map(|batch| batch.others.drain(..)) {
+            match change {
+                Change::Delivered(key, attempts) => self.mark(&mut marks, key, |mark| {
+                    (mark.attempts, mark.delayed) = (attempts, None);
+                }),
+                Change::Delayed(key, attempts, due) => self.mark(&mut marks, key, |mark| {
+                    (mark.attempts, mark.delayed) = (attempts, Some(due));
+                }),
+                Change::Rescheduled(key, schedule) => {
+                    // The item may have been popped since its schedule was changed in memory.
+                    let pushed = self.pushed.get(key.id) == Fate::Pushed;
+                    if pushed || self.disk.items.contains_key(key.to_bytes())? {
+                        self.mark(&mut marks, key, |mark| mark.schedule = Some(schedule));
+                    }
                 }
+                Change::Bury(key, letter) => drop(letters.insert(key, Some(letter))),
+                // One that the group wrote is not written after all.
+                Change::Unbury(key) if letters.remove(&key).is_some() => {}
+                Change::Unbury(key) => drop(letters.insert(key, None)),
+                Change::Close(queue, closed) => self.counts_of(queue).closed = Some(closed),
             }
-            Change::Bury(key, letter) => {
-                let bytes = key.to_bytes();
-                self.rows
-                    .insert(&self.disk.letters, bytes, encode_row(&bytes, &letter));
-                self.queue(key.queue).letters.add(key.digest());
-            }
-            Change::Unbury(key) => {
-                self.rows.remove(&self.disk.letters, key.to_bytes());
-                self.queue(key.queue).letters.remove(key.digest());
-            }
-            Change::Close(queue, closed) => self.queue(queue).closed = closed,
+        }
+        for (key, mark) in marks {
+            self.write_mark(key, mark);
+        }
+        for (key, letter) in letters {
+            self.write_letter(key, letter);
         }
         Ok(())
     }
 
-    fn mark(&mut self, key: Key, gone: &KeySet, change: impl FnOnce(&mut Mark)) {
-        if gone.contains(&key) {
+    fn write_letter(&mut self, key: Key, letter: Option<LetterRow>) {
+        let bytes = key.to_bytes();
+        let letters = &mut self.counts_of(key.queue).letters;
+        match letter {
+            Some(letter) => {
+                letters.add(key.digest());
+                let row = encode_row(&bytes, &letter);
+                self.rows.insert(&self.disk.letters, bytes, row);
+            }
+            None => {
+                letters.remove(key.digest());
+                self.rows.remove(&self.disk.letters, bytes);
+            }
+        }
+    }
+
+    /// Changes the mark of an item that is still there.
+    fn mark(&self, marks: &mut HashMap<Key, Mark>, key: Key, change: impl FnOnce(&mut Mark)) {
+        if self.is_gone(key.id) {
             return;
         }
-        let before = self.books.marks.get(&key).copied();
-        let mut mark = before.unwrap_or_default().0;
-        change(&mut mark);
+        let known = || {
+            self.books
+                .marks
+                .get(&key)
+                .map_or_else(Mark::default, |known| known.0)
+        };
+        change(marks.entry(key).or_insert_with(known));
+    }
+
+    fn write_mark(&mut self, key: Key, mark: Mark) {
         let bytes = key.to_bytes();
         let value = encode_row(&bytes, &mark);
         let digest = row_digest(key, &value);
-        self.books.marks.insert(key, (mark, digest));
-        let marks = &mut self.queue(key.queue).marks;
+        let before = self.books.marks.insert(key, (mark, digest));
+        let marks = &mut self.counts_of(key.queue).marks;
         if let Some((_, before)) = before {
             marks.remove(before);
         }
@@ -310,12 +327,28 @@ impl Writing<'_> {
         self.rows.insert(&self.disk.marks, bytes, value);
     }
 
-    /// Writes the counts that the group changes.
+    /// How the counts of a queue change: groups change few queues.
+    fn counts_of(&mut self, queue: u32) -> &mut Counts {
+        let known = self.changed.iter().position(|(known, _)| *known == queue);
+        let index = known.unwrap_or_else(|| {
+            self.changed.push((queue, Counts::default()));
+            self.changed.len() - 1
+        });
+        &mut self.changed[index].1
+    }
+
+    /// Writes the counts.
     fn counts(&mut self, number: u64) {
-        for id in self.touched.drain() {
-            let key = id.to_be_bytes();
-            let row = encode_row(&key, &self.books.queues[&id]);
-            self.rows.insert(&self.disk.queues, key, row);
+        for (queue, counts) in self.changed.drain(..) {
+            let row = self.books.queues.get_mut(&queue);
+            let row = row.expect("the row of a queue is there before its first change");
+            row.items.merge(counts.items);
+            row.letters.merge(counts.letters);
+            row.marks.merge(counts.marks);
+            row.closed = counts.closed.unwrap_or(row.closed);
+            let key = queue.to_be_bytes();
+            self.rows
+                .insert(&self.disk.queues, key, encode_row(&key, row));
         }
         self.books.store = StoreRow {
             group: number,
@@ -324,5 +357,67 @@ impl Writing<'_> {
         };
         let row = encode_row(STORE_ROW, &self.books.store);
         self.rows.insert(&self.disk.store, STORE_ROW, row);
+    }
+}
+
+/// What a group does with the items that it pushes.
+struct Pushed {
+    /// The fates of items by number, from this one on: their numbers are nearly consecutive.
+    base: u64,
+    fates: Vec<Fate>,
+    /// Those that were numbered long before.
+    older: HashMap<u64, Fate>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// The group does not push it.
+    Absent,
+    Pushed,
+    /// The group pushes and removes it.
+    Cancelled,
+}
+
+impl Pushed {
+    fn of(batches: &[Batch]) -> Self {
+        let ids = || {
+            batches
+                .iter()
+                .flat_map(|batch| &batch.pushes)
+                .map(|push| push.key.id)
+        };
+        let count: u64 = batches.iter().map(|batch| batch.pushes.len() as u64).sum();
+        let end = ids().max().map_or(0, |last| last + 1);
+        let base = ids()
+            .min()
+            .unwrap_or(0)
+            .max(end.saturating_sub(8 * count + 1024));
+        let mut pushed = Self {
+            base,
+            fates: vec![Fate::Absent; usize::try_from(end - base).unwrap_or(0)],
+            older: HashMap::new(),
+        };
+        ids().for_each(|id| pushed.set(id, Fate::Pushed));
+        pushed
+    }
+
+    fn index(&self, id: u64) -> Option<usize> {
+        id.checked_sub(self.base)
+            .and_then(|index| usize::try_from(index).ok())
+    }
+
+    fn get(&self, id: u64) -> Fate {
+        let fate = match self.index(id) {
+            Some(index) => self.fates.get(index),
+            None => self.older.get(&id),
+        };
+        fate.copied().unwrap_or(Fate::Absent)
+    }
+
+    fn set(&mut self, id: u64, fate: Fate) {
+        match self.index(id).and_then(|index| self.fates.get_mut(index)) {
+            Some(known) => *known = fate,
+            None => drop(self.older.insert(id, fate)),
+        }
     }
 }

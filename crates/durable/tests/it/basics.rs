@@ -360,3 +360,31 @@ fn a_directory_is_open_once_and_must_be_a_store() {
         Err(StoreError::NotAStore(_))
     ));
 }
+
+/// The death of an item is written without a wait, so it is in one group with what follows at once.
+#[test]
+fn a_letter_that_is_requeued_in_the_group_of_its_death() {
+    let directory = directory();
+    let store = open(&directory);
+    let jobs = || {
+        store
+            .builder::<u32>("jobs")
+            .max_attempts(1)
+            .build()
+            .unwrap()
+    };
+    let queue = jobs();
+    for number in 0..50 {
+        queue.push(number).unwrap();
+        let tx = queue.begin_owned();
+        tx.pop().unwrap();
+        tx.abort();
+        let letter = queue.dead_letters().oldest().unwrap().unwrap();
+        assert_eq!(letter.item, number);
+        assert!(queue.dead_letters().requeue(letter.id()).unwrap());
+        assert_eq!(queue.pop().unwrap(), number);
+    }
+    drop(queue);
+    let queue = jobs();
+    assert_eq!((queue.len(), queue.dead_letters().len()), (0, 0));
+}
