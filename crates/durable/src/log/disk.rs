@@ -287,16 +287,13 @@ impl Group<'_> {
     fn write_letter(&mut self, key: Key, letter: Option<LetterRow>) {
         let bytes = key.to_bytes();
         let letters = &mut self.counts_of(key.queue).letters;
-        match letter {
-            Some(letter) => {
-                letters.add(key.digest());
-                let row = encode_row(&bytes, &letter);
-                self.rows.insert(&self.disk.letters, bytes, row);
-            }
-            None => {
-                letters.remove(key.digest());
-                self.rows.remove(&self.disk.letters, bytes);
-            }
+        if let Some(letter) = letter {
+            letters.add(key.digest());
+            let row = encode_row(&bytes, &letter);
+            self.rows.insert(&self.disk.letters, bytes, row);
+        } else {
+            letters.remove(key.digest());
+            self.rows.remove(&self.disk.letters, bytes);
         }
     }
 
