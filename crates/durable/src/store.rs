@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use std::collections::HashSet;
 use std::fmt;
 use std::fs;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -182,6 +182,10 @@ fn identify(path: &Path) -> Result<(), StoreError> {
                 None => Err(StoreError::NotAStore(path.to_owned())),
             }
         }
+        Err(error) if error.kind() == ErrorKind::InvalidData => {
+            Err(StoreError::NotAStore(path.to_owned()))
+        }
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error.into()),
         Err(_) if holds_files(path)? => Err(StoreError::NotAStore(path.to_owned())),
         Err(_) => {
             // Complete when it is there.

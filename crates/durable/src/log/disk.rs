@@ -14,6 +14,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 const STORE_ROW: &[u8] = b"store";
 
+/// At how many bytes of journals the storage engine sorts its changes into files. A crash leaves at most so many to read.
+const JOURNALS: u64 = 128 << 20;
+
 /// The files of a store.
 pub(crate) struct Disk {
     database: Database,
@@ -48,6 +51,7 @@ impl Disk {
     ) -> Result<Self, StoreError> {
         let database = Database::builder(path.join("db"))
             .manual_journal_persist(true)
+            .max_journaling_size(JOURNALS)
             .open()
             .map_err(|error| match error {
                 fjall::Error::Locked => StoreError::Locked(path.to_owned()),
@@ -69,10 +73,13 @@ impl Disk {
         } else {
             row?
         };
-        let (witness, acknowledged) = match Witness::open(&path.join("acknowledged")) {
+        let file = path.join("acknowledged");
+        let (witness, acknowledged) = match Witness::open(&file, row.group > 0) {
             Err(StoreError::Damaged(_)) if accept_damage => {
-                std::fs::remove_file(path.join("acknowledged"))?;
-                Witness::open(&path.join("acknowledged"))?
+                if file.exists() {
+                    std::fs::remove_file(&file)?;
+                }
+                Witness::open(&file, false)?
             }
             witness => witness?,
         };

@@ -6,7 +6,7 @@
 
 use crate::error::StoreError;
 use std::fs::{File, OpenOptions};
-use std::io;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use xxhash_rust::xxh3::xxh3_64;
@@ -19,32 +19,38 @@ const SLOT: usize = 16;
 pub(crate) struct Witness(File);
 
 impl Witness {
-    /// Opens the file; returns the number in it too: 0 in a new one.
-    pub(crate) fn open(path: &Path) -> Result<(Self, u64), StoreError> {
+    /// Opens the file, or creates it for a store without groups; returns the number in it too, 0 if there is none.
+    pub(crate) fn open(path: &Path, has_groups: bool) -> Result<(Self, u64), StoreError> {
         let mut options = OpenOptions::new();
-        let file = options
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path)?;
+        let file = match options.read(true).write(true).open(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound && !has_groups => Self::create(path)?,
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return Err(StoreError::damaged("the file `acknowledged` is missing"))
+            }
+            file => file?,
+        };
+        let len = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
+        let len = len.min(2 * SLOT);
         let mut bytes = [0; 2 * SLOT];
-        let len = usize::try_from(file.metadata()?.len())
-            .unwrap_or(usize::MAX)
-            .min(2 * SLOT);
         file.read_exact_at(&mut bytes[..len], 0)?;
         let (slots, _) = bytes.as_chunks::<SLOT>();
         let readable = slots.iter().filter_map(Self::read).max();
-        let number = match readable {
-            Some(number) => number,
-            None if len == 0 => 0,
-            None => {
-                return Err(StoreError::damaged(
-                    "the file `acknowledged` cannot be read",
-                ))
-            }
-        };
-        Ok((Self(file), number))
+        // Empty: a crash came before the first group was acknowledged.
+        if readable.is_none() && len > 0 {
+            return Err(StoreError::damaged(
+                "the file `acknowledged` cannot be read",
+            ));
+        }
+        Ok((Self(file), readable.unwrap_or(0)))
+    }
+
+    fn create(path: &Path) -> io::Result<File> {
+        let mut options = OpenOptions::new();
+        let file = options.read(true).write(true).create_new(true).open(path)?;
+        if let Some(directory) = path.parent() {
+            File::open(directory)?.sync_all()?;
+        }
+        Ok(file)
     }
 
     fn read(slot: &[u8; SLOT]) -> Option<u64> {
