@@ -8,7 +8,7 @@ use crate::batch::Batch;
 use crate::error::StoreError;
 use crate::handle::Seat;
 use crate::log::Durability;
-use crate::order::{Order, RamTaken};
+use crate::order::{Order, RamTaken, RamTx};
 use crate::queue::shared::Shared;
 use crate::transaction::Core;
 use crate::{Fifo, Transaction};
@@ -26,18 +26,31 @@ use std::task::{Context, Poll, Waker};
 pub struct Taken<'h, T: Send + 'static, O: Order<T> = Fifo> {
     /// `None` only while it is dropped.
     ram: Option<RamTaken<T, O>>,
-    shared: Arc<Shared<T, O>>,
-    home: Option<&'h mut Seat<T, O>>,
+    rest: Rest<'h, T, O>,
+}
+
+/// What a transaction is without its part in memory.
+pub(crate) struct Rest<'h, T: Send + 'static, O: Order<T>> {
+    /// The handle that gets the state for its next transaction; with what that needs.
+    home: Option<Home<'h, T, O>>,
+    batch: Batch,
+}
+
+type Home<'h, T, O> = (&'h mut Seat<T, O>, Arc<Shared<T, O>>);
+
+impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
+    fn split(self) -> (RamTx<T, O>, Rest<'h, T, O>) {
+        let (core, home) = self.into_parts();
+        let home = home.map(|home| (home, core.shared));
+        let batch = core.batch.into_inner();
+        (core.ram, Rest { home, batch })
+    }
 }
 
 impl<'h, T: Send + 'static, O: Order<T>> Taken<'h, T, O> {
-    fn new(
-        ram: RamTaken<T, O>,
-        shared: Arc<Shared<T, O>>,
-        home: Option<&'h mut Seat<T, O>>,
-    ) -> Self {
+    fn new(ram: RamTaken<T, O>, rest: Rest<'h, T, O>) -> Self {
         let ram = Some(ram);
-        Self { ram, shared, home }
+        Self { ram, rest }
     }
 }
 
@@ -64,8 +77,9 @@ impl<T: Send + 'static, O: Order<T>> FusedIterator for Taken<'_, T, O> {}
 
 impl<T: Send + 'static, O: Order<T>> Drop for Taken<'_, T, O> {
     fn drop(&mut self) {
-        if let (Some(ram), Some(home)) = (self.ram.take(), self.home.take()) {
-            *home = Seat::Rests(Core::resume(Arc::clone(&self.shared), ram.begin_owned()));
+        if let (Some(ram), Some((home, shared))) = (self.ram.take(), self.rest.home.take()) {
+            let batch = std::mem::take(&mut self.rest.batch);
+            *home = Seat::Rests(Core::resume(shared, ram.begin_owned(), batch));
         }
     }
 }
@@ -89,12 +103,6 @@ impl<T: Send + 'static, O: Order<T>> Core<T, O> {
         let removed = ram.items().map(|item| item.key(shared.id));
         batch.removes.extend(removed);
         Ok(std::mem::take(batch))
-    }
-
-    /// Commits in memory what is on the disk.
-    pub(crate) fn conclude(self) -> RamTaken<T, O> {
-        let taken = self.ram.try_commit();
-        taken.unwrap_or_else(|_| unreachable!("the transaction was prepared"))
     }
 
     /// Aborts what could not be written.
@@ -147,16 +155,17 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
         if !batch.is_empty() {
             let shared = &self.core().shared;
             let tickets = shared.tickets_of(&mut batch);
-            shared.log().commit([batch], durability)?;
+            let spare = shared.log().commit([batch], durability)?;
             shared.exchange_tickets(tickets);
+            *self.core_mut().batch.get_mut() = spare;
         }
         Ok(self.conclude())
     }
 
-    pub(crate) fn conclude(self) -> Taken<'h, T, O> {
-        let (core, home) = self.into_parts();
-        let shared = Arc::clone(&core.shared);
-        Taken::new(core.conclude(), shared, home)
+    /// Commits in memory what was prepared.
+    fn conclude(self) -> Taken<'h, T, O> {
+        let (ram, rest) = self.split();
+        Taken::new(conclude::<T, O>(ram), rest)
     }
 
     /// Commits in a task. The commit begins at the first poll, and is synced whatever the durability of the store is.
@@ -185,6 +194,12 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
             state: CommitState::Begins(self),
         }
     }
+}
+
+/// Commits in memory what was prepared.
+fn conclude<T: Send + 'static, O: Order<T>>(ram: RamTx<T, O>) -> RamTaken<T, O> {
+    let taken = ram.try_commit();
+    taken.unwrap_or_else(|_| unreachable!("the transaction was prepared"))
 }
 
 /// The future of [`Transaction::commit_async`].
@@ -231,7 +246,7 @@ impl<T: Send + 'static, O: Order<T>> Limbo<T, O> {
             let end = match written {
                 Ok(()) => {
                     core.shared.exchange_tickets(tickets);
-                    Ok(core.conclude())
+                    Ok(conclude::<T, O>(core.ram))
                 }
                 Err(error) => Err((core.give_up(error), core)),
             };
@@ -279,7 +294,11 @@ impl<T: Send + 'static, O: Order<T>> Limbo<T, O> {
         };
         drop(state);
         match end {
-            Ok(taken) => Core::resume(Arc::clone(&self.shared), taken.begin_owned()),
+            Ok(taken) => Core::resume(
+                Arc::clone(&self.shared),
+                taken.begin_owned(),
+                Batch::default(),
+            ),
             Err((_, core)) => core,
         }
     }
@@ -315,9 +334,10 @@ impl<'h, T: Send + 'static, O: Order<T>> Future for CommitAsync<'h, T, O> {
             Ok(ram) => {
                 let home = home.map(|home| {
                     *home = Seat::Vacant;
-                    home
+                    (home, Arc::clone(&limbo.shared))
                 });
-                Ok(Taken::new(ram, Arc::clone(&limbo.shared), home))
+                let batch = Batch::default();
+                Ok(Taken::new(ram, Rest { home, batch }))
             }
             Err((error, core)) => {
                 if let Some(home) = home {

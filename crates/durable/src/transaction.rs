@@ -8,7 +8,7 @@ use crate::handle::Seat;
 use crate::item::{Item, Items};
 use crate::order::{EntryOf, Order, Place, RamTx, Staged, StagedBatch, Wait};
 use crate::queue::shared::Shared;
-use crate::ticket::Ticket;
+use crate::ticket::{Ticket, Tickets};
 use crate::{DurableQueue, Fifo};
 use parking_lot::{Mutex, MutexGuard};
 use std::fmt;
@@ -49,12 +49,16 @@ impl<T: Send + 'static, O: Order<T>> Core<T, O> {
             Some(name) => queue.ram.named_handle(name),
             None => queue.ram.handle(),
         };
-        Self::resume(Arc::clone(&queue.shared), handle.begin_owned())
+        Self::resume(
+            Arc::clone(&queue.shared),
+            handle.begin_owned(),
+            Batch::default(),
+        )
     }
 
     /// The state of the next transaction of the same handle.
-    pub(crate) fn resume(shared: Arc<Shared<T, O>>, ram: RamTx<T, O>) -> Self {
-        let batch = Mutex::new(shared.log().batch());
+    pub(crate) fn resume(shared: Arc<Shared<T, O>>, ram: RamTx<T, O>, batch: Batch) -> Self {
+        let batch = Mutex::new(batch);
         Self { shared, ram, batch }
     }
 
@@ -132,7 +136,7 @@ fn settle_batch<T: Send + 'static, O: Order<T>>(
     mut recorded: Recorded<'_, T, O>,
     ids: Range<u64>,
     staged: StagedBatch<T, O>,
-) -> Result<Vec<Ticket>, PushError<Vec<T>>> {
+) -> Result<Tickets, PushError<Vec<T>>> {
     let tickets = match staged {
         Ok(tickets) => tickets,
         Err(error) => {
@@ -145,12 +149,12 @@ fn settle_batch<T: Send + 'static, O: Order<T>>(
                 PushError::Full(items) | PushError::Closed(items) => items.len(),
                 _ => 0,
             };
-            recorded.before += usize::try_from(ids.end - ids.start).unwrap_or(usize::MAX) - refused;
+            recorded.before += Tickets(ids).len() - refused;
             return Err(error);
         }
     };
     recorded.keep(ids.clone().zip(tickets));
-    Ok(ids.map(Ticket).collect())
+    Ok(Tickets(ids))
 }
 
 /// An item that was taken in memory.
@@ -199,6 +203,7 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
         Self::without_home(Core::resume(
             Arc::clone(&queue.shared),
             queue.ram.begin_owned(),
+            Batch::default(),
         ))
     }
 
@@ -306,7 +311,7 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
         items: Vec<T>,
         place: Option<Place>,
         wait: Wait,
-    ) -> Result<Vec<Ticket>, PushError<Vec<T>>> {
+    ) -> Result<Tickets, PushError<Vec<T>>> {
         let (entries, ids, recorded) = self.record_batch(items, place)?;
         let staged = O::stage_batch(&self.core().ram, entries, place, wait);
         settle_batch(recorded, ids, staged)
@@ -316,7 +321,7 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
         &self,
         items: Vec<T>,
         place: Option<Place>,
-    ) -> impl Future<Output = Result<Vec<Ticket>, PushError<Vec<T>>>> + Send + '_ {
+    ) -> impl Future<Output = Result<Tickets, PushError<Vec<T>>>> + Send + '_ {
         let staging = self
             .record_batch(items, place)
             .map(|(entries, ids, recorded)| {

@@ -3,7 +3,7 @@
 use crate::batch::Batch;
 use crate::error::StoreError;
 use crate::log::Durability;
-use crate::order::{Order, RamTaken, RamTx};
+use crate::order::{Order, RamTx};
 use crate::queue::shared::TicketChanges;
 use crate::store::StoreInner;
 use crate::{Taken, Transaction};
@@ -85,31 +85,11 @@ impl Batches {
         match self.store {
             Some(store) if !self.batches.is_empty() => {
                 let durability: Durability = store.durability;
-                store.log.commit(self.batches, durability)
+                store.log.commit(self.batches, durability).map(drop)
             }
             _ => Ok(()),
         }
     }
-}
-
-/// What a transaction is without its part in memory.
-type Rest<'h, T, O> = (
-    Arc<crate::queue::shared::Shared<T, O>>,
-    Option<&'h mut crate::handle::Seat<T, O>>,
-);
-
-fn split<T: Send + 'static, O: Order<T>>(
-    tx: Transaction<'_, T, O>,
-) -> (RamTx<T, O>, Rest<'_, T, O>) {
-    let (core, home) = tx.into_parts();
-    (core.ram, (core.shared, home))
-}
-
-fn unite<T: Send + 'static, O: Order<T>>(
-    ram: RamTaken<T, O>,
-    (shared, home): Rest<'_, T, O>,
-) -> Taken<'_, T, O> {
-    Taken::new(ram, shared, home)
 }
 
 /// Commits in memory what was prepared.
@@ -131,9 +111,10 @@ impl<'h, T: Send + 'static, O: Order<T>> CommitAll for Vec<Transaction<'h, T, O>
         for (tx, tickets) in self.iter().zip(tickets) {
             tx.core().shared.exchange_tickets(tickets);
         }
-        let (rams, rests): (Vec<RamTx<T, O>>, Vec<_>) = self.into_iter().map(split).unzip();
+        let (rams, rests): (Vec<RamTx<T, O>>, Vec<_>) =
+            self.into_iter().map(Transaction::split).unzip();
         let taken = conclude(rams).into_iter().zip(rests);
-        Ok(taken.map(|(ram, rest)| unite(ram, rest)).collect())
+        Ok(taken.map(|(ram, rest)| Taken::new(ram, rest)).collect())
     }
 }
 
@@ -150,10 +131,10 @@ macro_rules! tuples {
                 $(let $tickets = batches.add(&mut $tx)?;)+
                 batches.commit()?;
                 $($tx.core().shared.exchange_tickets($tickets);)+
-                $(let $tx = split($tx);)+
+                $(let $tx = $tx.split();)+
                 // The parts in memory, then the rests.
                 let ($($tickets,)+) = conclude(($($tx.0,)+));
-                Ok(($(unite($tickets, $tx.1),)+))
+                Ok(($(Taken::new($tickets, $tx.1),)+))
             }
         }
 

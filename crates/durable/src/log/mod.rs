@@ -136,24 +136,19 @@ impl Log {
         &self.shared.disk
     }
 
-    /// An empty batch.
-    pub(crate) fn batch(&self) -> Batch {
-        self.shared.state.lock().spare.pop().unwrap_or_default()
-    }
-
     /// Adds the batches, as one, and waits as the durability asks. An error: nothing of them takes effect, unless the
-    /// store is poisoned.
+    /// store is poisoned. Returns an empty batch, which may have room.
     pub(crate) fn commit(
         &self,
         batches: impl IntoIterator<Item = Batch>,
         durability: Durability,
-    ) -> Result<(), StoreError> {
+    ) -> Result<Batch, StoreError> {
         let mut state = self.shared.add(batches, durability)?;
-        if durability != Durability::Synced {
-            return Ok(());
+        if durability == Durability::Synced {
+            let number = state.number;
+            self.shared.wait(&mut state, number)?;
         }
-        let number = state.number;
-        self.shared.wait(&mut state, number)
+        Ok(state.spare.pop().unwrap_or_default())
     }
 
     /// Adds the batches, as one; `then` is called when they are on the disk, by a thread of the log.
@@ -182,7 +177,7 @@ impl Log {
 
     /// Waits until everything that was added is on the disk.
     pub(crate) fn flush(&self) -> Result<(), StoreError> {
-        self.commit([], Durability::Synced)
+        self.commit([], Durability::Synced).map(drop)
     }
 
     /// The error after which nothing more is written.

@@ -1,7 +1,7 @@
 //! Dead letters.
 
 use super::DurableQueue;
-use crate::batch::Change;
+use crate::batch::{Batch, Change};
 use crate::error::StoreError;
 use crate::format::{Key, LetterRow};
 use crate::log::Durability;
@@ -189,10 +189,10 @@ impl<T: Send + 'static, O: Order<T>> DeadLetters<T, O> {
             return Ok(None);
         }
         let shared = &self.queue.shared;
-        let mut batch = shared.log().batch();
+        let mut batch = Batch::default();
         batch.others.push(Change::Unbury(shared.key(id)));
         match shared.log().commit([batch], Durability::Synced) {
-            Ok(()) => Ok(Some(letter)),
+            Ok(_) => Ok(Some(letter)),
             Err(error) => {
                 self.rows().lock().insert(id, row);
                 Err(error)

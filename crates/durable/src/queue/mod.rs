@@ -11,7 +11,7 @@ pub use builder::Builder;
 pub use letters::{Cause, DeadLetter, DeadLetters};
 pub use priority::{PushTo, PushWith};
 
-use crate::batch::Change;
+use crate::batch::{Batch, Change};
 use crate::error::StoreError;
 use crate::handle::{Handle, Seat};
 use crate::log::Durability;
@@ -228,9 +228,9 @@ where
 impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
     /// Writes a change, and waits until it is on the disk.
     pub(crate) fn write(&self, change: Change) -> Result<(), StoreError> {
-        let mut batch = self.log().batch();
+        let mut batch = Batch::default();
         batch.others.push(change);
-        self.log().commit([batch], Durability::Synced)
+        self.log().commit([batch], Durability::Synced).map(drop)
     }
 }
 

@@ -2,14 +2,14 @@
 
 use super::verbs;
 use super::DurableQueue;
-use crate::batch::Change;
+use crate::batch::{Batch, Change};
 use crate::error::{PushError, StoreError};
 use crate::format::{self, Schedule};
 use crate::handle::Handle;
 use crate::log::Durability;
 use crate::order::{Engine, Order, Place, Wait, DEFAULT_PRIORITY};
 use crate::queue::shared::Shared;
-use crate::ticket::Ticket;
+use crate::ticket::{Ticket, Tickets};
 use crate::Transaction;
 use requeue::Prioritized;
 use std::future::Future;
@@ -54,7 +54,7 @@ enum When {
 pub trait PushTo: sealed::Push {}
 
 mod sealed {
-    use super::{Place, PushError, Ticket, Wait};
+    use super::{Place, PushError, Ticket, Tickets, Wait};
     use std::future::Future;
     use std::time::Instant;
 
@@ -74,7 +74,7 @@ mod sealed {
             items: Vec<Self::Item>,
             place: Place,
             wait: Wait,
-        ) -> Result<Vec<Ticket>, PushError<Vec<Self::Item>>>;
+        ) -> Result<Tickets, PushError<Vec<Self::Item>>>;
         #[allow(private_interfaces)]
         fn push_async(
             self,
@@ -86,7 +86,7 @@ mod sealed {
             self,
             items: Vec<Self::Item>,
             place: Place,
-        ) -> impl Future<Output = Result<Vec<Ticket>, PushError<Vec<Self::Item>>>> + Send;
+        ) -> impl Future<Output = Result<Tickets, PushError<Vec<Self::Item>>>> + Send;
     }
 }
 
@@ -147,7 +147,10 @@ impl<P: PushTo> PushWith<P> {
         wait: Wait,
     ) -> Result<Vec<Ticket>, PushError<Vec<P::Item>>> {
         match self.place() {
-            Some(place) => self.target.push_batch(items, place, wait),
+            Some(place) => self
+                .target
+                .push_batch(items, place, wait)
+                .map(Tickets::into_vec),
             None => Err(PushError::OutOfRange(items)),
         }
     }
@@ -250,7 +253,7 @@ impl<P: PushTo> PushWith<P> {
             Some(place) => Ok(self.target.push_batch_async(items, place)),
             None => Err(PushError::OutOfRange(items)),
         };
-        async { begun?.await }
+        async { begun?.await.map(Tickets::into_vec) }
     }
 }
 
@@ -300,7 +303,7 @@ macro_rules! push_to {
             }
 
             #[allow(private_interfaces)]
-            fn push_batch(self, items: Vec<T>, place: Place, wait: Wait) -> Result<Vec<Ticket>, PushError<Vec<T>>> {
+            fn push_batch(self, items: Vec<T>, place: Place, wait: Wait) -> Result<Tickets, PushError<Vec<T>>> {
                 verbs::push_batch(self, items, Some(place), wait)
             }
 
@@ -310,7 +313,7 @@ macro_rules! push_to {
             }
 
             #[allow(private_interfaces)]
-            async fn push_batch_async(self, items: Vec<T>, place: Place) -> Result<Vec<Ticket>, PushError<Vec<T>>> {
+            async fn push_batch_async(self, items: Vec<T>, place: Place) -> Result<Tickets, PushError<Vec<T>>> {
                 verbs::push_batch_async($begin(self), items, Some(place)).await
             }
         }
@@ -340,7 +343,7 @@ impl<T: Send + 'static, O: Order<T>> Push for &Transaction<'_, T, O> {
         items: Vec<T>,
         place: Place,
         wait: Wait,
-    ) -> Result<Vec<Ticket>, PushError<Vec<T>>> {
+    ) -> Result<Tickets, PushError<Vec<T>>> {
         self.stage_batch(items, Some(place), wait)
     }
 
@@ -358,7 +361,7 @@ impl<T: Send + 'static, O: Order<T>> Push for &Transaction<'_, T, O> {
         self,
         items: Vec<T>,
         place: Place,
-    ) -> impl Future<Output = Result<Vec<Ticket>, PushError<Vec<T>>>> + Send {
+    ) -> impl Future<Output = Result<Tickets, PushError<Vec<T>>>> + Send {
         self.stage_batch_async(items, Some(place))
     }
 }
@@ -450,7 +453,7 @@ where
         };
         let shared = &self.shared;
         shared.load(&mut entry)?;
-        let mut batch = shared.log().batch();
+        let mut batch = Batch::default();
         batch.removes.push(shared.key(ticket.0));
         let tickets = shared.tickets_of(&mut batch);
         shared.log().commit([batch], Durability::Synced)?;

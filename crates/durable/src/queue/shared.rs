@@ -118,7 +118,7 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
     }
 
     pub(crate) fn note(&self, changes: impl Iterator<Item = Change>) {
-        let mut batch = self.log().batch();
+        let mut batch = Batch::default();
         batch.others.extend(changes);
         self.log().note(batch);
     }

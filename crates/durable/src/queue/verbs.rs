@@ -4,7 +4,7 @@ use super::DurableQueue;
 use crate::error::{PopError, PushError, StoreError};
 use crate::handle::{Handle, Seat};
 use crate::order::{Order, Place, Wait};
-use crate::ticket::Ticket;
+use crate::ticket::{Ticket, Tickets};
 use crate::transaction::Core;
 use crate::{Taken, Transaction};
 use std::future::Future;
@@ -67,7 +67,7 @@ pub(crate) fn push_batch<T: Send + 'static, O: Order<T>>(
     items: Vec<T>,
     place: Option<Place>,
     wait: Wait,
-) -> Result<Vec<Ticket>, PushError<Vec<T>>> {
+) -> Result<Tickets, PushError<Vec<T>>> {
     target.run(
         |tx| tx.stage_batch(items, place, wait),
         |tickets, _| tickets,
@@ -109,7 +109,7 @@ pub(crate) async fn push_batch_async<T: Send + 'static, O: Order<T>>(
     tx: Transaction<'_, T, O>,
     items: Vec<T>,
     place: Option<Place>,
-) -> Result<Vec<Ticket>, PushError<Vec<T>>> {
+) -> Result<Tickets, PushError<Vec<T>>> {
     let staging = tx.stage_batch_async(items, place);
     let tickets = staging.await?;
     tx.commit_async().await?;
