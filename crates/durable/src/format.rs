@@ -108,6 +108,12 @@ impl Digest {
         self.sum = self.sum.wrapping_add(row);
     }
 
+    /// Adds what was added to another one, and removes what was removed.
+    pub(crate) fn merge(&mut self, changed: Self) {
+        self.count = self.count.wrapping_add(changed.count);
+        self.sum = self.sum.wrapping_add(changed.sum);
+    }
+
     pub(crate) fn remove(&mut self, row: u64) {
         self.count = self.count.wrapping_sub(1);
         self.sum = self.sum.wrapping_sub(row);

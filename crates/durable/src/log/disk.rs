@@ -1,13 +1,16 @@
 //! The storage engine, and what a group of commits changes in it.
 
+use super::numbers::Numbers;
 use super::witness::Witness;
 use crate::batch::{Batch, Change};
 use crate::error::{Damage, StoreError};
-use crate::format::{decode_row, encode_row, row_digest, seal, Key, Mark, QueueRow, StoreRow};
+use crate::format::{
+    decode_row, encode_row, row_digest, seal, Digest, Key, Mark, QueueRow, StoreRow,
+};
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode};
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashMap, HashSet};
-use std::hash::{BuildHasherDefault, Hasher};
+use std::mem;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -37,32 +40,6 @@ pub(crate) struct Books {
     /// The marks of open queues, with their digests.
     pub(crate) marks: HashMap<Key, (Mark, u64)>,
 }
-
-/// Keys whose numbers are already spread by a multiplication.
-#[derive(Clone, Copy, Default)]
-struct KeyHasher(u64);
-
-impl Hasher for KeyHasher {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.write_u64(u64::from(*byte));
-        }
-    }
-
-    fn write_u32(&mut self, number: u32) {
-        self.write_u64(u64::from(number));
-    }
-
-    fn write_u64(&mut self, number: u64) {
-        self.0 = (self.0.rotate_left(23) ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-}
-
-type KeySet = HashSet<Key, BuildHasherDefault<KeyHasher>>;
 
 impl Disk {
     pub(crate) fn open(
@@ -165,7 +142,7 @@ impl Disk {
     /// Writes a group of commits.
     pub(crate) fn write(
         &self,
-        batches: &mut [Batch],
+        batch: &mut Batch,
         number: u64,
         sync: bool,
     ) -> Result<(), StoreError> {
@@ -180,8 +157,9 @@ impl Disk {
             books: &mut books,
             rows: self.database.batch().durability(Some(mode)),
             touched: HashSet::new(),
+            items: (0, Digest::default()),
         };
-        writing.changes(batches)?;
+        writing.changes(batch)?;
         writing.counts(number);
         writing.rows.commit()?;
         if sync {
@@ -200,42 +178,64 @@ struct Writing<'d> {
     rows: OwnedWriteBatch,
     /// The queues that it changes.
     touched: HashSet<u32>,
+    /// What it changes of the items of a queue, until that is added to the row of the queue.
+    items: (u32, Digest),
+}
+
+/// The item of a dead letter.
+fn buried(change: &Change) -> Option<Key> {
+    match change {
+        Change::Bury(key, letter) => Some(Key {
+            id: letter.item,
+            ..*key
+        }),
+        _ => None,
+    }
 }
 
 impl Writing<'_> {
-    fn changes(&mut self, batches: &mut [Batch]) -> Result<(), StoreError> {
-        // What was removed, and what of that was pushed in this group too: it is not on the disk.
-        let mut gone = KeySet::default();
-        let mut unwritten = KeySet::default();
-        for batch in batches.iter() {
-            gone.extend(&batch.removes);
-            gone.extend(batch.others.iter().filter_map(|change| match change {
-                Change::Bury(key, letter) => Some(Key {
-                    id: letter.item,
-                    ..*key
-                }),
-                _ => None,
-            }));
-        }
-        for batch in batches.iter_mut() {
-            let mut start = 0;
-            for push in &batch.pushes {
-                let value = &mut batch.values[start..push.end];
-                start = push.end;
-                if !gone.is_empty() && gone.contains(&push.key) {
-                    unwritten.insert(push.key);
-                } else {
-                    self.insert(push.key, value);
-                }
+    fn changes(&mut self, batch: &mut Batch) -> Result<(), StoreError> {
+        let buried: Vec<_> = batch.others.iter().filter_map(buried).collect();
+        // No item and no letter of the store has the number of another one.
+        let mut gone = Numbers::around(&batch.pushes, batch.removes.len());
+        let removed = || batch.removes.iter().chain(&buried);
+        removed().for_each(|key| gone.insert(key.id));
+        // What is pushed and removed in this group is not on the disk, and does not get there.
+        let mut unwritten = Numbers::around(&batch.pushes, batch.removes.len());
+        let mut start = 0;
+        for push in &batch.pushes {
+            let value = &mut batch.values[start..push.end];
+            start = push.end;
+            if gone.contains(push.key.id) {
+                unwritten.insert(push.key.id);
+            } else {
+                self.insert(push.key, value);
             }
         }
-        for key in &gone {
-            self.remove(*key, !unwritten.contains(key));
+        for key in removed() {
+            self.remove(*key, !unwritten.contains(key.id));
         }
-        for change in batches.iter_mut().flat_map(|batch| batch.others.drain(..)) {
+        for change in batch.others.drain(..) {
             self.change(change, &gone)?;
         }
+        self.count_items();
         Ok(())
+    }
+
+    /// What changes of the items of a queue. Neighbours are mostly of one queue.
+    fn items(&mut self, queue: u32) -> &mut Digest {
+        if self.items.0 != queue {
+            self.count_items();
+            self.items.0 = queue;
+        }
+        &mut self.items.1
+    }
+
+    fn count_items(&mut self) {
+        let (queue, changed) = mem::take(&mut self.items);
+        if changed != Digest::default() {
+            self.queue(queue).items.merge(changed);
+        }
     }
 
     fn queue(&mut self, queue: u32) -> &mut QueueRow {
@@ -248,13 +248,16 @@ impl Writing<'_> {
         let bytes = key.to_bytes();
         seal(&bytes, value);
         self.rows.insert(&self.disk.items, bytes, &*value);
-        self.queue(key.queue).items.add(key.digest());
+        self.items(key.queue).add(key.digest());
     }
 
     fn remove(&mut self, key: Key, is_written: bool) {
         if is_written {
             self.rows.remove(&self.disk.items, key.to_bytes());
-            self.queue(key.queue).items.remove(key.digest());
+            self.items(key.queue).remove(key.digest());
+        }
+        if self.books.marks.is_empty() {
+            return;
         }
         if let Some((_, digest)) = self.books.marks.remove(&key) {
             self.rows.remove(&self.disk.marks, key.to_bytes());
@@ -262,7 +265,7 @@ impl Writing<'_> {
         }
     }
 
-    fn change(&mut self, change: Change, gone: &KeySet) -> Result<(), StoreError> {
+    fn change(&mut self, change: Change, gone: &Numbers) -> Result<(), StoreError> {
         match change {
             Change::Delivered(key, attempts) => self.mark(key, gone, |mark| {
                 (mark.attempts, mark.delayed) = (attempts, None);
@@ -291,8 +294,8 @@ impl Writing<'_> {
         Ok(())
     }
 
-    fn mark(&mut self, key: Key, gone: &KeySet, change: impl FnOnce(&mut Mark)) {
-        if gone.contains(&key) {
+    fn mark(&mut self, key: Key, gone: &Numbers, change: impl FnOnce(&mut Mark)) {
+        if gone.contains(key.id) {
             return;
         }
         let before = self.books.marks.get(&key).copied();

@@ -13,6 +13,7 @@
 //! What changes within one group is not written: an item that is pushed and removed there never reaches the disk.
 
 mod disk;
+mod numbers;
 mod witness;
 
 pub(crate) use disk::Disk;
@@ -33,6 +34,8 @@ const WRITE_AT: usize = 4 << 20;
 const FULL_AT: usize = 64 << 20;
 /// How many used batches are kept.
 const SPARE: usize = 64;
+/// Up to how many bytes the buffers of a group are kept.
+const KEPT: usize = 16 << 20;
 
 /// When a commit is on the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +79,8 @@ struct State {
     sync_by: Option<Instant>,
     failed: Option<StoreError>,
     spare: Vec<Batch>,
+    /// The buffers of the group after this one.
+    next: Batch,
     stopping: bool,
     /// Runs completions, which are code of users.
     completions: Option<Sender<Box<dyn FnOnce() + Send>>>,
@@ -83,9 +88,10 @@ struct State {
 
 #[derive(Default)]
 struct Group {
-    batches: Vec<Batch>,
+    /// The changes of all its commits, one after the other.
+    batch: Batch,
+    commits: usize,
     completions: Vec<Completion>,
-    bytes: usize,
     urgency: Urgency,
 }
 
@@ -114,6 +120,7 @@ impl Log {
                 sync_by: None,
                 failed: None,
                 spare: Vec::new(),
+                next: Batch::default(),
                 stopping: false,
                 completions: None,
             }),
@@ -175,7 +182,7 @@ impl Log {
     pub(crate) fn note(&self, batch: Batch) {
         let mut state = self.shared.state.lock();
         if state.failed.is_none() {
-            state.group.add(batch);
+            state.add(batch);
             self.shared.hasten(&mut state, Urgency::Write);
         }
     }
@@ -204,10 +211,14 @@ impl Drop for Log {
     }
 }
 
-impl Group {
-    fn add(&mut self, batch: Batch) {
-        self.bytes += batch.size();
-        self.batches.push(batch);
+impl State {
+    /// Copies the changes into the group: the buffers of the batch stay with the commits, those of the group with the writer.
+    fn add(&mut self, mut batch: Batch) {
+        self.group.commits += 1;
+        self.group.batch.append(&mut batch);
+        if self.spare.len() < SPARE {
+            self.spare.push(batch);
+        }
     }
 }
 
@@ -218,22 +229,22 @@ impl Shared {
         durability: Durability,
     ) -> Result<MutexGuard<'_, State>, StoreError> {
         let mut state = self.state.lock();
-        while state.group.bytes > FULL_AT && state.failed.is_none() {
+        while state.group.batch.size() > FULL_AT && state.failed.is_none() {
             self.hasten(&mut state, Urgency::Write);
             self.taken.wait(&mut state);
         }
         if let Some(error) = &state.failed {
             return Err(error.clone());
         }
-        let (start, mut pushes) = (state.group.batches.len(), false);
-        for batch in batches {
-            pushes |= !batch.pushes.is_empty();
-            state.group.add(batch);
-        }
-        if pushes && self.disk.is_full() {
-            let removed = state.group.batches.split_off(start);
-            state.group.bytes -= removed.iter().map(Batch::size).sum::<usize>();
-            return Err(StoreError::DiskFull);
+        let batches = batches.into_iter();
+        if self.disk.is_full() {
+            let all: Vec<_> = batches.collect();
+            if all.iter().any(|batch| !batch.pushes.is_empty()) {
+                return Err(StoreError::DiskFull);
+            }
+            all.into_iter().for_each(|batch| state.add(batch));
+        } else {
+            batches.for_each(|batch| state.add(batch));
         }
         match durability {
             Durability::Synced => self.hasten(&mut state, Urgency::Sync),
@@ -254,14 +265,14 @@ impl Shared {
             // The clock is read once for each sync: later commits have more time than this one.
             state.sync_by = Some(after(at_most));
             self.work.notify_one();
-        } else if state.group.batches.len().is_multiple_of(64) {
+        } else if state.group.commits.is_multiple_of(64) {
             let by = after(at_most);
             if state.sync_by.is_some_and(|sync_by| by < sync_by) {
                 state.sync_by = Some(by);
                 self.work.notify_one();
             }
         }
-        if state.group.bytes > WRITE_AT {
+        if state.group.batch.size() > WRITE_AT {
             self.hasten(state, Urgency::Write);
         }
     }
@@ -280,15 +291,15 @@ impl Shared {
     fn write_groups(&self) {
         while let Some((group, number, sync)) = self.take_group() {
             let Group {
-                mut batches,
+                mut batch,
                 completions,
                 ..
             } = group;
-            let writing = AssertUnwindSafe(|| self.disk.write(&mut batches, number, sync));
+            let writing = AssertUnwindSafe(|| self.disk.write(&mut batch, number, sync));
             let written = catch_unwind(writing)
                 .unwrap_or_else(|_| Err(StoreError::damaged("the storage engine panicked")))
                 .map_err(|error| StoreError::Poisoned(error.to_string().into()));
-            self.end_group(number, sync, &written, batches);
+            self.end_group(number, sync, &written, batch);
             self.complete(completions, &written);
             if written.is_err() {
                 break;
@@ -310,7 +321,7 @@ impl Shared {
                 _ if is_due => break true,
                 Urgency::Write => break state.stopping,
                 Urgency::Waits if state.stopping => {
-                    if state.sync_by.is_none() && state.group.batches.is_empty() {
+                    if state.sync_by.is_none() && state.group.commits == 0 {
                         return None;
                     }
                     break true;
@@ -330,7 +341,11 @@ impl Shared {
         let number = state.number;
         state.number += 1;
         self.taken.notify_all();
-        Some((mem::take(&mut state.group), number, sync))
+        let next = Group {
+            batch: mem::take(&mut state.next),
+            ..Group::default()
+        };
+        Some((mem::replace(&mut state.group, next), number, sync))
     }
 
     fn end_group(
@@ -338,10 +353,9 @@ impl Shared {
         number: u64,
         sync: bool,
         written: &Result<(), StoreError>,
-        mut batches: Vec<Batch>,
+        mut batch: Batch,
     ) {
-        batches.truncate(SPARE);
-        batches.iter_mut().for_each(Batch::clear);
+        batch.clear();
         let mut state = self.state.lock();
         match written {
             Ok(()) if sync => state.synced = number,
@@ -352,8 +366,9 @@ impl Shared {
                 self.ended[((number + 1) % 2) as usize].notify_all();
             }
         }
-        let room = SPARE.saturating_sub(state.spare.len());
-        state.spare.extend(batches.drain(..room.min(batches.len())));
+        if batch.capacity() <= KEPT {
+            state.next = batch;
+        }
         self.ended[(number % 2) as usize].notify_all();
     }
 
