@@ -49,10 +49,11 @@ pub(crate) fn round(
     round: usize,
     results: &mut Results,
 ) -> Result<(), Failure> {
-    for cell in Cell::all().filter(|cell| options.wants(&cell.name())) {
+    for cell in Cell::all() {
         for turn in 0..ALL.len() {
             let contestant = &ALL[(round + turn) % ALL.len()];
-            if contestant.on_disk || !cell.synced {
+            let is_wanted = options.wants(&format!("{} {}", cell.name(), contestant.name));
+            if is_wanted && (contestant.on_disk || !cell.synced) {
                 let dir = options.dir.join("cell");
                 let sample = run(contestant, cell, &dir, options.length)?;
                 results.add(cell.name(), contestant.name, sample);

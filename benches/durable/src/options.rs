@@ -9,7 +9,7 @@ Compares requeue-durable with fjall alone, redb and SQLite on the same table of 
     cargo run --release -p requeue-durable-bench -- [OPTIONS]
 
     --rounds N     rounds, 5 if not given; the contestants take turns in each
-    --only TEXT    only the cells whose names contain TEXT, such as \"synced 4x1\" or \"recovery\"
+    --only TEXT    only what has TEXT in its name, such as \"synced 4x1\", \"recovery\" or \"buffered 1x32 redb\"
     --millis N     how long a contestant runs in a cell, 400 if not given
     --items N      items in the recovery, 1000000 if not given
     --smoke        one short round: shows that all works, measures nothing

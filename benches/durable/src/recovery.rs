@@ -20,7 +20,7 @@ pub(crate) fn round(
 ) -> Result<(), Failure> {
     for turn in 0..ALL.len() {
         let contestant = &ALL[(round + turn) % ALL.len()];
-        if contestant.on_disk && options.wants(NAME) {
+        if contestant.on_disk && options.wants(&format!("{NAME} {}", contestant.name)) {
             let sample = run(contestant, &options.dir.join("recovery"), options.items)?;
             results.add(NAME.into(), contestant.name, sample);
         }
