@@ -47,6 +47,25 @@ impl Batch {
         self.values.len() + 24 * (self.pushes.len() + self.removes.len()) + 256 * self.others.len()
     }
 
+    /// How many bytes its large buffers have.
+    pub(crate) fn capacity(&self) -> usize {
+        self.values.capacity() + 24 * self.pushes.capacity() + 16 * self.removes.capacity()
+    }
+
+    /// Moves the changes of another one behind its own.
+    pub(crate) fn append(&mut self, other: &mut Self) {
+        let start = self.values.len();
+        self.values.extend_from_slice(&other.values);
+        let moved = other.pushes.iter().map(|push| Push {
+            end: start + push.end,
+            ..*push
+        });
+        self.pushes.extend(moved);
+        self.removes.extend_from_slice(&other.removes);
+        self.others.append(&mut other.others);
+        other.clear();
+    }
+
     /// Adds an item, and returns the length of its value.
     #[inline]
     pub(crate) fn push<T: 'static>(

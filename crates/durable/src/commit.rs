@@ -17,6 +17,7 @@ use std::fmt;
 use std::future::Future;
 use std::iter::FusedIterator;
 use std::pin::Pin;
+use std::slice;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
@@ -155,9 +156,11 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
         if !batch.is_empty() {
             let shared = &self.core().shared;
             let tickets = shared.tickets_of(&mut batch);
-            let spare = shared.log().commit([batch], durability)?;
+            shared
+                .log()
+                .commit(slice::from_mut(&mut batch), durability)?;
             shared.exchange_tickets(tickets);
-            *self.core_mut().batch.get_mut() = spare;
+            *self.core_mut().batch.get_mut() = batch;
         }
         Ok(self.conclude())
     }
@@ -252,7 +255,7 @@ impl<T: Send + 'static, O: Order<T>> Limbo<T, O> {
             };
             at_end.end(end);
         });
-        if let Err((error, then)) = shared.log().commit_then([batch], then) {
+        if let Err((error, then)) = shared.log().commit_then(&mut batch, then) {
             then(Err(error));
         }
         limbo

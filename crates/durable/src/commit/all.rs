@@ -81,11 +81,11 @@ impl Batches {
         Ok(tickets)
     }
 
-    fn commit(self) -> Result<(), StoreError> {
+    fn commit(mut self) -> Result<(), StoreError> {
         match self.store {
             Some(store) if !self.batches.is_empty() => {
                 let durability: Durability = store.durability;
-                store.log.commit(self.batches, durability).map(drop)
+                store.log.commit(&mut self.batches, durability)
             }
             _ => Ok(()),
         }

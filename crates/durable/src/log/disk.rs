@@ -1,7 +1,7 @@
 //! The storage engine, and what a group of commits changes in it.
 
 use super::witness::Witness;
-use crate::batch::{Batch, Change};
+use crate::batch::{Batch, Change, Push};
 use crate::error::{Damage, StoreError};
 use crate::format::{
     decode_row, encode_row, row_digest, seal, Digest, Key, LetterRow, Mark, QueueRow, StoreRow,
@@ -147,7 +147,7 @@ impl Disk {
     /// Writes a group of commits.
     pub(crate) fn write(
         &self,
-        batches: &mut [Batch],
+        batch: &mut Batch,
         number: u64,
         sync: bool,
     ) -> Result<(), StoreError> {
@@ -161,12 +161,12 @@ impl Disk {
             disk: self,
             books: &mut books,
             rows: self.database.batch().durability(Some(mode)),
-            pushed: Pushed::of(batches),
+            pushed: Pushed::of(&batch.pushes),
             removed: HashSet::new(),
             changed: Vec::new(),
         };
-        group.items(batches);
-        group.rest(batches)?;
+        group.items(batch);
+        group.rest(batch)?;
         group.counts(number);
         group.rows.commit()?;
         if sync {
@@ -201,27 +201,23 @@ struct Counts {
 impl Group<'_> {
     /// Pushes and removals. An item that the group pushes and removes is not written: the storage engine keeps no order
     /// within a batch.
-    fn items(&mut self, batches: &mut [Batch]) {
-        let depends = batches.iter().any(|batch| !batch.others.is_empty());
-        for batch in batches.iter() {
-            for key in &batch.removes {
-                self.remove(*key, depends);
-            }
-            for change in &batch.others {
-                if let Change::Bury(key, letter) = change {
-                    let id = letter.item;
-                    self.remove(Key { id, ..*key }, depends);
-                }
+    fn items(&mut self, batch: &mut Batch) {
+        let depends = !batch.others.is_empty();
+        for key in &batch.removes {
+            self.remove(*key, depends);
+        }
+        for change in &batch.others {
+            if let Change::Bury(key, letter) = change {
+                let id = letter.item;
+                self.remove(Key { id, ..*key }, depends);
             }
         }
-        for batch in batches {
-            let mut start = 0;
-            for push in &batch.pushes {
-                let value = &mut batch.values[start..push.end];
-                start = push.end;
-                if self.pushed.get(push.key.id) == Fate::Pushed {
-                    self.insert(push.key, value);
-                }
+        let mut start = 0;
+        for push in &batch.pushes {
+            let value = &mut batch.values[start..push.end];
+            start = push.end;
+            if self.pushed.get(push.key.id) == Fate::Pushed {
+                self.insert(push.key, value);
             }
         }
     }
@@ -257,10 +253,10 @@ impl Group<'_> {
     }
 
     /// The changes that are not of items alone.
-    fn rest(&mut self, batches: &mut [Batch]) -> Result<(), StoreError> {
+    fn rest(&mut self, batch: &mut Batch) -> Result<(), StoreError> {
         let mut marks = HashMap::new();
         let mut letters = HashMap::new();
-        for change in batches.iter_mut().flat_map(|batch| batch.others.drain(..)) {
+        for change in batch.others.drain(..) {
             match change {
                 Change::Delivered(key, attempts) => self.mark(&mut marks, key, |mark| {
                     (mark.attempts, mark.delayed) = (attempts, None);
@@ -383,26 +379,18 @@ enum Fate {
 }
 
 impl Pushed {
-    fn of(batches: &[Batch]) -> Self {
-        let ids = || {
-            batches
-                .iter()
-                .flat_map(|batch| &batch.pushes)
-                .map(|push| push.key.id)
-        };
-        let count: u64 = batches.iter().map(|batch| batch.pushes.len() as u64).sum();
+    fn of(pushes: &[Push]) -> Self {
+        let ids = || pushes.iter().map(|push| push.key.id);
         let end = ids().max().map_or(0, |last| last + 1);
-        let base = ids()
-            .min()
-            .unwrap_or(0)
-            .max(end.saturating_sub(8 * count + 1024));
-        let mut pushed = Self {
+        let most = 8 * pushes.len() as u64 + 1024;
+        let base = ids().min().unwrap_or(0).max(end.saturating_sub(most));
+        let mut fates = Self {
             base,
             fates: vec![Fate::Absent; usize::try_from(end - base).unwrap_or(0)],
             older: HashMap::new(),
         };
-        ids().for_each(|id| pushed.set(id, Fate::Pushed));
-        pushed
+        ids().for_each(|id| fates.set(id, Fate::Pushed));
+        fates
     }
 
     fn index(&self, id: u64) -> Option<usize> {

@@ -22,6 +22,7 @@ use crate::error::StoreError;
 use parking_lot::{Condvar, Mutex, MutexGuard};
 use std::mem;
 use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::slice;
 use std::sync::mpsc::{channel, Sender};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle, ThreadId};
@@ -31,8 +32,8 @@ use std::time::{Duration, Instant};
 const WRITE_AT: usize = 4 << 20;
 /// At how many bytes further buffered commits wait.
 const FULL_AT: usize = 64 << 20;
-/// How many used batches are kept.
-const SPARE: usize = 64;
+/// Up to how many bytes the buffers of a group are kept.
+const KEPT: usize = 16 << 20;
 
 /// When a commit is on the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +76,8 @@ struct State {
     /// When the written groups must be synced.
     sync_by: Option<Instant>,
     failed: Option<StoreError>,
-    spare: Vec<Batch>,
+    /// The buffers of the group after this one.
+    next: Batch,
     stopping: bool,
     /// Runs completions, which are code of users.
     completions: Option<Sender<Box<dyn FnOnce() + Send>>>,
@@ -83,9 +85,10 @@ struct State {
 
 #[derive(Default)]
 struct Group {
-    batches: Vec<Batch>,
+    /// The changes of all its commits, one after the other.
+    batch: Batch,
+    commits: usize,
     completions: Vec<Completion>,
-    bytes: usize,
     urgency: Urgency,
 }
 
@@ -113,7 +116,7 @@ impl Log {
                 synced: number - 1,
                 sync_by: None,
                 failed: None,
-                spare: Vec::new(),
+                next: Batch::default(),
                 stopping: false,
                 completions: None,
             }),
@@ -136,28 +139,28 @@ impl Log {
         &self.shared.disk
     }
 
-    /// Adds the batches, as one, and waits as the durability asks. An error: nothing of them takes effect, unless the
-    /// store is poisoned. Returns an empty batch, which may have room.
+    /// Adds the batches, as one, and waits as the durability asks. They are empty then. An error: nothing of them takes
+    /// effect, unless the store is poisoned.
     pub(crate) fn commit(
         &self,
-        batches: impl IntoIterator<Item = Batch>,
+        batches: &mut [Batch],
         durability: Durability,
-    ) -> Result<Batch, StoreError> {
+    ) -> Result<(), StoreError> {
         let mut state = self.shared.add(batches, durability)?;
-        if durability == Durability::Synced {
-            let number = state.number;
-            self.shared.wait(&mut state, number)?;
+        if durability != Durability::Synced {
+            return Ok(());
         }
-        Ok(state.spare.pop().unwrap_or_default())
+        let number = state.number;
+        self.shared.wait(&mut state, number)
     }
 
-    /// Adds the batches, as one; `then` is called when they are on the disk, by a thread of the log.
+    /// Adds a batch; `then` is called when it is on the disk, by a thread of the log.
     pub(crate) fn commit_then(
         &self,
-        batches: impl IntoIterator<Item = Batch>,
+        batch: &mut Batch,
         then: Completion,
     ) -> Result<(), (StoreError, Completion)> {
-        match self.shared.add(batches, Durability::Synced) {
+        match self.shared.add(slice::from_mut(batch), Durability::Synced) {
             Ok(mut state) => {
                 state.group.completions.push(then);
                 Ok(())
@@ -167,17 +170,17 @@ impl Log {
     }
 
     /// Adds a batch that nobody waits for. It is written soon, not synced.
-    pub(crate) fn note(&self, batch: Batch) {
+    pub(crate) fn note(&self, mut batch: Batch) {
         let mut state = self.shared.state.lock();
         if state.failed.is_none() {
-            state.group.add(batch);
+            state.add(&mut batch);
             self.shared.hasten(&mut state, Urgency::Write);
         }
     }
 
     /// Waits until everything that was added is on the disk.
     pub(crate) fn flush(&self) -> Result<(), StoreError> {
-        self.commit([], Durability::Synced).map(drop)
+        self.commit(&mut [], Durability::Synced)
     }
 
     /// The error after which nothing more is written.
@@ -199,36 +202,34 @@ impl Drop for Log {
     }
 }
 
-impl Group {
-    fn add(&mut self, batch: Batch) {
-        self.bytes += batch.size();
-        self.batches.push(batch);
+impl State {
+    /// Copies the changes into the group: the buffers of the batch stay with the caller, those of the group with the writer.
+    fn add(&mut self, batch: &mut Batch) {
+        self.group.commits += 1;
+        self.group.batch.append(batch);
     }
 }
 
 impl Shared {
     fn add(
         &self,
-        batches: impl IntoIterator<Item = Batch>,
+        batches: &mut [Batch],
         durability: Durability,
     ) -> Result<MutexGuard<'_, State>, StoreError> {
         let mut state = self.state.lock();
-        while state.group.bytes > FULL_AT && state.failed.is_none() {
+        while state.group.batch.size() > FULL_AT && state.failed.is_none() {
             self.hasten(&mut state, Urgency::Write);
             self.taken.wait(&mut state);
         }
         if let Some(error) = &state.failed {
             return Err(error.clone());
         }
-        let (start, mut pushes) = (state.group.batches.len(), false);
-        for batch in batches {
-            pushes |= !batch.pushes.is_empty();
-            state.group.add(batch);
-        }
+        let pushes = batches.iter().any(|batch| !batch.pushes.is_empty());
         if pushes && self.disk.is_full() {
-            let removed = state.group.batches.split_off(start);
-            state.group.bytes -= removed.iter().map(Batch::size).sum::<usize>();
             return Err(StoreError::DiskFull);
+        }
+        for batch in batches {
+            state.add(batch);
         }
         match durability {
             Durability::Synced => self.hasten(&mut state, Urgency::Sync),
@@ -249,14 +250,14 @@ impl Shared {
             // The clock is read once for each sync: later commits have more time than this one.
             state.sync_by = Some(after(at_most));
             self.work.notify_one();
-        } else if state.group.batches.len().is_multiple_of(64) {
+        } else if state.group.commits.is_multiple_of(64) {
             let by = after(at_most);
             if state.sync_by.is_some_and(|sync_by| by < sync_by) {
                 state.sync_by = Some(by);
                 self.work.notify_one();
             }
         }
-        if state.group.bytes > WRITE_AT {
+        if state.group.batch.size() > WRITE_AT {
             self.hasten(state, Urgency::Write);
         }
     }
@@ -275,15 +276,15 @@ impl Shared {
     fn write_groups(&self) {
         while let Some((group, number, sync)) = self.take_group() {
             let Group {
-                mut batches,
+                mut batch,
                 completions,
                 ..
             } = group;
-            let writing = AssertUnwindSafe(|| self.disk.write(&mut batches, number, sync));
+            let writing = AssertUnwindSafe(|| self.disk.write(&mut batch, number, sync));
             let written = catch_unwind(writing)
                 .unwrap_or_else(|_| Err(StoreError::damaged("the storage engine panicked")))
                 .map_err(|error| StoreError::Poisoned(error.to_string().into()));
-            self.end_group(number, sync, &written, batches);
+            self.end_group(number, sync, &written, batch);
             self.complete(completions, &written);
             if written.is_err() {
                 break;
@@ -305,7 +306,7 @@ impl Shared {
                 _ if is_due => break true,
                 Urgency::Write => break state.stopping,
                 Urgency::Waits if state.stopping => {
-                    if state.sync_by.is_none() && state.group.batches.is_empty() {
+                    if state.sync_by.is_none() && state.group.commits == 0 {
                         return None;
                     }
                     break true;
@@ -325,7 +326,11 @@ impl Shared {
         let number = state.number;
         state.number += 1;
         self.taken.notify_all();
-        Some((mem::take(&mut state.group), number, sync))
+        let next = Group {
+            batch: mem::take(&mut state.next),
+            ..Group::default()
+        };
+        Some((mem::replace(&mut state.group, next), number, sync))
     }
 
     fn end_group(
@@ -333,10 +338,9 @@ impl Shared {
         number: u64,
         sync: bool,
         written: &Result<(), StoreError>,
-        mut batches: Vec<Batch>,
+        mut batch: Batch,
     ) {
-        batches.truncate(SPARE);
-        batches.iter_mut().for_each(Batch::clear);
+        batch.clear();
         let mut state = self.state.lock();
         match written {
             Ok(()) if sync => state.synced = number,
@@ -347,8 +351,9 @@ impl Shared {
                 self.ended[((number + 1) % 2) as usize].notify_all();
             }
         }
-        let room = SPARE.saturating_sub(state.spare.len());
-        state.spare.extend(batches.drain(..room.min(batches.len())));
+        if batch.capacity() <= KEPT {
+            state.next = batch;
+        }
         self.ended[(number % 2) as usize].notify_all();
     }
 

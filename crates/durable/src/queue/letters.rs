@@ -191,8 +191,8 @@ impl<T: Send + 'static, O: Order<T>> DeadLetters<T, O> {
         let shared = &self.queue.shared;
         let mut batch = Batch::default();
         batch.others.push(Change::Unbury(shared.key(id)));
-        match shared.log().commit([batch], Durability::Synced) {
-            Ok(_) => Ok(Some(letter)),
+        match shared.log().commit(&mut [batch], Durability::Synced) {
+            Ok(()) => Ok(Some(letter)),
             Err(error) => {
                 self.rows().lock().insert(id, row);
                 Err(error)

@@ -230,7 +230,7 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
     pub(crate) fn write(&self, change: Change) -> Result<(), StoreError> {
         let mut batch = Batch::default();
         batch.others.push(change);
-        self.log().commit([batch], Durability::Synced).map(drop)
+        self.log().commit(&mut [batch], Durability::Synced)
     }
 }
 

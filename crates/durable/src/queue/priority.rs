@@ -456,7 +456,7 @@ where
         let mut batch = Batch::default();
         batch.removes.push(shared.key(ticket.0));
         let tickets = shared.tickets_of(&mut batch);
-        shared.log().commit([batch], Durability::Synced)?;
+        shared.log().commit(&mut [batch], Durability::Synced)?;
         shared.exchange_tickets(tickets);
         Ok(entry.item)
     }
