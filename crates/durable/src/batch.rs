@@ -3,23 +3,52 @@
 use crate::codec::{Codec, CodecError};
 use crate::format::{begin_value, item_bytes, Key, LetterRow, Schedule};
 
-/// The changes of one transaction, in the order in which they are written.
+/// The changes of one transaction, or of a group of them.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     /// The values of the pushed items, one after the other.
     pub(crate) values: Vec<u8>,
-    pub(crate) pushes: Vec<Push>,
-    pub(crate) removes: Vec<Key>,
+    /// Their lengths.
+    pub(crate) lengths: Vec<u32>,
+    pub(crate) pushes: Vec<Run>,
+    pub(crate) removes: Vec<Run>,
     pub(crate) others: Vec<Change>,
     /// The tickets in memory of pushed items.
     pub(crate) tickets: Vec<(u64, requeue::Ticket)>,
 }
 
-/// A pushed item, whose value ends there.
+/// Items of a queue with consecutive numbers.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Push {
-    pub(crate) key: Key,
-    pub(crate) end: usize,
+pub(crate) struct Run {
+    pub(crate) queue: u32,
+    count: u32,
+    pub(crate) first: u64,
+}
+
+impl Run {
+    /// Adds an item to the last of the runs, or a run for it.
+    #[inline]
+    pub(crate) fn add(runs: &mut Vec<Self>, key: Key) {
+        match runs.last_mut() {
+            Some(run) if run.queue == key.queue && run.end() == key.id && run.count < u32::MAX => {
+                run.count += 1;
+            }
+            _ => runs.push(Self {
+                queue: key.queue,
+                count: 1,
+                first: key.id,
+            }),
+        }
+    }
+
+    pub(crate) fn end(self) -> u64 {
+        self.first + u64::from(self.count)
+    }
+
+    pub(crate) fn keys(self) -> impl Iterator<Item = Key> {
+        let queue = self.queue;
+        (self.first..self.end()).map(move |id| Key { queue, id })
+    }
 }
 
 /// A rare change.
@@ -39,28 +68,26 @@ pub(crate) enum Change {
 
 impl Batch {
     pub(crate) fn is_empty(&self) -> bool {
-        self.pushes.is_empty() && self.removes.is_empty() && self.others.is_empty()
+        self.lengths.is_empty() && self.removes.is_empty() && self.others.is_empty()
     }
 
     /// About how many bytes it takes.
     pub(crate) fn size(&self) -> usize {
-        self.values.len() + 24 * (self.pushes.len() + self.removes.len()) + 256 * self.others.len()
+        let runs = 16 * (self.pushes.len() + self.removes.len());
+        self.values.len() + 4 * self.lengths.len() + runs + 256 * self.others.len()
     }
 
     /// How many bytes its large buffers have.
     pub(crate) fn capacity(&self) -> usize {
-        self.values.capacity() + 24 * self.pushes.capacity() + 16 * self.removes.capacity()
+        let runs = 16 * (self.pushes.capacity() + self.removes.capacity());
+        self.values.capacity() + 4 * self.lengths.capacity() + runs
     }
 
     /// Moves the changes of another one behind its own.
     pub(crate) fn append(&mut self, other: &mut Self) {
-        let start = self.values.len();
         self.values.extend_from_slice(&other.values);
-        let moved = other.pushes.iter().map(|push| Push {
-            end: start + push.end,
-            ..*push
-        });
-        self.pushes.extend(moved);
+        self.lengths.extend_from_slice(&other.lengths);
+        self.pushes.extend_from_slice(&other.pushes);
         self.removes.extend_from_slice(&other.removes);
         self.others.append(&mut other.others);
         other.clear();
@@ -76,33 +103,56 @@ impl Batch {
         codec: &dyn Codec<T>,
     ) -> Result<usize, CodecError> {
         let start = begin_value(&mut self.values, schedule);
-        if let Err(error) = codec.encode(item, &mut self.values) {
-            self.values.truncate(start);
-            return Err(error);
+        let encoded = codec.encode(item, &mut self.values);
+        let length = self.values.len() - start;
+        let length = encoded.and_then(|()| {
+            u32::try_from(length).map_err(|_| CodecError::new("the item takes more than 4 GiB"))
+        });
+        match length {
+            Ok(length) => self.lengths.push(length),
+            Err(error) => {
+                self.values.truncate(start);
+                return Err(error);
+            }
         }
-        let end = self.values.len();
-        self.pushes.push(Push { key, end });
-        Ok(end - start)
+        Run::add(&mut self.pushes, key);
+        Ok(self.values.len() - start)
     }
 
     /// Takes back the items that are not among the first `count`.
     pub(crate) fn truncate(&mut self, count: usize) {
-        self.pushes.truncate(count);
-        self.values
-            .truncate(self.pushes.last().map_or(0, |push| push.end));
+        while self.lengths.len() > count {
+            let length = self.lengths.pop().map_or(0, |length| length as usize);
+            self.values.truncate(self.values.len() - length);
+            if let Some(run) = self.pushes.last_mut() {
+                run.count -= 1;
+            }
+            self.pushes.pop_if(|run| run.count == 0);
+        }
     }
 
     /// The bytes of a pushed item.
     pub(crate) fn bytes_of(&self, key: Key) -> Option<&[u8]> {
-        let at = self.pushes.iter().position(|push| push.key == key)?;
-        let start = at
-            .checked_sub(1)
-            .map_or(0, |before| self.pushes[before].end);
-        item_bytes(&self.values[start..self.pushes[at].end])
+        let mut rest = &self.values[..];
+        for (pushed, length) in self
+            .pushes
+            .iter()
+            .flat_map(|run| run.keys())
+            .zip(&self.lengths)
+        {
+            let (value, after) = rest.split_at(*length as usize);
+            rest = after;
+            if pushed == key {
+                return item_bytes(value);
+            }
+        }
+        None
     }
 
     pub(crate) fn clear(&mut self) {
-        self.truncate(0);
+        self.values.clear();
+        self.lengths.clear();
+        self.pushes.clear();
         self.tickets.clear();
         self.removes.clear();
         self.others.clear();

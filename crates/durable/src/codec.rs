@@ -74,6 +74,9 @@ impl<T: Serialize + DeserializeOwned> Codec<T> for Postcard {
     }
 }
 
+/// The length of the longest number.
+const MANY: usize = 10;
+
 /// Appends to a vector.
 struct Append<'b>(&'b mut Vec<u8>);
 
@@ -88,7 +91,12 @@ impl postcard::ser_flavors::Flavor for Append<'_> {
 
     #[inline]
     fn try_extend(&mut self, bytes: &[u8]) -> postcard::Result<()> {
-        self.0.extend_from_slice(bytes);
+        if bytes.len() <= MANY {
+            // A number: less than a call that copies.
+            self.0.extend(bytes.iter().copied());
+        } else {
+            self.0.extend_from_slice(bytes);
+        }
         Ok(())
     }
 

@@ -4,7 +4,7 @@ mod all;
 
 pub use all::{commit_all, Transactions};
 
-use crate::batch::Batch;
+use crate::batch::{Batch, Run};
 use crate::error::StoreError;
 use crate::handle::Seat;
 use crate::log::Durability;
@@ -101,8 +101,9 @@ impl<T: Send + 'static, O: Order<T>> Core<T, O> {
         if batch.is_empty() && ram.held() == 0 {
             return Ok(Batch::default());
         }
-        let removed = ram.items().map(|item| item.key(shared.id));
-        batch.removes.extend(removed);
+        for item in ram.items() {
+            Run::add(&mut batch.removes, item.key(shared.id));
+        }
         Ok(std::mem::take(batch))
     }
 

@@ -230,7 +230,7 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
         let id = shared.new_ids(1);
         let schedule = place.map(|place| shared.schedule(place));
         let mut writing = self.core().batch();
-        let before = writing.pushes.len();
+        let before = writing.lengths.len();
         match writing.push(shared.key(id), schedule, &item, &*shared.codec) {
             Err(error) => Err(PushError::Codec(item, error)),
             Ok(bytes) => {
@@ -256,7 +256,7 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
         let ids = first..first + items.len() as u64;
         let schedule = place.map(|place| shared.schedule(place));
         let mut writing = self.core().batch();
-        let (before, mut sizes) = (writing.pushes.len(), Vec::new());
+        let (before, mut sizes) = (writing.lengths.len(), Vec::new());
         for (id, item) in ids.clone().zip(&items) {
             match writing.push(shared.key(id), schedule, item, &*shared.codec) {
                 Ok(bytes) if shared.budget.is_some() => sizes.push(bytes),

@@ -1,7 +1,7 @@
 //! The storage engine, and what a group of commits changes in it.
 
 use super::witness::Witness;
-use crate::batch::{Batch, Change, Push};
+use crate::batch::{Batch, Change, Run};
 use crate::error::{Damage, StoreError};
 use crate::format::{
     decode_row, encode_row, row_digest, seal, Digest, Key, LetterRow, Mark, QueueRow, StoreRow,
@@ -161,7 +161,7 @@ impl Disk {
             disk: self,
             books: &mut books,
             rows: self.database.batch().durability(Some(mode)),
-            pushed: Pushed::of(&batch.pushes),
+            pushed: Pushed::of(&batch.pushes, batch.lengths.len()),
             removed: HashSet::new(),
             changed: Vec::new(),
         };
@@ -203,8 +203,8 @@ impl Group<'_> {
     /// within a batch.
     fn items(&mut self, batch: &mut Batch) {
         let depends = !batch.others.is_empty();
-        for key in &batch.removes {
-            self.remove(*key, depends);
+        for key in batch.removes.iter().flat_map(|run| run.keys()) {
+            self.remove(key, depends);
         }
         for change in &batch.others {
             if let Change::Bury(key, letter) = change {
@@ -212,12 +212,13 @@ impl Group<'_> {
                 self.remove(Key { id, ..*key }, depends);
             }
         }
-        let mut start = 0;
-        for push in &batch.pushes {
-            let value = &mut batch.values[start..push.end];
-            start = push.end;
-            if self.pushed.get(push.key.id) == Fate::Pushed {
-                self.insert(push.key, value);
+        let keys = batch.pushes.iter().flat_map(|run| run.keys());
+        let mut rest = &mut batch.values[..];
+        for (key, length) in keys.zip(&batch.lengths) {
+            let (value, after) = rest.split_at_mut(*length as usize);
+            rest = after;
+            if self.pushed.get(key.id) == Fate::Pushed {
+                self.insert(key, value);
             }
         }
     }
@@ -379,17 +380,18 @@ enum Fate {
 }
 
 impl Pushed {
-    fn of(pushes: &[Push]) -> Self {
-        let ids = || pushes.iter().map(|push| push.key.id);
-        let end = ids().max().map_or(0, |last| last + 1);
-        let most = 8 * pushes.len() as u64 + 1024;
-        let base = ids().min().unwrap_or(0).max(end.saturating_sub(most));
+    fn of(runs: &[Run], count: usize) -> Self {
+        let end = runs.iter().map(|run| run.end()).max().unwrap_or(0);
+        let first = runs.iter().map(|run| run.first).min().unwrap_or(0);
+        let base = first.max(end.saturating_sub(8 * count as u64 + 1024));
         let mut fates = Self {
             base,
             fates: vec![Fate::Absent; usize::try_from(end - base).unwrap_or(0)],
             older: HashMap::new(),
         };
-        ids().for_each(|id| fates.set(id, Fate::Pushed));
+        for key in runs.iter().flat_map(|run| run.keys()) {
+            fates.set(key.id, Fate::Pushed);
+        }
         fates
     }
 

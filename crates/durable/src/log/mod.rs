@@ -224,7 +224,7 @@ impl Shared {
         if let Some(error) = &state.failed {
             return Err(error.clone());
         }
-        let pushes = batches.iter().any(|batch| !batch.pushes.is_empty());
+        let pushes = batches.iter().any(|batch| !batch.lengths.is_empty());
         if pushes && self.disk.is_full() {
             return Err(StoreError::DiskFull);
         }

@@ -2,7 +2,7 @@
 
 use super::verbs;
 use super::DurableQueue;
-use crate::batch::{Batch, Change};
+use crate::batch::{Batch, Change, Run};
 use crate::error::{PushError, StoreError};
 use crate::format::{self, Schedule};
 use crate::handle::Handle;
@@ -454,7 +454,7 @@ where
         let shared = &self.shared;
         shared.load(&mut entry)?;
         let mut batch = Batch::default();
-        batch.removes.push(shared.key(ticket.0));
+        Run::add(&mut batch.removes, shared.key(ticket.0));
         let tickets = shared.tickets_of(&mut batch);
         shared.log().commit(&mut [batch], Durability::Synced)?;
         shared.exchange_tickets(tickets);

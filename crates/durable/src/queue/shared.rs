@@ -154,9 +154,8 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
     pub(crate) fn tickets_of(&self, batch: &mut Batch) -> TicketChanges {
         let mut changes = TicketChanges::default();
         if self.tickets.is_some() {
-            changes
-                .removed
-                .extend(batch.removes.iter().map(|key| key.id));
+            let removed = batch.removes.iter().flat_map(|run| run.keys());
+            changes.removed.extend(removed.map(|key| key.id));
             changes.new.append(&mut batch.tickets);
         }
         changes
