@@ -85,6 +85,14 @@ impl Batch {
         Ok(end - start)
     }
 
+    /// Adds an item that is encoded already.
+    pub(crate) fn push_bytes(&mut self, key: Key, schedule: Option<Schedule>, item: &[u8]) {
+        begin_value(&mut self.values, schedule);
+        self.values.extend_from_slice(item);
+        let end = self.values.len();
+        self.pushes.push(Push { key, end });
+    }
+
     /// Takes back the items that are not among the first `count`.
     pub(crate) fn truncate(&mut self, count: usize) {
         self.pushes.truncate(count);

@@ -25,6 +25,7 @@ pub use item::{Item, Items};
 pub use log::Durability;
 pub use order::Order;
 pub use queue::{Builder, Cause, DeadLetter, DeadLetters, DurableQueue, PushTo, PushWith};
+pub use queue::{Inspector, LetterInfo, QueueInfo};
 pub use store::{Store, StoreOptions};
 pub use ticket::Ticket;
 pub use transaction::Transaction;
