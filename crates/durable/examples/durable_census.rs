@@ -5,7 +5,7 @@
 //! cargo run --release -p requeue-durable --example durable_census -- DIR STORE
 //! ```
 //!
-//! Every directory is a job. A worker takes up to 16 jobs in a transaction, stages the directories in them as new jobs, and
+//! Every directory is a job. A worker takes up to 8 jobs in a transaction, stages the directories in them as new jobs, and
 //! adds what it counted to a total, which is an item of a second queue: it takes the old total and pushes the new one. One
 //! commit over both queues makes all of that durable, or nothing. So whenever the process dies, the totals count exactly the
 //! directories that are no longer jobs.
@@ -22,7 +22,7 @@ use std::{env, fs, io, thread};
 
 const WORKERS: usize = 2;
 /// So many jobs are one commit.
-const JOBS: usize = 16;
+const JOBS: usize = 8;
 /// A job that cannot be done is tried so often.
 const ATTEMPTS: u32 = 3;
 
@@ -133,7 +133,7 @@ impl Census {
             commit_all((jobs, counts))?;
             self.files.fetch_add(counted, Relaxed);
             commits += 1;
-            if commits.is_multiple_of(8) {
+            if commits.is_multiple_of(4) {
                 let progress = self.progress();
                 self.store.flush()?; // what is printed is on the disk
                 eprintln!("{progress}");
