@@ -50,7 +50,7 @@ struct Census {
     files: AtomicU64,
 }
 
-fn main() -> ExitCode {
+pub(crate) fn main() -> ExitCode {
     let arguments: Vec<_> = env::args_os().skip(1).map(PathBuf::from).collect();
     let [root, store] = &arguments[..] else {
         eprintln!("usage: durable_census DIR STORE");
