@@ -12,8 +12,10 @@
 
 use requeue_durable::{commit_all, Durability, DurableQueue, PopError, Store, StoreOptions};
 use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::error::Error;
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -152,22 +154,18 @@ impl Census {
         format!("{files} files, {left} directories are waiting")
     }
 
+    /// The most frequent extensions, and the sums.
     fn report(&self) -> Result<String, Failure> {
         let (total, mut text) = (self.all()?, String::new());
-        let sum = ("total".to_string(), total.sum());
-        for (extension, Count { files, bytes }) in total
-            .files
-            .iter()
-            .map(|(k, v)| (k.clone(), *v))
-            .chain([sum])
-        {
-            text += &format!("{extension:<16} {files:>9} {bytes:>15}\n");
+        let mut rows: Vec<_> = total.files.iter().map(|(k, v)| (k.as_str(), *v)).collect();
+        rows.sort_by_key(|(_, count)| Reverse(count.files));
+        rows.truncate(5);
+        rows.push(("total", total.sum()));
+        for (extension, Count { files, bytes }) in rows {
+            writeln!(text, "{extension:<16} {files:>9} {bytes:>15}")?;
         }
-        text += &format!(
-            "directories {}, unreadable {}\n",
-            total.directories,
-            total.unreadable.len()
-        );
+        let (directories, unreadable) = (total.directories, total.unreadable.len());
+        writeln!(text, "directories {directories}, unreadable {unreadable}")?;
         Ok(text)
     }
 }
