@@ -44,11 +44,7 @@ impl Cell {
 }
 
 /// Runs all contestants in all cells.
-pub(crate) fn round(
-    options: &Options,
-    round: usize,
-    results: &mut Results,
-) -> Result<(), Failure> {
+pub(crate) fn round(options: &Options, round: usize, results: &mut Results) -> Result<(), Failure> {
     for cell in Cell::all() {
         for turn in 0..ALL.len() {
             let contestant = &ALL[(round + turn) % ALL.len()];
@@ -161,8 +157,12 @@ fn user(
         worked.commits += 2;
         let balance = &mut worked.balance;
         balance.pushed += cell.batch as u64;
-        balance.sum = pushed.iter().fold(balance.sum, |sum, job| sum.wrapping_add(*job));
-        balance.sum = popped.iter().fold(balance.sum, |sum, job| sum.wrapping_sub(*job));
+        balance.sum = pushed
+            .iter()
+            .fold(balance.sum, |sum, job| sum.wrapping_add(*job));
+        balance.sum = popped
+            .iter()
+            .fold(balance.sum, |sum, job| sum.wrapping_sub(*job));
     }
     Ok(worked)
 }
@@ -199,6 +199,10 @@ fn check(jobs: &dyn Jobs, missing: u64, name: &str) -> Result<(), Failure> {
     if left.len() as u64 == BACKLOG && sum == expected {
         Ok(())
     } else {
-        Err(format!("{name} lost or doubled jobs: {} are left of {BACKLOG}", left.len()).into())
+        Err(format!(
+            "{name} lost or doubled jobs: {} are left of {BACKLOG}",
+            left.len()
+        )
+        .into())
     }
 }

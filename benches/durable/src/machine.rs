@@ -39,6 +39,8 @@ fn file_system(dir: &Path) -> String {
 /// How many bytes this process has caused to be written to disks.
 pub(crate) fn bytes_written() -> u64 {
     let text = fs::read_to_string("/proc/self/io").unwrap_or_default();
-    let bytes = text.lines().find_map(|line| line.strip_prefix("write_bytes: "));
+    let bytes = text
+        .lines()
+        .find_map(|line| line.strip_prefix("write_bytes: "));
     bytes.and_then(|bytes| bytes.parse().ok()).unwrap_or(0)
 }

@@ -13,11 +13,7 @@ use std::time::Instant;
 pub(crate) const NAME: &str = "recovery";
 
 /// Runs all contestants.
-pub(crate) fn round(
-    options: &Options,
-    round: usize,
-    results: &mut Results,
-) -> Result<(), Failure> {
+pub(crate) fn round(options: &Options, round: usize, results: &mut Results) -> Result<(), Failure> {
     for turn in 0..ALL.len() {
         let contestant = &ALL[(round + turn) % ALL.len()];
         if contestant.on_disk && options.wants(&format!("{NAME} {}", contestant.name)) {

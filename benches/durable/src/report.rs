@@ -15,7 +15,8 @@ use std::path::Path;
 pub(crate) fn text(results: &Results, options: &Options) -> String {
     let mut text = String::new();
     let commits = |sample: &Sample| sample.commits_per_second;
-    let title = "Commits per second (a push of a batch, and a pop of one, are two): medians and quartiles";
+    let title =
+        "Commits per second (a push of a batch, and a pop of one, are two): medians and quartiles";
     text += &table(results, title, |_| true, commits);
     text += &table(
         results,
@@ -77,7 +78,9 @@ fn head(title: &str, first: &str, contestants: &[Contestant]) -> String {
 }
 
 fn latencies(results: &Results) -> String {
-    let names: Vec<_> = [1, 4, 16].map(|threads| format!("synced {threads}x1")).into();
+    let names: Vec<_> = [1, 4, 16]
+        .map(|threads| format!("synced {threads}x1"))
+        .into();
     let names: Vec<_> = names.into_iter().filter(|name| results.has(name)).collect();
     if names.is_empty() {
         return String::new();
@@ -127,7 +130,9 @@ fn recoveries(results: &Results, options: &Options) -> String {
 /// Whether the goals of the crate are met.
 fn goals(results: &Results, options: &Options) -> String {
     let median = |cell: &str, name: &str, value: fn(&Sample) -> f64| {
-        results.summary(cell, name, value).map(|summary| summary.median)
+        results
+            .summary(cell, name, value)
+            .map(|summary| summary.median)
     };
     let mut text = String::from("\nGoals:\n\n");
     let mut goal = |what: &str, ratio: Option<f64>, met: fn(f64) -> bool| {
@@ -138,18 +143,27 @@ fn goals(results: &Results, options: &Options) -> String {
     };
     let commits = |name| median("synced 4x1", name, |sample| sample.commits_per_second);
     let ratio = |name| Some(commits(DURABLE)? / commits(name)?);
-    goal("synced 4x1 at least 1.5 x fjall alone", ratio(FJALL), |ratio| ratio >= 1.5);
+    goal(
+        "synced 4x1 at least 1.5 x fjall alone",
+        ratio(FJALL),
+        |ratio| ratio >= 1.5,
+    );
     goal("synced 4x1 ahead of redb", ratio(REDB), |ratio| ratio > 1.0);
-    goal("synced 4x1 ahead of SQLite", ratio(SQLITE), |ratio| ratio > 1.0);
+    goal("synced 4x1 ahead of SQLite", ratio(SQLITE), |ratio| {
+        ratio > 1.0
+    });
     let call = |name| median("buffered 1x32", name, |sample| sample.call_nanos);
     let all = |name| median("buffered 1x32", name, |sample| sample.nanos);
-    let ratio = |nanos: &dyn Fn(&'static str) -> Option<f64>| Some(nanos(DURABLE)? / nanos(MEMORY)?);
-    goal("buffered 1x32 at most 5 x the queue in memory per item", ratio(&call), |ratio| ratio <= 5.0);
+    let ratio =
+        |nanos: &dyn Fn(&'static str) -> Option<f64>| Some(nanos(DURABLE)? / nanos(MEMORY)?);
     goal(
-        "the same, until all is on the disk",
-        ratio(&all),
+        "buffered 1x32 at most 5 x the queue in memory per item",
+        ratio(&call),
         |ratio| ratio <= 5.0,
     );
+    goal("the same, until all is on the disk", ratio(&all), |ratio| {
+        ratio <= 5.0
+    });
     let seconds = median(recovery::NAME, DURABLE, |sample| sample.nanos / 1e9);
     let what = format!("recovery of {} items in at most 3 s", options.items);
     goal(&what, seconds, |seconds| seconds <= 3.0);
@@ -166,13 +180,12 @@ fn short(value: f64) -> String {
 }
 
 fn spread(summary: Option<Summary>) -> String {
-    let spread = |Summary {
-                      lower,
-                      median,
-                      upper,
-                  }| {
-        format!("{} ({} to {})", short(median), short(lower), short(upper))
-    };
+    let spread =
+        |Summary {
+             lower,
+             median,
+             upper,
+         }| { format!("{} ({} to {})", short(median), short(lower), short(upper)) };
     summary.map_or_else(|| "–".into(), spread)
 }
 
@@ -196,8 +209,14 @@ pub(crate) fn write(
         "recovered items": options.items,
         "cells": cells,
     });
-    fs::write(folder.join("results.json"), serde_json::to_string_pretty(&json)?)?;
-    Ok(fs::write(folder.join("summary.md"), format!("{machine}\n{text}"))?)
+    fs::write(
+        folder.join("results.json"),
+        serde_json::to_string_pretty(&json)?,
+    )?;
+    Ok(fs::write(
+        folder.join("summary.md"),
+        format!("{machine}\n{text}"),
+    )?)
 }
 
 fn of_cell(results: &Results, cell: &str) -> Value {

@@ -102,13 +102,24 @@ impl Batch {
         item: &T,
         codec: &dyn Codec<T>,
     ) -> Result<usize, CodecError> {
+        self.push_with(key, schedule, |bytes| codec.encode(item, bytes))
+    }
+
+    /// Adds an item whose bytes `encode` appends.
+    #[inline]
+    pub(crate) fn push_with(
+        &mut self,
+        key: Key,
+        schedule: Option<Schedule>,
+        encode: impl FnOnce(&mut Vec<u8>) -> Result<(), CodecError>,
+    ) -> Result<usize, CodecError> {
         let start = begin_value(&mut self.values, schedule);
-        let encoded = codec.encode(item, &mut self.values);
+        let encoded = encode(&mut self.values);
         let length = self.values.len() - start;
-        let length = encoded.and_then(|()| {
+        let recorded = encoded.and_then(|()| {
             u32::try_from(length).map_err(|_| CodecError::new("the item takes more than 4 GiB"))
         });
-        match length {
+        match recorded {
             Ok(length) => self.lengths.push(length),
             Err(error) => {
                 self.values.truncate(start);
@@ -116,7 +127,7 @@ impl Batch {
             }
         }
         Run::add(&mut self.pushes, key);
-        Ok(self.values.len() - start)
+        Ok(length)
     }
 
     /// Takes back the items that are not among the first `count`.

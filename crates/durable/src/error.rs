@@ -36,6 +36,8 @@ pub enum StoreError {
     Codec(CodecError),
     /// The queue of this name is open already.
     InUse(Arc<str>),
+    /// The store has no queue of this name.
+    NoQueue(Arc<str>),
     /// The queue of this name was made with another order.
     OtherOrder {
         /// The name of the queue.
@@ -110,6 +112,7 @@ impl fmt::Display for StoreError {
             Self::Io(error) => write!(f, "input or output failed: {error}"),
             Self::Codec(error) => write!(f, "an item cannot be encoded or decoded: {error}"),
             Self::InUse(queue) => write!(f, "the queue {queue:?} is open already"),
+            Self::NoQueue(queue) => write!(f, "the store has no queue {queue:?}"),
             Self::OtherOrder { queue, found } => {
                 write!(f, "the queue {queue:?} was made with another order: {found}")
             }

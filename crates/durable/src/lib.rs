@@ -1,4 +1,78 @@
-//! The queue of the crate [`requeue`] on disk.
+//! The queue of the crate [`requeue`] on disk: its transactions survive the process. A worker takes jobs inside a
+//! transaction; when it commits, what it took and what it pushed become durable together. If it aborts, returns early or panics, or
+//! if the process is killed or the power fails, the jobs are back at the head of the queue.
+//!
+//! Memory decides who gets what, at the speed of memory; a log on the disk has what was committed. Commits of threads that come
+//! at the same time share one sync of the disk.
+//!
+//! Not provided: stores that several processes share; a queue over the network; a global order, as in [`requeue`].
+//!
+//! ```
+//! # let directory = tempfile::tempdir()?;
+//! # let path = directory.path().join("work.db");
+//! use requeue_durable::{DurableQueue, Store};
+//!
+//! let store = Store::open(&path)?; // a directory, locked against other processes
+//! let jobs: DurableQueue<String> = store.queue("jobs")?;
+//! jobs.push("fetch the page".to_string())?; // on the disk when it returns
+//! let mut worker = jobs.handle();
+//!
+//! let tx = worker.begin();
+//! let job = tx.pop()?; // from memory; held: invisible to others
+//! tx.push(format!("parse: {}", *job))?; // staged: not visible yet
+//! drop(tx); // aborts, as a return, a panic or the death of the process does: both are undone
+//!
+//! let tx = worker.begin();
+//! let job = tx.pop()?;
+//! tx.push(format!("parse: {}", *job))?;
+//! tx.commit()?; // both, or neither, are on the disk
+//! drop((worker, jobs, store)); // the process ends, in whatever way
+//!
+//! let jobs: DurableQueue<String> = Store::open(&path)?.queue("jobs")?; // the next process
+//! assert_eq!(jobs.pop_batch(10)?, ["parse: fetch the page"]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Which type for which need
+//!
+//! | need | type |
+//! |---|---|
+//! | a directory with queues | [`Store`], opened with [`StoreOptions`] |
+//! | a queue, shared by cloning | [`DurableQueue`], from [`Store::queue`] |
+//! | a queue with options, or in another order | [`Builder`], from [`Store::builder`] |
+//! | one thread's or task's access | [`Handle`] |
+//! | take work that may fail, push its follow-ups | [`Transaction`], from [`Handle::begin`] or [`Handle::transact`] |
+//! | take and push in several queues as one | [`commit_all()`] |
+//! | commit in a task | [`Transaction::commit_async`] |
+//! | commit without a wait for the disk | [`Durability::Buffered`], for a store or for [one commit](Transaction::commit_with) |
+//! | wait until all is on the disk | [`Store::flush`] |
+//! | look at what failed for good, and try again | [`DurableQueue::dead_letters`] |
+//! | a backlog larger than the memory | [`Builder::memory`] |
+//! | items without `serde`, or in a format of your own | [`Codec`] |
+//! | look into a store without its types | [`Inspector`], the command `requeue-inspect` |
+//!
+//! # What is durable when
+//!
+//! | commit | on the disk | visible to others | a crash loses |
+//! |---|---|---|---|
+//! | [`Synced`](Durability::Synced), the default | when it returns | when it returns | nothing that was acknowledged |
+//! | [`Buffered`](Durability::Buffered) | within the time that it names | at once | the last commits; what is left is a prefix |
+//!
+//! Commits are written in groups, each of them whole or not at all. An item that is pushed and popped within one group is never
+//! written. An abort writes nothing.
+//!
+//! # After a crash
+//!
+//! Opening a queue reads and checks all of its items. All transactions that were open have been aborted: their items are at
+//! the head, in their order, as they were pushed. Deliveries count as attempts if the queue has
+//! [`max_attempts`](Builder::max_attempts) and their marks reached the disk, so a job that kills its process becomes a dead letter
+//! in the end. Delays, schedules, priorities, [tickets](Ticket) and [the close](DurableQueue::close) are as they were.
+//!
+//! # Errors
+//!
+//! Everything that can fail because of the disk returns a [`StoreError`]; a commit that fails has aborted. After a failed write or
+//! sync, all commits fail until the store is opened again. A store that lacks what was acknowledged does not open:
+//! [`StoreError::Damaged`] says what is missing, and [`StoreOptions::accept_damage`] goes on without it.
 
 #![allow(private_bounds)]
 
@@ -25,8 +99,13 @@ pub use item::{Item, Items};
 pub use log::Durability;
 pub use order::Order;
 pub use queue::{Builder, Cause, DeadLetter, DeadLetters, DurableQueue, PushTo, PushWith};
+pub use queue::{Inspector, LetterInfo, QueueInfo};
 pub use store::{Store, StoreOptions};
 pub use ticket::Ticket;
 pub use transaction::Transaction;
 
 pub use requeue::{ByKey, ByPriority, Fifo, Leased, Reason};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -44,7 +44,10 @@ impl Table {
     }
 
     fn is_due(&self) -> bool {
-        let mut last = self.last_sync.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self
+            .last_sync
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let is_due = last.elapsed() >= AT_MOST;
         if is_due {
             *last = Instant::now();

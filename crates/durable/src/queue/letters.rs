@@ -82,7 +82,7 @@ impl Cause {
         index.map_or(0, |index| u8::try_from(index).unwrap_or(0))
     }
 
-    fn from_byte(byte: u8) -> Self {
+    pub(super) fn from_byte(byte: u8) -> Self {
         if byte == Self::CRASHED {
             return Self::Crashed;
         }

@@ -1,6 +1,7 @@
 //! Durable queues.
 
 mod builder;
+mod inspect;
 mod letters;
 mod priority;
 mod recover;
@@ -8,6 +9,7 @@ pub(crate) mod shared;
 mod verbs;
 
 pub use builder::Builder;
+pub use inspect::{Inspector, LetterInfo, QueueInfo};
 pub use letters::{Cause, DeadLetter, DeadLetters};
 pub use priority::{PushTo, PushWith};
 

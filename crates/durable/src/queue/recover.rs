@@ -22,7 +22,7 @@ pub(super) struct Found {
 }
 
 /// Visits the rows of a queue. What the storage engine cannot read is skipped if `accept_damage`; returns how often.
-fn visit(
+pub(super) fn visit(
     rows: &Keyspace,
     queue: u32,
     accept_damage: bool,
