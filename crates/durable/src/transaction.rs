@@ -66,7 +66,7 @@ impl<T: Send + 'static, O: Order<T>> Core<T, O> {
 
     /// Whether it holds and has staged nothing.
     fn is_empty(&mut self) -> bool {
-        self.batch.get_mut().is_empty() && self.ram.held() == 0
+        self.batch.get_mut().is_empty() && self.ram.held() == 0 && self.ram.staged() == 0
     }
 
     #[track_caller]
