@@ -12,10 +12,16 @@
 //!
 //! What changes within one group is not written: an item that is pushed and removed there never reaches the disk.
 
+mod directory;
 mod disk;
+mod journal;
+mod salvage;
+mod tables;
 mod witness;
 
+pub(crate) use directory::Directory;
 pub(crate) use disk::Disk;
+pub(crate) use tables::{guarded, visit};
 
 use crate::batch::Batch;
 use crate::error::StoreError;
@@ -230,7 +236,7 @@ impl Shared {
             pushes |= !batch.pushes.is_empty();
             state.group.add(batch);
         }
-        if pushes && self.disk.is_full() {
+        if pushes && self.disk.is_full(state.group.bytes) {
             let removed = state.group.batches.split_off(start);
             state.group.bytes -= removed.iter().map(Batch::size).sum::<usize>();
             return Err(StoreError::DiskFull);

@@ -19,8 +19,8 @@ const SLOT: usize = 16;
 pub(crate) struct Witness(File);
 
 impl Witness {
-    /// Opens the file; returns the number in it too: 0 in a new one.
-    pub(crate) fn open(path: &Path) -> Result<(Self, u64), StoreError> {
+    /// Opens the file; returns the number in it too: 0 in a new one. With `accept_damage` also in a damaged one.
+    pub(crate) fn open(path: &Path, accept_damage: bool) -> Result<(Self, u64), StoreError> {
         let mut options = OpenOptions::new();
         let file = options
             .read(true)
@@ -37,7 +37,7 @@ impl Witness {
         let readable = slots.iter().filter_map(Self::read).max();
         let number = match readable {
             Some(number) => number,
-            None if len == 0 => 0,
+            None if len == 0 || accept_damage => 0,
             None => {
                 return Err(StoreError::damaged(
                     "the file `acknowledged` cannot be read",
