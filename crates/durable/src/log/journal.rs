@@ -16,6 +16,8 @@ const ITEM: u8 = 2;
 const END: u8 = 3;
 const TRAILER: &[u8; 4] = b"FJL\x03";
 
+static ZEROS: [u8; 4096] = [0; 4096];
+
 /// A change of a row: the number of its table, its key, and its value unless it is removed.
 pub(super) type RowChange = (u64, Vec<u8>, Option<Vec<u8>>);
 
@@ -215,7 +217,7 @@ impl Reader {
             if bytes.is_empty() {
                 return Ok(false);
             }
-            if bytes.iter().any(|byte| *byte != 0) {
+            if bytes.chunks(ZEROS.len()).any(|part| *part != ZEROS[..part.len()]) {
                 return Ok(true);
             }
             let len = bytes.len();

@@ -58,7 +58,7 @@ fn in_a_role() {
 
 /// Stores that need little room, and flush their tables often.
 fn options() -> StoreOptions {
-    StoreOptions::new().memtable(16 << 10).reserve(0)
+    StoreOptions::new().memtable(256 << 10).reserve(0)
 }
 
 fn open(path: &Path) -> Result<Store, StoreError> {
