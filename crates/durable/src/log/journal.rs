@@ -217,7 +217,10 @@ impl Reader {
             if bytes.is_empty() {
                 return Ok(false);
             }
-            if bytes.chunks(ZEROS.len()).any(|part| *part != ZEROS[..part.len()]) {
+            if bytes
+                .chunks(ZEROS.len())
+                .any(|part| *part != ZEROS[..part.len()])
+            {
                 return Ok(true);
             }
             let len = bytes.len();

@@ -10,6 +10,7 @@ use crate::format::{
 };
 use fjall::Keyspace;
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::Path;
 
 const ITEMS: usize = 0;
 const MARKS: usize = 1;
@@ -43,11 +44,10 @@ pub(super) fn salvage(
 }
 
 /// What is left of a store.
-struct Source {
-    /// `None`: the storage engine cannot open them.
-    tables: Option<Tables>,
-    /// The last change of each row of each table in the journals. It is the last of all.
-    journals: [BTreeMap<Vec<u8>, Option<Vec<u8>>>; 5],
+enum Source {
+    Tables(Tables),
+    /// The rows in the journals, by table. The storage engine cannot open the tables.
+    Journals([BTreeMap<Vec<u8>, Vec<u8>>; 5]),
 }
 
 type Row<'r> = &'r mut dyn FnMut(&[u8], &[u8]) -> Result<(), StoreError>;
@@ -55,21 +55,10 @@ type Row<'r> = &'r mut dyn FnMut(&[u8], &[u8]) -> Result<(), StoreError>;
 impl Source {
     fn open(directory: &Directory, memtable: u64) -> Result<Self, StoreError> {
         let db = directory.at("db");
-        let mut journals: [BTreeMap<_, _>; 5] = Default::default();
-        journal::replay(&db, |(table, key, value)| {
-            let table = usize::try_from(table)
-                .ok()
-                .and_then(|table| table.checked_sub(1));
-            if let Some(rows) = table.and_then(|table| journals.get_mut(table)) {
-                rows.insert(key, value);
-            }
-        })?;
-        let tables = match Tables::open(&db, memtable) {
-            Ok(tables) => Some(tables),
-            Err(StoreError::Damaged(_)) => None,
-            Err(error) => return Err(error),
-        };
-        Ok(Self { tables, journals })
+        match Tables::open(&db, memtable) {
+            Err(StoreError::Damaged(_)) => Ok(Self::Journals(replay(&db)?)),
+            tables => tables.map(Self::Tables),
+        }
     }
 
     fn store(&self) -> Result<StoreRow, StoreError> {
@@ -83,29 +72,40 @@ impl Source {
 
     /// Visits the rows of a table; returns how many places could not be read.
     fn each(&self, table: usize, row: Row<'_>) -> Result<u64, StoreError> {
-        let changed = &self.journals[table];
-        let mut unreadable = 0;
-        if let Some(tables) = &self.tables {
-            let mut gaps = Gaps {
-                table: tables.all()[table],
-                attempts: ATTEMPTS,
-                unreadable: 0,
-            };
-            gaps.visit(0, u128::MAX, &mut |key, value| {
-                if changed.contains_key(key) {
-                    return Ok(());
-                }
-                row(key, value)
-            })?;
-            unreadable = gaps.unreadable;
-        }
-        for (key, value) in changed {
-            if let Some(value) = value {
-                row(key, value)?;
+        match self {
+            Self::Tables(tables) => {
+                let mut gaps = Gaps {
+                    table: tables.all()[table],
+                    attempts: ATTEMPTS,
+                    unreadable: 0,
+                };
+                gaps.visit(0, u128::MAX, row)?;
+                Ok(gaps.unreadable)
+            }
+            Self::Journals(tables) => {
+                let rows = tables[table].iter();
+                rows.map(|(key, value)| row(key, value))
+                    .collect::<Result<(), _>>()?;
+                Ok(0)
             }
         }
-        Ok(unreadable)
     }
+}
+
+fn replay(db: &Path) -> Result<[BTreeMap<Vec<u8>, Vec<u8>>; 5], StoreError> {
+    let mut tables: [BTreeMap<_, _>; 5] = Default::default();
+    journal::replay(db, |(table, key, value)| {
+        let index = usize::try_from(table)
+            .ok()
+            .and_then(|table| table.checked_sub(1));
+        if let Some(rows) = index.and_then(|index| tables.get_mut(index)) {
+            match value {
+                Some(value) => drop(rows.insert(key, value)),
+                None => drop(rows.remove(&key)),
+            }
+        }
+    })?;
+    Ok(tables)
 }
 
 /// Reads a table with rows that cannot be read.
