@@ -93,7 +93,7 @@ fn produce(queues: &Queues, round: u64, producer: u64) {
     let mut handle = queues.plain.handle();
     for number in 0.. {
         if handle.push((round, producer, number)).is_err() {
-            return;
+            return acknowledge("failed");
         }
         acknowledge(&format!("pushed {producer} {number}"));
     }
@@ -104,13 +104,14 @@ fn consume(queues: &Queues) {
     while let Ok((_, producer, number)) = handle.pop_blocking() {
         acknowledge(&format!("popped {producer} {number}"));
     }
+    acknowledge("failed");
 }
 
 fn work(queues: &Queues, round: u64, worker: u64) {
     let mut handle = queues.jobs.handle();
     for root in 0.. {
         if handle.push((round, worker, root, 1)).is_err() {
-            return;
+            return acknowledge("failed");
         }
         acknowledge(&format!("root {worker} {root}"));
         loop {
@@ -130,7 +131,7 @@ fn work(queues: &Queues, round: u64, worker: u64) {
                 break;
             }
             if tx.commit().is_err() {
-                return;
+                return acknowledge("failed");
             }
             acknowledge(&format!("done {owner} {number} {way}"));
         }
@@ -146,7 +147,7 @@ fn carry(from: &DurableQueue<u64>, to: &DurableQueue<u64>) {
         };
         give.push(token).expect("a push");
         if commit_all((take, give)).is_err() {
-            return;
+            return acknowledge("failed");
         }
         acknowledge("moved");
     }
@@ -160,11 +161,11 @@ fn push_buffered(queues: &Queues, round: u64) {
         let tx = handle.begin();
         tx.push((round, number)).expect("a push");
         if tx.commit_with(Durability::Buffered { at_most }).is_err() {
-            return;
+            return acknowledge("failed");
         }
         if number % 64 == 63 {
             if queues.store.flush().is_err() {
-                return;
+                return acknowledge("failed");
             }
             acknowledge(&format!("buffered {number}"));
         }
@@ -195,7 +196,7 @@ impl Acknowledged {
         let numbers: Vec<u64> = words.map(|word| word.parse().expect("a number")).collect();
         match (what, &*numbers) {
             ("opened", []) => self.opened = true,
-            ("opens" | "moved", []) => {}
+            ("opens" | "moved" | "failed", []) => {}
             ("pushed", [producer, number]) => self.pushed[usize::from(*producer == 1)] = number + 1,
             ("popped", [producer, number]) => self.popped[usize::from(*producer == 1)] = number + 1,
             ("root", [worker, root]) => drop(self.roots.insert((*worker, *root))),
@@ -236,6 +237,19 @@ impl Loaded {
         while self.acknowledged.count < count && self.lines.read_line(&mut line).unwrap() > 0 {
             self.acknowledged.line(line.trim_end());
             line.clear();
+        }
+        self.child.kill().expect("a signal");
+        self.end()
+    }
+
+    /// Lets the child go on until it says that its threads have stopped, then kills it.
+    pub(crate) fn kill_when_quiet(mut self) -> Acknowledged {
+        let mut line = String::new();
+        while line.trim_end() != "ack failed" && self.lines.read_line(&mut line).unwrap() > 0 {
+            if line.trim_end() != "ack failed" {
+                self.acknowledged.line(line.trim_end());
+                line.clear();
+            }
         }
         self.child.kill().expect("a signal");
         self.end()

@@ -5,6 +5,7 @@
 //! | `DURABLE_KILLS` | how often a process under load is killed | 10 |
 //! | `DURABLE_DAMAGES` | how many damaged copies of a store are opened | 20 |
 //! | `DURABLE_CUTS` | how many power losses are simulated | 30 |
+//! | `DURABLE_FAILURES` | how often a write or a sync fails | 10 |
 //! | `DURABLE_SEED` | the seed of all random choices | of the clock, and printed |
 
 #![cfg(target_os = "linux")]
@@ -50,6 +51,7 @@ fn in_a_role() {
     match role.as_str() {
         "load" => load::run(store),
         "fill" => damage::fill_until_killed(store),
+        "fail" => failing::run(store),
         "poison" => poison::run(store),
         "second" => println!("second: {:?}", options().open(store).map(drop)),
         _ => {}
