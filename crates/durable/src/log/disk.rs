@@ -77,7 +77,14 @@ impl Disk {
         reserve: u64,
         accept_damage: bool,
     ) -> Result<Self, StoreError> {
-        let (witness, acknowledged) = Witness::open(&directory.at("acknowledged"), accept_damage)?;
+        let witness = directory.at("acknowledged");
+        let (witness, acknowledged) = match Witness::open(&witness) {
+            Err(StoreError::Damaged(_)) if accept_damage => {
+                Witness::create(&witness)?;
+                Witness::open(&witness)?
+            }
+            opened => opened?,
+        };
         let mut salvaged = None;
         let (tables, books) =
             match Self::open_tables(&directory, acknowledged, memtable, accept_damage) {

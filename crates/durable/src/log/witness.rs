@@ -5,7 +5,7 @@
 //! loss may leave it behind, never ahead.
 
 use crate::error::StoreError;
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -19,32 +19,33 @@ const SLOT: usize = 16;
 pub(crate) struct Witness(File);
 
 impl Witness {
-    /// Opens the file; returns the number in it too: 0 in a new one. With `accept_damage` also in a damaged one.
-    pub(crate) fn open(path: &Path, accept_damage: bool) -> Result<(Self, u64), StoreError> {
-        let mut options = OpenOptions::new();
-        let file = options
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(path)?;
+    /// Opens the file, which is created if it is not there; returns the number in it too: 0 in a new one.
+    pub(crate) fn open(path: &Path) -> Result<(Self, u64), StoreError> {
+        if !path.exists() {
+            Self::create(path)?;
+        }
+        let file = OpenOptions::new().read(true).write(true).open(path)?;
         let mut bytes = [0; 2 * SLOT];
         let len = usize::try_from(file.metadata()?.len())
             .unwrap_or(usize::MAX)
             .min(2 * SLOT);
         file.read_exact_at(&mut bytes[..len], 0)?;
         let (slots, _) = bytes.as_chunks::<SLOT>();
-        let readable = slots.iter().filter_map(Self::read).max();
-        let number = match readable {
-            Some(number) => number,
-            None if len == 0 || accept_damage => 0,
-            None => {
-                return Err(StoreError::damaged(
-                    "the file `acknowledged` cannot be read",
-                ))
-            }
-        };
+        let number = slots.iter().filter_map(Self::read).max();
+        let number =
+            number.ok_or_else(|| StoreError::damaged("the file `acknowledged` cannot be read"))?;
         Ok((Self(file), number))
+    }
+
+    /// Writes a new file. It is on the disk before it has its name; later writes change one sector, so that a power loss
+    /// leaves one content or the other.
+    pub(crate) fn create(path: &Path) -> io::Result<()> {
+        let new = path.with_extension("new");
+        let witness = Self(File::create(&new)?);
+        witness.write_to(0, 0)?;
+        witness.write_to(1, 0)?;
+        witness.0.sync_all()?;
+        fs::rename(new, path)
     }
 
     fn read(slot: &[u8; SLOT]) -> Option<u64> {
@@ -54,10 +55,14 @@ impl Witness {
 
     /// Names a group that is on the disk.
     pub(crate) fn write(&self, group: u64) -> io::Result<()> {
+        self.write_to(group % 2, group)
+    }
+
+    fn write_to(&self, slot: u64, group: u64) -> io::Result<()> {
         let number = group.to_le_bytes();
-        let mut slot = [0; SLOT];
-        slot[..8].copy_from_slice(&number);
-        slot[8..].copy_from_slice(&xxh3_64(&number).to_le_bytes());
-        self.0.write_all_at(&slot, (group % 2) * SLOT as u64)
+        let mut bytes = [0; SLOT];
+        bytes[..8].copy_from_slice(&number);
+        bytes[8..].copy_from_slice(&xxh3_64(&number).to_le_bytes());
+        self.0.write_all_at(&bytes, slot * SLOT as u64)
     }
 }

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | `DURABLE_KILLS` | how often a process under load is killed | 10 |
 //! | `DURABLE_DAMAGES` | how many damaged copies of a store are opened | 20 |
-//! | `DURABLE_CUTS` | how many power losses are simulated | 30 |
+//! | `DURABLE_CUTS` | how many power losses are simulated | 10 |
 //! | `DURABLE_FAILURES` | how often a write or a sync fails | 10 |
 //! | `DURABLE_SEED` | the seed of all random choices | of the clock, and printed |
 

@@ -64,7 +64,7 @@ fn all_that_was_acknowledged_survives_a_power_loss() {
         return;
     };
     let mut random = Random::of_test("power");
-    let (cuts, mut total) = (count("DURABLE_CUTS", 30), 0);
+    let (cuts, mut total) = (count("DURABLE_CUTS", 10), 0);
     for cut in 0..cuts {
         let directory = tempfile::tempdir().unwrap();
         let (store, synced) = (
