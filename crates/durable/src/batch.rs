@@ -61,6 +61,8 @@ pub(crate) enum Change {
     Rescheduled(Key, Schedule),
     /// A dead letter, whose item is removed.
     Bury(Key, LetterRow),
+    /// What is known of deliveries of the item is forgotten.
+    Unmark(Key),
     /// A dead letter is removed.
     Unbury(Key),
     Close(u32, bool),

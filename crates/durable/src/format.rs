@@ -127,7 +127,12 @@ pub(crate) struct StoreRow {
     pub(crate) group: u64,
     /// The number of the next item or dead letter.
     pub(crate) next_id: u64,
+    /// The rows of the queues.
+    pub(crate) queues: Digest,
 }
+
+/// The key of the [`StoreRow`].
+pub(crate) const STORE_ROW: &[u8] = b"store";
 
 /// A dead letter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -222,4 +227,9 @@ pub(crate) fn decode_row<R: DeserializeOwned>(key: &[u8], value: &[u8]) -> Resul
 /// A number for a row in sums that tell whether rows are missing.
 pub(crate) fn row_digest(key: Key, value: &[u8]) -> u64 {
     xxh3_64_with_seed(value, key.digest())
+}
+
+/// The same for the row of a queue.
+pub(crate) fn queue_digest(queue: u32, value: &[u8]) -> u64 {
+    xxh3_64_with_seed(value, mix(u64::from(queue)))
 }

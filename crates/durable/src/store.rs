@@ -1,23 +1,16 @@
 //! A store: a directory with queues.
 
-use crate::error::StoreError;
-use crate::format::{Digest, OrderTag, QueueRow, VERSION};
-use crate::log::{Disk, Durability, Log};
+use crate::error::{Damage, StoreError};
+use crate::format::{Digest, OrderTag, QueueRow};
+use crate::log::{Directory, Disk, Durability, Log};
 use crate::queue::{Builder, DurableQueue};
 use crate::{Codec, Postcard};
 use parking_lot::Mutex;
 use std::collections::HashSet;
 use std::fmt;
-use std::fs;
-use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-
-/// The first line of the file that names the version of a store.
-const MAGIC: &str = "requeue-durable, version ";
-/// Its name until it is complete.
-const NEW: &str = "version.new";
 
 /// A directory with durable queues. Clones are the same store.
 ///
@@ -47,7 +40,6 @@ pub struct Store {
 pub(crate) struct StoreInner {
     pub(crate) log: Log,
     pub(crate) durability: Durability,
-    pub(crate) accept_damage: bool,
     wall_clock: WallClock,
     open: Mutex<HashSet<String>>,
     path: PathBuf,
@@ -109,8 +101,13 @@ impl StoreOptions {
         self
     }
 
-    /// Opens a store although acknowledged data is missing, and goes on with what is left. By default
-    /// [`StoreError::Damaged`] says what is missing, and nothing is changed.
+    /// Opens a store although acknowledged data is missing, and goes on with what is left, which becomes a new database; the
+    /// damaged one is renamed to `damaged-1` in the directory of the store, and [`Store::salvaged`] says what is missing.
+    ///
+    /// Commits may be missing as a whole. If a file other than the journals is damaged, items may also be there that were
+    /// removed. A queue whose name was lost is called `lost queue` and its number. All rows are read when the store is opened.
+    ///
+    /// By default [`StoreError::Damaged`] says what is missing.
     pub fn accept_damage(mut self) -> Self {
         self.accept_damage = true;
         self
@@ -138,12 +135,11 @@ impl StoreOptions {
     /// [`Damaged`](StoreError::Damaged) or [`Io`](StoreError::Io).
     pub fn open(self, path: impl AsRef<Path>) -> Result<Store, StoreError> {
         let path = path.as_ref();
-        identify(path)?;
-        let disk = Disk::open(path, self.memtable, self.reserve, self.accept_damage)?;
+        let directory = Directory::enter(path)?;
+        let disk = Disk::open(directory, self.memtable, self.reserve, self.accept_damage)?;
         let inner = StoreInner {
             log: Log::new(disk)?,
             durability: self.durability,
-            accept_damage: self.accept_damage,
             wall_clock: self.wall_clock,
             open: Mutex::new(HashSet::new()),
             path: path.to_owned(),
@@ -162,51 +158,6 @@ impl fmt::Debug for StoreOptions {
             .field("accept_damage", &self.accept_damage)
             .finish_non_exhaustive()
     }
-}
-
-/// Creates a store where nothing is; checks the version of one that is there.
-fn identify(path: &Path) -> Result<(), StoreError> {
-    fs::create_dir_all(path)?;
-    let file = path.join("version");
-    match fs::read_to_string(&file) {
-        Ok(text) => {
-            let version = text
-                .strip_prefix(MAGIC)
-                .and_then(|rest| rest.trim().parse().ok());
-            match version {
-                Some(VERSION) => Ok(()),
-                Some(found) => Err(StoreError::Version {
-                    found,
-                    supported: VERSION,
-                }),
-                None => Err(StoreError::NotAStore(path.to_owned())),
-            }
-        }
-        Err(error) if error.kind() == ErrorKind::InvalidData => {
-            Err(StoreError::NotAStore(path.to_owned()))
-        }
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(error.into()),
-        Err(_) if holds_files(path)? => Err(StoreError::NotAStore(path.to_owned())),
-        Err(_) => {
-            // Complete when it is there.
-            let mut new = fs::File::create(path.join(NEW))?;
-            writeln!(new, "{MAGIC}{VERSION}")?;
-            new.sync_all()?;
-            fs::rename(path.join(NEW), &file)?;
-            fs::File::open(path)?.sync_all()?;
-            Ok(())
-        }
-    }
-}
-
-/// Whether a directory without a version holds anything else than what a crash leaves of its creation.
-fn holds_files(path: &Path) -> Result<bool, StoreError> {
-    for entry in fs::read_dir(path)? {
-        if entry?.file_name() != NEW {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }
 
 impl Store {
@@ -259,6 +210,11 @@ impl Store {
     /// [`StoreError::Poisoned`] if a write failed.
     pub fn flush(&self) -> Result<(), StoreError> {
         self.inner.log.flush()
+    }
+
+    /// What was lost, if the store was damaged and [`StoreOptions::accept_damage`] went on with what was left.
+    pub fn salvaged(&self) -> Option<&Damage> {
+        self.inner.log.disk().salvaged.as_ref()
     }
 
     /// The error after which the store writes nothing more, if there was one.

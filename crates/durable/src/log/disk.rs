@@ -1,147 +1,126 @@
 //! The storage engine, and what a group of commits changes in it.
 
+use super::directory::Directory;
+use super::journal;
+use super::salvage::salvage;
+use super::tables::{visit, Tables};
 use super::witness::Witness;
 use crate::batch::{Batch, Change, Run};
 use crate::error::{Damage, StoreError};
 use crate::format::{
-    decode_row, encode_row, row_digest, seal, Digest, Key, LetterRow, Mark, QueueRow, StoreRow,
+    decode_row, encode_row, open, queue_digest, row_digest, seal, Digest, Key, LetterRow, Mark,
+    QueueRow, StoreRow, STORE_ROW,
 };
-use fjall::{Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode};
+use fjall::{OwnedWriteBatch, PersistMode};
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashMap, HashSet};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-
-const STORE_ROW: &[u8] = b"store";
-
-/// At how many bytes of journals the storage engine sorts its changes into files. A crash leaves at most so many to read.
-const JOURNALS: u64 = 128 << 20;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The files of a store.
 pub(crate) struct Disk {
-    database: Database,
-    pub(crate) items: Keyspace,
-    pub(crate) marks: Keyspace,
-    pub(crate) letters: Keyspace,
-    queues: Keyspace,
-    store: Keyspace,
+    pub(crate) tables: Tables,
     witness: Witness,
     books: Mutex<Books>,
     pub(crate) next_id: AtomicU64,
-    path: PathBuf,
     /// How much of the disk is kept free for commits without pushes.
     reserve: u64,
-    full: AtomicBool,
+    /// How much of the disk was free after the last write.
+    free: AtomicU64,
+    /// The damage that was accepted.
+    pub(crate) salvaged: Option<Damage>,
+    /// The last, so that it is locked as long as anything is open.
+    directory: Directory,
 }
 
 /// What the store has, by count.
 pub(crate) struct Books {
     pub(crate) store: StoreRow,
     pub(crate) queues: HashMap<u32, QueueRow>,
+    /// The digests of the rows of the queues that are on the disk.
+    written: HashMap<u32, u64>,
     /// The marks of open queues, with their digests.
     pub(crate) marks: HashMap<Key, (Mark, u64)>,
 }
 
 impl Disk {
+    /// Opens the files of a store. With `accept_damage` what can be read of a damaged store becomes a new one.
     pub(crate) fn open(
-        path: &Path,
+        directory: Directory,
         memtable: u64,
         reserve: u64,
         accept_damage: bool,
     ) -> Result<Self, StoreError> {
-        let database = Database::builder(path.join("db"))
-            .manual_journal_persist(true)
-            .max_journaling_size(JOURNALS)
-            .open()
-            .map_err(|error| match error {
-                fjall::Error::Locked => StoreError::Locked(path.to_owned()),
-                error => error.into(),
-            })?;
-        let options = || KeyspaceCreateOptions::default().max_memtable_size(memtable);
-        let keyspace = |name| database.keyspace(name, options);
-        let (items, marks) = (keyspace("items")?, keyspace("marks")?);
-        let (letters, queues, store) = (
-            keyspace("letters")?,
-            keyspace("queues")?,
-            keyspace("store")?,
-        );
-
-        let row = store.get(STORE_ROW)?;
-        let row = row.map_or(Ok(StoreRow::default()), |row| decode_row(STORE_ROW, &row));
-        let mut row: StoreRow = if accept_damage {
-            row.unwrap_or_default()
-        } else {
-            row?
-        };
-        let file = path.join("acknowledged");
-        let (witness, acknowledged) = match Witness::open(&file, row.group > 0) {
+        let witness = directory.at("acknowledged");
+        if !witness.exists() && directory.at("db").exists() && !accept_damage {
+            return Err(StoreError::damaged("the file `acknowledged` is missing"));
+        }
+        let (witness, acknowledged) = match Witness::open(&witness) {
             Err(StoreError::Damaged(_)) if accept_damage => {
-                if file.exists() {
-                    std::fs::remove_file(&file)?;
-                }
-                Witness::open(&file, false)?
+                Witness::create(&witness)?;
+                Witness::open(&witness)?
             }
-            witness => witness?,
+            opened => opened?,
         };
-        if row.group < acknowledged {
-            if !accept_damage {
-                return Err(StoreError::Damaged(Damage {
-                    commits: acknowledged - row.group,
-                    details: "the end of the journal is missing or damaged".into(),
-                    ..Damage::default()
-                }));
-            }
-            row.group = acknowledged;
-        }
-        let mut rows = HashMap::new();
-        for guard in queues.iter() {
-            let (key, value) = guard.into_inner()?;
-            let id = <[u8; 4]>::try_from(&*key).map(u32::from_be_bytes);
-            let id = id.map_err(|_| StoreError::damaged("a queue has no number"))?;
-            match decode_row::<QueueRow>(&key, &value) {
-                Ok(queue) => drop(rows.insert(id, queue)),
-                Err(_) if accept_damage => {}
-                Err(error) => return Err(error),
-            }
-        }
-        let next_id = AtomicU64::new(row.next_id.max(1));
+        let mut salvaged = None;
+        let (tables, books) =
+            match Self::open_tables(&directory, acknowledged, memtable, accept_damage) {
+                Err(StoreError::Damaged(_)) if accept_damage => {
+                    salvaged = Some(salvage(&directory, acknowledged, memtable)?);
+                    Self::open_tables(&directory, acknowledged, memtable, false)?
+                }
+                opened => opened?,
+            };
         let disk = Self {
-            database,
-            items,
-            marks,
-            letters,
-            queues,
-            store,
+            tables,
             witness,
-            books: Mutex::new(Books {
-                store: row,
-                queues: rows,
-                marks: HashMap::new(),
-            }),
-            next_id,
-            path: path.to_owned(),
+            next_id: AtomicU64::new(books.store.next_id.max(1)),
+            books: Mutex::new(books),
             reserve,
-            full: AtomicBool::new(false),
+            free: AtomicU64::new(u64::MAX),
+            salvaged,
+            directory,
         };
         disk.measure();
         Ok(disk)
+    }
+
+    fn open_tables(
+        directory: &Directory,
+        acknowledged: u64,
+        memtable: u64,
+        accept_damage: bool,
+    ) -> Result<(Tables, Books), StoreError> {
+        if !directory.tidy()? {
+            // It is there as a whole or not at all.
+            drop(Tables::open(&directory.at("db.new"), memtable)?);
+            directory.put_in_place()?;
+        }
+        let db = directory.at("db");
+        journal::mend(&db, acknowledged, accept_damage)?;
+        let tables = Tables::open(&db, memtable)?;
+        let books = Books::read(&tables, acknowledged)?;
+        if accept_damage {
+            books.check_all(&tables)?;
+        }
+        Ok((tables, books))
     }
 
     pub(crate) fn books(&self) -> MutexGuard<'_, Books> {
         self.books.lock()
     }
 
-    /// Whether the disk has less room than is reserved.
-    pub(crate) fn is_full(&self) -> bool {
+    /// Whether the disk has less room than is reserved, after a write of so many bytes.
+    pub(crate) fn is_full(&self, bytes: usize) -> bool {
+        let needed = self.reserve.saturating_add(bytes as u64);
         // Relaxed: a threshold, checked again after each write.
-        self.full.load(Ordering::Relaxed) && self.measure()
+        self.reserve > 0 && self.free.load(Ordering::Relaxed) < needed && self.measure() < needed
     }
 
-    fn measure(&self) -> bool {
-        let full = rustix::fs::statvfs(&self.path)
-            .is_ok_and(|stat| stat.f_bavail.saturating_mul(stat.f_frsize) < self.reserve);
-        self.full.store(full, Ordering::Relaxed);
-        full
+    fn measure(&self) -> u64 {
+        let stat = rustix::fs::statvfs(self.directory.path());
+        let free = stat.map_or(u64::MAX, |stat| stat.f_bavail.saturating_mul(stat.f_frsize));
+        self.free.store(free, Ordering::Relaxed);
+        free
     }
 
     /// Writes a group of commits.
@@ -160,7 +139,7 @@ impl Disk {
         let mut group = Group {
             disk: self,
             books: &mut books,
-            rows: self.database.batch().durability(Some(mode)),
+            rows: self.tables.database.batch().durability(Some(mode)),
             pushed: Pushed::of(&batch.pushes, batch.lengths.len()),
             removed: HashSet::new(),
             changed: Vec::new(),
@@ -175,6 +154,87 @@ impl Disk {
         drop(books);
         self.measure();
         Ok(())
+    }
+}
+
+impl Books {
+    /// Reads the books of a store, and checks that they are those of the last acknowledged commit.
+    fn read(tables: &Tables, acknowledged: u64) -> Result<Self, StoreError> {
+        let (mut store, mut queues) = (StoreRow::default(), HashMap::new());
+        visit::<&[u8]>(&tables.store, .., |key, value| {
+            store = decode_row(&key, &value)?;
+            Ok(())
+        })?;
+        if store.group < acknowledged {
+            return Err(StoreError::Damaged(Damage {
+                commits: acknowledged - store.group,
+                details: "the last commits are missing".into(),
+                ..Damage::default()
+            }));
+        }
+        let (mut written, mut digest) = (HashMap::new(), Digest::default());
+        visit::<&[u8]>(&tables.queues, .., |key, value| {
+            let id = <[u8; 4]>::try_from(&*key).map(u32::from_be_bytes);
+            let id = id.map_err(|_| StoreError::damaged("a queue has no number"))?;
+            queues.insert(id, decode_row(&key, &value)?);
+            let row = queue_digest(id, &value);
+            digest.add(row);
+            written.insert(id, row);
+            Ok(())
+        })?;
+        if digest != store.queues {
+            return Err(StoreError::damaged(
+                "the rows of the queues are not those that were committed",
+            ));
+        }
+        Ok(Self {
+            store,
+            queues,
+            written,
+            marks: HashMap::new(),
+        })
+    }
+
+    /// Checks all rows, as each queue does when it is opened.
+    fn check_all(&self, tables: &Tables) -> Result<(), StoreError> {
+        let mut found: HashMap<u32, QueueRow> = self.queues.clone();
+        for row in found.values_mut() {
+            (row.items, row.letters, row.marks) = Default::default();
+        }
+        let stray = || StoreError::damaged("a row of no queue");
+        visit::<&[u8]>(&tables.items, .., |key, value| {
+            let item = Key::from_bytes(&key).filter(|_| open(&key, &value).is_some());
+            let queue = item.and_then(|item| found.get_mut(&item.queue));
+            queue
+                .zip(item)
+                .ok_or_else(stray)
+                .map(|(row, item)| row.items.add(item.digest()))
+        })?;
+        visit::<&[u8]>(&tables.letters, .., |key, value| {
+            decode_row::<LetterRow>(&key, &value)?;
+            let letter = Key::from_bytes(&key);
+            let queue = letter.and_then(|letter| found.get_mut(&letter.queue));
+            queue
+                .zip(letter)
+                .ok_or_else(stray)
+                .map(|(row, letter)| row.letters.add(letter.digest()))
+        })?;
+        visit::<&[u8]>(&tables.marks, .., |key, value| {
+            decode_row::<Mark>(&key, &value)?;
+            let mark = Key::from_bytes(&key);
+            let queue = mark.and_then(|mark| found.get_mut(&mark.queue));
+            queue
+                .zip(mark)
+                .ok_or_else(stray)
+                .map(|(row, mark)| row.marks.add(row_digest(mark, &value)))
+        })?;
+        if found == self.queues {
+            Ok(())
+        } else {
+            Err(StoreError::damaged(
+                "the rows of a queue are not those that were committed",
+            ))
+        }
     }
 }
 
@@ -226,7 +286,7 @@ impl Group<'_> {
     fn insert(&mut self, key: Key, value: &mut [u8]) {
         let bytes = key.to_bytes();
         seal(&bytes, value);
-        self.rows.insert(&self.disk.items, bytes, &*value);
+        self.rows.insert(&self.disk.tables.items, bytes, &*value);
         self.counts_of(key.queue).items.add(key.digest());
     }
 
@@ -235,7 +295,7 @@ impl Group<'_> {
             self.pushed.set(key.id, Fate::Cancelled);
             return;
         }
-        self.rows.remove(&self.disk.items, key.to_bytes());
+        self.rows.remove(&self.disk.tables.items, key.to_bytes());
         self.counts_of(key.queue).items.remove(key.digest());
         if depends {
             self.removed.insert(key.id);
@@ -243,8 +303,12 @@ impl Group<'_> {
         if self.books.marks.is_empty() {
             return;
         }
+        self.remove_mark(key);
+    }
+
+    fn remove_mark(&mut self, key: Key) {
         if let Some((_, digest)) = self.books.marks.remove(&key) {
-            self.rows.remove(&self.disk.marks, key.to_bytes());
+            self.rows.remove(&self.disk.tables.marks, key.to_bytes());
             self.counts_of(key.queue).marks.remove(digest);
         }
     }
@@ -268,11 +332,15 @@ impl Group<'_> {
                 Change::Rescheduled(key, schedule) => {
                     // The item may have been popped since its schedule was changed in memory.
                     let pushed = self.pushed.get(key.id) == Fate::Pushed;
-                    if pushed || self.disk.items.contains_key(key.to_bytes())? {
+                    if pushed || self.disk.tables.items.contains_key(key.to_bytes())? {
                         self.mark(&mut marks, key, |mark| mark.schedule = Some(schedule));
                     }
                 }
                 Change::Bury(key, letter) => drop(letters.insert(key, Some(letter))),
+                Change::Unmark(key) => {
+                    marks.remove(&key);
+                    self.remove_mark(key);
+                }
                 // One that the group wrote is not written after all.
                 Change::Unbury(key) if letters.remove(&key).is_some() => {}
                 Change::Unbury(key) => drop(letters.insert(key, None)),
@@ -294,10 +362,10 @@ impl Group<'_> {
         if let Some(letter) = letter {
             letters.add(key.digest());
             let row = encode_row(&bytes, &letter);
-            self.rows.insert(&self.disk.letters, bytes, row);
+            self.rows.insert(&self.disk.tables.letters, bytes, row);
         } else {
             letters.remove(key.digest());
-            self.rows.remove(&self.disk.letters, bytes);
+            self.rows.remove(&self.disk.tables.letters, bytes);
         }
     }
 
@@ -325,7 +393,7 @@ impl Group<'_> {
             marks.remove(before);
         }
         marks.add(digest);
-        self.rows.insert(&self.disk.marks, bytes, value);
+        self.rows.insert(&self.disk.tables.marks, bytes, value);
     }
 
     /// How the counts of a queue change: groups change few queues.
@@ -348,16 +416,19 @@ impl Group<'_> {
             row.marks.merge(counts.marks);
             row.closed = counts.closed.unwrap_or(row.closed);
             let key = queue.to_be_bytes();
-            self.rows
-                .insert(&self.disk.queues, key, encode_row(&key, row));
+            let row = encode_row(&key, row);
+            let (queues, digest) = (&mut self.books.store.queues, queue_digest(queue, &row));
+            if let Some(before) = self.books.written.insert(queue, digest) {
+                queues.remove(before);
+            }
+            queues.add(digest);
+            self.rows.insert(&self.disk.tables.queues, key, row);
         }
-        self.books.store = StoreRow {
-            group: number,
-            // Relaxed: an item's number is in its batch, so it was taken before the group was.
-            next_id: self.disk.next_id.load(Ordering::Relaxed),
-        };
+        self.books.store.group = number;
+        // Relaxed: an item's number is in its batch, so it was taken before the group was.
+        self.books.store.next_id = self.disk.next_id.load(Ordering::Relaxed);
         let row = encode_row(STORE_ROW, &self.books.store);
-        self.rows.insert(&self.disk.store, STORE_ROW, row);
+        self.rows.insert(&self.disk.tables.store, STORE_ROW, row);
     }
 }
 

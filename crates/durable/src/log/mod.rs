@@ -12,10 +12,16 @@
 //!
 //! What changes within one group is not written: an item that is pushed and removed there never reaches the disk.
 
+mod directory;
 mod disk;
+mod journal;
+mod salvage;
+mod tables;
 mod witness;
 
+pub(crate) use directory::Directory;
 pub(crate) use disk::Disk;
+pub(crate) use tables::{guarded, visit};
 
 use crate::batch::Batch;
 use crate::error::StoreError;
@@ -225,7 +231,8 @@ impl Shared {
             return Err(error.clone());
         }
         let pushes = batches.iter().any(|batch| !batch.lengths.is_empty());
-        if pushes && self.disk.is_full() {
+        let bytes = batches.iter().map(Batch::size).sum::<usize>() + state.group.batch.size();
+        if pushes && self.disk.is_full(bytes) {
             return Err(StoreError::DiskFull);
         }
         for batch in batches {

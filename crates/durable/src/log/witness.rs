@@ -5,8 +5,8 @@
 //! loss may leave it behind, never ahead.
 
 use crate::error::StoreError;
-use std::fs::{File, OpenOptions};
-use std::io::{self, ErrorKind};
+use std::fs::{self, File, OpenOptions};
+use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use xxhash_rust::xxh3::xxh3_64;
@@ -19,38 +19,33 @@ const SLOT: usize = 16;
 pub(crate) struct Witness(File);
 
 impl Witness {
-    /// Opens the file, or creates it for a store without groups; returns the number in it too, 0 if there is none.
-    pub(crate) fn open(path: &Path, has_groups: bool) -> Result<(Self, u64), StoreError> {
-        let mut options = OpenOptions::new();
-        let file = match options.read(true).write(true).open(path) {
-            Err(error) if error.kind() == ErrorKind::NotFound && !has_groups => Self::create(path)?,
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                return Err(StoreError::damaged("the file `acknowledged` is missing"))
-            }
-            file => file?,
-        };
-        let len = usize::try_from(file.metadata()?.len()).unwrap_or(usize::MAX);
-        let len = len.min(2 * SLOT);
+    /// Opens the file, which is created if it is not there; returns the number in it too: 0 in a new one.
+    pub(crate) fn open(path: &Path) -> Result<(Self, u64), StoreError> {
+        if !path.exists() {
+            Self::create(path)?;
+        }
+        let file = OpenOptions::new().read(true).write(true).open(path)?;
         let mut bytes = [0; 2 * SLOT];
+        let len = usize::try_from(file.metadata()?.len())
+            .unwrap_or(usize::MAX)
+            .min(2 * SLOT);
         file.read_exact_at(&mut bytes[..len], 0)?;
         let (slots, _) = bytes.as_chunks::<SLOT>();
-        let readable = slots.iter().filter_map(Self::read).max();
-        // Empty: a crash came before the first group was acknowledged.
-        if readable.is_none() && len > 0 {
-            return Err(StoreError::damaged(
-                "the file `acknowledged` cannot be read",
-            ));
-        }
-        Ok((Self(file), readable.unwrap_or(0)))
+        let number = slots.iter().filter_map(Self::read).max();
+        let number =
+            number.ok_or_else(|| StoreError::damaged("the file `acknowledged` cannot be read"))?;
+        Ok((Self(file), number))
     }
 
-    fn create(path: &Path) -> io::Result<File> {
-        let mut options = OpenOptions::new();
-        let file = options.read(true).write(true).create_new(true).open(path)?;
-        if let Some(directory) = path.parent() {
-            File::open(directory)?.sync_all()?;
-        }
-        Ok(file)
+    /// Writes a new file. It is on the disk before it has its name; later writes change one sector, so that a power loss
+    /// leaves one content or the other.
+    pub(crate) fn create(path: &Path) -> io::Result<()> {
+        let new = path.with_extension("new");
+        let witness = Self(File::create(&new)?);
+        witness.write_to(0, 0)?;
+        witness.write_to(1, 0)?;
+        witness.0.sync_all()?;
+        fs::rename(new, path)
     }
 
     fn read(slot: &[u8; SLOT]) -> Option<u64> {
@@ -60,10 +55,14 @@ impl Witness {
 
     /// Names a group that is on the disk.
     pub(crate) fn write(&self, group: u64) -> io::Result<()> {
+        self.write_to(group % 2, group)
+    }
+
+    fn write_to(&self, slot: u64, group: u64) -> io::Result<()> {
         let number = group.to_le_bytes();
-        let mut slot = [0; SLOT];
-        slot[..8].copy_from_slice(&number);
-        slot[8..].copy_from_slice(&xxh3_64(&number).to_le_bytes());
-        self.0.write_all_at(&slot, (group % 2) * SLOT as u64)
+        let mut bytes = [0; SLOT];
+        bytes[..8].copy_from_slice(&number);
+        bytes[8..].copy_from_slice(&xxh3_64(&number).to_le_bytes());
+        self.0.write_all_at(&bytes, slot * SLOT as u64)
     }
 }

@@ -160,14 +160,10 @@ impl Inspector {
 
     fn rows(&self, queue: u32) -> Result<Vec<(Key, LetterRow)>, StoreError> {
         self.store.flush()?;
-        let (inner, mut rows) = (&self.store.inner, Vec::new());
-        let letters = &inner.log.disk().letters;
-        visit(letters, queue, inner.accept_damage, |at, key, value| {
-            match decode_row(&key, &value) {
-                Ok(row) => rows.push((at, row)),
-                Err(_) if inner.accept_damage => {}
-                Err(error) => return Err(error),
-            }
+        let mut rows = Vec::new();
+        let letters = &self.store.inner.log.disk().tables.letters;
+        visit(letters, queue, |at, key, value| {
+            rows.push((at, decode_row(&key, &value)?));
             Ok(())
         })?;
         Ok(rows)

@@ -477,7 +477,7 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
                 return Ok(Some(schedule));
             }
             let bytes = key.to_bytes();
-            Ok(disk.items.get(bytes)?.map(|value| {
+            Ok(disk.tables.items.get(bytes)?.map(|value| {
                 let content = format::open(&bytes, &value).and_then(format::split_value);
                 content
                     .and_then(|(schedule, _)| schedule)

@@ -4,11 +4,11 @@ use super::shared::Shared;
 use crate::batch::Change;
 use crate::error::{Damage, StoreError};
 use crate::format::{decode_row, row_digest, Digest, Key, LetterRow, Mark, QueueRow, Schedule};
+use crate::log;
 use crate::order::{Engine, EntryOf, Place, RamQueue, Wait};
 use crate::queue::letters::Cause;
 use fjall::{Keyspace, UserKey, UserValue};
-use std::collections::{BTreeMap, HashMap};
-use std::ops::RangeInclusive;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,96 +16,51 @@ use std::time::Duration;
 pub(super) struct Found {
     pub(super) letters: BTreeMap<u64, LetterRow>,
     marks: HashMap<u64, Mark>,
-    unreadable: u64,
     letters_digest: Digest,
     marks_digest: Digest,
 }
 
-/// Visits the rows of a queue. What the storage engine cannot read is skipped if `accept_damage`; returns how often.
+/// Visits the rows of a queue.
 pub(super) fn visit(
     rows: &Keyspace,
     queue: u32,
-    accept_damage: bool,
     mut row: impl FnMut(Key, UserKey, UserValue) -> Result<(), StoreError>,
-) -> Result<u64, StoreError> {
-    let (mut first, mut skipped, mut step) = (0_u64, 0, 1_u64);
-    'again: loop {
-        let range: RangeInclusive<[u8; 12]> = Key { queue, id: first }.to_bytes()..=Key {
-            queue,
-            id: u64::MAX,
-        }
-        .to_bytes();
-        for guard in rows.range(range) {
-            match guard.into_inner() {
-                Ok((key, value)) => {
-                    let at = Key::from_bytes(&key)
-                        .ok_or_else(|| StoreError::damaged("a key of another length"))?;
-                    (first, step) = (at.id.saturating_add(1), 1);
-                    row(at, key, value)?;
-                }
-                Err(error) if !accept_damage => return Err(error.into()),
-                Err(_) => {
-                    skipped += 1;
-                    let Some(next) = first.checked_add(step) else {
-                        return Ok(skipped);
-                    };
-                    (first, step) = (next, step.saturating_mul(2));
-                    continue 'again;
-                }
-            }
-        }
-        return Ok(skipped);
-    }
+) -> Result<(), StoreError> {
+    let key = |id| Key { queue, id }.to_bytes();
+    log::visit(rows, key(0)..=key(u64::MAX), |key, value| {
+        let at =
+            Key::from_bytes(&key).ok_or_else(|| StoreError::damaged("a key of another length"))?;
+        row(at, key, value)
+    })
 }
 
 impl Found {
     /// Reads what there is of a queue besides its items.
     pub(super) fn read(store: &crate::store::StoreInner, queue: u32) -> Result<Self, StoreError> {
-        let accept = store.accept_damage;
         let disk = store.log.disk();
-        let mut found = Self {
-            letters: BTreeMap::new(),
-            marks: HashMap::new(),
-            unreadable: 0,
-            letters_digest: Digest::default(),
-            marks_digest: Digest::default(),
-        };
+        let (mut letters, mut letters_digest) = (BTreeMap::new(), Digest::default());
+        visit(&disk.tables.letters, queue, |at, key, value| {
+            letters_digest.add(at.digest());
+            letters.insert(at.id, decode_row(&key, &value)?);
+            Ok(())
+        })?;
+        let (mut marks, mut marks_digest) = (HashMap::new(), Digest::default());
         let mut digests = Vec::new();
-        let Self {
+        visit(&disk.tables.marks, queue, |at, key, value| {
+            let mark = decode_row(&key, &value)?;
+            let digest = row_digest(at, &value);
+            marks_digest.add(digest);
+            digests.push((at, (mark, digest)));
+            marks.insert(at.id, mark);
+            Ok(())
+        })?;
+        disk.books().marks.extend(digests);
+        Ok(Self {
             letters,
             marks,
-            unreadable,
             letters_digest,
             marks_digest,
-        } = &mut found;
-        let skipped = visit(&disk.letters, queue, accept, |at, key, value| {
-            match decode_row(&key, &value) {
-                Ok(letter) => {
-                    letters_digest.add(at.digest());
-                    letters.insert(at.id, letter);
-                }
-                Err(error) if !accept => return Err(error),
-                Err(_) => *unreadable += 1,
-            }
-            Ok(())
-        })?;
-        *unreadable += skipped;
-        let skipped = visit(&disk.marks, queue, accept, |at, key, value| {
-            match decode_row(&key, &value) {
-                Ok(mark) => {
-                    let digest = row_digest(at, &value);
-                    marks_digest.add(digest);
-                    digests.push((at, (mark, digest)));
-                    marks.insert(at.id, mark);
-                }
-                Err(error) if !accept => return Err(error),
-                Err(_) => *unreadable += 1,
-            }
-            Ok(())
-        })?;
-        *unreadable += skipped;
-        disk.books().marks.extend(digests);
-        Ok(found)
+        })
     }
 }
 
@@ -122,8 +77,9 @@ pub(super) fn recover<T: Send + 'static, O: Engine<T>>(
     found: &Found,
     ram: impl FnOnce(&O::Settings, usize) -> RamQueue<T, O>,
 ) -> Result<RamQueue<T, O>, StoreError> {
-    let (items, digest, unreadable) = read_items(shared, found)?;
-    check(shared, found, digest, unreadable)?;
+    let (items, digest) = read_items(shared, found)?;
+    check(shared, found, digest)?;
+    forget_strays(shared, found, &items);
     let keys = items.iter().map(|item| &item.entry.key);
     let ram = ram(&O::with_room(&shared.settings, keys), items.len());
     let (mut poison, mut marked, mut ready) = (Vec::new(), Vec::new(), Vec::new());
@@ -153,39 +109,27 @@ pub(super) fn recover<T: Send + 'static, O: Engine<T>>(
     Ok(ram)
 }
 
-type Items<T, O> = (Vec<Recovered<T, O>>, Digest, u64);
+type Items<T, O> = (Vec<Recovered<T, O>>, Digest);
 
 fn read_items<T: Send + 'static, O: Engine<T>>(
     shared: &Shared<T, O>,
     found: &Found,
 ) -> Result<Items<T, O>, StoreError> {
-    let (mut items, mut digest, mut unreadable) = (Vec::new(), Digest::default(), found.unreadable);
-    let accept = shared.store.accept_damage;
-    unreadable += visit(
-        &shared.log().disk().items,
-        shared.id,
-        accept,
-        |at, key, value| {
-            match shared.decode(at.id, &key, &value) {
-                Ok((schedule, item)) => {
-                    digest.add(at.digest());
-                    let entry = shared.entry(at.id, item, value.len());
-                    let mark = found.marks.get(&at.id).copied().unwrap_or_default();
-                    items.push(Recovered {
-                        entry,
-                        schedule: mark.schedule.or(schedule),
-                        mark,
-                    });
-                }
-                // The bytes are right, and the codec refuses them: nothing is dropped.
-                Err(error @ StoreError::Codec(_)) => return Err(error),
-                Err(error) if !accept => return Err(error),
-                Err(_) => unreadable += 1,
-            }
-            Ok(())
-        },
-    )?;
-    Ok((items, digest, unreadable))
+    let (mut items, mut digest) = (Vec::new(), Digest::default());
+    let rows = &shared.log().disk().tables.items;
+    visit(rows, shared.id, |at, key, value| {
+        let (schedule, item) = shared.decode(at.id, &key, &value)?;
+        digest.add(at.digest());
+        let entry = shared.entry(at.id, item, value.len());
+        let mark = found.marks.get(&at.id).copied().unwrap_or_default();
+        items.push(Recovered {
+            entry,
+            schedule: mark.schedule.or(schedule),
+            mark,
+        });
+        Ok(())
+    })?;
+    Ok((items, digest))
 }
 
 /// Compares what was found with what the store says that there is.
@@ -193,10 +137,9 @@ fn check<T: Send + 'static, O: Engine<T>>(
     shared: &Shared<T, O>,
     found: &Found,
     items: Digest,
-    unreadable: u64,
 ) -> Result<(), StoreError> {
-    let mut books = shared.log().disk().books();
-    let Some(row) = books.queues.get_mut(&shared.id) else {
+    let books = shared.log().disk().books();
+    let Some(row) = books.queues.get(&shared.id) else {
         return Ok(());
     };
     let actual = QueueRow {
@@ -205,11 +148,7 @@ fn check<T: Send + 'static, O: Engine<T>>(
         marks: found.marks_digest,
         ..row.clone()
     };
-    if *row == actual && unreadable == 0 {
-        return Ok(());
-    }
-    if shared.store.accept_damage {
-        *row = actual;
+    if *row == actual {
         return Ok(());
     }
     let counted = |row: &QueueRow| row.items.count.wrapping_add(row.letters.count);
@@ -218,10 +157,25 @@ fn check<T: Send + 'static, O: Engine<T>>(
         queue: Some(Arc::clone(&shared.name)),
         missing: expected.saturating_sub(there),
         extra: there.saturating_sub(expected),
-        unreadable,
         details: "its rows are not those that were committed".into(),
         ..Damage::default()
     }))
+}
+
+/// Removes the marks of items that are not there: a mark may have been written after its item was removed.
+fn forget_strays<T: Send + 'static, O: Engine<T>>(
+    shared: &Shared<T, O>,
+    found: &Found,
+    items: &[Recovered<T, O>],
+) {
+    let marked = items
+        .iter()
+        .filter(|item| found.marks.contains_key(&item.entry.id));
+    if marked.count() < found.marks.len() {
+        let known: HashSet<u64> = items.iter().map(|item| item.entry.id).collect();
+        let strays = found.marks.keys().filter(|id| !known.contains(id));
+        shared.note(strays.map(|id| Change::Unmark(shared.key(*id))));
+    }
 }
 
 /// Items whose deliveries killed the process as often as they may be delivered.

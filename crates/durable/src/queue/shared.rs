@@ -6,7 +6,7 @@ use crate::codec::Codec;
 use crate::entry::Budget;
 use crate::error::StoreError;
 use crate::format::{self, Key, Schedule};
-use crate::log::Log;
+use crate::log::{guarded, Log};
 use crate::order::{Engine, EntryOf, Place};
 use crate::store::{millis, StoreInner};
 use parking_lot::Mutex;
@@ -80,15 +80,16 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
     #[cold]
     pub(crate) fn read(&self, id: u64) -> Result<T, StoreError> {
         let key = self.key(id).to_bytes();
-        let items = &self.log().disk().items;
-        let value = if let Some(value) = items.get(key)? {
+        let items = &self.log().disk().tables.items;
+        let get = || guarded(|| Ok(items.get(key)?));
+        let value = if let Some(value) = get()? {
             value
         } else {
             // It is shown already, and not written yet.
             self.log().flush()?;
             let missing =
                 || StoreError::damaged(format!("item {id} of queue {:?} is missing", self.name));
-            items.get(key)?.ok_or_else(missing)?
+            get()?.ok_or_else(missing)?
         };
         self.decode(id, &key, &value).map(|(_, item)| item)
     }

@@ -1,0 +1,140 @@
+//! The directory of a store: its lock, and the file that says what it is.
+//!
+//! | file | is |
+//! |---|---|
+//! | `lock` | locked by the process that has the store open |
+//! | `version` | the name of this crate, and the version of the format |
+//! | `acknowledged` | the [witness](super::witness) |
+//! | `db` | the files of the storage engine |
+//! | `db.new` | those that are to take its place, or are not complete |
+//! | `damaged-1`, … | those whose place was taken, since they were damaged |
+
+use crate::error::StoreError;
+use crate::format::VERSION;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+/// The first line of the file that names the version of a store.
+const MAGIC: &str = "requeue-durable, version ";
+
+/// The directory of a store, locked until this is dropped.
+pub(crate) struct Directory {
+    path: PathBuf,
+    _lock: File,
+}
+
+impl Directory {
+    /// Locks the directory of a store, which is created if nothing is there.
+    pub(crate) fn enter(path: &Path) -> Result<Self, StoreError> {
+        if !path.is_dir() {
+            fs::create_dir_all(path)?;
+            sync(path.parent().filter(|parent| *parent != Path::new("")))?;
+        }
+        let version = path.join("version");
+        if !version.exists() && !is_new(path)? {
+            return Err(StoreError::NotAStore(path.to_owned()));
+        }
+        let mut options = OpenOptions::new();
+        let lock = options.create(true).truncate(false).write(true);
+        let lock = lock.open(path.join("lock"))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(StoreError::Locked(path.to_owned())),
+            Err(TryLockError::Error(error)) => return Err(error.into()),
+        }
+        let directory = Self {
+            path: path.to_owned(),
+            _lock: lock,
+        };
+        directory.identify(&version)?;
+        Ok(directory)
+    }
+
+    /// Checks the version, or writes it.
+    fn identify(&self, version: &Path) -> Result<(), StoreError> {
+        let text = match fs::read(version) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let new = self.path.join("version.new");
+                let mut file = File::create(&new)?;
+                writeln!(file, "{MAGIC}{VERSION}")?;
+                file.sync_all()?;
+                fs::rename(&new, version)?;
+                return Ok(self.sync()?);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        let text = String::from_utf8(text).unwrap_or_default();
+        let found = text.strip_prefix(MAGIC);
+        match found.and_then(|found| found.trim().parse().ok()) {
+            Some(VERSION) => Ok(()),
+            Some(found) => Err(StoreError::Version {
+                found,
+                supported: VERSION,
+            }),
+            None => Err(StoreError::NotAStore(self.path.clone())),
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A file or a directory in it.
+    pub(super) fn at(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// Ensures that a power loss does not take back what was created and renamed.
+    pub(super) fn sync(&self) -> io::Result<()> {
+        sync(Some(&self.path))
+    }
+
+    /// Completes what a crash has interrupted. Returns whether there is a database.
+    pub(super) fn tidy(&self) -> io::Result<bool> {
+        let (db, new) = (self.at("db"), self.at("db.new"));
+        if !db.exists() && new.exists() && self.aside(1).exists() {
+            // The damaged one was put aside, so the new one is complete.
+            self.put_in_place()?;
+        } else if new.exists() {
+            fs::remove_dir_all(new)?;
+        }
+        Ok(db.exists())
+    }
+
+    /// Makes `db.new` the database.
+    pub(super) fn put_in_place(&self) -> io::Result<()> {
+        fs::rename(self.at("db.new"), self.at("db"))?;
+        self.sync()
+    }
+
+    /// Puts the database aside; returns where it is.
+    pub(super) fn put_aside(&self) -> io::Result<PathBuf> {
+        let free = (1..).map(|number| self.aside(number));
+        let mut free = free.skip_while(|path| path.exists());
+        let aside = free.next().unwrap_or_else(|| self.aside(0));
+        fs::rename(self.at("db"), &aside)?;
+        self.sync()?;
+        Ok(aside)
+    }
+
+    fn aside(&self, number: u32) -> PathBuf {
+        self.at(&format!("damaged-{number}"))
+    }
+}
+
+/// Whether a directory is empty, apart from what an interrupted creation leaves.
+fn is_new(path: &Path) -> io::Result<bool> {
+    for entry in fs::read_dir(path)? {
+        let name = entry?.file_name();
+        if name != "lock" && name != "version.new" {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn sync(directory: Option<&Path>) -> io::Result<()> {
+    File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
+}

@@ -1,0 +1,236 @@
+//! The journals of the storage engine, read before it opens them.
+//!
+//! The storage engine drops what follows the first batch that it cannot read, or refuses to open the journal at all. Here
+//! it is decided what that batch is: a write that a crash interrupted, which was never acknowledged and is cut off; or
+//! damage, which is an error, and nothing is changed.
+
+use crate::error::{Damage, StoreError};
+use crate::format::{decode_row, StoreRow, STORE_ROW};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use xxhash_rust::xxh3::Xxh3;
+
+const START: u8 = 1;
+const ITEM: u8 = 2;
+const END: u8 = 3;
+const TRAILER: &[u8; 4] = b"FJL\x03";
+
+static ZEROS: [u8; 4096] = [0; 4096];
+
+/// A change of a row: the number of its table, its key, and its value unless it is removed.
+pub(super) type RowChange = (u64, Vec<u8>, Option<Vec<u8>>);
+
+/// A journal, up to the first batch that cannot be read.
+struct Journal {
+    path: PathBuf,
+    /// Where its last readable batch ends.
+    end: u64,
+    /// Whether something follows that.
+    is_broken: bool,
+    /// The group of its last readable batch.
+    group: Option<u64>,
+}
+
+/// Prepares the journals in a directory for the storage engine: cuts off a torn end.
+///
+/// An error: they lack acknowledged commits, and are not changed. With `accept_damage` what cannot be read is cut off.
+pub(super) fn mend(
+    directory: &Path,
+    acknowledged: u64,
+    accept_damage: bool,
+) -> Result<(), StoreError> {
+    let mut journals = Vec::new();
+    for path in paths(directory)? {
+        journals.push(Journal::read(path, |_| ())?);
+    }
+    let group = journals.iter().rev().find_map(|journal| journal.group);
+    let missing = group.map_or(0, |group| acknowledged.saturating_sub(group));
+    for (index, journal) in journals.iter().enumerate() {
+        // All but the last were synced as a whole.
+        let is_damaged = missing > 0 || index + 1 < journals.len();
+        if journal.is_broken && is_damaged && !accept_damage {
+            return Err(StoreError::Damaged(Damage {
+                commits: missing,
+                details: format!("{} is damaged at byte {}", journal.name(), journal.end).into(),
+                ..Damage::default()
+            }));
+        }
+    }
+    journals
+        .iter()
+        .filter(|journal| journal.is_broken)
+        .try_for_each(Journal::cut)?;
+    Ok(())
+}
+
+/// Visits the changes in all journals of a directory, in their order.
+pub(super) fn replay(directory: &Path, mut change: impl FnMut(RowChange)) -> io::Result<()> {
+    for path in paths(directory)? {
+        Journal::read(path, |changes| changes.drain(..).for_each(&mut change))?;
+    }
+    Ok(())
+}
+
+/// The journals in a directory, oldest first.
+fn paths(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut journals = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        let path = entry?.path();
+        let is_journal = path.extension().is_some_and(|extension| extension == "jnl");
+        let number = path
+            .file_stem()
+            .and_then(|stem| stem.to_str()?.parse().ok());
+        if let (true, Some(number)) = (is_journal, number) {
+            journals.push((number, path));
+        }
+    }
+    journals.sort_by_key(|(number, _): &(u64, PathBuf)| *number);
+    Ok(journals.into_iter().map(|(_, path)| path).collect())
+}
+
+impl Journal {
+    /// Reads a journal; `batch` has the changes of each batch.
+    fn read(path: PathBuf, mut batch: impl FnMut(&mut Vec<RowChange>)) -> io::Result<Self> {
+        let file = File::open(&path)?;
+        let mut reader = Reader {
+            left: file.metadata()?.len(),
+            file: BufReader::with_capacity(1 << 20, file),
+            changes: Vec::new(),
+        };
+        let len = reader.left;
+        let mut journal = Self {
+            path,
+            end: 0,
+            is_broken: false,
+            group: None,
+        };
+        let mut last = None;
+        while let Some(number) = reader.batch()? {
+            if last.is_some_and(|last| number <= last) {
+                // The number has no checksum: a damaged one would put the batch at another place.
+                break;
+            }
+            last = Some(number);
+            journal.end = len - reader.left;
+            journal.group = group(&reader.changes).or(journal.group);
+            batch(&mut reader.changes);
+        }
+        journal.is_broken = reader.has_more(&journal)?;
+        Ok(journal)
+    }
+
+    fn name(&self) -> String {
+        let name = self.path.file_name().unwrap_or_default();
+        format!("the journal {}", name.to_string_lossy())
+    }
+
+    fn cut(&self) -> io::Result<()> {
+        let file = OpenOptions::new().write(true).open(&self.path)?;
+        file.set_len(self.end)?;
+        file.sync_all()
+    }
+}
+
+/// The number of the group that a batch is.
+fn group(changes: &[RowChange]) -> Option<u64> {
+    let (_, _, row) = changes.iter().rev().find(|(_, key, _)| key == STORE_ROW)?;
+    let row: StoreRow = decode_row(STORE_ROW, row.as_ref()?).ok()?;
+    Some(row.group)
+}
+
+struct Reader {
+    file: BufReader<File>,
+    /// How many bytes were not read.
+    left: u64,
+    changes: Vec<RowChange>,
+}
+
+impl Reader {
+    /// Reads a batch, and returns its number; `None` if there is none that can be read.
+    fn batch(&mut self) -> io::Result<Option<u64>> {
+        self.changes.clear();
+        match self.whole_batch() {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
+            result => result,
+        }
+    }
+
+    fn whole_batch(&mut self) -> io::Result<Option<u64>> {
+        let [START] = self.array()? else {
+            return Ok(None);
+        };
+        let count = u32::from_le_bytes(self.array()?);
+        let number = u64::from_le_bytes(self.array()?);
+        let mut checksum = Xxh3::new();
+        for _ in 0..count {
+            if !self.item(&mut checksum)? {
+                return Ok(None);
+            }
+        }
+        let [END] = self.array()? else {
+            return Ok(None);
+        };
+        let is_right = u64::from_le_bytes(self.array()?) == checksum.digest();
+        let is_whole = self.array()? == *TRAILER;
+        Ok((is_right && is_whole).then_some(number))
+    }
+
+    fn item(&mut self, checksum: &mut Xxh3) -> io::Result<bool> {
+        let header: [u8; 21] = self.array()?;
+        let [ITEM, kind @ 0..=2, ..] = header else {
+            return Ok(false);
+        };
+        let (_, lengths) = header.split_at(3);
+        let table = number(&lengths[..8]);
+        let (key, value) = (number(&lengths[8..10]), number(&lengths[14..]));
+        checksum.update(&header);
+        let (key, value) = (self.bytes(key)?, self.bytes(value)?);
+        checksum.update(&key);
+        checksum.update(&value);
+        self.changes
+            .push((table, key, (kind == 0).then_some(value)));
+        Ok(true)
+    }
+
+    fn array<const N: usize>(&mut self) -> io::Result<[u8; N]> {
+        let mut bytes = [0; N];
+        self.file.read_exact(&mut bytes)?;
+        self.left = self.left.saturating_sub(N as u64);
+        Ok(bytes)
+    }
+
+    fn bytes(&mut self, count: u64) -> io::Result<Vec<u8>> {
+        let len = usize::try_from(count).ok().filter(|_| count <= self.left);
+        let mut bytes = vec![0; len.ok_or(io::ErrorKind::UnexpectedEof)?];
+        self.file.read_exact(&mut bytes)?;
+        self.left -= count;
+        Ok(bytes)
+    }
+
+    /// Whether the end of a journal holds more than the zeros that the storage engine has put there for later.
+    fn has_more(mut self, journal: &Journal) -> io::Result<bool> {
+        use std::io::{Seek, SeekFrom};
+        self.file.seek(SeekFrom::Start(journal.end))?;
+        loop {
+            let bytes = self.file.fill_buf()?;
+            if bytes.is_empty() {
+                return Ok(false);
+            }
+            if bytes
+                .chunks(ZEROS.len())
+                .any(|part| *part != ZEROS[..part.len()])
+            {
+                return Ok(true);
+            }
+            let len = bytes.len();
+            self.file.consume(len);
+        }
+    }
+}
+
+/// A number of up to eight bytes.
+fn number(bytes: &[u8]) -> u64 {
+    let fold = |number, byte: &u8| number << 8 | u64::from(*byte);
+    bytes.iter().rev().fold(0, fold)
+}

@@ -1,0 +1,100 @@
+//! The storage engine, as the rest sees it: five tables, and panics that are errors.
+
+use crate::error::StoreError;
+use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode, UserKey, UserValue};
+use std::ops::RangeBounds;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::path::Path;
+
+/// The tables of a store.
+pub(crate) struct Tables {
+    pub(crate) database: Database,
+    pub(crate) items: Keyspace,
+    pub(crate) marks: Keyspace,
+    pub(crate) letters: Keyspace,
+    pub(crate) queues: Keyspace,
+    pub(crate) store: Keyspace,
+}
+
+impl Tables {
+    /// Their names, in the order in which the storage engine numbers them, from 1.
+    pub(super) const NAMES: [&'static str; 5] = ["items", "marks", "letters", "queues", "store"];
+
+    /// Opens the tables in a directory, or creates them.
+    pub(super) fn open(path: &Path, memtable: u64) -> Result<Self, StoreError> {
+        guarded(|| {
+            let database = Database::builder(path)
+                .manual_journal_persist(true)
+                .open()
+                .map_err(unreadable)?;
+            let options = || KeyspaceCreateOptions::default().max_memtable_size(memtable);
+            let table = |name| database.keyspace(name, options).map_err(unreadable);
+            let [items, marks, letters, queues, store] = Self::NAMES.map(table);
+            Ok(Self {
+                items: items?,
+                marks: marks?,
+                letters: letters?,
+                queues: queues?,
+                store: store?,
+                database,
+            })
+        })
+    }
+
+    pub(super) fn sync(&self) -> Result<(), StoreError> {
+        Ok(self.database.persist(PersistMode::SyncAll)?)
+    }
+
+    /// The tables by [name](Self::NAMES).
+    pub(super) fn all(&self) -> [&Keyspace; 5] {
+        [
+            &self.items,
+            &self.marks,
+            &self.letters,
+            &self.queues,
+            &self.store,
+        ]
+    }
+}
+
+/// What went wrong when files were opened. Files that are too short or not there are damage.
+fn unreadable(error: fjall::Error) -> StoreError {
+    use std::io::ErrorKind::{AlreadyExists, InvalidData, InvalidInput, NotFound, UnexpectedEof};
+    match error {
+        fjall::Error::Io(error)
+            if matches!(
+                error.kind(),
+                AlreadyExists | InvalidData | InvalidInput | NotFound | UnexpectedEof
+            ) =>
+        {
+            StoreError::damaged(format!("a file of the storage engine: {error}"))
+        }
+        error => error.into(),
+    }
+}
+
+/// Calls the storage engine, which panics on some damage.
+pub(crate) fn guarded<R>(call: impl FnOnce() -> Result<R, StoreError>) -> Result<R, StoreError> {
+    catch_unwind(AssertUnwindSafe(call)).unwrap_or_else(|panic| {
+        let why = panic.downcast_ref::<String>().map(String::as_str);
+        let why = why.or_else(|| panic.downcast_ref::<&str>().copied());
+        let why = why.unwrap_or("for an unknown reason");
+        Err(StoreError::damaged(format!(
+            "the storage engine panicked: {why}"
+        )))
+    })
+}
+
+/// Visits the rows of a range, in the order of their keys.
+pub(crate) fn visit<K: AsRef<[u8]>>(
+    table: &Keyspace,
+    range: impl RangeBounds<K>,
+    mut row: impl FnMut(UserKey, UserValue) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    let mut rows = guarded(|| Ok(table.range(range)))?;
+    while let Some(next) = guarded(|| Ok(rows.next().map(fjall::Guard::into_inner)))? {
+        let (key, value) = next.map_err(unreadable)?;
+        row(key, value)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,357 @@
+//! The files of a store are cut, and their bits flipped.
+//!
+//! A damaged store has all that was acknowledged, or it says that it is damaged. One that is accepted has what is left, once.
+
+use crate::random::Random;
+use crate::{child, count, open, options};
+use requeue_durable::{commit_all, ByPriority, DurableQueue, Store, StoreError};
+use std::collections::{BTreeMap, HashSet};
+use std::fs::{self, File, OpenOptions};
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+type Job = (u64, String);
+
+fn job(number: u64) -> Job {
+    (number, format!("the job with the number {number}"))
+}
+
+struct Queues {
+    jobs: DurableQueue<Job>,
+    done: DurableQueue<Job>,
+    later: DurableQueue<Job, ByPriority>,
+    /// Closed.
+    old: DurableQueue<Job>,
+}
+
+impl Queues {
+    fn open(store: &Store) -> Result<Self, StoreError> {
+        Ok(Self {
+            jobs: store.builder("jobs").max_attempts(2).build()?,
+            done: store.queue("done")?,
+            later: store.builder("later").by_priority().build()?,
+            old: store.queue("old")?,
+        })
+    }
+}
+
+/// All that is in a store.
+#[derive(Debug, PartialEq, Eq, Clone)]
+struct Content {
+    jobs: Vec<Job>,
+    letters: Vec<Job>,
+    done: Vec<Job>,
+    later: Vec<Job>,
+    old: Vec<Job>,
+    is_old_closed: bool,
+}
+
+impl Content {
+    fn read(queues: &Queues) -> Result<Self, StoreError> {
+        // Readers abort, so that they change nothing but the counts of deliveries.
+        let letters = queues.jobs.dead_letters().all()?;
+        let mut later = Vec::new();
+        let mut jobs = Vec::new();
+        let mut done = Vec::new();
+        let mut old = Vec::new();
+        queues.jobs.peek_each(|item| jobs.push(item.clone()))?;
+        queues.done.peek_each(|item| done.push(item.clone()))?;
+        queues.later.peek_each(|item| later.push(item.clone()))?;
+        queues.old.peek_each(|item| old.push(item.clone()))?;
+        Ok(Self {
+            jobs,
+            letters: letters.into_iter().map(|letter| letter.item).collect(),
+            done,
+            later,
+            old,
+            is_old_closed: queues.old.is_closed(),
+        })
+    }
+
+    /// All places of each job.
+    fn places(&self) -> BTreeMap<u64, Vec<&'static str>> {
+        let mut places = BTreeMap::<_, Vec<_>>::new();
+        let queues = [
+            ("jobs", &self.jobs),
+            ("letters", &self.letters),
+            ("done", &self.done),
+            ("later", &self.later),
+            ("old", &self.old),
+        ];
+        for (name, items) in queues {
+            for (number, text) in items {
+                assert_eq!(*text, job(*number).1, "an item is as it was pushed");
+                places.entry(*number).or_default().push(name);
+            }
+        }
+        places
+    }
+}
+
+/// Fills a store: some of it goes to the tables, some stays in the journal.
+fn fill(path: &Path) -> (Store, Queues) {
+    let store = options().memtable(8 << 10).open(path).unwrap();
+    let queues = Queues::open(&store).unwrap();
+    for start in (0..400).step_by(20) {
+        queues
+            .jobs
+            .push_batch((start..start + 20).map(job))
+            .unwrap();
+        let number = 1_000 + start;
+        let urgency = u16::try_from(1 + start).unwrap();
+        queues.later.priority(urgency).push(job(number)).unwrap();
+        queues.old.push(job(2_000 + start)).unwrap();
+        move_some(&queues, 8);
+    }
+    queues.old.close().unwrap();
+    let tx = queues.jobs.begin_owned();
+    for item in tx.pop_batch(5).unwrap() {
+        tx.fail(item, "it is of no use").unwrap();
+    }
+    drop(tx);
+    // Delivered once, and given back.
+    queues.jobs.begin_owned().pop_batch(3).map(drop).unwrap();
+    store.flush().unwrap();
+    (store, queues)
+}
+
+fn move_some(queues: &Queues, count: usize) {
+    let (take, give) = (queues.jobs.begin_owned(), queues.done.begin_owned());
+    let moved: Vec<_> = take
+        .pop_batch(count)
+        .unwrap()
+        .map(|item| item.clone())
+        .collect();
+    give.push_batch(moved).unwrap();
+    commit_all((take, give)).unwrap();
+}
+
+/// The child.
+pub(crate) fn fill_until_killed(path: &Path) {
+    let _filled = fill(path);
+    println!("filled");
+    std::thread::park();
+}
+
+/// A store that was closed, and its content.
+fn closed(path: &Path) -> Content {
+    let (store, queues) = fill(path);
+    let content = Content::read(&queues).unwrap();
+    drop((queues, store));
+    content
+}
+
+/// A store whose process was killed, and its content.
+fn killed(path: &Path) -> Content {
+    let mut child = child("fill", path).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap().contains("filled")));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let copy = tempfile::tempdir().unwrap();
+    copy_to(path, &copy.path().join("store"));
+    Content::read(&Queues::open(&open(&copy.path().join("store")).unwrap()).unwrap()).unwrap()
+}
+
+fn copy_to(from: &Path, to: &Path) {
+    let mut copy = Command::new("cp");
+    let copied = copy
+        .args(["-r", "--sparse=always"])
+        .arg(from)
+        .arg(to)
+        .status();
+    assert!(copied.unwrap().success());
+}
+
+/// The files below a directory.
+fn files(directory: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(self::files(&path));
+        } else {
+            files.push(path);
+        }
+    }
+    files.sort();
+    files
+}
+
+/// Where the content of a file ends; zeros follow.
+fn end(file: &Path) -> u64 {
+    let bytes = fs::read(file).unwrap();
+    let last = bytes
+        .chunks(4096)
+        .rposition(|part| *part != [0; 4096][..part.len()]);
+    last.map_or(0, |last| (last as u64 + 1) * 4096)
+        .min(bytes.len() as u64)
+}
+
+/// Damages a file in a store; says how.
+fn damage(random: &mut Random, store: &Path) -> (String, bool) {
+    let mut files = files(store);
+    files.retain(|file| file.metadata().unwrap().len() > 0);
+    let journals: Vec<_> = files.iter().filter(|file| is_journal(file)).collect();
+    // A store has many files, and most of its changes in few.
+    let file = match random.below(3) {
+        0 => (*random.pick(&journals)).clone(),
+        _ => random.pick(&files).clone(),
+    };
+    let end = end(&file);
+    let at = random.below(end);
+    let open = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(&file)
+        .unwrap();
+    let how = match random.below(5) {
+        0 => {
+            open.set_len(at).unwrap();
+            "cut"
+        }
+        1 => {
+            let len = usize::try_from((end - at).min(64)).unwrap();
+            open.write_all_at(&vec![0; len], at).unwrap();
+            "zeroed"
+        }
+        _ => {
+            flip(&open, at, random.below(8));
+            "flipped"
+        }
+    };
+    let name = file.strip_prefix(store).unwrap().display();
+    (format!("{name} {how} at {at} of {end}"), is_journal(&file))
+}
+
+fn is_journal(file: &Path) -> bool {
+    file.extension().is_some_and(|extension| extension == "jnl")
+}
+
+fn flip(file: &File, at: u64, bit: u64) {
+    let mut byte = [0];
+    file.read_exact_at(&mut byte, at).unwrap();
+    file.write_all_at(&[byte[0] ^ 1 << bit], at).unwrap();
+}
+
+fn read(path: &Path, accept: bool) -> Result<Content, StoreError> {
+    let options = if accept {
+        options().accept_damage()
+    } else {
+        options()
+    };
+    Content::read(&Queues::open(&options.open(path)?)?)
+}
+
+/// What becomes of a damaged store.
+#[derive(Debug, Default)]
+struct Outcomes {
+    intact: u64,
+    reported: u64,
+    accepted: u64,
+    refused: u64,
+    doubled: u64,
+    lost: u64,
+}
+
+impl Outcomes {
+    fn of(&mut self, path: &Path, content: &Content, how: &str, in_journal: bool) {
+        match read(path, false) {
+            Ok(found) => {
+                assert_eq!(found, *content, "silently lost: {how}");
+                self.intact += 1;
+                return;
+            }
+            Err(StoreError::Damaged(_) | StoreError::NotAStore(_) | StoreError::Version { .. }) => {
+            }
+            Err(error) => panic!("{how}: {error:?}"),
+        }
+        self.reported += 1;
+        match read(path, true) {
+            Ok(found) => self.accept(path, &found, content, how, in_journal),
+            Err(StoreError::NotAStore(_) | StoreError::Version { .. }) => self.refused += 1,
+            Err(error) => panic!("{how}: it is not accepted: {error:?}"),
+        }
+    }
+
+    /// What is left is once there, can be used, and opens again.
+    fn accept(
+        &mut self,
+        path: &Path,
+        found: &Content,
+        content: &Content,
+        how: &str,
+        in_journal: bool,
+    ) {
+        self.accepted += 1;
+        let places = found.places();
+        let mut doubled = places.clone();
+        doubled.retain(|_, places| places.len() > 1);
+        assert!(doubled.is_empty() || !in_journal, "{how}: {doubled:?}");
+        self.doubled += u64::from(!doubled.is_empty());
+        for items in [&found.jobs, &found.done, &found.later, &found.old] {
+            let numbers: HashSet<_> = items.iter().map(|(number, _)| number).collect();
+            assert_eq!(numbers.len(), items.len(), "{how}: once in each queue");
+        }
+        let known = content.places();
+        assert!(
+            places.keys().all(|number| known.contains_key(number)),
+            "{how}"
+        );
+        self.lost += u64::from(places.len() < known.len());
+        assert_eq!(read(path, false).expect(how), *found, "{how}");
+        use_it(path, found.clone(), how);
+    }
+}
+
+fn use_it(path: &Path, mut content: Content, how: &str) {
+    let store = open(path).expect(how);
+    let queues = Queues::open(&store).expect(how);
+    queues.done.push(job(5_000)).expect(how);
+    content.done.push(job(5_000));
+    if !content.jobs.is_empty() {
+        let taken = queues.jobs.pop().expect(how);
+        content.jobs.retain(|job| *job != taken);
+    }
+    drop((queues, store));
+    assert_eq!(read(path, false).expect(how), content, "{how}");
+}
+
+fn damage_often(name: &str, make: fn(&Path) -> Content) {
+    let mut random = Random::of_test(name);
+    let base = tempfile::tempdir().unwrap();
+    let store = base.path().join("store");
+    let content = make(&store);
+    assert!(
+        files(&store).len() > 12,
+        "there are tables: {:?}",
+        files(&store)
+    );
+    for file in files(&store).iter().filter(|file| is_journal(file)) {
+        // Their zeros only take time.
+        let open = OpenOptions::new().write(true).open(file).unwrap();
+        open.set_len(end(file)).unwrap();
+    }
+    let mut outcomes = Outcomes::default();
+    for _ in 0..count("DURABLE_DAMAGES", 20) / 2 {
+        let copy = base.path().join("copy");
+        copy_to(&store, &copy);
+        let (how, in_journal) = damage(&mut random, &copy);
+        println!("{name}: {how}");
+        outcomes.of(&copy, &content, &how, in_journal);
+        fs::remove_dir_all(&copy).unwrap();
+    }
+    println!("{name}: {outcomes:?}");
+}
+
+#[test]
+fn damage_of_a_closed_store_is_never_silent() {
+    damage_often("closed", closed);
+}
+
+#[test]
+fn damage_of_a_killed_store_is_never_silent() {
+    damage_often("killed", killed);
+}

@@ -1,0 +1,387 @@
+//! The load of a process that is to be killed: each acknowledgement is written after the commit returned.
+//!
+//! | queue | has | must hold |
+//! |---|---|---|
+//! | `plain` | what two producers push and a consumer pops | each producer's numbers from one to another, without a gap |
+//! | `jobs` | a job whose worker pushes two follow-ups, three times over | a job is there, or both its follow-ups were |
+//! | `left`, `right` | tokens that are moved from one to the other | each token in one of them |
+//! | `even`, `odd` | numbers, pushed in turn and buffered | a prefix of the numbers |
+
+use crate::{child, count, open};
+use requeue_durable::{commit_all, Durability, DurableQueue, Store};
+use std::collections::{HashMap, HashSet};
+use std::fmt::Debug;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::process::{Child, Command};
+use std::thread;
+use std::time::Duration;
+
+const ROUND: &str = "DURABLE_ROUND";
+const TOKENS: u64 = 20;
+/// The depth of the last follow-ups.
+const DEPTH: u32 = 3;
+
+/// Round, producer, number.
+type Plain = (u64, u64, u64);
+/// Round, worker, number of the root, and the way to the follow-up: 1 for the root, then 2n and 2n + 1.
+type Job = (u64, u64, u64, u32);
+/// Round, number.
+type Buffered = (u64, u64);
+
+/// The queues under load.
+struct Queues {
+    store: Store,
+    plain: DurableQueue<Plain>,
+    jobs: DurableQueue<Job>,
+    left: DurableQueue<u64>,
+    right: DurableQueue<u64>,
+    even: DurableQueue<Buffered>,
+    odd: DurableQueue<Buffered>,
+}
+
+impl Queues {
+    fn open(path: &Path) -> Self {
+        let store = open(path).expect("the store opens");
+        let expect = "the queue opens";
+        Self {
+            plain: store.queue("plain").expect(expect),
+            jobs: store.queue("jobs").expect(expect),
+            left: store.queue("left").expect(expect),
+            right: store.queue("right").expect(expect),
+            even: store.queue("even").expect(expect),
+            odd: store.queue("odd").expect(expect),
+            store,
+        }
+    }
+}
+
+/// Says to the parent what was committed. Lines are short, so that each is written as a whole.
+fn acknowledge(what: &str) {
+    let stdout = std::io::stdout().as_fd().try_clone_to_owned();
+    let mut stdout = File::from(stdout.expect("the standard output"));
+    // The parent may be gone already.
+    let _ = stdout.write_all(format!("\nack {what}\n").as_bytes());
+}
+
+/// The child: works until it is killed, or a commit fails.
+pub(crate) fn run(path: &Path) {
+    let round = count(ROUND, 0);
+    acknowledge("opens");
+    let queues = &Queues::open(path);
+    if round == 0 {
+        queues.left.push_batch(0..TOKENS).expect("a push");
+    }
+    acknowledge("opened");
+    thread::scope(|scope| {
+        for producer in 0..2 {
+            scope.spawn(move || produce(queues, round, producer));
+        }
+        scope.spawn(|| consume(queues));
+        for worker in 0..2 {
+            scope.spawn(move || work(queues, round, worker));
+        }
+        scope.spawn(|| carry(&queues.left, &queues.right));
+        scope.spawn(|| carry(&queues.right, &queues.left));
+        scope.spawn(|| push_buffered(queues, round));
+    });
+}
+
+fn produce(queues: &Queues, round: u64, producer: u64) {
+    let mut handle = queues.plain.handle();
+    for number in 0.. {
+        if handle.push((round, producer, number)).is_err() {
+            return acknowledge("failed");
+        }
+        acknowledge(&format!("pushed {producer} {number}"));
+    }
+}
+
+fn consume(queues: &Queues) {
+    let mut handle = queues.plain.handle();
+    while let Ok((_, producer, number)) = handle.pop_blocking() {
+        acknowledge(&format!("popped {producer} {number}"));
+    }
+    acknowledge("failed");
+}
+
+fn work(queues: &Queues, round: u64, worker: u64) {
+    let mut handle = queues.jobs.handle();
+    for root in 0.. {
+        if handle.push((round, worker, root, 1)).is_err() {
+            return acknowledge("failed");
+        }
+        acknowledge(&format!("root {worker} {root}"));
+        loop {
+            let tx = handle.begin();
+            let Ok(job) = tx.pop().map(|item| *item) else {
+                break;
+            };
+            let (_, owner, number, way) = job;
+            if way < 1 << DEPTH {
+                tx.push((round, owner, number, 2 * way)).expect("a push");
+                tx.push((round, owner, number, 2 * way + 1))
+                    .expect("a push");
+            }
+            // Some transactions are given up first.
+            if (number + u64::from(way)) % 5 == 0 && worker == 0 {
+                tx.abort();
+                break;
+            }
+            if tx.commit().is_err() {
+                return acknowledge("failed");
+            }
+            acknowledge(&format!("done {owner} {number} {way}"));
+        }
+    }
+}
+
+fn carry(from: &DurableQueue<u64>, to: &DurableQueue<u64>) {
+    let (mut source, mut target) = (from.handle(), to.handle());
+    loop {
+        let (take, give) = (source.begin(), target.begin());
+        let Ok(token) = take.pop_blocking().map(|item| *item) else {
+            return;
+        };
+        give.push(token).expect("a push");
+        if commit_all((take, give)).is_err() {
+            return acknowledge("failed");
+        }
+        acknowledge("moved");
+    }
+}
+
+fn push_buffered(queues: &Queues, round: u64) {
+    let at_most = Duration::from_secs(3600);
+    let (mut even, mut odd) = (queues.even.handle(), queues.odd.handle());
+    for number in 0.. {
+        let handle = if number % 2 == 0 { &mut even } else { &mut odd };
+        let tx = handle.begin();
+        tx.push((round, number)).expect("a push");
+        if tx.commit_with(Durability::Buffered { at_most }).is_err() {
+            return acknowledge("failed");
+        }
+        if number % 64 == 63 {
+            if queues.store.flush().is_err() {
+                return acknowledge("failed");
+            }
+            acknowledge(&format!("buffered {number}"));
+        }
+    }
+}
+
+/// What a child has acknowledged.
+#[derive(Debug, Default)]
+pub(crate) struct Acknowledged {
+    opened: bool,
+    /// By producer: how many numbers were pushed and popped.
+    pushed: [u64; 2],
+    popped: [u64; 2],
+    roots: HashSet<(u64, u64)>,
+    done: HashSet<(u64, u64, u32)>,
+    buffered: u64,
+    pub(crate) count: u64,
+}
+
+impl Acknowledged {
+    fn line(&mut self, line: &str) {
+        let Some(line) = line.strip_prefix("ack ") else {
+            return;
+        };
+        self.count += 1;
+        let mut words = line.split(' ');
+        let what = words.next().unwrap_or_default();
+        let numbers: Vec<u64> = words.map(|word| word.parse().expect("a number")).collect();
+        match (what, &*numbers) {
+            ("opened", []) => self.opened = true,
+            ("opens" | "moved" | "failed", []) => {}
+            ("pushed", [producer, number]) => self.pushed[usize::from(*producer == 1)] = number + 1,
+            ("popped", [producer, number]) => self.popped[usize::from(*producer == 1)] = number + 1,
+            ("root", [worker, root]) => drop(self.roots.insert((*worker, *root))),
+            ("done", [worker, root, way]) => {
+                let way = u32::try_from(*way).unwrap();
+                let is_new = self.done.insert((*worker, *root, way));
+                assert!(is_new, "the job {worker} {root} {way} was done twice");
+            }
+            ("buffered", [number]) => self.buffered = number + 1,
+            _ => panic!("an unknown line: {line:?}"),
+        }
+    }
+}
+
+/// A child under load, and what it has acknowledged.
+pub(crate) struct Loaded {
+    child: Child,
+    lines: BufReader<std::process::ChildStdout>,
+    acknowledged: Acknowledged,
+}
+
+impl Loaded {
+    pub(crate) fn start(path: &Path, round: u64, prepare: impl FnOnce(&mut Command)) -> Self {
+        let mut command = child("load", path);
+        prepare(command.env(ROUND, round.to_string()));
+        let mut child = command.spawn().expect("a child");
+        let lines = BufReader::new(child.stdout.take().expect("its output"));
+        Self {
+            child,
+            lines,
+            acknowledged: Acknowledged::default(),
+        }
+    }
+
+    /// Kills the child after so many acknowledgements; returns all that it wrote.
+    pub(crate) fn kill_after(mut self, count: u64) -> Acknowledged {
+        let mut line = String::new();
+        while self.acknowledged.count < count && self.lines.read_line(&mut line).unwrap() > 0 {
+            self.acknowledged.line(line.trim_end());
+            line.clear();
+        }
+        self.child.kill().expect("a signal");
+        self.end()
+    }
+
+    /// Lets the child go on until it says that its threads have stopped, then kills it.
+    pub(crate) fn kill_when_quiet(mut self) -> Acknowledged {
+        let mut line = String::new();
+        while line.trim_end() != "ack failed" && self.lines.read_line(&mut line).unwrap() > 0 {
+            if line.trim_end() != "ack failed" {
+                self.acknowledged.line(line.trim_end());
+                line.clear();
+            }
+        }
+        self.child.kill().expect("a signal");
+        self.end()
+    }
+
+    /// What the child has acknowledged when it ends by itself.
+    pub(crate) fn end(mut self) -> Acknowledged {
+        let mut rest = String::new();
+        self.lines.read_to_string(&mut rest).expect("its output");
+        rest.lines().for_each(|line| self.acknowledged.line(line));
+        self.child.wait().expect("its end");
+        self.acknowledged
+    }
+}
+
+/// Opens a store after its process died, checks everything, and empties all queues but those of the tokens.
+pub(crate) fn check(path: &Path, round: u64, acknowledged: &Acknowledged) {
+    let queues = Queues::open(path);
+    check_plain(&drain(&queues.plain), round, acknowledged);
+    check_jobs(&drain(&queues.jobs), round, acknowledged);
+    check_buffered(
+        &drain(&queues.even),
+        &drain(&queues.odd),
+        round,
+        acknowledged,
+    );
+    check_tokens(&queues, round, acknowledged);
+}
+
+fn drain<T>(queue: &DurableQueue<T>) -> Vec<T>
+where
+    T: Clone + Debug + Send + 'static,
+{
+    let items = queue.pop_batch(usize::MAX).expect("the items are read");
+    assert!(queue.is_empty());
+    items
+}
+
+fn check_plain(items: &[Plain], round: u64, acknowledged: &Acknowledged) {
+    let mut unacknowledged_pops = 0;
+    for producer in 0..2 {
+        let own = items.iter().filter(|item| item.1 == producer);
+        let numbers: Vec<u64> = own
+            .map(|(of, _, number)| {
+                assert_eq!(*of, round, "an item of an earlier round is back");
+                *number
+            })
+            .collect();
+        let producer = usize::try_from(producer).unwrap();
+        let (popped, pushed) = (acknowledged.popped[producer], acknowledged.pushed[producer]);
+        let Some(first) = numbers.first() else {
+            assert!(
+                popped + 1 >= pushed,
+                "of {pushed} items all but {popped} are lost"
+            );
+            unacknowledged_pops += u64::from(popped < pushed);
+            continue;
+        };
+        let end = first + numbers.len() as u64;
+        let expected: Vec<u64> = (*first..end).collect();
+        assert_eq!(numbers, expected, "in order, without a gap");
+        assert!(
+            end == pushed || end == pushed + 1,
+            "{end} of {pushed} are there"
+        );
+        assert!(*first >= popped, "{first} is back, {popped} were popped");
+        unacknowledged_pops += first - popped;
+    }
+    assert!(
+        unacknowledged_pops <= 1,
+        "{unacknowledged_pops} items are lost"
+    );
+}
+
+fn check_jobs(items: &[Job], round: u64, acknowledged: &Acknowledged) {
+    let mut there = HashMap::new();
+    let mut roots = acknowledged.roots.clone();
+    for (of, worker, root, way) in items {
+        assert_eq!(*of, round, "a job of an earlier round is back");
+        roots.insert((*worker, *root));
+        let before = there.insert((*worker, *root, *way), ());
+        assert!(
+            before.is_none(),
+            "the job {worker} {root} {way} is there twice"
+        );
+    }
+    let mut done = HashSet::new();
+    for (worker, root) in roots {
+        let mut ways = vec![1];
+        while let Some(way) = ways.pop() {
+            let job = (worker, root, way);
+            if there.remove(&job).is_some() {
+                assert!(!acknowledged.done.contains(&job), "{job:?} is back");
+                continue;
+            }
+            done.insert(job);
+            if way < 1 << DEPTH {
+                ways.extend([2 * way, 2 * way + 1]);
+            }
+        }
+    }
+    assert!(there.is_empty(), "both a job and its follow-ups: {there:?}");
+    let unacknowledged = done.difference(&acknowledged.done).count();
+    assert!(
+        unacknowledged <= 2,
+        "{unacknowledged} jobs or follow-ups are lost"
+    );
+    assert!(acknowledged.done.is_subset(&done), "a done job is back");
+}
+
+fn check_buffered(even: &[Buffered], odd: &[Buffered], round: u64, acknowledged: &Acknowledged) {
+    let total = (even.len() + odd.len()) as u64;
+    let numbers = |odd: u64| (0..total).filter(move |number| number % 2 == odd);
+    let expected = |odd| {
+        numbers(odd)
+            .map(|number| (round, number))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(even, expected(0), "a prefix");
+    assert_eq!(odd, expected(1), "a prefix");
+    assert!(total >= acknowledged.buffered, "{total} are there");
+}
+
+fn check_tokens(queues: &Queues, round: u64, acknowledged: &Acknowledged) {
+    let mut tokens = Vec::new();
+    for queue in [&queues.left, &queues.right] {
+        queue.peek_each(|token| tokens.push(*token)).unwrap();
+    }
+    tokens.sort_unstable();
+    if tokens.is_empty() && round == 0 && !acknowledged.opened {
+        queues.left.push_batch(0..TOKENS).expect("a push");
+        return;
+    }
+    assert_eq!(tokens, (0..TOKENS).collect::<Vec<_>>(), "the tokens");
+}

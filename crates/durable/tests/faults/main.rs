@@ -1,0 +1,83 @@
+//! Stores whose processes are killed, whose files are damaged, and whose disks fail.
+//!
+//! | variable | is | default |
+//! |---|---|---|
+//! | `DURABLE_KILLS` | how often a process under load is killed | 10 |
+//! | `DURABLE_DAMAGES` | how many damaged copies of a store are opened | 20 |
+//! | `DURABLE_CUTS` | how many power losses are simulated | 10 |
+//! | `DURABLE_FAILURES` | how often a write or a sync fails | 10 |
+//! | `DURABLE_SEED` | the seed of all random choices | of the clock, and printed |
+
+#![cfg(target_os = "linux")]
+
+mod damage;
+mod failing;
+mod kill;
+mod load;
+mod poison;
+mod power;
+mod random;
+mod shim;
+mod tmpfs;
+
+use requeue_durable::{Store, StoreError, StoreOptions};
+use std::env;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Says to a child what it is.
+const ROLE: &str = "DURABLE_ROLE";
+/// Says to a child where its store is.
+const STORE: &str = "DURABLE_STORE";
+
+/// This program again, as a child in a role.
+fn child(role: &str, store: &Path) -> Command {
+    let mut command = Command::new(env::current_exe().expect("the path of this program"));
+    command
+        .args(["--exact", "in_a_role", "--nocapture", "--ignored"])
+        .env(ROLE, role)
+        .env(STORE, store)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped());
+    command
+}
+
+#[test]
+#[ignore = "it is the part of the children"]
+fn in_a_role() {
+    let role = env::var(ROLE).unwrap_or_default();
+    let store = env::var(STORE).unwrap_or_default();
+    let store = Path::new(&store);
+    match role.as_str() {
+        "load" => load::run(store),
+        "fill" => damage::fill_until_killed(store),
+        "fail" => failing::run(store),
+        "poison" => poison::run(store),
+        "second" => println!("second: {:?}", options().open(store).map(drop)),
+        _ => {}
+    }
+}
+
+/// Stores that need little room, and flush their tables often.
+fn options() -> StoreOptions {
+    StoreOptions::new().memtable(256 << 10).reserve(0)
+}
+
+fn open(path: &Path) -> Result<Store, StoreError> {
+    options().open(path)
+}
+
+/// A number from the environment.
+fn count(variable: &str, default: u64) -> u64 {
+    let value = env::var(variable).ok();
+    value.map_or(default, |value| value.parse().expect("a number"))
+}
+
+#[test]
+fn a_second_process_is_locked_out() {
+    let directory = tempfile::tempdir().unwrap();
+    let _store = open(directory.path()).unwrap();
+    let output = child("second", directory.path()).output().unwrap();
+    let output = String::from_utf8(output.stdout).unwrap();
+    assert!(output.contains("second: Err(Locked("), "{output}");
+}

@@ -1,0 +1,111 @@
+//! A disk that is full.
+
+use crate::options;
+use requeue_durable::{DurableQueue, PushError, StoreError};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tempfile::TempDir;
+
+/// A small file system, unmounted when this is dropped.
+struct Disk(TempDir);
+
+impl Disk {
+    /// `None`: this process may not mount one.
+    fn mount(megabytes: u32) -> Option<Self> {
+        let directory = tempfile::tempdir().unwrap();
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", &format!("size={megabytes}m"), "none"]);
+        match mount.arg(directory.path()).output() {
+            Ok(output) if output.status.success() => Some(Self(directory)),
+            _ => {
+                println!("skipped, since nothing can be mounted here");
+                None
+            }
+        }
+    }
+
+    fn store(&self) -> PathBuf {
+        self.path().join("store")
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(self.path()).status();
+    }
+}
+
+#[test]
+fn a_full_disk_refuses_pushes_and_can_be_drained() {
+    let Some(disk) = Disk::mount(24) else {
+        return;
+    };
+    let options = || options().memtable(1 << 20).reserve(12 << 20);
+    let store = options().open(disk.store()).unwrap();
+    let queue: DurableQueue<Vec<u8>> = store.queue("pages").unwrap();
+    let mut handle = queue.handle();
+    let mut pushed = 0;
+    let page = |number: usize| vec![u8::try_from(number % 251).unwrap(); 10_000];
+    loop {
+        match handle.push(page(pushed)) {
+            Ok(()) => pushed += 1,
+            Err(PushError::Store(StoreError::DiskFull)) => break,
+            Err(error) => panic!("{error:?}"),
+        }
+    }
+    assert!(pushed > 100, "{pushed}");
+    // A transaction that pops and pushes is aborted as a whole.
+    let tx = handle.begin();
+    tx.pop().unwrap();
+    tx.push(page(0)).unwrap();
+    assert!(matches!(tx.commit(), Err(StoreError::DiskFull)));
+    assert_eq!(queue.len(), pushed);
+    // What was refused left nothing behind.
+    for number in 0..pushed / 2 {
+        assert_eq!(handle.pop().unwrap(), page(number));
+    }
+    drop((handle, queue, store));
+    let store = options().open(disk.store()).unwrap();
+    let queue: DurableQueue<Vec<u8>> = store.queue("pages").unwrap();
+    assert_eq!(queue.len(), pushed - pushed / 2);
+    for number in pushed / 2..pushed {
+        assert_eq!(queue.pop().unwrap(), page(number));
+    }
+    assert!(store.failure().is_none());
+    println!("{pushed} pages");
+}
+
+#[test]
+fn without_a_reserve_a_full_disk_poisons_and_loses_nothing() {
+    let Some(disk) = Disk::mount(12) else {
+        return;
+    };
+    let store = options().open(disk.store()).unwrap();
+    let queue: DurableQueue<Vec<u8>> = store.queue("pages").unwrap();
+    let mut handle = queue.handle();
+    let mut pushed = 0_usize;
+    let page = |number: usize| vec![u8::try_from(number % 251).unwrap(); 10_000];
+    while handle.push(page(pushed)).is_ok() {
+        pushed += 1;
+    }
+    assert!(matches!(store.failure(), Some(StoreError::Poisoned(_))));
+    drop((handle, queue, store));
+    // Somebody makes room.
+    let remount = Command::new("mount")
+        .args(["-o", "remount,size=64m"])
+        .arg(disk.path())
+        .status();
+    assert!(remount.unwrap().success());
+    let store = options().open(disk.store()).unwrap();
+    let queue: DurableQueue<Vec<u8>> = store.queue("pages").unwrap();
+    let len = queue.len();
+    assert!(len == pushed || len == pushed + 1, "{len} of {pushed}");
+    for number in 0..len {
+        assert_eq!(queue.pop().unwrap(), page(number));
+    }
+    queue.push(page(0)).unwrap();
+}
