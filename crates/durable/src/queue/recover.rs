@@ -1,7 +1,6 @@
 //! Opening a queue: what is on the disk is checked, and comes into memory.
 
 use super::shared::Shared;
-use crate::batch::Change;
 use crate::error::{Damage, StoreError};
 use crate::format::{decode_row, row_digest, Digest, Key, LetterRow, Mark, QueueRow, Schedule};
 use crate::order::{Engine, EntryOf, Place, RamQueue, Wait};
@@ -226,7 +225,7 @@ fn check<T: Send + 'static, O: Engine<T>>(
 
 /// Items whose deliveries killed the process as often as they may be delivered.
 fn bury<T: Send + 'static, O: Engine<T>>(
-    shared: &Shared<T, O>,
+    shared: &Arc<Shared<T, O>>,
     poison: Vec<Recovered<T, O>>,
 ) -> Result<(), StoreError> {
     let mut rows = Vec::new();
@@ -253,13 +252,7 @@ fn bury<T: Send + 'static, O: Engine<T>>(
         };
         rows.push((shared.new_ids(1), letter));
     }
-    if !rows.is_empty() {
-        shared.letters.rows.lock().extend(rows.iter().cloned());
-        shared.note(
-            rows.into_iter()
-                .map(|(id, letter)| Change::Bury(shared.key(id), letter)),
-        );
-    }
+    shared.add_letters(rows);
     Ok(())
 }
 
