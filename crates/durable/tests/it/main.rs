@@ -1,6 +1,9 @@
 //! Tests of whole stores.
 
 mod basics;
+mod differential;
+mod model;
+mod rng;
 
 use requeue_durable::{Store, StoreOptions};
 use tempfile::TempDir;
