@@ -8,7 +8,7 @@ use super::rng::Rng;
 use super::{directory, options};
 use requeue::{ByKey, ByPriority, Fifo, ManualClock, Reason};
 use requeue_durable::{
-    Cause, Durability, DurableQueue, Handle, Order, PopError, Store, Transaction,
+    Cause, Durability, DurableQueue, Handle, Order, PopError, Store, Ticket, Transaction,
 };
 use std::fs;
 use std::path::Path;
@@ -26,12 +26,18 @@ const HOUR: Durability = Durability::Buffered {
 trait Tested: Order<u64> {
     fn build(store: &Store, clock: ManualClock, memory: Option<usize>) -> DurableQueue<u64, Self>;
 
-    /// Pushes an item with a random place; returns its class, its lane, and the delay until it is due.
-    fn push(tx: &Transaction<'_, u64, Self>, rng: &mut Rng, value: u64) -> (u16, u64, u64) {
-        let _ = rng;
+    /// Pushes an item with a random place; returns its class, its lane, the delay until it is due, and its ticket.
+    fn push(
+        tx: &Transaction<'_, u64, Self>,
+        _: &mut Rng,
+        value: u64,
+    ) -> (u16, u64, u64, Option<Ticket>) {
         tx.push(value).unwrap();
-        (0, Self::lane(value), 0)
+        (0, Self::lane(value), 0, None)
     }
+
+    /// Uses the ticket of a random item.
+    fn use_ticket(_: &mut Run<Self>) {}
 
     fn lane(value: u64) -> u64;
 
@@ -69,7 +75,7 @@ impl Tested for Fifo {
 }
 
 impl Tested for ByKey<u64, u64> {
-    build!(fair_by |value| value % KEYS);
+    build!(fair_by | value | value % KEYS);
 
     fn lane(value: u64) -> u64 {
         value % KEYS
@@ -79,7 +85,11 @@ impl Tested for ByKey<u64, u64> {
 impl Tested for ByPriority {
     build!(by_priority);
 
-    fn push(tx: &Transaction<'_, u64, Self>, rng: &mut Rng, value: u64) -> (u16, u64, u64) {
+    fn push(
+        tx: &Transaction<'_, u64, Self>,
+        rng: &mut Rng,
+        value: u64,
+    ) -> (u16, u64, u64, Option<Ticket>) {
         let priority = rng.pick(&[1, 2, 5_000]);
         let view = tx.priority(priority);
         let delay = rng.pick(&[0, 0, 0, 7, 30]);
@@ -87,8 +97,25 @@ impl Tested for ByPriority {
             0 => view.push(value),
             _ => view.after(Duration::from_millis(delay)).push(value),
         };
-        ticket.unwrap();
-        (priority, 0, delay)
+        (priority, 0, delay, Some(ticket.unwrap()))
+    }
+
+    fn use_ticket(run: &mut Run<Self>) {
+        if run.tickets.is_empty() {
+            return;
+        }
+        let at = run.rng.below(run.tickets.len());
+        let (value, ticket) = run.tickets[at];
+        let queue = run.handle().queue().clone();
+        if run.rng.percent(50) {
+            let cancelled = queue.cancel(ticket).unwrap();
+            assert!(cancelled.is_none_or(|item| item == value));
+            run.model.remove(value, cancelled.is_some());
+        } else {
+            let priority = run.rng.pick(&[1, 3]);
+            let moved = queue.reprioritize(ticket, priority).unwrap();
+            run.model.reprioritize(value, priority, moved);
+        }
     }
 
     fn lane(_: u64) -> u64 {
@@ -107,6 +134,8 @@ struct Run<O: Tested> {
     wall: Arc<Mutex<SystemTime>>,
     next: u64,
     memory: Option<usize>,
+    /// The tickets of all items.
+    tickets: Vec<(u64, Ticket)>,
 }
 
 impl<O: Tested> Run<O> {
@@ -123,6 +152,7 @@ impl<O: Tested> Run<O> {
             wall: Arc::new(Mutex::new(UNIX_EPOCH + Duration::from_secs(1_000_000))),
             next: 0,
             memory,
+            tickets: Vec::new(),
         };
         run.open();
         run
@@ -150,7 +180,7 @@ impl<O: Tested> Run<O> {
     }
 
     fn step(&mut self) {
-        match self.rng.below(12) {
+        match self.rng.below(14) {
             0..=6 => self.transaction(),
             7 => self.pop_one(),
             8 => self.advance(),
@@ -160,6 +190,7 @@ impl<O: Tested> Run<O> {
                 self.restarted();
                 self.open();
             }
+            11 | 12 => O::use_ticket(self),
             _ => {
                 let closed = self.handle().queue().close().unwrap();
                 assert!(closed || self.model.closed);
@@ -197,6 +228,7 @@ impl<O: Tested> Run<O> {
         let letter = letters.oldest().unwrap().unwrap();
         letters.requeue(letter.id()).unwrap();
         self.model.requeue(letter.item);
+        self.tickets.retain(|(value, _)| *value != letter.item);
     }
 
     /// A transaction with some operations, which commits, aborts, or is open in a crash.
@@ -253,7 +285,9 @@ impl<O: Tested> Run<O> {
             }
             0..=3 => {
                 self.next += 1;
-                let (class, lane, delay) = O::push(tx, &mut self.rng, self.next);
+                let (class, lane, delay, ticket) = O::push(tx, &mut self.rng, self.next);
+                self.tickets
+                    .extend(ticket.map(|ticket| (self.next, ticket)));
                 let due = (delay > 0).then(|| self.model.now + delay);
                 staged.push(Item::new(self.next, class, lane, due));
             }
@@ -302,7 +336,10 @@ impl<O: Tested> Run<O> {
                     Cause::Failed(Reason::Aborted) => Death::Aborted,
                     other => panic!("{other:?}"),
                 };
-                assert_eq!(letter.error.is_some(), matches!(death, Death::Failed | Death::Crashed));
+                assert_eq!(
+                    letter.error.is_some(),
+                    matches!(death, Death::Failed | Death::Crashed)
+                );
                 (letter.item, letter.attempts, death)
             })
             .collect();

@@ -12,8 +12,10 @@ pub(crate) struct Item {
     class: u16,
     lane: u64,
     pub(crate) attempts: u32,
-    /// When it is due. Items that had to wait are in no order.
+    /// When it is due. Items that had to wait, or were moved, are in no order.
     due: Option<u64>,
+    /// Whether it waits for a retry.
+    retried: bool,
 }
 
 /// Why an item is dead.
@@ -42,6 +44,7 @@ impl Item {
             lane,
             attempts: 0,
             due,
+            retried: false,
         }
     }
 }
@@ -89,7 +92,7 @@ impl Model {
                 self.loose.remove(at.unwrap())
             }
         };
-        item.attempts += 1;
+        (item.attempts, item.retried) = (item.attempts + 1, false);
         item
     }
 
@@ -128,8 +131,37 @@ impl Model {
         if item.attempts >= MAX_ATTEMPTS {
             return self.bury(item, Death::Retried);
         }
-        item.due = Some(self.now + delay);
+        (item.due, item.retried) = (Some(self.now + delay), true);
         self.loose.push(item);
+    }
+
+    /// An item was removed by its ticket, or not, which may depend on whether its retry was noticed to be due.
+    #[track_caller]
+    pub(crate) fn remove(&mut self, value: u64, removed: bool) -> Option<Item> {
+        for lane in self.lanes.values_mut() {
+            if let Some(at) = lane.iter().position(|item| item.value == value) {
+                assert!(removed, "{value} is there");
+                return lane.remove(at);
+            }
+        }
+        let found = self.loose.iter().position(|item| item.value == value);
+        let waits = |at: usize| self.loose[at].retried && !self.is_ready(&self.loose[at]);
+        if found.is_none_or(waits) {
+            assert!(!removed, "{value} is not there");
+            return None;
+        }
+        let at = found.filter(|at| removed || !self.loose[*at].retried)?;
+        assert!(removed, "{value} is there");
+        Some(self.loose.remove(at))
+    }
+
+    #[track_caller]
+    pub(crate) fn reprioritize(&mut self, value: u64, priority: u16, moved: bool) {
+        if let Some(mut item) = self.remove(value, moved) {
+            item.class = priority;
+            item.due = item.due.or(Some(self.now));
+            self.loose.push(item);
+        }
     }
 
     /// A dead letter is pushed again, by another handle.

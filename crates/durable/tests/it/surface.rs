@@ -66,7 +66,6 @@ trait After {
 
 impl After for ManualClock {
     fn now_after(&self, millis: u64) -> std::time::Instant {
-        use requeue::Clock;
         self.now() + Duration::from_millis(millis)
     }
 }
@@ -80,17 +79,17 @@ fn a_run_with_other_queues_is_one_commit() {
     let log: DurableQueue<u64> = store.queue("log").unwrap();
     orders.push_batch(0..4).unwrap();
     orders.close().unwrap();
-    let workers =
-        Workers::builder(&orders)
-            .threads(2)
-            .run_with((&invoices, &log), |order, _tx, (invoices, log)| {
-                log.push(7).unwrap();
-                invoices.push(format!("{}", *order)).unwrap();
-                if *order == 2 {
-                    return Err("not this one");
-                }
-                Ok(())
-            });
+    let workers = Workers::builder(&orders).threads(2).run_with(
+        (&invoices, &log),
+        |order, _tx, (invoices, log)| {
+            log.push(7).unwrap();
+            invoices.push(format!("{}", *order)).unwrap();
+            if *order == 2 {
+                return Err("not this one");
+            }
+            Ok(())
+        },
+    );
     let report = workers.join().unwrap();
     assert_eq!((report.done, report.failed), (3, 2));
     drop((orders, invoices, log, store));
@@ -102,7 +101,10 @@ fn a_run_with_other_queues_is_one_commit() {
     assert_eq!(store.queue::<u64>("log").unwrap().len(), 3);
     let orders: DurableQueue<u32> = store.queue("orders").unwrap();
     let letter = orders.dead_letters().oldest().unwrap().unwrap();
-    assert_eq!((letter.item, letter.error.as_deref()), (2, Some("\"not this one\"")));
+    assert_eq!(
+        (letter.item, letter.error.as_deref()),
+        (2, Some("\"not this one\""))
+    );
 }
 
 #[test]
@@ -257,7 +259,9 @@ fn keys_take_turns_after_a_restart() {
     let directory = directory();
     let build = || {
         let store = open(&directory);
-        let builder = store.builder::<u32>("numbers").fair_by(|number| number / 100);
+        let builder = store
+            .builder::<u32>("numbers")
+            .fair_by(|number| number / 100);
         builder.key_capacity(3).build().unwrap()
     };
     let queue = build();
@@ -272,4 +276,30 @@ fn keys_take_turns_after_a_restart() {
     let mut numbers = queue.pop_batch(9).unwrap();
     numbers.sort_unstable();
     assert_eq!(numbers, [102, 301]);
+}
+
+#[test]
+fn what_was_delivered_before_a_restart_is_ahead_of_the_rest() {
+    let directory = directory();
+    let build = || {
+        let store = open(&directory);
+        store
+            .builder::<u32>("numbers")
+            .max_attempts(9)
+            .build()
+            .unwrap()
+    };
+    let queue = build();
+    queue.push_batch(0..9).unwrap();
+    queue.begin_owned().pop_batch(3).map(drop).unwrap();
+    drop(queue);
+    let queue = build();
+    // Several handles, since each may begin with other items.
+    for number in 0..9 {
+        let mut handle = queue.handle();
+        let tx = handle.begin();
+        assert_eq!(*tx.pop().unwrap(), number);
+        tx.abort();
+        assert_eq!(handle.pop().unwrap(), number);
+    }
 }
