@@ -248,7 +248,7 @@ impl<T, O: Order<T>> OwnedTransaction<T, O> {
     ///
     /// If the destructor of a staged item panics. The transaction is aborted then, and the next one has begun.
     pub fn rollback(&mut self) {
-        self.roll_back(|cell| cell.abort());
+        self.roll_back(CellOf::abort);
     }
 
     /// As [`rollback`](Self::rollback), for a delivery that failed: a dead letter keeps the reason and the error, and the

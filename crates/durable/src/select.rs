@@ -5,7 +5,7 @@ use crate::item::Item;
 use crate::order::{EntryOf, Order};
 use crate::queue::shared::Shared;
 use crate::transaction::receive;
-use crate::{Handle, Transaction};
+use crate::{Handle, Taken, Transaction};
 use std::borrow::BorrowMut;
 use std::future::Future;
 use std::time::Duration;
@@ -68,11 +68,12 @@ pub async fn pop_any_async<T: Send + 'static, O: Order<T>, H: BorrowMut<Handle<T
     let (index, _) = hold_any_async(&transactions).await?;
     let tx = transactions.swap_remove(index);
     drop(transactions);
-    let item = tx.commit_async().await?.next();
-    Ok((index, item.expect(HELD)))
+    Ok((index, first(tx.commit_async().await?)))
 }
 
-const HELD: &str = "the transaction held an item";
+fn first<T: Send + 'static, O: Order<T>>(mut taken: Taken<'_, T, O>) -> T {
+    taken.next().expect("the transaction held an item")
+}
 
 fn begin<T: Send + 'static, O: Order<T>, H: BorrowMut<Handle<T, O>>>(
     handles: &mut [H],
@@ -87,8 +88,7 @@ fn commit<T: Send + 'static, O: Order<T>>(
 ) -> Result<(usize, T), PopError> {
     let tx = transactions.swap_remove(index);
     drop(transactions);
-    let item = tx.commit()?.next();
-    Ok((index, item.expect(HELD)))
+    Ok((index, first(tx.commit()?)))
 }
 
 /// Pops from the first of several queues that has an item, and holds it in its transaction; waits until one has. Returns the
@@ -145,6 +145,10 @@ pub fn hold_any_timeout<'t, 'h: 't, T: Send + 'static, O: Order<T>>(
 }
 
 /// As [`hold_any`], in a task. Dropping the future loses nothing.
+///
+/// # Errors
+///
+/// As for [`hold_any`].
 ///
 /// # Panics
 ///

@@ -28,7 +28,7 @@ impl<T: Send + 'static, O: Order<T>> Iterator for Iter<T, O> {
             _ => handle.pop_blocking(),
         };
         match popped {
-            Ok(item) => return Some(Ok(item)),
+            Ok(item) => Some(Ok(item)),
             Err(error) => {
                 self.handle = None;
                 match error {

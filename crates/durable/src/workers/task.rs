@@ -106,9 +106,9 @@ where
 }
 
 /// Runs a future of a user, and catches its panics.
-async fn watch<E, R: Future<Output = Result<(), E>>>(begin: impl FnOnce() -> R) -> Ran<E> {
-    let begun = catch_unwind(AssertUnwindSafe(begin));
-    let mut future = Some(Box::pin(begun?));
+async fn watch<E, R: Future<Output = Result<(), E>>>(start: impl FnOnce() -> R) -> Ran<E> {
+    let future = catch_unwind(AssertUnwindSafe(start))?;
+    let mut future = Some(Box::pin(future));
     poll_fn(move |context| {
         let Some(running) = &mut future else {
             unreachable!("it is not polled after its end");

@@ -315,9 +315,9 @@ fn conservation<Q: Both>(queue: &Q) {
                 })
             })
             .collect();
-        pushers
-            .into_iter()
-            .for_each(|thread| thread.join().unwrap());
+        for thread in pushers {
+            thread.join().unwrap();
+        }
         queue.close();
         let takers = takers.into_iter();
         takers

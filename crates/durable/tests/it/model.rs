@@ -85,12 +85,11 @@ impl Model {
         self.check_next(value);
         let in_lane = |lane: &&mut VecDeque<Item>| lane.front().is_some_and(|i| i.value == value);
         let lane = self.lanes.values_mut().find(in_lane);
-        let mut item = match lane {
-            Some(lane) => lane.pop_front().unwrap(),
-            None => {
-                let at = self.loose.iter().position(|item| item.value == value);
-                self.loose.remove(at.unwrap())
-            }
+        let mut item = if let Some(lane) = lane {
+            lane.pop_front().unwrap()
+        } else {
+            let at = self.loose.iter().position(|item| item.value == value);
+            self.loose.remove(at.unwrap())
         };
         (item.attempts, item.retried) = (item.attempts + 1, false);
         item

@@ -250,7 +250,9 @@ fn the_first_item_of_several_queues() {
     }
     assert_eq!(queues[0].len(), 1);
     queues[0].clear().unwrap();
-    queues.iter().for_each(|queue| drop(queue.close()));
+    for queue in &queues {
+        queue.close().unwrap();
+    }
     assert!(matches!(pop_any(&mut handles), Err(PopError::Closed)));
 }
 
