@@ -293,11 +293,14 @@ fn what_was_delivered_before_a_restart_is_ahead_of_the_rest() {
     };
     let queue = build();
     queue.push_batch(0..9).unwrap();
-    queue.begin_owned().pop_batch(3).map(drop).unwrap();
+    queue.begin_owned().pop().map(drop).unwrap();
     drop(queue);
     let queue = build();
     let mut handle = queue.handle();
-    handle.begin().pop_batch(4).map(drop).unwrap();
-    let numbers: Vec<_> = (0..9).map(|_| handle.pop().unwrap()).collect();
-    assert_eq!(numbers, [0, 1, 2, 3, 4, 5, 6, 7, 8]);
+    let tx = handle.begin();
+    assert_eq!(*tx.pop().unwrap(), 0);
+    tx.fail(tx.pop().unwrap(), "no good").unwrap();
+    tx.abort();
+    let numbers: Vec<_> = (0..8).map(|_| handle.pop().unwrap()).collect();
+    assert_eq!(numbers, [0, 2, 3, 4, 5, 6, 7, 8]);
 }
