@@ -88,7 +88,6 @@ impl<T, O: Order<T>> CellOf<T, O> {
     }
 
     /// Aborts for a reason other than that the transaction is dropped.
-    #[cfg(not(any(loom, shuttle)))]
     pub(crate) fn abort_for(&mut self, cause: &Cause) {
         self.end_forgotten();
         let (local, unborrowed) = self.whole();

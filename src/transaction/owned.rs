@@ -9,10 +9,11 @@ use crate::core::failed::NoRoom;
 use crate::core::pool::{CheckedOut, Home};
 use crate::core::{CellOf, Local};
 use crate::order::{EntryOf, Order};
+use crate::policy::retry::Cause;
 #[cfg(all(feature = "tokio", not(any(loom, shuttle))))]
 use crate::raw::Open;
 use crate::raw::{Owner, Party};
-use crate::{Expired, Fifo, Items, PushError, Unleased};
+use crate::{Backoff, Expired, Fifo, Items, PushError, Reason, Unleased};
 use std::fmt;
 use std::ops::Deref;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
@@ -247,8 +248,40 @@ impl<T, O: Order<T>> OwnedTransaction<T, O> {
     ///
     /// If the destructor of a staged item panics. The transaction is aborted then, and the next one has begun.
     pub fn rollback(&mut self) {
+        self.roll_back(CellOf::abort);
+    }
+
+    /// As [`rollback`](Self::rollback), for a delivery that failed: a dead letter keeps the reason and the error, and the
+    /// items are delayed by `backoff`, unless their queue has [one](crate::Builder::backoff).
+    ///
+    /// ```
+    /// use requeue::{Backoff, Reason};
+    /// use std::time::Duration;
+    ///
+    /// let queue = requeue::Queue::builder().max_attempts(1).build();
+    /// queue.push(1)?;
+    /// let mut delivery = queue.begin_owned();
+    /// delivery.pop()?;
+    /// delivery.rollback_with(Reason::Aborted, "no answer", Backoff::fixed(Duration::from_secs(1)));
+    /// assert_eq!(queue.dead_letters().next().unwrap().error(), Some("no answer"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// As for [`rollback`](Self::rollback).
+    pub fn rollback_with(&mut self, reason: Reason, error: impl fmt::Display, backoff: Backoff) {
+        let cause = Cause {
+            reason,
+            error: Some(error.to_string().into()),
+            backoff: Some(backoff),
+        };
+        self.roll_back(|cell| cell.abort_for(&cause));
+    }
+
+    fn roll_back(&mut self, abort: impl FnOnce(&mut CellOf<T, O>)) {
         let mut cell = self.close();
-        let aborted = catch_unwind(AssertUnwindSafe(|| cell.abort()));
+        let aborted = catch_unwind(AssertUnwindSafe(|| abort(&mut cell)));
         *self = Self::begin(cell);
         if let Err(payload) = aborted {
             resume_unwind(payload);

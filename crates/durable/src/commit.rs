@@ -2,7 +2,7 @@
 
 mod all;
 
-pub use all::{commit_all, Transactions};
+pub use all::{commit_all, commit_all_with, Transactions};
 
 use crate::batch::{Batch, Run};
 use crate::error::StoreError;
@@ -95,7 +95,9 @@ impl<T: Send + 'static, O: Order<T>> fmt::Debug for Taken<'_, T, O> {
 impl<T: Send + 'static, O: Order<T>> Core<T, O> {
     /// Makes the removals of the held items part of the batch, and ensures that the commit in memory cannot fail.
     pub(crate) fn prepare(&mut self) -> Result<Batch, StoreError> {
-        let Self { shared, ram, batch } = self;
+        let Self {
+            shared, ram, batch, ..
+        } = self;
         ram.prepare()?;
         let batch = batch.get_mut();
         if batch.is_empty() && ram.held() == 0 {

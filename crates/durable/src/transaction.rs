@@ -11,6 +11,8 @@ use crate::queue::shared::Shared;
 use crate::ticket::{Ticket, Tickets};
 use crate::{DurableQueue, Fifo};
 use parking_lot::{Mutex, MutexGuard};
+use requeue::{Backoff, Reason};
+use std::borrow::Cow;
 use std::fmt;
 use std::future::Future;
 use std::iter;
@@ -39,6 +41,15 @@ pub(crate) struct Core<T: Send + 'static, O: Order<T>> {
     pub(crate) ram: RamTx<T, O>,
     /// A lock, since a future of a push has it while the transaction is shared.
     pub(crate) batch: Mutex<Batch>,
+    /// What an abort says about the items, if it is not just an abort.
+    pub(crate) failure: Option<Box<Failure>>,
+}
+
+/// Why a delivery failed, and when it is tried again if the queue has no backoff.
+pub(crate) struct Failure {
+    pub(crate) reason: Reason,
+    pub(crate) error: Cow<'static, str>,
+    pub(crate) backoff: Backoff,
 }
 
 const OPEN: &str = "the transaction is open until its end";
@@ -59,13 +70,21 @@ impl<T: Send + 'static, O: Order<T>> Core<T, O> {
     /// The state of the next transaction of the same handle.
     pub(crate) fn resume(shared: Arc<Shared<T, O>>, ram: RamTx<T, O>, batch: Batch) -> Self {
         let batch = Mutex::new(batch);
-        Self { shared, ram, batch }
+        Self {
+            shared,
+            ram,
+            batch,
+            failure: None,
+        }
     }
 
     /// Aborts.
     pub(crate) fn rollback(&mut self) {
         self.batch.get_mut().clear();
-        self.ram.rollback();
+        match self.failure.take() {
+            None => self.ram.rollback(),
+            Some(why) => self.ram.rollback_with(why.reason, why.error, why.backoff),
+        }
     }
 
     /// Whether it holds and has staged nothing.
@@ -159,7 +178,7 @@ fn settle_batch<T: Send + 'static, O: Order<T>>(
 
 /// An item that was taken in memory.
 #[inline]
-fn receive<'t, T: Send + 'static, O: Order<T>>(
+pub(crate) fn receive<'t, T: Send + 'static, O: Order<T>>(
     shared: &Shared<T, O>,
     mut ram: requeue::Item<'t, EntryOf<T, O>>,
 ) -> Result<Item<'t, T, O>, StoreError> {
@@ -183,6 +202,9 @@ fn receive_batch<'t, T: Send + 'static, O: Order<T>>(
     shared.note_deliveries(attempts);
     Ok(Items::received(received))
 }
+
+/// A [`Transaction`] that borrows nothing, from [`DurableQueue::begin_owned`] or [`Handle::begin_owned`](crate::Handle::begin_owned).
+pub type OwnedTransaction<T, O = Fifo> = Transaction<'static, T, O>;
 
 impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
     pub(crate) fn of(core: Core<T, O>, home: &'h mut Seat<T, O>) -> Self {
@@ -410,11 +432,10 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
     /// [`PushError::Full`] as for [`requeue::Transaction::retry_after`]: the item is still held.
     pub fn retry_after(&self, item: Item<'_, T, O>, delay: Duration) -> Result<(), PushError<()>> {
         let Core { shared, ram, .. } = self.core();
-        let (key, attempts) = (item.ram.key(shared.id), item.attempts());
-        ram.retry_after(item.ram, delay)?;
-        let due = shared.wall_time_after(delay);
-        shared.note(iter::once(Change::Delayed(key, attempts, due)));
-        Ok(())
+        let delivery = (item.ram.id, item.attempts());
+        // Before others can take it, since what they write is later in the log.
+        shared.note_delays(iter::once(delivery), delay);
+        Ok(ram.retry_after(item.ram, delay)?)
     }
 
     /// Makes the item a [dead letter](DurableQueue::dead_letters) with this error, at once: see
@@ -429,6 +450,57 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
         error: impl fmt::Display,
     ) -> Result<(), PushError<()>> {
         Ok(self.core().ram.fail(item.ram, error)?)
+    }
+
+    /// The items that the transaction holds, again, in the order of the pops.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = requeue_durable::Store::open(directory.path())?;
+    /// let jobs = store.queue("jobs")?;
+    /// jobs.push_batch([1, 2])?;
+    /// let mut delivery = jobs.begin_owned();
+    /// delivery.pop_batch(2)?;
+    /// assert_eq!(delivery.items().map(|job| *job).sum::<i32>(), 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn items(&mut self) -> Items<'_, T, O> {
+        Items::of_ram(self.core_mut().ram.items())
+    }
+
+    /// Delivers all held items again after `delay`, as [`retry_after`](Self::retry_after) does.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = requeue_durable::Store::open(directory.path())?;
+    /// use std::time::Duration;
+    ///
+    /// let jobs = store.queue("jobs")?;
+    /// jobs.push_batch([1, 2])?;
+    /// let mut delivery = jobs.begin_owned();
+    /// delivery.pop_batch(2)?;
+    /// delivery.retry_all_after(Duration::from_secs(60))?;
+    /// assert_eq!((delivery.held(), jobs.len()), (0, 0));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`PushError::Full`] as for [`requeue::OwnedTransaction::retry_all_after`].
+    pub fn retry_all_after(&mut self, delay: Duration) -> Result<(), PushError<()>> {
+        let Core { shared, ram, .. } = self.core_mut();
+        let held: Vec<_> = ram.items().map(|item| (item.id, item.attempts())).collect();
+        shared.note_delays(held.into_iter(), delay);
+        Ok(ram.retry_all_after(delay)?)
+    }
+
+    /// Makes all held items [dead letters](DurableQueue::dead_letters) with this error.
+    ///
+    /// # Errors
+    ///
+    /// [`PushError::Full`] as for [`requeue::OwnedTransaction::fail_all`].
+    pub fn fail_all(&mut self, error: impl fmt::Display) -> Result<(), PushError<()>> {
+        Ok(self.core_mut().ram.fail_all(error)?)
     }
 
     /// The number of staged items.

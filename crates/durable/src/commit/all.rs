@@ -14,11 +14,12 @@ use std::sync::Arc;
 pub trait Transactions: sealed::CommitAll {}
 
 mod sealed {
-    use crate::StoreError;
+    use crate::{Durability, StoreError};
 
     pub trait CommitAll {
         type Taken;
-        fn commit_all(self) -> Result<Self::Taken, StoreError>;
+        /// Without a durability: that of the store.
+        fn commit_all(self, durability: Option<Durability>) -> Result<Self::Taken, StoreError>;
     }
 }
 
@@ -51,7 +52,23 @@ use sealed::CommitAll;
 ///
 /// If the queues are of different stores, which have no common log.
 pub fn commit_all<C: Transactions>(transactions: C) -> Result<C::Taken, StoreError> {
-    transactions.commit_all()
+    transactions.commit_all(None)
+}
+
+/// Commits as [`commit_all`] does, with a durability of its own.
+///
+/// # Errors
+///
+/// As for [`commit_all`].
+///
+/// # Panics
+///
+/// As for [`commit_all`].
+pub fn commit_all_with<C: Transactions>(
+    transactions: C,
+    durability: Durability,
+) -> Result<C::Taken, StoreError> {
+    transactions.commit_all(Some(durability))
 }
 
 /// The batches of several transactions.
@@ -81,10 +98,10 @@ impl Batches {
         Ok(tickets)
     }
 
-    fn commit(mut self) -> Result<(), StoreError> {
+    fn commit(mut self, durability: Option<Durability>) -> Result<(), StoreError> {
         match self.store {
             Some(store) if !self.batches.is_empty() => {
-                let durability: Durability = store.durability;
+                let durability = durability.unwrap_or(store.durability);
                 store.log.commit(&mut self.batches, durability)
             }
             _ => Ok(()),
@@ -101,13 +118,13 @@ fn conclude<C: requeue::Transactions>(prepared: C) -> C::Taken {
 impl<'h, T: Send + 'static, O: Order<T>> CommitAll for Vec<Transaction<'h, T, O>> {
     type Taken = Vec<Taken<'h, T, O>>;
 
-    fn commit_all(mut self) -> Result<Self::Taken, StoreError> {
+    fn commit_all(mut self, durability: Option<Durability>) -> Result<Self::Taken, StoreError> {
         let mut batches = Batches::default();
         let mut tickets = Vec::new();
         for tx in &mut self {
             tickets.push(batches.add(tx)?);
         }
-        batches.commit()?;
+        batches.commit(durability)?;
         for (tx, tickets) in self.iter().zip(tickets) {
             tx.core().shared.exchange_tickets(tickets);
         }
@@ -125,11 +142,11 @@ macro_rules! tuples {
         impl<'h, $($T: Send + 'static, $O: Order<$T>),+> CommitAll for ($(Transaction<'h, $T, $O>,)+) {
             type Taken = ($(Taken<'h, $T, $O>,)+);
 
-            fn commit_all(self) -> Result<Self::Taken, StoreError> {
+            fn commit_all(self, durability: Option<Durability>) -> Result<Self::Taken, StoreError> {
                 let ($(mut $tx,)+) = self;
                 let mut batches = Batches::default();
                 $(let $tickets = batches.add(&mut $tx)?;)+
-                batches.commit()?;
+                batches.commit(durability)?;
                 $($tx.core().shared.exchange_tickets($tickets);)+
                 $(let $tx = $tx.split();)+
                 // The parts in memory, then the rests.

@@ -1,6 +1,6 @@
 //! The builder of queues.
 
-use super::letters::{Cause, Letters};
+use super::letters::{Cause, DeadLetter, Letters, Limit};
 use super::recover::{recover, Found};
 use super::shared::Shared;
 use super::DurableQueue;
@@ -29,6 +29,7 @@ pub struct Builder<T, O: Order<T> = Fifo, C = Postcard> {
     name: Arc<str>,
     codec: C,
     order: O::Settings,
+    letters: Option<Limit<T>>,
     settings: Settings,
 }
 
@@ -53,6 +54,7 @@ impl<T: Send + 'static> Builder<T> {
             name: name.into(),
             codec: Postcard,
             order: None,
+            letters: None,
             settings: Settings {
                 capacity: None,
                 memory: None,
@@ -148,6 +150,7 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
             name: self.name,
             codec: self.codec,
             order: order(self.order),
+            letters: self.letters,
             settings: self.settings,
         }
     }
@@ -159,6 +162,7 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
             name: self.name,
             codec,
             order: self.order,
+            letters: self.letters,
             settings: self.settings,
         }
     }
@@ -221,6 +225,39 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
             "max_attempts is 0: no item could be delivered (1 delivers each item once)"
         );
         self.settings.max_attempts = Some(attempts);
+        self
+    }
+
+    /// Sets how many [dead letters](DurableQueue::dead_letters) the queue keeps. Of more, the oldest ones are handed to
+    /// `overflow`, by a thread of the store, once their removal is on the disk. The default is unlimited.
+    ///
+    /// If the process dies between the removal and the call, `overflow` does not get them.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = requeue_durable::Store::open(directory.path())?;
+    /// use std::sync::mpsc::channel;
+    ///
+    /// let (send, oldest) = channel();
+    /// let jobs = store
+    ///     .builder("jobs")
+    ///     .max_attempts(1)
+    ///     .max_dead_letters(1, move |letter| send.send(letter.item).unwrap())
+    ///     .build()?;
+    /// jobs.push_batch([1, 2])?;
+    /// let mut delivery = jobs.begin_owned();
+    /// delivery.pop_batch(2)?;
+    /// delivery.fail_all("no good")?;
+    /// assert_eq!((oldest.recv()?, jobs.dead_letters().len()), (1, 1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn max_dead_letters(
+        mut self,
+        most: usize,
+        overflow: impl Fn(DeadLetter<T>) + Send + Sync + 'static,
+    ) -> Self {
+        let overflow = Arc::new(overflow);
+        self.letters = Some(Limit { most, overflow });
         self
     }
 
@@ -302,7 +339,7 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
                 .clock
                 .clone()
                 .unwrap_or_else(|| Arc::new(SystemClock)),
-            letters: Letters::new(found.letters.clone()),
+            letters: Letters::new(found.letters.clone(), self.letters),
             tickets: O::HAS_TICKETS.then(|| Mutex::new(HashMap::new())),
         });
         leave.cancel();
@@ -389,7 +426,7 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
     }
 
     /// Writes an item that became a dead letter, without a wait.
-    fn bury(&self, letter: requeue::DeadLetter<EntryOf<T, O>>) {
+    fn bury(self: &Arc<Self>, letter: requeue::DeadLetter<EntryOf<T, O>>) {
         let error = letter.error().map(str::to_owned);
         let entry = letter.item;
         let item = entry.item.map_or_else(|| self.read(entry.id), Ok);
@@ -405,12 +442,10 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
             reason: Cause::Failed(letter.reason).to_byte(),
             error,
             died: self.store.wall_time(),
-            schedule: None,
+            schedule: self.schedule_of(entry.id).ok().flatten(),
             item_bytes,
         };
-        let id = self.new_ids(1);
-        self.letters.rows.lock().insert(id, row.clone());
-        self.note([Change::Bury(self.key(id), row)].into_iter());
+        self.add_letters(vec![(self.new_ids(1), row)]);
     }
 }
 

@@ -1,31 +1,82 @@
 //! Dead letters.
 
+use super::shared::Shared;
 use super::DurableQueue;
 use crate::batch::{Batch, Change};
 use crate::error::StoreError;
 use crate::format::{Key, LetterRow};
 use crate::log::Durability;
-use crate::order::Order;
+use crate::order::{Engine, Order};
 use crate::{PushError, Transaction};
 use parking_lot::Mutex;
 use requeue::Reason;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::marker::PhantomData;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The dead letters of a queue, by number.
 pub(crate) struct Letters<T> {
     pub(crate) rows: Mutex<BTreeMap<u64, LetterRow>>,
-    items: PhantomData<fn() -> T>,
+    limit: Option<Limit<T>>,
+}
+
+/// How many letters a queue keeps, and who gets the ones beyond.
+pub(crate) struct Limit<T> {
+    pub(crate) most: usize,
+    pub(crate) overflow: Arc<dyn Fn(DeadLetter<T>) + Send + Sync>,
 }
 
 impl<T> Letters<T> {
-    pub(crate) fn new(rows: BTreeMap<u64, LetterRow>) -> Self {
-        Self {
-            rows: Mutex::new(rows),
-            items: PhantomData,
+    pub(crate) fn new(rows: BTreeMap<u64, LetterRow>, limit: Option<Limit<T>>) -> Self {
+        let rows = Mutex::new(rows);
+        Self { rows, limit }
+    }
+}
+
+impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
+    /// Adds dead letters, which are written without a wait. The oldest ones beyond the limit are removed.
+    pub(crate) fn add_letters(self: &Arc<Self>, new: Vec<(u64, LetterRow)>) {
+        let mut batch = Batch::default();
+        // Until they are in the log: a removal is later there.
+        let mut rows = self.letters.rows.lock();
+        let bury = |(id, row): &(u64, LetterRow)| Change::Bury(self.key(*id), row.clone());
+        batch.others.extend(new.iter().map(bury));
+        rows.extend(new);
+        let Some(limit) = &self.letters.limit else {
+            return self.log().note(batch);
+        };
+        let mut excess = Vec::new();
+        while rows.len() > limit.most {
+            excess.extend(rows.pop_first());
         }
+        if excess.is_empty() {
+            return self.log().note(batch);
+        }
+        let unbury = |(id, _): &(u64, LetterRow)| Change::Unbury(self.key(*id));
+        batch.others.extend(excess.iter().map(unbury));
+        let (shared, overflow) = (Arc::clone(self), Arc::clone(&limit.overflow));
+        let then = move |written: Result<(), StoreError>| {
+            if written.is_ok() {
+                let letters = excess
+                    .into_iter()
+                    .filter_map(|(id, row)| shared.letter(id, row).ok());
+                letters.for_each(|letter| overflow(letter));
+            }
+        };
+        // On an error nothing was removed, and nothing is written any more.
+        let _ = self.log().commit_then(&mut batch, Box::new(then));
+    }
+
+    fn letter(&self, id: u64, row: LetterRow) -> Result<DeadLetter<T>, StoreError> {
+        Ok(DeadLetter {
+            item: self.codec.decode(&row.item_bytes)?,
+            attempts: row.attempts,
+            reason: Cause::from_byte(row.reason),
+            error: row.error,
+            died_at: UNIX_EPOCH + Duration::from_millis(row.died),
+            id,
+        })
     }
 }
 
@@ -144,7 +195,9 @@ impl<T: Send + 'static, O: Order<T>> DeadLetters<T, O> {
             .lock()
             .first_key_value()
             .map(|(id, row)| (*id, row.clone()));
-        first.map(|(id, row)| self.letter(id, row)).transpose()
+        first
+            .map(|(id, row)| self.queue.shared.letter(id, row))
+            .transpose()
     }
 
     /// All letters, oldest first, which stay.
@@ -160,19 +213,8 @@ impl<T: Send + 'static, O: Order<T>> DeadLetters<T, O> {
             .map(|(id, row)| (*id, row.clone()))
             .collect();
         rows.into_iter()
-            .map(|(id, row)| self.letter(id, row))
+            .map(|(id, row)| self.queue.shared.letter(id, row))
             .collect()
-    }
-
-    fn letter(&self, id: u64, row: LetterRow) -> Result<DeadLetter<T>, StoreError> {
-        Ok(DeadLetter {
-            item: self.queue.shared.codec.decode(&row.item_bytes)?,
-            attempts: row.attempts,
-            reason: Cause::from_byte(row.reason),
-            error: row.error,
-            died_at: UNIX_EPOCH + Duration::from_millis(row.died),
-            id,
-        })
     }
 
     /// Removes the letter with this number; returns it if it was there.
@@ -184,7 +226,7 @@ impl<T: Send + 'static, O: Order<T>> DeadLetters<T, O> {
         let Some(row) = self.rows().lock().get(&id).cloned() else {
             return Ok(None);
         };
-        let letter = self.letter(id, row.clone())?;
+        let letter = self.queue.shared.letter(id, row.clone())?;
         if self.rows().lock().remove(&id).is_none() {
             return Ok(None);
         }

@@ -1,7 +1,9 @@
 //! Durable queues.
 
 mod builder;
+mod fair;
 mod inspect;
+mod iter;
 mod letters;
 mod priority;
 mod recover;
@@ -10,6 +12,7 @@ mod verbs;
 
 pub use builder::Builder;
 pub use inspect::{Inspector, LetterInfo, QueueInfo};
+pub use iter::Iter;
 pub use letters::{Cause, DeadLetter, DeadLetters};
 pub use priority::{PushTo, PushWith};
 
@@ -17,12 +20,13 @@ use crate::batch::{Batch, Change};
 use crate::error::StoreError;
 use crate::handle::{Handle, Seat};
 use crate::log::Durability;
-use crate::order::{Engine, Order, RamQueue};
+use crate::order::{Engine, EntryOf, Order, RamQueue};
 use crate::{Fifo, Transaction};
 use requeue::{Held, Leased, Pace, Stats};
 use shared::Shared;
 use std::cell::RefCell;
 use std::fmt;
+use std::future::Future;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use thread_local::ThreadLocal;
@@ -165,15 +169,22 @@ impl<T: Send + 'static, O: Order<T>> DurableQueue<T, O> {
     ///
     /// If an item could not be read; the others were visited.
     pub fn peek_each(&self, mut visit: impl FnMut(&T)) -> Result<usize, StoreError> {
-        let mut failed = None;
-        let count = self.ram.peek_each(|entry| match &entry.item {
-            Some(item) => visit(item),
-            None => match self.shared.read(entry.id) {
-                Ok(item) => visit(&item),
-                Err(error) => failed = Some(error),
-            },
+        let mut failed = Ok(());
+        let count = self.ram.peek_each(|entry| {
+            if let Err(error) = self.show(entry, &mut visit) {
+                failed = Err(error);
+            }
         });
-        failed.map_or(Ok(count), Err)
+        failed.map(|()| count)
+    }
+
+    /// Calls `visit` with the item of an entry.
+    fn show(&self, entry: &EntryOf<T, O>, visit: &mut impl FnMut(&T)) -> Result<(), StoreError> {
+        match &entry.item {
+            Some(item) => visit(item),
+            None => visit(&self.shared.read(entry.id)?),
+        }
+        Ok(())
     }
 
     /// Stops deliveries, in this process; see [`requeue::Queue::pause`].
@@ -214,6 +225,11 @@ impl<T: Send + 'static, O: Order<T>> DurableQueue<T, O> {
     /// As [`wait_idle`](Self::wait_idle), for at most `timeout`; returns whether the queue was idle.
     pub fn wait_idle_timeout(&self, timeout: Duration) -> bool {
         self.ram.wait_idle_timeout(timeout)
+    }
+
+    /// As [`wait_idle`](Self::wait_idle), in a task.
+    pub fn wait_idle_async(&self) -> impl Future<Output = ()> + Send + 'static {
+        self.ram.wait_idle_async()
     }
 }
 

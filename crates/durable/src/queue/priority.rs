@@ -428,7 +428,7 @@ where
         let Some(ram_ticket) = self.ram_ticket(ticket) else {
             return Ok(false);
         };
-        let schedule = self.shared.schedule_of(ticket.0)?;
+        let schedule = self.shared.schedule_of(ticket.0)?.unwrap_or_default();
         if !in_memory(ram_ticket) {
             return Ok(false);
         }
@@ -463,8 +463,11 @@ where
 }
 
 impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
-    /// The schedule of an item that is on the disk, or will be.
-    fn schedule_of(&self, id: u64) -> Result<Schedule, StoreError> {
+    /// The schedule of an item that is on the disk, or will be, if the queue has schedules.
+    pub(super) fn schedule_of(&self, id: u64) -> Result<Option<Schedule>, StoreError> {
+        if !O::HAS_TICKETS {
+            return Ok(None);
+        }
         let key = self.key(id);
         let disk = self.log().disk();
         let read = || -> Result<Option<Schedule>, StoreError> {
@@ -488,9 +491,9 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
             }))
         };
         if let Some(schedule) = read()? {
-            return Ok(schedule);
+            return Ok(Some(schedule));
         }
         self.log().flush()?;
-        Ok(read()?.unwrap_or_default())
+        read()
     }
 }

@@ -5,7 +5,7 @@ use crate::batch::Change;
 use crate::error::{Damage, StoreError};
 use crate::format::{decode_row, row_digest, Digest, Key, LetterRow, Mark, QueueRow, Schedule};
 use crate::log;
-use crate::order::{Engine, EntryOf, Place, RamQueue, Wait};
+use crate::order::{Engine, EntryOf, Place, RamQueue, RamTx, Wait};
 use crate::queue::letters::Cause;
 use fjall::{Keyspace, UserKey, UserValue};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -94,8 +94,9 @@ pub(super) fn recover<T: Send + 'static, O: Engine<T>>(
         }
     }
     bury(shared, poison)?;
-    deliver_again(shared, &ram, marked);
-    push(shared, &ram, ready);
+    // All go through one handle, so that they are in one order.
+    let tx = deliver_again(shared, &ram, marked);
+    drop(push(shared, tx, ready));
     let closed = shared
         .log()
         .disk()
@@ -180,7 +181,7 @@ fn forget_strays<T: Send + 'static, O: Engine<T>>(
 
 /// Items whose deliveries killed the process as often as they may be delivered.
 fn bury<T: Send + 'static, O: Engine<T>>(
-    shared: &Shared<T, O>,
+    shared: &Arc<Shared<T, O>>,
     poison: Vec<Recovered<T, O>>,
 ) -> Result<(), StoreError> {
     let mut rows = Vec::new();
@@ -207,13 +208,7 @@ fn bury<T: Send + 'static, O: Engine<T>>(
         };
         rows.push((shared.new_ids(1), letter));
     }
-    if !rows.is_empty() {
-        shared.letters.rows.lock().extend(rows.iter().cloned());
-        shared.note(
-            rows.into_iter()
-                .map(|(id, letter)| Change::Bury(shared.key(id), letter)),
-        );
-    }
+    shared.add_letters(rows);
     Ok(())
 }
 
@@ -223,11 +218,12 @@ fn deliver_again<T: Send + 'static, O: Engine<T>>(
     shared: &Shared<T, O>,
     ram: &RamQueue<T, O>,
     marked: Vec<Recovered<T, O>>,
-) {
+) -> RamTx<T, O> {
     let (now, tx) = (shared.store.wall_time(), ram.begin_owned());
+    let mut pushing = ram.begin_owned();
     for item in marked {
         let mark = item.mark;
-        push(shared, ram, vec![item]);
+        pushing = push(shared, pushing, vec![item]);
         // The transaction holds all others, so it takes this one. It takes none that is scheduled for later, and none
         // beyond what may be held: their deliveries are counted anew.
         for _ in 1..mark.attempts {
@@ -240,14 +236,16 @@ fn deliver_again<T: Send + 'static, O: Engine<T>>(
         }
     }
     tx.abort();
+    pushing
 }
 
+/// Pushes items; returns the next transaction of the same handle.
 fn push<T: Send + 'static, O: Engine<T>>(
     shared: &Shared<T, O>,
-    ram: &RamQueue<T, O>,
+    mut tx: RamTx<T, O>,
     items: Vec<Recovered<T, O>>,
-) {
-    let (mut tx, mut tickets) = (ram.begin_owned(), Vec::new());
+) -> RamTx<T, O> {
+    let mut tickets = Vec::new();
     for (index, item) in items.into_iter().enumerate() {
         let (id, place) = (
             item.entry.id,
@@ -259,18 +257,19 @@ fn push<T: Send + 'static, O: Engine<T>>(
             ticket.unwrap_or_else(|_| unreachable!("the queue has room for all its items"));
         tickets.extend(ticket.map(|ticket| (id, ticket)));
         if index % 1024 == 1023 {
-            tx = commit::<T, O>(tx).begin_owned();
+            tx = commit::<T, O>(tx);
         }
     }
-    drop(commit::<T, O>(tx));
     if let Some(known) = &shared.tickets {
         known.lock().extend(tickets);
     }
+    commit::<T, O>(tx)
 }
 
-fn commit<T: Send + 'static, O: Engine<T>>(
-    tx: crate::order::RamTx<T, O>,
-) -> crate::order::RamTaken<T, O> {
-    let taken = tx.try_commit();
-    taken.unwrap_or_else(|_| unreachable!("it holds nothing whose lease could expire"))
+/// Commits; returns the next transaction of the same handle.
+fn commit<T: Send + 'static, O: Engine<T>>(tx: RamTx<T, O>) -> RamTx<T, O> {
+    match tx.try_commit() {
+        Ok(taken) => taken.begin_owned(),
+        Err(_) => unreachable!("it holds nothing whose lease could expire"),
+    }
 }

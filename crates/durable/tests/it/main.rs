@@ -1,6 +1,11 @@
 //! Tests of whole stores.
 
 mod basics;
+mod both;
+mod differential;
+mod model;
+mod rng;
+mod surface;
 
 use requeue_durable::{Store, StoreOptions};
 use tempfile::TempDir;

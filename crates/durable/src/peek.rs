@@ -1,0 +1,150 @@
+//! Peeking at the next item.
+
+use crate::error::{PopError, StoreError};
+use crate::item::Item;
+use crate::order::{EntryOf, Order, Wait};
+use crate::queue::shared::Shared;
+use crate::{Fifo, Handle, Transaction};
+use std::fmt;
+use std::future::Future;
+use std::ops::Deref;
+use std::time::Duration;
+
+/// The item that a pop would return, from [`Transaction::peek`]. Dropping it puts the item back in its place.
+#[must_use = "a peek puts the item back when it is dropped"]
+pub struct Peek<'t, T: Send + 'static, O: Order<T> = Fifo> {
+    ram: requeue::Peek<'t, EntryOf<T, O>, O::Ram>,
+    /// The item, if it is not in memory.
+    read: Option<T>,
+    shared: &'t Shared<T, O>,
+}
+
+fn show<'t, T: Send + 'static, O: Order<T>>(
+    shared: &'t Shared<T, O>,
+    ram: requeue::Peek<'t, EntryOf<T, O>, O::Ram>,
+) -> Result<Peek<'t, T, O>, StoreError> {
+    let read = match &ram.item {
+        Some(_) => None,
+        None => Some(shared.read(ram.id)?),
+    };
+    Ok(Peek { ram, read, shared })
+}
+
+impl<'t, T: Send + 'static, O: Order<T>> Peek<'t, T, O> {
+    /// Takes the item, as a pop instead of the peek would have done.
+    pub fn take(self) -> Item<'t, T, O> {
+        let mut ram = self.ram.take();
+        if ram.item.is_none() {
+            ram.item = self.read;
+        }
+        let delivery = (ram.id, ram.attempts());
+        self.shared.note_deliveries(std::iter::once(delivery));
+        Item { ram }
+    }
+}
+
+impl<T: Send + 'static, O: Order<T>> Deref for Peek<'_, T, O> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        let item = self.ram.item.as_ref().or(self.read.as_ref());
+        item.expect("an item that is not in memory was read")
+    }
+}
+
+impl<T: fmt::Debug + Send + 'static, O: Order<T>> fmt::Debug for Peek<'_, T, O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&**self, f)
+    }
+}
+
+/// Looks at the next item. A peek is not a delivery.
+impl<T: Send + 'static, O: Order<T>> Transaction<'_, T, O> {
+    fn look(&self, wait: Wait) -> Result<Peek<'_, T, O>, PopError> {
+        let (shared, ram) = (&self.core().shared, &self.core().ram);
+        let peek = match wait {
+            Wait::Never => ram.peek(),
+            Wait::For(timeout) => ram.peek_timeout(timeout),
+            Wait::Forever => ram.peek_blocking(),
+        };
+        Ok(show(shared, peek?)?)
+    }
+
+    /// Looks at the item that a pop would take.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = requeue_durable::Store::open(directory.path())?;
+    /// let jobs = store.queue("jobs")?;
+    /// jobs.push(7)?;
+    /// let mut handle = jobs.handle();
+    /// let tx = handle.begin();
+    /// assert_eq!(*tx.peek()?, 7);
+    /// assert_eq!(*tx.peek()?.take(), 7); // now it is held
+    /// assert!(tx.peek().unwrap_err().is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`pop`](Self::pop); nothing is held.
+    ///
+    /// # Panics
+    ///
+    /// Other uses of the transaction panic while the peek is alive.
+    pub fn peek(&self) -> Result<Peek<'_, T, O>, PopError> {
+        self.look(Wait::Never)
+    }
+
+    /// As [`peek`](Self::peek); waits for an item.
+    ///
+    /// # Errors
+    ///
+    /// As [`peek`](Self::peek).
+    pub fn peek_blocking(&self) -> Result<Peek<'_, T, O>, PopError> {
+        self.look(Wait::Forever)
+    }
+
+    /// As [`peek`](Self::peek); waits for an item for at most `timeout`.
+    ///
+    /// # Errors
+    ///
+    /// As [`peek`](Self::peek).
+    pub fn peek_timeout(&self, timeout: Duration) -> Result<Peek<'_, T, O>, PopError> {
+        self.look(Wait::For(timeout))
+    }
+
+    /// As [`peek_blocking`](Self::peek_blocking), in a task.
+    ///
+    /// # Errors
+    ///
+    /// As [`peek`](Self::peek).
+    pub fn peek_async(&self) -> impl Future<Output = Result<Peek<'_, T, O>, PopError>> + '_ {
+        let (shared, ram) = (&self.core().shared, &self.core().ram);
+        let peeking = ram.peek_async();
+        async move { Ok(show(shared, peeking.await?)?) }
+    }
+}
+
+impl<T: Send + 'static, O: Order<T>> Handle<T, O> {
+    /// Calls `inspect` with the item that a pop would return. The item stays, and nothing is written.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = requeue_durable::Store::open(directory.path())?;
+    /// let jobs = store.queue("jobs")?;
+    /// jobs.push("fetch".to_string())?;
+    /// assert_eq!(jobs.handle().peek_with(|job| job.len())?, 5);
+    /// assert_eq!(jobs.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Transaction::peek`].
+    pub fn peek_with<R>(&mut self, inspect: impl FnOnce(&T) -> R) -> Result<R, PopError> {
+        let tx = self.begin();
+        let peeked = tx.peek()?;
+        Ok(inspect(&peeked))
+    }
+}

@@ -1,0 +1,183 @@
+//! The first item of several queues.
+
+use crate::error::PopError;
+use crate::item::Item;
+use crate::order::{EntryOf, Order};
+use crate::queue::shared::Shared;
+use crate::transaction::receive;
+use crate::{Handle, Taken, Transaction};
+use std::borrow::BorrowMut;
+use std::future::Future;
+use std::time::Duration;
+
+/// Pops from the first of several queues that has an item, and waits until one has. Returns the index of the handle and the
+/// item; the pop is durable when it returns.
+///
+/// If several have items, the first of them in the list is used. Closed and drained queues are skipped.
+///
+/// ```
+/// # let directory = tempfile::tempdir()?;
+/// # let store = requeue_durable::Store::open(directory.path())?;
+/// use requeue_durable::pop_any;
+///
+/// let (urgent, normal) = (store.queue("urgent")?, store.queue("normal")?);
+/// normal.push("sweep".to_string())?;
+/// let mut handles = [urgent.handle(), normal.handle()];
+/// assert_eq!(pop_any(&mut handles)?, (1, "sweep".to_string()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// [`PopError::Closed`] if all of the queues are closed and drained, or if there are none; [`PopError::Store`].
+pub fn pop_any<T: Send + 'static, O: Order<T>, H: BorrowMut<Handle<T, O>>>(
+    handles: &mut [H],
+) -> Result<(usize, T), PopError> {
+    let transactions = begin(handles);
+    let (index, _) = hold_any(&transactions)?;
+    commit(transactions, index)
+}
+
+/// As [`pop_any`], but waits no longer than `timeout`.
+///
+/// # Errors
+///
+/// [`PopError::Empty`] on timeout, otherwise as for [`pop_any`].
+pub fn pop_any_timeout<T: Send + 'static, O: Order<T>, H: BorrowMut<Handle<T, O>>>(
+    handles: &mut [H],
+    timeout: Duration,
+) -> Result<(usize, T), PopError> {
+    let transactions = begin(handles);
+    let (index, _) = hold_any_timeout(&transactions, timeout)?;
+    commit(transactions, index)
+}
+
+/// As [`pop_any`], in a task.
+///
+/// # Errors
+///
+/// As for [`pop_any`].
+///
+/// # Cancel safety
+///
+/// As for [`Handle::pop_async`].
+pub async fn pop_any_async<T: Send + 'static, O: Order<T>, H: BorrowMut<Handle<T, O>>>(
+    handles: &mut [H],
+) -> Result<(usize, T), PopError> {
+    let mut transactions = begin(handles);
+    let (index, _) = hold_any_async(&transactions).await?;
+    let tx = transactions.swap_remove(index);
+    drop(transactions);
+    Ok((index, first(tx.commit_async().await?)))
+}
+
+fn first<T: Send + 'static, O: Order<T>>(mut taken: Taken<'_, T, O>) -> T {
+    taken.next().expect("the transaction held an item")
+}
+
+fn begin<T: Send + 'static, O: Order<T>, H: BorrowMut<Handle<T, O>>>(
+    handles: &mut [H],
+) -> Vec<Transaction<'_, T, O>> {
+    let handles = handles.iter_mut();
+    handles.map(|handle| handle.borrow_mut().begin()).collect()
+}
+
+fn commit<T: Send + 'static, O: Order<T>>(
+    mut transactions: Vec<Transaction<'_, T, O>>,
+    index: usize,
+) -> Result<(usize, T), PopError> {
+    let tx = transactions.swap_remove(index);
+    drop(transactions);
+    Ok((index, first(tx.commit()?)))
+}
+
+/// Pops from the first of several queues that has an item, and holds it in its transaction; waits until one has. Returns the
+/// index of the transaction and the item.
+///
+/// Takes borrowed transactions: `&transactions` of a `Vec` or an array, or `[&a, &b]`. Otherwise as [`pop_any`].
+///
+/// ```
+/// # let directory = tempfile::tempdir()?;
+/// # let store = requeue_durable::Store::open(directory.path())?;
+/// use requeue_durable::hold_any;
+///
+/// let (urgent, normal) = (store.queue("urgent")?, store.queue("normal")?);
+/// normal.push("sweep".to_string())?;
+/// let (mut from_urgent, mut from_normal) = (urgent.handle(), normal.handle());
+/// let (first, second) = (from_urgent.begin(), from_normal.begin());
+/// let (which, job) = hold_any([&first, &second])?;
+/// assert_eq!((which, job.as_str()), (1, "sweep"));
+/// second.commit()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+///
+/// As for [`requeue::hold_any`], and [`PopError::Store`] if the item could not be read; it is held nevertheless.
+///
+/// # Panics
+///
+/// If one of the transactions is in use by a future or a peek, or listed twice.
+#[track_caller]
+pub fn hold_any<'t, 'h: 't, T: Send + 'static, O: Order<T>>(
+    transactions: impl IntoIterator<Item = &'t Transaction<'h, T, O>>,
+) -> Result<(usize, Item<'t, T, O>), PopError> {
+    let (shared, rams) = split(transactions);
+    of_ram(&shared, requeue::hold_any(rams))
+}
+
+/// As [`hold_any`], but waits no longer than `timeout`.
+///
+/// # Errors
+///
+/// [`PopError::Empty`] on timeout, otherwise as for [`hold_any`].
+///
+/// # Panics
+///
+/// As for [`hold_any`].
+#[track_caller]
+pub fn hold_any_timeout<'t, 'h: 't, T: Send + 'static, O: Order<T>>(
+    transactions: impl IntoIterator<Item = &'t Transaction<'h, T, O>>,
+    timeout: Duration,
+) -> Result<(usize, Item<'t, T, O>), PopError> {
+    let (shared, rams) = split(transactions);
+    of_ram(&shared, requeue::hold_any_timeout(rams, timeout))
+}
+
+/// As [`hold_any`], in a task. Dropping the future loses nothing.
+///
+/// # Errors
+///
+/// As for [`hold_any`].
+///
+/// # Panics
+///
+/// As for [`hold_any`].
+#[track_caller]
+pub fn hold_any_async<'t, 'h: 't, T: Send + 'static, O: Order<T>>(
+    transactions: impl IntoIterator<Item = &'t Transaction<'h, T, O>>,
+) -> impl Future<Output = Result<(usize, Item<'t, T, O>), PopError>> + 't {
+    let (shared, rams) = split(transactions);
+    let holding = requeue::hold_any_async(rams);
+    async move { of_ram(&shared, holding.await) }
+}
+
+type Split<'t, T, O> = (
+    Vec<&'t Shared<T, O>>,
+    Vec<&'t requeue::Transaction<'static, EntryOf<T, O>, <O as crate::order::Engine<T>>::Ram>>,
+);
+
+fn split<'t, 'h: 't, T: Send + 'static, O: Order<T>>(
+    transactions: impl IntoIterator<Item = &'t Transaction<'h, T, O>>,
+) -> Split<'t, T, O> {
+    let cores = transactions.into_iter().map(Transaction::core);
+    cores.map(|core| (&*core.shared, &*core.ram)).unzip()
+}
+
+fn of_ram<'t, T: Send + 'static, O: Order<T>>(
+    shared: &[&Shared<T, O>],
+    held: Result<(usize, requeue::Item<'t, EntryOf<T, O>>), requeue::PopError>,
+) -> Result<(usize, Item<'t, T, O>), PopError> {
+    let (index, item) = held?;
+    Ok((index, receive(shared[index], item)?))
+}

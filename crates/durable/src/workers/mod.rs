@@ -1,0 +1,129 @@
+//! Pools of workers.
+
+mod builder;
+mod crew;
+mod others;
+mod run;
+mod task;
+
+pub use builder::WorkersBuilder;
+pub use crew::{Failure, Report, WorkerStatus};
+pub use task::RunTransaction;
+
+use crate::error::StoreError;
+use crate::order::Order;
+use crate::DurableQueue;
+use crew::Crew;
+use std::fmt;
+use std::mem;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+/// Threads, or tasks, that wait for the items of a queue, run a function on each, and commit if it succeeds.
+///
+/// `Ok` commits the transaction of the run, an error and a panic abort it. The items of a failed run are delivered again after 10
+/// milliseconds, after their second delivery after 20, and so on, up to a second; [`WorkersBuilder::backoff`] and the
+/// [backoff](crate::Builder::backoff) of the queue change that. A failed run counts as a delivery: after
+/// [`max_attempts`](crate::Builder::max_attempts) of them an item becomes a [dead letter](DurableQueue::dead_letters), with the
+/// error. These delays end with the process.
+///
+/// A worker ends when it is stopped, or when the queue is closed and drained. Runs can push follow-up items after the close.
+/// If the store is [poisoned](StoreError::Poisoned), all workers end, and [`join`](Self::join) returns the error. Another error of a
+/// commit, as a full disk, is a failed run.
+///
+/// Dropping the pool stops it: it waits for the current runs.
+///
+/// ```
+/// # let directory = tempfile::tempdir()?;
+/// # let store = requeue_durable::Store::open(directory.path())?;
+/// use requeue_durable::Workers;
+///
+/// let jobs = store.builder("jobs").max_attempts(2).build()?;
+/// jobs.push_batch(["7", "x", "8"].map(String::from))?;
+/// jobs.close()?;
+/// let workers = Workers::builder(&jobs)
+///     .threads(2)
+///     .run(|text, _tx| text.parse::<u32>().map(drop));
+/// let report = workers.join()?;
+/// assert_eq!((report.done, report.failed), (2, 2));
+/// let letter = jobs.dead_letters().oldest()?.unwrap();
+/// assert_eq!(letter.error.as_deref(), Some("ParseIntError { kind: InvalidDigit }"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "workers stop when they are dropped"]
+pub struct Workers {
+    crew: Arc<Crew>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Workers {
+    /// A builder for a pool of workers of `queue`.
+    pub fn builder<T: Send + 'static, O: Order<T>>(
+        queue: &DurableQueue<T, O>,
+    ) -> WorkersBuilder<T, O> {
+        WorkersBuilder::new(queue.clone())
+    }
+
+    /// What each worker does, and has done.
+    pub fn status(&self) -> Vec<WorkerStatus> {
+        self.crew.status()
+    }
+
+    /// Waits until all workers have ended because the queue is closed and drained.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Poisoned`]: they ended because of it.
+    pub fn join(mut self) -> Result<Report, StoreError> {
+        self.end()
+    }
+
+    /// Stops all workers, and waits until they have finished their runs. Ready items stay in the queue.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = requeue_durable::Store::open(directory.path())?;
+    /// use requeue_durable::Workers;
+    /// use std::sync::mpsc::channel;
+    ///
+    /// let jobs = store.queue::<u32>("jobs")?;
+    /// let (send, done) = channel();
+    /// let workers = Workers::builder(&jobs).threads(2).run(move |job, _tx| send.send(*job * 10));
+    /// jobs.push_batch([1, 2])?;
+    /// assert_eq!(done.recv()? + done.recv()?, 30);
+    /// assert_eq!(workers.stop()?.done, 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As for [`join`](Self::join).
+    pub fn stop(mut self) -> Result<Report, StoreError> {
+        self.crew.stop();
+        self.end()
+    }
+
+    fn end(&mut self) -> Result<Report, StoreError> {
+        let report = self.crew.wait();
+        for thread in mem::take(&mut self.threads) {
+            // Panics of runs were caught; a panicking destructor of the function ends only its thread.
+            let _ = thread.join();
+        }
+        report
+    }
+}
+
+impl Drop for Workers {
+    fn drop(&mut self) {
+        self.crew.stop();
+        let _ = self.end();
+    }
+}
+
+impl fmt::Debug for Workers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Workers")
+            .field("status", &self.status())
+            .finish()
+    }
+}

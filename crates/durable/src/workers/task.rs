@@ -1,0 +1,164 @@
+//! Workers that are tasks.
+
+use super::crew::{quietly, Deliveries, Next, Ran, Shift};
+use super::run::lose;
+use super::{Workers, WorkersBuilder};
+use crate::error::PopError;
+use crate::order::Order;
+use crate::{DurableQueue, Fifo, OwnedTransaction};
+use parking_lot::Mutex;
+use std::fmt::{self, Debug};
+use std::future::{poll_fn, Future};
+use std::ops::{Deref, DerefMut};
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::Poll;
+
+impl<T: Clone + Send + 'static, O: Order<T>> WorkersBuilder<T, O> {
+    /// Starts tasks that run a future for each item, with a copy of the item and the transaction that holds it. The pool
+    /// commits, without blocking, when the future is ready. `spawn` hands a task to an executor, such as
+    /// `|task| drop(tokio::spawn(task))`; it is called as often as the pool has workers.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = requeue_durable::Store::open(directory.path())?;
+    /// use requeue_durable::{PushError, Workers};
+    ///
+    /// let executor = futures::executor::ThreadPool::new()?;
+    /// let numbers = store.queue("numbers")?;
+    /// numbers.push(3)?;
+    /// numbers.close()?;
+    /// let workers = Workers::builder(&numbers).threads(2).run_async(
+    ///     move |task| executor.spawn_ok(task),
+    ///     |number, tx| async move {
+    ///         if number > 0 {
+    ///             tx.push(number - 1)?;
+    ///         }
+    ///         Ok::<_, PushError<u32>>(())
+    ///     },
+    /// );
+    /// assert_eq!(workers.join()?.done, 4);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// Joining or stopping the pool blocks the thread.
+    pub fn run_async<E, F, R>(
+        self,
+        spawn: impl Fn(Pin<Box<dyn Future<Output = ()> + Send>>),
+        run: F,
+    ) -> Workers
+    where
+        E: Debug + Send + 'static,
+        F: Fn(T, RunTransaction<T, O>) -> R + Send + Sync + 'static,
+        R: Future<Output = Result<(), E>> + Send + 'static,
+    {
+        let (crew, run) = (self.crew(), Arc::new(run));
+        let workers = Workers {
+            threads: Vec::new(),
+            crew: Arc::clone(&crew),
+        };
+        for shift in Shift::all(&crew) {
+            let (queue, run) = (self.queue.clone(), Arc::clone(&run));
+            spawn(Box::pin(async move {
+                while each(&shift, &queue, &*run).await == Next::Goes {}
+            }));
+        }
+        workers
+    }
+}
+
+async fn each<T, O, E, F, R>(shift: &Shift, queue: &DurableQueue<T, O>, run: &F) -> Next
+where
+    T: Clone + Send + 'static,
+    O: Order<T>,
+    E: Debug + Send + 'static,
+    F: Fn(T, RunTransaction<T, O>) -> R + Sync,
+    R: Future<Output = Result<(), E>> + Send,
+{
+    let tx = queue.begin_owned();
+    let holding = tx.hold_async();
+    let popped = shift.wait(holding).await;
+    let item = match popped.map(|popped| popped.map(|item| T::clone(&item))) {
+        Some(Ok(item)) => item,
+        Some(Err(PopError::Store(error))) => return shift.unread(tx, error),
+        Some(Err(PopError::Empty | PopError::Closed)) | None => return Next::Ends,
+    };
+    shift.begin_run();
+    let seat = Arc::new(Mutex::new(None));
+    let running = RunTransaction {
+        tx: Some(tx),
+        seat: Arc::clone(&seat),
+    };
+    let ran = watch(|| run(item, running)).await;
+    let Some(tx) = seat.lock().take() else {
+        let error = "the transaction of the run is kept after its end".to_owned();
+        shift.count_failure(Deliveries::default(), error, false);
+        return Next::Goes;
+    };
+    match shift.judge(tx, ran) {
+        Some((tx, deliveries)) => {
+            let committed = tx.commit_async().await;
+            shift.count(committed.map(lose), deliveries)
+        }
+        None => Next::Goes,
+    }
+}
+
+/// Runs a future of a user, and catches its panics.
+async fn watch<E, R: Future<Output = Result<(), E>>>(start: impl FnOnce() -> R) -> Ran<E> {
+    let future = catch_unwind(AssertUnwindSafe(start))?;
+    let mut future = Some(Box::pin(future));
+    poll_fn(move |context| {
+        let Some(running) = &mut future else {
+            unreachable!("it is not polled after its end");
+        };
+        let polled = catch_unwind(AssertUnwindSafe(|| running.as_mut().poll(context)));
+        let ran = match polled {
+            Ok(Poll::Pending) => return Poll::Pending,
+            Ok(Poll::Ready(result)) => Ok(result),
+            Err(payload) => Err(payload),
+        };
+        quietly(|| drop(future.take()));
+        Poll::Ready(ran)
+    })
+    .await
+}
+
+/// The transaction of a run of [`WorkersBuilder::run_async`]. The pool ends it: dropping it does not abort.
+///
+/// It derefs to [`OwnedTransaction`]. To give the item of the run back, use
+/// [`retry_all_after`](crate::Transaction::retry_all_after) or [`fail_all`](crate::Transaction::fail_all).
+pub struct RunTransaction<T: Send + 'static, O: Order<T> = Fifo> {
+    /// `None` only while it is dropped.
+    tx: Option<OwnedTransaction<T, O>>,
+    seat: Arc<Mutex<Option<OwnedTransaction<T, O>>>>,
+}
+
+const OPEN: &str = "the transaction is there until it is dropped";
+
+impl<T: Send + 'static, O: Order<T>> Deref for RunTransaction<T, O> {
+    type Target = OwnedTransaction<T, O>;
+
+    fn deref(&self) -> &Self::Target {
+        self.tx.as_ref().expect(OPEN)
+    }
+}
+
+impl<T: Send + 'static, O: Order<T>> DerefMut for RunTransaction<T, O> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        self.tx.as_mut().expect(OPEN)
+    }
+}
+
+impl<T: Send + 'static, O: Order<T>> Drop for RunTransaction<T, O> {
+    fn drop(&mut self) {
+        *self.seat.lock() = self.tx.take();
+    }
+}
+
+impl<T: Send + 'static, O: Order<T>> fmt::Debug for RunTransaction<T, O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&**self, f)
+    }
+}

@@ -1,0 +1,306 @@
+//! What is more than the verbs: workers, letters that overflow, peeks, selecting.
+
+use super::{directory, open};
+use requeue::{ManualClock, Reason};
+use requeue_durable::{
+    hold_any, pop_any, pop_any_async, Cause, DurableQueue, PopError, PushError, Workers,
+};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+#[test]
+fn a_stop_ends_workers_that_wait() {
+    let directory = directory();
+    let queue: DurableQueue<u32> = open(&directory).queue("numbers").unwrap();
+    let (send, received) = channel();
+    let workers = Workers::builder(&queue)
+        .threads(3)
+        .name("count")
+        .run(move |number, _tx| send.send(*number));
+    queue.push(1).unwrap();
+    assert_eq!(received.recv(), Ok(1));
+    assert_eq!(&*workers.status()[2].name, "count-2");
+    assert_eq!(workers.stop().unwrap().done, 1);
+    queue.push(2).unwrap();
+    assert_eq!(queue.pop().unwrap(), 2);
+}
+
+#[test]
+fn a_failed_run_is_delayed_and_what_it_pushed_is_dropped() {
+    let directory = directory();
+    let clock = ManualClock::new();
+    let store = open(&directory);
+    let queue = store
+        .builder::<u32>("numbers")
+        .clock(clock.clone())
+        .build()
+        .unwrap();
+    let (send, failures) = channel();
+    let workers = Workers::builder(&queue)
+        .threads(1)
+        .on_error(move |failure| send.send(failure.clone()).unwrap())
+        .run(|number, tx| {
+            tx.push(*number + 1).unwrap();
+            match number.attempts() {
+                1 => Err("first"),
+                2 => panic!("second"),
+                _ => Ok(()),
+            }
+        });
+    queue.push(1).unwrap();
+    let first = failures.recv().unwrap();
+    assert_eq!((first.items, first.attempts, first.panicked), (1, 1, false));
+    assert_eq!(queue.next_due(), Some(clock.now_after(10)));
+    assert_eq!(queue.len(), 0);
+    clock.advance(Duration::from_millis(10));
+    let second = failures.recv().unwrap();
+    assert_eq!((second.error.as_str(), second.panicked), ("second", true));
+    assert_eq!(queue.next_due(), Some(clock.now_after(20)));
+    workers.stop().unwrap();
+}
+
+trait After {
+    fn now_after(&self, millis: u64) -> std::time::Instant;
+}
+
+impl After for ManualClock {
+    fn now_after(&self, millis: u64) -> std::time::Instant {
+        self.now() + Duration::from_millis(millis)
+    }
+}
+
+#[test]
+fn a_run_with_other_queues_is_one_commit() {
+    let directory = directory();
+    let store = open(&directory);
+    let orders: DurableQueue<u32> = store.builder("orders").max_attempts(2).build().unwrap();
+    let invoices: DurableQueue<String> = store.queue("invoices").unwrap();
+    let log: DurableQueue<u64> = store.queue("log").unwrap();
+    orders.push_batch(0..4).unwrap();
+    orders.close().unwrap();
+    let workers = Workers::builder(&orders).threads(2).run_with(
+        (&invoices, &log),
+        |order, _tx, (invoices, log)| {
+            log.push(7).unwrap();
+            invoices.push(format!("{}", *order)).unwrap();
+            if *order == 2 {
+                return Err("not this one");
+            }
+            Ok(())
+        },
+    );
+    let report = workers.join().unwrap();
+    assert_eq!((report.done, report.failed), (3, 2));
+    drop((orders, invoices, log, store));
+    let store = open(&directory);
+    let invoices: DurableQueue<String> = store.queue("invoices").unwrap();
+    let mut all = invoices.pop_batch(9).unwrap();
+    all.sort_unstable();
+    assert_eq!(all, ["0", "1", "3"]);
+    assert_eq!(store.queue::<u64>("log").unwrap().len(), 3);
+    let orders: DurableQueue<u32> = store.queue("orders").unwrap();
+    let letter = orders.dead_letters().oldest().unwrap().unwrap();
+    assert_eq!(
+        (letter.item, letter.error.as_deref()),
+        (2, Some("\"not this one\""))
+    );
+}
+
+#[test]
+fn tasks_fail_panic_and_keep_their_transaction() {
+    let directory = directory();
+    let queue = open(&directory)
+        .builder::<u32>("numbers")
+        .max_attempts(1)
+        .build()
+        .unwrap();
+    queue.push_batch(0..4).unwrap();
+    queue.close().unwrap();
+    let executor = futures::executor::ThreadPool::new().unwrap();
+    let kept = Arc::new(Mutex::new(None));
+    let keep = Arc::clone(&kept);
+    let workers = Workers::builder(&queue).threads(1).run_async(
+        move |task| executor.spawn_ok(task),
+        move |number, mut tx| {
+            let keep = Arc::clone(&keep);
+            async move {
+                match number {
+                    0 => return Err("no good"),
+                    1 => panic!("bad luck"),
+                    2 => tx.fail_all("never").unwrap(),
+                    _ => *keep.lock().unwrap() = Some(tx),
+                }
+                Ok(())
+            }
+        },
+    );
+    while kept.lock().unwrap().is_none() {
+        std::thread::yield_now();
+    }
+    drop(kept.lock().unwrap().take());
+    let report = workers.join().unwrap();
+    // The kept transaction may come back before the pool looks for it.
+    assert_eq!((report.done + report.failed, report.panicked), (3, 1));
+    let letters = queue.dead_letters().all().unwrap();
+    let errors: Vec<_> = letters
+        .iter()
+        .map(|letter| (letter.item, letter.reason, letter.error.as_deref()))
+        .collect();
+    let expected = [
+        (0, Cause::Failed(Reason::Aborted), Some("\"no good\"")),
+        (1, Cause::Failed(Reason::Panicked), Some("bad luck")),
+        (2, Cause::Failed(Reason::Failed), Some("never")),
+    ];
+    assert_eq!(errors[..3], expected);
+}
+
+#[test]
+fn letters_keep_their_schedule() {
+    let directory = directory();
+    let build = || {
+        open(&directory)
+            .builder::<u32>("numbers")
+            .by_priority()
+            .build()
+            .unwrap()
+    };
+    let queue = build();
+    queue.priority(3).push(3).unwrap();
+    let moved = queue.priority(9).push(1).unwrap();
+    assert!(queue.reprioritize(moved, 1).unwrap());
+    let mut tx = queue.begin_owned();
+    assert_eq!(tx.pop_batch(2).unwrap().len(), 2);
+    tx.fail_all("no good").unwrap();
+    drop(tx);
+    drop(queue);
+    let queue = build();
+    queue.priority(2).push(2).unwrap();
+    assert_eq!(queue.dead_letters().requeue_all().unwrap(), 2);
+    assert_eq!(queue.pop_batch(9).unwrap(), [1, 2, 3]);
+}
+
+#[test]
+fn letters_beyond_the_limit_are_handed_over_and_gone() {
+    let directory = directory();
+    let store = open(&directory);
+    let (send, oldest) = channel();
+    let build = |most| {
+        let send = send.clone();
+        store
+            .builder::<u32>("numbers")
+            .max_dead_letters(most, move |letter| send.send(letter.item).unwrap())
+            .build()
+            .unwrap()
+    };
+    let queue = build(2);
+    queue.push_batch(0..5).unwrap();
+    let mut tx = queue.begin_owned();
+    tx.pop_batch(5).unwrap();
+    tx.fail_all("no good").unwrap();
+    drop(tx);
+    assert_eq!(oldest.iter().take(3).collect::<Vec<_>>(), [0, 1, 2]);
+    drop(queue);
+    let queue = build(1);
+    assert_eq!(oldest.recv(), Ok(3));
+    assert_eq!(queue.dead_letters().len(), 1);
+}
+
+#[test]
+fn peeks_beyond_the_memory() {
+    let directory = directory();
+    let queue = open(&directory)
+        .builder::<String>("jobs")
+        .memory(0)
+        .max_attempts(9)
+        .build()
+        .unwrap();
+    queue.push("job".into()).unwrap();
+    let mut handle = queue.handle();
+    assert_eq!(handle.peek_with(String::len).unwrap(), 3);
+    let tx = handle.begin();
+    assert_eq!(*tx.peek_blocking().unwrap(), "job");
+    let item = tx.peek_timeout(Duration::ZERO).unwrap().take();
+    assert_eq!((item.as_str(), item.attempts()), ("job", 1));
+    assert!(tx.peek().unwrap_err().is_empty());
+    assert_eq!(tx.commit().unwrap().next().as_deref(), Some("job"));
+    queue.close().unwrap();
+    let closed = futures::executor::block_on(async { handle.begin().peek_async().await.map(drop) });
+    assert!(matches!(closed, Err(PopError::Closed)));
+}
+
+#[test]
+fn the_first_item_of_several_queues() {
+    let directory = directory();
+    let store = open(&directory);
+    let queues: Vec<DurableQueue<u32>> = ["a", "b", "c"]
+        .map(|name| store.queue(name).unwrap())
+        .into();
+    let mut handles: Vec<_> = queues.iter().map(DurableQueue::handle).collect();
+    queues[2].push(1).unwrap();
+    assert_eq!(pop_any(&mut handles).unwrap(), (2, 1));
+    queues[1].push(2).unwrap();
+    let popped = futures::executor::block_on(pop_any_async(&mut handles));
+    assert_eq!(popped.unwrap(), (1, 2));
+    queues[0].push(3).unwrap();
+    {
+        let transactions: Vec<_> = handles.iter_mut().map(|handle| handle.begin()).collect();
+        let (which, item) = hold_any(&transactions).unwrap();
+        assert_eq!((which, *item), (0, 3));
+    }
+    assert_eq!(queues[0].len(), 1);
+    queues[0].clear().unwrap();
+    for queue in &queues {
+        queue.close().unwrap();
+    }
+    assert!(matches!(pop_any(&mut handles), Err(PopError::Closed)));
+}
+
+#[test]
+fn keys_take_turns_after_a_restart() {
+    let directory = directory();
+    let build = || {
+        let store = open(&directory);
+        let builder = store
+            .builder::<u32>("numbers")
+            .fair_by(|number| number / 100);
+        builder.key_capacity(3).build().unwrap()
+    };
+    let queue = build();
+    queue.push_batch([100, 101, 102, 200, 300, 301]).unwrap();
+    assert!(matches!(queue.push(103), Err(PushError::Full(103))));
+    assert_eq!(queue.pop_batch(2).unwrap(), [100, 200]);
+    drop(queue);
+    let queue = build();
+    let first = [(); 2].map(|()| queue.pop().unwrap() / 100);
+    assert!(first == [1, 3] || first == [3, 1], "{first:?}");
+    assert_eq!(queue.keys().iter().len(), 2);
+    let mut numbers = queue.pop_batch(9).unwrap();
+    numbers.sort_unstable();
+    assert_eq!(numbers, [102, 301]);
+}
+
+#[test]
+fn what_was_delivered_before_a_restart_is_ahead_of_the_rest() {
+    let directory = directory();
+    let build = || {
+        let store = open(&directory);
+        store
+            .builder::<u32>("numbers")
+            .max_attempts(9)
+            .build()
+            .unwrap()
+    };
+    let queue = build();
+    queue.push_batch(0..9).unwrap();
+    queue.begin_owned().pop().map(drop).unwrap();
+    drop(queue);
+    let queue = build();
+    let mut handle = queue.handle();
+    let tx = handle.begin();
+    assert_eq!(*tx.pop().unwrap(), 0);
+    tx.fail(tx.pop().unwrap(), "no good").unwrap();
+    tx.abort();
+    let numbers: Vec<_> = (0..8).map(|_| handle.pop().unwrap()).collect();
+    assert_eq!(numbers, [0, 2, 3, 4, 5, 6, 7, 8]);
+}
