@@ -216,13 +216,13 @@ pub struct CommitAsync<'h, T: Send + 'static, O: Order<T> = Fifo> {
 
 enum CommitState<'h, T: Send + 'static, O: Order<T>> {
     Begins(Transaction<'h, T, O>),
-    Waits(Arc<Limbo<T, O>>, Option<&'h mut Seat<T, O>>),
+    Waits(Arc<Limbo<T, O>>, Option<Home<'h, T, O>>),
     Ended,
 }
 
 /// What an asynchronous commit leaves for its future, or for the next use of the handle.
+/// It does not keep the store open, since the log lets go of it after it has woken who waits.
 pub(crate) struct Limbo<T: Send + 'static, O: Order<T>> {
-    shared: Arc<Shared<T, O>>,
     state: Mutex<LimboState<T, O>>,
     ended: Condvar,
 }
@@ -239,7 +239,6 @@ impl<T: Send + 'static, O: Order<T>> Limbo<T, O> {
     fn begin(mut core: Core<T, O>, mut batch: Batch, waker: Waker) -> Arc<Self> {
         let shared = Arc::clone(&core.shared);
         let limbo = Arc::new(Self {
-            shared: Arc::clone(&shared),
             state: Mutex::new(LimboState {
                 end: None,
                 waker: Some(waker),
@@ -249,14 +248,14 @@ impl<T: Send + 'static, O: Order<T>> Limbo<T, O> {
         let at_end = Arc::clone(&limbo);
         let tickets = shared.tickets_of(&mut batch);
         let then = Box::new(move |written: Result<(), StoreError>| {
-            let end = match written {
+            at_end.end(match written {
                 Ok(()) => {
                     core.shared.exchange_tickets(tickets);
+                    drop(core.shared);
                     Ok(conclude::<T, O>(core.ram))
                 }
                 Err(error) => Err((core.give_up(error), core)),
-            };
-            at_end.end(end);
+            });
         });
         if let Err((error, then)) = shared.log().commit_then(&mut batch, then) {
             then(Err(error));
@@ -290,7 +289,7 @@ impl<T: Send + 'static, O: Order<T>> Limbo<T, O> {
     }
 
     /// Waits for the end, drops what the transaction held, and returns the state for the next one.
-    pub(crate) fn wait(&self) -> Core<T, O> {
+    pub(crate) fn wait(&self, shared: Arc<Shared<T, O>>) -> Core<T, O> {
         let mut state = self.state.lock();
         let end = loop {
             match state.end.take() {
@@ -300,11 +299,7 @@ impl<T: Send + 'static, O: Order<T>> Limbo<T, O> {
         };
         drop(state);
         match end {
-            Ok(taken) => Core::resume(
-                Arc::clone(&self.shared),
-                taken.begin_owned(),
-                Batch::default(),
-            ),
+            Ok(taken) => Core::resume(shared, taken.begin_owned(), Batch::default()),
             Err((_, core)) => core,
         }
     }
@@ -322,11 +317,13 @@ impl<'h, T: Send + 'static, O: Order<T>> Future for CommitAsync<'h, T, O> {
                     Ok(batch) => batch,
                     Err(error) => return Poll::Ready(Err(error)),
                 };
-                let (core, mut home) = tx.into_parts();
+                let (core, home) = tx.into_parts();
+                let shared = Arc::clone(&core.shared);
                 let limbo = Limbo::begin(core, batch, context.waker().clone());
-                if let Some(home) = &mut home {
-                    **home = Seat::Commits(Arc::clone(&limbo));
-                }
+                let home = home.map(|home| {
+                    *home = Seat::Commits(Arc::clone(&limbo), Arc::clone(&shared));
+                    (home, shared)
+                });
                 (limbo, home)
             }
             CommitState::Waits(limbo, home) => (limbo, home),
@@ -338,15 +335,15 @@ impl<'h, T: Send + 'static, O: Order<T>> Future for CommitAsync<'h, T, O> {
         };
         Poll::Ready(match end {
             Ok(ram) => {
-                let home = home.map(|home| {
+                let home = home.map(|(home, shared)| {
                     *home = Seat::Vacant;
-                    (home, Arc::clone(&limbo.shared))
+                    (home, shared)
                 });
                 let batch = Batch::default();
                 Ok(Taken::new(ram, Rest { home, batch }))
             }
             Err((error, core)) => {
-                if let Some(home) = home {
+                if let Some((home, _)) = home {
                     *home = Seat::Rests(core);
                 }
                 Err(error)

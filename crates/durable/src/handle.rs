@@ -2,6 +2,7 @@
 
 use crate::commit::Limbo;
 use crate::order::Order;
+use crate::queue::shared::Shared;
 use crate::transaction::Core;
 use crate::{DurableQueue, Fifo, Transaction};
 use std::fmt;
@@ -34,7 +35,7 @@ pub(crate) enum Seat<T: Send + 'static, O: Order<T>> {
     Vacant,
     Rests(Core<T, O>),
     /// An asynchronous commit has it.
-    Commits(Arc<Limbo<T, O>>),
+    Commits(Arc<Limbo<T, O>>, Arc<Shared<T, O>>),
 }
 
 impl<T: Send + 'static, O: Order<T>> Seat<T, O> {
@@ -43,7 +44,7 @@ impl<T: Send + 'static, O: Order<T>> Seat<T, O> {
         match std::mem::take(self) {
             Self::Vacant => make(),
             Self::Rests(core) => core,
-            Self::Commits(limbo) => limbo.wait(),
+            Self::Commits(limbo, shared) => limbo.wait(shared),
         }
     }
 }
