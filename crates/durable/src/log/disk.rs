@@ -287,7 +287,23 @@ impl Writing<'_> {
                 self.queue(key.queue).letters.remove(key.digest());
             }
             Change::Close(queue, closed) => self.queue(queue).closed = closed,
+            Change::Remove(queue) => self.remove_queue(queue)?,
         }
+        Ok(())
+    }
+
+    /// Nothing else in the group is of this queue.
+    fn remove_queue(&mut self, queue: u32) -> Result<(), StoreError> {
+        let disk = self.disk;
+        let key = |id| Key { queue, id }.to_bytes();
+        for rows in [&disk.items, &disk.marks, &disk.letters] {
+            for row in rows.range(key(0)..=key(u64::MAX)) {
+                self.rows.remove(rows, row.key()?);
+            }
+        }
+        self.rows.remove(&disk.queues, queue.to_be_bytes());
+        self.books.queues.remove(&queue);
+        self.books.marks.retain(|key, _| key.queue != queue);
         Ok(())
     }
 

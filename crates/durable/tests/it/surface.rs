@@ -3,7 +3,7 @@
 use super::{directory, open};
 use requeue::{ManualClock, Reason};
 use requeue_durable::{
-    hold_any, pop_any, pop_any_async, Cause, DurableQueue, PopError, PushError, Workers,
+    hold_any, pop_any, pop_any_async, Cause, DurableQueue, PopError, PushError, StoreError, Workers,
 };
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
@@ -303,4 +303,31 @@ fn what_was_delivered_before_a_restart_is_ahead_of_the_rest() {
     tx.abort();
     let numbers: Vec<_> = (0..8).map(|_| handle.pop().unwrap()).collect();
     assert_eq!(numbers, [0, 2, 3, 4, 5, 6, 7, 8]);
+}
+
+#[test]
+fn a_removed_queue_leaves_nothing_and_others_alone() {
+    let directory = directory();
+    let store = open(&directory);
+    let build = |name: &str| {
+        let builder = store.builder::<u32>(name).max_attempts(1);
+        builder.build().unwrap()
+    };
+    let (old, other) = (build("old"), build("other"));
+    old.push_batch([1, 2, 3]).unwrap();
+    other.push(4).unwrap();
+    old.begin_owned().pop().map(drop).unwrap();
+    assert!(matches!(store.remove("old"), Err(StoreError::InUse(_))));
+    drop(old);
+    assert!(store.remove("old").unwrap());
+    assert!(!store.remove("old").unwrap());
+    drop(other);
+    let old = build("old");
+    assert_eq!((old.len(), old.dead_letters().len()), (0, 0));
+    old.push(5).unwrap();
+    drop((old, store));
+    let store = open(&directory);
+    assert_eq!(store.queues(), ["old", "other"]);
+    assert_eq!(store.queue::<u32>("old").unwrap().pop().unwrap(), 5);
+    assert_eq!(store.queue::<u32>("other").unwrap().pop().unwrap(), 4);
 }
