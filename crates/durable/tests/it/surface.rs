@@ -6,7 +6,6 @@ use requeue_durable::{
     hold_any, pop_any, pop_any_async, Cause, DurableQueue, PopError, PushError, StoreError, Workers,
 };
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 #[test]
@@ -118,27 +117,23 @@ fn tasks_fail_panic_and_keep_their_transaction() {
     queue.push_batch(0..4).unwrap();
     queue.close().unwrap();
     let executor = futures::executor::ThreadPool::new().unwrap();
-    let kept = Arc::new(Mutex::new(None));
-    let keep = Arc::clone(&kept);
+    let (keep, kept) = channel();
     let workers = Workers::builder(&queue).threads(1).run_async(
         move |task| executor.spawn_ok(task),
         move |number, mut tx| {
-            let keep = Arc::clone(&keep);
+            let keep = keep.clone();
             async move {
                 match number {
                     0 => return Err("no good"),
                     1 => panic!("bad luck"),
                     2 => tx.fail_all("never").unwrap(),
-                    _ => *keep.lock().unwrap() = Some(tx),
+                    _ => keep.send(tx).unwrap(),
                 }
                 Ok(())
             }
         },
     );
-    while kept.lock().unwrap().is_none() {
-        std::thread::yield_now();
-    }
-    drop(kept.lock().unwrap().take());
+    drop(kept.recv().unwrap());
     let report = workers.join().unwrap();
     // The kept transaction may come back before the pool looks for it.
     assert_eq!((report.done + report.failed, report.panicked), (3, 1));
