@@ -66,6 +66,8 @@ pub(crate) enum Change {
     /// A dead letter is removed.
     Unbury(Key),
     Close(u32, bool),
+    /// A queue is removed, with all that it has on the disk.
+    Remove(u32),
 }
 
 impl Batch {

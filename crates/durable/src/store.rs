@@ -1,5 +1,6 @@
 //! A store: a directory with queues.
 
+use crate::batch::{Batch, Change};
 use crate::error::{Damage, StoreError};
 use crate::format::{Digest, OrderTag, QueueRow};
 use crate::log::{Directory, Disk, Durability, Log};
@@ -203,6 +204,30 @@ impl Store {
         names
     }
 
+    /// Removes the queue with this name, with its items and dead letters; returns whether it was there.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = requeue_durable::Store::open(directory.path())?;
+    /// store.queue("old")?.push(1)?;
+    /// assert!(store.remove("old")?);
+    /// assert!(store.queues().is_empty());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::InUse`] if the queue is open, or [`Poisoned`](StoreError::Poisoned).
+    pub fn remove(&self, name: &str) -> Result<bool, StoreError> {
+        let inner = &self.inner;
+        if !inner.open.lock().insert(name.to_owned()) {
+            return Err(StoreError::InUse(name.into()));
+        }
+        let removed = inner.remove(name);
+        inner.leave(name);
+        removed
+    }
+
     /// Waits until all commits, buffered ones too, are on the disk.
     ///
     /// # Errors
@@ -256,6 +281,25 @@ impl StoreInner {
                 Ok(id)
             }
         }
+    }
+
+    /// Removes a queue that nobody can open meanwhile.
+    fn remove(&self, name: &str) -> Result<bool, StoreError> {
+        self.log.flush()?;
+        let id = self
+            .log
+            .disk()
+            .books()
+            .queues
+            .iter()
+            .find_map(|(id, row)| (row.name == name).then_some(*id));
+        let Some(id) = id else {
+            return Ok(false);
+        };
+        let mut batch = Batch::default();
+        batch.others.push(Change::Remove(id));
+        self.log.commit(&mut [batch], Durability::Synced)?;
+        Ok(true)
     }
 
     /// The queue can be opened again.

@@ -345,6 +345,7 @@ impl Group<'_> {
                 Change::Unbury(key) if letters.remove(&key).is_some() => {}
                 Change::Unbury(key) => drop(letters.insert(key, None)),
                 Change::Close(queue, closed) => self.counts_of(queue).closed = Some(closed),
+                Change::Remove(queue) => self.remove_queue(queue)?,
             }
         }
         for (key, mark) in marks {
@@ -367,6 +368,25 @@ impl Group<'_> {
             letters.remove(key.digest());
             self.rows.remove(&self.disk.tables.letters, bytes);
         }
+    }
+
+    /// Nothing else in the group is of this queue.
+    fn remove_queue(&mut self, queue: u32) -> Result<(), StoreError> {
+        let tables = &self.disk.tables;
+        let key = |id| Key { queue, id }.to_bytes();
+        for table in [&tables.items, &tables.marks, &tables.letters] {
+            visit(table, key(0)..=key(u64::MAX), |key, _| {
+                self.rows.remove(table, key);
+                Ok(())
+            })?;
+        }
+        self.rows.remove(&tables.queues, queue.to_be_bytes());
+        if let Some(digest) = self.books.written.remove(&queue) {
+            self.books.store.queues.remove(digest);
+        }
+        self.books.queues.remove(&queue);
+        self.books.marks.retain(|key, _| key.queue != queue);
+        Ok(())
     }
 
     /// Changes the mark of an item that is still there.

@@ -371,3 +371,26 @@ pub(super) fn block_on<F: Future>(future: F) -> F::Output {
         *woken = false;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn a_poisoned_store_ends_all_workers() {
+        let backoff = Backoff::fixed(Duration::ZERO);
+        let crew = Arc::new(Crew::new("worker", 2, None, backoff));
+        let mut shifts = Shift::all(&crew);
+        let (first, second) = (shifts.remove(0), shifts.remove(0));
+        let waiting = thread::spawn(move || block_on(second.wait(std::future::pending::<()>())));
+        let full = first.count(Err(StoreError::DiskFull), Deliveries::default());
+        assert!(full == Next::Goes);
+        let poisoned = Err(StoreError::Poisoned("no such device".into()));
+        assert!(first.count(poisoned, Deliveries::default()) == Next::Ends);
+        assert_eq!(waiting.join().unwrap(), None);
+        drop(first);
+        assert!(matches!(crew.wait(), Err(StoreError::Poisoned(_))));
+        assert_eq!(crew.status()[0].failed, 2);
+    }
+}

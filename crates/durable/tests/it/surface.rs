@@ -3,10 +3,9 @@
 use super::{directory, open};
 use requeue::{ManualClock, Reason};
 use requeue_durable::{
-    hold_any, pop_any, pop_any_async, Cause, DurableQueue, PopError, PushError, Workers,
+    hold_any, pop_any, pop_any_async, Cause, DurableQueue, PopError, PushError, StoreError, Workers,
 };
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 #[test]
@@ -118,27 +117,23 @@ fn tasks_fail_panic_and_keep_their_transaction() {
     queue.push_batch(0..4).unwrap();
     queue.close().unwrap();
     let executor = futures::executor::ThreadPool::new().unwrap();
-    let kept = Arc::new(Mutex::new(None));
-    let keep = Arc::clone(&kept);
+    let (keep, kept) = channel();
     let workers = Workers::builder(&queue).threads(1).run_async(
         move |task| executor.spawn_ok(task),
         move |number, mut tx| {
-            let keep = Arc::clone(&keep);
+            let keep = keep.clone();
             async move {
                 match number {
                     0 => return Err("no good"),
                     1 => panic!("bad luck"),
                     2 => tx.fail_all("never").unwrap(),
-                    _ => *keep.lock().unwrap() = Some(tx),
+                    _ => keep.send(tx).unwrap(),
                 }
                 Ok(())
             }
         },
     );
-    while kept.lock().unwrap().is_none() {
-        std::thread::yield_now();
-    }
-    drop(kept.lock().unwrap().take());
+    drop(kept.recv().unwrap());
     let report = workers.join().unwrap();
     // The kept transaction may come back before the pool looks for it.
     assert_eq!((report.done + report.failed, report.panicked), (3, 1));
@@ -303,4 +298,31 @@ fn what_was_delivered_before_a_restart_is_ahead_of_the_rest() {
     tx.abort();
     let numbers: Vec<_> = (0..8).map(|_| handle.pop().unwrap()).collect();
     assert_eq!(numbers, [0, 2, 3, 4, 5, 6, 7, 8]);
+}
+
+#[test]
+fn a_removed_queue_leaves_nothing_and_others_alone() {
+    let directory = directory();
+    let store = open(&directory);
+    let build = |name: &str| {
+        let builder = store.builder::<u32>(name).max_attempts(1);
+        builder.build().unwrap()
+    };
+    let (old, other) = (build("old"), build("other"));
+    old.push_batch([1, 2, 3]).unwrap();
+    other.push(4).unwrap();
+    old.begin_owned().pop().map(drop).unwrap();
+    assert!(matches!(store.remove("old"), Err(StoreError::InUse(_))));
+    drop(old);
+    assert!(store.remove("old").unwrap());
+    assert!(!store.remove("old").unwrap());
+    drop(other);
+    let old = build("old");
+    assert_eq!((old.len(), old.dead_letters().len()), (0, 0));
+    old.push(5).unwrap();
+    drop((old, store));
+    let store = open(&directory);
+    assert_eq!(store.queues(), ["old", "other"]);
+    assert_eq!(store.queue::<u32>("old").unwrap().pop().unwrap(), 5);
+    assert_eq!(store.queue::<u32>("other").unwrap().pop().unwrap(), 4);
 }
