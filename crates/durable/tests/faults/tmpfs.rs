@@ -80,6 +80,28 @@ fn a_full_disk_refuses_pushes_and_can_be_drained() {
 }
 
 #[test]
+fn pushes_work_again_after_a_full_disk_was_drained() {
+    let Some(disk) = Disk::mount(192) else {
+        return;
+    };
+    let options = || options().memtable(4 << 20).reserve(40 << 20);
+    let store = options().open(disk.store()).unwrap();
+    let queue: DurableQueue<Vec<u8>> = store.queue("pages").unwrap();
+    let batch = || (0..100).map(|number| vec![number; 10_000]);
+    let mut pushed = 0;
+    while queue.push_batch(batch()).is_ok() {
+        pushed += 100;
+    }
+    assert!(store.failure().is_none(), "{:?}", store.failure());
+    let mut popped = 0;
+    while popped < pushed {
+        popped += queue.pop_batch(10).unwrap().len();
+    }
+    println!("{pushed} pushed, {popped} popped");
+    queue.push_batch(batch()).unwrap();
+}
+
+#[test]
 fn without_a_reserve_a_full_disk_poisons_and_loses_nothing() {
     let Some(disk) = Disk::mount(12) else {
         return;
