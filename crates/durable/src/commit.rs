@@ -103,7 +103,8 @@ impl<T: Send + 'static, O: Order<T>> Core<T, O> {
         if batch.is_empty() && ram.held() == 0 {
             return Ok(Batch::default());
         }
-        for item in ram.items() {
+        for mut item in ram.items() {
+            shared.load(&mut item)?; // again, if it could not be read when it was popped
             Run::add(&mut batch.removes, item.key(shared.id));
         }
         Ok(std::mem::take(batch))

@@ -3,7 +3,7 @@
 use super::directory::Directory;
 use super::journal;
 use super::salvage::salvage;
-use super::tables::{visit, Tables};
+use super::tables::{guarded, visit, Tables};
 use super::witness::Witness;
 use crate::batch::{Batch, Change, Run};
 use crate::error::{Damage, StoreError};
@@ -15,6 +15,12 @@ use fjall::{OwnedWriteBatch, PersistMode};
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
+
+/// How often, and how long, it is waited for tables that are written to give back room.
+const RECLAIM_POLLS: u32 = 1_000;
+const RECLAIM_POLL: Duration = Duration::from_millis(10);
 
 /// The files of a store.
 pub(crate) struct Disk {
@@ -38,6 +44,8 @@ pub(crate) struct Books {
     pub(crate) queues: HashMap<u32, QueueRow>,
     /// The digests of the rows of the queues that are on the disk.
     written: HashMap<u32, u64>,
+    /// How many items were removed since their room was given back.
+    removed: u64,
     /// The marks of open queues, with their digests.
     pub(crate) marks: HashMap<Key, (Mark, u64)>,
 }
@@ -151,9 +159,34 @@ impl Disk {
         if sync {
             self.witness.write(number)?;
         }
+        let removed = books.removed_most();
         drop(books);
-        self.measure();
+        if self.measure() < self.reserve && removed {
+            self.reclaim();
+        }
         Ok(())
+    }
+
+    /// Lets the storage engine give back the room of removed items. By itself it does so only much later.
+    #[cold]
+    fn reclaim(&self) {
+        let tables = self.tables.all();
+        for table in tables {
+            // An error is one of the next commit too.
+            let _ = guarded(|| Ok(table.rotate_memtable()?));
+        }
+        for _ in 0..RECLAIM_POLLS {
+            if tables
+                .iter()
+                .all(|table| table.sealed_memtable_count() == 0)
+            {
+                let _ = guarded(|| Ok(self.tables.items.major_compact()?));
+                break;
+            }
+            thread::sleep(RECLAIM_POLL);
+        }
+        self.books.lock().removed = 0;
+        self.measure();
     }
 }
 
@@ -191,8 +224,15 @@ impl Books {
             store,
             queues,
             written,
+            removed: 0,
             marks: HashMap::new(),
         })
+    }
+
+    /// Whether more items were removed than are there.
+    fn removed_most(&self) -> bool {
+        let items = self.queues.values().map(|row| row.items.count);
+        self.removed > items.sum()
     }
 
     /// Checks all rows, as each queue does when it is opened.
@@ -296,6 +336,7 @@ impl Group<'_> {
             return;
         }
         self.rows.remove(&self.disk.tables.items, key.to_bytes());
+        self.books.removed += 1;
         self.counts_of(key.queue).items.remove(key.digest());
         if depends {
             self.removed.insert(key.id);

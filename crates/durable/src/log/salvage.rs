@@ -145,7 +145,7 @@ impl Gaps<'_> {
         row: Row<'_>,
     ) -> Result<bool, StoreError> {
         let (low, high) = if backwards { (end, *at) } else { (*at, end) };
-        let range = low.to_be_bytes()..high.to_be_bytes();
+        let range = bound(low)..bound(high);
         let Ok(mut rows) = guarded(|| Ok(self.table.range(range))) else {
             return Ok(false);
         };
@@ -168,6 +168,14 @@ impl Gaps<'_> {
             row(&key, &value)?;
         }
     }
+}
+
+/// The first key that is possible at a place: zeros at the end are those that [`place`] has added.
+fn bound(place: u128) -> Vec<u8> {
+    let mut bytes = place.to_be_bytes().to_vec();
+    let zeros = place.trailing_zeros() / 8;
+    bytes.truncate(bytes.len() - zeros as usize);
+    bytes
 }
 
 /// The place of a key among those of 16 bytes.

@@ -295,6 +295,10 @@ impl Outcomes {
             let numbers: HashSet<_> = items.iter().map(|(number, _)| number).collect();
             assert_eq!(numbers.len(), items.len(), "{how}: once in each queue");
         }
+        assert!(
+            !is_named_lost(path) || !in_journal,
+            "{how}: the row of a queue is lost"
+        );
         let known = content.places();
         assert!(
             places.keys().all(|number| known.contains_key(number)),
@@ -304,6 +308,12 @@ impl Outcomes {
         assert_eq!(read(path, false).expect(how), *found, "{how}");
         use_it(path, found.clone(), how);
     }
+}
+
+/// Whether a queue has lost its name.
+fn is_named_lost(path: &Path) -> bool {
+    let queues = open(path).unwrap().queues();
+    queues.iter().any(|name| name.starts_with("lost"))
 }
 
 fn use_it(path: &Path, mut content: Content, how: &str) {
@@ -354,4 +364,78 @@ fn damage_of_a_closed_store_is_never_silent() {
 #[test]
 fn damage_of_a_killed_store_is_never_silent() {
     damage_often("killed", killed);
+}
+
+/// A store with two commits, all in its journal; returns the journal, and where the commits end in it.
+fn two_commits(path: &Path) -> (PathBuf, [u64; 2]) {
+    let store = requeue_durable::Store::open(path).unwrap();
+    let queue: DurableQueue<u32> = store.queue("numbers").unwrap();
+    let journal = files(path)
+        .into_iter()
+        .find(|file| is_journal(file))
+        .unwrap();
+    let ends = [1, 2].map(|number| {
+        queue.push(number).unwrap();
+        let bytes = fs::read(&journal).unwrap();
+        bytes.iter().rposition(|byte| *byte != 0).unwrap() as u64 + 1
+    });
+    (journal, ends)
+}
+
+fn numbers(store: &Store) -> Vec<u32> {
+    let queue: DurableQueue<u32> = store.queue("numbers").unwrap();
+    queue.pop_batch(10).unwrap()
+}
+
+#[test]
+fn a_missing_commit_is_reported_and_nothing_is_changed() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store");
+    let (journal, [first, _]) = two_commits(&path);
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(&journal)
+        .unwrap();
+    flip(&file, first + 30, 3);
+    let before = fs::read(&journal).unwrap();
+    for _ in 0..2 {
+        let Err(StoreError::Damaged(damage)) = Store::open(&path) else {
+            panic!("it is damaged");
+        };
+        assert_eq!(damage.commits, 1, "{damage}");
+        assert!(fs::read(&journal).unwrap() == before, "it was changed");
+    }
+    let store = options().accept_damage().open(&path).unwrap();
+    assert_eq!(store.salvaged().unwrap().commits, 1);
+    assert_eq!(numbers(&store), [1]);
+    drop(store);
+    let store = Store::open(&path).unwrap();
+    assert!(store.salvaged().is_none());
+    assert!(numbers(&store).is_empty());
+}
+
+#[test]
+fn the_torn_end_of_a_write_is_dropped() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store");
+    let (journal, [first, second]) = two_commits(&path);
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(&journal)
+        .unwrap();
+    // A copy of the second commit, of which a sector is missing.
+    let bytes = fs::read(&journal).unwrap();
+    let (start, end) = (
+        usize::try_from(first).unwrap(),
+        usize::try_from(second).unwrap(),
+    );
+    let mut torn = bytes[start..end].to_vec();
+    torn[30..50].fill(0);
+    // Its number is that of the next batch.
+    torn[5] += 1;
+    file.write_all_at(&torn, second).unwrap();
+    let store = Store::open(&path).unwrap();
+    assert_eq!(numbers(&store), [1, 2]);
 }

@@ -58,14 +58,19 @@ fn a_full_disk_refuses_pushes_and_can_be_drained() {
         }
     }
     assert!(pushed > 100, "{pushed}");
+    assert_eq!(handle.pop().unwrap(), page(0));
+    assert_eq!(
+        queue.len(),
+        pushed - 1,
+        "what was refused left nothing behind"
+    );
     // A transaction that pops and pushes is aborted as a whole.
     let tx = handle.begin();
     tx.pop().unwrap();
     tx.push(page(0)).unwrap();
     assert!(matches!(tx.commit(), Err(StoreError::DiskFull)));
-    assert_eq!(queue.len(), pushed);
-    // What was refused left nothing behind.
-    for number in 0..pushed / 2 {
+    assert_eq!(queue.len(), pushed - 1);
+    for number in 1..pushed / 2 {
         assert_eq!(handle.pop().unwrap(), page(number));
     }
     drop((handle, queue, store));
@@ -77,6 +82,28 @@ fn a_full_disk_refuses_pushes_and_can_be_drained() {
     }
     assert!(store.failure().is_none());
     println!("{pushed} pages");
+}
+
+#[test]
+fn pushes_work_again_after_a_full_disk_was_drained() {
+    let Some(disk) = Disk::mount(192) else {
+        return;
+    };
+    let options = || options().memtable(4 << 20).reserve(40 << 20);
+    let store = options().open(disk.store()).unwrap();
+    let queue: DurableQueue<Vec<u8>> = store.queue("pages").unwrap();
+    let batch = || (0..100).map(|number| vec![number; 10_000]);
+    let mut pushed = 0;
+    while queue.push_batch(batch()).is_ok() {
+        pushed += 100;
+    }
+    assert!(store.failure().is_none(), "{:?}", store.failure());
+    let mut popped = 0;
+    while popped < pushed {
+        popped += queue.pop_batch(10).unwrap().len();
+    }
+    println!("{pushed} pushed, {popped} popped");
+    queue.push_batch(batch()).unwrap();
 }
 
 #[test]
