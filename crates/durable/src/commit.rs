@@ -44,6 +44,7 @@ impl<'h, T: Send + 'static, O: Order<T>> Taken<'h, T, O> {
 impl<T: Send + 'static, O: Order<T>> Iterator for Taken<'_, T, O> {
     type Item = T;
 
+    #[inline]
     fn next(&mut self) -> Option<T> {
         let entry = self.ram.as_mut()?.next()?;
         Some(
@@ -79,12 +80,12 @@ impl<T: Send + 'static, O: Order<T>> fmt::Debug for Taken<'_, T, O> {
 /// The end of a transaction in memory.
 impl<T: Send + 'static, O: Order<T>> Core<T, O> {
     /// Makes the removals of the held items part of the batch, and ensures that the commit in memory cannot fail.
-    pub(crate) fn prepare(&mut self) -> Result<Batch, StoreError> {
+    pub(crate) fn prepare(&mut self) -> Result<Box<Batch>, StoreError> {
         let Self { shared, ram, batch } = self;
         ram.prepare()?;
         let batch = batch.get_mut();
         if batch.is_empty() && ram.held() == 0 {
-            return Ok(Batch::default());
+            return Ok(Box::default());
         }
         let removed = ram.items().map(|item| item.key(shared.id));
         batch.removes.extend(removed);
@@ -215,7 +216,7 @@ type Ended<T, O> = Result<RamTaken<T, O>, (StoreError, Core<T, O>)>;
 
 impl<T: Send + 'static, O: Order<T>> Limbo<T, O> {
     /// Hands a batch to the log. The transaction ends when it is on the disk.
-    fn begin(mut core: Core<T, O>, mut batch: Batch, waker: Waker) -> Arc<Self> {
+    fn begin(mut core: Core<T, O>, mut batch: Box<Batch>, waker: Waker) -> Arc<Self> {
         let shared = Arc::clone(&core.shared);
         let limbo = Arc::new(Self {
             shared: Arc::clone(&shared),

@@ -144,13 +144,14 @@ pub(crate) struct LetterRow {
 }
 
 /// Begins a value at the end of `values`, and returns where. [`seal`] ends it.
+#[inline]
 pub(crate) fn begin_value(values: &mut Vec<u8>, schedule: Option<Schedule>) -> usize {
     let start = values.len();
-    values.extend_from_slice(&[0; CHECKSUM]);
+    values.extend_from_slice(&[0; CHECKSUM + 1]);
     match schedule {
-        None => values.push(0),
+        None => {}
         Some(Schedule { priority, due }) => {
-            values.push(1 + u8::from(due.is_some()));
+            values[start + CHECKSUM] = 1 + u8::from(due.is_some());
             values.extend_from_slice(&priority.to_be_bytes());
             values.extend(due.map(u64::to_be_bytes).iter().flatten());
         }

@@ -38,7 +38,9 @@ pub(crate) struct Core<T: Send + 'static, O: Order<T>> {
     /// The transaction in memory. It is always open: between transactions it holds nothing.
     pub(crate) ram: RamTx<T, O>,
     /// A lock, since a future of a push has it while the transaction is shared.
-    pub(crate) batch: Mutex<Batch>,
+    ///
+    /// A box, since transactions move often.
+    pub(crate) batch: Mutex<Box<Batch>>,
 }
 
 const OPEN: &str = "the transaction is open until its end";
@@ -70,7 +72,7 @@ impl<T: Send + 'static, O: Order<T>> Core<T, O> {
     }
 
     #[track_caller]
-    fn batch(&self) -> MutexGuard<'_, Batch> {
+    fn batch(&self) -> MutexGuard<'_, Box<Batch>> {
         let batch = self.batch.try_lock();
         batch.expect("the transaction is used by the encoding of an item that it pushes")
     }
@@ -79,7 +81,7 @@ impl<T: Send + 'static, O: Order<T>> Core<T, O> {
 /// Items of a batch that are not staged in memory yet. They are taken back when this is dropped.
 struct Recorded<'t, T: Send + 'static, O: Order<T>> {
     shared: &'t Shared<T, O>,
-    batch: &'t Mutex<Batch>,
+    batch: &'t Mutex<Box<Batch>>,
     /// How many were recorded before.
     before: usize,
 }
@@ -92,7 +94,9 @@ type RecordingBatch<'t, T, O> = (Vec<EntryOf<T, O>>, Range<u64>, Recorded<'t, T,
 impl<T: Send + 'static, O: Order<T>> Recorded<'_, T, O> {
     /// They stay, with their tickets in memory.
     fn keep(self, tickets: impl IntoIterator<Item = (u64, requeue::Ticket)>) {
-        self.batch.lock().tickets.extend(tickets);
+        if self.shared.tickets.is_some() {
+            self.batch.lock().tickets.extend(tickets);
+        }
         std::mem::forget(self);
     }
 

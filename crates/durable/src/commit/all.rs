@@ -58,7 +58,8 @@ pub fn commit_all<C: Transactions>(transactions: C) -> Result<C::Taken, StoreErr
 #[derive(Default)]
 struct Batches {
     store: Option<Arc<StoreInner>>,
-    batches: Vec<Batch>,
+    #[allow(clippy::vec_box)] // the log takes boxes
+    batches: Vec<Box<Batch>>,
 }
 
 impl Batches {

@@ -78,7 +78,8 @@ struct State {
     /// When the written groups must be synced.
     sync_by: Option<Instant>,
     failed: Option<StoreError>,
-    spare: Vec<Batch>,
+    #[allow(clippy::vec_box)] // they move as boxes from transactions to here and back
+    spare: Vec<Box<Batch>>,
     /// The buffers of the group after this one.
     next: Batch,
     stopping: bool,
@@ -144,7 +145,8 @@ impl Log {
     }
 
     /// An empty batch.
-    pub(crate) fn batch(&self) -> Batch {
+    #[allow(clippy::unnecessary_box_returns)] // it moves as a box to a transaction and back
+    pub(crate) fn batch(&self) -> Box<Batch> {
         self.shared.state.lock().spare.pop().unwrap_or_default()
     }
 
@@ -152,7 +154,7 @@ impl Log {
     /// store is poisoned.
     pub(crate) fn commit(
         &self,
-        batches: impl IntoIterator<Item = Batch>,
+        batches: impl IntoIterator<Item = Box<Batch>>,
         durability: Durability,
     ) -> Result<(), StoreError> {
         let mut state = self.shared.add(batches, durability)?;
@@ -166,7 +168,7 @@ impl Log {
     /// Adds the batches, as one; `then` is called when they are on the disk, by a thread of the log.
     pub(crate) fn commit_then(
         &self,
-        batches: impl IntoIterator<Item = Batch>,
+        batches: impl IntoIterator<Item = Box<Batch>>,
         then: Completion,
     ) -> Result<(), (StoreError, Completion)> {
         match self.shared.add(batches, Durability::Synced) {
@@ -179,7 +181,7 @@ impl Log {
     }
 
     /// Adds a batch that nobody waits for. It is written soon, not synced.
-    pub(crate) fn note(&self, batch: Batch) {
+    pub(crate) fn note(&self, batch: Box<Batch>) {
         let mut state = self.shared.state.lock();
         if state.failed.is_none() {
             state.add(batch);
@@ -213,7 +215,7 @@ impl Drop for Log {
 
 impl State {
     /// Copies the changes into the group: the buffers of the batch stay with the commits, those of the group with the writer.
-    fn add(&mut self, mut batch: Batch) {
+    fn add(&mut self, mut batch: Box<Batch>) {
         self.group.commits += 1;
         self.group.batch.append(&mut batch);
         if self.spare.len() < SPARE {
@@ -225,7 +227,7 @@ impl State {
 impl Shared {
     fn add(
         &self,
-        batches: impl IntoIterator<Item = Batch>,
+        batches: impl IntoIterator<Item = Box<Batch>>,
         durability: Durability,
     ) -> Result<MutexGuard<'_, State>, StoreError> {
         let mut state = self.state.lock();
@@ -242,9 +244,13 @@ impl Shared {
             if all.iter().any(|batch| !batch.pushes.is_empty()) {
                 return Err(StoreError::DiskFull);
             }
-            all.into_iter().for_each(|batch| state.add(batch));
+            for batch in all {
+                state.add(batch);
+            }
         } else {
-            batches.for_each(|batch| state.add(batch));
+            for batch in batches {
+                state.add(batch);
+            }
         }
         match durability {
             Durability::Synced => self.hasten(&mut state, Urgency::Sync),
