@@ -429,7 +429,10 @@ fn a_rollback_whose_destructor_panics_is_done() {
     struct Bomb(bool);
     impl Drop for Bomb {
         fn drop(&mut self) {
-            assert!(!self.0 || thread::panicking(), "a destructor of a staged item");
+            assert!(
+                !self.0 || thread::panicking(),
+                "a destructor of a staged item"
+            );
         }
     }
     let queue = Queue::unbounded();

@@ -171,13 +171,13 @@ fn user(
 fn timed(
     cell: Cell,
     worked: &mut Worked,
-    call: impl FnOnce() -> Result<(), Failure>,
+    commit: impl FnOnce() -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     if !cell.synced {
-        return call();
+        return commit();
     }
     let start = Instant::now();
-    call()?;
+    commit()?;
     let nanos = u64::try_from(start.elapsed().as_nanos())?;
     worked.latency.record(nanos)?;
     Ok(())

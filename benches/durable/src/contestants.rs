@@ -28,11 +28,13 @@ pub(crate) trait User {
     fn pop(&mut self, max: usize, jobs: &mut Vec<u64>) -> Result<(), Failure>;
 }
 
+type Open = fn(&Path, bool) -> Result<Box<dyn Jobs>, Failure>;
+
 pub(crate) struct Contestant {
     pub(crate) name: &'static str,
     pub(crate) on_disk: bool,
     /// Opens the table in a directory, or creates it; with synced commits or with buffered ones.
-    pub(crate) open: fn(&Path, bool) -> Result<Box<dyn Jobs>, Failure>,
+    pub(crate) open: Open,
 }
 
 pub(crate) const DURABLE: &str = "requeue-durable";

@@ -25,7 +25,7 @@ pub(crate) fn describe(dir: &Path) -> String {
 
 fn file_system(dir: &Path) -> String {
     // The magic numbers of linux/magic.h.
-    match statfs(dir).map(|stat| stat.f_type as u64) {
+    match statfs(dir).map(|stat| stat.f_type) {
         Ok(0xef53) => "ext4".into(),
         Ok(0x5846_5342) => "xfs".into(),
         Ok(0x9123_683e) => "btrfs".into(),

@@ -3,6 +3,11 @@
 //! `cargo run --release -p requeue-durable-bench -- --help`. All contestants run in turn, round by round, in one process,
 //! so that noise affects all of them alike; what each gave back is checked against what it got.
 
+// Counts and nanoseconds of a run are far below 2^52.
+#![allow(clippy::cast_precision_loss)]
+// The names of products.
+#![allow(clippy::doc_markdown)]
+
 mod cell;
 mod contestants;
 mod machine;

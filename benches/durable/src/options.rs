@@ -50,12 +50,12 @@ impl Options {
                 _ => return Err(format!("unknown option: {option}")),
             }
         }
-        let items = items.unwrap_or(if smoke { 20_000 } else { 1_000_000 });
+        let items = items.unwrap_or(if smoke { 5_000 } else { 1_000_000 });
         let rounds = rounds.unwrap_or(if smoke { 1 } else { 5 });
         Ok(Some(Self {
             rounds: usize::try_from(rounds).unwrap_or(usize::MAX),
             only,
-            length: Duration::from_millis(millis.unwrap_or(if smoke { 20 } else { 400 })),
+            length: Duration::from_millis(millis.unwrap_or(if smoke { 10 } else { 400 })),
             items,
             dir: dir.unwrap_or_else(default_dir),
             out,

@@ -205,7 +205,7 @@ pub(crate) fn write(
     let json = json!({
         "machine": machine,
         "rounds": options.rounds,
-        "milliseconds": options.length.as_millis() as u64,
+        "milliseconds": options.length.as_secs_f64() * 1e3,
         "recovered items": options.items,
         "cells": cells,
     });

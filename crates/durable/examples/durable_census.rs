@@ -207,8 +207,11 @@ impl Total {
     }
 }
 
+/// The extension of a file, and its length.
+type Found = (String, u64);
+
 /// The files of a directory, by extension and length, and its directories. Symbolic links are not followed.
-fn read(directory: &Path) -> io::Result<(Vec<(String, u64)>, Vec<PathBuf>)> {
+fn read(directory: &Path) -> io::Result<(Vec<Found>, Vec<PathBuf>)> {
     let (mut files, mut directories) = (Vec::new(), Vec::new());
     for entry in fs::read_dir(directory)? {
         let entry = entry?;

@@ -58,6 +58,7 @@ impl<'h, T: Send + 'static, O: Order<T>> Taken<'h, T, O> {
 impl<T: Send + 'static, O: Order<T>> Iterator for Taken<'_, T, O> {
     type Item = T;
 
+    #[inline]
     fn next(&mut self) -> Option<T> {
         let entry = self.ram.as_mut()?.next()?;
         Some(

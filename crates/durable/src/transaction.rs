@@ -115,7 +115,9 @@ type RecordingBatch<'t, T, O> = (Vec<EntryOf<T, O>>, Range<u64>, Recorded<'t, T,
 impl<T: Send + 'static, O: Order<T>> Recorded<'_, T, O> {
     /// They stay, with their tickets in memory.
     fn keep(self, tickets: impl IntoIterator<Item = (u64, requeue::Ticket)>) {
-        self.batch.lock().tickets.extend(tickets);
+        if self.shared.tickets.is_some() {
+            self.batch.lock().tickets.extend(tickets);
+        }
         std::mem::forget(self);
     }
 

@@ -73,10 +73,9 @@ impl Jobs for Table {
 impl User for &Table {
     fn push(&mut self, jobs: &[u64]) -> Result<(), Failure> {
         self.write(self.synced || self.is_due(), |table| {
-            let mut next = redb::ReadableTable::last(table)?.map_or(0, |(key, _)| key.value() + 1);
-            for job in jobs {
-                table.insert(next, job)?;
-                next += 1;
+            let next = redb::ReadableTable::last(table)?.map_or(0, |(key, _)| key.value() + 1);
+            for (key, job) in (next..).zip(jobs) {
+                table.insert(key, job)?;
             }
             Ok(())
         })

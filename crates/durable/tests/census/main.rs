@@ -60,20 +60,14 @@ fn killed(root: &Path, store: &Path, lines: u64, at_least: u64) -> Result<u64, S
         "{at_least} files were on the disk, {last} are there"
     );
     for _ in 0..lines {
-        match progress.next() {
-            Some(line) => last = last.max(files(&line.unwrap())),
-            None => {
-                let mut report = String::new();
-                child
-                    .stdout
-                    .take()
-                    .unwrap()
-                    .read_to_string(&mut report)
-                    .unwrap();
-                assert!(child.wait().unwrap().success());
-                return Err(report);
-            }
-        }
+        let Some(line) = progress.next() else {
+            let mut report = String::new();
+            let mut output = child.stdout.take().unwrap();
+            output.read_to_string(&mut report).unwrap();
+            assert!(child.wait().unwrap().success());
+            return Err(report);
+        };
+        last = last.max(files(&line.unwrap()));
     }
     child.kill().unwrap();
     child.wait().unwrap();
