@@ -21,7 +21,7 @@ const MAGIC: &str = "requeue-durable, version ";
 /// The directory of a store, locked until this is dropped.
 pub(crate) struct Directory {
     path: PathBuf,
-    _lock: File,
+    lock: File,
 }
 
 impl Directory {
@@ -45,7 +45,7 @@ impl Directory {
         }
         let directory = Self {
             path: path.to_owned(),
-            _lock: lock,
+            lock,
         };
         directory.identify(&version)?;
         Ok(directory)
@@ -121,6 +121,13 @@ impl Directory {
 
     fn aside(&self, number: u32) -> PathBuf {
         self.at(&format!("damaged-{number}"))
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        // A process that is just being started has a copy of the file, so it is not enough to close this one.
+        let _ = self.lock.unlock();
     }
 }
 

@@ -47,8 +47,10 @@ pub(super) fn salvage(
 enum Source {
     Tables(Tables),
     /// The rows in the journals, by table. The storage engine cannot open the tables.
-    Journals([BTreeMap<Vec<u8>, Vec<u8>>; 5]),
+    Journals(Rows),
 }
+
+type Rows = [BTreeMap<Vec<u8>, Vec<u8>>; 5];
 
 type Row<'r> = &'r mut dyn FnMut(&[u8], &[u8]) -> Result<(), StoreError>;
 
@@ -83,17 +85,16 @@ impl Source {
                 Ok(gaps.unreadable)
             }
             Self::Journals(tables) => {
-                let rows = tables[table].iter();
-                rows.map(|(key, value)| row(key, value))
-                    .collect::<Result<(), _>>()?;
+                let mut rows = tables[table].iter();
+                rows.try_for_each(|(key, value)| row(key, value))?;
                 Ok(0)
             }
         }
     }
 }
 
-fn replay(db: &Path) -> Result<[BTreeMap<Vec<u8>, Vec<u8>>; 5], StoreError> {
-    let mut tables: [BTreeMap<_, _>; 5] = Default::default();
+fn replay(db: &Path) -> Result<Rows, StoreError> {
+    let mut tables = Rows::default();
     journal::replay(db, |(table, key, value)| {
         let index = usize::try_from(table)
             .ok()

@@ -264,14 +264,21 @@ impl Outcomes {
                 self.intact += 1;
                 return;
             }
-            Err(StoreError::Damaged(_) | StoreError::NotAStore(_) | StoreError::Version { .. }) => {
-            }
+            Err(
+                StoreError::Damaged(_)
+                | StoreError::Poisoned(_)
+                | StoreError::NotAStore(_)
+                | StoreError::Version { .. },
+            ) => {}
             Err(error) => panic!("{how}: {error:?}"),
         }
         self.reported += 1;
         match read(path, true) {
             Ok(found) => self.accept(path, &found, content, how, in_journal),
-            Err(StoreError::NotAStore(_) | StoreError::Version { .. }) => self.refused += 1,
+            // Poisoned: the engine reads a damaged sequence number, and panics when it is to write the next.
+            Err(
+                StoreError::Poisoned(_) | StoreError::NotAStore(_) | StoreError::Version { .. },
+            ) => self.refused += 1,
             Err(error) => panic!("{how}: it is not accepted: {error:?}"),
         }
     }

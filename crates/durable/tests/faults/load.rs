@@ -9,7 +9,7 @@
 
 use crate::{child, count, open};
 use requeue_durable::{commit_all, Durability, DurableQueue, Store};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::fmt::Debug;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -325,23 +325,20 @@ fn check_plain(items: &[Plain], round: u64, acknowledged: &Acknowledged) {
 }
 
 fn check_jobs(items: &[Job], round: u64, acknowledged: &Acknowledged) {
-    let mut there = HashMap::new();
+    let mut there = HashSet::new();
     let mut roots = acknowledged.roots.clone();
     for (of, worker, root, way) in items {
         assert_eq!(*of, round, "a job of an earlier round is back");
         roots.insert((*worker, *root));
-        let before = there.insert((*worker, *root, *way), ());
-        assert!(
-            before.is_none(),
-            "the job {worker} {root} {way} is there twice"
-        );
+        let is_new = there.insert((*worker, *root, *way));
+        assert!(is_new, "the job {worker} {root} {way} is there twice");
     }
     let mut done = HashSet::new();
     for (worker, root) in roots {
         let mut ways = vec![1];
         while let Some(way) = ways.pop() {
             let job = (worker, root, way);
-            if there.remove(&job).is_some() {
+            if there.remove(&job) {
                 assert!(!acknowledged.done.contains(&job), "{job:?} is back");
                 continue;
             }

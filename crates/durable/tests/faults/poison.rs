@@ -21,7 +21,7 @@ pub(crate) fn run(path: &Path) {
         return;
     };
     assert_eq!(*job, "poison");
-    if count(ROUND, 0) % 2 == 0 {
+    if count(ROUND, 0).is_multiple_of(2) {
         // Otherwise the mark may be written or not.
         store.flush().expect("a flush");
     }
@@ -40,7 +40,7 @@ fn a_job_that_kills_its_process_becomes_a_dead_letter() {
     for round in 0..6 {
         let store = open(&path).unwrap();
         let jobs = queue(&store);
-        if jobs.dead_letters().len() > 0 {
+        if !jobs.dead_letters().is_empty() {
             break;
         }
         assert_eq!(jobs.len(), 2);
