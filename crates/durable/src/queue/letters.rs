@@ -58,10 +58,15 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         let (shared, overflow) = (Arc::clone(self), Arc::clone(&limit.overflow));
         let then = move |written: Result<(), StoreError>| {
             if written.is_ok() {
-                let letters = excess
-                    .into_iter()
-                    .filter_map(|(id, row)| shared.letter(id, row).ok());
-                letters.for_each(|letter| overflow(letter));
+                let rows = excess.into_iter();
+                let letters: Vec<_> = rows
+                    .filter_map(|(id, row)| shared.letter(id, row).ok())
+                    .collect();
+                // Who is told may open the queue again.
+                drop(shared);
+                for letter in letters {
+                    overflow(letter);
+                }
             }
         };
         // On an error nothing was removed, and nothing is written any more.
