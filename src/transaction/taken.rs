@@ -28,7 +28,7 @@ use std::ops::DerefMut;
 /// ```
 pub struct Taken<'h, T, O: Order<T> = Fifo>(Remaining<T, O, &'h mut CellOf<T, O>>);
 
-/// The items that a committed [`OwnedTransaction`](crate::OwnedTransaction) held, by value, in the order of the pops.
+/// The items that a committed [`OwnedTransaction`] held, by value, in the order of the pops.
 ///
 /// It owns the handle of the transaction, and gives it back when it is dropped with the remaining items. After a
 /// `mem::forget` neither they nor the handle are ever dropped.
