@@ -6,8 +6,8 @@
 //! retried with backoff, moved to a dead-letter queue after N attempts, or reclaimed from a stuck
 //! worker. Statistics, metrics and tracing show what a queue is doing.
 //!
-//! Not provided: persistence; a global order, which is the price of the speed; and closing on drop: a
-//! queue is closed by a call, not by dropping its last producer.
+//! Not provided: persistence, which the crate `requeue-durable` adds; a global order, which is the price
+//! of the speed; and closing on drop: a queue is closed by a call, not by dropping its last producer.
 //!
 //! ```
 //! use requeue::Queue;

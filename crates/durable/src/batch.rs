@@ -54,9 +54,9 @@ impl Run {
 /// A rare change.
 #[derive(Debug)]
 pub(crate) enum Change {
-    /// The item was delivered so often.
+    /// The number of deliveries of an item.
     Delivered(Key, u32),
-    /// The item was delivered so often, and is not delivered again before a time.
+    /// The number of deliveries of an item, and the time before which it is not delivered again.
     Delayed(Key, u32, u64),
     Rescheduled(Key, Schedule),
     /// A dead letter, whose item is removed.

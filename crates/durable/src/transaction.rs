@@ -152,29 +152,20 @@ fn settle<T: Send + 'static, O: Order<T>>(
     Ok(Ticket(id))
 }
 
-/// Many recorded items, of which the last ones may have been refused.
+/// Many recorded items after the attempt to stage them: all, or none.
 fn settle_batch<T: Send + 'static, O: Order<T>>(
-    mut recorded: Recorded<'_, T, O>,
+    recorded: Recorded<'_, T, O>,
     ids: Range<u64>,
     staged: StagedBatch<T, O>,
 ) -> Result<Tickets, PushError<Vec<T>>> {
-    let tickets = match staged {
-        Ok(tickets) => tickets,
+    match staged {
+        Ok(tickets) => recorded.keep(ids.clone().zip(tickets)),
         Err(error) => {
-            let refuse = |entries: Vec<EntryOf<T, O>>| -> Vec<T> {
-                let items = entries.into_iter().map(|entry| recorded.item_of(entry));
-                items.collect()
-            };
-            let error = PushError::from(error).map(refuse);
-            let refused = match &error {
-                PushError::Full(items) | PushError::Closed(items) => items.len(),
-                _ => 0,
-            };
-            recorded.before += Tickets(ids).len() - refused;
-            return Err(error);
+            let item_of = |entry| recorded.item_of(entry);
+            let items = |entries: Vec<_>| entries.into_iter().map(item_of).collect();
+            return Err(PushError::from(error).map(items));
         }
-    };
-    recorded.keep(ids.clone().zip(tickets));
+    }
     Ok(Tickets(ids))
 }
 

@@ -7,7 +7,7 @@
 //! | `acknowledged` | the [witness](super::witness) |
 //! | `db` | the files of the storage engine |
 //! | `db.new` | those that are to take its place, or are not complete |
-//! | `damaged-1`, … | those whose place was taken, since they were damaged |
+//! | `damaged-1`, … | damaged files of the storage engine, replaced by what could be salvaged |
 
 use crate::error::StoreError;
 use crate::format::VERSION;

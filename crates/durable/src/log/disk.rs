@@ -117,7 +117,7 @@ impl Disk {
         self.books.lock()
     }
 
-    /// Whether the disk has less room than is reserved, after a write of so many bytes.
+    /// Whether a write of `bytes` bytes leaves less free space than is reserved.
     pub(crate) fn is_full(&self, bytes: usize) -> bool {
         let needed = self.reserve.saturating_add(bytes as u64);
         // Relaxed: a threshold, checked again after each write.
@@ -144,7 +144,7 @@ impl Disk {
             PersistMode::Buffer
         };
         let mut books = self.books.lock();
-        let mut group = Group {
+        let mut group = GroupWriter {
             disk: self,
             books: &mut books,
             rows: self.tables.database.batch().durability(Some(mode)),
@@ -279,7 +279,7 @@ impl Books {
 }
 
 /// A group that is being written.
-struct Group<'d> {
+struct GroupWriter<'d> {
     disk: &'d Disk,
     books: &'d mut Books,
     rows: OwnedWriteBatch,
@@ -298,7 +298,7 @@ struct Counts {
     closed: Option<bool>,
 }
 
-impl Group<'_> {
+impl GroupWriter<'_> {
     /// Pushes and removals. An item that the group pushes and removes is not written: the storage engine keeps no order
     /// within a batch.
     fn items(&mut self, batch: &mut Batch) {

@@ -57,12 +57,12 @@ pub enum Durability {
 
 /// The log of a store.
 pub(crate) struct Log {
-    shared: Arc<Shared>,
+    inner: Arc<Inner>,
     writer: Option<JoinHandle<()>>,
     writer_id: ThreadId,
 }
 
-struct Shared {
+struct Inner {
     disk: Disk,
     state: Mutex<State>,
     /// There is work for the writer.
@@ -79,8 +79,8 @@ struct State {
     number: u64,
     /// The number of the last group that is on the disk.
     synced: u64,
-    /// When the written groups must be synced.
-    sync_by: Option<Instant>,
+    /// When the written groups must be synced, and how long after the commit that asked for it.
+    sync_by: Option<(Instant, Duration)>,
     failed: Option<StoreError>,
     /// The buffers of the group after this one.
     next: Batch,
@@ -114,7 +114,7 @@ pub(crate) type Completion = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
 impl Log {
     pub(crate) fn new(disk: Disk) -> Result<Self, StoreError> {
         let number = disk.books().store.group + 1;
-        let shared = Arc::new(Shared {
+        let inner = Arc::new(Inner {
             disk,
             state: Mutex::new(State {
                 group: Group::default(),
@@ -130,19 +130,19 @@ impl Log {
             ended: [Condvar::new(), Condvar::new()],
             taken: Condvar::new(),
         });
-        let writer = Arc::clone(&shared);
+        let writer = Arc::clone(&inner);
         let writer = thread::Builder::new()
             .name("requeue log".into())
             .spawn(move || writer.write_groups())?;
         Ok(Self {
-            shared,
+            inner,
             writer_id: writer.thread().id(),
             writer: Some(writer),
         })
     }
 
     pub(crate) fn disk(&self) -> &Disk {
-        &self.shared.disk
+        &self.inner.disk
     }
 
     /// Adds the batches, as one, and waits as the durability asks. They are empty then. An error: nothing of them takes
@@ -152,12 +152,12 @@ impl Log {
         batches: &mut [Batch],
         durability: Durability,
     ) -> Result<(), StoreError> {
-        let mut state = self.shared.add(batches, durability)?;
+        let mut state = self.inner.add(batches, durability)?;
         if durability != Durability::Synced {
             return Ok(());
         }
         let number = state.number;
-        self.shared.wait(&mut state, number)
+        self.inner.wait(&mut state, number)
     }
 
     /// Adds a batch; `then` is called when it is on the disk, by a thread of the log.
@@ -166,7 +166,7 @@ impl Log {
         batch: &mut Batch,
         then: Completion,
     ) -> Result<(), (StoreError, Completion)> {
-        match self.shared.add(slice::from_mut(batch), Durability::Synced) {
+        match self.inner.add(slice::from_mut(batch), Durability::Synced) {
             Ok(mut state) => {
                 state.group.completions.push(then);
                 Ok(())
@@ -177,10 +177,10 @@ impl Log {
 
     /// Adds a batch that nobody waits for. It is written soon, not synced.
     pub(crate) fn note(&self, mut batch: Batch) {
-        let mut state = self.shared.state.lock();
+        let mut state = self.inner.state.lock();
         if state.failed.is_none() {
             state.add(&mut batch);
-            self.shared.hasten(&mut state, Urgency::Write);
+            self.inner.hasten(&mut state, Urgency::Write);
         }
     }
 
@@ -191,15 +191,15 @@ impl Log {
 
     /// The error after which nothing more is written.
     pub(crate) fn failure(&self) -> Option<StoreError> {
-        self.shared.state.lock().failed.clone()
+        self.inner.state.lock().failed.clone()
     }
 }
 
 impl Drop for Log {
     fn drop(&mut self) {
-        let mut state = self.shared.state.lock();
+        let mut state = self.inner.state.lock();
         state.stopping = true;
-        self.shared.work.notify_one();
+        self.inner.work.notify_one();
         drop(state);
         let writer = self.writer.take();
         if thread::current().id() != self.writer_id {
@@ -216,7 +216,7 @@ impl State {
     }
 }
 
-impl Shared {
+impl Inner {
     fn add(
         &self,
         batches: &mut [Batch],
@@ -253,14 +253,11 @@ impl Shared {
     }
 
     fn sync_within(&self, state: &mut State, at_most: Duration) {
-        if state.sync_by.is_none() {
-            // The clock is read once for each sync: later commits have more time than this one.
-            state.sync_by = Some(after(at_most));
-            self.work.notify_one();
-        } else if state.group.commits.is_multiple_of(64) {
+        // The clock is read once for each sync: a later commit that may be lost for as long has more time than the first.
+        if state.sync_by.is_none_or(|(_, known)| at_most < known) {
             let by = after(at_most);
-            if state.sync_by.is_some_and(|sync_by| by < sync_by) {
-                state.sync_by = Some(by);
+            if state.sync_by.is_none_or(|(known, _)| by < known) {
+                state.sync_by = Some((by, at_most));
                 self.work.notify_one();
             }
         }
@@ -307,7 +304,7 @@ impl Shared {
     fn take_group(&self) -> Option<(Group, u64, bool)> {
         let mut state = self.state.lock();
         let sync = loop {
-            let is_due = state.sync_by.is_some_and(|by| by <= Instant::now());
+            let is_due = state.sync_by.is_some_and(|(by, _)| by <= Instant::now());
             match state.group.urgency {
                 Urgency::Sync => break true,
                 _ if is_due => break true,
@@ -319,7 +316,7 @@ impl Shared {
                     break true;
                 }
                 Urgency::Waits => match state.sync_by {
-                    Some(by) => drop(self.work.wait_until(&mut state, by)),
+                    Some((by, _)) => drop(self.work.wait_until(&mut state, by)),
                     None => self.work.wait(&mut state),
                 },
             }
@@ -328,7 +325,7 @@ impl Shared {
             state.sync_by = None;
         } else if state.sync_by.is_none() {
             // What is written without a wait is synced in time too.
-            state.sync_by = Some(after(NOTED));
+            state.sync_by = Some((after(NOTED), NOTED));
         }
         let number = state.number;
         state.number += 1;
@@ -396,4 +393,25 @@ fn after(duration: Duration) -> Instant {
     let now = Instant::now();
     let late = Duration::from_secs(365 * 24 * 3600);
     now.checked_add(duration).unwrap_or_else(|| now + late)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_commit_that_may_be_lost_for_less_brings_the_sync_forward() {
+        let files = tempfile::tempdir().unwrap();
+        let directory = Directory::enter(files.path()).unwrap();
+        let log = Log::new(Disk::open(directory, 1 << 20, 0, false).unwrap()).unwrap();
+        let sync_by = |at_most| {
+            let buffered = Durability::Buffered { at_most };
+            log.commit(&mut [Batch::default()], buffered).unwrap();
+            log.inner.state.lock().sync_by.unwrap().0
+        };
+        let hour = Duration::from_secs(3600);
+        let first = sync_by(hour);
+        assert_eq!(sync_by(2 * hour), first);
+        assert!(sync_by(hour / 2) < first);
+    }
 }

@@ -261,7 +261,8 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
         self
     }
 
-    /// See [`requeue::Builder::backoff`]. The delay of an item that the process leaves behind ends with it.
+    /// See [`requeue::Builder::backoff`]. A delay that had begun when the process ended begins again with the next one, if the
+    /// queue has [`max_attempts`](Self::max_attempts); otherwise the item is ready at once.
     pub fn backoff(mut self, backoff: Backoff) -> Self {
         self.settings.backoff = Some(backoff);
         self
@@ -376,7 +377,7 @@ impl Drop for Leave<'_> {
 }
 
 impl Settings {
-    /// The queue in memory, neither paused nor paced, with room for so many items.
+    /// The queue in memory, with room for `items` items, neither paused nor rate limited.
     fn build<T: Send + 'static, O: Engine<T>>(
         self,
         shared: &Arc<Shared<T, O>>,

@@ -6,7 +6,7 @@ use crate::batch::{Batch, Change, Run};
 use crate::error::{PushError, StoreError};
 use crate::format::{self, Schedule};
 use crate::handle::Handle;
-use crate::log::Durability;
+use crate::log::{guarded, Durability};
 use crate::order::{Engine, Order, Place, Wait, DEFAULT_PRIORITY};
 use crate::queue::shared::Shared;
 use crate::ticket::{Ticket, Tickets};
@@ -480,7 +480,8 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
                 return Ok(Some(schedule));
             }
             let bytes = key.to_bytes();
-            Ok(disk.tables.items.get(bytes)?.map(|value| {
+            let value = guarded(|| Ok(disk.tables.items.get(bytes)?))?;
+            Ok(value.map(|value| {
                 let content = format::open(&bytes, &value).and_then(format::split_value);
                 content
                     .and_then(|(schedule, _)| schedule)

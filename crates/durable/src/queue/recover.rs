@@ -5,7 +5,7 @@ use crate::batch::Change;
 use crate::error::{Damage, StoreError};
 use crate::format::{decode_row, row_digest, Digest, Key, LetterRow, Mark, QueueRow, Schedule};
 use crate::log;
-use crate::order::{Engine, EntryOf, Place, RamQueue, RamTx, Wait};
+use crate::order::{Engine, EntryOf, RamQueue, RamTx, Wait};
 use crate::queue::letters::Cause;
 use fjall::{Keyspace, UserKey, UserValue};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -247,11 +247,8 @@ fn push<T: Send + 'static, O: Engine<T>>(
 ) -> RamTx<T, O> {
     let mut tickets = Vec::new();
     for (index, item) in items.into_iter().enumerate() {
-        let (id, place) = (
-            item.entry.id,
-            item.schedule.map(|schedule| shared.place(schedule)),
-        );
-        let place: Option<Place> = place;
+        let id = item.entry.id;
+        let place = item.schedule.map(|schedule| shared.place(schedule));
         let ticket = O::stage(&tx, item.entry, place, Wait::Never);
         let ticket =
             ticket.unwrap_or_else(|_| unreachable!("the queue has room for all its items"));

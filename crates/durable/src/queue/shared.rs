@@ -49,7 +49,7 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
             .fetch_add(count as u64, Ordering::Relaxed)
     }
 
-    /// An entry for an item of so many bytes, which goes without it if there is no room in memory.
+    /// An entry for an item that takes `bytes` bytes. The item is left on the disk if there is no room in memory.
     pub(crate) fn entry(&self, id: u64, item: T, bytes: usize) -> EntryOf<T, O> {
         let key = O::key(&self.settings, &item);
         let mut entry = EntryOf::<T, O> {

@@ -187,7 +187,7 @@ macro_rules! verbs {
             ///
             /// # Errors
             ///
-            /// [`PushError::Full`] with the items for which there is no room; none was pushed. As all pushes otherwise.
+            /// As all pushes, if one of the items could not be pushed. All come back in their order.
             pub fn push_batch($($by)+ self, items: impl IntoIterator<Item = T>) -> Result<usize, PushError<Vec<T>>> {
                 push_batch(self, items.into_iter().collect(), None, Wait::Never).map(|tickets| tickets.len())
             }

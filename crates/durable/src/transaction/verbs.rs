@@ -59,8 +59,7 @@ impl<T: Send + 'static, O: Order<T>> Transaction<'_, T, O> {
     ///
     /// # Errors
     ///
-    /// [`PushError::Full`] with the items for which there is no room; the others are staged. [`PushError::Codec`] with all
-    /// items: none is staged. As all pushes otherwise.
+    /// As all pushes, if one of the items could not be pushed. All come back in their order; none is staged.
     pub fn push_batch(
         &self,
         items: impl IntoIterator<Item = T>,

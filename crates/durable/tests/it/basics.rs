@@ -388,3 +388,22 @@ fn a_letter_that_is_requeued_in_the_group_of_its_death() {
     let queue = jobs();
     assert_eq!((queue.len(), queue.dead_letters().len()), (0, 0));
 }
+
+#[test]
+fn a_batch_without_room_comes_back_whole() {
+    let directory = directory();
+    let store = open(&directory);
+    let queue = store.builder::<u32>("numbers").capacity(3).build().unwrap();
+    queue.push_batch([1, 2]).unwrap();
+    let refused = queue.push_batch([3, 4]).unwrap_err();
+    assert_eq!(refused.into_inner(), Some(vec![3, 4]));
+    let tx = queue.begin_owned();
+    tx.push(3).unwrap();
+    assert!(tx.push_batch([4, 5]).unwrap_err().is_full());
+    tx.commit().unwrap();
+    drop((queue, store));
+    let queue: DurableQueue<u32> = open(&directory).queue("numbers").unwrap();
+    let mut items = queue.pop_batch(9).unwrap();
+    items.sort_unstable();
+    assert_eq!(items, [1, 2, 3]);
+}
