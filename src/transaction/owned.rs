@@ -1,7 +1,6 @@
 //! Transactions that own their handle.
 
 use super::commit_all::sealed::{Committed, Member};
-use super::commit_all::{commit_all, try_commit_all};
 use super::taken::OwnedTaken;
 use super::Transaction;
 use crate::core::end::CommitCounts;
@@ -187,7 +186,7 @@ impl<T, O: Order<T>> OwnedTransaction<T, O> {
     where
         O: Unleased,
     {
-        commit_all((self,)).0
+        self.conclude()
     }
 
     /// Commits, unless the queue [leases](crate::Builder::leased) its items and an item of this transaction was taken
@@ -205,8 +204,23 @@ impl<T, O: Order<T>> OwnedTransaction<T, O> {
     /// # Errors
     ///
     /// As for [`Transaction::try_commit`].
-    pub fn try_commit(self) -> Result<OwnedTaken<T, O>, Expired> {
-        try_commit_all((self,)).map(|(taken,)| taken)
+    pub fn try_commit(mut self) -> Result<OwnedTaken<T, O>, Expired> {
+        self.close_leases()?;
+        Ok(self.conclude())
+    }
+
+    /// Commits, when nothing can be taken back any more.
+    #[inline]
+    fn conclude(mut self) -> OwnedTaken<T, O> {
+        let mut cell = self.close();
+        let is_guarded = cell.get_mut().is_guarded();
+        let outcome = cell.commit();
+        let mut taken = OwnedTaken::new(cell, outcome);
+        taken.wake_for(outcome);
+        if is_guarded {
+            drop(taken.end_guard());
+        }
+        taken
     }
 
     /// Prepares the commit: from here on [`try_commit`](Self::try_commit) and [`try_commit_all()`] cannot fail. What has to be

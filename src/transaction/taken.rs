@@ -73,9 +73,15 @@ impl<T, O: Order<T>, P: DerefMut<Target = CellOf<T, O>>> Remaining<T, O, P> {
         self.cell.end_guard(self.len > 0)
     }
 
+    /// Wakes waiters for items that the commit published and room that it freed.
+    #[inline]
+    fn wake_for(&mut self, outcome: CommitCounts) {
+        self.cell.get_mut().wake_for(outcome);
+    }
+
     /// Wakes waiters, emits events, and returns the copies of leased items.
     fn finish(&mut self, outcome: CommitCounts) -> Vec<EntryOf<T, O>> {
-        self.cell.get_mut().wake_for(outcome);
+        self.wake_for(outcome);
         self.end_guard()
     }
 }
@@ -94,32 +100,11 @@ impl<'h, T, O: Order<T>> Taken<'h, T, O> {
     pub(super) fn new(cell: &'h mut CellOf<T, O>, outcome: CommitCounts) -> Self {
         Self(Remaining::new(cell, outcome))
     }
-
-    /// Wakes waiters for items that the commit published and room that it freed.
-    #[inline]
-    pub(super) fn wake_for(&mut self, outcome: CommitCounts) {
-        self.0.cell.get_mut().wake_for(outcome);
-    }
-
-    /// As [`Remaining::end_guard`].
-    pub(super) fn end_guard(&mut self) -> Vec<EntryOf<T, O>> {
-        self.0.end_guard()
-    }
-
-    /// As [`Remaining::finish`].
-    pub(super) fn finish(&mut self, outcome: CommitCounts) -> Vec<EntryOf<T, O>> {
-        self.0.finish(outcome)
-    }
 }
 
 impl<T, O: Order<T>> OwnedTaken<T, O> {
     pub(super) fn new(cell: CheckedOut<T, O>, outcome: CommitCounts) -> Self {
         Self(Remaining::new(cell, outcome))
-    }
-
-    /// As [`Remaining::finish`].
-    pub(super) fn finish(&mut self, outcome: CommitCounts) -> Vec<EntryOf<T, O>> {
-        self.0.finish(outcome)
     }
 
     /// Drops the remaining items, and begins the next transaction with the same handle.
@@ -140,6 +125,24 @@ impl<T, O: Order<T>> OwnedTaken<T, O> {
 
 macro_rules! iterate {
     ($($taken:ident<$($lifetime:lifetime,)? T, O>)+) => { $(
+        impl<T, O: Order<T>> $taken<$($lifetime,)? T, O> {
+            /// As [`Remaining::wake_for`].
+            #[inline]
+            pub(super) fn wake_for(&mut self, outcome: CommitCounts) {
+                self.0.wake_for(outcome);
+            }
+
+            /// As [`Remaining::end_guard`].
+            pub(super) fn end_guard(&mut self) -> Vec<EntryOf<T, O>> {
+                self.0.end_guard()
+            }
+
+            /// As [`Remaining::finish`].
+            pub(super) fn finish(&mut self, outcome: CommitCounts) -> Vec<EntryOf<T, O>> {
+                self.0.finish(outcome)
+            }
+        }
+
         impl<T, O: Order<T>> Iterator for $taken<$($lifetime,)? T, O> {
             type Item = T;
 

@@ -2,6 +2,8 @@
 
 use crate::codec::{Codec, CodecError};
 use crate::format::{begin_value, item_bytes, Key, LetterRow, Schedule};
+use std::mem;
+use std::ops::Range;
 
 /// The changes of one transaction, or of a group of them.
 #[derive(Debug, Default)]
@@ -26,19 +28,47 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// Adds an item to the last of the runs, or a run for it.
+    /// Adds items with consecutive numbers to the last of the runs, or a run for them.
     #[inline]
-    pub(crate) fn add(runs: &mut Vec<Self>, key: Key) {
-        match runs.last_mut() {
-            Some(run) if run.queue == key.queue && run.end() == key.id && run.count < u32::MAX => {
-                run.count += 1;
+    pub(crate) fn add(runs: &mut Vec<Self>, first: Key, count: u32) {
+        if let Some(run) = runs.last_mut() {
+            if run.queue == first.queue && run.end() == first.id {
+                if let Some(count) = run.count.checked_add(count) {
+                    run.count = count;
+                    return;
+                }
             }
-            _ => runs.push(Self {
-                queue: key.queue,
-                count: 1,
-                first: key.id,
-            }),
         }
+        runs.push(Self {
+            queue: first.queue,
+            count,
+            first: first.id,
+        });
+    }
+
+    /// Adds items one by one.
+    #[inline]
+    pub(crate) fn add_each(runs: &mut Vec<Self>, queue: u32, ids: impl Iterator<Item = u64>) {
+        let mut items = 0..0;
+        let mut end_run = |mut items: Range<u64>| {
+            while !items.is_empty() {
+                let id = items.start;
+                let count = u32::try_from(items.end - id).unwrap_or(u32::MAX);
+                Self::add(runs, Key { queue, id }, count);
+                items.start += u64::from(count);
+            }
+        };
+        for id in ids {
+            if id != items.end {
+                end_run(mem::replace(&mut items, id..id));
+            }
+            items.end += 1;
+        }
+        end_run(items);
+    }
+
+    pub(crate) fn len(self) -> usize {
+        self.count as usize
     }
 
     pub(crate) fn end(self) -> u64 {
@@ -48,6 +78,42 @@ impl Run {
     pub(crate) fn keys(self) -> impl Iterator<Item = Key> {
         let queue = self.queue;
         (self.first..self.end()).map(move |id| Key { queue, id })
+    }
+}
+
+/// How far a batch goes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Extent {
+    values: usize,
+    pub(crate) items: usize,
+    runs: usize,
+    /// The number of items of the last run.
+    last: u32,
+}
+
+/// A codec, as the batch calls it: once for many items.
+pub(crate) trait Encode<T>: Codec<T> {
+    /// As [`Batch::push_all`].
+    fn push_all(
+        &self,
+        batch: &mut Batch,
+        first: Key,
+        schedule: Option<Schedule>,
+        items: &[T],
+    ) -> Result<(), CodecError>;
+}
+
+impl<T, C: Codec<T>> Encode<T> for C {
+    fn push_all(
+        &self,
+        batch: &mut Batch,
+        first: Key,
+        schedule: Option<Schedule>,
+        items: &[T],
+    ) -> Result<(), CodecError> {
+        batch.push_all(first, schedule, items, |item, bytes| {
+            self.encode(item, bytes)
+        })
     }
 }
 
@@ -89,60 +155,59 @@ impl Batch {
 
     /// Moves the changes of another one behind its own.
     pub(crate) fn append(&mut self, other: &mut Self) {
-        self.values.extend_from_slice(&other.values);
-        self.lengths.extend_from_slice(&other.lengths);
-        self.pushes.extend_from_slice(&other.pushes);
+        if !other.pushes.is_empty() {
+            self.values.extend_from_slice(&other.values);
+            self.lengths.extend_from_slice(&other.lengths);
+            self.pushes.extend_from_slice(&other.pushes);
+        }
         self.removes.extend_from_slice(&other.removes);
         self.others.append(&mut other.others);
         other.clear();
     }
 
-    /// Adds an item, and returns the length of its value.
+    /// Adds items with consecutive numbers. After an error, or a panic of `encode`, the caller [takes back](Self::rewind) what
+    /// was added.
     #[inline]
-    pub(crate) fn push<T: 'static>(
+    pub(crate) fn push_all<T>(
         &mut self,
-        key: Key,
+        first: Key,
         schedule: Option<Schedule>,
-        item: &T,
-        codec: &dyn Codec<T>,
-    ) -> Result<usize, CodecError> {
-        self.push_with(key, schedule, |bytes| codec.encode(item, bytes))
-    }
-
-    /// Adds an item whose bytes `encode` appends.
-    #[inline]
-    pub(crate) fn push_with(
-        &mut self,
-        key: Key,
-        schedule: Option<Schedule>,
-        encode: impl FnOnce(&mut Vec<u8>) -> Result<(), CodecError>,
-    ) -> Result<usize, CodecError> {
-        let start = begin_value(&mut self.values, schedule);
-        let encoded = encode(&mut self.values);
-        let length = self.values.len() - start;
-        let recorded = encoded.and_then(|()| {
-            u32::try_from(length).map_err(|_| CodecError::new("the item takes more than 4 GiB"))
-        });
-        match recorded {
-            Ok(length) => self.lengths.push(length),
-            Err(error) => {
-                self.values.truncate(start);
-                return Err(error);
-            }
+        items: &[T],
+        mut encode: impl FnMut(&T, &mut Vec<u8>) -> Result<(), CodecError>,
+    ) -> Result<(), CodecError> {
+        let count = u32::try_from(items.len())
+            .map_err(|_| CodecError::new("a batch has more than 2^32 items"))?;
+        self.lengths.reserve(items.len());
+        for item in items {
+            let start = begin_value(&mut self.values, schedule);
+            encode(item, &mut self.values)?;
+            let length = u32::try_from(self.values.len() - start);
+            let length = length.map_err(|_| CodecError::new("the item takes more than 4 GiB"))?;
+            self.lengths.push(length);
         }
-        Run::add(&mut self.pushes, key);
-        Ok(length)
+        if count > 0 {
+            Run::add(&mut self.pushes, first, count);
+        }
+        Ok(())
     }
 
-    /// Takes back the items that are not among the first `count`.
-    pub(crate) fn truncate(&mut self, count: usize) {
-        while self.lengths.len() > count {
-            let length = self.lengths.pop().map_or(0, |length| length as usize);
-            self.values.truncate(self.values.len() - length);
-            if let Some(run) = self.pushes.last_mut() {
-                run.count -= 1;
-            }
-            self.pushes.pop_if(|run| run.count == 0);
+    /// How many items it pushes.
+    pub(crate) fn extent(&self) -> Extent {
+        Extent {
+            values: self.values.len(),
+            items: self.lengths.len(),
+            runs: self.pushes.len(),
+            last: self.pushes.last().map_or(0, |run| run.count),
+        }
+    }
+
+    /// Takes back the items that were added since then.
+    pub(crate) fn rewind(&mut self, before: Extent) {
+        self.values.truncate(before.values);
+        self.lengths.truncate(before.items);
+        self.pushes.truncate(before.runs);
+        if let Some(run) = self.pushes.last_mut() {
+            run.count = before.last;
         }
     }
 

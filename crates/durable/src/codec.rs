@@ -74,9 +74,6 @@ impl<T: Serialize + DeserializeOwned> Codec<T> for Postcard {
     }
 }
 
-/// The length of the longest number.
-const MANY: usize = 10;
-
 /// Appends to a vector.
 struct Append<'b>(&'b mut Vec<u8>);
 
@@ -91,11 +88,13 @@ impl postcard::ser_flavors::Flavor for Append<'_> {
 
     #[inline]
     fn try_extend(&mut self, bytes: &[u8]) -> postcard::Result<()> {
-        if bytes.len() <= MANY {
-            // A number: less than a call that copies.
-            self.0.extend(bytes.iter().copied());
-        } else {
-            self.0.extend_from_slice(bytes);
+        // Short numbers without a call that copies.
+        match *bytes {
+            [a] => self.0.push(a),
+            [a, b] => self.0.extend([a, b]),
+            [a, b, c] => self.0.extend([a, b, c]),
+            [a, b, c, d] => self.0.extend([a, b, c, d]),
+            _ => self.0.extend_from_slice(bytes),
         }
         Ok(())
     }

@@ -10,12 +10,13 @@ use crate::handle::Seat;
 use crate::log::Durability;
 use crate::order::{Order, RamTaken, RamTx};
 use crate::queue::shared::Shared;
-use crate::transaction::Core;
+use crate::transaction::{Core, Local};
 use crate::{Fifo, Transaction};
 use parking_lot::{Condvar, Mutex};
 use std::fmt;
 use std::future::Future;
 use std::iter::FusedIterator;
+use std::mem;
 use std::pin::Pin;
 use std::slice;
 use std::sync::Arc;
@@ -27,31 +28,23 @@ use std::task::{Context, Poll, Waker};
 pub struct Taken<'h, T: Send + 'static, O: Order<T> = Fifo> {
     /// `None` only while it is dropped.
     ram: Option<RamTaken<T, O>>,
-    rest: Rest<'h, T, O>,
-}
-
-/// What a transaction is without its part in memory.
-pub(crate) struct Rest<'h, T: Send + 'static, O: Order<T>> {
-    /// The handle that gets the state for its next transaction; with what that needs.
+    /// The handle that gets the state for its next transaction.
     home: Option<Home<'h, T, O>>,
-    batch: Batch,
 }
 
-type Home<'h, T, O> = (&'h mut Seat<T, O>, Arc<Shared<T, O>>);
+type Home<'h, T, O> = (&'h mut Seat<T, O>, Box<Local<T, O>>);
 
 impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
-    fn split(self) -> (RamTx<T, O>, Rest<'h, T, O>) {
-        let (core, home) = self.into_parts();
-        let home = home.map(|home| (home, core.shared));
-        let batch = core.batch.into_inner();
-        (core.ram, Rest { home, batch })
+    fn split(self) -> (RamTx<T, O>, Option<Home<'h, T, O>>) {
+        let (Core { ram, local }, home) = self.into_parts();
+        (ram, home.map(|home| (home, local)))
     }
 }
 
 impl<'h, T: Send + 'static, O: Order<T>> Taken<'h, T, O> {
-    fn new(ram: RamTaken<T, O>, rest: Rest<'h, T, O>) -> Self {
+    fn new(ram: RamTaken<T, O>, home: Option<Home<'h, T, O>>) -> Self {
         let ram = Some(ram);
-        Self { ram, rest }
+        Self { ram, home }
     }
 }
 
@@ -60,12 +53,8 @@ impl<T: Send + 'static, O: Order<T>> Iterator for Taken<'_, T, O> {
 
     #[inline]
     fn next(&mut self) -> Option<T> {
-        let entry = self.ram.as_mut()?.next()?;
-        Some(
-            entry
-                .item
-                .expect("an item is read from the disk when it is popped"),
-        )
+        let item = self.ram.as_mut()?.next()?.into_item();
+        Some(item.expect("an item is read from the disk when it is popped"))
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
@@ -79,9 +68,8 @@ impl<T: Send + 'static, O: Order<T>> FusedIterator for Taken<'_, T, O> {}
 
 impl<T: Send + 'static, O: Order<T>> Drop for Taken<'_, T, O> {
     fn drop(&mut self) {
-        if let (Some(ram), Some((home, shared))) = (self.ram.take(), self.rest.home.take()) {
-            let batch = std::mem::take(&mut self.rest.batch);
-            *home = Seat::Rests(Core::resume(shared, ram.begin_owned(), batch));
+        if let (Some(ram), Some((home, local))) = (self.ram.take(), self.home.take()) {
+            *home = Seat::Rests(Core::resume(local, ram.begin_owned()));
         }
     }
 }
@@ -95,20 +83,19 @@ impl<T: Send + 'static, O: Order<T>> fmt::Debug for Taken<'_, T, O> {
 /// The end of a transaction in memory.
 impl<T: Send + 'static, O: Order<T>> Core<T, O> {
     /// Makes the removals of the held items part of the batch, and ensures that the commit in memory cannot fail.
-    pub(crate) fn prepare(&mut self) -> Result<Batch, StoreError> {
-        let Self {
-            shared, ram, batch, ..
-        } = self;
+    pub(crate) fn prepare(&mut self) -> Result<&mut Batch, StoreError> {
+        let Self { ram, local } = self;
         ram.prepare()?;
+        let Local { shared, batch, .. } = &mut **local;
         let batch = batch.get_mut();
-        if batch.is_empty() && ram.held() == 0 {
-            return Ok(Batch::default());
+        if shared.budget.is_some() {
+            for mut item in ram.items() {
+                shared.load(&mut item)?; // again, if it could not be read when it was popped
+            }
         }
-        for mut item in ram.items() {
-            shared.load(&mut item)?; // again, if it could not be read when it was popped
-            Run::add(&mut batch.removes, item.key(shared.id));
-        }
-        Ok(std::mem::take(batch))
+        let ids = ram.items().map(|item| item.id);
+        Run::add_each(&mut batch.removes, shared.id, ids);
+        Ok(batch)
     }
 
     /// Aborts what could not be written.
@@ -133,7 +120,7 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
     /// - [`StoreError::Expired`] if the lease of an item expired.
     /// - [`StoreError::Poisoned`] if a write failed, now or before. If now, it is unknown whether the commit is on the disk.
     pub fn commit(self) -> Result<Taken<'h, T, O>, StoreError> {
-        let durability = self.core().shared.store.durability;
+        let durability = self.core().local.shared.store.durability;
         self.commit_with(durability)
     }
 
@@ -157,23 +144,21 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
     ///
     /// As for [`commit`](Self::commit).
     pub fn commit_with(mut self, durability: Durability) -> Result<Taken<'h, T, O>, StoreError> {
-        let mut batch = self.core_mut().prepare()?;
-        if !batch.is_empty() {
-            let shared = &self.core().shared;
-            let tickets = shared.tickets_of(&mut batch);
-            shared
-                .log()
-                .commit(slice::from_mut(&mut batch), durability)?;
+        let core = self.core_mut();
+        if !core.prepare()?.is_empty() {
+            let Local { shared, batch, .. } = &mut *core.local;
+            let batch = batch.get_mut();
+            let tickets = shared.tickets_of(batch);
+            shared.log().commit(slice::from_mut(batch), durability)?;
             shared.exchange_tickets(tickets);
-            *self.core_mut().batch.get_mut() = batch;
         }
         Ok(self.conclude())
     }
 
     /// Commits in memory what was prepared.
     fn conclude(self) -> Taken<'h, T, O> {
-        let (ram, rest) = self.split();
-        Taken::new(conclude::<T, O>(ram), rest)
+        let (ram, home) = self.split();
+        Taken::new(conclude::<T, O>(ram), home)
     }
 
     /// Commits in a task. The commit begins at the first poll, and is synced whatever the durability of the store is.
@@ -218,9 +203,12 @@ pub struct CommitAsync<'h, T: Send + 'static, O: Order<T> = Fifo> {
 
 enum CommitState<'h, T: Send + 'static, O: Order<T>> {
     Begins(Transaction<'h, T, O>),
-    Waits(Arc<Limbo<T, O>>, Option<Home<'h, T, O>>),
+    Waits(Arc<Limbo<T, O>>, Option<Waiting<'h, T, O>>),
     Ended,
 }
+
+/// A handle that an asynchronous commit will give its state to.
+type Waiting<'h, T, O> = (&'h mut Seat<T, O>, Arc<Shared<T, O>>);
 
 /// What an asynchronous commit leaves for its future, or for the next use of the handle.
 /// It does not keep the store open, since the log lets go of it after it has woken who waits.
@@ -238,8 +226,9 @@ type Ended<T, O> = Result<RamTaken<T, O>, (StoreError, Core<T, O>)>;
 
 impl<T: Send + 'static, O: Order<T>> Limbo<T, O> {
     /// Hands a batch to the log. The transaction ends when it is on the disk.
-    fn begin(mut core: Core<T, O>, mut batch: Batch, waker: Waker) -> Arc<Self> {
-        let shared = Arc::clone(&core.shared);
+    fn begin(mut core: Core<T, O>, waker: Waker) -> Arc<Self> {
+        let shared = Arc::clone(&core.local.shared);
+        let mut batch = mem::take(core.local.batch.get_mut());
         let limbo = Arc::new(Self {
             state: Mutex::new(LimboState {
                 end: None,
@@ -252,8 +241,8 @@ impl<T: Send + 'static, O: Order<T>> Limbo<T, O> {
         let then = Box::new(move |written: Result<(), StoreError>| {
             at_end.end(match written {
                 Ok(()) => {
-                    core.shared.exchange_tickets(tickets);
-                    drop(core.shared);
+                    core.local.shared.exchange_tickets(tickets);
+                    drop(core.local);
                     Ok(conclude::<T, O>(core.ram))
                 }
                 Err(error) => Err((core.give_up(error), core)),
@@ -291,7 +280,7 @@ impl<T: Send + 'static, O: Order<T>> Limbo<T, O> {
     }
 
     /// Waits for the end, drops what the transaction held, and returns the state for the next one.
-    pub(crate) fn wait(&self, shared: Arc<Shared<T, O>>) -> Core<T, O> {
+    pub(crate) fn wait(&self, shared: &Arc<Shared<T, O>>) -> Core<T, O> {
         let mut state = self.state.lock();
         let end = loop {
             match state.end.take() {
@@ -301,7 +290,7 @@ impl<T: Send + 'static, O: Order<T>> Limbo<T, O> {
         };
         drop(state);
         match end {
-            Ok(taken) => Core::resume(shared, taken.begin_owned(), Batch::default()),
+            Ok(taken) => Core::resume(Local::new(shared), taken.begin_owned()),
             Err((_, core)) => core,
         }
     }
@@ -314,14 +303,14 @@ impl<'h, T: Send + 'static, O: Order<T>> Future for CommitAsync<'h, T, O> {
         let state = std::mem::replace(&mut self.state, CommitState::Ended);
         let (limbo, home) = match state {
             CommitState::Begins(mut tx) => {
-                let batch = match tx.core_mut().prepare() {
+                match tx.core_mut().prepare() {
                     Ok(batch) if batch.is_empty() => return Poll::Ready(Ok(tx.conclude())),
-                    Ok(batch) => batch,
+                    Ok(_) => {}
                     Err(error) => return Poll::Ready(Err(error)),
-                };
+                }
                 let (core, home) = tx.into_parts();
-                let shared = Arc::clone(&core.shared);
-                let limbo = Limbo::begin(core, batch, context.waker().clone());
+                let shared = Arc::clone(&core.local.shared);
+                let limbo = Limbo::begin(core, context.waker().clone());
                 let home = home.map(|home| {
                     *home = Seat::Commits(Arc::clone(&limbo), Arc::clone(&shared));
                     (home, shared)
@@ -339,10 +328,9 @@ impl<'h, T: Send + 'static, O: Order<T>> Future for CommitAsync<'h, T, O> {
             Ok(ram) => {
                 let home = home.map(|(home, shared)| {
                     *home = Seat::Vacant;
-                    (home, shared)
+                    (home, Local::new(&shared))
                 });
-                let batch = Batch::default();
-                Ok(Taken::new(ram, Rest { home, batch }))
+                Ok(Taken::new(ram, home))
             }
             Err((error, core)) => {
                 if let Some((home, _)) = home {

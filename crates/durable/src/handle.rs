@@ -44,7 +44,7 @@ impl<T: Send + 'static, O: Order<T>> Seat<T, O> {
         match std::mem::take(self) {
             Self::Vacant => make(),
             Self::Rests(core) => core,
-            Self::Commits(limbo, shared) => limbo.wait(shared),
+            Self::Commits(limbo, shared) => limbo.wait(&shared),
         }
     }
 }

@@ -23,7 +23,7 @@ fn show<'t, T: Send + 'static, O: Order<T>>(
     shared: &'t Shared<T, O>,
     ram: requeue::Peek<'t, EntryOf<T, O>, O::Ram>,
 ) -> Result<Peek<'t, T, O>, StoreError> {
-    let read = match &ram.item {
+    let read = match ram.item() {
         Some(_) => None,
         None => Some(shared.read(ram.id)?),
     };
@@ -34,8 +34,8 @@ impl<'t, T: Send + 'static, O: Order<T>> Peek<'t, T, O> {
     /// Takes the item, as a pop instead of the peek would have done.
     pub fn take(self) -> Item<'t, T, O> {
         let mut ram = self.ram.take();
-        if ram.item.is_none() {
-            ram.item = self.read;
+        if let Some(item) = self.read {
+            ram.load(item);
         }
         let delivery = (ram.id, ram.attempts());
         self.shared.note_deliveries(std::iter::once(delivery));
@@ -47,7 +47,7 @@ impl<T: Send + 'static, O: Order<T>> Deref for Peek<'_, T, O> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        let item = self.ram.item.as_ref().or(self.read.as_ref());
+        let item = self.ram.item().or(self.read.as_ref());
         item.expect("an item that is not in memory was read")
     }
 }
@@ -61,7 +61,7 @@ impl<T: fmt::Debug + Send + 'static, O: Order<T>> fmt::Debug for Peek<'_, T, O> 
 /// Looks at the next item. A peek is not a delivery.
 impl<T: Send + 'static, O: Order<T>> Transaction<'_, T, O> {
     fn look(&self, wait: Wait) -> Result<Peek<'_, T, O>, PopError> {
-        let (shared, ram) = (&self.core().shared, &self.core().ram);
+        let (shared, ram) = (&self.core().local.shared, &self.core().ram);
         let peek = match wait {
             Wait::Never => ram.peek(),
             Wait::For(timeout) => ram.peek_timeout(timeout),
@@ -120,7 +120,7 @@ impl<T: Send + 'static, O: Order<T>> Transaction<'_, T, O> {
     ///
     /// As [`peek`](Self::peek).
     pub fn peek_async(&self) -> impl Future<Output = Result<Peek<'_, T, O>, PopError>> + '_ {
-        let (shared, ram) = (&self.core().shared, &self.core().ram);
+        let (shared, ram) = (&self.core().local.shared, &self.core().ram);
         let peeking = ram.peek_async();
         async move { Ok(show(shared, peeking.await?)?) }
     }

@@ -171,7 +171,7 @@ fn split<'t, 'h: 't, T: Send + 'static, O: Order<T>>(
     transactions: impl IntoIterator<Item = &'t Transaction<'h, T, O>>,
 ) -> Split<'t, T, O> {
     let cores = transactions.into_iter().map(Transaction::core);
-    cores.map(|core| (&*core.shared, &*core.ram)).unzip()
+    cores.map(|core| (&*core.local.shared, &*core.ram)).unzip()
 }
 
 fn of_ram<'t, T: Send + 'static, O: Order<T>>(

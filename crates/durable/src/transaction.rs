@@ -1,22 +1,24 @@
 //! Transactions.
 
+mod record;
 mod verbs;
 
 use crate::batch::{Batch, Change};
 use crate::error::{PopError, PushError, StoreError};
 use crate::handle::Seat;
 use crate::item::{Item, Items};
-use crate::order::{EntryOf, Order, Place, RamTx, Staged, StagedBatch, Wait};
+use crate::order::{EntryOf, Order, Place, RamTx, Wait};
 use crate::queue::shared::Shared;
 use crate::ticket::{Ticket, Tickets};
 use crate::{DurableQueue, Fifo};
 use parking_lot::{Mutex, MutexGuard};
+use record::Recorded;
 use requeue::{Backoff, Reason};
 use std::borrow::Cow;
 use std::fmt;
 use std::future::Future;
 use std::iter;
-use std::ops::Range;
+use std::slice;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -36,13 +38,19 @@ pub struct Transaction<'h, T: Send + 'static, O: Order<T> = Fifo> {
 
 /// The state of a transaction.
 pub(crate) struct Core<T: Send + 'static, O: Order<T>> {
-    pub(crate) shared: Arc<Shared<T, O>>,
     /// The transaction in memory. It is always open: between transactions it holds nothing.
     pub(crate) ram: RamTx<T, O>,
+    /// In a box, since it moves with each transaction.
+    pub(crate) local: Box<Local<T, O>>,
+}
+
+/// What a handle has besides its transaction in memory.
+pub(crate) struct Local<T: Send + 'static, O: Order<T>> {
+    pub(crate) shared: Arc<Shared<T, O>>,
     /// A lock, since a future of a push has it while the transaction is shared.
     pub(crate) batch: Mutex<Batch>,
     /// What an abort says about the items, if it is not just an abort.
-    pub(crate) failure: Option<Box<Failure>>,
+    pub(crate) failure: Option<Failure>,
 }
 
 /// Why a delivery failed, and when it is tried again if the queue has no backoff.
@@ -60,28 +68,18 @@ impl<T: Send + 'static, O: Order<T>> Core<T, O> {
             Some(name) => queue.ram.named_handle(name),
             None => queue.ram.handle(),
         };
-        Self::resume(
-            Arc::clone(&queue.shared),
-            handle.begin_owned(),
-            Batch::default(),
-        )
+        Self::resume(Local::new(&queue.shared), handle.begin_owned())
     }
 
     /// The state of the next transaction of the same handle.
-    pub(crate) fn resume(shared: Arc<Shared<T, O>>, ram: RamTx<T, O>, batch: Batch) -> Self {
-        let batch = Mutex::new(batch);
-        Self {
-            shared,
-            ram,
-            batch,
-            failure: None,
-        }
+    pub(crate) fn resume(local: Box<Local<T, O>>, ram: RamTx<T, O>) -> Self {
+        Self { ram, local }
     }
 
     /// Aborts.
     pub(crate) fn rollback(&mut self) {
-        self.batch.get_mut().clear();
-        match self.failure.take() {
+        self.local.batch.get_mut().clear();
+        match self.local.failure.take() {
             None => self.ram.rollback(),
             Some(why) => self.ram.rollback_with(why.reason, why.error, why.backoff),
         }
@@ -89,7 +87,17 @@ impl<T: Send + 'static, O: Order<T>> Core<T, O> {
 
     /// Whether it holds and has staged nothing.
     fn is_empty(&mut self) -> bool {
-        self.batch.get_mut().is_empty() && self.ram.held() + self.ram.staged() == 0
+        self.local.batch.get_mut().is_empty() && self.ram.held() + self.ram.staged() == 0
+    }
+}
+
+impl<T: Send + 'static, O: Order<T>> Local<T, O> {
+    pub(crate) fn new(shared: &Arc<Shared<T, O>>) -> Box<Self> {
+        Box::new(Self {
+            shared: Arc::clone(shared),
+            batch: Mutex::default(),
+            failure: None,
+        })
     }
 
     #[track_caller]
@@ -97,76 +105,6 @@ impl<T: Send + 'static, O: Order<T>> Core<T, O> {
         let batch = self.batch.try_lock();
         batch.expect("the transaction is used by the encoding of an item that it pushes")
     }
-}
-
-/// Items of a batch that are not staged in memory yet. They are taken back when this is dropped.
-struct Recorded<'t, T: Send + 'static, O: Order<T>> {
-    shared: &'t Shared<T, O>,
-    batch: &'t Mutex<Batch>,
-    /// How many were recorded before.
-    before: usize,
-}
-
-/// An item that was recorded, and its entry in memory.
-type Recording<'t, T, O> = (EntryOf<T, O>, Recorded<'t, T, O>);
-/// Many of them, with their numbers.
-type RecordingBatch<'t, T, O> = (Vec<EntryOf<T, O>>, Range<u64>, Recorded<'t, T, O>);
-
-impl<T: Send + 'static, O: Order<T>> Recorded<'_, T, O> {
-    /// They stay, with their tickets in memory.
-    fn keep(self, tickets: impl IntoIterator<Item = (u64, requeue::Ticket)>) {
-        if self.shared.tickets.is_some() {
-            self.batch.lock().tickets.extend(tickets);
-        }
-        std::mem::forget(self);
-    }
-
-    /// The item of an entry that was not staged.
-    fn item_of(&self, entry: EntryOf<T, O>) -> T {
-        entry.item.unwrap_or_else(|| {
-            // There was no room for it in memory.
-            let key = self.shared.key(entry.id);
-            let bytes = self.batch.lock().bytes_of(key).map(<[u8]>::to_vec);
-            let item = bytes.and_then(|bytes| self.shared.codec.decode(&bytes).ok());
-            item.expect("a codec decodes what it has encoded")
-        })
-    }
-}
-
-impl<T: Send + 'static, O: Order<T>> Drop for Recorded<'_, T, O> {
-    fn drop(&mut self) {
-        self.batch.lock().truncate(self.before);
-    }
-}
-
-/// One recorded item after the attempt to stage it.
-fn settle<T: Send + 'static, O: Order<T>>(
-    recorded: Recorded<'_, T, O>,
-    id: u64,
-    staged: Staged<T, O>,
-) -> Result<Ticket, PushError<T>> {
-    match staged {
-        Ok(ticket) => recorded.keep(ticket.map(|ticket| (id, ticket))),
-        Err(error) => return Err(PushError::from(error).map(|entry| recorded.item_of(entry))),
-    }
-    Ok(Ticket(id))
-}
-
-/// Many recorded items after the attempt to stage them: all, or none.
-fn settle_batch<T: Send + 'static, O: Order<T>>(
-    recorded: Recorded<'_, T, O>,
-    ids: Range<u64>,
-    staged: StagedBatch<T, O>,
-) -> Result<Tickets, PushError<Vec<T>>> {
-    match staged {
-        Ok(tickets) => recorded.keep(ids.clone().zip(tickets)),
-        Err(error) => {
-            let item_of = |entry| recorded.item_of(entry);
-            let items = |entries: Vec<_>| entries.into_iter().map(item_of).collect();
-            return Err(PushError::from(error).map(items));
-        }
-    }
-    Ok(Tickets(ids))
 }
 
 /// An item that was taken in memory.
@@ -215,11 +153,8 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
     }
 
     pub(crate) fn owned(queue: &DurableQueue<T, O>) -> Self {
-        Self::without_home(Core::resume(
-            Arc::clone(&queue.shared),
-            queue.ram.begin_owned(),
-            Batch::default(),
-        ))
+        let local = Local::new(&queue.shared);
+        Self::without_home(Core::resume(local, queue.ram.begin_owned()))
     }
 
     #[inline]
@@ -238,72 +173,19 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
         (core, self.home.take())
     }
 
-    /// Records an item in the batch.
-    #[inline]
-    fn record(&self, item: T, place: Option<Place>) -> Result<Recording<'_, T, O>, PushError<T>> {
-        let Core { shared, batch, .. } = self.core();
-        let id = shared.new_ids(1);
-        let schedule = place.map(|place| shared.schedule(place));
-        let mut writing = self.core().batch();
-        let before = writing.lengths.len();
-        match writing.push(shared.key(id), schedule, &item, &*shared.codec) {
-            Err(error) => Err(PushError::Codec(item, error)),
-            Ok(bytes) => {
-                drop(writing);
-                let recorded = Recorded {
-                    shared,
-                    batch,
-                    before,
-                };
-                Ok((shared.entry(id, item, bytes), recorded))
-            }
-        }
-    }
-
-    /// Records many items in the batch, or none.
-    fn record_batch(
-        &self,
-        items: Vec<T>,
-        place: Option<Place>,
-    ) -> Result<RecordingBatch<'_, T, O>, PushError<Vec<T>>> {
-        let Core { shared, batch, .. } = self.core();
-        let first = shared.new_ids(items.len());
-        let ids = first..first + items.len() as u64;
-        let schedule = place.map(|place| shared.schedule(place));
-        let mut writing = self.core().batch();
-        let (before, mut sizes) = (writing.lengths.len(), Vec::new());
-        for (id, item) in ids.clone().zip(&items) {
-            match writing.push(shared.key(id), schedule, item, &*shared.codec) {
-                Ok(bytes) if shared.budget.is_some() => sizes.push(bytes),
-                Ok(_) => {}
-                Err(error) => {
-                    writing.truncate(before);
-                    drop(writing);
-                    return Err(PushError::Codec(items, error));
-                }
-            }
-        }
-        drop(writing);
-        let recorded = Recorded {
-            shared,
-            batch,
-            before,
-        };
-        let sizes = sizes.into_iter().chain(iter::repeat(0));
-        let entries = ids.clone().zip(items).zip(sizes);
-        let entries = entries.map(|((id, item), bytes)| shared.entry(id, item, bytes));
-        Ok((entries.collect(), ids, recorded))
-    }
-
     pub(crate) fn stage(
         &self,
         item: T,
         place: Option<Place>,
         wait: Wait,
     ) -> Result<Ticket, PushError<T>> {
-        let (entry, recorded) = self.record(item, place)?;
-        let id = entry.id;
-        settle(recorded, id, O::stage(&self.core().ram, entry, place, wait))
+        let Core { ram, local } = self.core();
+        let recorded = match Recorded::new(local, slice::from_ref(&item), place) {
+            Ok(recorded) => recorded,
+            Err(error) => return Err(PushError::Codec(item, error)),
+        };
+        let entry = recorded.entry(item);
+        recorded.settle(O::stage(ram, entry, place, wait))
     }
 
     pub(crate) fn stage_async(
@@ -311,13 +193,17 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
         item: T,
         place: Option<Place>,
     ) -> impl Future<Output = Result<Ticket, PushError<T>>> + Send + '_ {
-        let staging = self.record(item, place).map(|(entry, recorded)| {
-            let id = entry.id;
-            (recorded, id, O::stage_async(&self.core().ram, entry, place))
-        });
+        let Core { ram, local } = self.core();
+        let staging = match Recorded::new(local, slice::from_ref(&item), place) {
+            Ok(recorded) => {
+                let entry = recorded.entry(item);
+                Ok((recorded, O::stage_async(ram, entry, place)))
+            }
+            Err(error) => Err(PushError::Codec(item, error)),
+        };
         async move {
-            let (recorded, id, staging) = staging?;
-            settle(recorded, id, staging.await)
+            let (recorded, staging) = staging?;
+            recorded.settle(staging.await)
         }
     }
 
@@ -327,9 +213,13 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
         place: Option<Place>,
         wait: Wait,
     ) -> Result<Tickets, PushError<Vec<T>>> {
-        let (entries, ids, recorded) = self.record_batch(items, place)?;
-        let staged = O::stage_batch(&self.core().ram, entries, place, wait);
-        settle_batch(recorded, ids, staged)
+        let (Core { ram, local }, count) = (self.core(), items.len());
+        let recorded = match Recorded::new(local, &items, place) {
+            Ok(recorded) => recorded,
+            Err(error) => return Err(PushError::Codec(items, error)),
+        };
+        let entries = recorded.entries(items);
+        recorded.settle_batch(count, O::stage_batch(ram, entries, place, wait))
     }
 
     pub(crate) fn stage_batch_async(
@@ -337,18 +227,17 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
         items: Vec<T>,
         place: Option<Place>,
     ) -> impl Future<Output = Result<Tickets, PushError<Vec<T>>>> + Send + '_ {
-        let staging = self
-            .record_batch(items, place)
-            .map(|(entries, ids, recorded)| {
-                (
-                    recorded,
-                    ids,
-                    O::stage_batch_async(&self.core().ram, entries, place),
-                )
-            });
+        let (Core { ram, local }, count) = (self.core(), items.len());
+        let staging = match Recorded::new(local, &items, place) {
+            Ok(recorded) => {
+                let entries = recorded.entries(items);
+                Ok((recorded, O::stage_batch_async(ram, entries, place)))
+            }
+            Err(error) => Err(PushError::Codec(items, error)),
+        };
         async move {
-            let (recorded, ids, staging) = staging?;
-            settle_batch(recorded, ids, staging.await)
+            let (recorded, staging) = staging?;
+            recorded.settle_batch(count, staging.await)
         }
     }
 
@@ -360,26 +249,26 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
         unbury: Change,
     ) -> Result<Ticket, PushError<T>> {
         let ticket = self.stage(item, place, Wait::Never)?;
-        self.core().batch().others.push(unbury);
+        self.core().local.batch().others.push(unbury);
         Ok(ticket)
     }
 
     pub(crate) fn hold(&self, wait: Wait) -> Result<Item<'_, T, O>, PopError> {
-        let Core { shared, ram, .. } = self.core();
+        let Core { ram, local } = self.core();
         let item = match wait {
             Wait::Never => ram.pop(),
             Wait::For(timeout) => ram.pop_timeout(timeout),
             Wait::Forever => ram.pop_blocking(),
         };
-        Ok(receive(shared, item?)?)
+        Ok(receive(&local.shared, item?)?)
     }
 
     pub(crate) fn hold_async(
         &self,
     ) -> impl Future<Output = Result<Item<'_, T, O>, PopError>> + Send + '_ {
-        let Core { shared, ram, .. } = self.core();
+        let Core { ram, local } = self.core();
         let popping = ram.pop_async();
-        async move { Ok(receive(shared, popping.await?)?) }
+        async move { Ok(receive(&local.shared, popping.await?)?) }
     }
 
     /// Takes up to `max` items, and waits for the first `min`.
@@ -389,13 +278,13 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
         max: usize,
         wait: Wait,
     ) -> Result<Items<'_, T, O>, StoreError> {
-        let Core { shared, ram, .. } = self.core();
+        let Core { ram, local } = self.core();
         let items = match wait {
             Wait::Never => ram.pop_batch(max),
             Wait::For(timeout) => ram.pop_batch_timeout(min, max, timeout),
             Wait::Forever => ram.pop_batch_blocking(min, max),
         };
-        receive_batch(shared, items)
+        receive_batch(&local.shared, items)
     }
 
     pub(crate) fn hold_batch_async(
@@ -403,9 +292,9 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
         min: usize,
         max: usize,
     ) -> impl Future<Output = Result<Items<'_, T, O>, StoreError>> + Send + '_ {
-        let Core { shared, ram, .. } = self.core();
+        let Core { ram, local } = self.core();
         let popping = ram.pop_batch_async(min, max);
-        async move { receive_batch(shared, popping.await) }
+        async move { receive_batch(&local.shared, popping.await) }
     }
 
     /// Delivers the item again: see [`requeue::Transaction::retry`].
@@ -424,10 +313,10 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
     ///
     /// [`PushError::Full`] as for [`requeue::Transaction::retry_after`]: the item is still held.
     pub fn retry_after(&self, item: Item<'_, T, O>, delay: Duration) -> Result<(), PushError<()>> {
-        let Core { shared, ram, .. } = self.core();
+        let Core { ram, local } = self.core();
         let delivery = (item.ram.id, item.attempts());
         // Before others can take it, since what they write is later in the log.
-        shared.note_delays(iter::once(delivery), delay);
+        local.shared.note_delays(iter::once(delivery), delay);
         Ok(ram.retry_after(item.ram, delay)?)
     }
 
@@ -481,9 +370,9 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
     ///
     /// [`PushError::Full`] as for [`requeue::OwnedTransaction::retry_all_after`].
     pub fn retry_all_after(&mut self, delay: Duration) -> Result<(), PushError<()>> {
-        let Core { shared, ram, .. } = self.core_mut();
+        let Core { ram, local } = self.core_mut();
         let held: Vec<_> = ram.items().map(|item| (item.id, item.attempts())).collect();
-        shared.note_delays(held.into_iter(), delay);
+        local.shared.note_delays(held.into_iter(), delay);
         Ok(ram.retry_all_after(delay)?)
     }
 

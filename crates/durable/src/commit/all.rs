@@ -7,6 +7,7 @@ use crate::order::{Order, RamTx};
 use crate::queue::shared::TicketChanges;
 use crate::store::StoreInner;
 use crate::{Taken, Transaction};
+use std::mem;
 use std::sync::Arc;
 
 /// A tuple of up to eight transactions of one store, or a `Vec` of them, for [`commit_all`]. Sealed.
@@ -83,15 +84,15 @@ impl Batches {
     fn add<T: Send + 'static, O: Order<T>>(
         &mut self,
         tx: &mut Transaction<'_, T, O>,
-    ) -> Result<TicketChanges, StoreError> {
-        let store = &tx.core().shared.store;
+    ) -> Result<Option<TicketChanges>, StoreError> {
+        let store = &tx.core().local.shared.store;
         let first = self.store.get_or_insert_with(|| Arc::clone(store));
         assert!(
             Arc::ptr_eq(first, store),
             "transactions of different stores cannot commit as one"
         );
-        let mut batch = tx.core_mut().prepare()?;
-        let tickets = tx.core().shared.tickets_of(&mut batch);
+        let mut batch = mem::take(tx.core_mut().prepare()?);
+        let tickets = tx.core().local.shared.tickets_of(&mut batch);
         if !batch.is_empty() {
             self.batches.push(batch);
         }
@@ -126,12 +127,12 @@ impl<'h, T: Send + 'static, O: Order<T>> CommitAll for Vec<Transaction<'h, T, O>
         }
         batches.commit(durability)?;
         for (tx, tickets) in self.iter().zip(tickets) {
-            tx.core().shared.exchange_tickets(tickets);
+            tx.core().local.shared.exchange_tickets(tickets);
         }
-        let (rams, rests): (Vec<RamTx<T, O>>, Vec<_>) =
+        let (rams, homes): (Vec<RamTx<T, O>>, Vec<_>) =
             self.into_iter().map(Transaction::split).unzip();
-        let taken = conclude(rams).into_iter().zip(rests);
-        Ok(taken.map(|(ram, rest)| Taken::new(ram, rest)).collect())
+        let taken = conclude(rams).into_iter().zip(homes);
+        Ok(taken.map(|(ram, home)| Taken::new(ram, home)).collect())
     }
 }
 
@@ -147,9 +148,9 @@ macro_rules! tuples {
                 let mut batches = Batches::default();
                 $(let $tickets = batches.add(&mut $tx)?;)+
                 batches.commit(durability)?;
-                $($tx.core().shared.exchange_tickets($tickets);)+
+                $($tx.core().local.shared.exchange_tickets($tickets);)+
                 $(let $tx = $tx.split();)+
-                // The parts in memory, then the rests.
+                // The parts in memory, then the taken items.
                 let ($($tickets,)+) = conclude(($($tx.0,)+));
                 Ok(($(Taken::new($tickets, $tx.1),)+))
             }

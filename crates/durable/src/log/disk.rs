@@ -2,6 +2,7 @@
 
 use super::directory::Directory;
 use super::journal;
+use super::pushed::{Fate, Pushed};
 use super::salvage::salvage;
 use super::tables::{guarded, visit, Tables};
 use super::witness::Witness;
@@ -100,7 +101,9 @@ impl Disk {
     ) -> Result<(Tables, Books), StoreError> {
         if !directory.tidy()? {
             // It is there as a whole or not at all.
-            drop(Tables::open(&directory.at("db.new"), memtable)?);
+            let new = directory.at("db.new");
+            drop(Tables::open(&new, memtable)?);
+            journal::remove_all(&new)?;
             directory.put_in_place()?;
         }
         let db = directory.at("db");
@@ -303,8 +306,10 @@ impl GroupWriter<'_> {
     /// within a batch.
     fn items(&mut self, batch: &mut Batch) {
         let depends = !batch.others.is_empty();
-        for key in batch.removes.iter().flat_map(|run| run.keys()) {
-            self.remove(key, depends);
+        for run in &batch.removes {
+            if !self.pushed.cancel(*run) {
+                run.keys().for_each(|key| self.remove(key, depends));
+            }
         }
         for change in &batch.others {
             if let Change::Bury(key, letter) = change {
@@ -312,11 +317,22 @@ impl GroupWriter<'_> {
                 self.remove(Key { id, ..*key }, depends);
             }
         }
-        let keys = batch.pushes.iter().flat_map(|run| run.keys());
-        let mut rest = &mut batch.values[..];
-        for (key, length) in keys.zip(&batch.lengths) {
-            let (value, after) = rest.split_at_mut(*length as usize);
-            rest = after;
+        let (mut values, mut lengths) = (&mut batch.values[..], &batch.lengths[..]);
+        for run in &batch.pushes {
+            let of_run = lengths.split_off(..run.len()).unwrap_or_default();
+            let bytes = of_run.iter().map(|length| *length as usize).sum::<usize>();
+            let of_run = (of_run, values.split_off_mut(..bytes).unwrap_or_default());
+            if !self.pushed.is_cancelled(*run) {
+                self.insert_run(*run, of_run);
+            }
+        }
+    }
+
+    /// Items of a run, unless they are cancelled, with the lengths of their values and these.
+    fn insert_run(&mut self, run: Run, (lengths, mut values): (&[u32], &mut [u8])) {
+        for (key, length) in run.keys().zip(lengths) {
+            let (value, rest) = values.split_at_mut(*length as usize);
+            values = rest;
             if self.pushed.get(key.id) == Fate::Pushed {
                 self.insert(key, value);
             }
@@ -490,60 +506,5 @@ impl GroupWriter<'_> {
         self.books.store.next_id = self.disk.next_id.load(Ordering::Relaxed);
         let row = encode_row(STORE_ROW, &self.books.store);
         self.rows.insert(&self.disk.tables.store, STORE_ROW, row);
-    }
-}
-
-/// What a group does with the items that it pushes.
-struct Pushed {
-    /// The fates of items by number, from this one on: their numbers are nearly consecutive.
-    base: u64,
-    fates: Vec<Fate>,
-    /// Those that were numbered long before.
-    older: HashMap<u64, Fate>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Fate {
-    /// The group does not push it.
-    Absent,
-    Pushed,
-    /// The group pushes and removes it.
-    Cancelled,
-}
-
-impl Pushed {
-    fn of(runs: &[Run], count: usize) -> Self {
-        let end = runs.iter().map(|run| run.end()).max().unwrap_or(0);
-        let first = runs.iter().map(|run| run.first).min().unwrap_or(0);
-        let base = first.max(end.saturating_sub(8 * count as u64 + 1024));
-        let mut fates = Self {
-            base,
-            fates: vec![Fate::Absent; usize::try_from(end - base).unwrap_or(0)],
-            older: HashMap::new(),
-        };
-        for key in runs.iter().flat_map(|run| run.keys()) {
-            fates.set(key.id, Fate::Pushed);
-        }
-        fates
-    }
-
-    fn index(&self, id: u64) -> Option<usize> {
-        id.checked_sub(self.base)
-            .and_then(|index| usize::try_from(index).ok())
-    }
-
-    fn get(&self, id: u64) -> Fate {
-        let fate = match self.index(id) {
-            Some(index) => self.fates.get(index),
-            None => self.older.get(&id),
-        };
-        fate.copied().unwrap_or(Fate::Absent)
-    }
-
-    fn set(&mut self, id: u64, fate: Fate) {
-        match self.index(id).and_then(|index| self.fates.get_mut(index)) {
-            Some(known) => *known = fate,
-            None => drop(self.older.insert(id, fate)),
-        }
     }
 }

@@ -1,11 +1,14 @@
-//! The log: transactions hand in their changes, and one thread writes them in groups.
+//! The log: transactions hand in their changes, which are written in groups, one group at a time.
 //!
 //! | who | does |
 //! |---|---|
 //! | a commit | adds its batch to the group that is being collected, under a short lock |
-//! | the writer | takes the group, writes it as one batch of the storage engine, syncs if anybody waits for that |
-//! | a synced commit | waits until its group is on the disk, then shows its items |
-//! | a buffered commit | shows its items at once; the writer syncs them in time |
+//! | a synced commit | writes the group itself if no other group is being written, else waits; then shows its items |
+//! | a buffered commit | shows its items at once |
+//! | the writer, a thread | writes and syncs the groups that no thread waits for: those of buffered and asynchronous commits |
+//!
+//! To write a group is to take it, so that the next one is collected, to write it as one batch of the storage engine, and to
+//! sync it if anybody asked for that. Then one of those who wait for the next group writes that, or the writer does.
 //!
 //! Groups are written in the order in which they were collected, so what a crash leaves is a prefix. A transaction that
 //! popped an item is later in the log than the one that pushed it, since items are shown after their batch was added.
@@ -15,6 +18,7 @@
 mod directory;
 mod disk;
 mod journal;
+mod pushed;
 mod salvage;
 mod tables;
 mod witness;
@@ -35,7 +39,7 @@ use std::thread::{self, JoinHandle, ThreadId};
 use std::time::{Duration, Instant};
 
 /// At how many bytes a group is written, if nobody waits for it.
-const WRITE_AT: usize = 4 << 20;
+const WRITE_AT: usize = 1 << 20;
 /// At how many bytes further buffered commits wait.
 const FULL_AT: usize = 64 << 20;
 /// Up to how many bytes the buffers of a group are kept.
@@ -84,6 +88,10 @@ struct State {
     failed: Option<StoreError>,
     /// The buffers of the group after this one.
     next: Batch,
+    /// A group is being written.
+    writing: bool,
+    /// The writer waits for the end of that.
+    writer_waits: bool,
     stopping: bool,
     /// Runs completions, which are code of users.
     completions: Option<Sender<Box<dyn FnOnce() + Send>>>,
@@ -96,6 +104,8 @@ struct Group {
     commits: usize,
     completions: Vec<Completion>,
     urgency: Urgency,
+    /// How many threads wait for it.
+    waiters: usize,
 }
 
 /// How soon a group is written.
@@ -123,6 +133,8 @@ impl Log {
                 sync_by: None,
                 failed: None,
                 next: Batch::default(),
+                writing: false,
+                writer_waits: false,
                 stopping: false,
                 completions: None,
             }),
@@ -169,6 +181,7 @@ impl Log {
         match self.inner.add(slice::from_mut(batch), Durability::Synced) {
             Ok(mut state) => {
                 state.group.completions.push(then);
+                self.inner.work.notify_one();
                 Ok(())
             }
             Err(error) => Err((error, then)),
@@ -208,14 +221,6 @@ impl Drop for Log {
     }
 }
 
-impl State {
-    /// Copies the changes into the group: the buffers of the batch stay with the caller, those of the group with the writer.
-    fn add(&mut self, batch: &mut Batch) {
-        self.group.commits += 1;
-        self.group.batch.append(batch);
-    }
-}
-
 impl Inner {
     fn add(
         &self,
@@ -239,7 +244,7 @@ impl Inner {
             state.add(batch);
         }
         match durability {
-            Durability::Synced => self.hasten(&mut state, Urgency::Sync),
+            Durability::Synced => state.group.urgency = Urgency::Sync,
             Durability::Buffered { at_most } => self.sync_within(&mut state, at_most),
         }
         Ok(state)
@@ -266,67 +271,85 @@ impl Inner {
         }
     }
 
+    /// Waits until a group is on the disk.
     fn wait(&self, state: &mut MutexGuard<'_, State>, number: u64) -> Result<(), StoreError> {
+        state.group.waiters += 1;
         while state.synced < number {
             if let Some(error) = &state.failed {
                 return Err(error.clone());
             }
-            self.ended[(number % 2) as usize].wait(state);
+            if state.writing || state.number != number {
+                self.ended[(number % 2) as usize].wait(state);
+            } else {
+                self.write_group(state, true);
+            }
         }
         Ok(())
     }
 
     /// The writer.
     fn write_groups(&self) {
-        while let Some((group, number, sync)) = self.take_group() {
-            let Group {
-                mut batch,
-                completions,
-                ..
-            } = group;
-            let writing = AssertUnwindSafe(|| self.disk.write(&mut batch, number, sync));
-            let written = catch_unwind(writing)
-                .unwrap_or_else(|_| Err(StoreError::damaged("the storage engine panicked")))
-                .map_err(|error| StoreError::Poisoned(error.to_string().into()));
-            self.end_group(number, sync, &written, batch);
-            self.complete(completions, &written);
-            if written.is_err() {
-                break;
-            }
+        let mut state = self.state.lock();
+        while let Some(sync) = self.wait_for_group(&mut state) {
+            self.write_group(&mut state, sync);
         }
-        // No more are added: nobody has the log, or it failed.
-        let group = mem::take(&mut self.state.lock().group);
-        let failed = self.state.lock().failed.clone();
-        self.complete(group.completions, &failed.map_or(Ok(()), Err));
     }
 
-    /// Waits for a group that is to be written; with whether it is to be synced. `None`: the log is dropped.
-    fn take_group(&self) -> Option<(Group, u64, bool)> {
-        let mut state = self.state.lock();
-        let sync = loop {
+    /// Waits until the writer has to write a group; returns whether it is to be synced. `None`: the log is dropped, or failed.
+    fn wait_for_group(&self, state: &mut MutexGuard<'_, State>) -> Option<bool> {
+        loop {
             let is_due = state.sync_by.is_some_and(|(by, _)| by <= Instant::now());
             match state.group.urgency {
-                Urgency::Sync => break true,
-                _ if is_due => break true,
-                Urgency::Write => break state.stopping,
+                _ if state.failed.is_some() => return None,
+                _ if state.writing => {
+                    state.writer_waits = true;
+                    self.work.wait(state);
+                }
+                Urgency::Sync => return Some(true),
+                _ if is_due => return Some(true),
+                Urgency::Write => return Some(state.stopping),
                 Urgency::Waits if state.stopping => {
-                    if state.sync_by.is_none() && state.group.commits == 0 {
-                        return None;
-                    }
-                    break true;
+                    let is_empty = state.sync_by.is_none() && state.group.commits == 0;
+                    return (!is_empty).then_some(true);
                 }
                 Urgency::Waits => match state.sync_by {
-                    Some((by, _)) => drop(self.work.wait_until(&mut state, by)),
-                    None => self.work.wait(&mut state),
+                    Some((by, _)) => drop(self.work.wait_until(state, by)),
+                    None => self.work.wait(state),
                 },
             }
-        };
+        }
+    }
+
+    /// Writes the group that was collected. No other is being written.
+    fn write_group(&self, state: &mut MutexGuard<'_, State>, sync: bool) {
+        let (number, group) = self.take_group(state, sync);
+        let Group {
+            mut batch,
+            completions,
+            ..
+        } = group;
+        let written = MutexGuard::unlocked(state, || {
+            let writing = AssertUnwindSafe(|| self.disk.write(&mut batch, number, sync));
+            let written = catch_unwind(writing)
+                .unwrap_or_else(|_| Err(StoreError::damaged("the storage engine panicked")));
+            batch.clear();
+            written.map_err(|error| StoreError::Poisoned(error.to_string().into()))
+        });
+        if batch.capacity() <= KEPT {
+            state.next = batch;
+        }
+        state.complete(completions, &written);
+        self.end_group(state, number, sync, written);
+    }
+
+    fn take_group(&self, state: &mut State, sync: bool) -> (u64, Group) {
         if sync {
             state.sync_by = None;
         } else if state.sync_by.is_none() {
             // What is written without a wait is synced in time too.
             state.sync_by = Some((after(NOTED), NOTED));
         }
+        state.writing = true;
         let number = state.number;
         state.number += 1;
         self.taken.notify_all();
@@ -334,40 +357,51 @@ impl Inner {
             batch: mem::take(&mut state.next),
             ..Group::default()
         };
-        Some((mem::replace(&mut state.group, next), number, sync))
+        (number, mem::replace(&mut state.group, next))
     }
 
+    /// After a group was written: those who wait for it go on, and one of those who wait for the next one writes that.
     fn end_group(
         &self,
+        state: &mut State,
         number: u64,
         sync: bool,
-        written: &Result<(), StoreError>,
-        mut batch: Batch,
+        written: Result<(), StoreError>,
     ) {
-        batch.clear();
-        let mut state = self.state.lock();
-        match written {
-            Ok(()) if sync => state.synced = number,
-            Ok(()) => {}
-            Err(error) => {
-                state.failed = Some(error.clone());
-                self.taken.notify_all();
-                self.ended[((number + 1) % 2) as usize].notify_all();
-            }
+        state.writing = false;
+        let [next, this] = [number + 1, number].map(|number| &self.ended[(number % 2) as usize]);
+        this.notify_all();
+        if let Err(error) = written {
+            let group = mem::take(&mut state.group);
+            state.complete(group.completions, &Err(error.clone()));
+            state.failed = Some(error);
+            self.taken.notify_all();
+            next.notify_all();
+        } else if sync {
+            state.synced = number;
         }
-        if batch.capacity() <= KEPT {
-            state.next = batch;
+        if state.group.waiters > 0 {
+            next.notify_one();
         }
-        self.ended[(number % 2) as usize].notify_all();
+        if mem::take(&mut state.writer_waits) {
+            self.work.notify_one();
+        }
+    }
+}
+
+impl State {
+    /// Copies the changes into the group: the buffers of the batch stay with the caller, those of the group with the writer.
+    fn add(&mut self, batch: &mut Batch) {
+        self.group.commits += 1;
+        self.group.batch.append(batch);
     }
 
     /// Completions run destructors and wakers, which may commit to the same store: so not here.
-    fn complete(&self, completions: Vec<Completion>, written: &Result<(), StoreError>) {
+    fn complete(&mut self, completions: Vec<Completion>, written: &Result<(), StoreError>) {
         if completions.is_empty() {
             return;
         }
-        let mut state = self.state.lock();
-        let sender = state.completions.get_or_insert_with(|| {
+        let sender = self.completions.get_or_insert_with(|| {
             let (sender, receiver) = channel::<Box<dyn FnOnce() + Send>>();
             let run = move || {
                 for complete in receiver {

@@ -429,8 +429,8 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
     /// Writes an item that became a dead letter, without a wait.
     fn bury(self: &Arc<Self>, letter: requeue::DeadLetter<EntryOf<T, O>>) {
         let error = letter.error().map(str::to_owned);
-        let entry = letter.item;
-        let item = entry.item.map_or_else(|| self.read(entry.id), Ok);
+        let (id, entry) = (letter.item.id, letter.item);
+        let item = entry.into_item().map_or_else(|| self.read(id), Ok);
         let mut item_bytes = Vec::new();
         let encoded = item.and_then(|item| Ok(self.codec.encode(&item, &mut item_bytes)?));
         if encoded.is_err() {
@@ -438,12 +438,12 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
             return;
         }
         let row = LetterRow {
-            item: entry.id,
+            item: id,
             attempts: letter.attempts,
             reason: Cause::Failed(letter.reason).to_byte(),
             error,
             died: self.store.wall_time(),
-            schedule: self.schedule_of(entry.id).ok().flatten(),
+            schedule: self.schedule_of(id).ok().flatten(),
             item_bytes,
         };
         self.add_letters(vec![(self.new_ids(1), row)]);

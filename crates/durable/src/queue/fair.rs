@@ -31,12 +31,7 @@ macro_rules! keys {
             /// # Ok::<(), Box<dyn std::error::Error>>(())
             /// ```
             pub fn key_at_limit(&self, item: &T) -> Option<K> {
-                self.ram.key_at_limit(&EntryOf::<T, $order> {
-                    id: 0,
-                    key: self.key_of(item),
-                    item: None,
-                    charge: None,
-                })
+                self.ram.key_at_limit(&EntryOf::<T, $order>::on_disk(0, self.key_of(item)))
             }
 
             /// Visits the items of one key in their order, and returns their number; see [`requeue::Queue::items_of`]. Items that are

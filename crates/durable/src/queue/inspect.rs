@@ -8,6 +8,7 @@ use crate::format::{decode_row, Key, LetterRow, QueueRow};
 use crate::log::Durability;
 use crate::store::Store;
 use std::fmt;
+use std::slice;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -139,8 +140,9 @@ impl Inspector {
         for (letter, row) in &rows {
             // Relaxed: numbers only have to differ.
             let id = store.log.disk().next_id.fetch_add(1, Ordering::Relaxed);
-            batch.push_with(Key { queue, id }, row.schedule, |bytes| {
-                bytes.extend_from_slice(&row.item_bytes);
+            let (key, items) = (Key { queue, id }, slice::from_ref(&row.item_bytes));
+            batch.push_all(key, row.schedule, items, |item, bytes| {
+                bytes.extend_from_slice(item);
                 Ok(())
             })?;
             batch.others.push(Change::Unbury(*letter));

@@ -329,7 +329,7 @@ impl<T: Send + 'static, O: Order<T>> Push for &Transaction<'_, T, O> {
     type Item = T;
 
     fn now(&self) -> Instant {
-        self.core().shared.clock.now()
+        self.core().local.shared.clock.now()
     }
 
     #[allow(private_interfaces)]
@@ -454,11 +454,11 @@ where
         let shared = &self.shared;
         shared.load(&mut entry)?;
         let mut batch = Batch::default();
-        Run::add(&mut batch.removes, shared.key(ticket.0));
+        Run::add(&mut batch.removes, shared.key(ticket.0), 1);
         let tickets = shared.tickets_of(&mut batch);
         shared.log().commit(&mut [batch], Durability::Synced)?;
         shared.exchange_tickets(tickets);
-        Ok(entry.item)
+        Ok(entry.into_item())
     }
 }
 

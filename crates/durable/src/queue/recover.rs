@@ -191,14 +191,14 @@ fn bury<T: Send + 'static, O: Engine<T>>(
         mark,
     } in poison
     {
-        let mut item_bytes = Vec::new();
-        let item = match entry.item {
+        let (id, mut item_bytes) = (entry.id, Vec::new());
+        let item = match entry.into_item() {
             Some(item) => item,
-            None => shared.read(entry.id)?,
+            None => shared.read(id)?,
         };
         shared.codec.encode(&item, &mut item_bytes)?;
         let letter = LetterRow {
-            item: entry.id,
+            item: id,
             attempts: mark.attempts,
             reason: Cause::Crashed.to_byte(),
             error: Some("the process died while it held the item".into()),

@@ -1,9 +1,8 @@
 //! What the handles of a queue share, apart from the queue in memory.
 
 use super::letters::Letters;
-use crate::batch::{Batch, Change};
-use crate::codec::Codec;
-use crate::entry::Budget;
+use crate::batch::{Batch, Change, Encode};
+use crate::entry::{Budget, Entry};
 use crate::error::StoreError;
 use crate::format::{self, Key, Schedule};
 use crate::log::{guarded, Log};
@@ -21,7 +20,7 @@ pub(crate) struct Shared<T, O: Engine<T>> {
     pub(crate) store: Arc<StoreInner>,
     pub(crate) name: Arc<str>,
     pub(crate) id: u32,
-    pub(crate) codec: Arc<dyn Codec<T>>,
+    pub(crate) codec: Arc<dyn Encode<T>>,
     pub(crate) settings: O::Settings,
     pub(crate) budget: Option<Arc<Budget>>,
     pub(crate) max_attempts: Option<u32>,
@@ -49,29 +48,21 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
             .fetch_add(count as u64, Ordering::Relaxed)
     }
 
-    /// An entry for an item that takes `bytes` bytes. The item is left on the disk if there is no room in memory.
+    /// An entry for an item that takes `bytes` bytes.
+    #[inline]
     pub(crate) fn entry(&self, id: u64, item: T, bytes: usize) -> EntryOf<T, O> {
         let key = O::key(&self.settings, &item);
-        let mut entry = EntryOf::<T, O> {
-            id,
-            key,
-            item: Some(item),
-            charge: None,
-        };
-        if let Some(budget) = &self.budget {
-            entry.charge = budget.charge(bytes);
-            if entry.charge.is_none() {
-                entry.item = None;
-            }
+        match &self.budget {
+            None => Entry::new(id, key, item),
+            Some(budget) => Entry::within(budget, bytes, id, key, item),
         }
-        entry
     }
 
     /// Reads the item of an entry from the disk, if it is not in memory.
     #[inline]
     pub(crate) fn load(&self, entry: &mut EntryOf<T, O>) -> Result<(), StoreError> {
-        if entry.item.is_none() {
-            entry.item = Some(self.read(entry.id)?);
+        if entry.item().is_none() {
+            entry.load(self.read(entry.id)?);
         }
         Ok(())
     }
@@ -158,19 +149,20 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
     }
 
     /// The tickets of the items that a batch removes and pushes, if the queue has any.
-    pub(crate) fn tickets_of(&self, batch: &mut Batch) -> TicketChanges {
-        let mut changes = TicketChanges::default();
-        if self.tickets.is_some() {
-            let removed = batch.removes.iter().flat_map(|run| run.keys());
-            changes.removed.extend(removed.map(|key| key.id));
-            changes.new.append(&mut batch.tickets);
-        }
-        changes
+    #[inline]
+    pub(crate) fn tickets_of(&self, batch: &mut Batch) -> Option<TicketChanges> {
+        self.tickets.as_ref()?;
+        let removed = batch.removes.iter().flat_map(|run| run.keys());
+        Some(TicketChanges {
+            removed: removed.map(|key| key.id).collect(),
+            new: std::mem::take(&mut batch.tickets),
+        })
     }
 
     /// Before the items are shown.
-    pub(crate) fn exchange_tickets(&self, changes: TicketChanges) {
-        if let Some(tickets) = &self.tickets {
+    #[inline]
+    pub(crate) fn exchange_tickets(&self, changes: Option<TicketChanges>) {
+        if let Some((tickets, changes)) = self.tickets.as_ref().zip(changes) {
             let mut tickets = tickets.lock();
             tickets.extend(changes.new);
             for id in changes.removed {
@@ -181,7 +173,6 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
 }
 
 /// What a commit changes about the tickets of a queue.
-#[derive(Default)]
 pub(crate) struct TicketChanges {
     new: Vec<(u64, RamTicket)>,
     removed: Vec<u64>,

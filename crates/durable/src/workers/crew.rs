@@ -234,11 +234,11 @@ impl Shift {
         reason: Reason,
         error: impl Into<Cow<'static, str>>,
     ) {
-        tx.core_mut().failure = Some(Box::new(transaction::Failure {
+        tx.core_mut().local.failure = Some(transaction::Failure {
             reason,
             error: error.into(),
             backoff: self.crew.backoff,
-        }));
+        });
     }
 
     /// Counts a run whose transaction has ended.
