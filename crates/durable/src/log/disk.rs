@@ -1,7 +1,7 @@
 //! The storage engine, and what a group of commits changes in it.
 
 use super::directory::Directory;
-use super::journal;
+use super::journal::{self, Alone};
 use super::salvage::salvage;
 use super::tables::{guarded, visit, Tables};
 use super::witness::Witness;
@@ -104,13 +104,32 @@ impl Disk {
             directory.put_in_place()?;
         }
         let db = directory.at("db");
-        journal::mend(&db, acknowledged, accept_damage)?;
+        Tables::check_lists(&db)?;
+        journal::mend(&db, acknowledged, || {
+            Self::tables_alone(directory, memtable)
+        })?;
         let tables = Tables::open(&db, memtable)?;
         let books = Books::read(&tables, acknowledged)?;
         if accept_damage {
             books.check_all(&tables)?;
         }
         Ok((tables, books))
+    }
+
+    /// What the tables have without the journals.
+    #[cold]
+    fn tables_alone(directory: &Directory, memtable: u64) -> Result<Alone, StoreError> {
+        let alone = Tables::open(&directory.copy_tables()?, memtable).and_then(|tables| {
+            let books = Books::read(&tables, 0)?;
+            let are_whole = books.check_all(&tables).is_ok();
+            let group = books.store.group;
+            Ok(Alone { group, are_whole })
+        });
+        directory.remove_copies()?;
+        match alone {
+            Err(StoreError::Damaged(_)) => Ok(Alone::default()),
+            alone => alone,
+        }
     }
 
     pub(crate) fn books(&self) -> MutexGuard<'_, Books> {

@@ -16,6 +16,7 @@ mod directory;
 mod disk;
 mod journal;
 mod salvage;
+mod source;
 mod tables;
 mod witness;
 

@@ -37,6 +37,9 @@ impl<T> Letters<T> {
 impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
     /// Adds dead letters, which are written without a wait. The oldest ones beyond the limit are removed.
     pub(crate) fn add_letters(self: &Arc<Self>, new: Vec<(u64, LetterRow)>) {
+        if new.is_empty() {
+            return;
+        }
         let mut batch = Batch::default();
         // Until they are in the log: a removal is later there.
         let mut rows = self.letters.rows.lock();
