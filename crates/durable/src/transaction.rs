@@ -26,7 +26,7 @@ use std::time::Duration;
 /// [handle](crate::Handle::begin), or owns what it needs ([`DurableQueue::begin_owned`]).
 ///
 /// Dropping it aborts: held items go back to the head of the queue in their order, staged ones are dropped. An abort
-/// writes nothing. A crash is an abort.
+/// writes nothing, except delays if the queue has a [backoff](crate::Builder::backoff). A crash is an abort.
 #[must_use = "a transaction that is dropped aborts"]
 pub struct Transaction<'h, T: Send + 'static, O: Order<T> = Fifo> {
     /// `None` only after the end.
@@ -81,6 +81,9 @@ impl<T: Send + 'static, O: Order<T>> Core<T, O> {
     /// Aborts.
     pub(crate) fn rollback(&mut self) {
         self.batch.get_mut().clear();
+        let Self { shared, ram, .. } = self;
+        let worker = self.failure.as_ref().map(|why| why.backoff);
+        shared.note_backoff(ram.items().map(|item| (item.id, item.attempts())), worker);
         match self.failure.take() {
             None => self.ram.rollback(),
             Some(why) => self.ram.rollback_with(why.reason, why.error, why.backoff),
@@ -408,13 +411,16 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
         async move { receive_batch(shared, popping.await) }
     }
 
-    /// Delivers the item again: see [`requeue::Transaction::retry`].
+    /// Delivers the item again: see [`requeue::Transaction::retry`]. The delay, if the queue has a
+    /// [backoff](crate::Builder::backoff), is written without a wait.
     ///
     /// # Errors
     ///
     /// [`PushError::Full`] as for [`requeue::Transaction::retry`]: the item is still held.
     pub fn retry(&self, item: Item<'_, T, O>) -> Result<(), PushError<()>> {
-        Ok(self.core().ram.retry(item.ram)?)
+        let Core { shared, ram, .. } = self.core();
+        shared.note_backoff(iter::once((item.ram.id, item.attempts())), None);
+        Ok(ram.retry(item.ram)?)
     }
 
     /// Delivers the item again after `delay`, also in the next process: see [`requeue::Transaction::retry_after`]. The delay
@@ -515,7 +521,8 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
         Ok(self.core().ram.renew()?)
     }
 
-    /// Aborts: held items go back to the head, in their order; staged ones are dropped. Writes nothing.
+    /// Aborts: held items go back to the head, in their order; staged ones are dropped. Writes nothing, except delays if the
+    /// queue has a [backoff](crate::Builder::backoff).
     pub fn abort(self) {
         drop(self);
     }

@@ -11,7 +11,7 @@ use crate::format::{
     decode_row, encode_row, open, queue_digest, row_digest, seal, Digest, Key, LetterRow, Mark,
     QueueRow, StoreRow, STORE_ROW,
 };
-use fjall::{OwnedWriteBatch, PersistMode};
+use fjall::{Keyspace, OwnedWriteBatch, PersistMode};
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -195,10 +195,8 @@ impl Disk {
             let _ = guarded(|| Ok(table.rotate_memtable()?));
         }
         for _ in 0..RECLAIM_POLLS {
-            if tables
-                .iter()
-                .all(|table| table.sealed_memtable_count() == 0)
-            {
+            let sealed = guarded(|| Ok(tables.map(Keyspace::sealed_memtable_count)));
+            if sealed.is_ok_and(|sealed| sealed == [0; 5]) {
                 let _ = guarded(|| Ok(self.tables.items.major_compact()?));
                 break;
             }

@@ -3,19 +3,39 @@
 use crate::error::StoreError;
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode, UserKey, UserValue};
 use std::fs;
-use std::ops::RangeBounds;
+use std::ops::{Deref, RangeBounds};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::path::Path;
 use xxhash_rust::xxh3::xxh3_128;
 
 /// The tables of a store.
 pub(crate) struct Tables {
-    pub(crate) database: Database,
+    pub(crate) database: Guarded,
     pub(crate) items: Keyspace,
     pub(crate) marks: Keyspace,
     pub(crate) letters: Keyspace,
     pub(crate) queues: Keyspace,
     pub(crate) store: Keyspace,
+}
+
+/// A database; when it is dropped it is closed, and a panic of that is ignored.
+pub(crate) struct Guarded(Option<Database>);
+
+impl Deref for Guarded {
+    type Target = Database;
+
+    fn deref(&self) -> &Database {
+        self.0.as_ref().expect("it is there until it is dropped")
+    }
+}
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        let _ = guarded(|| {
+            drop(self.0.take());
+            Ok(())
+        });
+    }
 }
 
 impl Tables {
@@ -38,7 +58,7 @@ impl Tables {
                 letters: letters?,
                 queues: queues?,
                 store: store?,
-                database,
+                database: Guarded(Some(database)),
             })
         })
     }

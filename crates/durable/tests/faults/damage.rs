@@ -196,7 +196,11 @@ fn assert_same_files(
 ) {
     for file in before.keys().chain(after.keys()) {
         let is_same = before.get(file) == after.get(file);
-        assert!(is_same || !is_compared(file), "{how}: {file:?} was changed");
+        assert!(
+            is_same || !is_compared(file),
+            "{how}: {} was changed",
+            file.display()
+        );
     }
 }
 
