@@ -59,7 +59,7 @@
 //! | [`Buffered`](Durability::Buffered) | within the time that it names | at once | the last commits; what is left is a prefix |
 //!
 //! Commits are written in groups, each of them whole or not at all. An item that is pushed and popped within one group is never
-//! written. An abort writes nothing.
+//! written. An abort writes nothing but the delays of a [backoff](Builder::backoff).
 //!
 //! # After a crash
 //!

@@ -1,7 +1,7 @@
 //! The storage engine, and what a group of commits changes in it.
 
 use super::directory::Directory;
-use super::journal;
+use super::journal::{self, Alone};
 use super::pushed::{Fate, Pushed};
 use super::salvage::salvage;
 use super::tables::{guarded, visit, Tables};
@@ -12,7 +12,7 @@ use crate::format::{
     decode_row, encode_row, open, queue_digest, row_digest, seal, Digest, Key, LetterRow, Mark,
     QueueRow, StoreRow, STORE_ROW,
 };
-use fjall::{OwnedWriteBatch, PersistMode};
+use fjall::{Keyspace, OwnedWriteBatch, PersistMode};
 use parking_lot::{Mutex, MutexGuard};
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -107,13 +107,32 @@ impl Disk {
             directory.put_in_place()?;
         }
         let db = directory.at("db");
-        journal::mend(&db, acknowledged, accept_damage)?;
+        Tables::check_lists(&db)?;
+        journal::mend(&db, acknowledged, || {
+            Self::tables_alone(directory, memtable)
+        })?;
         let tables = Tables::open(&db, memtable)?;
         let books = Books::read(&tables, acknowledged)?;
         if accept_damage {
             books.check_all(&tables)?;
         }
         Ok((tables, books))
+    }
+
+    /// What the tables have without the journals.
+    #[cold]
+    fn tables_alone(directory: &Directory, memtable: u64) -> Result<Alone, StoreError> {
+        let alone = Tables::open(&directory.copy_tables()?, memtable).and_then(|tables| {
+            let books = Books::read(&tables, 0)?;
+            let are_whole = books.check_all(&tables).is_ok();
+            let group = books.store.group;
+            Ok(Alone { group, are_whole })
+        });
+        directory.remove_copies()?;
+        match alone {
+            Err(StoreError::Damaged(_)) => Ok(Alone::default()),
+            alone => alone,
+        }
     }
 
     pub(crate) fn books(&self) -> MutexGuard<'_, Books> {
@@ -179,10 +198,8 @@ impl Disk {
             let _ = guarded(|| Ok(table.rotate_memtable()?));
         }
         for _ in 0..RECLAIM_POLLS {
-            if tables
-                .iter()
-                .all(|table| table.sealed_memtable_count() == 0)
-            {
+            let sealed = guarded(|| Ok(tables.map(Keyspace::sealed_memtable_count)));
+            if sealed.is_ok_and(|sealed| sealed == [0; 5]) {
                 let _ = guarded(|| Ok(self.tables.items.major_compact()?));
                 break;
             }

@@ -20,6 +20,7 @@ mod disk;
 mod journal;
 mod pushed;
 mod salvage;
+mod source;
 mod tables;
 mod witness;
 
@@ -191,7 +192,7 @@ impl Log {
     /// Adds a batch that nobody waits for. It is written soon, not synced.
     pub(crate) fn note(&self, mut batch: Batch) {
         let mut state = self.inner.state.lock();
-        if state.failed.is_none() {
+        if state.failed.is_none() && !batch.is_empty() {
             state.add(&mut batch);
             self.inner.hasten(&mut state, Urgency::Write);
         }
@@ -329,9 +330,7 @@ impl Inner {
             ..
         } = group;
         let written = MutexGuard::unlocked(state, || {
-            let writing = AssertUnwindSafe(|| self.disk.write(&mut batch, number, sync));
-            let written = catch_unwind(writing)
-                .unwrap_or_else(|_| Err(StoreError::damaged("the storage engine panicked")));
+            let written = guarded(|| self.disk.write(&mut batch, number, sync));
             batch.clear();
             written.map_err(|error| StoreError::Poisoned(error.to_string().into()))
         });

@@ -2,18 +2,40 @@
 
 use crate::error::StoreError;
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode, UserKey, UserValue};
-use std::ops::RangeBounds;
+use std::fs;
+use std::ops::{Deref, RangeBounds};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::path::Path;
+use xxhash_rust::xxh3::xxh3_128;
 
 /// The tables of a store.
 pub(crate) struct Tables {
-    pub(crate) database: Database,
+    pub(crate) database: Guarded,
     pub(crate) items: Keyspace,
     pub(crate) marks: Keyspace,
     pub(crate) letters: Keyspace,
     pub(crate) queues: Keyspace,
     pub(crate) store: Keyspace,
+}
+
+/// A database; when it is dropped it is closed, and a panic of that is ignored.
+pub(crate) struct Guarded(Option<Database>);
+
+impl Deref for Guarded {
+    type Target = Database;
+
+    fn deref(&self) -> &Database {
+        self.0.as_ref().expect("it is there until it is dropped")
+    }
+}
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        let _ = guarded(|| {
+            drop(self.0.take());
+            Ok(())
+        });
+    }
 }
 
 impl Tables {
@@ -36,13 +58,22 @@ impl Tables {
                 letters: letters?,
                 queues: queues?,
                 store: store?,
-                database,
+                database: Guarded(Some(database)),
             })
         })
     }
 
+    /// Checks the lists of tables. The storage engine does not, and deletes the tables that are not listed.
+    pub(super) fn check_lists(path: &Path) -> Result<(), StoreError> {
+        // It has a keyspace of its own.
+        (0..=Self::NAMES.len()).try_for_each(|number| {
+            let keyspace = path.join("keyspaces").join(number.to_string());
+            check_list(&keyspace)
+        })
+    }
+
     pub(super) fn sync(&self) -> Result<(), StoreError> {
-        Ok(self.database.persist(PersistMode::SyncAll)?)
+        guarded(|| Ok(self.database.persist(PersistMode::SyncAll)?))
     }
 
     /// The tables by [name](Self::NAMES).
@@ -55,6 +86,26 @@ impl Tables {
             &self.store,
         ]
     }
+}
+
+/// Compares the list of the tables of a keyspace with its checksum, which is in a file of its own.
+fn check_list(keyspace: &Path) -> Result<(), StoreError> {
+    let read = |name: &str| {
+        let bytes = fs::read(keyspace.join(name));
+        bytes.map_err(|error| unreadable(error.into()))
+    };
+    let current = read("current")?;
+    let parts = current.split_first_chunk::<8>();
+    let parts = parts.and_then(|(number, rest)| Some((number, rest.split_first_chunk::<16>()?)));
+    if let Some((number, (checksum, [0]))) = parts {
+        let list = read(&format!("v{}", u64::from_le_bytes(*number)))?;
+        if xxh3_128(&list) == u128::from_le_bytes(*checksum) {
+            return Ok(());
+        }
+    }
+    let keyspace = keyspace.display();
+    let details = format!("the list of tables in {keyspace} has a wrong checksum");
+    Err(StoreError::damaged(details))
 }
 
 /// What went wrong when files were opened. Files that are too short or not there are damage.

@@ -1,6 +1,7 @@
 //! The builder of queues.
 
-use super::letters::{Cause, DeadLetter, Letters, Limit};
+use super::bury::{Letters, Limit};
+use super::letters::DeadLetter;
 use super::recover::{recover, Found};
 use super::shared::Shared;
 use super::DurableQueue;
@@ -8,8 +9,7 @@ use crate::batch::Change;
 use crate::codec::{Codec, Postcard};
 use crate::entry::Budget;
 use crate::error::StoreError;
-use crate::format::LetterRow;
-use crate::order::{Engine, EntryOf, FairSettings, LeaseSettings, Order, RamQueue};
+use crate::order::{Engine, FairSettings, LeaseSettings, Order, RamQueue};
 use crate::store::Store;
 use parking_lot::Mutex;
 use requeue::{Backoff, ByKey, ByPriority, Clock, Fifo, Leased, Pace, SystemClock};
@@ -261,8 +261,7 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
         self
     }
 
-    /// See [`requeue::Builder::backoff`]. A delay that had begun when the process ended begins again with the next one, if the
-    /// queue has [`max_attempts`](Self::max_attempts); otherwise the item is ready at once.
+    /// See [`requeue::Builder::backoff`]. The delays are written without a wait, and go on in the next process.
     pub fn backoff(mut self, backoff: Backoff) -> Self {
         self.settings.backoff = Some(backoff);
         self
@@ -336,6 +335,7 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
             settings: self.order,
             budget: settings.memory.map(Budget::new),
             max_attempts: settings.max_attempts,
+            backoff: settings.backoff,
             clock: settings
                 .clock
                 .clone()
@@ -424,29 +424,6 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
             self.write(Change::Close(self.id, false))?;
         }
         Ok(())
-    }
-
-    /// Writes an item that became a dead letter, without a wait.
-    fn bury(self: &Arc<Self>, letter: requeue::DeadLetter<EntryOf<T, O>>) {
-        let error = letter.error().map(str::to_owned);
-        let (id, entry) = (letter.item.id, letter.item);
-        let item = entry.into_item().map_or_else(|| self.read(id), Ok);
-        let mut item_bytes = Vec::new();
-        let encoded = item.and_then(|item| Ok(self.codec.encode(&item, &mut item_bytes)?));
-        if encoded.is_err() {
-            // The item is as it was on the disk, and comes back when the queue is opened again.
-            return;
-        }
-        let row = LetterRow {
-            item: id,
-            attempts: letter.attempts,
-            reason: Cause::Failed(letter.reason).to_byte(),
-            error,
-            died: self.store.wall_time(),
-            schedule: self.schedule_of(id).ok().flatten(),
-            item_bytes,
-        };
-        self.add_letters(vec![(self.new_ids(1), row)]);
     }
 }
 

@@ -1,6 +1,7 @@
 //! Durable queues.
 
 mod builder;
+mod bury;
 mod fair;
 mod inspect;
 mod iter;

@@ -191,12 +191,8 @@ fn bury<T: Send + 'static, O: Engine<T>>(
         mark,
     } in poison
     {
-        let (id, mut item_bytes) = (entry.id, Vec::new());
-        let item = match entry.into_item() {
-            Some(item) => item,
-            None => shared.read(id)?,
-        };
-        shared.codec.encode(&item, &mut item_bytes)?;
+        let id = entry.id;
+        let item_bytes = shared.read_bytes(id)?;
         let letter = LetterRow {
             item: id,
             attempts: mark.attempts,
@@ -220,7 +216,8 @@ fn deliver_again<T: Send + 'static, O: Engine<T>>(
     marked: Vec<Recovered<T, O>>,
 ) -> RamTx<T, O> {
     let (now, tx) = (shared.store.wall_time(), ram.begin_owned());
-    let mut pushing = ram.begin_owned();
+    let (mut pushing, mut delayed) = (ram.begin_owned(), Vec::new());
+    let has_backoff = shared.backoff.is_some();
     for item in marked {
         let mark = item.mark;
         pushing = push(shared, pushing, vec![item]);
@@ -231,9 +228,14 @@ fn deliver_again<T: Send + 'static, O: Engine<T>>(
                 let _ = tx.retry_after(item, Duration::ZERO);
             }
         }
-        if let (Ok(item), Some(due)) = (tx.pop(), mark.delayed.filter(|due| *due > now)) {
-            let _ = tx.retry_after(item, Duration::from_millis(due - now));
+        let due = mark.delayed.filter(|due| *due > now || has_backoff);
+        if let (Ok(item), Some(due)) = (tx.pop(), due) {
+            delayed.push((item, due.saturating_sub(now)));
         }
+    }
+    // An abort would delay those again whose delay has ended; they go to the head one by one.
+    for (item, delay) in delayed.into_iter().rev() {
+        let _ = tx.retry_after(item, Duration::from_millis(delay));
     }
     tx.abort();
     pushing

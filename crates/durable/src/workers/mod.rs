@@ -25,7 +25,7 @@ use std::thread::JoinHandle;
 /// milliseconds, after their second delivery after 20, and so on, up to a second; [`WorkersBuilder::backoff`] and the
 /// [backoff](crate::Builder::backoff) of the queue change that. A failed run counts as a delivery: after
 /// [`max_attempts`](crate::Builder::max_attempts) of them an item becomes a [dead letter](DurableQueue::dead_letters), with the
-/// error. These delays end with the process.
+/// error. The delays go on in the next process.
 ///
 /// A worker ends when it is stopped, or when the queue is closed and drained. Runs can push follow-up items after the close.
 /// If the store is [poisoned](StoreError::Poisoned), all workers end, and [`join`](Self::join) returns the error. Another error of a

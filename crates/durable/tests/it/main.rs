@@ -3,6 +3,7 @@
 mod basics;
 mod both;
 mod differential;
+mod failing;
 mod model;
 mod rng;
 mod surface;
