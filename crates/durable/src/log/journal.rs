@@ -19,7 +19,7 @@ const TRAILER: &[u8; 4] = b"FJL\x03";
 static ZEROS: [u8; 4096] = [0; 4096];
 
 /// A change of a row: the number of its table, its key, and its value unless it is removed.
-pub(super) type RowChange = (u64, Vec<u8>, Option<Vec<u8>>);
+pub(crate) type RowChange = (u64, Vec<u8>, Option<Vec<u8>>);
 
 /// A journal, up to the first batch that cannot be read.
 struct Journal {
@@ -35,7 +35,7 @@ struct Journal {
 /// Prepares the journals in a directory for the storage engine: cuts off a torn end.
 ///
 /// An error: they lack acknowledged commits, and are not changed. With `accept_damage` what cannot be read is cut off.
-pub(super) fn mend(
+pub(crate) fn mend(
     directory: &Path,
     acknowledged: u64,
     accept_damage: bool,
@@ -65,7 +65,7 @@ pub(super) fn mend(
 }
 
 /// Visits the changes in all journals of a directory, in their order.
-pub(super) fn replay(directory: &Path, mut change: impl FnMut(RowChange)) -> io::Result<()> {
+pub(crate) fn replay(directory: &Path, mut change: impl FnMut(RowChange)) -> io::Result<()> {
     for path in paths(directory)? {
         Journal::read(path, |changes| changes.drain(..).for_each(&mut change))?;
     }
