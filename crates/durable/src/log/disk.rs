@@ -547,3 +547,6 @@ impl Pushed {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

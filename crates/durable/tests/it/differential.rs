@@ -4,7 +4,7 @@
 //! sets how many sequences each test runs.
 
 use super::model::{Death, Item, Model, MAX_ATTEMPTS};
-use super::rng::Rng;
+use super::rng::{cases, Rng};
 use super::{directory, options};
 use requeue::{ByKey, ByPriority, Fifo, ManualClock, Reason};
 use requeue_durable::{
@@ -373,15 +373,13 @@ fn copy_all(from: &Path, to: &Path) {
 }
 
 fn run<O: Tested>() {
-    let sequences = std::env::var("DURABLE_DIFFERENTIAL").map_or(3, |count| count.parse().unwrap());
-    for seed in 0..sequences {
-        eprintln!("seed {seed}");
+    cases(3, |seed| {
         let mut run = Run::<O>::new(seed);
         for _ in 0..STEPS {
             run.step();
         }
         run.finish();
-    }
+    });
 }
 
 #[test]
