@@ -99,11 +99,12 @@ impl<T: Send + 'static, O: Order<T>> Core<T, O> {
         let Self {
             shared, ram, batch, ..
         } = self;
-        ram.prepare()?;
         let batch = batch.get_mut();
         if batch.is_empty() && ram.held() == 0 {
+            // Not prepared: if it does not commit after all, its next items must be leased.
             return Ok(Batch::default());
         }
+        ram.prepare()?;
         for mut item in ram.items() {
             shared.load(&mut item)?; // again, if it could not be read when it was popped
             Run::add(&mut batch.removes, item.key(shared.id));

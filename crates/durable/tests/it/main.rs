@@ -1,5 +1,6 @@
 //! Tests of whole stores.
 
+mod aborts;
 mod basics;
 mod both;
 mod differential;
