@@ -4,9 +4,9 @@ mod aborts;
 mod basics;
 mod both;
 mod differential;
-mod model;
 mod rng;
 mod surface;
+mod threads;
 
 use requeue_durable::{Store, StoreOptions};
 use tempfile::TempDir;
