@@ -78,7 +78,7 @@ impl Worker {
         let items = [self.item(None, queue), self.item(None, queue)];
         let commits = !self.rng.percent(20);
         let tx = self.handles[queue].begin();
-        items.iter().for_each(|item| tx.push(*item).unwrap());
+        tx.push_batch(items).unwrap();
         if commits {
             tx.commit_with(durability).unwrap();
             let tokens = items.iter().map(|item| item.token);

@@ -96,7 +96,9 @@ impl<O: Tested> Side<O> {
         } else {
             let all = letters.all().unwrap();
             assert_eq!(letters.requeue_all().unwrap(), all.len());
-            all.iter().for_each(|letter| self.requeued(letter.item));
+            for letter in all {
+                self.requeued(letter.item);
+            }
         }
     }
 

@@ -3,10 +3,9 @@
 use super::model::Death;
 use super::open::{Expected, Open};
 use super::orders::Tested;
-use super::{directory, Run, HOUR};
+use super::{Run, HOUR};
+use crate::copy_of;
 use requeue_durable::{commit_all_with, Durability, Handle, StoreError, Transaction};
-use std::fs;
-use std::path::Path;
 use tempfile::TempDir;
 
 /// Handles with the number of their side, and their own.
@@ -131,8 +130,7 @@ impl<O: Tested> Run<O> {
 
     /// Copies the directory while transactions are open.
     fn crash(&mut self, open: Vec<Open<'_, O>>) -> TempDir {
-        let copy = directory();
-        copy_all(self.directory.path(), copy.path());
+        let copy = copy_of(&self.directory);
         for Open { tx, expected } in open {
             drop(tx);
             let model = &mut self.sides[expected.side].model;
@@ -227,19 +225,6 @@ fn commit_together<O: Tested>(
         Err(txs) => {
             let taken = commit_all_with(txs, durability)?.into_iter();
             Ok(taken.map(Iterator::collect).collect())
-        }
-    }
-}
-
-fn copy_all(from: &Path, to: &Path) {
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let to = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            fs::create_dir_all(&to).unwrap();
-            copy_all(&entry.path(), &to);
-        } else {
-            fs::copy(entry.path(), to).unwrap();
         }
     }
 }
