@@ -82,6 +82,9 @@ mod commit;
 mod entry;
 mod error;
 mod format;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing;
 mod handle;
 mod item;
 mod log;

@@ -525,3 +525,6 @@ impl GroupWriter<'_> {
         self.rows.insert(&self.disk.tables.store, STORE_ROW, row);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -23,7 +23,7 @@ const MOST_BATCHES: u64 = 1 << 62;
 static ZEROS: [u8; 4096] = [0; 4096];
 
 /// A change of a row: the number of its table, its key, and its value unless it is removed.
-pub(super) type RowChange = (u64, Vec<u8>, Option<Vec<u8>>);
+pub(crate) type RowChange = (u64, Vec<u8>, Option<Vec<u8>>);
 
 /// A journal, up to the first batch that cannot be read.
 struct Journal {
@@ -40,7 +40,7 @@ struct Journal {
 ///
 /// An error: they lack acknowledged commits, and nothing was changed. `tables` says what the tables have without the journals; it
 /// is called if these do not reach the last acknowledged group.
-pub(super) fn mend(
+pub(crate) fn mend(
     directory: &Path,
     acknowledged: u64,
     tables: impl FnOnce() -> Result<Alone, StoreError>,
@@ -63,11 +63,11 @@ pub(super) fn mend(
 
 /// What the tables have without the journals.
 #[derive(Default)]
-pub(super) struct Alone {
+pub(crate) struct Alone {
     /// The last group.
-    pub(super) group: u64,
+    pub(crate) group: u64,
     /// Whether they have all rows of that group, and no others.
-    pub(super) are_whole: bool,
+    pub(crate) are_whole: bool,
 }
 
 fn damage(journals: &[Journal], commits: u64) -> StoreError {
@@ -99,7 +99,7 @@ fn read(directory: &Path) -> io::Result<Vec<Journal>> {
 }
 
 /// Visits the changes in all journals of a directory, in their order.
-pub(super) fn replay(directory: &Path, mut change: impl FnMut(RowChange)) -> io::Result<()> {
+pub(crate) fn replay(directory: &Path, mut change: impl FnMut(RowChange)) -> io::Result<()> {
     for path in paths(directory)? {
         Journal::read(path, |changes| changes.drain(..).for_each(&mut change))?;
     }

@@ -26,6 +26,8 @@ mod witness;
 
 pub(crate) use directory::Directory;
 pub(crate) use disk::Disk;
+#[cfg(fuzzing)]
+pub(crate) use journal::{mend, replay, Alone, RowChange};
 pub(crate) use tables::{guarded, visit};
 
 use crate::batch::Batch;

@@ -80,7 +80,7 @@ impl Cause {
         index.map_or(0, |index| u8::try_from(index).unwrap_or(0))
     }
 
-    pub(super) fn from_byte(byte: u8) -> Self {
+    pub(crate) fn from_byte(byte: u8) -> Self {
         if byte == Self::CRASHED {
             return Self::Crashed;
         }

@@ -208,16 +208,15 @@ fn bury<T: Send + 'static, O: Engine<T>>(
     Ok(())
 }
 
-/// Items that were delivered before. A transaction takes each of them as often as it was delivered, and then aborts, so
-/// that they are at the head, in their order, or delayed, and the queue in memory knows their deliveries.
+/// Items that were delivered before. A transaction takes each of them as often as it was delivered, and then gives all of
+/// them back, so that they are at the head, in their order, or delayed, and the queue in memory knows their deliveries.
 fn deliver_again<T: Send + 'static, O: Engine<T>>(
     shared: &Shared<T, O>,
     ram: &RamQueue<T, O>,
     marked: Vec<Recovered<T, O>>,
 ) -> RamTx<T, O> {
     let (now, tx) = (shared.store.wall_time(), ram.begin_owned());
-    let (mut pushing, mut delayed) = (ram.begin_owned(), Vec::new());
-    let has_backoff = shared.backoff.is_some();
+    let (mut pushing, mut held) = (ram.begin_owned(), Vec::new());
     for item in marked {
         let mark = item.mark;
         pushing = push(shared, pushing, vec![item]);
@@ -228,14 +227,15 @@ fn deliver_again<T: Send + 'static, O: Engine<T>>(
                 let _ = tx.retry_after(item, Duration::ZERO);
             }
         }
-        let due = mark.delayed.filter(|due| *due > now || has_backoff);
-        if let (Ok(item), Some(due)) = (tx.pop(), due) {
-            delayed.push((item, due.saturating_sub(now)));
-        }
+        held.extend(tx.pop().ok().map(|item| (item, mark.delayed)));
     }
-    // An abort would delay those again whose delay has ended; they go to the head one by one.
-    for (item, delay) in delayed.into_iter().rev() {
-        let _ = tx.retry_after(item, Duration::from_millis(delay));
+    // One by one, the last one first: all to the head of one shard. An abort would put those that were not retried to
+    // that of another.
+    for (item, delayed) in held.into_iter().rev() {
+        let _ = match delayed {
+            Some(due) => tx.retry_after(item, Duration::from_millis(due.saturating_sub(now))),
+            None => tx.retry(item),
+        };
     }
     tx.abort();
     pushing

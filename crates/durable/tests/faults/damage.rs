@@ -466,7 +466,8 @@ fn nothing_is_changed_until_damage_is_accepted() {
     assert_same_files(&before, &contents(&path), |_| true, "flipped");
     let store = options().accept_damage().open(&path).unwrap();
     assert_eq!(store.salvaged().unwrap().commits, 3);
-    let aside = fs::read(path.join("damaged-1/0.jnl")).unwrap();
+    let name = journal.file_name().unwrap();
+    let aside = fs::read(path.join("damaged-1").join(name)).unwrap();
     assert!(aside == before[&journal], "it is put aside as it was");
 }
 

@@ -1,4 +1,20 @@
-//! A small random number generator (xorshift64*).
+//! A small random number generator (xorshift64*), and the cases of random tests.
+
+/// Runs a case for each seed. `DURABLE_CASES` sets how many, `DURABLE_SEED` runs only one.
+pub(crate) fn cases(count: u64, case: impl Fn(u64)) {
+    let variable = |name| {
+        let value = std::env::var(name).ok()?;
+        Some(value.parse().expect("a number"))
+    };
+    let seeds = match variable("DURABLE_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..variable("DURABLE_CASES").unwrap_or(count),
+    };
+    for seed in seeds {
+        eprintln!("DURABLE_SEED={seed}");
+        case(seed);
+    }
+}
 
 pub(crate) struct Rng(u64);
 
