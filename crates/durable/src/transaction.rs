@@ -6,7 +6,7 @@ use crate::batch::{Batch, Change};
 use crate::error::{PopError, PushError, StoreError};
 use crate::handle::Seat;
 use crate::item::{Item, Items};
-use crate::order::{EntryOf, Order, Place, RamTx, Staged, StagedBatch, Wait};
+use crate::order::{EntryOf, Order, Place, RamTx, Staged, StagedBatch, Staging, Wait};
 use crate::queue::shared::Shared;
 use crate::ticket::{Ticket, Tickets};
 use crate::{DurableQueue, Fifo};
@@ -303,7 +303,11 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
     ) -> Result<Ticket, PushError<T>> {
         let (entry, recorded) = self.record(item, place)?;
         let id = entry.id;
-        settle(recorded, id, O::stage(&self.core().ram, entry, place, wait))
+        settle(
+            recorded,
+            id,
+            O::Staging::stage(&self.core().ram, entry, place, wait),
+        )
     }
 
     pub(crate) fn stage_async(
@@ -313,7 +317,11 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
     ) -> impl Future<Output = Result<Ticket, PushError<T>>> + Send + '_ {
         let staging = self.record(item, place).map(|(entry, recorded)| {
             let id = entry.id;
-            (recorded, id, O::stage_async(&self.core().ram, entry, place))
+            (
+                recorded,
+                id,
+                O::Staging::stage_async(&self.core().ram, entry, place),
+            )
         });
         async move {
             let (recorded, id, staging) = staging?;
@@ -328,7 +336,7 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
         wait: Wait,
     ) -> Result<Tickets, PushError<Vec<T>>> {
         let (entries, ids, recorded) = self.record_batch(items, place)?;
-        let staged = O::stage_batch(&self.core().ram, entries, place, wait);
+        let staged = O::Staging::stage_batch(&self.core().ram, entries, place, wait);
         settle_batch(recorded, ids, staged)
     }
 
@@ -343,7 +351,7 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
                 (
                     recorded,
                     ids,
-                    O::stage_batch_async(&self.core().ram, entries, place),
+                    O::Staging::stage_batch_async(&self.core().ram, entries, place),
                 )
             });
         async move {

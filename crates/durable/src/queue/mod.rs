@@ -16,11 +16,11 @@ pub use iter::Iter;
 pub use letters::{Cause, DeadLetter, DeadLetters};
 pub use priority::{PushTo, PushWith};
 
-use crate::batch::{Batch, Change};
+use crate::batch::Change;
 use crate::error::StoreError;
 use crate::handle::{Handle, Seat};
-use crate::log::Durability;
-use crate::order::{Engine, EntryOf, Order, RamQueue};
+use crate::order::leased::Leasable;
+use crate::order::{EntryOf, Order, RamQueue};
 use crate::{Fifo, Transaction};
 use requeue::{Held, Leased, Pace, Stats};
 use shared::Shared;
@@ -34,7 +34,7 @@ use thread_local::ThreadLocal;
 /// A queue whose committed items are on the disk. Clones are the same queue.
 ///
 /// It has the verbs of [`requeue::Queue`]. Each is a transaction of its own, and durable when it returns: see
-/// [`Durability`]. One commit is one sync of the disk at most, and threads that commit at the same time share it: so
+/// [`Durability`](crate::Durability). One commit is one sync of the disk at most, and threads that commit at the same time share it: so
 /// batches, transactions and threads make it fast.
 ///
 /// ```
@@ -233,22 +233,10 @@ impl<T: Send + 'static, O: Order<T>> DurableQueue<T, O> {
     }
 }
 
-impl<T: Send + 'static, O> DurableQueue<T, Leased<O>>
-where
-    Leased<O>: Order<T>,
-{
+impl<T: Clone + Send + 'static, O: Leasable<T>> DurableQueue<T, Leased<O>> {
     /// Takes leased items back from a worker; see [`requeue::Queue::recover`].
     pub fn recover(&self, worker: &str, before: Instant) -> usize {
-        Leased::<O>::recover(&self.ram, worker, before)
-    }
-}
-
-impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
-    /// Writes a change, and waits until it is on the disk.
-    pub(crate) fn write(&self, change: Change) -> Result<(), StoreError> {
-        let mut batch = Batch::default();
-        batch.others.push(change);
-        self.log().commit(&mut [batch], Durability::Synced)
+        self.ram.recover(worker, before)
     }
 }
 

@@ -6,7 +6,7 @@ use crate::codec::Codec;
 use crate::entry::Budget;
 use crate::error::StoreError;
 use crate::format::{self, Key, Schedule};
-use crate::log::{guarded, Log};
+use crate::log::{guarded, Durability, Log};
 use crate::order::{Engine, EntryOf, Place};
 use crate::store::{millis, StoreInner};
 use parking_lot::Mutex;
@@ -109,6 +109,19 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
             ))
         })?;
         Ok((schedule, self.codec.decode(bytes)?))
+    }
+
+    /// Writes a change, and waits until it is on the disk.
+    pub(crate) fn write(&self, change: Change) -> Result<(), StoreError> {
+        let mut batch = Batch::default();
+        batch.others.push(change);
+        self.log().commit(&mut [batch], Durability::Synced)
+    }
+
+    /// Whether the queue is closed in what is written.
+    pub(crate) fn is_closed_on_disk(&self) -> bool {
+        let books = self.log().disk().books();
+        books.queues.get(&self.id).is_some_and(|row| row.closed)
     }
 
     /// Writes down, without a wait, that items were delivered.
