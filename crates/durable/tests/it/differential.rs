@@ -4,7 +4,7 @@
 //! sets how many sequences each test runs.
 
 use super::model::{Death, Item, Model, MAX_ATTEMPTS};
-use super::rng::Rng;
+use super::random::Random;
 use super::{directory, options};
 use requeue::{ByKey, ByPriority, Fifo, ManualClock, Reason};
 use requeue_durable::{
@@ -29,7 +29,7 @@ trait Tested: Order<u64> {
     /// Pushes an item with a random place; returns its class, its lane, the delay until it is due, and its ticket.
     fn push(
         tx: &Transaction<'_, u64, Self>,
-        _: &mut Rng,
+        _: &mut Random,
         value: u64,
     ) -> (u16, u64, u64, Option<Ticket>) {
         tx.push(value).unwrap();
@@ -87,12 +87,12 @@ impl Tested for ByPriority {
 
     fn push(
         tx: &Transaction<'_, u64, Self>,
-        rng: &mut Rng,
+        random: &mut Random,
         value: u64,
     ) -> (u16, u64, u64, Option<Ticket>) {
-        let priority = rng.pick(&[1, 2, 5_000]);
+        let priority = random.pick(&[1, 2, 5_000]);
         let view = tx.priority(priority);
-        let delay = rng.pick(&[0, 0, 0, 7, 30]);
+        let delay = random.pick(&[0, 0, 0, 7, 30]);
         let ticket = match delay {
             0 => view.push(value),
             _ => view.after(Duration::from_millis(delay)).push(value),
@@ -104,15 +104,14 @@ impl Tested for ByPriority {
         if run.tickets.is_empty() {
             return;
         }
-        let at = run.rng.below(run.tickets.len());
-        let (value, ticket) = run.tickets[at];
+        let (value, ticket) = run.random.pick(&run.tickets);
         let queue = run.handle().queue().clone();
-        if run.rng.percent(50) {
+        if run.random.below(2) == 0 {
             let cancelled = queue.cancel(ticket).unwrap();
             assert!(cancelled.is_none_or(|item| item == value));
             run.model.remove(value, cancelled.is_some());
         } else {
-            let priority = run.rng.pick(&[1, 3]);
+            let priority = run.random.pick(&[1, 3]);
             let moved = queue.reprioritize(ticket, priority).unwrap();
             run.model.reprioritize(value, priority, moved);
         }
@@ -125,7 +124,7 @@ impl Tested for ByPriority {
 
 /// The queue under test, its model, and the clocks of both.
 struct Run<O: Tested> {
-    rng: Rng,
+    random: Random,
     directory: TempDir,
     handle: Option<Handle<u64, O>>,
     store: Option<Store>,
@@ -140,10 +139,10 @@ struct Run<O: Tested> {
 
 impl<O: Tested> Run<O> {
     fn new(seed: u64) -> Self {
-        let mut rng = Rng::new(seed);
-        let memory = rng.pick(&[None, Some(100)]);
+        let mut random = Random::new(seed);
+        let memory = random.pick(&[None, Some(100)]);
         let mut run = Self {
-            rng,
+            random,
             directory: directory(),
             handle: None,
             store: None,
@@ -160,7 +159,7 @@ impl<O: Tested> Run<O> {
 
     fn open(&mut self) {
         let wall = Arc::clone(&self.wall);
-        let durability = self.rng.pick(&[Durability::Synced, HOUR, HOUR]);
+        let durability = self.random.pick(&[Durability::Synced, HOUR, HOUR]);
         let store = options()
             .durability(durability)
             .wall_clock(move || *wall.lock().unwrap())
@@ -180,7 +179,7 @@ impl<O: Tested> Run<O> {
     }
 
     fn step(&mut self) {
-        match self.rng.below(14) {
+        match self.random.below(14) {
             0..=6 => self.transaction(),
             7 => self.pop_one(),
             8 => self.advance(),
@@ -214,7 +213,7 @@ impl<O: Tested> Run<O> {
     }
 
     fn advance(&mut self) {
-        let step = Duration::from_millis(self.rng.pick(&[1, 10, 40]));
+        let step = Duration::from_millis(self.random.pick(&[1, 10, 40]));
         self.clock.advance(step);
         *self.wall.lock().unwrap() += step;
         self.model.now += u64::try_from(step.as_millis()).unwrap();
@@ -236,13 +235,13 @@ impl<O: Tested> Run<O> {
         let mut handle = self.handle.take().unwrap();
         let tx = handle.begin();
         let (mut held, mut staged) = (Vec::new(), Vec::new());
-        for _ in 0..self.rng.below(6) {
+        for _ in 0..self.random.below(6) {
             self.operation(&tx, &mut held, &mut staged);
         }
         assert_eq!((tx.held(), tx.staged()), (held.len(), staged.len()));
-        match self.rng.below(8) {
+        match self.random.below(8) {
             0..=3 => {
-                let durability = self.rng.pick(&[Durability::Synced, HOUR]);
+                let durability = self.random.pick(&[Durability::Synced, HOUR]);
                 let taken: Vec<_> = tx.commit_with(durability).unwrap().collect();
                 let expected: Vec<_> = held.iter().map(|item| item.value).collect();
                 assert_eq!(taken, expected);
@@ -279,13 +278,13 @@ impl<O: Tested> Run<O> {
         held: &mut Vec<Item>,
         staged: &mut Vec<Item>,
     ) {
-        match self.rng.below(10) {
+        match self.random.below(10) {
             0..=3 if self.model.closed && held.is_empty() => {
                 assert!(tx.push(0).unwrap_err().is_closed());
             }
             0..=3 => {
                 self.next += 1;
-                let (class, lane, delay, ticket) = O::push(tx, &mut self.rng, self.next);
+                let (class, lane, delay, ticket) = O::push(tx, &mut self.random, self.next);
                 self.tickets
                     .extend(ticket.map(|ticket| (self.next, ticket)));
                 let due = (delay > 0).then(|| self.model.now + delay);
@@ -307,11 +306,11 @@ impl<O: Tested> Run<O> {
             _ => {
                 let Ok(item) = tx.pop() else { return };
                 let taken = self.model.take(*item);
-                if self.rng.percent(40) {
+                if self.random.below(5) < 2 {
                     tx.fail(item, "no good").unwrap();
                     self.model.bury(taken, Death::Failed);
                 } else {
-                    let delay = self.rng.pick(&[5, 25]);
+                    let delay = self.random.pick(&[5, 25]);
                     tx.retry_after(item, Duration::from_millis(delay)).unwrap();
                     self.model.retry(taken, delay);
                 }

@@ -4,7 +4,8 @@ mod basics;
 mod both;
 mod differential;
 mod model;
-mod rng;
+#[path = "../common/random.rs"]
+mod random;
 mod surface;
 
 use requeue_durable::{Store, StoreOptions};
