@@ -112,7 +112,9 @@ pub use select::{
 pub use store::{Store, StoreOptions};
 pub use ticket::Ticket;
 pub use transaction::{OwnedTransaction, Transaction};
-pub use workers::{Failure, Report, RunTransaction, WorkerStatus, Workers, WorkersBuilder};
+pub use workers::{
+    Failure, Jobs, Others, Report, RunTransaction, WorkerStatus, Workers, WorkersBuilder,
+};
 
 pub use requeue::{ByKey, ByPriority, Fifo, Leased, Reason};
 

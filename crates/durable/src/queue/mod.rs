@@ -8,7 +8,7 @@ mod letters;
 mod priority;
 mod recover;
 pub(crate) mod shared;
-mod verbs;
+pub(crate) mod verbs;
 
 pub use builder::Builder;
 pub use inspect::{Inspector, LetterInfo, QueueInfo};

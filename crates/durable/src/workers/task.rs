@@ -1,7 +1,7 @@
 //! Workers that are tasks.
 
-use super::crew::{quietly, Deliveries, Next, Ran, Shift};
-use super::run::lose;
+use super::failure::{drop_committed, swallow_panic};
+use super::shift::{Deliveries, Next, Ran, Shift};
 use super::{Workers, WorkersBuilder};
 use crate::error::PopError;
 use crate::order::Order;
@@ -54,10 +54,7 @@ impl<T: Clone + Send + 'static, O: Order<T>> WorkersBuilder<T, O> {
         R: Future<Output = Result<(), E>> + Send + 'static,
     {
         let (crew, run) = (self.crew(), Arc::new(run));
-        let workers = Workers {
-            threads: Vec::new(),
-            crew: Arc::clone(&crew),
-        };
+        let workers = Workers::new(Arc::clone(&crew));
         for shift in Shift::all(&crew) {
             let (queue, run) = (self.queue.clone(), Arc::clone(&run));
             spawn(Box::pin(async move {
@@ -99,7 +96,7 @@ where
     match shift.judge(tx, ran) {
         Some((tx, deliveries)) => {
             let committed = tx.commit_async().await;
-            shift.count(committed.map(lose), deliveries)
+            shift.count(committed.map(drop_committed), deliveries)
         }
         None => Next::Goes,
     }
@@ -119,7 +116,7 @@ async fn watch<E, R: Future<Output = Result<(), E>>>(start: impl FnOnce() -> R) 
             Ok(Poll::Ready(result)) => Ok(result),
             Err(payload) => Err(payload),
         };
-        quietly(|| drop(future.take()));
+        swallow_panic(|| drop(future.take()));
         Poll::Ready(ran)
     })
     .await

@@ -3,10 +3,12 @@
 mod basics;
 mod both;
 mod differential;
+mod jobs;
 mod model;
 #[path = "../common/random.rs"]
 mod random;
 mod surface;
+mod workers;
 
 use requeue_durable::{Store, StoreOptions};
 use tempfile::TempDir;
