@@ -207,6 +207,11 @@ impl<T: Send + 'static, O: Order<T>> DurableQueue<T, O> {
         self.ram.set_pace(pace);
     }
 
+    /// The pace of the queue, which shares its rate limit; see [`requeue::Queue::pace`].
+    pub fn pace(&self) -> Pace {
+        self.ram.pace()
+    }
+
     /// The time of the queue's clock.
     pub fn now(&self) -> Instant {
         self.ram.now()

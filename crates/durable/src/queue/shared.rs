@@ -200,6 +200,16 @@ pub(crate) struct TicketChanges {
     removed: Vec<u64>,
 }
 
+impl TicketChanges {
+    /// The item has left the queue.
+    pub(crate) fn removal(id: u64) -> Self {
+        Self {
+            new: Vec::new(),
+            removed: vec![id],
+        }
+    }
+}
+
 impl<T, O: Engine<T>> Drop for Shared<T, O> {
     fn drop(&mut self) {
         self.store.leave(&self.name);

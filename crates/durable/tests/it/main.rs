@@ -5,6 +5,7 @@ mod both;
 mod differential;
 mod jobs;
 mod model;
+mod orders;
 #[path = "../common/random.rs"]
 mod random;
 mod surface;

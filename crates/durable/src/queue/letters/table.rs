@@ -5,7 +5,7 @@ use crate::batch::{Batch, Change};
 use crate::error::StoreError;
 use crate::format::LetterRow;
 use crate::order::{Engine, EntryOf};
-use crate::queue::shared::Shared;
+use crate::queue::shared::{Shared, TicketChanges};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -89,6 +89,7 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
             schedule: self.schedule_of(entry.id).ok().flatten(),
             item_bytes,
         };
+        self.exchange_tickets(TicketChanges::removal(entry.id));
         self.add_letters(vec![(self.new_ids(1), row)]);
     }
 
@@ -101,5 +102,22 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
             died_at: UNIX_EPOCH + Duration::from_millis(row.died),
             id,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Store;
+
+    #[test]
+    fn a_dead_letter_has_no_ticket() {
+        let files = tempfile::tempdir().unwrap();
+        let store = Store::open(files.path()).unwrap();
+        let jobs = store.builder::<u32>("jobs").by_priority().max_attempts(1);
+        let jobs = jobs.build().unwrap();
+        jobs.push_batch([1, 2]).unwrap();
+        jobs.begin_owned().pop().unwrap();
+        assert_eq!(jobs.dead_letters().len(), 1);
+        assert_eq!(jobs.shared.tickets.as_ref().unwrap().lock().len(), 1);
     }
 }

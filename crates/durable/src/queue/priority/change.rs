@@ -17,6 +17,12 @@ impl<T: Send + 'static, O: Order<T>> DurableQueue<T, O>
 where
     O::Ram: Prioritized<EntryOf<T, O>>,
 {
+    /// The time of the next scheduled item; `None` if none is scheduled. Unlike
+    /// [`next_due`](DurableQueue::next_due) it does not include items that are delayed by a retry, nor leases.
+    pub fn next_scheduled(&self) -> Option<Instant> {
+        self.ram.next_scheduled()
+    }
+
     fn ram_ticket(&self, ticket: Ticket) -> Option<requeue::Ticket> {
         let tickets = self.shared.tickets.as_ref()?;
         tickets.lock().get(&ticket.0).copied()
