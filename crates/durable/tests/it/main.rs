@@ -8,6 +8,8 @@ mod model;
 mod orders;
 #[path = "../common/random.rs"]
 mod random;
+#[cfg(feature = "stream")]
+mod stream;
 mod surface;
 mod workers;
 
