@@ -123,7 +123,7 @@ pub use error::{Damage, PopError, PushError, StoreError};
 pub use handle::Handle;
 pub use item::{Item, Items};
 pub use log::Durability;
-pub use order::Order;
+pub use order::{Order, Unleased};
 pub use peek::Peek;
 pub use queue::{
     Builder, Cause, DeadLetter, DeadLetters, DurableQueue, Inspector, Iter, LetterInfo, PushTo,

@@ -2,7 +2,7 @@
 
 use super::{Engine, EntryOf, RamBuilder, Staging};
 use crate::format::OrderTag;
-use requeue::{Leased, Unleased};
+use requeue::Leased;
 use std::time::Duration;
 
 /// The settings of a queue that leases its items.
@@ -12,18 +12,37 @@ pub(crate) struct LeaseSettings<S> {
     pub(crate) term: Duration,
 }
 
-/// An order whose items can be leased.
-pub(crate) trait Leasable<T: Clone>:
-    Engine<T, Ram: Unleased, Staging: Staging<EntryOf<T, Self>, Leased<<Self as Engine<T>>::Ram>>>
+/// An [`Order`](crate::Order) without leases, which a queue can [add](crate::Builder::leased). Sealed.
+///
+/// ```
+/// use requeue_durable::{DurableQueue, Leased, Unleased};
+/// use std::time::Instant;
+///
+/// /// Takes back what a worker holds, whatever the order is.
+/// fn take_back<O: Unleased<u32>>(jobs: &DurableQueue<u32, Leased<O>>, worker: &str) -> usize {
+///     jobs.recover(worker, Instant::now())
+/// }
+/// ```
+#[allow(private_bounds)] // sealed
+pub trait Unleased<T: Clone>:
+    Engine<
+    T,
+    Ram: requeue::Unleased,
+    Staging: Staging<EntryOf<T, Self>, Leased<<Self as Engine<T>>::Ram>>,
+>
 {
 }
 
-impl<T: Clone, O> Leasable<T> for O where
-    O: Engine<T, Ram: Unleased, Staging: Staging<EntryOf<T, O>, Leased<<O as Engine<T>>::Ram>>>
+impl<T: Clone, O> Unleased<T> for O where
+    O: Engine<
+        T,
+        Ram: requeue::Unleased,
+        Staging: Staging<EntryOf<T, O>, Leased<<O as Engine<T>>::Ram>>,
+    >
 {
 }
 
-impl<T: Clone + Send + 'static, O: Leasable<T>> Engine<T> for Leased<O> {
+impl<T: Clone + Send + 'static, O: Unleased<T>> Engine<T> for Leased<O> {
     type Key = O::Key;
     type Ram = Leased<O::Ram>;
     type Staging = O::Staging;

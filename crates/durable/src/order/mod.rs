@@ -12,6 +12,8 @@ pub(crate) mod leased;
 mod priority;
 mod staging;
 
+pub use leased::Unleased;
+
 pub(crate) use priority::DEFAULT_PRIORITY;
 pub(crate) use staging::Staging;
 

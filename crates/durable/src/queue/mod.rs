@@ -19,8 +19,7 @@ pub use priority::{PushTo, PushWith};
 use crate::batch::Change;
 use crate::error::StoreError;
 use crate::handle::{Handle, Seat};
-use crate::order::leased::Leasable;
-use crate::order::{EntryOf, Order, RamQueue};
+use crate::order::{EntryOf, Order, RamQueue, Unleased};
 use crate::{Fifo, Transaction};
 use requeue::{Held, Leased, Pace, Stats};
 use shared::Shared;
@@ -238,7 +237,7 @@ impl<T: Send + 'static, O: Order<T>> DurableQueue<T, O> {
     }
 }
 
-impl<T: Clone + Send + 'static, O: Leasable<T>> DurableQueue<T, Leased<O>> {
+impl<T: Clone + Send + 'static, O: Unleased<T>> DurableQueue<T, Leased<O>> {
     /// Takes leased items back from a worker; see [`requeue::Queue::recover`].
     pub fn recover(&self, worker: &str, before: Instant) -> usize {
         self.ram.recover(worker, before)

@@ -22,12 +22,12 @@ fn a_leased_queue_has_the_methods_of_its_order() {
     let by_priority = by_priority.by_priority().leased(SECOND).build().unwrap();
     let ticket = by_priority.push_with(2, None, 7).unwrap();
     by_priority.push_with(1, None, 8).unwrap();
-    assert!(by_priority.reprioritize(ticket, 1).unwrap());
+    assert!(by_priority.reprioritize(ticket, 3).unwrap());
     let mut stuck = by_priority.named_handle("stuck");
     let tx = stuck.begin();
-    assert_eq!(*tx.pop().unwrap(), 7);
+    assert_eq!(*tx.pop().unwrap(), 8);
     assert_eq!(by_priority.recover("stuck", clock.now() + SECOND), 1);
-    assert_eq!(by_priority.pop_batch(2).unwrap(), [7, 8]);
+    assert_eq!(by_priority.pop_batch(2).unwrap(), [8, 7]);
     assert!(matches!(tx.commit(), Err(StoreError::Expired)));
 }
 

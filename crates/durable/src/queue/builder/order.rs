@@ -2,7 +2,7 @@
 
 use super::Builder;
 use crate::order::fair::FairSettings;
-use crate::order::leased::{Leasable, LeaseSettings};
+use crate::order::leased::{LeaseSettings, Unleased};
 use requeue::{ByKey, ByPriority, Fifo, Leased};
 use std::hash::Hash;
 use std::sync::Arc;
@@ -80,7 +80,7 @@ impl<T: Send + 'static, C> Builder<T, ByPriority, C> {
     }
 }
 
-impl<T: Clone + Send + 'static, O: Leasable<T>, C> Builder<T, O, C> {
+impl<T: Clone + Send + 'static, O: Unleased<T>, C> Builder<T, O, C> {
     /// Leases items: a transaction holds an item for at most `term`; see [`requeue::Builder::leased`]. A commit after that
     /// fails with [`StoreError::Expired`](crate::StoreError::Expired).
     ///
