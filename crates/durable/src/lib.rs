@@ -141,7 +141,7 @@ pub use workers::{
     Failure, Jobs, Others, Report, RunTransaction, WorkerStatus, Workers, WorkersBuilder,
 };
 
-pub use requeue::{ByKey, ByPriority, Fifo, Leased, Reason};
+pub use requeue::{ByKey, ByPriority, Fifo, JobError, Leased, Outcome, Reason};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

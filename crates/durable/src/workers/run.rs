@@ -5,7 +5,7 @@ use super::failure::drop_committed;
 use super::others::Others;
 use super::shift::{Deliveries, Missing, Next, Shift};
 use super::{Workers, WorkersBuilder};
-use crate::error::{PopError, StoreError};
+use crate::error::StoreError;
 use crate::order::Order;
 use crate::{DurableQueue, Item, Transaction};
 use std::fmt::Debug;
@@ -223,11 +223,7 @@ pub(super) fn take<'t, T: Send + 'static, O: Order<T>>(
     shift: &Shift,
     tx: &'t Transaction<'_, T, O>,
 ) -> Result<Item<'t, T, O>, Missing> {
-    match block_on(shift.wait(tx.hold_async())) {
-        Some(Ok(item)) => Ok(item),
-        Some(Err(PopError::Store(error))) => Err(Missing::Unread(error)),
-        Some(Err(PopError::Empty | PopError::Closed)) | None => Err(Missing::End),
-    }
+    block_on(shift.take(tx.hold_async()))
 }
 
 /// Waits for up to `max` items.

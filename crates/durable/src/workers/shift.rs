@@ -2,7 +2,7 @@
 
 use super::crew::{Crew, Worker};
 use super::failure::{swallow_panic, text_of, text_of_panic, Failure};
-use crate::error::StoreError;
+use crate::error::{PopError, StoreError};
 use crate::order::Order;
 use crate::transaction;
 use crate::Transaction;
@@ -69,6 +69,18 @@ impl Shift {
             future.as_mut().poll(context).map(Some)
         })
         .await
+    }
+
+    /// Waits for the item that `popping` takes.
+    pub(super) async fn take<I>(
+        &self,
+        popping: impl Future<Output = Result<I, PopError>>,
+    ) -> Result<I, Missing> {
+        match self.wait(popping).await {
+            Some(Ok(item)) => Ok(item),
+            Some(Err(PopError::Store(error))) => Err(Missing::Unread(error)),
+            Some(Err(PopError::Empty | PopError::Closed)) | None => Err(Missing::End),
+        }
     }
 
     pub(super) fn begin_run(&self) {

@@ -1,9 +1,8 @@
 //! Workers that are tasks.
 
 use super::failure::{drop_committed, swallow_panic};
-use super::shift::{Deliveries, Next, Ran, Shift};
+use super::shift::{Deliveries, Missing, Next, Ran, Shift};
 use super::{Workers, WorkersBuilder};
-use crate::error::PopError;
 use crate::order::Order;
 use crate::{DurableQueue, Fifo, OwnedTransaction};
 use parking_lot::Mutex;
@@ -14,6 +13,7 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
+use std::thread;
 
 impl<T: Clone + Send + 'static, O: Order<T>> WorkersBuilder<T, O> {
     /// Starts tasks that run a future for each item, with a copy of the item and the transaction that holds it. The pool
@@ -75,11 +75,15 @@ where
 {
     let tx = queue.begin_owned();
     let holding = tx.hold_async();
-    let popped = shift.wait(holding).await;
-    let item = match popped.map(|popped| popped.map(|item| T::clone(&item))) {
-        Some(Ok(item)) => item,
-        Some(Err(PopError::Store(error))) => return shift.unread(tx, error),
-        Some(Err(PopError::Empty | PopError::Closed)) | None => return Next::Ends,
+    let taking = async { Ok(T::clone(&*shift.take(holding).await?)) };
+    let item = match watch(|| taking).await {
+        Ok(Ok(item)) => item,
+        Ok(Err(Missing::End)) => return Next::Ends,
+        Ok(Err(Missing::Unread(error))) => return shift.unread(tx, error),
+        Err(payload) => {
+            drop(shift.judge(tx, Ran::<E>::Err(payload)));
+            return Next::Goes;
+        }
     };
     shift.begin_run();
     let seat = Arc::new(Mutex::new(None));
@@ -102,8 +106,8 @@ where
     }
 }
 
-/// Runs a future of a user, and catches its panics.
-async fn watch<E, R: Future<Output = Result<(), E>>>(start: impl FnOnce() -> R) -> Ran<E> {
+/// Runs a future that has code of users, and catches its panics.
+async fn watch<R: Future>(start: impl FnOnce() -> R) -> thread::Result<R::Output> {
     let future = catch_unwind(AssertUnwindSafe(start))?;
     let mut future = Some(Box::pin(future));
     poll_fn(move |context| {

@@ -2,7 +2,9 @@
 
 use super::{directory, open};
 use requeue::{Backoff, ManualClock, Reason};
-use requeue_durable::{Cause, Codec, CodecError, DurableQueue, PushError, Workers};
+use requeue_durable::{
+    Cause, Codec, CodecError, DurableQueue, Fifo, PushError, Workers, WorkersBuilder,
+};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::mpsc::channel;
 use std::thread;
@@ -240,7 +242,22 @@ impl Codec<u8> for Panics {
 }
 
 #[test]
-fn a_codec_that_panics_ends_no_worker() {
+fn a_codec_that_panics_ends_no_thread() {
+    a_codec_panics(|workers| workers.run(|byte, _tx| check(*byte)));
+}
+
+#[test]
+fn a_codec_that_panics_ends_no_task() {
+    let executor = futures::executor::ThreadPool::new().unwrap();
+    let spawn = move |task| executor.spawn_ok(task);
+    a_codec_panics(|workers| workers.run_async(spawn, |byte, _tx| async move { check(byte) }));
+}
+
+fn check(byte: u8) -> Result<(), u8> {
+    (byte == 7).then_some(()).ok_or(byte)
+}
+
+fn a_codec_panics(run: impl FnOnce(WorkersBuilder<u8, Fifo>) -> Workers) {
     let directory = directory();
     let store = open(&directory);
     let bytes = store
@@ -253,10 +270,7 @@ fn a_codec_that_panics_ends_no_worker() {
         .unwrap();
     bytes.push(7).unwrap();
     bytes.close().unwrap();
-    let workers =
-        Workers::builder(&bytes)
-            .threads(1)
-            .run(|byte, _tx| if *byte == 7 { Ok(()) } else { Err(()) });
+    let workers = run(Workers::builder(&bytes).threads(1));
     let report = workers.join().unwrap();
     assert_eq!((report.done, report.panicked), (1, 1));
 }
