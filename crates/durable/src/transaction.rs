@@ -7,7 +7,7 @@ use crate::batch::{Batch, Change};
 use crate::error::{PopError, PushError, StoreError};
 use crate::handle::Seat;
 use crate::item::{Item, Items};
-use crate::order::{EntryOf, Order, Place, RamTx, Wait};
+use crate::order::{EntryOf, Order, Place, RamTx, Staging, Wait};
 use crate::queue::shared::Shared;
 use crate::ticket::{Ticket, Tickets};
 use crate::{DurableQueue, Fifo};
@@ -193,7 +193,7 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
             Err(error) => return Err(PushError::Codec(item, error)),
         };
         let entry = recorded.entry(item);
-        recorded.settle(O::stage(ram, entry, place, wait))
+        recorded.settle(O::Staging::stage(ram, entry, place, wait))
     }
 
     pub(crate) fn stage_async(
@@ -205,7 +205,7 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
         let staging = match Recorded::new(local, slice::from_ref(&item), place) {
             Ok(recorded) => {
                 let entry = recorded.entry(item);
-                Ok((recorded, O::stage_async(ram, entry, place)))
+                Ok((recorded, O::Staging::stage_async(ram, entry, place)))
             }
             Err(error) => Err(PushError::Codec(item, error)),
         };
@@ -227,7 +227,7 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
             Err(error) => return Err(PushError::Codec(items, error)),
         };
         let entries = recorded.entries(items);
-        recorded.settle_batch(count, O::stage_batch(ram, entries, place, wait))
+        recorded.settle_batch(count, O::Staging::stage_batch(ram, entries, place, wait))
     }
 
     pub(crate) fn stage_batch_async(
@@ -239,7 +239,7 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
         let staging = match Recorded::new(local, &items, place) {
             Ok(recorded) => {
                 let entries = recorded.entries(items);
-                Ok((recorded, O::stage_batch_async(ram, entries, place)))
+                Ok((recorded, O::Staging::stage_batch_async(ram, entries, place)))
             }
             Err(error) => Err(PushError::Codec(items, error)),
         };

@@ -5,7 +5,7 @@ use crate::batch::Change;
 use crate::error::{Damage, StoreError};
 use crate::format::{decode_row, row_digest, Digest, Key, LetterRow, Mark, QueueRow, Schedule};
 use crate::log;
-use crate::order::{Engine, EntryOf, RamQueue, RamTx, Wait};
+use crate::order::{Engine, EntryOf, RamQueue, RamTx, Staging, Wait};
 use crate::queue::letters::Cause;
 use fjall::{Keyspace, UserKey, UserValue};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -97,14 +97,7 @@ pub(super) fn recover<T: Send + 'static, O: Engine<T>>(
     // All go through one handle, so that they are in one order.
     let tx = deliver_again(shared, &ram, marked);
     drop(push(shared, tx, ready));
-    let closed = shared
-        .log()
-        .disk()
-        .books()
-        .queues
-        .get(&shared.id)
-        .is_some_and(|row| row.closed);
-    if closed {
+    if shared.is_closed_on_disk() {
         ram.close();
     }
     Ok(ram)
@@ -251,7 +244,7 @@ fn push<T: Send + 'static, O: Engine<T>>(
     for (index, item) in items.into_iter().enumerate() {
         let id = item.entry.id;
         let place = item.schedule.map(|schedule| shared.place(schedule));
-        let ticket = O::stage(&tx, item.entry, place, Wait::Never);
+        let ticket = O::Staging::stage(&tx, item.entry, place, Wait::Never);
         let ticket =
             ticket.unwrap_or_else(|_| unreachable!("the queue has room for all its items"));
         tickets.extend(ticket.map(|ticket| (id, ticket)));

@@ -1,11 +1,11 @@
 //! What the handles of a queue share, apart from the queue in memory.
 
-use super::bury::Letters;
+use super::letters::Letters;
 use crate::batch::{Batch, Change, Encode};
 use crate::entry::{Budget, Entry};
 use crate::error::StoreError;
 use crate::format::{self, Key, Schedule};
-use crate::log::{guarded, Log};
+use crate::log::{guarded, Durability, Log};
 use crate::order::{Engine, EntryOf, Place};
 use crate::store::{millis, StoreInner};
 use fjall::UserValue;
@@ -124,6 +124,19 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         })
     }
 
+    /// Writes a change, and waits until it is on the disk.
+    pub(crate) fn write(&self, change: Change) -> Result<(), StoreError> {
+        let mut batch = Batch::default();
+        batch.others.push(change);
+        self.log().commit(&mut [batch], Durability::Synced)
+    }
+
+    /// Whether the queue is closed in what is written.
+    pub(crate) fn is_closed_on_disk(&self) -> bool {
+        let books = self.log().disk().books();
+        books.queues.get(&self.id).is_some_and(|row| row.closed)
+    }
+
     /// Writes down, without a wait, that items were delivered.
     pub(crate) fn note_deliveries(&self, marks: impl Iterator<Item = (u64, u32)>) {
         if self.max_attempts.is_some() {
@@ -216,6 +229,16 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
 pub(crate) struct TicketChanges {
     new: Vec<(u64, RamTicket)>,
     removed: Vec<u64>,
+}
+
+impl TicketChanges {
+    /// The item has left the queue.
+    pub(crate) fn removal(id: u64) -> Self {
+        Self {
+            new: Vec::new(),
+            removed: vec![id],
+        }
+    }
 }
 
 impl<T, O: Engine<T>> Drop for Shared<T, O> {

@@ -226,8 +226,8 @@ fn damage(random: &mut Random, store: &Path) -> (String, bool) {
     let journals: Vec<_> = files.iter().filter(|file| is_journal(file)).collect();
     // A store has many files, and most of its changes in few.
     let file = match random.below(3) {
-        0 => (*random.pick(&journals)).clone(),
-        _ => random.pick(&files).clone(),
+        0 => random.pick(&journals).clone(),
+        _ => random.pick(&files),
     };
     let end = end(&file);
     let at = random.below(end);
@@ -365,7 +365,7 @@ fn use_it(path: &Path, mut content: Content, how: &str) {
 }
 
 fn damage_often(name: &str, make: fn(&Path) -> Content) {
-    let mut random = Random::of_test(name);
+    let mut random = crate::random(name);
     let base = tempfile::tempdir().unwrap();
     let store = base.path().join("store");
     let content = make(&store);

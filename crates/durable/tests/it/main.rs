@@ -5,9 +5,15 @@ mod basics;
 mod both;
 mod differential;
 mod failing;
-mod rng;
+mod jobs;
+mod orders;
+#[path = "../common/random.rs"]
+mod random;
+#[cfg(feature = "stream")]
+mod stream;
 mod surface;
 mod threads;
+mod workers;
 
 use requeue_durable::{Store, StoreOptions};
 use std::fs;

@@ -1,6 +1,6 @@
 //! Threads that move tokens between queues, and a restart.
 
-use super::rng::{cases, Rng};
+use super::random::{cases, Random};
 use super::{directory, options};
 use requeue_durable::{commit_all_with, Durability, DurableQueue, Handle, Store};
 use serde::{Deserialize, Serialize};
@@ -29,7 +29,7 @@ struct Ledger {
 }
 
 struct Worker {
-    rng: Rng,
+    random: Random,
     id: u64,
     handles: [Handle<Item>; QUEUES],
     count: u64,
@@ -39,7 +39,7 @@ struct Worker {
 impl Worker {
     fn new(seed: u64, id: u64, queues: &[DurableQueue<Item>; QUEUES]) -> Self {
         Self {
-            rng: Rng::new(seed * THREADS + id),
+            random: Random::new(seed * THREADS + id),
             id,
             handles: queues.each_ref().map(DurableQueue::handle),
             count: 0,
@@ -60,13 +60,13 @@ impl Worker {
     fn durability(&mut self) -> Durability {
         let at_most = Duration::from_secs(3600);
         let buffered = Durability::Buffered { at_most };
-        self.rng.pick(&[Durability::Synced, buffered, buffered])
+        self.random.pick(&[Durability::Synced, buffered, buffered])
     }
 
     fn step(&mut self) {
-        let [from, to] = [QUEUES, QUEUES - 1].map(|end| self.rng.below(end));
+        let [from, to] = [QUEUES, QUEUES - 1].map(|end| self.random.below(end));
         let to = (from + 1 + to) % QUEUES;
-        match self.rng.below(8) {
+        match self.random.below(8) {
             0..=2 => self.push(from),
             3 => self.pop(from),
             _ => self.carry(from, to),
@@ -76,7 +76,7 @@ impl Worker {
     fn push(&mut self, queue: usize) {
         let durability = self.durability();
         let items = [self.item(None, queue), self.item(None, queue)];
-        let commits = !self.rng.percent(20);
+        let commits = !self.random.percent(20);
         let tx = self.handles[queue].begin();
         tx.push_batch(items).unwrap();
         if commits {
@@ -87,7 +87,7 @@ impl Worker {
     }
 
     fn pop(&mut self, queue: usize) {
-        let (durability, commits) = (self.durability(), self.rng.percent(60));
+        let (durability, commits) = (self.durability(), self.random.percent(60));
         let tx = self.handles[queue].begin();
         if tx.pop().is_ok() && commits {
             let popped = tx.commit_with(durability).unwrap();
@@ -97,9 +97,9 @@ impl Worker {
 
     /// Moves some tokens to another queue, or aborts.
     fn carry(&mut self, from: usize, to: usize) {
-        let (durability, commits) = (self.durability(), self.rng.percent(70));
+        let (durability, commits) = (self.durability(), self.random.percent(70));
         let mut taking = self.handles[from].clone().begin_owned();
-        drop(taking.pop_batch(1 + self.rng.below(3)).unwrap());
+        drop(taking.pop_batch(1 + self.random.below(3)).unwrap());
         let tokens: Vec<_> = taking.items().map(|item| item.token).collect();
         let items = tokens.into_iter();
         let items: Vec<_> = items.map(|token| self.item(Some(token), to)).collect();

@@ -7,7 +7,7 @@ mod open;
 mod orders;
 mod round;
 
-use super::rng::{cases, Rng};
+use super::random::{cases, Random};
 use super::{directory, options};
 use model::{Death, Model};
 use orders::{Tested, KEYS};
@@ -37,7 +37,7 @@ struct Side<O: Tested> {
 
 /// The store under test, and its clocks.
 struct Run<O: Tested> {
-    rng: Rng,
+    random: Random,
     directory: TempDir,
     store: Option<Store>,
     sides: [Side<O>; 2],
@@ -79,18 +79,18 @@ impl<O: Tested> Side<O> {
     }
 
     /// Pushes a dead letter again, or all of them, or removes one.
-    fn use_letters(&mut self, rng: &mut Rng) {
+    fn use_letters(&mut self, random: &mut Random) {
         let letters = self.queue().dead_letters();
         let Some(oldest) = letters.oldest().unwrap() else {
             return;
         };
-        if rng.percent(20) {
+        if random.percent(20) {
             let removed = letters.remove(oldest.id()).unwrap().unwrap();
             assert_eq!(removed.item, oldest.item);
             self.model.discard(oldest.item);
         } else if self.model.closed {
             assert!(letters.requeue(oldest.id()).unwrap_err().is_closed());
-        } else if rng.percent(50) {
+        } else if random.percent(50) {
             assert!(letters.requeue(oldest.id()).unwrap());
             self.requeued(oldest.item);
         } else {
@@ -136,10 +136,10 @@ fn death(letter: &DeadLetter<u64>) -> Death {
 
 impl<O: Tested> Run<O> {
     fn new(seed: u64) -> Self {
-        let mut rng = Rng::new(seed);
-        let memory = rng.pick(&[None, Some(100)]);
+        let mut random = Random::new(seed);
+        let memory = random.pick(&[None, Some(100)]);
         let mut run = Self {
-            rng,
+            random,
             directory: directory(),
             store: None,
             sides: [Side::new(), Side::new()],
@@ -155,7 +155,7 @@ impl<O: Tested> Run<O> {
 
     fn open(&mut self) {
         let wall = Arc::clone(&self.wall);
-        let durability = self.rng.pick(&[Durability::Synced, HOUR, HOUR]);
+        let durability = self.random.pick(&[Durability::Synced, HOUR, HOUR]);
         let store = options()
             .durability(durability)
             .wall_clock(move || *wall.lock().unwrap())
@@ -192,22 +192,22 @@ impl<O: Tested> Run<O> {
     }
 
     fn step(&mut self) {
-        let side = &mut self.sides[self.rng.below(2)];
-        match self.rng.below(16) {
+        let side = &mut self.sides[self.random.below(2)];
+        match self.random.below(16) {
             0..=7 => self.round(),
             8 => side.pop(),
             9 => self.advance(),
-            10 => side.use_letters(&mut self.rng),
+            10 => side.use_letters(&mut self.random),
             11 => self.store.as_ref().unwrap().flush().unwrap(),
             12 => self.restart(),
-            13 | 14 => O::use_ticket(&mut self.rng, side),
+            13 | 14 => O::use_ticket(&mut self.random, side),
             _ => side.close(),
         }
         self.compare();
     }
 
     fn advance(&mut self) {
-        let step = self.rng.pick(&[1, 10, 40]);
+        let step = self.random.pick(&[1, 10, 40]);
         self.advance_by(step);
     }
 

@@ -3,7 +3,7 @@
 use super::model::{Death, Item};
 use super::orders::{Tested, KEYS};
 use super::Side;
-use crate::rng::Rng;
+use crate::random::Random;
 use requeue_durable::{PopError, StoreError, Ticket, Transaction};
 use std::time::Duration;
 
@@ -45,20 +45,20 @@ impl<'h, O: Tested> Open<'h, O> {
         Self { tx, expected }
     }
 
-    pub(super) fn operation(&mut self, rng: &mut Rng, side: &mut Side<O>, last: &mut u64) {
-        match rng.below(11) {
-            0..=3 => self.push(rng, side, last),
+    pub(super) fn operation(&mut self, random: &mut Random, side: &mut Side<O>, last: &mut u64) {
+        match random.below(11) {
+            0..=3 => self.push(random, side, last),
             4..=7 => self.pop(side),
             8 => match self.tx.peek() {
                 Ok(peek) => side.model.check_next(*peek),
                 Err(_) => side.model.check_empty(),
             },
-            9 => self.fail(rng, side),
+            9 => self.fail(random, side),
             _ => self.renew(side),
         }
     }
 
-    pub(super) fn push(&mut self, rng: &mut Rng, side: &mut Side<O>, last: &mut u64) {
+    pub(super) fn push(&mut self, random: &mut Random, side: &mut Side<O>, last: &mut u64) {
         let Self { tx, expected } = self;
         if side.model.closed && expected.held.is_empty() {
             // The items that were taken back from it count as held until its end.
@@ -67,7 +67,7 @@ impl<'h, O: Tested> Open<'h, O> {
             return;
         }
         *last += 1;
-        let place = O::push(tx, rng, *last);
+        let place = O::push(tx, random, *last);
         let ticket = place.ticket.map(|ticket| (*last, ticket));
         expected.tickets.extend(ticket);
         let lane = expected.handle * KEYS + O::key(*last);
@@ -89,14 +89,14 @@ impl<'h, O: Tested> Open<'h, O> {
     }
 
     /// Pops an item, and gives it up.
-    fn fail(&mut self, rng: &mut Rng, side: &mut Side<O>) {
+    fn fail(&mut self, random: &mut Random, side: &mut Side<O>) {
         let Ok(item) = self.tx.pop() else { return };
         let taken = side.model.take(*item);
-        if rng.percent(40) {
+        if random.percent(40) {
             self.tx.fail(item, "no good").unwrap();
             side.model.bury(taken, Death::Failed);
         } else {
-            let delay = rng.pick(&[5, 25]);
+            let delay = random.pick(&[5, 25]);
             let after = Duration::from_millis(delay);
             self.tx.retry_after(item, after).unwrap();
             side.model.retry(taken, delay);
@@ -114,13 +114,13 @@ impl<'h, O: Tested> Open<'h, O> {
     }
 
     /// Gives all of its items up.
-    pub(super) fn fail_all(&mut self, rng: &mut Rng, side: &mut Side<O>) {
+    pub(super) fn fail_all(&mut self, random: &mut Random, side: &mut Side<O>) {
         let held = self.expected.held.drain(..);
-        if rng.percent(50) {
+        if random.percent(50) {
             self.tx.fail_all("no good").unwrap();
             held.for_each(|item| side.model.bury(item, Death::Failed));
         } else {
-            let delay = rng.pick(&[5, 25]);
+            let delay = random.pick(&[5, 25]);
             let after = Duration::from_millis(delay);
             self.tx.retry_all_after(after).unwrap();
             held.for_each(|item| side.model.retry(item, delay));

@@ -2,7 +2,7 @@
 
 use super::model::MAX_ATTEMPTS;
 use super::Side;
-use crate::rng::Rng;
+use crate::random::Random;
 use requeue::{ByKey, ByPriority, Fifo, Leased, ManualClock};
 use requeue_durable::{DurableQueue, Order, Store, Ticket, Transaction};
 use std::time::{Duration, Instant};
@@ -32,7 +32,7 @@ pub(super) trait Tested: Order<u64> {
     ) -> DurableQueue<u64, Self>;
 
     /// Pushes an item to a random place.
-    fn push(tx: &Transaction<'_, u64, Self>, _: &mut Rng, value: u64) -> Place {
+    fn push(tx: &Transaction<'_, u64, Self>, _: &mut Random, value: u64) -> Place {
         tx.push(value).unwrap();
         Place::default()
     }
@@ -43,7 +43,7 @@ pub(super) trait Tested: Order<u64> {
     }
 
     /// Uses the ticket of a random item.
-    fn use_ticket(_: &mut Rng, _: &mut Side<Self>) {}
+    fn use_ticket(_: &mut Random, _: &mut Side<Self>) {}
 
     /// Takes items back from a worker, if they are leased.
     fn recover(_: &DurableQueue<u64, Self>, _worker: &str, _before: Instant) -> usize {
@@ -90,10 +90,10 @@ macro_rules! keys {
 
 macro_rules! priorities {
     () => {
-        fn push(tx: &Transaction<'_, u64, Self>, rng: &mut Rng, value: u64) -> Place {
-            let class = rng.pick(&[1, 2, 5_000]);
+        fn push(tx: &Transaction<'_, u64, Self>, random: &mut Random, value: u64) -> Place {
+            let class = random.pick(&[1, 2, 5_000]);
             let view = tx.priority(class);
-            let delay = rng.pick(&[0, 0, 0, 7, 30]);
+            let delay = random.pick(&[0, 0, 0, 7, 30]);
             let ticket = match delay {
                 0 => view.push(value),
                 _ => view.after(Duration::from_millis(delay)).push(value),
@@ -106,17 +106,17 @@ macro_rules! priorities {
             }
         }
 
-        fn use_ticket(rng: &mut Rng, side: &mut Side<Self>) {
+        fn use_ticket(random: &mut Random, side: &mut Side<Self>) {
             if side.tickets.is_empty() {
                 return;
             }
-            let (value, ticket) = side.tickets[rng.below(side.tickets.len())];
-            if rng.percent(50) {
+            let (value, ticket) = side.tickets[random.below(side.tickets.len())];
+            if random.percent(50) {
                 let cancelled = side.queue().cancel(ticket).unwrap();
                 assert!(cancelled.is_none_or(|item| item == value));
                 side.model.remove(value, cancelled.is_some());
             } else {
-                let priority = rng.pick(&[1, 3]);
+                let priority = random.pick(&[1, 3]);
                 let moved = side.queue().reprioritize(ticket, priority).unwrap();
                 side.model.reprioritize(value, priority, moved);
             }

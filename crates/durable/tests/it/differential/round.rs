@@ -17,20 +17,20 @@ impl<O: Tested> Run<O> {
         let mut handles = self.take_handles();
         let mut open = Vec::new();
         for (side, number, handle) in &mut handles {
-            if self.rng.percent(40) {
+            if self.random.percent(40) {
                 open.push(Open::new(*side, *number, true, handle.begin()));
             }
         }
-        for _ in 0..self.rng.below(3) {
+        for _ in 0..self.random.below(3) {
             self.handles += 1;
-            let side = self.rng.below(2);
+            let side = self.random.below(2);
             let tx = self.sides[side].queue().begin_owned();
             open.push(Open::new(side, self.handles, false, tx));
         }
         for _ in 0..4 * open.len() {
             self.operation(&mut open);
         }
-        match self.rng.below(10) {
+        match self.random.below(10) {
             0 => {
                 self.sync();
                 let copy = self.crash(open);
@@ -67,21 +67,21 @@ impl<O: Tested> Run<O> {
     }
 
     fn operation(&mut self, open: &mut [Open<'_, O>]) {
-        let index = self.rng.below(open.len());
-        match self.rng.below(16) {
+        let index = self.random.below(open.len());
+        match self.random.below(16) {
             0 => {
                 self.advance();
                 self.expire(open);
             }
             1 => self.recover(open, index),
             2 => {
-                let side = &mut self.sides[self.rng.below(2)];
-                O::use_ticket(&mut self.rng, side);
+                let side = &mut self.sides[self.random.below(2)];
+                O::use_ticket(&mut self.random, side);
             }
             _ => {
                 let open = &mut open[index];
                 let side = &mut self.sides[open.expected.side];
-                open.operation(&mut self.rng, side, &mut self.last);
+                open.operation(&mut self.random, side, &mut self.last);
             }
         }
         self.compare();
@@ -117,12 +117,12 @@ impl<O: Tested> Run<O> {
     /// All commits are on the disk then: one that is synced syncs those before it.
     fn sync(&mut self) {
         let side = &mut self.sides[0];
-        if self.rng.percent(50) || side.model.closed {
+        if self.random.percent(50) || side.model.closed {
             return self.store.as_ref().unwrap().flush().unwrap();
         }
         self.handles += 1;
         let mut open = Open::new(0, self.handles, false, side.queue().begin_owned());
-        open.push(&mut self.rng, side, &mut self.last);
+        open.push(&mut self.random, side, &mut self.last);
         let Open { tx, expected } = open;
         let taken = commit(tx, Durability::Synced);
         expected.end(side, taken, false);
@@ -141,7 +141,7 @@ impl<O: Tested> Run<O> {
 
     fn abort_all(&mut self, mut open: Vec<Open<'_, O>>) {
         while !open.is_empty() {
-            let index = self.rng.below(open.len());
+            let index = self.random.below(open.len());
             let Open { tx, expected } = open.swap_remove(index);
             tx.abort();
             self.aborted(expected, &open);
@@ -161,7 +161,7 @@ impl<O: Tested> Run<O> {
             expected.push(open.expected);
         }
         let has_lost = expected.iter().any(|expected| expected.has_lost);
-        let durability = self.rng.pick(&[Durability::Synced, HOUR]);
+        let durability = self.random.pick(&[Durability::Synced, HOUR]);
         let taken = commit_together(txs, durability);
         assert_eq!(taken.is_err(), has_lost);
         for (index, expected) in expected.into_iter().enumerate() {
@@ -173,19 +173,19 @@ impl<O: Tested> Run<O> {
 
     fn end_each(&mut self, mut open: Vec<Open<'_, O>>) {
         while !open.is_empty() {
-            let index = self.rng.below(open.len());
+            let index = self.random.below(open.len());
             let mut ended = open.swap_remove(index);
             let side = &mut self.sides[ended.expected.side];
-            if !ended.expected.has_lost && self.rng.percent(10) {
-                ended.fail_all(&mut self.rng, side);
+            if !ended.expected.has_lost && self.random.percent(10) {
+                ended.fail_all(&mut self.random, side);
             }
             let Open { tx, expected } = ended;
-            if self.rng.percent(40) {
+            if self.random.percent(40) {
                 tx.abort();
                 self.aborted(expected, &open);
             } else {
                 let has_lost = expected.has_lost;
-                let taken = match self.rng.below(4) {
+                let taken = match self.random.below(4) {
                     0 => futures::executor::block_on(tx.commit_async()).map(Iterator::collect),
                     1 => commit(tx, HOUR),
                     _ => commit(tx, Durability::Synced),

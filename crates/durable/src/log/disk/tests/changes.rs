@@ -1,6 +1,6 @@
 //! The changes of a random commit.
 
-use super::rng::Rng;
+use super::random::Random;
 use super::{Case, Item, Rows};
 use crate::batch::{Batch, Change, Run};
 use crate::format::{Key, LetterRow, Schedule};
@@ -25,26 +25,26 @@ pub(super) fn change(batch: &mut Batch, change: Change) {
 
 impl Case {
     /// A random key of a queue.
-    fn key<R>(rng: &mut Rng, rows: &Rows<R>, queue: u32) -> Option<Key> {
+    fn key<R>(random: &mut Random, rows: &Rows<R>, queue: u32) -> Option<Key> {
         let keys: Vec<_> = rows.keys().filter(|key| key.queue == queue).collect();
-        (!keys.is_empty()).then(|| *keys[rng.below(keys.len())])
+        (!keys.is_empty()).then(|| *keys[random.below(keys.len())])
     }
 
     fn schedule(&mut self) -> Option<Schedule> {
-        let priority = self.rng.pick(&[None, None, Some(1), Some(9_999)])?;
-        let due = self.rng.pick(&[None, Some(0), Some(u64::MAX)]);
+        let priority = self.random.pick(&[None, None, Some(1), Some(9_999)])?;
+        let due = self.random.pick(&[None, Some(0), Some(u64::MAX)]);
         Some(Schedule { priority, due })
     }
 
     fn item(&mut self) -> Item {
-        let len = self.rng.pick(&[0, 1, 7, 40, 2_000]);
-        let bytes = (0..len).map(|_| u8::try_from(self.rng.below(256)).unwrap());
+        let len = self.random.pick(&[0, 1, 7, 40, 2_000]);
+        let bytes = (0..len).map(|_| u8::try_from(self.random.below(256)).unwrap());
         let bytes = bytes.collect();
         (self.schedule(), bytes)
     }
 
     pub(super) fn push(&mut self, batch: &mut Batch, queue: u32) {
-        let count = 1 + self.rng.below(5);
+        let count = 1 + self.random.below(5);
         for id in self.ids(count as u64) {
             let (key, item) = (Key { queue, id }, self.item());
             push(batch, key, &item);
@@ -53,8 +53,8 @@ impl Case {
     }
 
     pub(super) fn remove(&mut self, batch: &mut Batch, queue: u32) {
-        for _ in 0..=self.rng.below(3) {
-            if let Some(key) = Self::key(&mut self.rng, &self.model.items, queue) {
+        for _ in 0..=self.random.below(3) {
+            if let Some(key) = Self::key(&mut self.random, &self.model.items, queue) {
                 remove(batch, key);
                 self.model.remove(key);
             }
@@ -62,12 +62,12 @@ impl Case {
     }
 
     pub(super) fn mark(&mut self, batch: &mut Batch, queue: u32) {
-        let Some(key) = Self::key(&mut self.rng, &self.model.items, queue) else {
+        let Some(key) = Self::key(&mut self.random, &self.model.items, queue) else {
             return;
         };
         let mark = self.model.marks.entry(key).or_default();
         let attempts = mark.attempts + 1;
-        match self.rng.below(3) {
+        match self.random.below(3) {
             0 => {
                 change(batch, Change::Delivered(key, attempts));
                 (mark.attempts, mark.delayed) = (attempts, None);
@@ -77,7 +77,7 @@ impl Case {
                 (mark.attempts, mark.delayed) = (attempts, Some(7));
             }
             _ => {
-                let schedule = self.rng.pick(&[(1, None), (2, Some(5))]);
+                let schedule = self.random.pick(&[(1, None), (2, Some(5))]);
                 let (priority, due) = schedule;
                 let schedule = Schedule { priority, due };
                 change(batch, Change::Rescheduled(key, schedule));
@@ -92,7 +92,7 @@ impl Case {
         let Some(key) = gone.copied().last() else {
             return;
         };
-        if self.rng.percent(50) {
+        if self.random.percent(50) {
             change(batch, Change::Delivered(key, 1));
             self.model.late.insert(key);
         } else if !self.model.late.contains(&key) {
@@ -110,14 +110,14 @@ impl Case {
     }
 
     pub(super) fn bury(&mut self, batch: &mut Batch, queue: u32) {
-        let Some(item) = Self::key(&mut self.rng, &self.model.items, queue) else {
+        let Some(item) = Self::key(&mut self.random, &self.model.items, queue) else {
             return;
         };
         let letter = LetterRow {
             item: item.id,
             attempts: 1,
             reason: 0,
-            error: self.rng.percent(50).then(|| "no good".into()),
+            error: self.random.percent(50).then(|| "no good".into()),
             died: 3,
             schedule: self.schedule(),
             item_bytes: self.model.items[&item].1.clone(),
@@ -131,10 +131,10 @@ impl Case {
 
     /// A dead letter is removed, and its item perhaps pushed again.
     pub(super) fn unbury(&mut self, batch: &mut Batch, queue: u32) {
-        if let Some(key) = Self::key(&mut self.rng, &self.model.letters, queue) {
+        if let Some(key) = Self::key(&mut self.random, &self.model.letters, queue) {
             change(batch, Change::Unbury(key));
             self.model.letters.remove(&key);
-            if self.rng.percent(50) {
+            if self.random.percent(50) {
                 self.push(batch, queue);
             }
         }

@@ -2,8 +2,8 @@
 //!
 //! `DURABLE_CASES` sets the number of cases, `DURABLE_SEED` runs only the one that a failure names.
 
-#[path = "../../../../tests/it/rng.rs"]
-mod rng;
+#[path = "../../../../tests/common/random.rs"]
+mod random;
 
 mod changes;
 
@@ -16,7 +16,7 @@ use crate::format::{
 use crate::log::{visit, Directory};
 use changes::change;
 use fjall::Keyspace;
-use rng::Rng;
+use random::Random;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::atomic::Ordering;
@@ -61,7 +61,7 @@ impl Model {
 }
 
 struct Case {
-    rng: Rng,
+    random: Random,
     files: TempDir,
     disk: Option<Disk>,
     model: Model,
@@ -83,7 +83,7 @@ impl Case {
     fn new(seed: u64) -> Self {
         let files = tempfile::tempdir().unwrap();
         Self {
-            rng: Rng::new(seed),
+            random: Random::new(seed),
             disk: Some(open_disk(&files)),
             files,
             model: Model::default(),
@@ -100,7 +100,7 @@ impl Case {
 
     /// Numbers for items or letters: new ones, or those that a transaction took long ago.
     fn ids(&mut self, count: u64) -> Range<u64> {
-        if self.rng.percent(20) {
+        if self.random.percent(20) {
             if let Some(ids) = self.taken.pop() {
                 return ids;
             }
@@ -108,7 +108,7 @@ impl Case {
         let take = |count| self.disk().next_id.fetch_add(count, Ordering::Relaxed);
         let first = take(count);
         let ids = first..first + count;
-        if self.rng.percent(10) {
+        if self.random.percent(10) {
             self.taken.push(ids);
             let first = self.disk().next_id.fetch_add(FAR, Ordering::Relaxed);
             return first..first + count;
@@ -134,8 +134,8 @@ impl Case {
     fn batch(&mut self, queue: u32) {
         self.enter(queue);
         let mut batch = Batch::default();
-        for _ in 0..=self.rng.below(4) {
-            match self.rng.below(16) {
+        for _ in 0..=self.random.below(4) {
+            match self.random.below(16) {
                 0..=4 => self.push(&mut batch, queue),
                 5..=7 => self.remove(&mut batch, queue),
                 8..=10 => self.mark(&mut batch, queue),
@@ -144,7 +144,7 @@ impl Case {
                 13 => self.bury(&mut batch, queue),
                 14 => self.unbury(&mut batch, queue),
                 _ => {
-                    let closed = self.rng.percent(50);
+                    let closed = self.random.percent(50);
                     change(&mut batch, Change::Close(queue, closed));
                     self.model.closed.insert(queue, closed);
                 }
@@ -155,22 +155,22 @@ impl Case {
 
     /// A group has nothing else of a queue that it removes.
     fn group(&mut self) {
-        let removed = self.rng.percent(5).then(|| self.rng.below(QUEUES));
-        let batches = self.rng.below(6);
-        let remove_after = self.rng.below(batches + 1);
+        let removed = self.random.percent(5).then(|| self.random.below(QUEUES));
+        let batches = self.random.below(6);
+        let remove_after = self.random.below(batches + 1);
         for index in 0..=batches {
             if let (Some(removed), true) = (removed, index == remove_after) {
                 let queue = u32::try_from(removed).unwrap();
                 change(&mut self.group, Change::Remove(queue));
                 self.model.remove_queue(queue);
             }
-            let queue = self.rng.below(QUEUES);
+            let queue = self.random.below(QUEUES);
             if removed != Some(queue) {
                 self.batch(u32::try_from(queue).unwrap());
             }
         }
         self.number += 1;
-        let sync = self.rng.percent(30);
+        let sync = self.random.percent(30);
         let mut group = std::mem::take(&mut self.group);
         self.disk().write(&mut group, self.number, sync).unwrap();
     }
@@ -234,11 +234,11 @@ fn rows<R>(table: &Keyspace, decode: impl Fn(&[u8], &[u8]) -> R) -> Rows<R> {
 
 #[test]
 fn groups_change_the_tables_as_their_commits_one_by_one() {
-    rng::cases(10, |seed| {
+    random::cases(10, |seed| {
         let mut case = Case::new(seed);
         for _ in 0..GROUPS {
             case.group();
-            if case.rng.percent(30) {
+            if case.random.percent(30) {
                 case.reopen();
             }
         }

@@ -1,20 +1,21 @@
-//! Items become dead letters.
+//! The dead letters that a queue keeps.
 
-use super::letters::{Cause, DeadLetter};
-use super::shared::Shared;
+use super::{Cause, DeadLetter};
 use crate::batch::{Batch, Change};
 use crate::error::StoreError;
 use crate::format::LetterRow;
 use crate::order::{Engine, EntryOf};
+use crate::queue::shared::{Shared, TicketChanges};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
 
 /// The dead letters of a queue, by number.
 pub(crate) struct Letters<T> {
     pub(crate) rows: Mutex<BTreeMap<u64, LetterRow>>,
     /// Those whose items could not be read. They are written when their items can be read.
-    pub(super) unread: Mutex<Vec<LetterRow>>,
+    pub(in crate::queue) unread: Mutex<Vec<LetterRow>>,
     limit: Option<Limit<T>>,
 }
 
@@ -38,7 +39,7 @@ impl<T> Letters<T> {
 
 impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
     /// Writes an item that became a dead letter, without a wait.
-    pub(super) fn bury(self: &Arc<Self>, letter: requeue::DeadLetter<EntryOf<T, O>>) {
+    pub(in crate::queue) fn bury(self: &Arc<Self>, letter: requeue::DeadLetter<EntryOf<T, O>>) {
         let error = letter.error().map(str::to_owned);
         let entry = letter.item;
         let mut row = LetterRow {
@@ -51,7 +52,10 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
             item_bytes: Vec::new(),
         };
         match self.complete(&mut row, entry.item()) {
-            Ok(()) => self.add_letters(vec![(self.new_ids(1), row)]),
+            Ok(()) => {
+                self.exchange_tickets(Some(TicketChanges::removal(row.item)));
+                self.add_letters(vec![(self.new_ids(1), row)]);
+            }
             Err(_) => self.letters.unread.lock().push(row),
         }
     }
@@ -72,7 +76,7 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
     }
 
     /// Writes the letters whose items could not be read.
-    pub(super) fn write_unread(self: &Arc<Self>) -> Result<(), StoreError> {
+    pub(in crate::queue) fn write_unread(self: &Arc<Self>) -> Result<(), StoreError> {
         let mut unread = self.letters.unread.lock();
         while let Some(row) = unread.first_mut() {
             self.complete(row, None)?;
@@ -118,6 +122,17 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         // On an error nothing was removed, and nothing is written any more.
         let _ = self.log().commit_then(&mut batch, Box::new(then));
     }
+
+    pub(super) fn letter(&self, id: u64, row: LetterRow) -> Result<DeadLetter<T>, StoreError> {
+        Ok(DeadLetter {
+            item: self.codec.decode(&row.item_bytes)?,
+            attempts: row.attempts,
+            reason: Cause::from_byte(row.reason),
+            error: row.error,
+            died_at: UNIX_EPOCH + Duration::from_millis(row.died),
+            id,
+        })
+    }
 }
 
 #[cfg(test)]
@@ -152,5 +167,17 @@ mod tests {
         let jobs = build(&store);
         assert_eq!(jobs.dead_letters().requeue_all().unwrap(), 1);
         assert_eq!(jobs.pop_batch(9).unwrap(), [8, 7]);
+    }
+
+    #[test]
+    fn a_dead_letter_has_no_ticket() {
+        let files = tempfile::tempdir().unwrap();
+        let store = Store::open(files.path()).unwrap();
+        let jobs = store.builder::<u32>("jobs").by_priority().max_attempts(1);
+        let jobs = jobs.build().unwrap();
+        jobs.push_batch([1, 2]).unwrap();
+        jobs.begin_owned().pop().unwrap();
+        assert_eq!(jobs.dead_letters().len(), 1);
+        assert_eq!(jobs.shared.tickets.as_ref().unwrap().lock().len(), 1);
     }
 }

@@ -1,31 +1,21 @@
 //! Dead letters.
 
-use super::shared::Shared;
+mod table;
+
+pub(crate) use table::{Letters, Limit};
+
 use super::DurableQueue;
 use crate::batch::{Batch, Change};
 use crate::error::StoreError;
-use crate::format::{Key, LetterRow};
+use crate::format::LetterRow;
 use crate::log::Durability;
-use crate::order::{Engine, Order};
+use crate::order::Order;
 use crate::{PushError, Transaction};
 use parking_lot::Mutex;
 use requeue::Reason;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
-
-impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
-    pub(super) fn letter(&self, id: u64, row: LetterRow) -> Result<DeadLetter<T>, StoreError> {
-        Ok(DeadLetter {
-            item: self.codec.decode(&row.item_bytes)?,
-            attempts: row.attempts,
-            reason: Cause::from_byte(row.reason),
-            error: row.error,
-            died_at: UNIX_EPOCH + Duration::from_millis(row.died),
-            id,
-        })
-    }
-}
+use std::time::SystemTime;
 
 /// An item whose deliveries failed for good.
 #[derive(Clone, Debug)]
@@ -218,15 +208,9 @@ impl<T: Send + 'static, O: Order<T>> DeadLetters<T, O> {
             .map_err(StoreError::Codec)?;
         let tx: Transaction<'static, T, O> = self.queue.begin_owned();
         let place = row.schedule.map(|schedule| shared.place(schedule));
-        tx.requeue(
-            item,
-            place,
-            Change::Unbury(Key {
-                queue: shared.id,
-                id,
-            }),
-        )
-        .map_err(|error| error.map(drop))?;
+        let unbury = Change::Unbury(shared.key(id));
+        tx.requeue(item, place, unbury)
+            .map_err(|error| error.map(drop))?;
         tx.commit().map(drop).map_err(PushError::Store)
     }
 
