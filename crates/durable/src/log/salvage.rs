@@ -30,7 +30,8 @@ pub(super) fn salvage(
 ) -> Result<Damage, StoreError> {
     let mut source = Source::open(directory, memtable)?;
     let (mut damage, is_whole) = copy(&source, directory, acknowledged, memtable)?;
-    if !is_whole && source.forget_changes() {
+    if !is_whole {
+        source.forget_changes();
         (damage, _) = copy(&source, directory, acknowledged, memtable)?;
     }
     drop(source);

@@ -15,6 +15,8 @@ const ATTEMPTS: u32 = 10_000;
 pub(super) struct Source {
     /// `None`: the storage engine cannot open them.
     tables: Option<Tables>,
+    /// Which tables were not lost.
+    are_there: [bool; 5],
     changes: Changes,
 }
 
@@ -29,19 +31,24 @@ impl Source {
         let changes = replay(&directory.at("db"))?;
         let copy = directory.copy_tables()?;
         journal::copy(&directory.at("db"), &copy)?;
-        let tables = match Tables::open(&copy, memtable) {
-            Err(StoreError::Damaged(_)) => None,
-            tables => Some(tables?),
+        let (tables, are_there) = match Tables::open_listed(&copy, memtable) {
+            Err(StoreError::Damaged(_)) => (None, [false; 5]),
+            opened => opened.map(|(tables, are_there)| (Some(tables), are_there))?,
         };
-        Ok(Self { tables, changes })
+        Ok(Self {
+            tables,
+            are_there,
+            changes,
+        })
     }
 
-    /// Leaves it to the storage engine which changes in the journals are newer than the tables. `false`: there are no tables.
-    pub(super) fn forget_changes(&mut self) -> bool {
-        if self.tables.is_some() {
-            self.changes = Changes::default();
+    /// Leaves it to the storage engine which changes in the journals are newer than the tables, as far as they are there.
+    pub(super) fn forget_changes(&mut self) {
+        for (changes, is_there) in self.changes.iter_mut().zip(self.are_there) {
+            if is_there {
+                changes.clear();
+            }
         }
-        self.tables.is_some()
     }
 
     /// Visits the rows of a table; returns how many places could not be read.

@@ -2,10 +2,12 @@
 
 use crate::error::StoreError;
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode, UserKey, UserValue};
+use lsm_tree::{Config, SequenceNumberCounter};
 use std::fs;
+use std::io;
 use std::ops::{Deref, RangeBounds};
 use std::panic::{catch_unwind, AssertUnwindSafe};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::xxh3_128;
 
 /// The tables of a store.
@@ -66,10 +68,26 @@ impl Tables {
     /// Checks the lists of tables. The storage engine does not, and deletes the tables that are not listed.
     pub(super) fn check_lists(path: &Path) -> Result<(), StoreError> {
         // It has a keyspace of its own.
-        (0..=Self::NAMES.len()).try_for_each(|number| {
-            let keyspace = path.join("keyspaces").join(number.to_string());
-            check_list(&keyspace)
-        })
+        (0..=Self::NAMES.len()).try_for_each(|number| check_list(&keyspace(path, number)))
+    }
+
+    /// Opens the tables in a directory whose lists may be wrong; with whether each of them is there. Otherwise it is empty.
+    pub(super) fn open_listed(path: &Path, memtable: u64) -> Result<(Self, [bool; 5]), StoreError> {
+        check_list(&keyspace(path, 0))?;
+        let mut are_there = [true; 5];
+        for (index, is_there) in are_there.iter_mut().enumerate() {
+            let keyspace = keyspace(path, index + 1);
+            *is_there = check_list(&keyspace)
+                .or_else(|_| try_list(&keyspace))
+                .is_ok();
+            if !*is_there {
+                fs::remove_dir_all(keyspace).or_else(|error| match error.kind() {
+                    io::ErrorKind::NotFound => Ok(()),
+                    _ => Err(error),
+                })?;
+            }
+        }
+        Ok((Self::open(path, memtable)?, are_there))
     }
 
     pub(super) fn sync(&self) -> Result<(), StoreError> {
@@ -106,6 +124,22 @@ fn check_list(keyspace: &Path) -> Result<(), StoreError> {
     let keyspace = keyspace.display();
     let details = format!("the list of tables in {keyspace} has a wrong checksum");
     Err(StoreError::damaged(details))
+}
+
+/// Opens a keyspace by its list, and closes it. A panic is an error: a database that panics while it is opened ends the process.
+fn try_list(keyspace: &Path) -> Result<(), StoreError> {
+    // Otherwise it would be created.
+    fs::metadata(keyspace.join("current"))?;
+    guarded(|| {
+        let numbers = SequenceNumberCounter::default;
+        let config = Config::new(keyspace, numbers(), numbers());
+        config.open().map(drop).map_err(fjall::Error::from)?;
+        Ok(())
+    })
+}
+
+fn keyspace(database: &Path, number: usize) -> PathBuf {
+    database.join("keyspaces").join(number.to_string())
 }
 
 /// What went wrong when files were opened. Files that are too short or not there are damage.

@@ -44,8 +44,8 @@ impl Case {
     }
 
     pub(super) fn push(&mut self, batch: &mut Batch, queue: u32) {
-        let count = 1 + self.random.below(5);
-        for id in self.ids(count as u64) {
+        let count = 1 + self.random.below(5_u64);
+        for id in self.ids(count) {
             let (key, item) = (Key { queue, id }, self.item());
             push(batch, key, &item);
             self.model.items.insert(key, item);
