@@ -15,8 +15,10 @@
 //!
 //! What changes within one group is not written: an item that is pushed and removed there never reaches the disk.
 
+mod books;
 mod directory;
 mod disk;
+mod group;
 mod journal;
 mod pushed;
 mod salvage;
