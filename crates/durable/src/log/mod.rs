@@ -393,7 +393,7 @@ impl Inner {
 }
 
 impl State {
-    /// Copies the changes into the group: the buffers of the batch stay with the caller, those of the group with the writer.
+    /// Copies the changes into the group. The buffers of the batch stay with the caller.
     fn add(&mut self, batch: &mut Batch) {
         self.group.commits += 1;
         self.group.batch.append(batch);
@@ -433,22 +433,4 @@ fn after(duration: Duration) -> Instant {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_commit_that_may_be_lost_for_less_brings_the_sync_forward() {
-        let files = tempfile::tempdir().unwrap();
-        let directory = Directory::enter(files.path()).unwrap();
-        let log = Log::new(Disk::open(directory, 1 << 20, 0, false).unwrap()).unwrap();
-        let sync_by = |at_most| {
-            let buffered = Durability::Buffered { at_most };
-            log.commit(&mut [Batch::default()], buffered).unwrap();
-            log.inner.state.lock().sync_by.unwrap().0
-        };
-        let hour = Duration::from_secs(3600);
-        let first = sync_by(hour);
-        assert_eq!(sync_by(2 * hour), first);
-        assert!(sync_by(hour / 2) < first);
-    }
-}
+mod tests;
