@@ -156,7 +156,8 @@ impl Disk {
         }
         let removed = books.removed_most();
         drop(books);
-        if self.measure() < self.reserve && removed {
+        // A push that is as large as the reserve shall fit again.
+        if self.measure() < self.reserve.saturating_mul(2) && removed {
             self.reclaim();
         }
         Ok(())
