@@ -40,14 +40,14 @@ fn claim(order: Order, leased: bool) -> String {
             String::new(),
             format!(
                 "any(array(select ctid from @.ready where queue = $1 and {open}
-                    order by priority, id limit $2 for update skip locked))"
+                    order by priority, id limit $2::bigint for update skip locked))"
             ),
         ),
         Order::FairOne => {
             let of_keys = |keys: &str| {
                 format!(
                     "(select ctid from @.ready where queue = $1 and {keys} and {open}
-                        order by key, priority, id limit least($2, 1) for update skip locked)"
+                        order by key, priority, id limit least($2::bigint, 1) for update skip locked)"
                 )
             };
             let later = of_keys(&format!("key > {after}::text"));
@@ -63,7 +63,7 @@ fn claim(order: Order, leased: bool) -> String {
                     union all
                     select (select r.key from @.ready r where r.queue = $1 and r.key > t.key
                         order by r.key limit 1), n + 1
-                    from turn t where t.key is not null and n < $2)
+                    from turn t where t.key is not null and n < $2::bigint)
                 select i.ctid from turn t cross join lateral
                     (select ctid from @.ready where queue = $1 and key = t.key {next}) i))"
             ),
@@ -73,7 +73,7 @@ fn claim(order: Order, leased: bool) -> String {
                 "turn as materialized (select k.key from @.keys k
                     where k.queue = $1 and k.key > {after}::text and k.holder is null and {open}
                         and exists (select from @.ready r where r.queue = $1 and r.key = k.key)
-                    order by k.key limit $2 for update of k skip locked),"
+                    order by k.key limit $2::bigint for update of k skip locked),"
             ),
             format!(
                 "any(array(select i.ctid from turn t cross join lateral
@@ -379,7 +379,7 @@ statements! {
     count_dead: "select count(*) from @.dead where queue = $1".to_string();
     list_dead: format!("select {RECORD}, error, reason, died from @.dead where queue = $1 and id > $2 order by id limit $3");
     drain_dead: format!("with gone as (delete from @.dead where ctid = any(array(
-            select ctid from @.dead where queue = $1 order by id limit $2 for update skip locked)) returning *)
+            select ctid from @.dead where queue = $1 order by id limit $2::bigint for update skip locked)) returning *)
         select {RECORD}, error, reason, died from gone");
     /// Makes dead letters ready again: those of the ids `$3`, or all.
     requeue_dead: format!("with back as (delete from @.dead where ctid = any(array(
