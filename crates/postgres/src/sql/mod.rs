@@ -1,0 +1,202 @@
+//! The texts of all statements.
+//!
+//! In the texts, `@` is the schema, `:ids` the sequence of ids, `:channel` the channel of notifications.
+
+mod claim;
+mod write;
+
+pub(crate) use claim::Order;
+pub(crate) use write::Written;
+
+use crate::schema::Schema;
+use claim::{claim, OPEN};
+
+/// The columns of an item that all tables have.
+const COLUMNS: &str = "id, queue, priority, key, attempts, json, bytes, pushed";
+/// What a statement returns of an item.
+const RECORD: &str = "id, priority, key, attempts, json::text, bytes, pushed";
+
+/// Notifies the processes that listen to the queues of the rows of `table`, and returns how many rows each queue has. `process`
+/// is the parameter with the number of this process.
+fn notify(table: &str, process: &str) -> String {
+    format!(
+        "select n.queue, n.items,
+            case when exists (select from @.listeners l where l.queue = n.queue and l.until > now())
+                then pg_notify(:channel, n.queue || ' ' || n.items || ' ' || {process}::bigint)::text end as told
+        from (select queue, count(*) as items from {table} group by queue) n"
+    )
+}
+
+/// The keys of the rows of `table` are no longer held.
+fn free_keys(table: &str) -> String {
+    format!(
+        "freed as (update @.keys k set holder = null from {table} d
+            where k.queue = d.queue and k.key = d.key and k.holder = d.holder)"
+    )
+}
+
+/// Gives back the rows that `source` returns: to the dead letters if they have no attempt left. `$1` is the process.
+fn give_back(source: &str, error: &str, reason: &str) -> String {
+    format!(
+        "with back as ({source}), {},
+        dead as (insert into @.dead ({COLUMNS}, error, reason)
+            select b.id, b.queue, b.priority, b.key, b.attempts, b.json, b.bytes, b.pushed, '{error}', '{reason}'
+            from back b join @.queues q on q.id = b.queue where b.attempts >= q.max_attempts),
+        ready as (insert into @.ready ({COLUMNS})
+            select b.id, b.queue, b.priority, b.key, b.attempts, b.json, b.bytes, b.pushed
+            from back b join @.queues q on q.id = b.queue
+            where q.max_attempts is null or b.attempts < q.max_attempts)
+        {}",
+        free_keys("back"),
+        notify("back", "$1")
+    )
+}
+
+/// The statements of a schema that take items or end transactions.
+#[derive(Debug)]
+pub(crate) struct Claims {
+    locked: [String; 4],
+    leased: [String; 4],
+    writes: Vec<String>,
+}
+
+impl Claims {
+    fn new(schema: &Schema) -> Self {
+        let orders = [Order::Fifo, Order::Fair, Order::FairOne, Order::Serial];
+        Self {
+            locked: orders.map(|order| schema.sql(&claim(order, false))),
+            leased: orders.map(|order| schema.sql(&claim(order, true))),
+            writes: (0..Written::ALL)
+                .map(|index| schema.sql(&Written::of(index).sql()))
+                .collect(),
+        }
+    }
+
+    pub(crate) fn claim(&self, order: Order, leased: bool) -> &str {
+        let claims = if leased { &self.leased } else { &self.locked };
+        &claims[order as usize]
+    }
+
+    pub(crate) fn write(&self, written: Written) -> &str {
+        &self.writes[written.index()]
+    }
+}
+
+macro_rules! statements {
+    ($($(#[$doc:meta])* $name:ident: $text:expr;)*) => {
+        /// The statements of a schema.
+        #[derive(Debug)]
+        pub(crate) struct Statements {
+            pub(crate) claims: Claims,
+            $($(#[$doc])* pub(crate) $name: String,)*
+        }
+
+        impl Statements {
+            pub(crate) fn new(schema: &Schema) -> Self {
+                Self {
+                    claims: Claims::new(schema),
+                    $($name: schema.sql(&$text),)*
+                }
+            }
+        }
+    };
+}
+
+statements! {
+    /// The id of the queue `$1`.
+    find_queue: "select id, max_attempts from @.queues where name = $1";
+    /// The same, after creating it.
+    make_queue: "insert into @.queues (name, max_attempts) values ($1, $2)
+        on conflict (name) do update set max_attempts = coalesce(excluded.max_attempts, queues.max_attempts)
+        returning id";
+    next_id: "select nextval(:ids)";
+    /// The next item, which is not locked.
+    peek: format!("select {RECORD} from @.ready where queue = $1 and {OPEN}
+        order by priority, id limit 1 for update skip locked");
+    /// Counts deliveries `$1` of items with `$2` earlier ones.
+    count: "insert into @.attempts as a (id, count)
+        select id, count + 1 from unnest($1::bigint[], $2::int[]) as t(id, count)
+        on conflict (id) do update set count = greatest(a.count + 1, excluded.count)
+        returning id, count";
+    forget_attempts: "delete from @.attempts where id = any($1)";
+    /// Delays an item that this transaction has deleted.
+    retry_locked: format!("insert into @.delayed ({COLUMNS}, until)
+        values ($1, $2, $3, $4, $5, $6::text::jsonb, $7, $8, now() + $9::bigint * interval '1 microsecond')");
+    dead_locked: format!("insert into @.dead ({COLUMNS}, error, reason)
+        values ($1, $2, $3, $4, $5, $6::text::jsonb, $7, $8, $9, $10)");
+    retry_leased: format!("with back as (delete from @.leased where id = $1 and holder = $2 returning *), {},
+        later as (insert into @.delayed ({COLUMNS}, until)
+            select {COLUMNS}, now() + $3::bigint * interval '1 microsecond' from back)
+        select @.require_held(exists (select from back))", free_keys("back"));
+    dead_leased: format!("with gone as (delete from @.leased where id = $1 and holder = $2 returning *), {},
+        dead as (insert into @.dead ({COLUMNS}, error, reason) select {COLUMNS}, $3, $4 from gone)
+        select @.require_held(exists (select from gone))", free_keys("gone"));
+    /// Gives back the leased items `$2` of the holders `$3`.
+    release: give_back("delete from @.leased where id = any($2) and holder = any($3) returning *",
+        "the transaction was aborted", "aborted");
+    /// Gives back the items that the holders of the name `$3` took from the queue `$2` before `$4` microseconds ago.
+    recover: give_back("delete from @.leased where queue = $2
+            and holder = any(array(select id from @.holders where name = $3))
+            and since <= now() - $4::bigint * interval '1 microsecond' returning *",
+        "the item was recovered", "expired");
+    /// Gives back the items of holders that are not alive.
+    lapse: give_back("delete from @.leased where ctid = any(array(
+            select l.ctid from @.leased l join @.holders h on h.id = l.holder
+            where h.alive_until <= now() limit 1000 for update of l skip locked)) returning *",
+        "the lease expired", "expired");
+    /// Makes delayed items ready that are due.
+    promote: format!("with due as (delete from @.delayed where ctid = any(array(
+            select ctid from @.delayed where until <= now()
+            order by until limit 1000 for update skip locked)) returning *),
+        ready as (insert into @.ready ({COLUMNS}) select {COLUMNS} from due) {}", notify("due", "$1"));
+    /// Seconds until the next item is due, or the next lease with items expires.
+    next_due: "select extract(epoch from least(
+            (select min(until) from @.delayed),
+            (select min(alive_until) from @.holders h where exists (select from @.leased l where l.holder = h.id)))
+            - clock_timestamp())::float8";
+    /// The holders `$1` are alive.
+    beat: "insert into @.holders (id, name, term, alive_until)
+        select id, name, us * interval '1 microsecond', clock_timestamp() + us * interval '1 microsecond'
+        from unnest($1::bigint[], $2::text[], $3::bigint[]) as t(id, name, us)
+        on conflict (id) do update set alive_until = excluded.alive_until";
+    /// This process listens to the queue `$1` for a minute.
+    listen: "insert into @.listeners (queue, process, until) values ($1, $2, clock_timestamp() + interval '1 minute')
+        on conflict (queue, process) do update set until = excluded.until";
+    forget_listeners: "delete from @.listeners where until < now()";
+    pause: "update @.queues set paused = true where id = $1";
+    resume: "with resumed as (update @.queues set paused = false where id = $1)
+        select pg_notify(:channel, $1 || ' 1000000 ' || $2::bigint)";
+    stats: "select q.paused,
+            (select count(*) from @.ready where queue = $1),
+            (select count(*) from @.delayed where queue = $1),
+            (select count(*) from @.leased where queue = $1),
+            (select count(*) from @.dead where queue = $1),
+            (select extract(epoch from clock_timestamp() - min(pushed))::float8 from @.ready where queue = $1)
+        from @.queues q where id = $1";
+    held: "select l.id, h.name, l.since, l.attempts, h.alive_until from @.leased l join @.holders h on h.id = l.holder
+        where l.queue = $1 order by l.since, l.id";
+    cancel: format!("with gone as (delete from @.ready where ctid = any(array(
+            select ctid from @.ready where id = $2 and queue = $1 for update skip locked)) returning *),
+        later as (delete from @.delayed where ctid = any(array(
+            select ctid from @.delayed where id = $2 and queue = $1 for update skip locked)) returning *),
+        forgotten as (delete from @.attempts where id = any(array(
+            select id from gone union all select id from later)))
+        select {RECORD} from gone union all select {RECORD} from later");
+    reprioritize: format!("with old as (delete from @.ready where ctid = any(array(
+            select ctid from @.ready where id = $2 and queue = $1 for update skip locked)) returning *),
+        ready as (insert into @.ready ({COLUMNS})
+            select id, queue, $3, key, attempts, json, bytes, pushed from old),
+        later as (update @.delayed set priority = $3 where id = $2 and queue = $1 returning id)
+        select (select count(*) from old) + (select count(*) from later)");
+    count_dead: "select count(*) from @.dead where queue = $1";
+    list_dead: format!("select {RECORD}, error, reason, died from @.dead where queue = $1 and id > $2 order by id limit $3");
+    drain_dead: format!("with gone as (delete from @.dead where ctid = any(array(
+            select ctid from @.dead where queue = $1 order by id limit $2::bigint for update skip locked)) returning *)
+        select {RECORD}, error, reason, died from gone");
+    /// Makes dead letters ready again: those of the ids `$3`, or all.
+    requeue_dead: format!("with back as (delete from @.dead where ctid = any(array(
+            select ctid from @.dead where queue = $2 and ($3::bigint[] is null or id = any($3))
+            for update skip locked)) returning *),
+        ready as (insert into @.ready ({COLUMNS})
+            select id, queue, priority, key, 0, json, bytes, pushed from back) {}", notify("back", "$1"));
+}
