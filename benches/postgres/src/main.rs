@@ -39,7 +39,11 @@ async fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    match run(&options).await {
+    let outcome = tokio::select! {
+        outcome = run(&options) => outcome,
+        _ = tokio::signal::ctrl_c() => Err("interrupted".into()), // the server is stopped
+    };
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("the run failed: {error}");

@@ -13,7 +13,8 @@ use std::path::Path;
 
 const JOBS: &str = "Jobs per second, by the workers of each: medians and quartiles";
 const CLAIMS: &str = "Latency of a claim in milliseconds, called by itself: median, 99 %";
-const WAITS: &str = "From a push to the end of the job in a worker that waited, in milliseconds: median, 99 %";
+const WAITS: &str =
+    "From a push to the end of the job in a worker that waited, in milliseconds: median, 99 %";
 
 /// All tables, in markdown.
 pub(crate) fn text(results: &Results, options: &Options) -> String {

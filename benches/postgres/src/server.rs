@@ -97,7 +97,11 @@ impl Server {
     }
 
     /// A pool of sqlx.
-    pub(crate) async fn pool(&self, database: &str, connections: u32) -> Result<sqlx::PgPool, Failure> {
+    pub(crate) async fn pool(
+        &self,
+        database: &str,
+        connections: u32,
+    ) -> Result<sqlx::PgPool, Failure> {
         let options = sqlx::postgres::PgConnectOptions::new()
             .socket(&self.dir)
             .username(USER)
@@ -111,7 +115,9 @@ impl Server {
     /// Creates an empty database.
     pub(crate) async fn create(&self, database: &str) -> Result<(), Failure> {
         let client = self.connect(USER).await?;
-        client.batch_execute(&format!("create database {database}")).await?;
+        client
+            .batch_execute(&format!("create database {database}"))
+            .await?;
         Ok(())
     }
 }
@@ -129,24 +135,36 @@ impl Drop for Server {
 
 /// The folder of the newest server, as Debian and Ubuntu install it.
 fn newest() -> Result<PathBuf, Failure> {
-    let versions = fs::read_dir("/usr/lib/postgresql").ok().into_iter().flatten();
+    let versions = fs::read_dir("/usr/lib/postgresql")
+        .ok()
+        .into_iter()
+        .flatten();
     let version = |path: &PathBuf| path.file_name()?.to_str()?.parse::<u32>().ok();
     let newest = versions
         .flatten()
         .map(|entry| entry.path())
         .filter(|path| path.join("bin/initdb").exists())
         .max_by_key(version);
-    let newest = newest.ok_or("no PostgreSQL in /usr/lib/postgresql: install it, or name its folder with --bin")?;
+    let newest = newest
+        .ok_or("no PostgreSQL in /usr/lib/postgresql: install it, or name its folder with --bin")?;
     Ok(newest.join("bin"))
 }
 
 fn run(command: &mut Command) -> Result<(), Failure> {
     let name = command.get_program().to_os_string();
-    let output = command.output().map_err(|error| format!("{}: {error}", name.display()))?;
+    let output = command
+        .output()
+        .map_err(|error| format!("{}: {error}", name.display()))?;
     if output.status.success() {
         return Ok(());
     }
     let arguments: Vec<_> = command.get_args().map(OsStr::to_string_lossy).collect();
     let text = String::from_utf8_lossy(&output.stderr);
-    Err(format!("{} {}: {}", name.display(), arguments.join(" "), text.trim()).into())
+    Err(format!(
+        "{} {}: {}",
+        name.display(),
+        arguments.join(" "),
+        text.trim()
+    )
+    .into())
 }

@@ -12,6 +12,7 @@ use apalis_postgres::queries::{fetch_next, handle_results, push_tasks};
 use apalis_postgres::{Config, PostgresStorage, Pubsub};
 use async_trait::async_trait;
 use sqlx::pool::PoolConnection;
+use sqlx::postgres::PgPoolOptions;
 use sqlx::{PgPool, Postgres};
 use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::watch;
@@ -34,8 +35,7 @@ async fn run(_: Job, done: Data<Done>) -> Result<(), BoxDynError> {
 struct Table(PgPool);
 
 pub(super) async fn open(server: &Server, database: &str) -> Result<Box<dyn Jobs>, Failure> {
-    // A connection for each worker, one for each to listen, and those of the bench.
-    let pool = server.pool(database, 40).await?;
+    let pool = server.pool(database, 24).await?;
     PostgresStorage::setup(&pool).await?;
     Ok(Box::new(Table(pool)))
 }
@@ -61,16 +61,23 @@ impl Jobs for Table {
         batch: usize,
         done: &Done,
     ) -> Result<Box<dyn Workers>, Failure> {
+        // A connection for each worker, and one for each to listen. A stop drops futures of sqlx, which may leave a transaction
+        // open, so these connections are used for nothing else.
+        let pool = PgPoolOptions::new()
+            .max_connections(u32::try_from(2 * workers)?)
+            .connect_with((*self.0.connect_options()).clone())
+            .await?;
         let (stop, _) = watch::channel(());
-        let mut tasks = JoinSet::new();
+        let (mut tasks, mut names) = (JoinSet::new(), Vec::new());
         for _ in 0..workers {
+            names.push(name());
             let looks = Strategy::new()
-                .stream(Pubsub::new(self.0.clone(), QUEUE.into()))
+                .stream(Pubsub::new(pool.clone(), QUEUE.into()))
                 .interval(POLL);
-            let storage = PostgresStorage::new(&self.0)
+            let storage = PostgresStorage::new(&pool)
                 .with_config(Config::default().queue(QUEUE).batch_size(batch))
                 .poll_with_strategy(looks);
-            let worker = WorkerBuilder::new(name().as_str())
+            let worker = WorkerBuilder::new(names[names.len() - 1].as_str())
                 .backend(storage)
                 .data(done.clone())
                 .build(run);
@@ -80,7 +87,13 @@ impl Jobs for Table {
                 Ok::<(), WorkerError>(())
             }));
         }
-        Ok(Box::new(Running { tasks, stop }))
+        self.registered(&names).await?;
+        Ok(Box::new(Running {
+            jobs: self.0.clone(),
+            pool,
+            tasks,
+            stop,
+        }))
     }
 
     async fn user(&self) -> Result<Box<dyn User>, Failure> {
@@ -98,7 +111,25 @@ impl Jobs for Table {
     }
 }
 
+impl Table {
+    /// A worker that is stopped before it is registered fails.
+    async fn registered(&self, names: &[String]) -> Result<(), Failure> {
+        let count = "select count(*) from apalis.workers where id = any($1)";
+        for _ in 0..1_000 {
+            let query = sqlx::query_scalar(count).bind(names);
+            let count: i64 = query.fetch_one(&self.0).await?;
+            if usize::try_from(count)? == names.len() {
+                return Ok(());
+            }
+            tokio::time::sleep(POLL).await;
+        }
+        Err("apalis did not start its workers in 10 s".into())
+    }
+}
+
 struct Running {
+    jobs: PgPool,
+    pool: PgPool,
     tasks: JoinSet<Result<(), WorkerError>>,
     stop: watch::Sender<()>,
 }
@@ -110,6 +141,11 @@ impl Workers for Running {
         while let Some(task) = self.tasks.join_next().await {
             task??;
         }
+        self.pool.close().await;
+        // Other workers would do so once the heartbeats of these are missed.
+        let sql = "update apalis.jobs set status = 'Pending', lock_by = null, lock_at = null \
+            where status in ('Queued', 'Running')";
+        sqlx::query(sql).execute(&self.jobs).await?;
         Ok(())
     }
 }

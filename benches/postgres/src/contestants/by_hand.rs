@@ -72,7 +72,8 @@ async fn listen(config: &Config) -> Result<watch::Receiver<()>, Failure> {
     let (client, mut connection) = config.connect(NoTls).await?;
     let (sender, receiver) = watch::channel(());
     tokio::spawn(async move {
-        let mut messages = futures::stream::poll_fn(move |context| connection.poll_message(context));
+        let mut messages =
+            futures::stream::poll_fn(move |context| connection.poll_message(context));
         while let Some(Ok(message)) = futures::StreamExt::next(&mut messages).await {
             if matches!(message, AsyncMessage::Notification(_)) {
                 sender.send_replace(());
@@ -142,7 +143,8 @@ impl User for Worker {
         }
         let max = i64::try_from(max)?;
         let rows = self.client.query(&self.claim, &[&max]).await?;
-        self.claimed.extend(rows.iter().map(|row| row.get::<_, i64>(0)));
+        self.claimed
+            .extend(rows.iter().map(|row| row.get::<_, i64>(0)));
         if self.is_locked && rows.is_empty() {
             self.client.batch_execute("rollback").await?;
         }

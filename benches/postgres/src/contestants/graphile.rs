@@ -131,7 +131,15 @@ struct Claimer {
 impl User for Claimer {
     async fn claim(&mut self, max: usize) -> Result<usize, Failure> {
         let max = i32::try_from(max)?;
-        let jobs = batch_get_jobs(&self.database, &self.details, SCHEMA, "bench", &[], max, None);
+        let jobs = batch_get_jobs(
+            &self.database,
+            &self.details,
+            SCHEMA,
+            "bench",
+            &[],
+            max,
+            None,
+        );
         self.claimed.extend(jobs.await?.iter().map(|job| *job.id()));
         Ok(self.claimed.len())
     }
