@@ -5,7 +5,7 @@ mod listen;
 use listen::Listening;
 use parking_lot::Mutex;
 use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::select;
@@ -23,19 +23,28 @@ pub(crate) struct Hub {
 /// A waiter in its list.
 #[derive(Debug, Default)]
 struct Entry {
-    woken: AtomicBool,
+    /// Locked after the lists.
+    woken: Mutex<Woken>,
     notify: Notify,
+}
+
+/// Why a waiter is woken that has not looked yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Woken {
+    /// For an item that was pushed.
+    item: bool,
+    /// Since there may be items, for others too.
+    perhaps: bool,
 }
 
 impl Entry {
     fn is_woken(&self) -> bool {
-        // ORDERING: Relaxed; written and read under the lock of the lists.
-        self.woken.load(Ordering::Relaxed)
+        *self.woken.lock() != Woken::default()
     }
 
-    fn set_woken(&self, woken: bool) {
-        // ORDERING: as in `is_woken`.
-        self.woken.store(woken, Ordering::Relaxed);
+    fn wake(&self, change: impl FnOnce(&mut Woken)) {
+        change(&mut self.woken.lock());
+        self.notify.notify_one();
     }
 }
 
@@ -56,13 +65,20 @@ impl Hub {
         }
     }
 
-    /// Wakes the first waiters that are not woken yet.
+    /// Wakes the first waiters that are not woken for other items.
     pub(crate) fn wake(&self, queue: i32, items: usize) {
         let waiting = self.waiting.lock();
-        let asleep = waiting.get(&queue).into_iter().flatten();
-        for entry in asleep.filter(|entry| !entry.is_woken()).take(items) {
-            entry.set_woken(true);
-            entry.notify.notify_one();
+        let waiters = waiting.get(&queue).into_iter().flatten();
+        let idle = waiters.filter(|entry| !entry.woken.lock().item);
+        idle.take(items)
+            .for_each(|entry| entry.wake(|woken| woken.item = true));
+    }
+
+    /// Wakes the first waiter, since there may be an item. A later one would overtake it.
+    fn wake_first(&self, queue: i32) {
+        let waiting = self.waiting.lock();
+        if let Some(first) = waiting.get(&queue).and_then(VecDeque::front) {
+            first.wake(|woken| woken.perhaps = true);
         }
     }
 
@@ -119,9 +135,8 @@ impl Waiter<'_> {
                 biased;
                 () = self.entry.notify.notified() => {
                     // A later wake-up is for another item.
-                    let _waiting = self.hub.waiting.lock();
-                    self.entry.set_woken(false);
-                    self.look = Look::Woken;
+                    let woken = mem::take(&mut *self.entry.woken.lock());
+                    self.look = if woken.perhaps { Look::Polls } else { Look::Woken };
                     return;
                 }
                 () = sleep_until(next) => {}
@@ -160,7 +175,7 @@ impl Drop for Waiter<'_> {
         let unused = self.entry.is_woken() || self.look != Look::No;
         drop(waiting);
         if unused {
-            self.hub.wake(self.queue, 1);
+            self.hub.wake_first(self.queue);
         }
     }
 }
@@ -184,6 +199,18 @@ mod tests {
         hub.wake(1, 1);
         assert!(is_woken(&waiters[1]) && !is_woken(&waiters[2]));
         assert!(!is_woken(&other));
+    }
+
+    #[test]
+    fn an_item_is_for_the_first_waiter_even_if_that_is_woken_for_what_may_be_there() {
+        let hub = Hub::default();
+        let (mut first, second, third) = (hub.enter(1), hub.enter(1), hub.enter(1));
+        first.look = Look::Polls;
+        first.served();
+        hub.wake(1, 1);
+        assert!(is_woken(&second) && !is_woken(&third));
+        hub.wake(1, 1);
+        assert!(is_woken(&third));
     }
 
     #[test]
