@@ -86,14 +86,18 @@ impl PgTransaction<'_> {
         let shared = Arc::clone(&self.db.shared);
         let id = queue.core.id().await?;
         let mut waiter = shared.hub.enter(id);
-        let mut looks = FIRST_LOOKS.into_iter();
+        self.db.wait_for(id).await?;
+        // What came before it was registered is for the waiters before it.
+        let mut looks = waiter.is_first();
+        let mut pauses = FIRST_LOOKS.into_iter();
         loop {
-            self.db.wait_for(id).await?;
-            if let Some(item) = self.pop(queue).await? {
-                waiter.served();
-                return Ok(Some(item));
+            if looks {
+                if let Some(item) = self.pop(queue).await? {
+                    waiter.served();
+                    return Ok(Some(item));
+                }
             }
-            let next = Instant::now() + looks.next().unwrap_or(POLL);
+            let next = Instant::now() + pauses.next().unwrap_or(POLL);
             let timed_out = async {
                 match deadline {
                     Some(deadline) => sleep_until(deadline).await,
@@ -101,9 +105,10 @@ impl PgTransaction<'_> {
                 }
             };
             select! {
-                () = waiter.woken(next) => {}
+                () = waiter.woken(next) => looks = true,
                 () = timed_out => return Ok(None),
             }
+            self.db.wait_for(id).await?;
         }
     }
 
