@@ -20,7 +20,7 @@ use tokio::task::JoinHandle;
 const SCHEMA: &str = "graphile_worker";
 
 /// Completions wait so long for others. The crate recommends 1 to 5 ms.
-const COMPLETION_DELAY: Duration = Duration::from_millis(1);
+const COMPLETION_DELAY: Duration = Duration::from_millis(5);
 
 impl TaskHandler for Job {
     const IDENTIFIER: &'static str = "job";
