@@ -1,0 +1,189 @@
+//! What the process does besides its transactions: it makes due items ready, and renews its leases.
+
+use crate::connect::{Postgres, Shared};
+use crate::error::Error;
+use crate::queue::{micros, Rules};
+use parking_lot::Mutex;
+use std::future::Future;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+use tokio::sync::{Mutex as AsyncMutex, Notify};
+use tokio::task::{AbortHandle, JoinHandle};
+use tokio::time::{timeout, Instant};
+
+/// How long the promoter waits if nothing is due: other processes may have pushed delayed items.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// A task that ends with what it belongs to.
+#[derive(Debug, Default)]
+pub(crate) struct Task(Mutex<Option<AbortHandle>>);
+
+impl Task {
+    /// Starts the task, unless it runs.
+    pub(crate) fn start<F>(&self, future: impl FnOnce() -> F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let mut task = self.0.lock();
+        if task.as_ref().is_none_or(AbortHandle::is_finished) {
+            let started: JoinHandle<()> = tokio::spawn(future());
+            *task = Some(started.abort_handle());
+        }
+    }
+}
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        if let Some(task) = self.0.get_mut() {
+            task.abort();
+        }
+    }
+}
+
+/// Makes due items ready, and takes back what dead holders hold.
+#[derive(Debug, Default)]
+pub(crate) struct Promoter {
+    task: Task,
+    nudged: Arc<Notify>,
+}
+
+impl Promoter {
+    /// Something may be due earlier than it was known.
+    pub(crate) fn nudge(&self) {
+        self.nudged.notify_one();
+    }
+}
+
+impl Shared {
+    /// Moves what is due, now. Returns whether something became ready.
+    pub(crate) async fn promote_now(&self) -> Result<bool, Error> {
+        let process = self.process().await?;
+        let mut moved = false;
+        for sql in [&self.sql.promote, &self.sql.lapse] {
+            let rows = self.run(sql, &[&process]).await?;
+            self.hub.wake_rows(&rows);
+            moved |= !rows.is_empty();
+        }
+        Ok(moved)
+    }
+
+    /// Moves what is due, and returns how long nothing else is.
+    async fn promote(&self) -> Result<Duration, Error> {
+        if self.promote_now().await? {
+            return Ok(Duration::ZERO);
+        }
+        let next = self.run(&self.sql.next_due, &[]).await?;
+        let seconds: Option<f64> = next[0].get(0);
+        let wait = seconds.map(|seconds| Duration::try_from_secs_f64(seconds).unwrap_or_default());
+        Ok(wait.unwrap_or(LOOK).min(LOOK))
+    }
+}
+
+impl Postgres {
+    /// Starts the task that makes due items ready.
+    pub(crate) fn start_promoter(&self) {
+        let shared = Arc::downgrade(&self.shared);
+        let nudged = Arc::clone(&self.shared.promoter.nudged);
+        self.shared.promoter.task.start(|| promote(shared, nudged));
+    }
+}
+
+async fn promote(shared: Weak<Shared>, nudged: Arc<Notify>) {
+    loop {
+        let Some(shared) = shared.upgrade() else {
+            return;
+        };
+        let wait = shared.promote().await.unwrap_or(LOOK);
+        drop(shared);
+        let _ = timeout(wait, nudged.notified()).await;
+    }
+}
+
+/// The holders of this process.
+#[derive(Debug, Default)]
+pub(crate) struct Leases {
+    task: Task,
+    holders: AsyncMutex<Vec<Holder>>,
+    /// There is another holder.
+    added: Arc<Notify>,
+}
+
+#[derive(Clone, Debug)]
+struct Holder {
+    id: i64,
+    name: Arc<str>,
+    term: Duration,
+    /// Until when it is alive, as this process knows.
+    alive_until: Instant,
+}
+
+impl Postgres {
+    /// The holder with the name and the term of a queue: alive, and renewed from now on.
+    pub(crate) async fn holder(&self, rules: &Rules) -> Result<i64, Error> {
+        let term = rules.term.unwrap_or_default();
+        let leases = &self.shared.leases;
+        let mut holders = leases.holders.lock().await;
+        let found = holders
+            .iter()
+            .position(|holder| holder.name == rules.holder && holder.term == term);
+        if let Some(holder) = found.map(|index| &holders[index]) {
+            if Instant::now() < holder.alive_until {
+                return Ok(holder.id);
+            }
+        }
+        let index = if let Some(index) = found {
+            index
+        } else {
+            holders.push(Holder {
+                id: self.shared.next_id().await?,
+                name: Arc::clone(&rules.holder),
+                term,
+                alive_until: Instant::now(),
+            });
+            holders.len() - 1
+        };
+        self.shared.beat(&mut holders[index..=index]).await?;
+        let weak = Arc::downgrade(&self.shared);
+        let added = Arc::clone(&leases.added);
+        leases.task.start(|| renew(weak, added));
+        leases.added.notify_one();
+        self.start_promoter();
+        Ok(holders[index].id)
+    }
+}
+
+impl Shared {
+    /// Tells the server that these holders are alive.
+    async fn beat(&self, holders: &mut [Holder]) -> Result<(), Error> {
+        let now = Instant::now();
+        let ids: Vec<i64> = holders.iter().map(|holder| holder.id).collect();
+        let names: Vec<&str> = holders.iter().map(|holder| &*holder.name).collect();
+        let terms: Vec<i64> = holders.iter().map(|holder| micros(holder.term)).collect();
+        self.run(&self.sql.beat, &[&ids, &names, &terms]).await?;
+        for holder in holders {
+            holder.alive_until = now.checked_add(holder.term).unwrap_or(now + LOOK);
+        }
+        Ok(())
+    }
+}
+
+/// Renews the leases three times in each term.
+async fn renew(shared: Weak<Shared>, added: Arc<Notify>) {
+    while let Some(term) = shortest_term(&shared).await {
+        if timeout(term / 3, added.notified()).await.is_ok() {
+            continue; // its term may be shorter
+        }
+        if let Some(shared) = shared.upgrade() {
+            let mut holders = shared.leases.holders.lock().await;
+            let _ = shared.beat(&mut holders).await; // again in a third of the term, if it fails
+        }
+    }
+}
+
+/// The shortest term of a holder; `None` if the database is no longer used.
+async fn shortest_term(shared: &Weak<Shared>) -> Option<Duration> {
+    let shared = shared.upgrade()?;
+    let holders = shared.leases.holders.lock().await;
+    let shortest = holders.iter().map(|holder| holder.term).min();
+    Some(shortest.unwrap_or(LOOK))
+}

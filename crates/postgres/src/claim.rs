@@ -1,0 +1,174 @@
+//! Claims: which items a pop takes.
+
+use crate::connect::{query_alone, Postgres};
+use crate::error::Error;
+use crate::item::Record;
+use crate::queue::Core;
+use crate::sql::Order;
+use std::sync::Arc;
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+
+/// The order by keys, if the queue has one.
+pub(crate) fn order_of(core: &Core) -> Option<Order> {
+    match (core.rules.keyed, core.rules.serial) {
+        (false, _) => None,
+        (true, false) => Some(Order::Fair),
+        (true, true) => Some(Order::Serial),
+    }
+}
+
+/// The statements of one claim: one, or for an order by keys one for each round through the keys.
+pub(crate) struct Turn<'q> {
+    core: &'q Core,
+    wanted: i64,
+    next: Option<Order>,
+    key: String,
+}
+
+impl<'q> Turn<'q> {
+    pub(crate) fn new(core: &'q Core, wanted: i64) -> Self {
+        let next = match order_of(core) {
+            None => Order::Fifo,
+            Some(Order::Fair) if wanted == 1 => Order::FairOne,
+            Some(order) => order,
+        };
+        Self {
+            core,
+            wanted,
+            next: Some(next),
+            key: core.last_key.lock().clone(),
+        }
+    }
+
+    /// The next statement, and how many items it takes at most.
+    pub(crate) fn next(&self) -> Option<(Order, i64)> {
+        self.next.map(|order| (order, self.wanted))
+    }
+
+    /// The key after which it takes items.
+    pub(crate) fn key(&self) -> String {
+        self.key.clone()
+    }
+
+    /// Keeps what the statement took.
+    pub(crate) fn took(&mut self, rows: impl Iterator<Item = Record>, records: &mut Vec<Record>) {
+        let mut taken: Vec<Record> = rows.collect();
+        self.wanted -= i64::try_from(taken.len()).unwrap_or(i64::MAX);
+        self.next = self.after(taken.is_empty()).filter(|_| self.wanted > 0);
+        if order_of(self.core).is_none() {
+            taken.sort_unstable_by_key(|record| (record.priority, record.id));
+        } else {
+            taken.sort_unstable_by(|a, b| a.key.cmp(&b.key));
+            if let Some(last) = taken.last().and_then(|record| record.key.clone()) {
+                self.key.clone_from(&last);
+                *self.core.last_key.lock() = last;
+            }
+        }
+        records.append(&mut taken);
+    }
+
+    /// The statement after one, unless enough is taken.
+    fn after(&mut self, in_vain: bool) -> Option<Order> {
+        match (self.next?, in_vain) {
+            (Order::Fifo, _) | (Order::FairOne, true) => None,
+            (Order::Fair, true) => Some(Order::FairOne), // around the end
+            (Order::Fair | Order::FairOne, false) => Some(Order::Fair),
+            (Order::Serial, false) => Some(Order::Serial),
+            (Order::Serial, true) if self.key.is_empty() => None,
+            (Order::Serial, true) => {
+                self.key.clear();
+                Some(Order::Serial)
+            }
+        }
+    }
+}
+
+/// Items that a holder has claimed. If they are dropped before a transaction takes them over, they are released.
+pub(crate) struct Claimed {
+    db: Postgres,
+    holder: i64,
+    records: Vec<Record>,
+}
+
+impl Claimed {
+    pub(crate) fn into_records(mut self) -> (i64, Vec<Record>) {
+        (self.holder, std::mem::take(&mut self.records))
+    }
+}
+
+impl Drop for Claimed {
+    fn drop(&mut self) {
+        let held = self.records.iter().map(|record| (record.id, self.holder));
+        release_later(&self.db, held.unzip());
+    }
+}
+
+/// Claims items for the holder of the queue. If the future is dropped, what was claimed is released.
+pub(crate) async fn claim_leased(
+    core: &Arc<Core>,
+    id: i32,
+    max: i64,
+    has_connection: bool,
+) -> Result<Claimed, Error> {
+    let (send, claimed) = oneshot::channel();
+    let core = Arc::clone(core);
+    tokio::spawn(async move {
+        let _ = send.send(claim(&core, id, max, has_connection).await);
+    });
+    claimed.await.unwrap_or(Err(Error::Ended))
+}
+
+async fn claim(core: &Core, id: i32, max: i64, has_connection: bool) -> Result<Claimed, Error> {
+    let shared = &core.db.shared;
+    let holder = core.db.holder(&core.rules).await?;
+    let mut claimed = Claimed {
+        db: core.db.clone(),
+        holder,
+        records: Vec::new(),
+    };
+    // Who has a connection must not wait for a second one.
+    let (own, control);
+    let client = if has_connection {
+        control = shared.control().await?;
+        &control.0
+    } else {
+        own = shared.connection().await?;
+        &*own
+    };
+    let mut turn = Turn::new(core, max);
+    while let Some((order, wanted)) = turn.next() {
+        let sql = shared.sql.claims.claim(order, true);
+        let rows = match order_of(core) {
+            None => query_alone(client, sql, &[&id, &wanted, &holder]).await?,
+            Some(_) => query_alone(client, sql, &[&id, &wanted, &holder, &turn.key()]).await?,
+        };
+        turn.took(rows.iter().map(Record::read), &mut claimed.records);
+    }
+    Ok(claimed)
+}
+
+/// Gives leased items back, and wakes waiters for them.
+pub(crate) async fn release(
+    db: &Postgres,
+    (ids, holders): (Vec<i64>, Vec<i64>),
+) -> Result<(), Error> {
+    let shared = &db.shared;
+    let process = shared.process().await?;
+    let rows = shared
+        .run(&shared.sql.release, &[&process, &ids, &holders])
+        .await?;
+    shared.hub.wake_rows(&rows);
+    Ok(())
+}
+
+/// Gives leased items back in a task. Without a runtime they come back when the lease of this process expires.
+pub(crate) fn release_later(db: &Postgres, held: (Vec<i64>, Vec<i64>)) {
+    if held.0.is_empty() {
+        return;
+    }
+    if let Ok(runtime) = Handle::try_current() {
+        let db = db.clone();
+        runtime.spawn(async move { release(&db, held).await });
+    }
+}

@@ -1,0 +1,158 @@
+//! How items become a payload: `jsonb`, or bytes of a codec.
+
+use serde::de::DeserializeOwned;
+use serde::Serialize;
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+
+/// Encodes and decodes the items of a queue as bytes, instead of `jsonb`: see [`Builder::codec`](crate::Builder::codec).
+///
+/// A codec that changes its encoding must still decode what earlier versions of the program wrote. Bytes that it does not decode
+/// go to the [dead letters](crate::PgQueue::dead_letters).
+///
+/// ```
+/// use requeue_postgres::{Codec, CodecError};
+///
+/// struct Lines;
+///
+/// impl Codec<String> for Lines {
+///     fn encode(&self, item: &String, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
+///         bytes.extend_from_slice(item.as_bytes());
+///         Ok(())
+///     }
+///     fn decode(&self, bytes: &[u8]) -> Result<String, CodecError> {
+///         String::from_utf8(bytes.to_vec()).map_err(CodecError::new)
+///     }
+/// }
+/// ```
+pub trait Codec<T>: Send + Sync + 'static {
+    /// Appends the bytes of `item` to `bytes`.
+    ///
+    /// # Errors
+    ///
+    /// If the item cannot be encoded; the push fails.
+    fn encode(&self, item: &T, bytes: &mut Vec<u8>) -> Result<(), CodecError>;
+
+    /// Decodes what [`encode`](Codec::encode) appended.
+    ///
+    /// # Errors
+    ///
+    /// If the bytes are not those of an item.
+    fn decode(&self, bytes: &[u8]) -> Result<T, CodecError>;
+}
+
+/// An item that cannot be encoded, or a payload that is no item.
+#[derive(Clone, Debug)]
+pub struct CodecError(Arc<dyn Error + Send + Sync>);
+
+impl CodecError {
+    /// An error of a codec.
+    ///
+    /// ```
+    /// let error = requeue_postgres::CodecError::new("too long");
+    /// assert_eq!(error.to_string(), "too long");
+    /// ```
+    pub fn new(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self(Arc::from(error.into()))
+    }
+}
+
+impl fmt::Display for CodecError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+impl Error for CodecError {}
+
+/// An item as the database stores it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Payload {
+    /// Text of JSON.
+    Json(String),
+    /// The bytes of a [`Codec`].
+    Bytes(Vec<u8>),
+}
+
+impl Payload {
+    /// The columns `json` and `bytes`.
+    pub(crate) fn columns(&self) -> (Option<&str>, Option<&[u8]>) {
+        match self {
+            Self::Json(text) => (Some(text), None),
+            Self::Bytes(bytes) => (None, Some(bytes)),
+        }
+    }
+}
+
+/// How the items of a queue become payloads.
+pub(crate) trait Encoding<T>: Send + Sync + 'static {
+    fn encode(&self, item: &T) -> Result<Payload, CodecError>;
+    fn decode(&self, payload: &Payload) -> Result<T, CodecError>;
+}
+
+/// `jsonb`, by `serde`.
+#[derive(Clone, Copy, Debug)]
+#[allow(unreachable_pub)] // the default of a parameter of `Builder`
+pub struct Json;
+
+impl<T: Serialize + DeserializeOwned> Encoding<T> for Json {
+    fn encode(&self, item: &T) -> Result<Payload, CodecError> {
+        let text = serde_json::to_string(item).map_err(CodecError::new)?;
+        if has_nul(&text) {
+            return Err(CodecError::new("jsonb cannot hold the character U+0000"));
+        }
+        Ok(Payload::Json(text))
+    }
+
+    fn decode(&self, payload: &Payload) -> Result<T, CodecError> {
+        match payload {
+            Payload::Json(text) => serde_json::from_str(text).map_err(CodecError::new),
+            Payload::Bytes(_) => Err(CodecError::new("bytes of a codec, not jsonb")),
+        }
+    }
+}
+
+/// Whether a text of JSON has an escaped NUL, which `jsonb` refuses.
+fn has_nul(text: &str) -> bool {
+    let mut rest = text;
+    while let Some(at) = rest.find('\\') {
+        if rest[at..].starts_with("\\u0000") {
+            return true;
+        }
+        rest = &rest[at + 2..]; // the escaped character is ASCII
+    }
+    false
+}
+
+/// `bytea`, by a codec of the user.
+#[derive(Clone, Copy, Debug)]
+#[allow(unreachable_pub)]
+pub struct Bytes<C>(pub(crate) C);
+
+impl<T, C: Codec<T>> Encoding<T> for Bytes<C> {
+    fn encode(&self, item: &T) -> Result<Payload, CodecError> {
+        let mut bytes = Vec::new();
+        self.0.encode(item, &mut bytes)?;
+        Ok(Payload::Bytes(bytes))
+    }
+
+    fn decode(&self, payload: &Payload) -> Result<T, CodecError> {
+        match payload {
+            Payload::Bytes(bytes) => self.0.decode(bytes),
+            Payload::Json(_) => Err(CodecError::new("jsonb, not bytes of a codec")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Encoding, Json};
+
+    #[test]
+    fn a_nul_is_refused_and_an_escaped_backslash_is_not() {
+        assert!(Json.encode(&"a\0".to_string()).is_err());
+        assert!(Json.encode(&"\\\0".to_string()).is_err());
+        assert!(Json.encode(&"\\u0000 \"é".to_string()).is_ok());
+    }
+}

@@ -1,0 +1,207 @@
+//! A database with queues.
+
+use super::control::{Client, Control};
+use super::{query, query_alone, Options, Params};
+use crate::background::{Leases, Promoter};
+use crate::codec::Json;
+use crate::error::Error;
+use crate::queue::{Builder, PgQueue};
+use crate::schema::Schema;
+use crate::sql::Statements;
+use crate::transaction::PgTransaction;
+use crate::wait::Hub;
+use deadpool_postgres::{Object, Pool};
+use serde::de::DeserializeOwned;
+use serde::Serialize;
+use std::fmt;
+use std::sync::Arc;
+use tokio::sync::OnceCell;
+use tokio_postgres::{Config, Row};
+
+/// A database with queues: a pool of connections, and what the process shares. Cheap to clone.
+///
+/// ```no_run
+/// # #[tokio::main] async fn main() -> Result<(), requeue_postgres::Error> {
+/// use requeue_postgres::{PgQueue, Postgres};
+///
+/// let db = Postgres::connect("postgres://app@localhost/app").await?;
+/// db.install().await?;
+/// let jobs: PgQueue<String> = db.queue("jobs");
+/// jobs.push("fetch the page".to_string()).await?;
+/// # Ok(()) }
+/// ```
+#[derive(Clone)]
+pub struct Postgres {
+    pub(crate) shared: Arc<Shared>,
+}
+
+/// What the process shares.
+pub(crate) struct Shared {
+    pub(crate) pool: Pool,
+    pub(crate) schema: Schema,
+    pub(crate) sql: Statements,
+    /// How to open the connection that listens.
+    pub(crate) config: Option<Config>,
+    pub(crate) hub: Hub,
+    pub(crate) leases: Leases,
+    pub(crate) promoter: Promoter,
+    control: Control,
+    checked: OnceCell<()>,
+    /// The number of this process.
+    process: OnceCell<i64>,
+}
+
+impl Postgres {
+    /// Connects to a server, without TLS, with the default [`Options`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Database`] if the URL is none or the server cannot be reached.
+    pub async fn connect(url: &str) -> Result<Self, Error> {
+        Self::options(url).connect().await
+    }
+
+    /// Returns options for a connection.
+    pub fn options(url: &str) -> Options {
+        Options::new(url)
+    }
+
+    /// Uses the connections of a pool, and the schema `requeue`.
+    ///
+    /// One connection is taken out of the pool, for short statements. Nothing listens to the server: waiters of this process
+    /// see the pushes of other processes at their next poll, within a second. Set `client_connection_check_interval` and TCP
+    /// keepalives on the connections, so that the server notices a dead client.
+    ///
+    /// # Panics
+    ///
+    /// Never: the name of the schema is valid.
+    pub fn from_pool(pool: Pool) -> Self {
+        let options = Options::new("");
+        options.with_pool(pool).expect("a valid name")
+    }
+
+    /// Like [`from_pool`](Self::from_pool), with a schema.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Name`] if the schema cannot have that name.
+    pub fn from_pool_with(pool: Pool, schema: &str) -> Result<Self, Error> {
+        Options::new("").schema(schema).with_pool(pool)
+    }
+
+    pub(super) fn new(shared: Shared) -> Self {
+        let shared = Arc::new(shared);
+        Self { shared }
+    }
+
+    /// Creates the tables, unless they are there. Safe to call from several processes at once.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Version`] if the tables belong to another version of this crate, and [`Error::Database`].
+    pub async fn install(&self) -> Result<(), Error> {
+        let client = self.shared.pool.get().await?;
+        self.shared.schema.install(&client).await
+    }
+
+    /// Returns the statements of [`install`](Self::install), for one's own migrations. They can be run again.
+    pub fn install_sql(&self) -> String {
+        self.shared.schema.install_sql()
+    }
+
+    /// Returns a queue, with its items as `jsonb`. It is created at its first use.
+    pub fn queue<T: Serialize + DeserializeOwned + Send + 'static>(
+        &self,
+        name: &str,
+    ) -> PgQueue<T> {
+        self.builder(name).build()
+    }
+
+    /// Returns a builder of a queue with options.
+    pub fn builder<T>(&self, name: &str) -> Builder<T> {
+        Builder::new(self.clone(), name, Json)
+    }
+
+    /// Begins a transaction. It takes a connection of the pool when it first needs one.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NotInstalled`] and [`Error::Version`] at the first call, and [`Error::Database`].
+    pub async fn begin(&self) -> Result<PgTransaction<'static>, Error> {
+        self.shared.check().await?;
+        Ok(PgTransaction::new(self.clone()))
+    }
+
+    /// Works inside a transaction of the caller: the commit of the returned transaction releases a savepoint, and takes effect
+    /// when the caller's transaction commits. Its pops hold items by locks, also those of leased queues.
+    ///
+    /// A transaction of `deadpool-postgres` is passed as `&transaction` too.
+    ///
+    /// # Errors
+    ///
+    /// As for [`begin`](Self::begin).
+    pub async fn within<'c>(
+        &self,
+        transaction: &'c tokio_postgres::Transaction<'c>,
+    ) -> Result<PgTransaction<'c>, Error> {
+        self.shared.check().await?;
+        PgTransaction::within(self.clone(), transaction).await
+    }
+}
+
+impl fmt::Debug for Postgres {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Postgres")
+            .field("schema", &self.shared.schema)
+            .field("pool", &self.shared.pool.status())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    pub(super) fn new(pool: Pool, schema: Schema, config: Option<Config>) -> Self {
+        Self {
+            sql: Statements::new(&schema),
+            pool,
+            schema,
+            config,
+            hub: Hub::default(),
+            leases: Leases::default(),
+            promoter: Promoter::default(),
+            control: Control::default(),
+            checked: OnceCell::new(),
+            process: OnceCell::new(),
+        }
+    }
+
+    /// The connection for short statements.
+    pub(crate) async fn control(&self) -> Result<Arc<Client>, Error> {
+        self.control.get(&self.pool).await
+    }
+
+    /// Runs a short statement of its own.
+    pub(crate) async fn run(&self, sql: &str, params: Params<'_>) -> Result<Vec<Row>, Error> {
+        query_alone(&self.control().await?.0, sql, params).await
+    }
+
+    pub(crate) async fn connection(&self) -> Result<Object, Error> {
+        Ok(self.pool.get().await?)
+    }
+
+    /// Checks the version of the tables, once.
+    pub(crate) async fn check(&self) -> Result<(), Error> {
+        let check = || async { self.schema.check(&self.control().await?.0).await };
+        self.checked.get_or_try_init(check).await.copied()
+    }
+
+    pub(crate) async fn process(&self) -> Result<i64, Error> {
+        let next = || async { self.next_id().await };
+        self.process.get_or_try_init(next).await.copied()
+    }
+
+    /// A number that no item, holder or process has.
+    pub(crate) async fn next_id(&self) -> Result<i64, Error> {
+        let client = self.control().await?;
+        Ok(query(&client.0, &self.sql.next_id, &[]).await?[0].get(0))
+    }
+}

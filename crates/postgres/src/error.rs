@@ -1,0 +1,171 @@
+//! What can fail.
+
+use crate::codec::CodecError;
+use std::fmt;
+use std::sync::Arc;
+use tokio_postgres::error::SqlState;
+
+/// The code of the exception that `require_held` raises.
+const EXPIRED: &str = "RQ001";
+
+/// What failed.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// The server refused a statement, or the connection failed. The text of the server is kept.
+    Database(Arc<tokio_postgres::Error>),
+    /// The connection failed during the commit: it is unknown whether the server has committed.
+    InDoubt(Arc<tokio_postgres::Error>),
+    /// The pool gave no connection.
+    Pool(Arc<str>),
+    /// An item could not be encoded.
+    Codec(CodecError),
+    /// The name of a schema or a queue is empty, too long, reserved, or has a NUL in it.
+    Name(Arc<str>),
+    /// The key of an item is empty, too long, or has a NUL in it.
+    Key(Arc<str>),
+    /// The priority is not a number from 1 to 9,999.
+    OutOfRange,
+    /// The lease of an item expired, so that it is delivered again: the transaction was aborted.
+    Expired,
+    /// A call failed, or was dropped before it was ready, so that it is unknown what the transaction holds: it can only be
+    /// aborted.
+    Broken,
+    /// The transaction of this run has ended.
+    Ended,
+    /// The item belongs to another transaction.
+    OtherTransaction,
+    /// The schema has no tables; see [`Postgres::install`](crate::Postgres::install).
+    NotInstalled(Arc<str>),
+    /// The tables have a version that this version of the crate does not read.
+    Version {
+        /// The version of the tables.
+        found: i32,
+        /// The version that this crate reads and writes.
+        supported: i32,
+    },
+}
+
+impl Error {
+    /// Whether the same transaction may succeed when it is run again: after a serialization failure or a deadlock, and if the
+    /// connection failed before the commit.
+    ///
+    /// ```
+    /// assert!(!requeue_postgres::Error::Expired.is_retryable());
+    /// ```
+    pub fn is_retryable(&self) -> bool {
+        match self {
+            Self::Database(error) => error.is_closed() || has_conflict(error),
+            Self::Pool(_) => true,
+            _ => false,
+        }
+    }
+
+    /// The code of the server's error.
+    ///
+    /// ```
+    /// assert_eq!(requeue_postgres::Error::Expired.code(), None);
+    /// ```
+    pub fn code(&self) -> Option<&SqlState> {
+        match self {
+            Self::Database(error) | Self::InDoubt(error) => error.code(),
+            _ => None,
+        }
+    }
+
+    /// The error of a commit: if the server did not answer, it may have committed.
+    pub(crate) fn of_commit(error: tokio_postgres::Error) -> Self {
+        match Self::from(error) {
+            Self::Database(error) if error.as_db_error().is_none() => Self::InDoubt(error),
+            error => error,
+        }
+    }
+}
+
+/// Whether the server undid the transaction because of another one.
+pub(crate) fn has_conflict(error: &tokio_postgres::Error) -> bool {
+    let conflicts = [
+        &SqlState::T_R_SERIALIZATION_FAILURE,
+        &SqlState::T_R_DEADLOCK_DETECTED,
+    ];
+    error.code().is_some_and(|code| conflicts.contains(&code))
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Database(error) => write!(f, "the database failed: {}", text(error)),
+            Self::InDoubt(error) => write!(
+                f,
+                "the connection failed during the commit, which may have succeeded: {}",
+                text(error)
+            ),
+            Self::Pool(why) => write!(f, "the pool gave no connection: {why}"),
+            Self::Codec(error) => write!(f, "an item cannot be encoded: {error}"),
+            Self::Name(name) => write!(f, "{name:?} cannot be the name of a schema or a queue"),
+            Self::Key(key) => write!(f, "{key:?} cannot be the key of an item"),
+            Self::OutOfRange => requeue::OutOfRange.fmt(f),
+            Self::Expired => f.write_str("the lease of an item expired: it is delivered again"),
+            Self::Broken => f.write_str(
+                "a call on the transaction failed or was dropped: it can only be aborted",
+            ),
+            Self::Ended => f.write_str("the transaction of this run has ended"),
+            Self::OtherTransaction => f.write_str("the item belongs to another transaction"),
+            Self::NotInstalled(schema) => {
+                write!(
+                    f,
+                    "the schema {schema:?} has no tables of this crate: install() creates them"
+                )
+            }
+            Self::Version { found, supported } => write!(
+                f,
+                "the tables have version {found}; this program reads version {supported}"
+            ),
+        }
+    }
+}
+
+/// The text of the server, if it sent one.
+fn text(error: &tokio_postgres::Error) -> String {
+    match error.as_db_error() {
+        Some(server) => format!("{server} ({})", server.code().code()),
+        None => match std::error::Error::source(error) {
+            Some(cause) => format!("{error}: {cause}"),
+            None => error.to_string(),
+        },
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Database(error) | Self::InDoubt(error) => Some(&**error),
+            Self::Codec(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<tokio_postgres::Error> for Error {
+    fn from(error: tokio_postgres::Error) -> Self {
+        if error.code().is_some_and(|code| code.code() == EXPIRED) {
+            return Self::Expired;
+        }
+        Self::Database(Arc::new(error))
+    }
+}
+
+impl From<deadpool_postgres::PoolError> for Error {
+    fn from(error: deadpool_postgres::PoolError) -> Self {
+        match error {
+            deadpool_postgres::PoolError::Backend(error) => error.into(),
+            error => Self::Pool(error.to_string().into()),
+        }
+    }
+}
+
+impl From<CodecError> for Error {
+    fn from(error: CodecError) -> Self {
+        Self::Codec(error)
+    }
+}

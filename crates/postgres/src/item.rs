@@ -1,0 +1,118 @@
+//! Items and their tickets.
+
+use crate::codec::Payload;
+use std::fmt;
+use std::ops::Deref;
+use std::time::SystemTime;
+use tokio_postgres::Row;
+
+/// Identifies an item in its database, from its commit on: for [`PgQueue::cancel`](crate::PgQueue::cancel) and
+/// [`PgQueue::reprioritize`](crate::PgQueue::reprioritize).
+///
+/// Items of one priority are delivered in the order of their tickets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Ticket(pub i64);
+
+impl fmt::Display for Ticket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// An item that a transaction holds: owned and `Send`.
+///
+/// Dropping it does not give the item back; the transaction does.
+pub struct PgItem<T> {
+    value: T,
+    ticket: Ticket,
+    attempts: u32,
+    pushed_at: SystemTime,
+}
+
+impl<T> PgItem<T> {
+    pub(crate) fn new(value: T, record: &Record) -> Self {
+        Self {
+            value,
+            ticket: Ticket(record.id),
+            attempts: record.deliveries(),
+            pushed_at: record.pushed,
+        }
+    }
+
+    /// Returns how often the item was delivered, this delivery included.
+    ///
+    /// A delivery whose process died counts if the queue is [leased](crate::Builder::leased) or
+    /// [counts attempts](crate::Builder::count_attempts).
+    pub fn attempts(&self) -> u32 {
+        self.attempts
+    }
+
+    /// Returns the ticket of the item.
+    pub fn ticket(&self) -> Ticket {
+        self.ticket
+    }
+
+    /// Returns when the item was pushed, by the clock of the server.
+    pub fn pushed_at(&self) -> SystemTime {
+        self.pushed_at
+    }
+
+    /// Returns the value. The transaction still holds the item.
+    pub fn into_inner(self) -> T {
+        self.value
+    }
+}
+
+impl<T> Deref for PgItem<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for PgItem<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.value.fmt(f)
+    }
+}
+
+impl<T: fmt::Display> fmt::Display for PgItem<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.value.fmt(f)
+    }
+}
+
+/// An item as a statement returns it.
+#[derive(Clone, Debug)]
+pub(crate) struct Record {
+    pub(crate) id: i64,
+    pub(crate) priority: i16,
+    pub(crate) key: Option<String>,
+    /// Deliveries, this one included.
+    pub(crate) attempts: i32,
+    pub(crate) payload: Payload,
+    pub(crate) pushed: SystemTime,
+}
+
+impl Record {
+    /// Reads the columns that `RECORD` names.
+    pub(crate) fn read(row: &Row) -> Self {
+        let payload = match row.get::<_, Option<String>>(4) {
+            Some(text) => Payload::Json(text),
+            None => Payload::Bytes(row.get::<_, Option<Vec<u8>>>(5).unwrap_or_default()),
+        };
+        Self {
+            id: row.get(0),
+            priority: row.get(1),
+            key: row.get(2),
+            attempts: row.get(3),
+            payload,
+            pushed: row.get(6),
+        }
+    }
+
+    pub(crate) fn deliveries(&self) -> u32 {
+        u32::try_from(self.attempts).unwrap_or(0)
+    }
+}

@@ -1,0 +1,84 @@
+//! The queue of the crate [`requeue`] in PostgreSQL: a transaction of the queue is a transaction of the database. An item that a
+//! worker has taken is a locked row, which others skip; an abort, or a dead connection, unlocks it where it was; and the user's own
+//! tables change in the same commit.
+//!
+//! Not provided: queues without a server (see [`requeue`] and `requeue-durable`); delivery of one item to several consumers.
+//!
+//! ```no_run
+//! # #[tokio::main] async fn main() -> Result<(), requeue_postgres::Error> {
+//! use requeue_postgres::{PgQueue, Postgres};
+//! use std::time::Duration;
+//!
+//! let db = Postgres::connect("postgres://app@localhost/app").await?;
+//! db.install().await?; // creates the tables; `install_sql` prints them
+//! let jobs: PgQueue<i64> = db.queue("jobs"); // items of serde, as jsonb
+//! let receipts: PgQueue<String> = db.queue("receipts");
+//! jobs.push(7).await?;
+//!
+//! let mut tx = db.begin().await?;
+//! if let Some(order) = tx.pop_wait(&jobs, Duration::from_secs(30)).await? {
+//!     tx.client().execute("update orders set state = 'paid' where id = $1", &[&*order]).await?;
+//!     tx.push(&receipts, format!("order {} is paid", *order)).await?;
+//!     tx.commit().await?; // the order, the job and the receipt: all or nothing
+//! }
+//! # Ok(()) }
+//! ```
+//!
+//! # Which type for which need
+//!
+//! | need | type |
+//! |---|---|
+//! | a database with queues | [`Postgres`], with [`Options`] |
+//! | a queue, shared by cloning | [`PgQueue`], from [`Postgres::queue`] |
+//! | a queue with options | [`Builder`], from [`Postgres::builder`] |
+//! | take work, push its follow-ups, change one's own tables | [`PgTransaction`], from [`Postgres::begin`] or [`Postgres::within`] |
+//! | the same for functions that know no database | [`OwnedTransaction`], from [`PgQueue::begin`] |
+//! | a pool of workers | [`PgQueue::workers`] |
+//! | work that takes long | [`Builder::leased`] |
+//! | what failed for good | [`PgQueue::dead_letters`] |
+//! | items without `serde` | [`Codec`] |
+//!
+//! # Two ways of holding
+//!
+//! *Locked*, the default: the item is held by the lock of its row for as long as the database transaction is open. Exact, for work
+//! of seconds: while a transaction is open, the server cannot remove dead rows, of any table.
+//!
+//! [*Leased*](Builder::leased): the item is marked as held and the mark is committed. The process renews its leases; if it stops, its
+//! items are ready again when the lease expires. The commit fails if that has happened. For long work.
+//!
+//! # A worker that dies
+//!
+//! Its items return to their places: in locked mode when the server notices the dead connection, in leased mode when the lease
+//! expires. With [`max_attempts`](Builder::max_attempts) such deliveries count, so a job that kills its process becomes a dead letter.
+//!
+//! # Isolation
+//!
+//! The crate works under `read committed`, the default of the server. Under stricter levels a pop can fail because of a
+//! concurrent one: see [`Error::is_retryable`].
+
+#![allow(private_bounds)]
+
+mod background;
+mod claim;
+mod codec;
+mod connect;
+mod error;
+mod item;
+mod queue;
+mod schema;
+mod sql;
+mod transaction;
+mod wait;
+mod workers;
+
+pub use codec::{Codec, CodecError, Payload};
+pub use connect::{Options, Postgres};
+pub use error::Error;
+pub use item::{PgItem, Ticket};
+pub use queue::{Builder, DeadLetter, DeadLetters, Held, PgQueue, PushTo, PushWith, Stats};
+pub use transaction::{Client, OwnedTransaction, PgTransaction};
+pub use workers::{Failure, Report, RunGuard, RunTransaction, Tasks, WorkersBuilder};
+
+pub use deadpool_postgres;
+pub use requeue::Backoff;
+pub use tokio_postgres;

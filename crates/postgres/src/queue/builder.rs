@@ -1,0 +1,166 @@
+//! Options of a queue.
+
+use super::{Core, Items, Key, PgQueue, Rules};
+use crate::codec::{Bytes, Codec, Encoding, Json};
+use crate::connect::Postgres;
+use parking_lot::Mutex;
+use requeue::Backoff;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::OnceCell;
+
+/// The delay of an item after a failed run, unless its queue has a backoff.
+const BACKOFF: Backoff = Backoff::exponential(Duration::from_millis(10), Duration::from_secs(1));
+
+/// Builds a queue with options, from [`Postgres::builder`].
+///
+/// ```no_run
+/// # #[tokio::main] async fn main() -> Result<(), requeue_postgres::Error> {
+/// use requeue_postgres::{PgQueue, Postgres};
+/// use std::time::Duration;
+///
+/// let db = Postgres::connect("postgres://app@localhost/app").await?;
+/// let builder = db.builder("renderings").leased(Duration::from_secs(60)).max_attempts(5);
+/// let renderings: PgQueue<String> = builder.build();
+/// # Ok(()) }
+/// ```
+#[must_use = "a builder does nothing until the queue is built"]
+pub struct Builder<T, E = Json> {
+    db: Postgres,
+    name: Arc<str>,
+    rules: Rules,
+    key: Option<Key<T>>,
+    encoding: E,
+}
+
+impl<T, E> Builder<T, E> {
+    pub(crate) fn new(db: Postgres, name: &str, encoding: E) -> Self {
+        let rules = Rules {
+            term: None,
+            holder: format!("process {}", std::process::id()).into(),
+            max_attempts: None,
+            count_attempts: true,
+            backoff: BACKOFF,
+            keyed: false,
+            serial: false,
+        };
+        Self {
+            db,
+            name: name.into(),
+            rules,
+            key: None,
+            encoding,
+        }
+    }
+
+    /// Holds items by a lease instead of a lock: a pop marks the item and commits the mark, so no database transaction is open
+    /// while the item is worked on. The process renews its leases; when it stops, its items are ready again after `term`.
+    ///
+    /// For work that takes longer than seconds: an open transaction keeps the server from removing dead rows, of all tables.
+    ///
+    /// # Panics
+    ///
+    /// If `term` is shorter than a millisecond.
+    #[track_caller]
+    pub fn leased(mut self, term: Duration) -> Self {
+        assert!(term >= Duration::from_millis(1), "a lease without a term");
+        self.rules.term = Some(term);
+        self
+    }
+
+    /// Sets the name under which this process [holds](PgQueue::held) leased items; that of the process by default.
+    pub fn holder(mut self, name: &str) -> Self {
+        self.rules.holder = name.into();
+        self
+    }
+
+    /// Sets how often an item is delivered at most; then it becomes a [dead letter](PgQueue::dead_letters). Without it, without limit.
+    ///
+    /// # Panics
+    ///
+    /// If `count` is 0.
+    #[track_caller]
+    pub fn max_attempts(mut self, count: u32) -> Self {
+        assert!(count > 0, "an item is delivered at least once");
+        self.rules.max_attempts = Some(i32::try_from(count).unwrap_or(i32::MAX));
+        self
+    }
+
+    /// Sets whether a delivery of a locked item is counted before it is handed out, by a statement of its own; yes by default.
+    /// Otherwise a delivery whose process dies does not count. Without [`max_attempts`](Self::max_attempts) nothing is counted.
+    pub fn count_attempts(mut self, count: bool) -> Self {
+        self.rules.count_attempts = count;
+        self
+    }
+
+    /// Sets the delay after a failed run of [workers](PgQueue::workers); 10 milliseconds, doubled up to a second, by default.
+    pub fn backoff(mut self, backoff: Backoff) -> Self {
+        self.rules.backoff = backoff;
+        self
+    }
+
+    /// Takes one item of each key in turn, so that one busy key cannot starve the others.
+    ///
+    /// The turn goes through the keys in their order, for each process by itself. Pops that run at the same time may take items of
+    /// one key. A key has 1 to 1,000 bytes.
+    pub fn fair_by(mut self, key: impl Fn(&T) -> String + Send + Sync + 'static) -> Self {
+        self.key = Some(Box::new(key));
+        self.rules.keyed = true;
+        self
+    }
+
+    /// Delivers an item only while no other transaction holds one of its key. All processes must use the queue in the same way.
+    ///
+    /// # Panics
+    ///
+    /// Unless the queue is [fair by key](Self::fair_by).
+    #[track_caller]
+    pub fn serial(mut self) -> Self {
+        assert!(self.rules.keyed, "a serial queue needs a key: fair_by");
+        self.rules.serial = true;
+        self
+    }
+
+    /// Stores items as the bytes of a codec, instead of `jsonb`.
+    pub fn codec<C: Codec<T>>(self, codec: C) -> Builder<T, Bytes<C>> {
+        Builder {
+            db: self.db,
+            name: self.name,
+            rules: self.rules,
+            key: self.key,
+            encoding: Bytes(codec),
+        }
+    }
+
+    /// Returns the queue. It is created in the database at its first use.
+    pub fn build(self) -> PgQueue<T>
+    where
+        E: Encoding<T>,
+    {
+        let core = Core {
+            db: self.db,
+            name: self.name,
+            rules: self.rules,
+            last_key: Mutex::default(),
+            id: OnceCell::new(),
+        };
+        let items = Items {
+            encoding: Box::new(self.encoding),
+            key: self.key,
+        };
+        PgQueue {
+            core: Arc::new(core),
+            items: Arc::new(items),
+        }
+    }
+}
+
+impl<T, E> fmt::Debug for Builder<T, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder")
+            .field("name", &self.name)
+            .field("rules", &self.rules)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,167 @@
+//! Looks at a queue, and changes to what is in it.
+
+use super::{micros, PgQueue};
+use crate::error::Error;
+use crate::item::{Record, Ticket};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+/// Counts of a queue, from [`PgQueue::stats`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stats {
+    /// Items that can be taken, and items that open transactions hold by a lock: the server does not tell them apart.
+    pub ready: u64,
+    /// Items that are not due yet.
+    pub delayed: u64,
+    /// Leased items.
+    pub held: u64,
+    /// Dead letters.
+    pub dead: u64,
+    /// Waiters of this process.
+    pub waiting: usize,
+    /// Whether the queue is paused.
+    pub paused: bool,
+    /// Time since the push of the oldest ready item.
+    pub oldest: Option<Duration>,
+}
+
+/// A leased item, from [`PgQueue::held`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Held {
+    /// The item.
+    pub ticket: Ticket,
+    /// The [name](crate::Builder::holder) of its holder.
+    pub holder: Arc<str>,
+    /// Since when it is held, by the clock of the server.
+    pub since: SystemTime,
+    /// How often it was delivered, this delivery included.
+    pub attempts: u32,
+    /// When the lease expires unless it is renewed.
+    pub alive_until: SystemTime,
+}
+
+impl<T: 'static> PgQueue<T> {
+    /// Returns counts of the queue, as of one moment. Counting takes time in proportion to the items.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Database`] and [`Error::Pool`].
+    pub async fn stats(&self) -> Result<Stats, Error> {
+        let id = self.core.id().await?;
+        let shared = &self.core.db.shared;
+        let rows = shared.run(&shared.sql.stats, &[&id]).await?;
+        let Some(row) = rows.first() else {
+            return Ok(Stats::default());
+        };
+        let count = |column| u64::try_from(row.get::<_, i64>(column)).unwrap_or(0);
+        let oldest = row.get::<_, Option<f64>>(5);
+        Ok(Stats {
+            paused: row.get(0),
+            ready: count(1),
+            delayed: count(2),
+            held: count(3),
+            dead: count(4),
+            waiting: shared.hub.len(id),
+            oldest: oldest.map(|seconds| Duration::try_from_secs_f64(seconds).unwrap_or_default()),
+        })
+    }
+
+    /// Returns who holds which leased items since when. Items held by a lock are not listed: their transactions are in
+    /// `pg_stat_activity`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Database`] and [`Error::Pool`].
+    pub async fn held(&self) -> Result<Vec<Held>, Error> {
+        let id = self.core.id().await?;
+        let shared = &self.core.db.shared;
+        let rows = shared.run(&shared.sql.held, &[&id]).await?;
+        let held = rows.iter().map(|row| Held {
+            ticket: Ticket(row.get(0)),
+            holder: row.get::<_, &str>(1).into(),
+            since: row.get(2),
+            attempts: u32::try_from(row.get::<_, i32>(3)).unwrap_or(0),
+            alive_until: row.get(4),
+        });
+        Ok(held.collect())
+    }
+
+    /// Takes back the leased items that holders of this name took at least `age` ago, and returns how many. Their transactions
+    /// cannot commit any more, and the deliveries count as failed.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Database`] and [`Error::Pool`].
+    pub async fn recover(&self, holder: &str, age: Duration) -> Result<u64, Error> {
+        let id = self.core.id().await?;
+        let shared = &self.core.db.shared;
+        let process = shared.process().await?;
+        let age = micros(age);
+        let rows = shared
+            .run(&shared.sql.recover, &[&process, &id, &holder, &age])
+            .await?;
+        shared.hub.wake_rows(&rows);
+        Ok(rows
+            .iter()
+            .map(|row| u64::try_from(row.get::<_, i64>(1)).unwrap_or(0))
+            .sum())
+    }
+
+    /// Pauses the queue, for all processes: pops find nothing until it is resumed.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Database`] and [`Error::Pool`].
+    pub async fn pause(&self) -> Result<(), Error> {
+        let id = self.core.id().await?;
+        let shared = &self.core.db.shared;
+        shared.run(&shared.sql.pause, &[&id]).await.map(drop)
+    }
+
+    /// Resumes the queue, and wakes waiters of all processes.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Database`] and [`Error::Pool`].
+    pub async fn resume(&self) -> Result<(), Error> {
+        let id = self.core.id().await?;
+        let shared = &self.core.db.shared;
+        let process = shared.process().await?;
+        shared.run(&shared.sql.resume, &[&id, &process]).await?;
+        shared.hub.wake(id, usize::MAX);
+        Ok(())
+    }
+
+    /// Removes an item that nobody holds, and returns it. `None` if it is held or not in the queue.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Codec`] if it cannot be decoded; it is removed all the same. [`Error::Database`] and [`Error::Pool`].
+    pub async fn cancel(&self, ticket: Ticket) -> Result<Option<T>, Error> {
+        let id = self.core.id().await?;
+        let shared = &self.core.db.shared;
+        let rows = shared.run(&shared.sql.cancel, &[&id, &ticket.0]).await?;
+        let record = rows.first().map(Record::read);
+        let decoded = record.map(|record| self.items.encoding.decode(&record.payload));
+        Ok(decoded.transpose()?)
+    }
+
+    /// Changes the priority of an item that nobody holds. Returns whether there was one.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OutOfRange`] unless the priority is from 1 to 9,999; [`Error::Database`] and [`Error::Pool`].
+    pub async fn reprioritize(&self, ticket: Ticket, priority: u16) -> Result<bool, Error> {
+        let in_range = (1..=9999).contains(&priority);
+        let priority = i16::try_from(priority).ok().filter(|_| in_range);
+        let priority = priority.ok_or(Error::OutOfRange)?;
+        let id = self.core.id().await?;
+        let shared = &self.core.db.shared;
+        let rows = shared
+            .run(&shared.sql.reprioritize, &[&id, &ticket.0, &priority])
+            .await?;
+        Ok(rows.first().is_some_and(|row| row.get::<_, i64>(0) > 0))
+    }
+}

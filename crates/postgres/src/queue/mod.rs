@@ -1,0 +1,157 @@
+//! Queues.
+
+mod builder;
+mod dead_letters;
+mod inspect;
+mod push;
+
+pub use builder::Builder;
+pub use dead_letters::{DeadLetter, DeadLetters};
+pub use inspect::{Held, Stats};
+pub(crate) use push::{micros, Delay};
+pub use push::{PushTo, PushWith};
+
+use crate::codec::Encoding;
+use crate::connect::{Params, Postgres};
+use crate::error::Error;
+use crate::transaction::OwnedTransaction;
+use crate::workers::WorkersBuilder;
+use parking_lot::Mutex;
+use requeue::Backoff;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::OnceCell;
+
+/// The longest name of a queue, and the longest key, in bytes: both are in an index.
+const LONGEST: usize = 1000;
+
+/// A queue of a database: cheap to clone, for any number of tasks, processes and machines.
+///
+/// Items are pushed and popped by [transactions](crate::PgTransaction), over any queues of one database.
+/// [`push`](Self::push) is a transaction of its own.
+///
+/// # Order
+///
+/// By priority, lowest first, then in the order of their commits: the commit gives its items consecutive
+/// [tickets](crate::Ticket). An item that is given back returns to its place. A queue that is [fair](Builder::fair_by) takes one
+/// item of each key in turn.
+pub struct PgQueue<T> {
+    pub(crate) core: Arc<Core>,
+    pub(crate) items: Arc<Items<T>>,
+}
+
+/// What a queue knows of the type of its items.
+pub(crate) struct Items<T> {
+    pub(crate) encoding: Box<dyn Encoding<T>>,
+    pub(crate) key: Option<Key<T>>,
+}
+
+pub(crate) type Key<T> = Box<dyn Fn(&T) -> String + Send + Sync>;
+
+/// A queue without the type of its items.
+pub(crate) struct Core {
+    pub(crate) db: Postgres,
+    pub(crate) name: Arc<str>,
+    pub(crate) rules: Rules,
+    /// The key of the last item that this process took, if the order has keys.
+    pub(crate) last_key: Mutex<String>,
+    id: OnceCell<i32>,
+}
+
+/// The options of a queue.
+#[derive(Clone, Debug)]
+pub(crate) struct Rules {
+    /// How long a holder that is silent keeps its items.
+    pub(crate) term: Option<Duration>,
+    /// The name of the holder.
+    pub(crate) holder: Arc<str>,
+    pub(crate) max_attempts: Option<i32>,
+    pub(crate) count_attempts: bool,
+    pub(crate) backoff: Backoff,
+    pub(crate) keyed: bool,
+    pub(crate) serial: bool,
+}
+
+impl Core {
+    /// The id of the queue, which is created if there is none of its name.
+    pub(crate) async fn id(&self) -> Result<i32, Error> {
+        let found = self.id.get_or_try_init(|| self.find());
+        found.await.copied()
+    }
+
+    async fn find(&self) -> Result<i32, Error> {
+        let (name, max_attempts) = (&*self.name, self.rules.max_attempts);
+        if !is_valid(name) {
+            return Err(Error::Name(self.name.clone()));
+        }
+        let shared = &self.db.shared;
+        shared.check().await?;
+        let found = shared.run(&shared.sql.find_queue, &[&name]).await?;
+        if let Some(row) = found.first() {
+            if max_attempts.is_none() || row.get::<_, Option<i32>>(1) == max_attempts {
+                return Ok(row.get(0));
+            }
+        }
+        let params: Params<'_> = &[&name, &max_attempts];
+        let made = shared.run(&shared.sql.make_queue, params).await?;
+        Ok(made[0].get(0))
+    }
+
+    /// Whether a delivery with this count is one too many.
+    pub(crate) fn is_exhausted(&self, attempts: i32) -> bool {
+        self.rules.max_attempts.is_some_and(|max| attempts > max)
+    }
+}
+
+/// Whether a text can be a name or a key.
+pub(crate) fn is_valid(text: &str) -> bool {
+    (1..=LONGEST).contains(&text.len()) && !text.contains('\0')
+}
+
+impl<T: 'static> PgQueue<T> {
+    /// Returns the name of the queue.
+    pub fn name(&self) -> &str {
+        &self.core.name
+    }
+
+    /// Returns the database of the queue.
+    pub fn database(&self) -> &Postgres {
+        &self.core.db
+    }
+
+    /// Begins a transaction bound to this queue.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Postgres::begin`].
+    pub async fn begin(&self) -> Result<OwnedTransaction<T>, Error> {
+        Ok(OwnedTransaction::new(
+            self.core.db.begin().await?,
+            self.clone(),
+        ))
+    }
+
+    /// Returns a builder of workers, which run a function on each item.
+    pub fn workers(&self) -> WorkersBuilder<T> {
+        WorkersBuilder::new(self.clone())
+    }
+}
+
+impl<T> Clone for PgQueue<T> {
+    fn clone(&self) -> Self {
+        Self {
+            core: Arc::clone(&self.core),
+            items: Arc::clone(&self.items),
+        }
+    }
+}
+
+impl<T> fmt::Debug for PgQueue<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PgQueue")
+            .field("name", &self.core.name)
+            .field("rules", &self.core.rules)
+            .finish_non_exhaustive()
+    }
+}

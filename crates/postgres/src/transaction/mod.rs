@@ -1,0 +1,233 @@
+//! Transactions.
+
+mod client;
+mod end;
+mod link;
+mod owned;
+mod pop;
+mod run;
+
+pub use client::Client;
+pub use owned::OwnedTransaction;
+pub(crate) use run::{Failed, Run};
+
+use crate::codec::Payload;
+use crate::connect::Postgres;
+use crate::error::Error;
+use crate::item::{PgItem, Record, Ticket};
+use crate::queue::{Core, Delay};
+use link::Link;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A transaction over any queues of one database, and over the user's own tables.
+///
+/// What it pops is held: others skip it. What it pushes is staged. The [commit](Self::commit) makes all of it final, together
+/// with the statements run by its [client](Self::client); an abort undoes all of it. Dropping the transaction aborts it, and so
+/// does the death of its process.
+///
+/// ```no_run
+/// # #[tokio::main] async fn main() -> Result<(), requeue_postgres::Error> {
+/// use requeue_postgres::{PgQueue, Postgres};
+/// use std::time::Duration;
+///
+/// let db = Postgres::connect("postgres://app@localhost/app").await?;
+/// let (jobs, mails): (PgQueue<i64>, PgQueue<String>) = (db.queue("jobs"), db.queue("mails"));
+/// let mut tx = db.begin().await?;
+/// if let Some(order) = tx.pop_wait(&jobs, Duration::from_secs(30)).await? {
+///     tx.client().execute("update orders set state = 'paid' where id = $1", &[&*order]).await?;
+///     tx.push(&mails, format!("order {} is paid", *order)).await?;
+///     tx.commit().await?; // the order, the job and the mail: all or nothing
+/// }
+/// # Ok(()) }
+/// ```
+///
+/// # Cancel safety
+///
+/// If the future of a pop is dropped while its statement runs, it is unknown what the transaction holds, and it can only be
+/// aborted: all later calls return [`Error::Broken`]. Dropping [`pop_wait`](Self::pop_wait) while it waits is harmless.
+#[must_use = "a transaction that is dropped is aborted"]
+pub struct PgTransaction<'c> {
+    pub(crate) db: Postgres,
+    link: Link<'c>,
+    pub(crate) staged: Vec<Staged>,
+    taken: Vec<Taken>,
+    /// A call runs, or was dropped, or failed: what is held is unknown.
+    broken: bool,
+}
+
+/// An item to be pushed.
+#[derive(Debug)]
+pub(crate) struct Staged {
+    pub(crate) payload: Payload,
+    pub(crate) queue: i32,
+    pub(crate) priority: i16,
+    pub(crate) key: Option<String>,
+    pub(crate) due: Option<Delay>,
+    pub(crate) serial: bool,
+}
+
+/// An item that the transaction holds.
+struct Taken {
+    core: Arc<Core>,
+    record: Record,
+    hold: Hold,
+    ending: Ending,
+}
+
+/// How an item is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Hold {
+    /// By the lock of its deleted row.
+    Locked,
+    /// Like `Locked`, and its deliveries are counted in `attempts`.
+    Counted,
+    /// By this holder.
+    Leased(i64),
+}
+
+/// What the commit does with an item.
+#[derive(Clone, Debug)]
+enum Ending {
+    /// It leaves its queue.
+    Done,
+    /// It is ready again after this many microseconds.
+    Retry(i64),
+    /// It becomes a dead letter, with an error and a reason.
+    Dead(Arc<str>, &'static str),
+}
+
+impl<'c> PgTransaction<'c> {
+    pub(crate) fn new(db: Postgres) -> Self {
+        Self::with(db, Link::None)
+    }
+
+    /// A transaction that only pushes.
+    pub(crate) fn of_pushes(db: &Postgres, staged: Vec<Staged>) -> Self {
+        let mut tx = Self::new(db.clone());
+        tx.staged = staged;
+        tx
+    }
+
+    pub(crate) async fn within(
+        db: Postgres,
+        transaction: &'c tokio_postgres::Transaction<'c>,
+    ) -> Result<Self, Error> {
+        let link = Link::within(transaction).await?;
+        Ok(Self::with(db, link))
+    }
+
+    fn with(db: Postgres, link: Link<'c>) -> Self {
+        Self {
+            db,
+            link,
+            staged: Vec::new(),
+            taken: Vec::new(),
+            broken: false,
+        }
+    }
+
+    /// Returns how many items the transaction holds.
+    pub fn held(&self) -> usize {
+        let held = self.taken.iter();
+        held.filter(|taken| matches!(taken.ending, Ending::Done))
+            .count()
+    }
+
+    /// Returns how many pushes are staged.
+    pub fn staged(&self) -> usize {
+        self.staged.len()
+    }
+
+    /// Returns a client for statements in this transaction.
+    pub fn client(&mut self) -> Client<'_, 'c> {
+        Client::new(self)
+    }
+
+    /// Gives an item back with the commit: it returns to its place in the queue, and the delivery counts.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OtherTransaction`] if the transaction does not hold the item.
+    pub fn retry<T>(&mut self, item: PgItem<T>) -> Result<(), Error> {
+        self.retry_after(item, Duration::ZERO)
+    }
+
+    /// Gives an item back with the commit, after a delay. If the item has no [attempt](crate::Builder::max_attempts) left, it
+    /// becomes a dead letter instead.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OtherTransaction`] if the transaction does not hold the item.
+    #[allow(clippy::needless_pass_by_value)] // the item is given away
+    pub fn retry_after<T>(&mut self, item: PgItem<T>, delay: Duration) -> Result<(), Error> {
+        let taken = self.find(item.ticket())?;
+        taken.retry(delay, "the item was retried", "retried");
+        Ok(())
+    }
+
+    /// Gives an item up with the commit: it becomes a [dead letter](crate::PgQueue::dead_letters) with this error.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::OtherTransaction`] if the transaction does not hold the item.
+    #[allow(clippy::needless_pass_by_value)] // the item is given away
+    pub fn fail<T>(&mut self, item: PgItem<T>, error: impl fmt::Display) -> Result<(), Error> {
+        let text = error.to_string();
+        self.find(item.ticket())?.ending = Ending::dead(&text, "failed");
+        Ok(())
+    }
+
+    fn find(&mut self, Ticket(id): Ticket) -> Result<&mut Taken, Error> {
+        let held =
+            |taken: &&mut Taken| taken.record.id == id && matches!(taken.ending, Ending::Done);
+        self.taken
+            .iter_mut()
+            .find(held)
+            .ok_or(Error::OtherTransaction)
+    }
+
+    /// Begins a call that may change what is held.
+    fn enter(&mut self) -> Result<(), Error> {
+        if self.broken {
+            return Err(Error::Broken);
+        }
+        self.broken = true;
+        Ok(())
+    }
+
+    /// The call has succeeded.
+    fn leave(&mut self) {
+        self.broken = false;
+    }
+}
+
+impl Taken {
+    /// The item is tried again, if it has an attempt left.
+    fn retry(&mut self, delay: Duration, error: &str, reason: &'static str) {
+        self.ending = if self
+            .core
+            .is_exhausted(self.record.attempts.saturating_add(1))
+        {
+            Ending::dead(error, reason)
+        } else {
+            Ending::Retry(crate::queue::micros(delay))
+        };
+    }
+}
+
+impl Ending {
+    fn dead(error: &str, reason: &'static str) -> Self {
+        Self::Dead(error.replace('\0', "\u{fffd}").into(), reason) // the server's text has no NUL
+    }
+}
+
+impl fmt::Debug for PgTransaction<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PgTransaction")
+            .field("held", &self.held())
+            .field("staged", &self.staged())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,235 @@
+//! Pops.
+
+use super::{Ending, Hold, PgTransaction, Taken};
+use crate::claim::{claim_leased, order_of, Turn};
+use crate::error::Error;
+use crate::item::{PgItem, Record};
+use crate::queue::{Core, PgQueue};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::select;
+use tokio::time::{sleep_until, Instant};
+
+/// How long a waiter waits for a notification before it looks again: the commit of an item may have missed it.
+const FIRST_LOOKS: [Duration; 2] = [Duration::from_millis(10), Duration::from_millis(100)];
+const POLL: Duration = Duration::from_secs(1);
+
+impl PgTransaction<'_> {
+    /// Takes the next item, if one is ready. The transaction holds it.
+    ///
+    /// An item that cannot be decoded becomes a [dead letter](PgQueue::dead_letters), and the next one is taken.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Database`] and [`Error::Pool`]. After an error of the server the transaction can only be aborted.
+    pub async fn pop<T: 'static>(
+        &mut self,
+        queue: &PgQueue<T>,
+    ) -> Result<Option<PgItem<T>>, Error> {
+        Ok(self.pop_batch(queue, 1).await?.pop())
+    }
+
+    /// Takes up to `max` items that are ready, in their order.
+    ///
+    /// # Errors
+    ///
+    /// As for [`pop`](Self::pop).
+    pub async fn pop_batch<T: 'static>(
+        &mut self,
+        queue: &PgQueue<T>,
+        max: usize,
+    ) -> Result<Vec<PgItem<T>>, Error> {
+        let core = &queue.core;
+        let id = core.id().await?;
+        let was_open = self.link.is_begun() || !self.taken.is_empty();
+        let mut items = Vec::new();
+        let mut promoted = false;
+        while items.len() < max {
+            let wanted = max - items.len();
+            let records = self.claim(core, id, wanted).await?;
+            let found = records.len();
+            for (record, hold) in records {
+                items.extend(self.hold(queue, record, hold));
+            }
+            if found == 0 && items.is_empty() && !promoted {
+                promoted = true;
+                if self.db.shared.promote_now().await? {
+                    continue;
+                }
+            }
+            if found < wanted {
+                break;
+            }
+        }
+        if items.is_empty() && !was_open {
+            self.end_in_vain().await?;
+        }
+        Ok(items)
+    }
+
+    /// Takes the next item; waits for one for at most `timeout`.
+    ///
+    /// Cancel safe while it waits; see [above](Self#cancel-safety). Of the waiters of a process, the first one is woken first.
+    ///
+    /// # Errors
+    ///
+    /// As for [`pop`](Self::pop).
+    pub async fn pop_wait<T: 'static>(
+        &mut self,
+        queue: &PgQueue<T>,
+        timeout: Duration,
+    ) -> Result<Option<PgItem<T>>, Error> {
+        if let Some(item) = self.pop(queue).await? {
+            return Ok(Some(item));
+        }
+        let deadline = Instant::now().checked_add(timeout);
+        let shared = Arc::clone(&self.db.shared);
+        let id = queue.core.id().await?;
+        let mut waiter = shared.hub.enter(id);
+        let mut looks = FIRST_LOOKS.into_iter();
+        loop {
+            self.db.wait_for(id).await?;
+            if let Some(item) = self.pop(queue).await? {
+                waiter.served();
+                return Ok(Some(item));
+            }
+            let next = Instant::now() + looks.next().unwrap_or(POLL);
+            let timed_out = async {
+                match deadline {
+                    Some(deadline) => sleep_until(deadline).await,
+                    None => std::future::pending().await,
+                }
+            };
+            select! {
+                () = waiter.woken(next) => {}
+                () = timed_out => return Ok(None),
+            }
+        }
+    }
+
+    /// Returns the next item without taking it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Codec`] if it cannot be decoded, [`Error::Database`] and [`Error::Pool`].
+    pub async fn peek<T: 'static>(&self, queue: &PgQueue<T>) -> Result<Option<PgItem<T>>, Error> {
+        let shared = &self.db.shared;
+        let id = queue.core.id().await?;
+        let rows = shared.run(&shared.sql.peek, &[&id]).await?;
+        let Some(record) = rows.first().map(Record::read) else {
+            return Ok(None);
+        };
+        let value = queue.items.encoding.decode(&record.payload)?;
+        Ok(Some(PgItem::new(value, &record)))
+    }
+
+    /// Holds a claimed item. `None` if it is not to be delivered: then the commit makes it a dead letter.
+    fn hold<T: 'static>(
+        &mut self,
+        queue: &PgQueue<T>,
+        record: Record,
+        hold: Hold,
+    ) -> Option<PgItem<T>> {
+        let core = &queue.core;
+        let decoded = queue.items.encoding.decode(&record.payload);
+        let ending = match &decoded {
+            Err(error) => Ending::dead(
+                &format!("the item cannot be decoded: {error}"),
+                "undecodable",
+            ),
+            Ok(_) if core.is_exhausted(record.attempts) => {
+                Ending::dead("its workers ended without a commit", "aborted")
+            }
+            Ok(_) => Ending::Done,
+        };
+        let delivered = matches!(ending, Ending::Done);
+        let item = decoded.ok().map(|value| PgItem::new(value, &record));
+        self.taken.push(Taken {
+            core: Arc::clone(core),
+            record,
+            hold,
+            ending,
+        });
+        item.filter(|_| delivered)
+    }
+
+    /// Nothing was found: ends the database transaction that the pop has begun, and gives its connection back.
+    async fn end_in_vain(&mut self) -> Result<(), Error> {
+        if !self.taken.is_empty() {
+            let staged = std::mem::take(&mut self.staged);
+            let ended = self.write().await;
+            self.staged = staged;
+            ended?;
+            self.taken.clear();
+        }
+        self.link.send_roll_back();
+        Ok(())
+    }
+
+    async fn claim(
+        &mut self,
+        core: &Arc<Core>,
+        id: i32,
+        max: usize,
+    ) -> Result<Vec<(Record, Hold)>, Error> {
+        if self.broken {
+            return Err(Error::Broken);
+        }
+        let max = i64::try_from(max).unwrap_or(i64::MAX);
+        if core.rules.term.is_some() && !self.link.is_within() {
+            let claimed = claim_leased(core, id, max, self.link.has_connection()).await?;
+            let (holder, records) = claimed.into_records();
+            let held = records
+                .into_iter()
+                .map(|record| (record, Hold::Leased(holder)));
+            return Ok(held.collect());
+        }
+        self.db.shared.control().await?;
+        self.link.connect(&self.db).await?;
+        self.enter()?;
+        let mut records = self.claim_locked(core, id, max).await?;
+        let counted = core.rules.count_attempts && core.rules.max_attempts.is_some();
+        if counted && !records.is_empty() {
+            self.count(&mut records).await?;
+        }
+        self.leave();
+        let hold = if counted { Hold::Counted } else { Hold::Locked };
+        Ok(records.into_iter().map(|record| (record, hold)).collect())
+    }
+
+    async fn claim_locked(&mut self, core: &Core, id: i32, max: i64) -> Result<Vec<Record>, Error> {
+        let shared = Arc::clone(&self.db.shared);
+        let mut records = Vec::new();
+        let mut turn = Turn::new(core, max);
+        while let Some((order, wanted)) = turn.next() {
+            let sql = shared.sql.claims.claim(order, false);
+            let rows = match order_of(core) {
+                None => self.link.run(&self.db, sql, &[&id, &wanted]).await?,
+                Some(_) => {
+                    self.link
+                        .run(&self.db, sql, &[&id, &wanted, &turn.key()])
+                        .await?
+                }
+            };
+            turn.took(rows.iter().map(Record::read), &mut records);
+        }
+        for record in &mut records {
+            record.attempts = record.attempts.saturating_add(1);
+        }
+        Ok(records)
+    }
+
+    /// Counts the deliveries, so that they count even if this process dies.
+    async fn count(&self, records: &mut [Record]) -> Result<(), Error> {
+        let shared = &self.db.shared;
+        let ids: Vec<i64> = records.iter().map(|record| record.id).collect();
+        let before: Vec<i32> = records.iter().map(|record| record.attempts - 1).collect();
+        for row in shared.run(&shared.sql.count, &[&ids, &before]).await? {
+            let (id, count): (i64, i32) = (row.get(0), row.get(1));
+            for record in records.iter_mut().filter(|record| record.id == id) {
+                record.attempts = count;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,225 @@
+//! Waiters for items: a list for each queue, in the order of their registration.
+
+mod listen;
+
+use listen::Listening;
+use parking_lot::Mutex;
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::select;
+use tokio::sync::Notify;
+use tokio::time::{sleep_until, Instant};
+use tokio_postgres::Row;
+
+/// The waiters of a process.
+#[derive(Debug, Default)]
+pub(crate) struct Hub {
+    waiting: Mutex<HashMap<i32, VecDeque<Arc<Entry>>>>,
+    listening: Listening,
+}
+
+/// A waiter in its list.
+#[derive(Debug, Default)]
+struct Entry {
+    woken: AtomicBool,
+    notify: Notify,
+}
+
+impl Entry {
+    fn is_woken(&self) -> bool {
+        // ORDERING: Relaxed; written and read under the lock of the lists.
+        self.woken.load(Ordering::Relaxed)
+    }
+
+    fn set_woken(&self, woken: bool) {
+        // ORDERING: as in `is_woken`.
+        self.woken.store(woken, Ordering::Relaxed);
+    }
+}
+
+impl Hub {
+    /// Registers a waiter, as the last one.
+    pub(crate) fn enter(&self, queue: i32) -> Waiter<'_> {
+        let entry = Arc::new(Entry::default());
+        let mut waiting = self.waiting.lock();
+        waiting
+            .entry(queue)
+            .or_default()
+            .push_back(Arc::clone(&entry));
+        Waiter {
+            hub: self,
+            queue,
+            entry,
+            look: Look::No,
+        }
+    }
+
+    /// Wakes the first waiters that are not woken yet.
+    pub(crate) fn wake(&self, queue: i32, items: usize) {
+        let waiting = self.waiting.lock();
+        let asleep = waiting.get(&queue).into_iter().flatten();
+        for entry in asleep.filter(|entry| !entry.is_woken()).take(items) {
+            entry.set_woken(true);
+            entry.notify.notify_one();
+        }
+    }
+
+    /// Wakes waiters for the queues and numbers of items of these rows.
+    pub(crate) fn wake_rows(&self, rows: &[Row]) {
+        for row in rows {
+            let items: i64 = row.get(1);
+            self.wake(row.get(0), usize::try_from(items).unwrap_or(usize::MAX));
+        }
+    }
+
+    /// Wakes all waiters, since notifications may be lost.
+    fn wake_all(&self) {
+        let queues: Vec<i32> = self.waiting.lock().keys().copied().collect();
+        for queue in queues {
+            self.wake(queue, usize::MAX);
+        }
+    }
+
+    /// The number of waiters.
+    pub(crate) fn len(&self, queue: i32) -> usize {
+        self.waiting.lock().get(&queue).map_or(0, VecDeque::len)
+    }
+}
+
+/// How long a waiter that is not the first one waits between two checks whether it is.
+const CHECK: Duration = Duration::from_secs(1);
+
+/// A registered waiter. A wake-up that it leaves unused goes to the next one.
+#[derive(Debug)]
+pub(crate) struct Waiter<'h> {
+    hub: &'h Hub,
+    queue: i32,
+    entry: Arc<Entry>,
+    look: Look,
+}
+
+/// Why a waiter looks for an item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Look {
+    /// It does not look now, or has looked in vain.
+    No,
+    Woken,
+    /// The time has come, so there may be items for others too.
+    Polls,
+}
+
+impl Waiter<'_> {
+    /// Waits until it is woken or, if it is the first waiter, until a time. Then it is to look for an item.
+    pub(crate) async fn woken(&mut self, mut next: Instant) {
+        self.look = Look::No;
+        loop {
+            select! {
+                biased;
+                () = self.entry.notify.notified() => {
+                    // A later wake-up is for another item.
+                    let _waiting = self.hub.waiting.lock();
+                    self.entry.set_woken(false);
+                    self.look = Look::Woken;
+                    return;
+                }
+                () = sleep_until(next) => {}
+            }
+            if self.is_first() {
+                self.look = Look::Polls;
+                return;
+            }
+            next = Instant::now() + CHECK;
+        }
+    }
+
+    fn is_first(&self) -> bool {
+        let waiting = self.hub.waiting.lock();
+        let first = waiting.get(&self.queue).and_then(VecDeque::front);
+        first.is_some_and(|first| Arc::ptr_eq(first, &self.entry))
+    }
+
+    /// It has an item.
+    pub(crate) fn served(mut self) {
+        if self.look == Look::Woken {
+            self.look = Look::No;
+        }
+    }
+}
+
+impl Drop for Waiter<'_> {
+    fn drop(&mut self) {
+        let mut waiting = self.hub.waiting.lock();
+        if let Some(list) = waiting.get_mut(&self.queue) {
+            list.retain(|entry| !Arc::ptr_eq(entry, &self.entry));
+            if list.is_empty() {
+                waiting.remove(&self.queue);
+            }
+        }
+        let unused = self.entry.is_woken() || self.look != Look::No;
+        drop(waiting);
+        if unused {
+            self.hub.wake(self.queue, 1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Hub, Look, Waiter};
+
+    /// Whether the waiter is woken, as its future will find it.
+    fn is_woken(waiter: &Waiter<'_>) -> bool {
+        waiter.entry.is_woken()
+    }
+
+    #[test]
+    fn as_many_waiters_are_woken_as_there_are_items_in_their_order() {
+        let hub = Hub::default();
+        let waiters = [hub.enter(1), hub.enter(1), hub.enter(1)];
+        let other = hub.enter(2);
+        hub.wake(1, 1);
+        assert!(is_woken(&waiters[0]) && !is_woken(&waiters[1]));
+        hub.wake(1, 1);
+        assert!(is_woken(&waiters[1]) && !is_woken(&waiters[2]));
+        assert!(!is_woken(&other));
+    }
+
+    #[test]
+    fn an_unused_wake_up_goes_to_the_next_waiter() {
+        let hub = Hub::default();
+        let (first, second) = (hub.enter(1), hub.enter(1));
+        hub.wake(1, 1);
+        drop(first);
+        assert!(is_woken(&second));
+    }
+
+    #[test]
+    fn a_waiter_that_is_dropped_while_it_looks_passes_its_wake_up_on() {
+        let hub = Hub::default();
+        let (mut first, second) = (hub.enter(1), hub.enter(1));
+        first.look = Look::Woken;
+        drop(first);
+        assert!(is_woken(&second));
+    }
+
+    #[test]
+    fn a_wake_up_that_was_used_goes_to_nobody() {
+        let hub = Hub::default();
+        let (mut first, second) = (hub.enter(1), hub.enter(1));
+        first.look = Look::Woken;
+        first.served();
+        assert!(!is_woken(&second));
+        assert_eq!(hub.len(1), 1);
+    }
+
+    #[test]
+    fn who_found_an_item_by_polling_wakes_the_next_one() {
+        let hub = Hub::default();
+        let (mut first, second) = (hub.enter(1), hub.enter(1));
+        first.look = Look::Polls;
+        first.served();
+        assert!(is_woken(&second));
+    }
+}

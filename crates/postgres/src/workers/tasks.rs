@@ -1,0 +1,102 @@
+//! A pool of tasks.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+/// Counts of runs.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    pub(super) done: AtomicU64,
+    pub(super) failed: AtomicU64,
+    pub(super) panicked: AtomicU64,
+}
+
+/// The totals of a pool.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Report {
+    /// Runs whose transaction was committed.
+    pub done: u64,
+    /// Runs that returned an error, or whose commit failed.
+    pub failed: u64,
+    /// Runs that panicked.
+    pub panicked: u64,
+    /// Tasks that were still running at the deadline of [`Tasks::shutdown`].
+    pub stuck: usize,
+}
+
+/// Tasks that wait for the items of a queue, run a function on each, and commit if it succeeds; from
+/// [`run_async`](crate::WorkersBuilder::run_async).
+///
+/// Dropping the pool aborts the tasks: their items are given back.
+#[must_use = "tasks are aborted when they are dropped"]
+pub struct Tasks {
+    spawned: JoinSet<()>,
+    stop: watch::Sender<bool>,
+    counts: Arc<Counts>,
+}
+
+impl Tasks {
+    pub(super) fn new(
+        spawned: JoinSet<()>,
+        stop: watch::Sender<bool>,
+        counts: Arc<Counts>,
+    ) -> Self {
+        Self {
+            spawned,
+            stop,
+            counts,
+        }
+    }
+
+    /// Returns the totals so far.
+    pub fn report(&self) -> Report {
+        // ORDERING: Relaxed; counts.
+        Report {
+            done: self.counts.done.load(Ordering::Relaxed),
+            failed: self.counts.failed.load(Ordering::Relaxed),
+            panicked: self.counts.panicked.load(Ordering::Relaxed),
+            stuck: 0,
+        }
+    }
+
+    /// Stops all tasks, and waits until they have finished their runs. Ready items stay in the queue.
+    pub async fn stop(mut self) -> Report {
+        self.stop.send_replace(true);
+        self.all_ended().await;
+        self.report()
+    }
+
+    /// Stops all tasks, waits for them for at most `limit`, and then aborts those that are still running at their next `.await`.
+    /// Their items are given back.
+    pub async fn shutdown(mut self, limit: Duration) -> Report {
+        self.stop.send_replace(true);
+        if timeout(limit, self.all_ended()).await.is_ok() {
+            return self.report();
+        }
+        let stuck = self.spawned.len();
+        self.spawned.abort_all();
+        self.all_ended().await;
+        Report {
+            stuck,
+            ..self.report()
+        }
+    }
+
+    async fn all_ended(&mut self) {
+        while self.spawned.join_next().await.is_some() {}
+    }
+}
+
+impl fmt::Debug for Tasks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tasks")
+            .field("report", &self.report())
+            .finish()
+    }
+}
