@@ -4,6 +4,7 @@ mod failing;
 mod install;
 mod leases;
 mod orders;
+mod pace;
 mod server;
 mod transactions;
 mod waiting;
