@@ -106,15 +106,7 @@ async fn ask(shared: &Shared, source: &Source, holder: i64, term: Duration) {
     let asked = Instant::now();
     let question = shared.places.lock().question(asked);
     let answer = source.take_places(holder, question, term).await;
-    let mut places = shared.places.lock();
-    let has_room = match answer {
-        Ok((granted, owed)) => places.granted(question, granted, owed, asked),
-        Err(_) => {
-            places.failed(Instant::now());
-            false
-        }
-    };
-    drop(places);
+    let has_room = shared.places.lock().answered(question, answer.ok(), asked);
     if has_room {
         shared.wake_waiters();
     }

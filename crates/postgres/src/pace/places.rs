@@ -16,6 +16,15 @@ pub(super) struct Question {
     pub(super) more: u32,
 }
 
+/// What the server answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Answer {
+    /// The places that this process has.
+    pub(super) granted: u32,
+    /// How many of them other processes are entitled to.
+    pub(super) owed: u32,
+}
+
 #[derive(Debug)]
 pub(super) struct Places {
     /// How long the server keeps the places of a silent process.
@@ -113,20 +122,26 @@ impl Places {
         }
     }
 
-    /// The server has answered a question that was asked at `asked`. Returns whether a start may succeed that was refused.
-    pub(super) fn granted(
+    /// The server has answered a question that was asked at `asked`, or failed. Returns whether a start may succeed that was refused.
+    pub(super) fn answered(
         &mut self,
         question: Question,
-        granted: u32,
-        owed: u32,
+        answer: Option<Answer>,
         asked: Instant,
     ) -> bool {
+        self.next_beat = asked + BEAT.min(self.term / 3);
+        self.next_ask = asked + BEAT;
+        answer.is_some_and(|answer| self.granted(question, answer, asked))
+    }
+
+    /// As [`answered`](Self::answered).
+    fn granted(&mut self, question: Question, answer: Answer, asked: Instant) -> bool {
+        let Answer { granted, owed } = answer;
         let more = granted.saturating_sub(question.kept);
         let released = question.kept.saturating_sub(self.granted); // since the question
         self.granted = self.granted.saturating_add(more);
         self.owed = owed.saturating_sub(released);
         self.alive_until = asked + self.term;
-        self.next_beat = asked + BEAT.min(self.term / 3);
         self.next_ask = asked + ASK;
         if more > 0 {
             self.batch = more.saturating_mul(2);
@@ -134,12 +149,6 @@ impl Places {
         }
         self.release_owed();
         self.used < self.granted && std::mem::take(&mut self.refused)
-    }
-
-    /// The server has not answered.
-    pub(super) fn failed(&mut self, now: Instant) {
-        self.next_ask = now + BEAT;
-        self.next_beat = now + BEAT.min(self.term / 3);
     }
 }
 

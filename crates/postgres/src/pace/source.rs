@@ -1,6 +1,6 @@
 //! The statements of limits.
 
-use super::places::Question;
+use super::places::{Answer, Question};
 use super::slots::{ServerClock, Span, AHEAD};
 use crate::connect::{Params, Postgres};
 use crate::error::Error;
@@ -69,13 +69,13 @@ impl Source {
         self.call(call, params).await.map(drop)
     }
 
-    /// Keeps and asks for places of a concurrency limit. Returns how many the holder has then, and how many others are entitled to.
+    /// Keeps and asks for places of a concurrency limit.
     pub(super) async fn take_places(
         &self,
         holder: i64,
         question: Question,
         term: Duration,
-    ) -> Result<(u32, u32), Error> {
+    ) -> Result<Answer, Error> {
         let int = |count: u32| i32::try_from(count).unwrap_or(i32::MAX);
         let (kept, more) = (int(question.kept), int(question.more));
         let term = crate::queue::micros(term);
@@ -83,6 +83,7 @@ impl Source {
         let params: Params<'_> = &[&&*self.name, &holder, &kept, &more, &term];
         let rows = self.call(call, params).await?;
         let count = |index: usize| u32::try_from(rows[0].get::<_, i32>(index)).unwrap_or(0);
-        Ok((count(0), count(1)))
+        let (granted, owed) = (count(0), count(1));
+        Ok(Answer { granted, owed })
     }
 }

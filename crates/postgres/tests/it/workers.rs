@@ -163,9 +163,9 @@ async fn a_shutdown_aborts_what_is_stuck_and_its_items_are_given_back() {
         let db = Db::new().await;
         let queue = queue(&db, leased, 3);
         queue.push(1).await.unwrap();
-        let (begin, mut begun) = mpsc::unbounded_channel();
+        let (send, mut begun) = mpsc::unbounded_channel();
         let workers = queue.workers().tasks(2).run_async(move |_, _| {
-            begin.send(()).unwrap();
+            send.send(()).unwrap();
             std::future::pending::<Result<(), ()>>()
         });
         begun.recv().await.unwrap();

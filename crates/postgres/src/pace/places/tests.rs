@@ -1,4 +1,4 @@
-use super::{Places, Question, ASK, BEAT};
+use super::{Answer, Places, Question, ASK, BEAT};
 use std::time::{Duration, Instant};
 
 const TERM: Duration = Duration::from_secs(10);
@@ -8,10 +8,14 @@ fn places() -> (Places, Instant) {
     (Places::new(TERM, now), now)
 }
 
+fn granted(places: &mut Places, question: Question, granted: u32, owed: u32, now: Instant) -> bool {
+    places.answered(question, Some(Answer { granted, owed }), now)
+}
+
 /// The server grants all that is asked for.
 fn serve(places: &mut Places, owed: u32, now: Instant) -> Question {
     let question = places.question(now);
-    places.granted(question, question.kept + question.more, owed, now);
+    granted(places, question, question.kept + question.more, owed, now);
     question
 }
 
@@ -23,11 +27,11 @@ fn a_place_is_asked_for_when_a_start_is_refused() {
     assert_eq!(places.wait(now), Some(Duration::ZERO));
     let question = places.question(now);
     assert_eq!(question, Question { kept: 0, more: 1 });
-    assert!(!places.granted(question, 0, 0, now));
+    assert!(!granted(&mut places, question, 0, 0, now));
     assert_eq!(places.wait(now), Some(ASK));
     let question = places.question(now + ASK);
     assert!(
-        places.granted(question, 1, 0, now + ASK),
+        granted(&mut places, question, 1, 0, now + ASK),
         "waiters are woken"
     );
     assert!(places.take(now + ASK));
@@ -59,7 +63,7 @@ fn places_that_are_owed_go_back_when_they_are_free() {
     let beat = now + BEAT;
     let question = places.question(beat);
     assert_eq!(question.kept, 3);
-    places.granted(question, 3, 2, beat);
+    granted(&mut places, question, 3, 2, beat);
     assert_eq!(places.wait(beat), Some(BEAT), "all are in use");
     places.free();
     assert_eq!(places.wait(beat), Some(Duration::ZERO));
@@ -81,10 +85,10 @@ fn a_place_that_is_released_during_a_question_is_not_counted_twice() {
     serve(&mut places, 0, now);
     assert!(places.take(now) && places.take(now));
     let question = places.question(now);
-    places.granted(question, 3, 1, now);
+    granted(&mut places, question, 3, 1, now);
     let question = places.question(now);
     places.free();
-    places.granted(question, 3, 1, now);
+    granted(&mut places, question, 3, 1, now);
     assert_eq!(places.question(now).kept, 2, "one was owed, not two");
 }
 
@@ -109,13 +113,13 @@ fn nothing_starts_after_the_term_and_what_is_in_flight_keeps_its_place() {
     places.take(now);
     places.take(now);
     serve(&mut places, 0, now);
-    assert!(places.take(now + TERM - Duration::from_millis(1)));
+    assert!(places.take(now + TERM / 2));
     assert!(!places.take(now + TERM));
     let question = places.question(now + TERM);
     assert_eq!(
         question.kept, 2,
         "one in flight from the first, one from the last start"
     );
-    places.failed(now + TERM);
+    assert!(!places.answered(question, None, now + TERM));
     assert_eq!(places.wait(now + TERM), Some(BEAT));
 }

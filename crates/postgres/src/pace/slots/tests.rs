@@ -1,4 +1,4 @@
-use super::{nanos, Plan, Refused, ServerClock, Slots, Span, AHEAD, PAUSE};
+use super::{nanos, Plan, Refused, ServerClock, Slots, Span, PAUSE};
 use std::time::{Duration, Instant};
 
 const MS: i64 = 1_000_000;
@@ -137,10 +137,7 @@ fn nothing_is_asked_before_the_server_can_grant_it() {
     assert!(!process.granted(0, 700, 0, 1000));
     assert_eq!(process.take(0), Err(Refused::For(ms(700))));
     let plan = process.plan(0);
-    assert_eq!(
-        (plan.ask, plan.wait),
-        (0, Some(ms(700) - Duration::from_nanos(AHEAD as u64)))
-    );
+    assert_eq!((plan.ask, plan.wait), (0, Some(ms(200))));
     assert_eq!(process.plan(200).ask, 1);
     assert!(!process.granted(200, 60_000, 0, 1000));
     assert_eq!(process.plan(200).wait, Some(PAUSE), "the rate may change");
@@ -243,6 +240,8 @@ fn extreme_numbers_do_not_overflow() {
         let _ = slots.take(begin + PAUSE);
         slots.put_back(i64::MAX);
         let _ = slots.plan(begin + PAUSE);
-        assert!(slots.take_all().iter().all(|span| span.end() >= i64::MIN));
+        for span in slots.take_all() {
+            let _ = span.end();
+        }
     }
 }

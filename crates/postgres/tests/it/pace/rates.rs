@@ -200,8 +200,8 @@ async fn nothing_starts_while_the_server_does_not_answer() {
     let db = Db::new().await;
     let pace = db.rate("r", 1000, SECOND).pace().await.unwrap();
     let _ = start(&pace).await;
-    let mut locker = client().await;
-    let locked = locker.transaction().await.unwrap();
+    let mut another = client().await;
+    let locked = another.transaction().await.unwrap();
     let lock = format!("select from {}.rates for update", db.schema);
     locked.query(&lock, &[]).await.unwrap();
     // What this process has is used up, or expires.
