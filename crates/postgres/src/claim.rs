@@ -16,7 +16,7 @@ use tokio::time::sleep;
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// The order by keys, if the queue has one.
-pub(crate) fn order_of(core: &Core) -> Option<Order> {
+fn order_of(core: &Core) -> Option<Order> {
     match (core.rules.keyed, core.rules.serial) {
         (false, _) => None,
         (true, false) => Some(Order::Fair),
@@ -161,13 +161,10 @@ async fn take(
     let mut turn = Turn::new(core, max);
     while let Some((order, wanted)) = turn.next() {
         let sql = core.db.shared.sql.claims.claim(order, true);
-        let rows = match order_of(core) {
-            None => query_alone(client, sql, &[&id, &wanted, &holder, &number]).await?,
-            Some(_) => {
-                let params: Params<'_> = &[&id, &wanted, &holder, &number, &turn.key()];
-                query_alone(client, sql, params).await?
-            }
-        };
+        let key = turn.key();
+        let params: Params<'_> = &[&id, &wanted, &holder, &number, &key];
+        let used = params.len() - usize::from(order == Order::Fifo); // it has no key
+        let rows = query_alone(client, sql, &params[..used]).await?;
         turn.took(rows.iter().map(Record::read), records);
     }
     Ok(())

@@ -1,10 +1,12 @@
 //! Pops.
 
 use super::{Ending, Hold, PgTransaction, Taken};
-use crate::claim::{claim_leased, order_of, Turn};
+use crate::claim::{claim_leased, Turn};
+use crate::connect::Params;
 use crate::error::Error;
 use crate::item::{PgItem, Record};
 use crate::queue::{Core, PgQueue};
+use crate::sql::Order;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::select;
@@ -208,14 +210,10 @@ impl PgTransaction<'_> {
         let mut turn = Turn::new(core, max);
         while let Some((order, wanted)) = turn.next() {
             let sql = shared.sql.claims.claim(order, false);
-            let rows = match order_of(core) {
-                None => self.link.run(&self.db, sql, &[&id, &wanted]).await?,
-                Some(_) => {
-                    self.link
-                        .run(&self.db, sql, &[&id, &wanted, &turn.key()])
-                        .await?
-                }
-            };
+            let key = turn.key();
+            let params: Params<'_> = &[&id, &wanted, &key];
+            let used = params.len() - usize::from(order == Order::Fifo); // it has no key
+            let rows = self.link.run(&self.db, sql, &params[..used]).await?;
             turn.took(rows.iter().map(Record::read), &mut records);
         }
         for record in &mut records {
