@@ -46,9 +46,9 @@ impl Server {
         let sync = "--no-sync"; // the cluster is new: a crash now costs nothing
         self.command("initdb", ["-A", "trust", "-U", USER, sync, "-D"], &data)?;
         let settings = data.join("postgresql.conf");
-        let mut text = fs::read_to_string(&settings)?;
-        text += SETTINGS;
-        text += &format!("unix_socket_directories = '{}'\n", self.dir.display());
+        let text = fs::read_to_string(&settings)?;
+        let socket = self.dir.display();
+        let text = format!("{text}{SETTINGS}unix_socket_directories = '{socket}'\n");
         fs::write(settings, text)?;
         let log = self.dir.join("log");
         let log = log.to_str().ok_or("the folder's name is not UTF-8")?;

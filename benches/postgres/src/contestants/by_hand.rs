@@ -45,6 +45,7 @@ struct Table {
     producer: Client,
     push: Statement,
     holding: Holding,
+    _listener: Client,
     pushes: watch::Receiver<()>,
 }
 
@@ -57,18 +58,19 @@ pub(super) async fn open(
     producer.batch_execute(TABLE).await?;
     let push = producer.prepare(PUSH).await?;
     let config = server.config(database);
-    let pushes = listen(&config).await?;
+    let (listener, pushes) = listen(&config).await?;
     Ok(Box::new(Table {
         config,
         producer,
         push,
         holding,
+        _listener: listener,
         pushes,
     }))
 }
 
-/// Changes with each notification.
-async fn listen(config: &Config) -> Result<watch::Receiver<()>, Failure> {
+/// The receiver changes with each notification, as long as the client is kept.
+async fn listen(config: &Config) -> Result<(Client, watch::Receiver<()>), Failure> {
     let (client, mut connection) = config.connect(NoTls).await?;
     let (sender, receiver) = watch::channel(());
     tokio::spawn(async move {
@@ -81,8 +83,7 @@ async fn listen(config: &Config) -> Result<watch::Receiver<()>, Failure> {
         }
     });
     client.batch_execute("listen jobs").await?;
-    std::mem::forget(client);
-    Ok(receiver)
+    Ok((client, receiver))
 }
 
 #[async_trait]
