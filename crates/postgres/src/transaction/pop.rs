@@ -39,6 +39,15 @@ impl PgTransaction<'_> {
         queue: &PgQueue<T>,
         max: usize,
     ) -> Result<Vec<PgItem<T>>, Error> {
+        Ok(self.pop_at_pace(queue, max).await?.items)
+    }
+
+    /// Takes up to `max` items that are ready.
+    pub(super) async fn pop_ready<T: 'static>(
+        &mut self,
+        queue: &PgQueue<T>,
+        max: usize,
+    ) -> Result<Vec<PgItem<T>>, Error> {
         let core = &queue.core;
         let id = core.id().await?;
         let was_open = self.link.is_begun() || !self.taken.is_empty();
@@ -89,11 +98,13 @@ impl PgTransaction<'_> {
         let mut looks = FIRST_LOOKS.into_iter();
         loop {
             self.db.wait_for(id).await?;
-            if let Some(item) = self.pop(queue).await? {
+            let mut popped = self.pop_at_pace(queue, 1).await?;
+            if let Some(item) = popped.items.pop() {
                 waiter.served();
                 return Ok(Some(item));
             }
-            let next = Instant::now() + looks.next().unwrap_or(POLL);
+            let look = Instant::now() + looks.next().unwrap_or(POLL);
+            let next = popped.again.map_or(look, |again| look.min(again.into()));
             let timed_out = async {
                 match deadline {
                     Some(deadline) => sleep_until(deadline).await,
@@ -149,6 +160,7 @@ impl PgTransaction<'_> {
             record,
             hold,
             ending,
+            start: None,
         });
         item.filter(|_| delivered)
     }

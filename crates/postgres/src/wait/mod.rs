@@ -74,8 +74,8 @@ impl Hub {
         }
     }
 
-    /// Wakes all waiters, since notifications may be lost.
-    fn wake_all(&self) {
+    /// Wakes all waiters, since notifications may be lost, or a pace permits more starts.
+    pub(crate) fn wake_all(&self) {
         let queues: Vec<i32> = self.waiting.lock().keys().copied().collect();
         for queue in queues {
             self.wake(queue, usize::MAX);
