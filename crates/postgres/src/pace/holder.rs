@@ -42,7 +42,7 @@ impl Shared {
     fn wake_waiters(&self) {
         if let Some(pace) = self.pace() {
             pace.wake_waiters();
-            self.source.db.shared.hub.wake_all();
+            self.source.db.shared.hub.nudge_all();
         }
     }
 }

@@ -221,3 +221,29 @@ async fn keys_that_cannot_be_are_refused() {
         .unwrap();
     assert!(tx.pop_wait(&queue, LONG).await.unwrap().is_some());
 }
+
+#[tokio::test]
+async fn keys_without_items_can_be_swept() {
+    let db = Db::new().await;
+    let queue = serial(&db, false);
+    push(&queue, "a1 b1 c1 d1").await;
+    let mut tx = db.begin().await.unwrap();
+    let items = tx.pop_batch(&queue, 3).await.unwrap();
+    for item in items {
+        match item.as_str() {
+            "b1" => tx.retry_after(item, LONG * 60).unwrap(),
+            "c1" => tx.fail(item, "no").unwrap(),
+            _ => {}
+        }
+    }
+    tx.commit().await.unwrap();
+    let mut holds = db.begin().await.unwrap();
+    assert_eq!(*holds.pop(&queue).await.unwrap().unwrap(), "d1");
+    db.sweep_keys().await.unwrap();
+    assert_eq!(db.number("select count(*) from @.keys").await, 3); // all but `a`
+    holds.abort().await.unwrap();
+    queue.dead_letters().requeue_all().await.unwrap();
+    push(&queue, "a2").await;
+    let mut tx = db.begin().await.unwrap();
+    assert_eq!(tx.pop_batch(&queue, 9).await.unwrap().len(), 3);
+}
