@@ -16,10 +16,11 @@ pub(super) fn hold(source: Source, holder: i64, term: Duration) -> Pace {
         places: Mutex::new(Places::new(term, Instant::now())),
         changed: Notify::new(),
         pace: OnceLock::new(),
+        source,
     });
     let pace = Pace::shared(Holder(Arc::clone(&shared)));
     let _ = shared.pace.set(pace.downgrade()); // the first time
-    tokio::spawn(supply(shared, source, holder, term));
+    tokio::spawn(supply(shared, holder, term));
     pace
 }
 
@@ -29,6 +30,7 @@ struct Shared {
     /// The task is to look at the places.
     changed: Notify,
     pace: OnceLock<WeakPace>,
+    source: Source,
 }
 
 impl Shared {
@@ -40,6 +42,7 @@ impl Shared {
     fn wake_waiters(&self) {
         if let Some(pace) = self.pace() {
             pace.wake_waiters();
+            self.source.db.shared.hub.nudge_all();
         }
     }
 }
@@ -84,12 +87,12 @@ impl Drop for Holder {
 }
 
 /// Asks the server for places, and tells it that this process is alive, until the pace is dropped.
-async fn supply(shared: Arc<Shared>, source: Source, holder: i64, term: Duration) {
+async fn supply(shared: Arc<Shared>, holder: i64, term: Duration) {
     while shared.pace().is_some() {
         let now = Instant::now();
         let wait = shared.places.lock().wait(now);
         if wait == Some(Duration::ZERO) {
-            ask(&shared, &source, holder, term).await;
+            ask(&shared, holder, term).await;
             continue;
         }
         let changed = shared.changed.notified();
@@ -99,13 +102,13 @@ async fn supply(shared: Arc<Shared>, source: Source, holder: i64, term: Duration
         }
     }
     let none = Question { kept: 0, more: 0 };
-    let _ = timeout(term, source.take_places(holder, none, term)).await;
+    let _ = timeout(term, shared.source.take_places(holder, none, term)).await;
 }
 
-async fn ask(shared: &Shared, source: &Source, holder: i64, term: Duration) {
+async fn ask(shared: &Shared, holder: i64, term: Duration) {
     let asked = Instant::now();
     let question = shared.places.lock().question(asked);
-    let answer = source.take_places(holder, question, term).await;
+    let answer = shared.source.take_places(holder, question, term).await;
     let has_room = shared.places.lock().answered(question, answer.ok(), asked);
     if has_room {
         shared.wake_waiters();

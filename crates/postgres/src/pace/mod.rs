@@ -26,9 +26,11 @@ mod places;
 mod rate;
 mod slots;
 mod source;
+mod start;
 
 pub use concurrency::Concurrency;
 pub use rate::Rate;
+pub(crate) use start::Start;
 
 use crate::error::Error;
 use crate::queue::is_valid;

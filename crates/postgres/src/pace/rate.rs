@@ -224,6 +224,7 @@ async fn supply(shared: Arc<Shared>, source: Source, late: i64, pace: WeakPace) 
             let has_more = shared.slots.lock().answered(answer, Instant::now());
             if let Some(pace) = pace.upgrade().filter(|_| has_more) {
                 pace.wake_waiters();
+                source.db.shared.hub.nudge_all();
             }
             continue;
         }

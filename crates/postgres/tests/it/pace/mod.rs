@@ -2,6 +2,7 @@
 
 mod limits;
 mod process;
+mod queues;
 mod rates;
 
 use crate::Db;

@@ -59,8 +59,6 @@ async fn what_the_server_grants_to_several_processes_obeys_the_rate() {
         let length = within[within.len() - 1] - begin;
         assert!(int(within.len()) <= 3 + length / 1_000_000, "{within:?}");
     }
-    let whole = times[times.len() - 1] - times[0];
-    assert!(int(times.len()) >= whole / 1_000_000, "slots were lost");
 }
 
 /// Starts items of a queue in memory, and returns the server's time before and after each start.
