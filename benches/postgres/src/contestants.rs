@@ -3,6 +3,7 @@
 mod apalis;
 mod by_hand;
 mod graphile;
+mod requeue;
 
 use crate::jobs::Done;
 use crate::server::Server;
@@ -60,7 +61,15 @@ pub(crate) struct Contestant {
     pub(crate) open: Open,
 }
 
-pub(crate) const ALL: [Contestant; 4] = [
+pub(crate) const ALL: [Contestant; 6] = [
+    Contestant {
+        name: "requeue, leased",
+        open: |server, database| Box::pin(requeue::open(server, database, true)),
+    },
+    Contestant {
+        name: "requeue, locked",
+        open: |server, database| Box::pin(requeue::open(server, database, false)),
+    },
     Contestant {
         name: "graphile_worker",
         open: |server, database| Box::pin(graphile::open(server, database)),
