@@ -34,6 +34,7 @@
 //! | take work, push its follow-ups, change one's own tables | [`PgTransaction`], from [`Postgres::begin`] or [`Postgres::within`] |
 //! | the same for functions that know no database | [`OwnedTransaction`], from [`PgQueue::begin`] |
 //! | a pool of workers | [`PgQueue::workers`] |
+//! | a rate limit or a concurrency limit over all processes | [`Postgres::rate`], [`Postgres::concurrency`], [`Builder::pace`] |
 //! | work that takes long | [`Builder::leased`] |
 //! | what failed for good | [`PgQueue::dead_letters`] |
 //! | items without `serde` | [`Codec`] |

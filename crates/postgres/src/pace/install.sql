@@ -11,7 +11,7 @@ create table if not exists @.rates (
     changed bigint not null default 0
 ) with (fillfactor = 50);
 
--- Concurrency limits that several processes share, and the places that each holder has, `since` when.
+-- Concurrency limits that several processes share, and the places that each holder has, `since` its last grant.
 create table if not exists @.limits (
     name text collate "C" primary key,
     places int not null,
@@ -112,7 +112,7 @@ end
 $$;
 
 -- The holder keeps `kept` places, and gets up to `more`. It owes those that other holders are entitled to: each to an equal share of
--- the limit, and some to one of the rest in turn. A holder that is silent for `term` microseconds is dead.
+-- the limit, and those that were served least recently to one of the rest. A holder that is silent for `term` microseconds is dead.
 create or replace function @.take_places(limit_name text, me bigint, kept int, more int, term bigint,
     out granted int, out owed int)
 language plpgsql as $$
@@ -137,10 +137,9 @@ begin
         owed := 0;
         return;
     end if;
-    insert into @.places as p values (limit_name, me, kept, more, server_time, server_time + term * interval '1 microsecond')
+    insert into @.places values (limit_name, me, kept, more, server_time, server_time + term * interval '1 microsecond')
     on conflict (name, holder) do update
-        set places = excluded.places, wanted = excluded.wanted, alive_until = excluded.alive_until,
-            since = case when excluded.places < p.places then server_time else p.since end;
+        set places = excluded.places, wanted = excluded.wanted, alive_until = excluded.alive_until;
     select most / count(*), most % count(*) into base, rest from @.places p where p.name = limit_name;
     select most - sum(t.places), sum(t.target) filter (where t.holder = me),
         coalesce(sum(greatest(least(t.wanted, t.target - t.places), 0)) filter (where t.holder <> me), 0)

@@ -18,7 +18,7 @@
 //!
 //! The server keeps how many places each holder has. A holder that has not been heard of for a term is dead, and its places
 //! are free. Each pace is a holder. If there are not enough places for all, each holder is entitled to an equal share, and
-//! some to one of the rest in turn; a holder with more gives places back as its items finish.
+//! those that were served least recently to one of the rest; a holder with more gives places back as its items finish.
 
 mod concurrency;
 mod holder;

@@ -87,7 +87,16 @@ impl Rate {
     /// Within a time *x*, all processes together start at most *burst* + *x* / *interval* items if *burst* - 1 intervals are
     /// at least this long. A shorter burst counts as one that is this long: with 100 starts per second and no burst, up to 11
     /// items are started at once if a process was late.
+    ///
+    /// # Panics
+    ///
+    /// If `late` is shorter than a millisecond.
+    #[track_caller]
     pub fn lateness(mut self, late: Duration) -> Self {
+        assert!(
+            late >= Duration::from_millis(1),
+            "no slot would arrive in time"
+        );
         self.late = late;
         self
     }
@@ -104,7 +113,7 @@ impl Rate {
     ///
     /// A task asks the server for slots ahead of their use, in batches that grow with the use, and returns those that are not used. While
     /// the server cannot be reached, nothing is started beyond the slots that this process has: those of half a second at most.
-    /// The pace keeps the database connected.
+    /// The pace keeps the database connected. Its times are real ones, also in a queue with a manual clock.
     ///
     /// # Errors
     ///

@@ -34,7 +34,7 @@ impl Start {
 
     /// The item was committed.
     pub(crate) fn spend(mut self) {
-        self.end(Limiter::spend);
+        self.end(Pace::spend);
     }
 
     /// Ends the slot. The limiter is user code; its panics are caught.

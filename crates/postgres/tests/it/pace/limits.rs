@@ -22,7 +22,7 @@ struct Gauge {
 }
 
 impl Gauge {
-    async fn measure(&self) {
+    async fn measure(&self, db: &Db) {
         let now = self.now.fetch_add(1, Ordering::SeqCst) + 1;
         self.most.fetch_max(now, Ordering::SeqCst);
         if self.first.fetch_add(1, Ordering::SeqCst) < 3 {
@@ -30,27 +30,27 @@ impl Gauge {
                 .await
                 .expect("three at once");
         }
-        tokio::task::yield_now().await;
+        db.nanos().await; // long enough for others to start
         self.now.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
 /// Works on the items of a queue in memory.
-async fn work(queue: Queue<u32>, gauge: Arc<Gauge>) {
+async fn work(queue: Queue<u32>, gauge: Arc<Gauge>, db: Arc<Db>) {
     let mut handle = queue.handle();
     loop {
         let tx = handle.begin();
         if timeout(LONG, tx.pop_async()).await.unwrap().is_err() {
             return;
         }
-        gauge.measure().await;
+        gauge.measure(&db).await;
         tx.commit();
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn queues_in_memory_of_two_processes_share_a_concurrency_limit() {
-    let db = Db::new().await;
+    let db = Arc::new(Db::new().await);
     let other = db.other().await;
     let gauge = Arc::new(Gauge {
         now: AtomicUsize::new(0),
@@ -59,11 +59,12 @@ async fn queues_in_memory_of_two_processes_share_a_concurrency_limit() {
         barrier: Barrier::new(3),
     });
     let mut workers = Vec::new();
-    for db in [&db.db, &other] {
-        let queue = Queue::builder().pace(limit(db, 3).await).build();
+    for process in [&db.db, &other] {
+        let queue = Queue::builder().pace(limit(process, 3).await).build();
         queue.handle().push_batch(0..50).unwrap();
         queue.close();
-        workers.extend((0..4).map(|_| tokio::spawn(work(queue.clone(), Arc::clone(&gauge)))));
+        let work = || work(queue.clone(), Arc::clone(&gauge), Arc::clone(&db));
+        workers.extend((0..4).map(|_| tokio::spawn(work())));
     }
     for worker in workers {
         worker.await.unwrap();

@@ -153,21 +153,23 @@ async fn a_waiting_pop_waits_for_the_pace() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn workers_of_two_processes_share_a_concurrency_limit() {
-    let db = Db::new().await;
+    let db = Arc::new(Db::new().await);
     let other = db.other().await;
     let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let (done, mut items) = mpsc::unbounded_channel();
     let mut pools = Vec::new();
-    for db in [&db.db, &other] {
-        let pace = db.concurrency("c", 2).pace().await.unwrap();
-        let queue: PgQueue<u32> = db.builder("q").pace(pace).build();
+    for process in [&db.db, &other] {
+        let pace = process.concurrency("c", 2).pace().await.unwrap();
+        let queue: PgQueue<u32> = process.builder("q").pace(pace).build();
         queue.push_batch((0..15).collect::<Vec<_>>()).await.unwrap();
         let (now, most, done) = (Arc::clone(&now), Arc::clone(&most), done.clone());
+        let db = Arc::clone(&db);
         pools.push(queue.workers().tasks(3).run_async(move |item, _| {
             let (now, most, done) = (Arc::clone(&now), Arc::clone(&most), done.clone());
+            let db = Arc::clone(&db);
             async move {
                 most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-                tokio::task::yield_now().await;
+                db.nanos().await; // long enough for others to start
                 now.fetch_sub(1, Ordering::SeqCst);
                 done.send(*item).unwrap();
                 Ok::<_, Error>(())

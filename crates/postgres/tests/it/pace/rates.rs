@@ -134,7 +134,7 @@ async fn slots_granted_before_a_change_of_the_rate_are_not_refunded() {
     pace.cancel(slot, Instant::now());
     let ended = "select mark from @.rates";
     let before = db.number(ended).await;
-    let sql = "select @.return_slots('r', array[@.nanos() + 100], array[1], array[0])";
+    let sql = "select @.return_slots('r', array[@.nanos() + 60000000000], array[1], array[0])";
     db.execute(sql).await;
     assert_eq!(db.number(ended).await, before);
     let sql = "select @.return_slots('r', array[mark], array[1], array[@.nanos()]) from @.rates";
