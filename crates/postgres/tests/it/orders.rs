@@ -247,3 +247,25 @@ async fn keys_without_items_can_be_swept() {
     let mut tx = db.begin().await.unwrap();
     assert_eq!(tx.pop_batch(&queue, 9).await.unwrap().len(), 3);
 }
+
+/// The first statement of the claim succeeds, the third one fails.
+#[tokio::test]
+async fn a_claim_that_fails_half_way_is_undone() {
+    let db = Db::new().await;
+    let queue = db
+        .builder("q")
+        .fair_by(|item: &String| item[..1].into())
+        .leased(60 * LONG)
+        .build();
+    push(&queue, "a1 a2").await;
+    db.execute(
+        "create function @.refuse() returns trigger language plpgsql as $$ begin raise 'refused'; end $$;
+        create trigger refuse before insert on @.leased for each row
+            when (new.json = '\"a2\"') execute function @.refuse()",
+    )
+    .await;
+    let mut tx = db.begin().await.unwrap();
+    let refused = tx.pop_batch(&queue, 2).await.unwrap_err();
+    assert!(refused.to_string().contains("refused"), "{refused}");
+    crate::until(|| async { queue.stats().await.unwrap().ready == 2 }).await;
+}
