@@ -26,17 +26,11 @@ impl PgTransaction<'_> {
             let items = self.pop_ready(queue, max).await?;
             return Ok(Popped { items, again: None });
         }
-        let none = Popped {
-            items: Vec::new(),
-            again: None,
-        };
         if !self.has_ready(queue).await? {
-            return Ok(none);
+            let items = Vec::new();
+            return Ok(Popped { items, again: None });
         }
         let (starts, again) = Start::take(pace, max);
-        if starts.is_empty() {
-            return Ok(Popped { again, ..none });
-        }
         let before = self.taken.len();
         let items = self.pop_ready(queue, starts.len()).await?;
         self.keep(starts, before);
