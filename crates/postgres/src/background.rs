@@ -169,16 +169,21 @@ impl Shared {
 
 /// Renews the leases three times in each term.
 async fn renew(shared: Weak<Shared>, added: Arc<Notify>) {
-    loop {
-        let Some(shared) = shared.upgrade() else {
-            return;
-        };
-        let mut holders = shared.leases.holders.lock().await;
-        let shortest = holders.iter().map(|holder| holder.term).min();
-        let _ = shared.beat(&mut holders).await; // again soon, if it fails
-        drop(holders);
-        let wait = shortest.map_or(LOOK, |term| term / 3);
-        drop(shared);
-        let _ = timeout(wait, added.notified()).await;
+    while let Some(term) = shortest_term(&shared).await {
+        if timeout(term / 3, added.notified()).await.is_ok() {
+            continue; // its term may be shorter
+        }
+        if let Some(shared) = shared.upgrade() {
+            let mut holders = shared.leases.holders.lock().await;
+            let _ = shared.beat(&mut holders).await; // again in a third of the term, if it fails
+        }
     }
+}
+
+/// The shortest term of a holder; `None` if the database is no longer used.
+async fn shortest_term(shared: &Weak<Shared>) -> Option<Duration> {
+    let shared = shared.upgrade()?;
+    let holders = shared.leases.holders.lock().await;
+    let shortest = holders.iter().map(|holder| holder.term).min();
+    Some(shortest.unwrap_or(LOOK))
 }

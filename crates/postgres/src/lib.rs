@@ -1,4 +1,4 @@
-//! The queue of the crate [`requeue`] in PostgreSQL: a transaction of the queue is a transaction of the database. An item that a
+//! The queue of the crate [`requeue`] in `PostgreSQL`: a transaction of the queue is a transaction of the database. An item that a
 //! worker has taken is a locked row, which others skip; an abort, or a dead connection, unlocks it where it was; and the user's own
 //! tables change in the same commit.
 //!
@@ -82,3 +82,7 @@ pub use workers::{Failure, Report, RunGuard, RunTransaction, Tasks, WorkersBuild
 pub use deadpool_postgres;
 pub use requeue::Backoff;
 pub use tokio_postgres;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -38,7 +38,7 @@ pub(crate) async fn query_alone(
     loop {
         match query(client, sql, params).await {
             Err(Error::Database(error)) if repeats < REPEATS && has_conflict(&error) => {
-                repeats += 1
+                repeats += 1;
             }
             ended => return ended,
         }

@@ -6,8 +6,8 @@ use crate::item::Ticket;
 use crate::transaction::{PgTransaction, Staged};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// The farthest time, in microseconds: 9,000 years. The server knows later ones.
-const FARTHEST: i64 = 9_000 * 366 * 86_400 * 1_000_000;
+/// The longest time, in microseconds: 5,000 years. The server knows times that are so far from now, before and after it.
+const FARTHEST: i64 = 5_000 * 366 * 86_400 * 1_000_000;
 
 /// Where an item goes in its queue.
 #[derive(Clone, Copy, Debug)]

@@ -195,9 +195,10 @@ impl<T: Send + 'static> Worker<T> {
 
     async fn commit(&self, taken: Run, attempts: u32) {
         match taken.commit().await {
-            Ok(_) => self.counts.done.fetch_add(1, Ordering::Relaxed), // ORDERING: a count
-            Err(error) => return self.report(attempts, error.to_string(), false, Some(error)),
-        };
+            // ORDERING: Relaxed; a count.
+            Ok(_) => drop(self.counts.done.fetch_add(1, Ordering::Relaxed)),
+            Err(error) => self.report(attempts, error.to_string(), false, Some(error)),
+        }
     }
 
     fn report(&self, attempts: u32, error: String, panicked: bool, database: Option<Error>) {
@@ -207,7 +208,8 @@ impl<T: Send + 'static> Worker<T> {
             (_, false) => Some(&self.counts.failed),
         };
         if let Some(count) = count {
-            count.fetch_add(1, Ordering::Relaxed); // ORDERING: a count
+            // ORDERING: Relaxed; a count.
+            count.fetch_add(1, Ordering::Relaxed);
         }
         let failure = Failure {
             worker: self.index,

@@ -1,0 +1,94 @@
+//! Claims: statements that take items.
+
+use super::{COLUMNS, RECORD};
+
+/// The queue `$1` is not paused. A subselect is evaluated once.
+pub(super) const OPEN: &str = "(select not paused from @.queues where id = $1)";
+/// A claim that a crash of the server loses is only an item that is ready again.
+const NO_SYNC: &str = "(select set_config('synchronous_commit', 'off', true)) is not null";
+
+/// Which item is next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// By priority, then by id.
+    Fifo,
+    /// The first item of each of several keys after the last one.
+    Fair,
+    /// The first item that is not locked, of the next key after the last one, around the end.
+    FairOne,
+    /// Like `Fair`, of keys of which no item is held.
+    Serial,
+}
+
+/// Takes up to `$2` items of the queue `$1`. With leases `$3` is the holder; the last parameter of keyed orders is the last key.
+pub(super) fn claim(order: Order, leased: bool) -> String {
+    let after = if leased { "$4" } else { "$3" };
+    let open = if leased {
+        format!("{OPEN} and {NO_SYNC}")
+    } else {
+        OPEN.into()
+    };
+    let next = "order by priority, id limit 1 for update skip locked";
+    let (turn, chosen) = match order {
+        Order::Fifo => (
+            String::new(),
+            format!(
+                "any(array(select ctid from @.ready where queue = $1 and {open}
+                    order by priority, id limit $2::bigint for update skip locked))"
+            ),
+        ),
+        Order::FairOne => {
+            let of_keys = |keys: &str| {
+                format!(
+                    "(select ctid from @.ready where queue = $1 and {keys} and {open}
+                        order by key, priority, id limit least($2::bigint, 1) for update skip locked)"
+                )
+            };
+            let later = of_keys(&format!("key > {after}::text"));
+            let earlier = of_keys(&format!("key <= {after}::text"));
+            (String::new(), format!("coalesce({later}, {earlier})"))
+        }
+        Order::Fair => (
+            String::new(),
+            format!(
+                "any(array(with recursive turn as (
+                    (select key, 1 as n from @.ready
+                        where queue = $1 and key > {after}::text and {open} order by key limit 1)
+                    union all
+                    select (select r.key from @.ready r where r.queue = $1 and r.key > t.key
+                        order by r.key limit 1), n + 1
+                    from turn t where t.key is not null and n < $2::bigint)
+                select i.ctid from turn t cross join lateral
+                    (select ctid from @.ready where queue = $1 and key = t.key {next}) i))"
+            ),
+        ),
+        Order::Serial => (
+            format!(
+                "turn as materialized (select k.key from @.keys k
+                    where k.queue = $1 and k.key > {after}::text and k.holder is null and {open}
+                        and exists (select from @.ready r where r.queue = $1 and r.key = k.key)
+                    order by k.key limit $2::bigint for update of k skip locked),"
+            ),
+            format!(
+                "any(array(select i.ctid from turn t cross join lateral
+                    (select ctid from @.ready where queue = $1 and key = t.key {next}) i))"
+            ),
+        ),
+    };
+    let busy = if leased && order == Order::Serial {
+        "busy as (update @.keys k set holder = $3 from taken t where k.queue = $1 and k.key = t.key),"
+    } else {
+        ""
+    };
+    let taken = format!("taken as (delete from @.ready where ctid = {chosen} returning *)");
+    if !leased {
+        return format!("with {turn} {taken} select {RECORD} from taken");
+    }
+    format!(
+        "with {turn} {taken}, {busy}
+        held as (insert into @.leased ({COLUMNS}, holder, since)
+            select id, queue, priority, key, attempts + 1, json, bytes, pushed, $3, now()
+            from taken returning *)
+        select {RECORD} from held"
+    )
+}

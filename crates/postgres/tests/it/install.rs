@@ -1,0 +1,63 @@
+//! The tables, their versions, and names.
+
+use crate::{client, options, Db};
+use requeue_postgres::{Error, PgQueue};
+
+#[tokio::test]
+async fn tables_can_be_installed_by_several_processes_at_once_and_again() {
+    let db = options("installed").connect().await.unwrap();
+    let (a, b, c) = tokio::join!(db.install(), db.install(), db.install());
+    a.and(b).and(c).unwrap();
+    let client = client().await;
+    client.batch_execute(&db.install_sql()).await.unwrap();
+    let rows = client
+        .query("select version from installed.version", &[])
+        .await
+        .unwrap();
+    assert_eq!(rows.len(), 1);
+}
+
+#[tokio::test]
+async fn a_schema_without_tables_is_an_error() {
+    let db = options("missing").connect().await.unwrap();
+    assert!(matches!(db.begin().await, Err(Error::NotInstalled(schema)) if &*schema == "missing"));
+}
+
+#[tokio::test]
+async fn tables_of_another_version_are_an_error() {
+    let db = Db::new().await;
+    db.execute("update @.version set version = 7").await;
+    let found = |ended: Result<(), Error>| matches!(ended, Err(Error::Version { found: 7, .. }));
+    assert!(found(db.install().await));
+    assert!(found(db.begin().await.map(drop)));
+}
+
+#[tokio::test]
+async fn names_are_quoted() {
+    let bystander = Db::new().await;
+    bystander.queue::<u32>("q").push(1).await.unwrap();
+    let evil = format!("x\"; drop schema {} cascade; --'\\", bystander.schema);
+    let db = options(&evil).connect().await.unwrap();
+    db.install().await.unwrap();
+    db.install().await.unwrap();
+    let queue: PgQueue<u32> = db.queue(&evil);
+    queue.push(7).await.unwrap();
+    let mut tx = db.begin().await.unwrap();
+    let item = tx.pop_wait(&queue, crate::LONG).await.unwrap().unwrap();
+    assert_eq!(*item, 7);
+    tx.commit().await.unwrap();
+    assert_eq!(bystander.queue::<u32>("q").stats().await.unwrap().ready, 1);
+}
+
+#[tokio::test]
+async fn names_that_cannot_be_are_refused() {
+    for name in ["", "pg_mine", "a\0b", &"x".repeat(51)] {
+        let connected = options(name).connect().await;
+        assert!(matches!(connected, Err(Error::Name(_))), "{name:?}");
+    }
+    let db = Db::new().await;
+    for name in ["", "a\0b", &"x".repeat(1001)] {
+        let pushed = db.queue::<u32>(name).push(1).await;
+        assert!(matches!(pushed, Err(Error::Name(_))), "{name:?}");
+    }
+}

@@ -1,0 +1,85 @@
+//! Tests against a real server, which they start: see `server`.
+
+mod failing;
+mod install;
+mod leases;
+mod orders;
+mod server;
+mod transactions;
+mod waiting;
+mod workers;
+
+use requeue_postgres::{Options, Postgres};
+use server::SERVER;
+use std::future::Future;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+use tokio_postgres::{Client, NoTls};
+
+/// How long to wait for what must happen.
+pub(crate) const LONG: Duration = Duration::from_secs(60);
+
+/// A database of its own for each test: a schema of the server.
+pub(crate) struct Db {
+    pub(crate) schema: String,
+    pub(crate) db: Postgres,
+}
+
+impl Db {
+    pub(crate) async fn new() -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let schema = format!("test_{}", COUNT.fetch_add(1, Ordering::Relaxed));
+        let db = options(&schema).connect().await.unwrap();
+        db.install().await.unwrap();
+        Self { schema, db }
+    }
+
+    /// What another process sees.
+    pub(crate) async fn other(&self) -> Postgres {
+        options(&self.schema).connect().await.unwrap()
+    }
+
+    /// The number in the first row of a query; `@` is the schema.
+    pub(crate) async fn number(&self, sql: &str) -> i64 {
+        let sql = sql.replace('@', &self.schema);
+        client().await.query_one(&sql, &[]).await.unwrap().get(0)
+    }
+
+    pub(crate) async fn execute(&self, sql: &str) {
+        let sql = sql.replace('@', &self.schema);
+        client().await.batch_execute(&sql).await.unwrap();
+    }
+}
+
+impl std::ops::Deref for Db {
+    type Target = Postgres;
+
+    fn deref(&self) -> &Postgres {
+        &self.db
+    }
+}
+
+pub(crate) fn options(schema: &str) -> Options {
+    Postgres::options(&SERVER.url())
+        .schema(schema)
+        .max_connections(8)
+}
+
+/// A connection past the crate.
+pub(crate) async fn client() -> Client {
+    let (client, connection) = tokio_postgres::connect(&SERVER.url(), NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client
+}
+
+/// Waits until something is so.
+pub(crate) async fn until<F: Future<Output = bool>>(mut is_so: impl FnMut() -> F) {
+    let waits = async {
+        while !is_so().await {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(LONG, waits)
+        .await
+        .expect("it is not so");
+}
