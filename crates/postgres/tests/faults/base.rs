@@ -91,6 +91,13 @@ impl Db {
         self.execute(&sql).await;
     }
 
+    /// Has the items back whose lease has expired: a pop in vain moves what is due.
+    pub(crate) async fn promote(&self) {
+        let nothing: PgQueue<i64> = self.queue("nothing");
+        let mut tx = self.begin().await.unwrap();
+        assert!(tx.pop(&nothing).await.unwrap().is_none());
+    }
+
     /// What another process sees.
     pub(crate) async fn other(&self) -> Postgres {
         options(&self.url, &self.schema).connect().await.unwrap()

@@ -54,6 +54,7 @@ impl Child {
 
     /// Waits until the process has ended by itself.
     pub(crate) fn ends(mut self) {
+        let _open = self.process.stdin.take(); // `wait` would close it
         let _ = self.process.wait();
     }
 }

@@ -34,6 +34,7 @@ async fn all_is_back(db: &Db, mode: Mode, role: &str) {
     if mode == Mode::Leased {
         assert_eq!(db.number("select count(*) from @.leased").await, 1); // as long as its lease
         db.advance(TERM).await;
+        db.promote().await;
     }
     let jobs = mode.jobs(db);
     let mut tx = db.begin().await.unwrap();
@@ -67,8 +68,8 @@ async fn a_waiter_gets_the_item_of_a_killed_process() {
         mode.jobs(&db).push(0).await.unwrap();
         let mut holder = Child::start(&db, mode, "hold", "");
         holder.prints("holds 0");
-        let jobs = mode.jobs(&db);
         let other = db.other().await;
+        let jobs = Mode::Locked.jobs(&other);
         let waits = tokio::spawn(async move {
             let mut tx = other.begin().await.unwrap();
             let item = tx.pop_wait(&jobs, WAIT).await.unwrap();
@@ -107,6 +108,7 @@ async fn a_job_that_ends_its_process_becomes_a_dead_letter() {
             Child::start(&db, mode, "crash", "2").ends();
             db.until_gone(&name(&db, "crash")).await;
             db.advance(TERM).await;
+            db.promote().await;
         }
         let mut tx = db.begin().await.unwrap();
         assert_eq!(*tx.pop(&jobs).await.unwrap().unwrap(), 1, "{mode:?}");

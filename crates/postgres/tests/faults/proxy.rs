@@ -15,7 +15,8 @@ use tokio_postgres::config::{Config, Host};
 struct State {
     requests_stopped: bool,
     answers_stopped: bool,
-    cut: bool,
+    /// How often the connections were closed.
+    cuts: u32,
 }
 
 pub(crate) struct Proxy {
@@ -55,13 +56,22 @@ impl Proxy {
 
     /// Forwards again, also what has come meanwhile.
     pub(crate) fn resume(&self) {
-        self.state.send_replace(State::default());
+        self.state.send_modify(State::resume);
     }
 
     /// Closes all connections, and takes new ones.
     pub(crate) fn cut(&self) {
-        self.state.send_modify(|state| state.cut = true);
-        self.resume();
+        self.state.send_modify(|state| {
+            state.resume();
+            state.cuts += 1;
+        });
+    }
+}
+
+impl State {
+    fn resume(&mut self) {
+        self.requests_stopped = false;
+        self.answers_stopped = false;
     }
 }
 
@@ -92,12 +102,13 @@ async fn accept(listener: TcpListener, state: Arc<watch::Sender<State>>) {
 async fn forward(client: TcpStream, server: UnixStream, mut state: watch::Receiver<State>) {
     let (from_client, to_client) = client.into_split();
     let (from_server, to_server) = server.into_split();
+    let cuts = state.borrow().cuts;
     let requests = state.clone();
     let answers = state.clone();
     select! {
-        _ = state.wait_for(|state| state.cut) => {}
-        () = copy(from_client, to_server, requests, |state| !state.requests_stopped) => {}
-        () = copy(from_server, to_client, answers, |state| !state.answers_stopped) => {}
+        _ = state.wait_for(|state| state.cuts > cuts) => {}
+        () = copy(from_client, to_server, requests, move |state| !state.requests_stopped && state.cuts == cuts) => {}
+        () = copy(from_server, to_client, answers, move |state| !state.answers_stopped && state.cuts == cuts) => {}
     }
 }
 
