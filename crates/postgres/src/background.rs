@@ -5,6 +5,7 @@ use crate::error::Error;
 use crate::queue::{micros, Rules};
 use parking_lot::Mutex;
 use std::future::Future;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::sync::{Mutex as AsyncMutex, Notify};
@@ -99,11 +100,21 @@ async fn promote(shared: Weak<Shared>, nudged: Arc<Notify>) {
     }
 }
 
+impl Leases {
+    /// The number of the next claim.
+    pub(crate) fn next_claim(&self) -> i64 {
+        // ORDERING: Relaxed; only the numbers differ.
+        self.claims.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
 /// The holders of this process.
 #[derive(Debug, Default)]
 pub(crate) struct Leases {
     task: Task,
     holders: AsyncMutex<Vec<Holder>>,
+    /// The number of claims.
+    claims: AtomicI64,
     /// There is another holder.
     added: Arc<Notify>,
 }

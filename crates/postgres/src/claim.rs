@@ -1,16 +1,22 @@
 //! Claims: which items a pop takes.
 
-use crate::connect::{query_alone, Postgres};
+use crate::connect::{query_alone, Params, Postgres, Shared};
 use crate::error::Error;
 use crate::item::Record;
 use crate::queue::Core;
 use crate::sql::Order;
-use std::sync::Arc;
+use deadpool_postgres::ClientWrapper;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
+use tokio::time::sleep;
+
+/// The pause before another attempt to undo a claim.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// The order by keys, if the queue has one.
-pub(crate) fn order_of(core: &Core) -> Option<Order> {
+fn order_of(core: &Core) -> Option<Order> {
     match (core.rules.keyed, core.rules.serial) {
         (false, _) => None,
         (true, false) => Some(Order::Fair),
@@ -119,14 +125,11 @@ pub(crate) async fn claim_leased(
     claimed.await.unwrap_or(Err(Error::Ended))
 }
 
+/// A claim whose outcome is unknown, because its connection failed, is undone.
 async fn claim(core: &Core, id: i32, max: i64, has_connection: bool) -> Result<Claimed, Error> {
     let shared = &core.db.shared;
     let holder = core.db.holder(&core.rules).await?;
-    let mut claimed = Claimed {
-        db: core.db.clone(),
-        holder,
-        records: Vec::new(),
-    };
+    let number = shared.leases.next_claim();
     // Who has a connection must not wait for a second one.
     let (own, control);
     let client = if has_connection {
@@ -136,39 +139,90 @@ async fn claim(core: &Core, id: i32, max: i64, has_connection: bool) -> Result<C
         own = shared.connection().await?;
         &*own
     };
+    let mut records = Vec::new();
+    let taken = take(core, client, (id, max, holder, number), &mut records).await;
+    if taken.is_err() {
+        let term = core.rules.term.unwrap_or_default();
+        tokio::spawn(undo(Arc::downgrade(shared), holder, number, term));
+    }
+    taken.map(|()| Claimed {
+        db: core.db.clone(),
+        holder,
+        records,
+    })
+}
+
+async fn take(
+    core: &Core,
+    client: &ClientWrapper,
+    (id, max, holder, number): (i32, i64, i64, i64),
+    records: &mut Vec<Record>,
+) -> Result<(), Error> {
     let mut turn = Turn::new(core, max);
     while let Some((order, wanted)) = turn.next() {
-        let sql = shared.sql.claims.claim(order, true);
-        let rows = match order_of(core) {
-            None => query_alone(client, sql, &[&id, &wanted, &holder]).await?,
-            Some(_) => query_alone(client, sql, &[&id, &wanted, &holder, &turn.key()]).await?,
-        };
-        turn.took(rows.iter().map(Record::read), &mut claimed.records);
+        let sql = core.db.shared.sql.claims.claim(order, true);
+        let key = turn.key();
+        let params: Params<'_> = &[&id, &wanted, &holder, &number, &key];
+        let used = params.len() - usize::from(order == Order::Fifo); // it has no key
+        let rows = query_alone(client, sql, &params[..used]).await?;
+        turn.took(rows.iter().map(Record::read), records);
     }
-    Ok(claimed)
+    Ok(())
+}
+
+/// Undoes a claim as soon as the server can be reached, and again after a term: it may have gone on without its connection.
+async fn undo(shared: Weak<Shared>, holder: i64, number: i64, term: Duration) {
+    let mut undone = false;
+    loop {
+        let Some(shared) = shared.upgrade() else {
+            return;
+        };
+        let again = undone;
+        undone |= shared.undo_claim(holder, number).await.is_ok();
+        drop(shared);
+        if again {
+            return;
+        }
+        sleep(if undone { term } else { PAUSE }).await;
+    }
+}
+
+impl Shared {
+    async fn undo_claim(&self, holder: i64, number: i64) -> Result<(), Error> {
+        let process = self.process().await?;
+        let params: Params<'_> = &[&process, &holder, &number];
+        let rows = self.run(&self.sql.undo_claim, params).await?;
+        self.hub.wake_rows(&rows);
+        Ok(())
+    }
 }
 
 /// Gives leased items back, and wakes waiters for them.
 pub(crate) async fn release(
     db: &Postgres,
-    (ids, holders): (Vec<i64>, Vec<i64>),
+    (ids, holders): &(Vec<i64>, Vec<i64>),
 ) -> Result<(), Error> {
     let shared = &db.shared;
     let process = shared.process().await?;
     let rows = shared
-        .run(&shared.sql.release, &[&process, &ids, &holders])
+        .run(&shared.sql.release, &[&process, ids, holders])
         .await?;
     shared.hub.wake_rows(&rows);
     Ok(())
 }
 
-/// Gives leased items back in a task. Without a runtime they come back when the lease of this process expires.
+/// Gives leased items back in a task, as soon as the server can be reached. Without a runtime they come back when the lease of
+/// this process expires.
 pub(crate) fn release_later(db: &Postgres, held: (Vec<i64>, Vec<i64>)) {
     if held.0.is_empty() {
         return;
     }
     if let Ok(runtime) = Handle::try_current() {
         let db = db.clone();
-        runtime.spawn(async move { release(&db, held).await });
+        runtime.spawn(async move {
+            while release(&db, &held).await.is_err() {
+                sleep(PAUSE).await;
+            }
+        });
     }
 }

@@ -122,6 +122,21 @@ impl Postgres {
         Builder::new(self.clone(), name, Json)
     }
 
+    /// Forgets the keys of [serial](Builder::serial) queues that have no items. To be called now and then if there are ever new
+    /// keys: each one has a row. Pushes to serial queues wait meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Database`] and [`Error::Pool`].
+    pub async fn sweep_keys(&self) -> Result<(), Error> {
+        let client = self.shared.connection().await?;
+        let swept = client.batch_execute(&self.shared.sql.sweep_keys).await;
+        if swept.is_err() {
+            client.batch_execute("rollback").await?;
+        }
+        Ok(swept?)
+    }
+
     /// Begins a transaction. It takes a connection of the pool when it first needs one.
     ///
     /// # Errors

@@ -130,7 +130,7 @@ impl<T: 'static> PgQueue<T> {
         let shared = &self.core.db.shared;
         let process = shared.process().await?;
         shared.run(&shared.sql.resume, &[&id, &process]).await?;
-        shared.hub.wake(id, usize::MAX);
+        shared.hub.nudge(id);
         Ok(())
     }
 

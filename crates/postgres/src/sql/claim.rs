@@ -20,9 +20,9 @@ pub(crate) enum Order {
     Serial,
 }
 
-/// Takes up to `$2` items of the queue `$1`. With leases `$3` is the holder; the last parameter of keyed orders is the last key.
+/// Takes up to `$2` items of the queue `$1`. With leases `$3` is the holder and `$4` the number of the claim; the last parameter of keyed orders is the last key.
 pub(super) fn claim(order: Order, leased: bool) -> String {
-    let after = if leased { "$4" } else { "$3" };
+    let after = if leased { "$5" } else { "$3" };
     let open = if leased {
         format!("{OPEN} and {NO_SYNC}")
     } else {
@@ -86,8 +86,8 @@ pub(super) fn claim(order: Order, leased: bool) -> String {
     }
     format!(
         "with {turn} {taken}, {busy}
-        held as (insert into @.leased ({COLUMNS}, holder, since)
-            select id, queue, priority, key, attempts + 1, json, bytes, pushed, $3, now()
+        held as (insert into @.leased ({COLUMNS}, holder, claim, since)
+            select id, queue, priority, key, attempts + 1, json, bytes, pushed, $3, $4, now()
             from taken returning *)
         select {RECORD} from held"
     )

@@ -134,6 +134,9 @@ statements! {
     /// Gives back the leased items `$2` of the holders `$3`.
     release: give_back("delete from @.leased where id = any($2) and holder = any($3) returning *",
         "the transaction was aborted", "aborted");
+    /// Gives back what the holder `$2` has taken by the claim `$3`.
+    undo_claim: give_back("delete from @.leased where holder = $2 and claim = $3 returning *",
+        "the connection failed", "aborted");
     /// Gives back the items that the holders of the name `$3` took from the queue `$2` before `$4` microseconds ago.
     recover: give_back("delete from @.leased where queue = $2
             and holder = any(array(select id from @.holders where name = $3))
@@ -163,9 +166,17 @@ statements! {
     listen: "insert into @.listeners (queue, process, until) values ($1, $2, clock_timestamp() + interval '1 minute')
         on conflict (queue, process) do update set until = excluded.until";
     forget_listeners: "delete from @.listeners where until < now()";
+    /// Forgets the keys of serial queues that have no items. The lock keeps pushes of such items away meanwhile.
+    sweep_keys: "begin; lock table @.keys in share row exclusive mode;
+        delete from @.keys k where holder is null
+            and not exists (select from @.ready i where i.queue = k.queue and i.key = k.key)
+            and not exists (select from @.delayed i where i.queue = k.queue and i.key = k.key)
+            and not exists (select from @.leased i where i.queue = k.queue and i.key = k.key)
+            and not exists (select from @.dead i where i.queue = k.queue and i.key = k.key);
+        commit";
     pause: "update @.queues set paused = true where id = $1";
     resume: "with resumed as (update @.queues set paused = false where id = $1)
-        select pg_notify(:channel, $1 || ' 1000000 ' || $2::bigint)";
+        select pg_notify(:channel, $1 || ' 0 ' || $2::bigint)";
     stats: "select q.paused,
             (select count(*) from @.ready where queue = $1),
             (select count(*) from @.delayed where queue = $1),

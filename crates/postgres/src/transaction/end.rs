@@ -46,7 +46,7 @@ impl PgTransaction<'_> {
         self.link.roll_back().await?;
         let leased = leases(&self.taken);
         if !leased.0.is_empty() {
-            release(&self.db, leased).await?;
+            release(&self.db, &leased).await?;
         }
         self.taken.clear();
         Ok(())

@@ -1,10 +1,12 @@
 //! Pops.
 
 use super::{Ending, Hold, PgTransaction, Taken};
-use crate::claim::{claim_leased, order_of, Turn};
+use crate::claim::{claim_leased, Turn};
+use crate::connect::Params;
 use crate::error::Error;
 use crate::item::{PgItem, Record};
 use crate::queue::{Core, PgQueue};
+use crate::sql::Order;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::select;
@@ -86,14 +88,18 @@ impl PgTransaction<'_> {
         let shared = Arc::clone(&self.db.shared);
         let id = queue.core.id().await?;
         let mut waiter = shared.hub.enter(id);
-        let mut looks = FIRST_LOOKS.into_iter();
+        self.db.wait_for(id).await?;
+        // What came before it was registered is for the waiters before it.
+        let mut looks = waiter.is_first();
+        let mut pauses = FIRST_LOOKS.into_iter();
         loop {
-            self.db.wait_for(id).await?;
-            if let Some(item) = self.pop(queue).await? {
-                waiter.served();
-                return Ok(Some(item));
+            if looks {
+                if let Some(item) = self.pop(queue).await? {
+                    waiter.served();
+                    return Ok(Some(item));
+                }
             }
-            let next = Instant::now() + looks.next().unwrap_or(POLL);
+            let next = Instant::now() + pauses.next().unwrap_or(POLL);
             let timed_out = async {
                 match deadline {
                     Some(deadline) => sleep_until(deadline).await,
@@ -101,9 +107,10 @@ impl PgTransaction<'_> {
                 }
             };
             select! {
-                () = waiter.woken(next) => {}
+                () = waiter.woken(next) => looks = true,
                 () = timed_out => return Ok(None),
             }
+            self.db.wait_for(id).await?;
         }
     }
 
@@ -203,14 +210,10 @@ impl PgTransaction<'_> {
         let mut turn = Turn::new(core, max);
         while let Some((order, wanted)) = turn.next() {
             let sql = shared.sql.claims.claim(order, false);
-            let rows = match order_of(core) {
-                None => self.link.run(&self.db, sql, &[&id, &wanted]).await?,
-                Some(_) => {
-                    self.link
-                        .run(&self.db, sql, &[&id, &wanted, &turn.key()])
-                        .await?
-                }
-            };
+            let key = turn.key();
+            let params: Params<'_> = &[&id, &wanted, &key];
+            let used = params.len() - usize::from(order == Order::Fifo); // it has no key
+            let rows = self.link.run(&self.db, sql, &params[..used]).await?;
             turn.took(rows.iter().map(Record::read), &mut records);
         }
         for record in &mut records {

@@ -62,7 +62,7 @@ impl Run {
         undone.taken = others; // released when it is dropped
         drop(undone);
         if leased {
-            self.tx.link.roll_back().await?;
+            self.tx.link.send_roll_back(); // its connection may be dead
         } else {
             let db = self.tx.db.clone();
             self.tx

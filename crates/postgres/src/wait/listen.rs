@@ -104,7 +104,7 @@ async fn listen_once(
         client.batch_execute(&statement).await?;
         up.send_replace(true);
         if let Some(shared) = shared.upgrade() {
-            shared.hub.wake_all(); // what was missed
+            shared.hub.nudge_all(); // what was missed
         }
         Ok::<_, Error>(())
     };
@@ -113,7 +113,8 @@ async fn listen_once(
 }
 
 impl Shared {
-    /// Wakes waiters for a notification: a queue, a number of items, and the process that has pushed them.
+    /// Wakes waiters for a notification: a queue, a number of items or 0 if it is unknown, and the
+    /// process that has pushed them.
     async fn notified(&self, payload: &str) {
         let mut numbers = payload.split(' ').map(str::parse::<i64>);
         let (Some(Ok(queue)), Some(Ok(items)), Some(Ok(process))) =
@@ -125,7 +126,10 @@ impl Shared {
             return; // they are woken already
         }
         if let (Ok(queue), Ok(items)) = (i32::try_from(queue), usize::try_from(items)) {
-            self.hub.wake(queue, items);
+            match items {
+                0 => self.hub.nudge(queue),
+                items => self.hub.wake(queue, items),
+            }
         }
     }
 }

@@ -16,8 +16,16 @@ use tokio_postgres::Row;
 /// The waiters of a process.
 #[derive(Debug, Default)]
 pub(crate) struct Hub {
-    waiting: Mutex<HashMap<i32, VecDeque<Arc<Entry>>>>,
+    waiting: Mutex<HashMap<i32, List>>,
     listening: Listening,
+}
+
+/// The waiters for one queue.
+#[derive(Debug, Default)]
+struct List {
+    entries: VecDeque<Arc<Entry>>,
+    /// Items for which nobody was asleep: who is registered when a waiter leaves looks for them.
+    unclaimed: usize,
 }
 
 /// A waiter in its list.
@@ -44,10 +52,8 @@ impl Hub {
     pub(crate) fn enter(&self, queue: i32) -> Waiter<'_> {
         let entry = Arc::new(Entry::default());
         let mut waiting = self.waiting.lock();
-        waiting
-            .entry(queue)
-            .or_default()
-            .push_back(Arc::clone(&entry));
+        let list = waiting.entry(queue).or_default();
+        list.entries.push_back(Arc::clone(&entry));
         Waiter {
             hub: self,
             queue,
@@ -58,11 +64,8 @@ impl Hub {
 
     /// Wakes the first waiters that are not woken yet.
     pub(crate) fn wake(&self, queue: i32, items: usize) {
-        let waiting = self.waiting.lock();
-        let asleep = waiting.get(&queue).into_iter().flatten();
-        for entry in asleep.filter(|entry| !entry.is_woken()).take(items) {
-            entry.set_woken(true);
-            entry.notify.notify_one();
+        if let Some(list) = self.waiting.lock().get_mut(&queue) {
+            list.wake(items);
         }
     }
 
@@ -74,17 +77,42 @@ impl Hub {
         }
     }
 
-    /// Wakes all waiters, since notifications may be lost.
-    fn wake_all(&self) {
-        let queues: Vec<i32> = self.waiting.lock().keys().copied().collect();
-        for queue in queues {
-            self.wake(queue, usize::MAX);
+    /// All waiters of a queue look: it is unknown how many items there are.
+    pub(crate) fn nudge(&self, queue: i32) {
+        if let Some(list) = self.waiting.lock().get(&queue) {
+            list.entries
+                .iter()
+                .for_each(|entry| entry.notify.notify_one());
+        }
+    }
+
+    /// All waiters look, since notifications may be lost.
+    fn nudge_all(&self) {
+        for list in self.waiting.lock().values() {
+            list.entries
+                .iter()
+                .for_each(|entry| entry.notify.notify_one());
         }
     }
 
     /// The number of waiters.
     pub(crate) fn len(&self, queue: i32) -> usize {
-        self.waiting.lock().get(&queue).map_or(0, VecDeque::len)
+        let waiting = self.waiting.lock();
+        waiting.get(&queue).map_or(0, |list| list.entries.len())
+    }
+}
+
+impl List {
+    /// Wakes the first waiters that are not woken yet.
+    fn wake(&mut self, items: usize) {
+        let asleep = self.entries.iter().filter(|entry| !entry.is_woken());
+        let mut woken = 0;
+        for entry in asleep.take(items) {
+            entry.set_woken(true);
+            entry.notify.notify_one();
+            woken += 1;
+        }
+        self.unclaimed = self.unclaimed.saturating_add(items - woken);
     }
 }
 
@@ -106,7 +134,7 @@ enum Look {
     /// It does not look now, or has looked in vain.
     No,
     Woken,
-    /// The time has come, so there may be items for others too.
+    /// It was not woken for an item, so there may be some for others too.
     Polls,
 }
 
@@ -120,8 +148,8 @@ impl Waiter<'_> {
                 () = self.entry.notify.notified() => {
                     // A later wake-up is for another item.
                     let _waiting = self.hub.waiting.lock();
+                    self.look = if self.entry.is_woken() { Look::Woken } else { Look::Polls };
                     self.entry.set_woken(false);
-                    self.look = Look::Woken;
                     return;
                 }
                 () = sleep_until(next) => {}
@@ -134,9 +162,11 @@ impl Waiter<'_> {
         }
     }
 
-    fn is_first(&self) -> bool {
+    pub(crate) fn is_first(&self) -> bool {
         let waiting = self.hub.waiting.lock();
-        let first = waiting.get(&self.queue).and_then(VecDeque::front);
+        let first = waiting
+            .get(&self.queue)
+            .and_then(|list| list.entries.front());
         first.is_some_and(|first| Arc::ptr_eq(first, &self.entry))
     }
 
@@ -152,15 +182,21 @@ impl Drop for Waiter<'_> {
     fn drop(&mut self) {
         let mut waiting = self.hub.waiting.lock();
         if let Some(list) = waiting.get_mut(&self.queue) {
-            list.retain(|entry| !Arc::ptr_eq(entry, &self.entry));
-            if list.is_empty() {
+            list.entries
+                .retain(|entry| !Arc::ptr_eq(entry, &self.entry));
+            let unused = self.entry.is_woken() || self.look == Look::Woken;
+            let unclaimed = std::mem::take(&mut list.unclaimed);
+            list.wake(unclaimed.saturating_add(usize::from(unused)));
+            if self.look == Look::Polls {
+                // It looks too, and is still the first one to be woken for an item.
+                list.entries
+                    .iter()
+                    .take(1)
+                    .for_each(|entry| entry.notify.notify_one());
+            }
+            if list.entries.is_empty() {
                 waiting.remove(&self.queue);
             }
-        }
-        let unused = self.entry.is_woken() || self.look != Look::No;
-        drop(waiting);
-        if unused {
-            self.hub.wake(self.queue, 1);
         }
     }
 }
@@ -168,6 +204,8 @@ impl Drop for Waiter<'_> {
 #[cfg(test)]
 mod tests {
     use super::{Hub, Look, Waiter};
+    use std::time::Duration;
+    use tokio::time::Instant;
 
     /// Whether the waiter is woken, as its future will find it.
     fn is_woken(waiter: &Waiter<'_>) -> bool {
@@ -215,11 +253,40 @@ mod tests {
     }
 
     #[test]
-    fn who_found_an_item_by_polling_wakes_the_next_one() {
+    fn an_item_for_which_nobody_was_asleep_wakes_who_came_later() {
         let hub = Hub::default();
-        let (mut first, second) = (hub.enter(1), hub.enter(1));
-        first.look = Look::Polls;
+        let mut first = hub.enter(1);
+        hub.wake(1, 2);
+        first.entry.set_woken(false);
+        first.look = Look::Woken;
+        let second = hub.enter(1);
         first.served();
         assert!(is_woken(&second));
+    }
+
+    #[tokio::test]
+    async fn who_found_an_item_by_polling_has_the_next_one_look() {
+        let hub = Hub::default();
+        let (mut first, mut second) = (hub.enter(1), hub.enter(1));
+        first.look = Look::Polls;
+        first.served();
+        assert!(!is_woken(&second));
+        second.woken(far()).await;
+        assert_eq!(second.look, Look::Polls);
+    }
+
+    #[tokio::test]
+    async fn a_nudge_has_all_waiters_look() {
+        let hub = Hub::default();
+        let (mut first, mut second) = (hub.enter(1), hub.enter(1));
+        hub.nudge(1);
+        first.woken(far()).await;
+        second.woken(far()).await;
+        hub.nudge_all();
+        second.woken(far()).await;
+    }
+
+    fn far() -> Instant {
+        Instant::now() + Duration::from_secs(3600)
     }
 }

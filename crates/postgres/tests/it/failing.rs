@@ -237,11 +237,11 @@ async fn items_can_be_cancelled_unless_they_are_held() {
     assert_eq!(queue.cancel(tickets[1]).await.unwrap(), Some(2));
     assert_eq!(queue.cancel(tickets[1]).await.unwrap(), None);
     assert_eq!(queue.cancel(later).await.unwrap(), Some(3));
+    tx.abort().await.unwrap();
     assert_eq!(
         db.queue::<u32>("other").cancel(tickets[0]).await.unwrap(),
         None
     );
-    tx.abort().await.unwrap();
     assert_eq!(queue.cancel(tickets[0]).await.unwrap(), Some(1));
 }
 

@@ -1,6 +1,7 @@
 //! Tests against a real server, which they start: see `server`.
 
 mod failing;
+mod faults;
 mod install;
 mod leases;
 mod orders;

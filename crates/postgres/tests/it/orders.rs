@@ -221,3 +221,51 @@ async fn keys_that_cannot_be_are_refused() {
         .unwrap();
     assert!(tx.pop_wait(&queue, LONG).await.unwrap().is_some());
 }
+
+#[tokio::test]
+async fn keys_without_items_can_be_swept() {
+    let db = Db::new().await;
+    let queue = serial(&db, false);
+    push(&queue, "a1 b1 c1 d1").await;
+    let mut tx = db.begin().await.unwrap();
+    let items = tx.pop_batch(&queue, 3).await.unwrap();
+    for item in items {
+        match item.as_str() {
+            "b1" => tx.retry_after(item, LONG * 60).unwrap(),
+            "c1" => tx.fail(item, "no").unwrap(),
+            _ => {}
+        }
+    }
+    tx.commit().await.unwrap();
+    let mut holds = db.begin().await.unwrap();
+    assert_eq!(*holds.pop(&queue).await.unwrap().unwrap(), "d1");
+    db.sweep_keys().await.unwrap();
+    assert_eq!(db.number("select count(*) from @.keys").await, 3); // all but `a`
+    holds.abort().await.unwrap();
+    queue.dead_letters().requeue_all().await.unwrap();
+    push(&queue, "a2").await;
+    let mut tx = db.begin().await.unwrap();
+    assert_eq!(tx.pop_batch(&queue, 9).await.unwrap().len(), 3);
+}
+
+/// The first statement of the claim succeeds, the third one fails.
+#[tokio::test]
+async fn a_claim_that_fails_half_way_is_undone() {
+    let db = Db::new().await;
+    let queue = db
+        .builder("q")
+        .fair_by(|item: &String| item[..1].into())
+        .leased(60 * LONG)
+        .build();
+    push(&queue, "a1 a2").await;
+    db.execute(
+        "create function @.refuse() returns trigger language plpgsql as $$ begin raise 'refused'; end $$;
+        create trigger refuse before insert on @.leased for each row
+            when (new.json = '\"a2\"') execute function @.refuse()",
+    )
+    .await;
+    let mut tx = db.begin().await.unwrap();
+    let refused = tx.pop_batch(&queue, 2).await.unwrap_err();
+    assert!(refused.to_string().contains("refused"), "{refused}");
+    crate::until(|| async { queue.stats().await.unwrap().ready == 2 }).await;
+}

@@ -172,6 +172,8 @@ async fn waiters_survive_the_death_of_all_connections() {
         "select count(pg_terminate_backend(pid)) from pg_stat_activity where query = '{listening}'"
     );
     assert_eq!(db.number(&kill).await, 1);
+    let listens = format!("select count(*) from pg_stat_activity where query = '{listening}'");
+    until(|| async { db.number(&listens).await == 1 }).await;
     db.other().await.queue::<u32>("q").push(1).await.unwrap();
     assert_eq!(waiter.await.unwrap(), Some(1));
 }
