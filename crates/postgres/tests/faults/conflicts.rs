@@ -1,6 +1,6 @@
 //! Serialization failures and deadlocks.
 
-use crate::base::{options, until, Db, LONG, MODES};
+use crate::base::{options, until, Db, Mode, LONG, MODES};
 use requeue_postgres::{Error, PgQueue, Postgres};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
@@ -134,25 +134,25 @@ async fn serializable_sessions_take_each_item_once() {
         let db = Db::new().await;
         let serializable = serializable(&db).await;
         let results: PgQueue<i64> = serializable.queue("results");
-        mode.jobs(&serializable).push_batch(0..60).await.unwrap();
+        let jobs = match mode {
+            Mode::Locked => serializable.queue("jobs"), // its snapshot is older than its count of attempts
+            Mode::Leased => mode.jobs(&serializable),
+        };
+        jobs.push_batch(0..60).await.unwrap();
         let consumers = (0..4).map(|_| {
-            let (own, db, results) = (
-                mode.jobs(&serializable),
-                serializable.clone(),
-                results.clone(),
-            );
-            tokio::spawn(async move { while consume(&db, &own, &results).await {} })
+            let (jobs, db, results) = (jobs.clone(), serializable.clone(), results.clone());
+            tokio::spawn(async move { while consume(&db, &jobs, &results).await {} })
         });
         for consumer in consumers.collect::<Vec<_>>() {
             consumer.await.unwrap();
         }
         until(|| async {
-            while consume(&serializable, &mode.jobs(&serializable), &results).await {}
-            mode.jobs(&db).stats().await.unwrap().held == 0
+            while consume(&serializable, &jobs, &results).await {}
+            jobs.stats().await.unwrap().held == 0
         })
         .await;
         let mut tx = db.begin().await.unwrap();
-        let results = tx
+        let results: Vec<_> = tx
             .pop_batch(&db.queue::<i64>("results"), 100)
             .await
             .unwrap();

@@ -64,6 +64,7 @@ async fn a_lock_is_held_until_the_server_sees_the_connection_closed() {
     let error = commit.await.unwrap().unwrap_err();
     let unknown = matches!(error, Error::InDoubt(_)) || error.is_retryable();
     assert!(unknown, "{error}");
+    drop((own, hanging));
     db.until_gone(&application(&db)).await;
     assert_eq!(db.drain().await, [0, 1]); // the commit did not come through
 }
@@ -90,11 +91,12 @@ async fn a_commit_whose_answer_hangs_is_in_doubt_and_has_committed_once() {
         tx.push(&receipts, *item).await.unwrap();
         proxy.stop_answers();
         let commit = tokio::spawn(tx.commit());
-        let receipts: PgQueue<i64> = db.queue("receipts");
-        until(|| async { receipts.stats().await.unwrap().ready == 2 }).await;
+        let results: PgQueue<i64> = db.queue("receipts");
+        until(|| async { results.stats().await.unwrap().ready == 2 }).await;
         proxy.cut();
         let error = commit.await.unwrap().unwrap_err();
         assert!(matches!(error, Error::InDoubt(_)), "{mode:?}: {error}");
+        drop((own, receipts, hanging));
         db.until_gone(&application(&db)).await;
         assert!(db.drain().await.is_empty(), "{mode:?}");
         assert_eq!(mode.jobs(&db).stats().await.unwrap().held, 0);

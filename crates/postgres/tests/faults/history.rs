@@ -6,10 +6,10 @@ pub(crate) mod check;
 pub(crate) mod process;
 pub(crate) mod record;
 
-use crate::base::{Db, Mode, LONG, TERM};
+use crate::base::{Db, Mode, LONG};
 use crate::child::{name, Child};
 use check::Checker;
-use process::{jobs, Done, Job};
+use process::{jobs, Done, Job, TERM};
 use requeue_postgres::PgQueue;
 use std::path::Path;
 use tempfile::TempDir;

@@ -1,11 +1,13 @@
 //! A process of the history: a producer and some consumers.
 
 use super::record::{Record, Step};
-use crate::base::{Mode, TERM};
+use crate::base::Mode;
 use requeue_postgres::{Error, PgItem, PgQueue, Postgres};
 use std::path::Path;
 use std::time::Duration;
 
+/// Living processes renew their leases soon after the clock has jumped.
+pub(crate) const TERM: Duration = Duration::from_secs(3);
 const CONSUMERS: usize = 2;
 /// A producer waits for its own results if this many items are ready.
 const BACKLOG: u64 = 200;
