@@ -72,6 +72,21 @@ async fn a_statement_in_a_terminated_session_fails_and_may_be_retried() {
 }
 
 #[tokio::test]
+async fn a_statement_that_is_terminated_while_it_runs_may_be_retried() {
+    let db = Db::new().await;
+    let victim = victim(&db).await;
+    let mut tx = victim.begin().await.unwrap();
+    let (ended, ()) = tokio::join!(tx.client().batch_execute("select pg_sleep(60)"), async {
+        let sleeps = "select count(*) from pg_stat_activity where query like '%pg_sleep(60)'
+            and state = 'active' and application_name like '@%'";
+        crate::base::until(|| async { db.number(sleeps).await == 1 }).await;
+        terminate(&db).await;
+    });
+    let error = ended.unwrap_err();
+    assert!(error.is_retryable(), "{error}");
+}
+
+#[tokio::test]
 async fn a_lease_outlives_the_sessions_of_its_process() {
     let db = Db::new().await;
     let jobs = Mode::Leased.jobs(&db);
