@@ -48,14 +48,16 @@ pub enum Error {
 
 impl Error {
     /// Whether the same transaction may succeed when it is run again: after a serialization failure or a deadlock, and if the
-    /// connection failed before the commit.
+    /// connection failed or was terminated before the commit.
     ///
     /// ```
     /// assert!(!requeue_postgres::Error::Expired.is_retryable());
     /// ```
     pub fn is_retryable(&self) -> bool {
         match self {
-            Self::Database(error) => error.is_closed() || has_conflict(error),
+            Self::Database(error) => {
+                error.is_closed() || has_conflict(error) || was_terminated(error)
+            }
             Self::Pool(_) => true,
             _ => false,
         }
@@ -80,6 +82,16 @@ impl Error {
             error => error,
         }
     }
+}
+
+/// Whether the server has ended the session, or does not take new ones.
+fn was_terminated(error: &tokio_postgres::Error) -> bool {
+    let codes = [
+        &SqlState::ADMIN_SHUTDOWN,
+        &SqlState::CRASH_SHUTDOWN,
+        &SqlState::CANNOT_CONNECT_NOW,
+    ];
+    error.code().is_some_and(|code| codes.contains(&code))
 }
 
 /// Whether the server undid the transaction because of another one.

@@ -36,9 +36,18 @@ impl Schema {
     /// The text of a statement: `@` stands for the schema, `:ids` for the sequence of ids, `:channel` for the channel.
     pub(crate) fn sql(&self, text: &str) -> String {
         let ids = escape_literal(&format!("{}.ids", self.identifier));
-        text.replace(":ids", &ids)
-            .replace(":channel", &escape_literal(&self.channel()))
-            .replace('@', &self.identifier)
+        let channel = escape_literal(&self.channel());
+        // Split first: the name may have these words in it.
+        let with_ids = |part: &str| {
+            let parts: Vec<String> = part.split(":ids").map(|part| self.named(part)).collect();
+            parts.join(&ids)
+        };
+        let parts: Vec<String> = text.split(":channel").map(with_ids).collect();
+        parts.join(&channel)
+    }
+
+    fn named(&self, text: &str) -> String {
+        text.replace('@', &self.identifier)
     }
 
     /// The channel of notifications.
@@ -47,7 +56,7 @@ impl Schema {
     }
 
     pub(crate) fn install_sql(&self) -> String {
-        INSTALL.replace('@', &self.identifier)
+        self.named(INSTALL)
     }
 
     /// Creates the tables, unless they are there.

@@ -1,0 +1,93 @@
+//! Clocks of the server and of a client that differ: the server's counts.
+
+use crate::base::{until, Db, Mode, TERM};
+use std::time::{Duration, SystemTime};
+
+const DAY: Duration = Duration::from_secs(86_400);
+const HOUR: Duration = Duration::from_secs(3600);
+
+#[tokio::test]
+async fn delays_and_times_are_those_of_the_server() {
+    let db = Db::with_clock().await;
+    db.advance(DAY).await; // ahead of this process
+    let jobs = db.uncounted();
+    jobs.push(0).await.unwrap();
+    jobs.after(HOUR).push(1).await.unwrap();
+    jobs.at(SystemTime::now() + HOUR).push(2).await.unwrap(); // past, for the server
+    jobs.at(SystemTime::now() + DAY + 2 * HOUR)
+        .push(3)
+        .await
+        .unwrap();
+    assert_eq!(db.drain().await, [0, 2]);
+    db.advance(HOUR).await;
+    assert_eq!(db.drain().await, [1]);
+    db.advance(HOUR).await;
+    assert_eq!(db.drain().await, [3]);
+}
+
+#[tokio::test]
+async fn the_times_of_an_item_are_those_of_the_server() {
+    let db = Db::with_clock().await;
+    db.advance(DAY).await;
+    let before = SystemTime::now();
+    db.uncounted().push(0).await.unwrap();
+    let mut tx = db.begin().await.unwrap();
+    let item = tx.pop(&db.uncounted()).await.unwrap().unwrap();
+    assert!(item.pushed_at() > before + DAY - HOUR);
+}
+
+#[tokio::test]
+async fn a_lease_lasts_its_term_by_the_clock_of_the_server() {
+    let db = Db::with_clock().await;
+    db.advance(DAY).await;
+    let jobs = Mode::Leased.jobs(&db);
+    jobs.push(0).await.unwrap();
+    let mut tx = db.begin().await.unwrap();
+    let item = tx.pop(&jobs).await.unwrap().unwrap();
+    let other = db.other().await;
+    let mut second = other.begin().await.unwrap();
+    assert!(second.pop(&jobs).await.unwrap().is_none()); // a day is no term
+    db.advance(TERM - Duration::from_secs(600)).await;
+    assert!(second.pop(&jobs).await.unwrap().is_none());
+    assert_eq!(jobs.held().await.unwrap()[0].ticket, item.ticket());
+    tx.commit().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_clock_that_jumps_forward_expires_leases_and_no_item_is_done_twice() {
+    let db = Db::with_clock().await;
+    let jobs = Mode::Leased.jobs(&db);
+    jobs.push_batch(0..2).await.unwrap();
+    let mut tx = db.begin().await.unwrap();
+    tx.pop(&jobs).await.unwrap().unwrap();
+    db.advance(DAY).await;
+    db.promote().await;
+    let other = db.other().await;
+    let mut second = other.begin().await.unwrap();
+    let again = second
+        .pop(&Mode::Leased.jobs(&other))
+        .await
+        .unwrap()
+        .unwrap();
+    assert_eq!((*again, again.attempts()), (0, 2));
+    let error = tx.commit().await.unwrap_err();
+    assert!(matches!(error, requeue_postgres::Error::Expired), "{error}");
+    second.commit().await.unwrap();
+    until(|| async { jobs.stats().await.unwrap().held == 0 }).await;
+    assert_eq!(db.drain().await, [1]);
+}
+
+#[tokio::test]
+async fn a_clock_that_jumps_backward_loses_nothing() {
+    let db = Db::with_clock().await;
+    let jobs = Mode::Leased.jobs(&db);
+    jobs.push_batch(0..2).await.unwrap();
+    let mut tx = db.begin().await.unwrap();
+    tx.pop(&jobs).await.unwrap().unwrap();
+    db.execute("update @_clock.shift set by = '-1 day'").await;
+    jobs.after(HOUR).push(2).await.unwrap();
+    tx.commit().await.unwrap();
+    assert_eq!(db.drain().await, [1]);
+    db.advance(HOUR).await;
+    assert_eq!(db.drain().await, [2]);
+}
