@@ -5,7 +5,8 @@ use crate::error::Error;
 use crate::queue::{micros, Rules};
 use parking_lot::Mutex;
 use std::future::Future;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::sync::{Mutex as AsyncMutex, Notify};
@@ -101,10 +102,11 @@ async fn promote(shared: Weak<Shared>, nudged: Arc<Notify>) {
 }
 
 impl Leases {
-    /// The number of the next claim.
+    /// A number for a claim that no other claim has, of any process: a lease that expired is not taken for a later one.
     pub(crate) fn next_claim(&self) -> i64 {
         // ORDERING: Relaxed; only the numbers differ.
-        self.claims.fetch_add(1, Ordering::Relaxed)
+        let count = self.claims.fetch_add(1, Ordering::Relaxed);
+        i64::from_ne_bytes(self.random.hash_one(count).to_ne_bytes())
     }
 }
 
@@ -114,7 +116,9 @@ pub(crate) struct Leases {
     task: Task,
     holders: AsyncMutex<Vec<Holder>>,
     /// The number of claims.
-    claims: AtomicI64,
+    claims: AtomicU64,
+    /// Random for each process.
+    random: RandomState,
     /// There is another holder.
     added: Arc<Notify>,
 }

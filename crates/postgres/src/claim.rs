@@ -90,22 +90,23 @@ impl<'q> Turn<'q> {
     }
 }
 
-/// Items that a holder has claimed. If they are dropped before a transaction takes them over, they are released.
+/// Items of one claim. If they are dropped before a transaction takes them over, they are released.
 pub(crate) struct Claimed {
     db: Postgres,
-    holder: i64,
+    /// The number of the claim.
+    number: i64,
     records: Vec<Record>,
 }
 
 impl Claimed {
     pub(crate) fn into_records(mut self) -> (i64, Vec<Record>) {
-        (self.holder, std::mem::take(&mut self.records))
+        (self.number, std::mem::take(&mut self.records))
     }
 }
 
 impl Drop for Claimed {
     fn drop(&mut self) {
-        let held = self.records.iter().map(|record| (record.id, self.holder));
+        let held = self.records.iter().map(|record| (record.id, self.number));
         release_later(&self.db, held.unzip());
     }
 }
@@ -143,11 +144,11 @@ async fn claim(core: &Core, id: i32, max: i64, has_connection: bool) -> Result<C
     let taken = take(core, client, (id, max, holder, number), &mut records).await;
     if taken.is_err() {
         let term = core.rules.term.unwrap_or_default();
-        tokio::spawn(undo(Arc::downgrade(shared), holder, number, term));
+        tokio::spawn(undo(Arc::downgrade(shared), number, term));
     }
     taken.map(|()| Claimed {
         db: core.db.clone(),
-        holder,
+        number,
         records,
     })
 }
@@ -171,14 +172,14 @@ async fn take(
 }
 
 /// Undoes a claim as soon as the server can be reached, and again after a term: it may have gone on without its connection.
-async fn undo(shared: Weak<Shared>, holder: i64, number: i64, term: Duration) {
+async fn undo(shared: Weak<Shared>, number: i64, term: Duration) {
     let mut undone = false;
     loop {
         let Some(shared) = shared.upgrade() else {
             return;
         };
         let again = undone;
-        undone |= shared.undo_claim(holder, number).await.is_ok();
+        undone |= shared.undo_claim(number).await.is_ok();
         drop(shared);
         if again {
             return;
@@ -188,9 +189,9 @@ async fn undo(shared: Weak<Shared>, holder: i64, number: i64, term: Duration) {
 }
 
 impl Shared {
-    async fn undo_claim(&self, holder: i64, number: i64) -> Result<(), Error> {
+    async fn undo_claim(&self, number: i64) -> Result<(), Error> {
         let process = self.process().await?;
-        let params: Params<'_> = &[&process, &holder, &number];
+        let params: Params<'_> = &[&process, &number];
         let rows = self.run(&self.sql.undo_claim, params).await?;
         self.hub.wake_rows(&rows);
         Ok(())
@@ -200,12 +201,12 @@ impl Shared {
 /// Gives leased items back, and wakes waiters for them.
 pub(crate) async fn release(
     db: &Postgres,
-    (ids, holders): &(Vec<i64>, Vec<i64>),
+    (ids, claims): &(Vec<i64>, Vec<i64>),
 ) -> Result<(), Error> {
     let shared = &db.shared;
     let process = shared.process().await?;
     let rows = shared
-        .run(&shared.sql.release, &[&process, ids, holders])
+        .run(&shared.sql.release, &[&process, ids, claims])
         .await?;
     shared.hub.wake_rows(&rows);
     Ok(())

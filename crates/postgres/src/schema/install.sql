@@ -48,7 +48,7 @@ create table if not exists @.leased (
     bytes bytea,
     pushed timestamptz not null,
     holder bigint not null,
-    claim bigint not null, -- the number of the statement, among those of its holder
+    claim bigint not null, -- the number of the statement that took it, a random one
     since timestamptz not null
 );
 

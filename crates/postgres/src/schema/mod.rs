@@ -56,7 +56,13 @@ impl Schema {
     }
 
     pub(crate) fn install_sql(&self) -> String {
-        self.named(INSTALL)
+        // The name is in the bodies of functions, so their quotes are not in the name.
+        let mut quote = "$$".to_owned();
+        while self.identifier.contains(&quote) {
+            quote.insert(1, 'q');
+        }
+        let parts: Vec<String> = INSTALL.split("$$").map(|part| self.named(part)).collect();
+        parts.join(&quote)
     }
 
     /// Creates the tables, unless they are there.

@@ -35,14 +35,14 @@ impl Written {
             + 8 * usize::from(self.serial)
     }
 
-    /// The parameters are those of the finish, `ids` and `holders`; those of the push, `queues`, `priorities`, `keys`, `json`,
+    /// The parameters are those of the finish, `ids` and `claims`; those of the push, `queues`, `priorities`, `keys`, `json`,
     /// `bytes`, `after`, `at` and the process; then the serial queues pushed to. Returns the new ids.
     pub(super) fn sql(self) -> String {
         let mut parts = Vec::new();
         let first = if self.finish { 3 } else { 1 };
         if self.finish {
             parts.push(
-                "done as (delete from @.leased where id = any($1::bigint[]) and holder = any($2::bigint[])
+                "done as (delete from @.leased where id = any($1::bigint[]) and claim = any($2::bigint[])
                     returning id, queue, key, holder)"
                     .into(),
             );

@@ -156,12 +156,12 @@ impl PgTransaction<'_> {
         ];
         match (&taken.ending, taken.hold) {
             (Ending::Done, _) => return Ok(()),
-            (Ending::Retry(delay), Hold::Leased(holder)) => {
-                let params: Params<'_> = &[&record.id, &holder, delay];
+            (Ending::Retry(delay), Hold::Leased(claim)) => {
+                let params: Params<'_> = &[&record.id, &claim, delay];
                 self.link.run(&db, &sql.retry_leased, params).await?
             }
-            (Ending::Dead(error, reason), Hold::Leased(holder)) => {
-                let params: Params<'_> = &[&record.id, &holder, &&**error, reason];
+            (Ending::Dead(error, reason), Hold::Leased(claim)) => {
+                let params: Params<'_> = &[&record.id, &claim, &&**error, reason];
                 self.link.run(&db, &sql.dead_leased, params).await?
             }
             (Ending::Retry(delay), Hold::Locked | Hold::Counted) => {
@@ -204,10 +204,10 @@ impl PgTransaction<'_> {
     }
 }
 
-/// The ids and the holders of the leased items.
+/// The ids and the claims of the leased items.
 fn leases<'t>(taken: impl IntoIterator<Item = &'t Taken>) -> (Vec<i64>, Vec<i64>) {
     let leased = taken.into_iter().filter_map(|taken| match taken.hold {
-        Hold::Leased(holder) => Some((taken.record.id, holder)),
+        Hold::Leased(claim) => Some((taken.record.id, claim)),
         Hold::Locked | Hold::Counted => None,
     });
     leased.unzip()

@@ -87,7 +87,7 @@ enum Hold {
     Locked,
     /// Like `Locked`, and its deliveries are counted in `attempts`.
     Counted,
-    /// By this holder.
+    /// By this claim.
     Leased(i64),
 }
 

@@ -106,7 +106,7 @@ impl Checker {
             let last = done.get(item).expect("it is done").attempts;
             assert!(
                 counted.iter().all(|attempt| *attempt <= last),
-                "{item:?}: {counted:?}"
+                "{mode:?}: {item:?} was delivered as {counted:?}, and done as {last}"
             );
         }
     }
