@@ -352,7 +352,8 @@
 //! together than the interval, whatever happens to the items. A new pace counts from the last start on.
 //! Clones of a pace share one limit, in any number of queues, and [`Pace::set_interval`] changes it for
 //! all of them; a pop that is refused a token because another queue took it tries again after its
-//! interval, even if it is returned earlier. A [`Limiter`] in a store serves several processes. A pop
+//! interval, even if it is returned earlier. A [`Limiter`] in a store serves several processes, and can limit the
+//! items in flight, since it is told of [each commit](Limiter::spend). A pop
 //! on a rate-limited queue reads the clock; an unlimited pace costs next to nothing.
 //!
 //! # Closing and draining
@@ -583,7 +584,7 @@ pub use policy::dead::DeadLetter;
 pub use queue::fair::{FairQueue, FairSnapshot};
 pub use queue::priority::{OutOfRange, PriorityError, PriorityQueue};
 pub use queue::{Builder, DeadLetters, Drain, Iter, Queue};
-pub use rate::{Limiter, Pace, RateSlot};
+pub use rate::{Limiter, Pace, RateSlot, WeakPace};
 pub use select::{
     hold_any, hold_any_async, hold_any_timeout, pop_any, pop_any_async, pop_any_timeout,
 };

@@ -73,8 +73,9 @@ impl<T, O: Order<T>> Local<T, O> {
     pub(super) fn spend_tokens(&mut self) {
         if self.has_tokens() {
             self.clear_tokens();
-            let tokens = mem::take(&mut self.tokens);
-            swallow_panic(|| drop(tokens)); // user code, if these are the last references to the pace
+            for token in mem::take(&mut self.tokens) {
+                swallow_panic(|| token.start.spend()); // user code
+            }
         }
     }
 

@@ -205,6 +205,11 @@ impl Start {
         self.pace.cancel(self.slot, now);
     }
 
+    /// The item that was started was committed.
+    pub(crate) fn spend(self) {
+        self.pace.spend(self.slot);
+    }
+
     /// Gives the slot back: the item that was started was not committed.
     pub(crate) fn give_back(self, now: Instant) {
         self.pace.give_back(self.slot, now);

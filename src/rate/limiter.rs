@@ -9,10 +9,10 @@ use std::time::Instant;
 ///
 /// - Methods may be called from any thread at any time. The caller holds no lock of the queue during the call.
 /// - A slot counts as used unless it is returned by [`Limiter::cancel`] or [`Limiter::give_back`]. Each slot is
-///   returned at most once; some are never returned.
+///   returned or [spent](Limiter::spend) at most once; those of transactions that are leaked never are.
 /// - A queue whose pace is [set](crate::Queue::set_pace) to this limiter takes one slot for each start that is still
 ///   [outstanding](Limiter::owed) at its previous pace, all at the time of the last start, until one is refused. It
-///   keeps these slots.
+///   spends these slots at once.
 /// - If a method panics, the queue operation that called it panics, and no item is lost.
 ///
 /// ```
@@ -88,6 +88,49 @@ pub trait Limiter: Send + Sync + 'static {
     /// ```
     fn give_back(&self, slot: RateSlot, now: Instant) {
         let _ = (slot, now);
+    }
+
+    /// Spends a slot whose item was committed. The default does nothing. A limiter of items in flight, such as one that
+    /// several processes share, grants the slot again.
+    ///
+    /// ```
+    /// use requeue::{Limiter, Pace, Queue, RateSlot};
+    /// use std::sync::atomic::{AtomicU32, Ordering};
+    /// use std::sync::Arc;
+    /// use std::time::Instant;
+    ///
+    /// /// Counts what is in flight.
+    /// struct InFlight(Arc<AtomicU32>);
+    ///
+    /// impl Limiter for InFlight {
+    ///     fn start(&self, now: Instant) -> Result<RateSlot, Instant> {
+    ///         self.0.fetch_add(1, Ordering::Relaxed);
+    ///         Ok(RateSlot::new(now, 0))
+    ///     }
+    ///     fn cancel(&self, slot: RateSlot, _: Instant) {
+    ///         self.spend(slot);
+    ///     }
+    ///     fn give_back(&self, slot: RateSlot, _: Instant) {
+    ///         self.spend(slot);
+    ///     }
+    ///     fn spend(&self, _: RateSlot) {
+    ///         self.0.fetch_sub(1, Ordering::Relaxed);
+    ///     }
+    /// }
+    ///
+    /// let count = Arc::new(AtomicU32::new(0));
+    /// let queue = Queue::builder().pace(Pace::shared(InFlight(Arc::clone(&count)))).build();
+    /// queue.push("job")?;
+    /// let mut handle = queue.handle();
+    /// let tx = handle.begin();
+    /// tx.pop()?;
+    /// assert_eq!(count.load(Ordering::Relaxed), 1);
+    /// tx.commit();
+    /// assert_eq!(count.load(Ordering::Relaxed), 0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    fn spend(&self, slot: RateSlot) {
+        let _ = slot;
     }
 
     /// Returns the number of slots that are still outstanding at the time of the last start, including that of this

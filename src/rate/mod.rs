@@ -54,6 +54,7 @@ mod gcra;
 mod last;
 mod limiter;
 mod shared_limiter;
+mod weak;
 
 #[cfg(all(loom, test))]
 mod models;
@@ -62,6 +63,7 @@ mod tests;
 
 pub(crate) use gate::{Gate, Start};
 pub use limiter::{Limiter, RateSlot};
+pub use weak::WeakPace;
 
 use crate::sync::step;
 use crate::wait::WaitQueue;
@@ -389,7 +391,9 @@ impl Pace {
             PaceKind::Shared(shared) => {
                 let slots = std::iter::repeat_with(|| shared.limiter.start(last));
                 let owed = usize::try_from(old.owed(last)).unwrap_or(usize::MAX);
-                slots.take(owed).take_while(Result::is_ok).for_each(drop);
+                for slot in slots.take(owed).map_while(Result::ok) {
+                    shared.limiter.spend(slot);
+                }
             }
         }
     }
@@ -429,6 +433,12 @@ impl Limiter for Pace {
             PaceKind::Unlimited => {}
             PaceKind::Gcra(shared) => shared.limiter.give_back(slot, now),
             PaceKind::Shared(shared) => shared.limiter.give_back(slot, now),
+        }
+    }
+
+    fn spend(&self, slot: RateSlot) {
+        if let PaceKind::Shared(shared) = &self.kind {
+            shared.limiter.spend(slot);
         }
     }
 

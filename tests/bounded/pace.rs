@@ -433,6 +433,75 @@ fn each_held_or_committed_item_has_a_slot() {
     assert_eq!((out(), queue.len()), (1, 9));
 }
 
+/// A limiter of the items in flight, whose `spend` may panic.
+struct InFlight(Arc<Counter>);
+
+impl Limiter for InFlight {
+    fn start(&self, now: Instant) -> Result<RateSlot, Instant> {
+        *self.0.out.lock().unwrap() += 1;
+        Ok(RateSlot::new(now, 3))
+    }
+
+    fn cancel(&self, slot: RateSlot, _: Instant) {
+        self.spend(slot);
+    }
+
+    fn give_back(&self, slot: RateSlot, _: Instant) {
+        self.spend(slot);
+    }
+
+    fn spend(&self, slot: RateSlot) {
+        assert_eq!(slot.mark(), 3);
+        *self.0.out.lock().unwrap() -= 1;
+        self.0.may_panic();
+    }
+}
+
+#[test]
+fn a_slot_is_spent_when_its_item_is_committed() {
+    let counter = Arc::new(Counter::default());
+    let (_, queue) = paced(Pace::shared(InFlight(Arc::clone(&counter))), 0..20);
+    let out = || *counter.out.lock().unwrap();
+    let mut handle = queue.handle();
+    let tx = handle.begin();
+    assert_eq!(tx.pop_batch(4).len(), 4);
+    assert_eq!(out(), 4);
+    tx.commit();
+    assert_eq!(out(), 0);
+    let tx = handle.begin();
+    drop(tx.peek().unwrap());
+    let item = tx.pop().unwrap();
+    tx.retry(item).unwrap();
+    assert_eq!(tx.pop_batch(2).len(), 2);
+    tx.abort();
+    assert_eq!(out(), 0);
+    assert!(handle.pop().is_ok());
+    assert_eq!(handle.pop_batch(3, &mut Vec::new()), 3);
+    assert_eq!(out(), 0);
+}
+
+#[test]
+fn the_commit_succeeds_if_a_limiter_panics() {
+    let counter = Arc::new(Counter::default());
+    let (_, queue) = paced(Pace::shared(InFlight(Arc::clone(&counter))), 0..4);
+    *counter.breaks.lock().unwrap() = true;
+    let mut handle = queue.handle();
+    let tx = handle.begin();
+    assert_eq!(tx.pop_batch(3).len(), 3);
+    tx.commit();
+    assert!(handle.pop().is_ok());
+    assert_eq!((*counter.out.lock().unwrap(), queue.len()), (0, 0));
+}
+
+#[test]
+fn a_new_pace_spends_the_slots_of_earlier_starts() {
+    let (_, queue) = paced(Pace::every(SECOND), 0..3);
+    queue.pop().unwrap();
+    let counter = Arc::new(Counter::default());
+    queue.set_pace(Pace::shared(InFlight(Arc::clone(&counter))));
+    assert_eq!(*counter.out.lock().unwrap(), 0);
+}
+
 #[test]
 fn slots_are_returned_to_their_pace() {
     let (counter, queue) = counted(0..3);

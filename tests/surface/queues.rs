@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use requeue::{
     channel, Backoff, Builder, ByKey, ByPriority, FairQueue, Fifo, Leased, ManualClock, Order,
-    Pace, PopError, PriorityQueue, PushError, Queue, Reason,
+    Pace, PopError, PriorityQueue, PushError, Queue, Reason, WeakPace,
 };
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -115,6 +115,8 @@ fn queues_are_paused_and_paced() {
     queue.pace().set_interval(SECOND);
     queue.pace().set_rate(2, SECOND);
     queue.pace().wake_waiters();
+    let weak: WeakPace = queue.pace().downgrade();
+    assert!(weak.upgrade().is_some());
 }
 
 #[test]

@@ -85,9 +85,13 @@ impl<T: Send + 'static, O: Order<T>> Core<T, O> {
     /// Makes the removals of the held items part of the batch, and ensures that the commit in memory cannot fail.
     pub(crate) fn prepare(&mut self) -> Result<&mut Batch, StoreError> {
         let Self { ram, local } = self;
-        ram.prepare()?;
         let Local { shared, batch, .. } = &mut **local;
         let batch = batch.get_mut();
+        if batch.is_empty() && ram.held() == 0 {
+            // Not prepared: if it does not commit after all, its next items must be leased.
+            return Ok(batch);
+        }
+        ram.prepare()?;
         if shared.budget.is_some() {
             for mut item in ram.items() {
                 shared.load(&mut item)?; // again, if it could not be read when it was popped

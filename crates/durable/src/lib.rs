@@ -44,6 +44,8 @@
 //! | take work that may fail, push its follow-ups | [`Transaction`], from [`Handle::begin`] or [`Handle::transact`] |
 //! | take and push in several queues as one | [`commit_all()`] |
 //! | commit in a task | [`Transaction::commit_async`] |
+//! | threads or tasks that run a function on each item | [`Workers`] |
+//! | the results of runs, for those who pushed the items | [`WorkersBuilder::run_jobs`] |
 //! | commit without a wait for the disk | [`Durability::Buffered`], for a store or for [one commit](Transaction::commit_with) |
 //! | wait until all is on the disk | [`Store::flush`] |
 //! | look at what failed for good, and try again | [`DurableQueue::dead_letters`] |
@@ -59,7 +61,7 @@
 //! | [`Buffered`](Durability::Buffered) | within the time that it names | at once | the last commits; what is left is a prefix |
 //!
 //! Commits are written in groups, each of them whole or not at all. An item that is pushed and popped within one group is never
-//! written. An abort writes nothing.
+//! written. An abort writes nothing but the delays of a [backoff](Builder::backoff).
 //!
 //! # After a crash
 //!
@@ -67,6 +69,25 @@
 //! the head, in their order, as they were pushed. Deliveries count as attempts if the queue has
 //! [`max_attempts`](Builder::max_attempts) and their marks reached the disk, so a job that kills its process becomes a dead letter
 //! in the end. Delays, schedules, priorities, [tickets](Ticket) and [the close](DurableQueue::close) are as they were.
+//!
+//! # What `requeue` has and this crate has not
+//!
+//! | `requeue` | why not, and what instead |
+//! |---|---|
+//! | closures as items: `Job`, `Queue::submit`, `Queue::wrap` | a closure cannot be written: [items are data, and the function belongs to the pool](WorkersBuilder::run_jobs) |
+//! | `Extend`, `FromIterator` | they cannot return an error: [`DurableQueue::push_batch`] |
+//! | `Queue::unbounded`, `bounded`, `Default` | a queue belongs to a store: [`Store::queue`], [`Store::builder`] |
+//! | `channel` | its queue closes with its last sender; this one outlives all of them |
+//! | `pop_batch` into a `Vec` of the caller | a batch whose commit fails goes back to the queue, so it is returned |
+//! | `DeadLetters::visit`, `drain` | [`DeadLetters::all`], [`DeadLetters::remove`], which can fail |
+//! | `try_commit`, `try_commit_all`, `try_transact` | each commit can fail: [`Transaction::commit`] returns a `Result` |
+//! | `Workers::pause`, `WorkersBuilder::on_panic` | [`DurableQueue::pause`]; [`WorkersBuilder::on_error`] gets the message of a panic |
+//! | feature `tokio` | [`WorkersBuilder::run_async`] works with every executor |
+//! | features `metrics` and `tracing` | [`DurableQueue::stats`], [`Workers::status`] |
+//!
+//! # Features
+//!
+//! `stream`: a handle as a stream of items, and as a sink for them: `Handle::stream`, `Handle::sink`.
 //!
 //! # Errors
 //!
@@ -82,6 +103,9 @@ mod commit;
 mod entry;
 mod error;
 mod format;
+#[cfg(fuzzing)]
+#[doc(hidden)]
+pub mod fuzzing;
 mod handle;
 mod item;
 mod log;
@@ -90,6 +114,8 @@ mod peek;
 mod queue;
 mod select;
 mod store;
+#[cfg(feature = "stream")]
+mod stream;
 mod ticket;
 mod transaction;
 mod workers;
@@ -100,7 +126,7 @@ pub use error::{Damage, PopError, PushError, StoreError};
 pub use handle::Handle;
 pub use item::{Item, Items};
 pub use log::Durability;
-pub use order::Order;
+pub use order::{Order, Unleased};
 pub use peek::Peek;
 pub use queue::{
     Builder, Cause, DeadLetter, DeadLetters, DurableQueue, Inspector, Iter, LetterInfo, PushTo,
@@ -110,11 +136,15 @@ pub use select::{
     hold_any, hold_any_async, hold_any_timeout, pop_any, pop_any_async, pop_any_timeout,
 };
 pub use store::{Store, StoreOptions};
+#[cfg(feature = "stream")]
+pub use stream::{PopStream, PushSink};
 pub use ticket::Ticket;
 pub use transaction::{OwnedTransaction, Transaction};
-pub use workers::{Failure, Report, RunTransaction, WorkerStatus, Workers, WorkersBuilder};
+pub use workers::{
+    Failure, Jobs, Others, Report, RunTransaction, WorkerStatus, Workers, WorkersBuilder,
+};
 
-pub use requeue::{ByKey, ByPriority, Fifo, Leased, Reason};
+pub use requeue::{ByKey, ByPriority, Fifo, JobError, Leased, Outcome, Reason};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

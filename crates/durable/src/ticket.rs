@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// Identifies an item of a priority queue, in this process and in later ones.
+///
+/// The ticket of a push that was not committed may be that of another item in a later process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Ticket(pub(crate) u64);
 

@@ -7,7 +7,7 @@ use crate::batch::{Batch, Change};
 use crate::error::{PopError, PushError, StoreError};
 use crate::handle::Seat;
 use crate::item::{Item, Items};
-use crate::order::{EntryOf, Order, Place, RamTx, Wait};
+use crate::order::{EntryOf, Order, Place, RamTx, Staging, Wait};
 use crate::queue::shared::Shared;
 use crate::ticket::{Ticket, Tickets};
 use crate::{DurableQueue, Fifo};
@@ -28,7 +28,7 @@ use std::time::Duration;
 /// [handle](crate::Handle::begin), or owns what it needs ([`DurableQueue::begin_owned`]).
 ///
 /// Dropping it aborts: held items go back to the head of the queue in their order, staged ones are dropped. An abort
-/// writes nothing. A crash is an abort.
+/// writes nothing, except delays if the queue has a [backoff](crate::Builder::backoff). A crash is an abort.
 #[must_use = "a transaction that is dropped aborts"]
 pub struct Transaction<'h, T: Send + 'static, O: Order<T> = Fifo> {
     /// `None` only after the end.
@@ -78,8 +78,16 @@ impl<T: Send + 'static, O: Order<T>> Core<T, O> {
 
     /// Aborts.
     pub(crate) fn rollback(&mut self) {
-        self.local.batch.get_mut().clear();
-        match self.local.failure.take() {
+        let Local {
+            shared,
+            batch,
+            failure,
+        } = &mut *self.local;
+        batch.get_mut().clear();
+        let worker = failure.as_ref().map(|why| why.backoff);
+        let held = self.ram.items().map(|item| (item.id, item.attempts()));
+        shared.note_backoff(held, worker);
+        match failure.take() {
             None => self.ram.rollback(),
             Some(why) => self.ram.rollback_with(why.reason, why.error, why.backoff),
         }
@@ -185,7 +193,7 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
             Err(error) => return Err(PushError::Codec(item, error)),
         };
         let entry = recorded.entry(item);
-        recorded.settle(O::stage(ram, entry, place, wait))
+        recorded.settle(O::Staging::stage(ram, entry, place, wait))
     }
 
     pub(crate) fn stage_async(
@@ -197,7 +205,7 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
         let staging = match Recorded::new(local, slice::from_ref(&item), place) {
             Ok(recorded) => {
                 let entry = recorded.entry(item);
-                Ok((recorded, O::stage_async(ram, entry, place)))
+                Ok((recorded, O::Staging::stage_async(ram, entry, place)))
             }
             Err(error) => Err(PushError::Codec(item, error)),
         };
@@ -219,7 +227,7 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
             Err(error) => return Err(PushError::Codec(items, error)),
         };
         let entries = recorded.entries(items);
-        recorded.settle_batch(count, O::stage_batch(ram, entries, place, wait))
+        recorded.settle_batch(count, O::Staging::stage_batch(ram, entries, place, wait))
     }
 
     pub(crate) fn stage_batch_async(
@@ -231,7 +239,7 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
         let staging = match Recorded::new(local, &items, place) {
             Ok(recorded) => {
                 let entries = recorded.entries(items);
-                Ok((recorded, O::stage_batch_async(ram, entries, place)))
+                Ok((recorded, O::Staging::stage_batch_async(ram, entries, place)))
             }
             Err(error) => Err(PushError::Codec(items, error)),
         };
@@ -297,13 +305,17 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
         async move { receive_batch(&local.shared, popping.await) }
     }
 
-    /// Delivers the item again: see [`requeue::Transaction::retry`].
+    /// Delivers the item again: see [`requeue::Transaction::retry`]. The delay, if the queue has a
+    /// [backoff](crate::Builder::backoff), is written without a wait.
     ///
     /// # Errors
     ///
     /// [`PushError::Full`] as for [`requeue::Transaction::retry`]: the item is still held.
     pub fn retry(&self, item: Item<'_, T, O>) -> Result<(), PushError<()>> {
-        Ok(self.core().ram.retry(item.ram)?)
+        let Core { ram, local } = self.core();
+        let delivery = (item.ram.id, item.attempts());
+        local.shared.note_backoff(iter::once(delivery), None);
+        Ok(ram.retry(item.ram)?)
     }
 
     /// Delivers the item again after `delay`, also in the next process: see [`requeue::Transaction::retry_after`]. The delay
@@ -404,7 +416,8 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
         Ok(self.core().ram.renew()?)
     }
 
-    /// Aborts: held items go back to the head, in their order; staged ones are dropped. Writes nothing.
+    /// Aborts: held items go back to the head, in their order; staged ones are dropped. Writes nothing, except delays if the
+    /// queue has a [backoff](crate::Builder::backoff).
     pub fn abort(self) {
         drop(self);
     }

@@ -20,7 +20,7 @@ pub enum Error {
     Pool(Arc<str>),
     /// An item could not be encoded.
     Codec(CodecError),
-    /// The name of a schema or a queue is empty, too long, reserved, or has a NUL in it.
+    /// The name of a schema, a queue or a limit is empty, too long, reserved, or has a NUL in it.
     Name(Arc<str>),
     /// The key of an item is empty, too long, or has a NUL in it.
     Key(Arc<str>),
@@ -114,7 +114,10 @@ impl fmt::Display for Error {
             ),
             Self::Pool(why) => write!(f, "the pool gave no connection: {why}"),
             Self::Codec(error) => write!(f, "an item cannot be encoded: {error}"),
-            Self::Name(name) => write!(f, "{name:?} cannot be the name of a schema or a queue"),
+            Self::Name(name) => write!(
+                f,
+                "{name:?} cannot be the name of a schema, a queue or a limit"
+            ),
             Self::Key(key) => write!(f, "{key:?} cannot be the key of an item"),
             Self::OutOfRange => requeue::OutOfRange.fmt(f),
             Self::Expired => f.write_str("the lease of an item expired: it is delivered again"),

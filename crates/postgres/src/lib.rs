@@ -34,6 +34,7 @@
 //! | take work, push its follow-ups, change one's own tables | [`PgTransaction`], from [`Postgres::begin`] or [`Postgres::within`] |
 //! | the same for functions that know no database | [`OwnedTransaction`], from [`PgQueue::begin`] |
 //! | a pool of workers | [`PgQueue::workers`] |
+//! | a rate limit or a concurrency limit over all processes | [`Postgres::rate`], [`Postgres::concurrency`], [`Builder::pace`] |
 //! | work that takes long | [`Builder::leased`] |
 //! | what failed for good | [`PgQueue::dead_letters`] |
 //! | items without `serde` | [`Codec`] |
@@ -64,6 +65,7 @@ mod codec;
 mod connect;
 mod error;
 mod item;
+mod pace;
 mod queue;
 mod schema;
 mod sql;
@@ -75,6 +77,7 @@ pub use codec::{Codec, CodecError, Payload};
 pub use connect::{Options, Postgres};
 pub use error::Error;
 pub use item::{PgItem, Ticket};
+pub use pace::{Concurrency, Rate};
 pub use queue::{Builder, DeadLetter, DeadLetters, Held, PgQueue, PushTo, PushWith, Stats};
 pub use transaction::{Client, OwnedTransaction, PgTransaction};
 pub use workers::{Failure, Report, RunGuard, RunTransaction, Tasks, WorkersBuilder};

@@ -30,8 +30,8 @@ impl Token {
     /// Spends the token of an item that is committed at once.
     #[inline]
     pub(crate) fn spend(self) {
-        if self.is_some() {
-            swallow_panic(|| drop(self));
+        if let Some(start) = self.start {
+            swallow_panic(|| start.spend());
         }
     }
 }

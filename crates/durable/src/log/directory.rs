@@ -7,6 +7,7 @@
 //! | `acknowledged` | the [witness](super::witness) |
 //! | `db` | the files of the storage engine |
 //! | `db.new` | those that are to take its place, or are not complete |
+//! | `db.copy` | a copy of `db`, which is read when it may be damaged |
 //! | `damaged-1`, … | damaged files of the storage engine, replaced by what could be salvaged |
 
 use crate::error::StoreError;
@@ -93,6 +94,7 @@ impl Directory {
 
     /// Completes what a crash has interrupted. Returns whether there is a database.
     pub(super) fn tidy(&self) -> io::Result<bool> {
+        self.remove_copies()?;
         let (db, new) = (self.at("db"), self.at("db.new"));
         if !db.exists() && new.exists() && self.aside(1).exists() {
             // The damaged one was put aside, so the new one is complete.
@@ -101,6 +103,26 @@ impl Directory {
             fs::remove_dir_all(new)?;
         }
         Ok(db.exists())
+    }
+
+    /// An empty place for a database.
+    pub(super) fn empty(&self, name: &str) -> io::Result<PathBuf> {
+        let path = self.at(name);
+        if path.exists() {
+            fs::remove_dir_all(&path)?;
+        }
+        Ok(path)
+    }
+
+    /// Copies the database, except its journals: the storage engine changes what it opens.
+    pub(super) fn copy_tables(&self) -> io::Result<PathBuf> {
+        let copy = self.empty("db.copy")?;
+        link_tables(&self.at("db"), &copy)?;
+        Ok(copy)
+    }
+
+    pub(super) fn remove_copies(&self) -> io::Result<()> {
+        self.empty("db.copy").map(drop)
     }
 
     /// Makes `db.new` the database.
@@ -140,6 +162,27 @@ fn is_new(path: &Path) -> io::Result<bool> {
         }
     }
     Ok(true)
+}
+
+/// Links what is in a directory, except journals. The storage engine does not write to a table again.
+fn link_tables(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let (path, to) = (entry.path(), to.join(entry.file_name()));
+        if entry.file_type()?.is_dir() {
+            link_tables(&path, &to)?;
+        } else if !is_journal(&path) {
+            // Not all file systems have links.
+            fs::hard_link(&path, &to).or_else(|_| fs::copy(&path, &to).map(drop))?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a file of the storage engine is a journal.
+pub(super) fn is_journal(file: &Path) -> bool {
+    file.extension().is_some_and(|extension| extension == "jnl")
 }
 
 fn sync(directory: Option<&Path>) -> io::Result<()> {

@@ -4,6 +4,7 @@
 //! it is decided what that batch is: a write that a crash interrupted, which was never acknowledged and is cut off; or
 //! damage, which is an error, and nothing is changed.
 
+use super::directory::is_journal;
 use crate::error::{Damage, StoreError};
 use crate::format::{decode_row, StoreRow, STORE_ROW};
 use std::fs::{self, File, OpenOptions};
@@ -16,10 +17,13 @@ const ITEM: u8 = 2;
 const END: u8 = 3;
 const TRAILER: &[u8; 4] = b"FJL\x03";
 
+/// More than a store can write. The storage engine panics when it runs out of numbers, at twice as many.
+const MOST_BATCHES: u64 = 1 << 62;
+
 static ZEROS: [u8; 4096] = [0; 4096];
 
 /// A change of a row: the number of its table, its key, and its value unless it is removed.
-pub(super) type RowChange = (u64, Vec<u8>, Option<Vec<u8>>);
+pub(crate) type RowChange = (u64, Vec<u8>, Option<Vec<u8>>);
 
 /// A journal, up to the first batch that cannot be read.
 struct Journal {
@@ -34,38 +38,68 @@ struct Journal {
 
 /// Prepares the journals in a directory for the storage engine: cuts off a torn end.
 ///
-/// An error: they lack acknowledged commits, and are not changed. With `accept_damage` what cannot be read is cut off.
-pub(super) fn mend(
+/// An error: they lack acknowledged commits, and nothing was changed. `tables` says what the tables have without the journals; it
+/// is called if these do not reach the last acknowledged group.
+pub(crate) fn mend(
     directory: &Path,
     acknowledged: u64,
-    accept_damage: bool,
+    tables: impl FnOnce() -> Result<Alone, StoreError>,
 ) -> Result<(), StoreError> {
-    let mut journals = Vec::new();
-    for path in paths(directory)? {
-        journals.push(Journal::read(path, |_| ())?);
-    }
+    let journals = read(directory)?;
     let group = journals.iter().rev().find_map(|journal| journal.group);
-    let missing = group.map_or(0, |group| acknowledged.saturating_sub(group));
-    for (index, journal) in journals.iter().enumerate() {
-        // All but the last were synced as a whole.
-        let is_damaged = missing > 0 || index + 1 < journals.len();
-        if journal.is_broken && is_damaged && !accept_damage {
-            return Err(StoreError::Damaged(Damage {
-                commits: missing,
-                details: format!("{} is damaged at byte {}", journal.name(), journal.end).into(),
-                ..Damage::default()
-            }));
+    if group.unwrap_or(0) < acknowledged {
+        let tables = tables()?;
+        let group = group.unwrap_or(0).max(tables.group);
+        if group < acknowledged || !tables.are_whole {
+            return Err(damage(&journals, acknowledged.saturating_sub(group)));
         }
+    } else if journals.iter().rev().skip(1).any(|older| older.is_broken) {
+        // All but the last were synced as a whole.
+        return Err(damage(&journals, 0));
     }
-    journals
-        .iter()
-        .filter(|journal| journal.is_broken)
-        .try_for_each(Journal::cut)?;
+    let mut broken = journals.iter().filter(|journal| journal.is_broken);
+    Ok(broken.try_for_each(Journal::cut)?)
+}
+
+/// What the tables have without the journals.
+#[derive(Default)]
+pub(crate) struct Alone {
+    /// The last group.
+    pub(crate) group: u64,
+    /// Whether they have all rows of that group, and no others.
+    pub(crate) are_whole: bool,
+}
+
+fn damage(journals: &[Journal], commits: u64) -> StoreError {
+    let broken = journals.iter().find(|journal| journal.is_broken);
+    let details = broken.map_or_else(
+        || "the last commits are missing".to_owned(),
+        |journal| format!("{} is damaged at byte {}", journal.name(), journal.end),
+    );
+    StoreError::Damaged(Damage {
+        commits,
+        details: details.into(),
+        ..Damage::default()
+    })
+}
+
+/// Copies what can be read of the journals of one directory to another.
+pub(super) fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    for journal in read(from)? {
+        let name = journal.path.file_name().unwrap_or_default();
+        let mut readable = File::open(&journal.path)?.take(journal.end);
+        io::copy(&mut readable, &mut File::create(to.join(name))?)?;
+    }
     Ok(())
 }
 
+fn read(directory: &Path) -> io::Result<Vec<Journal>> {
+    let paths = paths(directory)?.into_iter();
+    paths.map(|path| Journal::read(path, |_| ())).collect()
+}
+
 /// Visits the changes in all journals of a directory, in their order.
-pub(super) fn replay(directory: &Path, mut change: impl FnMut(RowChange)) -> io::Result<()> {
+pub(crate) fn replay(directory: &Path, mut change: impl FnMut(RowChange)) -> io::Result<()> {
     for path in paths(directory)? {
         Journal::read(path, |changes| changes.drain(..).for_each(&mut change))?;
     }
@@ -83,11 +117,10 @@ fn paths(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let mut journals = Vec::new();
     for entry in fs::read_dir(directory)? {
         let path = entry?.path();
-        let is_journal = path.extension().is_some_and(|extension| extension == "jnl");
         let number = path
             .file_stem()
             .and_then(|stem| stem.to_str()?.parse().ok());
-        if let (true, Some(number)) = (is_journal, number) {
+        if let (true, Some(number)) = (is_journal(&path), number) {
             journals.push((number, path));
         }
     }
@@ -113,8 +146,8 @@ impl Journal {
         };
         let mut last = None;
         while let Some(number) = reader.batch()? {
-            if last.is_some_and(|last| number <= last) {
-                // The number has no checksum: a damaged one would put the batch at another place.
+            if last.is_some_and(|last| number <= last) || number > MOST_BATCHES {
+                // The number has no checksum: a damaged one would put the batch at another place, or be the last one.
                 break;
             }
             last = Some(number);

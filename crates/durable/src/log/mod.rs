@@ -15,16 +15,21 @@
 //!
 //! What changes within one group is not written: an item that is pushed and removed there never reaches the disk.
 
+mod books;
 mod directory;
 mod disk;
+mod group;
 mod journal;
 mod pushed;
 mod salvage;
+mod source;
 mod tables;
 mod witness;
 
 pub(crate) use directory::Directory;
 pub(crate) use disk::Disk;
+#[cfg(fuzzing)]
+pub(crate) use journal::{mend, replay, Alone, RowChange};
 pub(crate) use tables::{guarded, visit};
 
 use crate::batch::Batch;
@@ -191,7 +196,7 @@ impl Log {
     /// Adds a batch that nobody waits for. It is written soon, not synced.
     pub(crate) fn note(&self, mut batch: Batch) {
         let mut state = self.inner.state.lock();
-        if state.failed.is_none() {
+        if state.failed.is_none() && !batch.is_empty() {
             state.add(&mut batch);
             self.inner.hasten(&mut state, Urgency::Write);
         }
@@ -329,9 +334,7 @@ impl Inner {
             ..
         } = group;
         let written = MutexGuard::unlocked(state, || {
-            let writing = AssertUnwindSafe(|| self.disk.write(&mut batch, number, sync));
-            let written = catch_unwind(writing)
-                .unwrap_or_else(|_| Err(StoreError::damaged("the storage engine panicked")));
+            let written = guarded(|| self.disk.write(&mut batch, number, sync));
             batch.clear();
             written.map_err(|error| StoreError::Poisoned(error.to_string().into()))
         });
@@ -390,7 +393,7 @@ impl Inner {
 }
 
 impl State {
-    /// Copies the changes into the group: the buffers of the batch stay with the caller, those of the group with the writer.
+    /// Copies the changes into the group. The buffers of the batch stay with the caller.
     fn add(&mut self, batch: &mut Batch) {
         self.group.commits += 1;
         self.group.batch.append(batch);
@@ -430,22 +433,4 @@ fn after(duration: Duration) -> Instant {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_commit_that_may_be_lost_for_less_brings_the_sync_forward() {
-        let files = tempfile::tempdir().unwrap();
-        let directory = Directory::enter(files.path()).unwrap();
-        let log = Log::new(Disk::open(directory, 1 << 20, 0, false).unwrap()).unwrap();
-        let sync_by = |at_most| {
-            let buffered = Durability::Buffered { at_most };
-            log.commit(&mut [Batch::default()], buffered).unwrap();
-            log.inner.state.lock().sync_by.unwrap().0
-        };
-        let hour = Duration::from_secs(3600);
-        let first = sync_by(hour);
-        assert_eq!(sync_by(2 * hour), first);
-        assert!(sync_by(hour / 2) < first);
-    }
-}
+mod tests;

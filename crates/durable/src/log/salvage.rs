@@ -1,16 +1,14 @@
 //! What can be read of a damaged store becomes a new one, whose counts are right.
 
 use super::directory::Directory;
-use super::journal;
+use super::source::Source;
 use super::tables::{guarded, Tables};
 use crate::error::{Damage, StoreError};
 use crate::format::{
     decode_row, encode_row, open, queue_digest, row_digest, split_value, Digest, Key, LetterRow,
     Mark, OrderTag, QueueRow, StoreRow, STORE_ROW,
 };
-use fjall::Keyspace;
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::path::Path;
+use std::collections::{HashMap, HashSet};
 
 const ITEMS: usize = 0;
 const MARKS: usize = 1;
@@ -20,171 +18,43 @@ const STORE: usize = 4;
 
 /// How many rows are written as one.
 const ROWS: usize = 1_000;
-/// How often a table is read from another place after an error.
-const ATTEMPTS: u32 = 10_000;
 
 /// Puts a database with all that can be read in the place of the damaged one, which is put aside.
+///
+/// The tables and the changes in the journals are taken together if they have all that was committed. Otherwise some
+/// journals may be damaged, and the tables newer than what is left of them.
 pub(super) fn salvage(
     directory: &Directory,
     acknowledged: u64,
     memtable: u64,
 ) -> Result<Damage, StoreError> {
-    let source = Source::open(directory, memtable)?;
-    let tables = Tables::open(&directory.at("db.new"), memtable)?;
-    let mut salvaged = Salvaged::new(&tables);
-    salvaged.copy(&source, acknowledged)?;
-    let mut damage = salvaged.damage;
+    let mut source = Source::open(directory, memtable)?;
+    let (mut damage, is_whole) = copy(&source, directory, acknowledged, memtable)?;
+    if !is_whole {
+        source.forget_changes();
+        (damage, _) = copy(&source, directory, acknowledged, memtable)?;
+    }
     drop(source);
-    tables.sync()?;
-    drop(tables);
+    directory.remove_copies()?;
     let aside = directory.put_aside()?;
     directory.put_in_place()?;
     damage.details = format!("the damaged database is in {}", aside.display()).into();
     Ok(damage)
 }
 
-/// What is left of a store.
-enum Source {
-    Tables(Tables),
-    /// The rows in the journals, by table. The storage engine cannot open the tables.
-    Journals(Rows),
-}
-
-type Rows = [BTreeMap<Vec<u8>, Vec<u8>>; 5];
-
-type Row<'r> = &'r mut dyn FnMut(&[u8], &[u8]) -> Result<(), StoreError>;
-
-impl Source {
-    fn open(directory: &Directory, memtable: u64) -> Result<Self, StoreError> {
-        let db = directory.at("db");
-        match Tables::open(&db, memtable) {
-            Err(StoreError::Damaged(_)) => Ok(Self::Journals(replay(&db)?)),
-            tables => tables.map(Self::Tables),
-        }
-    }
-
-    fn store(&self) -> Result<StoreRow, StoreError> {
-        let mut store = StoreRow::default();
-        self.each(STORE, &mut |key, value| {
-            store = decode_row(key, value).unwrap_or(store);
-            Ok(())
-        })?;
-        Ok(store)
-    }
-
-    /// Visits the rows of a table; returns how many places could not be read.
-    fn each(&self, table: usize, row: Row<'_>) -> Result<u64, StoreError> {
-        match self {
-            Self::Tables(tables) => {
-                let mut gaps = Gaps {
-                    table: tables.all()[table],
-                    attempts: ATTEMPTS,
-                    unreadable: 0,
-                };
-                gaps.visit(0, u128::MAX, row)?;
-                Ok(gaps.unreadable)
-            }
-            Self::Journals(tables) => {
-                let mut rows = tables[table].iter();
-                rows.try_for_each(|(key, value)| row(key, value))?;
-                Ok(0)
-            }
-        }
-    }
-}
-
-fn replay(db: &Path) -> Result<Rows, StoreError> {
-    let mut tables = Rows::default();
-    journal::replay(db, |(table, key, value)| {
-        let index = usize::try_from(table)
-            .ok()
-            .and_then(|table| table.checked_sub(1));
-        if let Some(rows) = index.and_then(|index| tables.get_mut(index)) {
-            match value {
-                Some(value) => drop(rows.insert(key, value)),
-                None => drop(rows.remove(&key)),
-            }
-        }
-    })?;
-    Ok(tables)
-}
-
-/// Reads a table with rows that cannot be read.
-struct Gaps<'t> {
-    table: &'t Keyspace,
-    attempts: u32,
-    unreadable: u64,
-}
-
-impl Gaps<'_> {
-    /// Reads the rows between two places from both ends, and where both fail, the halves between.
-    fn visit(&mut self, from: u128, to: u128, row: Row<'_>) -> Result<(), StoreError> {
-        let (mut first, mut last) = (from, to);
-        if self.read(&mut first, to, false, row)? {
-            return Ok(());
-        }
-        if self.read(&mut last, first, true, row)? {
-            self.unreadable += 1;
-            return Ok(());
-        }
-        let middle = first + (last.saturating_sub(first)) / 2;
-        if first >= last || middle == first || self.attempts == 0 {
-            self.unreadable += 1;
-            return Ok(());
-        }
-        self.attempts -= 1;
-        self.visit(first, middle, row)?;
-        self.visit(middle, last, row)
-    }
-
-    /// Reads from one place towards another, which is not reached after an error. The place follows what was read.
-    fn read(
-        &self,
-        at: &mut u128,
-        end: u128,
-        backwards: bool,
-        row: Row<'_>,
-    ) -> Result<bool, StoreError> {
-        let (low, high) = if backwards { (end, *at) } else { (*at, end) };
-        let range = bound(low)..bound(high);
-        let Ok(mut rows) = guarded(|| Ok(self.table.range(range))) else {
-            return Ok(false);
-        };
-        loop {
-            let next = guarded(|| {
-                let next = if backwards {
-                    rows.next_back()
-                } else {
-                    rows.next()
-                };
-                Ok(next.map(fjall::Guard::into_inner).transpose()?)
-            });
-            let Ok(next) = next else {
-                return Ok(false);
-            };
-            let Some((key, value)) = next else {
-                return Ok(true);
-            };
-            *at = place(&key) + u128::from(!backwards);
-            row(&key, &value)?;
-        }
-    }
-}
-
-/// The first key that is possible at a place: zeros at the end are those that [`place`] has added.
-fn bound(place: u128) -> Vec<u8> {
-    let mut bytes = place.to_be_bytes().to_vec();
-    let zeros = place.trailing_zeros() / 8;
-    bytes.truncate(bytes.len() - zeros as usize);
-    bytes
-}
-
-/// The place of a key among those of 16 bytes.
-fn place(key: &[u8]) -> u128 {
-    let mut bytes = [0; 16];
-    let len = key.len().min(16);
-    bytes[..len].copy_from_slice(&key[..len]);
-    u128::from_be_bytes(bytes)
+/// Makes the new database; returns what is missing, and whether it has exactly what was committed.
+fn copy(
+    source: &Source,
+    directory: &Directory,
+    acknowledged: u64,
+    memtable: u64,
+) -> Result<(Damage, bool), StoreError> {
+    let tables = Tables::open(&directory.empty("db.new")?, memtable)?;
+    let mut salvaged = Salvaged::new(&tables);
+    let is_whole = salvaged.copy(source, acknowledged)?;
+    let damage = salvaged.damage;
+    tables.sync()?;
+    Ok((damage, is_whole))
 }
 
 /// The new database.
@@ -207,10 +77,11 @@ impl<'t> Salvaged<'t> {
         }
     }
 
-    fn copy(&mut self, source: &Source, acknowledged: u64) -> Result<(), StoreError> {
-        let store = source.store()?;
-        self.queue_rows(source)?;
-        let expected = self.count();
+    /// Copies all rows; returns whether they are those that were committed.
+    fn copy(&mut self, source: &Source, acknowledged: u64) -> Result<bool, StoreError> {
+        let store = store_row(source)?;
+        let queues = self.queue_rows(source)?;
+        let (expected, expected_count) = (self.queues.clone(), self.count());
         for row in self.queues.values_mut() {
             (row.items, row.letters, row.marks) = Default::default();
         }
@@ -218,10 +89,13 @@ impl<'t> Salvaged<'t> {
         let items = self.items(source, &buried)?;
         self.marks(source, &items)?;
         let there = self.count();
-        self.damage.missing = expected.saturating_sub(there);
-        self.damage.extra = there.saturating_sub(expected);
+        self.damage.missing = expected_count.saturating_sub(there);
+        self.damage.extra = there.saturating_sub(expected_count);
         self.damage.commits = acknowledged.saturating_sub(store.group);
-        self.books(store, acknowledged)
+        let is_newest = self.damage.commits == 0 && queues == store.queues;
+        let is_whole = is_newest && self.queues == expected;
+        self.books(store, acknowledged)?;
+        Ok(is_whole)
     }
 
     /// How many items and letters there are.
@@ -243,18 +117,21 @@ impl<'t> Salvaged<'t> {
         for (table, key, value) in self.rows.drain(..) {
             batch.insert(self.tables.all()[table], key, value);
         }
-        Ok(batch.commit()?)
+        guarded(|| Ok(batch.commit()?))
     }
 
-    fn queue_rows(&mut self, source: &Source) -> Result<(), StoreError> {
+    /// Reads the rows of the queues; returns their digest.
+    fn queue_rows(&mut self, source: &Source) -> Result<Digest, StoreError> {
+        let mut digest = Digest::default();
         source.each(QUEUES, &mut |key, value| {
             let id = key.try_into().map(u32::from_be_bytes);
             if let (Ok(id), Ok(row)) = (id, decode_row(key, value)) {
+                digest.add(queue_digest(id, value));
                 self.queues.insert(id, row);
             }
             Ok(())
         })?;
-        Ok(())
+        Ok(digest)
     }
 
     /// The row of a queue, which is made up if it was lost.
@@ -348,6 +225,15 @@ impl<'t> Salvaged<'t> {
         self.put(STORE, STORE_ROW, &encode_row(STORE_ROW, &store))?;
         self.write()
     }
+}
+
+fn store_row(source: &Source) -> Result<StoreRow, StoreError> {
+    let mut store = StoreRow::default();
+    source.each(STORE, &mut |key, value| {
+        store = decode_row(key, value).unwrap_or(store);
+        Ok(())
+    })?;
+    Ok(store)
 }
 
 fn order_of(has_schedule: bool) -> OrderTag {

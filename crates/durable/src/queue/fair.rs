@@ -1,74 +1,68 @@
 //! The keys of fair queues.
 
 use super::DurableQueue;
+use crate::entry::Entry;
 use crate::error::StoreError;
-use crate::order::{Engine, EntryOf};
-use requeue::{ByKey, FairSnapshot, Leased};
-use std::hash::Hash;
+use crate::order::{Engine, Order};
+use requeue::{FairSnapshot, Keyed};
 
-macro_rules! keys {
-    ($order:ty, [$($bounds:tt)*]) => {
-        /// Inspection of the keys of a queue that is [fair by key](crate::Builder::fair_by).
-        impl<T, K> DurableQueue<T, $order>
-        where
-            T: $($bounds)* Send + 'static,
-            K: Hash + Eq + Clone + Send + Sync + 'static,
-        {
-            /// The key of an item, which need not be in the queue.
-            pub fn key_of(&self, item: &T) -> K {
-                <$order>::key(&self.shared.settings, item)
-            }
+/// Inspection of the keys of a queue that is [fair by key](crate::Builder::fair_by).
+impl<T, K, O> DurableQueue<T, O>
+where
+    T: Send + 'static,
+    K: Clone + Send + Sync + 'static,
+    O: Order<T> + Engine<T, Key = K, Ram: Keyed<Entry<T, K>, Key = K>>,
+{
+    /// The key of an item, which need not be in the queue.
+    pub fn key_of(&self, item: &T) -> K {
+        O::key(&self.shared.settings, item)
+    }
 
-            /// The key of an item, if the key is at its [limit](crate::Builder::key_capacity).
-            ///
-            /// ```
-            /// # let directory = tempfile::tempdir()?;
-            /// # let store = requeue_durable::Store::open(directory.path())?;
-            /// let jobs = store.builder("jobs").fair_by(|job: &u32| job % 10).key_capacity(1).build()?;
-            /// jobs.push(42)?;
-            /// assert!(jobs.push(32).unwrap_err().is_full());
-            /// assert_eq!((jobs.key_at_limit(&32), jobs.key_at_limit(&33)), (Some(2), None));
-            /// # Ok::<(), Box<dyn std::error::Error>>(())
-            /// ```
-            pub fn key_at_limit(&self, item: &T) -> Option<K> {
-                self.ram.key_at_limit(&EntryOf::<T, $order>::on_disk(0, self.key_of(item)))
-            }
+    /// The key of an item, if the key is at its [limit](crate::Builder::key_capacity).
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = requeue_durable::Store::open(directory.path())?;
+    /// let jobs = store.builder("jobs").fair_by(|job: &u32| job % 10).key_capacity(1).build()?;
+    /// jobs.push(42)?;
+    /// assert!(jobs.push(32).unwrap_err().is_full());
+    /// assert_eq!((jobs.key_at_limit(&32), jobs.key_at_limit(&33)), (Some(2), None));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn key_at_limit(&self, item: &T) -> Option<K> {
+        self.ram.key_at_limit(&Entry::on_disk(0, self.key_of(item)))
+    }
 
-            /// Visits the items of one key in their order, and returns their number; see [`requeue::Queue::items_of`]. Items that are
-            /// not in memory are read from the disk.
-            ///
-            /// # Errors
-            ///
-            /// If an item could not be read; the others were visited.
-            pub fn items_of(&self, key: &K, mut visit: impl FnMut(&T)) -> Result<usize, StoreError> {
-                let mut failed = Ok(());
-                let count = self.ram.items_of(key, |entry| {
-                    if let Err(error) = self.show(entry, &mut visit) {
-                        failed = Err(error);
-                    }
-                });
-                failed.map(|()| count)
+    /// Visits the items of one key in their order, and returns their number; see [`requeue::Queue::items_of`]. Items that are
+    /// not in memory are read from the disk.
+    ///
+    /// # Errors
+    ///
+    /// If an item could not be read; the others were visited.
+    pub fn items_of(&self, key: &K, mut visit: impl FnMut(&T)) -> Result<usize, StoreError> {
+        let mut failed = Ok(());
+        let count = self.ram.items_of(key, |entry| {
+            if let Err(error) = self.show(entry, &mut visit) {
+                failed = Err(error);
             }
+        });
+        failed.map(|()| count)
+    }
 
-            /// The keys that have items, in the order in which they will be served; see [`requeue::Queue::keys`].
-            ///
-            /// ```
-            /// # let directory = tempfile::tempdir()?;
-            /// # let store = requeue_durable::Store::open(directory.path())?;
-            /// let jobs = store.builder("jobs").fair_by(|job: &u32| job % 10).build()?;
-            /// jobs.push_batch([11, 12, 21])?;
-            /// assert!(jobs.keys().iter().eq([(&1, 2), (&2, 1)]));
-            /// let mut ones = Vec::new();
-            /// assert_eq!(jobs.items_of(&1, |job| ones.push(*job))?, 2);
-            /// assert_eq!(ones, [11, 21]);
-            /// # Ok::<(), Box<dyn std::error::Error>>(())
-            /// ```
-            pub fn keys(&self) -> FairSnapshot<K> {
-                self.ram.keys()
-            }
-        }
-    };
+    /// The keys that have items, in the order in which they will be served; see [`requeue::Queue::keys`].
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = requeue_durable::Store::open(directory.path())?;
+    /// let jobs = store.builder("jobs").fair_by(|job: &u32| job % 10).build()?;
+    /// jobs.push_batch([11, 12, 21])?;
+    /// assert!(jobs.keys().iter().eq([(&1, 2), (&2, 1)]));
+    /// let mut ones = Vec::new();
+    /// assert_eq!(jobs.items_of(&1, |job| ones.push(*job))?, 2);
+    /// assert_eq!(ones, [11, 21]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn keys(&self) -> FairSnapshot<K> {
+        self.ram.keys()
+    }
 }
-
-keys!(ByKey<K, T>, []);
-keys!(Leased<ByKey<K, T>>, [Clone+]);

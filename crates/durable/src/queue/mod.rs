@@ -8,7 +8,7 @@ mod letters;
 mod priority;
 mod recover;
 pub(crate) mod shared;
-mod verbs;
+pub(crate) mod verbs;
 
 pub use builder::Builder;
 pub use inspect::{Inspector, LetterInfo, QueueInfo};
@@ -16,11 +16,10 @@ pub use iter::Iter;
 pub use letters::{Cause, DeadLetter, DeadLetters};
 pub use priority::{PushTo, PushWith};
 
-use crate::batch::{Batch, Change};
+use crate::batch::Change;
 use crate::error::StoreError;
 use crate::handle::{Handle, Seat};
-use crate::log::Durability;
-use crate::order::{Engine, EntryOf, Order, RamQueue};
+use crate::order::{EntryOf, Order, RamQueue, Unleased};
 use crate::{Fifo, Transaction};
 use requeue::{Held, Leased, Pace, Stats};
 use shared::Shared;
@@ -34,7 +33,7 @@ use thread_local::ThreadLocal;
 /// A queue whose committed items are on the disk. Clones are the same queue.
 ///
 /// It has the verbs of [`requeue::Queue`]. Each is a transaction of its own, and durable when it returns: see
-/// [`Durability`]. One commit is one sync of the disk at most, and threads that commit at the same time share it: so
+/// [`Durability`](crate::Durability). One commit is one sync of the disk at most, and threads that commit at the same time share it: so
 /// batches, transactions and threads make it fast.
 ///
 /// ```
@@ -207,6 +206,11 @@ impl<T: Send + 'static, O: Order<T>> DurableQueue<T, O> {
         self.ram.set_pace(pace);
     }
 
+    /// The pace of the queue, which shares its rate limit; see [`requeue::Queue::pace`].
+    pub fn pace(&self) -> Pace {
+        self.ram.pace()
+    }
+
     /// The time of the queue's clock.
     pub fn now(&self) -> Instant {
         self.ram.now()
@@ -233,22 +237,10 @@ impl<T: Send + 'static, O: Order<T>> DurableQueue<T, O> {
     }
 }
 
-impl<T: Send + 'static, O> DurableQueue<T, Leased<O>>
-where
-    Leased<O>: Order<T>,
-{
+impl<T: Clone + Send + 'static, O: Unleased<T>> DurableQueue<T, Leased<O>> {
     /// Takes leased items back from a worker; see [`requeue::Queue::recover`].
     pub fn recover(&self, worker: &str, before: Instant) -> usize {
-        Leased::<O>::recover(&self.ram, worker, before)
-    }
-}
-
-impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
-    /// Writes a change, and waits until it is on the disk.
-    pub(crate) fn write(&self, change: Change) -> Result<(), StoreError> {
-        let mut batch = Batch::default();
-        batch.others.push(change);
-        self.log().commit(&mut [batch], Durability::Synced)
+        self.ram.recover(worker, before)
     }
 }
 

@@ -5,7 +5,7 @@ use crate::batch::Change;
 use crate::error::{Damage, StoreError};
 use crate::format::{decode_row, row_digest, Digest, Key, LetterRow, Mark, QueueRow, Schedule};
 use crate::log;
-use crate::order::{Engine, EntryOf, RamQueue, RamTx, Wait};
+use crate::order::{Engine, EntryOf, RamQueue, RamTx, Staging, Wait};
 use crate::queue::letters::Cause;
 use fjall::{Keyspace, UserKey, UserValue};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -97,14 +97,7 @@ pub(super) fn recover<T: Send + 'static, O: Engine<T>>(
     // All go through one handle, so that they are in one order.
     let tx = deliver_again(shared, &ram, marked);
     drop(push(shared, tx, ready));
-    let closed = shared
-        .log()
-        .disk()
-        .books()
-        .queues
-        .get(&shared.id)
-        .is_some_and(|row| row.closed);
-    if closed {
+    if shared.is_closed_on_disk() {
         ram.close();
     }
     Ok(ram)
@@ -191,12 +184,8 @@ fn bury<T: Send + 'static, O: Engine<T>>(
         mark,
     } in poison
     {
-        let (id, mut item_bytes) = (entry.id, Vec::new());
-        let item = match entry.into_item() {
-            Some(item) => item,
-            None => shared.read(id)?,
-        };
-        shared.codec.encode(&item, &mut item_bytes)?;
+        let id = entry.id;
+        let item_bytes = shared.read_bytes(id)?;
         let letter = LetterRow {
             item: id,
             attempts: mark.attempts,
@@ -212,15 +201,15 @@ fn bury<T: Send + 'static, O: Engine<T>>(
     Ok(())
 }
 
-/// Items that were delivered before. A transaction takes each of them as often as it was delivered, and then aborts, so
-/// that they are at the head, in their order, or delayed, and the queue in memory knows their deliveries.
+/// Items that were delivered before. A transaction takes each of them as often as it was delivered, and then gives all of
+/// them back, so that they are at the head, in their order, or delayed, and the queue in memory knows their deliveries.
 fn deliver_again<T: Send + 'static, O: Engine<T>>(
     shared: &Shared<T, O>,
     ram: &RamQueue<T, O>,
     marked: Vec<Recovered<T, O>>,
 ) -> RamTx<T, O> {
     let (now, tx) = (shared.store.wall_time(), ram.begin_owned());
-    let mut pushing = ram.begin_owned();
+    let (mut pushing, mut held) = (ram.begin_owned(), Vec::new());
     for item in marked {
         let mark = item.mark;
         pushing = push(shared, pushing, vec![item]);
@@ -231,9 +220,15 @@ fn deliver_again<T: Send + 'static, O: Engine<T>>(
                 let _ = tx.retry_after(item, Duration::ZERO);
             }
         }
-        if let (Ok(item), Some(due)) = (tx.pop(), mark.delayed.filter(|due| *due > now)) {
-            let _ = tx.retry_after(item, Duration::from_millis(due - now));
-        }
+        held.extend(tx.pop().ok().map(|item| (item, mark.delayed)));
+    }
+    // One by one, the last one first: all to the head of one shard. An abort would put those that were not retried to
+    // that of another.
+    for (item, delayed) in held.into_iter().rev() {
+        let _ = match delayed {
+            Some(due) => tx.retry_after(item, Duration::from_millis(due.saturating_sub(now))),
+            None => tx.retry(item),
+        };
     }
     tx.abort();
     pushing
@@ -249,7 +244,7 @@ fn push<T: Send + 'static, O: Engine<T>>(
     for (index, item) in items.into_iter().enumerate() {
         let id = item.entry.id;
         let place = item.schedule.map(|schedule| shared.place(schedule));
-        let ticket = O::stage(&tx, item.entry, place, Wait::Never);
+        let ticket = O::Staging::stage(&tx, item.entry, place, Wait::Never);
         let ticket =
             ticket.unwrap_or_else(|_| unreachable!("the queue has room for all its items"));
         tickets.extend(ticket.map(|ticket| (id, ticket)));

@@ -5,11 +5,12 @@ use crate::batch::{Batch, Change, Encode};
 use crate::entry::{Budget, Entry};
 use crate::error::StoreError;
 use crate::format::{self, Key, Schedule};
-use crate::log::{guarded, Log};
+use crate::log::{guarded, Durability, Log};
 use crate::order::{Engine, EntryOf, Place};
 use crate::store::{millis, StoreInner};
+use fjall::UserValue;
 use parking_lot::Mutex;
-use requeue::{Clock, Ticket as RamTicket};
+use requeue::{Backoff, Clock, Ticket as RamTicket};
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
@@ -24,6 +25,7 @@ pub(crate) struct Shared<T, O: Engine<T>> {
     pub(crate) settings: O::Settings,
     pub(crate) budget: Option<Arc<Budget>>,
     pub(crate) max_attempts: Option<u32>,
+    pub(crate) backoff: Option<Backoff>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) letters: Letters<T>,
     /// The tickets in memory of the items of a priority queue.
@@ -70,19 +72,30 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
     /// Reads an item from the disk.
     #[cold]
     pub(crate) fn read(&self, id: u64) -> Result<T, StoreError> {
+        let value = self.value(id)?;
+        let key = self.key(id).to_bytes();
+        self.decode(id, &key, &value).map(|(_, item)| item)
+    }
+
+    /// The bytes of an item on the disk.
+    pub(super) fn read_bytes(&self, id: u64) -> Result<Vec<u8>, StoreError> {
+        let value = self.value(id)?;
+        self.split(id, &self.key(id).to_bytes(), &value)
+            .map(|(_, bytes)| bytes.to_vec())
+    }
+
+    fn value(&self, id: u64) -> Result<UserValue, StoreError> {
         let key = self.key(id).to_bytes();
         let items = &self.log().disk().tables.items;
         let get = || guarded(|| Ok(items.get(key)?));
-        let value = if let Some(value) = get()? {
-            value
-        } else {
-            // It is shown already, and not written yet.
-            self.log().flush()?;
-            let missing =
-                || StoreError::damaged(format!("item {id} of queue {:?} is missing", self.name));
-            get()?.ok_or_else(missing)?
-        };
-        self.decode(id, &key, &value).map(|(_, item)| item)
+        if let Some(value) = get()? {
+            return Ok(value);
+        }
+        // It is shown already, and not written yet.
+        self.log().flush()?;
+        let missing =
+            || StoreError::damaged(format!("item {id} of queue {:?} is missing", self.name));
+        get()?.ok_or_else(missing)
     }
 
     /// The item in a value.
@@ -92,14 +105,36 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         key: &[u8],
         value: &[u8],
     ) -> Result<(Option<Schedule>, T), StoreError> {
+        let (schedule, bytes) = self.split(id, key, value)?;
+        Ok((schedule, self.codec.decode(bytes)?))
+    }
+
+    fn split<'v>(
+        &self,
+        id: u64,
+        key: &[u8],
+        value: &'v [u8],
+    ) -> Result<(Option<Schedule>, &'v [u8]), StoreError> {
         let content = format::open(key, value).and_then(format::split_value);
-        let (schedule, bytes) = content.ok_or_else(|| {
+        content.ok_or_else(|| {
             StoreError::damaged(format!(
                 "item {id} of queue {:?} has a wrong checksum",
                 self.name
             ))
-        })?;
-        Ok((schedule, self.codec.decode(bytes)?))
+        })
+    }
+
+    /// Writes a change, and waits until it is on the disk.
+    pub(crate) fn write(&self, change: Change) -> Result<(), StoreError> {
+        let mut batch = Batch::default();
+        batch.others.push(change);
+        self.log().commit(&mut [batch], Durability::Synced)
+    }
+
+    /// Whether the queue is closed in what is written.
+    pub(crate) fn is_closed_on_disk(&self) -> bool {
+        let books = self.log().disk().books();
+        books.queues.get(&self.id).is_some_and(|row| row.closed)
     }
 
     /// Writes down, without a wait, that items were delivered.
@@ -113,6 +148,24 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
     pub(crate) fn note_delays(&self, items: impl Iterator<Item = (u64, u32)>, delay: Duration) {
         let due = self.wall_time_after(delay);
         self.note(items.map(|(id, attempts)| Change::Delayed(self.key(id), attempts, due)));
+    }
+
+    /// Writes down, without a wait, that deliveries failed, and until when the backoff of the queue, or else that of the
+    /// worker, delays the items. Those that become dead letters are not delayed.
+    pub(crate) fn note_backoff(
+        &self,
+        items: impl Iterator<Item = (u64, u32)>,
+        worker: Option<Backoff>,
+    ) {
+        let Some(backoff) = self.backoff.or(worker) else {
+            return;
+        };
+        let is_last = |attempts| self.max_attempts.is_some_and(|most| attempts >= most);
+        let delayed = items.filter(|(_, attempts)| !is_last(*attempts));
+        self.note(delayed.map(|(id, attempts)| {
+            let due = self.wall_time_after(backoff.delay(attempts));
+            Change::Delayed(self.key(id), attempts, due)
+        }));
     }
 
     pub(crate) fn note(&self, changes: impl Iterator<Item = Change>) {
@@ -176,6 +229,16 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
 pub(crate) struct TicketChanges {
     new: Vec<(u64, RamTicket)>,
     removed: Vec<u64>,
+}
+
+impl TicketChanges {
+    /// The item has left the queue.
+    pub(crate) fn removal(id: u64) -> Self {
+        Self {
+            new: Vec::new(),
+            removed: vec![id],
+        }
+    }
 }
 
 impl<T, O: Engine<T>> Drop for Shared<T, O> {

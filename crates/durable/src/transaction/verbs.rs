@@ -4,6 +4,7 @@ use super::Transaction;
 use crate::error::{PopError, PushError, StoreError};
 use crate::item::{Item, Items};
 use crate::order::{Order, Wait};
+use requeue::DeliveryId;
 use std::future::Future;
 use std::time::Duration;
 
@@ -200,5 +201,25 @@ impl<T: Send + 'static, O: Order<T>> Transaction<'_, T, O> {
         max: usize,
     ) -> impl Future<Output = Result<Items<'_, T, O>, StoreError>> + Send + '_ {
         self.hold_batch_async(min, max)
+    }
+
+    /// The id of the transaction, also reported by [`DurableQueue::held`](crate::DurableQueue::held): see
+    /// [`requeue::Transaction::id`].
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = requeue_durable::Store::open(directory.path())?;
+    /// let jobs = store.queue("jobs")?;
+    /// jobs.push(7)?;
+    /// let mut handle = jobs.handle();
+    /// handle.pop()?;
+    /// jobs.push(8)?;
+    /// let tx = handle.begin();
+    /// tx.pop()?;
+    /// assert_eq!(jobs.held()[0].id, tx.id());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn id(&self) -> DeliveryId {
+        self.core().ram.id()
     }
 }

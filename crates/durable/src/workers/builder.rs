@@ -1,14 +1,17 @@
 //! The settings of a pool.
 
-use super::crew::{Crew, Failure, Hook, Shift};
+use super::crew::Crew;
+use super::failure::{Failure, Hook};
+use super::shift::Shift;
 use super::Workers;
 use crate::order::Order;
 use crate::DurableQueue;
 use requeue::Backoff;
 use std::fmt;
+use std::io;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 /// The settings of a pool of workers, from [`Workers::builder`].
@@ -96,18 +99,26 @@ impl<T: Send + 'static, O: Order<T>> WorkersBuilder<T, O> {
     /// Starts a thread for each worker.
     #[track_caller]
     pub(super) fn start(&self, serve: impl Fn(Shift) + Send + Sync + 'static) -> Workers {
-        let (crew, serve) = (self.crew(), Arc::new(serve));
-        let mut workers = Workers {
-            threads: Vec::new(),
-            crew: Arc::clone(&crew),
-        };
-        for shift in Shift::all(&crew) {
+        let serve = Arc::new(serve);
+        self.start_by(|thread, shift| {
             let serve = Arc::clone(&serve);
+            thread.spawn(move || serve(shift)).map(Some)
+        })
+    }
+
+    /// Starts a thread for each worker, by `spawn`, which returns it if the pool is to join it.
+    #[track_caller]
+    pub(super) fn start_by(
+        &self,
+        spawn: impl Fn(thread::Builder, Shift) -> io::Result<Option<JoinHandle<()>>>,
+    ) -> Workers {
+        let mut workers = Workers::new(self.crew());
+        for shift in Shift::all(&workers.crew) {
             let thread = thread::Builder::new().name(shift.name().to_string());
-            let started = thread.spawn(move || serve(shift));
+            let started = spawn(thread, shift);
             workers
                 .threads
-                .push(started.expect("a thread can be started"));
+                .extend(started.expect("the system refused to start a thread"));
         }
         workers
     }

@@ -1,13 +1,32 @@
 //! Pools of workers.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `builder`, `run`, `task` | the settings of a pool, and its start: as threads, as tasks |
+//! | `jobs` | threads whose runs have results |
+//! | `crew`, `shift` | the workers of a pool and the wait for their end; the life of one worker |
+//! | `others` | other queues that a run commits to |
+//! | `status`, `failure` | what workers show of themselves, and failed runs |
+//! | `block` | waits for a future on a thread |
+//! | `transaction` | transactions in generic code |
 
+mod block;
 mod builder;
 mod crew;
+mod failure;
+mod jobs;
 mod others;
 mod run;
+mod shift;
+mod status;
 mod task;
+mod transaction;
 
 pub use builder::WorkersBuilder;
-pub use crew::{Failure, Report, WorkerStatus};
+pub use failure::Failure;
+pub use jobs::Jobs;
+pub use others::Others;
+pub use status::{Report, WorkerStatus};
 pub use task::RunTransaction;
 
 use crate::error::StoreError;
@@ -18,6 +37,7 @@ use std::fmt;
 use std::mem;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 /// Threads, or tasks, that wait for the items of a queue, run a function on each, and commit if it succeeds.
 ///
@@ -25,7 +45,7 @@ use std::thread::JoinHandle;
 /// milliseconds, after their second delivery after 20, and so on, up to a second; [`WorkersBuilder::backoff`] and the
 /// [backoff](crate::Builder::backoff) of the queue change that. A failed run counts as a delivery: after
 /// [`max_attempts`](crate::Builder::max_attempts) of them an item becomes a [dead letter](DurableQueue::dead_letters), with the
-/// error. These delays end with the process.
+/// error. The delays go on in the next process.
 ///
 /// A worker ends when it is stopped, or when the queue is closed and drained. Runs can push follow-up items after the close.
 /// If the store is [poisoned](StoreError::Poisoned), all workers end, and [`join`](Self::join) returns the error. Another error of a
@@ -53,7 +73,9 @@ use std::thread::JoinHandle;
 #[must_use = "workers stop when they are dropped"]
 pub struct Workers {
     crew: Arc<Crew>,
+    /// Empty if they are tasks, or if a scope joins them; otherwise one for each worker.
     threads: Vec<JoinHandle<()>>,
+    ended: bool,
 }
 
 impl Workers {
@@ -62,6 +84,14 @@ impl Workers {
         queue: &DurableQueue<T, O>,
     ) -> WorkersBuilder<T, O> {
         WorkersBuilder::new(queue.clone())
+    }
+
+    fn new(crew: Arc<Crew>) -> Self {
+        Self {
+            crew,
+            threads: Vec::new(),
+            ended: false,
+        }
     }
 
     /// What each worker does, and has done.
@@ -75,7 +105,7 @@ impl Workers {
     ///
     /// [`StoreError::Poisoned`]: they ended because of it.
     pub fn join(mut self) -> Result<Report, StoreError> {
-        self.end()
+        self.end(Duration::MAX)
     }
 
     /// Stops all workers, and waits until they have finished their runs. Ready items stay in the queue.
@@ -98,16 +128,55 @@ impl Workers {
     /// # Errors
     ///
     /// As for [`join`](Self::join).
-    pub fn stop(mut self) -> Result<Report, StoreError> {
-        self.crew.stop();
-        self.end()
+    pub fn stop(self) -> Result<Report, StoreError> {
+        self.shutdown(Duration::MAX)
     }
 
-    fn end(&mut self) -> Result<Report, StoreError> {
-        let report = self.crew.wait();
-        for thread in mem::take(&mut self.threads) {
-            // Panics of runs were caught; a panicking destructor of the function ends only its thread.
-            let _ = thread.join();
+    /// Stops all workers, and waits for them for at most `timeout`.
+    ///
+    /// A thread cannot be killed: workers still running at the deadline are listed in [`Report::stuck`] and detached. They hold
+    /// their items and keep the store open until their run ends, and end then. On a leased queue,
+    /// [`DurableQueue::recover`] reclaims the items. Threads of [`run_scoped`](WorkersBuilder::run_scoped) are still joined by
+    /// their scope.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = requeue_durable::Store::open(directory.path())?;
+    /// use requeue_durable::Workers;
+    /// use std::sync::mpsc::channel;
+    /// use std::time::Duration;
+    ///
+    /// let jobs = store.queue("jobs")?;
+    /// let (send, begun) = channel();
+    /// let workers = Workers::builder(&jobs).threads(1).run(move |_job, _tx| -> Result<(), ()> {
+    ///     send.send(()).unwrap();
+    ///     loop {
+    ///         std::thread::park(); // hangs
+    ///     }
+    /// });
+    /// jobs.push(7)?;
+    /// begun.recv()?;
+    /// assert_eq!(workers.shutdown(Duration::ZERO)?.stuck.len(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As for [`join`](Self::join).
+    pub fn shutdown(mut self, timeout: Duration) -> Result<Report, StoreError> {
+        self.crew.stop();
+        self.end(timeout)
+    }
+
+    /// Waits for the workers, and detaches those that are still running after `timeout`.
+    fn end(&mut self, timeout: Duration) -> Result<Report, StoreError> {
+        self.ended = true;
+        let report = self.crew.wait(timeout);
+        for (worker, thread) in self.crew.workers.iter().zip(mem::take(&mut self.threads)) {
+            if worker.has_ended() {
+                // Panics of runs were caught; a panicking destructor of the function ends only its thread.
+                let _ = thread.join();
+            }
         }
         report
     }
@@ -115,8 +184,10 @@ impl Workers {
 
 impl Drop for Workers {
     fn drop(&mut self) {
-        self.crew.stop();
-        let _ = self.end();
+        if !self.ended {
+            self.crew.stop();
+            let _ = self.end(Duration::MAX);
+        }
     }
 }
 

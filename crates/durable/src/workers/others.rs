@@ -1,6 +1,6 @@
 //! The other queues of a run.
 
-use super::run::lose;
+use super::failure::drop_committed;
 use crate::error::StoreError;
 use crate::order::Order;
 use crate::{commit_all, DurableQueue, Handle, Transaction};
@@ -56,7 +56,7 @@ impl<A: Send + 'static, P: Order<A>> Others for &DurableQueue<A, P> {
         tx: Transaction<'_, T, O>,
         other: Self::Transactions<'_>,
     ) -> Result<(), StoreError> {
-        commit_all((tx, other)).map(lose)
+        commit_all((tx, other)).map(drop_committed)
     }
 }
 
@@ -86,7 +86,7 @@ macro_rules! tuples {
                 tx: Transaction<'_, T, O>,
                 ($($queue,)+): Self::Transactions<'_>,
             ) -> Result<(), StoreError> {
-                commit_all((tx, $($queue),+)).map(lose)
+                commit_all((tx, $($queue),+)).map(drop_committed)
             }
         }
     };

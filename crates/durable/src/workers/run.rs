@@ -1,13 +1,16 @@
 //! Workers that are threads.
 
-use super::crew::{block_on, quietly, Next, Ran, Shift};
+use super::block::block_on;
+use super::failure::drop_committed;
 use super::others::Others;
+use super::shift::{Deliveries, Missing, Next, Shift};
 use super::{Workers, WorkersBuilder};
-use crate::error::{PopError, StoreError};
+use crate::error::StoreError;
 use crate::order::Order;
-use crate::{Item, Transaction};
+use crate::{DurableQueue, Item, Transaction};
 use std::fmt::Debug;
-use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::sync::Arc;
+use std::thread::Scope;
 
 impl<T: Send + 'static, O: Order<T>> WorkersBuilder<T, O> {
     /// Starts threads that call `run` for each item, with the transaction that holds it.
@@ -29,6 +32,11 @@ impl<T: Send + 'static, O: Order<T>> WorkersBuilder<T, O> {
     /// assert_eq!(workers.join()?.done, 4);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the system refuses to start a thread.
+    #[track_caller]
     pub fn run<E, F>(self, run: F) -> Workers
     where
         E: Debug,
@@ -36,9 +44,48 @@ impl<T: Send + 'static, O: Order<T>> WorkersBuilder<T, O> {
         F: Send + Sync + 'static,
     {
         let queue = self.queue.clone();
-        self.start(move |shift| {
-            let mut handle = queue.named_handle(shift.name());
-            while each(&shift, handle.begin(), &run, |tx| tx.commit().map(lose)) == Next::Goes {}
+        self.start(move |shift| each(&shift, &queue, &run))
+    }
+
+    /// As [`run`](Self::run), with a function that may borrow data that outlives `scope`. The scope joins the threads at its end,
+    /// which blocks until the workers are stopped or dropped, or the queue is closed and drained.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = requeue_durable::Store::open(directory.path())?;
+    /// use requeue_durable::Workers;
+    /// use std::sync::atomic::{AtomicU32, Ordering};
+    ///
+    /// let numbers = store.queue("numbers")?;
+    /// numbers.push_batch(1..=4)?;
+    /// numbers.close()?;
+    /// let sum = AtomicU32::new(0);
+    /// std::thread::scope(|scope| {
+    ///     let workers = Workers::builder(&numbers).threads(2).run_scoped(scope, |number, _tx| {
+    ///         sum.fetch_add(*number, Ordering::Relaxed);
+    ///         Ok::<(), ()>(())
+    ///     });
+    ///     workers.join()
+    /// })?;
+    /// assert_eq!(sum.into_inner(), 10);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the system refuses to start a thread.
+    #[track_caller]
+    pub fn run_scoped<'scope, E, F>(self, scope: &'scope Scope<'scope, '_>, run: F) -> Workers
+    where
+        E: Debug,
+        F: for<'t> Fn(Item<'t, T, O>, &'t Transaction<'t, T, O>) -> Result<(), E>,
+        F: Send + Sync + 'scope,
+    {
+        let run = Arc::new(run);
+        self.start_by(|thread, shift| {
+            let (queue, run) = (self.queue.clone(), Arc::clone(&run));
+            let thread = thread.spawn_scoped(scope, move || each(&shift, &queue, &*run));
+            thread.map(|_| None) // the scope joins it
         })
     }
 
@@ -62,7 +109,7 @@ impl<T: Send + 'static, O: Order<T>> WorkersBuilder<T, O> {
     ///
     /// # Panics
     ///
-    /// If `max` is 0.
+    /// If `max` is 0, or if the system refuses to start a thread.
     #[track_caller]
     pub fn run_batches<E, F>(self, max: usize, run: F) -> Workers
     where
@@ -74,7 +121,14 @@ impl<T: Send + 'static, O: Order<T>> WorkersBuilder<T, O> {
         let queue = self.queue.clone();
         self.start(move |shift| {
             let mut handle = queue.named_handle(shift.name());
-            while batch(&shift, handle.begin(), max, &run) == Next::Goes {}
+            repeat(|| {
+                let attempted = shift.attempt(handle.begin(), |tx| {
+                    let items = take_batch(&shift, tx, max)?;
+                    shift.begin_run();
+                    Ok(run(items, tx))
+                });
+                commit(&shift, attempted, Transaction::commit)
+            });
         })
     }
 
@@ -97,6 +151,11 @@ impl<T: Send + 'static, O: Order<T>> WorkersBuilder<T, O> {
     /// assert_eq!(invoices.pop()?, "invoice for order 7");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the system refuses to start a thread.
+    #[track_caller]
     pub fn run_with<Q, E, F>(self, others: Q, run: F) -> Workers
     where
         Q: Others,
@@ -112,93 +171,70 @@ impl<T: Send + 'static, O: Order<T>> WorkersBuilder<T, O> {
         self.start(move |shift| {
             let mut handle = queue.named_handle(shift.name());
             let mut handles = Q::handles(&others, &shift.name());
-            loop {
+            repeat(|| {
                 let others = Q::begin(&mut handles);
-                let work = |shift: &Shift, tx: Transaction<'_, T, O>| -> Next {
-                    let item = match take(shift, &tx) {
-                        Ok(item) => item,
-                        Err(Missing::End) => return Next::Ends,
-                        Err(Missing::Unread(error)) => return shift.unread(tx, error),
-                    };
+                let attempted = shift.attempt(handle.begin(), |tx| {
+                    let item = take(&shift, tx)?;
                     shift.begin_run();
-                    let ran = catch_unwind(AssertUnwindSafe(|| run(item, &tx, &others)));
-                    end(shift, tx, ran, |tx| Q::commit(tx, others))
-                };
-                if work(&shift, handle.begin()) == Next::Ends {
-                    break;
-                }
-            }
+                    Ok(run(item, tx, &others))
+                });
+                commit(&shift, attempted, |tx| Q::commit(tx, others))
+            });
         })
     }
 }
 
-/// Why there is no item.
-enum Missing {
-    /// The worker is stopped, or the queue is closed and drained.
-    End,
-    /// It is held, and could not be read.
-    Unread(StoreError),
+/// Runs on each item.
+fn each<T: Send + 'static, O: Order<T>, E: Debug>(
+    shift: &Shift,
+    queue: &DurableQueue<T, O>,
+    run: &impl for<'t> Fn(Item<'t, T, O>, &'t Transaction<'t, T, O>) -> Result<(), E>,
+) {
+    let mut handle = queue.named_handle(shift.name());
+    repeat(|| {
+        let attempted = shift.attempt(handle.begin(), |tx| {
+            let item = take(shift, tx)?;
+            shift.begin_run();
+            Ok(run(item, tx))
+        });
+        commit(shift, attempted, Transaction::commit)
+    });
 }
 
-fn take<'t, T: Send + 'static, O: Order<T>>(
+/// Works until the worker ends.
+pub(super) fn repeat(mut work: impl FnMut() -> Next) {
+    while work() == Next::Goes {}
+}
+
+/// Commits the transaction of a run that succeeded.
+pub(super) fn commit<X, R>(
+    shift: &Shift,
+    attempted: Result<(X, Deliveries), Next>,
+    commit: impl FnOnce(X) -> Result<R, StoreError>,
+) -> Next {
+    match attempted {
+        Ok((tx, deliveries)) => shift.count(commit(tx).map(drop_committed), deliveries),
+        Err(next) => next,
+    }
+}
+
+/// Waits for an item.
+pub(super) fn take<'t, T: Send + 'static, O: Order<T>>(
     shift: &Shift,
     tx: &'t Transaction<'_, T, O>,
 ) -> Result<Item<'t, T, O>, Missing> {
-    match block_on(shift.wait(tx.hold_async())) {
-        Some(Ok(item)) => Ok(item),
-        Some(Err(PopError::Store(error))) => Err(Missing::Unread(error)),
-        Some(Err(PopError::Empty | PopError::Closed)) | None => Err(Missing::End),
-    }
+    block_on(shift.take(tx.hold_async()))
 }
 
-fn each<'h, T: Send + 'static, O: Order<T>, E: Debug>(
+/// Waits for up to `max` items.
+fn take_batch<'t, T: Send + 'static, O: Order<T>>(
     shift: &Shift,
-    tx: Transaction<'h, T, O>,
-    run: &impl for<'t> Fn(Item<'t, T, O>, &'t Transaction<'t, T, O>) -> Result<(), E>,
-    commit: impl FnOnce(Transaction<'h, T, O>) -> Result<(), StoreError>,
-) -> Next {
-    let item = match take(shift, &tx) {
-        Ok(item) => item,
-        Err(Missing::End) => return Next::Ends,
-        Err(Missing::Unread(error)) => return shift.unread(tx, error),
-    };
-    shift.begin_run();
-    let ran = catch_unwind(AssertUnwindSafe(|| run(item, &tx)));
-    end(shift, tx, ran, commit)
-}
-
-fn batch<T: Send + 'static, O: Order<T>, E: Debug>(
-    shift: &Shift,
-    tx: Transaction<'_, T, O>,
+    tx: &'t Transaction<'_, T, O>,
     max: usize,
-    run: &impl for<'t> Fn(Vec<Item<'t, T, O>>, &'t Transaction<'t, T, O>) -> Result<(), E>,
-) -> Next {
-    let items: Vec<_> = match block_on(shift.wait(tx.hold_batch_async(1, max))) {
-        Some(Ok(items)) => items.collect(),
-        Some(Err(error)) => return shift.unread(tx, error),
-        None => return Next::Ends,
-    };
-    if items.is_empty() {
-        return Next::Ends;
+) -> Result<Vec<Item<'t, T, O>>, Missing> {
+    match block_on(shift.wait(tx.hold_batch_async(1, max))) {
+        Some(Ok(items)) if items.len() > 0 => Ok(items.collect()),
+        Some(Ok(_)) | None => Err(Missing::End),
+        Some(Err(error)) => Err(Missing::Unread(error)),
     }
-    shift.begin_run();
-    let ran = catch_unwind(AssertUnwindSafe(|| run(items, &tx)));
-    end(shift, tx, ran, |tx| tx.commit().map(lose))
-}
-
-fn end<'h, T: Send + 'static, O: Order<T>, E: Debug>(
-    shift: &Shift,
-    tx: Transaction<'h, T, O>,
-    ran: Ran<E>,
-    commit: impl FnOnce(Transaction<'h, T, O>) -> Result<(), StoreError>,
-) -> Next {
-    match shift.judge(tx, ran) {
-        Some((tx, deliveries)) => shift.count(commit(tx), deliveries),
-        None => Next::Goes,
-    }
-}
-
-/// Drops what was committed. Destructors of users may panic.
-pub(super) fn lose<R>(taken: R) {
-    quietly(|| drop(taken));
 }

@@ -1,9 +1,8 @@
 //! Workers that are tasks.
 
-use super::crew::{quietly, Deliveries, Next, Ran, Shift};
-use super::run::lose;
+use super::failure::{drop_committed, swallow_panic};
+use super::shift::{Deliveries, Missing, Next, Ran, Shift};
 use super::{Workers, WorkersBuilder};
-use crate::error::PopError;
 use crate::order::Order;
 use crate::{DurableQueue, Fifo, OwnedTransaction};
 use parking_lot::Mutex;
@@ -14,6 +13,7 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
+use std::thread;
 
 impl<T: Clone + Send + 'static, O: Order<T>> WorkersBuilder<T, O> {
     /// Starts tasks that run a future for each item, with a copy of the item and the transaction that holds it. The pool
@@ -54,10 +54,7 @@ impl<T: Clone + Send + 'static, O: Order<T>> WorkersBuilder<T, O> {
         R: Future<Output = Result<(), E>> + Send + 'static,
     {
         let (crew, run) = (self.crew(), Arc::new(run));
-        let workers = Workers {
-            threads: Vec::new(),
-            crew: Arc::clone(&crew),
-        };
+        let workers = Workers::new(Arc::clone(&crew));
         for shift in Shift::all(&crew) {
             let (queue, run) = (self.queue.clone(), Arc::clone(&run));
             spawn(Box::pin(async move {
@@ -78,11 +75,15 @@ where
 {
     let tx = queue.begin_owned();
     let holding = tx.hold_async();
-    let popped = shift.wait(holding).await;
-    let item = match popped.map(|popped| popped.map(|item| T::clone(&item))) {
-        Some(Ok(item)) => item,
-        Some(Err(PopError::Store(error))) => return shift.unread(tx, error),
-        Some(Err(PopError::Empty | PopError::Closed)) | None => return Next::Ends,
+    let taking = async { Ok(T::clone(&*shift.take(holding).await?)) };
+    let item = match watch(|| taking).await {
+        Ok(Ok(item)) => item,
+        Ok(Err(Missing::End)) => return Next::Ends,
+        Ok(Err(Missing::Unread(error))) => return shift.unread(tx, error),
+        Err(payload) => {
+            drop(shift.judge(tx, Ran::<E>::Err(payload)));
+            return Next::Goes;
+        }
     };
     shift.begin_run();
     let seat = Arc::new(Mutex::new(None));
@@ -99,14 +100,14 @@ where
     match shift.judge(tx, ran) {
         Some((tx, deliveries)) => {
             let committed = tx.commit_async().await;
-            shift.count(committed.map(lose), deliveries)
+            shift.count(committed.map(drop_committed), deliveries)
         }
         None => Next::Goes,
     }
 }
 
-/// Runs a future of a user, and catches its panics.
-async fn watch<E, R: Future<Output = Result<(), E>>>(start: impl FnOnce() -> R) -> Ran<E> {
+/// Runs a future that has code of users, and catches its panics.
+async fn watch<R: Future>(start: impl FnOnce() -> R) -> thread::Result<R::Output> {
     let future = catch_unwind(AssertUnwindSafe(start))?;
     let mut future = Some(Box::pin(future));
     poll_fn(move |context| {
@@ -119,7 +120,7 @@ async fn watch<E, R: Future<Output = Result<(), E>>>(start: impl FnOnce() -> R) 
             Ok(Poll::Ready(result)) => Ok(result),
             Err(payload) => Err(payload),
         };
-        quietly(|| drop(future.take()));
+        swallow_panic(|| drop(future.take()));
         Poll::Ready(ran)
     })
     .await

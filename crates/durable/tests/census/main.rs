@@ -1,8 +1,10 @@
-//! The example `durable_census`, killed again and again, counts what it counts undisturbed.
+//! The example `durable_census`, killed or interrupted again and again, counts what it counts undisturbed.
 
+use rustix::process::{Pid, Signal};
 use std::fs;
 use std::hash::{BuildHasher, RandomState};
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
@@ -16,7 +18,9 @@ fn main() -> ExitCode {
     if std::env::var_os(CHILD).is_some() {
         return durable_census::main();
     }
-    a_census_that_is_killed_counts_each_file_once();
+    for signal in [Signal::KILL, Signal::INT] {
+        a_census_that_is_ended_counts_each_file_once(signal);
+    }
     ExitCode::SUCCESS
 }
 
@@ -50,8 +54,15 @@ fn files(progress: &str) -> u64 {
     number.parse().unwrap_or_else(|_| panic!("{progress}"))
 }
 
-/// Kills it after so many lines of progress; the number of files in the last one. `Err`: it ended, and said this.
-fn killed(root: &Path, store: &Path, lines: u64, at_least: u64) -> Result<u64, String> {
+/// Ends it by a signal after so many lines of progress; the number of files in the last one. `Err`: it ended before, and said
+/// this.
+fn ended(
+    root: &Path,
+    store: &Path,
+    signal: Signal,
+    lines: u64,
+    at_least: u64,
+) -> Result<u64, String> {
     let mut child = command(root, store).spawn().unwrap();
     let mut progress = BufReader::new(child.stderr.take().unwrap()).lines();
     let mut last = files(&progress.next().unwrap().unwrap());
@@ -69,12 +80,15 @@ fn killed(root: &Path, store: &Path, lines: u64, at_least: u64) -> Result<u64, S
         };
         last = last.max(files(&line.unwrap()));
     }
-    child.kill().unwrap();
-    child.wait().unwrap();
+    rustix::process::kill_process(Pid::from_child(&child), signal).unwrap();
+    let status = child.wait().unwrap();
+    // It may have ended by itself meanwhile.
+    let by_signal = status.signal() == Some(signal.as_raw());
+    assert!(by_signal || status.success(), "{status}");
     Ok(last)
 }
 
-fn a_census_that_is_killed_counts_each_file_once() {
+fn a_census_that_is_ended_counts_each_file_once(signal: Signal) {
     let directory = tempfile::tempdir().unwrap();
     let (root, store) = (
         directory.path().join("tree"),
@@ -91,16 +105,16 @@ fn a_census_that_is_killed_counts_each_file_once() {
         "{expected}"
     );
 
-    let (mut kills, mut counted, random) = (0_u64, 0, RandomState::new());
+    let (mut ends, mut counted, random) = (0_u64, 0, RandomState::new());
     let report = loop {
-        let lines = random.hash_one(kills) % 3;
-        match killed(&root, &store, lines, counted) {
-            Ok(files) => (kills, counted) = (kills + 1, files),
+        let lines = random.hash_one(ends) % 3;
+        match ended(&root, &store, signal, lines, counted) {
+            Ok(files) => (ends, counted) = (ends + 1, files),
             Err(report) => break report,
         }
     };
-    assert_eq!(report, expected, "after {kills} kills");
-    assert!(kills >= 3, "{kills} kills");
+    assert_eq!(report, expected, "after {ends} signals {signal:?}");
+    assert!(ends >= 3, "{ends} signals {signal:?}");
     assert_eq!(
         undisturbed(&root, &store),
         expected,

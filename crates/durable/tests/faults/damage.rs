@@ -180,6 +180,43 @@ fn files(directory: &Path) -> Vec<PathBuf> {
     files
 }
 
+/// The files below a directory, except locks, and what is in them. The storage engine cuts the zeros at the end of a journal
+/// when it opens it.
+fn contents(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut files = files(directory);
+    files.retain(|file| file.file_name().is_some_and(|name| name != "lock"));
+    let read = |file: PathBuf| {
+        let mut bytes = fs::read(&file).unwrap();
+        if is_journal(&file) {
+            let zeros = bytes.iter().rev().take_while(|byte| **byte == 0).count();
+            bytes.truncate(bytes.len() - zeros);
+        }
+        (file, bytes)
+    };
+    files.into_iter().map(read).collect()
+}
+
+fn assert_same_files(
+    before: &BTreeMap<PathBuf, Vec<u8>>,
+    after: &BTreeMap<PathBuf, Vec<u8>>,
+    is_compared: impl Fn(&Path) -> bool,
+    how: &str,
+) {
+    for file in before.keys().chain(after.keys()) {
+        let is_same = before.get(file) == after.get(file);
+        assert!(
+            is_same || !is_compared(file),
+            "{how}: {} was changed",
+            file.display()
+        );
+    }
+}
+
+fn is_in_tables(file: &Path) -> bool {
+    file.components()
+        .any(|part| part.as_os_str() == "keyspaces")
+}
+
 /// Where the content of a file ends; zeros follow.
 fn end(file: &Path) -> u64 {
     let bytes = fs::read(file).unwrap();
@@ -197,8 +234,8 @@ fn damage(random: &mut Random, store: &Path) -> (String, bool) {
     let journals: Vec<_> = files.iter().filter(|file| is_journal(file)).collect();
     // A store has many files, and most of its changes in few.
     let file = match random.below(3) {
-        0 => (*random.pick(&journals)).clone(),
-        _ => random.pick(&files).clone(),
+        0 => random.pick(&journals).clone(),
+        _ => random.pick(&files),
     };
     let end = end(&file);
     let at = random.below(end);
@@ -258,27 +295,26 @@ struct Outcomes {
 
 impl Outcomes {
     fn of(&mut self, path: &Path, content: &Content, how: &str, in_journal: bool) {
+        let before = contents(path);
+        if options().open(path).is_err() {
+            // Otherwise the storage engine may have opened the tables, and written them anew.
+            let is_compared = |file: &Path| in_journal || !is_in_tables(file);
+            assert_same_files(&before, &contents(path), is_compared, how);
+        }
         match read(path, false) {
             Ok(found) => {
                 assert_eq!(found, *content, "silently lost: {how}");
                 self.intact += 1;
                 return;
             }
-            Err(
-                StoreError::Damaged(_)
-                | StoreError::Poisoned(_)
-                | StoreError::NotAStore(_)
-                | StoreError::Version { .. },
-            ) => {}
+            Err(StoreError::Damaged(_) | StoreError::NotAStore(_) | StoreError::Version { .. }) => {
+            }
             Err(error) => panic!("{how}: {error:?}"),
         }
         self.reported += 1;
         match read(path, true) {
             Ok(found) => self.accept(path, &found, content, how, in_journal),
-            // Poisoned: the engine reads a damaged sequence number, and panics when it is to write the next.
-            Err(
-                StoreError::Poisoned(_) | StoreError::NotAStore(_) | StoreError::Version { .. },
-            ) => self.refused += 1,
+            Err(StoreError::NotAStore(_) | StoreError::Version { .. }) => self.refused += 1,
             Err(error) => panic!("{how}: it is not accepted: {error:?}"),
         }
     }
@@ -337,7 +373,7 @@ fn use_it(path: &Path, mut content: Content, how: &str) {
 }
 
 fn damage_often(name: &str, make: fn(&Path) -> Content) {
-    let mut random = Random::of_test(name);
+    let mut random = crate::random(name);
     let base = tempfile::tempdir().unwrap();
     let store = base.path().join("store");
     let content = make(&store);
@@ -420,6 +456,87 @@ fn a_missing_commit_is_reported_and_nothing_is_changed() {
     let store = Store::open(&path).unwrap();
     assert!(store.salvaged().is_none());
     assert!(numbers(&store).is_empty());
+}
+
+/// A damaged journal of which nothing can be read.
+#[test]
+fn nothing_is_changed_until_damage_is_accepted() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store");
+    let (journal, _) = two_commits(&path);
+    let open = OpenOptions::new().read(true).write(true).open(&journal);
+    flip(&open.unwrap(), 30, 3);
+    let before = contents(&path);
+    let Err(StoreError::Damaged(damage)) = Store::open(&path) else {
+        panic!("it is damaged");
+    };
+    assert_eq!(damage.commits, 3, "{damage}");
+    assert_same_files(&before, &contents(&path), |_| true, "flipped");
+    let store = options().accept_damage().open(&path).unwrap();
+    assert_eq!(store.salvaged().unwrap().commits, 3);
+    let name = journal.file_name().unwrap();
+    let aside = path.join("damaged-1");
+    let is_same = contents(&aside)[&aside.join(name)] == before[&journal];
+    assert!(is_same, "it is put aside as it was");
+}
+
+/// The tables have all that was acknowledged, and of the next journal only a torn write is there.
+#[test]
+fn the_torn_start_of_a_journal_is_dropped() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store");
+    let store = open(&path).unwrap();
+    let queue: DurableQueue<u32> = store.queue("numbers").unwrap();
+    queue.push_batch(1..=4).unwrap();
+    drop((queue, store));
+    // The disk is taken for full, so that the tables are written.
+    let store = options().reserve(u64::MAX).open(&path).unwrap();
+    let queue: DurableQueue<u32> = store.queue("numbers").unwrap();
+    assert_eq!(queue.pop_batch(3).unwrap(), [1, 2, 3]);
+    drop((queue, store));
+    let mut journals = files(&path);
+    journals.retain(|file| is_journal(file));
+    let [journal] = &*journals else {
+        panic!("{journals:?}");
+    };
+    let torn = fs::read(journal).unwrap()[..30].to_vec();
+    fs::write(journal, torn).unwrap();
+    assert_eq!(numbers(&Store::open(&path).unwrap()), [4]);
+}
+
+/// The storage engine takes a table for newer than all journals, and runs out of numbers.
+#[test]
+fn a_damaged_list_of_tables_is_reported_and_loses_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store");
+    let content = closed(&path);
+    let keyspace = path.join("db/keyspaces/1");
+    let current = fs::read(keyspace.join("current")).unwrap();
+    let (number, _) = current.split_first_chunk().unwrap();
+    let list = keyspace.join(format!("v{}", u64::from_le_bytes(*number)));
+    let bytes = fs::read(&list).unwrap();
+    let table = &files(&keyspace.join("tables"))[0];
+    let table: u64 = table
+        .file_name()
+        .unwrap()
+        .to_str()
+        .unwrap()
+        .parse()
+        .unwrap();
+    // Its number, a checksum with its kind, and the number that is added to those of its rows.
+    let is_entry = |at: &[u8]| at[..8] == table.to_le_bytes() && at[8] == 0 && at[25..] == [0; 8];
+    let at = bytes.windows(33).position(is_entry).unwrap() as u64;
+    let file = OpenOptions::new().read(true).write(true).open(&list);
+    flip(&file.unwrap(), at + 32, 7);
+    let before = contents(&path);
+    let refused = open(&path);
+    assert!(
+        matches!(refused, Err(StoreError::Damaged(_))),
+        "{refused:?}"
+    );
+    assert_same_files(&before, &contents(&path), |_| true, "flipped");
+    assert_eq!(read(&path, true).unwrap(), content);
+    use_it(&path, content, "flipped");
 }
 
 #[test]

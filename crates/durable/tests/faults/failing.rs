@@ -1,7 +1,6 @@
 //! Writes and syncs that fail.
 
 use crate::load::{check, Loaded};
-use crate::random::Random;
 use crate::shim::{put_between, shim};
 use crate::{child, count, open};
 use requeue_durable::{Durability, DurableQueue, StoreError};
@@ -14,12 +13,12 @@ fn all_that_was_acknowledged_survives_failing_calls() {
     let Some(shim) = shim() else {
         return;
     };
-    let mut random = Random::of_test("failing");
+    let mut random = crate::random("failing");
     for _ in 0..count("DURABLE_FAILURES", 10) {
         let directory = tempfile::tempdir().unwrap();
         let store = directory.path().join("store");
         drop(open(&store).unwrap());
-        let variable = *random.pick(&["SHIM_FAIL_WRITE", "SHIM_FAIL_SYNC"]);
+        let variable = random.pick(&["SHIM_FAIL_WRITE", "SHIM_FAIL_SYNC"]);
         let at = 20 + random.below(300);
         let child = Loaded::start(&store, 0, |command| {
             put_between(command, shim, &store);

@@ -2,14 +2,13 @@
 
 use crate::count;
 use crate::load::{check, Loaded};
-use crate::random::Random;
 
 /// After so many kills the next one is of a new store.
 const ROUNDS: u64 = 10;
 
 #[test]
 fn all_that_was_acknowledged_survives_a_kill() {
-    let mut random = Random::of_test("kill");
+    let mut random = crate::random("kill");
     let (kills, mut total) = (count("DURABLE_KILLS", 10), 0);
     let mut directory = tempfile::tempdir().unwrap();
     for kill in 0..kills {
@@ -19,7 +18,7 @@ fn all_that_was_acknowledged_survives_a_kill() {
         }
         let path = directory.path().join("store");
         // Now and then while it opens the store.
-        let most = *random.pick(&[2, 100, 1_000, 2_000]);
+        let most = random.pick(&[2, 100, 1_000, 2_000]);
         let acknowledgements = 1 + random.below(most);
         let child = Loaded::start(&path, round, |_| ());
         let acknowledged = child.kill_after(acknowledgements);

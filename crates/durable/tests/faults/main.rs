@@ -16,14 +16,17 @@ mod kill;
 mod load;
 mod poison;
 mod power;
+#[path = "../common/random.rs"]
 mod random;
 mod shim;
 mod tmpfs;
 
+use random::Random;
 use requeue_durable::{Store, StoreError, StoreOptions};
 use std::env;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Says to a child what it is.
 const ROLE: &str = "DURABLE_ROLE";
@@ -71,6 +74,14 @@ fn open(path: &Path) -> Result<Store, StoreError> {
 fn count(variable: &str, default: u64) -> u64 {
     let value = env::var(variable).ok();
     value.map_or(default, |value| value.parse().expect("a number"))
+}
+
+/// Random choices by the seed in the environment, or by a new one, which is printed.
+fn random(test: &str) -> Random {
+    let clock = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    let seed = count("DURABLE_SEED", clock.subsec_nanos().into());
+    println!("{test}: DURABLE_SEED={seed}");
+    Random::new(seed)
 }
 
 #[test]

@@ -63,7 +63,7 @@ fn all_that_was_acknowledged_survives_a_power_loss() {
     let Some(shim) = shim() else {
         return;
     };
-    let mut random = Random::of_test("power");
+    let mut random = crate::random("power");
     let (cuts, mut total) = (count("DURABLE_CUTS", 10), 0);
     for cut in 0..cuts {
         let directory = tempfile::tempdir().unwrap();
@@ -74,7 +74,7 @@ fn all_that_was_acknowledged_survives_a_power_loss() {
         fs::create_dir(&synced).unwrap();
         fs::create_dir(&store).unwrap();
         // All points of the creation, and some of the load.
-        let most = *random.pick(&[200, 1_000, 3_000]);
+        let most = random.pick(&[200, 1_000, 3_000]);
         let at = 1 + random.below(most);
         let child = Loaded::start(&store, 0, |command| {
             put_between(command, shim, &store);

@@ -1,6 +1,6 @@
 //! What is committed is there again; what is not is not.
 
-use super::{directory, open, options};
+use super::{copy_of, directory, open, options};
 use requeue_durable::{
     commit_all, Cause, Durability, DurableQueue, PopError, PushError, StoreError,
 };
@@ -60,17 +60,6 @@ fn what_was_open_is_back_at_the_head() {
     assert_eq!(queue.pop_batch(10).unwrap(), ["a", "b", "c", "f"]);
 }
 
-fn copy_of(directory: &tempfile::TempDir) -> tempfile::TempDir {
-    let copy = super::directory();
-    let status = std::process::Command::new("cp")
-        .arg("-r")
-        .arg(directory.path().join("."))
-        .arg(copy.path())
-        .status();
-    assert!(status.unwrap().success());
-    copy
-}
-
 #[test]
 fn several_queues_commit_as_one() {
     let directory = directory();
@@ -111,6 +100,30 @@ fn a_buffered_commit_is_visible_at_once_and_on_the_disk_when_the_store_closes() 
     let queue: DurableQueue<u32> = open(&directory).queue("numbers").unwrap();
     assert_eq!(queue.len(), 90);
     assert_eq!(queue.pop().unwrap(), 10);
+}
+
+#[test]
+fn a_flush_and_a_synced_commit_write_the_buffered_commits_before_them() {
+    let directory = directory();
+    let store = open(&directory);
+    let at_most = Duration::from_secs(3600);
+    let queue: DurableQueue<u32> = store.queue("numbers").unwrap();
+    let push = |number, durability| {
+        let tx = queue.begin_owned();
+        tx.push(number).unwrap();
+        tx.commit_with(durability).unwrap();
+    };
+    let crashed = || {
+        let copy = copy_of(&directory);
+        let queue: DurableQueue<u32> = open(&copy).queue("numbers").unwrap();
+        queue.pop_batch(10).unwrap()
+    };
+    push(1, Durability::Buffered { at_most });
+    store.flush().unwrap();
+    assert_eq!(crashed(), [1]);
+    push(2, Durability::Buffered { at_most });
+    push(3, Durability::Synced);
+    assert_eq!(crashed(), [1, 2, 3]);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::{Core, Items, Key, PgQueue, Rules};
 use crate::codec::{Bytes, Codec, Encoding, Json};
 use crate::connect::Postgres;
 use parking_lot::Mutex;
-use requeue::Backoff;
+use requeue::{Backoff, Pace};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -30,6 +30,7 @@ pub struct Builder<T, E = Json> {
     db: Postgres,
     name: Arc<str>,
     rules: Rules,
+    pace: Pace,
     key: Option<Key<T>>,
     encoding: E,
 }
@@ -49,6 +50,7 @@ impl<T, E> Builder<T, E> {
             db,
             name: name.into(),
             rules,
+            pace: Pace::unlimited(),
             key: None,
             encoding,
         }
@@ -122,12 +124,34 @@ impl<T, E> Builder<T, E> {
         self
     }
 
+    /// Limits how fast, or how many at a time, items are started by pops of this process; without a limit by default.
+    ///
+    /// A pop that the pace refuses finds nothing, and a waiting pop waits. An item that is given back returns its slot. For a
+    /// limit over all processes pass a pace of [`Postgres::rate`] or [`Postgres::concurrency`]; one pace may have several
+    /// queues, also queues in memory. A pop of a queue with a pace costs one more short statement.
+    ///
+    /// ```no_run
+    /// # #[tokio::main] async fn main() -> Result<(), requeue_postgres::Error> {
+    /// use requeue_postgres::{PgQueue, Postgres};
+    /// use std::time::Duration;
+    ///
+    /// let db = Postgres::connect("postgres://app@localhost/app").await?;
+    /// let pace = db.rate("mail", 100, Duration::from_secs(1)).pace().await?;
+    /// let mails: PgQueue<String> = db.builder("mails").pace(pace).build();
+    /// # Ok(()) }
+    /// ```
+    pub fn pace(mut self, pace: Pace) -> Self {
+        self.pace = pace;
+        self
+    }
+
     /// Stores items as the bytes of a codec, instead of `jsonb`.
     pub fn codec<C: Codec<T>>(self, codec: C) -> Builder<T, Bytes<C>> {
         Builder {
             db: self.db,
             name: self.name,
             rules: self.rules,
+            pace: self.pace,
             key: self.key,
             encoding: Bytes(codec),
         }
@@ -142,6 +166,7 @@ impl<T, E> Builder<T, E> {
             db: self.db,
             name: self.name,
             rules: self.rules,
+            pace: self.pace,
             last_key: Mutex::default(),
             id: OnceCell::new(),
         };

@@ -17,7 +17,7 @@ use crate::error::Error;
 use crate::transaction::OwnedTransaction;
 use crate::workers::WorkersBuilder;
 use parking_lot::Mutex;
-use requeue::Backoff;
+use requeue::{Backoff, Pace};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -54,6 +54,8 @@ pub(crate) struct Core {
     pub(crate) db: Postgres,
     pub(crate) name: Arc<str>,
     pub(crate) rules: Rules,
+    /// How fast items are started.
+    pub(crate) pace: Pace,
     /// The key of the last item that this process took, if the order has keys.
     pub(crate) last_key: Mutex<String>,
     id: OnceCell<i32>,

@@ -7,7 +7,10 @@ use postgres_protocol::escape::{escape_identifier, escape_literal};
 
 /// The version of the tables that this crate reads and writes.
 const VERSION: i32 = 1;
-const INSTALL: &str = include_str!("install.sql");
+const INSTALL: &str = concat!(
+    include_str!("install.sql"),
+    include_str!("../pace/install.sql")
+);
 /// The longest name of a schema, in bytes: the name of its channel is a little longer, and must fit too.
 const LONGEST: usize = 50;
 

@@ -110,6 +110,7 @@ statements! {
         on conflict (name) do update set max_attempts = coalesce(excluded.max_attempts, queues.max_attempts)
         returning id";
     next_id: "select nextval(:ids)";
+    has_ready: format!("select {OPEN} and exists (select from @.ready where queue = $1)");
     /// The next item, which is not locked.
     peek: format!("select {RECORD} from @.ready where queue = $1 and {OPEN}
         order by priority, id limit 1 for update skip locked");

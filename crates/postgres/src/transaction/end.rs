@@ -27,7 +27,7 @@ impl PgTransaction<'_> {
     pub async fn commit(mut self) -> Result<Vec<Ticket>, Error> {
         self.enter()?;
         let tickets = self.write().await?;
-        self.taken.clear();
+        self.taken.drain(..).for_each(Taken::committed);
         self.notify();
         Ok(tickets)
     }

@@ -4,6 +4,7 @@ mod client;
 mod end;
 mod link;
 mod owned;
+mod paced;
 mod pop;
 mod run;
 
@@ -15,6 +16,7 @@ use crate::codec::Payload;
 use crate::connect::Postgres;
 use crate::error::Error;
 use crate::item::{PgItem, Record, Ticket};
+use crate::pace::Start;
 use crate::queue::{Core, Delay};
 use link::Link;
 use std::fmt;
@@ -74,6 +76,8 @@ struct Taken {
     record: Record,
     hold: Hold,
     ending: Ending,
+    /// The slot of the pace of its queue.
+    start: Option<Start>,
 }
 
 /// How an item is held.

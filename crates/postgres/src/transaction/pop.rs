@@ -41,6 +41,15 @@ impl PgTransaction<'_> {
         queue: &PgQueue<T>,
         max: usize,
     ) -> Result<Vec<PgItem<T>>, Error> {
+        Ok(self.pop_at_pace(queue, max).await?.items)
+    }
+
+    /// Takes up to `max` items that are ready.
+    pub(super) async fn pop_ready<T: 'static>(
+        &mut self,
+        queue: &PgQueue<T>,
+        max: usize,
+    ) -> Result<Vec<PgItem<T>>, Error> {
         let core = &queue.core;
         let id = core.id().await?;
         let was_open = self.link.is_begun() || !self.taken.is_empty();
@@ -93,13 +102,17 @@ impl PgTransaction<'_> {
         let mut looks = waiter.is_first();
         let mut pauses = FIRST_LOOKS.into_iter();
         loop {
+            let mut again = None;
             if looks {
-                if let Some(item) = self.pop(queue).await? {
+                let mut popped = self.pop_at_pace(queue, 1).await?;
+                if let Some(item) = popped.items.pop() {
                     waiter.served();
                     return Ok(Some(item));
                 }
+                again = popped.again;
             }
-            let next = Instant::now() + pauses.next().unwrap_or(POLL);
+            let pause = Instant::now() + pauses.next().unwrap_or(POLL);
+            let next = again.map_or(pause, |again| pause.min(again.into()));
             let timed_out = async {
                 match deadline {
                     Some(deadline) => sleep_until(deadline).await,
@@ -156,6 +169,7 @@ impl PgTransaction<'_> {
             record,
             hold,
             ending,
+            start: None,
         });
         item.filter(|_| delivered)
     }

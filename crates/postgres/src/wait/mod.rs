@@ -86,8 +86,8 @@ impl Hub {
         }
     }
 
-    /// All waiters look, since notifications may be lost.
-    fn nudge_all(&self) {
+    /// All waiters look, since notifications may be lost, or a pace permits more starts.
+    pub(crate) fn nudge_all(&self) {
         for list in self.waiting.lock().values() {
             list.entries
                 .iter()

@@ -5,6 +5,7 @@ mod faults;
 mod install;
 mod leases;
 mod orders;
+mod pace;
 mod server;
 mod transactions;
 mod waiting;

@@ -1,95 +1,27 @@
 //! Dead letters.
 
-use super::shared::Shared;
+mod table;
+
+pub(crate) use table::{Letters, Limit};
+
 use super::DurableQueue;
 use crate::batch::{Batch, Change};
 use crate::error::StoreError;
-use crate::format::{Key, LetterRow};
+use crate::format::LetterRow;
 use crate::log::Durability;
-use crate::order::{Engine, Order};
+use crate::order::Order;
 use crate::{PushError, Transaction};
 use parking_lot::Mutex;
 use requeue::Reason;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
-
-/// The dead letters of a queue, by number.
-pub(crate) struct Letters<T> {
-    pub(crate) rows: Mutex<BTreeMap<u64, LetterRow>>,
-    limit: Option<Limit<T>>,
-}
-
-/// How many letters a queue keeps, and who gets the ones beyond.
-pub(crate) struct Limit<T> {
-    pub(crate) most: usize,
-    pub(crate) overflow: Arc<dyn Fn(DeadLetter<T>) + Send + Sync>,
-}
-
-impl<T> Letters<T> {
-    pub(crate) fn new(rows: BTreeMap<u64, LetterRow>, limit: Option<Limit<T>>) -> Self {
-        let rows = Mutex::new(rows);
-        Self { rows, limit }
-    }
-}
-
-impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
-    /// Adds dead letters, which are written without a wait. The oldest ones beyond the limit are removed.
-    pub(crate) fn add_letters(self: &Arc<Self>, new: Vec<(u64, LetterRow)>) {
-        let mut batch = Batch::default();
-        // Until they are in the log: a removal is later there.
-        let mut rows = self.letters.rows.lock();
-        let bury = |(id, row): &(u64, LetterRow)| Change::Bury(self.key(*id), row.clone());
-        batch.others.extend(new.iter().map(bury));
-        rows.extend(new);
-        let Some(limit) = &self.letters.limit else {
-            return self.log().note(batch);
-        };
-        let mut excess = Vec::new();
-        while rows.len() > limit.most {
-            excess.extend(rows.pop_first());
-        }
-        if excess.is_empty() {
-            return self.log().note(batch);
-        }
-        let unbury = |(id, _): &(u64, LetterRow)| Change::Unbury(self.key(*id));
-        batch.others.extend(excess.iter().map(unbury));
-        let (shared, overflow) = (Arc::clone(self), Arc::clone(&limit.overflow));
-        let then = move |written: Result<(), StoreError>| {
-            if written.is_ok() {
-                let rows = excess.into_iter();
-                let letters: Vec<_> = rows
-                    .filter_map(|(id, row)| shared.letter(id, row).ok())
-                    .collect();
-                // Who is told may open the queue again.
-                drop(shared);
-                for letter in letters {
-                    overflow(letter);
-                }
-            }
-        };
-        // On an error nothing was removed, and nothing is written any more.
-        let _ = self.log().commit_then(&mut batch, Box::new(then));
-    }
-
-    fn letter(&self, id: u64, row: LetterRow) -> Result<DeadLetter<T>, StoreError> {
-        Ok(DeadLetter {
-            item: self.codec.decode(&row.item_bytes)?,
-            attempts: row.attempts,
-            reason: Cause::from_byte(row.reason),
-            error: row.error,
-            died_at: UNIX_EPOCH + Duration::from_millis(row.died),
-            id,
-        })
-    }
-}
+use std::time::SystemTime;
 
 /// An item whose deliveries failed for good.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct DeadLetter<T> {
-    /// The item, with the changes that its last worker made.
+    /// The item, with the changes that its last worker made, if it can be encoded with them.
     pub item: T,
     /// How often it was delivered.
     pub attempts: u32,
@@ -138,7 +70,7 @@ impl Cause {
         index.map_or(0, |index| u8::try_from(index).unwrap_or(0))
     }
 
-    pub(super) fn from_byte(byte: u8) -> Self {
+    pub(crate) fn from_byte(byte: u8) -> Self {
         if byte == Self::CRASHED {
             return Self::Crashed;
         }
@@ -181,7 +113,8 @@ impl<T: Send + 'static, O: Order<T>> DeadLetters<T, O> {
 
     /// The number of letters.
     pub fn len(&self) -> usize {
-        self.rows().lock().len()
+        let unread = self.queue.shared.letters.unread.lock();
+        unread.len() + self.rows().lock().len()
     }
 
     /// Whether there are none.
@@ -193,8 +126,11 @@ impl<T: Send + 'static, O: Order<T>> DeadLetters<T, O> {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Codec`] if the item cannot be decoded.
+    /// [`StoreError`] if the item cannot be read or decoded. Letters whose items cannot be read are the last.
     pub fn oldest(&self) -> Result<Option<DeadLetter<T>>, StoreError> {
+        if self.rows().lock().is_empty() {
+            self.queue.shared.write_unread()?;
+        }
         let first = self
             .rows()
             .lock()
@@ -209,8 +145,9 @@ impl<T: Send + 'static, O: Order<T>> DeadLetters<T, O> {
     ///
     /// # Errors
     ///
-    /// [`StoreError::Codec`] if an item cannot be decoded.
+    /// [`StoreError`] if an item cannot be read or decoded.
     pub fn all(&self) -> Result<Vec<DeadLetter<T>>, StoreError> {
+        self.queue.shared.write_unread()?;
         let rows: Vec<_> = self
             .rows()
             .lock()
@@ -271,15 +208,9 @@ impl<T: Send + 'static, O: Order<T>> DeadLetters<T, O> {
             .map_err(StoreError::Codec)?;
         let tx: Transaction<'static, T, O> = self.queue.begin_owned();
         let place = row.schedule.map(|schedule| shared.place(schedule));
-        tx.requeue(
-            item,
-            place,
-            Change::Unbury(Key {
-                queue: shared.id,
-                id,
-            }),
-        )
-        .map_err(|error| error.map(drop))?;
+        let unbury = Change::Unbury(shared.key(id));
+        tx.requeue(item, place, unbury)
+            .map_err(|error| error.map(drop))?;
         tx.commit().map(drop).map_err(PushError::Store)
     }
 
@@ -289,11 +220,13 @@ impl<T: Send + 'static, O: Order<T>> DeadLetters<T, O> {
     ///
     /// As for [`requeue`](Self::requeue): earlier letters were requeued.
     pub fn requeue_all(&self) -> Result<usize, PushError<()>> {
+        let unread = self.queue.shared.write_unread();
         let ids: Vec<_> = self.rows().lock().keys().copied().collect();
         let mut count = 0;
         for id in ids {
             count += usize::from(self.requeue(id)?);
         }
+        unread?;
         Ok(count)
     }
 }

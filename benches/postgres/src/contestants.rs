@@ -1,0 +1,92 @@
+//! The queues.
+
+mod apalis;
+mod by_hand;
+mod graphile;
+mod requeue;
+
+use crate::jobs::Done;
+use crate::server::Server;
+use crate::Failure;
+use async_trait::async_trait;
+use futures::future::BoxFuture;
+use std::time::Duration;
+
+/// A queue in a database of its own.
+#[async_trait]
+pub(crate) trait Jobs: Send + Sync {
+    /// Pushes so many jobs, in one commit.
+    async fn push(&self, count: u64) -> Result<(), Failure>;
+
+    /// How many jobs are neither done nor deleted.
+    async fn len(&self) -> Result<u64, Failure>;
+
+    /// Starts workers, as users of this queue would, that count the jobs they did.
+    async fn workers(
+        &self,
+        workers: usize,
+        batch: usize,
+        done: &Done,
+    ) -> Result<Box<dyn Workers>, Failure>;
+
+    /// A connection that claims jobs, for the latency of a claim.
+    async fn user(&self) -> Result<Box<dyn User>, Failure>;
+}
+
+#[async_trait]
+pub(crate) trait Workers: Send {
+    /// Waits for the jobs in work, and gives back those that were claimed and not begun.
+    async fn stop(self: Box<Self>) -> Result<(), Failure>;
+}
+
+#[async_trait]
+pub(crate) trait User: Send {
+    /// Takes up to `max` jobs.
+    async fn claim(&mut self, max: usize) -> Result<usize, Failure>;
+
+    /// Ends the claimed jobs as done.
+    async fn finish(&mut self) -> Result<(), Failure>;
+
+    /// Waits after a claim that found no job.
+    async fn wait(&mut self) {
+        tokio::time::sleep(POLL).await;
+    }
+}
+
+type Open = for<'a> fn(&'a Server, &'a str) -> BoxFuture<'a, Result<Box<dyn Jobs>, Failure>>;
+
+pub(crate) struct Contestant {
+    pub(crate) name: &'static str,
+    /// Creates the tables in an empty database.
+    pub(crate) open: Open,
+}
+
+pub(crate) const ALL: [Contestant; 6] = [
+    Contestant {
+        name: "requeue, leased",
+        open: |server, database| Box::pin(requeue::open(server, database, true)),
+    },
+    Contestant {
+        name: "requeue, locked",
+        open: |server, database| Box::pin(requeue::open(server, database, false)),
+    },
+    Contestant {
+        name: "graphile_worker",
+        open: |server, database| Box::pin(graphile::open(server, database)),
+    },
+    Contestant {
+        name: "apalis-postgres",
+        open: |server, database| Box::pin(apalis::open(server, database)),
+    },
+    Contestant {
+        name: "SKIP LOCKED, locked",
+        open: |server, database| Box::pin(by_hand::open(server, database, by_hand::LOCKED)),
+    },
+    Contestant {
+        name: "SKIP LOCKED, marked",
+        open: |server, database| Box::pin(by_hand::open(server, database, by_hand::MARKED)),
+    },
+];
+
+/// How often those that found nothing look again, besides the notifications that all of them wait for.
+const POLL: Duration = Duration::from_millis(10);

@@ -1,0 +1,110 @@
+//! requeue-postgres: a transaction for each batch. Leased, or locked.
+
+use super::{Jobs, User, Workers, POLL};
+use crate::jobs::{Done, Job, Loops};
+use crate::server::Server;
+use crate::Failure;
+use async_trait::async_trait;
+use requeue_postgres::{PgQueue, PgTransaction, Postgres};
+use std::time::Duration;
+
+const TERM: Duration = Duration::from_secs(30);
+
+struct Table(PgQueue<Job>);
+
+pub(super) async fn open(
+    server: &Server,
+    database: &str,
+    leased: bool,
+) -> Result<Box<dyn Jobs>, Failure> {
+    let url = format!(
+        "host='{}' user=postgres dbname={database}",
+        server.dir().display()
+    );
+    let db = Postgres::options(&url)
+        .max_connections(24)
+        .connect()
+        .await?;
+    db.install().await?;
+    let builder = db.builder("jobs");
+    let builder = if leased {
+        builder.leased(TERM)
+    } else {
+        builder
+    };
+    Ok(Box::new(Table(builder.build())))
+}
+
+#[async_trait]
+impl Jobs for Table {
+    async fn push(&self, count: u64) -> Result<(), Failure> {
+        self.0
+            .push_batch((1..=count).map(|number| Job { number }))
+            .await?;
+        Ok(())
+    }
+
+    async fn len(&self) -> Result<u64, Failure> {
+        let stats = self.0.stats().await?;
+        Ok(stats.ready + stats.held)
+    }
+
+    async fn workers(
+        &self,
+        workers: usize,
+        batch: usize,
+        done: &Done,
+    ) -> Result<Box<dyn Workers>, Failure> {
+        let mut users = Vec::new();
+        for _ in 0..workers {
+            users.push(self.user().await?);
+        }
+        Ok(Box::new(Loops::start(users, batch, done)))
+    }
+
+    async fn user(&self) -> Result<Box<dyn User>, Failure> {
+        Ok(Box::new(Worker {
+            queue: self.0.clone(),
+            open: None,
+        }))
+    }
+}
+
+struct Worker {
+    queue: PgQueue<Job>,
+    /// With the jobs that it holds.
+    open: Option<PgTransaction<'static>>,
+}
+
+#[async_trait]
+impl User for Worker {
+    async fn claim(&mut self, max: usize) -> Result<usize, Failure> {
+        let mut tx = match self.open.take() {
+            Some(tx) => tx,
+            None => self.queue.database().begin().await?,
+        };
+        let more = max - tx.held();
+        if more > 0 {
+            tx.pop_batch(&self.queue, more).await?;
+        }
+        let held = tx.held();
+        self.open = (held > 0).then_some(tx);
+        Ok(held)
+    }
+
+    async fn finish(&mut self) -> Result<(), Failure> {
+        if let Some(tx) = self.open.take() {
+            tx.commit().await?;
+        }
+        Ok(())
+    }
+
+    /// The next claim has the job that was waited for.
+    async fn wait(&mut self) {
+        if let Ok(mut tx) = self.queue.database().begin().await {
+            if let Ok(Some(_)) = tx.pop_wait(&self.queue, POLL).await {
+                self.open = Some(tx);
+            }
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! What a group of commits changes in the tables.
+
+use super::books::Books;
+use super::disk::Disk;
+use super::pushed::{Fate, Pushed};
+use super::tables::visit;
+use crate::batch::{Batch, Change, Run};
+use crate::error::StoreError;
+use crate::format::{
+    encode_row, queue_digest, row_digest, seal, Digest, Key, LetterRow, Mark, STORE_ROW,
+};
+use fjall::{OwnedWriteBatch, PersistMode};
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::Ordering;
+
+/// Writes a group as one batch of the storage engine.
+pub(super) fn write(
+    disk: &Disk,
+    books: &mut Books,
+    batch: &mut Batch,
+    number: u64,
+    mode: PersistMode,
+) -> Result<(), StoreError> {
+    let mut group = GroupWriter {
+        disk,
+        books,
+        rows: disk.tables.database.batch().durability(Some(mode)),
+        pushed: Pushed::of(&batch.pushes, batch.lengths.len()),
+        removed: HashSet::new(),
+        changed: Vec::new(),
+    };
+    group.items(batch);
+    group.rest(batch)?;
+    group.counts(number);
+    Ok(group.rows.commit()?)
+}
+
+/// A group that is being written.
+struct GroupWriter<'d> {
+    disk: &'d Disk,
+    books: &'d mut Books,
+    rows: OwnedWriteBatch,
+    pushed: Pushed,
+    /// The removed items that it did not push, if it has changes that depend on them.
+    removed: HashSet<u64>,
+    changed: Vec<(u32, Counts)>,
+}
+
+/// How the counts of a queue change.
+#[derive(Default)]
+struct Counts {
+    items: Digest,
+    letters: Digest,
+    marks: Digest,
+    closed: Option<bool>,
+}
+
+impl GroupWriter<'_> {
+    /// Pushes and removals. An item that the group pushes and removes is not written: the storage engine keeps no order
+    /// within a batch.
+    fn items(&mut self, batch: &mut Batch) {
+        let depends = !batch.others.is_empty();
+        for run in &batch.removes {
+            if !self.pushed.cancel(*run) {
+                run.keys().for_each(|key| self.remove(key, depends));
+            }
+        }
+        for change in &batch.others {
+            if let Change::Bury(key, letter) = change {
+                let id = letter.item;
+                self.remove(Key { id, ..*key }, depends);
+            }
+        }
+        let (mut values, mut lengths) = (&mut batch.values[..], &batch.lengths[..]);
+        for run in &batch.pushes {
+            let of_run = lengths.split_off(..run.len()).unwrap_or_default();
+            let bytes = of_run.iter().map(|length| *length as usize).sum::<usize>();
+            let of_run = (of_run, values.split_off_mut(..bytes).unwrap_or_default());
+            if !self.pushed.is_cancelled(*run) {
+                self.insert_run(*run, of_run);
+            }
+        }
+    }
+
+    /// Items of a run, unless they are cancelled, with the lengths of their values and these.
+    fn insert_run(&mut self, run: Run, (lengths, mut values): (&[u32], &mut [u8])) {
+        for (key, length) in run.keys().zip(lengths) {
+            let (value, rest) = values.split_at_mut(*length as usize);
+            values = rest;
+            if self.pushed.get(key.id) == Fate::Pushed {
+                self.insert(key, value);
+            }
+        }
+    }
+
+    fn insert(&mut self, key: Key, value: &mut [u8]) {
+        let bytes = key.to_bytes();
+        seal(&bytes, value);
+        self.rows.insert(&self.disk.tables.items, bytes, &*value);
+        self.counts_of(key.queue).items.add(key.digest());
+    }
+
+    fn remove(&mut self, key: Key, depends: bool) {
+        if self.pushed.get(key.id) == Fate::Pushed {
+            self.pushed.set(key.id, Fate::Cancelled);
+            return;
+        }
+        self.rows.remove(&self.disk.tables.items, key.to_bytes());
+        self.books.removed += 1;
+        self.counts_of(key.queue).items.remove(key.digest());
+        if depends {
+            self.removed.insert(key.id);
+        }
+        if self.books.marks.is_empty() {
+            return;
+        }
+        self.remove_mark(key);
+    }
+
+    fn remove_mark(&mut self, key: Key) {
+        if let Some((_, digest)) = self.books.marks.remove(&key) {
+            self.rows.remove(&self.disk.tables.marks, key.to_bytes());
+            self.counts_of(key.queue).marks.remove(digest);
+        }
+    }
+
+    fn is_gone(&self, id: u64) -> bool {
+        self.removed.contains(&id) || self.pushed.get(id) == Fate::Cancelled
+    }
+
+    /// The changes that are not of items alone.
+    fn rest(&mut self, batch: &mut Batch) -> Result<(), StoreError> {
+        let mut marks = HashMap::new();
+        let mut letters = HashMap::new();
+        for change in batch.others.drain(..) {
+            match change {
+                Change::Delivered(key, attempts) => self.mark(&mut marks, key, |mark| {
+                    (mark.attempts, mark.delayed) = (attempts, None);
+                }),
+                Change::Delayed(key, attempts, due) => self.mark(&mut marks, key, |mark| {
+                    (mark.attempts, mark.delayed) = (attempts, Some(due));
+                }),
+                Change::Rescheduled(key, schedule) => {
+                    // The item may have been popped since its schedule was changed in memory.
+                    let pushed = self.pushed.get(key.id) == Fate::Pushed;
+                    if pushed || self.disk.tables.items.contains_key(key.to_bytes())? {
+                        self.mark(&mut marks, key, |mark| mark.schedule = Some(schedule));
+                    }
+                }
+                Change::Bury(key, letter) => drop(letters.insert(key, Some(letter))),
+                Change::Unmark(key) => {
+                    marks.remove(&key);
+                    self.remove_mark(key);
+                }
+                // One that the group wrote is not written after all.
+                Change::Unbury(key) if letters.remove(&key).is_some() => {}
+                Change::Unbury(key) => drop(letters.insert(key, None)),
+                Change::Close(queue, closed) => self.counts_of(queue).closed = Some(closed),
+                Change::Remove(queue) => self.remove_queue(queue)?,
+            }
+        }
+        for (key, mark) in marks {
+            self.write_mark(key, mark);
+        }
+        for (key, letter) in letters {
+            self.write_letter(key, letter);
+        }
+        Ok(())
+    }
+
+    fn write_letter(&mut self, key: Key, letter: Option<LetterRow>) {
+        let bytes = key.to_bytes();
+        let letters = &mut self.counts_of(key.queue).letters;
+        if let Some(letter) = letter {
+            letters.add(key.digest());
+            let row = encode_row(&bytes, &letter);
+            self.rows.insert(&self.disk.tables.letters, bytes, row);
+        } else {
+            letters.remove(key.digest());
+            self.rows.remove(&self.disk.tables.letters, bytes);
+        }
+    }
+
+    /// Nothing else in the group is of this queue.
+    fn remove_queue(&mut self, queue: u32) -> Result<(), StoreError> {
+        let tables = &self.disk.tables;
+        let key = |id| Key { queue, id }.to_bytes();
+        for table in [&tables.items, &tables.marks, &tables.letters] {
+            visit(table, key(0)..=key(u64::MAX), |key, _| {
+                self.rows.remove(table, key);
+                Ok(())
+            })?;
+        }
+        self.rows.remove(&tables.queues, queue.to_be_bytes());
+        if let Some(digest) = self.books.written.remove(&queue) {
+            self.books.store.queues.remove(digest);
+        }
+        self.books.queues.remove(&queue);
+        self.books.marks.retain(|key, _| key.queue != queue);
+        Ok(())
+    }
+
+    /// Changes the mark of an item that is still there.
+    fn mark(&self, marks: &mut HashMap<Key, Mark>, key: Key, change: impl FnOnce(&mut Mark)) {
+        if self.is_gone(key.id) {
+            return;
+        }
+        let known = || {
+            self.books
+                .marks
+                .get(&key)
+                .map_or_else(Mark::default, |known| known.0)
+        };
+        change(marks.entry(key).or_insert_with(known));
+    }
+
+    fn write_mark(&mut self, key: Key, mark: Mark) {
+        let bytes = key.to_bytes();
+        let value = encode_row(&bytes, &mark);
+        let digest = row_digest(key, &value);
+        let before = self.books.marks.insert(key, (mark, digest));
+        let marks = &mut self.counts_of(key.queue).marks;
+        if let Some((_, before)) = before {
+            marks.remove(before);
+        }
+        marks.add(digest);
+        self.rows.insert(&self.disk.tables.marks, bytes, value);
+    }
+
+    /// How the counts of a queue change: groups change few queues.
+    fn counts_of(&mut self, queue: u32) -> &mut Counts {
+        let known = self.changed.iter().position(|(known, _)| *known == queue);
+        let index = known.unwrap_or_else(|| {
+            self.changed.push((queue, Counts::default()));
+            self.changed.len() - 1
+        });
+        &mut self.changed[index].1
+    }
+
+    /// Writes the counts.
+    fn counts(&mut self, number: u64) {
+        for (queue, counts) in self.changed.drain(..) {
+            let row = self.books.queues.get_mut(&queue);
+            let row = row.expect("the row of a queue is there before its first change");
+            row.items.merge(counts.items);
+            row.letters.merge(counts.letters);
+            row.marks.merge(counts.marks);
+            row.closed = counts.closed.unwrap_or(row.closed);
+            let key = queue.to_be_bytes();
+            let row = encode_row(&key, row);
+            let (queues, digest) = (&mut self.books.store.queues, queue_digest(queue, &row));
+            if let Some(before) = self.books.written.insert(queue, digest) {
+                queues.remove(before);
+            }
+            queues.add(digest);
+            self.rows.insert(&self.disk.tables.queues, key, row);
+        }
+        self.books.store.group = number;
+        // Relaxed: an item's number is in its batch, so it was taken before the group was.
+        self.books.store.next_id = self.disk.next_id.load(Ordering::Relaxed);
+        let row = encode_row(STORE_ROW, &self.books.store);
+        self.rows.insert(&self.disk.tables.store, STORE_ROW, row);
+    }
+}
+
+#[cfg(test)]
+mod tests;

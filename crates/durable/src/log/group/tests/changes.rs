@@ -1,0 +1,142 @@
+//! The changes of a random commit.
+
+use super::random::Random;
+use super::{Case, Item, Rows};
+use crate::batch::{Batch, Change, Run};
+use crate::format::{Key, LetterRow, Schedule};
+use std::slice;
+
+fn push(batch: &mut Batch, key: Key, (schedule, bytes): &Item) {
+    let encode = |bytes: &Vec<u8>, values: &mut Vec<u8>| {
+        values.extend_from_slice(bytes);
+        Ok(())
+    };
+    let items = slice::from_ref(bytes);
+    batch.push_all(key, *schedule, items, encode).unwrap();
+}
+
+fn remove(batch: &mut Batch, key: Key) {
+    Run::add(&mut batch.removes, key, 1);
+}
+
+pub(super) fn change(batch: &mut Batch, change: Change) {
+    batch.others.push(change);
+}
+
+impl Case {
+    /// A random key of a queue.
+    fn key<R>(random: &mut Random, rows: &Rows<R>, queue: u32) -> Option<Key> {
+        let keys: Vec<_> = rows.keys().filter(|key| key.queue == queue).collect();
+        (!keys.is_empty()).then(|| *keys[random.below(keys.len())])
+    }
+
+    fn schedule(&mut self) -> Option<Schedule> {
+        let priority = self.random.pick(&[None, None, Some(1), Some(9_999)])?;
+        let due = self.random.pick(&[None, Some(0), Some(u64::MAX)]);
+        Some(Schedule { priority, due })
+    }
+
+    fn item(&mut self) -> Item {
+        let len = self.random.pick(&[0, 1, 7, 40, 2_000]);
+        let bytes = (0..len).map(|_| u8::try_from(self.random.below(256)).unwrap());
+        let bytes = bytes.collect();
+        (self.schedule(), bytes)
+    }
+
+    pub(super) fn push(&mut self, batch: &mut Batch, queue: u32) {
+        let count = 1 + self.random.below(5_u64);
+        for id in self.ids(count) {
+            let (key, item) = (Key { queue, id }, self.item());
+            push(batch, key, &item);
+            self.model.items.insert(key, item);
+        }
+    }
+
+    pub(super) fn remove(&mut self, batch: &mut Batch, queue: u32) {
+        for _ in 0..=self.random.below(3) {
+            if let Some(key) = Self::key(&mut self.random, &self.model.items, queue) {
+                remove(batch, key);
+                self.model.remove(key);
+            }
+        }
+    }
+
+    pub(super) fn mark(&mut self, batch: &mut Batch, queue: u32) {
+        let Some(key) = Self::key(&mut self.random, &self.model.items, queue) else {
+            return;
+        };
+        let mark = self.model.marks.entry(key).or_default();
+        let attempts = mark.attempts + 1;
+        match self.random.below(3) {
+            0 => {
+                change(batch, Change::Delivered(key, attempts));
+                (mark.attempts, mark.delayed) = (attempts, None);
+            }
+            1 => {
+                change(batch, Change::Delayed(key, attempts, 7));
+                (mark.attempts, mark.delayed) = (attempts, Some(7));
+            }
+            _ => {
+                let schedule = self.random.pick(&[(1, None), (2, Some(5))]);
+                let (priority, due) = schedule;
+                let schedule = Schedule { priority, due };
+                change(batch, Change::Rescheduled(key, schedule));
+                mark.schedule = Some(schedule);
+            }
+        }
+    }
+
+    /// A mark of an item that was removed: written or not, but never a schedule.
+    pub(super) fn mark_late(&mut self, batch: &mut Batch, queue: u32) {
+        let gone = self.model.gone.iter().filter(|key| key.queue == queue);
+        let Some(key) = gone.copied().last() else {
+            return;
+        };
+        if self.random.percent(50) {
+            change(batch, Change::Delivered(key, 1));
+            self.model.late.insert(key);
+        } else if !self.model.late.contains(&key) {
+            change(batch, Change::Rescheduled(key, Schedule::default()));
+        }
+    }
+
+    pub(super) fn unmark(&mut self, batch: &mut Batch, queue: u32) {
+        let mut late = self.model.late.iter();
+        if let Some(key) = late.find(|key| key.queue == queue).copied() {
+            change(batch, Change::Unmark(key));
+            self.model.late.remove(&key);
+            self.model.gone.remove(&key);
+        }
+    }
+
+    pub(super) fn bury(&mut self, batch: &mut Batch, queue: u32) {
+        let Some(item) = Self::key(&mut self.random, &self.model.items, queue) else {
+            return;
+        };
+        let letter = LetterRow {
+            item: item.id,
+            attempts: 1,
+            reason: 0,
+            error: self.random.percent(50).then(|| "no good".into()),
+            died: 3,
+            schedule: self.schedule(),
+            item_bytes: self.model.items[&item].1.clone(),
+        };
+        let id = self.ids(1).start;
+        let key = Key { queue, id };
+        change(batch, Change::Bury(key, letter.clone()));
+        self.model.remove(item);
+        self.model.letters.insert(key, letter);
+    }
+
+    /// A dead letter is removed, and its item perhaps pushed again.
+    pub(super) fn unbury(&mut self, batch: &mut Batch, queue: u32) {
+        if let Some(key) = Self::key(&mut self.random, &self.model.letters, queue) {
+            change(batch, Change::Unbury(key));
+            self.model.letters.remove(&key);
+            if self.random.percent(50) {
+                self.push(batch, queue);
+            }
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! Random groups of commits, compared with a model in memory after each reopening of the store.
+//!
+//! `DURABLE_CASES` sets the number of cases, `DURABLE_SEED` runs only the one that a failure names.
+
+#[path = "../../../../tests/common/random.rs"]
+mod random;
+
+mod changes;
+
+use super::Disk;
+use crate::batch::{Batch, Change};
+use crate::format::{
+    decode_row, open, row_digest, split_value, Digest, Key, LetterRow, Mark, OrderTag, QueueRow,
+    Schedule,
+};
+use crate::log::{visit, Directory};
+use changes::change;
+use fjall::Keyspace;
+use random::Random;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::sync::atomic::Ordering;
+use tempfile::TempDir;
+
+const QUEUES: usize = 3;
+const GROUPS: usize = 30;
+/// Numbers that are taken between a number and its commit, so that its run is far from the others.
+const FAR: u64 = 3_000;
+
+type Item = (Option<Schedule>, Vec<u8>);
+type Rows<R> = BTreeMap<Key, R>;
+
+/// What the tables must hold.
+#[derive(Default)]
+struct Model {
+    items: Rows<Item>,
+    marks: Rows<Mark>,
+    letters: Rows<LetterRow>,
+    closed: BTreeMap<u32, bool>,
+    /// Removed items, which may be marked late.
+    gone: BTreeSet<Key>,
+    /// Those of them that were.
+    late: BTreeSet<Key>,
+}
+
+impl Model {
+    fn remove(&mut self, key: Key) {
+        assert!(self.items.remove(&key).is_some());
+        self.marks.remove(&key);
+        self.gone.insert(key);
+    }
+
+    fn remove_queue(&mut self, queue: u32) {
+        self.items.retain(|key, _| key.queue != queue);
+        self.marks.retain(|key, _| key.queue != queue);
+        self.letters.retain(|key, _| key.queue != queue);
+        self.gone.retain(|key| key.queue != queue);
+        self.late.retain(|key| key.queue != queue);
+        self.closed.remove(&queue);
+    }
+}
+
+struct Case {
+    random: Random,
+    files: TempDir,
+    disk: Option<Disk>,
+    model: Model,
+    /// The group that is collected, and its queues.
+    group: Batch,
+    queues: BTreeSet<u32>,
+    /// The number of the last group.
+    number: u64,
+    /// Numbers that were taken long ago.
+    taken: Vec<Range<u64>>,
+}
+
+fn open_disk(files: &TempDir) -> Disk {
+    let directory = Directory::enter(files.path()).unwrap();
+    Disk::open(directory, 1 << 16, 0, false).unwrap()
+}
+
+impl Case {
+    fn new(seed: u64) -> Self {
+        let files = tempfile::tempdir().unwrap();
+        Self {
+            random: Random::new(seed),
+            disk: Some(open_disk(&files)),
+            files,
+            model: Model::default(),
+            group: Batch::default(),
+            queues: BTreeSet::new(),
+            number: 0,
+            taken: Vec::new(),
+        }
+    }
+
+    fn disk(&self) -> &Disk {
+        self.disk.as_ref().unwrap()
+    }
+
+    /// Numbers for items or letters: new ones, or those that a transaction took long ago.
+    fn ids(&mut self, count: u64) -> Range<u64> {
+        if self.random.percent(20) {
+            if let Some(ids) = self.taken.pop() {
+                return ids;
+            }
+        }
+        let take = |count| self.disk().next_id.fetch_add(count, Ordering::Relaxed);
+        let first = take(count);
+        let ids = first..first + count;
+        if self.random.percent(10) {
+            self.taken.push(ids);
+            let first = self.disk().next_id.fetch_add(FAR, Ordering::Relaxed);
+            return first..first + count;
+        }
+        ids
+    }
+
+    /// The row of a queue is there before its first change.
+    fn enter(&mut self, queue: u32) {
+        self.queues.insert(queue);
+        self.model.closed.entry(queue).or_default();
+        let row = QueueRow {
+            name: format!("queue {queue}"),
+            order: OrderTag::Fifo,
+            closed: false,
+            items: Digest::default(),
+            letters: Digest::default(),
+            marks: Digest::default(),
+        };
+        self.disk().books().queues.entry(queue).or_insert(row);
+    }
+
+    fn batch(&mut self, queue: u32) {
+        self.enter(queue);
+        let mut batch = Batch::default();
+        for _ in 0..=self.random.below(4) {
+            match self.random.below(16) {
+                0..=4 => self.push(&mut batch, queue),
+                5..=7 => self.remove(&mut batch, queue),
+                8..=10 => self.mark(&mut batch, queue),
+                11 => self.mark_late(&mut batch, queue),
+                12 => self.unmark(&mut batch, queue),
+                13 => self.bury(&mut batch, queue),
+                14 => self.unbury(&mut batch, queue),
+                _ => {
+                    let closed = self.random.percent(50);
+                    change(&mut batch, Change::Close(queue, closed));
+                    self.model.closed.insert(queue, closed);
+                }
+            }
+        }
+        self.group.append(&mut batch);
+    }
+
+    /// A group has nothing else of a queue that it removes.
+    fn group(&mut self) {
+        let removed = self.random.percent(5).then(|| self.random.below(QUEUES));
+        let batches = self.random.below(6);
+        let remove_after = self.random.below(batches + 1);
+        for index in 0..=batches {
+            if let (Some(removed), true) = (removed, index == remove_after) {
+                let queue = u32::try_from(removed).unwrap();
+                change(&mut self.group, Change::Remove(queue));
+                self.model.remove_queue(queue);
+            }
+            let queue = self.random.below(QUEUES);
+            if removed != Some(queue) {
+                self.batch(u32::try_from(queue).unwrap());
+            }
+        }
+        self.number += 1;
+        let sync = self.random.percent(30);
+        let mut group = std::mem::take(&mut self.group);
+        self.disk().write(&mut group, self.number, sync).unwrap();
+    }
+
+    fn reopen(&mut self) {
+        self.taken.clear();
+        self.disk = None;
+        self.disk = Some(open_disk(&self.files));
+        self.compare();
+        // As the queues do when they are opened.
+        let mut marks = Vec::new();
+        let table = &self.disk().tables.marks;
+        visit::<&[u8]>(table, .., |bytes, value| {
+            let key = Key::from_bytes(&bytes).unwrap();
+            marks.push((key, (decode_row(&bytes, &value)?, row_digest(key, &value))));
+            Ok(())
+        })
+        .unwrap();
+        self.disk().books().marks.extend(marks);
+    }
+
+    fn compare(&self) {
+        let (disk, model) = (self.disk(), &self.model);
+        let books = disk.books();
+        books.check_all(&disk.tables).unwrap();
+        assert_eq!(books.store.group, self.number);
+        let keys = model.items.keys().chain(model.letters.keys());
+        let last = keys.map(|key| key.id).max().unwrap_or(0);
+        assert!(disk.next_id.load(Ordering::Relaxed) > last);
+        let closed = |queue: &u32| books.queues.get(queue).is_some_and(|row| row.closed);
+        assert!(model.closed.iter().all(|(queue, is)| closed(queue) == *is));
+        assert!(books.queues.keys().all(|id| model.closed.contains_key(id)));
+        let items = rows(&disk.tables.items, |key, value| {
+            let content = open(key, value).and_then(split_value);
+            let (schedule, bytes) = content.unwrap();
+            (schedule, bytes.to_vec())
+        });
+        assert_eq!(items, model.items);
+        let letters = rows(&disk.tables.letters, |key, value| {
+            decode_row::<LetterRow>(key, value).unwrap()
+        });
+        assert_eq!(letters, model.letters);
+        let mut marks = rows(&disk.tables.marks, |key, value| {
+            decode_row::<Mark>(key, value).unwrap()
+        });
+        marks.retain(|key, _| !model.late.contains(key));
+        assert_eq!(marks, model.marks);
+    }
+}
+
+fn rows<R>(table: &Keyspace, decode: impl Fn(&[u8], &[u8]) -> R) -> Rows<R> {
+    let mut rows = BTreeMap::new();
+    visit::<&[u8]>(table, .., |key, value| {
+        let at = Key::from_bytes(&key).unwrap();
+        rows.insert(at, decode(&key, &value));
+        Ok(())
+    })
+    .unwrap();
+    rows
+}
+
+#[test]
+fn groups_change_the_tables_as_their_commits_one_by_one() {
+    random::cases(10, |seed| {
+        let mut case = Case::new(seed);
+        for _ in 0..GROUPS {
+            case.group();
+            if case.random.percent(30) {
+                case.reopen();
+            }
+        }
+        case.reopen();
+    });
+}

@@ -1,0 +1,88 @@
+//! Threads that commit in all ways at the same time.
+
+use super::*;
+use std::path::Path;
+use std::sync::mpsc;
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+fn open(path: &Path) -> Log {
+    let directory = Directory::enter(path).unwrap();
+    Log::new(Disk::open(directory, 1 << 20, 0, false).unwrap()).unwrap()
+}
+
+fn commit(log: &Log, durability: Durability) {
+    log.commit(&mut [Batch::default()], durability).unwrap();
+}
+
+#[test]
+fn a_commit_that_may_be_lost_for_less_brings_the_sync_forward() {
+    let files = tempfile::tempdir().unwrap();
+    let log = open(files.path());
+    let sync_by = |at_most| {
+        commit(&log, Durability::Buffered { at_most });
+        log.inner.state.lock().sync_by.unwrap().0
+    };
+    let first = sync_by(HOUR);
+    assert_eq!(sync_by(2 * HOUR), first);
+    assert!(sync_by(HOUR / 2) < first);
+}
+
+/// A commit that is not woken would make the test hang.
+#[test]
+fn every_commit_ends_when_its_group_is_synced() {
+    threads_commit(4);
+}
+
+/// The writer has nothing to do, so it wakes nobody by chance.
+#[test]
+fn synced_commits_write_each_other() {
+    threads_commit(2);
+}
+
+/// Threads commit in so many ways; the first two are synced.
+fn threads_commit(ways: u64) {
+    const THREADS: u64 = 4;
+    const COMMITS: u64 = 200;
+    let files = tempfile::tempdir().unwrap();
+    let log = open(files.path());
+    let (send, written) = mpsc::channel();
+    let asynchronous = || {
+        let send = send.clone();
+        let then = Box::new(move |written: Result<(), StoreError>| send.send(written).unwrap());
+        assert!(log.commit_then(&mut Batch::default(), then).is_ok());
+    };
+    let synced = || {
+        let before = log.inner.state.lock().number;
+        commit(&log, Durability::Synced);
+        assert!(log.inner.state.lock().synced >= before);
+    };
+    let work = |thread| {
+        for number in 0..COMMITS {
+            match (thread + number) % ways {
+                2 => asynchronous(),
+                3 => commit(&log, Durability::Buffered { at_most: HOUR }),
+                _ => synced(),
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for number in 0..THREADS {
+            let work = &work;
+            scope.spawn(move || work(number));
+        }
+    });
+    log.flush().unwrap();
+    let state = log.inner.state.lock();
+    assert_eq!((state.synced + 1, state.group.waiters), (state.number, 0));
+    drop(state);
+    drop(send);
+    let written: Vec<_> = written.iter().collect();
+    let expected = if ways > 2 {
+        THREADS * COMMITS / ways
+    } else {
+        0
+    };
+    assert_eq!(written.len() as u64, expected);
+    assert!(written.iter().all(Result::is_ok));
+}

@@ -1,0 +1,224 @@
+//! The builder of queues.
+
+mod build;
+mod order;
+
+use super::letters::{DeadLetter, Limit};
+use crate::codec::{Codec, Postcard};
+use crate::order::Order;
+use crate::store::Store;
+use requeue::{Backoff, Clock, Fifo, Pace};
+use std::fmt;
+use std::sync::Arc;
+
+/// The settings of a [`DurableQueue`](crate::DurableQueue), from [`Store::builder`].
+///
+/// What is not about the disk means the same as in [`requeue::Builder`]. The settings are not stored: another process may
+/// choose others, except the order.
+#[must_use = "a builder does nothing until `build` is called"]
+pub struct Builder<T, O: Order<T> = Fifo, C = Postcard> {
+    store: Store,
+    name: Arc<str>,
+    codec: C,
+    order: O::Settings,
+    letters: Option<Limit<T>>,
+    settings: Settings,
+}
+
+/// The settings that are the same in all orders.
+struct Settings {
+    capacity: Option<usize>,
+    memory: Option<usize>,
+    max_attempts: Option<u32>,
+    backoff: Option<Backoff>,
+    clock: Option<Arc<dyn Clock>>,
+    timestamps: bool,
+    pace: Pace,
+    max_held: Option<usize>,
+    paused: bool,
+    reopened: bool,
+}
+
+impl<T: Send + 'static> Builder<T> {
+    pub(crate) fn new(store: Store, name: &str) -> Self {
+        Self {
+            store,
+            name: name.into(),
+            codec: Postcard,
+            order: None,
+            letters: None,
+            settings: Settings {
+                capacity: None,
+                memory: None,
+                max_attempts: None,
+                backoff: None,
+                clock: None,
+                timestamps: false,
+                pace: Pace::unlimited(),
+                max_held: None,
+                paused: false,
+                reopened: false,
+            },
+        }
+    }
+}
+
+impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
+    fn by<P: Order<T>>(self, order: impl FnOnce(O::Settings) -> P::Settings) -> Builder<T, P, C> {
+        Builder {
+            store: self.store,
+            name: self.name,
+            codec: self.codec,
+            order: order(self.order),
+            letters: self.letters,
+            settings: self.settings,
+        }
+    }
+
+    /// Sets how items become bytes. The default is [`Postcard`].
+    pub fn codec<D: Codec<T>>(self, codec: D) -> Builder<T, O, D> {
+        Builder {
+            store: self.store,
+            name: self.name,
+            codec,
+            order: self.order,
+            letters: self.letters,
+            settings: self.settings,
+        }
+    }
+
+    /// Sets the maximum number of items, in memory and on the disk. The default is unlimited. A queue that has more on the
+    /// disk keeps them.
+    ///
+    /// # Panics
+    ///
+    /// If `capacity` is 0.
+    #[track_caller]
+    pub fn capacity(mut self, capacity: usize) -> Self {
+        assert!(capacity > 0, "capacity is 0: the queue could take no item");
+        self.settings.capacity = Some(capacity);
+        self
+    }
+
+    /// Sets how many bytes, as encoded, the items of the queue take in memory. Further ones stay on the disk and are read
+    /// when they are popped; in memory each takes some 50 bytes nevertheless. The default is unlimited.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = requeue_durable::Store::open(directory.path())?;
+    /// let pages = store.builder("pages").memory(1 << 20).build()?;
+    /// pages.push_batch((0..32).map(|_| vec![0_u8; 100_000]))?; // three times as much
+    /// assert_eq!(pages.pop()?.len(), 100_000);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn memory(mut self, bytes: usize) -> Self {
+        self.settings.memory = Some(bytes);
+        self
+    }
+
+    /// Sets how often an item is delivered before it becomes a [dead letter](crate::DurableQueue::dead_letters), over all processes:
+    /// each delivery is noted on the disk, without a wait. So an item that kills the process that holds it becomes a dead
+    /// letter too. The default is unlimited, and deliveries are counted for each process.
+    ///
+    /// # Panics
+    ///
+    /// If `attempts` is 0.
+    #[track_caller]
+    pub fn max_attempts(mut self, attempts: u32) -> Self {
+        assert!(
+            attempts > 0,
+            "max_attempts is 0: no item could be delivered (1 delivers each item once)"
+        );
+        self.settings.max_attempts = Some(attempts);
+        self
+    }
+
+    /// Sets how many [dead letters](crate::DurableQueue::dead_letters) the queue keeps. Of more, the oldest ones are handed to
+    /// `overflow`, by a thread of the store, once their removal is on the disk. The default is unlimited.
+    ///
+    /// If the process dies between the removal and the call, `overflow` does not get them.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = requeue_durable::Store::open(directory.path())?;
+    /// use std::sync::mpsc::channel;
+    ///
+    /// let (send, oldest) = channel();
+    /// let jobs = store
+    ///     .builder("jobs")
+    ///     .max_attempts(1)
+    ///     .max_dead_letters(1, move |letter| send.send(letter.item).unwrap())
+    ///     .build()?;
+    /// jobs.push_batch([1, 2])?;
+    /// let mut delivery = jobs.begin_owned();
+    /// delivery.pop_batch(2)?;
+    /// delivery.fail_all("no good")?;
+    /// assert_eq!((oldest.recv()?, jobs.dead_letters().len()), (1, 1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn max_dead_letters(
+        mut self,
+        most: usize,
+        overflow: impl Fn(DeadLetter<T>) + Send + Sync + 'static,
+    ) -> Self {
+        let overflow = Arc::new(overflow);
+        self.letters = Some(Limit { most, overflow });
+        self
+    }
+
+    /// See [`requeue::Builder::backoff`]. The delays are written without a wait, and go on in the next process.
+    pub fn backoff(mut self, backoff: Backoff) -> Self {
+        self.settings.backoff = Some(backoff);
+        self
+    }
+
+    /// See [`requeue::Builder::clock`].
+    pub fn clock(mut self, clock: impl Clock) -> Self {
+        self.settings.clock = Some(Arc::new(clock));
+        self
+    }
+
+    /// See [`requeue::Builder::timestamps`].
+    pub fn timestamps(mut self) -> Self {
+        self.settings.timestamps = true;
+        self
+    }
+
+    /// See [`requeue::Builder::pace`].
+    pub fn pace(mut self, pace: Pace) -> Self {
+        self.settings.pace = pace;
+        self
+    }
+
+    /// See [`requeue::Builder::max_held`].
+    ///
+    /// # Panics
+    ///
+    /// If `items` is 0.
+    #[track_caller]
+    pub fn max_held(mut self, items: usize) -> Self {
+        assert!(items > 0, "max_held is 0: no item could be taken");
+        self.settings.max_held = Some(items);
+        self
+    }
+
+    /// See [`requeue::Builder::paused`].
+    pub fn paused(mut self) -> Self {
+        self.settings.paused = true;
+        self
+    }
+
+    /// Opens the queue again if it was [closed](crate::DurableQueue::close). By default it stays closed.
+    pub fn reopened(mut self) -> Self {
+        self.settings.reopened = true;
+        self
+    }
+}
+
+impl<T, O: Order<T>, C> fmt::Debug for Builder<T, O, C> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,183 @@
+//! The dead letters that a queue keeps.
+
+use super::{Cause, DeadLetter};
+use crate::batch::{Batch, Change};
+use crate::error::StoreError;
+use crate::format::LetterRow;
+use crate::order::{Engine, EntryOf};
+use crate::queue::shared::{Shared, TicketChanges};
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
+
+/// The dead letters of a queue, by number.
+pub(crate) struct Letters<T> {
+    pub(crate) rows: Mutex<BTreeMap<u64, LetterRow>>,
+    /// Those whose items could not be read. They are written when their items can be read.
+    pub(in crate::queue) unread: Mutex<Vec<LetterRow>>,
+    limit: Option<Limit<T>>,
+}
+
+/// How many letters a queue keeps, and who gets the ones beyond.
+pub(crate) struct Limit<T> {
+    pub(crate) most: usize,
+    pub(crate) overflow: Arc<dyn Fn(DeadLetter<T>) + Send + Sync>,
+}
+
+impl<T> Letters<T> {
+    pub(crate) fn new(rows: BTreeMap<u64, LetterRow>, limit: Option<Limit<T>>) -> Self {
+        let rows = Mutex::new(rows);
+        let unread = Mutex::default();
+        Self {
+            rows,
+            unread,
+            limit,
+        }
+    }
+}
+
+impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
+    /// Writes an item that became a dead letter, without a wait.
+    pub(in crate::queue) fn bury(self: &Arc<Self>, letter: requeue::DeadLetter<EntryOf<T, O>>) {
+        let error = letter.error().map(str::to_owned);
+        let entry = letter.item;
+        let mut row = LetterRow {
+            item: entry.id,
+            attempts: letter.attempts,
+            reason: Cause::Failed(letter.reason).to_byte(),
+            error,
+            died: self.store.wall_time(),
+            schedule: None,
+            item_bytes: Vec::new(),
+        };
+        match self.complete(&mut row, entry.item()) {
+            Ok(()) => {
+                self.exchange_tickets(Some(TicketChanges::removal(row.item)));
+                self.add_letters(vec![(self.new_ids(1), row)]);
+            }
+            Err(_) => self.letters.unread.lock().push(row),
+        }
+    }
+
+    /// Adds its item to a dead letter: as it is in memory, or, if that cannot be encoded, as it is on the disk.
+    fn complete(&self, row: &mut LetterRow, item: Option<&T>) -> Result<(), StoreError> {
+        let encode = |item| {
+            let mut bytes = Vec::new();
+            let encoded = self.codec.encode(item, &mut bytes);
+            encoded.is_ok().then_some(bytes)
+        };
+        row.schedule = self.schedule_of(row.item)?;
+        row.item_bytes = match item.and_then(encode) {
+            Some(bytes) => bytes,
+            None => self.read_bytes(row.item)?,
+        };
+        Ok(())
+    }
+
+    /// Writes the letters whose items could not be read.
+    pub(in crate::queue) fn write_unread(self: &Arc<Self>) -> Result<(), StoreError> {
+        let mut unread = self.letters.unread.lock();
+        while let Some(row) = unread.first_mut() {
+            self.complete(row, None)?;
+            self.add_letters(vec![(self.new_ids(1), unread.remove(0))]);
+        }
+        Ok(())
+    }
+
+    /// Adds dead letters, which are written without a wait. The oldest ones beyond the limit are removed.
+    pub(crate) fn add_letters(self: &Arc<Self>, new: Vec<(u64, LetterRow)>) {
+        let mut batch = Batch::default();
+        // Until they are in the log: a removal is later there.
+        let mut rows = self.letters.rows.lock();
+        let bury = |(id, row): &(u64, LetterRow)| Change::Bury(self.key(*id), row.clone());
+        batch.others.extend(new.iter().map(bury));
+        rows.extend(new);
+        let Some(limit) = &self.letters.limit else {
+            return self.log().note(batch);
+        };
+        let mut excess = Vec::new();
+        while rows.len() > limit.most {
+            excess.extend(rows.pop_first());
+        }
+        if excess.is_empty() {
+            return self.log().note(batch);
+        }
+        let unbury = |(id, _): &(u64, LetterRow)| Change::Unbury(self.key(*id));
+        batch.others.extend(excess.iter().map(unbury));
+        let (shared, overflow) = (Arc::clone(self), Arc::clone(&limit.overflow));
+        let then = move |written: Result<(), StoreError>| {
+            if written.is_ok() {
+                let rows = excess.into_iter();
+                let letters: Vec<_> = rows
+                    .filter_map(|(id, row)| shared.letter(id, row).ok())
+                    .collect();
+                // Who is told may open the queue again.
+                drop(shared);
+                for letter in letters {
+                    overflow(letter);
+                }
+            }
+        };
+        // On an error nothing was removed, and nothing is written any more.
+        let _ = self.log().commit_then(&mut batch, Box::new(then));
+    }
+
+    pub(super) fn letter(&self, id: u64, row: LetterRow) -> Result<DeadLetter<T>, StoreError> {
+        Ok(DeadLetter {
+            item: self.codec.decode(&row.item_bytes)?,
+            attempts: row.attempts,
+            reason: Cause::from_byte(row.reason),
+            error: row.error,
+            died_at: UNIX_EPOCH + Duration::from_millis(row.died),
+            id,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::entry::Entry;
+    use crate::{Store, StoreError};
+
+    #[test]
+    fn a_letter_whose_item_cannot_be_read_is_counted_and_written_later() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(directory.path()).unwrap();
+        let build = |store: &Store| store.builder::<u32>("jobs").memory(0).build().unwrap();
+        let jobs = build(&store);
+        jobs.push_batch([7, 8]).unwrap();
+        let tx = jobs.begin_owned();
+        let job = tx.pop().unwrap();
+        let key = jobs.shared.key(job.ram.id).to_bytes();
+        let items = &store.inner.log.disk().tables.items;
+        let row = items.get(key).unwrap().unwrap();
+        items.remove(key).unwrap();
+        let mut tx = tx;
+        let items_in_memory = tx.core_mut().ram.items();
+        items_in_memory.for_each(|mut job| *job = Entry::on_disk(job.id, ()));
+        tx.fail_all("no good").unwrap();
+        let letters = jobs.dead_letters();
+        assert_eq!(letters.len(), 1);
+        assert!(matches!(letters.oldest(), Err(StoreError::Damaged(_))));
+        assert!(matches!(letters.all(), Err(StoreError::Damaged(_))));
+        items.insert(key, row).unwrap();
+        assert_eq!(letters.oldest().unwrap().unwrap().item, 7);
+        drop((letters, tx, jobs));
+        let jobs = build(&store);
+        assert_eq!(jobs.dead_letters().requeue_all().unwrap(), 1);
+        assert_eq!(jobs.pop_batch(9).unwrap(), [8, 7]);
+    }
+
+    #[test]
+    fn a_dead_letter_has_no_ticket() {
+        let files = tempfile::tempdir().unwrap();
+        let store = Store::open(files.path()).unwrap();
+        let jobs = store.builder::<u32>("jobs").by_priority().max_attempts(1);
+        let jobs = jobs.build().unwrap();
+        jobs.push_batch([1, 2]).unwrap();
+        jobs.begin_owned().pop().unwrap();
+        assert_eq!(jobs.dead_letters().len(), 1);
+        assert_eq!(jobs.shared.tickets.as_ref().unwrap().lock().len(), 1);
+    }
+}

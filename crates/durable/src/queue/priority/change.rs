@@ -1,0 +1,152 @@
+//! Changes of items that wait.
+
+use super::PRIORITIES;
+use crate::batch::{Batch, Change, Run};
+use crate::error::StoreError;
+use crate::format::{self, Schedule};
+use crate::log::{guarded, Durability};
+use crate::order::{Engine, EntryOf, Order, Place, Staging, DEFAULT_PRIORITY};
+use crate::queue::shared::Shared;
+use crate::ticket::Ticket;
+use crate::DurableQueue;
+use requeue::Prioritized;
+use std::time::Instant;
+
+/// Items that are not held. Each call is durable when it returns.
+impl<T: Send + 'static, O: Order<T>> DurableQueue<T, O>
+where
+    O::Ram: Prioritized<EntryOf<T, O>>,
+{
+    /// The time of the next scheduled item; `None` if none is scheduled. Unlike
+    /// [`next_due`](DurableQueue::next_due) it does not include items that are delayed by a retry, nor leases.
+    pub fn next_scheduled(&self) -> Option<Instant> {
+        self.ram.next_scheduled()
+    }
+
+    fn ram_ticket(&self, ticket: Ticket) -> Option<requeue::Ticket> {
+        let tickets = self.shared.tickets.as_ref()?;
+        tickets.lock().get(&ticket.0).copied()
+    }
+
+    /// Changes the priority of an item; returns whether it was there, and not held.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Transaction::commit`](crate::Transaction::commit); then the change may be lost when the store is opened again.
+    ///
+    /// # Panics
+    ///
+    /// If the priority is not in 1 to 9,999.
+    #[track_caller]
+    pub fn reprioritize(&self, ticket: Ticket, priority: u16) -> Result<bool, StoreError> {
+        assert!(
+            PRIORITIES.contains(&priority),
+            "a priority is from 1 to 9,999"
+        );
+        self.reschedule_with(
+            ticket,
+            |schedule| Schedule {
+                priority,
+                ..schedule
+            },
+            |ticket| self.ram.reprioritize(ticket, priority).unwrap_or(false),
+        )
+    }
+
+    /// Changes the time before which an item is not delivered; returns whether it was there, and not held.
+    ///
+    /// # Errors
+    ///
+    /// As for [`reprioritize`](Self::reprioritize).
+    pub fn reschedule(&self, ticket: Ticket, at: Instant) -> Result<bool, StoreError> {
+        let place = Place {
+            priority: DEFAULT_PRIORITY,
+            due: Some(at),
+        };
+        let due = self.shared.schedule(place).due;
+        self.reschedule_with(
+            ticket,
+            |schedule| Schedule { due, ..schedule },
+            |ticket| self.ram.reschedule(ticket, at),
+        )
+    }
+
+    fn reschedule_with(
+        &self,
+        ticket: Ticket,
+        change: impl FnOnce(Schedule) -> Schedule,
+        in_memory: impl FnOnce(requeue::Ticket) -> bool,
+    ) -> Result<bool, StoreError> {
+        let Some(ram_ticket) = self.ram_ticket(ticket) else {
+            return Ok(false);
+        };
+        let schedule = self.shared.schedule_of(ticket.0)?.unwrap_or_default();
+        if !in_memory(ram_ticket) {
+            return Ok(false);
+        }
+        self.shared.write(Change::Rescheduled(
+            self.shared.key(ticket.0),
+            change(schedule),
+        ))?;
+        Ok(true)
+    }
+
+    /// Removes an item, and returns it if it was there and not held.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Transaction::commit`](crate::Transaction::commit); then the item is back when the store is opened again.
+    pub fn cancel(&self, ticket: Ticket) -> Result<Option<T>, StoreError> {
+        let Some(ram_ticket) = self.ram_ticket(ticket) else {
+            return Ok(None);
+        };
+        let Some(mut entry) = self.ram.cancel(ram_ticket) else {
+            return Ok(None);
+        };
+        let shared = &self.shared;
+        shared.load(&mut entry)?;
+        let mut batch = Batch::default();
+        Run::add(&mut batch.removes, shared.key(ticket.0), 1);
+        let tickets = shared.tickets_of(&mut batch);
+        shared.log().commit(&mut [batch], Durability::Synced)?;
+        shared.exchange_tickets(tickets);
+        Ok(entry.into_item())
+    }
+}
+
+impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
+    /// The schedule of an item that is on the disk, or will be, if the queue has schedules.
+    pub(in crate::queue) fn schedule_of(&self, id: u64) -> Result<Option<Schedule>, StoreError> {
+        if !O::Staging::HAS_TICKETS {
+            return Ok(None);
+        }
+        let key = self.key(id);
+        let disk = self.log().disk();
+        let read = || -> Result<Option<Schedule>, StoreError> {
+            if let Some(schedule) = disk
+                .books()
+                .marks
+                .get(&key)
+                .and_then(|mark| mark.0.schedule)
+            {
+                return Ok(Some(schedule));
+            }
+            let bytes = key.to_bytes();
+            let value = guarded(|| Ok(disk.tables.items.get(bytes)?))?;
+            Ok(value.map(|value| {
+                let content = format::open(&bytes, &value).and_then(format::split_value);
+                content
+                    .and_then(|(schedule, _)| schedule)
+                    .unwrap_or(Schedule {
+                        priority: DEFAULT_PRIORITY,
+                        due: None,
+                    })
+            }))
+        };
+        if let Some(schedule) = read()? {
+            return Ok(Some(schedule));
+        }
+        self.log().flush()?;
+        read()
+    }
+}

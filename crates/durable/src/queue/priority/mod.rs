@@ -1,0 +1,18 @@
+//! Priorities, schedules and tickets.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `view`, `target` | pushes with a priority and a time, to a queue, a handle or a transaction |
+//! | `change` | changes of items that wait |
+
+mod change;
+mod target;
+mod view;
+
+pub use target::PushTo;
+pub use view::PushWith;
+
+use std::ops::RangeInclusive;
+
+/// The priorities, the most urgent first.
+const PRIORITIES: RangeInclusive<u16> = 1..=9_999;

@@ -1,0 +1,271 @@
+//! Pushes with a priority and a time.
+
+use super::target::PushTo;
+use super::PRIORITIES;
+use crate::error::PushError;
+use crate::order::{EntryOf, Order, Place, Wait, DEFAULT_PRIORITY};
+use crate::ticket::{Ticket, Tickets};
+use crate::{DurableQueue, Handle, Transaction};
+use requeue::Prioritized;
+use std::future::Future;
+use std::time::{Duration, Instant};
+
+/// A queue, handle or transaction whose pushes have a priority or a time; from [`DurableQueue::priority`],
+/// [`at`](DurableQueue::at) and [`after`](DurableQueue::after), and the same of [`Handle`] and [`Transaction`].
+///
+/// ```
+/// # let directory = tempfile::tempdir()?;
+/// # let store = requeue_durable::Store::open(directory.path())?;
+/// use std::time::Duration;
+///
+/// let jobs = store.builder("jobs").by_priority().build()?;
+/// jobs.push("normal".to_string())?;
+/// jobs.priority(1).push("urgent".to_string())?;
+/// let tomorrow = jobs.after(Duration::from_secs(24 * 3600)).push("tomorrow".to_string())?;
+/// assert_eq!(jobs.pop()?, "urgent");
+/// assert_eq!(jobs.cancel(tomorrow)?.as_deref(), Some("tomorrow"));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+#[must_use = "a view pushes nothing by itself"]
+pub struct PushWith<P> {
+    target: P,
+    priority: u16,
+    when: Option<When>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum When {
+    At(Instant),
+    After(Duration),
+}
+
+impl<P: PushTo> PushWith<P> {
+    fn new(target: P) -> Self {
+        Self {
+            target,
+            priority: DEFAULT_PRIORITY,
+            when: None,
+        }
+    }
+
+    /// Sets the priority: 1, the most urgent, to 9,999. The default is 5,000.
+    pub fn priority(mut self, priority: u16) -> Self {
+        self.priority = priority;
+        self
+    }
+
+    /// The items are not delivered before a time of the queue's clock.
+    pub fn at(mut self, at: Instant) -> Self {
+        self.when = Some(When::At(at));
+        self
+    }
+
+    /// The items are not delivered before so long after the push.
+    pub fn after(mut self, delay: Duration) -> Self {
+        self.when = Some(When::After(delay));
+        self
+    }
+
+    /// `None`: the priority is out of range.
+    fn place(&self) -> Option<Place> {
+        PRIORITIES.contains(&self.priority).then(|| Place {
+            priority: self.priority,
+            due: self.when.and_then(|when| match when {
+                When::At(at) => Some(at),
+                When::After(delay) => {
+                    let now = self.target.now();
+                    let late = Duration::from_secs(100 * 365 * 24 * 3600);
+                    now.checked_add(delay).or_else(|| now.checked_add(late))
+                }
+            }),
+        })
+    }
+
+    fn push_one(self, item: P::Item, wait: Wait) -> Result<Ticket, PushError<P::Item>> {
+        match self.place() {
+            Some(place) => self.target.push(item, place, wait),
+            None => Err(PushError::OutOfRange(item)),
+        }
+    }
+
+    fn push_many(
+        self,
+        items: Vec<P::Item>,
+        wait: Wait,
+    ) -> Result<Vec<Ticket>, PushError<Vec<P::Item>>> {
+        match self.place() {
+            Some(place) => self
+                .target
+                .push_batch(items, place, wait)
+                .map(Tickets::into_vec),
+            None => Err(PushError::OutOfRange(items)),
+        }
+    }
+
+    /// Pushes an item; returns its ticket.
+    ///
+    /// # Errors
+    ///
+    /// As the push of the queue, handle or transaction, and [`PushError::OutOfRange`] if the priority is not in 1 to 9,999.
+    pub fn push(self, item: P::Item) -> Result<Ticket, PushError<P::Item>> {
+        self.push_one(item, Wait::Never)
+    }
+
+    /// Pushes an item; waits for room.
+    ///
+    /// # Errors
+    ///
+    /// As [`push`](Self::push).
+    pub fn push_blocking(self, item: P::Item) -> Result<Ticket, PushError<P::Item>> {
+        self.push_one(item, Wait::Forever)
+    }
+
+    /// Pushes an item; waits for room for at most `timeout`.
+    ///
+    /// # Errors
+    ///
+    /// As [`push`](Self::push).
+    pub fn push_timeout(
+        self,
+        item: P::Item,
+        timeout: Duration,
+    ) -> Result<Ticket, PushError<P::Item>> {
+        self.push_one(item, Wait::For(timeout))
+    }
+
+    /// Pushes an item in a task; waits for room.
+    ///
+    /// # Errors
+    ///
+    /// As [`push`](Self::push).
+    pub fn push_async(
+        self,
+        item: P::Item,
+    ) -> impl Future<Output = Result<Ticket, PushError<P::Item>>> + Send {
+        let begun = match self.place() {
+            Some(place) => Ok(self.target.push_async(item, place)),
+            None => Err(PushError::OutOfRange(item)),
+        };
+        async { begun?.await }
+    }
+
+    /// Pushes all items, with the same priority and time; returns their tickets.
+    ///
+    /// # Errors
+    ///
+    /// As [`push`](Self::push), with the items that were not pushed.
+    pub fn push_batch(
+        self,
+        items: impl IntoIterator<Item = P::Item>,
+    ) -> Result<Vec<Ticket>, PushError<Vec<P::Item>>> {
+        self.push_many(items.into_iter().collect(), Wait::Never)
+    }
+
+    /// As [`push_batch`](Self::push_batch); waits for room.
+    ///
+    /// # Errors
+    ///
+    /// As [`push_batch`](Self::push_batch).
+    pub fn push_batch_blocking(
+        self,
+        items: impl IntoIterator<Item = P::Item>,
+    ) -> Result<Vec<Ticket>, PushError<Vec<P::Item>>> {
+        self.push_many(items.into_iter().collect(), Wait::Forever)
+    }
+
+    /// As [`push_batch`](Self::push_batch); waits for room for at most `timeout`.
+    ///
+    /// # Errors
+    ///
+    /// As [`push_batch`](Self::push_batch).
+    pub fn push_batch_timeout(
+        self,
+        items: impl IntoIterator<Item = P::Item>,
+        timeout: Duration,
+    ) -> Result<Vec<Ticket>, PushError<Vec<P::Item>>> {
+        self.push_many(items.into_iter().collect(), Wait::For(timeout))
+    }
+
+    /// As [`push_batch_blocking`](Self::push_batch_blocking), in a task.
+    ///
+    /// # Errors
+    ///
+    /// As [`push_batch`](Self::push_batch).
+    pub fn push_batch_async(
+        self,
+        items: impl IntoIterator<Item = P::Item>,
+    ) -> impl Future<Output = Result<Vec<Ticket>, PushError<Vec<P::Item>>>> + Send {
+        let items: Vec<_> = items.into_iter().collect();
+        let begun = match self.place() {
+            Some(place) => Ok(self.target.push_batch_async(items, place)),
+            None => Err(PushError::OutOfRange(items)),
+        };
+        async { begun?.await.map(Tickets::into_vec) }
+    }
+}
+
+macro_rules! views {
+    ([$($generics:tt)*] $type:ty, $target:ty, [$($by:tt)+]) => {
+        impl<$($generics)* T: Send + 'static, O: Order<T>> $type
+        where
+            O::Ram: Prioritized<EntryOf<T, O>>,
+        {
+            /// The same, for pushes with a priority: 1, the most urgent, to 9,999.
+            pub fn priority($($by)+ self, priority: u16) -> PushWith<$target> {
+                PushWith::new(self).priority(priority)
+            }
+
+            /// The same, for pushes that are not delivered before a time of the queue's clock. The time survives the process.
+            pub fn at($($by)+ self, at: Instant) -> PushWith<$target> {
+                PushWith::new(self).at(at)
+            }
+
+            /// The same, for pushes that are not delivered before so long after the push.
+            pub fn after($($by)+ self, delay: Duration) -> PushWith<$target> {
+                PushWith::new(self).after(delay)
+            }
+
+            /// Pushes an item with a priority, and a time before which it is not delivered: short for
+            /// [`priority`](Self::priority) and [`at`](Self::at).
+            ///
+            /// # Errors
+            ///
+            /// As [`PushWith::push`].
+            pub fn push_with(
+                $($by)+ self,
+                priority: u16,
+                not_before: Option<Instant>,
+                item: T,
+            ) -> Result<Ticket, PushError<T>> {
+                let view = self.priority(priority);
+                match not_before {
+                    Some(at) => view.at(at).push(item),
+                    None => view.push(item),
+                }
+            }
+
+            /// Pushes an item that is not delivered before `at`: short for [`at`](Self::at).
+            ///
+            /// # Errors
+            ///
+            /// As [`PushWith::push`].
+            pub fn push_at($($by)+ self, at: Instant, item: T) -> Result<Ticket, PushError<T>> {
+                self.at(at).push(item)
+            }
+
+            /// Pushes an item that is not delivered before so long after the push: short for [`after`](Self::after).
+            ///
+            /// # Errors
+            ///
+            /// As [`PushWith::push`].
+            pub fn push_after($($by)+ self, delay: Duration, item: T) -> Result<Ticket, PushError<T>> {
+                self.after(delay).push(item)
+            }
+        }
+    };
+}
+
+views!([] DurableQueue<T, O>, &Self, [&]);
+views!([] Handle<T, O>, &mut Self, [&mut]);
+views!(['h,] Transaction<'h, T, O>, &Self, [&]);

@@ -1,0 +1,246 @@
+//! The life of one worker.
+
+use super::crew::{Crew, Worker};
+use super::failure::{swallow_panic, text_of, text_of_panic, Failure};
+use crate::error::{PopError, StoreError};
+use crate::order::Order;
+use crate::transaction;
+use crate::Transaction;
+use requeue::Reason;
+use std::borrow::Cow;
+use std::fmt::Debug;
+use std::future::{poll_fn, Future};
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::pin::pin;
+use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::task::Poll;
+use std::thread;
+
+/// The life of one worker.
+pub(super) struct Shift {
+    crew: Arc<Crew>,
+    index: usize,
+}
+
+/// Whether the worker goes on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Next {
+    Goes,
+    Ends,
+}
+
+/// Why there is no item.
+pub(super) enum Missing {
+    /// The worker is stopped, or the queue is closed and drained.
+    End,
+    /// It is held, and could not be read.
+    Unread(StoreError),
+}
+
+/// How a run ended.
+pub(super) type Ran<E> = thread::Result<Result<(), E>>;
+
+impl Shift {
+    pub(super) fn all(crew: &Arc<Crew>) -> Vec<Self> {
+        let shift = |index| Self {
+            crew: Arc::clone(crew),
+            index,
+        };
+        (0..crew.workers.len()).map(shift).collect()
+    }
+
+    fn worker(&self) -> &Worker {
+        &self.crew.workers[self.index]
+    }
+
+    pub(super) fn name(&self) -> Arc<str> {
+        Arc::clone(&self.worker().name)
+    }
+
+    /// Waits for the future; `None` if the worker is stopped.
+    pub(super) async fn wait<F: Future>(&self, future: F) -> Option<F::Output> {
+        let mut future = pin!(future);
+        poll_fn(|context| {
+            self.worker().leave_waker(context.waker().clone());
+            if self.crew.is_stopping() {
+                return Poll::Ready(None);
+            }
+            future.as_mut().poll(context).map(Some)
+        })
+        .await
+    }
+
+    /// Waits for the item that `popping` takes.
+    pub(super) async fn take<I>(
+        &self,
+        popping: impl Future<Output = Result<I, PopError>>,
+    ) -> Result<I, Missing> {
+        match self.wait(popping).await {
+            Some(Ok(item)) => Ok(item),
+            Some(Err(PopError::Store(error))) => Err(Missing::Unread(error)),
+            Some(Err(PopError::Empty | PopError::Closed)) | None => Err(Missing::End),
+        }
+    }
+
+    pub(super) fn begin_run(&self) {
+        self.worker().busy.store(true, Ordering::Relaxed);
+    }
+
+    /// Does `work` in a transaction, which takes items and runs on them. The transaction of a run that succeeded is still open.
+    pub(super) fn attempt<'h, T: Send + 'static, O: Order<T>, E: Debug>(
+        &self,
+        tx: Transaction<'h, T, O>,
+        work: impl FnOnce(&Transaction<'h, T, O>) -> Result<Result<(), E>, Missing>,
+    ) -> Result<(Transaction<'h, T, O>, Deliveries), Next> {
+        let ran = match catch_unwind(AssertUnwindSafe(|| work(&tx))) {
+            Ok(Ok(ran)) => Ok(ran),
+            Ok(Err(Missing::End)) => return Err(Next::Ends),
+            Ok(Err(Missing::Unread(error))) => return Err(self.unread(tx, error)),
+            Err(payload) => Err(payload),
+        };
+        self.judge(tx, ran).ok_or(Next::Goes)
+    }
+
+    /// Judges a run. `Some`: its transaction is to be committed. Otherwise it was aborted.
+    pub(super) fn judge<'h, T: Send + 'static, O: Order<T>, E: Debug>(
+        &self,
+        mut tx: Transaction<'h, T, O>,
+        ran: Ran<E>,
+    ) -> Option<(Transaction<'h, T, O>, Deliveries)> {
+        let deliveries = Deliveries::of(&mut tx);
+        let (reason, error) = match ran {
+            Ok(Ok(())) => {
+                // An abort from here on is a failed commit.
+                self.blame(&mut tx, Reason::Aborted, "the commit failed");
+                return Some((tx, deliveries));
+            }
+            Ok(Err(error)) => (Reason::Aborted, text_of(error)),
+            Err(payload) => (Reason::Panicked, text_of_panic(&*payload)),
+        };
+        self.blame(&mut tx, reason, error.clone());
+        swallow_panic(|| drop(tx));
+        self.count_failure(deliveries, error, reason == Reason::Panicked);
+        None
+    }
+
+    fn blame<T: Send + 'static, O: Order<T>>(
+        &self,
+        tx: &mut Transaction<'_, T, O>,
+        reason: Reason,
+        error: impl Into<Cow<'static, str>>,
+    ) {
+        tx.core_mut().local.failure = Some(transaction::Failure {
+            reason,
+            error: error.into(),
+            backoff: self.crew.backoff,
+        });
+    }
+
+    /// Counts a run whose transaction has ended.
+    pub(super) fn count(&self, committed: Result<(), StoreError>, deliveries: Deliveries) -> Next {
+        match committed {
+            Ok(()) => {
+                self.worker().busy.store(false, Ordering::Relaxed);
+                self.worker().done.fetch_add(1, Ordering::Relaxed);
+                Next::Goes
+            }
+            Err(error) => {
+                self.count_failure(deliveries, error.to_string(), false);
+                self.after(error)
+            }
+        }
+    }
+
+    /// All workers end if the store is poisoned.
+    fn after(&self, error: StoreError) -> Next {
+        if !matches!(error, StoreError::Poisoned(_)) {
+            return Next::Goes;
+        }
+        self.crew.fail(error);
+        Next::Ends
+    }
+
+    /// An item that could not be read.
+    pub(super) fn unread<T: Send + 'static, O: Order<T>>(
+        &self,
+        tx: Transaction<'_, T, O>,
+        error: StoreError,
+    ) -> Next {
+        let ran: Ran<String> = Ok(Err(error.to_string()));
+        drop(self.judge(tx, ran));
+        self.after(error)
+    }
+
+    pub(super) fn count_failure(&self, deliveries: Deliveries, error: String, panicked: bool) {
+        let worker = self.worker();
+        worker.busy.store(false, Ordering::Relaxed);
+        let count = if panicked {
+            &worker.panicked
+        } else {
+            &worker.failed
+        };
+        count.fetch_add(1, Ordering::Relaxed);
+        if let Some(hook) = &self.crew.on_error {
+            let failure = Failure {
+                worker: self.name(),
+                items: deliveries.items,
+                attempts: deliveries.attempts,
+                error,
+                panicked,
+            };
+            swallow_panic(|| hook(&failure));
+        }
+    }
+}
+
+impl Drop for Shift {
+    fn drop(&mut self) {
+        self.crew.end(self.worker());
+    }
+}
+
+/// What a run held.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Deliveries {
+    items: usize,
+    attempts: u32,
+}
+
+impl Deliveries {
+    fn of<T: Send + 'static, O: Order<T>>(tx: &mut Transaction<'_, T, O>) -> Self {
+        let items = tx.core_mut().ram.items();
+        items.fold(Self::default(), |deliveries, item| Self {
+            items: deliveries.items + 1,
+            attempts: deliveries.attempts.max(item.attempts()),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workers::block::block_on;
+    use requeue::Backoff;
+    use std::time::Duration;
+
+    #[test]
+    fn a_poisoned_store_ends_all_workers() {
+        let backoff = Backoff::fixed(Duration::ZERO);
+        let crew = Arc::new(Crew::new("worker", 2, None, backoff));
+        let mut shifts = Shift::all(&crew);
+        let (first, second) = (shifts.remove(0), shifts.remove(0));
+        let waiting = thread::spawn(move || block_on(second.wait(std::future::pending::<()>())));
+        let full = first.count(Err(StoreError::DiskFull), Deliveries::default());
+        assert!(full == Next::Goes);
+        let poisoned = Err(StoreError::Poisoned("no such device".into()));
+        assert!(first.count(poisoned, Deliveries::default()) == Next::Ends);
+        assert_eq!(waiting.join().unwrap(), None);
+        drop(first);
+        assert!(matches!(
+            crew.wait(Duration::MAX),
+            Err(StoreError::Poisoned(_))
+        ));
+        assert_eq!(crew.status()[0].failed, 2);
+    }
+}

@@ -1,0 +1,132 @@
+//! Jobs that fail, and what the next process knows of it.
+
+use crate::{directory, options};
+use requeue::{Backoff, ManualClock};
+use requeue_durable::{Codec, CodecError, DurableQueue, Workers};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use tempfile::TempDir;
+
+/// A process after the other, with clocks that stand still.
+struct Processes {
+    directory: TempDir,
+    wall: Arc<Mutex<SystemTime>>,
+    clock: ManualClock,
+}
+
+impl Processes {
+    fn new() -> Self {
+        let start = UNIX_EPOCH + Duration::from_secs(1_000_000);
+        Self {
+            directory: directory(),
+            wall: Arc::new(Mutex::new(start)),
+            clock: ManualClock::new(),
+        }
+    }
+
+    /// The queue in the next process.
+    fn queue(&self, backoff: Option<Backoff>) -> DurableQueue<u32> {
+        let wall = Arc::clone(&self.wall);
+        let options = options().wall_clock(move || *wall.lock().unwrap());
+        let store = options.open(self.directory.path()).unwrap();
+        let builder = store.builder("jobs").clock(self.clock.clone());
+        match backoff {
+            Some(backoff) => builder.backoff(backoff).build().unwrap(),
+            None => builder.build().unwrap(),
+        }
+    }
+
+    /// While no process runs.
+    fn pass(&self, seconds: u64) {
+        *self.wall.lock().unwrap() += Duration::from_secs(seconds);
+    }
+
+    fn advance(&self, seconds: u64) {
+        self.clock.advance(Duration::from_secs(seconds));
+    }
+}
+
+fn minutes() -> Backoff {
+    Backoff::exponential(Duration::from_secs(60), Duration::from_secs(600))
+}
+
+#[test]
+fn the_backoff_of_a_worker_goes_on_in_the_next_process() {
+    let processes = Processes::new();
+    let jobs = processes.queue(None);
+    jobs.push(7).unwrap();
+    let (send, failures) = channel();
+    let workers = Workers::builder(&jobs)
+        .threads(1)
+        .backoff(minutes())
+        .on_error(move |failure| send.send(failure.attempts).unwrap())
+        .run(|_job, _tx| Err("not now"));
+    assert_eq!(failures.recv().unwrap(), 1);
+    processes.advance(60);
+    assert_eq!(failures.recv().unwrap(), 2);
+    workers.stop().unwrap();
+    drop(jobs);
+    // It is delayed for 120 seconds.
+    processes.pass(40);
+    let jobs = processes.queue(None);
+    processes.advance(79);
+    assert!(jobs.pop().unwrap_err().is_empty());
+    processes.advance(1);
+    let tx = jobs.begin_owned();
+    assert_eq!(tx.pop().unwrap().attempts(), 3);
+}
+
+#[test]
+fn the_backoff_of_a_queue_goes_on_and_is_over_in_the_next_process() {
+    let processes = Processes::new();
+    let jobs = processes.queue(Some(minutes()));
+    jobs.push_batch([1, 2, 3]).unwrap();
+    let tx = jobs.begin_owned();
+    tx.retry(tx.pop().unwrap()).unwrap();
+    tx.pop().unwrap();
+    tx.abort();
+    drop(jobs);
+    processes.pass(59);
+    let jobs = processes.queue(Some(minutes()));
+    assert_eq!(jobs.len(), 1);
+    drop(jobs);
+    processes.pass(1);
+    let jobs = processes.queue(Some(minutes()));
+    assert_eq!(jobs.pop_batch(9).unwrap(), [1, 2, 3]);
+}
+
+/// Numbers, but none that is odd.
+struct Even;
+
+impl Codec<u32> for Even {
+    fn encode(&self, item: &u32, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
+        if *item % 2 == 1 {
+            return Err(CodecError::new("it is odd"));
+        }
+        bytes.extend(item.to_le_bytes());
+        Ok(())
+    }
+
+    fn decode(&self, bytes: &[u8]) -> Result<u32, CodecError> {
+        let bytes = bytes.try_into().map_err(CodecError::new)?;
+        Ok(u32::from_le_bytes(bytes))
+    }
+}
+
+#[test]
+fn a_letter_whose_item_cannot_be_encoded_is_as_it_was_pushed() {
+    let directory = directory();
+    let store = options().open(directory.path()).unwrap();
+    let jobs = store.builder::<u32>("jobs").codec(Even).build().unwrap();
+    jobs.push_batch([2, 4]).unwrap();
+    let tx = jobs.begin_owned();
+    for change in [1, 2] {
+        let mut job = tx.pop().unwrap();
+        *job += change;
+        tx.fail(job, "no good").unwrap();
+    }
+    let letters = jobs.dead_letters().all().unwrap();
+    let items: Vec<_> = letters.iter().map(|letter| letter.item).collect();
+    assert_eq!(items, [2, 6]);
+}

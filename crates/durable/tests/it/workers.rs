@@ -1,0 +1,276 @@
+//! Pools of workers.
+
+use super::{directory, open};
+use requeue::{Backoff, ManualClock, Reason};
+use requeue_durable::{
+    Cause, Codec, CodecError, DurableQueue, Fifo, PushError, Workers, WorkersBuilder,
+};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
+
+#[test]
+fn a_stop_ends_workers_that_wait() {
+    let directory = directory();
+    let queue: DurableQueue<u32> = open(&directory).queue("numbers").unwrap();
+    let (send, received) = channel();
+    let workers = Workers::builder(&queue)
+        .threads(3)
+        .name("count")
+        .run(move |number, _tx| send.send(*number));
+    queue.push(1).unwrap();
+    assert_eq!(received.recv(), Ok(1));
+    assert_eq!(&*workers.status()[2].name, "count-2");
+    assert_eq!(workers.stop().unwrap().done, 1);
+    queue.push(2).unwrap();
+    assert_eq!(queue.pop().unwrap(), 2);
+}
+
+#[test]
+fn a_failed_run_is_delayed_and_what_it_pushed_is_dropped() {
+    let directory = directory();
+    let clock = ManualClock::new();
+    let store = open(&directory);
+    let queue = store
+        .builder::<u32>("numbers")
+        .clock(clock.clone())
+        .build()
+        .unwrap();
+    let (send, failures) = channel();
+    let workers = Workers::builder(&queue)
+        .threads(1)
+        .on_error(move |failure| send.send(failure.clone()).unwrap())
+        .run(|number, tx| {
+            tx.push(*number + 1).unwrap();
+            match number.attempts() {
+                1 => Err("first"),
+                2 => panic!("second"),
+                _ => Ok(()),
+            }
+        });
+    queue.push(1).unwrap();
+    let first = failures.recv().unwrap();
+    assert_eq!((first.items, first.attempts, first.panicked), (1, 1, false));
+    assert_eq!(queue.next_due(), Some(clock.now_after(10)));
+    assert_eq!(queue.len(), 0);
+    clock.advance(Duration::from_millis(10));
+    let second = failures.recv().unwrap();
+    assert_eq!((second.error.as_str(), second.panicked), ("second", true));
+    assert_eq!(queue.next_due(), Some(clock.now_after(20)));
+    workers.stop().unwrap();
+}
+
+trait After {
+    fn now_after(&self, millis: u64) -> std::time::Instant;
+}
+
+impl After for ManualClock {
+    fn now_after(&self, millis: u64) -> std::time::Instant {
+        self.now() + Duration::from_millis(millis)
+    }
+}
+
+#[test]
+fn a_run_with_other_queues_is_one_commit() {
+    let directory = directory();
+    let store = open(&directory);
+    let orders: DurableQueue<u32> = store.builder("orders").max_attempts(2).build().unwrap();
+    let invoices: DurableQueue<String> = store.queue("invoices").unwrap();
+    let log: DurableQueue<u64> = store.queue("log").unwrap();
+    orders.push_batch(0..4).unwrap();
+    orders.close().unwrap();
+    let workers = Workers::builder(&orders).threads(2).run_with(
+        (&invoices, &log),
+        |order, _tx, (invoices, log)| {
+            log.push(7).unwrap();
+            invoices.push(format!("{}", *order)).unwrap();
+            if *order == 2 {
+                return Err("not this one");
+            }
+            Ok(())
+        },
+    );
+    let report = workers.join().unwrap();
+    assert_eq!((report.done, report.failed), (3, 2));
+    drop((orders, invoices, log, store));
+    let store = open(&directory);
+    let invoices: DurableQueue<String> = store.queue("invoices").unwrap();
+    let mut all = invoices.pop_batch(9).unwrap();
+    all.sort_unstable();
+    assert_eq!(all, ["0", "1", "3"]);
+    assert_eq!(store.queue::<u64>("log").unwrap().len(), 3);
+    let orders: DurableQueue<u32> = store.queue("orders").unwrap();
+    let letter = orders.dead_letters().oldest().unwrap().unwrap();
+    assert_eq!(
+        (letter.item, letter.error.as_deref()),
+        (2, Some("\"not this one\""))
+    );
+}
+
+#[test]
+fn tasks_fail_panic_and_keep_their_transaction() {
+    let directory = directory();
+    let queue = open(&directory)
+        .builder::<u32>("numbers")
+        .max_attempts(1)
+        .build()
+        .unwrap();
+    queue.push_batch(0..4).unwrap();
+    queue.close().unwrap();
+    let executor = futures::executor::ThreadPool::new().unwrap();
+    let (keep, kept) = channel();
+    let workers = Workers::builder(&queue).threads(1).run_async(
+        move |task| executor.spawn_ok(task),
+        move |number, mut tx| {
+            let keep = keep.clone();
+            async move {
+                match number {
+                    0 => return Err("no good"),
+                    1 => panic!("bad luck"),
+                    2 => tx.fail_all("never").unwrap(),
+                    _ => keep.send(tx).unwrap(),
+                }
+                Ok(())
+            }
+        },
+    );
+    drop(kept.recv().unwrap());
+    let report = workers.join().unwrap();
+    // The kept transaction may come back before the pool looks for it.
+    assert_eq!((report.done + report.failed, report.panicked), (3, 1));
+    let letters = queue.dead_letters().all().unwrap();
+    let errors: Vec<_> = letters
+        .iter()
+        .map(|letter| (letter.item, letter.reason, letter.error.as_deref()))
+        .collect();
+    let expected = [
+        (0, Cause::Failed(Reason::Aborted), Some("\"no good\"")),
+        (1, Cause::Failed(Reason::Panicked), Some("bad luck")),
+        (2, Cause::Failed(Reason::Failed), Some("never")),
+    ];
+    assert_eq!(errors[..3], expected);
+}
+
+#[test]
+fn scoped_workers_borrow() {
+    let directory = directory();
+    let store = open(&directory);
+    let numbers: DurableQueue<u32> = store.queue("numbers").unwrap();
+    numbers.push_batch(1..=4).unwrap();
+    numbers.close().unwrap();
+    let sum = AtomicU32::new(0);
+    let report = thread::scope(|scope| {
+        let workers = Workers::builder(&numbers)
+            .threads(2)
+            .name("sum")
+            .run_scoped(scope, |number, tx| {
+                assert!(thread::current().name().unwrap().starts_with("sum-"));
+                sum.fetch_add(*number, Ordering::Relaxed);
+                if *number == 4 {
+                    tx.push(10)?;
+                }
+                Ok::<_, PushError<u32>>(())
+            });
+        workers.join()
+    });
+    assert_eq!((report.unwrap().done, sum.into_inner()), (5, 20));
+    drop((numbers, store));
+    assert!(open(&directory).queue::<u32>("numbers").unwrap().is_empty());
+}
+
+#[test]
+fn a_shutdown_names_the_stuck_workers() {
+    let directory = directory();
+    let numbers: DurableQueue<u32> = open(&directory).queue("numbers").unwrap();
+    let (send_begun, begun) = channel();
+    let (release, released) = channel::<()>();
+    let (send_end, end) = channel();
+    let released = parking_lot::Mutex::new(released);
+    let workers = Workers::builder(&numbers)
+        .threads(2)
+        .run(move |number, _tx| {
+            send_begun
+                .send(thread::current().name().map(str::to_owned))
+                .unwrap();
+            released.lock().recv().unwrap();
+            send_end.send(*number)
+        });
+    numbers.push(7).unwrap();
+    let name = begun.recv().unwrap().unwrap();
+    // The other worker ends at once, or is stuck too.
+    let report = workers.shutdown(Duration::ZERO).unwrap();
+    let stuck = report.stuck.iter().find(|worker| *worker.name == *name);
+    assert!(stuck.expect("it runs").busy);
+    release.send(()).unwrap();
+    assert_eq!(end.recv(), Ok(7));
+}
+
+#[test]
+fn a_stop_waits_for_the_runs() {
+    let directory = directory();
+    let numbers: DurableQueue<u32> = open(&directory).queue("numbers").unwrap();
+    let (send, begun) = channel();
+    let (release, released) = channel::<()>();
+    let released = parking_lot::Mutex::new(released);
+    let workers = Workers::builder(&numbers).threads(1).run(move |_, _| {
+        send.send(()).unwrap();
+        released.lock().recv()
+    });
+    numbers.push(7).unwrap();
+    begun.recv().unwrap();
+    let stop = thread::spawn(move || workers.stop());
+    release.send(()).unwrap();
+    let report = stop.join().unwrap().unwrap();
+    assert_eq!((report.done, report.stuck), (1, vec![]));
+    assert!(numbers.is_empty());
+}
+
+/// Panics once, when it decodes.
+struct Panics(AtomicBool);
+
+impl Codec<u8> for Panics {
+    fn encode(&self, item: &u8, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
+        bytes.push(*item);
+        Ok(())
+    }
+
+    fn decode(&self, bytes: &[u8]) -> Result<u8, CodecError> {
+        assert!(self.0.swap(true, Ordering::Relaxed), "a bad codec");
+        Ok(bytes[0])
+    }
+}
+
+#[test]
+fn a_codec_that_panics_ends_no_thread() {
+    a_codec_panics(|workers| workers.run(|byte, _tx| check(*byte)));
+}
+
+#[test]
+fn a_codec_that_panics_ends_no_task() {
+    let executor = futures::executor::ThreadPool::new().unwrap();
+    let spawn = move |task| executor.spawn_ok(task);
+    a_codec_panics(|workers| workers.run_async(spawn, |byte, _tx| async move { check(byte) }));
+}
+
+fn check(byte: u8) -> Result<(), u8> {
+    (byte == 7).then_some(()).ok_or(byte)
+}
+
+fn a_codec_panics(run: impl FnOnce(WorkersBuilder<u8, Fifo>) -> Workers) {
+    let directory = directory();
+    let store = open(&directory);
+    let bytes = store
+        .builder("bytes")
+        .memory(0)
+        .codec(Panics(AtomicBool::new(false)));
+    let bytes: DurableQueue<u8> = bytes
+        .backoff(Backoff::fixed(Duration::ZERO))
+        .build()
+        .unwrap();
+    bytes.push(7).unwrap();
+    bytes.close().unwrap();
+    let workers = run(Workers::builder(&bytes).threads(1));
+    let report = workers.join().unwrap();
+    assert_eq!((report.done, report.panicked), (1, 1));
+}

@@ -1,0 +1,46 @@
+//! Limits that several processes share: rates, and numbers of items in flight.
+//!
+//! # Rates
+//!
+//! The server keeps the mark of a generic cell rate algorithm for each rate, in a row. A process does not ask for each start: a
+//! task asks for slots, up to half a second before their time, as many as were used lately. A [`Limiter`](requeue::Limiter) hands
+//! them out.
+//!
+//! The server's clock counts. A process knows when it has asked and when the answer came, so it knows between which times the
+//! clock of the server is. A slot is used when the clock surely shows its time, and not when it may show more than that and the
+//! *lateness*: a slot that is used later than planned would follow the next one too closely. The lateness is part of the
+//! tolerance of the algorithm, so a rate whose burst is not shorter than the lateness is never exceeded.
+//!
+//! A slot that was not used goes back to the server, at the value of what is left of its interval: the mark of the server moves
+//! back, as described in the documentation of the limiter of `requeue`. If the rate was changed since, it is worth nothing.
+//!
+//! # Concurrency limits
+//!
+//! The server keeps how many places each holder has. A holder that has not been heard of for a term is dead, and its places
+//! are free. Each pace is a holder. If there are not enough places for all, each holder is entitled to an equal share, and
+//! those that were served least recently to one of the rest; a holder with more gives places back as its items finish.
+
+mod concurrency;
+mod holder;
+mod places;
+mod rate;
+mod slots;
+mod source;
+mod start;
+
+pub use concurrency::Concurrency;
+pub use rate::Rate;
+pub(crate) use start::Start;
+
+use crate::error::Error;
+use crate::queue::is_valid;
+
+/// The time after which a start is to be tried again if nothing is known. The waiters are woken earlier.
+const AGAIN: std::time::Duration = std::time::Duration::from_secs(1);
+
+fn check_name(name: &str) -> Result<(), Error> {
+    if is_valid(name) {
+        return Ok(());
+    }
+    Err(Error::Name(name.into()))
+}
