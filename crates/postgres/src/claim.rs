@@ -90,23 +90,51 @@ impl<'q> Turn<'q> {
     }
 }
 
+/// By what an item is leased: its holder, and the number of the claim among those of the holder. So a transaction whose lease has
+/// expired does not end a later lease of the same process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Lease {
+    pub(crate) holder: i64,
+    pub(crate) claim: i64,
+}
+
+/// Leased items: their ids and leases.
+#[derive(Debug, Default)]
+pub(crate) struct Leased {
+    pub(crate) ids: Vec<i64>,
+    pub(crate) holders: Vec<i64>,
+    pub(crate) claims: Vec<i64>,
+}
+
+impl FromIterator<(i64, Lease)> for Leased {
+    fn from_iter<I: IntoIterator<Item = (i64, Lease)>>(items: I) -> Self {
+        let mut leased = Self::default();
+        for (id, lease) in items {
+            leased.ids.push(id);
+            leased.holders.push(lease.holder);
+            leased.claims.push(lease.claim);
+        }
+        leased
+    }
+}
+
 /// Items that a holder has claimed. If they are dropped before a transaction takes them over, they are released.
 pub(crate) struct Claimed {
     db: Postgres,
-    holder: i64,
+    lease: Lease,
     records: Vec<Record>,
 }
 
 impl Claimed {
-    pub(crate) fn into_records(mut self) -> (i64, Vec<Record>) {
-        (self.holder, std::mem::take(&mut self.records))
+    pub(crate) fn into_records(mut self) -> (Lease, Vec<Record>) {
+        (self.lease, std::mem::take(&mut self.records))
     }
 }
 
 impl Drop for Claimed {
     fn drop(&mut self) {
-        let held = self.records.iter().map(|record| (record.id, self.holder));
-        release_later(&self.db, held.unzip());
+        let held = self.records.iter().map(|record| (record.id, self.lease));
+        release_later(&self.db, held.collect());
     }
 }
 
@@ -129,7 +157,8 @@ pub(crate) async fn claim_leased(
 async fn claim(core: &Core, id: i32, max: i64, has_connection: bool) -> Result<Claimed, Error> {
     let shared = &core.db.shared;
     let holder = core.db.holder(&core.rules).await?;
-    let number = shared.leases.next_claim();
+    let claim = shared.leases.next_claim();
+    let lease = Lease { holder, claim };
     // Who has a connection must not wait for a second one.
     let (own, control);
     let client = if has_connection {
@@ -140,14 +169,14 @@ async fn claim(core: &Core, id: i32, max: i64, has_connection: bool) -> Result<C
         &*own
     };
     let mut records = Vec::new();
-    let taken = take(core, client, (id, max, holder, number), &mut records).await;
+    let taken = take(core, client, (id, max, lease), &mut records).await;
     if taken.is_err() {
         let term = core.rules.term.unwrap_or_default();
-        tokio::spawn(undo(Arc::downgrade(shared), holder, number, term));
+        tokio::spawn(undo(Arc::downgrade(shared), lease, term));
     }
     taken.map(|()| Claimed {
         db: core.db.clone(),
-        holder,
+        lease,
         records,
     })
 }
@@ -155,14 +184,14 @@ async fn claim(core: &Core, id: i32, max: i64, has_connection: bool) -> Result<C
 async fn take(
     core: &Core,
     client: &ClientWrapper,
-    (id, max, holder, number): (i32, i64, i64, i64),
+    (id, max, lease): (i32, i64, Lease),
     records: &mut Vec<Record>,
 ) -> Result<(), Error> {
     let mut turn = Turn::new(core, max);
     while let Some((order, wanted)) = turn.next() {
         let sql = core.db.shared.sql.claims.claim(order, true);
         let key = turn.key();
-        let params: Params<'_> = &[&id, &wanted, &holder, &number, &key];
+        let params: Params<'_> = &[&id, &wanted, &lease.holder, &lease.claim, &key];
         let used = params.len() - usize::from(order == Order::Fifo); // it has no key
         let rows = query_alone(client, sql, &params[..used]).await?;
         turn.took(rows.iter().map(Record::read), records);
@@ -171,14 +200,14 @@ async fn take(
 }
 
 /// Undoes a claim as soon as the server can be reached, and again after a term: it may have gone on without its connection.
-async fn undo(shared: Weak<Shared>, holder: i64, number: i64, term: Duration) {
+async fn undo(shared: Weak<Shared>, lease: Lease, term: Duration) {
     let mut undone = false;
     loop {
         let Some(shared) = shared.upgrade() else {
             return;
         };
         let again = undone;
-        undone |= shared.undo_claim(holder, number).await.is_ok();
+        undone |= shared.undo_claim(lease).await.is_ok();
         drop(shared);
         if again {
             return;
@@ -188,9 +217,9 @@ async fn undo(shared: Weak<Shared>, holder: i64, number: i64, term: Duration) {
 }
 
 impl Shared {
-    async fn undo_claim(&self, holder: i64, number: i64) -> Result<(), Error> {
+    async fn undo_claim(&self, lease: Lease) -> Result<(), Error> {
         let process = self.process().await?;
-        let params: Params<'_> = &[&process, &holder, &number];
+        let params: Params<'_> = &[&process, &lease.holder, &lease.claim];
         let rows = self.run(&self.sql.undo_claim, params).await?;
         self.hub.wake_rows(&rows);
         Ok(())
@@ -198,23 +227,19 @@ impl Shared {
 }
 
 /// Gives leased items back, and wakes waiters for them.
-pub(crate) async fn release(
-    db: &Postgres,
-    (ids, holders): &(Vec<i64>, Vec<i64>),
-) -> Result<(), Error> {
+pub(crate) async fn release(db: &Postgres, held: &Leased) -> Result<(), Error> {
     let shared = &db.shared;
     let process = shared.process().await?;
-    let rows = shared
-        .run(&shared.sql.release, &[&process, ids, holders])
-        .await?;
+    let params: Params<'_> = &[&process, &held.ids, &held.holders, &held.claims];
+    let rows = shared.run(&shared.sql.release, params).await?;
     shared.hub.wake_rows(&rows);
     Ok(())
 }
 
 /// Gives leased items back in a task, as soon as the server can be reached. Without a runtime they come back when the lease of
 /// this process expires.
-pub(crate) fn release_later(db: &Postgres, held: (Vec<i64>, Vec<i64>)) {
-    if held.0.is_empty() {
+pub(crate) fn release_later(db: &Postgres, held: Leased) {
+    if held.ids.is_empty() {
         return;
     }
     if let Ok(runtime) = Handle::try_current() {

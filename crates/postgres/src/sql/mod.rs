@@ -125,15 +125,15 @@ statements! {
         values ($1, $2, $3, $4, $5, $6::text::jsonb, $7, $8, now() + $9::bigint * interval '1 microsecond')");
     dead_locked: format!("insert into @.dead ({COLUMNS}, error, reason)
         values ($1, $2, $3, $4, $5, $6::text::jsonb, $7, $8, $9, $10)");
-    retry_leased: format!("with back as (delete from @.leased where id = $1 and holder = $2 returning *), {},
+    retry_leased: format!("with back as (delete from @.leased where id = $1 and holder = $2 and claim = $3 returning *), {},
         later as (insert into @.delayed ({COLUMNS}, until)
-            select {COLUMNS}, now() + $3::bigint * interval '1 microsecond' from back)
+            select {COLUMNS}, now() + $4::bigint * interval '1 microsecond' from back)
         select @.require_held(exists (select from back))", free_keys("back"));
-    dead_leased: format!("with gone as (delete from @.leased where id = $1 and holder = $2 returning *), {},
-        dead as (insert into @.dead ({COLUMNS}, error, reason) select {COLUMNS}, $3, $4 from gone)
+    dead_leased: format!("with gone as (delete from @.leased where id = $1 and holder = $2 and claim = $3 returning *), {},
+        dead as (insert into @.dead ({COLUMNS}, error, reason) select {COLUMNS}, $4, $5 from gone)
         select @.require_held(exists (select from gone))", free_keys("gone"));
-    /// Gives back the leased items `$2` of the holders `$3`.
-    release: give_back("delete from @.leased where id = any($2) and holder = any($3) returning *",
+    /// Gives back the leased items `$2` of the holders `$3` and the claims `$4`.
+    release: give_back("delete from @.leased where id = any($2) and holder = any($3) and claim = any($4) returning *",
         "the transaction was aborted", "aborted");
     /// Gives back what the holder `$2` has taken by the claim `$3`.
     undo_claim: give_back("delete from @.leased where holder = $2 and claim = $3 returning *",

@@ -6,7 +6,7 @@ use super::{free_keys, notify, COLUMNS};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools)] // each combination is a statement
 pub(crate) struct Written {
-    /// Leased items are finished: ids and holders.
+    /// Leased items are finished: ids, holders and claims.
     pub(crate) finish: bool,
     /// Items are pushed.
     pub(crate) push: bool,
@@ -35,14 +35,15 @@ impl Written {
             + 8 * usize::from(self.serial)
     }
 
-    /// The parameters are those of the finish, `ids` and `holders`; those of the push, `queues`, `priorities`, `keys`, `json`,
+    /// The parameters are those of the finish, `ids`, `holders` and `claims`; those of the push, `queues`, `priorities`, `keys`, `json`,
     /// `bytes`, `after`, `at` and the process; then the serial queues pushed to. Returns the new ids.
     pub(super) fn sql(self) -> String {
         let mut parts = Vec::new();
-        let first = if self.finish { 3 } else { 1 };
+        let first = if self.finish { 4 } else { 1 };
         if self.finish {
             parts.push(
-                "done as (delete from @.leased where id = any($1::bigint[]) and holder = any($2::bigint[])
+                "done as (delete from @.leased
+                    where id = any($1::bigint[]) and holder = any($2::bigint[]) and claim = any($3::bigint[])
                     returning id, queue, key, holder)"
                     .into(),
             );

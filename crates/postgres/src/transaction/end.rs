@@ -1,7 +1,7 @@
 //! The end of a transaction.
 
 use super::{Ending, Hold, PgTransaction, Staged, Taken};
-use crate::claim::{release, release_later};
+use crate::claim::{release, release_later, Leased};
 use crate::connect::{query_alone, Params};
 use crate::error::Error;
 use crate::item::Ticket;
@@ -45,7 +45,7 @@ impl PgTransaction<'_> {
         self.staged.clear();
         self.link.roll_back().await?;
         let leased = leases(&self.taken);
-        if !leased.0.is_empty() {
+        if !leased.ids.is_empty() {
             release(&self.db, &leased).await?;
         }
         self.taken.clear();
@@ -80,7 +80,11 @@ impl PgTransaction<'_> {
         };
         let mut params: Vec<&(dyn ToSql + Sync)> = Vec::new();
         if written.finish {
-            params.extend([&finished.0 as &(dyn ToSql + Sync), &finished.1]);
+            params.extend([
+                &finished.ids as &(dyn ToSql + Sync),
+                &finished.holders,
+                &finished.claims,
+            ]);
         }
         if written.push {
             columns.add_to(&mut params);
@@ -156,12 +160,13 @@ impl PgTransaction<'_> {
         ];
         match (&taken.ending, taken.hold) {
             (Ending::Done, _) => return Ok(()),
-            (Ending::Retry(delay), Hold::Leased(holder)) => {
-                let params: Params<'_> = &[&record.id, &holder, delay];
+            (Ending::Retry(delay), Hold::Leased(lease)) => {
+                let params: Params<'_> = &[&record.id, &lease.holder, &lease.claim, delay];
                 self.link.run(&db, &sql.retry_leased, params).await?
             }
-            (Ending::Dead(error, reason), Hold::Leased(holder)) => {
-                let params: Params<'_> = &[&record.id, &holder, &&**error, reason];
+            (Ending::Dead(error, reason), Hold::Leased(lease)) => {
+                let params: Params<'_> =
+                    &[&record.id, &lease.holder, &lease.claim, &&**error, reason];
                 self.link.run(&db, &sql.dead_leased, params).await?
             }
             (Ending::Retry(delay), Hold::Locked | Hold::Counted) => {
@@ -182,10 +187,10 @@ impl PgTransaction<'_> {
         Ok(())
     }
 
-    fn written(&self, finished: &(Vec<i64>, Vec<i64>)) -> Written {
+    fn written(&self, finished: &Leased) -> Written {
         let serial = |taken: &Taken| taken.core.rules.serial;
         Written {
-            finish: !finished.0.is_empty(),
+            finish: !finished.ids.is_empty(),
             push: !self.staged.is_empty(),
             delayed: self.staged.iter().any(|staged| staged.due.is_some()),
             serial: self.staged.iter().any(|staged| staged.serial) || self.taken.iter().any(serial),
@@ -204,13 +209,13 @@ impl PgTransaction<'_> {
     }
 }
 
-/// The ids and the holders of the leased items.
-fn leases<'t>(taken: impl IntoIterator<Item = &'t Taken>) -> (Vec<i64>, Vec<i64>) {
+/// The leased items.
+fn leases<'t>(taken: impl IntoIterator<Item = &'t Taken>) -> Leased {
     let leased = taken.into_iter().filter_map(|taken| match taken.hold {
-        Hold::Leased(holder) => Some((taken.record.id, holder)),
+        Hold::Leased(lease) => Some((taken.record.id, lease)),
         Hold::Locked | Hold::Counted => None,
     });
-    leased.unzip()
+    leased.collect()
 }
 
 impl Taken {

@@ -12,6 +12,7 @@ pub use client::Client;
 pub use owned::OwnedTransaction;
 pub(crate) use run::{Failed, Run};
 
+use crate::claim::Lease;
 use crate::codec::Payload;
 use crate::connect::Postgres;
 use crate::error::Error;
@@ -87,8 +88,7 @@ enum Hold {
     Locked,
     /// Like `Locked`, and its deliveries are counted in `attempts`.
     Counted,
-    /// By this holder.
-    Leased(i64),
+    Leased(Lease),
 }
 
 /// What the commit does with an item.

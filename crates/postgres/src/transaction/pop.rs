@@ -199,10 +199,10 @@ impl PgTransaction<'_> {
         let max = i64::try_from(max).unwrap_or(i64::MAX);
         if core.rules.term.is_some() && !self.link.is_within() {
             let claimed = claim_leased(core, id, max, self.link.has_connection()).await?;
-            let (holder, records) = claimed.into_records();
+            let (lease, records) = claimed.into_records();
             let held = records
                 .into_iter()
-                .map(|record| (record, Hold::Leased(holder)));
+                .map(|record| (record, Hold::Leased(lease)));
             return Ok(held.collect());
         }
         self.db.shared.control().await?;

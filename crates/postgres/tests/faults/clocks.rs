@@ -78,6 +78,23 @@ async fn a_clock_that_jumps_forward_expires_leases_and_no_item_is_done_twice() {
 }
 
 #[tokio::test]
+async fn an_expired_lease_is_not_that_of_a_later_claim_of_its_process() {
+    let db = Db::with_clock().await;
+    let jobs = Mode::Leased.jobs(&db);
+    jobs.push(0).await.unwrap();
+    let mut tx = db.begin().await.unwrap();
+    tx.pop(&jobs).await.unwrap().unwrap();
+    db.advance(DAY).await;
+    db.promote().await;
+    let mut second = db.begin().await.unwrap();
+    let again = second.pop(&jobs).await.unwrap().unwrap();
+    assert_eq!(again.attempts(), 2);
+    let error = tx.commit().await.unwrap_err();
+    assert!(matches!(error, requeue_postgres::Error::Expired), "{error}");
+    second.commit().await.unwrap();
+}
+
+#[tokio::test]
 async fn a_clock_that_jumps_backward_loses_nothing() {
     let db = Db::with_clock().await;
     let jobs = Mode::Leased.jobs(&db);
