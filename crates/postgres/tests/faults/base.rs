@@ -42,14 +42,14 @@ impl Mode {
 pub(crate) struct Db {
     pub(crate) url: String,
     pub(crate) schema: String,
-    pub(crate) db: Postgres,
+    pub(crate) inner: Postgres,
 }
 
 impl Deref for Db {
     type Target = Postgres;
 
     fn deref(&self) -> &Postgres {
-        &self.db
+        &self.inner
     }
 }
 
@@ -79,9 +79,9 @@ impl Db {
     }
 
     pub(crate) async fn with(url: String, schema: String) -> Self {
-        let db = options(&url, &schema).connect().await.unwrap();
-        db.install().await.unwrap();
-        Self { url, schema, db }
+        let inner = options(&url, &schema).connect().await.unwrap();
+        inner.install().await.unwrap();
+        Self { url, schema, inner }
     }
 
     /// Moves the server's clock.

@@ -47,7 +47,8 @@ async fn a_lease_lasts_its_term_by_the_clock_of_the_server() {
     let other = db.other().await;
     let mut second = other.begin().await.unwrap();
     assert!(second.pop(&jobs).await.unwrap().is_none()); // a day is no term
-    db.advance(TERM - Duration::from_secs(600)).await;
+    db.advance(TERM.saturating_sub(Duration::from_secs(600)))
+        .await;
     assert!(second.pop(&jobs).await.unwrap().is_none());
     assert_eq!(jobs.held().await.unwrap()[0].ticket, item.ticket());
     tx.commit().await.unwrap();
@@ -75,6 +76,23 @@ async fn a_clock_that_jumps_forward_expires_leases_and_no_item_is_done_twice() {
     second.commit().await.unwrap();
     until(|| async { jobs.stats().await.unwrap().held == 0 }).await;
     assert_eq!(db.drain().await, [1]);
+}
+
+#[tokio::test]
+async fn an_expired_lease_is_not_that_of_a_later_claim_of_its_process() {
+    let db = Db::with_clock().await;
+    let jobs = Mode::Leased.jobs(&db);
+    jobs.push(0).await.unwrap();
+    let mut tx = db.begin().await.unwrap();
+    tx.pop(&jobs).await.unwrap().unwrap();
+    db.advance(DAY).await;
+    db.promote().await;
+    let mut second = db.begin().await.unwrap();
+    let again = second.pop(&jobs).await.unwrap().unwrap();
+    assert_eq!(again.attempts(), 2);
+    let error = tx.commit().await.unwrap_err();
+    assert!(matches!(error, requeue_postgres::Error::Expired), "{error}");
+    second.commit().await.unwrap();
 }
 
 #[tokio::test]

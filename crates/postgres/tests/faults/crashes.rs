@@ -13,7 +13,7 @@ pub(crate) async fn hold(db: &Postgres, mode: Mode) {
     let mut tx = db.begin().await.unwrap();
     let item = tx.pop_wait(&jobs, WAIT).await.unwrap().unwrap();
     print(&format!("holds {item}"));
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 /// A role: does the work of the next item, and ends without a commit.

@@ -10,7 +10,7 @@ use crate::base::{Db, Mode, LONG};
 use crate::child::{name, Child};
 use check::Checker;
 use process::{jobs, Done, Job, TERM};
-use requeue_postgres::PgQueue;
+use requeue_postgres::{PgItem, PgQueue};
 use std::path::Path;
 use tempfile::TempDir;
 
@@ -63,7 +63,7 @@ async fn take_done(db: &Db, count: usize, all: &mut Vec<Done>) {
             .expect("work goes on");
         all.push(first.into_inner());
         let more = tx.pop_batch(&done, 1000).await.unwrap();
-        all.extend(more.into_iter().map(|item| item.into_inner()));
+        all.extend(more.into_iter().map(PgItem::into_inner));
         tx.commit().await.unwrap();
     }
 }
@@ -111,7 +111,7 @@ async fn rest(db: &Db, mode: Mode) -> Vec<Done> {
     let mut tx = db.begin().await.unwrap();
     let mut all: Vec<Done> = Vec::new();
     let items = tx.pop_batch(&done, usize::MAX >> 1).await.unwrap();
-    all.extend(items.into_iter().map(|item| item.into_inner()));
+    all.extend(items.into_iter().map(PgItem::into_inner));
     loop {
         let items = tx.pop_batch(&jobs, 1000).await.unwrap();
         if items.is_empty() {
