@@ -108,6 +108,14 @@ impl Leases {
         let count = self.claims.fetch_add(1, Ordering::Relaxed);
         i64::from_ne_bytes(self.random.hash_one(count).to_ne_bytes())
     }
+
+    /// A lease has expired: the next claim renews its holder first, which may be dead for the server, whose clock may have jumped.
+    pub(crate) async fn expired(&self) {
+        let now = Instant::now();
+        for holder in self.holders.lock().await.iter_mut() {
+            holder.alive_until = now;
+        }
+    }
 }
 
 /// The holders of this process.

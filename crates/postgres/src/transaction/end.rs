@@ -26,7 +26,11 @@ impl PgTransaction<'_> {
     /// the lease of an item expired, [`Error::Broken`] if an earlier call failed.
     pub async fn commit(mut self) -> Result<Vec<Ticket>, Error> {
         self.enter()?;
-        let tickets = self.write().await?;
+        let written = self.write().await;
+        if matches!(written, Err(Error::Expired)) {
+            self.db.shared.leases.expired().await;
+        }
+        let tickets = written?;
         self.taken.drain(..).for_each(Taken::committed);
         self.notify();
         Ok(tickets)

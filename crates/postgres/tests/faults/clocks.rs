@@ -79,7 +79,7 @@ async fn a_clock_that_jumps_forward_expires_leases_and_no_item_is_done_twice() {
 }
 
 #[tokio::test]
-async fn an_expired_lease_is_not_that_of_a_later_claim_of_its_process() {
+async fn a_process_goes_on_after_the_clock_has_jumped() {
     let db = Db::with_clock().await;
     let jobs = Mode::Leased.jobs(&db);
     jobs.push(0).await.unwrap();
@@ -87,6 +87,25 @@ async fn an_expired_lease_is_not_that_of_a_later_claim_of_its_process() {
     tx.pop(&jobs).await.unwrap().unwrap();
     db.advance(DAY).await;
     db.promote().await;
+    tx.commit().await.unwrap_err();
+    until(|| async {
+        let mut tx = db.begin().await.unwrap();
+        let popped = tx.pop(&jobs).await.unwrap();
+        db.promote().await; // it would be taken back, if its holder were dead
+        popped.is_some() && tx.commit().await.is_ok()
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_lease_that_was_taken_back_is_not_that_of_a_later_claim_of_its_process() {
+    let db = Db::with_clock().await;
+    let jobs = Mode::Leased.jobs(&db);
+    jobs.push(0).await.unwrap();
+    let mut tx = db.begin().await.unwrap();
+    tx.pop(&jobs).await.unwrap().unwrap();
+    let holder = &jobs.held().await.unwrap()[0].holder;
+    jobs.recover(holder, Duration::ZERO).await.unwrap();
     let mut second = db.begin().await.unwrap();
     let again = second.pop(&jobs).await.unwrap().unwrap();
     assert_eq!(again.attempts(), 2);
