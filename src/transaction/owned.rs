@@ -223,7 +223,7 @@ impl<T, O: Order<T>> OwnedTransaction<T, O> {
         taken
     }
 
-    /// Prepares the commit: from here on [`try_commit`](Self::try_commit) and [`try_commit_all()`] cannot fail. What has to be
+    /// Prepares the commit: from here on [`try_commit`](Self::try_commit) and [`try_commit_all()`](crate::try_commit_all()) cannot fail. What has to be
     /// written elsewhere before the transaction takes effect is written between the two.
     ///
     /// The transaction can still be aborted. Without [leases](crate::Builder::leased) this does nothing.

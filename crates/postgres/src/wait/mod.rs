@@ -31,7 +31,10 @@ struct List {
 /// A waiter in its list.
 #[derive(Debug, Default)]
 struct Entry {
+    /// It is woken for an item.
     woken: AtomicBool,
+    /// It is to look since there may be items, for others too.
+    nudged: AtomicBool,
     notify: Notify,
 }
 
@@ -44,6 +47,25 @@ impl Entry {
     fn set_woken(&self, woken: bool) {
         // ORDERING: as in `is_woken`.
         self.woken.store(woken, Ordering::Relaxed);
+    }
+
+    fn nudge(&self) {
+        // ORDERING: as in `is_woken`.
+        self.nudged.store(true, Ordering::Relaxed);
+        self.notify.notify_one();
+    }
+
+    /// Why it looks, and that it does.
+    fn take_look(&self) -> Look {
+        // ORDERING: as in `is_woken`.
+        let nudged = self.nudged.swap(false, Ordering::Relaxed);
+        let woken = self.is_woken() && !nudged;
+        self.set_woken(false);
+        if woken {
+            Look::Woken
+        } else {
+            Look::Polls
+        }
     }
 }
 
@@ -77,22 +99,16 @@ impl Hub {
         }
     }
 
-    /// All waiters of a queue look: it is unknown how many items there are.
+    /// The first waiter of a queue looks, and then the next one if it found an item: it is unknown how many items there are.
     pub(crate) fn nudge(&self, queue: i32) {
         if let Some(list) = self.waiting.lock().get(&queue) {
-            list.entries
-                .iter()
-                .for_each(|entry| entry.notify.notify_one());
+            list.nudge();
         }
     }
 
-    /// All waiters look, since notifications may be lost, or a pace permits more starts.
+    /// The first waiters of all queues look, since notifications may be lost.
     pub(crate) fn nudge_all(&self) {
-        for list in self.waiting.lock().values() {
-            list.entries
-                .iter()
-                .for_each(|entry| entry.notify.notify_one());
-        }
+        self.waiting.lock().values().for_each(List::nudge);
     }
 
     /// The number of waiters.
@@ -103,6 +119,13 @@ impl Hub {
 }
 
 impl List {
+    /// The first waiter looks. A later one would overtake it.
+    fn nudge(&self) {
+        if let Some(first) = self.entries.front() {
+            first.nudge();
+        }
+    }
+
     /// Wakes the first waiters that are not woken yet.
     fn wake(&mut self, items: usize) {
         let asleep = self.entries.iter().filter(|entry| !entry.is_woken());
@@ -148,8 +171,7 @@ impl Waiter<'_> {
                 () = self.entry.notify.notified() => {
                     // A later wake-up is for another item.
                     let _waiting = self.hub.waiting.lock();
-                    self.look = if self.entry.is_woken() { Look::Woken } else { Look::Polls };
-                    self.entry.set_woken(false);
+                    self.look = self.entry.take_look();
                     return;
                 }
                 () = sleep_until(next) => {}
@@ -186,13 +208,10 @@ impl Drop for Waiter<'_> {
                 .retain(|entry| !Arc::ptr_eq(entry, &self.entry));
             let unused = self.entry.is_woken() || self.look == Look::Woken;
             let unclaimed = std::mem::take(&mut list.unclaimed);
-            list.wake(unclaimed.saturating_add(usize::from(unused)));
-            if self.look == Look::Polls {
-                // It looks too, and is still the first one to be woken for an item.
-                list.entries
-                    .iter()
-                    .take(1)
-                    .for_each(|entry| entry.notify.notify_one());
+            list.wake(unclaimed);
+            if unused || self.look == Look::Polls {
+                // The first one looks too, and is still the first one to be woken for an item.
+                list.nudge();
             }
             if list.entries.is_empty() {
                 waiting.remove(&self.queue);
@@ -203,13 +222,18 @@ impl Drop for Waiter<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Hub, Look, Waiter};
+    use super::{Hub, Look, Ordering, Waiter};
     use std::time::Duration;
     use tokio::time::Instant;
 
-    /// Whether the waiter is woken, as its future will find it.
+    /// Whether the waiter is woken for an item.
     fn is_woken(waiter: &Waiter<'_>) -> bool {
         waiter.entry.is_woken()
+    }
+
+    /// Whether the waiter is to look, since there may be items.
+    fn is_nudged(waiter: &Waiter<'_>) -> bool {
+        waiter.entry.nudged.load(Ordering::Relaxed)
     }
 
     #[test]
@@ -227,10 +251,13 @@ mod tests {
     #[test]
     fn an_unused_wake_up_goes_to_the_next_waiter() {
         let hub = Hub::default();
-        let (first, second) = (hub.enter(1), hub.enter(1));
+        let (first, second, third) = (hub.enter(1), hub.enter(1), hub.enter(1));
         hub.wake(1, 1);
         drop(first);
-        assert!(is_woken(&second));
+        assert!(is_nudged(&second));
+        // The next item is for that one too: nobody overtakes it.
+        hub.wake(1, 1);
+        assert!(is_woken(&second) && !is_woken(&third));
     }
 
     #[test]
@@ -239,7 +266,7 @@ mod tests {
         let (mut first, second) = (hub.enter(1), hub.enter(1));
         first.look = Look::Woken;
         drop(first);
-        assert!(is_woken(&second));
+        assert!(is_nudged(&second));
     }
 
     #[test]
@@ -276,12 +303,15 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_nudge_has_all_waiters_look() {
+    async fn after_a_nudge_waiters_look_one_after_the_other() {
         let hub = Hub::default();
         let (mut first, mut second) = (hub.enter(1), hub.enter(1));
         hub.nudge(1);
+        assert!(!is_nudged(&second));
         first.woken(far()).await;
+        first.served();
         second.woken(far()).await;
+        assert_eq!(second.look, Look::Polls);
         hub.nudge_all();
         second.woken(far()).await;
     }
