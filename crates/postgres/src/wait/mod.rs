@@ -5,7 +5,7 @@ mod listen;
 use listen::Listening;
 use parking_lot::Mutex;
 use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::select;
@@ -20,59 +20,19 @@ pub(crate) struct Hub {
     listening: Listening,
 }
 
-/// The waiters for one queue.
+/// The waiters for one queue. Only the first one looks for an item, so none is overtaken; when it leaves, the next one looks if
+/// there may be more items.
 #[derive(Debug, Default)]
 struct List {
-    entries: VecDeque<Arc<Entry>>,
-    /// Items for which nobody was asleep: who is registered when a waiter leaves looks for them.
-    unclaimed: usize,
-}
-
-/// A waiter in its list.
-#[derive(Debug, Default)]
-struct Entry {
-    /// It is woken for an item.
-    woken: AtomicBool,
-    /// It is to look since there may be items, for others too.
-    nudged: AtomicBool,
-    notify: Notify,
-}
-
-impl Entry {
-    fn is_woken(&self) -> bool {
-        // ORDERING: Relaxed; written and read under the lock of the lists.
-        self.woken.load(Ordering::Relaxed)
-    }
-
-    fn set_woken(&self, woken: bool) {
-        // ORDERING: as in `is_woken`.
-        self.woken.store(woken, Ordering::Relaxed);
-    }
-
-    fn nudge(&self) {
-        // ORDERING: as in `is_woken`.
-        self.nudged.store(true, Ordering::Relaxed);
-        self.notify.notify_one();
-    }
-
-    /// Why it looks, and that it does.
-    fn take_look(&self) -> Look {
-        // ORDERING: as in `is_woken`.
-        let nudged = self.nudged.swap(false, Ordering::Relaxed);
-        let woken = self.is_woken() && !nudged;
-        self.set_woken(false);
-        if woken {
-            Look::Woken
-        } else {
-            Look::Polls
-        }
-    }
+    entries: VecDeque<Arc<Notify>>,
+    /// Items that were pushed since the first waiter began to look.
+    items: usize,
 }
 
 impl Hub {
     /// Registers a waiter, as the last one.
     pub(crate) fn enter(&self, queue: i32) -> Waiter<'_> {
-        let entry = Arc::new(Entry::default());
+        let entry = Arc::new(Notify::new());
         let mut waiting = self.waiting.lock();
         let list = waiting.entry(queue).or_default();
         list.entries.push_back(Arc::clone(&entry));
@@ -80,14 +40,15 @@ impl Hub {
             hub: self,
             queue,
             entry,
-            look: Look::No,
+            look: None,
         }
     }
 
-    /// Wakes the first waiters that are not woken yet.
+    /// Waiters look for so many new items.
     pub(crate) fn wake(&self, queue: i32, items: usize) {
         if let Some(list) = self.waiting.lock().get_mut(&queue) {
-            list.wake(items);
+            list.items = list.items.saturating_add(items);
+            list.nudge();
         }
     }
 
@@ -119,69 +80,53 @@ impl Hub {
 }
 
 impl List {
-    /// The first waiter looks. A later one would overtake it.
+    /// The first waiter looks.
     fn nudge(&self) {
         if let Some(first) = self.entries.front() {
-            first.nudge();
+            first.notify_one();
         }
-    }
-
-    /// Wakes the first waiters that are not woken yet.
-    fn wake(&mut self, items: usize) {
-        let asleep = self.entries.iter().filter(|entry| !entry.is_woken());
-        let mut woken = 0;
-        for entry in asleep.take(items) {
-            entry.set_woken(true);
-            entry.notify.notify_one();
-            woken += 1;
-        }
-        self.unclaimed = self.unclaimed.saturating_add(items - woken);
     }
 }
 
 /// How long a waiter that is not the first one waits between two checks whether it is.
 const CHECK: Duration = Duration::from_secs(1);
 
-/// A registered waiter. A wake-up that it leaves unused goes to the next one.
+/// A registered waiter.
 #[derive(Debug)]
 pub(crate) struct Waiter<'h> {
     hub: &'h Hub,
     queue: i32,
-    entry: Arc<Entry>,
-    look: Look,
-}
-
-/// Why a waiter looks for an item.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Look {
-    /// It does not look now, or has looked in vain.
-    No,
-    Woken,
-    /// It was not woken for an item, so there may be some for others too.
-    Polls,
+    entry: Arc<Notify>,
+    /// While it looks: the number of items that it was woken for.
+    look: Option<usize>,
 }
 
 impl Waiter<'_> {
-    /// Waits until it is woken or, if it is the first waiter, until a time. Then it is to look for an item.
+    /// Waits until it is the first waiter, and is woken or a time has come. Then it is to look for an item.
     pub(crate) async fn woken(&mut self, mut next: Instant) {
-        self.look = Look::No;
+        self.look = None;
         loop {
             select! {
                 biased;
-                () = self.entry.notify.notified() => {
-                    // A later wake-up is for another item.
-                    let _waiting = self.hub.waiting.lock();
-                    self.look = self.entry.take_look();
-                    return;
-                }
+                () = self.entry.notified() => {}
                 () = sleep_until(next) => {}
             }
-            if self.is_first() {
-                self.look = Look::Polls;
+            if self.begin_look() {
                 return;
             }
             next = Instant::now() + CHECK;
         }
+    }
+
+    fn begin_look(&mut self) -> bool {
+        let mut waiting = self.hub.waiting.lock();
+        let list = waiting.get_mut(&self.queue);
+        let own = list.filter(|list| {
+            let first = list.entries.front();
+            first.is_some_and(|first| Arc::ptr_eq(first, &self.entry))
+        });
+        self.look = own.map(|list| mem::take(&mut list.items));
+        self.look.is_some()
     }
 
     pub(crate) fn is_first(&self) -> bool {
@@ -192,11 +137,12 @@ impl Waiter<'_> {
         first.is_some_and(|first| Arc::ptr_eq(first, &self.entry))
     }
 
-    /// It has an item.
+    /// It has an item. If it was not woken for that, or for others too, the next waiter looks.
     pub(crate) fn served(mut self) {
-        if self.look == Look::Woken {
-            self.look = Look::No;
-        }
+        self.look = match self.look {
+            Some(1) => None,
+            look => Some(look.unwrap_or(0).saturating_sub(1)),
+        };
     }
 }
 
@@ -206,11 +152,8 @@ impl Drop for Waiter<'_> {
         if let Some(list) = waiting.get_mut(&self.queue) {
             list.entries
                 .retain(|entry| !Arc::ptr_eq(entry, &self.entry));
-            let unused = self.entry.is_woken() || self.look == Look::Woken;
-            let unclaimed = std::mem::take(&mut list.unclaimed);
-            list.wake(unclaimed);
-            if unused || self.look == Look::Polls {
-                // The first one looks too, and is still the first one to be woken for an item.
+            list.items = list.items.saturating_add(self.look.unwrap_or(0));
+            if self.look.is_some() || list.items > 0 {
                 list.nudge();
             }
             if list.entries.is_empty() {
@@ -222,101 +165,81 @@ impl Drop for Waiter<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Hub, Look, Ordering, Waiter};
+    use super::{Hub, Waiter};
     use std::time::Duration;
-    use tokio::time::Instant;
+    use tokio::time::{timeout, Instant};
 
-    /// Whether the waiter is woken for an item.
-    fn is_woken(waiter: &Waiter<'_>) -> bool {
-        waiter.entry.is_woken()
+    /// Whether the waiter is to look for an item.
+    async fn looks(waiter: &mut Waiter<'_>) -> bool {
+        let far = Instant::now() + Duration::from_secs(3600);
+        timeout(Duration::ZERO, waiter.woken(far)).await.is_ok()
     }
 
-    /// Whether the waiter is to look, since there may be items.
-    fn is_nudged(waiter: &Waiter<'_>) -> bool {
-        waiter.entry.nudged.load(Ordering::Relaxed)
-    }
-
-    #[test]
-    fn as_many_waiters_are_woken_as_there_are_items_in_their_order() {
+    #[tokio::test]
+    async fn waiters_look_in_their_order_as_many_as_there_are_items() {
         let hub = Hub::default();
-        let waiters = [hub.enter(1), hub.enter(1), hub.enter(1)];
-        let other = hub.enter(2);
-        hub.wake(1, 1);
-        assert!(is_woken(&waiters[0]) && !is_woken(&waiters[1]));
-        hub.wake(1, 1);
-        assert!(is_woken(&waiters[1]) && !is_woken(&waiters[2]));
-        assert!(!is_woken(&other));
-    }
-
-    #[test]
-    fn an_unused_wake_up_goes_to_the_next_waiter() {
-        let hub = Hub::default();
-        let (first, second, third) = (hub.enter(1), hub.enter(1), hub.enter(1));
-        hub.wake(1, 1);
-        drop(first);
-        assert!(is_nudged(&second));
-        // The next item is for that one too: nobody overtakes it.
-        hub.wake(1, 1);
-        assert!(is_woken(&second) && !is_woken(&third));
-    }
-
-    #[test]
-    fn a_waiter_that_is_dropped_while_it_looks_passes_its_wake_up_on() {
-        let hub = Hub::default();
-        let (mut first, second) = (hub.enter(1), hub.enter(1));
-        first.look = Look::Woken;
-        drop(first);
-        assert!(is_nudged(&second));
-    }
-
-    #[test]
-    fn a_wake_up_that_was_used_goes_to_nobody() {
-        let hub = Hub::default();
-        let (mut first, second) = (hub.enter(1), hub.enter(1));
-        first.look = Look::Woken;
+        let (mut first, mut second, mut third) = (hub.enter(1), hub.enter(1), hub.enter(1));
+        let mut other = hub.enter(2);
+        hub.wake(1, 2);
+        assert!(!looks(&mut second).await && looks(&mut first).await);
         first.served();
-        assert!(!is_woken(&second));
+        assert!(looks(&mut second).await && !looks(&mut third).await);
+        second.served();
+        assert!(!looks(&mut third).await && !looks(&mut other).await);
         assert_eq!(hub.len(1), 1);
     }
 
-    #[test]
-    fn an_item_for_which_nobody_was_asleep_wakes_who_came_later() {
-        let hub = Hub::default();
-        let mut first = hub.enter(1);
-        hub.wake(1, 2);
-        first.entry.set_woken(false);
-        first.look = Look::Woken;
-        let second = hub.enter(1);
-        first.served();
-        assert!(is_woken(&second));
-    }
-
     #[tokio::test]
-    async fn who_found_an_item_by_polling_has_the_next_one_look() {
+    async fn a_wake_up_that_comes_late_wakes_no_later_waiter_for_the_next_item() {
         let hub = Hub::default();
         let (mut first, mut second) = (hub.enter(1), hub.enter(1));
-        first.look = Look::Polls;
-        first.served();
-        assert!(!is_woken(&second));
-        second.woken(far()).await;
-        assert_eq!(second.look, Look::Polls);
+        hub.wake(1, 1); // another waiter has the item already
+        hub.wake(1, 1);
+        assert!(!looks(&mut second).await && looks(&mut first).await);
+        assert!(!looks(&mut second).await);
     }
 
     #[tokio::test]
-    async fn after_a_nudge_waiters_look_one_after_the_other() {
+    async fn a_waiter_that_is_dropped_while_it_looks_passes_its_wake_up_on() {
+        let hub = Hub::default();
+        let (mut first, mut second) = (hub.enter(1), hub.enter(1));
+        hub.wake(1, 1);
+        assert!(looks(&mut first).await);
+        drop(first);
+        assert!(looks(&mut second).await);
+    }
+
+    #[tokio::test]
+    async fn an_unused_wake_up_goes_to_the_next_waiter() {
+        let hub = Hub::default();
+        let (first, mut second) = (hub.enter(1), hub.enter(1));
+        hub.wake(1, 1);
+        drop(first);
+        assert!(looks(&mut second).await);
+    }
+
+    #[tokio::test]
+    async fn an_item_that_comes_while_the_first_waiter_looks_is_for_the_next_one() {
+        let hub = Hub::default();
+        let mut first = hub.enter(1);
+        hub.wake(1, 1);
+        assert!(looks(&mut first).await);
+        hub.wake(1, 1);
+        let mut second = hub.enter(1);
+        first.served();
+        assert!(looks(&mut second).await);
+    }
+
+    #[tokio::test]
+    async fn who_found_an_item_without_a_wake_up_has_the_next_one_look() {
         let hub = Hub::default();
         let (mut first, mut second) = (hub.enter(1), hub.enter(1));
         hub.nudge(1);
-        assert!(!is_nudged(&second));
-        first.woken(far()).await;
+        assert!(looks(&mut first).await);
         first.served();
-        second.woken(far()).await;
-        assert_eq!(second.look, Look::Polls);
+        assert!(looks(&mut second).await);
+        assert!(!looks(&mut second).await);
         hub.nudge_all();
-        second.woken(far()).await;
-    }
-
-    fn far() -> Instant {
-        Instant::now() + Duration::from_secs(3600)
+        assert!(looks(&mut second).await);
     }
 }
