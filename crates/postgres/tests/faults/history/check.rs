@@ -59,7 +59,7 @@ impl Checker {
     pub(crate) fn check(&self, all: &[Done], mode: Mode, unrecorded: i64) {
         let done = self.exactly_once(all);
         Self::tickets_in_order(&done);
-        self.attempts(&done, mode);
+        self.attempts(&done, mode, unrecorded);
         self.in_order(mode, unrecorded);
     }
 
@@ -90,25 +90,27 @@ impl Checker {
         }
     }
 
-    /// The last delivery counts all recorded ones.
-    fn attempts(&self, done: &BTreeMap<Item, Done>, mode: Mode) {
+    /// Each delivery counts one more than those before, and the last one is the one that was committed.
+    fn attempts(&self, done: &BTreeMap<Item, Done>, mode: Mode, unrecorded: i64) {
         let mut deliveries: HashMap<Item, Vec<u32>> = HashMap::new();
         for (item, attempts) in self.popped.values().flatten() {
             deliveries.entry(*item).or_default().push(*attempts);
         }
+        let mut wrong = Vec::new();
         for (item, counted) in &mut deliveries {
             counted.sort_unstable();
-            let twice = counted.windows(2).find(|pair| pair[0] == pair[1]);
-            assert!(
-                twice.is_none(),
-                "{mode:?}: {item:?} was delivered twice as {twice:?}"
-            );
+            let twice = counted.windows(2).any(|pair| pair[0] == pair[1]);
             let last = done.get(item).expect("it is done").attempts;
-            assert!(
-                counted.iter().all(|attempt| *attempt <= last),
-                "{mode:?}: {item:?} was delivered as {counted:?}, and done as {last}"
-            );
+            if twice || counted.iter().any(|attempt| *attempt > last) {
+                wrong.push((*item, counted.clone(), last));
+            }
         }
+        let allowed = match mode {
+            Mode::Locked => unrecorded, // a session ended after its claim, and its item was done elsewhere before it was counted
+            Mode::Leased => 0,          // each claim is counted
+        };
+        let count = i64::try_from(wrong.len()).unwrap();
+        assert!(count <= allowed, "{mode:?}: attempts: {wrong:?}");
     }
 
     /// A consumer gets the items of each producer in their order, except those that were given back.
