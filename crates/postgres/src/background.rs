@@ -157,8 +157,10 @@ impl Postgres {
         let index = if let Some(index) = found {
             index
         } else {
+            let shared = &self.shared;
+            shared.run(&shared.sql.forget_holders, &[]).await?;
             holders.push(Holder {
-                id: self.shared.next_id().await?,
+                id: shared.next_id().await?,
                 name: Arc::clone(&rules.holder),
                 term,
                 alive_until: Instant::now(),

@@ -3,6 +3,7 @@
 use crate::{directory, options};
 use requeue::{Backoff, ManualClock};
 use requeue_durable::{Codec, CodecError, DurableQueue, Workers};
+use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -129,4 +130,39 @@ fn a_letter_whose_item_cannot_be_encoded_is_as_it_was_pushed() {
     let letters = jobs.dead_letters().all().unwrap();
     let items: Vec<_> = letters.iter().map(|letter| letter.item).collect();
     assert_eq!(items, [2, 6]);
+}
+
+/// Panics while it encodes the number 13, after it has written some bytes.
+struct Superstitious;
+
+impl Codec<u32> for Superstitious {
+    fn encode(&self, item: &u32, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
+        bytes.extend(item.to_le_bytes());
+        assert_ne!(*item, 13);
+        Ok(())
+    }
+
+    fn decode(&self, bytes: &[u8]) -> Result<u32, CodecError> {
+        let bytes = bytes.try_into().map_err(CodecError::new)?;
+        Ok(u32::from_le_bytes(bytes))
+    }
+}
+
+#[test]
+fn a_codec_that_panics_leaves_nothing_of_its_batch() {
+    let directory = directory();
+    let open = || {
+        let store = options().open(directory.path()).unwrap();
+        store.builder("jobs").codec(Superstitious).build().unwrap()
+    };
+    let jobs = open();
+    let tx = jobs.begin_owned();
+    tx.push(1).unwrap();
+    let panicked = catch_unwind(AssertUnwindSafe(|| tx.push_batch([2, 13, 3])));
+    assert!(panicked.is_err());
+    assert_eq!(tx.staged(), 1);
+    tx.push_batch([4, 5]).unwrap();
+    tx.commit().unwrap();
+    drop(jobs);
+    assert_eq!(open().pop_batch(10).unwrap(), [1, 4, 5]);
 }

@@ -143,10 +143,10 @@ statements! {
             and holder = any(array(select id from @.holders where name = $3))
             and since <= now() - $4::bigint * interval '1 microsecond' returning *",
         "the item was recovered", "expired");
-    /// Gives back the items of holders that are not alive.
+    /// Gives back the items of holders that are not alive, or forgotten.
     lapse: give_back("delete from @.leased where ctid = any(array(
-            select l.ctid from @.leased l join @.holders h on h.id = l.holder
-            where h.alive_until <= now() limit 1000 for update of l skip locked)) returning *",
+            select l.ctid from @.leased l left join @.holders h on h.id = l.holder
+            where h.id is null or h.alive_until <= now() limit 1000 for update of l skip locked)) returning *",
         "the lease expired", "expired");
     /// Makes delayed items ready that are due.
     promote: format!("with due as (delete from @.delayed where ctid = any(array(
@@ -163,6 +163,9 @@ statements! {
         select id, name, us * interval '1 microsecond', clock_timestamp() + us * interval '1 microsecond'
         from unnest($1::bigint[], $2::text[], $3::bigint[]) as t(id, name, us)
         on conflict (id) do update set alive_until = excluded.alive_until";
+    /// Forgets holders that have been dead for a day.
+    forget_holders: "delete from @.holders h where alive_until < now() - interval '1 day'
+            and not exists (select from @.leased l where l.holder = h.id)";
     /// This process listens to the queue `$1` for a minute.
     listen: "insert into @.listeners (queue, process, until) values ($1, $2, clock_timestamp() + interval '1 minute')
         on conflict (queue, process) do update set until = excluded.until";

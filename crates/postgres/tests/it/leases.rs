@@ -228,3 +228,28 @@ async fn items_of_several_leased_queues_end_together() {
         assert_eq!((stats.ready, stats.held), (0, 0));
     }
 }
+
+/// Each process that leases has had a row.
+#[tokio::test]
+async fn holders_that_are_gone_are_forgotten_and_leave_no_item_behind() {
+    let db = Db::new().await;
+    let queue = leased(&db, LONG);
+    queue.push(1).await.unwrap();
+    db.execute(
+        "insert into @.holders (id, name, term, alive_until) values
+            (-1, 'gone', '1 minute', now() - interval '2 days'),
+            (-2, 'away', '1 minute', now() - interval '2 minutes')",
+    )
+    .await;
+    let mut tx = db.begin().await.unwrap();
+    assert!(tx.pop(&queue).await.unwrap().is_some());
+    let gone = "select count(*) from @.holders where id = -1";
+    let others = "select count(*) from @.holders";
+    assert_eq!((db.number(gone).await, db.number(others).await), (0, 2));
+
+    db.execute("delete from @.holders").await;
+    let other = db.other().await;
+    let mut second = other.begin().await.unwrap();
+    let item = second.pop(&leased(&other, LONG)).await.unwrap().unwrap();
+    assert_eq!((*item, item.attempts()), (1, 2));
+}
