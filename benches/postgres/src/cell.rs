@@ -1,6 +1,6 @@
 //! A cell: a number of workers, the size of their batches, and the backlog that a producer keeps up.
 
-use crate::contestants::Jobs;
+use crate::contestants::{users, Jobs};
 use crate::jobs::{histogram, Done, Loops};
 use crate::results::Sample;
 use crate::Failure;
@@ -69,10 +69,7 @@ impl Cell {
         check(jobs, before + pushed - done.count(), self.held()).await?;
 
         self.level(jobs).await?;
-        let mut users = Vec::new();
-        for _ in 0..self.workers {
-            users.push(jobs.user().await?);
-        }
+        let users = users(jobs, self.workers).await?;
         let before = jobs.len().await?;
         let done = Done::default();
         let workers = Loops::start(users, self.batch, &done);

@@ -5,11 +5,12 @@ mod by_hand;
 mod graphile;
 mod requeue;
 
-use crate::jobs::Done;
+use crate::jobs::{Done, Loops};
 use crate::server::Server;
 use crate::Failure;
 use async_trait::async_trait;
 use futures::future::BoxFuture;
+use requeue::Holding;
 use std::time::Duration;
 
 /// A queue in a database of its own.
@@ -21,16 +22,30 @@ pub(crate) trait Jobs: Send + Sync {
     /// How many jobs are neither done nor deleted.
     async fn len(&self) -> Result<u64, Failure>;
 
-    /// Starts workers, as users of this queue would, that count the jobs they did.
+    /// Starts workers, as users of this queue would, that count the jobs they did: loops of a claim and a finish, if it has no others.
     async fn workers(
         &self,
         workers: usize,
         batch: usize,
         done: &Done,
-    ) -> Result<Box<dyn Workers>, Failure>;
+    ) -> Result<Box<dyn Workers>, Failure> {
+        let users = users(self, workers).await?;
+        Ok(Box::new(Loops::start(users, batch, done)))
+    }
 
     /// A connection that claims jobs, for the latency of a claim.
     async fn user(&self) -> Result<Box<dyn User>, Failure>;
+}
+
+pub(crate) async fn users<J: Jobs + ?Sized>(
+    jobs: &J,
+    count: usize,
+) -> Result<Vec<Box<dyn User>>, Failure> {
+    let mut users = Vec::new();
+    for _ in 0..count {
+        users.push(jobs.user().await?);
+    }
+    Ok(users)
 }
 
 #[async_trait]
@@ -61,14 +76,18 @@ pub(crate) struct Contestant {
     pub(crate) open: Open,
 }
 
-pub(crate) const ALL: [Contestant; 6] = [
+pub(crate) const ALL: [Contestant; 7] = [
     Contestant {
         name: "requeue, leased",
-        open: |server, database| Box::pin(requeue::open(server, database, true)),
+        open: |server, database| Box::pin(requeue::open(server, database, Holding::Leased)),
+    },
+    Contestant {
+        name: "requeue, prefetched",
+        open: |server, database| Box::pin(requeue::open(server, database, Holding::Prefetched)),
     },
     Contestant {
         name: "requeue, locked",
-        open: |server, database| Box::pin(requeue::open(server, database, false)),
+        open: |server, database| Box::pin(requeue::open(server, database, Holding::Locked)),
     },
     Contestant {
         name: "graphile_worker",

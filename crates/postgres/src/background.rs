@@ -16,6 +16,9 @@ use tokio::time::{timeout, Instant};
 /// How long the promoter waits if nothing is due: other processes may have pushed delayed items.
 const LOOK: Duration = Duration::from_secs(1);
 
+/// The interval at which a process forgets what dead processes have left.
+const SWEEP: Duration = Duration::from_secs(600);
+
 /// A task that ends with what it belongs to.
 #[derive(Debug, Default)]
 pub(crate) struct Task(Mutex<Option<AbortHandle>>);
@@ -69,6 +72,21 @@ impl Shared {
         Ok(moved)
     }
 
+    /// Forgets what dead processes have left.
+    async fn sweep(&self) -> Result<(), Error> {
+        self.run(&self.sql.forget_holders, &[]).await?;
+        self.run(&self.sql.sweep_attempts, &[]).await?;
+        Ok(())
+    }
+
+    /// Forgets the counted deliveries of items that are gone, in the background. What it misses is swept.
+    pub(crate) fn forget_attempts(self: &Arc<Self>, ids: Vec<i64>) {
+        if !ids.is_empty() {
+            let shared = Arc::clone(self);
+            tokio::spawn(async move { shared.run(&shared.sql.forget_attempts, &[&ids]).await });
+        }
+    }
+
     /// Moves what is due, and returns how long nothing else is.
     async fn promote(&self) -> Result<Duration, Error> {
         if self.promote_now().await? {
@@ -91,10 +109,14 @@ impl Postgres {
 }
 
 async fn promote(shared: Weak<Shared>, nudged: Arc<Notify>) {
+    let mut sweep = Instant::now();
     loop {
         let Some(shared) = shared.upgrade() else {
             return;
         };
+        if sweep <= Instant::now() && shared.sweep().await.is_ok() {
+            sweep = Instant::now() + SWEEP;
+        }
         let wait = shared.promote().await.unwrap_or(LOOK);
         drop(shared);
         let _ = timeout(wait, nudged.notified()).await;
@@ -110,11 +132,18 @@ impl Leases {
     }
 
     /// A lease has expired: the next claim renews its holder first, which may be dead for the server, whose clock may have jumped.
-    pub(crate) async fn expired(&self) {
+    pub(crate) fn expired(&self) {
         let now = Instant::now();
-        for holder in self.holders.lock().await.iter_mut() {
+        for holder in self.holders.lock().iter_mut() {
             holder.alive_until = now;
         }
+    }
+
+    /// The holder with the name and the term of a queue, if it is alive.
+    pub(crate) fn alive(&self, rules: &Rules) -> Option<i64> {
+        let holders = self.holders.lock();
+        let holder = holders.iter().find(|holder| holder.is_of(rules))?;
+        (Instant::now() < holder.alive_until).then_some(holder.id)
     }
 }
 
@@ -122,7 +151,9 @@ impl Leases {
 #[derive(Debug, Default)]
 pub(crate) struct Leases {
     task: Task,
-    holders: AsyncMutex<Vec<Holder>>,
+    holders: Mutex<Vec<Holder>>,
+    /// One renewal at a time.
+    renewing: AsyncMutex<()>,
     /// The number of claims.
     claims: AtomicU64,
     /// Random for each process.
@@ -140,53 +171,70 @@ struct Holder {
     alive_until: Instant,
 }
 
+impl Holder {
+    fn is_of(&self, rules: &Rules) -> bool {
+        self.name == rules.holder && Some(self.term) == rules.term
+    }
+}
+
 impl Postgres {
     /// The holder with the name and the term of a queue: alive, and renewed from now on.
     pub(crate) async fn holder(&self, rules: &Rules) -> Result<i64, Error> {
-        let term = rules.term.unwrap_or_default();
-        let leases = &self.shared.leases;
-        let mut holders = leases.holders.lock().await;
-        let found = holders
-            .iter()
-            .position(|holder| holder.name == rules.holder && holder.term == term);
-        if let Some(holder) = found.map(|index| &holders[index]) {
-            if Instant::now() < holder.alive_until {
-                return Ok(holder.id);
-            }
+        let shared = &self.shared;
+        let leases = &shared.leases;
+        if let Some(id) = leases.alive(rules) {
+            return Ok(id);
         }
-        let index = if let Some(index) = found {
-            index
-        } else {
-            let shared = &self.shared;
-            shared.run(&shared.sql.forget_holders, &[]).await?;
-            holders.push(Holder {
-                id: shared.next_id().await?,
-                name: Arc::clone(&rules.holder),
-                term,
-                alive_until: Instant::now(),
-            });
-            holders.len() - 1
+        let _renewing = leases.renewing.lock().await;
+        if let Some(id) = leases.alive(rules) {
+            return Ok(id);
+        }
+        let find = || {
+            leases
+                .holders
+                .lock()
+                .iter()
+                .find(|holder| holder.is_of(rules))
+                .cloned()
         };
-        self.shared.beat(&mut holders[index..=index]).await?;
-        let weak = Arc::downgrade(&self.shared);
+        let holder = match find() {
+            Some(holder) => holder,
+            None => shared.new_holder(rules).await?,
+        };
+        let id = holder.id;
+        shared.beat(vec![holder]).await?;
+        let weak = Arc::downgrade(shared);
         let added = Arc::clone(&leases.added);
         leases.task.start(|| renew(weak, added));
         leases.added.notify_one();
         self.start_promoter();
-        Ok(holders[index].id)
+        Ok(id)
     }
 }
 
 impl Shared {
+    async fn new_holder(&self, rules: &Rules) -> Result<Holder, Error> {
+        let holder = Holder {
+            id: self.next_id().await?,
+            name: Arc::clone(&rules.holder),
+            term: rules.term.unwrap_or_default(),
+            alive_until: Instant::now(),
+        };
+        self.leases.holders.lock().push(holder.clone());
+        Ok(holder)
+    }
+
     /// Tells the server that these holders are alive.
-    async fn beat(&self, holders: &mut [Holder]) -> Result<(), Error> {
+    async fn beat(&self, holders: Vec<Holder>) -> Result<(), Error> {
         let now = Instant::now();
         let ids: Vec<i64> = holders.iter().map(|holder| holder.id).collect();
         let names: Vec<&str> = holders.iter().map(|holder| &*holder.name).collect();
         let terms: Vec<i64> = holders.iter().map(|holder| micros(holder.term)).collect();
         self.run(&self.sql.beat, &[&ids, &names, &terms]).await?;
-        for holder in holders {
-            holder.alive_until = now.checked_add(holder.term).unwrap_or(now + LOOK);
+        for holder in self.leases.holders.lock().iter_mut() {
+            if ids.contains(&holder.id) {
+                holder.alive_until = now.checked_add(holder.term).unwrap_or(now + LOOK);
+            }
         }
         Ok(())
     }
@@ -194,21 +242,22 @@ impl Shared {
 
 /// Renews the leases three times in each term.
 async fn renew(shared: Weak<Shared>, added: Arc<Notify>) {
-    while let Some(term) = shortest_term(&shared).await {
+    while let Some(term) = shortest_term(&shared) {
         if timeout(term / 3, added.notified()).await.is_ok() {
             continue; // its term may be shorter
         }
         if let Some(shared) = shared.upgrade() {
-            let mut holders = shared.leases.holders.lock().await;
-            let _ = shared.beat(&mut holders).await; // again in a third of the term, if it fails
+            let _renewing = shared.leases.renewing.lock().await;
+            let holders = shared.leases.holders.lock().clone();
+            let _ = shared.beat(holders).await; // again in a third of the term, if it fails
         }
     }
 }
 
 /// The shortest term of a holder; `None` if the database is no longer used.
-async fn shortest_term(shared: &Weak<Shared>) -> Option<Duration> {
+fn shortest_term(shared: &Weak<Shared>) -> Option<Duration> {
     let shared = shared.upgrade()?;
-    let holders = shared.leases.holders.lock().await;
+    let holders = shared.leases.holders.lock();
     let shortest = holders.iter().map(|holder| holder.term).min();
     Some(shortest.unwrap_or(LOOK))
 }

@@ -1,11 +1,13 @@
 //! Claims: which items a pop takes.
 
-use crate::connect::{query_alone, Params, Postgres, Shared};
+use crate::connect::{query_alone, Params, Shared};
 use crate::error::Error;
 use crate::item::Record;
+use crate::prefetch::take_ahead;
 use crate::queue::Core;
 use crate::sql::Order;
 use deadpool_postgres::ClientWrapper;
+use std::mem;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 use tokio::runtime::Handle;
@@ -90,55 +92,87 @@ impl<'q> Turn<'q> {
     }
 }
 
-/// Items of one claim. If they are dropped before a transaction takes them over, they are released.
+/// The ids of leased items, and the numbers of the claims that took them.
+pub(crate) type Held = (Vec<i64>, Vec<i64>);
+
+/// Claimed items. Those that are dropped before a transaction takes them over are given back, as if they had not been claimed.
 pub(crate) struct Claimed {
-    db: Postgres,
-    /// The number of the claim.
-    number: i64,
-    records: Vec<Record>,
+    shared: Arc<Shared>,
+    /// With the number of the claim.
+    pub(crate) items: Vec<(Record, i64)>,
 }
 
 impl Claimed {
-    pub(crate) fn into_records(mut self) -> (i64, Vec<Record>) {
-        (self.number, std::mem::take(&mut self.records))
+    pub(crate) fn none(shared: &Arc<Shared>) -> Self {
+        Self {
+            shared: Arc::clone(shared),
+            items: Vec::new(),
+        }
+    }
+
+    pub(crate) fn held(&self) -> Held {
+        let items = self.items.iter();
+        items.map(|(record, claim)| (record.id, *claim)).unzip()
+    }
+
+    pub(crate) fn into_items(mut self) -> Vec<(Record, i64)> {
+        mem::take(&mut self.items)
     }
 }
 
 impl Drop for Claimed {
     fn drop(&mut self) {
-        let held = self.records.iter().map(|record| (record.id, self.number));
-        release_later(&self.db, held.unzip());
+        release_later(&self.shared, self.held(), Delivered::No);
     }
 }
 
-/// Claims items for the holder of the queue. If the future is dropped, what was claimed is released.
+/// Claims up to `max` items, or takes them from those that were claimed ahead. If the future is dropped, they are given back.
 pub(crate) async fn claim_leased(
     core: &Arc<Core>,
     id: i32,
-    max: i64,
-    has_connection: bool,
+    max: usize,
+    connection: Connection,
 ) -> Result<Claimed, Error> {
+    if core.buffer.is_some() {
+        return take_ahead(core, id, max).await;
+    }
     let (send, claimed) = oneshot::channel();
     let core = Arc::clone(core);
     tokio::spawn(async move {
-        let _ = send.send(claim(&core, id, max, has_connection).await);
+        let _ = send.send(claim(&core, id, max, connection).await);
     });
     claimed.await.unwrap_or(Err(Error::Ended))
 }
 
+/// The connection of a claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Connection {
+    OfPool,
+    /// That for short statements: who has a connection of the pool must not wait for a second one.
+    Control,
+}
+
 /// A claim whose outcome is unknown, because its connection failed, is undone.
-async fn claim(core: &Core, id: i32, max: i64, has_connection: bool) -> Result<Claimed, Error> {
+pub(crate) async fn claim(
+    core: &Core,
+    id: i32,
+    max: usize,
+    connection: Connection,
+) -> Result<Claimed, Error> {
     let shared = &core.db.shared;
     let holder = core.db.holder(&core.rules).await?;
     let number = shared.leases.next_claim();
-    // Who has a connection must not wait for a second one.
+    let max = i64::try_from(max).unwrap_or(i64::MAX);
     let (own, control);
-    let client = if has_connection {
-        control = shared.control().await?;
-        &control.0
-    } else {
-        own = shared.connection().await?;
-        &*own
+    let client = match connection {
+        Connection::OfPool => {
+            own = shared.connection().await?;
+            &*own
+        }
+        Connection::Control => {
+            control = shared.control().await?;
+            &control.0
+        }
     };
     let mut records = Vec::new();
     let taken = take(core, client, (id, max, holder, number), &mut records).await;
@@ -147,9 +181,8 @@ async fn claim(core: &Core, id: i32, max: i64, has_connection: bool) -> Result<C
         tokio::spawn(undo(Arc::downgrade(shared), number, term));
     }
     taken.map(|()| Claimed {
-        db: core.db.clone(),
-        number,
-        records,
+        shared: Arc::clone(shared),
+        items: records.into_iter().map(|record| (record, number)).collect(),
     })
 }
 
@@ -198,30 +231,39 @@ impl Shared {
     }
 }
 
+/// Whether items were delivered. Otherwise their claim is not counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Delivered {
+    Yes,
+    No,
+}
+
 /// Gives leased items back, and wakes waiters for them.
 pub(crate) async fn release(
-    db: &Postgres,
-    (ids, claims): &(Vec<i64>, Vec<i64>),
+    shared: &Shared,
+    (ids, claims): &Held,
+    delivered: Delivered,
 ) -> Result<(), Error> {
-    let shared = &db.shared;
     let process = shared.process().await?;
-    let rows = shared
-        .run(&shared.sql.release, &[&process, ids, claims])
-        .await?;
+    let sql = match delivered {
+        Delivered::Yes => &shared.sql.release,
+        Delivered::No => &shared.sql.unclaim,
+    };
+    let rows = shared.run(sql, &[&process, ids, claims]).await?;
     shared.hub.wake_rows(&rows);
     Ok(())
 }
 
 /// Gives leased items back in a task, as soon as the server can be reached. Without a runtime they come back when the lease of
 /// this process expires.
-pub(crate) fn release_later(db: &Postgres, held: (Vec<i64>, Vec<i64>)) {
+pub(crate) fn release_later(shared: &Arc<Shared>, held: Held, delivered: Delivered) {
     if held.0.is_empty() {
         return;
     }
     if let Ok(runtime) = Handle::try_current() {
-        let db = db.clone();
+        let shared = Arc::clone(shared);
         runtime.spawn(async move {
-            while release(&db, &held).await.is_err() {
+            while release(&shared, &held, delivered).await.is_err() {
                 sleep(PAUSE).await;
             }
         });

@@ -75,9 +75,9 @@ impl Error {
         }
     }
 
-    /// The error of a commit: if the server did not answer, it may have committed.
-    pub(crate) fn of_commit(error: tokio_postgres::Error) -> Self {
-        match Self::from(error) {
+    /// This error, of a commit: if the server did not answer, it may have committed.
+    pub(crate) fn of_commit(self) -> Self {
+        match self {
             Self::Database(error) if error.as_db_error().is_none() => Self::InDoubt(error),
             error => error,
         }

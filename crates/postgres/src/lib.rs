@@ -36,6 +36,7 @@
 //! | a pool of workers | [`PgQueue::workers`] |
 //! | a rate limit or a concurrency limit over all processes | [`Postgres::rate`], [`Postgres::concurrency`], [`Builder::pace`] |
 //! | work that takes long | [`Builder::leased`] |
+//! | pops without a round trip | [`Builder::prefetch`] |
 //! | what failed for good | [`PgQueue::dead_letters`] |
 //! | items without `serde` | [`Codec`] |
 //!
@@ -66,6 +67,7 @@ mod connect;
 mod error;
 mod item;
 mod pace;
+mod prefetch;
 mod queue;
 mod schema;
 mod sql;

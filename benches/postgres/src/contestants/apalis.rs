@@ -61,10 +61,10 @@ impl Jobs for Table {
         batch: usize,
         done: &Done,
     ) -> Result<Box<dyn Workers>, Failure> {
-        // A connection for each worker, and one for each to listen. A stop drops futures of sqlx, which may leave a transaction
-        // open, so these connections are used for nothing else.
+        // Each worker listens, fetches, acknowledges and shows that it is alive. A stop drops futures of sqlx, which may leave a
+        // transaction open, so these connections are used for nothing else.
         let pool = PgPoolOptions::new()
-            .max_connections(u32::try_from(2 * workers)?)
+            .max_connections(u32::try_from(4 * workers)?)
             .connect_with((*self.0.connect_options()).clone())
             .await?;
         let (stop, _) = watch::channel(());
@@ -87,7 +87,7 @@ impl Jobs for Table {
                 Ok::<(), WorkerError>(())
             }));
         }
-        self.registered(&names).await?;
+        self.registered(&names, &mut tasks).await?;
         Ok(Box::new(Running {
             jobs: self.0.clone(),
             pool,
@@ -113,13 +113,20 @@ impl Jobs for Table {
 
 impl Table {
     /// A worker that is stopped before it is registered fails.
-    async fn registered(&self, names: &[String]) -> Result<(), Failure> {
+    async fn registered(
+        &self,
+        names: &[String],
+        tasks: &mut JoinSet<Result<(), WorkerError>>,
+    ) -> Result<(), Failure> {
         let count = "select count(*) from apalis.workers where id = any($1)";
         for _ in 0..1_000 {
             let query = sqlx::query_scalar(count).bind(names);
             let count: i64 = query.fetch_one(&self.0).await?;
             if usize::try_from(count)? == names.len() {
                 return Ok(());
+            }
+            if let Some(ended) = tasks.try_join_next() {
+                ended??;
             }
             tokio::time::sleep(POLL).await;
         }

@@ -1,7 +1,6 @@
 //! SKIP LOCKED as one writes it by hand with tokio-postgres: prepared statements, one connection for each worker, LISTEN.
 
-use super::{Jobs, User, Workers, POLL};
-use crate::jobs::{Done, Loops};
+use super::{Jobs, User, POLL};
 use crate::server::Server;
 use crate::Failure;
 use async_trait::async_trait;
@@ -97,19 +96,6 @@ impl Jobs for Table {
     async fn len(&self) -> Result<u64, Failure> {
         let row = self.producer.query_one("select count(*) from jobs", &[]);
         Ok(u64::try_from(row.await?.get::<_, i64>(0))?)
-    }
-
-    async fn workers(
-        &self,
-        workers: usize,
-        batch: usize,
-        done: &Done,
-    ) -> Result<Box<dyn Workers>, Failure> {
-        let mut users = Vec::new();
-        for _ in 0..workers {
-            users.push(self.user().await?);
-        }
-        Ok(Box::new(Loops::start(users, batch, done)))
     }
 
     async fn user(&self) -> Result<Box<dyn User>, Failure> {

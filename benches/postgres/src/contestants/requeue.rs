@@ -1,7 +1,7 @@
-//! requeue-postgres: a transaction for each batch. Leased, or locked.
+//! requeue-postgres: a transaction for each batch. Leased, leased ahead, or locked.
 
-use super::{Jobs, User, Workers, POLL};
-use crate::jobs::{Done, Job, Loops};
+use super::{Jobs, User, POLL};
+use crate::jobs::Job;
 use crate::server::Server;
 use crate::Failure;
 use async_trait::async_trait;
@@ -10,12 +10,23 @@ use std::time::Duration;
 
 const TERM: Duration = Duration::from_secs(30);
 
+/// How a worker holds its jobs.
+#[derive(Clone, Copy)]
+pub(crate) enum Holding {
+    Leased,
+    Prefetched,
+    Locked,
+}
+
+/// How many jobs are leased ahead.
+const AHEAD: usize = 1_000;
+
 struct Table(PgQueue<Job>);
 
 pub(super) async fn open(
     server: &Server,
     database: &str,
-    leased: bool,
+    holding: Holding,
 ) -> Result<Box<dyn Jobs>, Failure> {
     let url = format!(
         "host='{}' user=postgres dbname={database}",
@@ -27,10 +38,10 @@ pub(super) async fn open(
         .await?;
     db.install().await?;
     let builder = db.builder("jobs");
-    let builder = if leased {
-        builder.leased(TERM)
-    } else {
-        builder
+    let builder = match holding {
+        Holding::Leased => builder.leased(TERM),
+        Holding::Prefetched => builder.leased(TERM).prefetch(AHEAD),
+        Holding::Locked => builder,
     };
     Ok(Box::new(Table(builder.build())))
 }
@@ -47,19 +58,6 @@ impl Jobs for Table {
     async fn len(&self) -> Result<u64, Failure> {
         let stats = self.0.stats().await?;
         Ok(stats.ready + stats.held)
-    }
-
-    async fn workers(
-        &self,
-        workers: usize,
-        batch: usize,
-        done: &Done,
-    ) -> Result<Box<dyn Workers>, Failure> {
-        let mut users = Vec::new();
-        for _ in 0..workers {
-            users.push(self.user().await?);
-        }
-        Ok(Box::new(Loops::start(users, batch, done)))
     }
 
     async fn user(&self) -> Result<Box<dyn User>, Failure> {

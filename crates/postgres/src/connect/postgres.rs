@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::queue::{Builder, PgQueue};
 use crate::schema::Schema;
 use crate::sql::Statements;
-use crate::transaction::PgTransaction;
+use crate::transaction::{Commits, PgTransaction};
 use crate::wait::Hub;
 use deadpool_postgres::{Object, Pool};
 use serde::de::DeserializeOwned;
@@ -45,6 +45,7 @@ pub(crate) struct Shared {
     pub(crate) hub: Hub,
     pub(crate) leases: Leases,
     pub(crate) promoter: Promoter,
+    pub(crate) commits: Commits,
     control: Control,
     checked: OnceCell<()>,
     /// The number of this process.
@@ -183,6 +184,7 @@ impl Shared {
             hub: Hub::default(),
             leases: Leases::default(),
             promoter: Promoter::default(),
+            commits: Commits::default(),
             control: Control::default(),
             checked: OnceCell::new(),
             process: OnceCell::new(),

@@ -14,6 +14,7 @@ pub use push::{PushTo, PushWith};
 use crate::codec::Encoding;
 use crate::connect::{Params, Postgres};
 use crate::error::Error;
+use crate::prefetch::Buffer;
 use crate::transaction::OwnedTransaction;
 use crate::workers::WorkersBuilder;
 use parking_lot::Mutex;
@@ -56,6 +57,8 @@ pub(crate) struct Core {
     pub(crate) rules: Rules,
     /// How fast items are started.
     pub(crate) pace: Pace,
+    /// Items that are claimed ahead.
+    pub(crate) buffer: Option<Buffer>,
     /// The key of the last item that this process took, if the order has keys.
     pub(crate) last_key: Mutex<String>,
     id: OnceCell<i32>,

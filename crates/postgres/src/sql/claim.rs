@@ -4,8 +4,9 @@ use super::{COLUMNS, RECORD};
 
 /// The queue `$1` is not paused. A subselect is evaluated once.
 pub(super) const OPEN: &str = "(select not paused from @.queues where id = $1)";
-/// A claim that a crash of the server loses is only an item that is ready again.
-const NO_SYNC: &str = "(select set_config('synchronous_commit', 'off', true)) is not null";
+/// The commit need not reach the disk: a claim that a crash of the server loses is only an item that is ready again.
+pub(super) const NO_SYNC: &str =
+    "(select set_config('synchronous_commit', 'off', true)) is not null";
 
 /// Which item is next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,10 +9,13 @@ pub(crate) use claim::Order;
 pub(crate) use write::Written;
 
 use crate::schema::Schema;
-use claim::{claim, OPEN};
+use claim::{claim, NO_SYNC, OPEN};
 
 /// The columns of an item that all tables have.
 const COLUMNS: &str = "id, queue, priority, key, attempts, json, bytes, pushed";
+/// The columns of a leased item without its last claim.
+const UNDELIVERED: &str =
+    "id, queue, priority, key, attempts - 1 as attempts, json, bytes, pushed, holder";
 /// What a statement returns of an item.
 const RECORD: &str = "id, priority, key, attempts, json::text, bytes, pushed";
 
@@ -119,7 +122,11 @@ statements! {
         select id, count + 1 from unnest($1::bigint[], $2::int[]) as t(id, count)
         on conflict (id) do update set count = greatest(a.count + 1, excluded.count)
         returning id, count";
-    forget_attempts: "delete from @.attempts where id = any($1)";
+    forget_attempts: format!("delete from @.attempts where id = any($1) and {NO_SYNC}");
+    /// Forgets the attempts of items that are gone: whoever counted them died before it forgot them.
+    sweep_attempts: "delete from @.attempts a where not exists (select from @.ready i where i.id = a.id)
+        and not exists (select from @.delayed i where i.id = a.id)
+        and not exists (select from @.leased i where i.id = a.id)";
     /// Delays an item that this transaction has deleted.
     retry_locked: format!("insert into @.delayed ({COLUMNS}, until)
         values ($1, $2, $3, $4, $5, $6::text::jsonb, $7, $8, now() + $9::bigint * interval '1 microsecond')");
@@ -135,9 +142,12 @@ statements! {
     /// Gives back the leased items `$2` of the claims `$3`.
     release: give_back("delete from @.leased where id = any($2) and claim = any($3) returning *",
         "the transaction was aborted", "aborted");
+    /// Gives back the leased items `$2` of the claims `$3`, which were not delivered.
+    unclaim: give_back(&format!("delete from @.leased where id = any($2) and claim = any($3) returning {UNDELIVERED}"),
+        "", "aborted");
     /// Gives back what was taken by the claim `$2`.
-    undo_claim: give_back("delete from @.leased where claim = $2 returning *",
-        "the connection failed", "aborted");
+    undo_claim: give_back(&format!("delete from @.leased where claim = $2 returning {UNDELIVERED}"),
+        "", "aborted");
     /// Gives back the items that the holders of the name `$3` took from the queue `$2` before `$4` microseconds ago.
     recover: give_back("delete from @.leased where queue = $2
             and holder = any(array(select id from @.holders where name = $3))

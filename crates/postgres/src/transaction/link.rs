@@ -112,8 +112,8 @@ impl<'c> Link<'c> {
         let client = self.client().ok_or(Error::Ended)?;
         let (rows, ended) =
             join!(biased; client.query(&statement, params), client.batch_execute(end));
-        let rows = rows.map_err(Error::of_commit)?;
-        ended.map_err(Error::of_commit)?;
+        let committed = rows.and_then(|rows| ended.map(|()| rows));
+        let rows = committed.map_err(|error| Error::from(error).of_commit())?;
         self.close();
         Ok(rows)
     }

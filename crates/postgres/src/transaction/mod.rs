@@ -2,13 +2,16 @@
 
 mod client;
 mod end;
+mod group;
 mod link;
 mod owned;
 mod paced;
 mod pop;
 mod run;
+mod write;
 
 pub use client::Client;
+pub(crate) use group::Commits;
 pub use owned::OwnedTransaction;
 pub(crate) use run::{Failed, Run};
 

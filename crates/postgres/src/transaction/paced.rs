@@ -40,6 +40,14 @@ impl PgTransaction<'_> {
     /// Whether a pop may find an item. A slot is taken only then.
     async fn has_ready<T>(&self, queue: &PgQueue<T>) -> Result<bool, Error> {
         let shared = &self.db.shared;
+        if queue
+            .core
+            .buffer
+            .as_ref()
+            .is_some_and(|buffer| !buffer.is_empty())
+        {
+            return Ok(true);
+        }
         let id = queue.core.id().await?;
         loop {
             let rows = shared.run(&shared.sql.has_ready, &[&id]).await?;

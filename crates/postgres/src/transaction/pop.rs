@@ -1,7 +1,7 @@
 //! Pops.
 
 use super::{Ending, Hold, PgTransaction, Taken};
-use crate::claim::{claim_leased, Turn};
+use crate::claim::{claim_leased, Connection, Turn};
 use crate::connect::Params;
 use crate::error::Error;
 use crate::item::{PgItem, Record};
@@ -196,15 +196,19 @@ impl PgTransaction<'_> {
         if self.broken {
             return Err(Error::Broken);
         }
-        let max = i64::try_from(max).unwrap_or(i64::MAX);
         if core.rules.term.is_some() && !self.link.is_within() {
-            let claimed = claim_leased(core, id, max, self.link.has_connection()).await?;
-            let (claim, records) = claimed.into_records();
-            let held = records
-                .into_iter()
-                .map(|record| (record, Hold::Leased(claim)));
-            return Ok(held.collect());
+            let connection = if self.link.has_connection() {
+                Connection::Control
+            } else {
+                Connection::OfPool
+            };
+            let claimed = claim_leased(core, id, max, connection).await?;
+            let items = claimed.into_items().into_iter();
+            return Ok(items
+                .map(|(record, claim)| (record, Hold::Leased(claim)))
+                .collect());
         }
+        let max = i64::try_from(max).unwrap_or(i64::MAX);
         self.db.shared.control().await?;
         self.link.connect(&self.db).await?;
         self.enter()?;
@@ -239,6 +243,7 @@ impl PgTransaction<'_> {
     /// Counts the deliveries, so that they count even if this process dies.
     async fn count(&self, records: &mut [Record]) -> Result<(), Error> {
         let shared = &self.db.shared;
+        self.db.start_promoter(); // it forgets the counts that a dead process leaves
         let ids: Vec<i64> = records.iter().map(|record| record.id).collect();
         let before: Vec<i32> = records.iter().map(|record| record.attempts - 1).collect();
         for row in shared.run(&shared.sql.count, &[&ids, &before]).await? {

@@ -110,7 +110,7 @@ impl<T> WorkersBuilder<T> {
             };
             spawned.spawn(work(worker, Arc::clone(&run)));
         }
-        Tasks::new(spawned, stop, counts)
+        Tasks::new(spawned, stop, counts, self.queue.core)
     }
 }
 

@@ -1,5 +1,6 @@
 //! A pool of tasks.
 
+use crate::queue::Core;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
@@ -39,6 +40,7 @@ pub struct Tasks {
     spawned: JoinSet<()>,
     stop: watch::Sender<bool>,
     counts: Arc<Counts>,
+    queue: Arc<Core>,
 }
 
 impl Tasks {
@@ -46,11 +48,13 @@ impl Tasks {
         spawned: JoinSet<()>,
         stop: watch::Sender<bool>,
         counts: Arc<Counts>,
+        queue: Arc<Core>,
     ) -> Self {
         Self {
             spawned,
             stop,
             counts,
+            queue,
         }
     }
 
@@ -65,10 +69,12 @@ impl Tasks {
         }
     }
 
-    /// Stops all tasks, and waits until they have finished their runs. Ready items stay in the queue.
+    /// Stops all tasks, and waits until they have finished their runs. Ready items stay in the queue, and those that are
+    /// [prefetched](crate::Builder::prefetch) return to it.
     pub async fn stop(mut self) -> Report {
         self.stop.send_replace(true);
         self.all_ended().await;
+        let _ = self.queue.release_prefetched().await; // it goes on in the background
         self.report()
     }
 
@@ -76,12 +82,11 @@ impl Tasks {
     /// Their items are given back.
     pub async fn shutdown(mut self, limit: Duration) -> Report {
         self.stop.send_replace(true);
-        if timeout(limit, self.all_ended()).await.is_ok() {
-            return self.report();
-        }
-        let stuck = self.spawned.len();
+        let in_time = timeout(limit, self.all_ended()).await.is_ok();
+        let stuck = if in_time { 0 } else { self.spawned.len() };
         self.spawned.abort_all();
         self.all_ended().await;
+        self.queue.give_back_prefetched();
         Report {
             stuck,
             ..self.report()

@@ -1,0 +1,145 @@
+//! What commits write: the leases that they finish, and the items that they push.
+
+use super::Staged;
+use crate::claim::Held;
+use crate::item::Ticket;
+use crate::queue::Delay;
+use crate::sql::{Statements, Written};
+use tokio_postgres::types::ToSql;
+use tokio_postgres::Row;
+
+/// Fails if the database transaction has failed.
+const NOTHING: &str = "select 1";
+
+/// What one transaction finishes and pushes.
+#[derive(Debug)]
+pub(crate) struct Part {
+    pub(super) finished: Held,
+    /// Some of the finished items belong to a serial queue.
+    pub(super) serial: bool,
+    pub(super) staged: Vec<Staged>,
+}
+
+impl Part {
+    pub(super) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The number of items.
+    pub(super) fn len(&self) -> usize {
+        self.finished.0.len() + self.staged.len()
+    }
+}
+
+/// The statement that writes some parts.
+pub(super) struct Writing<'p> {
+    parts: &'p [Part],
+    written: Written,
+    finished: Held,
+    columns: Columns<'p>,
+    process: i64,
+}
+
+impl<'p> Writing<'p> {
+    pub(super) fn of(parts: &'p [Part], process: i64) -> Self {
+        let finished = || parts.iter().map(|part| &part.finished);
+        let staged = || parts.iter().flat_map(|part| &part.staged);
+        let is_serial = |part: &Part| part.serial || part.staged.iter().any(|item| item.serial);
+        Self {
+            parts,
+            written: Written {
+                finish: finished().any(|held| !held.0.is_empty()),
+                push: staged().next().is_some(),
+                delayed: staged().any(|item| item.due.is_some()),
+                serial: parts.iter().any(is_serial),
+            },
+            finished: (
+                finished().flat_map(|held| &held.0).copied().collect(),
+                finished().flat_map(|held| &held.1).copied().collect(),
+            ),
+            columns: Columns::of(staged),
+            process,
+        }
+    }
+
+    pub(super) fn sql<'s>(&self, sql: &'s Statements) -> &'s str {
+        if self.written.push || self.written.finish {
+            sql.claims.write(self.written)
+        } else {
+            NOTHING
+        }
+    }
+
+    pub(super) fn params(&self) -> Vec<&(dyn ToSql + Sync)> {
+        let mut params: Vec<&(dyn ToSql + Sync)> = Vec::new();
+        if self.written.finish {
+            params.push(&self.finished.0);
+            params.push(&self.finished.1);
+        }
+        if self.written.push {
+            self.columns.add_to(&mut params);
+            params.push(&self.process);
+            if self.written.serial {
+                params.push(&self.columns.serial);
+            }
+        }
+        params
+    }
+
+    /// The tickets of the pushed items, of all parts.
+    pub(super) fn tickets(&self, rows: &[Row]) -> Vec<Ticket> {
+        let new = rows.iter().filter(|_| self.written.push);
+        new.map(|row| Ticket(row.get(0))).collect()
+    }
+
+    /// The tickets of each part.
+    pub(super) fn tickets_of_parts(&self, rows: &[Row]) -> Vec<Vec<Ticket>> {
+        let mut tickets = self.tickets(rows).into_iter();
+        let of = |part: &Part| tickets.by_ref().take(part.staged.len()).collect();
+        self.parts.iter().map(of).collect()
+    }
+}
+
+/// The columns of the pushed items.
+struct Columns<'s> {
+    queues: Vec<i32>,
+    priorities: Vec<i16>,
+    keys: Vec<Option<&'s str>>,
+    json: Vec<Option<&'s str>>,
+    bytes: Vec<Option<&'s [u8]>>,
+    after: Vec<Option<i64>>,
+    at: Vec<Option<i64>>,
+    /// The serial queues among them.
+    serial: Vec<i32>,
+}
+
+impl<'s> Columns<'s> {
+    fn of<I: Iterator<Item = &'s Staged>>(staged: impl Fn() -> I) -> Self {
+        let payloads = || staged().map(|item| item.payload.columns());
+        let serial = staged().filter(|item| item.serial);
+        Self {
+            queues: staged().map(|item| item.queue).collect(),
+            priorities: staged().map(|item| item.priority).collect(),
+            keys: staged().map(|item| item.key.as_deref()).collect(),
+            json: payloads().map(|(json, _)| json).collect(),
+            bytes: payloads().map(|(_, bytes)| bytes).collect(),
+            after: staged()
+                .map(|item| item.due.and_then(Delay::after))
+                .collect(),
+            at: staged().map(|item| item.due.and_then(Delay::at)).collect(),
+            serial: serial.map(|item| item.queue).collect(),
+        }
+    }
+
+    fn add_to<'p>(&'p self, params: &mut Vec<&'p (dyn ToSql + Sync)>) {
+        params.extend([
+            &self.queues as &(dyn ToSql + Sync),
+            &self.priorities,
+            &self.keys,
+            &self.json,
+            &self.bytes,
+            &self.after,
+            &self.at,
+        ]);
+    }
+}
