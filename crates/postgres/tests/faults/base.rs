@@ -18,9 +18,14 @@ pub(crate) const TERM: Duration = Duration::from_secs(3600);
 pub(crate) enum Mode {
     Locked,
     Leased,
+    /// Leased ahead.
+    Prefetched,
 }
 
-pub(crate) const MODES: [Mode; 2] = [Mode::Locked, Mode::Leased];
+pub(crate) const MODES: [Mode; 3] = [Mode::Locked, Mode::Leased, Mode::Prefetched];
+
+/// The modes in which a process holds only what it works on.
+pub(crate) const ON_DEMAND: [Mode; 2] = [Mode::Locked, Mode::Leased];
 
 impl Mode {
     /// The queue of the test, which counts attempts.
@@ -34,6 +39,7 @@ impl Mode {
         match self {
             Self::Locked => builder.build(),
             Self::Leased => builder.leased(TERM).build(),
+            Self::Prefetched => builder.leased(TERM).prefetch(4).build(),
         }
     }
 }
@@ -123,10 +129,10 @@ impl Db {
         until(|| async { self.number(&sql).await == 0 }).await;
     }
 
-    /// Terminates the sessions of this application.
+    /// Terminates the sessions of this application, and waits until they are gone.
     pub(crate) async fn terminate(&self, application: &str) -> i64 {
         self.number(&format!(
-            "select count(pg_terminate_backend(pid)) from pg_stat_activity where application_name = '{application}'"
+            "select count(pg_terminate_backend(pid, 60000)) from pg_stat_activity where application_name = '{application}'"
         ))
         .await
     }

@@ -89,7 +89,8 @@ async fn role() {
     let db: Postgres = options(&get(URL), &get(SCHEMA)).connect().await.unwrap();
     let mode = match &*get(MODE) {
         "Locked" => Mode::Locked,
-        _ => Mode::Leased,
+        "Leased" => Mode::Leased,
+        _ => Mode::Prefetched,
     };
     match &*role {
         "hold" => crashes::hold(&db, mode).await,

@@ -134,10 +134,7 @@ async fn serializable_sessions_take_each_item_once() {
         let db = Db::new().await;
         let serializable = serializable(&db).await;
         let results: PgQueue<i64> = serializable.queue("results");
-        let jobs = match mode {
-            Mode::Locked => serializable.queue("jobs"), // its snapshot is older than its count of attempts
-            Mode::Leased => mode.jobs(&serializable),
-        };
+        let jobs = mode.jobs(&serializable);
         jobs.push_batch(0..60).await.unwrap();
         let consumers = (0..4).map(|_| {
             let (jobs, db, results) = (jobs.clone(), serializable.clone(), results.clone());

@@ -1,8 +1,8 @@
 //! A process that is killed, or that ends between a claim and its commit.
 
-use crate::base::{Db, Mode, MODES, TERM};
+use crate::base::{Db, Mode, MODES, ON_DEMAND, TERM};
 use crate::child::{name, print, Child};
-use requeue_postgres::{PgQueue, Postgres};
+use requeue_postgres::{PgItem, PgQueue, Postgres};
 use std::time::Duration;
 
 const WAIT: Duration = Duration::from_secs(60);
@@ -28,11 +28,16 @@ pub(crate) async fn crash(db: &Postgres, mode: Mode, max_attempts: &str) {
     std::process::abort();
 }
 
-/// After a process that held the first of three items has ended: all are there in their order, the first one counted twice.
+/// After a process that worked on the first of three items has ended: all are there in their order, and those that it held are
+/// counted twice.
 async fn all_is_back(db: &Db, mode: Mode, role: &str) {
     db.until_gone(&name(db, role)).await;
-    if mode == Mode::Leased {
-        assert_eq!(db.number("select count(*) from @.leased").await, 1); // as long as its lease
+    let held = match mode {
+        Mode::Locked | Mode::Leased => 1,
+        Mode::Prefetched => 3,
+    };
+    if mode != Mode::Locked {
+        assert_eq!(db.number("select count(*) from @.leased").await, held); // as long as its leases
         db.advance(TERM).await;
         db.promote().await;
     }
@@ -40,7 +45,8 @@ async fn all_is_back(db: &Db, mode: Mode, role: &str) {
     let mut tx = db.begin().await.unwrap();
     let items = tx.pop_batch(&jobs, 10).await.unwrap();
     let found: Vec<_> = items.iter().map(|item| (**item, item.attempts())).collect();
-    assert_eq!(found, [(0, 2), (1, 1), (2, 1)], "{mode:?}");
+    let expected = (0..3).map(|number| (number, if number < held { 2 } else { 1 }));
+    assert_eq!(found, expected.collect::<Vec<_>>(), "{mode:?}");
     tx.commit().await.unwrap();
     assert!(db.drain().await.is_empty());
 }
@@ -53,8 +59,13 @@ async fn a_killed_process_gives_its_item_back() {
         let mut holder = Child::start(&db, mode, "hold", "");
         holder.prints("holds 0");
         let mut tx = db.begin().await.unwrap();
-        let next = tx.pop(&db.uncounted()).await.unwrap().unwrap();
-        assert_eq!(*next, 1); // the first one is held
+        let next = tx
+            .pop(&db.uncounted())
+            .await
+            .unwrap()
+            .map(PgItem::into_inner);
+        let free = (mode != Mode::Prefetched).then_some(1); // the first one is held, or all
+        assert_eq!(next, free);
         tx.abort().await.unwrap();
         drop(holder);
         all_is_back(&db, mode, "hold").await;
@@ -99,7 +110,7 @@ async fn a_crash_between_claim_and_commit_undoes_the_work() {
 
 #[tokio::test]
 async fn a_job_that_ends_its_process_becomes_a_dead_letter() {
-    for mode in MODES {
+    for mode in ON_DEMAND {
         let db = Db::with_clock().await;
         db.execute("create table paid (id bigint)").await;
         let jobs = mode.limited(&db, 2);

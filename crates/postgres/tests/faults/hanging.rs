@@ -74,10 +74,7 @@ async fn a_commit_whose_answer_hangs_is_in_doubt_and_has_committed_once() {
     for mode in MODES {
         let (db, proxy) = (Db::new().await, Proxy::start().await);
         let hanging = behind(&proxy, &db).await;
-        let own = match mode {
-            Mode::Locked => hanging.queue("jobs"), // whose commit is one round trip
-            Mode::Leased => mode.jobs(&hanging),
-        };
+        let own = mode.jobs(&hanging);
         let receipts: PgQueue<i64> = hanging.queue("receipts");
         own.push_batch(0..2).await.unwrap();
         receipts.push(-1).await.unwrap(); // the commit has its statements prepared

@@ -137,3 +137,8 @@ async fn locked_items_of_killed_processes() {
 async fn leased_items_of_killed_processes() {
     history(Mode::Leased).await;
 }
+
+#[tokio::test]
+async fn prefetched_items_of_killed_processes() {
+    history(Mode::Prefetched).await;
+}

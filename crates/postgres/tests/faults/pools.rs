@@ -1,6 +1,6 @@
 //! A full pool.
 
-use crate::base::{Db, Mode, LONG, MODES};
+use crate::base::{Db, Mode, LONG, MODES, ON_DEMAND};
 use requeue_postgres::deadpool_postgres::{Manager, Pool, Runtime};
 use requeue_postgres::{Error, PgQueue, Postgres};
 use std::time::Duration;
@@ -18,7 +18,7 @@ fn impatient(db: &Db, size: usize) -> Postgres {
 
 #[tokio::test]
 async fn a_full_pool_is_an_error_and_the_open_transaction_goes_on() {
-    for mode in MODES {
+    for mode in ON_DEMAND {
         let db = Db::new().await;
         mode.jobs(&db).push_batch(0..3).await.unwrap();
         let small = impatient(&db, 1); // besides the one for short statements

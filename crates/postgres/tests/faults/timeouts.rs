@@ -28,7 +28,11 @@ async fn a_canceled_statement_of_the_user_undoes_the_transaction() {
             .unwrap_err();
         assert_eq!(error.code().unwrap().code(), QUERY_CANCELED);
         tx.commit().await.unwrap_err();
-        until(|| async { jobs.stats().await.unwrap().held == 0 }).await;
+        let is_back = || async {
+            jobs.release_prefetched().await.unwrap();
+            jobs.stats().await.unwrap().held == 0
+        };
+        until(is_back).await;
         assert_eq!(results.stats().await.unwrap().ready, 0);
         assert_eq!(db.drain().await, [0, 1], "{mode:?}");
     }

@@ -41,6 +41,7 @@ pub(crate) fn jobs(db: &Postgres, mode: Mode) -> PgQueue<Job> {
     match mode {
         Mode::Locked => builder.build(),
         Mode::Leased => builder.leased(TERM).build(),
+        Mode::Prefetched => builder.leased(TERM).prefetch(8).build(),
     }
 }
 
