@@ -1,6 +1,6 @@
 //! Serialization failures and deadlocks.
 
-use crate::base::{options, until, Db, Mode, LONG, MODES};
+use crate::base::{options, until, Db, LONG, MODES};
 use requeue_postgres::{Error, PgQueue, Postgres};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;

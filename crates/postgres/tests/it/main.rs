@@ -1,11 +1,13 @@
 //! Tests against a real server, which they start: see `server`.
 
+mod commits;
 mod failing;
 mod faults;
 mod install;
 mod leases;
 mod orders;
 mod pace;
+mod prefetch;
 mod server;
 mod transactions;
 mod waiting;
