@@ -130,10 +130,11 @@ fn commits_go_on_after_the_runtime_of_their_writers_has_ended() {
         tokio::select! {
             biased;
             _ = queue.push(1) => panic!("the table is locked"),
+            _ = queue.push(1) => panic!("the table is locked"),
             () = std::future::ready(()) => {}
         }
     });
-    drop(first); // with a writer
+    drop(first); // with all writers
     second.block_on(async {
         blocked.batch_execute("commit").await.unwrap();
         for number in 2..=4 {
