@@ -1,18 +1,20 @@
 //! All contestants in all cells.
 
-use crate::cell::{round_trip, Cell, ROUND_TRIP};
+use crate::cell::{fill, Cell};
 use crate::contestants::{Contestant, Jobs, ALL};
+use crate::latency::{old_snapshot, round_trip, ROUND_TRIP, SNAPSHOT};
 use crate::options::Options;
 use crate::results::{Results, Sample};
 use crate::server::Server;
 use crate::Failure;
 use std::collections::HashMap;
+use tokio_postgres::Client;
 
 pub(crate) struct Bench<'a> {
     options: &'a Options,
     server: &'a Server,
     /// By contestant and backlog, since a large backlog is filled only once.
-    queues: HashMap<(&'static str, u64), Box<dyn Jobs>>,
+    queues: HashMap<(&'static str, u64), Queue>,
     pub(crate) results: Results,
 }
 
@@ -28,16 +30,35 @@ impl<'a> Bench<'a> {
 
     pub(crate) async fn round(&mut self, round: usize) -> Result<(), Failure> {
         for cell in Cell::all(self.options.backlog) {
-            self.contestants(round, &cell.name(), Some(cell)).await?;
+            let length = self.options.length;
+            self.contestants(round, &cell.name(), cell.backlog, async |jobs, _| {
+                Ok(vec![(cell.name(), cell.run(jobs, length).await?)])
+            })
+            .await?;
         }
-        self.contestants(round, ROUND_TRIP, None).await
+        let length = self.options.length;
+        self.contestants(round, ROUND_TRIP, 0, async |jobs, _| {
+            Ok(vec![(ROUND_TRIP.into(), round_trip(jobs, length).await?)])
+        })
+        .await?;
+        self.contestants(round, "old snapshot", 0, async |jobs, other| {
+            let samples = old_snapshot(jobs, other).await?;
+            Ok(SNAPSHOT
+                .map(String::from)
+                .into_iter()
+                .zip(samples)
+                .collect())
+        })
+        .await
     }
 
+    /// Has the contestants take turns in what is called `name`.
     async fn contestants(
         &mut self,
         round: usize,
         name: &str,
-        cell: Option<Cell>,
+        backlog: u64,
+        run: impl AsyncFn(&dyn Jobs, &Client) -> Result<Vec<(String, Sample)>, Failure>,
     ) -> Result<(), Failure> {
         for turn in 0..ALL.len() {
             let contestant = &ALL[(round + turn) % ALL.len()];
@@ -45,35 +66,33 @@ impl<'a> Bench<'a> {
             if !self.options.wants(&full) {
                 continue;
             }
-            let sample = self.sample(contestant, cell).await;
-            let sample = sample.map_err(|error| format!("{full}: {error}"))?;
-            self.results.add(name, contestant.name, sample);
+            let queue = self.queue(contestant, backlog).await?;
+            let samples = run(&*queue.jobs, &queue.other).await;
+            for (cell, sample) in samples.map_err(|error| format!("{full}: {error}"))? {
+                self.results.add(&cell, contestant.name, sample);
+            }
         }
         Ok(())
     }
 
-    async fn sample(
-        &mut self,
-        contestant: &Contestant,
-        cell: Option<Cell>,
-    ) -> Result<Sample, Failure> {
-        let length = self.options.length;
-        let key = (contestant.name, cell.map_or(0, |cell| cell.backlog));
+    /// The queue of a contestant with a backlog, which is filled once.
+    async fn queue(&mut self, contestant: &Contestant, backlog: u64) -> Result<&Queue, Failure> {
+        let key = (contestant.name, backlog);
         if !self.queues.contains_key(&key) {
             let database = format!("bench_{}", self.queues.len());
             self.server.create(&database).await?;
             let jobs = (contestant.open)(self.server, &database).await?;
-            if let Some(cell) = cell {
-                cell.level(&*jobs).await?;
-            }
-            let client = self.server.connect(&database).await?;
-            client.batch_execute("vacuum analyze").await?;
-            self.queues.insert(key, jobs);
+            fill(&*jobs, backlog).await?;
+            let other = self.server.connect(&database).await?;
+            other.batch_execute("vacuum analyze").await?;
+            self.queues.insert(key, Queue { jobs, other });
         }
-        let jobs = &*self.queues[&key];
-        match cell {
-            Some(cell) => cell.run(jobs, length).await,
-            None => round_trip(jobs, length).await,
-        }
+        Ok(&self.queues[&key])
     }
+}
+
+/// A queue in a database of its own, and another session there.
+struct Queue {
+    jobs: Box<dyn Jobs>,
+    other: Client,
 }

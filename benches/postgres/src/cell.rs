@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 
 /// A worker that has done nothing for so long will not.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The most that is pushed in one statement.
 const PUSH: u64 = 5_000;
@@ -85,13 +85,9 @@ impl Cell {
 
     /// Pushes or removes jobs, until there are as many as there should be.
     pub(crate) async fn level(self, jobs: &dyn Jobs) -> Result<(), Failure> {
-        let mut user = jobs.user().await?;
-        let (mut len, target) = (jobs.len().await?, self.target());
-        while len < target {
-            let count = PUSH.min(target - len);
-            jobs.push(count).await?;
-            len += count;
-        }
+        let target = self.target();
+        fill(jobs, target).await?;
+        let (mut len, mut user) = (jobs.len().await?, jobs.user().await?);
         while len > target {
             let count = usize::try_from(PUSH.min(len - target))?;
             len -= user.claim(count).await? as u64;
@@ -141,44 +137,22 @@ impl Cell {
     }
 }
 
+/// Pushes jobs until there are as many as there should be.
+pub(crate) async fn fill(jobs: &dyn Jobs, target: u64) -> Result<(), Failure> {
+    let mut len = jobs.len().await?;
+    while len < target {
+        let count = PUSH.min(target - len);
+        jobs.push(count).await?;
+        len += count;
+    }
+    Ok(())
+}
+
 /// What is left must be what was pushed and is not done, and at most `repeated` jobs that are done and will be done again.
-async fn check(jobs: &dyn Jobs, expected: u64, repeated: u64) -> Result<(), Failure> {
+pub(crate) async fn check(jobs: &dyn Jobs, expected: u64, repeated: u64) -> Result<(), Failure> {
     let left = jobs.len().await?;
     if (expected..=expected + repeated).contains(&left) {
         return Ok(());
     }
     Err(format!("jobs were lost or doubled: {left} are left, not {expected}").into())
-}
-
-pub(crate) const ROUND_TRIP: &str = "round trip";
-
-/// From the start of a push until a worker that waited has done the job.
-pub(crate) async fn round_trip(jobs: &dyn Jobs, length: Duration) -> Result<Sample, Failure> {
-    let (done, mut latency) = (Done::default(), histogram());
-    let left = jobs.len().await?;
-    let workers = jobs.workers(1, 1, &done).await?;
-    let drained = timeout(PATIENCE, done.reach(left)).await;
-    drained.map_err(|_| "the worker did not empty the queue in 30 s")?;
-    let start = Instant::now();
-    let mut count = left;
-    while start.elapsed() < length || latency.is_empty() {
-        sleep(Duration::from_millis(5)).await; // the worker waits again
-        count += 1;
-        latency.record(one(jobs, &done, count).await?)?;
-    }
-    let per_second = latency.len() as f64 / start.elapsed().as_secs_f64();
-    workers.stop().await?;
-    check(jobs, 0, 0).await?;
-    Ok(Sample {
-        jobs_per_second: per_second,
-        latency,
-    })
-}
-
-async fn one(jobs: &dyn Jobs, done: &Done, count: u64) -> Result<u64, Failure> {
-    let start = Instant::now();
-    jobs.push(1).await?;
-    let woken = timeout(PATIENCE, done.reach(count)).await;
-    woken.map_err(|_| "a waiting worker was not woken in 30 s")?;
-    Ok(u64::try_from(start.elapsed().as_nanos())?)
 }

@@ -15,6 +15,7 @@ mod bench;
 mod cell;
 mod contestants;
 mod jobs;
+mod latency;
 mod machine;
 mod options;
 mod report;

@@ -9,7 +9,8 @@ Compares queues in PostgreSQL on one server, which it starts in a folder and sto
     cargo run --release -p requeue-postgres-bench -- [OPTIONS]
 
     --rounds N     rounds, 5 if not given; the contestants take turns in each
-    --only TEXT    only what has TEXT in its name, such as \"4x10, empty\", \"backlog 1000\", \"round trip\" or \"graphile\"
+    --only TEXT    only what has TEXT in its name, such as \"empty, 4x10\", \"backlog 1000\", \"round trip\", \"old snapshot\"
+                   or \"graphile\"
     --millis N     how long a contestant runs in a cell, 1000 if not given
     --backlog N    jobs in the largest backlog, 1000000 if not given
     --smoke        one short round: shows that all works, measures nothing

@@ -1,7 +1,8 @@
 //! Tables and files.
 
-use crate::cell::{Cell, ROUND_TRIP};
+use crate::cell::Cell;
 use crate::contestants::{Contestant, ALL};
+use crate::latency::{ROUND_TRIP, SNAPSHOT};
 use crate::options::Options;
 use crate::results::{Results, Summary};
 use crate::Failure;
@@ -15,6 +16,8 @@ const JOBS: &str = "Jobs per second, by the workers of each: medians and quartil
 const CLAIMS: &str = "Latency of a claim in milliseconds, called by itself: median, 99 %";
 const WAITS: &str =
     "From a push to the end of the job in a worker that waited, in milliseconds: median, 99 %";
+const OLD: &str =
+    "Latency of a claim of one job around an old snapshot of another session, in milliseconds: median, 99 %";
 
 /// All tables, in markdown.
 pub(crate) fn text(results: &Results, options: &Options) -> String {
@@ -22,9 +25,11 @@ pub(crate) fn text(results: &Results, options: &Options) -> String {
     let speed = |cell: &str, name: &str| spread(results.summary(cell, name));
     let latency = |cell: &str, name: &str| quantiles(results.latency(cell, name).as_ref());
     let round_trip = [ROUND_TRIP.to_string()];
+    let snapshot = SNAPSHOT.map(String::from);
     let mut text = table(results, JOBS, &cells, speed);
     text += &table(results, CLAIMS, &cells, latency);
-    text + &table(results, WAITS, &round_trip, latency)
+    text += &table(results, WAITS, &round_trip, latency);
+    text + &table(results, OLD, &snapshot, latency)
 }
 
 fn table(
@@ -94,6 +99,7 @@ pub(crate) fn write(
     fs::create_dir_all(folder)?;
     let mut cells: Vec<_> = Cell::all(options.backlog).map(Cell::name).collect();
     cells.push(ROUND_TRIP.into());
+    cells.extend(SNAPSHOT.map(String::from));
     cells.retain(|cell| results.has(cell));
     let cells: Vec<_> = cells.iter().map(|cell| of_cell(results, cell)).collect();
     let json = json!({

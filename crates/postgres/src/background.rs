@@ -1,15 +1,12 @@
-//! What the process does besides its transactions: it makes due items ready, and renews its leases.
+//! What the process does besides its transactions: it makes due items ready, and forgets what dead processes have left.
 
 use crate::connect::{Postgres, Shared};
 use crate::error::Error;
-use crate::queue::{micros, Rules};
 use parking_lot::Mutex;
 use std::future::Future;
-use std::hash::{BuildHasher, RandomState};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
-use tokio::sync::{Mutex as AsyncMutex, Notify};
+use tokio::sync::Notify;
 use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::{timeout, Instant};
 
@@ -114,150 +111,12 @@ async fn promote(shared: Weak<Shared>, nudged: Arc<Notify>) {
         let Some(shared) = shared.upgrade() else {
             return;
         };
-        if sweep <= Instant::now() && shared.sweep().await.is_ok() {
-            sweep = Instant::now() + SWEEP;
+        if sweep <= Instant::now() {
+            let swept = shared.sweep().await;
+            sweep = Instant::now() + if swept.is_ok() { SWEEP } else { SWEEP / 10 };
         }
         let wait = shared.promote().await.unwrap_or(LOOK);
         drop(shared);
         let _ = timeout(wait, nudged.notified()).await;
     }
-}
-
-impl Leases {
-    /// A number for a claim that no other claim has, of any process: a lease that expired is not taken for a later one.
-    pub(crate) fn next_claim(&self) -> i64 {
-        // ORDERING: Relaxed; only the numbers differ.
-        let count = self.claims.fetch_add(1, Ordering::Relaxed);
-        i64::from_ne_bytes(self.random.hash_one(count).to_ne_bytes())
-    }
-
-    /// A lease has expired: the next claim renews its holder first, which may be dead for the server, whose clock may have jumped.
-    pub(crate) fn expired(&self) {
-        let now = Instant::now();
-        for holder in self.holders.lock().iter_mut() {
-            holder.alive_until = now;
-        }
-    }
-
-    /// The holder with the name and the term of a queue, if it is alive.
-    pub(crate) fn alive(&self, rules: &Rules) -> Option<i64> {
-        let holders = self.holders.lock();
-        let holder = holders.iter().find(|holder| holder.is_of(rules))?;
-        (Instant::now() < holder.alive_until).then_some(holder.id)
-    }
-}
-
-/// The holders of this process.
-#[derive(Debug, Default)]
-pub(crate) struct Leases {
-    task: Task,
-    holders: Mutex<Vec<Holder>>,
-    /// One renewal at a time.
-    renewing: AsyncMutex<()>,
-    /// The number of claims.
-    claims: AtomicU64,
-    /// Random for each process.
-    random: RandomState,
-    /// There is another holder.
-    added: Arc<Notify>,
-}
-
-#[derive(Clone, Debug)]
-struct Holder {
-    id: i64,
-    name: Arc<str>,
-    term: Duration,
-    /// Until when it is alive, as this process knows.
-    alive_until: Instant,
-}
-
-impl Holder {
-    fn is_of(&self, rules: &Rules) -> bool {
-        self.name == rules.holder && Some(self.term) == rules.term
-    }
-}
-
-impl Postgres {
-    /// The holder with the name and the term of a queue: alive, and renewed from now on.
-    pub(crate) async fn holder(&self, rules: &Rules) -> Result<i64, Error> {
-        let shared = &self.shared;
-        let leases = &shared.leases;
-        if let Some(id) = leases.alive(rules) {
-            return Ok(id);
-        }
-        let _renewing = leases.renewing.lock().await;
-        if let Some(id) = leases.alive(rules) {
-            return Ok(id);
-        }
-        let find = || {
-            leases
-                .holders
-                .lock()
-                .iter()
-                .find(|holder| holder.is_of(rules))
-                .cloned()
-        };
-        let holder = match find() {
-            Some(holder) => holder,
-            None => shared.new_holder(rules).await?,
-        };
-        let id = holder.id;
-        shared.beat(vec![holder]).await?;
-        let weak = Arc::downgrade(shared);
-        let added = Arc::clone(&leases.added);
-        leases.task.start(|| renew(weak, added));
-        leases.added.notify_one();
-        self.start_promoter();
-        Ok(id)
-    }
-}
-
-impl Shared {
-    async fn new_holder(&self, rules: &Rules) -> Result<Holder, Error> {
-        let holder = Holder {
-            id: self.next_id().await?,
-            name: Arc::clone(&rules.holder),
-            term: rules.term.unwrap_or_default(),
-            alive_until: Instant::now(),
-        };
-        self.leases.holders.lock().push(holder.clone());
-        Ok(holder)
-    }
-
-    /// Tells the server that these holders are alive.
-    async fn beat(&self, holders: Vec<Holder>) -> Result<(), Error> {
-        let now = Instant::now();
-        let ids: Vec<i64> = holders.iter().map(|holder| holder.id).collect();
-        let names: Vec<&str> = holders.iter().map(|holder| &*holder.name).collect();
-        let terms: Vec<i64> = holders.iter().map(|holder| micros(holder.term)).collect();
-        self.run(&self.sql.beat, &[&ids, &names, &terms]).await?;
-        for holder in self.leases.holders.lock().iter_mut() {
-            if ids.contains(&holder.id) {
-                holder.alive_until = now.checked_add(holder.term).unwrap_or(now + LOOK);
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Renews the leases three times in each term.
-async fn renew(shared: Weak<Shared>, added: Arc<Notify>) {
-    while let Some(term) = shortest_term(&shared) {
-        if timeout(term / 3, added.notified()).await.is_ok() {
-            continue; // its term may be shorter
-        }
-        if let Some(shared) = shared.upgrade() {
-            let _renewing = shared.leases.renewing.lock().await;
-            let holders = shared.leases.holders.lock().clone();
-            let _ = shared.beat(holders).await; // again in a third of the term, if it fails
-        }
-    }
-}
-
-/// The shortest term of a holder; `None` if the database is no longer used.
-fn shortest_term(shared: &Weak<Shared>) -> Option<Duration> {
-    let shared = shared.upgrade()?;
-    let holders = shared.leases.holders.lock();
-    let shortest = holders.iter().map(|holder| holder.term).min();
-    Some(shortest.unwrap_or(LOOK))
 }

@@ -3,6 +3,7 @@
 use crate::connect::{query_alone, Params, Shared};
 use crate::error::Error;
 use crate::item::Record;
+use crate::lease::Alive;
 use crate::prefetch::take_ahead;
 use crate::queue::Core;
 use crate::sql::Order;
@@ -97,9 +98,11 @@ pub(crate) type Held = (Vec<i64>, Vec<i64>);
 
 /// Claimed items. Those that are dropped before a transaction takes them over are given back, as if they had not been claimed.
 pub(crate) struct Claimed {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
     /// With the number of the claim.
     pub(crate) items: Vec<(Record, i64)>,
+    /// The period of the holder.
+    pub(crate) period: u64,
 }
 
 impl Claimed {
@@ -107,6 +110,7 @@ impl Claimed {
         Self {
             shared: Arc::clone(shared),
             items: Vec::new(),
+            period: 0,
         }
     }
 
@@ -160,7 +164,7 @@ pub(crate) async fn claim(
     connection: Connection,
 ) -> Result<Claimed, Error> {
     let shared = &core.db.shared;
-    let holder = core.db.holder(&core.rules).await?;
+    let Alive { holder, period } = core.db.holder(&core.rules).await?;
     let number = shared.leases.next_claim();
     let max = i64::try_from(max).unwrap_or(i64::MAX);
     let (own, control);
@@ -183,6 +187,7 @@ pub(crate) async fn claim(
     taken.map(|()| Claimed {
         shared: Arc::clone(shared),
         items: records.into_iter().map(|record| (record, number)).collect(),
+        period,
     })
 }
 
@@ -249,18 +254,23 @@ pub(crate) async fn release(
         Delivered::Yes => &shared.sql.release,
         Delivered::No => &shared.sql.unclaim,
     };
-    let rows = shared.run(sql, &[&process, ids, claims]).await?;
+    // Not on the connection for short statements: it waits for commits of the same items.
+    let client = shared.connection().await?;
+    let rows = query_alone(&client, sql, &[&process, ids, claims]).await?;
     shared.hub.wake_rows(&rows);
     Ok(())
 }
 
-/// Gives leased items back in a task, as soon as the server can be reached. Without a runtime they come back when the lease of
-/// this process expires.
+/// Gives leased items back in a task, as soon as the server can be reached. If the runtime has ended, they come back when the
+/// lease of this process expires.
 pub(crate) fn release_later(shared: &Arc<Shared>, held: Held, delivered: Delivered) {
     if held.0.is_empty() {
         return;
     }
-    if let Ok(runtime) = Handle::try_current() {
+    if let Some(runtime) = Handle::try_current()
+        .ok()
+        .or_else(|| shared.runtime.clone())
+    {
         let shared = Arc::clone(shared);
         runtime.spawn(async move {
             while release(&shared, &held, delivered).await.is_err() {

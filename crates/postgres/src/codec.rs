@@ -76,6 +76,14 @@ pub enum Payload {
 }
 
 impl Payload {
+    /// The number of bytes.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Json(text) => text.len(),
+            Self::Bytes(bytes) => bytes.len(),
+        }
+    }
+
     /// The columns `json` and `bytes`.
     pub(crate) fn columns(&self) -> (Option<&str>, Option<&[u8]>) {
         match self {

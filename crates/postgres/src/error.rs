@@ -14,8 +14,8 @@ const EXPIRED: &str = "RQ001";
 pub enum Error {
     /// The server refused a statement, or the connection failed. The text of the server is kept.
     Database(Arc<tokio_postgres::Error>),
-    /// The connection failed during the commit: it is unknown whether the server has committed.
-    InDoubt(Arc<tokio_postgres::Error>),
+    /// The connection failed during the commit: it is unknown whether the server has committed. With the reason.
+    InDoubt(Arc<str>),
     /// The pool gave no connection.
     Pool(Arc<str>),
     /// An item could not be encoded.
@@ -70,7 +70,7 @@ impl Error {
     /// ```
     pub fn code(&self) -> Option<&SqlState> {
         match self {
-            Self::Database(error) | Self::InDoubt(error) => error.code(),
+            Self::Database(error) => error.code(),
             _ => None,
         }
     }
@@ -78,7 +78,9 @@ impl Error {
     /// This error, of a commit: if the server did not answer, it may have committed.
     pub(crate) fn of_commit(self) -> Self {
         match self {
-            Self::Database(error) if error.as_db_error().is_none() => Self::InDoubt(error),
+            Self::Database(error) if error.as_db_error().is_none() => {
+                Self::InDoubt(text(&error).into())
+            }
             error => error,
         }
     }
@@ -107,10 +109,9 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Database(error) => write!(f, "the database failed: {}", text(error)),
-            Self::InDoubt(error) => write!(
+            Self::InDoubt(why) => write!(
                 f,
-                "the connection failed during the commit, which may have succeeded: {}",
-                text(error)
+                "the connection failed during the commit, which may have succeeded: {why}"
             ),
             Self::Pool(why) => write!(f, "the pool gave no connection: {why}"),
             Self::Codec(error) => write!(f, "an item cannot be encoded: {error}"),
@@ -154,7 +155,7 @@ fn text(error: &tokio_postgres::Error) -> String {
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Database(error) | Self::InDoubt(error) => Some(&**error),
+            Self::Database(error) => Some(&**error),
             Self::Codec(error) => Some(error),
             _ => None,
         }

@@ -66,6 +66,7 @@ mod codec;
 mod connect;
 mod error;
 mod item;
+mod lease;
 mod pace;
 mod prefetch;
 mod queue;

@@ -57,8 +57,10 @@ async fn sell(kills: u32) -> Result<bool, Error> {
     let orders = ORDERS_PER_KILL * i64::from(kills.max(1));
     shop.place(orders).await?;
     println!("{orders} orders, {WORKERS} worker processes, {kills} kills");
+    let url = server.url();
+    println!("to watch: cargo run -p requeue-postgres --example top -- '{url}' payments receipts");
 
-    let mut workers: Vec<Worker> = (0..WORKERS).map(|_| Worker::start(&server.url())).collect();
+    let mut workers: Vec<Worker> = (0..WORKERS).map(|_| Worker::start(&url)).collect();
     let (mut done, mut cut) = (0, 0);
     for kill in 1..=kills {
         done += shop

@@ -10,8 +10,10 @@ use tokio_postgres::{Config, NoTls};
 
 /// Settings of each connection: the server notices a dead client while it runs a statement and while it waits for one.
 const SETTINGS: &str = "-c client_connection_check_interval=1000 \
-    -c tcp_keepalives_idle=1 -c tcp_keepalives_interval=1 -c tcp_keepalives_count=3";
+    -c tcp_keepalives_idle=1 -c tcp_keepalives_interval=1 -c tcp_keepalives_count=3 -c tcp_user_timeout=4000";
 const KEEPALIVE: Duration = Duration::from_secs(1);
+/// How long sent data may stay without an answer of the other machine.
+const UNANSWERED: Duration = Duration::from_secs(4);
 /// How long a call waits for a connection of the pool.
 const POOL_WAIT: Duration = Duration::from_secs(30);
 
@@ -73,6 +75,7 @@ impl Options {
         let mut config: Config = self.url.parse()?;
         config.keepalives(true).keepalives_idle(KEEPALIVE);
         config.keepalives_interval(KEEPALIVE).keepalives_retries(3);
+        config.tcp_user_timeout(UNANSWERED);
         config.options(match config.get_options() {
             Some(options) => format!("{SETTINGS} {options}"),
             None => SETTINGS.into(),

@@ -2,9 +2,10 @@
 
 use super::control::{Client, Control};
 use super::{query, query_alone, Options, Params};
-use crate::background::{Leases, Promoter};
+use crate::background::Promoter;
 use crate::codec::Json;
 use crate::error::Error;
+use crate::lease::Leases;
 use crate::queue::{Builder, PgQueue};
 use crate::schema::Schema;
 use crate::sql::Statements;
@@ -15,6 +16,7 @@ use serde::de::DeserializeOwned;
 use serde::Serialize;
 use std::fmt;
 use std::sync::Arc;
+use tokio::runtime::Handle;
 use tokio::sync::OnceCell;
 use tokio_postgres::{Config, Row};
 
@@ -48,6 +50,8 @@ pub(crate) struct Shared {
     pub(crate) commits: Commits,
     control: Control,
     checked: OnceCell<()>,
+    /// For what is to be done outside of a runtime.
+    pub(crate) runtime: Option<Handle>,
     /// The number of this process.
     process: OnceCell<i64>,
 }
@@ -101,7 +105,8 @@ impl Postgres {
     ///
     /// [`Error::Version`] if the tables belong to another version of this crate, and [`Error::Database`].
     pub async fn install(&self) -> Result<(), Error> {
-        let client = self.shared.pool.get().await?;
+        // Out of the pool, so that it is closed if this future is dropped.
+        let client = Object::take(self.shared.pool.get().await?);
         self.shared.schema.install(&client).await
     }
 
@@ -131,11 +136,7 @@ impl Postgres {
     /// [`Error::Database`] and [`Error::Pool`].
     pub async fn sweep_keys(&self) -> Result<(), Error> {
         let client = self.shared.connection().await?;
-        let swept = client.batch_execute(&self.shared.sql.sweep_keys).await;
-        if swept.is_err() {
-            client.batch_execute("rollback").await?;
-        }
-        Ok(swept?)
+        Ok(client.batch_execute(&self.shared.sql.sweep_keys).await?)
     }
 
     /// Begins a transaction. It takes a connection of the pool when it first needs one.
@@ -188,6 +189,7 @@ impl Shared {
             control: Control::default(),
             checked: OnceCell::new(),
             process: OnceCell::new(),
+            runtime: Handle::try_current().ok(),
         }
     }
 

@@ -79,8 +79,9 @@ impl<T, E> Builder<T, E> {
     ///
     /// The prefetched items are in a queue in memory, and [held](PgQueue::held) by this process: others do not get them, they
     /// are delivered before items that become ready later, also before more urgent ones, and while the queue is paused. If the
-    /// process dies, they are ready again when the lease expires, and each has one attempt less, although it may not have been
-    /// delivered. An item that a transaction gives back returns to its place in the database.
+    /// process dies, they are ready again when the lease expires, and the claim counts as an attempt of each of them, although it
+    /// may not have been delivered: with [`max_attempts`](Self::max_attempts), a job that kills its process that often makes
+    /// dead letters of its neighbours too. An item that a transaction gives back returns to its place in the database.
     ///
     /// A good `count` is what the process does in some tens of milliseconds.
     ///

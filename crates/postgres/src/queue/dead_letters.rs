@@ -143,7 +143,7 @@ impl<T: 'static> DeadLetters<'_, T> {
         let record = Record::read(row);
         DeadLetter {
             ticket: Ticket(record.id),
-            item: self.queue.items.encoding.decode(&record.payload),
+            item: self.queue.items.decode(&record.payload),
             attempts: record.deliveries(),
             error: row.get(7),
             reason: row.get(8),

@@ -144,7 +144,7 @@ impl<T: 'static> PgQueue<T> {
         let shared = &self.core.db.shared;
         let rows = shared.run(&shared.sql.cancel, &[&id, &ticket.0]).await?;
         let record = rows.first().map(Record::read);
-        let decoded = record.map(|record| self.items.encoding.decode(&record.payload));
+        let decoded = record.map(|record| self.items.decode(&record.payload));
         Ok(decoded.transpose()?)
     }
 

@@ -11,15 +11,16 @@ pub use inspect::{Held, Stats};
 pub(crate) use push::{micros, Delay};
 pub use push::{PushTo, PushWith};
 
-use crate::codec::Encoding;
+use crate::codec::{CodecError, Encoding, Payload};
 use crate::connect::{Params, Postgres};
 use crate::error::Error;
 use crate::prefetch::Buffer;
 use crate::transaction::OwnedTransaction;
-use crate::workers::WorkersBuilder;
+use crate::workers::{text_of_panic, WorkersBuilder};
 use parking_lot::Mutex;
 use requeue::{Backoff, Pace};
 use std::fmt;
+use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::OnceCell;
@@ -34,7 +35,7 @@ const LONGEST: usize = 1000;
 ///
 /// # Order
 ///
-/// By priority, lowest first, then in the order of their commits: the commit gives its items consecutive
+/// By priority, lowest first, then in the order of their commits: the commit gives its items increasing
 /// [tickets](crate::Ticket). An item that is given back returns to its place. A queue that is [fair](Builder::fair_by) takes one
 /// item of each key in turn.
 pub struct PgQueue<T> {
@@ -46,6 +47,18 @@ pub struct PgQueue<T> {
 pub(crate) struct Items<T> {
     pub(crate) encoding: Box<dyn Encoding<T>>,
     pub(crate) key: Option<Key<T>>,
+}
+
+impl<T: 'static> Items<T> {
+    /// Decodes an item. The codec is user code; its panic is an error.
+    pub(crate) fn decode(&self, payload: &Payload) -> Result<T, CodecError> {
+        let decoded = catch_unwind(AssertUnwindSafe(|| self.encoding.decode(payload)));
+        decoded.unwrap_or_else(|panic| {
+            let text = text_of_panic(&*panic);
+            std::mem::forget(panic); // its destructor may panic
+            Err(CodecError::new(format!("the codec panicked: {text}")))
+        })
+    }
 }
 
 pub(crate) type Key<T> = Box<dyn Fn(&T) -> String + Send + Sync>;

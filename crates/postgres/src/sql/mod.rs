@@ -30,6 +30,11 @@ fn notify(table: &str, process: &str) -> String {
     )
 }
 
+/// Rows of `leased` with these ids, each held by its claim. The ids alone find them by the index.
+fn held(ids: &str, claims: &str) -> String {
+    format!("id = any({ids}::bigint[]) and (id, claim) in (select * from unnest({ids}::bigint[], {claims}::bigint[]))")
+}
+
 /// The keys of the rows of `table` are no longer held.
 fn free_keys(table: &str) -> String {
     format!(
@@ -140,10 +145,10 @@ statements! {
         dead as (insert into @.dead ({COLUMNS}, error, reason) select {COLUMNS}, $3, $4 from gone)
         select @.require_held(exists (select from gone))", free_keys("gone"));
     /// Gives back the leased items `$2` of the claims `$3`.
-    release: give_back("delete from @.leased where id = any($2) and claim = any($3) returning *",
+    release: give_back(&format!("delete from @.leased where {} returning *", held("$2", "$3")),
         "the transaction was aborted", "aborted");
     /// Gives back the leased items `$2` of the claims `$3`, which were not delivered.
-    unclaim: give_back(&format!("delete from @.leased where id = any($2) and claim = any($3) returning {UNDELIVERED}"),
+    unclaim: give_back(&format!("delete from @.leased where {} returning {UNDELIVERED}", held("$2", "$3")),
         "", "aborted");
     /// Gives back what was taken by the claim `$2`.
     undo_claim: give_back(&format!("delete from @.leased where claim = $2 returning {UNDELIVERED}"),
@@ -180,14 +185,13 @@ statements! {
     listen: "insert into @.listeners (queue, process, until) values ($1, $2, clock_timestamp() + interval '1 minute')
         on conflict (queue, process) do update set until = excluded.until";
     forget_listeners: "delete from @.listeners where until < now()";
-    /// Forgets the keys of serial queues that have no items. The lock keeps pushes of such items away meanwhile.
-    sweep_keys: "begin; lock table @.keys in share row exclusive mode;
+    /// Forgets the keys of serial queues that have no items, in one transaction. The lock keeps pushes of such items away meanwhile.
+    sweep_keys: "lock table @.keys in share row exclusive mode;
         delete from @.keys k where holder is null
             and not exists (select from @.ready i where i.queue = k.queue and i.key = k.key)
             and not exists (select from @.delayed i where i.queue = k.queue and i.key = k.key)
             and not exists (select from @.leased i where i.queue = k.queue and i.key = k.key)
-            and not exists (select from @.dead i where i.queue = k.queue and i.key = k.key);
-        commit";
+            and not exists (select from @.dead i where i.queue = k.queue and i.key = k.key)";
     pause: "update @.queues set paused = true where id = $1";
     resume: "with resumed as (update @.queues set paused = false where id = $1)
         select pg_notify(:channel, $1 || ' 0 ' || $2::bigint)";
@@ -222,6 +226,7 @@ statements! {
     requeue_dead: format!("with back as (delete from @.dead where ctid = any(array(
             select ctid from @.dead where queue = $2 and ($3::bigint[] is null or id = any($3))
             for update skip locked)) returning *),
+        forgotten as (delete from @.attempts where id = any(array(select id from back))),
         ready as (insert into @.ready ({COLUMNS})
             select id, queue, priority, key, 0, json, bytes, pushed from back) {}", notify("back", "$1"));
 }

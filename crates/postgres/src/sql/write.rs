@@ -1,6 +1,6 @@
 //! What a commit writes.
 
-use super::{free_keys, notify, COLUMNS};
+use super::{free_keys, held, notify, COLUMNS};
 
 /// What a commit writes besides the user's own statements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -41,11 +41,10 @@ impl Written {
         let mut parts = Vec::new();
         let first = if self.finish { 3 } else { 1 };
         if self.finish {
-            parts.push(
-                "done as (delete from @.leased where id = any($1::bigint[]) and claim = any($2::bigint[])
-                    returning id, queue, key, holder)"
-                    .into(),
-            );
+            parts.push(format!(
+                "done as (delete from @.leased where {} returning id, queue, key, holder)",
+                held("$1", "$2")
+            ));
             if self.serial {
                 parts.push(free_keys("done"));
             }
@@ -100,7 +99,8 @@ impl Written {
         if self.serial {
             parts.push(format!(
                 "serial as (insert into @.keys (queue, key)
-                    select distinct queue, key from new where queue = any({}::int[]) on conflict do nothing)",
+                    select distinct queue, key from new where queue = any({}::int[]) order by queue, key
+                    on conflict do nothing)",
                 p(8)
             ));
         }

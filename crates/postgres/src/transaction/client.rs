@@ -24,10 +24,11 @@ impl<'t, 'c> Client<'t, 'c> {
     ///
     /// [`Error::Pool`] and [`Error::Database`] if there is no connection.
     pub async fn raw(self) -> Result<&'t tokio_postgres::Client, Error> {
-        if self.tx.broken {
-            return Err(Error::Broken);
-        }
-        self.tx.link.open(&self.tx.db).await
+        self.tx.link.connect(&self.tx.db).await?;
+        self.tx.enter()?;
+        self.tx.link.open(&self.tx.db).await?;
+        self.tx.leave();
+        self.tx.link.client().ok_or(Error::Ended)
     }
 
     /// Runs a statement, and returns how many rows it changed.

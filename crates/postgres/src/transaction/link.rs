@@ -52,7 +52,7 @@ impl<'c> Link<'c> {
         Ok(())
     }
 
-    fn client(&self) -> Option<&Client> {
+    pub(super) fn client(&self) -> Option<&Client> {
         match self {
             Self::None => None,
             Self::Idle(object) | Self::Begun(object) => Some(object),
@@ -72,11 +72,13 @@ impl<'c> Link<'c> {
     /// The client, with a database transaction.
     pub(super) async fn open(&mut self, db: &Postgres) -> Result<&Client, Error> {
         self.connect(db).await?;
-        if let Self::Idle(object) = self {
-            object.batch_execute("begin").await?;
-            self.begun();
+        let begins = matches!(self, Self::Idle(_));
+        self.begun(); // now, so that a dropped future leaves no transaction open
+        let client = self.client().ok_or(Error::Ended)?;
+        if begins {
+            client.batch_execute("begin").await?;
         }
-        self.client().ok_or(Error::Ended)
+        Ok(client)
     }
 
     /// Runs a statement in the database transaction, which it begins in the same round trip if there is none.

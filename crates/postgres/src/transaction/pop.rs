@@ -139,7 +139,7 @@ impl PgTransaction<'_> {
         let Some(record) = rows.first().map(Record::read) else {
             return Ok(None);
         };
-        let value = queue.items.encoding.decode(&record.payload)?;
+        let value = queue.items.decode(&record.payload)?;
         Ok(Some(PgItem::new(value, &record)))
     }
 
@@ -151,7 +151,7 @@ impl PgTransaction<'_> {
         hold: Hold,
     ) -> Option<PgItem<T>> {
         let core = &queue.core;
-        let decoded = queue.items.encoding.decode(&record.payload);
+        let decoded = queue.items.decode(&record.payload);
         let ending = match &decoded {
             Err(error) => Ending::dead(
                 &format!("the item cannot be decoded: {error}"),

@@ -29,6 +29,16 @@ impl Part {
     pub(super) fn len(&self) -> usize {
         self.finished.0.len() + self.staged.len()
     }
+
+    /// The bytes of the pushed items.
+    pub(super) fn bytes(&self) -> usize {
+        self.staged.iter().map(|item| item.payload.len()).sum()
+    }
+
+    /// Whether it changes the keys of a serial queue.
+    pub(super) fn is_serial(&self) -> bool {
+        self.serial || self.staged.iter().any(|item| item.serial)
+    }
 }
 
 /// The statement that writes some parts.
@@ -44,14 +54,13 @@ impl<'p> Writing<'p> {
     pub(super) fn of(parts: &'p [Part], process: i64) -> Self {
         let finished = || parts.iter().map(|part| &part.finished);
         let staged = || parts.iter().flat_map(|part| &part.staged);
-        let is_serial = |part: &Part| part.serial || part.staged.iter().any(|item| item.serial);
         Self {
             parts,
             written: Written {
                 finish: finished().any(|held| !held.0.is_empty()),
                 push: staged().next().is_some(),
                 delayed: staged().any(|item| item.due.is_some()),
-                serial: parts.iter().any(is_serial),
+                serial: parts.iter().any(Part::is_serial),
             },
             finished: (
                 finished().flat_map(|held| &held.0).copied().collect(),

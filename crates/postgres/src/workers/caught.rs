@@ -44,7 +44,7 @@ impl<F: Future> Future for Caught<F> {
 }
 
 /// The text of a panic payload.
-pub(super) fn text_of_panic(payload: &(dyn Any + Send)) -> String {
+pub(crate) fn text_of_panic(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().copied();
     let text = text.or_else(|| payload.downcast_ref().map(String::as_str));
     text.unwrap_or("a panic without a text").into()

@@ -6,5 +6,6 @@ mod task;
 mod tasks;
 
 pub use builder::{Failure, WorkersBuilder};
+pub(crate) use caught::text_of_panic;
 pub use task::{RunGuard, RunTransaction};
 pub use tasks::{Report, Tasks};

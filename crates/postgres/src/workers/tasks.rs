@@ -9,6 +9,9 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+/// How long a stop waits until items are given back.
+const RELEASE: Duration = Duration::from_secs(5);
+
 /// Counts of runs.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
@@ -74,7 +77,7 @@ impl Tasks {
     pub async fn stop(mut self) -> Report {
         self.stop.send_replace(true);
         self.all_ended().await;
-        let _ = self.queue.release_prefetched().await; // it goes on in the background
+        let _ = timeout(RELEASE, self.queue.release_prefetched()).await; // or in the background
         self.report()
     }
 
@@ -86,7 +89,6 @@ impl Tasks {
         let stuck = if in_time { 0 } else { self.spawned.len() };
         self.spawned.abort_all();
         self.all_ended().await;
-        self.queue.give_back_prefetched();
         Report {
             stuck,
             ..self.report()
@@ -95,6 +97,13 @@ impl Tasks {
 
     async fn all_ended(&mut self) {
         while self.spawned.join_next().await.is_some() {}
+    }
+}
+
+impl Drop for Tasks {
+    fn drop(&mut self) {
+        self.spawned.abort_all();
+        self.queue.give_back_prefetched();
     }
 }
 

@@ -1,6 +1,6 @@
 //! Commits that wait at the same time, which one statement writes.
 
-use crate::{client, until, Db, LONG};
+use crate::{client, options, until, Db, LONG};
 use requeue_postgres::{Error, PgItem, PgQueue, Ticket};
 use tokio::task::JoinHandle;
 use tokio_postgres::Client;
@@ -25,7 +25,8 @@ impl Blocked {
         for number in 1..=WRITERS {
             let queue = queue.clone();
             first.push(tokio::spawn(async move { queue.push(1000).await }));
-            let waiting = "select count(*) from pg_locks where not granted and relation = '@.ready'::regclass";
+            let waiting = "select count(*) from pg_locks join pg_stat_activity using (pid)
+                where not granted and relation = '@.ready'::regclass and query like '%nextval%'";
             let number = i64::try_from(number).unwrap();
             until(|| async { db.number(waiting).await == number }).await;
         }
@@ -99,7 +100,7 @@ async fn a_commit_that_is_refused_fails_alone() {
 }
 
 #[tokio::test]
-async fn a_commit_whose_future_is_dropped_is_written_all_the_same() {
+async fn a_commit_whose_future_is_dropped_while_it_waits_is_not_written() {
     let db = Db::new().await;
     let queue: PgQueue<u32> = db.queue("q");
     let blocked = Blocked::new(&db, &queue).await;
@@ -108,8 +109,50 @@ async fn a_commit_whose_future_is_dropped_is_written_all_the_same() {
         _ = queue.push(1) => panic!("the table is locked"),
         () = std::future::ready(()) => {}
     }
-    blocked.unlock().await;
-    until(|| async { transactions(&db).await == 1 }).await;
+    let (second, ()) = tokio::join!(biased; queue.push(2), blocked.unlock());
+    second.unwrap();
+    let mut tx = db.begin().await.unwrap();
+    let found = tx.pop_batch(&queue, 100).await.unwrap();
+    let mut found: Vec<_> = found.iter().map(|item| **item).collect();
+    found.sort_unstable();
+    assert_eq!(found, [2, 1000, 1000]);
+}
+
+/// A dropped call leaves no open transaction on a connection that others use.
+#[tokio::test]
+async fn a_commit_after_a_dropped_begin_is_a_commit() {
+    let db = Db::new().await;
+    let queue: PgQueue<u32> = db.queue("q");
+    queue.push(0).await.unwrap();
+    let small = options(&db.schema).max_connections(2).connect(); // one is for short statements
+    let small = small.await.unwrap();
+    let own: PgQueue<u32> = small.queue("q");
+    own.push(1).await.unwrap();
+    for _ in 0..4 {
+        let mut tx = small.begin().await.unwrap();
+        tokio::select! {
+            biased;
+            _ = tx.client().batch_execute("select 1") => panic!("the server has answered at once"),
+            () = std::future::ready(()) => {}
+        }
+    }
+    own.push(2).await.unwrap();
+    assert_eq!(queue.stats().await.unwrap().ready, 3);
+}
+
+#[tokio::test]
+async fn after_a_dropped_begin_a_transaction_can_only_be_aborted() {
+    let db = Db::new().await;
+    db.queue("q").push(0).await.unwrap(); // the pool has a connection
+    let mut tx = db.begin().await.unwrap();
+    tokio::select! {
+        biased;
+        _ = tx.client().batch_execute("select 1") => panic!("the server has answered at once"),
+        () = std::future::ready(()) => {}
+    }
+    let error = tx.client().batch_execute("select 1").await.unwrap_err();
+    assert!(matches!(error, Error::Broken));
+    assert!(matches!(tx.commit().await, Err(Error::Broken)));
 }
 
 /// Each runtime has writers of its own, which end with it.
@@ -138,7 +181,8 @@ fn commits_go_on_after_the_runtime_of_their_writers_has_ended() {
     second.block_on(async {
         blocked.batch_execute("commit").await.unwrap();
         for number in 2..=4 {
-            queue.push(number).await.unwrap();
+            let pushed = tokio::time::timeout(LONG, queue.push(number)).await;
+            pushed.expect("a writer").unwrap();
         }
         assert!(queue.stats().await.unwrap().ready >= 4);
         drop(db);

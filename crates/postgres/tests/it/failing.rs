@@ -1,7 +1,7 @@
 //! Attempts, dead letters, payloads that cannot be decoded; pause, cancel, reprioritize.
 
 use crate::{until, Db, LONG};
-use requeue_postgres::{Error, Payload, PgQueue, Ticket};
+use requeue_postgres::{Codec, CodecError, Error, Payload, PgQueue, Ticket};
 
 #[tokio::test]
 async fn deliveries_of_locked_items_count_even_if_their_process_dies() {
@@ -23,7 +23,79 @@ async fn deliveries_of_locked_items_count_even_if_their_process_dies() {
     .await;
     let letter = queue.dead_letters().list(10).await.unwrap().remove(0);
     assert_eq!((letter.item.unwrap(), &*letter.reason), (1, "aborted"));
-    assert_eq!(db.number("select count(*) from @.attempts").await, 0);
+    until(|| async { db.number("select count(*) from @.attempts").await == 0 }).await;
+}
+
+/// The process that had counted its deliveries died before it forgot them.
+#[tokio::test]
+async fn a_dead_letter_that_is_requeued_has_all_attempts_again() {
+    let db = Db::new().await;
+    let queue: PgQueue<u32> = db.builder("q").max_attempts(2).build();
+    let ticket = queue.push(1).await.unwrap();
+    let mut tx = db.begin().await.unwrap();
+    let item = tx.pop(&queue).await.unwrap().unwrap();
+    tx.fail(item, "no").unwrap();
+    tx.commit().await.unwrap();
+    until(|| async { db.number("select count(*) from @.attempts").await == 0 }).await;
+    db.execute(&format!("insert into @.attempts values ({ticket}, 2)"))
+        .await;
+    assert!(queue.dead_letters().requeue(ticket).await.unwrap());
+    let mut tx = db.begin().await.unwrap();
+    assert_eq!(tx.pop(&queue).await.unwrap().unwrap().attempts(), 1);
+}
+
+#[tokio::test]
+async fn attempts_of_items_that_are_gone_are_swept() {
+    let db = Db::new().await;
+    let queue: PgQueue<u32> = db.builder("q").max_attempts(2).build();
+    db.execute("insert into @.attempts values (-1, 2)").await;
+    queue.push(1).await.unwrap();
+    let mut tx = db.begin().await.unwrap();
+    tx.pop(&queue).await.unwrap().unwrap();
+    let ids = "select coalesce(sum(id), 0)::bigint from @.attempts where id < 0";
+    until(|| async { db.number(ids).await == 0 }).await;
+    assert_eq!(db.number("select count(*) from @.attempts").await, 1); // of the open transaction
+}
+
+/// Panics at the number 13.
+struct Superstitious;
+
+impl Codec<u32> for Superstitious {
+    fn encode(&self, item: &u32, bytes: &mut Vec<u8>) -> Result<(), CodecError> {
+        bytes.extend(item.to_le_bytes());
+        Ok(())
+    }
+
+    fn decode(&self, bytes: &[u8]) -> Result<u32, CodecError> {
+        let item = u32::from_le_bytes(bytes.try_into().map_err(CodecError::new)?);
+        assert_ne!(item, 13, "an unlucky number");
+        Ok(item)
+    }
+}
+
+#[tokio::test]
+async fn an_item_whose_codec_panics_is_undecodable() {
+    for leased in [false, true] {
+        let db = Db::new().await;
+        let builder = db.builder("q").codec(Superstitious);
+        let queue = if leased {
+            builder.leased(LONG).build()
+        } else {
+            builder.build()
+        };
+        queue.push_batch([12, 13, 14]).await.unwrap();
+        let mut tx = db.begin().await.unwrap();
+        let items = tx.pop_batch(&queue, 3).await.unwrap();
+        assert_eq!(
+            items.iter().map(|item| **item).collect::<Vec<_>>(),
+            [12, 14]
+        );
+        tx.commit().await.unwrap();
+        let letter = queue.dead_letters().list(1).await.unwrap().remove(0);
+        assert!(letter.error.unwrap().contains("an unlucky number"));
+        assert!(letter.item.is_err());
+        assert_eq!(queue.stats().await.unwrap().held, 0);
+    }
 }
 
 #[tokio::test]

@@ -25,7 +25,7 @@ async fn a_leased_item_is_held_without_an_open_transaction() {
     assert_eq!((*item, item.attempts(), item.ticket()), (1, 1, tickets[0]));
     let open = "select count(*) from pg_locks where locktype = 'relation' and relation = '@.ready'::regclass
         and mode = 'RowExclusiveLock'";
-    assert_eq!(db.number(open).await, 0);
+    until(|| async { db.number(open).await == 0 }).await; // statements in the background end
     let held = queue.held().await.unwrap();
     assert_eq!(
         (held.len(), &*held[0].holder, held[0].ticket),
@@ -227,6 +227,25 @@ async fn items_of_several_leased_queues_end_together() {
         let stats = queue.stats().await.unwrap();
         assert_eq!((stats.ready, stats.held), (0, 0));
     }
+}
+
+#[tokio::test]
+async fn a_lease_is_not_held_by_another_claim_of_the_same_transaction() {
+    let db = Db::new().await;
+    let queue = leased(&db, LONG);
+    let tickets = queue.push_batch([1, 2]).await.unwrap();
+    let mut tx = db.begin().await.unwrap();
+    for _ in 0..2 {
+        tx.pop(&queue).await.unwrap().unwrap();
+    }
+    db.execute(&format!(
+        "update @.leased set claim = (select claim from @.leased where id = {}) where id = {}",
+        tickets[1], tickets[0]
+    ))
+    .await;
+    assert!(matches!(tx.commit().await, Err(Error::Expired)));
+    until(|| async { queue.stats().await.unwrap().held == 1 }).await; // the abort releases its own
+    assert_eq!(queue.held().await.unwrap()[0].ticket, tickets[0]);
 }
 
 /// Each process that leases has had a row.

@@ -1,6 +1,6 @@
 //! Items that are leased ahead.
 
-use crate::{until, Db, LONG};
+use crate::{client, until, Db, LONG};
 use requeue::Pace;
 use requeue_postgres::{Error, PgItem, PgQueue, PgTransaction, Postgres};
 use std::future::Future;
@@ -163,6 +163,49 @@ async fn items_whose_lease_expired_are_not_delivered_after_the_first_sign_of_it(
     for number in 1..5 {
         assert_eq!(next(&other, &others).await, Some((number, 2)));
     }
+}
+
+/// The holder of a queue is that of others too, whose claims renew it.
+#[tokio::test]
+async fn items_whose_lease_expired_are_not_delivered_after_a_renewal() {
+    let db = Db::new().await;
+    let (queue, another) = (
+        prefetched(&db, 10),
+        db.builder::<u32>("a").leased(LONG).build(),
+    );
+    queue.push_batch(0..5).await.unwrap();
+    let mut tx = db.begin().await.unwrap();
+    tx.pop(&queue).await.unwrap().unwrap();
+    db.execute("delete from @.leased").await;
+    assert!(matches!(tx.commit().await, Err(Error::Expired)));
+    assert_eq!(next(&db, &another).await, None);
+    assert_eq!(next(&db, &queue).await, None);
+}
+
+#[tokio::test]
+async fn what_is_claimed_ahead_during_a_release_is_given_back_too() {
+    let db = Db::new().await;
+    let queue = prefetched(&db, 4);
+    queue.push_batch(0..8).await.unwrap();
+    assert_eq!(next(&db, &queue).await, Some((0, 1)));
+    let client = client().await;
+    let lock = format!("begin; lock table {}.leased", db.schema);
+    client.batch_execute(&lock).await.unwrap();
+    let mut tx = db.begin().await.unwrap();
+    tx.pop(&queue).await.unwrap().unwrap(); // a task claims more, and waits for the lock
+    let waiting =
+        "select count(*) from pg_locks where not granted and relation = '@.leased'::regclass";
+    until(|| async { db.number(waiting).await == 1 }).await;
+    let releases = tokio::spawn({
+        let queue = queue.clone();
+        async move { queue.release_prefetched().await }
+    });
+    until(|| async { db.number(waiting).await == 2 }).await;
+    client.batch_execute("commit").await.unwrap();
+    releases.await.unwrap().unwrap();
+    tx.commit().await.unwrap();
+    until(|| async { held(&queue).await == 0 }).await;
+    assert_eq!(queue.stats().await.unwrap().ready, 6);
 }
 
 #[tokio::test]

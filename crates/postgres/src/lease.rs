@@ -1,0 +1,239 @@
+//! The leases of a process: its holders, which it renews.
+
+use crate::background::Task;
+use crate::connect::{Postgres, Shared};
+use crate::error::Error;
+use crate::queue::{micros, Rules};
+use parking_lot::Mutex;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+use tokio::sync::{Mutex as AsyncMutex, Notify};
+use tokio::time::{timeout_at, Instant};
+
+/// How long a holder is alive whose term is too long for the clock.
+const LONG: Duration = Duration::from_secs(1);
+
+/// The holders of this process.
+#[derive(Debug, Default)]
+pub(crate) struct Leases {
+    task: Task,
+    holders: Mutex<Vec<Holder>>,
+    /// One renewal at a time.
+    renewing: AsyncMutex<()>,
+    /// The number of claims.
+    claims: AtomicU64,
+    /// Random for each process.
+    random: RandomState,
+    /// There is another holder.
+    added: Arc<Notify>,
+}
+
+#[derive(Clone, Debug)]
+struct Holder {
+    id: i64,
+    name: Arc<str>,
+    term: Duration,
+    /// Until when it is alive, as this process knows.
+    alive_until: Instant,
+    /// Raised whenever its leases may have expired.
+    period: u64,
+}
+
+/// A holder that is alive, in a period in which its leases have not expired.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Alive {
+    pub(crate) holder: i64,
+    pub(crate) period: u64,
+}
+
+impl Holder {
+    fn is_of(&self, rules: &Rules) -> bool {
+        self.name == rules.holder && Some(self.term) == rules.term
+    }
+
+    fn alive(&self) -> Alive {
+        Alive {
+            holder: self.id,
+            period: self.period,
+        }
+    }
+}
+
+impl Leases {
+    /// A number for a claim that no other claim has, of any process: a lease that expired is not taken for a later one.
+    pub(crate) fn next_claim(&self) -> i64 {
+        // ORDERING: Relaxed; only the numbers differ.
+        let count = self.claims.fetch_add(1, Ordering::Relaxed);
+        i64::from_ne_bytes(self.random.hash_one(count).to_ne_bytes())
+    }
+
+    /// A lease has expired: the next claim renews its holder first, which may be dead for the server, whose clock may have jumped.
+    pub(crate) fn expired(&self) {
+        let now = Instant::now();
+        for holder in self.holders.lock().iter_mut() {
+            holder.alive_until = now;
+            holder.period += 1;
+        }
+    }
+
+    /// The holder with the name and the term of a queue, if it is alive.
+    pub(crate) fn alive(&self, rules: &Rules) -> Option<Alive> {
+        let holder = self.find(rules)?;
+        (Instant::now() < holder.alive_until).then(|| holder.alive())
+    }
+
+    /// The server knows, from when it was `sent`, that these holders are alive.
+    fn renewed(&self, told: &[Holder], sent: Instant) {
+        let now = Instant::now();
+        for holder in self.holders.lock().iter_mut() {
+            let told = told.iter().find(|told| told.id == holder.id);
+            // Otherwise a lease has expired meanwhile.
+            if told.is_some_and(|told| told.period == holder.period) {
+                holder.period += u64::from(now >= holder.alive_until); // others may have what it held
+                holder.alive_until = sent.checked_add(holder.term).unwrap_or(now + LONG);
+            }
+        }
+    }
+
+    fn find(&self, rules: &Rules) -> Option<Holder> {
+        let holders = self.holders.lock();
+        holders.iter().find(|holder| holder.is_of(rules)).cloned()
+    }
+}
+
+impl Postgres {
+    /// The holder with the name and the term of a queue: alive, and renewed from now on.
+    pub(crate) async fn holder(&self, rules: &Rules) -> Result<Alive, Error> {
+        let shared = &self.shared;
+        let leases = &shared.leases;
+        if let Some(alive) = leases.alive(rules) {
+            return Ok(alive);
+        }
+        let _renewing = leases.renewing.lock().await;
+        if let Some(alive) = leases.alive(rules) {
+            return Ok(alive);
+        }
+        let holder = match leases.find(rules) {
+            Some(holder) => holder,
+            None => shared.new_holder(rules).await?,
+        };
+        shared.beat(&[holder]).await?;
+        let weak = Arc::downgrade(shared);
+        let added = Arc::clone(&leases.added);
+        leases.task.start(|| renew(weak, added));
+        leases.added.notify_one();
+        self.start_promoter();
+        leases
+            .find(rules)
+            .map(|holder| holder.alive())
+            .ok_or(Error::Ended)
+    }
+}
+
+impl Shared {
+    async fn new_holder(&self, rules: &Rules) -> Result<Holder, Error> {
+        let holder = Holder {
+            id: self.next_id().await?,
+            name: Arc::clone(&rules.holder),
+            term: rules.term.unwrap_or_default(),
+            alive_until: Instant::now(),
+            period: 0,
+        };
+        self.leases.holders.lock().push(holder.clone());
+        Ok(holder)
+    }
+
+    /// Tells the server that these holders are alive.
+    async fn beat(&self, holders: &[Holder]) -> Result<(), Error> {
+        let sent = Instant::now();
+        let ids: Vec<i64> = holders.iter().map(|holder| holder.id).collect();
+        let names: Vec<&str> = holders.iter().map(|holder| &*holder.name).collect();
+        let terms: Vec<i64> = holders.iter().map(|holder| micros(holder.term)).collect();
+        self.run(&self.sql.beat, &[&ids, &names, &terms]).await?;
+        self.leases.renewed(holders, sent);
+        Ok(())
+    }
+}
+
+/// Renews the leases three times in each term.
+async fn renew(shared: Weak<Shared>, added: Arc<Notify>) {
+    let mut renewed = Instant::now();
+    while let Some(term) = shortest_term(&shared) {
+        if timeout_at(renewed + term / 3, added.notified())
+            .await
+            .is_ok()
+        {
+            continue; // its term may be shorter
+        }
+        renewed = Instant::now();
+        if let Some(shared) = shared.upgrade() {
+            let _renewing = shared.leases.renewing.lock().await;
+            let holders = shared.leases.holders.lock().clone();
+            let _ = shared.beat(&holders).await; // again in a third of the term, if it fails
+        }
+    }
+}
+
+/// The shortest term of a holder; `None` if the database is no longer used.
+fn shortest_term(shared: &Weak<Shared>) -> Option<Duration> {
+    let shared = shared.upgrade()?;
+    let holders = shared.leases.holders.lock();
+    let shortest = holders.iter().map(|holder| holder.term).min();
+    Some(shortest.unwrap_or(LONG))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Holder, Leases};
+    use std::time::Duration;
+    use tokio::time::Instant;
+
+    const TERM: Duration = Duration::from_secs(3600);
+
+    /// A holder whose leases expire `alive` after now.
+    fn leases(alive: Duration) -> (Leases, Holder) {
+        let holder = Holder {
+            id: 1,
+            name: "holder".into(),
+            term: TERM,
+            alive_until: Instant::now() + alive,
+            period: 0,
+        };
+        let leases = Leases::default();
+        leases.holders.lock().push(holder.clone());
+        (leases, holder)
+    }
+
+    /// The period, and whether the holder is alive.
+    fn now(leases: &Leases) -> (u64, bool) {
+        let holder = &leases.holders.lock()[0];
+        (holder.period, Instant::now() < holder.alive_until)
+    }
+
+    #[test]
+    fn a_renewal_in_time_keeps_the_period() {
+        let (leases, told) = leases(TERM);
+        leases.renewed(&[told], Instant::now());
+        assert_eq!(now(&leases), (0, true));
+    }
+
+    #[test]
+    fn a_renewal_that_is_late_begins_a_period() {
+        let (leases, told) = leases(Duration::ZERO);
+        leases.renewed(&[told], Instant::now());
+        assert_eq!(now(&leases), (1, true));
+    }
+
+    #[test]
+    fn a_renewal_before_a_lease_expired_does_not_count() {
+        let (leases, told) = leases(TERM);
+        leases.expired();
+        leases.renewed(&[told], Instant::now());
+        assert_eq!(now(&leases), (1, false));
+        let told = leases.holders.lock().clone();
+        leases.renewed(&told, Instant::now());
+        assert_eq!(now(&leases), (2, true));
+    }
+}
