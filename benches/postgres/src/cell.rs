@@ -1,7 +1,7 @@
 //! A cell: a number of workers, the size of their batches, and the backlog that a producer keeps up.
 
 use crate::contestants::{users, Jobs};
-use crate::jobs::{histogram, Done, Loops};
+use crate::jobs::{Done, Loops};
 use crate::results::Sample;
 use crate::Failure;
 use std::time::{Duration, Instant};

@@ -5,7 +5,6 @@ use crate::contestants::{Jobs, User};
 use crate::jobs::{histogram, Done};
 use crate::results::Sample;
 use crate::Failure;
-use hdrhistogram::Histogram;
 use std::time::{Duration, Instant};
 use tokio::time::{sleep, timeout};
 use tokio_postgres::Client;
