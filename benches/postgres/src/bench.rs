@@ -52,7 +52,7 @@ impl<'a> Bench<'a> {
         .await
     }
 
-    /// Has the contestants take turns in what is called `name`.
+    /// Has the contestants take turns in what is called `name`. The others go on if one fails.
     async fn contestants(
         &mut self,
         round: usize,
@@ -67,9 +67,16 @@ impl<'a> Bench<'a> {
                 continue;
             }
             let queue = self.queue(contestant, backlog).await?;
-            let samples = run(&*queue.jobs, &queue.other).await;
-            for (cell, sample) in samples.map_err(|error| format!("{full}: {error}"))? {
-                self.results.add(&cell, contestant.name, sample);
+            match run(&*queue.jobs, &queue.other).await {
+                Ok(samples) => {
+                    for (cell, sample) in samples {
+                        self.results.add(&cell, contestant.name, sample);
+                    }
+                }
+                Err(error) => {
+                    self.queues.remove(&(contestant.name, backlog)); // begins anew in the next cell
+                    self.results.failed(format!("{full}: {error}"));
+                }
             }
         }
         Ok(())

@@ -65,10 +65,14 @@ async fn run(options: &Options) -> Result<(), Failure> {
         eprintln!("round {} of {}", round + 1, options.rounds);
         bench.round(round).await?;
     }
+    let failed = !bench.results.failures.is_empty();
     let text = report::text(&bench.results, options);
     println!("{text}");
     if let Some(folder) = &options.out {
         report::write(folder, &machine, &text, &bench.results, options)?;
+    }
+    if failed {
+        return Err("a contestant failed".into());
     }
     Ok(())
 }

@@ -29,7 +29,11 @@ pub(crate) fn text(results: &Results, options: &Options) -> String {
     let mut text = table(results, JOBS, &cells, speed);
     text += &table(results, CLAIMS, &cells, latency);
     text += &table(results, WAITS, &round_trip, latency);
-    text + &table(results, OLD, &snapshot, latency)
+    text += &table(results, OLD, &snapshot, latency);
+    for failure in &results.failures {
+        let _ = writeln!(text, "\nFailed: {failure}");
+    }
+    text
 }
 
 fn table(
@@ -107,6 +111,7 @@ pub(crate) fn write(
         "rounds": options.rounds,
         "milliseconds": options.length.as_secs_f64() * 1e3,
         "cells": cells,
+        "failures": results.failures,
     });
     fs::write(
         folder.join("results.json"),

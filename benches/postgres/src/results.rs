@@ -10,9 +10,13 @@ pub(crate) struct Sample {
     pub(crate) latency: Histogram<u64>,
 }
 
-/// The samples by cell, and then by contestant.
+/// The samples by cell, and then by contestant; and what failed.
 #[derive(Default)]
-pub(crate) struct Results(BTreeMap<String, BTreeMap<&'static str, Vec<Sample>>>);
+pub(crate) struct Results {
+    cells: BTreeMap<String, BTreeMap<&'static str, Vec<Sample>>>,
+    /// The runs that failed.
+    pub(crate) failures: Vec<String>,
+}
 
 /// The median, and the quartiles as the spread.
 #[derive(Clone, Copy)]
@@ -24,17 +28,22 @@ pub(crate) struct Summary {
 
 impl Results {
     pub(crate) fn add(&mut self, cell: &str, contestant: &'static str, sample: Sample) {
-        let cell = self.0.entry(cell.into()).or_default();
+        let cell = self.cells.entry(cell.into()).or_default();
         cell.entry(contestant).or_default().push(sample);
     }
 
+    pub(crate) fn failed(&mut self, failure: String) {
+        eprintln!("{failure}");
+        self.failures.push(failure);
+    }
+
     fn samples(&self, cell: &str, contestant: &str) -> &[Sample] {
-        let samples = self.0.get(cell).and_then(|cell| cell.get(contestant));
+        let samples = self.cells.get(cell).and_then(|cell| cell.get(contestant));
         samples.map_or(&[], Vec::as_slice)
     }
 
     pub(crate) fn has(&self, cell: &str) -> bool {
-        self.0.contains_key(cell)
+        self.cells.contains_key(cell)
     }
 
     /// Of the jobs per second.

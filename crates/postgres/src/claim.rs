@@ -93,8 +93,14 @@ impl<'q> Turn<'q> {
     }
 }
 
-/// The ids of leased items, and the numbers of the claims that took them.
+/// The ids of leased items, and the numbers of their leases.
 pub(crate) type Held = (Vec<i64>, Vec<i64>);
+
+/// The number of a lease: of an item and the random number of its claim together, so that no item has the lease of another one.
+/// A statement compares a set of such numbers by their hashes; the time for pairs would be quadratic.
+pub(crate) fn lease_number(id: i64, claim: i64) -> i64 {
+    id ^ claim
+}
 
 /// Claimed items. Those that are dropped before a transaction takes them over are given back, as if they had not been claimed.
 pub(crate) struct Claimed {
@@ -116,7 +122,9 @@ impl Claimed {
 
     pub(crate) fn held(&self) -> Held {
         let items = self.items.iter();
-        items.map(|(record, claim)| (record.id, *claim)).unzip()
+        items
+            .map(|(record, claim)| (record.id, lease_number(record.id, *claim)))
+            .unzip()
     }
 
     pub(crate) fn into_items(mut self) -> Vec<(Record, i64)> {
@@ -246,7 +254,7 @@ pub(crate) enum Delivered {
 /// Gives leased items back, and wakes waiters for them.
 pub(crate) async fn release(
     shared: &Shared,
-    (ids, claims): &Held,
+    (ids, leases): &Held,
     delivered: Delivered,
 ) -> Result<(), Error> {
     let process = shared.process().await?;
@@ -256,7 +264,7 @@ pub(crate) async fn release(
     };
     // Not on the connection for short statements: it waits for commits of the same items.
     let client = shared.connection().await?;
-    let rows = query_alone(&client, sql, &[&process, ids, claims]).await?;
+    let rows = query_alone(&client, sql, &[&process, ids, leases]).await?;
     shared.hub.wake_rows(&rows);
     Ok(())
 }

@@ -46,7 +46,8 @@
 //! of seconds: while a transaction is open, the server cannot remove dead rows, of any table.
 //!
 //! [*Leased*](Builder::leased): the item is marked as held and the mark is committed. The process renews its leases; if it stops, its
-//! items are ready again when the lease expires. The commit fails if that has happened. For long work.
+//! items are ready again when the lease expires. The commit fails if that has happened. For long work. Items can be leased
+//! [ahead](Builder::prefetch), so that a pop takes from memory. Commits that wait at the same time are written together.
 //!
 //! # A worker that dies
 //!

@@ -30,9 +30,9 @@ fn notify(table: &str, process: &str) -> String {
     )
 }
 
-/// Rows of `leased` with these ids, each held by its claim. The ids alone find them by the index.
-fn held(ids: &str, claims: &str) -> String {
-    format!("id = any({ids}::bigint[]) and (id, claim) in (select * from unnest({ids}::bigint[], {claims}::bigint[]))")
+/// Rows of `leased` with these ids, each held by its claim: see [`lease_number`](crate::claim::lease_number).
+fn held(ids: &str, leases: &str) -> String {
+    format!("id = any({ids}::bigint[]) and (claim # id) = any({leases}::bigint[])")
 }
 
 /// The keys of the rows of `table` are no longer held.
@@ -144,10 +144,10 @@ statements! {
     dead_leased: format!("with gone as (delete from @.leased where id = $1 and claim = $2 returning *), {},
         dead as (insert into @.dead ({COLUMNS}, error, reason) select {COLUMNS}, $3, $4 from gone)
         select @.require_held(exists (select from gone))", free_keys("gone"));
-    /// Gives back the leased items `$2` of the claims `$3`.
+    /// Gives back the items `$2` of the leases `$3`.
     release: give_back(&format!("delete from @.leased where {} returning *", held("$2", "$3")),
         "the transaction was aborted", "aborted");
-    /// Gives back the leased items `$2` of the claims `$3`, which were not delivered.
+    /// Gives back the items `$2` of the leases `$3`, which were not delivered.
     unclaim: give_back(&format!("delete from @.leased where {} returning {UNDELIVERED}", held("$2", "$3")),
         "", "aborted");
     /// Gives back what was taken by the claim `$2`.

@@ -6,7 +6,7 @@ use super::{free_keys, held, notify, COLUMNS};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools)] // each combination is a statement
 pub(crate) struct Written {
-    /// Leased items are finished: ids and holders.
+    /// Leased items are finished.
     pub(crate) finish: bool,
     /// Items are pushed.
     pub(crate) push: bool,
@@ -35,7 +35,7 @@ impl Written {
             + 8 * usize::from(self.serial)
     }
 
-    /// The parameters are those of the finish, `ids` and `claims`; those of the push, `queues`, `priorities`, `keys`, `json`,
+    /// The parameters are those of the finish, `ids` and `leases`; those of the push, `queues`, `priorities`, `keys`, `json`,
     /// `bytes`, `after`, `at` and the process; then the serial queues pushed to. Returns the new ids.
     pub(super) fn sql(self) -> String {
         let mut parts = Vec::new();

@@ -2,7 +2,7 @@
 
 use super::write::{Part, Writing};
 use super::{Ending, Hold, PgTransaction, Taken};
-use crate::claim::{release, release_later, Delivered, Held};
+use crate::claim::{lease_number, release, release_later, Delivered, Held};
 use crate::connect::Params;
 use crate::error::Error;
 use crate::item::Ticket;
@@ -151,10 +151,13 @@ impl PgTransaction<'_> {
     }
 }
 
-/// The ids and the claims of the leased items.
+/// The ids and the leases of the leased items.
 fn leases<'t>(taken: impl IntoIterator<Item = &'t Taken>) -> Held {
     let leased = taken.into_iter().filter_map(|taken| match taken.hold {
-        Hold::Leased(claim) => Some((taken.record.id, claim)),
+        Hold::Leased(claim) => {
+            let id = taken.record.id;
+            Some((id, lease_number(id, claim)))
+        }
         Hold::Locked | Hold::Counted => None,
     });
     leased.unzip()
