@@ -56,7 +56,8 @@ pub(crate) fn parse(mut args: impl Iterator<Item = String>) -> Result<Request, S
         match arg.as_str() {
             "-h" | "--help" => return Ok(Request::Help),
             "--seconds" => {
-                settings.time = Duration::from_secs(number::<u32>(&arg, args.next())?.into())
+                let seconds: u32 = number(&arg, args.next())?;
+                settings.time = Duration::from_secs(seconds.into());
             }
             "--threads" => settings.threads = threads(number(&arg, args.next())?)?,
             "--seed" => settings.seed = number(&arg, args.next())?,

@@ -60,7 +60,9 @@ impl<O: Put> Worker<'_, O> {
                 .ledger
                 .fault("a batch has another length than it says");
         }
-        jobs.into_iter().for_each(|job| self.popped(job));
+        for job in jobs {
+            self.popped(job);
+        }
     }
 
     /// Takes items in a transaction, gives some of them back, and ends it in one of all ways.
@@ -79,7 +81,7 @@ impl<O: Put> Worker<'_, O> {
         let mut staged = Vec::new();
         if rng.one_in(6) {
             let job = lane.job(&soak.ledger, stream, rng).map(O::prepared);
-            staged.extend(job.filter(|job| O::stage(&tx, *job).is_ok()));
+            staged.extend(job.filter(|job| O::stage(&tx, *job)));
         }
         if rng.one_in(20) {
             planned::panic();
@@ -106,7 +108,7 @@ fn take<'t, O: Put>(tx: &'t Transaction<'_, Job, O>, rng: &mut Rng) -> Vec<Item<
         0 => tx.pop_batch(most).collect(),
         1 => tx.pop_batch_timeout(2, most, WAIT).collect(),
         2 => tx.pop_timeout(WAIT).into_iter().collect(),
-        _ => (0..most / 3 + 1).map_while(|_| tx.pop().ok()).collect(),
+        _ => (0..=most / 3).map_while(|_| tx.pop().ok()).collect(),
     }
 }
 

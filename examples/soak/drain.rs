@@ -10,7 +10,8 @@ use super::letters;
 use super::observer::Observer;
 use super::soak::Soak;
 
-const WAIT: Duration = Duration::from_millis(10);
+/// Longer than what is left of most delays.
+const WAIT: Duration = Duration::from_millis(1);
 
 /// Drains all queues, when nothing else uses them. Closed ones are drained to their end.
 pub(crate) fn run(soak: &Soak, closed: bool) {
@@ -30,11 +31,9 @@ pub(crate) fn run(soak: &Soak, closed: bool) {
 
 fn drain_open<O: Put>(soak: &Soak, lane: &Lane<O>) {
     let mut drained = Drained::new(soak, lane);
-    loop {
-        match lane.queue.pop_timeout(WAIT) {
-            Ok(job) => drained.add(&job),
-            Err(_) if lane.queue.stats().delayed == 0 && lane.queue.is_empty() => return,
-            Err(_) => {}
+    while lane.queue.stats().delayed > 0 || !lane.queue.is_empty() {
+        while let Ok(job) = lane.queue.pop_timeout(WAIT) {
+            drained.add(&job);
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Commits over several queues.
 
-use requeue::{commit_all, try_commit_all, Expired, Handle, Transaction};
+use std::time::Duration;
+
+use requeue::{commit_all, try_commit_all, Expired, Handle, Transaction, Unleased};
 
 use super::held::Held;
 use super::lanes::{Lane, Put};
@@ -9,6 +11,8 @@ use super::observer::Observer;
 use super::planned;
 use super::rng::Rng;
 use super::soak::Soak;
+
+const WAIT: Duration = Duration::from_micros(200);
 
 /// Takes from two queues and pushes to two others, until the round ends.
 pub(crate) fn run(soak: &Soak, mut rng: Rng) {
@@ -67,21 +71,25 @@ impl<'s, O: Put> End<'s, O> {
         }
     }
 
-    /// Begins, takes an item if `takes`, and stages one if `gives`.
-    fn part(&mut self, takes: bool, gives: bool, rng: &mut Rng) -> Part<'_, 's, O> {
+    /// Begins, waits for an item, and stages one. `None` if there is no item.
+    fn first(&mut self, rng: &mut Rng) -> Option<Part<'_, 's, O>> {
+        let part = self.part(true, rng);
+        (part.taken > 0).then_some(part)
+    }
+
+    /// Begins, waits for an item if it `waits`, and stages one.
+    fn part(&mut self, waits: bool, rng: &mut Rng) -> Part<'_, 's, O> {
         let (soak, lane) = (self.soak, self.lane);
-        let mut held = Held::new(&lane.rules);
         let tx = self.handle.begin();
+        let mut held = Held::new(&lane.rules);
         let mut taken = 0;
-        if let Some(item) = takes.then(|| tx.pop().ok()).flatten() {
+        if let Some(item) = waits.then(|| tx.pop_timeout(WAIT).ok()).flatten() {
             held.add(&soak.ledger, &item);
             self.observer.delivered(&soak.ledger, &lane.rules, &item);
             taken = 1;
         }
-        let job = lane.job(&soak.ledger, self.stream, rng).filter(|_| gives);
-        let staged = job
-            .map(O::prepared)
-            .filter(|job| O::stage(&tx, *job).is_ok());
+        let job = lane.job(&soak.ledger, self.stream, rng).map(O::prepared);
+        let staged = job.filter(|job| O::stage(&tx, *job));
         Part {
             soak,
             lane,
@@ -133,14 +141,16 @@ impl<O: Put> Record<'_, O> {
 
 fn without_leases<A, B, C>(from: &mut End<A>, over: &mut End<B>, to: &mut End<C>, rng: &mut Rng)
 where
-    A: Put + requeue::Unleased,
-    B: Put + requeue::Unleased,
-    C: Put + requeue::Unleased,
+    A: Put + Unleased,
+    B: Put + Unleased,
+    C: Put + Unleased,
 {
     let counts = &from.soak.counts;
-    let a = from.part(true, false, rng);
-    let b = over.part(true, true, rng);
-    let c = to.part(false, true, rng);
+    let Some(a) = from.first(rng) else {
+        return;
+    };
+    let b = over.part(true, rng);
+    let c = to.part(false, rng);
     let chance = rng.below(10);
     if chance == 0 {
         planned::panic();
@@ -163,9 +173,11 @@ fn with_leases<A: Put, B: Put, C: Put>(
     rng: &mut Rng,
 ) {
     let (soak, lane) = (from.soak, from.lane);
-    let a = from.part(true, true, rng);
-    let b = over.part(true, true, rng);
-    let c = to.part(true, true, rng);
+    let Some(a) = from.first(rng) else {
+        return;
+    };
+    let b = over.part(true, rng);
+    let c = to.part(true, rng);
     let ((a, of_a), (b, of_b), (c, of_c)) = (a.split(), b.split(), c.split());
     match try_commit_all((a, b, c)) {
         Ok((a, b, c)) => {

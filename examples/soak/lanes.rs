@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use requeue::{
-    Backoff, ByKey, ByPriority, Fifo, Handle, Leased, Order, PriorityQueue, PushError, Queue,
-    Transaction,
+    Backoff, ByKey, ByPriority, Fifo, Handle, Leased, Order, PriorityQueue, Queue, Transaction,
 };
 
 use super::counts::{Counter, Counts};
@@ -30,8 +29,8 @@ pub(crate) trait Put: Order<Job> + Sized + 'static {
     }
 
     /// Stages in a transaction.
-    fn stage(tx: &Transaction<'_, Job, Self>, job: Job) -> Result<(), PushError<Job>> {
-        tx.push(job)
+    fn stage(tx: &Transaction<'_, Job, Self>, job: Job) -> bool {
+        tx.push(job).is_ok()
     }
 
     /// The job as it is pushed in this order.
@@ -52,6 +51,10 @@ impl Put for ByPriority {
             Some(delay) => view.after(delay).push(job).is_ok(),
             None => view.push(job).is_ok(),
         }
+    }
+
+    fn stage(tx: &Transaction<'_, Job, Self>, job: Job) -> bool {
+        tx.push_with(job.priority, None, job).is_ok()
     }
 
     fn prepared(job: Job) -> Job {

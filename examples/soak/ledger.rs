@@ -201,6 +201,11 @@ impl Ledger {
         };
         // ORDERING: Relaxed; as in `delivered`.
         let seen = entry.attempts.load(Ordering::Relaxed);
+        // ORDERING: as above.
+        let requeued = entry.state.load(Ordering::Relaxed) & REQUEUED != 0;
+        if requeued && seen == 0 {
+            return; // the queue had no room for it
+        }
         if attempts < UNRECORDED && !leased && seen >> attempts != 1 {
             self.fault(format_args!(
                 "{job:?} died in attempt {attempts} after the attempts {seen:#b}"

@@ -1,7 +1,6 @@
 //! What one thread or task has seen of a queue, in its order.
 
 use std::collections::HashMap;
-use std::ops::Deref;
 
 use requeue::Item;
 
@@ -18,12 +17,8 @@ pub(crate) struct Observer {
 impl Observer {
     /// A transaction took `item`.
     pub(crate) fn delivered(&mut self, ledger: &Ledger, rules: &Rules, item: &Item<'_, Job>) {
-        self.delivered_in(ledger, rules, item.deref(), item.attempts());
-    }
-
-    pub(crate) fn delivered_in(&mut self, ledger: &Ledger, rules: &Rules, job: &Job, attempt: u32) {
-        if ledger.delivered(job, attempt, rules.leased) {
-            self.see(ledger, rules, job);
+        if ledger.delivered(item, item.attempts(), rules.leased) {
+            self.see(ledger, rules, item);
         }
     }
 

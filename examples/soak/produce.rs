@@ -102,7 +102,7 @@ impl<O: Put> Worker<'_, O> {
         let tx = self.handle.begin();
         let stage = |job: Job| {
             let job = O::prepared(job);
-            O::stage(&tx, job).is_ok().then_some(job)
+            O::stage(&tx, job).then_some(job)
         };
         let staged: Vec<_> = jobs.into_iter().filter_map(stage).collect();
         match rng.below(12) {

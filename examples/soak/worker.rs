@@ -89,12 +89,13 @@ impl<'s, O: Put> Worker<'s, O> {
             lane.queue.named_handle(SLOW).begin_owned()
         };
         let mut held = Held::new(&lane.rules);
-        let Ok(item) = tx.pop() else {
-            return;
-        };
-        held.add(ledger, &item);
-        self.observer.delivered(ledger, &lane.rules, &item);
-        drop(item);
+        match tx.pop() {
+            Ok(item) => {
+                held.add(ledger, &item);
+                self.observer.delivered(ledger, &lane.rules, &item);
+            }
+            Err(_) => return,
+        }
         self.kept.push_back(Kept { held, tx });
     }
 
@@ -107,7 +108,7 @@ impl<'s, O: Put> Worker<'s, O> {
         match rng.below(8) {
             0..=1 if kept.tx.renew().is_ok() => {
                 counts.renewed.one();
-                return self.kept.push_back(kept);
+                self.kept.push_back(kept);
             }
             2 => {
                 drop(kept.held);
