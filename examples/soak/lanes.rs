@@ -201,7 +201,8 @@ macro_rules! each_lane {
 }
 pub(crate) use each_lane;
 
-const BOUNDED_HELD: usize = 24;
+/// Few enough that the workers reach it.
+const BOUNDED_HELD: usize = 8;
 
 impl Lanes {
     pub(crate) fn new(ledger: &Arc<Ledger>, counts: &Arc<Counts>) -> Self {
