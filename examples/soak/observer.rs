@@ -58,7 +58,7 @@ mod tests {
     fn a_first_delivery_that_was_overtaken_is_a_fault() {
         let ledger = Arc::new(Ledger::new());
         let lane = Lanes::new(&ledger, &Arc::new(Counts::default())).plain;
-        let mut make = || lane.job(&ledger, 7, &mut Rng::new(1)).unwrap();
+        let make = || lane.job(&ledger, 7, &mut Rng::new(1)).unwrap();
         let (first, second, third) = (make(), make(), make());
         let mut observer = Observer::default();
         observer.popped(&ledger, &lane.rules, &first);
