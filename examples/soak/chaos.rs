@@ -8,7 +8,7 @@ use requeue::{Leased, Pace, Unleased};
 use super::lanes::{each_lane, Lane, Put};
 use super::ledger::Job;
 use super::rng::Rng;
-use super::soak::Soak;
+use super::whole::Soak;
 use super::worker::SLOW;
 
 /// The longest round.

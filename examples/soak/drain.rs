@@ -8,7 +8,7 @@ use super::lanes::{each_lane, InOrder, Lane, Put};
 use super::ledger::Job;
 use super::letters;
 use super::observer::Observer;
-use super::soak::Soak;
+use super::whole::Soak;
 
 /// Longer than what is left of most delays.
 const WAIT: Duration = Duration::from_millis(1);

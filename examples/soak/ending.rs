@@ -4,7 +4,7 @@ use requeue::Expired;
 
 use super::lanes::{Lane, Put};
 use super::ledger::Job;
-use super::soak::Soak;
+use super::whole::Soak;
 
 impl Soak {
     /// Records the end of a transaction by `try_commit`, which held so many items and staged these.

@@ -299,8 +299,8 @@ mod tests {
 
     #[test]
     fn faults_are_found() {
-        assert_fault(|ledger, job| ledger.pushed(job), "was lost");
-        assert_fault(|ledger, job| ledger.consumed(job), "never pushed");
+        assert_fault(Ledger::pushed, "was lost");
+        assert_fault(Ledger::consumed, "never pushed");
         let twice = |ledger: &Ledger, job: &Job| (0..2).for_each(|_| ledger.consumed(job));
         assert_fault(twice, "committed twice");
         let late = |ledger: &Ledger, job: &Job| {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::lanes::{each_lane, Lane, Put};
 use super::rng::Rng;
-use super::soak::Soak;
+use super::whole::Soak;
 
 const PACE: Duration = Duration::from_millis(2);
 

@@ -26,9 +26,9 @@ mod probe;
 mod produce;
 mod rng;
 mod round;
-mod soak;
 mod tasks;
 mod watchdog;
+mod whole;
 mod worker;
 
 use std::env;
@@ -42,7 +42,7 @@ fn main() -> ExitCode {
             print!("{}", args::USAGE);
             ExitCode::SUCCESS
         }
-        Ok(Request::Soak(settings)) => soak::run(&settings),
+        Ok(Request::Soak(settings)) => whole::run(&settings),
         Err(message) => {
             eprintln!("soak: {message}\n\n{}", args::USAGE.trim_end());
             ExitCode::from(2)

@@ -10,7 +10,7 @@ use super::lanes::{Lane, Rules};
 use super::ledger::Job;
 use super::planned;
 use super::rng::Rng;
-use super::soak::Soak;
+use super::whole::Soak;
 
 const JOBS: u16 = 400;
 const CAPACITY: usize = 32;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 use super::lanes::{Keys, Lane, Lanes, Put, KEYS};
 use super::ledger::Job;
 use super::rng::Rng;
-use super::soak::Soak;
+use super::whole::Soak;
 
 const ITEMS: usize = 60;
 

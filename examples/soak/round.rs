@@ -6,7 +6,7 @@ use std::thread;
 use tokio::runtime::Runtime;
 
 use super::rng::Rng;
-use super::soak::Soak;
+use super::whole::Soak;
 use super::worker::Worker;
 use super::{chaos, drain, joint, letters, pool, probe, tasks};
 

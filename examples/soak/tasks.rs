@@ -14,7 +14,7 @@ use super::lanes::{Lane, Put};
 use super::ledger::Job;
 use super::observer::Observer;
 use super::rng::Rng;
-use super::soak::Soak;
+use super::whole::Soak;
 
 const PATIENCE: Duration = Duration::from_millis(1);
 const MOST: u16 = 8;

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::lanes::each_lane;
-use super::soak::Soak;
+use super::whole::Soak;
 
 /// Far longer than a round and its drain, also on a busy machine.
 const LIMIT: Duration = Duration::from_secs(120);

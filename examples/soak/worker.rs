@@ -10,7 +10,7 @@ use super::ledger::Job;
 use super::observer::Observer;
 use super::planned;
 use super::rng::Rng;
-use super::soak::Soak;
+use super::whole::Soak;
 
 /// The name of handles whose items the chaos takes back.
 pub(crate) const SLOW: &str = "slow";
