@@ -9,11 +9,16 @@ mod crawl;
 #[allow(dead_code)]
 #[path = "../../examples/service/main.rs"]
 mod service;
+#[allow(dead_code)]
+#[path = "../../examples/soak/main.rs"]
+mod soak;
 
 use std::env;
 use std::process::{Command, Output};
 
-const EXAMPLES: [&str; 6] = ["census", "crawl", "select", "service", "tenants", "top"];
+const EXAMPLES: [&str; 7] = [
+    "census", "crawl", "select", "service", "soak", "tenants", "top",
+];
 
 /// The built example: cargo puts it in `examples`, next to the `deps` directory of this test.
 fn program(name: &str) -> Command {
