@@ -1,6 +1,7 @@
 //! Clocks that jump, and the shortest and longest durations.
 
-use std::time::Duration;
+use std::task::Waker;
+use std::time::{Duration, Instant};
 
 use crate::amount::faults;
 use crate::common::failing::{INSTANT, SECOND};
@@ -10,8 +11,8 @@ use crate::plan::{Call, Fault, Plan};
 use crate::probes::{jump, Probe};
 use crate::tour::{play, Step, Traits, CENTURY};
 use requeue::{
-    hold_any_timeout, pop_any_timeout, Backoff, Builder, ManualClock, Order, Pace, PriorityQueue,
-    Queue, Workers,
+    hold_any_timeout, pop_any_timeout, Backoff, Builder, Clock, ManualClock, Order, Pace,
+    PriorityQueue, Queue, Workers,
 };
 
 /// A century in seconds.
@@ -86,6 +87,43 @@ fn with_each(check: impl Fn(Duration, i64) + Send + 'static) {
                 check(duration, seconds);
             }
         }
+    });
+}
+
+/// A clock that goes backwards at each reading, so that no deadline is ever reached.
+struct Backwards(ManualClock);
+
+impl Clock for Backwards {
+    fn now(&self) -> Instant {
+        jump(&self.0, -1);
+        self.0.now()
+    }
+
+    fn wake_at(&self, at: Instant, waker: &Waker) {
+        self.0.wake_at(at, waker);
+    }
+}
+
+#[test]
+fn a_timeout_of_zero_ends_though_the_clock_goes_backwards() {
+    ends(|| {
+        let clock = ManualClock::new();
+        let builder = Queue::builder().clock(Backwards(clock.clone()));
+        let queue = builder.capacity(1).build();
+        clock.advance(CENTURY);
+        let (zero, mut handle) = (Duration::ZERO, queue.handle());
+        assert!(queue.pop_timeout(zero).is_err() && handle.pop_timeout(zero).is_err());
+        assert_eq!(queue.pop_batch_timeout(1, 2, &mut Vec::new(), zero), 0);
+        assert!(pop_any_timeout(&mut [&mut handle], zero).is_err());
+        queue.push(1).unwrap();
+        assert!(queue.push_timeout(2, zero).is_err() && handle.push_timeout(2, zero).is_err());
+        assert!(handle.push_batch_timeout([2], zero).is_err());
+        assert!(!queue.wait_idle_timeout(zero));
+        let tx = handle.begin();
+        assert!(tx.pop().is_ok());
+        assert!(tx.pop_timeout(zero).is_err() && tx.peek_timeout(zero).is_err());
+        assert!(hold_any_timeout([&tx], zero).is_err());
+        assert_eq!(tx.pop_batch_timeout(1, 2, zero).len(), 0);
     });
 }
 
