@@ -13,7 +13,9 @@ use std::time::Instant;
 /// - A queue whose pace is [set](crate::Queue::set_pace) to this limiter takes one slot for each start that is still
 ///   [outstanding](Limiter::owed) at its previous pace, all at the time of the last start, until one is refused. It
 ///   spends these slots at once.
-/// - If a method panics, the queue operation that called it panics, and no item is lost.
+/// - If a method panics, no item and no other slot is lost. A panic of [`Limiter::start`] and [`Limiter::owed`] reaches
+///   the caller of the queue; those of the end of a transaction are caught.
+/// - If the queue's clock panics when a slot is to be returned, the slot is spent instead.
 ///
 /// ```
 /// use requeue::{Pace, RateSlot, Limiter};

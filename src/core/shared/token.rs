@@ -6,6 +6,7 @@ use crate::rate::Start;
 use crate::sync::swallow_panic;
 use crate::Pace;
 use std::mem;
+use std::time::Instant;
 
 /// A token to take one item. If it is dropped, no item was taken.
 pub(crate) struct TokenGuard<'s, T, O: Order<T>> {
@@ -79,7 +80,11 @@ impl<T, O: Order<T>> Shared<T, O> {
         }
         self.gate.count_out(usize::from(counted));
         if let Some(start) = start {
-            swallow_panic(|| self.gate.cancel(start, self.time.clock_now()));
+            let now = self.now_if_known();
+            swallow_panic(|| match now {
+                Some(now) => self.gate.cancel(start, now),
+                None => start.spend(),
+            });
         }
         // Others may have been refused meanwhile.
         self.ready.notify(1);
@@ -110,18 +115,27 @@ impl<T, O: Order<T>> Shared<T, O> {
     }
 
     /// Refunds the rate-limit slots of items that were not committed. The pace and the clock are user code, whose
-    /// panics are caught.
+    /// panics are caught, each for itself: no slot is lost by that of another one.
     pub(crate) fn refund_starts(&self, starts: impl ExactSizeIterator<Item = Start>) {
         let count = starts.len();
         if count > 0 {
-            swallow_panic(|| {
-                let now = self.time.clock_now();
-                for start in starts {
-                    start.give_back(now);
-                }
-            });
+            let now = self.now_if_known();
+            for start in starts {
+                swallow_panic(|| match now {
+                    Some(now) => start.give_back(now),
+                    None => start.spend(),
+                });
+            }
             self.ready.notify(count);
         }
+    }
+
+    /// The time; `None` if the clock panics. Then slots are spent instead of refunded, so that a limiter of items in
+    /// flight can grant them again, and a rate limit is kept.
+    fn now_if_known(&self) -> Option<Instant> {
+        let mut now = None;
+        swallow_panic(|| now = Some(self.time.clock_now()));
+        now
     }
 }
 

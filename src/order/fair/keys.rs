@@ -209,6 +209,8 @@ where
         for item in items {
             *keys.entry(self.key_of(item)).or_insert(0) += 1;
         }
+        // If the destructor of a key panics, a `Vec` drops the other keys, and a `HashMap` leaks them.
+        let keys = Vec::from_iter(keys);
         keys.iter().all(|(key, count)| self.has_room(key, *count))
     }
 
