@@ -45,7 +45,7 @@
 //! | take and push in several queues as one | [`commit_all()`] |
 //! | commit in a task | [`Transaction::commit_async`] |
 //! | threads or tasks that run a function on each item | [`Workers`] |
-//! | the results of runs, for those who pushed the items | [`WorkersBuilder::run_jobs`] |
+//! | wait for the result of a pushed item | [`WorkersBuilder::run_jobs`] |
 //! | commit without a wait for the disk | [`Durability::Buffered`], for a store or for [one commit](Transaction::commit_with) |
 //! | wait until all is on the disk | [`Store::flush`] |
 //! | look at what failed for good, and try again | [`DurableQueue::dead_letters`] |

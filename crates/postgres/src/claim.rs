@@ -94,7 +94,7 @@ impl<'q> Turn<'q> {
 }
 
 /// The ids of leased items, and the numbers of their leases.
-pub(crate) type Held = (Vec<i64>, Vec<i64>);
+pub(crate) type LeasedItems = (Vec<i64>, Vec<i64>);
 
 /// The number of a lease: of an item and the random number of its claim together, so that no item has the lease of another one.
 /// A statement compares a set of such numbers by their hashes; the time for pairs would be quadratic.
@@ -120,7 +120,7 @@ impl Claimed {
         }
     }
 
-    pub(crate) fn held(&self) -> Held {
+    pub(crate) fn held(&self) -> LeasedItems {
         let items = self.items.iter();
         items
             .map(|(record, claim)| (record.id, lease_number(record.id, *claim)))
@@ -254,7 +254,7 @@ pub(crate) enum Delivered {
 /// Gives leased items back, and wakes waiters for them.
 pub(crate) async fn release(
     shared: &Shared,
-    (ids, leases): &Held,
+    (ids, leases): &LeasedItems,
     delivered: Delivered,
 ) -> Result<(), Error> {
     let process = shared.process().await?;
@@ -262,16 +262,20 @@ pub(crate) async fn release(
         Delivered::Yes => &shared.sql.release,
         Delivered::No => &shared.sql.unclaim,
     };
-    // Not on the connection for short statements: it waits for commits of the same items.
-    let client = shared.connection().await?;
-    let rows = query_alone(&client, sql, &[&process, ids, leases]).await?;
+    let params: Params<'_> = &[&process, ids, leases];
+    // It may wait for commits of the same items: rather not on the connection for short statements. But whoever holds the last
+    // connection of the pool must not wait for another one.
+    let rows = match shared.idle_connection().await {
+        Some(client) => query_alone(&client, sql, params).await?,
+        None => shared.run(sql, params).await?,
+    };
     shared.hub.wake_rows(&rows);
     Ok(())
 }
 
 /// Gives leased items back in a task, as soon as the server can be reached. If the runtime has ended, they come back when the
 /// lease of this process expires.
-pub(crate) fn release_later(shared: &Arc<Shared>, held: Held, delivered: Delivered) {
+pub(crate) fn release_later(shared: &Arc<Shared>, held: LeasedItems, delivered: Delivered) {
     if held.0.is_empty() {
         return;
     }

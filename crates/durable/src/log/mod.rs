@@ -7,8 +7,9 @@
 //! | a buffered commit | shows its items at once |
 //! | the writer, a thread | writes and syncs the groups that no thread waits for: those of buffered and asynchronous commits |
 //!
-//! To write a group is to take it, so that the next one is collected, to write it as one batch of the storage engine, and to
-//! sync it if anybody asked for that. Then one of those who wait for the next group writes that, or the writer does.
+//! A thread that writes a group first takes it, so that the next group is collected meanwhile. It writes the group as one batch of
+//! the storage engine, and syncs it if a commit asked for that. Then a thread that waits for the next group writes it, or the
+//! writer does.
 //!
 //! Groups are written in the order in which they were collected, so what a crash leaves is a prefix. A transaction that
 //! popped an item is later in the log than the one that pushed it, since items are shown after their batch was added.
@@ -363,7 +364,7 @@ impl Inner {
         (number, mem::replace(&mut state.group, next))
     }
 
-    /// After a group was written: those who wait for it go on, and one of those who wait for the next one writes that.
+    /// Wakes the threads that wait for the group that was written, and one thread that waits for the next group, to write it.
     fn end_group(
         &self,
         state: &mut State,

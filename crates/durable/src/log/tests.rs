@@ -40,7 +40,7 @@ fn synced_commits_write_each_other() {
     threads_commit(2);
 }
 
-/// Threads commit in so many ways; the first two are synced.
+/// Threads commit in turn in the first `ways` of four ways: synced, synced again, asynchronous, buffered.
 fn threads_commit(ways: u64) {
     const THREADS: u64 = 4;
     const COMMITS: u64 = 200;

@@ -144,7 +144,7 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         }
     }
 
-    /// Writes down, without a wait, that items that were delivered so often are not delivered again before a delay ends.
+    /// Writes, without waiting, the number of deliveries of each item and when its delay ends.
     pub(crate) fn note_delays(&self, items: impl Iterator<Item = (u64, u32)>, delay: Duration) {
         let due = self.wall_time_after(delay);
         self.note(items.map(|(id, attempts)| Change::Delayed(self.key(id), attempts, due)));

@@ -134,8 +134,8 @@ impl<T: Send + 'static, R: Send + 'static, O: Order<T>> Jobs<T, R, O> {
 }
 
 impl<T: Send + 'static, O: Order<T>> WorkersBuilder<T, O> {
-    /// Starts threads as [`run`](Self::run) does, with a function whose results go to those who
-    /// [submitted](Jobs::submit) the items, once the run is committed.
+    /// Starts threads as [`run`](Self::run) does. The function returns a result; once its run is committed, the result goes to
+    /// the caller that [submitted](Jobs::submit) the item.
     ///
     /// An item whose run failed runs again, as in every pool. Items that were pushed in another way, or by an earlier process,
     /// run too; their results are dropped.

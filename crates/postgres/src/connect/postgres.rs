@@ -11,11 +11,12 @@ use crate::schema::Schema;
 use crate::sql::Statements;
 use crate::transaction::{Commits, PgTransaction};
 use crate::wait::Hub;
-use deadpool_postgres::{Object, Pool};
+use deadpool_postgres::{Object, Pool, Timeouts};
 use serde::de::DeserializeOwned;
 use serde::Serialize;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::OnceCell;
 use tokio_postgres::{Config, Row};
@@ -205,6 +206,15 @@ impl Shared {
 
     pub(crate) async fn connection(&self) -> Result<Object, Error> {
         Ok(self.pool.get().await?)
+    }
+
+    /// A connection, if the pool has one now.
+    pub(crate) async fn idle_connection(&self) -> Option<Object> {
+        let timeouts = Timeouts {
+            wait: Some(Duration::ZERO),
+            ..self.pool.timeouts()
+        };
+        self.pool.timeout_get(&timeouts).await.ok()
     }
 
     /// Checks the version of the tables, once.

@@ -2,7 +2,7 @@
 
 use super::write::{Part, Writing};
 use super::{Ending, Hold, PgTransaction, Taken};
-use crate::claim::{lease_number, release, release_later, Delivered, Held};
+use crate::claim::{lease_number, release, release_later, Delivered, LeasedItems};
 use crate::connect::Params;
 use crate::error::Error;
 use crate::item::Ticket;
@@ -152,7 +152,7 @@ impl PgTransaction<'_> {
 }
 
 /// The ids and the leases of the leased items.
-fn leases<'t>(taken: impl IntoIterator<Item = &'t Taken>) -> Held {
+fn leases<'t>(taken: impl IntoIterator<Item = &'t Taken>) -> LeasedItems {
     let leased = taken.into_iter().filter_map(|taken| match taken.hold {
         Hold::Leased(claim) => {
             let id = taken.record.id;

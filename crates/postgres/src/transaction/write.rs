@@ -1,7 +1,7 @@
 //! What commits write: the leases that they finish, and the items that they push.
 
 use super::Staged;
-use crate::claim::Held;
+use crate::claim::LeasedItems;
 use crate::item::Ticket;
 use crate::queue::Delay;
 use crate::sql::{Statements, Written};
@@ -14,7 +14,7 @@ const NOTHING: &str = "select 1";
 /// What one transaction finishes and pushes.
 #[derive(Debug)]
 pub(crate) struct Part {
-    pub(super) finished: Held,
+    pub(super) finished: LeasedItems,
     /// Some of the finished items belong to a serial queue.
     pub(super) serial: bool,
     pub(super) staged: Vec<Staged>,
@@ -45,7 +45,7 @@ impl Part {
 pub(super) struct Writing<'p> {
     parts: &'p [Part],
     written: Written,
-    finished: Held,
+    finished: LeasedItems,
     columns: Columns<'p>,
     process: i64,
 }

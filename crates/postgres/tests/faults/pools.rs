@@ -47,6 +47,21 @@ async fn a_full_pool_is_an_error_and_the_open_transaction_goes_on() {
 }
 
 #[tokio::test]
+async fn an_abort_needs_no_connection_of_a_full_pool() {
+    for mode in [Mode::Leased, Mode::Prefetched] {
+        let db = Db::new().await;
+        mode.jobs(&db).push(0).await.unwrap();
+        let small = impatient(&db, 1);
+        let jobs = mode.jobs(&small);
+        let (mut leased, mut other) = (small.begin().await.unwrap(), small.begin().await.unwrap());
+        assert_eq!(*leased.pop(&jobs).await.unwrap().unwrap(), 0);
+        other.client().batch_execute("select 1").await.unwrap();
+        leased.abort().await.unwrap();
+        assert_eq!(jobs.stats().await.unwrap().ready, 1, "{mode:?}");
+    }
+}
+
+#[tokio::test]
 async fn callers_wait_for_a_connection() {
     for mode in MODES {
         let db = Db::new().await;
