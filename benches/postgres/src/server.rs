@@ -10,7 +10,7 @@ use tokio_postgres::{Client, Config, NoTls};
 /// Sizes for the backlogs and for runs without a checkpoint in between; what is durable is as PostgreSQL has it by default.
 const SETTINGS: &str = "
 listen_addresses = ''
-max_connections = 300
+max_connections = 1000
 shared_buffers = 512MB
 max_wal_size = 8GB
 checkpoint_timeout = 30min
