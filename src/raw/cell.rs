@@ -41,7 +41,7 @@ pub(crate) struct Unborrowed<'c>(PhantomData<&'c mut ()>);
 
 impl Unborrowed<'_> {
     /// For callers that own the endpoint itself, without a cell.
-    pub(super) const fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self(PhantomData)
     }
 }
