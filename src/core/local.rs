@@ -153,7 +153,7 @@ impl<T, O: Order<T>> Session for Local<T, O> {
 
     fn end_waiting(&mut self) {
         self.stop_waiting();
-        if self.endpoint.put_back() {
+        if self.end_peek() {
             self.shared.notify_end(1);
         }
     }

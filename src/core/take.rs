@@ -105,6 +105,7 @@ impl<T, O: Order<T>> Target<T, O> for IntoHold<'_> {
         if local.is_watched() {
             local.record_fresh(self.0, count);
         }
+        local.endpoint.skip_fresh(self.0);
     }
 }
 

@@ -144,11 +144,9 @@ impl<L: Session> LocalCell<L> {
     /// it.
     #[inline(always)]
     #[allow(clippy::inline_always)] // the pop of a transaction
-    pub(crate) fn hold_next(
-        &self,
-        allows: impl FnOnce(&L) -> bool,
-    ) -> Option<ItemRef<'_, L::Stored>> {
-        // SAFETY: nothing here runs other code that could use the cell.
+    pub(crate) fn hold_next(&self, allows: fn(&L) -> bool) -> Option<ItemRef<'_, L::Stored>> {
+        // SAFETY: `allows` has nothing but the contents, and nothing here runs other code than the allocator's; neither
+        // can reach the cell.
         let endpoint = unsafe { self.unborrowed(allows)?.as_mut() }.endpoint();
         // SAFETY: as in `Borrow::hold`.
         endpoint.hold_next().then(|| unsafe { newest(endpoint) })
@@ -157,10 +155,7 @@ impl<L: Session> LocalCell<L> {
     /// Takes one more item into the hold by [`Endpoint::hold_returned`], if the cell is not borrowed, and the contents
     /// allow it.
     #[inline]
-    pub(crate) fn hold_returned(
-        &self,
-        allows: impl FnOnce(&L) -> bool,
-    ) -> Option<ItemRef<'_, L::Stored>> {
+    pub(crate) fn hold_returned(&self, allows: fn(&L) -> bool) -> Option<ItemRef<'_, L::Stored>> {
         // SAFETY: as in `hold_next`.
         let endpoint = unsafe { self.unborrowed(allows)?.as_mut() }.endpoint();
         // SAFETY: as in `Borrow::hold`.
@@ -177,8 +172,8 @@ impl<L: Session> LocalCell<L> {
     pub(crate) fn stage_next(
         &self,
         item: L::Stored,
-        allows: impl FnOnce(&L) -> bool,
-        allows_still: impl FnOnce(&L) -> bool,
+        allows: fn(&L) -> bool,
+        allows_still: fn(&L) -> bool,
     ) -> Result<(), L::Stored> {
         let Some(mut local) = self.unborrowed(allows) else {
             return Err(item);
@@ -199,7 +194,7 @@ impl<L: Session> LocalCell<L> {
     /// The contents, if the cell is not borrowed, and they allow it. They may be used until anything else uses the cell.
     #[inline(always)]
     #[allow(clippy::inline_always)] // as above
-    fn unborrowed(&self, allows: impl FnOnce(&L) -> bool) -> Option<NonNull<L>> {
+    fn unborrowed(&self, allows: fn(&L) -> bool) -> Option<NonNull<L>> {
         if self.is_borrowed() {
             return None;
         }

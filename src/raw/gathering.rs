@@ -39,10 +39,10 @@ impl<'c, L: Session> Gathering<'c, L> {
     pub(crate) fn give_out(&mut self) -> HeldItems<'c, L::Stored> {
         let (end, held) = end_of(self.borrow.endpoint());
         let added = held.saturating_sub(self.held_before);
-        // SAFETY: filled since, and delivered only here: `parts` gives no access to the borrow, which could create
-        // other references, and items added from now on start behind them.
+        // SAFETY: filled since, and delivered only here: `parts` and `DerefMut` give the contents only, which cannot
+        // create other references, and what is added or examined from now on starts behind these items.
         let items = unsafe { HeldItems::after(self.borrow.endpoint(), self.start, added) };
-        (self.start, self.held_before) = (end, held);
+        (self.start, self.fresh, self.held_before) = (end, Fresh(end), held);
         items
     }
 }

@@ -18,7 +18,8 @@ pub(crate) struct HeldItems<'t, T> {
     items: PhantomData<&'t mut T>,
 }
 
-// SAFETY: these are the only references to the items, and to their delivery metadata, which nothing else changes.
+// SAFETY: these are the only references to the items, and to their delivery metadata, which nothing else changes;
+// only the slot of an item that was delivered is marked as gone.
 unsafe impl<T: Send> Send for HeldItems<'_, T> {}
 
 impl<'t, T> HeldItems<'t, T> {

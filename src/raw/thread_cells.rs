@@ -72,7 +72,8 @@ impl<C> ThreadCells<C> {
     fn known_slot(&self) -> Option<&ThreadSlot<C>> {
         let known = KNOWN.try_with(|known| known.find(self.identity));
         let slot = known.ok().flatten()?;
-        // SAFETY: a slot of this table, since no other one ever has this identity; it lives as long.
+        // SAFETY: a slot of this table, since no other one ever has this identity; it lives as long. It is still this
+        // thread's: a thread forgets its slots before its number is given to another one.
         Some(unsafe { slot.cast::<ThreadSlot<C>>().as_ref() })
     }
 

@@ -33,11 +33,13 @@ pub(crate) fn compiler() {
 /// The barrier of the side that must be fast; pairs with [`heavy`].
 #[inline]
 pub(crate) fn light(name: &'static str) {
-    if is_asymmetric() {
-        compiler();
-    } else {
+    // Before the kind is read too: a compiler that reads it earlier than the caller's store would leave a moment in
+    // which the other side has begun to rely on full fences, and this one has none.
+    compiler();
+    if !is_asymmetric() {
         full(name);
     }
+    compiler();
 }
 
 /// The barrier of the side that may take some microseconds; pairs with [`light`] and [`full`].
@@ -151,7 +153,7 @@ mod asymmetric {
         }
     }
 
-    /// Handles that the kernel has started to refuse, because of a new sandbox, for example. From now on
+    /// Handles that the kernel has started to refuse, because of a new sandbox or a lack of memory, for example. From now on
     /// light barriers are full fences; stores behind an earlier one get time to reach memory.
     #[cold]
     fn refused() {

@@ -9,4 +9,5 @@ mod pace;
 mod pace_changes;
 #[cfg(not(any(loom, shuttle)))]
 mod pace_governor;
+mod pace_limiters;
 mod permits;

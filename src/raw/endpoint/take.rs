@@ -200,6 +200,11 @@ impl<T> Endpoint<T> {
         Some(unsafe { (&*held.item(), held.delivery()) })
     }
 
+    /// Moves behind all held items, which were examined.
+    pub(crate) fn skip_fresh(&self, fresh: &mut Fresh) {
+        fresh.0 = self.end_of_hold();
+    }
+
     /// The held slots from `position` on, block by block: the first one of each block, and their number.
     pub(in crate::raw) fn places_from(
         &self,
