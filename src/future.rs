@@ -1,7 +1,7 @@
 //! Futures that wait for an item or for room: of queues, handles and transactions.
 //!
 //! They are `Send` if the items are, cancel safe, and need no particular runtime: see
-//! [Waiting](crate#waiting-cancel-safety). Their types need to be named only to store a future in a field.
+//! [Waiting](crate::guide::waiting#cancel-safety). Their types need to be named only to store a future in a field.
 
 // The waiter of a future is stored in its handle. It leaves the wait queue when the future is ready or dropped; the
 // next use of the handle removes the waiter of a forgotten future.

@@ -116,7 +116,7 @@ impl<T, O: Order<T>> Handle<T, O> {
     }
 
     /// Pushes an item; it is ready at once. Wait-free, or lock-free on a bounded queue, if the queue has no other
-    /// options and no waiters: see [Progress](crate#progress).
+    /// options and no waiters: see [Progress](crate::guide::performance#progress).
     ///
     /// ```
     /// let queue = requeue::Queue::unbounded();
@@ -199,7 +199,7 @@ impl<T, O: Order<T>> Handle<T, O> {
     }
 
     /// Pops an item; the pop is committed at once. Lock-free if the queue has no options except a bound, and no
-    /// waiters for room: see [Progress](crate#progress).
+    /// waiters for room: see [Progress](crate::guide::performance#progress).
     ///
     /// ```
     /// let queue = requeue::Queue::unbounded();
@@ -259,7 +259,7 @@ impl<T, O: Order<T>> Handle<T, O> {
     /// Its output is that of [`Handle::pop_blocking`].
     ///
     /// Poll it or drop it: a future that is woken and then neither polled nor dropped [keeps its
-    /// wake-up](crate#waiting-cancel-safety).
+    /// wake-up](crate::guide::waiting#cancel-safety).
     ///
     /// ```
     /// # futures::executor::block_on(async {

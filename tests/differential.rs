@@ -3,7 +3,6 @@
 //! `REQUEUE_CASES` sets the number of cases for each kind of queue; `REQUEUE_SEED` runs only one case of each, as
 //! named by a failure.
 
-#[path = "../fuzz/model/mod.rs"]
 mod model;
 
 use arbitrary::{Arbitrary, Unstructured};

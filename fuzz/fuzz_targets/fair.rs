@@ -8,7 +8,7 @@
 
 #![no_main]
 
-#[path = "../model/mod.rs"]
+#[path = "../../tests/model/mod.rs"]
 mod model;
 
 use libfuzzer_sys::fuzz_target;

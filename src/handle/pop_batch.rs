@@ -74,7 +74,7 @@ impl<T, O: Order<T>> Handle<T, O> {
     /// It pops only while it is polled.
     ///
     /// Poll it or drop it: a future that is woken and then neither polled nor dropped [keeps its
-    /// wake-up](crate#waiting-cancel-safety).
+    /// wake-up](crate::guide::waiting#cancel-safety).
     ///
     /// ```
     /// use futures::FutureExt;

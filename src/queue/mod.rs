@@ -312,7 +312,7 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// message broker's delivery.
     ///
     /// It uses a handle from a pool of the queue. The pool keeps some idle handles, so that not every delivery makes
-    /// a new one; each counts as alive for [costs that grow with the number of handles](crate#trade-offs). For a
+    /// a new one; each counts as alive for [costs that grow with the number of handles](crate::guide::performance#trade-offs). For a
     /// transaction with a worker's name see [`Handle::begin_owned`].
     ///
     /// ```

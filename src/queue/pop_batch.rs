@@ -72,7 +72,7 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// It pops only while it is polled. It may outlive this `Queue`.
     ///
     /// Poll it or drop it: a future that is woken and then neither polled nor dropped [keeps its
-    /// wake-up](crate#waiting-cancel-safety).
+    /// wake-up](crate::guide::waiting#cancel-safety).
     ///
     /// ```
     /// use futures::FutureExt;

@@ -212,7 +212,7 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// [`Queue::pop_blocking`].
     ///
     /// Cancel safe: it pops only when it completes, and leaves the wait queue when it is dropped. Poll it or drop it:
-    /// a future that is woken and then neither polled nor dropped [keeps its wake-up](crate#waiting-cancel-safety).
+    /// a future that is woken and then neither polled nor dropped [keeps its wake-up](crate::guide::waiting#cancel-safety).
     ///
     /// ```
     /// # futures::executor::block_on(async {

@@ -13,7 +13,7 @@ use crate::{Expired, Unleased};
 /// [owned](crate::OwnedTransaction), or a `Vec` of any number of transactions of one type; returns a tuple or a `Vec`
 /// of the items of [each](crate::Taken).
 ///
-/// Lock-free if each of the [commits](crate#progress) is; then a thread that stalls in it delays no other. Its cost
+/// Lock-free if each of the [commits](crate::guide::performance#progress) is; then a thread that stalls in it delays no other. Its cost
 /// grows with the number of transactions, and so does that of a pop that runs into it.
 ///
 /// ```

@@ -15,7 +15,7 @@ use crate::{Expired, Taken, Unleased};
 impl<'h, T, O: Order<T>> Transaction<'h, T, O> {
     /// Commits: the pushes become visible all at once, the pops final. It never fails, and does not wait for room. It
     /// costs one store, however many items were pushed, and waking the waiters. Some options add [a
-    /// lock](crate#progress).
+    /// lock](crate::guide::performance#progress).
     ///
     /// The held items are returned by value; those not taken are dropped with the iterator.
     ///

@@ -8,7 +8,7 @@ use std::future::Future;
 use std::time::Duration;
 
 impl<T, O: Order<T>> Transaction<'_, T, O> {
-    /// Pops an item and holds it. Its progress is that of a [pop](crate#progress).
+    /// Pops an item and holds it. Its progress is that of a [pop](crate::guide::performance#progress).
     ///
     /// ```
     /// let queue = requeue::Queue::unbounded();
@@ -103,7 +103,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     /// the transaction holds that item.
     ///
     /// Poll it or drop it: a future that is woken and then neither polled nor dropped [keeps its
-    /// wake-up](crate#waiting-cancel-safety).
+    /// wake-up](crate::guide::waiting#cancel-safety).
     ///
     /// ```
     /// # futures::executor::block_on(async {

@@ -86,7 +86,7 @@ impl<T, O: Order<T>> Transaction<'_, T, O> {
     /// aborts them. It takes items only while it is polled.
     ///
     /// Poll it or drop it: a future that is woken and then neither polled nor dropped [keeps its
-    /// wake-up](crate#waiting-cancel-safety).
+    /// wake-up](crate::guide::waiting#cancel-safety).
     ///
     /// ```
     /// use futures::FutureExt;
