@@ -10,6 +10,60 @@ use crate::{PopError, PushError};
 use std::time::Duration;
 
 impl<T, O: Order<T>> Queue<T, O> {
+    /// Pushes an item without a handle; it is ready at once.
+    ///
+    /// The queue keeps a handle for each thread that uses it, and uses that of the current thread; it is created by the
+    /// first call, and taken over by another thread when this one has ended. So the items that a thread pushes are popped
+    /// in the order of their pushes, and a push costs little more than [`Handle::push`](crate::Handle::push). If the
+    /// handle is in use, because user code that a call runs uses the queue in turn, or the thread is being destroyed, the
+    /// call uses another one, and takes a lock for it.
+    ///
+    /// ```
+    /// let queue = requeue::Queue::unbounded();
+    /// queue.push(1)?;
+    /// queue.push(2)?;
+    /// assert_eq!((queue.pop()?, queue.pop()?), (1, 2));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`PushError::Full`] if the queue is bounded and had no room at some point during the call,
+    /// [`PushError::Closed`] if it is closed. The item comes back with the error.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // beyond the compiler's estimate: most of it is never executed
+    pub fn push(&self, item: T) -> Result<(), PushError<T>> {
+        // As `Queue::call`, but inlined.
+        match self.pool.own(&self.shared) {
+            Some(mut own) => own.push(item),
+            None => self.check_out().push_slowly(item),
+        }
+    }
+
+    /// Pops an item without a handle; the pop is committed at once. It uses the handle of the current thread, as
+    /// [`Queue::push`] does, with the progress of [`Handle::pop`](crate::Handle::pop).
+    ///
+    /// ```
+    /// let queue = requeue::Queue::unbounded();
+    /// queue.push("job")?;
+    /// assert_eq!(queue.pop()?, "job");
+    /// assert!(queue.pop().is_err());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`PopError::Empty`] if nothing was ready at some point during the call, or nothing [may be
+    /// taken](PopError::Empty) now; [`PopError::Closed`] if nothing can become ready any more.
+    #[inline(always)]
+    #[allow(clippy::inline_always)] // as above
+    pub fn pop(&self) -> Result<T, PopError> {
+        match self.pool.own(&self.shared) {
+            Some(mut own) => own.pop(),
+            None => self.check_out().pop_slowly(),
+        }
+    }
+
     /// Pushes an item, and waits for room if there is none. Waiters are served in FIFO order.
     ///
     /// The item joins the FIFO of [`Queue::push`].

@@ -1,13 +1,17 @@
 //! Transactions: pops that become final, and pushes that become visible, at the commit.
 
-mod commit_all;
+// In this order, since rustdoc shows the methods of a type in the order of their modules.
+mod pop;
+mod push;
+
 mod end;
+
+mod pop_batch;
+mod retry;
+
+mod commit_all;
 mod owned;
 mod peek;
-mod pop;
-mod pop_batch;
-mod push;
-mod retry;
 mod taken;
 
 pub use commit_all::{commit_all, try_commit_all, Transactions};
@@ -62,6 +66,20 @@ use std::fmt;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
+/// # Borrowing
+///
+/// A transaction is borrowed, and all its methods by `&self` panic,
+///
+/// - by a future of [`pop_async`](Self::pop_async) or [`push_async`](Self::push_async), until the future is
+///   ready or dropped;
+/// - by a [`Peek`], until it is taken or dropped;
+/// - by each call on it, until it returns. So user code that runs within a call, such as a clock, a waker or a key
+///   function, cannot use the transaction.
+///
+/// A method that panics for that reason has changed nothing; an item that it was to push is dropped.
+///
+/// # What the compiler rejects
+///
 /// A committed transaction cannot be used again:
 ///
 /// ```compile_fail
@@ -91,18 +109,6 @@ use std::fmt;
 ///     scope.spawn(|| tx.push(1)); // shares it with the other thread
 /// });
 /// ```
-///
-/// # Borrowing
-///
-/// A transaction is borrowed, and all its methods by `&self` panic,
-///
-/// - by a future of [`pop_async`](Self::pop_async) or [`push_async`](Self::push_async), until the future is
-///   ready or dropped;
-/// - by a [`Peek`], until it is taken or dropped;
-/// - by each call on it, until it returns. So user code that runs within a call, such as a clock, a waker or a key
-///   function, cannot use the transaction.
-///
-/// A method that panics for that reason has changed nothing; an item that it was to push is dropped.
 #[must_use = "a transaction that is dropped aborts"]
 pub struct Transaction<'h, T, O: Order<T> = Fifo> {
     open: Open<'h, Local<T, O>>,
