@@ -7,7 +7,7 @@
 
 use metrics::{Counter, Gauge, Histogram, Key, KeyName, Metadata, Recorder, SharedString, Unit};
 use metrics::{CounterFn, GaugeFn, HistogramFn};
-use requeue::{Backoff, Builder, ManualClock, Queue};
+use requeue::{Backoff, Builder, ManualClock, Queue, Workers};
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -206,31 +206,42 @@ fn a_recorder_that_panics_loses_nothing() {
 #[derive(Clone, Default)]
 struct Lines(Arc<Mutex<Vec<String>>>);
 
+struct Line(String);
+
+impl Visit for Line {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        write!(self.0, "{field}={value:?} ").unwrap();
+    }
+}
+
 impl Subscriber for Lines {
     fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
         metadata.target() == "requeue" && *metadata.level() <= tracing::Level::DEBUG
     }
 
     fn event(&self, event: &Event<'_>) {
-        struct WaitQueue(String);
-        impl Visit for WaitQueue {
-            fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-                write!(self.0, "{field}={value:?} ").unwrap();
-            }
-        }
-        let mut line = WaitQueue(String::new());
+        let mut line = Line(String::new());
         event.record(&mut line);
         self.0.lock().unwrap().push(line.0);
     }
 
-    fn new_span(&self, _: &span::Attributes<'_>) -> span::Id {
+    fn new_span(&self, span: &span::Attributes<'_>) -> span::Id {
+        let mut line = Line(String::from("span: "));
+        span.record(&mut line);
+        self.0.lock().unwrap().push(line.0);
         span::Id::from_u64(1)
     }
 
     fn record(&self, _: &span::Id, _: &span::Record<'_>) {}
     fn record_follows_from(&self, _: &span::Id, _: &span::Id) {}
-    fn enter(&self, _: &span::Id) {}
-    fn exit(&self, _: &span::Id) {}
+
+    fn enter(&self, _: &span::Id) {
+        self.0.lock().unwrap().push("enter".into());
+    }
+
+    fn exit(&self, _: &span::Id) {
+        self.0.lock().unwrap().push("exit".into());
+    }
 }
 
 #[test]
@@ -297,4 +308,98 @@ fn events_name_the_error() {
     let lines = lines.0.lock().unwrap();
     assert!(lines[0].contains("reason=Failed"), "{lines:?}");
     assert!(lines[0].contains("error=\"out of paper\""), "{lines:?}");
+}
+
+/// What a run that fails, and its successful repetition, emit after the opening of the first span.
+const RUNS: [&str; 10] = [
+    "enter",
+    "in the run",
+    "exit",
+    "enter",
+    "to be retried",
+    "exit",
+    "span: ",
+    "enter",
+    "in the run",
+    "exit",
+];
+
+/// A queue whose items are retried a millisecond later.
+fn retrying() -> Queue<u32> {
+    let backoff = Backoff::fixed(Duration::from_millis(1));
+    Queue::builder().name("mails").backoff(backoff).build()
+}
+
+/// Fails at the first attempts.
+fn run(attempt: u32, attempts: u32) -> Result<(), u32> {
+    tracing::info!(target: "requeue", "in the run");
+    if attempt < attempts {
+        return Err(attempt);
+    }
+    Ok(())
+}
+
+fn assert_runs(lines: &Lines, attempts: [u32; 2]) {
+    let lines = lines.0.lock().unwrap();
+    let begin = lines.iter().position(|line| line.starts_with("span: "));
+    let mut lines = lines[begin.expect("a span")..].to_vec();
+    while let Some(empty) = lines.windows(2).position(|pair| pair == ["enter", "exit"]) {
+        lines.drain(empty..empty + 2);
+    }
+    assert_eq!(lines.len(), 1 + RUNS.len(), "{lines:?}");
+    for (line, expected) in lines[1..].iter().zip(RUNS) {
+        assert!(line.contains(expected), "{lines:?}");
+    }
+    let spans = lines.iter().filter(|line| line.starts_with("span: "));
+    for (span, attempt) in spans.zip(attempts) {
+        for field in [
+            "queue=\"mails\"",
+            "worker=\"worker-0\"",
+            "id=",
+            &format!("attempt={attempt} "),
+        ] {
+            assert!(span.contains(field), "{lines:?}");
+        }
+    }
+}
+
+#[test]
+fn each_run_of_a_thread_has_a_span() {
+    let _alone = alone();
+    let lines = Lines::default();
+    let queue = retrying();
+    queue.push(1).unwrap();
+    queue.close();
+    let subscriber = lines.clone();
+    let report = Workers::builder(&queue).threads(1).run(move |item, _| {
+        if item.attempts() == 1 {
+            // For the rest of this thread.
+            std::mem::forget(tracing::subscriber::set_default(subscriber.clone()));
+            return Err(0);
+        }
+        run(item.attempts(), 3)
+    });
+    assert_eq!(report.join().failed, 2);
+    assert_runs(&lines, [2, 3]);
+}
+
+#[cfg(feature = "tokio")]
+#[test]
+fn each_run_of_a_task_has_a_span() {
+    let _alone = alone();
+    let lines = Lines::default();
+    let _subscriber = tracing::subscriber::set_default(lines.clone());
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let queue = retrying();
+        queue.push(1).unwrap();
+        queue.close();
+        let tasks = Workers::builder(&queue).tasks(1);
+        let tasks = tasks.run_async(|item, _| async move { run(item.attempts(), 2) });
+        assert_eq!(tasks.join().await.failed, 1);
+    });
+    assert_runs(&lines, [1, 2]);
 }

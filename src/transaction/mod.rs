@@ -24,8 +24,10 @@ use crate::order::Order;
 use crate::raw::{Borrow, Open};
 use crate::Fifo;
 #[cfg(not(any(loom, shuttle)))]
-use crate::{Item, PopError};
+use crate::{policy::telemetry::RunSpan, DeliveryId, Item, PopError};
 use std::fmt;
+#[cfg(not(any(loom, shuttle)))]
+use std::sync::Arc;
 
 /// A transaction of one [`Handle`](crate::Handle).
 ///
@@ -140,6 +142,22 @@ impl<'h, T, O: Order<T>> Transaction<'h, T, O> {
         let mut local = self.local();
         let item = local.pop()?;
         Ok((Item::new(item), local.since()))
+    }
+
+    /// The span of a worker's run, whose first item is at the given attempt.
+    #[cfg(not(any(loom, shuttle)))]
+    pub(crate) fn run_span(&self, worker: &str, attempt: u32) -> RunSpan {
+        let local = self.local();
+        if !local.shared().is_observed() {
+            return RunSpan::none();
+        }
+        let (shared, holder) = (Arc::clone(local.shared()), local.holder());
+        drop(local); // before a subscriber runs
+        let id = DeliveryId::new(holder.counters, holder.ended);
+        let telemetry = shared.telemetry();
+        telemetry.map_or_else(RunSpan::none, |telemetry| {
+            telemetry.run_span(worker, id, attempt)
+        })
     }
 
     /// The time stamp of when it took its first item; 0 if the handle is not watched.

@@ -8,13 +8,14 @@ use super::worker::Ran;
 use super::{Job, TaskItem, TaskTransaction, Tasks, WorkersBuilder};
 use crate::core::pool::CheckedOut;
 use crate::order::Order;
+use crate::policy::telemetry::RunSpan;
 use crate::raw::{Finding, Kept};
-use crate::{OwnedTransaction, Queue};
+use crate::{OwnedTransaction, Queue, Transaction};
 use std::convert::Infallible;
 use std::fmt::Debug;
 use std::future::{poll_fn, Future};
 use std::panic::{catch_unwind, AssertUnwindSafe};
-use std::pin::pin;
+use std::pin::{pin, Pin};
 use std::sync::Arc;
 use tokio::task::{consume_budget, JoinSet};
 
@@ -185,19 +186,30 @@ where
     let worker = shift.worker();
     worker.begin_run(user.since());
     let (item, tx) = (TaskItem::new(reference), TaskTransaction::new(user));
-    let ended = match catch_unwind(AssertUnwindSafe(|| Box::pin(run(item, tx)))) {
-        Ok(running) => Caught::new(running).await,
+    let span = tx.run_span(worker.name(), item.attempts());
+    let begin = || span.in_scope(|| Box::pin(run(item, tx)));
+    let ended = match catch_unwind(AssertUnwindSafe(begin)) {
+        Ok(running) => Caught::new(within(&span, running)).await,
         Err(payload) => Err(payload),
     };
     let Some(tx) = keeper.into_value() else {
         return kept(worker, ended.map(|ended| ended.map(drop)));
     };
-    let (step, idle) = tx.end_by(|tx| match ended {
+    let end = |tx: Transaction<'_, T, O>| match ended {
         Ok(ended) => OpenRun::of(tx, worker, |run| run.end(ended)),
         Err(payload) => give_back_after_panic(tx, worker, payload),
-    });
+    };
+    let (step, idle) = tx.end_by(|tx| span.in_scope(|| end(tx)));
     task.idle = Some(idle);
     step
+}
+
+/// Polls a future inside the span.
+fn within<'s, F: Future + Unpin + 's>(
+    span: &'s RunSpan,
+    mut future: F,
+) -> impl Future<Output = F::Output> + Unpin + 's {
+    poll_fn(move |context| span.in_scope(|| Pin::new(&mut future).poll(context)))
 }
 
 /// Waits for an item until the worker is interrupted.

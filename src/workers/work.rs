@@ -6,9 +6,11 @@ use super::others::sealed;
 use super::worker::{Ran, Worker};
 use super::Job;
 use crate::order::Order;
+use crate::policy::telemetry::RunSpan;
 use crate::sync::swallow_panic;
 use crate::wait::{block, spin, Deadline};
 use crate::{Expired, Handle, Item, PopAsync, PopError, Transaction};
+use std::cell::OnceCell;
 use std::fmt::Debug;
 use std::future::Future;
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -87,6 +89,8 @@ pub(super) struct OpenRun<'h, 'w, T, O: Order<T>> {
     worker: &'w Worker,
     /// How the run ended, if the transaction was committed.
     ran: Ran,
+    /// The span of the run, from its beginning on.
+    span: OnceCell<RunSpan>,
 }
 
 const OPEN: &str = "the run has not ended";
@@ -100,7 +104,13 @@ impl<'h, 'w, T, O: Order<T>> OpenRun<'h, 'w, T, O> {
         work: impl FnOnce(&mut Self) -> RunStep,
     ) -> RunStep {
         let (tx, ran) = (Some(tx), Ran::Done);
-        let mut run = Self { tx, worker, ran };
+        let span = OnceCell::new();
+        let mut run = Self {
+            tx,
+            worker,
+            ran,
+            span,
+        };
         match catch_unwind(AssertUnwindSafe(|| work(&mut run))) {
             Ok(step) => step,
             Err(payload) => run.end_after_panic(payload),
@@ -109,6 +119,13 @@ impl<'h, 'w, T, O: Order<T>> OpenRun<'h, 'w, T, O> {
 
     fn tx(&self) -> &Transaction<'h, T, O> {
         self.tx.as_ref().expect(OPEN)
+    }
+
+    /// Calls the function of the run, whose first item is at the given attempt, in the span of the run.
+    #[inline]
+    fn call<R>(&self, attempt: u32, call: impl FnOnce() -> R) -> R {
+        let open = || self.tx().run_span(self.worker.name(), attempt);
+        self.span.get_or_init(open).in_scope(call)
     }
 
     fn tx_mut(&mut self) -> &mut Transaction<'h, T, O> {
@@ -148,13 +165,16 @@ impl<'h, 'w, T, O: Order<T>> OpenRun<'h, 'w, T, O> {
 
     #[cold]
     fn give_back(&mut self, error: impl Debug) -> RunStep {
-        give_back(self.tx.take().expect(OPEN), self.worker, error)
+        let tx = self.tx.take().expect(OPEN);
+        let span = self.span.get_or_init(RunSpan::none);
+        span.in_scope(|| give_back(tx, self.worker, error))
     }
 
     #[cold]
     fn end_after_panic(self, payload: Payload) -> RunStep {
         if let Some(tx) = self.tx {
-            return give_back_after_panic(tx, self.worker, payload);
+            let span = self.span.get_or_init(RunSpan::none);
+            return span.in_scope(|| give_back_after_panic(tx, self.worker, payload));
         }
         swallow_panic(|| drop(payload));
         RunStep::Ran(self.ran)
@@ -169,7 +189,7 @@ pub(super) fn each<T, O: Order<T>, E: Debug>(
 ) -> RunStep {
     OpenRun::of(tx, worker, |run| {
         let ended = match take(run.tx(), worker) {
-            Ok(item) => call(item, run.tx()),
+            Ok(item) => run.call(item.attempts(), || call(item, run.tx())),
             Err(nothing) => return nothing,
         };
         run.end(ended)
@@ -194,7 +214,8 @@ pub(super) fn each_with<Q: sealed::Others, T, O: Order<T>, E: Debug>(
             Err(nothing) => return nothing,
         };
         let begun = others.insert(Q::begin(handles));
-        if let Err(error) = call(item, run.tx(), begun) {
+        let attempt = item.attempts();
+        if let Err(error) = run.call(attempt, || call(item, run.tx(), begun)) {
             return run.give_back(error);
         }
         let closed = run.tx_mut().close_leases();
@@ -220,7 +241,8 @@ pub(super) fn batch<T, O: Order<T>, E: Debug>(
             Err(nothing) => return nothing,
         };
         items.extend(run.tx().pop_batch(max - 1));
-        let ended = call(items, run.tx());
+        let attempt = items[0].attempts();
+        let ended = run.call(attempt, || call(items, run.tx()));
         run.end(ended)
     })
 }
@@ -229,7 +251,7 @@ pub(super) fn batch<T, O: Order<T>, E: Debug>(
 pub(super) fn job<O: Order<Job>>(tx: Transaction<'_, Job, O>, worker: &Worker) -> RunStep {
     OpenRun::of(tx, worker, |run| {
         let ran = match take(run.tx(), worker) {
-            Ok(mut job) => Ran::of_job(job.run()),
+            Ok(mut job) => Ran::of_job(run.call(job.attempts(), || job.run())),
             Err(nothing) => return nothing,
         };
         run.commit(ran)

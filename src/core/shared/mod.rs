@@ -209,6 +209,12 @@ impl<T, O: Order<T>> Shared<T, O> {
         }
     }
 
+    /// What emits the events of the queue, if they are observed.
+    #[cfg(not(any(loom, shuttle)))]
+    pub(crate) fn telemetry(&self) -> Option<&Telemetry> {
+        self.telemetry.as_ref()
+    }
+
     /// Whether events are observed.
     pub(crate) fn is_observed(&self) -> bool {
         self.telemetry.is_some()

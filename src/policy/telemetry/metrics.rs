@@ -2,11 +2,47 @@
 
 use super::Event;
 use crate::Stats;
-use metrics::{counter, gauge, histogram};
+use metrics::{
+    counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram, Unit,
+};
 use std::sync::Arc;
 
 /// The label that holds a queue's name.
 const QUEUE: &str = "queue";
+
+/// Tells the recorder what the metrics mean, with their units.
+pub(super) fn describe() {
+    let counters = [
+        ("requeue_pushed_total", "items pushed"),
+        (
+            "requeue_committed_total",
+            "items delivered by a committed pop",
+        ),
+        ("requeue_aborted_total", "failed deliveries"),
+        ("requeue_expired_total", "deliveries whose lease expired"),
+        ("requeue_dead_total", "items moved to the dead letters"),
+    ];
+    for (name, meaning) in counters {
+        describe_counter!(name, Unit::Count, meaning);
+    }
+    let gauges = [
+        ("requeue_ready", "items ready to be popped"),
+        ("requeue_held", "items in flight"),
+        ("requeue_delayed", "items that are ready later"),
+        ("requeue_waiting", "waiting pops"),
+    ];
+    for (name, meaning) in gauges {
+        describe_gauge!(name, Unit::Count, meaning);
+    }
+    let oldest = "for how long the oldest ready item has been ready";
+    describe_gauge!("requeue_oldest_seconds", Unit::Seconds, oldest);
+    let attempts = "deliveries of an item so far, at each delivery";
+    describe_histogram!("requeue_attempts", Unit::Count, attempts);
+    let waited = "for how long an item was ready before its delivery";
+    describe_histogram!("requeue_wait_seconds", Unit::Seconds, waited);
+    let held = "for how long a transaction held items";
+    describe_histogram!("requeue_hold_seconds", Unit::Seconds, held);
+}
 
 pub(super) fn record(queue: &Arc<str>, event: Event<'_>) {
     let queue = || queue.to_string();

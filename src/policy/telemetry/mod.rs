@@ -5,9 +5,18 @@
 
 #[cfg(feature = "metrics")]
 mod metrics;
+#[cfg(not(any(loom, shuttle)))]
+mod span;
 #[cfg(feature = "tracing")]
 mod tracing;
 
+#[cfg(not(any(loom, shuttle)))]
+pub(crate) use span::RunSpan;
+
+#[cfg(not(any(loom, shuttle)))]
+use crate::sync::swallow_panic;
+#[cfg(not(any(loom, shuttle)))]
+use crate::DeliveryId;
 use crate::{Reason, Stats};
 use std::sync::Arc;
 use std::time::Duration;
@@ -62,9 +71,19 @@ impl Telemetry {
     /// Creates the telemetry of a queue if it has a name and events can be observed.
     pub(crate) fn of(name: Option<&Arc<str>>) -> Option<Self> {
         let name = name.filter(|_| LISTENS)?;
+        #[cfg(feature = "metrics")]
+        crate::sync::swallow_panic(metrics::describe);
         Some(Self {
             name: Arc::clone(name),
         })
+    }
+
+    /// Opens the span of a run. A panic of a subscriber is caught.
+    #[cfg(not(any(loom, shuttle)))]
+    pub(crate) fn run_span(&self, worker: &str, id: DeliveryId, attempt: u32) -> RunSpan {
+        let mut span = RunSpan::none();
+        swallow_panic(|| span = RunSpan::open(&self.name, worker, id, attempt));
+        span
     }
 
     /// Emits an event.

@@ -2,8 +2,28 @@
 
 use crate::results::{Row, Table};
 
-/// Tables for the README: workloads, and subjects as columns.
-const CHOSEN: [(&[&str], &[&str]); 4] = [
+/// Tables for the README, the guide and `docs/performance.md`: workloads, and subjects as columns.
+const CHOSEN: [(&[&str], &[&str]); 5] = [
+    (
+        &[
+            "pairs, 1 thread",
+            "stream 2P2C",
+            "batches of 32, 2P2C",
+            "transactions of 32, 10 % aborted, 2P2C",
+            "bounded, trying, 2P2C",
+            "waiting, bounded, 2P2C",
+            "round trip, 2 tasks on 2 threads",
+        ],
+        &[
+            "requeue",
+            "requeue, transaction",
+            "crossbeam-channel",
+            "flume",
+            "tokio mpsc",
+            "moodycamel, tokens",
+            "SegQueue, map",
+        ],
+    ),
     (
         &[
             "pairs, 1 thread",

@@ -1,0 +1,36 @@
+//! The span of a run of a worker pool, for subscribers of `tracing`.
+
+use crate::DeliveryId;
+
+/// The span of a run: nothing without the feature `tracing`, or if the queue has no name.
+pub(crate) struct RunSpan {
+    #[cfg(feature = "tracing")]
+    span: tracing::Span,
+}
+
+impl RunSpan {
+    pub(crate) fn none() -> Self {
+        Self {
+            #[cfg(feature = "tracing")]
+            span: tracing::Span::none(),
+        }
+    }
+
+    /// Opens the span of a run, which is at the given attempt at its first item.
+    #[cfg_attr(not(feature = "tracing"), allow(unused_variables))]
+    pub(super) fn open(queue: &str, worker: &str, id: DeliveryId, attempt: u32) -> Self {
+        Self {
+            #[cfg(feature = "tracing")]
+            span: tracing::info_span!(target: "requeue", "run", queue, worker, %id, attempt),
+        }
+    }
+
+    /// Does a part of the run inside the span.
+    #[inline]
+    pub(crate) fn in_scope<R>(&self, part: impl FnOnce() -> R) -> R {
+        #[cfg(feature = "tracing")]
+        return self.span.in_scope(part);
+        #[cfg(not(feature = "tracing"))]
+        part()
+    }
+}
