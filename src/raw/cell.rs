@@ -37,11 +37,11 @@ unsafe impl<L: Session + Send> Send for LocalCell<L> {}
 
 /// Proof that there are no references to held items: it is derived from an exclusive reference to the cell, and
 /// references to items borrow the cell.
-pub(crate) struct Unborrowed<'c>(PhantomData<&'c mut ()>);
+pub(crate) struct Unborrowed<'c>(PhantomData<&'c ()>);
 
 impl Unborrowed<'_> {
     /// For callers that own the endpoint itself, without a cell.
-    pub(super) fn new() -> Self {
+    pub(super) const fn new() -> Self {
         Self(PhantomData)
     }
 }

@@ -58,9 +58,9 @@ impl DirectoryPage {
             // SAFETY: consumers retire a page only when it has a successor.
             unsafe { &(*last).next }
         };
-        // ORDERING: Relaxed; the link is followed only for published positions after it, so the Release
-        // of the shard's tail publishes it.
-        link.store(page, Ordering::Relaxed);
+        // ORDERING: Release; pairs with `directory.page`: a consumer whose tail is older than this page may find it at
+        // the front, after the shard was retired. A successor is followed only for published positions after it.
+        link.store(page, weak!("directory.append", Release));
         page
     }
 
@@ -199,8 +199,9 @@ impl Directory {
 
     /// The page of segment `number`; `None` if the front has moved past it.
     fn page<'p>(&self, number: u64, pin: &'p Pin) -> Option<&'p DirectoryPage> {
-        // ORDERING: Acquire; pairs with `directory.advance`: another consumer, which has seen a later
-        // tail, may have moved the front to a page that the caller's tail does not cover.
+        // ORDERING: Acquire; pairs with `directory.advance` and `directory.append`: another consumer, which has seen a
+        // later tail, may have moved the front to a page that the caller's tail does not cover, or the shard was retired
+        // and has a page of its next owner.
         let mut at = self.front.load(weak!("directory.page", Acquire));
         loop {
             // SAFETY: reached under the pin; pages are retired, never freed immediately.
@@ -245,7 +246,8 @@ impl Directory {
     /// The caller is the producer, which discards its last page, and the shard is empty.
     pub(super) unsafe fn vacate(&self) {
         let pin = reclaim::pin();
-        // ORDERING: Relaxed; producers wrote the pages. A thread that finds none has seen an old tail.
+        // ORDERING: Relaxed; producers wrote the pages. A thread that finds none, or a page of the next
+        // owner, has seen an old tail.
         let mut at = self.front.swap(ptr::null_mut(), Ordering::Relaxed);
         // SAFETY: pages from the front on belong to the caller now: consumers retire a page only when
         // they have moved the front past it.

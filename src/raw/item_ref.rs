@@ -1,15 +1,23 @@
 //! The only reference to a held item.
 
 use super::entry::Stored;
+use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
-#[cfg(all(feature = "tokio", not(any(loom, shuttle))))]
-use std::ptr::NonNull;
+use std::ptr::{addr_of_mut, NonNull};
 
 /// An item held by a transaction, and the number of its deliveries. Each held item has at most one reference.
 pub(crate) struct ItemRef<'t, T> {
-    item: &'t mut T,
+    /// Not a reference: a function that takes one by value must not use the item otherwise until it returns, and those
+    /// that end a delivery do.
+    item: NonNull<T>,
     attempts: u32,
+    borrow: PhantomData<&'t mut T>,
 }
+
+// SAFETY: it is used as a `&mut T`.
+unsafe impl<T: Send> Send for ItemRef<'_, T> {}
+// SAFETY: as above.
+unsafe impl<T: Sync> Sync for ItemRef<'_, T> {}
 
 impl<T> ItemRef<'_, T> {
     /// # Safety
@@ -18,8 +26,17 @@ impl<T> ItemRef<'_, T> {
     #[inline]
     pub(super) unsafe fn new(item: *mut T, attempts: u32) -> Self {
         // SAFETY: by contract.
-        let item = unsafe { &mut *item };
-        Self { item, attempts }
+        let item = unsafe { NonNull::new_unchecked(item) };
+        Self::at(item, attempts)
+    }
+
+    #[inline]
+    fn at(item: NonNull<T>, attempts: u32) -> Self {
+        Self {
+            item,
+            attempts,
+            borrow: PhantomData,
+        }
     }
 
     #[inline]
@@ -29,14 +46,13 @@ impl<T> ItemRef<'_, T> {
 
     /// The address of the item while it is held.
     pub(crate) fn address(&self) -> usize {
-        let item: *const T = self.item;
-        item as usize
+        self.item.as_ptr() as usize
     }
 
     /// The address of the item, and the number of its deliveries.
     #[cfg(all(feature = "tokio", not(any(loom, shuttle))))]
     pub(super) fn into_parts(self) -> (NonNull<T>, u32) {
-        (NonNull::from(self.item), self.attempts)
+        (self.item, self.attempts)
     }
 }
 
@@ -44,10 +60,9 @@ impl<'t, T, M> ItemRef<'t, Stored<T, M>> {
     /// The reference to the item alone.
     #[inline]
     pub(crate) fn project(self) -> ItemRef<'t, T> {
-        ItemRef {
-            item: &mut self.item.item,
-            attempts: self.attempts,
-        }
+        // SAFETY: the item of a live value.
+        let item = unsafe { NonNull::new_unchecked(addr_of_mut!((*self.item.as_ptr()).item)) };
+        ItemRef::at(item, self.attempts)
     }
 }
 
@@ -56,13 +71,15 @@ impl<T> Deref for ItemRef<'_, T> {
 
     #[inline]
     fn deref(&self) -> &T {
-        self.item
+        // SAFETY: by the contract of `new`.
+        unsafe { self.item.as_ref() }
     }
 }
 
 impl<T> DerefMut for ItemRef<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
-        self.item
+        // SAFETY: by the contract of `new`.
+        unsafe { self.item.as_mut() }
     }
 }

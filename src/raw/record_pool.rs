@@ -6,6 +6,7 @@
 //! meanwhile.
 
 use crate::sync::{exclusive, weak, AtomicPtr, AtomicU64, AtomicUsize, Ordering, SMALL};
+use std::marker::PhantomData;
 use std::{ptr, slice};
 
 /// Records in the first bucket; each further bucket doubles.
@@ -27,6 +28,8 @@ pub(crate) struct RecordPool<R> {
     used: AtomicU64,
     /// The number of first records that are never retired, since they are acquired again first.
     permanent: usize,
+    /// The pool owns records, and gives out references to them.
+    records: PhantomData<R>,
 }
 
 struct Bucket<R> {
@@ -42,6 +45,7 @@ impl<R: Default> RecordPool<R> {
     pub(crate) fn new(permanent: usize) -> Self {
         Self {
             permanent,
+            records: PhantomData,
             buckets: std::array::from_fn(|_| AtomicPtr::new(ptr::null_mut())),
             len: AtomicUsize::new(0),
             used: AtomicU64::new(0),

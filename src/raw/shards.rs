@@ -366,12 +366,22 @@ impl Iterator for Round<'_> {
     }
 }
 
+impl<T> Shards<T> {
+    /// Unlinks the runs of empty shards: one that was used up while another one was on top of it is still linked.
+    fn unlink_runs(&self) {
+        for shard in self.walk() {
+            self.front(shard).take(&mut None::<T>, 1);
+        }
+    }
+}
+
 impl<T> Drop for Shards<T> {
     /// Drops the items; the fields then free their memory.
     fn drop(&mut self) {
         let mut consumer = Consumer::new(0);
         drop_all(|| consumer.take_one(self));
         consumer.leave();
+        self.unlink_runs();
         reclaim::collect();
     }
 }

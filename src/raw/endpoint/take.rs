@@ -245,7 +245,7 @@ impl<T, M> Endpoint<Stored<T, M>> {
     /// If another transaction holds the item.
     #[allow(clippy::needless_pass_by_value)] // consumes the only reference
     pub(crate) fn remove(&mut self, item: ItemRef<'_, T>) -> Entry<Stored<T, M>> {
-        // SAFETY: the reference, which ends here, was the only access to the item, and it belongs to the
+        // SAFETY: the reference, a pointer that is used no more, was the only access to the item, and it belongs to the
         // current transaction: it borrows the cell.
         unsafe { self.hold.remove(item.address()) }
     }

@@ -387,3 +387,33 @@ fn ages_lie_between_the_stamps_of_segments() {
     assert_eq!(age_after(1), None);
     consumer.leave();
 }
+
+#[test]
+fn a_run_that_was_used_up_below_another_one_is_unlinked_in_the_end() {
+    let shards = Arc::new(Shards::<u32>::new(false));
+    let [mut owner, mut one, mut two, mut three] =
+        std::array::from_fn(|_| Endpoint::new(Arc::clone(&shards)));
+    owner.push(1);
+    owner.push(2);
+    assert!(one.hold() && two.hold());
+    one.abort(&UNBORROWED);
+    let front = shards.front(1);
+    {
+        // A consumer takes the item of the run, and before it can unlink the run, another run comes on top of it.
+        let _visit = front.visit();
+        // SAFETY: in a visit.
+        let run = unsafe { front.top() }.unwrap();
+        let (from, to) = (run.cursor(), run.advance(run.cursor(), 1));
+        assert!(front.claim_run(run, from, to));
+        let mut item: Option<u32> = None;
+        // SAFETY: claimed; there is room for one item.
+        unsafe { run.move_out(from, 1, &mut item) };
+        assert_eq!(item, Some(1));
+        two.abort(&UNBORROWED);
+        assert!(!front.unlink(run));
+    }
+    assert_eq!(three.pop(), Some(2));
+    assert!(front.has_runs(), "the used-up one");
+    shards.unlink_runs();
+    assert!(!front.has_runs());
+}
