@@ -1,6 +1,6 @@
 //! A queue as a channel: a [`Sender`] and a [`Receiver`], whose last drop closes it.
 //!
-//! To migrate from another channel, change the import, then add transactions where needed. Both sides are `Clone`,
+//! [Coming from a channel](crate::guide::channels) has a table of calls. Both sides are `Clone`,
 //! `Send` and `Sync`, and all methods take `&self`, so a side may also be shared by reference or in an `Arc`. There
 //! may be any number of each: receivers compete for the items.
 //!
@@ -28,6 +28,20 @@
 //! [`PopError::Closed`]. When the last receiver is dropped, it is closed too: pushes fail with [`PushError::Closed`],
 //! which gives the item back. Items not received are dropped with the last sender.
 //!
+//! # Order
+//!
+//! Items that one thread pushes through a sender are popped in that order; between threads the order is best effort,
+//! for the same sender too. A task that may move between threads and needs its order pushes through a
+//! [`Handle`](crate::Handle) of its own, and keeps its sender, since a handle does not keep the channel open.
+//!
+//! # Items that nobody receives
+//!
+//! When the last receiver is dropped, the items stay in the queue: handles of the queue may still pop them. A reply
+//! channel in such an item stays alive too; a receiving side that ends for good calls
+//! [`clear`](crate::Queue::clear) of its queue.
+//!
+//! # The queue
+//!
 //! All other functions are available through [`Sender::queue`] and [`Receiver::queue`]: a receiver that must not lose
 //! an item when it fails uses a [`Handle`](crate::Handle) and transactions.
 //!
@@ -44,9 +58,13 @@
 //!
 //! Clones of the queue, handles and futures of either side do not keep it open: only senders and receivers count.
 
+mod both;
+mod iter;
+
+pub use iter::IntoIter;
+
 use crate::future::{OwnedPop, OwnedPush, OwnedPushBatch, TakeBatchAsync};
 use crate::{Drain, Iter, PopError, PushError, Queue};
-use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -472,31 +490,3 @@ impl<T> Receiver<T> {
         self.0 .0.clone()
     }
 }
-
-/// As [`Receiver::iter`].
-impl<T> IntoIterator for &Receiver<T> {
-    type Item = T;
-    type IntoIter = Iter<T>;
-
-    fn into_iter(self) -> Iter<T> {
-        self.iter()
-    }
-}
-
-macro_rules! sides {
-    ($($side:ident)+) => {
-        $(impl<T> Clone for $side<T> {
-            fn clone(&self) -> Self {
-                Self(Arc::clone(&self.0))
-            }
-        }
-
-        impl<T> fmt::Debug for $side<T> {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.debug_tuple(stringify!($side)).field(&self.0 .0).finish()
-            }
-        })+
-    };
-}
-
-sides!(Sender Receiver);

@@ -361,6 +361,12 @@ impl<T, O: Order<T>> Calls<T, O> {
         self.pool.call(&self.shared, call)
     }
 
+    /// Whether newcomers leave the room that becomes free to a waiter.
+    fn is_serving_pushes(&self) -> bool {
+        let is_serving = |room: &Arc<Room>| room.wait_queue.word().is_serving();
+        self.shared.room().is_some_and(is_serving)
+    }
+
     fn waiter(&self) -> PooledWaiter<T, O> {
         PooledWaiter::new(self.pool.check_out(&self.shared))
     }
@@ -424,8 +430,7 @@ impl<T, O: Order<T>> OwnedPush<T, O> {
             item,
         } = self;
         let calls = queue.as_ref().expect(DONE);
-        let is_serving = |room: &Arc<Room>| room.wait_queue.word().is_serving();
-        let at_once = waiter.is_none() && !calls.shared.room().is_some_and(is_serving);
+        let at_once = waiter.is_none() && !calls.is_serving_pushes();
         let attempt = |item: &mut Option<T>| {
             calls.call(|cell| cell.settled().put_unless_full(item, &register))
         };
@@ -469,14 +474,17 @@ impl<T, O: Order<T>> Future for OwnedPush<T, O> {
 /// If it is polled after completion.
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct OwnedPushBatch<T, O: Order<T> = Fifo> {
-    waiter: PooledWaiter<T, O>,
+    queue: Option<Calls<T, O>>,
+    /// Only if it has waited. Then it also pushes the items, since it has gathered the room for them.
+    waiter: Option<PooledWaiter<T, O>>,
     items: Option<Vec<T>>,
 }
 
 impl<T, O: Order<T>> OwnedPushBatch<T, O> {
-    pub(crate) fn new(cell: CheckedOut<T, O>, items: Vec<T>) -> Self {
+    pub(crate) fn new(shared: &Arc<Shared<T, O>>, pool: &Arc<Pool<T, O>>, items: Vec<T>) -> Self {
         Self {
-            waiter: PooledWaiter::new(cell),
+            queue: Some(Calls::new(shared, pool)),
+            waiter: None,
             items: Some(items),
         }
     }
@@ -490,10 +498,24 @@ impl<T, O: Order<T>> OwnedPushBatch<T, O> {
         context: &Context<'_>,
         register: impl RegisterNth<T, O>,
     ) -> Poll<Result<usize, PushError<Vec<T>>>> {
-        let wake_target = WakeTarget::task(context.waker());
-        self.waiter
-            .0
-            .poll_batch(&mut self.items, &wake_target, register)
+        let Self {
+            queue,
+            waiter,
+            items,
+        } = self;
+        let calls = queue.as_ref().expect(DONE);
+        let at_once = waiter.is_none() && !calls.is_serving_pushes();
+        let push = || calls.call(|cell| cell.push_batch_unless_full(items, &register));
+        let poll = if let Some(pushed) = at_once.then(push).flatten() {
+            Poll::Ready(pushed)
+        } else {
+            let cell = &mut waiter.get_or_insert_with(|| calls.waiter()).0;
+            cell.poll_batch(items, &WakeTarget::task(context.waker()), register)
+        };
+        if poll.is_ready() {
+            (*queue, *waiter) = (None, None);
+        }
+        poll
     }
 }
 

@@ -81,6 +81,20 @@ impl<T, O: Order<T>> CellOf<T, O> {
         count
     }
 
+    /// Pushes the batch if there is room for it now; otherwise leaves it where it is.
+    pub(crate) fn push_batch_unless_full(
+        &mut self,
+        batch: &mut Option<Vec<T>>,
+        register: &impl RegisterNth<T, O>,
+    ) -> Option<Result<usize, PushError<Vec<T>>>> {
+        let items = batch.take().expect(wait::DONE);
+        let Some(admission) = self.settled().admit_items(&items, register) else {
+            *batch = Some(items);
+            return None;
+        };
+        Some(self.push_admitted(Some(admission), items))
+    }
+
     /// Pushes items with the metadata of their registration.
     fn push_each(
         &mut self,

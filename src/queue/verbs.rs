@@ -219,8 +219,7 @@ impl<T, O: Order<T>> Queue<T, O> {
     /// # }).unwrap();
     /// ```
     pub fn push_batch_async(&self, items: impl IntoIterator<Item = T>) -> OwnedPushBatch<T, O> {
-        let cell = self.pool().check_out(self.shared());
-        OwnedPushBatch::new(cell, items.into_iter().collect())
+        OwnedPushBatch::new(self.shared(), self.pool(), items.into_iter().collect())
     }
 
     /// Pops an item, and waits for one if there is none. Waiters are served in FIFO order.

@@ -345,3 +345,25 @@ fn an_item_shows_itself() {
         "a\"b|\"a\\\"b\"|  a\"b"
     );
 }
+
+#[test]
+fn all_pushes_of_a_thread_without_a_handle_are_in_one_order() {
+    type Pushes = fn(&Queue<u32>, u32);
+    let pushes: [Pushes; 8] = [
+        |queue, item| queue.push(item).unwrap(),
+        |queue, item| queue.push_blocking(item).unwrap(),
+        |queue, item| queue.push_timeout(item, SECOND).unwrap(),
+        |queue, item| block_on(queue.push_async(item)).unwrap(),
+        |queue, item| assert_eq!(queue.push_batch([item]), Ok(1)),
+        |queue, item| assert_eq!(queue.push_batch_blocking([item]), Ok(1)),
+        |queue, item| assert_eq!(queue.push_batch_timeout([item], SECOND), Ok(1)),
+        |queue, item| assert_eq!(block_on(queue.push_batch_async([item])), Ok(1)),
+    ];
+    for queue in [Queue::unbounded(), Queue::bounded(1000)] {
+        for item in 0..400 {
+            // Each kind after each other one.
+            pushes[(item * (item / 8 + 1)) as usize % pushes.len()](&queue, item);
+        }
+        assert!(queue.drain().eq(0..400));
+    }
+}

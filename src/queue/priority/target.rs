@@ -155,7 +155,7 @@ impl<T: Send, O: Prioritized<T>> PushTarget for &Queue<T, O> {
     }
 
     fn push_batch_async(self, items: Vec<T>) -> Self::PushBatch {
-        OwnedPushBatch::new(self.pool().check_out(self.shared()), items)
+        OwnedPushBatch::new(self.shared(), self.pool(), items)
     }
 }
 
