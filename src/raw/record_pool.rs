@@ -5,7 +5,7 @@
 //! word counts retirements, so if all words are unchanged, no record came into use or was retired
 //! meanwhile.
 
-use crate::sync::{exclusive, weak, AtomicPtr, AtomicU64, AtomicUsize, Ordering, SMALL};
+use crate::sync::{exclusive, start, weak, AtomicPtr, AtomicU64, AtomicUsize, Ordering, SMALL};
 use std::{ptr, slice};
 
 /// Records in the first bucket; each further bucket doubles.
@@ -15,6 +15,8 @@ const WORD: usize = 64;
 /// Flags in a word of the bitmap of records in use. The upper half of the word counts retirements.
 const FLAGS: usize = 4 * FIRST;
 const RETIREMENT: u64 = 1 << 32;
+/// A word without flags before the first retirement.
+const UNUSED: u64 = start(32) * RETIREMENT;
 /// The first bucket with a word of its own in that bitmap.
 const FURTHER: usize = 2;
 
@@ -44,7 +46,7 @@ impl<R: Default> RecordPool<R> {
             permanent,
             buckets: std::array::from_fn(|_| AtomicPtr::new(ptr::null_mut())),
             len: AtomicUsize::new(0),
-            used: AtomicU64::new(0),
+            used: AtomicU64::new(UNUSED),
         }
     }
 
@@ -284,7 +286,7 @@ impl<R: Default> Bucket<R> {
             free: (0..len.div_ceil(WORD))
                 .map(|word| AtomicU64::new(bits(word)))
                 .collect(),
-            used: (0..len / FLAGS).map(|_| AtomicU64::new(0)).collect(),
+            used: (0..len / FLAGS).map(|_| AtomicU64::new(UNUSED)).collect(),
         }
     }
 }
@@ -451,7 +453,7 @@ mod tests {
         assert!(pool.in_use_from(0).eq((7..1000).step_by(100)));
         assert!(pool.in_use_from(8).eq((107..1000).step_by(100)));
         assert_eq!(pool.count_in_use(), 10);
-        assert!(pool.version() > before);
+        assert_ne!(pool.version(), before);
         assert!(!pool.is_in_use(8));
         pool.release(8);
         assert_eq!(pool.acquire(), 8);

@@ -14,6 +14,7 @@ mod defer;
 pub(crate) mod model;
 mod mutex;
 mod panic;
+mod start;
 mod weaken;
 
 pub(crate) use defer::{defer, defer_with, Defer};
@@ -21,6 +22,7 @@ pub(crate) use mutex::{lock, try_lock, Mutex, MutexGuard};
 pub(crate) use panic::swallow_panic;
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use parking_lot::Condvar;
+pub(crate) use start::{start, start_before};
 #[cfg(loom)]
 pub(crate) use weaken::ordering;
 pub(crate) use weaken::{is_weakened, planted, step, weak};
