@@ -1,7 +1,7 @@
 //! Where counters begin: at 0, except under `--cfg near_wrap`, where tests pass the ends of their ranges.
 
 /// How many steps a counter is then before it wraps.
-const STEPS: u64 = 4;
+const STEPS: u64 = 2;
 /// How far a counter that must not reach its end is then before it: farther than any test counts.
 const FAR: u64 = 1 << 40;
 
