@@ -1,12 +1,15 @@
 //! A free count: free permits that any thread may take.
 
-use crate::sync::{planted, weak, AtomicUsize, Ordering};
+use crate::sync::{planted, start, weak, AtomicUsize, Ordering};
+
+/// Where totals begin that wrap.
+#[allow(clippy::cast_possible_truncation)] // of so many bits
+pub(super) const START: usize = start(usize::BITS) as usize;
 
 /// The total numbers of permits put in and taken out; the difference is free.
 ///
-/// Both totals only grow, so a take computed from a snapshot is correct if its CAS finds the total of takes
+/// Both totals only grow, and wrap, so a take computed from a snapshot is correct if its CAS finds the total of takes
 /// unchanged: the permits put in before the snapshot are still there.
-#[derive(Default)]
 pub(super) struct FreeCount {
     put: AtomicUsize,
     taken: AtomicUsize,
@@ -20,11 +23,17 @@ pub(super) struct Sight {
     pub(super) taken: usize,
 }
 
+impl Default for FreeCount {
+    fn default() -> Self {
+        Self::with(0)
+    }
+}
+
 impl FreeCount {
     pub(super) fn with(permits: usize) -> Self {
         Self {
-            put: AtomicUsize::new(permits),
-            taken: AtomicUsize::new(0),
+            put: AtomicUsize::new(START.wrapping_add(permits)),
+            taken: AtomicUsize::new(START),
         }
     }
 

@@ -117,7 +117,7 @@ use crate::sync::barrier;
 use crate::sync::{AtomicUsize, SMALL};
 pub(crate) use cache::PermitCache;
 use crossbeam_utils::CachePadded;
-use free_count::FreeCount;
+use free_count::{FreeCount, START};
 use record::PermitRecord;
 use std::sync::Arc;
 
@@ -165,7 +165,7 @@ impl Capacity {
         Self {
             limit,
             pool: CachePadded::new(FreeCount::with(limit.min(MOST))),
-            revocations: CachePadded::new(AtomicUsize::new(0)),
+            revocations: CachePadded::new(AtomicUsize::new(START)),
             records: RecordPool::new(record_pool::FIRST),
         }
     }

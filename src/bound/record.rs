@@ -1,12 +1,14 @@
 //! A record: the permits that one handle has taken ahead, and those that it has given back.
 
 use super::free_count::FreeCount;
-use crate::sync::{barrier, planted, weak, AtomicBool, AtomicUsize, Ordering};
+use crate::sync::{barrier, planted, start_before, weak, AtomicBool, AtomicUsize, Ordering};
 use crossbeam_utils::CachePadded;
 
-/// The first position. Its bit is set in all positions; a thief marks an end by clearing it, so that the end is less
-/// than any position.
+/// A bit that is set in all positions; a thief marks an end by clearing it, so that the end is less than any position.
 const OPEN: usize = 1 << (usize::BITS - 1);
+/// The first position.
+#[allow(clippy::cast_possible_truncation)] // of so many bits
+const FIRST: usize = OPEN + start_before(OPEN as u64) as usize;
 
 /// The record of one handle.
 #[derive(Default)]
@@ -32,8 +34,8 @@ pub(super) struct RevocableRange {
 impl Default for RevocableRange {
     fn default() -> Self {
         Self {
-            used: AtomicUsize::new(OPEN),
-            end: AtomicUsize::new(OPEN),
+            used: AtomicUsize::new(FIRST),
+            end: AtomicUsize::new(FIRST),
             filling: AtomicBool::new(false),
         }
     }

@@ -12,7 +12,7 @@
 //! The upper half of each word counts the changes, so each change makes it greater: if the sums of the words of each
 //! level are the same in two passes over the tree, no word has changed in between.
 
-use crate::sync::{exclusive, planted, weak, AtomicPtr, AtomicU64, Ordering, SMALL};
+use crate::sync::{exclusive, planted, start, weak, AtomicPtr, AtomicU64, Ordering, SMALL};
 use std::ptr;
 
 /// The number of flags of a word.
@@ -20,6 +20,8 @@ const FLAGS: usize = if SMALL { 2 } else { 32 };
 /// What no word of flags equals.
 const NOT_FIRST: u64 = u64::MAX;
 const CHANGE: u64 = 1 << 32;
+/// A word without flags before its first change.
+const UNCHANGED: u64 = start(32) * CHANGE;
 /// Bucket `n` has `2^n` words; bucket 0 is never made, since its word is `first`.
 const BUCKETS: usize = if cfg!(loom) { 3 } else { 27 };
 
@@ -39,7 +41,6 @@ struct Bucket {
 }
 
 /// Flags, and in the upper half a count of changes.
-#[derive(Default)]
 struct Word(AtomicU64);
 
 /// A word as it was seen: the shards of this word may be removed from the set if it has not changed.
@@ -50,7 +51,7 @@ pub(super) struct Seen {
 }
 
 /// The sums of the words of each level that were read in one pass.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct SetVersion {
     top: u64,
     groups: u64,
@@ -58,6 +59,10 @@ pub(super) struct SetVersion {
 }
 
 impl Word {
+    fn new() -> Self {
+        Self(AtomicU64::new(UNCHANGED))
+    }
+
     #[inline]
     fn read(&self) -> u64 {
         // ORDERING: Acquire; pairs with `attached.add` and `attached.remove`.
@@ -94,6 +99,12 @@ impl Word {
 }
 
 impl SetVersion {
+    /// That of a set before its first change.
+    pub(super) const UNCHANGED: Self = Self {
+        top: UNCHANGED,
+        groups: 0,
+        words: UNCHANGED,
+    };
     /// What no set has.
     pub(super) const NEVER: Self = Self {
         top: u64::MAX,
@@ -117,8 +128,8 @@ impl Seen {
 impl AttachedSet {
     pub(super) fn new() -> Self {
         Self {
-            top: Word::default(),
-            first: Word::default(),
+            top: Word::new(),
+            first: Word::new(),
             buckets: std::array::from_fn(|_| AtomicPtr::new(ptr::null_mut())),
         }
     }
@@ -332,7 +343,7 @@ fn clear_above(above: &Word, index: usize, has_none: impl Fn() -> bool) -> bool 
 impl Bucket {
     fn new(number: usize) -> Self {
         let words = 1 << number;
-        let new = |len| (0..len).map(|_| Word::default()).collect();
+        let new = |len| (0..len).map(|_| Word::new()).collect();
         Self {
             groups: new(words / FLAGS + usize::from(words < FLAGS)),
             words: new(words),

@@ -14,11 +14,15 @@ use super::hold::{Hold, Room};
 use super::shards::Shards;
 use super::sink::Sink;
 use super::strict::Collect;
-use crate::sync::planted;
+use crate::sync::{planted, start};
 use crossbeam_utils::Backoff;
 
 /// One of `ROUND` aborts moves to the next shard with items; one of as many choices compares with it.
 const ROUND: u32 = 16;
+
+/// Where aborts and choices begin, a multiple of a round.
+#[allow(clippy::cast_possible_truncation)] // of 32 bits
+const ROUNDS: u32 = start(u32::BITS) as u32 / ROUND * ROUND;
 
 /// The number of shards that are looked at for one to compare with.
 const PICKS: usize = 8;
@@ -179,8 +183,8 @@ impl<T> Consumer<T> {
             shard: ShardCursor::Injector(0),
             number: 0,
             flag: Shards::<T>::only_flag(0),
-            aborts: 0,
-            choices: 0,
+            aborts: ROUNDS,
+            choices: ROUNDS,
             random,
             visits: Visits::default(),
         }

@@ -55,3 +55,21 @@ impl<T, M> Stored<T, M> {
         self.item
     }
 }
+
+#[cfg(all(test, not(any(loom, shuttle))))]
+mod tests {
+    use super::DeliveryMeta;
+
+    #[test]
+    fn attempts_saturate_and_never_look_gone() {
+        let mut delivery = DeliveryMeta {
+            attempts: u32::MAX - 3,
+            since: 7,
+        };
+        for attempts in [u32::MAX - 2, u32::MAX - 1, u32::MAX - 1] {
+            delivery = delivery.again();
+            assert_eq!((delivery.attempts, delivery.since), (attempts, 7));
+            assert!(!delivery.is_gone());
+        }
+    }
+}

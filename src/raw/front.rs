@@ -23,7 +23,9 @@ use super::block::Block;
 use super::reclaim::{self, Pin};
 use super::run::{Progress, Run};
 use super::sink::Sink;
-use crate::sync::{barrier, planted, step, weak, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
+use crate::sync::{
+    barrier, planted, start, start_before, step, weak, AtomicPtr, AtomicU64, AtomicUsize, Ordering,
+};
 use std::iter;
 use std::mem::ManuallyDrop;
 use std::ptr::{self, NonNull};
@@ -80,6 +82,9 @@ pub(super) struct VisitEnd {
     pub(super) pin: Pin,
 }
 
+/// The first position of a shard, which begins a segment.
+pub(super) const FIRST: u64 = start_before(1 << (u64::BITS - Head::BITS));
+
 /// A shard's head: `position << 8 | aborts`, the position of the oldest unclaimed item and a count.
 ///
 /// 56 bits of position last for eleven years at 200 million items per second and shard. The 8-bit
@@ -89,6 +94,7 @@ pub(super) struct Head(u64);
 
 impl Head {
     const BITS: u32 = 8;
+    const START: Self = Self(FIRST << Self::BITS | start(Self::BITS));
 
     /// The first head at a position: the least of all heads there.
     #[inline]
@@ -123,9 +129,9 @@ impl Head {
 impl<T> Front<T> {
     pub(super) fn new() -> Self {
         Self {
-            head: AtomicU64::new(0),
+            head: AtomicU64::new(Head::START.0),
             top: AtomicPtr::new(ptr::null_mut()),
-            emptied: AtomicU64::new(0),
+            emptied: AtomicU64::new(start(u64::BITS)),
             visitors: AtomicUsize::new(0),
             set: AtomicPtr::new(ptr::null_mut()),
             shard: AtomicUsize::new(0),

@@ -7,10 +7,11 @@
 
 use super::cursor::Take;
 use super::entry::DeliveryMeta;
-use super::front::{Front, Head};
+use super::front::{Front, Head, FIRST};
 use super::node::{At, Node, NodeSlots};
 use super::reclaim::{self, Pin};
 use super::row::Row;
+use super::segment::FIRST_STAMP;
 use super::sink::Sink;
 use super::times::known;
 use crate::sync::{exclusive, weak, AtomicBool, AtomicPtr, AtomicU64, Ordering};
@@ -24,7 +25,7 @@ pub(super) struct Injector<T> {
     first: AtomicPtr<NodeSlots<T>>,
     /// A node at or before the end.
     last: CachePadded<AtomicPtr<NodeSlots<T>>>,
-    /// Voided cells, and those of them that the head has passed.
+    /// Voided cells, and those of them that the head has passed; both with the positions before the first one.
     voided: AtomicU64,
     passed: AtomicU64,
     /// Whether any item was ever put here: many queues are used through handles alone.
@@ -38,13 +39,13 @@ unsafe impl<T: Send> Sync for Injector<T> {}
 
 impl<T> Injector<T> {
     pub(super) fn new(timed: bool) -> Self {
-        let node = Node::allocate(0, 0, timed).as_ptr();
+        let node = Node::allocate(FIRST, FIRST_STAMP, timed).as_ptr();
         Self {
             front: CachePadded::new(Front::new()),
             first: AtomicPtr::new(node),
             last: CachePadded::new(AtomicPtr::new(node)),
-            voided: AtomicU64::new(0),
-            passed: AtomicU64::new(0),
+            voided: AtomicU64::new(FIRST),
+            passed: AtomicU64::new(FIRST),
             used: AtomicBool::new(false),
         }
     }
@@ -154,7 +155,7 @@ impl<T> Injector<T> {
     /// The position of the first cell of the node at the head.
     pub(super) fn entered(&self) -> u64 {
         let position = self.front.head().position();
-        position - position % Node::<T>::LEN
+        position - (position - FIRST) % Node::<T>::LEN
     }
 
     /// Moves up to `most` items from the head into the sink, unless returned ones come first. Returns
@@ -263,7 +264,7 @@ impl<T> Injector<T> {
     /// The position of the head, if no item is visible there.
     pub(super) fn position_if_empty(&self) -> Option<u64> {
         if self.is_unused() {
-            return Some(0);
+            return Some(FIRST);
         }
         let pin = reclaim::pin();
         loop {

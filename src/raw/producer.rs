@@ -2,6 +2,7 @@
 
 use super::directory::DirectoryPage;
 use super::entry::Entry;
+use super::front::FIRST;
 use super::segment::{number, offset, Segment};
 use super::shard::Shard;
 use super::slot::Slot;
@@ -29,9 +30,9 @@ pub(super) struct Producer<T> {
 impl<T> Producer<T> {
     pub(super) fn new() -> Self {
         Self {
-            next: 0,
+            next: FIRST,
             staged: 0,
-            limit: 0,
+            limit: FIRST,
             segment: None,
             page: ptr::null_mut(),
             opened: Vec::new(),

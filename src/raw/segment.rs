@@ -4,10 +4,16 @@ use super::entry::{DeliveryMeta, Entry};
 use super::row::Row;
 use super::slot::Slot;
 use super::times::Times;
-use crate::sync::{weak, AtomicU64, Ordering, SMALL};
+use crate::sync::{start_before, weak, AtomicU64, Ordering, SMALL};
 use std::mem::size_of;
 use std::ptr::NonNull;
 use std::slice;
+
+/// The most positions in a segment.
+const MOST: usize = 256;
+
+/// The first stamp of a segment. A stamp times the positions of a segment must not overflow.
+pub(super) const FIRST_STAMP: u64 = start_before(1 << (u64::BITS - MOST.ilog2()));
 
 /// The slots of [`Segment::LEN`] consecutive positions.
 ///
@@ -32,8 +38,8 @@ impl<T> Clone for Segment<T> {
 impl<T> Copy for Segment<T> {}
 
 impl<T> Segment<T> {
-    /// Positions in a segment, a power of two: about 2 KiB of items, at most 256 of them.
-    pub(super) const LEN: usize = if SMALL { 2 } else { Self::len_for(2048, 256) };
+    /// Positions in a segment, a power of two: about 2 KiB of items, at most [`MOST`] of them.
+    pub(super) const LEN: usize = if SMALL { 2 } else { Self::len_for(2048, MOST) };
 
     /// The largest power of two of items that fit into `bytes`, between 1 and `most`.
     const fn len_for(bytes: usize, most: usize) -> usize {

@@ -1,6 +1,6 @@
 //! A shard: a queue with one producer, its owner, and any number of consumers.
 //!
-//! Positions are counted from the first item of the shard. `head <= tail`, except for the instant in
+//! Positions are counted from the first item of the shard, from [`FIRST`] on. `head <= tail`, except for the instant in
 //! which [`Shard::vacate`] skips the rest of a segment.
 //!
 //! | word | written by | read by |
@@ -13,7 +13,7 @@
 use super::attached::AttachedSet;
 use super::directory::Directory;
 use super::entry::Entry;
-use super::front::{Front, Head};
+use super::front::{Front, Head, FIRST};
 use super::joint::Joint;
 use super::producer::Producer;
 use super::reclaim;
@@ -41,7 +41,7 @@ pub(super) struct Shard<T> {
 struct Published {
     tail: AtomicU64,
     joint: AtomicPtr<Joint>,
-    /// Positions that never held an item: the ends of segments given up early.
+    /// Positions that never held an item: those before the first one, and the ends of segments given up early.
     skipped: AtomicU64,
     /// Whether the shard has no owner, as a hint.
     is_free: AtomicBool,
@@ -65,9 +65,9 @@ impl<T> Default for Shard<T> {
     fn default() -> Self {
         Self {
             published: CachePadded::new(Published {
-                tail: AtomicU64::new(0),
+                tail: AtomicU64::new(FIRST),
                 joint: AtomicPtr::new(ptr::null_mut()),
-                skipped: AtomicU64::new(0),
+                skipped: AtomicU64::new(FIRST),
                 is_free: AtomicBool::new(true),
             }),
             front: CachePadded::new(Front::new()),

@@ -12,7 +12,7 @@ use super::injector::Injector;
 use super::producer::Producer;
 use super::reclaim;
 use super::record_pool::{RecordPool, FIRST};
-use super::segment::Segment;
+use super::segment::{Segment, FIRST_STAMP};
 use super::shard::Shard;
 use super::sink::Sink;
 use crate::sync::{barrier, AtomicU64, SMALL};
@@ -54,7 +54,7 @@ impl<T> Shards<T> {
             detaching: CachePadded::default(),
             handles: RecordPool::new(PERMANENT),
             popped: Counters::default(),
-            stamps: CachePadded::new(AtomicU64::new(0)),
+            stamps: CachePadded::new(AtomicU64::new(FIRST_STAMP)),
             timed,
             stickiness: u32::MAX,
         }

@@ -60,7 +60,7 @@ impl<T> Shards<T> {
         let versions = self.version_if_empty(0)?;
         if self.end() == 1 {
             return Some(Collect {
-                attached: SetVersion::default(),
+                attached: SetVersion::UNCHANGED,
                 versions,
             });
         }

@@ -1,5 +1,6 @@
 //! Synchronization primitives: the standard ones and `parking_lot`'s locks, loom's under `--cfg loom`, or
 //! shuttle's under `--cfg shuttle`. These need the features of the same names, which change nothing by themselves.
+//! Under `--cfg yields` the atomics of std give way to other threads at random.
 //!
 //! All have the API of loom's, so that the code above is written once.
 
@@ -7,6 +8,8 @@
 compile_error!("`--cfg loom` needs the feature `loom`");
 #[cfg(all(shuttle, not(feature = "shuttle")))]
 compile_error!("`--cfg shuttle` needs the feature `shuttle`");
+#[cfg(all(yields, any(loom, shuttle)))]
+compile_error!("`--cfg yields` is for the atomics of std");
 
 pub(crate) mod barrier;
 mod defer;
@@ -14,14 +17,18 @@ mod defer;
 pub(crate) mod model;
 mod mutex;
 mod panic;
+mod start;
 mod weaken;
+#[cfg(yields)]
+mod yields;
 
 pub(crate) use defer::{defer, defer_with, Defer};
 pub(crate) use mutex::{lock, try_lock, Mutex, MutexGuard};
 pub(crate) use panic::swallow_panic;
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use parking_lot::Condvar;
-#[cfg(loom)]
+pub(crate) use start::{start, start_before};
+#[cfg(any(loom, yields))]
 pub(crate) use weaken::ordering;
 pub(crate) use weaken::{is_weakened, planted, step, weak};
 
@@ -32,8 +39,14 @@ use shuttle::sync as kind;
 #[cfg(not(any(loom, shuttle)))]
 use std::sync as kind;
 
+pub(crate) use kind::atomic::Ordering;
+#[cfg(not(yields))]
 pub(crate) use kind::atomic::{
-    fence, AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicU8, AtomicUsize, Ordering,
+    fence, AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicU8, AtomicUsize,
+};
+#[cfg(yields)]
+pub(crate) use yields::{
+    fence, AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicU8, AtomicUsize,
 };
 
 #[cfg(not(loom))]

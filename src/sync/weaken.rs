@@ -1,18 +1,18 @@
 //! Names of orderings and steps, so that the models can weaken one and find out what fails.
 //!
-//! Only a build under `--cfg loom` knows the names: there the variable `REQUEUE_WEAKEN` lists what is
+//! Only a build under `--cfg loom` or `--cfg yields` knows the names: there the variable `REQUEUE_WEAKEN` lists what is
 //! weakened, separated by commas. An ordering becomes Relaxed, or the ordering behind a colon, as in
 //! `front.claim:Acquire`; a barrier does nothing; a planted bug is enabled. Everywhere else names have no
 //! effect. The table of all names is `docs/orderings.md`, which `.ci/weaken` checks.
 
 /// An ordering with a name.
-#[cfg(not(loom))]
+#[cfg(not(any(loom, yields)))]
 macro_rules! weak {
     ($name:literal, $ordering:ident) => {
         $crate::sync::Ordering::$ordering
     };
 }
-#[cfg(loom)]
+#[cfg(any(loom, yields))]
 macro_rules! weak {
     ($name:literal, $ordering:ident) => {
         $crate::sync::ordering($name, $crate::sync::Ordering::$ordering)
@@ -21,14 +21,14 @@ macro_rules! weak {
 
 /// Whether a planted bug is enabled: only in a model that requests it. With a statement: executes it only
 /// then.
-#[cfg(not(loom))]
+#[cfg(not(any(loom, yields)))]
 macro_rules! planted {
     ($name:literal) => {
         $crate::sync::is_weakened($name)
     };
     ($name:literal, $statement:expr) => {};
 }
-#[cfg(loom)]
+#[cfg(any(loom, yields))]
 macro_rules! planted {
     ($name:literal) => {
         $crate::sync::is_weakened($name)
@@ -41,13 +41,13 @@ macro_rules! planted {
 }
 
 /// A step of a protocol, which is omitted in a model that requests it.
-#[cfg(not(loom))]
+#[cfg(not(any(loom, yields)))]
 macro_rules! step {
     ($name:literal, $statement:expr) => {
         $statement
     };
 }
-#[cfg(loom)]
+#[cfg(any(loom, yields))]
 macro_rules! step {
     ($name:literal, $statement:expr) => {
         if !$crate::sync::is_weakened($name) {
@@ -59,17 +59,17 @@ macro_rules! step {
 pub(crate) use {planted, step, weak};
 
 /// Whether the ordering, barrier or step with this name is weakened.
-#[cfg(not(loom))]
+#[cfg(not(any(loom, yields)))]
 #[inline(always)]
 #[allow(clippy::inline_always)] // a constant
 pub(crate) const fn is_weakened(_name: &'static str) -> bool {
     false
 }
 
-#[cfg(loom)]
+#[cfg(any(loom, yields))]
 pub(crate) use chosen::{is_weakened, ordering};
 
-#[cfg(loom)]
+#[cfg(any(loom, yields))]
 mod chosen {
     use crate::sync::Ordering;
     use std::sync::OnceLock;

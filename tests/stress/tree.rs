@@ -68,15 +68,20 @@ fn each_node_is_visited_once() {
         let queue = Queue::unbounded();
         queue.push(Job::new(0)).unwrap();
         let visits: Vec<AtomicUsize> = (0..nodes).map(|_| AtomicUsize::new(0)).collect();
-        let work = Work::default();
+        let (work, visited) = (Work::default(), AtomicUsize::new(0));
+        // Or all are visited: threads that find nothing are rarely all between two runs if these take long.
+        let is_over = || work.is_over(&queue) || visited.load(Ordering::SeqCst) == nodes;
         together(threads, rng, |_, rng| {
             let mut handle = queue.handle();
-            while !work.is_over(&queue) {
+            while !is_over() {
                 work.begun.fetch_add(1, Ordering::SeqCst);
                 let outcome = unless_planned(|| handle.transact(|tx| expand(tx, nodes, rng)));
                 work.ended.fetch_add(1, Ordering::SeqCst);
                 match outcome {
-                    Some(Ok(Some(node))) => drop(visits[node].fetch_add(1, Ordering::SeqCst)),
+                    Some(Ok(Some(node))) => {
+                        visits[node].fetch_add(1, Ordering::SeqCst);
+                        visited.fetch_add(1, Ordering::SeqCst);
+                    }
                     Some(Ok(None)) => thread::yield_now(),
                     Some(Err(())) | None => {}
                 }

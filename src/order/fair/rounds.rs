@@ -18,9 +18,13 @@ use super::meta::KeyMeta;
 use super::pages::Pages;
 use crate::order::{Dequeued, Mark, Sequence, Shown, Visit, PART, SCAN_STEP};
 use crate::raw::{Entry, Stored};
+use crate::sync::start;
 
 /// No key.
 const NONE: u32 = u32::MAX;
+/// The number of the first round.
+#[allow(clippy::cast_possible_truncation)] // of 32 bits
+const FIRST_ROUND: u32 = start(u32::BITS) as u32;
 
 /// The items of all keys.
 pub(crate) struct Rounds<T> {
@@ -149,7 +153,7 @@ impl<T> Rounds<T> {
             keys: Pages::new(),
             front: NONE,
             ring: 0,
-            round: 0,
+            round: FIRST_ROUND,
             serial,
             batch,
             shown: 0,

@@ -1,5 +1,6 @@
 //! Tickets, which identify items.
 
+use crate::sync::start;
 use std::cell::Cell;
 use std::fmt;
 use std::num::NonZeroU64;
@@ -67,7 +68,7 @@ impl Ticket {
 /// The first number of a new block.
 #[cold]
 fn new_block() -> u64 {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
+    static NEXT: AtomicU64 = AtomicU64::new(start(Ticket::BITS) / BLOCK * BLOCK);
     // ORDERING: Relaxed; only distinct numbers matter.
     NEXT.fetch_add(BLOCK, Ordering::Relaxed) % (1 << Ticket::BITS)
 }

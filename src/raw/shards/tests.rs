@@ -2,7 +2,8 @@
 
 use super::Shards;
 use crate::raw::consumer::Consumer;
-use crate::raw::segment::Segment;
+use crate::raw::front::FIRST;
+use crate::raw::segment::{Segment, FIRST_STAMP};
 use crate::raw::strict::Remainder;
 use crate::raw::testing::UNBORROWED;
 use crate::raw::{Endpoint, Intake};
@@ -107,7 +108,7 @@ fn an_idle_mark_in_an_attached_shard_hides_nothing() {
     owner.push(1);
     let shard = shards.records().get(0);
     assert!(shard.mark_idle());
-    assert_eq!(shard.tail_without_joint(), Some(1));
+    assert_eq!(shard.tail_without_joint(), Some(FIRST + 1));
     assert!(!shard.looks_empty());
     assert_eq!(shards.pop_one(), Some(1));
     assert!(shard.looks_empty());
@@ -375,7 +376,7 @@ fn ages_lie_between_the_stamps_of_segments() {
     for segment in 0..40 {
         (0..LEN).for_each(|_| producers[segment % 2].push(0));
     }
-    let ticks = |ticks: u64| ticks * LEN as u64;
+    let ticks = |ticks: u64| (FIRST_STAMP + ticks) * LEN as u64;
     for opened in (1..39).step_by(2) {
         assert_eq!(age_after(0), Some(ticks(opened)));
         assert_eq!(age_after(LEN / 2), Some(ticks(opened + 1)));
