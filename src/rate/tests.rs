@@ -224,6 +224,7 @@ fn a_cancelled_slot_is_not_the_last_start() {
 /// Whichever slots are given back, and when: in no window are more slots kept than the pace allows. After a
 /// change of interval this holds from the last start before it.
 #[test]
+#[cfg_attr(miri, ignore = "too many steps for Miri")]
 fn kept_slots_obey_the_pace_in_each_window() {
     let origin = Instant::now();
     let at = |tenths: u64| origin + SECOND / 10 * u32::try_from(tenths).unwrap();

@@ -445,6 +445,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "too many steps for Miri")]
     fn walks_find_the_members() {
         let set = AttachedSet::new();
         assert!(members(&set, 0).is_empty());
@@ -487,6 +488,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "too many steps for Miri")]
     fn walks_read_no_words_without_members() {
         let set = AttachedSet::new();
         (0..100_000).for_each(|shard| set.add(shard));

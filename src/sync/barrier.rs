@@ -4,13 +4,14 @@
 //! other's store. That takes a full fence between store and load on both sides, or a [`light`] one
 //! on one side and a [`heavy`] one on the other. On Linux the heavy one is `membarrier(2)`, which
 //! makes every running thread of the process pass a fence, and the light one binds the compiler only.
-//! Elsewhere both are full fences, also in the models, which can disable each by its name. Shuttle's `fence`
-//! does nothing, which is correct there: shuttle is sequentially consistent, whatever the orderings say.
+//! Elsewhere both are full fences, also under Miri, which has no `membarrier`, and in the models, which can disable each
+//! by its name. Shuttle's `fence` does nothing, which is correct there: shuttle is sequentially consistent, whatever the
+//! orderings say.
 
-use crate::sync::{fence, is_weakened, Ordering};
-#[cfg(all(target_os = "linux", not(any(loom, shuttle))))]
+use crate::sync::{fence, is_weakened, Ordering, SMALL};
+#[cfg(all(target_os = "linux", not(any(loom, shuttle, miri))))]
 use asymmetric as kind;
-#[cfg(any(not(target_os = "linux"), loom, shuttle))]
+#[cfg(any(not(target_os = "linux"), loom, shuttle, miri))]
 use symmetric as kind;
 
 /// Chooses the kind of barriers, once for the process. Until then both are full fences.
@@ -59,10 +60,10 @@ pub(crate) fn heavy_against_compiler(name: &'static str) {
     }
 }
 
-/// A compiler barrier, except in the models, where it is a full one; pairs with [`heavy_for_detach`].
+/// A compiler barrier, except in the models and under Miri, where it is a full one; pairs with [`heavy_for_detach`].
 #[inline]
 pub(crate) fn light_for_detach(name: &'static str) {
-    if cfg!(any(loom, shuttle)) {
+    if SMALL {
         full(name);
     } else {
         compiler();
@@ -71,10 +72,10 @@ pub(crate) fn light_for_detach(name: &'static str) {
 
 /// Makes all threads pass a full barrier; pairs with [`light_for_detach`]. Returns false if the system cannot do it.
 pub(crate) fn heavy_for_detach(name: &'static str) -> bool {
-    if cfg!(any(loom, shuttle)) {
+    if SMALL {
         full(name);
     }
-    cfg!(any(loom, shuttle)) || kind::fence_all_threads()
+    SMALL || kind::fence_all_threads()
 }
 
 /// A full barrier, which pairs with itself and with [`light`] and [`heavy`].
@@ -86,7 +87,7 @@ pub(crate) fn full(name: &'static str) {
     }
 }
 
-#[cfg(any(not(target_os = "linux"), loom, shuttle))]
+#[cfg(any(not(target_os = "linux"), loom, shuttle, miri))]
 mod symmetric {
     pub(super) fn prepare() {}
 
@@ -102,7 +103,7 @@ mod symmetric {
     pub(super) fn wait_for_stores() {}
 }
 
-#[cfg(all(target_os = "linux", not(any(loom, shuttle))))]
+#[cfg(all(target_os = "linux", not(any(loom, shuttle, miri))))]
 mod asymmetric {
     use crate::sync::{AtomicU8, Ordering};
     use std::sync::Once;

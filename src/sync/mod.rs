@@ -75,8 +75,8 @@ pub(crate) use thread_locals;
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use std::thread;
 
-/// Whether tables and segments are small, so that models fill them in a few steps.
-pub(crate) const SMALL: bool = cfg!(any(loom, shuttle));
+/// Whether tables and segments are small, so that models, and tests under Miri, fill them in a few steps.
+pub(crate) const SMALL: bool = cfg!(any(loom, shuttle, miri));
 
 /// The threads of loom and shuttle, which know no time: a timeout never elapses.
 #[cfg(any(loom, shuttle))]

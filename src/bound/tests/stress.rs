@@ -7,7 +7,8 @@ use std::thread;
 
 fn rounds() -> usize {
     let scale = std::env::var("REQUEUE_STRESS").ok();
-    20_000 * scale.map_or(1, |scale| scale.parse().unwrap())
+    let rounds = if cfg!(miri) { 30 } else { 20_000 };
+    rounds * scale.map_or(1, |scale| scale.parse().unwrap())
 }
 
 /// What a thread of the stress test does.

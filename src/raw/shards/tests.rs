@@ -10,7 +10,7 @@ use crate::raw::{Endpoint, Intake};
 use std::sync::Arc;
 
 /// More than the permanent records.
-const MANY: u32 = 1_000;
+const MANY: u32 = if cfg!(miri) { 20 } else { 1_000 };
 /// Shards that may be attached without a handle: the injector, and those that are acquired first.
 const FEW: usize = 9;
 
@@ -179,6 +179,7 @@ fn a_consumer_of_a_retired_shard_sees_no_item() {
 
 #[test]
 fn a_retired_shard_is_as_new_for_the_next_handle() {
+    const EACH: u32 = if cfg!(miri) { 5 } else { 300 };
     let (shards, endpoints, _) = crowded();
     drop(endpoints);
     let (mut endpoints, mut holder) =
@@ -187,22 +188,22 @@ fn a_retired_shard_is_as_new_for_the_next_handle() {
         for endpoint in &mut endpoints {
             endpoint.stage_one(0);
             endpoint.abort(UNBORROWED);
-            for item in 0..300 {
+            for item in 0..EACH {
                 let since = u64::from(item) + 1;
                 endpoint.push_since(item, since);
             }
         }
         assert_eq!(shards.oldest(), Some(1));
-        assert_eq!(shards.ready(), 300 * u64::from(MANY));
+        assert_eq!(shards.ready(), u64::from(EACH * MANY));
         if round == 1 {
             hold_all(&mut holder);
             assert!(shards.is_empty());
             holder.abort(UNBORROWED);
         }
-        assert_eq!(drain(&shards).len(), 300 * MANY as usize);
+        assert_eq!(drain(&shards).len(), (EACH * MANY) as usize);
         assert_eq!(shards.oldest(), None);
-        endpoints.truncate(100);
-        endpoints.extend((100..MANY).map(|_| Endpoint::new(Arc::clone(&shards))));
+        endpoints.truncate(MANY as usize / 10);
+        endpoints.extend((MANY / 10..MANY).map(|_| Endpoint::new(Arc::clone(&shards))));
     }
 }
 
@@ -339,7 +340,7 @@ fn pops_in_vain_detach_what_is_idle() {
     assert!(shards.count() <= 2, "{} shards", shards.count());
     drop(endpoints);
     let mut only = Endpoint::new(Arc::clone(&shards));
-    for item in 0..10_000 {
+    for item in 0..10 * MANY {
         only.push(item);
         assert_eq!((only.pop(), only.pop()), (Some(item), None));
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::thread;
 
 /// More than two segments or nodes of numbers, and a part of one.
-const MANY: u64 = 600;
+const MANY: u64 = if cfg!(miri) { 30 } else { 600 };
 
 fn timed<T>() -> Arc<Shards<T>> {
     Arc::new(Shards::new(true))
@@ -223,6 +223,7 @@ fn items_of_any_layout_have_times() {
 /// Segments, pages, nodes and runs are freed and reused while another thread reads the oldest time.
 #[test]
 fn the_oldest_is_found_while_others_work() {
+    const ROUNDS: usize = if cfg!(miri) { 4 } else { 100 };
     let shards = timed();
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -230,7 +231,7 @@ fn the_oldest_is_found_while_others_work() {
         let workers = [0, 1].map(|_| {
             scope.spawn(move || {
                 let mut endpoint = endpoint(shards);
-                for round in 0..100 {
+                for round in 0..ROUNDS {
                     fill(shards, &mut endpoint);
                     while endpoint.hold() {}
                     if round % 2 == 0 {

@@ -293,6 +293,7 @@ fn the_destructor_of_a_key_may_use_the_queue() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "too many steps for Miri")]
 fn a_million_keys_leave_no_memory() {
     let keys = keys(UNLIMITED);
     let metas: Vec<_> = (0..1_000_000_u32)
@@ -310,11 +311,12 @@ fn a_million_keys_leave_no_memory() {
 
 #[test]
 fn threads_count_the_same_keys_correctly() {
+    const ROUNDS: u32 = if cfg!(miri) { 30 } else { 20_000 };
     let keys = weighed(|key| key + 1);
     thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
-                for round in 0..20_000 {
+                for round in 0..ROUNDS {
                     let key = round % 7;
                     let meta = keys.register(&key).unwrap();
                     assert_eq!(meta.weight, key + 1);

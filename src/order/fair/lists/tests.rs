@@ -63,6 +63,7 @@ fn lists_grow_and_move_in_their_order() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "too many steps for Miri")]
 fn a_list_that_was_long_releases_its_places() {
     let mut lists = Lists::new();
     let mut list = KeyItems::default();

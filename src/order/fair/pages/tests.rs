@@ -42,6 +42,7 @@ fn a_table_contains_the_values_that_were_put() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "too many steps for Miri")]
 fn a_slab_is_like_a_map() {
     let mut number = numbers();
     let mut slab = PagedSlab::new();
@@ -80,6 +81,7 @@ fn a_slab_fills_the_gaps_before_it_grows() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "too many steps for Miri")]
 fn pages_that_become_empty_release_their_memory() {
     let mut slab = PagedSlab::new();
     for value in 0..100_000 {

@@ -331,6 +331,7 @@ fn a_shown_item_blocks_a_serial_key() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "too many steps for Miri")]
 fn a_million_keys_leave_no_memory() {
     let mut rounds = Rounds::new(false, BATCH);
     for key in 0..1_000_000 {
@@ -383,6 +384,7 @@ fn a_serial_key_continues_when_its_first_item_is_put_back() {
 
 /// Serial keys keep the order of their items while some of them are shown.
 #[test]
+#[cfg_attr(miri, ignore = "too many steps for Miri")]
 fn visits_to_serial_keys_change_nothing() {
     let mut state = 11_u64;
     let mut number = |limit: usize| {
@@ -542,6 +544,7 @@ impl Plain {
 }
 
 fn is_like_the_model(serial: bool) {
+    const STEPS: u32 = if cfg!(miri) { 300 } else { 100_000 };
     let mut state = 7_u64;
     let mut number = |limit: usize| {
         state = state
@@ -556,7 +559,7 @@ fn is_like_the_model(serial: bool) {
     };
     let mut out: Vec<Entry<Stored<u32, KeyMeta>>> = Vec::new();
     let mut pending = [0; KEYS];
-    for step in 0..100_000 {
+    for step in 0..STEPS {
         if number(50) == 0 {
             let ready = rounds.ready();
             assert_eq!(show_all(&mut rounds).0.len(), ready);

@@ -324,6 +324,7 @@ fn all(heap: &mut PriorityHeap<usize>) -> Vec<usize> {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "too many steps for Miri")]
 fn a_heap_behaves_like_its_model() {
     for ageing in [false, true] {
         let mut pair = Pair::new(ageing);
@@ -452,6 +453,7 @@ fn due_items_go_before_items_pushed_later() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "too many steps for Miri")]
 fn a_heap_releases_its_memory() {
     let mut heap = heap();
     let metas: Vec<_> = (0..10_000).map(|_| ticketed(5)).collect();

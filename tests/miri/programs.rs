@@ -1,0 +1,368 @@
+//! Small programs with a few threads, for Miri: it runs each with many schedules and weak memory, and checks each access
+//! to memory. `CONTRIBUTING.md` has the command.
+//!
+//! Segments and blocks have two slots, as in the models, so that a few items use several.
+
+#![cfg(test)]
+
+use requeue::{
+    commit_all, Expired, FairQueue, ManualClock, Order, PopError, PriorityQueue, Queue,
+    Transaction, Unleased,
+};
+use std::borrow::Borrow;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+/// Counts the items that were not dropped.
+#[derive(Clone, Default)]
+struct Alive(Arc<AtomicUsize>);
+
+impl Alive {
+    fn item(&self, number: u32) -> Token {
+        // ORDERING: Relaxed, all of it; it is read when the threads have ended.
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Token {
+            number: Box::new(number),
+            alive: self.clone(),
+        }
+    }
+
+    fn items(&self, numbers: impl IntoIterator<Item = u32>) -> Vec<Token> {
+        numbers
+            .into_iter()
+            .map(|number| self.item(number))
+            .collect()
+    }
+
+    #[track_caller]
+    fn check_none(&self) {
+        assert_eq!(self.0.load(Ordering::Relaxed), 0, "items were leaked");
+    }
+}
+
+/// An item that owns memory.
+struct Token {
+    number: Box<u32>,
+    alive: Alive,
+}
+
+impl Clone for Token {
+    fn clone(&self) -> Self {
+        self.alive.item(*self.number)
+    }
+}
+
+impl Drop for Token {
+    fn drop(&mut self) {
+        self.alive.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+fn number(item: impl Borrow<Token>) -> u32 {
+    *item.borrow().number
+}
+
+/// Takes items in transactions until the queue is closed; aborts every other one.
+fn work<O: Order<Token> + Unleased>(queue: &Queue<Token, O>) -> Vec<u32> {
+    let mut handle = queue.handle();
+    let mut taken = Vec::new();
+    for turn in 0.. {
+        let tx = handle.begin();
+        let Ok(mut first) = tx.pop_blocking() else {
+            break;
+        };
+        *first.number += 0; // writes to the item in its place
+        let first = *first.number;
+        let more = tx.pop_batch(1).len();
+        if turn % 2 == 0 {
+            tx.abort();
+            continue;
+        }
+        let items = tx.commit().map(number).collect::<Vec<_>>();
+        assert_eq!((items[0], items.len()), (first, 1 + more));
+        taken.extend(items);
+    }
+    taken
+}
+
+/// Two threads push by `push` and two work; each item is committed once.
+fn each_item_once<O: Order<Token> + Unleased>(
+    queue: Queue<Token, O>,
+    push: impl Fn(&Queue<Token, O>, Vec<Token>) + Sync,
+) where
+    Queue<Token, O>: Send + Sync,
+{
+    let alive = Alive::default();
+    let mut taken = thread::scope(|scope| {
+        let (queue, push, alive) = (&queue, &push, &alive);
+        let workers = [(); 2].map(|()| scope.spawn(move || work(queue)));
+        let pushers =
+            [0, 3].map(|first| scope.spawn(move || push(queue, alive.items(first..first + 3))));
+        for pusher in pushers {
+            pusher.join().unwrap();
+        }
+        queue.close();
+        workers.map(|worker| worker.join().unwrap()).concat()
+    });
+    taken.sort_unstable();
+    assert!(taken.into_iter().eq(0..6));
+    drop(queue);
+    alive.check_none();
+}
+
+#[test]
+fn by_handles() {
+    each_item_once(Queue::unbounded(), |queue, items| {
+        let mut handle = queue.handle();
+        for item in items {
+            assert!(handle.push(item).is_ok());
+        }
+    });
+}
+
+#[test]
+fn without_handles() {
+    each_item_once(Queue::unbounded(), |queue, items| {
+        for item in items {
+            assert!(queue.push(item).is_ok());
+        }
+    });
+}
+
+/// Each item comes from a handle of its own: shards are given up, and acquired again.
+#[test]
+fn by_many_handles() {
+    each_item_once(Queue::unbounded(), |queue, items| {
+        for item in items {
+            assert!(queue.handle().push(item).is_ok());
+        }
+    });
+}
+
+#[test]
+fn by_transactions() {
+    each_item_once(Queue::unbounded(), |queue, items| {
+        let mut handle = queue.handle();
+        for item in items {
+            let vain = handle.begin();
+            assert!(vain.push(item.clone()).is_ok());
+            drop(vain.pop());
+            vain.abort();
+            let tx = handle.begin();
+            assert!(tx.push(item).is_ok());
+            drop(tx.commit());
+        }
+    });
+}
+
+#[test]
+fn in_a_bounded_queue() {
+    each_item_once(Queue::bounded(2), |queue, items| {
+        let mut handle = queue.handle();
+        for item in items {
+            assert!(handle.push_blocking(item).is_ok());
+        }
+    });
+}
+
+#[test]
+fn with_timestamps() {
+    each_item_once(Queue::builder().timestamps().build(), |queue, items| {
+        let mut handle = queue.handle();
+        for item in items {
+            assert!(handle.push(item).is_ok());
+            queue.stats().check().unwrap();
+        }
+    });
+}
+
+#[test]
+fn fair_by_key() {
+    let queue = FairQueue::by(|item: &Token| *item.number % 3);
+    each_item_once(queue, |queue, items| {
+        let mut handle = queue.handle();
+        for item in items {
+            assert!(handle.push(item).is_ok());
+        }
+    });
+}
+
+#[test]
+fn by_priority() {
+    each_item_once(PriorityQueue::by_priority(), |queue, items| {
+        let mut handle = queue.handle();
+        for (priority, item) in (1..).zip(items) {
+            assert!(handle.push_with(priority, None, item).is_ok());
+        }
+    });
+}
+
+/// A thread sleeps until an item comes, or the close.
+#[test]
+fn waits_for_items() {
+    let (alive, queue) = (Alive::default(), Queue::bounded(1));
+    let popped = thread::scope(|scope| {
+        let waiters = [(); 2].map(|()| {
+            scope.spawn(|| {
+                let mut handle = queue.handle();
+                std::iter::from_fn(|| handle.pop_blocking().ok().map(number)).collect::<Vec<_>>()
+            })
+        });
+        for item in alive.items(0..4) {
+            assert!(queue.push_blocking(item).is_ok());
+        }
+        queue.close();
+        waiters.map(|waiter| waiter.join().unwrap()).concat()
+    });
+    assert_eq!(popped.iter().sum::<u32>(), 6);
+    assert_eq!(popped.len(), 4);
+    drop(queue);
+    alive.check_none();
+}
+
+/// Whoever sees one half of a commit over two queues sees the other.
+#[test]
+fn commits_over_two_queues() {
+    let alive = Alive::default();
+    let [a, b] = [(); 2].map(|()| Queue::unbounded());
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let (mut to_a, mut to_b) = (a.handle(), b.handle());
+            for item in 0..4 {
+                let (tx_a, tx_b): (Transaction<'_, _>, _) = (to_a.begin(), to_b.begin());
+                assert!(tx_a.push(alive.item(item)).is_ok());
+                assert!(tx_b.push(alive.item(item)).is_ok());
+                drop(commit_all((tx_a, tx_b)));
+            }
+        });
+        scope.spawn(|| {
+            let (mut of_a, mut of_b) = (a.handle(), b.handle());
+            for expected in 0..4 {
+                assert_eq!(of_a.pop_blocking().ok().map(number), Some(expected));
+                assert_eq!(of_b.pop().ok().map(number), Some(expected), "half a commit");
+            }
+        });
+    });
+    drop((a, b));
+    alive.check_none();
+}
+
+/// A lease ends while its worker looks at the item, and then tries to commit.
+#[test]
+fn leases_that_end() {
+    const TERM: Duration = Duration::from_secs(1);
+    let (alive, clock) = (Alive::default(), ManualClock::new());
+    let queue = Queue::builder().clock(clock.clone()).leased(TERM).build();
+    assert!(queue.handle().push_batch(alive.items(0..3)).is_ok());
+    let done = AtomicUsize::new(0);
+    let mut taken = thread::scope(|scope| {
+        let workers = [true, false].map(|is_late| {
+            let (queue, clock, done) = (&queue, &clock, &done);
+            scope.spawn(move || {
+                let (mut handle, mut taken) = (queue.handle(), Vec::new());
+                while done.load(Ordering::Relaxed) < 3 {
+                    let tx = handle.begin();
+                    let Ok(item) = tx.pop() else {
+                        drop(tx);
+                        clock.advance(TERM / 2);
+                        thread::yield_now();
+                        continue;
+                    };
+                    if is_late && item.attempts() == 1 {
+                        clock.advance(TERM);
+                    }
+                    let expected = *item.number;
+                    match tx.try_commit() {
+                        Ok(mut items) => {
+                            assert_eq!(items.next().map(number), Some(expected));
+                            done.fetch_add(1, Ordering::Relaxed);
+                            taken.push(expected);
+                        }
+                        Err(Expired) => (),
+                    }
+                }
+                taken
+            })
+        });
+        workers.map(|worker| worker.join().unwrap()).concat()
+    });
+    taken.sort_unstable();
+    assert_eq!(taken, [0, 1, 2]);
+    drop(queue);
+    alive.check_none();
+}
+
+/// References to held items stay valid while others are taken, also on another thread, and whatever then happens to the
+/// transaction.
+#[test]
+fn held_items_stay_in_their_place() {
+    let (alive, queue) = (Alive::default(), Queue::unbounded());
+    assert!(queue.push_batch(alive.items(0..4)).is_ok());
+    let mut tx = queue.begin_owned();
+    {
+        let mut first = tx.pop().unwrap();
+        let mut second = tx.pop().unwrap();
+        let more: Vec<_> = tx.pop_batch(2).collect();
+        std::mem::swap(&mut *first, &mut *second);
+        *first.number += 10;
+        let numbers = thread::scope(|scope| {
+            scope
+                .spawn(|| {
+                    more.into_iter()
+                        .map(|item| *item.number)
+                        .collect::<Vec<_>>()
+                })
+                .join()
+                .unwrap()
+        });
+        assert_eq!(
+            (*first.number, *second.number, &*numbers),
+            (11, 0, &[2, 3][..])
+        );
+    }
+    for item in tx.items() {
+        assert!(*item.number < 12);
+    }
+    tx = thread::spawn(move || {
+        tx.rollback();
+        assert_eq!(tx.pop_batch(2).len(), 2);
+        assert_eq!(*tx.peek().unwrap().number, 2);
+        tx
+    })
+    .join()
+    .unwrap();
+    assert_eq!(queue.pop().ok().map(number), Some(2));
+    let mut taken = tx.commit();
+    assert_eq!(taken.next().map(number), Some(11));
+    drop(taken);
+    assert_eq!(queue.drain().map(number).collect::<Vec<_>>(), [3]);
+    drop(queue);
+    alive.check_none();
+}
+
+/// Items are everywhere when the queue goes: ready, returned, staged, held, dead, leaked.
+#[test]
+fn a_queue_that_goes_with_its_items() {
+    let (alive, queue) = (Alive::default(), Queue::builder().max_attempts(1).build());
+    let [mut a, mut b, mut c] = [(); 3].map(|()| queue.handle());
+    assert!(a.push_batch(alive.items(0..5)).is_ok());
+    assert!(queue.push(alive.item(5)).is_ok());
+    let tx = b.begin();
+    drop(tx.pop_batch(2));
+    tx.abort();
+    assert_eq!(queue.dead_letters().len(), 2);
+    let tx = b.begin();
+    assert!(tx.push(alive.item(6)).is_ok());
+    drop(tx.pop());
+    std::mem::forget(tx);
+    let tx = c.begin();
+    drop(tx.pop());
+    drop(queue);
+    drop(tx.commit());
+    thread::spawn(move || drop((a, b))).join().unwrap();
+    assert!(matches!(c.pop(), Ok(_) | Err(PopError::Empty)));
+    drop(c);
+    alive.check_none();
+}
