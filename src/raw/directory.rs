@@ -8,7 +8,7 @@
 use super::reclaim::{self, Pin};
 use super::segment::Segment;
 use super::times::{TimeRow, Times};
-use crate::sync::{weak, AtomicPtr, AtomicU64, Ordering, SMALL};
+use crate::sync::{weak, AtomicPtr, AtomicU64, Ordering, UnsafeCell, SMALL};
 use std::mem::size_of;
 use std::ptr;
 
@@ -26,7 +26,8 @@ type TimeEntries = [AtomicPtr<TimeRow>; PAGE];
 
 /// The entries of [`PAGE`] consecutive segment numbers.
 pub(super) struct DirectoryPage {
-    first: u64,
+    /// Never changes. In a cell, so that the models see who reads it.
+    first: UnsafeCell<u64>,
     entries: [SegmentEntry; PAGE],
     /// Allocated separately, so that queues without times save the memory.
     times: Option<Box<TimeEntries>>,
@@ -46,22 +47,31 @@ impl DirectoryPage {
     ) -> *mut DirectoryPage {
         let vacant = || std::array::from_fn(|_| AtomicPtr::new(ptr::null_mut()));
         let page = Box::into_raw(Box::new(DirectoryPage {
-            first,
+            first: UnsafeCell::new(first),
             entries: std::array::from_fn(|_| SegmentEntry::vacant()),
             times: timed.then(|| Box::new(vacant())),
             next: AtomicPtr::new(ptr::null_mut()),
             previous: last,
         }));
-        let link = if last.is_null() {
-            &directory.front
+        if last.is_null() {
+            // ORDERING: Release; pairs with `directory.page`: a consumer may have loaded the head and the tail
+            // before the shard was vacated, and then finds this page, which its tail does not cover.
+            let release = weak!("directory.append", Release);
+            directory.front.store(page, release);
         } else {
             // SAFETY: consumers retire a page only when it has a successor.
-            unsafe { &(*last).next }
-        };
-        // ORDERING: Release; pairs with `directory.page`: a consumer whose tail is older than this page may find it at
-        // the front, after the shard was retired. A successor is followed only for published positions after it.
-        link.store(page, weak!("directory.append", Release));
+            let link = unsafe { &(*last).next };
+            // ORDERING: Relaxed; the link is followed only for published positions after it, so the Release
+            // of the shard's tail publishes it.
+            link.store(page, Ordering::Relaxed);
+        }
         page
+    }
+
+    /// The first number on this page.
+    fn first(&self) -> u64 {
+        // SAFETY: written before the page was shared, and never again.
+        self.first.with(|first| unsafe { *first })
     }
 
     /// Takes the last page back if it begins with segment `number` and follows another one, and
@@ -74,7 +84,7 @@ impl DirectoryPage {
         // SAFETY: consumers retire a page only for a published position after it.
         let page = unsafe { &*last };
         let previous = page.previous;
-        if page.first != number || previous.is_null() {
+        if page.first() != number || previous.is_null() {
             return last;
         }
         // SAFETY: as above: no position after the previous page is published.
@@ -88,7 +98,7 @@ impl DirectoryPage {
 
     /// Whether this page has the entry of segment `number`.
     pub(super) fn covers(&self, number: u64) -> bool {
-        (self.first..self.end()).contains(&number)
+        (self.first()..self.end()).contains(&number)
     }
 
     /// Writes the entry of segment `number`, which is on this page.
@@ -127,7 +137,7 @@ impl DirectoryPage {
 
     #[allow(clippy::cast_possible_truncation)] // less than PAGE
     fn index(&self, number: u64) -> usize {
-        (number - self.first) as usize
+        (number - self.first()) as usize
     }
 
     /// The size of the page in bytes.
@@ -137,7 +147,7 @@ impl DirectoryPage {
 
     /// One more than the last number on this page.
     fn end(&self) -> u64 {
-        self.first + PAGE as u64
+        self.first() + PAGE as u64
     }
 }
 
@@ -199,14 +209,14 @@ impl Directory {
 
     /// The page of segment `number`; `None` if the front has moved past it.
     fn page<'p>(&self, number: u64, pin: &'p Pin) -> Option<&'p DirectoryPage> {
-        // ORDERING: Acquire; pairs with `directory.advance` and `directory.append`: another consumer, which has seen a
-        // later tail, may have moved the front to a page that the caller's tail does not cover, or the shard was retired
-        // and has a page of its next owner.
+        // ORDERING: Acquire; pairs with `directory.advance`: another consumer, which has seen a later
+        // tail, may have moved the front to a page that the caller's tail does not cover. Pairs with
+        // `directory.append` too, if the shard was vacated and has been filled again.
         let mut at = self.front.load(weak!("directory.page", Acquire));
         loop {
             // SAFETY: reached under the pin; pages are retired, never freed immediately.
             let page: &'p DirectoryPage = unsafe { at.as_ref() }?;
-            if number < page.first {
+            if number < page.first() {
                 return None;
             }
             if page.covers(number) {
@@ -246,8 +256,7 @@ impl Directory {
     /// The caller is the producer, which discards its last page, and the shard is empty.
     pub(super) unsafe fn vacate(&self) {
         let pin = reclaim::pin();
-        // ORDERING: Relaxed; producers wrote the pages. A thread that finds none, or a page of the next
-        // owner, has seen an old tail.
+        // ORDERING: Relaxed; producers wrote the pages. A thread that finds none has seen an old tail.
         let mut at = self.front.swap(ptr::null_mut(), Ordering::Relaxed);
         // SAFETY: pages from the front on belong to the caller now: consumers retire a page only when
         // they have moved the front past it.
@@ -271,7 +280,7 @@ impl Directory {
         while !at.is_null() {
             // SAFETY: pages from the front on are owned by the directory.
             let page = unsafe { Box::from_raw(at) };
-            for number in page.first.max(first)..page.end().min(end) {
+            for number in page.first().max(first)..page.end().min(end) {
                 let segment = page.entry(number).segment.load(Ordering::Relaxed);
                 if let Some(segment) = Segment::<T>::from_raw(segment) {
                     // SAFETY: by contract alive, and in use by no other thread.

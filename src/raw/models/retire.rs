@@ -146,3 +146,23 @@ fn a_consumer_stays_on_a_shard_that_goes_and_comes_back() {
         drop(pusher);
     });
 }
+
+#[test]
+fn a_consumer_with_an_old_tail_finds_the_first_page_after_the_vacation() {
+    model(|| {
+        let (shard, mut pusher) = filled([100, 101]);
+        let mut popper = Popper::new(&shard);
+        let next = thread::spawn(move || {
+            let mut other = Popper::new(&pusher.shard);
+            assert!(other.drain().len() <= 2);
+            drop(other);
+            pusher.producer.vacate(&pusher.shard);
+            pusher.producer.retire(&pusher.shard);
+            pusher.shard.reopen();
+            pusher.push(1);
+            pusher
+        });
+        popper.pop();
+        drop(next.join().unwrap());
+    });
+}
