@@ -147,6 +147,9 @@ impl<'h, T, O: Order<T>> Transaction<'h, T, O> {
     /// The span of a worker's run, whose first item is at the given attempt.
     #[cfg(not(any(loom, shuttle)))]
     pub(crate) fn run_span(&self, worker: &str, attempt: u32) -> RunSpan {
+        if !cfg!(feature = "tracing") {
+            return RunSpan::none();
+        }
         let local = self.local();
         if !local.shared().is_observed() {
             return RunSpan::none();
