@@ -5,7 +5,7 @@
 //! word counts retirements, so if all words are unchanged, no record came into use or was retired
 //! meanwhile.
 
-use crate::sync::{exclusive, weak, AtomicPtr, AtomicU64, AtomicUsize, Ordering, SMALL};
+use crate::sync::{exclusive, fetch_max, weak, AtomicPtr, AtomicU64, AtomicUsize, Ordering, SMALL};
 use std::{ptr, slice};
 
 /// Records in the first bucket; each further bucket doubles.
@@ -76,8 +76,7 @@ impl<R: Default> RecordPool<R> {
         if skips_checks || self.len.load(Ordering::Relaxed) <= number {
             // ORDERING: Release; pairs with `records.len`. Before the flag: a thread that sees the flag counts
             // the record.
-            self.len
-                .fetch_max(number + 1, weak!("records.count", Release));
+            fetch_max(&self.len, number + 1, weak!("records.count", Release));
         }
         let (word, flag) = self.flag(number);
         // ORDERING: Relaxed; only owners of the record change the flag.
