@@ -5,7 +5,9 @@
 //! word counts retirements, so if all words are unchanged, no record came into use or was retired
 //! meanwhile.
 
-use crate::sync::{exclusive, start, weak, AtomicPtr, AtomicU64, AtomicUsize, Ordering, SMALL};
+use crate::sync::{
+    exclusive, fetch_max, start, weak, AtomicPtr, AtomicU64, AtomicUsize, Ordering, SMALL,
+};
 use std::marker::PhantomData;
 use std::{ptr, slice};
 
@@ -82,8 +84,7 @@ impl<R: Default> RecordPool<R> {
         if skips_checks || self.len.load(Ordering::Relaxed) <= number {
             // ORDERING: Release; pairs with `records.len`. Before the flag: a thread that sees the flag counts
             // the record.
-            self.len
-                .fetch_max(number + 1, weak!("records.count", Release));
+            fetch_max(&self.len, number + 1, weak!("records.count", Release));
         }
         let (word, flag) = self.flag(number);
         // ORDERING: Relaxed; only owners of the record change the flag.

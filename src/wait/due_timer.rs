@@ -12,7 +12,7 @@
 //! A woken task may not be polled for a long time, or never again. So a queue where tasks wait has a *backup*, a waker
 //! of its own, which is called a little after the planned time, and wakes all waiters if the plan is still overdue.
 
-use crate::sync::{planted, step, swallow_panic, weak, AtomicU64, Ordering};
+use crate::sync::{fetch_min, planted, step, swallow_panic, weak, AtomicU64, Ordering};
 use crate::time::{later, Time, NEVER};
 use crate::wait::WaitQueue;
 use std::sync::{Arc, Weak};
@@ -64,7 +64,7 @@ impl DueTimer {
         // ORDERING: Release; pairs with `duetimer.clear`: the due item was stored before. Without a load first, which
         // might return what another thread, which did not see this item, has just cleared.
         (!planted!("duetimer.looks-first") || at < self.next())
-            && at < self.next.fetch_min(at, weak!("duetimer.plan", Release))
+            && at < fetch_min(&self.next, at, weak!("duetimer.plan", Release))
     }
 
     /// Clears the plan and its timer, since it is due. The caller then inspects all items, plans anew, and wakes a
@@ -115,7 +115,7 @@ impl DueTimer {
         // ORDERING: Release; pairs with `duetimer.look` and `duetimer.expect-tasks`: the next thread that changes the
         // word sees the plan.
         let release = weak!("duetimer.call-backup", Release);
-        if at < self.backup.fetch_min(at, release) {
+        if at < fetch_min(&self.backup, at, release) {
             swallow_panic(|| self.time.wake_at(at, &self.waker));
         }
     }
