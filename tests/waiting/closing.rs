@@ -76,6 +76,10 @@ fn every_push_is_refused_with_its_item() {
             assert_eq!(handle.push_batch(3..6), closed);
             assert_eq!(handle.push_batch_blocking(3..6), closed);
             assert_eq!(Task::new(handle.push_batch_async(3..6)).output(), closed);
+            let tx = handle.begin();
+            assert_eq!(tx.push_batch(3..6), closed);
+            assert_eq!(tx.push_batch_blocking(3..6), closed);
+            assert_eq!(tx.push_batch_timeout(3..6, Duration::MAX), closed);
             assert_eq!(queue.pop(), Err(PopError::Closed));
         }
     });
