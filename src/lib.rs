@@ -60,6 +60,7 @@
 //! | retry with backoff, dead letters, visibility timeout | [`Builder::backoff`], [`Builder::max_attempts`], [`Builder::leased`] |
 //! | at most N items started per second, at most N in flight | [`Pace`], [`Builder::max_held`], [`Queue::pause`] |
 //! | two ends, closed by the last drop | [`channel`] |
+//! | one function for queues in memory, on disk and in PostgreSQL | [`workers::AsyncTransaction`] |
 //! | counts, holders, consistency | [`Queue::stats`], [`Queue::held`]; features `metrics` and `tracing` |
 //!
 //! # Guide
@@ -74,7 +75,7 @@
 //! | [`guide::performance`] | costs, comparison, progress, memory, trade-offs |
 //! | [`guide::channels`] | coming from a channel: a table of calls |
 //! | [`guide::examples`] | a list of examples to copy from |
-//! | [`internals`] | how it works |
+//! | [`internals`] | how it works, for contributors |
 //!
 //! # What it is not
 //!
@@ -86,7 +87,7 @@
 //!
 //! # Requirements and features
 //!
-//! Rust 1.75 or later, `std`, a 64-bit target. Raising the version is a minor release. No feature is on by default; the
+//! Rust 1.75 or later, `std`, a 64-bit target. A later minimum comes with a minor release. No feature is on by default; the
 //! futures need none, and run on any runtime.
 //!
 //! | feature | what it adds |
@@ -163,7 +164,9 @@ pub mod internals {}
 #[doc = include_str!("../README.md")]
 pub struct Readme;
 
+#[doc(inline)]
 pub use error::{Expired, PopError, PushError, Reason};
+#[doc(inline)]
 pub use future::{PopAsync, PushAsync, PushBatchAsync, StageAsync, TakeAsync};
 pub use handle::Handle;
 pub use item::{Item, Items};
@@ -181,14 +184,17 @@ pub use select::{
 pub use stats::{DeliveryId, Held, Imbalance, Stats};
 #[cfg(feature = "stream")]
 pub use stream::{PopStream, PushSink};
+#[doc(inline)]
 pub use time::{Backoff, Clock, ManualClock, SystemClock};
 pub use transaction::{
     commit_all, try_commit_all, OwnedTaken, OwnedTransaction, Peek, Taken, Transaction,
     Transactions,
 };
 #[cfg(not(any(loom, shuttle)))]
+#[doc(inline)]
 pub use workers::{
     Failure, Job, JobError, Outcome, Report, WorkerState, WorkerStatus, Workers, WorkersBuilder,
 };
 #[cfg(all(feature = "tokio", not(any(loom, shuttle))))]
+#[doc(inline)]
 pub use workers::{TaskItem, TaskTransaction, Tasks};

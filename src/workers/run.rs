@@ -32,6 +32,23 @@ impl<T, O: Order<T>> WorkersBuilder<T, O> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
+    /// If the compiler cannot infer the error, write `Ok::<(), MyError>(())`. Write the closure in the call, where its
+    /// lifetimes are inferred, or pass a function:
+    ///
+    /// ```
+    /// use requeue::{Item, Queue, Transaction, Workers};
+    ///
+    /// fn parse(text: Item<'_, &str>, _: &Transaction<'_, &str>) -> Result<(), std::num::ParseIntError> {
+    ///     text.parse::<u32>().map(drop)
+    /// }
+    ///
+    /// let queue = Queue::unbounded();
+    /// queue.push("7")?;
+    /// queue.close();
+    /// assert_eq!(Workers::builder(&queue).run(parse).join().done, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Panics
     ///
     /// If the system refuses to start a thread.

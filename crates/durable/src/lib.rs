@@ -5,7 +5,7 @@
 //! Memory decides who gets what, at the speed of memory; a log on the disk has what was committed. Commits of threads that come
 //! at the same time share one sync of the disk.
 //!
-//! Not provided: stores that several processes share; a queue over the network; a global order, as in [`requeue`].
+//! Not provided: stores that several processes share and a queue over the network, which `requeue-postgres` has; a global order, as in [`requeue`].
 //!
 //! ```
 //! # let directory = tempfile::tempdir()?;

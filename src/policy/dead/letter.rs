@@ -91,8 +91,9 @@ impl<T> DeadLetter<T> {
         self.id
     }
 
-    /// The error of its last delivery, if any: the one that a run of [`Workers`](crate::Workers) returned or
-    /// panicked with, or that was passed to [`Transaction::fail`](crate::Transaction::fail).
+    /// The error of its last delivery, if any: the `Debug` text of the error that a run of
+    /// [`Workers`](crate::Workers) returned, its panic message, or the `Display` text of what was passed to
+    /// [`Transaction::fail`](crate::Transaction::fail).
     ///
     /// ```
     /// let queue = requeue::Queue::unbounded();

@@ -21,7 +21,7 @@ const CHOSEN: [(&[&str], &[&str]); 5] = [
             "flume",
             "tokio mpsc",
             "moodycamel, tokens",
-            "SegQueue, map",
+            "Mutex<VecDeque>, map",
         ],
     ),
     (

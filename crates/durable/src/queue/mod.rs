@@ -150,11 +150,9 @@ impl<T: Send + 'static, O: Order<T>> DurableQueue<T, O> {
         self.ram.same_queue(&other.ram)
     }
 
-    /// Statistics of this process, and the number of dead letters.
+    /// Statistics since the queue was opened. [`DurableQueue::dead_letters`] has the number of dead letters.
     pub fn stats(&self) -> Stats {
-        let mut stats = self.ram.stats();
-        stats.dead = self.shared.letters.rows.lock().len() as u64;
-        stats
+        self.ram.stats()
     }
 
     /// Who holds what; see [`requeue::Queue::held`].

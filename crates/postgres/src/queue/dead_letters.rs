@@ -107,7 +107,7 @@ impl<T: 'static> DeadLetters<'_, T> {
         Ok(letters)
     }
 
-    /// Makes a letter ready again, at its place in the queue, with all its attempts. Returns whether there was one.
+    /// Makes a letter ready again, at its place in the queue, and its attempts start again from 1. Returns whether there was one.
     ///
     /// # Errors
     ///

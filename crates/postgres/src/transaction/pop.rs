@@ -147,7 +147,7 @@ impl PgTransaction<'_> {
     fn hold<T: 'static>(
         &mut self,
         queue: &PgQueue<T>,
-        record: Record,
+        mut record: Record,
         hold: Hold,
     ) -> Option<PgItem<T>> {
         let core = &queue.core;
@@ -158,6 +158,8 @@ impl PgTransaction<'_> {
                 "undecodable",
             ),
             Ok(_) if core.is_exhausted(record.attempts) => {
+                // Neither this claim nor earlier ones that found it exhausted and were rolled back delivered it.
+                record.attempts = core.rules.max_attempts.unwrap_or(record.attempts);
                 Ending::dead("its workers ended without a commit", "aborted")
             }
             Ok(_) => Ending::Done,

@@ -22,8 +22,30 @@ async fn deliveries_of_locked_items_count_even_if_their_process_dies() {
     })
     .await;
     let letter = queue.dead_letters().list(10).await.unwrap().remove(0);
-    assert_eq!((letter.item.unwrap(), &*letter.reason), (1, "aborted"));
+    assert_eq!(
+        (letter.item.unwrap(), letter.attempts, &*letter.reason),
+        (1, 2, "aborted")
+    );
     until(|| async { db.number("select count(*) from @.attempts").await == 0 }).await;
+}
+
+#[tokio::test]
+async fn claims_of_an_exhausted_item_are_no_deliveries() {
+    let db = Db::new().await;
+    let queue: PgQueue<u32> = db.builder("q").max_attempts(1).build();
+    queue.push(1).await.unwrap();
+    queue.push(2).await.unwrap();
+    for item in [1, 2] {
+        let mut tx = db.begin().await.unwrap();
+        // The second transaction finds the first item exhausted, and its abort undoes that.
+        assert_eq!(*tx.pop(&queue).await.unwrap().unwrap(), item);
+        tx.abort().await.unwrap();
+    }
+    let mut tx = db.begin().await.unwrap();
+    assert!(tx.pop(&queue).await.unwrap().is_none());
+    let letters = queue.dead_letters().list(10).await.unwrap();
+    let attempts: Vec<_> = letters.iter().map(|letter| letter.attempts).collect();
+    assert_eq!(attempts, [1, 1]);
 }
 
 /// The process that had counted its deliveries died before it forgot them.

@@ -170,6 +170,24 @@ mod tests {
     }
 
     #[test]
+    fn the_statistics_add_up_after_a_requeue() {
+        let files = tempfile::tempdir().unwrap();
+        let store = Store::open(files.path()).unwrap();
+        let jobs = store.builder::<u32>("jobs").max_attempts(1);
+        let jobs = jobs.build().unwrap();
+        jobs.push(1).unwrap();
+        let tx = jobs.begin_owned();
+        assert!(tx.pop().is_ok());
+        drop(tx);
+        assert_eq!((jobs.dead_letters().len(), jobs.stats().dead), (1, 1));
+        jobs.stats().check().unwrap();
+        assert_eq!(jobs.dead_letters().requeue_all().unwrap(), 1);
+        jobs.stats().check().unwrap();
+        assert_eq!(jobs.pop().unwrap(), 1);
+        jobs.stats().check().unwrap();
+    }
+
+    #[test]
     fn a_dead_letter_has_no_ticket() {
         let files = tempfile::tempdir().unwrap();
         let store = Store::open(files.path()).unwrap();
