@@ -54,6 +54,14 @@
 //! Its items return to their places: in locked mode when the server notices the dead connection, in leased mode when the lease
 //! expires. With [`max_attempts`](Builder::max_attempts) such deliveries count, so a job that kills its process becomes a dead letter.
 //!
+//! # What `requeue` has and this crate has not
+//!
+//! | `requeue` | here |
+//! |---|---|
+//! | `close`, `wait_idle`, `join` | none, since other processes may push at any time: [`PgQueue::stats`] tells what is left, and `stop` ends a pool |
+//! | a backoff of any failed delivery | of failed runs of workers; a transaction that aborts makes its items ready at once |
+//! | `stats().ready` without held items | a locked item counts as ready until its commit |
+//!
 //! # Isolation
 //!
 //! The crate works under `read committed`, the default of the server. Under stricter levels a pop can fail because of a
