@@ -10,7 +10,7 @@ use crate::policy::telemetry::RunSpan;
 use crate::sync::swallow_panic;
 use crate::wait::{block, spin, Deadline};
 use crate::{Expired, Handle, Item, PopAsync, PopError, Transaction};
-use std::cell::OnceCell;
+use std::cell::Cell;
 use std::fmt::Debug;
 use std::future::Future;
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -90,7 +90,7 @@ pub(super) struct OpenRun<'h, 'w, T, O: Order<T>> {
     /// How the run ended, if the transaction was committed.
     ran: Ran,
     /// The span of the run, from its beginning on.
-    span: OnceCell<RunSpan>,
+    span: Cell<RunSpan>,
 }
 
 const OPEN: &str = "the run has not ended";
@@ -104,7 +104,7 @@ impl<'h, 'w, T, O: Order<T>> OpenRun<'h, 'w, T, O> {
         work: impl FnOnce(&mut Self) -> RunStep,
     ) -> RunStep {
         let (tx, ran) = (Some(tx), Ran::Done);
-        let span = OnceCell::new();
+        let span = Cell::new(RunSpan::none());
         let mut run = Self {
             tx,
             worker,
@@ -124,8 +124,9 @@ impl<'h, 'w, T, O: Order<T>> OpenRun<'h, 'w, T, O> {
     /// Calls the function of the run, whose first item is at the given attempt, in the span of the run.
     #[inline]
     fn call<R>(&self, attempt: u32, call: impl FnOnce() -> R) -> R {
-        let open = || self.tx().run_span(self.worker.name(), attempt);
-        self.span.get_or_init(open).in_scope(call)
+        let span = self.tx().run_span(self.worker.name(), attempt);
+        self.span.set(span.clone());
+        span.in_scope(call)
     }
 
     fn tx_mut(&mut self) -> &mut Transaction<'h, T, O> {
@@ -166,14 +167,14 @@ impl<'h, 'w, T, O: Order<T>> OpenRun<'h, 'w, T, O> {
     #[cold]
     fn give_back(&mut self, error: impl Debug) -> RunStep {
         let tx = self.tx.take().expect(OPEN);
-        let span = self.span.get_or_init(RunSpan::none);
+        let span = self.span.replace(RunSpan::none());
         span.in_scope(|| give_back(tx, self.worker, error))
     }
 
     #[cold]
     fn end_after_panic(self, payload: Payload) -> RunStep {
         if let Some(tx) = self.tx {
-            let span = self.span.get_or_init(RunSpan::none);
+            let span = self.span.replace(RunSpan::none());
             return span.in_scope(|| give_back_after_panic(tx, self.worker, payload));
         }
         swallow_panic(|| drop(payload));

@@ -3,6 +3,7 @@
 use crate::DeliveryId;
 
 /// The span of a run: nothing without the feature `tracing`, or if the queue has no name.
+#[derive(Clone)]
 pub(crate) struct RunSpan {
     #[cfg(feature = "tracing")]
     span: tracing::Span,
