@@ -115,7 +115,7 @@ pub(crate) fn exclusive<T>(pointer: &mut AtomicPtr<T>) -> *mut T {
     pointer.with_mut(|pointer| *pointer)
 }
 
-/// `fetch_max`. ThreadSanitizer sees neither `fetch_max` nor `fetch_min`, since the compiler makes loops of them after
+/// `fetch_max`. `ThreadSanitizer` sees neither `fetch_max` nor `fetch_min`, since the compiler makes loops of them after
 /// it has instrumented the code; under `--cfg tsan` they are loops from the beginning.
 #[inline]
 pub(crate) fn fetch_max(atomic: &AtomicUsize, value: usize, ordering: Ordering) -> usize {
