@@ -431,7 +431,7 @@ fn a_run_that_was_used_up_below_another_one_is_unlinked_in_the_end() {
     owner.push(1);
     owner.push(2);
     assert!(one.hold() && two.hold());
-    one.abort(&UNBORROWED);
+    one.abort(UNBORROWED);
     let front = shards.front(1);
     {
         // A consumer takes the item of the run, and before it can unlink the run, another run comes on top of it.
@@ -444,7 +444,7 @@ fn a_run_that_was_used_up_below_another_one_is_unlinked_in_the_end() {
         // SAFETY: claimed; there is room for one item.
         unsafe { run.move_out(from, 1, &mut item) };
         assert_eq!(item, Some(1));
-        two.abort(&UNBORROWED);
+        two.abort(UNBORROWED);
         assert!(!front.unlink(run));
     }
     assert_eq!(three.pop(), Some(2));
