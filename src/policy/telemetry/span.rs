@@ -28,6 +28,7 @@ impl RunSpan {
 
     /// Does a part of the run inside the span.
     #[inline]
+    #[cfg_attr(not(feature = "tracing"), allow(clippy::unused_self))]
     pub(crate) fn in_scope<R>(&self, part: impl FnOnce() -> R) -> R {
         #[cfg(feature = "tracing")]
         return self.span.in_scope(part);
