@@ -216,6 +216,46 @@ fn both_ends_of_a_transaction_return_the_larger_of_what_it_held_and_staged() {
 }
 
 #[test]
+fn a_death_frees_the_room_that_no_staged_item_needs() {
+    for (held, staged, dead) in [
+        (1, 0, 1),
+        (1, 1, 1),
+        (2, 1, 1),
+        (2, 2, 1),
+        (2, 3, 2),
+        (3, 1, 3),
+    ] {
+        let queue = Queue::bounded(3);
+        queue.handle().push_batch(0..held).unwrap();
+        let mut worker = queue.handle();
+        let tx = worker.begin();
+        let items: Vec<_> = tx.pop_batch(held).collect();
+        (0..staged).for_each(|item| tx.push(item).unwrap());
+        for item in items.into_iter().take(dead) {
+            tx.fail(item, "broken").unwrap();
+        }
+        assert_room(&queue, 3 - staged.max(held - dead));
+        drop(tx.commit());
+        drain(&queue);
+        assert_room(&queue, 3);
+    }
+}
+
+#[test]
+fn a_key_function_that_panics_takes_no_room() {
+    let by = |item: &usize| assert_ne!(*item, 0);
+    let queue = Queue::builder().capacity(1).fair_by(by).build();
+    let mut handle = queue.handle();
+    for _ in 0..2 {
+        assert!(panics(|| queue.push(0)));
+        assert!(panics(|| handle.push(0)));
+        assert!(panics(|| handle.begin().push(0)));
+    }
+    assert_eq!(queue.push(1), Ok(()));
+    assert_eq!(queue.push(2), Err(PushError::Full(2)));
+}
+
+#[test]
 fn a_commit_returns_room_before_its_items_are_taken_out() {
     let queue = full(2);
     let (mut worker, mut other) = (queue.handle(), queue.handle());
