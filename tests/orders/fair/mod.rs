@@ -252,6 +252,22 @@ fn a_retry_comes_first_when_its_time_has_come() {
 }
 
 #[test]
+fn the_oldest_item_is_that_in_the_order() {
+    let clock = ManualClock::new();
+    let queue = names().clock(clock.clone()).timestamps().build();
+    clock.advance(SECOND);
+    queue.push("a1").unwrap();
+    clock.advance(SECOND);
+    queue.push("a2").unwrap();
+    clock.advance(SECOND);
+    assert_eq!(queue.stats().oldest, Some(2 * SECOND));
+    pull(&queue, "a1");
+    assert_eq!(queue.stats().oldest, Some(SECOND));
+    pull(&queue, "a2");
+    assert_eq!(queue.stats().oldest, None);
+}
+
+#[test]
 fn backoff_attempts_and_dead_letters_are_those_of_any_queue() {
     let clock = ManualClock::new();
     let builder = names().clock(clock.clone()).timestamps();

@@ -62,6 +62,15 @@ fn the_items_of_one_key_are_seen_in_their_order() {
 }
 
 #[test]
+fn each_of_many_keys_is_found() {
+    let queue = FairQueue::by(|number: &u32| *number);
+    queue.handle().push_batch(0..10 * MANY).unwrap();
+    for key in 0..10 * MANY {
+        assert_eq!(items_of(&queue, &key), [key]);
+    }
+}
+
+#[test]
 fn held_staged_and_delayed_items_are_not_visited() {
     let clock = ManualClock::new();
     let queue = filled(names().clock(clock.clone()), "a1 a2 a3");

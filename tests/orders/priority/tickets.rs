@@ -24,6 +24,17 @@ fn cancelled_items_are_removed() {
 }
 
 #[test]
+fn the_ticket_of_an_item_that_is_gone_means_no_other_item() {
+    let (queue, tickets) = filled(&[1]);
+    assert_eq!(queue.reprioritize(tickets[0], 2), Ok(true));
+    assert_eq!(queue.pop(), Ok(0));
+    queue.push_with(1, None, 7).unwrap(); // where the first one was
+    assert_eq!(queue.reprioritize(tickets[0], 3), Ok(false));
+    assert_eq!(queue.cancel(tickets[0]), None);
+    assert_eq!(drain(&queue), [7]);
+}
+
+#[test]
 fn cancelled_items_are_returned_and_not_dropped() {
     let ledger = Ledger::new(3);
     let queue = PriorityQueue::by_priority();

@@ -313,6 +313,22 @@ fn two_visits_share_nothing() {
 }
 
 #[test]
+fn a_visit_continues_behind_items_that_a_pop_skipped() {
+    let mut rounds = Rounds::new(false, BATCH);
+    let names: Vec<_> = (0..2 * PART).map(|item| format!("a{item}")).collect();
+    for name in &names {
+        rounds.arrive(entry(name));
+    }
+    let (mut visit, mut shown) = (rounds.begin_visit(), Vec::new());
+    rounds.show(&mut visit, &mut shown);
+    expect(&mut rounds, &names[PART]);
+    while rounds.show(&mut visit, &mut shown) {}
+    rounds.end_visit();
+    let shown = shown.into_iter().map(|at| at.entry.item.item);
+    assert!(shown.eq([&names[..PART], &names[PART + 1..]].concat()));
+}
+
+#[test]
 fn a_shown_item_blocks_a_serial_key() {
     let mut rounds = Rounds::new(true, BATCH);
     arrive(&mut rounds, "b1 b2 a1 a2");
