@@ -143,6 +143,7 @@ fn metrics_of_deliveries() {
         queue.push(2).unwrap();
         clock.advance(Duration::from_secs(5));
         let mut worker = queue.handle();
+        worker.begin().abort(); // it held nothing
         let tx = worker.begin();
         assert_eq!(*tx.pop().unwrap(), 2);
         clock.advance(Duration::from_secs(2));

@@ -130,6 +130,20 @@ fn the_thread_is_the_one_that_took_the_item() {
 }
 
 #[test]
+fn a_handle_that_moves_is_listed_with_its_new_thread() {
+    let queue = filled([1]);
+    let mut handle = queue.named_handle("wanderer");
+    let mut holder = || {
+        let tx = handle.begin();
+        tx.pop().unwrap();
+        assert_eq!(queue.held()[0].thread, Some(thread::current().id()));
+    };
+    holder();
+    thread::scope(|scope| scope.spawn(&mut holder).join().unwrap());
+    holder();
+}
+
+#[test]
 fn a_forgotten_transaction_is_listed_until_it_ends() {
     let queue = filled([1, 2]);
     let mut handle = queue.named_handle("forgetful");

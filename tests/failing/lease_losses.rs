@@ -223,6 +223,25 @@ fn a_retry_of_a_lost_item_in_a_full_queue() {
     queue.stats().check().unwrap();
 }
 
+#[test]
+fn a_lost_item_that_fails_takes_no_place_among_the_letters() {
+    let (clock, builder) = clocked();
+    let queue = builder.leased(SECOND).max_dead_letters(1).build();
+    queue.push(1).unwrap();
+    let (mut late, mut next) = (queue.handle(), queue.handle());
+    let tx = late.begin();
+    let item = tx.pop().unwrap();
+    clock.advance(SECOND);
+    let other = next.begin();
+    let again = other.pop().unwrap();
+    tx.fail(item, "too late").unwrap();
+    drop(tx);
+    assert!(queue.dead_letters().is_empty());
+    other.fail(again, "broken").unwrap();
+    other.try_commit().unwrap();
+    assert_eq!(queue.dead_letters().len(), 1);
+}
+
 /// It held no item when it was forgotten, but it was late.
 #[test]
 fn losses_of_a_forgotten_transaction_do_not_affect_the_next_one() {

@@ -86,6 +86,20 @@ fn a_holder_does_not_wait_for_its_own_end() {
     });
 }
 
+#[test]
+fn a_peek_waits_for_what_others_hold_when_the_queue_is_closed() {
+    let queue = Queue::unbounded();
+    queue.push(1).unwrap();
+    let (mut a, mut b) = (queue.handle(), queue.handle());
+    let (holder, observer) = (a.begin(), b.begin());
+    assert!(holder.pop().is_ok());
+    queue.close();
+    let mut task = Task::waiting(Box::pin(observer.peek_async()));
+    holder.abort();
+    assert!(task.was_woken());
+    assert_eq!(*task.output().unwrap(), 1);
+}
+
 /// The wake-up of a peek is passed on when its item is put back, and not if it is taken.
 #[test]
 fn the_end_of_a_peek_wakes_the_next_waiter() {
