@@ -401,6 +401,15 @@ mod tests {
     }
 
     #[test]
+    fn threads_share_no_values() {
+        let table = ThreadCells::new();
+        let own = table.own(|| 1);
+        let other = || assert_eq!(table.own(|| 2).as_deref(), Some(&2));
+        thread::scope(|scope| scope.spawn(other).join().unwrap());
+        assert_eq!(own.as_deref(), Some(&1));
+    }
+
+    #[test]
     fn a_thread_that_ends_forgets_its_values() {
         let table = ThreadCells::new();
         let ends = || {

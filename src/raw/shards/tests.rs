@@ -159,6 +159,18 @@ fn a_shard_stays_attached_while_it_has_returned_items() {
 }
 
 #[test]
+fn returned_items_make_their_shard_the_oldest() {
+    let (shards, mut endpoints, last) = crowded();
+    endpoints[last - 1].push(1);
+    assert!(shards.age(last) > Some(0));
+    let mut holder = Endpoint::new(Arc::clone(&shards));
+    assert!(holder.hold());
+    assert_eq!(shards.age(last), None);
+    holder.abort(UNBORROWED);
+    assert_eq!(shards.age(last), Some(0));
+}
+
+#[test]
 fn a_consumer_of_a_retired_shard_sees_no_item() {
     for timed in [false, true] {
         let shards = Arc::new(Shards::new(timed));
