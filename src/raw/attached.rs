@@ -454,6 +454,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "tables and segments are small")]
     fn a_shard_is_removed_unless_it_was_added_since() {
         let set = AttachedSet::new();
         for shard in [3, 4, 70_000] {

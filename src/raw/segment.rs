@@ -201,6 +201,7 @@ mod tests {
     use super::Segment;
 
     #[test]
+    #[cfg_attr(miri, ignore = "tables and segments are small")]
     fn segments_are_sized_by_bytes() {
         assert_eq!(Segment::<()>::LEN, 256);
         assert_eq!(Segment::<u64>::LEN, 256);
