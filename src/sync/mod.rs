@@ -121,6 +121,7 @@ pub(crate) fn exclusive<T>(pointer: &mut AtomicPtr<T>) -> *mut T {
 pub(crate) fn fetch_max(atomic: &AtomicUsize, value: usize, ordering: Ordering) -> usize {
     #[cfg(not(tsan))]
     return atomic.fetch_max(value, ordering);
+    // ORDERING: that of the caller; the load before it is Relaxed, as a loop of the compiler has it.
     #[cfg(tsan)]
     atomic
         .fetch_update(ordering, Ordering::Relaxed, |now| Some(now.max(value)))
@@ -132,6 +133,7 @@ pub(crate) fn fetch_max(atomic: &AtomicUsize, value: usize, ordering: Ordering) 
 pub(crate) fn fetch_min(atomic: &AtomicU64, value: u64, ordering: Ordering) -> u64 {
     #[cfg(not(tsan))]
     return atomic.fetch_min(value, ordering);
+    // ORDERING: as in `fetch_max`.
     #[cfg(tsan)]
     atomic
         .fetch_update(ordering, Ordering::Relaxed, |now| Some(now.min(value)))

@@ -396,3 +396,28 @@ fn a_queue_that_goes_with_its_items() {
     drop(c);
     alive.check_none();
 }
+
+/// Each item leaves the hold before the end of its transaction, the first one last, which frees its block.
+#[test]
+fn items_leave_the_hold_early() {
+    let alive = Alive::default();
+    let queue = Queue::unbounded();
+    let mut handle = queue.handle();
+    assert!(handle.push_batch(alive.items(0..8)).is_ok());
+    let tx = handle.begin();
+    let mut items: Vec<_> = tx.pop_batch(8).collect();
+    while let Some(mut item) = items.pop() {
+        *item.number ^= 1; // writes through the reference
+        let even = items.len() % 2 == 0;
+        let left = if even {
+            tx.retry(item)
+        } else {
+            tx.fail(item, "odd")
+        };
+        assert!(left.is_ok());
+    }
+    drop(tx.commit());
+    assert_eq!((queue.len(), queue.dead_letters().len()), (4, 4));
+    drop((handle, queue));
+    alive.check_none();
+}

@@ -57,7 +57,7 @@ impl Promoter {
 }
 
 impl Shared {
-    /// Moves what is due, now. Returns whether something became ready.
+    /// Moves the items that are due. Returns whether any became ready.
     pub(crate) async fn promote_now(&self) -> Result<bool, Error> {
         let process = self.process().await?;
         let mut moved = false;
@@ -84,7 +84,7 @@ impl Shared {
         }
     }
 
-    /// Moves what is due, and returns how long nothing else is.
+    /// Moves the items that are due, and returns the time until the next one is.
     async fn promote(&self) -> Result<Duration, Error> {
         if self.promote_now().await? {
             return Ok(Duration::ZERO);

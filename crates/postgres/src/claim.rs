@@ -263,8 +263,8 @@ pub(crate) async fn release(
         Delivered::No => &shared.sql.unclaim,
     };
     let params: Params<'_> = &[&process, ids, leases];
-    // It may wait for commits of the same items: rather not on the connection for short statements. But whoever holds the last
-    // connection of the pool must not wait for another one.
+    // It may wait for commits of the same items, which would delay short statements on their connection. But whoever holds the
+    // last connection of the pool must not wait for another one.
     let rows = match shared.idle_connection().await {
         Some(client) => query_alone(&client, sql, params).await?,
         None => shared.run(sql, params).await?,

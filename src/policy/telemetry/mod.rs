@@ -13,7 +13,7 @@ mod tracing;
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use span::RunSpan;
 
-#[cfg(not(any(loom, shuttle)))]
+#[allow(unused_imports)] // where nothing is emitted
 use crate::sync::swallow_panic;
 #[cfg(not(any(loom, shuttle)))]
 use crate::DeliveryId;
@@ -72,7 +72,7 @@ impl Telemetry {
     pub(crate) fn of(name: Option<&Arc<str>>) -> Option<Self> {
         let name = name.filter(|_| LISTENS)?;
         #[cfg(feature = "metrics")]
-        crate::sync::swallow_panic(metrics::describe);
+        swallow_panic(metrics::describe);
         Some(Self {
             name: Arc::clone(name),
         })
@@ -90,8 +90,8 @@ impl Telemetry {
     #[allow(unused_variables, clippy::unused_self)] // if events are not observed
     pub(crate) fn emit(&self, event: Event<'_>) {
         #[cfg(feature = "metrics")]
-        crate::sync::swallow_panic(|| metrics::record(&self.name, event));
+        swallow_panic(|| metrics::record(&self.name, event));
         #[cfg(feature = "tracing")]
-        crate::sync::swallow_panic(|| tracing::record(&self.name, event));
+        swallow_panic(|| tracing::record(&self.name, event));
     }
 }
