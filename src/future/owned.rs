@@ -213,7 +213,7 @@ impl<T, O: Order<T>> OwnedPushBatch<T, O> {
 }
 
 impl<T, O: Order<T>> OwnedPushBatch<T, O> {
-    /// As [`PushBatchAsync::poll_as`].
+    /// As `poll_as` of [`PushBatchAsync`](super::PushBatchAsync).
     #[track_caller]
     pub(crate) fn poll_as(
         &mut self,

@@ -54,6 +54,9 @@
 //! Its items return to their places: in locked mode when the server notices the dead connection, in leased mode when the lease
 //! expires. With [`max_attempts`](Builder::max_attempts) such deliveries count, so a job that kills its process becomes a dead letter.
 //!
+//! The [`guide`] has pages on [prefetching](guide::prefetch), [limits over all processes](guide::pace),
+//! [figures](guide::figures) and [other servers](guide::servers).
+//!
 //! # What `requeue` has and this crate has not
 //!
 //! | `requeue` | here |
@@ -74,6 +77,8 @@ mod claim;
 mod codec;
 mod connect;
 mod error;
+#[cfg(any(doc, doctest))]
+pub mod guide;
 mod item;
 mod lease;
 mod pace;

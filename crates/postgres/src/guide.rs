@@ -1,0 +1,16 @@
+//! What a buffer in memory and limits over all processes mean, figures, and other servers.
+
+/// Defines a page: a module whose documentation is a file in `docs`.
+macro_rules! pages {
+    ($($name:ident $file:literal)+) => { $(
+        #[doc = include_str!($file)]
+        pub mod $name {}
+    )+ };
+}
+
+pages! {
+    prefetch "../docs/prefetch.md"
+    pace "../docs/pace.md"
+    figures "../docs/figures.md"
+    servers "../docs/servers.md"
+}
