@@ -1,10 +1,11 @@
 //! Guides, and a list of examples.
 
-/// Defines a page: a module whose documentation is a file in `docs/guide`.
+/// Defines a page: a module whose documentation is a file in `docs/guide`, and a plot, if there is one.
 macro_rules! pages {
-    ($($name:ident $file:literal)+) => { $(
+    ($($name:ident $file:literal $(+ $plot:literal)?)+) => { $(
         pub mod $name {
             #![doc = include_str!($file)]
+            $(#![doc = concat!("\n<div>\n", include_str!($plot), "</div>")])?
 
             #[cfg(doc)]
             use crate::*;
@@ -18,7 +19,7 @@ pages! {
     failure "../docs/guide/failure.md"
     waiting "../docs/guide/waiting.md"
     orders "../docs/guide/orders.md"
-    performance "../docs/guide/performance.md"
+    performance "../docs/guide/performance.md" + "../docs/compared.svg"
     channels "../docs/guide/channels.md"
     examples "../docs/guide/examples.md"
 }

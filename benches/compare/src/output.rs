@@ -29,7 +29,7 @@ pub(crate) fn machine() -> String {
     )
 }
 
-/// Writes `results.json`, `summary.md`, `chosen.md` and a plot for each table.
+/// Writes `results.json`, `summary.md`, `chosen.md`, `chosen.svg` and a plot for each table.
 pub(crate) fn write(
     folder: &Path,
     machine: &str,
@@ -44,9 +44,10 @@ pub(crate) fn write(
     )?;
     fs::write(folder.join("summary.md"), markdown::summary(tables))?;
     fs::write(folder.join("chosen.md"), markdown::chosen(tables))?;
+    plot::chosen(&folder.join("chosen.svg"), tables)?;
     for table in tables {
         let name = file_name(&table.workload);
-        plot::bars(&folder.join(name), table)?;
+        plot::plot(&folder.join(name), &[table])?;
     }
     Ok(())
 }

@@ -12,6 +12,7 @@ use crate::{output, run};
 use std::collections::VecDeque;
 use std::env;
 use std::fs;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -29,7 +30,8 @@ fn may_lose_a_wake_up(workload: &str, subject: &str) -> bool {
 
 #[test]
 fn no_peer_loses_items_and_all_goals_are_measured() {
-    let tables = run(&options(&["--quick"]));
+    let options = options(&["--quick"]);
+    let tables = run(&options);
     for table in &tables {
         let sound = |row: &&Row| !may_lose_a_wake_up(&table.workload, row.subject);
         for row in table.rows.iter().filter(sound) {
@@ -46,11 +48,20 @@ fn no_peer_loses_items_and_all_goals_are_measured() {
             outcome.text
         );
     }
+    let folder = folder("all");
+    output::write(&folder, "a machine", &options, &tables).expect("the folder can be written");
+    let plot = fs::read_to_string(folder.join("chosen.svg")).expect("the plot of the guide");
+    assert_eq!(plot.matches("[ns").count(), 3, "all of its tables: {plot}");
+    fs::remove_dir_all(folder).expect("the folder exists");
+}
+
+fn folder(name: &str) -> PathBuf {
+    env::temp_dir().join(format!("requeue-compare-{name}-{}", std::process::id()))
 }
 
 #[test]
 fn the_results_are_written() {
-    let folder = env::temp_dir().join(format!("requeue-compare-{}", std::process::id()));
+    let folder = folder("fair");
     let options = options(&["--quick", "--only", "fair", "--rounds", "3"]);
     let tables = run(&options);
     output::write(&folder, "a machine", &options, &tables).expect("the folder can be written");
