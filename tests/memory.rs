@@ -170,21 +170,22 @@ fn items_without_a_handle_leave_nothing() {
 #[test]
 fn short_lived_handles_leave_nothing() {
     let _alone = alone();
-    let queue = Queue::unbounded();
-    let mut consumer = queue.handle();
-    let mut use_up = |handles: u64| {
-        for item in 0..handles {
-            let mut handle = queue.handle();
-            handle.push_batch([2 * item, 2 * item + 1]).unwrap();
-            assert!(handle.pop().is_ok());
-            drop(handle);
-            assert!(consumer.pop().is_ok());
-        }
-        live()
-    };
-    let level = use_up(1_000);
-    use_up(19_000);
-    assert_at_most(level + GARBAGE);
+    for queue in [Queue::unbounded(), Queue::bounded(16)] {
+        let mut consumer = queue.handle();
+        let mut use_up = |handles: u64| {
+            for item in 0..handles {
+                let mut handle = queue.handle();
+                handle.push_batch([2 * item, 2 * item + 1]).unwrap();
+                assert!(handle.pop().is_ok());
+                drop(handle);
+                assert!(consumer.pop().is_ok());
+            }
+            live()
+        };
+        let level = use_up(1_000);
+        use_up(19_000);
+        assert_at_most(level + GARBAGE);
+    }
 }
 
 #[test]
