@@ -393,3 +393,19 @@ fn scheduled_items_of_a_rate_limited_queue_are_delivered_when_due() {
 fn none_may_be_held_is_refused() {
     let _ = Queue::<u32>::builder().max_held(0);
 }
+
+#[test]
+fn a_wait_takes_no_item_of_a_paused_queue_from_where_the_last_one_came() {
+    for pop in async_pops() {
+        let queue = Queue::unbounded();
+        let mut handle = queue.handle();
+        handle.push_batch([1, 2, 3, 4]).unwrap();
+        assert_eq!(handle.pop(), Ok(1));
+        queue.pause();
+        assert_eq!(handle.pop_timeout(Duration::ZERO), NOT_NOW);
+        let mut task = Task::waiting(pop(&mut handle));
+        task.assert_waits();
+        queue.resume();
+        assert_eq!(task.output(), Ok(2));
+    }
+}
