@@ -66,7 +66,8 @@ impl Cell {
         let measured = self.measure(jobs, &done, length).await;
         workers.stop().await?; // its error is the cause of the other
         let (pushed, per_second) = measured?;
-        check(jobs, before + pushed - done.count(), self.held()).await?;
+        let held = self.held() + jobs.ahead() * self.workers as u64;
+        check(jobs, before + pushed - done.count(), held).await?;
 
         self.level(jobs).await?;
         let users = users(jobs, self.workers).await?;

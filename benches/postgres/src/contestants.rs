@@ -33,6 +33,11 @@ pub(crate) trait Jobs: Send + Sync {
         Ok(Box::new(Loops::start(users, batch, done)))
     }
 
+    /// How many jobs each worker takes ahead, whatever the size of a batch.
+    fn ahead(&self) -> u64 {
+        0
+    }
+
     /// A connection that claims jobs, for the latency of a claim.
     async fn user(&self) -> Result<Box<dyn User>, Failure>;
 }
@@ -76,7 +81,13 @@ pub(crate) struct Contestant {
     pub(crate) open: Open,
 }
 
-pub(crate) const ALL: [Contestant; 7] = [
+/// How many jobs the pools take ahead, where they can.
+const AHEAD: usize = 1_000;
+
+/// First each one with batches of the size of the cell: loops of a claim and a finish, or the crate's own workers. Then the pools of
+/// the crates as their documentation has them, with the options that make them fastest: their cells differ by the number of
+/// workers and by the backlog.
+pub(crate) const ALL: [Contestant; 12] = [
     Contestant {
         name: "requeue, leased",
         open: |server, database| Box::pin(requeue::open(server, database, Holding::Leased)),
@@ -91,11 +102,11 @@ pub(crate) const ALL: [Contestant; 7] = [
     },
     Contestant {
         name: "graphile_worker",
-        open: |server, database| Box::pin(graphile::open(server, database)),
+        open: |server, database| Box::pin(graphile::open(server, database, None)),
     },
     Contestant {
         name: "apalis-postgres",
-        open: |server, database| Box::pin(apalis::open(server, database)),
+        open: |server, database| Box::pin(apalis::open(server, database, None)),
     },
     Contestant {
         name: "SKIP LOCKED, locked",
@@ -104,6 +115,28 @@ pub(crate) const ALL: [Contestant; 7] = [
     Contestant {
         name: "SKIP LOCKED, marked",
         open: |server, database| Box::pin(by_hand::open(server, database, by_hand::MARKED)),
+    },
+    Contestant {
+        name: "pool of requeue, leased",
+        open: |server, database| Box::pin(requeue::open_pool(server, database, Holding::Leased)),
+    },
+    Contestant {
+        name: "pool of requeue, prefetched",
+        open: |server, database| {
+            Box::pin(requeue::open_pool(server, database, Holding::Prefetched))
+        },
+    },
+    Contestant {
+        name: "pool of requeue, locked",
+        open: |server, database| Box::pin(requeue::open_pool(server, database, Holding::Locked)),
+    },
+    Contestant {
+        name: "pool of graphile_worker, local queue of 1,000",
+        open: |server, database| Box::pin(graphile::open(server, database, Some(AHEAD))),
+    },
+    Contestant {
+        name: "pool of apalis-postgres, batches of 1,000",
+        open: |server, database| Box::pin(apalis::open(server, database, Some(AHEAD))),
     },
 ];
 

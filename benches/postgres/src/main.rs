@@ -3,8 +3,9 @@
 //! `cargo run --release -p requeue-postgres-bench -- --help`. All contestants run in turn, round by round, in one process,
 //! so that noise affects all of them alike; after each run, what is left is compared with what was pushed and done.
 //!
-//! Jobs do nothing. Jobs per second are of each one's own workers, by its public interface; one producer pushes as many jobs as
-//! are done, by its bulk push, so that with a small backlog a slow push shows too. The claim is then called by itself.
+//! Jobs do nothing. Jobs per second are of workers by the public interface of each: loops of batches, and the pools of each crate
+//! with the options that make them fastest. One producer pushes as many jobs as are done, by its bulk push, so that with a small
+//! backlog a slow push shows too. The claim is then called by itself.
 
 // Counts and nanoseconds of a run are far below 2^52.
 #![allow(clippy::cast_precision_loss)]

@@ -12,7 +12,8 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-const JOBS: &str = "Jobs per second, by the workers of each: medians and quartiles";
+const JOBS: &str =
+    "Jobs per second, by the workers of each: median (least to greatest of the rounds)";
 const CLAIMS: &str = "Latency of a claim in milliseconds, called by itself: median, 99 %";
 const WAITS: &str =
     "From a push to the end of the job in a worker that waited, in milliseconds: median, 99 %";
@@ -46,16 +47,18 @@ fn table(
     if cells.peek().is_none() {
         return String::new();
     }
+    let ran = |contestant: &&Contestant| results.has_contestant(contestant.name);
+    let contestants: Vec<_> = ALL.iter().filter(ran).collect();
     let mut text = format!("\n{title}:\n\n| workers x batch |");
-    for contestant in &ALL {
+    for contestant in &contestants {
         let _ = write!(text, " {} |", contestant.name);
     }
     text.push_str("\n|---|");
-    text.push_str(&"---|".repeat(ALL.len()));
+    text.push_str(&"---|".repeat(contestants.len()));
     text.push('\n');
     for cell in cells {
         let _ = write!(text, "| {cell} |");
-        for contestant in &ALL {
+        for contestant in &contestants {
             let _ = write!(text, " {} |", value(cell, contestant.name));
         }
         text.push('\n');
@@ -73,12 +76,18 @@ fn short(value: f64) -> String {
 }
 
 fn spread(summary: Option<Summary>) -> String {
-    let spread =
-        |Summary {
-             lower,
-             median,
-             upper,
-         }| { format!("{} ({} to {})", short(median), short(lower), short(upper)) };
+    let spread = |Summary {
+                      least,
+                      median,
+                      greatest,
+                  }| {
+        format!(
+            "{} ({} to {})",
+            short(median),
+            short(least),
+            short(greatest)
+        )
+    };
     summary.map_or_else(|| "–".into(), spread)
 }
 
@@ -126,7 +135,8 @@ pub(crate) fn write(
 fn of_cell(results: &Results, cell: &str) -> Value {
     let of = |contestant: &Contestant| {
         let summary = results.summary(cell, contestant.name);
-        let summary = summary.map(|summary| [summary.lower, summary.median, summary.upper]);
+        let summary = summary
+            .map(|it| json!({ "least": it.least, "median": it.median, "greatest": it.greatest }));
         let latency = results.latency(cell, contestant.name);
         let quantiles = latency.map(|latency| {
             [0.5, 0.9, 0.99, 0.999, 1.0].map(|quantile| latency.value_at_quantile(quantile))

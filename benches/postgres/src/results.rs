@@ -18,12 +18,26 @@ pub(crate) struct Results {
     pub(crate) failures: Vec<String>,
 }
 
-/// The median, and the quartiles as the spread.
-#[derive(Clone, Copy)]
+/// The median of the rounds, and the least and the greatest: there are too few rounds for quartiles.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Summary {
-    pub(crate) lower: f64,
+    pub(crate) least: f64,
     pub(crate) median: f64,
-    pub(crate) upper: f64,
+    pub(crate) greatest: f64,
+}
+
+impl Summary {
+    fn of(mut values: Vec<f64>) -> Option<Self> {
+        values.sort_by(f64::total_cmp);
+        let (&least, &greatest) = (values.first()?, values.last()?);
+        let (lower, upper) = (values[(values.len() - 1) / 2], values[values.len() / 2]);
+        let median = f64::midpoint(lower, upper);
+        Some(Self {
+            least,
+            median,
+            greatest,
+        })
+    }
 }
 
 impl Results {
@@ -46,17 +60,16 @@ impl Results {
         self.cells.contains_key(cell)
     }
 
+    pub(crate) fn has_contestant(&self, contestant: &str) -> bool {
+        self.cells
+            .values()
+            .any(|cell| cell.contains_key(contestant))
+    }
+
     /// Of the jobs per second.
     pub(crate) fn summary(&self, cell: &str, contestant: &str) -> Option<Summary> {
         let samples = self.samples(cell, contestant);
-        let mut sorted: Vec<_> = samples.iter().map(|it| it.jobs_per_second).collect();
-        sorted.sort_by(f64::total_cmp);
-        let quartile = |quarters: usize| sorted[(sorted.len() - 1) * quarters / 4];
-        (!sorted.is_empty()).then(|| Summary {
-            lower: quartile(1),
-            median: quartile(2),
-            upper: quartile(3),
-        })
+        Summary::of(samples.iter().map(|it| it.jobs_per_second).collect())
     }
 
     /// The latencies of all rounds together.
@@ -67,5 +80,22 @@ impl Results {
             all.add(&sample.latency).ok()?;
         }
         (!all.is_empty()).then_some(all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Summary;
+
+    #[test]
+    fn what_is_printed_is_what_it_says() {
+        let of = |values: &[f64]| {
+            let summary = Summary::of(values.to_vec());
+            summary.map(|it| (it.least, it.median, it.greatest))
+        };
+        assert_eq!(of(&[3.0, 1.0, 2.0]), Some((1.0, 2.0, 3.0)));
+        assert_eq!(of(&[4.0, 1.0, 2.0, 8.0]), Some((1.0, 3.0, 8.0)));
+        assert_eq!(of(&[5.0]), Some((5.0, 5.0, 5.0)));
+        assert_eq!(of(&[]), None);
     }
 }

@@ -13,6 +13,9 @@ use tokio::time::{timeout, Instant};
 /// How long the promoter waits if nothing is due: other processes may have pushed delayed items.
 const LOOK: Duration = Duration::from_secs(1);
 
+/// How long it waits for what is due and cannot be moved.
+const AGAIN: Duration = Duration::from_millis(100);
+
 /// The interval at which a process forgets what dead processes have left.
 const SWEEP: Duration = Duration::from_secs(600);
 
@@ -59,19 +62,27 @@ impl Promoter {
 impl Shared {
     /// Moves the items that are due. Returns whether any became ready.
     pub(crate) async fn promote_now(&self) -> Result<bool, Error> {
-        let process = self.process().await?;
-        let mut moved = false;
-        for sql in [&self.sql.promote, &self.sql.lapse] {
-            let rows = self.run(sql, &[&process]).await?;
-            self.hub.wake_rows(&rows);
-            moved |= !rows.is_empty();
-        }
-        Ok(moved)
+        Ok(self.move_due().await? | self.lapse(true).await?)
+    }
+
+    async fn move_due(&self) -> Result<bool, Error> {
+        let rows = self.run(&self.sql.promote, &[]).await?;
+        self.wake_rows(&rows).await;
+        Ok(!rows.is_empty())
+    }
+
+    /// Takes back what dead holders hold; unless `anyway`, only if no other process does.
+    async fn lapse(&self, anyway: bool) -> Result<bool, Error> {
+        let rows = self.run(&self.sql.lapse, &[&anyway]).await?;
+        self.wake_rows(&rows).await;
+        Ok(!rows.is_empty())
     }
 
     /// Forgets what dead processes have left.
     async fn sweep(&self) -> Result<(), Error> {
         self.run(&self.sql.forget_holders, &[]).await?;
+        let rows = self.run(&self.sql.lapse_forgotten, &[]).await?;
+        self.wake_rows(&rows).await;
         self.run(&self.sql.sweep_attempts, &[]).await?;
         Ok(())
     }
@@ -86,12 +97,13 @@ impl Shared {
 
     /// Moves the items that are due, and returns the time until the next one is.
     async fn promote(&self) -> Result<Duration, Error> {
-        if self.promote_now().await? {
+        if self.move_due().await? | self.lapse(false).await? {
             return Ok(Duration::ZERO);
         }
         let next = self.run(&self.sql.next_due, &[]).await?;
         let seconds: Option<f64> = next[0].get(0);
-        let wait = seconds.map(|seconds| Duration::try_from_secs_f64(seconds).unwrap_or_default());
+        // What is due already is locked: others move it, or commit it.
+        let wait = seconds.map(|seconds| Duration::try_from_secs_f64(seconds).unwrap_or(AGAIN));
         Ok(wait.unwrap_or(LOOK).min(LOOK))
     }
 }

@@ -1,13 +1,12 @@
 //! Claims: which items a pop takes.
 
-use crate::connect::{query_alone, Params, Shared};
+use crate::connect::{self, Params, Shared};
 use crate::error::Error;
 use crate::item::Record;
 use crate::lease::Alive;
 use crate::prefetch::take_ahead;
 use crate::queue::Core;
 use crate::sql::Order;
-use deadpool_postgres::ClientWrapper;
 use std::mem;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -176,21 +175,21 @@ pub(crate) async fn claim(
     let number = shared.leases.next_claim();
     let max = i64::try_from(max).unwrap_or(i64::MAX);
     let (own, control);
-    let client = match connection {
+    let connection = match connection {
         Connection::OfPool => {
             own = shared.connection().await?;
-            &*own
+            &own
         }
         Connection::Control => {
             control = shared.control().await?;
-            &control.0
+            &*control
         }
     };
     let mut records = Vec::new();
-    let taken = take(core, client, (id, max, holder, number), &mut records).await;
+    let taken = take(core, connection, (id, max, holder, number), &mut records).await;
     if taken.is_err() {
         let term = core.rules.term.unwrap_or_default();
-        tokio::spawn(undo(Arc::downgrade(shared), number, term));
+        tokio::spawn(undo(Arc::downgrade(shared), holder, number, term));
     }
     taken.map(|()| Claimed {
         shared: Arc::clone(shared),
@@ -201,7 +200,7 @@ pub(crate) async fn claim(
 
 async fn take(
     core: &Core,
-    client: &ClientWrapper,
+    connection: &connect::Connection<'_>,
     (id, max, holder, number): (i32, i64, i64, i64),
     records: &mut Vec<Record>,
 ) -> Result<(), Error> {
@@ -211,21 +210,21 @@ async fn take(
         let key = turn.key();
         let params: Params<'_> = &[&id, &wanted, &holder, &number, &key];
         let used = params.len() - usize::from(order == Order::Fifo); // it has no key
-        let rows = query_alone(client, sql, &params[..used]).await?;
+        let rows = connection.run_alone(sql, &params[..used]).await?;
         turn.took(rows.iter().map(Record::read), records);
     }
     Ok(())
 }
 
 /// Undoes a claim as soon as the server can be reached, and again after a term: it may have gone on without its connection.
-async fn undo(shared: Weak<Shared>, number: i64, term: Duration) {
+async fn undo(shared: Weak<Shared>, holder: i64, number: i64, term: Duration) {
     let mut undone = false;
     loop {
         let Some(shared) = shared.upgrade() else {
             return;
         };
         let again = undone;
-        undone |= shared.undo_claim(number).await.is_ok();
+        undone |= shared.undo_claim(holder, number).await.is_ok();
         drop(shared);
         if again {
             return;
@@ -235,11 +234,10 @@ async fn undo(shared: Weak<Shared>, number: i64, term: Duration) {
 }
 
 impl Shared {
-    async fn undo_claim(&self, number: i64) -> Result<(), Error> {
-        let process = self.process().await?;
-        let params: Params<'_> = &[&process, &number];
+    async fn undo_claim(&self, holder: i64, number: i64) -> Result<(), Error> {
+        let params: Params<'_> = &[&holder, &number];
         let rows = self.run(&self.sql.undo_claim, params).await?;
-        self.hub.wake_rows(&rows);
+        self.wake_rows(&rows).await;
         Ok(())
     }
 }
@@ -257,19 +255,18 @@ pub(crate) async fn release(
     (ids, leases): &LeasedItems,
     delivered: Delivered,
 ) -> Result<(), Error> {
-    let process = shared.process().await?;
     let sql = match delivered {
         Delivered::Yes => &shared.sql.release,
         Delivered::No => &shared.sql.unclaim,
     };
-    let params: Params<'_> = &[&process, ids, leases];
+    let params: Params<'_> = &[ids, leases];
     // It may wait for commits of the same items, which would delay short statements on their connection. But whoever holds the
     // last connection of the pool must not wait for another one.
     let rows = match shared.idle_connection().await {
-        Some(client) => query_alone(&client, sql, params).await?,
+        Some(connection) => connection.run_alone(sql, params).await?,
         None => shared.run(sql, params).await?,
     };
-    shared.hub.wake_rows(&rows);
+    shared.wake_rows(&rows).await;
     Ok(())
 }
 

@@ -3,7 +3,8 @@
 use crate::codec::CodecError;
 use std::fmt;
 use std::sync::Arc;
-use tokio_postgres::error::SqlState;
+use std::time::Duration;
+use tokio_postgres::error::{DbError, SqlState};
 
 /// The code of the exception that `require_held` raises.
 const EXPIRED: &str = "RQ001";
@@ -14,8 +15,11 @@ const EXPIRED: &str = "RQ001";
 pub enum Error {
     /// The server refused a statement, or the connection failed. The text of the server is kept.
     Database(Arc<tokio_postgres::Error>),
-    /// The connection failed during the commit: it is unknown whether the server has committed. With the reason.
+    /// The connection failed during the commit, or the answer did not come in time: it is unknown whether the server has
+    /// committed. With the reason.
     InDoubt(Arc<str>),
+    /// The server did not answer in [this time](crate::Options::statement_timeout). The connection is replaced.
+    TimedOut(Duration),
     /// The pool gave no connection.
     Pool(Arc<str>),
     /// An item could not be encoded.
@@ -48,7 +52,7 @@ pub enum Error {
 
 impl Error {
     /// Whether the same transaction may succeed when it is run again: after a serialization failure or a deadlock, and if the
-    /// connection failed or was terminated before the commit.
+    /// connection failed, was terminated or did not answer before the commit.
     ///
     /// ```
     /// assert!(!requeue_postgres::Error::Expired.is_retryable());
@@ -58,7 +62,7 @@ impl Error {
             Self::Database(error) => {
                 error.is_closed() || has_conflict(error) || was_terminated(error)
             }
-            Self::Pool(_) => true,
+            Self::Pool(_) | Self::TimedOut(_) => true,
             _ => false,
         }
     }
@@ -81,6 +85,7 @@ impl Error {
             Self::Database(error) if error.as_db_error().is_none() => {
                 Self::InDoubt(text(&error).into())
             }
+            Self::TimedOut(_) => Self::InDoubt(self.to_string().into()),
             error => error,
         }
     }
@@ -113,6 +118,7 @@ impl fmt::Display for Error {
                 f,
                 "the connection failed during the commit, which may have succeeded: {why}"
             ),
+            Self::TimedOut(limit) => write!(f, "the server did not answer within {limit:?}"),
             Self::Pool(why) => write!(f, "the pool gave no connection: {why}"),
             Self::Codec(error) => write!(f, "an item cannot be encoded: {error}"),
             Self::Name(name) => write!(
@@ -141,10 +147,28 @@ impl fmt::Display for Error {
     }
 }
 
+/// What to do about an error of a pooler.
+const POOLER: &str =
+    ": a pooler between this program and the server gives each transaction another session, \
+    see Options::transaction_pooling";
+
+/// Whether a pooler of transactions refused the settings of a session, or a statement was prepared in another session.
+fn is_of_pooler(error: &DbError) -> bool {
+    let names = [
+        &SqlState::DUPLICATE_PSTATEMENT,
+        &SqlState::INVALID_SQL_STATEMENT_NAME,
+    ];
+    let is_refusal = *error.code() == SqlState::PROTOCOL_VIOLATION;
+    names.contains(&error.code()) || is_refusal && error.message().contains("startup parameter")
+}
+
 /// The text of the server, if it sent one.
 fn text(error: &tokio_postgres::Error) -> String {
     match error.as_db_error() {
-        Some(server) => format!("{server} ({})", server.code().code()),
+        Some(server) => {
+            let hint = if is_of_pooler(server) { POOLER } else { "" };
+            format!("{server} ({}){hint}", server.code().code())
+        }
         None => match std::error::Error::source(error) {
             Some(cause) => format!("{error}: {cause}"),
             None => error.to_string(),

@@ -1,4 +1,4 @@
-//! What a buffer in memory and limits over all processes mean, figures, and other servers.
+//! What a buffer in memory and limits over all processes mean, figures, poolers, and other servers.
 
 /// Defines a page: a module whose documentation is a file in `docs`.
 macro_rules! pages {
@@ -12,5 +12,6 @@ pages! {
     prefetch "../docs/prefetch.md"
     pace "../docs/pace.md"
     figures "../docs/figures.md"
+    poolers "../docs/poolers.md"
     servers "../docs/servers.md"
 }

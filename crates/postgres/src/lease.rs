@@ -1,7 +1,7 @@
 //! The leases of a process: its holders, which it renews.
 
 use crate::background::Task;
-use crate::connect::{Postgres, Shared};
+use crate::connect::{Params, Postgres, Shared};
 use crate::error::Error;
 use crate::queue::{micros, Rules};
 use parking_lot::Mutex;
@@ -151,7 +151,11 @@ impl Shared {
         let ids: Vec<i64> = holders.iter().map(|holder| holder.id).collect();
         let names: Vec<&str> = holders.iter().map(|holder| &*holder.name).collect();
         let terms: Vec<i64> = holders.iter().map(|holder| micros(holder.term)).collect();
-        self.run(&self.sql.beat, &[&ids, &names, &terms]).await?;
+        // So that a connection that hangs is replaced, and the leases are renewed on another one, before they expire.
+        let shortest = holders.iter().map(|holder| holder.term).min();
+        let limit = shortest.map_or(LONG, |term| self.manner.limit.min(term / 3));
+        let params: Params<'_> = &[&ids, &names, &terms];
+        self.run_within(limit, &self.sql.beat, params).await?;
         self.leases.renewed(holders, sent);
         Ok(())
     }

@@ -32,12 +32,20 @@ async fn run(_: Job, done: Data<Done>) -> Result<(), BoxDynError> {
     Ok(())
 }
 
-struct Table(PgPool);
+struct Table {
+    pool: PgPool,
+    /// How many jobs a worker fetches at once, instead of the size of a batch.
+    fetches: Option<usize>,
+}
 
-pub(super) async fn open(server: &Server, database: &str) -> Result<Box<dyn Jobs>, Failure> {
+pub(super) async fn open(
+    server: &Server,
+    database: &str,
+    fetches: Option<usize>,
+) -> Result<Box<dyn Jobs>, Failure> {
     let pool = server.pool(database, 24).await?;
     PostgresStorage::setup(&pool).await?;
-    Ok(Box::new(Table(pool)))
+    Ok(Box::new(Table { pool, fetches }))
 }
 
 #[async_trait]
@@ -45,13 +53,13 @@ impl Jobs for Table {
     async fn push(&self, count: u64) -> Result<(), Failure> {
         let task = |number| Ok(TaskBuilder::new(serde_json::to_vec(&Job { number })?).build());
         let tasks = (1..=count).map(task).collect::<Result<_, Failure>>()?;
-        let mut connection = self.0.acquire().await?;
+        let mut connection = self.pool.acquire().await?;
         Ok(push_tasks(&mut *connection, QUEUE, tasks).await?)
     }
 
     async fn len(&self) -> Result<u64, Failure> {
         let count = "select count(*) from apalis.jobs where status <> 'Done'";
-        let count: i64 = sqlx::query_scalar(count).fetch_one(&self.0).await?;
+        let count: i64 = sqlx::query_scalar(count).fetch_one(&self.pool).await?;
         Ok(u64::try_from(count)?)
     }
 
@@ -65,7 +73,7 @@ impl Jobs for Table {
         // transaction open, so these connections are used for nothing else.
         let pool = PgPoolOptions::new()
             .max_connections(u32::try_from(4 * workers)?)
-            .connect_with((*self.0.connect_options()).clone())
+            .connect_with((*self.pool.connect_options()).clone())
             .await?;
         let (stop, _) = watch::channel(());
         let (mut tasks, mut names) = (JoinSet::new(), Vec::new());
@@ -75,7 +83,11 @@ impl Jobs for Table {
                 .stream(Pubsub::new(pool.clone(), QUEUE.into()))
                 .interval(POLL);
             let storage = PostgresStorage::new(&pool)
-                .with_config(Config::default().queue(QUEUE).batch_size(batch))
+                .with_config(
+                    Config::default()
+                        .queue(QUEUE)
+                        .batch_size(self.fetches.unwrap_or(batch)),
+                )
                 .poll_with_strategy(looks);
             let worker = WorkerBuilder::new(names[names.len() - 1].as_str())
                 .backend(storage)
@@ -89,11 +101,15 @@ impl Jobs for Table {
         }
         self.registered(&names, &mut tasks).await?;
         Ok(Box::new(Running {
-            jobs: self.0.clone(),
+            jobs: self.pool.clone(),
             pool,
             tasks,
             stop,
         }))
+    }
+
+    fn ahead(&self) -> u64 {
+        self.fetches.unwrap_or(0) as u64
     }
 
     async fn user(&self) -> Result<Box<dyn User>, Failure> {
@@ -101,10 +117,10 @@ impl Jobs for Table {
         sqlx::query("insert into apalis.workers (id, worker_type, storage_name, layers, last_seen) values ($1, $2, '', '', now())")
             .bind(context.name())
             .bind(QUEUE)
-            .execute(&self.0)
+            .execute(&self.pool)
             .await?;
         Ok(Box::new(Claimer {
-            connection: self.0.acquire().await?,
+            connection: self.pool.acquire().await?,
             context,
             claimed: Vec::new(),
         }))
@@ -121,7 +137,7 @@ impl Table {
         let count = "select count(*) from apalis.workers where id = any($1)";
         for _ in 0..1_000 {
             let query = sqlx::query_scalar(count).bind(names);
-            let count: i64 = query.fetch_one(&self.0).await?;
+            let count: i64 = query.fetch_one(&self.pool).await?;
             if usize::try_from(count)? == names.len() {
                 return Ok(());
             }

@@ -36,13 +36,23 @@ impl TaskHandler for Job {
 struct Table {
     pool: PgPool,
     utils: WorkerUtils,
+    /// The size of one local queue; otherwise there is one of the size of a batch for each worker.
+    local_queue: Option<usize>,
 }
 
-pub(super) async fn open(server: &Server, database: &str) -> Result<Box<dyn Jobs>, Failure> {
+pub(super) async fn open(
+    server: &Server,
+    database: &str,
+    local_queue: Option<usize>,
+) -> Result<Box<dyn Jobs>, Failure> {
     let pool = server.pool(database, 24).await?;
     let utils = WorkerUtils::new(pool.clone(), SCHEMA);
     utils.migrate().await?;
-    Ok(Box::new(Table { pool, utils }))
+    Ok(Box::new(Table {
+        pool,
+        utils,
+        local_queue,
+    }))
 }
 
 #[async_trait]
@@ -80,10 +90,16 @@ impl Jobs for Table {
             .listen_os_shutdown_signals(false)
             .add_extension(done.clone())
             .define_job::<Job>();
-        if batch > 1 {
-            let queues = LocalQueueConfig::default().with_size(batch);
+        let size = self.local_queue.unwrap_or(batch);
+        if size > 1 {
+            let queues = LocalQueueConfig::default().with_size(size);
+            let count = if self.local_queue.is_some() {
+                1
+            } else {
+                workers
+            };
             options = options
-                .local_queue(queues.with_queue_count(workers))
+                .local_queue(queues.with_queue_count(count))
                 .complete_job_batch_delay(COMPLETION_DELAY);
         }
         let worker = Arc::new(options.init().await?);
@@ -92,6 +108,10 @@ impl Jobs for Table {
             async move { worker.run().await.map_err(Failure::from) }
         });
         Ok(Box::new(Running { worker, task }))
+    }
+
+    fn ahead(&self) -> u64 {
+        self.local_queue.unwrap_or(0) as u64
     }
 
     async fn user(&self) -> Result<Box<dyn User>, Failure> {

@@ -1,11 +1,11 @@
-//! requeue-postgres: a transaction for each batch. Leased, leased ahead, or locked.
+//! requeue-postgres: a transaction for each batch, or its pool of workers. Leased, leased ahead, or locked.
 
-use super::{Jobs, User, POLL};
-use crate::jobs::Job;
+use super::{Jobs, User, Workers, AHEAD, POLL};
+use crate::jobs::{Done, Job};
 use crate::server::Server;
 use crate::Failure;
 use async_trait::async_trait;
-use requeue_postgres::{PgQueue, PgTransaction, Postgres};
+use requeue_postgres::{Error, PgQueue, PgTransaction, Postgres, Tasks};
 use std::time::Duration;
 
 const TERM: Duration = Duration::from_secs(30);
@@ -18,9 +18,6 @@ pub(crate) enum Holding {
     Locked,
 }
 
-/// How many jobs are leased ahead.
-const AHEAD: usize = 1_000;
-
 struct Table(PgQueue<Job>);
 
 pub(super) async fn open(
@@ -28,6 +25,19 @@ pub(super) async fn open(
     database: &str,
     holding: Holding,
 ) -> Result<Box<dyn Jobs>, Failure> {
+    Ok(Box::new(table(server, database, holding).await?))
+}
+
+/// The same queue with its pool of workers: a transaction for each job.
+pub(super) async fn open_pool(
+    server: &Server,
+    database: &str,
+    holding: Holding,
+) -> Result<Box<dyn Jobs>, Failure> {
+    Ok(Box::new(Pool(table(server, database, holding).await?)))
+}
+
+async fn table(server: &Server, database: &str, holding: Holding) -> Result<Table, Failure> {
     let url = format!(
         "host='{}' user=postgres dbname={database}",
         server.dir().display()
@@ -43,7 +53,7 @@ pub(super) async fn open(
         Holding::Prefetched => builder.leased(TERM).prefetch(AHEAD),
         Holding::Locked => builder,
     };
-    Ok(Box::new(Table(builder.build())))
+    Ok(Table(builder.build()))
 }
 
 #[async_trait]
@@ -65,6 +75,51 @@ impl Jobs for Table {
             queue: self.0.clone(),
             open: None,
         }))
+    }
+}
+
+struct Pool(Table);
+
+#[async_trait]
+impl Jobs for Pool {
+    async fn push(&self, count: u64) -> Result<(), Failure> {
+        self.0.push(count).await
+    }
+
+    async fn len(&self) -> Result<u64, Failure> {
+        self.0.len().await
+    }
+
+    async fn workers(
+        &self,
+        workers: usize,
+        _: usize,
+        done: &Done,
+    ) -> Result<Box<dyn Workers>, Failure> {
+        let done = done.clone();
+        let Table(queue) = &self.0;
+        let tasks = queue.workers().tasks(workers).run_async(move |_, _| {
+            done.add(1);
+            async { Ok::<_, Error>(()) }
+        });
+        Ok(Box::new(Running(tasks)))
+    }
+
+    async fn user(&self) -> Result<Box<dyn User>, Failure> {
+        self.0.user().await
+    }
+}
+
+struct Running(Tasks);
+
+#[async_trait]
+impl Workers for Running {
+    async fn stop(self: Box<Self>) -> Result<(), Failure> {
+        let report = self.0.stop().await;
+        match report.failed {
+            0 => Ok(()),
+            failed => Err(format!("{failed} runs failed").into()),
+        }
     }
 }
 

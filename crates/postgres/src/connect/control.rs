@@ -1,34 +1,38 @@
 //! The connection for short statements of their own, which all tasks of the process share: the statements are pipelined. So a
 //! transaction that has a connection never waits for a second one.
 
+use super::connection::{Connection, Manner};
+use super::postgres::object;
 use crate::error::Error;
-use deadpool_postgres::{ClientWrapper, Object, Pool};
+use deadpool_postgres::{Object, Pool};
 use std::sync::Arc;
 use tokio::sync::Mutex;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Control {
-    client: Mutex<Option<Arc<Client>>>,
-}
-
-/// A connection out of the pool.
-pub(crate) struct Client(pub(crate) ClientWrapper);
-
-impl std::fmt::Debug for Client {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Client")
-    }
+    /// Opens it. Not the pool of the transactions, which may have all its connections.
+    opener: Pool,
+    open: Mutex<Option<Arc<Connection<'static>>>>,
 }
 
 impl Control {
-    /// The connection; a new one if it was closed.
-    pub(crate) async fn get(&self, pool: &Pool) -> Result<Arc<Client>, Error> {
-        let mut client = self.client.lock().await;
-        if let Some(open) = client.as_ref().filter(|client| !client.0.is_closed()) {
+    pub(super) fn new(opener: Pool) -> Self {
+        let open = Mutex::default();
+        Self { opener, open }
+    }
+
+    /// The connection; a new one if it was closed, or hangs.
+    pub(super) async fn get(&self, manner: Manner) -> Result<Arc<Connection<'static>>, Error> {
+        let mut connection = self.open.lock().await;
+        if let Some(open) = connection
+            .as_ref()
+            .filter(|connection| connection.is_open())
+        {
             return Ok(Arc::clone(open));
         }
-        let new = Arc::new(Client(Object::take(pool.get().await?)));
-        *client = Some(Arc::clone(&new));
+        let client = Object::take(object(&self.opener, manner).await?);
+        let new = Arc::new(Connection::of_process(client, manner));
+        *connection = Some(Arc::clone(&new));
         Ok(new)
     }
 }

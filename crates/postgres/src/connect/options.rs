@@ -1,6 +1,6 @@
 //! How to connect.
 
-use super::{Postgres, Shared};
+use super::{Manner, Postgres, Shared};
 use crate::error::Error;
 use crate::schema::Schema;
 use deadpool_postgres::{Manager, ManagerConfig, Pool, RecyclingMethod, Runtime};
@@ -16,8 +16,10 @@ const KEEPALIVE: Duration = Duration::from_secs(1);
 const UNANSWERED: Duration = Duration::from_secs(4);
 /// How long a call waits for a connection of the pool.
 const POOL_WAIT: Duration = Duration::from_secs(30);
+/// How long the answer to a statement may take, unless it is set.
+const STATEMENT: Duration = Duration::from_secs(10);
 
-/// How to connect to a database, from [`Postgres::options`].
+/// How to connect to a database, from [`Postgres::options`]; for [a pool](Self::with_pool), from [`Options::default`].
 ///
 /// ```no_run
 /// # tokio::runtime::Runtime::new().unwrap().block_on(async {
@@ -35,14 +37,30 @@ pub struct Options {
     url: String,
     schema: String,
     max_connections: usize,
+    manner: Manner,
+}
+
+impl Default for Options {
+    /// Options without a URL.
+    fn default() -> Self {
+        Self {
+            url: String::new(),
+            schema: "requeue".into(),
+            max_connections: 16,
+            manner: Manner {
+                limit: STATEMENT,
+                unnamed: false,
+            },
+        }
+    }
 }
 
 impl Options {
     pub(super) fn new(url: &str) -> Self {
+        let url = url.into();
         Self {
-            url: url.into(),
-            schema: "requeue".into(),
-            max_connections: 16,
+            url,
+            ..Self::default()
         }
     }
 
@@ -65,44 +83,85 @@ impl Options {
         self
     }
 
-    /// Connects, without TLS. For TLS, make a pool and pass it to [`Postgres::from_pool`].
+    /// Sets how long the answer to a statement may take, locks that it waits for included; 10 seconds by default. After that the
+    /// call fails with [`Error::TimedOut`], or [`Error::InDoubt`] if it was a commit, and the connection is closed and replaced: a
+    /// connection that hangs without being closed stops no task for longer.
+    ///
+    /// The heartbeat of leases does not wait for longer than a third of their [term](crate::Builder::leased). A statement of one's
+    /// own may have [another time](crate::Client::timeout).
+    ///
+    /// # Panics
+    ///
+    /// If `limit` is zero.
+    #[track_caller]
+    pub fn statement_timeout(mut self, limit: Duration) -> Self {
+        assert!(!limit.is_zero(), "statements without time");
+        self.manner.limit = limit;
+        self
+    }
+
+    /// The server is behind a pooler that gives each transaction another session: `pgbouncer` with `pool_mode = transaction`.
+    ///
+    /// Then statements have no names, settings are not sent at the start, and nothing [listens](Postgres::from_pool): waiters of
+    /// this process see the pushes of other processes at their next poll, within a second. See the page on
+    /// [poolers](crate::guide::poolers).
+    pub fn transaction_pooling(mut self) -> Self {
+        self.manner.unnamed = true;
+        self
+    }
+
+    /// Connects, without TLS. For TLS, make a pool and pass it to [`with_pool`](Self::with_pool).
     ///
     /// # Errors
     ///
     /// [`Error::Database`] if the URL is none or the server cannot be reached, and [`Error::Name`] for the schema.
     pub async fn connect(self) -> Result<Postgres, Error> {
         let schema = Schema::new(&self.schema)?;
-        let mut config: Config = self.url.parse()?;
-        config.keepalives(true).keepalives_idle(KEEPALIVE);
-        config.keepalives_interval(KEEPALIVE).keepalives_retries(3);
-        config.tcp_user_timeout(UNANSWERED);
-        config.options(match config.get_options() {
-            Some(options) => format!("{SETTINGS} {options}"),
-            None => SETTINGS.into(),
-        });
-        let recycling_method = RecyclingMethod::Fast;
-        let manager =
-            Manager::from_config(config.clone(), NoTls, ManagerConfig { recycling_method });
-        let pool = Pool::builder(manager)
-            .max_size(self.max_connections)
-            .runtime(Runtime::Tokio1)
-            .wait_timeout(Some(POOL_WAIT))
-            .build()
-            .map_err(|error| Error::Pool(error.to_string().into()))?;
-        let db = Postgres::new(Shared::new(pool, schema, Some(config)));
+        let config = self.config()?;
+        let pool = self::pool(&config, self.max_connections)?;
+        let opener = self::pool(&config, 1)?;
+        let listens = (!self.manner.unnamed).then_some(config);
+        let db = Postgres::new(Shared::new(pool, opener, schema, listens, self.manner));
         db.shared.control().await?; // the server can be reached
         Ok(db)
     }
 
-    /// Uses the connections of a pool. See [`Postgres::from_pool`].
+    /// Uses the connections of a pool, instead of a URL. See [`Postgres::from_pool`].
     ///
     /// # Errors
     ///
     /// [`Error::Name`] for the schema.
-    pub(super) fn with_pool(&self, pool: Pool) -> Result<Postgres, Error> {
+    pub fn with_pool(self, pool: Pool) -> Result<Postgres, Error> {
         let schema = Schema::new(&self.schema)?;
-        Ok(Postgres::new(Shared::new(pool, schema, None)))
+        let shared = Shared::new(pool.clone(), pool, schema, None, self.manner);
+        Ok(Postgres::new(shared))
     }
+
+    fn config(&self) -> Result<Config, Error> {
+        let mut config: Config = self.url.parse()?;
+        config.keepalives(true).keepalives_idle(KEEPALIVE);
+        config.keepalives_interval(KEEPALIVE).keepalives_retries(3);
+        config.tcp_user_timeout(UNANSWERED);
+        if !self.manner.unnamed {
+            config.options(match config.get_options() {
+                Some(options) => format!("{SETTINGS} {options}"),
+                None => SETTINGS.into(),
+            });
+        }
+        Ok(config)
+    }
+}
+
+/// A pool of so many connections.
+fn pool(config: &Config, size: usize) -> Result<Pool, Error> {
+    let recycling_method = RecyclingMethod::Fast;
+    let manager = Manager::from_config(config.clone(), NoTls, ManagerConfig { recycling_method });
+    Pool::builder(manager)
+        .max_size(size)
+        .runtime(Runtime::Tokio1)
+        .wait_timeout(Some(POOL_WAIT))
+        .build()
+        .map_err(|error| Error::Pool(error.to_string().into()))
 }
 
 impl fmt::Debug for Options {
@@ -110,6 +169,7 @@ impl fmt::Debug for Options {
         f.debug_struct("Options") // the URL may have a password in it
             .field("schema", &self.schema)
             .field("max_connections", &self.max_connections)
+            .field("manner", &self.manner)
             .finish_non_exhaustive()
     }
 }

@@ -1,7 +1,7 @@
 //! A database with queues.
 
-use super::control::{Client, Control};
-use super::{query, query_alone, Options, Params};
+use super::control::Control;
+use super::{Connection, Manner, Options, Params};
 use crate::background::Promoter;
 use crate::codec::Json;
 use crate::error::Error;
@@ -11,7 +11,7 @@ use crate::schema::Schema;
 use crate::sql::Statements;
 use crate::transaction::{Commits, PgTransaction};
 use crate::wait::Hub;
-use deadpool_postgres::{Object, Pool, Timeouts};
+use deadpool_postgres::{Object, Pool, PoolError, Timeouts};
 use serde::de::DeserializeOwned;
 use serde::Serialize;
 use std::fmt;
@@ -19,6 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::OnceCell;
+use tokio::time::timeout;
 use tokio_postgres::{Config, Row};
 
 /// A database with queues: a pool of connections, and what the process shares. Cheap to clone.
@@ -45,6 +46,7 @@ pub(crate) struct Shared {
     pub(crate) sql: Statements,
     /// How to open the connection that listens.
     pub(crate) config: Option<Config>,
+    pub(crate) manner: Manner,
     pub(crate) hub: Hub,
     pub(crate) leases: Leases,
     pub(crate) promoter: Promoter,
@@ -76,13 +78,13 @@ impl Postgres {
     ///
     /// One connection is taken out of the pool, for short statements. Nothing listens to the server: waiters of this process
     /// see the pushes of other processes at their next poll, within a second. Set `client_connection_check_interval` and TCP
-    /// keepalives on the connections, so that the server notices a dead client.
+    /// keepalives on the connections, so that the server notices a dead client. For other options see [`Options::with_pool`].
     ///
     /// # Panics
     ///
     /// Never: the name of the schema is valid.
     pub fn from_pool(pool: Pool) -> Self {
-        let options = Options::new("");
+        let options = Options::default();
         options.with_pool(pool).expect("a valid name")
     }
 
@@ -92,7 +94,7 @@ impl Postgres {
     ///
     /// [`Error::Name`] if the schema cannot have that name.
     pub fn from_pool_with(pool: Pool, schema: &str) -> Result<Self, Error> {
-        Options::new("").schema(schema).with_pool(pool)
+        Options::default().schema(schema).with_pool(pool)
     }
 
     pub(super) fn new(shared: Shared) -> Self {
@@ -100,18 +102,24 @@ impl Postgres {
         Self { shared }
     }
 
-    /// Creates the tables, unless they are there. Safe to call from several processes at once.
+    /// Creates the tables, unless they are there, and changes those of an earlier version of this crate. Safe to call from several
+    /// processes at once.
+    ///
+    /// Version 2 has an index of the leased items that version 1 has not: while it is built, which takes about a second for a
+    /// million of them, claims and commits of leased items wait. Programs of another version refuse the tables, when they start.
     ///
     /// # Errors
     ///
-    /// [`Error::Version`] if the tables belong to another version of this crate, and [`Error::Database`].
+    /// [`Error::Version`] if the tables belong to a later version of this crate, and [`Error::Database`].
     pub async fn install(&self) -> Result<(), Error> {
         // Out of the pool, so that it is closed if this future is dropped.
-        let client = Object::take(self.shared.pool.get().await?);
-        self.shared.schema.install(&client).await
+        let client = Object::take(object(&self.shared.pool, self.shared.manner).await?);
+        let connection = Connection::of_process(client, self.shared.manner);
+        self.shared.schema.install(&connection).await
     }
 
-    /// Returns the statements of [`install`](Self::install), for one's own migrations. They can be run again.
+    /// Returns what [`install`](Self::install) runs, for one's own migrations: one statement, a `do` block. Several programs can run
+    /// it at once, and it can be run again, also to change the tables of an earlier version.
     pub fn install_sql(&self) -> String {
         self.shared.schema.install_sql()
     }
@@ -136,8 +144,8 @@ impl Postgres {
     ///
     /// [`Error::Database`] and [`Error::Pool`].
     pub async fn sweep_keys(&self) -> Result<(), Error> {
-        let client = self.shared.connection().await?;
-        Ok(client.batch_execute(&self.shared.sql.sweep_keys).await?)
+        let connection = self.shared.connection().await?;
+        connection.run_all(&self.shared.sql.sweep_keys).await
     }
 
     /// Begins a transaction. It takes a connection of the pool when it first needs one.
@@ -147,6 +155,7 @@ impl Postgres {
     /// [`Error::NotInstalled`] and [`Error::Version`] at the first call, and [`Error::Database`].
     pub async fn begin(&self) -> Result<PgTransaction<'static>, Error> {
         self.shared.check().await?;
+        self.shared.process().await?; // not while the transaction has a session, which may be the last one of a pooler
         Ok(PgTransaction::new(self.clone()))
     }
 
@@ -177,17 +186,25 @@ impl fmt::Debug for Postgres {
 }
 
 impl Shared {
-    pub(super) fn new(pool: Pool, schema: Schema, config: Option<Config>) -> Self {
+    /// What a process shares; `opener` opens the connection for short statements.
+    pub(super) fn new(
+        pool: Pool,
+        opener: Pool,
+        schema: Schema,
+        config: Option<Config>,
+        manner: Manner,
+    ) -> Self {
         Self {
             sql: Statements::new(&schema),
             pool,
             schema,
             config,
+            manner,
             hub: Hub::default(),
             leases: Leases::default(),
             promoter: Promoter::default(),
             commits: Commits::default(),
-            control: Control::default(),
+            control: Control::new(opener),
             checked: OnceCell::new(),
             process: OnceCell::new(),
             runtime: Handle::try_current().ok(),
@@ -195,31 +212,56 @@ impl Shared {
     }
 
     /// The connection for short statements.
-    pub(crate) async fn control(&self) -> Result<Arc<Client>, Error> {
-        self.control.get(&self.pool).await
+    pub(crate) async fn control(&self) -> Result<Arc<Connection<'static>>, Error> {
+        self.control.get(self.manner).await
     }
 
     /// Runs a short statement of its own.
     pub(crate) async fn run(&self, sql: &str, params: Params<'_>) -> Result<Vec<Row>, Error> {
-        query_alone(&self.control().await?.0, sql, params).await
+        self.control().await?.run_alone(sql, params).await
     }
 
-    pub(crate) async fn connection(&self) -> Result<Object, Error> {
-        Ok(self.pool.get().await?)
+    /// Runs a short statement of its own, and has the connection replaced if all of it takes longer than `limit`.
+    pub(crate) async fn run_within(
+        &self,
+        limit: Duration,
+        sql: &str,
+        params: Params<'_>,
+    ) -> Result<Vec<Row>, Error> {
+        let mut used = None;
+        let run = async {
+            let connection = used.insert(self.control().await?);
+            connection.run_alone(sql, params).await
+        };
+        let run = timeout(limit, run).await;
+        run.unwrap_or_else(|_| {
+            if let Some(connection) = used {
+                connection.miss();
+            }
+            Err(Error::TimedOut(limit))
+        })
+    }
+
+    pub(crate) async fn connection(&self) -> Result<Connection<'static>, Error> {
+        let object = object(&self.pool, self.manner).await?;
+        Ok(Connection::of_pool(object, self.manner))
     }
 
     /// A connection, if the pool has one now.
-    pub(crate) async fn idle_connection(&self) -> Option<Object> {
+    pub(crate) async fn idle_connection(&self) -> Option<Connection<'static>> {
         let timeouts = Timeouts {
             wait: Some(Duration::ZERO),
             ..self.pool.timeouts()
         };
-        self.pool.timeout_get(&timeouts).await.ok()
+        let object = object_within(&self.pool, timeouts, self.manner)
+            .await
+            .ok()?;
+        Some(Connection::of_pool(object, self.manner))
     }
 
     /// Checks the version of the tables, once.
     pub(crate) async fn check(&self) -> Result<(), Error> {
-        let check = || async { self.schema.check(&self.control().await?.0).await };
+        let check = || async { self.schema.check(&*self.control().await?).await };
         self.checked.get_or_try_init(check).await.copied()
     }
 
@@ -230,7 +272,26 @@ impl Shared {
 
     /// A number that no item, holder or process has.
     pub(crate) async fn next_id(&self) -> Result<i64, Error> {
-        let client = self.control().await?;
-        Ok(query(&client.0, &self.sql.next_id, &[]).await?[0].get(0))
+        let control = self.control().await?;
+        Ok(control.run(&self.sql.next_id, &[]).await?[0].get(0))
+    }
+}
+
+/// A connection of a pool. One that is opened has to be open in the time for a statement.
+pub(super) async fn object(pool: &Pool, manner: Manner) -> Result<Object, Error> {
+    object_within(pool, pool.timeouts(), manner).await
+}
+
+async fn object_within(
+    pool: &Pool,
+    mut timeouts: Timeouts,
+    manner: Manner,
+) -> Result<Object, Error> {
+    let own = timeouts;
+    timeouts.create.get_or_insert(manner.limit);
+    match pool.timeout_get(&timeouts).await {
+        // It has no timer, so it is up to its owner.
+        Err(PoolError::NoRuntimeSpecified) => Ok(pool.timeout_get(&own).await?),
+        got => Ok(got?),
     }
 }

@@ -128,11 +128,8 @@ impl<T: 'static> DeadLetters<'_, T> {
     async fn requeue_some(&self, ids: Option<Vec<i64>>) -> Result<u64, Error> {
         let id = self.queue.core.id().await?;
         let shared = &self.queue.core.db.shared;
-        let process = shared.process().await?;
-        let rows = shared
-            .run(&shared.sql.requeue_dead, &[&process, &id, &ids])
-            .await?;
-        shared.hub.wake_rows(&rows);
+        let rows = shared.run(&shared.sql.requeue_dead, &[&id, &ids]).await?;
+        shared.wake_rows(&rows).await;
         Ok(rows
             .iter()
             .map(|row| u64::try_from(row.get::<_, i64>(1)).unwrap_or(0))

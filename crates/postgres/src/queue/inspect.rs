@@ -97,12 +97,11 @@ impl<T: 'static> PgQueue<T> {
     pub async fn recover(&self, holder: &str, age: Duration) -> Result<u64, Error> {
         let id = self.core.id().await?;
         let shared = &self.core.db.shared;
-        let process = shared.process().await?;
         let age = micros(age);
         let rows = shared
-            .run(&shared.sql.recover, &[&process, &id, &holder, &age])
+            .run(&shared.sql.recover, &[&id, &holder, &age])
             .await?;
-        shared.hub.wake_rows(&rows);
+        shared.wake_rows(&rows).await;
         Ok(rows
             .iter()
             .map(|row| u64::try_from(row.get::<_, i64>(1)).unwrap_or(0))
@@ -128,9 +127,9 @@ impl<T: 'static> PgQueue<T> {
     pub async fn resume(&self) -> Result<(), Error> {
         let id = self.core.id().await?;
         let shared = &self.core.db.shared;
-        let process = shared.process().await?;
-        shared.run(&shared.sql.resume, &[&id, &process]).await?;
+        shared.run(&shared.sql.resume, &[&id]).await?;
         shared.hub.nudge(id);
+        shared.tell(&[(id, 0)]).await;
         Ok(())
     }
 

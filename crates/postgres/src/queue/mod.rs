@@ -35,9 +35,12 @@ const LONGEST: usize = 1000;
 ///
 /// # Order
 ///
-/// By priority, lowest first, then in the order of their commits: the commit gives its items increasing
-/// [tickets](crate::Ticket). An item that is given back returns to its place. A queue that is [fair](Builder::fair_by) takes one
-/// item of each key in turn.
+/// By priority, lowest first, then by their [tickets](crate::Ticket), of those that are visible. A commit draws increasing tickets for
+/// its items as its last step, so what is pushed after a commit has returned comes after its items; of commits that run at the
+/// same time, the one with the later tickets may be visible first. The commit of a transaction [within](crate::Postgres::within) another one
+/// draws its tickets at once, and its items are visible when the outer one commits: then they come before those that were pushed
+/// meanwhile. An item that is given back returns to its place. A queue that is [fair](Builder::fair_by) takes one item of each key
+/// in turn.
 pub struct PgQueue<T> {
     pub(crate) core: Arc<Core>,
     pub(crate) items: Arc<Items<T>>,

@@ -37,7 +37,7 @@ create table if not exists @.delayed (
 );
 create index if not exists delayed_until on @.delayed (until);
 
--- Items with a holder. No index but that of the ids, since each claim writes a row.
+-- Items with a holder.
 create table if not exists @.leased (
     id bigint primary key,
     queue int not null,
@@ -51,6 +51,7 @@ create table if not exists @.leased (
     claim bigint not null, -- the number of the statement that took it, a random one
     since timestamptz not null
 );
+create index if not exists leased_holder on @.leased (holder, since);
 
 -- A row for each name and term of a process that leases items.
 create table if not exists @.holders (
@@ -118,5 +119,3 @@ alter table @.attempts set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuu
     autovacuum_vacuum_cost_delay = 0, vacuum_truncate = off);
 alter table @.keys set (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000,
     autovacuum_vacuum_cost_delay = 0, fillfactor = 70);
-
-insert into @.version select 1 where not exists (select from @.version);

@@ -1,15 +1,17 @@
 //! The tables: their schema, their installation, their version.
 
-use crate::connect::query;
+use crate::connect::Connection;
 use crate::error::Error;
-use deadpool_postgres::ClientWrapper;
 use postgres_protocol::escape::{escape_identifier, escape_literal};
 
 /// The version of the tables that this crate reads and writes.
-const VERSION: i32 = 1;
+const VERSION: i32 = 2;
+/// Creates the tables, or changes those of an earlier version, in `end.sql`.
 const INSTALL: &str = concat!(
+    include_str!("begin.sql"),
     include_str!("install.sql"),
-    include_str!("../pace/install.sql")
+    include_str!("../pace/install.sql"),
+    include_str!("end.sql")
 );
 /// The longest name of a schema, in bytes: the name of its channel is a little longer, and must fit too.
 const LONGEST: usize = 50;
@@ -37,17 +39,8 @@ impl Schema {
     pub(crate) fn sql(&self, text: &str) -> String {
         let ids = escape_literal(&format!("{}.ids", self.identifier));
         let channel = escape_literal(&self.channel());
-        // Split first: the name may have these words in it.
-        let with_ids = |part: &str| {
-            let parts: Vec<String> = part.split(":ids").map(|part| self.named(part)).collect();
-            parts.join(&ids)
-        };
-        let parts: Vec<String> = text.split(":channel").map(with_ids).collect();
-        parts.join(&channel)
-    }
-
-    fn named(&self, text: &str) -> String {
-        text.replace('@', &self.identifier)
+        let places = [(":ids", &*ids), (":channel", &channel)];
+        fill(text, &[&places[..], &[("@", &self.identifier)]].concat())
     }
 
     /// The channel of notifications.
@@ -56,53 +49,62 @@ impl Schema {
     }
 
     pub(crate) fn install_sql(&self) -> String {
-        // The name is in the bodies of functions, so their quotes are not in the name.
-        let mut quote = "$$".to_owned();
-        while self.identifier.contains(&quote) {
+        let version = escape_literal(&format!("{}.version", self.identifier));
+        let channel = escape_literal(&self.channel());
+        fill(
+            INSTALL,
+            &[
+                ("$install$", &self.quote("install")),
+                ("$$", &self.quote("")),
+                (":version", &version),
+                (":channel", &channel),
+                ("@", &self.identifier),
+            ],
+        )
+    }
+
+    /// A quote that is not in the name, which is in the quoted text.
+    fn quote(&self, tag: &str) -> String {
+        let mut quote = format!("${tag}$");
+        while self.name.contains(&quote) {
             quote.insert(1, 'q');
         }
-        let parts: Vec<String> = INSTALL.split("$$").map(|part| self.named(part)).collect();
-        parts.join(&quote)
+        quote
     }
 
-    /// Creates the tables, unless they are there.
-    pub(crate) async fn install(&self, client: &ClientWrapper) -> Result<(), Error> {
-        client.batch_execute("begin").await?;
-        let installed = self.install_locked(client).await;
-        let end = if installed.is_ok() {
-            "commit"
-        } else {
-            "rollback"
-        };
-        let ended = client.batch_execute(end).await;
-        installed.and(ended.map_err(Error::from))
-    }
-
-    async fn install_locked(&self, client: &ClientWrapper) -> Result<(), Error> {
-        let lock = "select pg_advisory_xact_lock(hashtextextended($1, 0))";
-        query(client, lock, &[&self.channel()]).await?;
-        match self.version(client).await? {
-            None => Ok(client.batch_execute(&self.install_sql()).await?),
-            Some(found) => supported(found),
-        }
+    /// Creates the tables, or changes those of an earlier version.
+    pub(crate) async fn install(&self, connection: &Connection<'_>) -> Result<(), Error> {
+        connection.run_all(&self.install_sql()).await?;
+        self.check(connection).await
     }
 
     /// Checks that the tables are there, in the version of this crate.
-    pub(crate) async fn check(&self, client: &ClientWrapper) -> Result<(), Error> {
-        let found = self.version(client).await?;
+    pub(crate) async fn check(&self, connection: &Connection<'_>) -> Result<(), Error> {
+        let found = self.version(connection).await?;
         supported(found.ok_or_else(|| Error::NotInstalled(self.name.as_str().into()))?)
     }
 
-    async fn version(&self, client: &ClientWrapper) -> Result<Option<i32>, Error> {
+    async fn version(&self, connection: &Connection<'_>) -> Result<Option<i32>, Error> {
         let there = "select to_regclass($1) is not null";
         let table = format!("{}.version", self.identifier);
-        let there: bool = query(client, there, &[&table]).await?[0].get(0);
+        let there: bool = connection.run(there, &[&table]).await?[0].get(0);
         if !there {
             return Ok(None);
         }
-        let rows = query(client, &self.sql("select version from @.version"), &[]).await?;
+        let rows = connection
+            .run(&self.sql("select version from @.version"), &[])
+            .await?;
         Ok(rows.first().map(|row| row.get(0)))
     }
+}
+
+/// The text with other texts in these places. A place in one of those texts, which may be a name, is none.
+fn fill(text: &str, places: &[(&str, &str)]) -> String {
+    let Some(((place, with), others)) = places.split_first() else {
+        return text.into();
+    };
+    let parts: Vec<String> = text.split(place).map(|part| fill(part, others)).collect();
+    parts.join(with)
 }
 
 fn supported(found: i32) -> Result<(), Error> {

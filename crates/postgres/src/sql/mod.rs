@@ -19,15 +19,21 @@ const UNDELIVERED: &str =
 /// What a statement returns of an item.
 const RECORD: &str = "id, priority, key, attempts, json::text, bytes, pushed";
 
-/// Notifies the processes that listen to the queues of the rows of `table`, and returns how many rows each queue has. `process`
-/// is the parameter with the number of this process.
-fn notify(table: &str, process: &str) -> String {
+/// How many rows of `table` each queue has, for those who wait for them.
+fn counts(table: &str) -> String {
+    format!("select queue, count(*) from {table} group by queue")
+}
+
+/// Whether another process than `process` listens to the queue of a row `n`.
+fn has_listener(process: &str) -> String {
     format!(
-        "select n.queue, n.items,
-            case when exists (select from @.listeners l where l.queue = n.queue and l.until > now())
-                then pg_notify(:channel, n.queue || ' ' || n.items || ' ' || {process}::bigint)::text end as told
-        from (select queue, count(*) as items from {table} group by queue) n"
+        "exists (select from @.listeners l where l.queue = n.queue and l.process <> {process}::bigint and l.until > now())"
     )
+}
+
+/// Notifies the processes that listen of the queue and the items of a row `n`.
+fn notify(process: &str) -> String {
+    format!("pg_notify(:channel, n.queue || ' ' || n.items || ' ' || {process}::bigint)")
 }
 
 /// Rows of `leased` with these ids, each held by its claim: see [`lease_number`](crate::claim::lease_number).
@@ -43,7 +49,7 @@ fn free_keys(table: &str) -> String {
     )
 }
 
-/// Gives back the rows that `source` returns: to the dead letters if they have no attempt left. `$1` is the process.
+/// Gives back the rows that `source` returns: to the dead letters if they have no attempt left.
 fn give_back(source: &str, error: &str, reason: &str) -> String {
     format!(
         "with back as ({source}), {},
@@ -56,7 +62,7 @@ fn give_back(source: &str, error: &str, reason: &str) -> String {
             where q.max_attempts is null or b.attempts < q.max_attempts)
         {}",
         free_keys("back"),
-        notify("back", "$1")
+        counts("back")
     )
 }
 
@@ -144,43 +150,58 @@ statements! {
     dead_leased: format!("with gone as (delete from @.leased where id = $1 and claim = $2 returning *), {},
         dead as (insert into @.dead ({COLUMNS}, error, reason) select {COLUMNS}, $3, $4 from gone)
         select @.require_held(exists (select from gone))", free_keys("gone"));
-    /// Gives back the items `$2` of the leases `$3`.
-    release: give_back(&format!("delete from @.leased where {} returning *", held("$2", "$3")),
+    /// Gives back the items `$1` of the leases `$2`.
+    release: give_back(&format!("delete from @.leased where {} returning *", held("$1", "$2")),
         "the transaction was aborted", "aborted");
-    /// Gives back the items `$2` of the leases `$3`, which were not delivered.
-    unclaim: give_back(&format!("delete from @.leased where {} returning {UNDELIVERED}", held("$2", "$3")),
+    /// Gives back the items `$1` of the leases `$2`, which were not delivered.
+    unclaim: give_back(&format!("delete from @.leased where {} returning {UNDELIVERED}", held("$1", "$2")),
         "", "aborted");
-    /// Gives back what was taken by the claim `$2`.
-    undo_claim: give_back(&format!("delete from @.leased where claim = $2 returning {UNDELIVERED}"),
+    /// Gives back what the holder `$1` took by the claim `$2`.
+    undo_claim: give_back(&format!("delete from @.leased where holder = $1 and claim = $2 returning {UNDELIVERED}"),
         "", "aborted");
-    /// Gives back the items that the holders of the name `$3` took from the queue `$2` before `$4` microseconds ago.
-    recover: give_back("delete from @.leased where queue = $2
-            and holder = any(array(select id from @.holders where name = $3))
-            and since <= now() - $4::bigint * interval '1 microsecond' returning *",
+    /// Gives back the items that the holders of the name `$2` took from the queue `$1` before `$3` microseconds ago.
+    recover: give_back("delete from @.leased where queue = $1
+            and holder = any(array(select id from @.holders where name = $2))
+            and since <= now() - $3::bigint * interval '1 microsecond' returning *",
         "the item was recovered", "expired");
-    /// Gives back the items of holders that are not alive, or forgotten.
+    /// Gives back items of holders that are not alive. Unless `$1`, one process at a time looks. The oldest first, which is the
+    /// order of an index: without an order the server reads all rows once it knows that there are few holders.
     lapse: give_back("delete from @.leased where ctid = any(array(
-            select l.ctid from @.leased l left join @.holders h on h.id = l.holder
-            where h.id is null or h.alive_until <= now() limit 1000 for update of l skip locked)) returning *",
+            select l.ctid from @.holders h cross join lateral
+                (select ctid from @.leased where holder = h.id order by since limit 1000 for update skip locked) l
+            where h.alive_until <= now()
+                and ($1::boolean or (select pg_try_advisory_xact_lock(hashtextextended(:channel, 1))))
+            limit 1000)) returning *",
+        "the lease expired", "expired");
+    /// The same, of a holder that was forgotten before its last claim was written. From one holder to the next one, in the index.
+    lapse_forgotten: give_back("delete from @.leased where ctid = any(array(
+            with recursive known as (
+                (select holder from @.leased order by holder limit 1)
+                union all
+                select (select l.holder from @.leased l where l.holder > k.holder order by l.holder limit 1)
+                from known k where k.holder is not null)
+            select l.ctid from known k cross join lateral
+                (select ctid from @.leased where holder = k.holder order by since limit 1000 for update skip locked) l
+            where not exists (select from @.holders h where h.id = k.holder) limit 1000)) returning *",
         "the lease expired", "expired");
     /// Makes delayed items ready that are due.
     promote: format!("with due as (delete from @.delayed where ctid = any(array(
             select ctid from @.delayed where until <= now()
             order by until limit 1000 for update skip locked)) returning *),
-        ready as (insert into @.ready ({COLUMNS}) select {COLUMNS} from due) {}", notify("due", "$1"));
-    /// Seconds until the next item is due, or the next lease with items expires.
+        ready as (insert into @.ready ({COLUMNS}) select {COLUMNS} from due) {}", counts("due"));
+    /// Seconds until the next item is due, or the lease of the next holder expires.
     next_due: "select extract(epoch from least(
             (select min(until) from @.delayed),
-            (select min(alive_until) from @.holders h where exists (select from @.leased l where l.holder = h.id)))
+            (select min(alive_until) from @.holders where alive_until > clock_timestamp()))
             - clock_timestamp())::float8";
     /// The holders `$1` are alive.
     beat: "insert into @.holders (id, name, term, alive_until)
         select id, name, us * interval '1 microsecond', clock_timestamp() + us * interval '1 microsecond'
         from unnest($1::bigint[], $2::text[], $3::bigint[]) as t(id, name, us)
         on conflict (id) do update set alive_until = excluded.alive_until";
-    /// Forgets holders that have been dead for a day.
-    forget_holders: "delete from @.holders h where alive_until < now() - interval '1 day'
-            and not exists (select from @.leased l where l.holder = h.id)";
+    /// Forgets holders that have been dead for an hour: each look for expired leases asks for theirs.
+    forget_holders: "delete from @.holders h where alive_until < now() - interval '1 hour'
+            and (select 1 from @.leased l where l.holder = h.id limit 1) is null";
     /// This process listens to the queue `$1` for a minute.
     listen: "insert into @.listeners (queue, process, until) values ($1, $2, clock_timestamp() + interval '1 minute')
         on conflict (queue, process) do update set until = excluded.until";
@@ -193,8 +214,13 @@ statements! {
             and not exists (select from @.leased i where i.queue = k.queue and i.key = k.key)
             and not exists (select from @.dead i where i.queue = k.queue and i.key = k.key)";
     pause: "update @.queues set paused = true where id = $1";
-    resume: "with resumed as (update @.queues set paused = false where id = $1)
-        select pg_notify(:channel, $1 || ' 0 ' || $2::bigint)";
+    resume: "update @.queues set paused = false where id = $1";
+    /// Notifies the processes that listen to the queues `$1` of `$2` items, or 0 if it is unknown how many. In a transaction of
+    /// its own, whose commit does not wait for the disk: the server has one transaction with notifications commit at a time, all
+    /// others wait for a lock. And not for long, since who waits for an item looks again after a second.
+    tell: format!("select {} from unnest($1::int[], $2::bigint[]) as n(queue, items)
+        where {} and {NO_SYNC} and (select set_config('lock_timeout', '500ms', true)) is not null",
+        notify("$3"), has_listener("$3"));
     stats: "select q.paused,
             (select count(*) from @.ready where queue = $1),
             (select count(*) from @.delayed where queue = $1),
@@ -222,11 +248,11 @@ statements! {
     drain_dead: format!("with gone as (delete from @.dead where ctid = any(array(
             select ctid from @.dead where queue = $1 order by id limit $2::bigint for update skip locked)) returning *)
         select {RECORD}, error, reason, died from gone");
-    /// Makes dead letters ready again: those of the ids `$3`, or all.
+    /// Makes dead letters ready again: those of the ids `$2`, or all.
     requeue_dead: format!("with back as (delete from @.dead where ctid = any(array(
-            select ctid from @.dead where queue = $2 and ($3::bigint[] is null or id = any($3))
+            select ctid from @.dead where queue = $1 and ($2::bigint[] is null or id = any($2))
             for update skip locked)) returning *),
         forgotten as (delete from @.attempts where id = any(array(select id from back))),
         ready as (insert into @.ready ({COLUMNS})
-            select id, queue, priority, key, 0, json, bytes, pushed from back) {}", notify("back", "$1"));
+            select id, queue, priority, key, 0, json, bytes, pushed from back) {}", counts("back"));
 }

@@ -1,6 +1,6 @@
 //! What a commit writes.
 
-use super::{free_keys, held, notify, COLUMNS};
+use super::{free_keys, has_listener, held, notify, COLUMNS};
 
 /// What a commit writes besides the user's own statements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -36,7 +36,8 @@ impl Written {
     }
 
     /// The parameters are those of the finish, `ids` and `leases`; those of the push, `queues`, `priorities`, `keys`, `json`,
-    /// `bytes`, `after`, `at` and the process; then the serial queues pushed to. Returns the new ids.
+    /// `bytes`, `after`, `at` and the process; then the serial queues pushed to. Returns the new ids, and for each whether other
+    /// processes listen to its queue. They are notified in this transaction only if the process is 0: see `tell`.
     pub(super) fn sql(self) -> String {
         let mut parts = Vec::new();
         let first = if self.finish { 3 } else { 1 };
@@ -62,9 +63,15 @@ impl Written {
         }
         let process = format!("${}", first + 7);
         format!(
-            "with {} select id, {held}, (select count(told) from ({}) t) from new order by ord",
+            "with {} select id, {held}, told is not null
+                from new left join (
+                    select n.queue, case when {} then
+                            case when {process}::bigint = 0 then {}::text else '' end end as told
+                    from (select queue, count(*) as items from ready group by queue) n) t using (queue)
+                order by ord",
             parts.join(", "),
-            notify("ready", &process)
+            has_listener(&process),
+            notify(&process)
         )
     }
 

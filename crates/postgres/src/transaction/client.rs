@@ -1,94 +1,130 @@
 //! The user's own statements in a transaction.
 
 use super::PgTransaction;
+use crate::connect::Connection;
 use crate::error::Error;
+use std::time::Duration;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Row, ToStatement};
 
 /// Runs statements in a transaction, from [`PgTransaction::client`]. The first one begins the database transaction.
 ///
+/// Each statement may take as long as those of the [queue](crate::Options::statement_timeout), unless it has
+/// [another time](Self::timeout). If it takes longer, the transaction can only be aborted.
+///
 /// An error of a statement fails the whole transaction, as in `psql`: the commit returns an error then.
 #[derive(Debug)]
 pub struct Client<'t, 'c> {
     tx: &'t mut PgTransaction<'c>,
+    limit: Option<Duration>,
 }
 
 impl<'t, 'c> Client<'t, 'c> {
     pub(super) fn new(tx: &'t mut PgTransaction<'c>) -> Self {
-        Self { tx }
+        Self { tx, limit: None }
     }
 
-    /// Returns the client of `tokio-postgres`, with an open transaction. Do not end the transaction with it.
+    /// Sets how long the next statement may take: `tx.client().timeout(minutes).execute(..)`.
+    #[must_use = "it is the time of a statement"]
+    pub fn timeout(mut self, limit: Duration) -> Self {
+        self.limit = Some(limit);
+        self
+    }
+
+    /// Returns the client of `tokio-postgres`, with an open transaction. Do not end the transaction with it. Its statements may
+    /// take any time.
     ///
     /// # Errors
     ///
     /// [`Error::Pool`] and [`Error::Database`] if there is no connection.
     pub async fn raw(self) -> Result<&'t tokio_postgres::Client, Error> {
-        self.tx.link.connect(&self.tx.db).await?;
-        self.tx.enter()?;
-        self.tx.link.open(&self.tx.db).await?;
-        self.tx.leave();
-        self.tx.link.client().ok_or(Error::Ended)
+        Ok(self.begun().await?.0)
+    }
+
+    /// The connection, and the time for a statement.
+    async fn begun(self) -> Result<(&'t Connection<'c>, Duration), Error> {
+        let Self { tx, limit } = self;
+        tx.link.connect(&tx.db).await?;
+        tx.enter()?;
+        tx.link.open(&tx.db).await?;
+        tx.leave();
+        let connection = tx.link.connection()?;
+        Ok((connection, limit.unwrap_or(connection.limit())))
     }
 
     /// Runs a statement, and returns how many rows it changed.
     ///
     /// # Errors
     ///
-    /// [`Error::Database`].
+    /// [`Error::Database`] and [`Error::TimedOut`].
     pub async fn execute<S: ?Sized + ToStatement + Sync>(
         self,
         statement: &S,
         params: &[&(dyn ToSql + Sync)],
     ) -> Result<u64, Error> {
-        Ok(self.raw().await?.execute(statement, params).await?)
+        let (connection, limit) = self.begun().await?;
+        connection
+            .within(limit, connection.execute(statement, params))
+            .await
     }
 
     /// Runs a statement, and returns its rows.
     ///
     /// # Errors
     ///
-    /// [`Error::Database`].
+    /// [`Error::Database`] and [`Error::TimedOut`].
     pub async fn query<S: ?Sized + ToStatement + Sync>(
         self,
         statement: &S,
         params: &[&(dyn ToSql + Sync)],
     ) -> Result<Vec<Row>, Error> {
-        Ok(self.raw().await?.query(statement, params).await?)
+        let (connection, limit) = self.begun().await?;
+        connection
+            .within(limit, connection.query(statement, params))
+            .await
     }
 
     /// Runs a statement that returns one row.
     ///
     /// # Errors
     ///
-    /// [`Error::Database`], also if it returns another number of rows.
+    /// [`Error::TimedOut`], and [`Error::Database`], also if it returns another number of rows.
     pub async fn query_one<S: ?Sized + ToStatement + Sync>(
         self,
         statement: &S,
         params: &[&(dyn ToSql + Sync)],
     ) -> Result<Row, Error> {
-        Ok(self.raw().await?.query_one(statement, params).await?)
+        let (connection, limit) = self.begun().await?;
+        connection
+            .within(limit, connection.query_one(statement, params))
+            .await
     }
 
     /// Runs a statement that returns at most one row.
     ///
     /// # Errors
     ///
-    /// [`Error::Database`], also if it returns more rows.
+    /// [`Error::TimedOut`], and [`Error::Database`], also if it returns more rows.
     pub async fn query_opt<S: ?Sized + ToStatement + Sync>(
         self,
         statement: &S,
         params: &[&(dyn ToSql + Sync)],
     ) -> Result<Option<Row>, Error> {
-        Ok(self.raw().await?.query_opt(statement, params).await?)
+        let (connection, limit) = self.begun().await?;
+        connection
+            .within(limit, connection.query_opt(statement, params))
+            .await
     }
 
     /// Runs statements without parameters.
     ///
     /// # Errors
     ///
-    /// [`Error::Database`].
+    /// [`Error::Database`] and [`Error::TimedOut`].
     pub async fn batch_execute(self, statements: &str) -> Result<(), Error> {
-        Ok(self.raw().await?.batch_execute(statements).await?)
+        let (connection, limit) = self.begun().await?;
+        connection
+            .within(limit, connection.batch_execute(statements))
+            .await
     }
 }

@@ -76,8 +76,12 @@ impl PgTransaction<'_> {
             // Not before the commit, whose snapshot may be older than the counts.
             shared.forget_attempts(self.taken.iter().filter_map(Taken::forgotten).collect());
         }
-        let [part] = parts;
-        shared.wake_for(&part);
+        let listened = writing.listened(&rows);
+        let [part] = &parts;
+        shared.wake_for(part);
+        if !is_within {
+            shared.tell(&listened).await;
+        }
         Ok(tickets)
     }
 

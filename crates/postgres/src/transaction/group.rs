@@ -5,7 +5,7 @@
 //! written in halves, until it is known which commit is to blame.
 
 use super::write::{Part, Writing};
-use crate::connect::{query_alone, Shared};
+use crate::connect::Shared;
 use crate::error::Error;
 use crate::item::Ticket;
 use parking_lot::Mutex;
@@ -166,12 +166,16 @@ impl Writer {
     async fn write_parts(&self, parts: &[Part]) -> Result<Vec<Vec<Ticket>>, Error> {
         let shared = &self.shared;
         let writing = Writing::of(parts, shared.process().await?);
-        let client = shared.connection().await?;
-        let rows = query_alone(&client, writing.sql(&shared.sql), &writing.params()).await;
-        let tickets = writing.tickets_of_parts(&rows.map_err(Error::of_commit)?);
+        let connection = shared.connection().await?;
+        let sql = writing.sql(&shared.sql);
+        let rows = connection.run_alone(sql, &writing.params()).await;
+        let rows = rows.map_err(Error::of_commit)?;
+        drop(connection); // it may be the last one
         for part in parts {
             shared.wake_for(part);
         }
+        shared.tell(&writing.listened(&rows)).await;
+        let tickets = writing.tickets_of_parts(&rows);
         Ok(tickets)
     }
 }

@@ -1,13 +1,12 @@
 //! The connection of a transaction.
 
-use crate::connect::{Params, Postgres};
+use crate::connect::{Connection, Manner, Params, Postgres};
 use crate::error::Error;
-use deadpool_postgres::Object;
 use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Waker};
 use tokio::join;
-use tokio_postgres::{Client, Row, Statement};
+use tokio_postgres::Row;
 
 /// The savepoint of a transaction within another one.
 const SAVEPOINT: &str = "savepoint requeue";
@@ -18,17 +17,20 @@ const ROLL_BACK_TO: &str = "rollback to savepoint requeue; release savepoint req
 pub(super) enum Link<'c> {
     None,
     /// A connection without a database transaction.
-    Idle(Object),
-    Begun(Object),
-    Within(&'c tokio_postgres::Transaction<'c>),
+    Idle(Connection<'c>),
+    Begun(Connection<'c>),
+    /// The transaction of the caller.
+    Within(Connection<'c>),
 }
 
 impl<'c> Link<'c> {
     pub(super) async fn within(
         transaction: &'c tokio_postgres::Transaction<'c>,
+        manner: Manner,
     ) -> Result<Self, Error> {
-        transaction.batch_execute(SAVEPOINT).await?;
-        Ok(Self::Within(transaction))
+        let connection = Connection::of_caller(transaction, manner);
+        connection.run_all(SAVEPOINT).await?;
+        Ok(Self::Within(connection))
     }
 
     /// Whether a database transaction is open.
@@ -52,33 +54,25 @@ impl<'c> Link<'c> {
         Ok(())
     }
 
-    pub(super) fn client(&self) -> Option<&Client> {
+    pub(super) fn connection(&self) -> Result<&Connection<'c>, Error> {
         match self {
-            Self::None => None,
-            Self::Idle(object) | Self::Begun(object) => Some(object),
-            Self::Within(transaction) => Some(transaction.client()),
+            Self::None => Err(Error::Ended),
+            Self::Idle(connection) | Self::Begun(connection) | Self::Within(connection) => {
+                Ok(connection)
+            }
         }
     }
 
-    async fn prepare(&self, sql: &str) -> Result<Statement, Error> {
-        let prepared = match self {
-            Self::None => return Err(Error::Ended),
-            Self::Idle(object) | Self::Begun(object) => object.prepare_cached(sql).await,
-            Self::Within(transaction) => transaction.prepare(sql).await,
-        };
-        Ok(prepared?)
-    }
-
-    /// The client, with a database transaction.
-    pub(super) async fn open(&mut self, db: &Postgres) -> Result<&Client, Error> {
+    /// The connection, with a database transaction.
+    pub(super) async fn open(&mut self, db: &Postgres) -> Result<&Connection<'c>, Error> {
         self.connect(db).await?;
         let begins = matches!(self, Self::Idle(_));
         self.begun(); // now, so that a dropped future leaves no transaction open
-        let client = self.client().ok_or(Error::Ended)?;
+        let connection = self.connection()?;
         if begins {
-            client.batch_execute("begin").await?;
+            connection.run_all("begin").await?;
         }
-        Ok(client)
+        Ok(connection)
     }
 
     /// Runs a statement in the database transaction, which it begins in the same round trip if there is none.
@@ -89,17 +83,19 @@ impl<'c> Link<'c> {
         params: Params<'_>,
     ) -> Result<Vec<Row>, Error> {
         self.connect(db).await?;
-        let statement = self.prepare(sql).await?;
+        let statement = self.connection()?.prepare(sql).await?;
         let begins = matches!(self, Self::Idle(_));
         self.begun();
-        let client = self.client().ok_or(Error::Ended)?;
-        let query = client.query(&statement, params);
+        let connection = self.connection()?;
+        let query = connection.send(&statement, params);
         if !begins {
-            return Ok(query.await?);
+            return connection.in_time(query).await;
         }
-        let (begun, rows) = join!(biased; client.batch_execute("begin"), query);
-        begun?;
-        Ok(rows?)
+        let both = async {
+            let (begun, rows) = join!(biased; connection.batch_execute("begin"), query);
+            begun.and(rows)
+        };
+        connection.in_time(both).await
     }
 
     /// Runs a statement and ends the transaction in the same round trip. A transaction that has failed before fails the
@@ -109,21 +105,23 @@ impl<'c> Link<'c> {
         sql: &str,
         params: Params<'_>,
     ) -> Result<Vec<Row>, Error> {
-        let statement = self.prepare(sql).await?;
+        let connection = self.connection()?;
+        let statement = connection.prepare(sql).await?;
         let end = if self.is_within() { RELEASE } else { "commit" };
-        let client = self.client().ok_or(Error::Ended)?;
-        let (rows, ended) =
-            join!(biased; client.query(&statement, params), client.batch_execute(end));
-        let committed = rows.and_then(|rows| ended.map(|()| rows));
-        let rows = committed.map_err(|error| Error::from(error).of_commit())?;
+        let both = async {
+            let query = connection.send(&statement, params);
+            let (rows, ended) = join!(biased; query, connection.batch_execute(end));
+            rows.and_then(|rows| ended.map(|()| rows))
+        };
+        let rows = connection.in_time(both).await.map_err(Error::of_commit)?;
         self.close();
         Ok(rows)
     }
 
     /// Rolls back, and gives the connection back to the pool.
     pub(super) async fn roll_back(&mut self) -> Result<(), Error> {
-        if let (Some(statement), Some(client)) = (self.undo(), self.client()) {
-            client.batch_execute(statement).await?;
+        if let (Some(statement), Ok(connection)) = (self.undo(), self.connection()) {
+            connection.run_all(statement).await?;
         }
         self.close();
         Ok(())
@@ -139,8 +137,8 @@ impl<'c> Link<'c> {
 
     /// Sends a statement without a wait for its answer. If it fails, later statements fail.
     pub(super) fn send(&self, statement: &str) {
-        if let Some(client) = self.client() {
-            let sent = pin!(client.batch_execute(statement));
+        if let Ok(connection) = self.connection() {
+            let sent = pin!(connection.batch_execute(statement));
             // The first poll sends it.
             let _ = sent.poll(&mut Context::from_waker(Waker::noop()));
         }
@@ -156,7 +154,7 @@ impl<'c> Link<'c> {
 
     fn begun(&mut self) {
         *self = match std::mem::replace(self, Self::None) {
-            Self::Idle(object) => Self::Begun(object),
+            Self::Idle(connection) => Self::Begun(connection),
             other => other,
         };
     }

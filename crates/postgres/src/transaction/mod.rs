@@ -121,7 +121,7 @@ impl<'c> PgTransaction<'c> {
         db: Postgres,
         transaction: &'c tokio_postgres::Transaction<'c>,
     ) -> Result<Self, Error> {
-        let link = Link::within(transaction).await?;
+        let link = Link::within(transaction, db.shared.manner).await?;
         Ok(Self::with(db, link))
     }
 

@@ -64,6 +64,9 @@ impl PgTransaction<'_> {
             }
             if found == 0 && items.is_empty() && !promoted {
                 promoted = true;
+                if !was_open && self.taken.is_empty() {
+                    self.link.send_roll_back(); // the next statement may need its session, behind a pooler
+                }
                 if self.db.shared.promote_now().await? {
                     continue;
                 }

@@ -65,12 +65,7 @@ impl Run {
             self.tx.link.send_roll_back(); // its connection may be dead
         } else {
             let db = self.tx.db.clone();
-            self.tx
-                .link
-                .open(&db)
-                .await?
-                .batch_execute(ROLL_BACK)
-                .await?;
+            self.tx.link.open(&db).await?.run_all(ROLL_BACK).await?;
         }
         self.tx.broken = false; // all that is unknown was undone
         self.tx.commit().await.map(drop)

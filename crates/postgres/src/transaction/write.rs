@@ -2,10 +2,11 @@
 
 use super::Staged;
 use crate::claim::LeasedItems;
+use crate::connect::Param;
 use crate::item::Ticket;
 use crate::queue::Delay;
 use crate::sql::{Statements, Written};
-use tokio_postgres::types::ToSql;
+use std::collections::BTreeMap;
 use tokio_postgres::Row;
 
 /// Fails if the database transaction has failed.
@@ -79,8 +80,8 @@ impl<'p> Writing<'p> {
         }
     }
 
-    pub(super) fn params(&self) -> Vec<&(dyn ToSql + Sync)> {
-        let mut params: Vec<&(dyn ToSql + Sync)> = Vec::new();
+    pub(super) fn params(&self) -> Vec<&dyn Param> {
+        let mut params: Vec<&dyn Param> = Vec::new();
         if self.written.finish {
             params.push(&self.finished.0);
             params.push(&self.finished.1);
@@ -99,6 +100,18 @@ impl<'p> Writing<'p> {
     pub(super) fn tickets(&self, rows: &[Row]) -> Vec<Ticket> {
         let new = rows.iter().filter(|_| self.written.push);
         new.map(|row| Ticket(row.get(0))).collect()
+    }
+
+    /// The queues to whose new items other processes listen, with the numbers of those that are ready; 0 if that is unknown.
+    pub(super) fn listened(&self, rows: &[Row]) -> Vec<(i32, i64)> {
+        let mut counts = BTreeMap::new();
+        let staged = self.parts.iter().flat_map(|part| &part.staged);
+        for (row, item) in rows.iter().zip(staged) {
+            if row.get(2) {
+                *counts.entry(item.queue).or_default() += i64::from(item.due.is_none());
+            }
+        }
+        counts.into_iter().collect()
     }
 
     /// The tickets of each part.
@@ -140,9 +153,9 @@ impl<'s> Columns<'s> {
         }
     }
 
-    fn add_to<'p>(&'p self, params: &mut Vec<&'p (dyn ToSql + Sync)>) {
+    fn add_to<'p>(&'p self, params: &mut Vec<&'p dyn Param>) {
         params.extend([
-            &self.queues as &(dyn ToSql + Sync),
+            &self.queues as &dyn Param,
             &self.priorities,
             &self.keys,
             &self.json,

@@ -5,13 +5,14 @@ use crate::connect::{Postgres, Shared};
 use crate::error::Error;
 use parking_lot::Mutex;
 use std::collections::HashMap;
-use std::future::poll_fn;
+use std::convert::Infallible;
+use std::future::{poll_fn, Future};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
-use tokio::join;
+use tokio::select;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout, Instant};
-use tokio_postgres::{AsyncMessage, Config, NoTls};
+use tokio_postgres::{AsyncMessage, Client, Config, NoTls};
 
 /// How long a process is registered as listener is a minute; after this time it registers again.
 const REGISTERED: Duration = Duration::from_secs(30);
@@ -46,9 +47,14 @@ impl Postgres {
             return Ok(());
         };
         let listening = &shared.hub.listening;
-        let (weak, up) = (Arc::downgrade(shared), Arc::clone(&listening.up));
-        let channel = shared.schema.channel();
-        listening.task.start(|| listen(config, channel, weak, up));
+        let listener = Listener {
+            config,
+            channel: shared.schema.channel(),
+            limit: shared.manner.limit,
+            shared: Arc::downgrade(shared),
+            up: Arc::clone(&listening.up),
+        };
+        listening.task.start(|| listener.listen());
         let mut up = listening.up.subscribe();
         let _ = timeout(PAUSE, up.wait_for(|up| *up)).await;
         let registered = listening.registered.lock().get(&queue).copied();
@@ -63,53 +69,69 @@ impl Postgres {
     }
 }
 
-/// Listens, again after a failure, until the process no longer uses the database.
-async fn listen(
+/// What the task that listens uses.
+struct Listener {
     config: Config,
     channel: String,
+    /// How long the answer to a statement may take.
+    limit: Duration,
     shared: Weak<Shared>,
     up: Arc<watch::Sender<bool>>,
-) {
-    while shared.strong_count() > 0 {
-        let _ = listen_once(&config, &channel, &shared, &up).await;
-        up.send_replace(false);
-        sleep(PAUSE).await;
-    }
 }
 
-async fn listen_once(
-    config: &Config,
-    channel: &str,
-    shared: &Weak<Shared>,
-    up: &watch::Sender<bool>,
-) -> Result<(), Error> {
-    let (client, mut connection) = config.connect(NoTls).await?;
-    let statement = format!(
-        "listen {}",
-        postgres_protocol::escape::escape_identifier(channel)
-    );
-    let notified = async {
-        while let Some(message) = poll_fn(|context| connection.poll_message(context)).await {
-            let AsyncMessage::Notification(notification) = message? else {
-                continue;
-            };
-            let Some(shared) = shared.upgrade() else {
-                return Ok(());
-            };
-            shared.notified(notification.payload()).await;
+impl Listener {
+    /// Listens, again after a failure, until the process no longer uses the database.
+    async fn listen(self) {
+        while self.shared.strong_count() > 0 {
+            let _ = self.listen_once().await;
+            self.up.send_replace(false);
+            sleep(PAUSE).await;
         }
-        Ok(())
-    };
-    let started = async {
-        client.batch_execute(&statement).await?;
-        up.send_replace(true);
-        if let Some(shared) = shared.upgrade() {
+    }
+
+    async fn listen_once(&self) -> Result<(), Error> {
+        let (client, mut connection) = self.in_time(self.config.connect(NoTls)).await?;
+        let notified = async {
+            while let Some(message) = poll_fn(|context| connection.poll_message(context)).await {
+                let AsyncMessage::Notification(notification) = message? else {
+                    continue;
+                };
+                let Some(shared) = self.shared.upgrade() else {
+                    return Ok(());
+                };
+                shared.notified(notification.payload()).await;
+            }
+            Ok(())
+        };
+        select! {
+            ended = notified => ended,
+            Err(error) = self.keep(&client) => Err(error),
+        }
+    }
+
+    /// Has the server notify this session, and asks it now and then: nothing else tells a connection that hangs from one without
+    /// notifications.
+    async fn keep(&self, client: &Client) -> Result<Infallible, Error> {
+        let name = postgres_protocol::escape::escape_identifier(&self.channel);
+        let statement = format!("listen {name}");
+        self.in_time(client.batch_execute(&statement)).await?;
+        self.up.send_replace(true);
+        if let Some(shared) = self.shared.upgrade() {
             shared.hub.nudge_all(); // what was missed
         }
-        Ok::<_, Error>(())
-    };
-    let (ended, _) = join!(notified, started);
-    ended
+        loop {
+            sleep(self.limit).await;
+            self.in_time(client.batch_execute("")).await?;
+        }
+    }
+
+    async fn in_time<T>(
+        &self,
+        answer: impl Future<Output = Result<T, tokio_postgres::Error>>,
+    ) -> Result<T, Error> {
+        let answer = timeout(self.limit, answer).await;
+        Ok(answer.map_err(|_| Error::TimedOut(self.limit))??)
+    }
 }
 
 impl Shared {

@@ -2,6 +2,7 @@
 
 mod listen;
 
+use crate::connect::{Params, Shared};
 use listen::Listening;
 use parking_lot::Mutex;
 use std::collections::{HashMap, VecDeque};
@@ -52,14 +53,6 @@ impl Hub {
         }
     }
 
-    /// Wakes waiters for the queues and numbers of items of these rows.
-    pub(crate) fn wake_rows(&self, rows: &[Row]) {
-        for row in rows {
-            let items: i64 = row.get(1);
-            self.wake(row.get(0), usize::try_from(items).unwrap_or(usize::MAX));
-        }
-    }
-
     /// The first waiter of a queue looks, and then the next one if it found an item: it is unknown how many items there are.
     pub(crate) fn nudge(&self, queue: i32) {
         if let Some(list) = self.waiting.lock().get(&queue) {
@@ -76,6 +69,36 @@ impl Hub {
     pub(crate) fn len(&self, queue: i32) -> usize {
         let waiting = self.waiting.lock();
         waiting.get(&queue).map_or(0, |list| list.entries.len())
+    }
+}
+
+impl Shared {
+    /// Wakes waiters of all processes for the queues and numbers of items of these rows.
+    pub(crate) async fn wake_rows(&self, rows: &[Row]) {
+        let counts: Vec<(i32, i64)> = rows.iter().map(|row| (row.get(0), row.get(1))).collect();
+        for &(queue, items) in &counts {
+            self.hub
+                .wake(queue, usize::try_from(items).unwrap_or(usize::MAX));
+        }
+        self.tell(&counts).await;
+    }
+
+    /// Tells the other processes that listen of items of these queues, or of 0 if it is unknown how many. If that fails, their
+    /// waiters see them at the next poll.
+    pub(crate) async fn tell(&self, counts: &[(i32, i64)]) {
+        let Ok(process) = self.process().await else {
+            return;
+        };
+        if counts.is_empty() {
+            return;
+        }
+        let (queues, items): (Vec<i32>, Vec<i64>) = counts.iter().copied().unzip();
+        let (sql, params): (_, Params<'_>) = (&self.sql.tell, &[&queues, &items, &process]);
+        // It may wait for a lock, which would delay short statements on their connection.
+        let _ = match self.idle_connection().await {
+            Some(connection) => connection.run(sql, params).await,
+            None => self.run(sql, params).await,
+        };
     }
 }
 

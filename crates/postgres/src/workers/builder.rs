@@ -7,6 +7,7 @@ use crate::item::PgItem;
 use crate::queue::PgQueue;
 use std::fmt;
 use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -110,8 +111,19 @@ impl<T> WorkersBuilder<T> {
             };
             spawned.spawn(work(worker, Arc::clone(&run)));
         }
-        Tasks::new(spawned, stop, counts, self.queue.core)
+        let core = Arc::clone(&self.queue.core);
+        let count_left = Box::new(move || count_left(self.queue.clone()));
+        Tasks::new(spawned, stop, counts, core, count_left)
     }
+}
+
+fn count_left<T: Send + 'static>(
+    queue: PgQueue<T>,
+) -> Pin<Box<dyn Future<Output = Result<u64, Error>> + Send>> {
+    Box::pin(async move {
+        let stats = queue.stats().await?;
+        Ok(stats.ready + stats.delayed + stats.held)
+    })
 }
 
 impl<T> fmt::Debug for WorkersBuilder<T> {

@@ -125,7 +125,10 @@ where
             Ok(None) => continue,
             Ok(Some((item, taken))) => {
                 failures = 0;
+                // ORDERING: Relaxed, both; a count.
+                worker.counts.busy.fetch_add(1, Ordering::Relaxed);
                 worker.run(item, taken, &*run).await;
+                worker.counts.busy.fetch_sub(1, Ordering::Relaxed);
                 continue;
             }
             Err(error) => error,

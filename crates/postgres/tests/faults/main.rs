@@ -8,6 +8,7 @@ mod conflicts;
 mod crashes;
 mod hanging;
 mod history;
+mod missed;
 mod names;
 mod payloads;
 mod pools;

@@ -1,4 +1,5 @@
-//! A proxy between a client and the server that stops forwarding, in one direction or in both.
+//! A proxy between a client and the server that stops forwarding, in one direction or in both, for all connections or for those
+//! that there are.
 
 use crate::server::SERVER;
 use std::path::PathBuf;
@@ -15,9 +16,21 @@ use tokio_postgres::config::{Config, Host};
 struct State {
     requests_stopped: bool,
     answers_stopped: bool,
+    /// How many connections there were, and how many of the first ones hang in each direction.
+    accepted: usize,
+    hanging: [usize; 2],
     /// How often the connections were closed.
     cuts: u32,
 }
+
+/// Which bytes do not come through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Direction {
+    ToServer,
+    ToClient,
+}
+
+pub(crate) const DIRECTIONS: [Direction; 2] = [Direction::ToServer, Direction::ToClient];
 
 pub(crate) struct Proxy {
     port: u16,
@@ -41,6 +54,12 @@ impl Proxy {
     pub(crate) fn url(&self) -> String {
         let port = self.port;
         format!("host=127.0.0.1 port={port} user=postgres dbname=postgres")
+    }
+
+    /// From now on the connections that there are hang in this direction. New ones do not.
+    pub(crate) fn hang(&self, direction: Direction) {
+        let state = |state: &mut State| state.hanging[direction as usize] = state.accepted;
+        self.state.send_modify(state);
     }
 
     /// Forwards nothing to the server.
@@ -69,9 +88,20 @@ impl Proxy {
 }
 
 impl State {
+    /// Whether bytes of the connection with this number come through.
+    fn flows(&self, connection: usize, cuts: u32, direction: Direction) -> bool {
+        let stopped = match direction {
+            Direction::ToServer => self.requests_stopped,
+            Direction::ToClient => self.answers_stopped,
+        };
+        let hangs = connection < self.hanging[direction as usize];
+        !stopped && !hangs && self.cuts == cuts
+    }
+
     fn resume(&mut self) {
         self.requests_stopped = false;
         self.answers_stopped = false;
+        self.hanging = [0; 2];
     }
 }
 
@@ -94,12 +124,19 @@ async fn accept(listener: TcpListener, state: Arc<watch::Sender<State>>) {
     loop {
         let (client, _) = listener.accept().await.expect("a connection");
         let server = UnixStream::connect(socket()).await.expect("the server");
-        tokio::spawn(forward(client, server, state.subscribe()));
+        let number = state.borrow().accepted;
+        state.send_modify(|state| state.accepted += 1);
+        tokio::spawn(forward(number, client, server, state.subscribe()));
     }
 }
 
 /// Forwards until one side closes, or the connection is cut.
-async fn forward(client: TcpStream, server: UnixStream, mut state: watch::Receiver<State>) {
+async fn forward(
+    number: usize,
+    client: TcpStream,
+    server: UnixStream,
+    mut state: watch::Receiver<State>,
+) {
     let (from_client, to_client) = client.into_split();
     let (from_server, to_server) = server.into_split();
     let cuts = state.borrow().cuts;
@@ -107,8 +144,8 @@ async fn forward(client: TcpStream, server: UnixStream, mut state: watch::Receiv
     let answers = state.clone();
     select! {
         _ = state.wait_for(|state| state.cuts > cuts) => {}
-        () = copy(from_client, to_server, requests, move |state| !state.requests_stopped && state.cuts == cuts) => {}
-        () = copy(from_server, to_client, answers, move |state| !state.answers_stopped && state.cuts == cuts) => {}
+        () = copy(from_client, to_server, requests, move |state| state.flows(number, cuts, Direction::ToServer)) => {}
+        () = copy(from_server, to_client, answers, move |state| state.flows(number, cuts, Direction::ToClient)) => {}
     }
 }
 

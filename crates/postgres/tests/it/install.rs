@@ -2,6 +2,7 @@
 
 use crate::{client, options, Db};
 use requeue_postgres::{Error, PgQueue};
+use tokio::task::JoinSet;
 
 #[tokio::test]
 async fn tables_can_be_installed_by_several_processes_at_once_and_again() {
@@ -15,6 +16,39 @@ async fn tables_can_be_installed_by_several_processes_at_once_and_again() {
         .await
         .unwrap();
     assert_eq!(rows.len(), 1);
+}
+
+#[tokio::test]
+async fn the_statements_of_the_installation_can_be_run_by_several_at_once() {
+    let db = options("migrated").connect().await.unwrap();
+    let sql = db.install_sql();
+    let mut runs = JoinSet::new();
+    for _ in 0..6 {
+        let (sql, client) = (sql.clone(), client().await);
+        runs.spawn(async move { client.batch_execute(&sql).await });
+    }
+    for ended in runs.join_all().await {
+        ended.unwrap();
+    }
+    db.queue::<u32>("q").push(1).await.unwrap();
+}
+
+#[tokio::test]
+async fn tables_of_an_earlier_version_are_changed() {
+    let db = Db::new().await;
+    db.queue::<u32>("q").push(7).await.unwrap();
+    db.execute("drop index @.leased_holder; update @.version set version = 1")
+        .await;
+    let other = db.other().await;
+    let found = other.begin().await;
+    assert!(matches!(found, Err(Error::Version { found: 1, .. })));
+    let (a, b) = tokio::join!(other.install(), db.install());
+    a.and(b).unwrap();
+    let index =
+        "select count(*) from pg_indexes where schemaname = '@' and indexname = 'leased_holder'";
+    assert_eq!(db.number(index).await, 1);
+    let mut tx = other.begin().await.unwrap();
+    assert_eq!(*tx.pop(&other.queue::<u32>("q")).await.unwrap().unwrap(), 7);
 }
 
 #[tokio::test]

@@ -31,6 +31,24 @@ async fn push(queue: &PgQueue<String>, items: &str) {
 }
 
 #[tokio::test]
+async fn the_order_is_that_of_tickets_which_inner_transactions_draw_before_the_outer_one_commits() {
+    let db = Db::new().await;
+    let queue: PgQueue<u32> = db.queue("q");
+    queue.push(0).await.unwrap();
+    let mut client = crate::client().await;
+    let outer = client.transaction().await.unwrap();
+    let mut inner = db.within(&outer).await.unwrap();
+    inner.push(&queue, 1).await.unwrap();
+    inner.commit().await.unwrap();
+    queue.push(2).await.unwrap();
+    outer.commit().await.unwrap(); // later
+    let mut tx = db.begin().await.unwrap();
+    let items = tx.pop_batch(&queue, 10).await.unwrap();
+    let items: Vec<u32> = items.iter().map(|item| **item).collect();
+    assert_eq!(items, [0, 1, 2]);
+}
+
+#[tokio::test]
 async fn keys_take_turns() {
     let db = Db::new().await;
     let queue = fair(&db);

@@ -2,8 +2,9 @@
 
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::LazyLock;
 
 /// The server of this test program, without fsync.
@@ -11,6 +12,62 @@ pub(crate) static SERVER: LazyLock<Server> = LazyLock::new(|| Server::start("off
 
 /// Waits until the test program has ended, in whatever way: then its end of the pipe is closed.
 const REMOVE: &str = r#"cat; "$0" stop -D "$1/data" -m immediate; rm -rf "$1""#;
+
+/// Starts a pooler, and ends it when the standard input is closed.
+const POOL: &str = r#""$0" -q "$1" & cat; kill $!"#;
+
+/// `pgbouncer` before a server: each transaction gets one of a few sessions. It ends when it is dropped.
+pub(crate) struct Pooler {
+    folder: PathBuf,
+    process: Child,
+}
+
+impl Pooler {
+    /// Starts a pooler that does not know the settings of this crate.
+    pub(crate) fn start(server: &Server, sessions: u32) -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let folder = server.folder.join(format!("pooler_{count}"));
+        std::fs::create_dir(&folder).expect("a folder");
+        if is_root() {
+            run(Command::new("chown").arg("postgres").arg(&folder));
+        }
+        let config = format!(
+            "[databases]\npostgres = host={} user=postgres\n[pgbouncer]\nunix_socket_dir = {}\n\
+            auth_type = any\npool_mode = transaction\ndefault_pool_size = {sessions}\nmax_client_conn = 1000\nlisten_port = 5432\n",
+            server.folder.display(),
+            folder.display()
+        );
+        let file = folder.join("pgbouncer.ini");
+        std::fs::write(&file, config).expect("a file");
+        let program = program("pgbouncer", &[PathBuf::from("/usr/sbin")]);
+        let program = program.expect("pgbouncer is not installed: apt-get install pgbouncer");
+        let mut start = as_owner("sh");
+        let process = start
+            .args(["-c", POOL])
+            .args([program, file])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .process_group(0)
+            .spawn()
+            .expect("a shell");
+        Self { folder, process }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!(
+            "host={} user=postgres dbname=postgres",
+            self.folder.display()
+        )
+    }
+}
+
+impl Drop for Pooler {
+    fn drop(&mut self) {
+        drop(self.process.stdin.take());
+        let _ = self.process.wait();
+    }
+}
 
 /// A server. It is stopped and removed when it is dropped, or when this process ends.
 pub(crate) struct Server {
@@ -107,15 +164,20 @@ fn programs() -> PathBuf {
         .into_iter()
         .flatten();
     let packaged = versions.flatten().map(|version| version.path().join("bin"));
-    let in_path = std::env::var_os("PATH").unwrap_or_default();
     let mut folders: Vec<PathBuf> = packaged.collect();
     folders.sort();
-    let folders = std::env::split_paths(&in_path).chain(folders.into_iter().rev());
-    let has_programs = |folder: &PathBuf| Path::is_file(&folder.join("initdb"));
-    let mut found = folders.filter(has_programs);
-    found
-        .next()
-        .expect("PostgreSQL is not installed: apt-get install postgresql")
+    folders.reverse();
+    let initdb = program("initdb", &folders);
+    let initdb = initdb.expect("PostgreSQL is not installed: apt-get install postgresql");
+    initdb.parent().expect("a folder").into()
+}
+
+/// A program in the path, or else in the first of these folders that has it.
+fn program(name: &str, folders: &[PathBuf]) -> Option<PathBuf> {
+    let in_path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&in_path).chain(folders.iter().cloned());
+    let mut files = folders.map(|folder| folder.join(name));
+    files.find(|file| file.is_file())
 }
 
 fn run(command: &mut Command) {

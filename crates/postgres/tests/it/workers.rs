@@ -176,6 +176,45 @@ async fn a_shutdown_aborts_what_is_stuck_and_its_items_are_given_back() {
 }
 
 #[tokio::test]
+async fn a_finish_does_what_is_left() {
+    for leased in [false, true] {
+        let db = Db::new().await;
+        let queue = queue(&db, leased, 3);
+        queue.push_batch(0..30).await.unwrap();
+        let workers = queue.workers().tasks(3).run_async(|number, tx| async move {
+            if *number == 29 {
+                tx.push(30).await.map_err(|error| error.to_string())?;
+            }
+            if *number == 0 && number.attempts() == 1 {
+                return Err("again".to_owned()); // delayed
+            }
+            Ok(())
+        });
+        let report = workers.finish(LONG).await;
+        assert_eq!((report.done, report.failed, report.stuck), (31, 1, 0));
+        assert_eq!(report.left, Some(0));
+    }
+}
+
+/// A task in a run is stuck at the deadline, one that waits for an item is not.
+#[tokio::test]
+async fn a_finish_that_is_over_says_what_is_left() {
+    for leased in [false, true] {
+        let db = Db::new().await;
+        let queue = queue(&db, leased, 3);
+        queue.push(1).await.unwrap();
+        let (send, mut begun) = mpsc::unbounded_channel();
+        let workers = queue.workers().tasks(3).run_async(move |_, _| {
+            send.send(()).unwrap();
+            std::future::pending::<Result<(), ()>>()
+        });
+        begun.recv().await.unwrap();
+        let report = workers.finish(Duration::ZERO).await;
+        assert_eq!((report.done, report.stuck, report.left), (0, 1, Some(1)));
+    }
+}
+
+#[tokio::test]
 async fn a_transaction_that_a_run_keeps_has_ended() {
     let db = Db::new().await;
     let queue = queue(&db, false, 3);

@@ -1,0 +1,227 @@
+//! A connection: how statements are sent on it, and how long they may take.
+
+use super::{Param, Params};
+use crate::error::{has_conflict, Error};
+use deadpool_postgres::{ClientWrapper, Object};
+use std::fmt;
+use std::future::Future;
+use std::ops::Deref;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::time::timeout;
+use tokio_postgres::types::ToSql;
+use tokio_postgres::{Client, Row, Statement, Transaction};
+
+/// How often a statement of this crate is repeated after a serialization failure or a deadlock.
+const REPEATS: u32 = 10;
+
+/// How statements are sent.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Manner {
+    /// How long the answer to a statement may take.
+    pub(crate) limit: Duration,
+    /// Each transaction may have another session of the server, which does not know the names of prepared statements.
+    pub(crate) unnamed: bool,
+}
+
+/// A connection.
+///
+/// A statement whose answer does not come in time says that the connection hangs: nothing is sent on it any more, and it is
+/// closed when it is dropped, instead of going back to its pool. The server ends a session whose connection is closed.
+pub(crate) struct Connection<'c> {
+    owner: Owner<'c>,
+    manner: Manner,
+    /// It hangs.
+    missed: AtomicBool,
+}
+
+enum Owner<'c> {
+    /// `None` while it is dropped.
+    Pool(Option<Object>),
+    Process(ClientWrapper),
+    /// The transaction of the caller.
+    Caller(&'c Transaction<'c>),
+}
+
+/// A statement that can be sent.
+pub(crate) enum Prepared<'s> {
+    Named(Statement),
+    Unnamed(&'s str),
+}
+
+impl<'c> Connection<'c> {
+    pub(crate) fn of_pool(object: Object, manner: Manner) -> Self {
+        Self::new(Owner::Pool(Some(object)), manner)
+    }
+
+    pub(crate) fn of_process(client: ClientWrapper, manner: Manner) -> Self {
+        Self::new(Owner::Process(client), manner)
+    }
+
+    pub(crate) fn of_caller(transaction: &'c Transaction<'c>, manner: Manner) -> Self {
+        Self::new(Owner::Caller(transaction), manner)
+    }
+
+    fn new(owner: Owner<'c>, manner: Manner) -> Self {
+        let missed = AtomicBool::new(false);
+        Self {
+            owner,
+            manner,
+            missed,
+        }
+    }
+
+    pub(crate) fn limit(&self) -> Duration {
+        self.manner.limit
+    }
+
+    /// Whether it can be used.
+    pub(crate) fn is_open(&self) -> bool {
+        !self.has_missed() && !self.is_closed()
+    }
+
+    fn has_missed(&self) -> bool {
+        // ORDERING: Relaxed; a flag of its own.
+        self.missed.load(Ordering::Relaxed)
+    }
+
+    /// A statement has missed its time.
+    pub(crate) fn miss(&self) {
+        // ORDERING: Relaxed; as above.
+        self.missed.store(true, Ordering::Relaxed);
+    }
+
+    /// Prepares a statement, once per connection.
+    pub(crate) async fn prepare<'s>(&self, sql: &'s str) -> Result<Prepared<'s>, Error> {
+        if self.manner.unnamed {
+            return Ok(Prepared::Unnamed(sql));
+        }
+        let statement = match &self.owner {
+            Owner::Pool(_) | Owner::Process(_) => {
+                self.in_time(self.wrapper().prepare_cached(sql)).await
+            }
+            Owner::Caller(transaction) => self.in_time(transaction.prepare(sql)).await,
+        };
+        statement.map(Prepared::Named)
+    }
+
+    /// Sends a statement at the first poll. To be awaited [in time](Self::in_time).
+    pub(crate) async fn send(
+        &self,
+        statement: &Prepared<'_>,
+        params: Params<'_>,
+    ) -> Result<Vec<Row>, tokio_postgres::Error> {
+        match statement {
+            Prepared::Named(statement) => {
+                let params: Vec<_> = params.iter().map(|param| to_sql(*param)).collect();
+                self.query(statement, &params).await
+            }
+            Prepared::Unnamed(sql) => {
+                let typed = params.iter().map(|param| (to_sql(*param), param.ty()));
+                let params: Vec<_> = typed.collect();
+                self.query_typed(sql, &params).await
+            }
+        }
+    }
+
+    /// Waits for the answer to a statement.
+    pub(crate) fn in_time<'a, T: 'a>(
+        &'a self,
+        answer: impl Future<Output = Result<T, tokio_postgres::Error>> + 'a,
+    ) -> impl Future<Output = Result<T, Error>> + 'a {
+        self.within(self.manner.limit, answer)
+    }
+
+    /// Waits for the answer to a statement for at most `limit`.
+    pub(crate) fn within<'a, T: 'a>(
+        &'a self,
+        limit: Duration,
+        answer: impl Future<Output = Result<T, tokio_postgres::Error>> + 'a,
+    ) -> impl Future<Output = Result<T, Error>> + 'a {
+        // In a box: a future is stored twice in each one that is passed it and awaits it.
+        let answer = Box::pin(answer);
+        async move {
+            if self.has_missed() {
+                return Err(Error::TimedOut(limit)); // it would miss this one too
+            }
+            let answer = timeout(limit, answer).await;
+            let answer = answer.map_err(|_| {
+                self.miss();
+                Error::TimedOut(limit)
+            });
+            Ok(answer??)
+        }
+    }
+
+    /// Runs a statement in a transaction of its own, or in the open one.
+    pub(crate) async fn run(&self, sql: &str, params: Params<'_>) -> Result<Vec<Row>, Error> {
+        let statement = self.prepare(sql).await?;
+        self.in_time(self.send(&statement, params)).await
+    }
+
+    /// Runs a statement in a transaction of its own, again after a conflict with another transaction.
+    pub(crate) async fn run_alone(&self, sql: &str, params: Params<'_>) -> Result<Vec<Row>, Error> {
+        let mut repeats = 0;
+        loop {
+            match self.run(sql, params).await {
+                Err(Error::Database(error)) if repeats < REPEATS && has_conflict(&error) => {
+                    repeats += 1;
+                }
+                ended => return ended,
+            }
+        }
+    }
+
+    /// Runs statements without parameters.
+    pub(crate) async fn run_all(&self, statements: &str) -> Result<(), Error> {
+        self.in_time(self.batch_execute(statements)).await
+    }
+
+    fn wrapper(&self) -> &ClientWrapper {
+        match &self.owner {
+            Owner::Pool(object) => object.as_ref().expect("it is not dropped"),
+            Owner::Process(client) => client,
+            Owner::Caller(_) => unreachable!("it has no cache of statements"),
+        }
+    }
+}
+
+fn to_sql(param: &dyn Param) -> &(dyn ToSql + Sync) {
+    param
+}
+
+impl Deref for Connection<'_> {
+    type Target = Client;
+
+    fn deref(&self) -> &Client {
+        match &self.owner {
+            Owner::Caller(transaction) => transaction.client(),
+            Owner::Pool(_) | Owner::Process(_) => self.wrapper(),
+        }
+    }
+}
+
+impl Drop for Connection<'_> {
+    fn drop(&mut self) {
+        let missed = self.has_missed();
+        let Owner::Pool(object) = &mut self.owner else {
+            return;
+        };
+        if let Some(object) = object.take().filter(|_| missed) {
+            // What hangs is seldom one connection: those that wait for their use are closed too.
+            if let Some(pool) = Object::pool(&object) {
+                pool.retain(|_, _| false);
+            }
+            drop(Object::take(object));
+        }
+    }
+}
+
+impl fmt::Debug for Connection<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection")
+            .field("manner", &self.manner)
+            .field("missed", &self.missed)
+            .finish_non_exhaustive()
+    }
+}
