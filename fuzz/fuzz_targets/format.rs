@@ -86,7 +86,8 @@ impl Journal<'_> {
         }
         // If it has no group, the tables tell which are missing.
         assert!(readable.starts_with(&expected[..least]));
-        assert_eq!(changes(&DIRECTORY).expect("the journal is read"), readable);
+        let left = changes(&DIRECTORY).expect("the journal is read");
+        assert!(readable.starts_with(&left));
         let mended = fs::read(&file).expect("the journal is read");
         assert!(bytes.starts_with(&mended));
         mend(&DIRECTORY, 0).expect("the journal is mended");

@@ -7,6 +7,20 @@ use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
+/// What becomes of an item on the disk that cannot be decoded when its queue is opened; see
+/// [`Builder::on_undecodable`](crate::Builder::on_undecodable).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OnUndecodable {
+    /// It becomes a [dead letter](crate::DeadLetters::undecodable), with its bytes.
+    #[default]
+    Bury,
+    /// The queue is not opened: [`StoreError::Codec`].
+    Refuse,
+    /// It is removed.
+    Discard,
+}
+
 /// Encodes and decodes the items of a queue. [`Postcard`] does so for all types of `serde`.
 ///
 /// The bytes of an item must say the same to all later versions of the program: a codec that changes its encoding
@@ -104,9 +118,12 @@ impl postcard::ser_flavors::Flavor for Append<'_> {
     }
 }
 
-/// An item that cannot be encoded, or bytes that are no item.
+/// An item that cannot be encoded, or bytes that are no item. It names the queue, and the item if it has a number.
 #[derive(Clone, Debug)]
-pub struct CodecError(Arc<dyn Error + Send + Sync>);
+pub struct CodecError {
+    error: Arc<dyn Error + Send + Sync>,
+    place: Option<(Arc<str>, Option<u64>)>,
+}
 
 impl CodecError {
     /// An error of a codec.
@@ -116,17 +133,33 @@ impl CodecError {
     /// assert_eq!(error.to_string(), "too long");
     /// ```
     pub fn new(error: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        Self(Arc::from(error.into()))
+        let error = Arc::from(error.into());
+        Self { error, place: None }
+    }
+
+    /// The error with the name of the queue, and the number of the item.
+    pub(crate) fn at(self, queue: &Arc<str>, item: Option<u64>) -> Self {
+        let place = Some((Arc::clone(queue), item));
+        Self { place, ..self }
     }
 }
 
 impl fmt::Display for CodecError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.0, f)
+        match &self.place {
+            Some((queue, Some(item))) => write!(f, "item {item} of queue {queue:?}: ")?,
+            Some((queue, None)) => write!(f, "queue {queue:?}: ")?,
+            None => {}
+        }
+        fmt::Display::fmt(&self.error, f)
     }
 }
 
-impl Error for CodecError {}
+impl Error for CodecError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.error.source()
+    }
+}
 
 impl From<CodecError> for StoreError {
     fn from(error: CodecError) -> Self {

@@ -102,8 +102,22 @@ impl<T: Send + 'static, O: Order<T>> Core<T, O> {
         Ok(batch)
     }
 
+    /// Prepares and writes the commit.
+    fn write(&mut self, durability: Durability) -> Result<(), StoreError> {
+        self.prepare()?;
+        if self.has_changes() {
+            let Local { shared, batch, .. } = &mut *self.local;
+            let batch = batch.get_mut();
+            let tickets = shared.tickets_of(batch);
+            shared.log().commit(slice::from_mut(batch), durability)?;
+            shared.exchange_tickets(tickets);
+        }
+        Ok(())
+    }
+
     /// Aborts what could not be written.
     fn give_up(&mut self, error: StoreError) -> StoreError {
+        self.blame(&error);
         self.rollback();
         error
     }
@@ -149,12 +163,9 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
     /// As for [`commit`](Self::commit).
     pub fn commit_with(mut self, durability: Durability) -> Result<Taken<'h, T, O>, StoreError> {
         let core = self.core_mut();
-        if !core.prepare()?.is_empty() {
-            let Local { shared, batch, .. } = &mut *core.local;
-            let batch = batch.get_mut();
-            let tickets = shared.tickets_of(batch);
-            shared.log().commit(slice::from_mut(batch), durability)?;
-            shared.exchange_tickets(tickets);
+        if let Err(error) = core.write(durability) {
+            core.blame(&error);
+            return Err(error);
         }
         Ok(self.conclude())
     }
@@ -307,10 +318,13 @@ impl<'h, T: Send + 'static, O: Order<T>> Future for CommitAsync<'h, T, O> {
         let state = std::mem::replace(&mut self.state, CommitState::Ended);
         let (limbo, home) = match state {
             CommitState::Begins(mut tx) => {
-                match tx.core_mut().prepare() {
-                    Ok(batch) if batch.is_empty() => return Poll::Ready(Ok(tx.conclude())),
-                    Ok(_) => {}
-                    Err(error) => return Poll::Ready(Err(error)),
+                let core = tx.core_mut();
+                if let Err(error) = core.prepare() {
+                    core.blame(&error);
+                    return Poll::Ready(Err(error));
+                }
+                if !core.has_changes() {
+                    return Poll::Ready(Ok(tx.conclude()));
                 }
                 let (core, home) = tx.into_parts();
                 let shared = Arc::clone(&core.local.shared);
@@ -354,3 +368,6 @@ impl<T: Send + 'static, O: Order<T>> fmt::Debug for CommitAsync<'_, T, O> {
         f.debug_struct("CommitAsync").finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,7 +4,7 @@ use crate::codec::CodecError;
 use std::error::Error;
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// What failed in a store, its files or its disk.
@@ -30,9 +30,9 @@ pub enum StoreError {
     /// A write or a sync failed. It is unknown whether the commits that waited for it are on the disk; their transactions were
     /// aborted. The store writes nothing more until it is opened again.
     Poisoned(Arc<str>),
-    /// A call of the operating system failed, before anything was changed.
+    /// A call of the operating system failed, before anything was changed. The error names the file, or the store's directory.
     Io(Arc<io::Error>),
-    /// An item could not be decoded.
+    /// An item could not be decoded. The error names the queue and the item.
     Codec(CodecError),
     /// The queue of this name is open already.
     InUse(Arc<str>),
@@ -87,6 +87,17 @@ impl fmt::Display for Damage {
 }
 
 impl StoreError {
+    /// The error with a path, unless it has one.
+    pub(crate) fn at(self, path: &Path) -> Self {
+        match self {
+            Self::Io(error) if !has_path(&error) => {
+                let (kind, path) = (error.kind(), path.to_owned());
+                io::Error::new(kind, AtPath { path, error }).into()
+            }
+            error => error,
+        }
+    }
+
     pub(crate) fn damaged(details: impl Into<Arc<str>>) -> Self {
         Self::Damaged(Damage {
             details: details.into(),
@@ -131,6 +142,30 @@ impl Error for StoreError {
     }
 }
 
+/// An error of the operating system, with the file.
+#[derive(Debug)]
+struct AtPath {
+    path: PathBuf,
+    error: Arc<io::Error>,
+}
+
+fn has_path(error: &io::Error) -> bool {
+    let known = error.get_ref();
+    known.is_some_and(|known| known.downcast_ref::<AtPath>().is_some())
+}
+
+impl fmt::Display for AtPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path.display(), self.error)
+    }
+}
+
+impl Error for AtPath {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&*self.error)
+    }
+}
+
 impl From<io::Error> for StoreError {
     fn from(error: io::Error) -> Self {
         Self::Io(Arc::new(error))
@@ -141,6 +176,10 @@ impl From<fjall::Error> for StoreError {
     fn from(error: fjall::Error) -> Self {
         match error {
             fjall::Error::Io(error) => error.into(),
+            fjall::Error::Poisoned => Self::Poisoned(
+                "the storage engine could not write a table or merge tables, or an earlier write failed"
+                    .into(),
+            ),
             error => Self::damaged(format!("the storage engine reports {error:?}")),
         }
     }
@@ -237,7 +276,9 @@ impl<T> fmt::Debug for PushError<T> {
 impl<T> fmt::Display for PushError<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Full(_) => f.write_str("no room: the queue or the item's key is at its limit"),
+            Self::Full(_) => f.write_str(
+                "no room: the queue or the item's key is at its limit, or a batch exceeds it",
+            ),
             Self::Closed(_) => f.write_str("the queue is closed"),
             Self::Codec(_, error) => write!(f, "the item cannot be encoded: {error}"),
             Self::OutOfRange(_) => requeue::OutOfRange.fmt(f),
@@ -246,7 +287,15 @@ impl<T> fmt::Display for PushError<T> {
     }
 }
 
-impl<T> Error for PushError<T> {}
+impl<T> Error for PushError<T> {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Codec(_, error) => Some(error),
+            Self::Store(error) => Some(error),
+            _ => None,
+        }
+    }
+}
 
 /// Why no item was popped.
 #[derive(Clone, Debug)]
@@ -297,4 +346,11 @@ impl fmt::Display for PopError {
     }
 }
 
-impl Error for PopError {}
+impl Error for PopError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Store(error) => Some(error),
+            _ => None,
+        }
+    }
+}

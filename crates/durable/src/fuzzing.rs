@@ -6,7 +6,7 @@ use crate::format::{
     begin_value, decode_row, encode_row, item_bytes, open, seal, split_value, Key, LetterRow, Mark,
     QueueRow, StoreRow, STORE_ROW,
 };
-use crate::log::{self, Alone, RowChange};
+use crate::log::{self, Alone, Readable, RowChange};
 use crate::queue::Cause;
 use serde::{de::DeserializeOwned, Serialize};
 use std::fmt::Debug;
@@ -74,13 +74,13 @@ pub fn mend(directory: &Path, acknowledged: u64) -> Result<(), StoreError> {
     log::mend(directory, acknowledged, || Ok(Alone::default()))
 }
 
-/// The changes in the journals of a directory, as far as they can be read.
+/// The changes in the journals of a directory, as far as they can be read, behind gaps too.
 ///
 /// # Errors
 ///
 /// If a file cannot be read.
 pub fn changes(directory: &Path) -> io::Result<Vec<RowChange>> {
     let mut changes = Vec::new();
-    log::replay(directory, |change| changes.push(change))?;
+    Readable::find(directory)?.replay(|change| changes.push(change))?;
     Ok(changes)
 }

@@ -53,12 +53,12 @@ impl<T: fmt::Display + Send + 'static, O: Order<T>> fmt::Display for Item<'_, T,
 pub struct Items<'t, T: Send + 'static, O: Order<T> = Fifo>(Source<'t, T, O>);
 
 enum Source<'t, T: Send + 'static, O: Order<T>> {
-    Ram(requeue::Items<'t, EntryOf<T, O>, O::Ram>),
+    Ram(requeue::iter::Items<'t, EntryOf<T, O>, O::Ram>),
     Received(vec::IntoIter<Item<'t, T, O>>),
 }
 
 impl<'t, T: Send + 'static, O: Order<T>> Items<'t, T, O> {
-    pub(crate) fn of_ram(items: requeue::Items<'t, EntryOf<T, O>, O::Ram>) -> Self {
+    pub(crate) fn of_ram(items: requeue::iter::Items<'t, EntryOf<T, O>, O::Ram>) -> Self {
         Self(Source::Ram(items))
     }
 

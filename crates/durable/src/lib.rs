@@ -66,9 +66,8 @@
 //! # After a crash
 //!
 //! Opening a queue reads and checks all of its items. All transactions that were open have been aborted: their items are at
-//! the head, in their order, as they were pushed. Deliveries count as attempts if the queue has
-//! [`max_attempts`](Builder::max_attempts) and their marks reached the disk, so a job that kills its process becomes a dead letter
-//! in the end. Delays, schedules, priorities, [tickets](Ticket) and [the close](DurableQueue::close) are as they were.
+//! the head, in their order, as they were pushed. They come before all that is pushed later. Deliveries count as
+//! attempts if the queue has [`max_attempts`](Builder::max_attempts): a job that kills its process becomes a dead letter after as many. Delays, schedules, priorities, [tickets](Ticket) and [the close](DurableQueue::close) are as they were.
 //!
 //! # What `requeue` has and this crate has not
 //!
@@ -100,6 +99,7 @@
 mod batch;
 mod codec;
 mod commit;
+mod delivery;
 mod entry;
 mod error;
 mod format;
@@ -120,7 +120,7 @@ mod ticket;
 mod transaction;
 mod workers;
 
-pub use codec::{Codec, CodecError, Postcard};
+pub use codec::{Codec, CodecError, OnUndecodable, Postcard};
 pub use commit::{commit_all, commit_all_with, CommitAsync, Taken, Transactions};
 pub use error::{Damage, PopError, PushError, StoreError};
 pub use handle::Handle;
@@ -130,7 +130,7 @@ pub use order::{Order, Unleased};
 pub use peek::Peek;
 pub use queue::{
     Builder, Cause, DeadLetter, DeadLetters, DurableQueue, Inspector, Iter, LetterInfo, PushTo,
-    PushWith, QueueInfo,
+    PushWith, QueueInfo, UndecodableLetter,
 };
 pub use select::{
     hold_any, hold_any_async, hold_any_timeout, pop_any, pop_any_async, pop_any_timeout,
@@ -144,7 +144,10 @@ pub use workers::{
     Failure, Jobs, Others, Report, RunTransaction, WorkerStatus, Workers, WorkersBuilder,
 };
 
-pub use requeue::{ByKey, ByPriority, Fifo, JobError, Leased, Outcome, Reason};
+pub use requeue::{
+    Backoff, ByKey, ByPriority, Clock, DeliveryId, Fifo, Held, Imbalance, JobError, Leased,
+    Limiter, ManualClock, Outcome, Pace, RateSlot, Reason, Stats, SystemClock, WeakPace,
+};
 
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -1,5 +1,6 @@
 //! Peeking at the next item.
 
+use crate::delivery::Undelivered;
 use crate::error::{PopError, StoreError};
 use crate::item::Item;
 use crate::order::{EntryOf, Order, Wait};
@@ -7,6 +8,7 @@ use crate::queue::shared::Shared;
 use crate::{Fifo, Handle, Transaction};
 use std::fmt;
 use std::future::Future;
+use std::iter;
 use std::ops::Deref;
 use std::time::Duration;
 
@@ -31,14 +33,47 @@ fn show<'t, T: Send + 'static, O: Order<T>>(
 }
 
 impl<'t, T: Send + 'static, O: Order<T>> Peek<'t, T, O> {
-    /// Takes the item, as a pop instead of the peek would have done.
+    /// Takes the item, as a pop instead of the peek would have done. If the queue has
+    /// [`max_attempts`](crate::Builder::max_attempts), this waits until the delivery is written.
     pub fn take(self) -> Item<'t, T, O> {
+        // If the write fails, so does the commit.
+        let _ = self.shared.mark(iter::once(self.delivery()));
+        self.hold()
+    }
+
+    /// As [`take`](Self::take), in a task. Dropping the future puts the item back.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = requeue_durable::Store::open(directory.path())?;
+    /// # futures::executor::block_on(async {
+    /// let jobs = store.builder("jobs").max_attempts(3).build()?;
+    /// jobs.push(7)?;
+    /// let mut handle = jobs.handle();
+    /// let tx = handle.begin();
+    /// let job = tx.peek_async().await?.take_async().await;
+    /// assert_eq!((*job, job.attempts()), (7, 1));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// # }).unwrap();
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub async fn take_async(self) -> Item<'t, T, O> {
+        let delivery = Undelivered::new(self.shared, self.delivery());
+        let _ = delivery.write().await;
+        delivery.take_place();
+        self.hold()
+    }
+
+    /// The number of the item, and of its delivery if it is taken.
+    fn delivery(&self) -> (u64, u32) {
+        (self.ram.id, self.ram.attempts() + 1)
+    }
+
+    fn hold(self) -> Item<'t, T, O> {
         let mut ram = self.ram.take();
         if let Some(item) = self.read {
             ram.load(item);
         }
-        let delivery = (ram.id, ram.attempts());
-        self.shared.note_deliveries(std::iter::once(delivery));
         Item { ram }
     }
 }

@@ -1,10 +1,10 @@
 //! The first item of several queues.
 
+use crate::delivery::{RamItem, Undelivered};
 use crate::error::PopError;
 use crate::item::Item;
 use crate::order::{EntryOf, Order};
 use crate::queue::shared::Shared;
-use crate::transaction::receive;
 use crate::{Handle, Taken, Transaction};
 use std::borrow::BorrowMut;
 use std::future::Future;
@@ -34,7 +34,7 @@ pub fn pop_any<T: Send + 'static, O: Order<T>, H: BorrowMut<Handle<T, O>>>(
     handles: &mut [H],
 ) -> Result<(usize, T), PopError> {
     let transactions = begin(handles);
-    let (index, _) = hold_any(&transactions)?;
+    let (index, _) = requeue::hold_any(rams(&transactions))?;
     commit(transactions, index)
 }
 
@@ -48,7 +48,7 @@ pub fn pop_any_timeout<T: Send + 'static, O: Order<T>, H: BorrowMut<Handle<T, O>
     timeout: Duration,
 ) -> Result<(usize, T), PopError> {
     let transactions = begin(handles);
-    let (index, _) = hold_any_timeout(&transactions, timeout)?;
+    let (index, _) = requeue::hold_any_timeout(rams(&transactions), timeout)?;
     commit(transactions, index)
 }
 
@@ -65,7 +65,7 @@ pub async fn pop_any_async<T: Send + 'static, O: Order<T>, H: BorrowMut<Handle<T
     handles: &mut [H],
 ) -> Result<(usize, T), PopError> {
     let mut transactions = begin(handles);
-    let (index, _) = hold_any_async(&transactions).await?;
+    let (index, _) = requeue::hold_any_async(rams(&transactions)).await?;
     let tx = transactions.swap_remove(index);
     drop(transactions);
     Ok((index, first(tx.commit_async().await?)))
@@ -123,7 +123,8 @@ pub fn hold_any<'t, 'h: 't, T: Send + 'static, O: Order<T>>(
     transactions: impl IntoIterator<Item = &'t Transaction<'h, T, O>>,
 ) -> Result<(usize, Item<'t, T, O>), PopError> {
     let (shared, rams) = split(transactions);
-    of_ram(&shared, requeue::hold_any(rams))
+    let (index, item) = requeue::hold_any(rams)?;
+    Ok((index, shared[index].deliver(item)?))
 }
 
 /// As [`hold_any`], but waits no longer than `timeout`.
@@ -141,7 +142,8 @@ pub fn hold_any_timeout<'t, 'h: 't, T: Send + 'static, O: Order<T>>(
     timeout: Duration,
 ) -> Result<(usize, Item<'t, T, O>), PopError> {
     let (shared, rams) = split(transactions);
-    of_ram(&shared, requeue::hold_any_timeout(rams, timeout))
+    let (index, item) = requeue::hold_any_timeout(rams, timeout)?;
+    Ok((index, shared[index].deliver(item)?))
 }
 
 /// As [`hold_any`], in a task. Dropping the future loses nothing.
@@ -158,14 +160,28 @@ pub fn hold_any_async<'t, 'h: 't, T: Send + 'static, O: Order<T>>(
     transactions: impl IntoIterator<Item = &'t Transaction<'h, T, O>>,
 ) -> impl Future<Output = Result<(usize, Item<'t, T, O>), PopError>> + 't {
     let (shared, rams) = split(transactions);
-    let holding = requeue::hold_any_async(rams);
-    async move { of_ram(&shared, holding.await) }
+    let holding = requeue::hold_any_async(rams.clone());
+    async move {
+        let (index, item) = holding.await?;
+        let (shared, tx) = (shared[index], rams[index]);
+        if shared.max_attempts.is_none() {
+            return Ok((index, shared.hand_out(item)?));
+        }
+        let delivery = (item.id, item.attempts());
+        let mut held = Held::<T, O>(Some(item), tx);
+        // Taken back before the item is given back.
+        let delivery = Undelivered::new(shared, delivery);
+        delivery.write().await?;
+        delivery.take_place();
+        let item = held.0.take().expect("it is held until here");
+        Ok((index, shared.hand_out(item)?))
+    }
 }
 
-type Split<'t, T, O> = (
-    Vec<&'t Shared<T, O>>,
-    Vec<&'t requeue::Transaction<'static, EntryOf<T, O>, <O as crate::order::Engine<T>>::Ram>>,
-);
+type Split<'t, T, O> = (Vec<&'t Shared<T, O>>, Vec<Ram<'t, T, O>>);
+
+type Ram<'t, T, O> =
+    &'t requeue::Transaction<'static, EntryOf<T, O>, <O as crate::order::Engine<T>>::Ram>;
 
 fn split<'t, 'h: 't, T: Send + 'static, O: Order<T>>(
     transactions: impl IntoIterator<Item = &'t Transaction<'h, T, O>>,
@@ -174,10 +190,20 @@ fn split<'t, 'h: 't, T: Send + 'static, O: Order<T>>(
     cores.map(|core| (&*core.local.shared, &*core.ram)).unzip()
 }
 
-fn of_ram<'t, T: Send + 'static, O: Order<T>>(
-    shared: &[&Shared<T, O>],
-    held: Result<(usize, requeue::Item<'t, EntryOf<T, O>>), requeue::PopError>,
-) -> Result<(usize, Item<'t, T, O>), PopError> {
-    let (index, item) = held?;
-    Ok((index, receive(shared[index], item)?))
+fn rams<'t, 'h: 't, T: Send + 'static, O: Order<T>>(
+    transactions: impl IntoIterator<Item = &'t Transaction<'h, T, O>>,
+) -> Vec<Ram<'t, T, O>> {
+    split(transactions).1
+}
+
+/// An item that is held, and given back when this is dropped, unless it was taken out.
+struct Held<'t, T: Send + 'static, O: Order<T>>(Option<RamItem<'t, T, O>>, Ram<'t, T, O>);
+
+impl<T: Send + 'static, O: Order<T>> Drop for Held<'_, T, O> {
+    fn drop(&mut self) {
+        if let Some(item) = self.0.take() {
+            // On an error it stays held.
+            let _ = self.1.put_back(item);
+        }
+    }
 }

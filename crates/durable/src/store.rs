@@ -95,8 +95,12 @@ impl StoreOptions {
         self
     }
 
-    /// Sets how many bytes of the disk are kept free. With less, pushes fail with [`StoreError::DiskFull`], and the rest is
-    /// for the pops that drain the queues. The default is 64 MiB.
+    /// Sets how many bytes of the disk are kept free for the pops that drain the queues. With less, pushes fail with
+    /// [`StoreError::DiskFull`]. The default is 64 MiB; 0 turns this off.
+    ///
+    /// Kept free is also what the storage engine needs to go on: the room to write what is in [memory](Self::memtable) only, and
+    /// to merge tables, which are there twice meanwhile (up to eight times the memtable, or 512 MiB). Less than 64 MiB is not
+    /// enough for another journal.
     pub fn reserve(mut self, bytes: u64) -> Self {
         self.reserve = bytes;
         self
@@ -105,8 +109,8 @@ impl StoreOptions {
     /// Opens a store although acknowledged data is missing, and goes on with what is left, which becomes a new database; the
     /// damaged one is renamed to `damaged-1` in the directory of the store, and [`Store::salvaged`] says what is missing.
     ///
-    /// Commits may be missing as a whole. If a file other than the journals is damaged, items may also be there that were
-    /// removed. A queue whose name was lost is called `lost queue` and its number. All rows are read when the store is opened.
+    /// Commits may be missing as a whole, and later ones be there: what they removed is not. If a file other than the journals is damaged, items may also be there that were
+    /// removed. A queue whose name was lost is called `lost queue` and its number. A lost or damaged `version` is written again. All rows are read when the store is opened.
     ///
     /// By default [`StoreError::Damaged`] says what is missing.
     pub fn accept_damage(mut self) -> Self {
@@ -136,8 +140,11 @@ impl StoreOptions {
     /// [`Damaged`](StoreError::Damaged) or [`Io`](StoreError::Io).
     pub fn open(self, path: impl AsRef<Path>) -> Result<Store, StoreError> {
         let path = path.as_ref();
-        let directory = Directory::enter(path)?;
-        let disk = Disk::open(directory, self.memtable, self.reserve, self.accept_damage)?;
+        let disk = Directory::enter(path, self.accept_damage)
+            .and_then(|directory| {
+                Disk::open(directory, self.memtable, self.reserve, self.accept_damage)
+            })
+            .map_err(|error| error.at(path))?;
         let inner = StoreInner {
             log: Log::new(disk)?,
             durability: self.durability,
@@ -199,7 +206,11 @@ impl Store {
     /// The names of all queues of the store, in alphabetical order.
     pub fn queues(&self) -> Vec<String> {
         let books = self.inner.log.disk().books();
-        let mut names: Vec<_> = books.queues.values().map(|row| row.name.clone()).collect();
+        let mut names: Vec<_> = books
+            .queues
+            .all()
+            .map(|(_, row)| row.name.clone())
+            .collect();
         names.sort();
         names
     }
@@ -255,9 +266,8 @@ impl StoreInner {
             return Err(StoreError::InUse(name.into()));
         }
         let mut books = self.log.disk().books();
-        let found = books.queues.iter().find(|(_, row)| row.name == name);
-        match found {
-            Some((id, row)) if row.order == order => Ok(*id),
+        match books.queues.find(name) {
+            Some((id, row)) if row.order == order => Ok(id),
             Some((_, row)) => {
                 let found = row.order.name();
                 drop(books);
@@ -267,33 +277,24 @@ impl StoreInner {
                     found,
                 })
             }
-            None => {
-                let id = books.queues.keys().max().map_or(0, |last| last + 1);
-                let row = QueueRow {
-                    name: name.to_owned(),
-                    order,
-                    closed: false,
-                    items: Digest::default(),
-                    letters: Digest::default(),
-                    marks: Digest::default(),
-                };
-                books.queues.insert(id, row);
-                Ok(id)
-            }
+            None => Ok(books.queues.add(QueueRow {
+                name: name.to_owned(),
+                order,
+                closed: false,
+                items: Digest::default(),
+                letters: Digest::default(),
+                marks: Digest::default(),
+            })),
         }
     }
 
     /// Removes a queue that nobody can open meanwhile.
     fn remove(&self, name: &str) -> Result<bool, StoreError> {
-        self.log.flush()?;
-        let id = self
-            .log
-            .disk()
-            .books()
-            .queues
-            .iter()
-            .find_map(|(id, row)| (row.name == name).then_some(*id));
-        let Some(id) = id else {
+        self.log.settle()?;
+        let books = self.log.disk().books();
+        let found = books.queues.find(name).map(|(id, _)| id);
+        drop(books);
+        let Some(id) = found else {
             return Ok(false);
         };
         let mut batch = Batch::default();

@@ -4,10 +4,11 @@ mod record;
 mod verbs;
 
 use crate::batch::{Batch, Change};
+use crate::delivery::{RamItem, RamItems, Undelivered};
 use crate::error::{PopError, PushError, StoreError};
 use crate::handle::Seat;
 use crate::item::{Item, Items};
-use crate::order::{EntryOf, Order, Place, RamTx, Staging, Wait};
+use crate::order::{Order, Place, RamTx, Staging, Wait};
 use crate::queue::shared::Shared;
 use crate::ticket::{Ticket, Tickets};
 use crate::{DurableQueue, Fifo};
@@ -19,6 +20,7 @@ use std::fmt;
 use std::future::Future;
 use std::iter;
 use std::slice;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -28,7 +30,8 @@ use std::time::Duration;
 /// [handle](crate::Handle::begin), or owns what it needs ([`DurableQueue::begin_owned`]).
 ///
 /// Dropping it aborts: held items go back to the head of the queue in their order, staged ones are dropped. An abort
-/// writes nothing, except delays if the queue has a [backoff](crate::Builder::backoff). A crash is an abort.
+/// writes nothing, except delays if the queue has a [backoff](crate::Builder::backoff). A crash is an abort. Each of them
+/// counts as a delivery of the held items, as in memory.
 #[must_use = "a transaction that is dropped aborts"]
 pub struct Transaction<'h, T: Send + 'static, O: Order<T> = Fifo> {
     /// `None` only after the end.
@@ -51,6 +54,8 @@ pub(crate) struct Local<T: Send + 'static, O: Order<T>> {
     pub(crate) batch: Mutex<Batch>,
     /// What an abort says about the items, if it is not just an abort.
     pub(crate) failure: Option<Failure>,
+    /// Whether the log has something of the transaction already, for which its commit has to wait.
+    noted: AtomicBool,
 }
 
 /// Why a delivery failed, and when it is tried again if the queue has no backoff.
@@ -82,6 +87,7 @@ impl<T: Send + 'static, O: Order<T>> Core<T, O> {
             shared,
             batch,
             failure,
+            ..
         } = &mut *self.local;
         batch.get_mut().clear();
         let worker = failure.as_ref().map(|why| why.backoff);
@@ -91,6 +97,37 @@ impl<T: Send + 'static, O: Order<T>> Core<T, O> {
             None => self.ram.rollback(),
             Some(why) => self.ram.rollback_with(why.reason, why.error, why.backoff),
         }
+    }
+
+    /// Whether its commit has something to write, or something to wait for that was written before. After
+    /// [`prepare`](Self::prepare), and once.
+    pub(crate) fn has_changes(&mut self) -> bool {
+        let Local {
+            shared,
+            batch,
+            noted,
+            ..
+        } = &mut *self.local;
+        let noted = std::mem::take(noted.get_mut());
+        if noted {
+            shared.await_letters(self.ram.died());
+        }
+        noted || !batch.get_mut().is_empty()
+    }
+
+    /// The commit failed: what an abort then says about the items.
+    pub(crate) fn blame(&mut self, error: &StoreError) {
+        if let Some(failure) = &mut self.local.failure {
+            failure.error = format!("the commit failed: {error}").into();
+        }
+    }
+
+    /// Whether it made dead letters, or does when it aborts.
+    pub(crate) fn makes_letters(&mut self) -> bool {
+        let Local { shared, noted, .. } = &mut *self.local;
+        let mut items = self.ram.items();
+        let is_last = |most| items.any(|item| item.attempts() >= most);
+        *noted.get_mut() || shared.max_attempts.is_some_and(is_last)
     }
 
     /// Whether it holds and has staged nothing.
@@ -105,7 +142,14 @@ impl<T: Send + 'static, O: Order<T>> Local<T, O> {
             shared: Arc::clone(shared),
             batch: Mutex::default(),
             failure: None,
+            noted: AtomicBool::new(false),
         })
+    }
+
+    /// The transaction has given an item back or up.
+    fn set_noted(&self) {
+        // Relaxed: the transaction has one user at a time.
+        self.noted.store(true, Ordering::Relaxed);
     }
 
     #[track_caller]
@@ -113,33 +157,6 @@ impl<T: Send + 'static, O: Order<T>> Local<T, O> {
         let batch = self.batch.try_lock();
         batch.expect("the transaction is used by the encoding of an item that it pushes")
     }
-}
-
-/// An item that was taken in memory.
-#[inline]
-pub(crate) fn receive<'t, T: Send + 'static, O: Order<T>>(
-    shared: &Shared<T, O>,
-    mut ram: requeue::Item<'t, EntryOf<T, O>>,
-) -> Result<Item<'t, T, O>, StoreError> {
-    shared.load(&mut ram)?;
-    shared.note_deliveries(iter::once((ram.id, ram.attempts())));
-    Ok(Item { ram })
-}
-
-fn receive_batch<'t, T: Send + 'static, O: Order<T>>(
-    shared: &Shared<T, O>,
-    items: requeue::Items<'t, EntryOf<T, O>, O::Ram>,
-) -> Result<Items<'t, T, O>, StoreError> {
-    if shared.budget.is_none() && shared.max_attempts.is_none() {
-        return Ok(Items::of_ram(items));
-    }
-    let mut received: Vec<_> = items.map(|ram| Item { ram }).collect();
-    for item in &mut received {
-        shared.load(&mut item.ram)?;
-    }
-    let attempts = received.iter().map(|item| (item.ram.id, item.attempts()));
-    shared.note_deliveries(attempts);
-    Ok(Items::received(received))
 }
 
 /// A [`Transaction`] that borrows nothing, from [`DurableQueue::begin_owned`] or [`Handle::begin_owned`](crate::Handle::begin_owned).
@@ -261,38 +278,79 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
         Ok(ticket)
     }
 
-    pub(crate) fn hold(&self, wait: Wait) -> Result<Item<'_, T, O>, PopError> {
-        let Core { ram, local } = self.core();
+    /// Takes an item, and does not hand it out.
+    pub(crate) fn take(&self, wait: Wait) -> Result<RamItem<'_, T, O>, PopError> {
+        let ram = &self.core().ram;
         let item = match wait {
             Wait::Never => ram.pop(),
             Wait::For(timeout) => ram.pop_timeout(timeout),
             Wait::Forever => ram.pop_blocking(),
         };
-        Ok(receive(&local.shared, item?)?)
+        Ok(item?)
+    }
+
+    pub(crate) fn take_async(
+        &self,
+    ) -> impl Future<Output = Result<RamItem<'_, T, O>, PopError>> + Send + '_ {
+        let popping = self.core().ram.pop_async();
+        async move { Ok(popping.await?) }
+    }
+
+    pub(crate) fn hold(&self, wait: Wait) -> Result<Item<'_, T, O>, PopError> {
+        Ok(self.shared().deliver(self.take(wait)?)?)
     }
 
     pub(crate) fn hold_async(
         &self,
     ) -> impl Future<Output = Result<Item<'_, T, O>, PopError>> + Send + '_ {
         let Core { ram, local } = self.core();
-        let popping = ram.pop_async();
-        async move { Ok(receive(&local.shared, popping.await?)?) }
+        let shared = &*local.shared;
+        // Looked at until its delivery is written: then nothing is held if the future is dropped.
+        let counts = shared.max_attempts.is_some();
+        let (popping, peeking) = if counts {
+            (None, Some(ram.peek_async()))
+        } else {
+            (Some(ram.pop_async()), None)
+        };
+        async move {
+            if let Some(peeking) = peeking {
+                let peek = peeking.await?;
+                let delivery = Undelivered::new(shared, (peek.id, peek.attempts() + 1));
+                delivery.write().await?;
+                delivery.take_place();
+                return Ok(shared.hand_out(peek.take())?);
+            }
+            let popping = popping.expect("it pops or it peeks");
+            Ok(shared.hand_out(popping.await?)?)
+        }
     }
 
-    /// Takes up to `max` items, and waits for the first `min`.
+    /// Takes up to `max` items, waits for the first `min`, and does not hand them out.
+    pub(crate) fn take_batch(&self, min: usize, max: usize, wait: Wait) -> RamItems<'_, T, O> {
+        let ram = &self.core().ram;
+        match wait {
+            Wait::Never => ram.pop_batch(max),
+            Wait::For(timeout) => ram.pop_batch_timeout(min, max, timeout),
+            Wait::Forever => ram.pop_batch_blocking(min, max),
+        }
+    }
+
+    pub(crate) fn take_batch_async(
+        &self,
+        min: usize,
+        max: usize,
+    ) -> impl Future<Output = RamItems<'_, T, O>> + Send + '_ {
+        self.core().ram.pop_batch_async(min, max)
+    }
+
     pub(crate) fn hold_batch(
         &self,
         min: usize,
         max: usize,
         wait: Wait,
     ) -> Result<Items<'_, T, O>, StoreError> {
-        let Core { ram, local } = self.core();
-        let items = match wait {
-            Wait::Never => ram.pop_batch(max),
-            Wait::For(timeout) => ram.pop_batch_timeout(min, max, timeout),
-            Wait::Forever => ram.pop_batch_blocking(min, max),
-        };
-        receive_batch(&local.shared, items)
+        let items = self.take_batch(min, max, wait);
+        self.shared().deliver_batch(items)
     }
 
     pub(crate) fn hold_batch_async(
@@ -300,13 +358,16 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
         min: usize,
         max: usize,
     ) -> impl Future<Output = Result<Items<'_, T, O>, StoreError>> + Send + '_ {
-        let Core { ram, local } = self.core();
-        let popping = ram.pop_batch_async(min, max);
-        async move { receive_batch(&local.shared, popping.await) }
+        let (shared, popping) = (self.shared(), self.take_batch_async(min, max));
+        async move { shared.deliver_batch_async(popping.await).await }
+    }
+
+    pub(crate) fn shared(&self) -> &Shared<T, O> {
+        &self.core().local.shared
     }
 
     /// Delivers the item again: see [`requeue::Transaction::retry`]. The delay, if the queue has a
-    /// [backoff](crate::Builder::backoff), is written without a wait.
+    /// [backoff](crate::Builder::backoff), is on the disk when the transaction has committed.
     ///
     /// # Errors
     ///
@@ -314,12 +375,15 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
     pub fn retry(&self, item: Item<'_, T, O>) -> Result<(), PushError<()>> {
         let Core { ram, local } = self.core();
         let delivery = (item.ram.id, item.attempts());
+        if local.shared.backoff.is_some() || local.shared.max_attempts.is_some() {
+            local.set_noted();
+        }
         local.shared.note_backoff(iter::once(delivery), None);
         Ok(ram.retry(item.ram)?)
     }
 
     /// Delivers the item again after `delay`, also in the next process: see [`requeue::Transaction::retry_after`]. The delay
-    /// is written without a wait.
+    /// is on the disk when the transaction has committed.
     ///
     /// # Errors
     ///
@@ -327,13 +391,14 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
     pub fn retry_after(&self, item: Item<'_, T, O>, delay: Duration) -> Result<(), PushError<()>> {
         let Core { ram, local } = self.core();
         let delivery = (item.ram.id, item.attempts());
+        local.set_noted();
         // Before others can take it, since what they write is later in the log.
         local.shared.note_delays(iter::once(delivery), delay);
         Ok(ram.retry_after(item.ram, delay)?)
     }
 
     /// Makes the item a [dead letter](DurableQueue::dead_letters) with this error, at once: see
-    /// [`requeue::Transaction::fail`].
+    /// [`requeue::Transaction::fail`]. It is on the disk when the transaction has committed.
     ///
     /// # Errors
     ///
@@ -343,7 +408,9 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
         item: Item<'_, T, O>,
         error: impl fmt::Display,
     ) -> Result<(), PushError<()>> {
-        Ok(self.core().ram.fail(item.ram, error)?)
+        let Core { ram, local } = self.core();
+        local.set_noted();
+        Ok(ram.fail(item.ram, error)?)
     }
 
     /// The items that the transaction holds, again, in the order of the pops.
@@ -384,6 +451,7 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
     pub fn retry_all_after(&mut self, delay: Duration) -> Result<(), PushError<()>> {
         let Core { ram, local } = self.core_mut();
         let held: Vec<_> = ram.items().map(|item| (item.id, item.attempts())).collect();
+        local.set_noted();
         local.shared.note_delays(held.into_iter(), delay);
         Ok(ram.retry_all_after(delay)?)
     }
@@ -394,7 +462,9 @@ impl<'h, T: Send + 'static, O: Order<T>> Transaction<'h, T, O> {
     ///
     /// [`PushError::Full`] as for [`requeue::OwnedTransaction::fail_all`].
     pub fn fail_all(&mut self, error: impl fmt::Display) -> Result<(), PushError<()>> {
-        Ok(self.core_mut().ram.fail_all(error)?)
+        let Core { ram, local } = self.core_mut();
+        local.set_noted();
+        Ok(ram.fail_all(error)?)
     }
 
     /// The number of staged items.
@@ -431,6 +501,7 @@ impl<T: Send + 'static, O: Order<T>> Drop for Transaction<'_, T, O> {
         if !core.is_empty() {
             core.rollback();
         }
+        *core.local.noted.get_mut() = false;
         if let Some(home) = self.home.take() {
             *home = Seat::Rests(core);
         }

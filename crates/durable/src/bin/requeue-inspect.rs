@@ -147,6 +147,7 @@ fn age(letter: &LetterInfo) -> u64 {
 fn reason(letter: &LetterInfo) -> String {
     match letter.reason {
         Cause::Failed(reason) => format!("{reason:?}").to_lowercase(),
+        Cause::Undecodable => "undecodable".into(),
         _ => "crashed".into(),
     }
 }

@@ -76,7 +76,9 @@ pub fn commit_all_with<C: Transactions>(
 #[derive(Default)]
 struct Batches {
     store: Option<Arc<StoreInner>>,
-    batches: Vec<Batch>,
+    parts: Vec<Batch>,
+    /// Whether one of the transactions has changes.
+    has_changes: bool,
 }
 
 impl Batches {
@@ -91,19 +93,27 @@ impl Batches {
             Arc::ptr_eq(first, store),
             "transactions of different stores cannot commit as one"
         );
-        let mut batch = mem::take(tx.core_mut().prepare()?);
-        let tickets = tx.core().local.shared.tickets_of(&mut batch);
+        let core = tx.core_mut();
+        let mut batch = match core.prepare() {
+            Ok(batch) => mem::take(batch),
+            Err(error) => {
+                core.blame(&error);
+                return Err(error);
+            }
+        };
+        self.has_changes |= core.has_changes() || !batch.is_empty();
+        let tickets = core.local.shared.tickets_of(&mut batch);
         if !batch.is_empty() {
-            self.batches.push(batch);
+            self.parts.push(batch);
         }
         Ok(tickets)
     }
 
     fn commit(mut self, durability: Option<Durability>) -> Result<(), StoreError> {
         match self.store {
-            Some(store) if !self.batches.is_empty() => {
+            Some(store) if self.has_changes => {
                 let durability = durability.unwrap_or(store.durability);
-                store.log.commit(&mut self.batches, durability)
+                store.log.commit(&mut self.parts, durability)
             }
             _ => Ok(()),
         }
@@ -125,7 +135,12 @@ impl<'h, T: Send + 'static, O: Order<T>> CommitAll for Vec<Transaction<'h, T, O>
         for tx in &mut self {
             tickets.push(batches.add(tx)?);
         }
-        batches.commit(durability)?;
+        if let Err(error) = batches.commit(durability) {
+            for tx in &mut self {
+                tx.core_mut().blame(&error);
+            }
+            return Err(error);
+        }
         for (tx, tickets) in self.iter().zip(tickets) {
             tx.core().local.shared.exchange_tickets(tickets);
         }
@@ -147,7 +162,10 @@ macro_rules! tuples {
                 let ($(mut $tx,)+) = self;
                 let mut batches = Batches::default();
                 $(let $tickets = batches.add(&mut $tx)?;)+
-                batches.commit(durability)?;
+                if let Err(error) = batches.commit(durability) {
+                    $($tx.core_mut().blame(&error);)+
+                    return Err(error);
+                }
                 $($tx.core().local.shared.exchange_tickets($tickets);)+
                 $(let $tx = $tx.split();)+
                 // The parts in memory, then the taken items.

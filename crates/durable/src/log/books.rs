@@ -1,5 +1,6 @@
 //! What a store has, by count: so what is missing is found.
 
+use super::queues::Queues;
 use super::tables::{visit, Tables};
 use crate::error::{Damage, StoreError};
 use crate::format::{
@@ -10,7 +11,7 @@ use std::collections::HashMap;
 /// What the store has, by count.
 pub(crate) struct Books {
     pub(crate) store: StoreRow,
-    pub(crate) queues: HashMap<u32, QueueRow>,
+    pub(crate) queues: Queues,
     /// The digests of the rows of the queues that are on the disk.
     pub(super) written: HashMap<u32, u64>,
     /// How many items were removed since their room was given back.
@@ -22,7 +23,7 @@ pub(crate) struct Books {
 impl Books {
     /// Reads the books of a store, and checks that they are those of the last acknowledged commit.
     pub(super) fn read(tables: &Tables, acknowledged: u64) -> Result<Self, StoreError> {
-        let (mut store, mut queues) = (StoreRow::default(), HashMap::new());
+        let (mut store, mut queues) = (StoreRow::default(), Queues::default());
         visit::<&[u8]>(&tables.store, .., |key, value| {
             store = decode_row(&key, &value)?;
             Ok(())
@@ -60,16 +61,19 @@ impl Books {
 
     /// Whether more items were removed than are there.
     pub(super) fn removed_most(&self) -> bool {
-        let items = self.queues.values().map(|row| row.items.count);
-        self.removed > items.sum()
+        self.removed > self.queues.items()
     }
 
     /// Checks all rows, as each queue does when it is opened.
     pub(super) fn check_all(&self, tables: &Tables) -> Result<(), StoreError> {
-        let mut found: HashMap<u32, QueueRow> = self.queues.clone();
-        for row in found.values_mut() {
-            (row.items, row.letters, row.marks) = Default::default();
-        }
+        let empty = |row: &QueueRow| QueueRow {
+            items: Digest::default(),
+            letters: Digest::default(),
+            marks: Digest::default(),
+            ..row.clone()
+        };
+        let rows = self.queues.all();
+        let mut found: HashMap<u32, QueueRow> = rows.map(|(id, row)| (id, empty(row))).collect();
         let stray = || StoreError::damaged("a row of no queue");
         visit::<&[u8]>(&tables.items, .., |key, value| {
             let item = Key::from_bytes(&key).filter(|_| open(&key, &value).is_some());
@@ -97,7 +101,8 @@ impl Books {
                 .ok_or_else(stray)
                 .map(|(row, mark)| row.marks.add(row_digest(mark, &value)))
         })?;
-        if found == self.queues {
+        let mut rows = self.queues.all();
+        if rows.all(|(queue, row)| found.get(&queue) == Some(row)) {
             Ok(())
         } else {
             Err(StoreError::damaged(

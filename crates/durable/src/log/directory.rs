@@ -13,11 +13,12 @@
 use crate::error::StoreError;
 use crate::format::VERSION;
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 /// The first line of the file that names the version of a store.
 const MAGIC: &str = "requeue-durable, version ";
+const MOST_VERSION: u64 = 64;
 
 /// The directory of a store, locked until this is dropped.
 pub(crate) struct Directory {
@@ -26,19 +27,23 @@ pub(crate) struct Directory {
 }
 
 impl Directory {
-    /// Locks the directory of a store, which is created if nothing is there.
-    pub(crate) fn enter(path: &Path) -> Result<Self, StoreError> {
+    /// Locks the directory of a store, which is created if nothing is there. With `accept_damage` a damaged version is taken for
+    /// this one.
+    pub(crate) fn enter(path: &Path, accept_damage: bool) -> Result<Self, StoreError> {
         if !path.is_dir() {
             fs::create_dir_all(path)?;
             sync(path.parent().filter(|parent| *parent != Path::new("")))?;
         }
-        let version = path.join("version");
-        if !version.exists() && !is_new(path)? {
+        let is_new = is_new(path)?;
+        if !path.join("version").exists() && !is_new && !is_store(path) {
             return Err(StoreError::NotAStore(path.to_owned()));
         }
         let mut options = OpenOptions::new();
         let lock = options.create(true).truncate(false).write(true);
-        let lock = lock.open(path.join("lock"))?;
+        let file = path.join("lock");
+        let lock = lock
+            .open(&file)
+            .map_err(|error| StoreError::from(error).at(&file))?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(StoreError::Locked(path.to_owned())),
@@ -48,24 +53,27 @@ impl Directory {
             path: path.to_owned(),
             lock,
         };
-        directory.identify(&version)?;
+        match directory.identify() {
+            _ if is_new => directory.name_version()?,
+            Err(StoreError::Damaged(_)) if accept_damage => directory.name_version()?,
+            identified => identified?,
+        }
         Ok(directory)
     }
 
-    /// Checks the version, or writes it.
-    fn identify(&self, version: &Path) -> Result<(), StoreError> {
-        let text = match fs::read(version) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let new = self.path.join("version.new");
-                let mut file = File::create(&new)?;
-                writeln!(file, "{MAGIC}{VERSION}")?;
-                file.sync_all()?;
-                fs::rename(&new, version)?;
-                return Ok(self.sync()?);
+    /// Checks the version.
+    fn identify(&self) -> Result<(), StoreError> {
+        let mut text = Vec::new();
+        let read = File::open(self.at("version")).and_then(|file| {
+            // It is a short line; more is damage.
+            file.take(MOST_VERSION).read_to_end(&mut text)
+        });
+        match read {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(StoreError::from(error).at(&self.at("version")));
             }
-            Err(error) => return Err(error.into()),
-        };
+            _ => {}
+        }
         let text = String::from_utf8(text).unwrap_or_default();
         let found = text.strip_prefix(MAGIC);
         match found.and_then(|found| found.trim().parse().ok()) {
@@ -74,8 +82,21 @@ impl Directory {
                 found,
                 supported: VERSION,
             }),
+            None if is_store(&self.path) => Err(StoreError::damaged(
+                "the file `version` is missing or cannot be read",
+            )),
             None => Err(StoreError::NotAStore(self.path.clone())),
         }
+    }
+
+    /// Writes the version.
+    fn name_version(&self) -> io::Result<()> {
+        let new = self.at("version.new");
+        let mut file = File::create(&new)?;
+        writeln!(file, "{MAGIC}{VERSION}")?;
+        file.sync_all()?;
+        fs::rename(&new, self.at("version"))?;
+        self.sync()
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -162,6 +183,12 @@ fn is_new(path: &Path) -> io::Result<bool> {
         }
     }
     Ok(true)
+}
+
+/// Whether a directory without a version is that of a store: nothing else has these.
+fn is_store(path: &Path) -> bool {
+    let has_db = ["db", "db.new"].map(|db| path.join(db).join("keyspaces").is_dir());
+    path.join("lock").is_file() && has_db.contains(&true)
 }
 
 /// Links what is in a directory, except journals. The storage engine does not write to a table again.

@@ -19,6 +19,11 @@ use std::time::Duration;
 const RECLAIM_POLLS: u32 = 1_000;
 const RECLAIM_POLL: Duration = Duration::from_millis(10);
 
+/// The most that the storage engine merges at once, in memtables, or in tables of their usual size: those of the first two
+/// levels.
+const MERGED: u64 = 8;
+const TABLE: u64 = 64 << 20;
+
 /// The files of a store.
 pub(crate) struct Disk {
     pub(crate) tables: Tables,
@@ -27,8 +32,12 @@ pub(crate) struct Disk {
     pub(crate) next_id: AtomicU64,
     /// How much of the disk is kept free for commits without pushes.
     reserve: u64,
+    /// The most that the storage engine merges at once.
+    merged: u64,
     /// How much of the disk was free after the last write.
     free: AtomicU64,
+    /// How much was written since the journals were given back.
+    written: AtomicU64,
     /// The damage that was accepted.
     pub(crate) salvaged: Option<Damage>,
     /// The last, so that it is locked as long as anything is open.
@@ -47,7 +56,8 @@ impl Disk {
         if !witness.exists() && directory.at("db").exists() && !accept_damage {
             return Err(StoreError::damaged("the file `acknowledged` is missing"));
         }
-        let (witness, acknowledged) = match Witness::open(&witness) {
+        let named = |error: StoreError| error.at(&witness);
+        let (witness, acknowledged) = match Witness::open(&witness).map_err(named) {
             Err(StoreError::Damaged(_)) if accept_damage => {
                 Witness::create(&witness)?;
                 Witness::open(&witness)?
@@ -69,7 +79,9 @@ impl Disk {
             next_id: AtomicU64::new(books.store.next_id.max(1)),
             books: Mutex::new(books),
             reserve,
+            merged: MERGED.saturating_mul(memtable.max(TABLE)),
             free: AtomicU64::new(u64::MAX),
+            written: AtomicU64::new(0),
             salvaged,
             directory,
         };
@@ -95,7 +107,7 @@ impl Disk {
         journal::mend(&db, acknowledged, || {
             Self::tables_alone(directory, memtable)
         })?;
-        let tables = Tables::open(&db, memtable)?;
+        let tables = Tables::open(&db, memtable).map_err(|error| error.at(&db))?;
         let books = Books::read(&tables, acknowledged)?;
         if accept_damage {
             books.check_all(&tables)?;
@@ -123,11 +135,30 @@ impl Disk {
         self.books.lock()
     }
 
-    /// Whether a write of `bytes` bytes leaves less free space than is reserved.
+    /// Whether a push of `bytes` bytes leaves less free space than is needed. They are written to a journal, and then to a table.
     pub(crate) fn is_full(&self, bytes: usize) -> bool {
-        let needed = self.reserve.saturating_add(bytes as u64);
+        let bytes = 2 * bytes as u64;
         // Relaxed: a threshold, checked again after each write.
-        self.reserve > 0 && self.free.load(Ordering::Relaxed) < needed && self.measure() < needed
+        self.is_short(self.free.load(Ordering::Relaxed), bytes)
+            && self.is_short(self.measure(), bytes)
+    }
+
+    /// Whether so much free space is less than what is needed for commits without pushes and for `more` bytes: the reserve,
+    /// which has room for a journal; what is not in tables yet, since the storage engine cannot go on without writing it
+    /// there; and another copy of the tables that it may merge at any time.
+    fn is_short(&self, free: u64, more: u64) -> bool {
+        if self.reserve == 0 {
+            return false;
+        }
+        let unwritten = self.tables.database.write_buffer_size();
+        let needed = self.reserve.saturating_add(unwritten).saturating_add(more);
+        // The sizes of the tables are added up only if they matter.
+        free < needed.saturating_add(self.merged)
+            && free < needed.saturating_add(self.merged.min(self.tables_size()))
+    }
+
+    fn tables_size(&self) -> u64 {
+        self.tables.all().map(Keyspace::disk_space).iter().sum()
     }
 
     fn measure(&self) -> u64 {
@@ -149,6 +180,7 @@ impl Disk {
         } else {
             PersistMode::Buffer
         };
+        let size = batch.size() as u64;
         let mut books = self.books.lock();
         group::write(self, &mut books, batch, number, mode)?;
         if sync {
@@ -156,16 +188,31 @@ impl Disk {
         }
         let removed = books.removed_most();
         drop(books);
+        let written = self.written.fetch_add(size, Ordering::Relaxed) + size;
+        // Relaxed: only this thread writes. What was written may be in journals that are not needed any more.
+        let may_reclaim = removed || written >= self.reserve / 2;
         // A push that is as large as the reserve shall fit again.
-        if self.measure() < self.reserve.saturating_mul(2) && removed {
-            self.reclaim();
+        if self.is_short(self.measure(), self.reserve) && may_reclaim {
+            self.reclaim(removed);
         }
         Ok(())
     }
 
-    /// Lets the storage engine give back the room of removed items. By itself it does so only much later.
+    /// Why a write failed, with what may have been the cause: the storage engine does not say why it could not write a table.
+    pub(super) fn failure(&self, error: &StoreError) -> StoreError {
+        let why = match error {
+            StoreError::Io(error) => error.to_string(),
+            StoreError::Poisoned(why) => why.to_string(),
+            error => error.to_string(),
+        };
+        let free = self.measure();
+        StoreError::Poisoned(format!("{why} ({free} bytes of the disk are free)").into())
+    }
+
+    /// Lets the storage engine write its tables, so that older journals are removed, and give back the room of removed
+    /// items. By itself it does so only much later.
     #[cold]
-    fn reclaim(&self) {
+    fn reclaim(&self, removed: bool) {
         let tables = self.tables.all();
         for table in tables {
             // An error is one of the next commit too.
@@ -174,12 +221,18 @@ impl Disk {
         for _ in 0..RECLAIM_POLLS {
             let sealed = guarded(|| Ok(tables.map(Keyspace::sealed_memtable_count)));
             if sealed.is_ok_and(|sealed| sealed == [0; 5]) {
-                let _ = guarded(|| Ok(self.tables.items.major_compact()?));
+                // Until it ends, the items are there twice.
+                if removed && self.tables.items.disk_space() < self.measure() {
+                    let _ = guarded(|| Ok(self.tables.items.major_compact()?));
+                }
                 break;
             }
             thread::sleep(RECLAIM_POLL);
         }
-        self.books.lock().removed = 0;
+        if removed {
+            self.books.lock().removed = 0;
+        }
+        self.written.store(0, Ordering::Relaxed);
         self.measure();
     }
 }

@@ -195,7 +195,7 @@ impl GroupWriter<'_> {
         if let Some(digest) = self.books.written.remove(&queue) {
             self.books.store.queues.remove(digest);
         }
-        self.books.queues.remove(&queue);
+        self.books.queues.remove(queue);
         self.books.marks.retain(|key, _| key.queue != queue);
         Ok(())
     }
@@ -240,12 +240,13 @@ impl GroupWriter<'_> {
     /// Writes the counts.
     fn counts(&mut self, number: u64) {
         for (queue, counts) in self.changed.drain(..) {
-            let row = self.books.queues.get_mut(&queue);
+            let row = self.books.queues.change(queue, |row| {
+                row.items.merge(counts.items);
+                row.letters.merge(counts.letters);
+                row.marks.merge(counts.marks);
+                row.closed = counts.closed.unwrap_or(row.closed);
+            });
             let row = row.expect("the row of a queue is there before its first change");
-            row.items.merge(counts.items);
-            row.letters.merge(counts.letters);
-            row.marks.merge(counts.marks);
-            row.closed = counts.closed.unwrap_or(row.closed);
             let key = queue.to_be_bytes();
             let row = encode_row(&key, row);
             let (queues, digest) = (&mut self.books.store.queues, queue_digest(queue, &row));

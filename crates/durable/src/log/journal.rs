@@ -8,19 +8,19 @@ use super::directory::is_journal;
 use crate::error::{Damage, StoreError};
 use crate::format::{decode_row, StoreRow, STORE_ROW};
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::Xxh3;
 
-const START: u8 = 1;
-const ITEM: u8 = 2;
+pub(super) const START: u8 = 1;
+pub(super) const ITEM: u8 = 2;
 const END: u8 = 3;
 const TRAILER: &[u8; 4] = b"FJL\x03";
 
 /// More than a store can write. The storage engine panics when it runs out of numbers, at twice as many.
-const MOST_BATCHES: u64 = 1 << 62;
+pub(super) const MOST_BATCHES: u64 = 1 << 62;
 
-static ZEROS: [u8; 4096] = [0; 4096];
+pub(super) static ZEROS: [u8; 4096] = [0; 4096];
 
 /// A change of a row: the number of its table, its key, and its value unless it is removed.
 pub(crate) type RowChange = (u64, Vec<u8>, Option<Vec<u8>>);
@@ -83,27 +83,8 @@ fn damage(journals: &[Journal], commits: u64) -> StoreError {
     })
 }
 
-/// Copies what can be read of the journals of one directory to another.
-pub(super) fn copy(from: &Path, to: &Path) -> io::Result<()> {
-    for journal in read(from)? {
-        let name = journal.path.file_name().unwrap_or_default();
-        let mut readable = File::open(&journal.path)?.take(journal.end);
-        io::copy(&mut readable, &mut File::create(to.join(name))?)?;
-    }
-    Ok(())
-}
-
 fn read(directory: &Path) -> io::Result<Vec<Journal>> {
-    let paths = paths(directory)?.into_iter();
-    paths.map(|path| Journal::read(path, |_| ())).collect()
-}
-
-/// Visits the changes in all journals of a directory, in their order.
-pub(crate) fn replay(directory: &Path, mut change: impl FnMut(RowChange)) -> io::Result<()> {
-    for path in paths(directory)? {
-        Journal::read(path, |changes| changes.drain(..).for_each(&mut change))?;
-    }
-    Ok(())
+    paths(directory)?.into_iter().map(Journal::read).collect()
 }
 
 /// Removes the journals of new tables, which are empty. The storage engine creates a journal with the length that it will
@@ -113,7 +94,7 @@ pub(super) fn remove_all(directory: &Path) -> io::Result<()> {
 }
 
 /// The journals in a directory, oldest first.
-fn paths(directory: &Path) -> io::Result<Vec<PathBuf>> {
+pub(super) fn paths(directory: &Path) -> io::Result<Vec<PathBuf>> {
     let mut journals = Vec::new();
     for entry in fs::read_dir(directory)? {
         let path = entry?.path();
@@ -129,15 +110,8 @@ fn paths(directory: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 impl Journal {
-    /// Reads a journal; `batch` has the changes of each batch.
-    fn read(path: PathBuf, mut batch: impl FnMut(&mut Vec<RowChange>)) -> io::Result<Self> {
-        let file = File::open(&path)?;
-        let mut reader = Reader {
-            left: file.metadata()?.len(),
-            file: BufReader::with_capacity(1 << 20, file),
-            changes: Vec::new(),
-        };
-        let len = reader.left;
+    fn read(path: PathBuf) -> io::Result<Self> {
+        let mut reader = Reader::open(&path)?;
         let mut journal = Self {
             path,
             end: 0,
@@ -151,9 +125,8 @@ impl Journal {
                 break;
             }
             last = Some(number);
-            journal.end = len - reader.left;
+            journal.end = reader.at();
             journal.group = group(&reader.changes).or(journal.group);
-            batch(&mut reader.changes);
         }
         journal.is_broken = reader.has_more(&journal)?;
         Ok(journal)
@@ -172,23 +145,55 @@ impl Journal {
 }
 
 /// The number of the group that a batch is.
-fn group(changes: &[RowChange]) -> Option<u64> {
+pub(super) fn group(changes: &[RowChange]) -> Option<u64> {
     let (_, _, row) = changes.iter().rev().find(|(_, key, _)| key == STORE_ROW)?;
     let row: StoreRow = decode_row(STORE_ROW, row.as_ref()?).ok()?;
     Some(row.group)
 }
 
-struct Reader {
+/// Reads the batches of a journal.
+pub(super) struct Reader {
     file: BufReader<File>,
+    len: u64,
     /// How many bytes were not read.
     left: u64,
-    changes: Vec<RowChange>,
+    /// Those of the batch that was read.
+    pub(super) changes: Vec<RowChange>,
+    /// Where it ends, if it has an end and a wrong checksum.
+    pub(super) wrong_end: Option<u64>,
 }
 
 impl Reader {
+    pub(super) fn open(path: &Path) -> io::Result<Self> {
+        let file = File::open(path)?;
+        let len = file.metadata()?.len();
+        Ok(Self {
+            file: BufReader::with_capacity(1 << 20, file),
+            len,
+            left: len,
+            changes: Vec::new(),
+            wrong_end: None,
+        })
+    }
+
+    pub(super) fn file(&self) -> &File {
+        self.file.get_ref()
+    }
+
+    /// Where the next batch is read.
+    pub(super) fn at(&self) -> u64 {
+        self.len - self.left
+    }
+
+    pub(super) fn seek(&mut self, at: u64) -> io::Result<()> {
+        self.left = self.len.saturating_sub(at);
+        self.file.seek(SeekFrom::Start(at)).map(drop)
+    }
+
     /// Reads a batch, and returns its number; `None` if there is none that can be read.
-    fn batch(&mut self) -> io::Result<Option<u64>> {
+    pub(super) fn batch(&mut self) -> io::Result<Option<u64>> {
         self.changes.clear();
+        self.wrong_end = None;
         match self.whole_batch() {
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
             result => result,
@@ -212,6 +217,7 @@ impl Reader {
         };
         let is_right = u64::from_le_bytes(self.array()?) == checksum.digest();
         let is_whole = self.array()? == *TRAILER;
+        self.wrong_end = (is_whole && !is_right).then(|| self.at());
         Ok((is_right && is_whole).then_some(number))
     }
 
@@ -249,7 +255,6 @@ impl Reader {
 
     /// Whether the end of a journal holds more than the zeros that the storage engine has put there for later.
     fn has_more(mut self, journal: &Journal) -> io::Result<bool> {
-        use std::io::{Seek, SeekFrom};
         self.file.seek(SeekFrom::Start(journal.end))?;
         loop {
             let bytes = self.file.fill_buf()?;

@@ -4,12 +4,13 @@
 //! |---|---|
 //! | a commit | adds its batch to the group that is being collected, under a short lock |
 //! | a synced commit | writes the group itself if no other group is being written, else waits; then shows its items |
+//! | a delivery that counts | does the same, and is content with a group that is written and not synced |
 //! | a buffered commit | shows its items at once |
 //! | the writer, a thread | writes and syncs the groups that no thread waits for: those of buffered and asynchronous commits |
 //!
 //! A thread that writes a group first takes it, so that the next group is collected meanwhile. It writes the group as one batch of
-//! the storage engine, and syncs it if a commit asked for that. Then a thread that waits for the next group writes it, or the
-//! writer does.
+//! the storage engine, and syncs it if a commit asked for that; a group that only deliveries wait for is not synced. Then a thread
+//! that waits for the next group writes it, or the writer does.
 //!
 //! Groups are written in the order in which they were collected, so what a crash leaves is a prefix. A transaction that
 //! popped an item is later in the log than the one that pushed it, since items are shown after their batch was added.
@@ -19,9 +20,12 @@
 mod books;
 mod directory;
 mod disk;
+mod gaps;
 mod group;
 mod journal;
+mod listed;
 mod pushed;
+mod queues;
 mod salvage;
 mod source;
 mod tables;
@@ -30,7 +34,9 @@ mod witness;
 pub(crate) use directory::Directory;
 pub(crate) use disk::Disk;
 #[cfg(fuzzing)]
-pub(crate) use journal::{mend, replay, Alone, RowChange};
+pub(crate) use gaps::Readable;
+#[cfg(fuzzing)]
+pub(crate) use journal::{mend, Alone, RowChange};
 pub(crate) use tables::{guarded, visit};
 
 use crate::batch::Batch;
@@ -87,6 +93,8 @@ struct State {
     group: Group,
     /// The number of the group that is being collected.
     number: u64,
+    /// The number of the last group that was written.
+    written: u64,
     /// The number of the last group that is on the disk.
     synced: u64,
     /// When the written groups must be synced, and how long after the commit that asked for it.
@@ -135,6 +143,7 @@ impl Log {
             state: Mutex::new(State {
                 group: Group::default(),
                 number,
+                written: number - 1,
                 synced: number - 1,
                 sync_by: None,
                 failed: None,
@@ -170,12 +179,20 @@ impl Log {
         batches: &mut [Batch],
         durability: Durability,
     ) -> Result<(), StoreError> {
-        let mut state = self.inner.add(batches, durability)?;
-        if durability != Durability::Synced {
-            return Ok(());
+        let mut state = self.inner.add(batches)?;
+        match durability {
+            Durability::Synced => self.inner.wait(&mut state, Urgency::Sync),
+            Durability::Buffered { at_most } => {
+                self.inner.sync_within(&mut state, at_most);
+                Ok(())
+            }
         }
-        let number = state.number;
-        self.inner.wait(&mut state, number)
+    }
+
+    /// Adds a batch, and waits until it is written: the end of the process does not undo it any more.
+    pub(crate) fn write(&self, batch: &mut Batch) -> Result<(), StoreError> {
+        let mut state = self.inner.add(slice::from_mut(batch))?;
+        self.inner.wait(&mut state, Urgency::Write)
     }
 
     /// Adds a batch; `then` is called when it is on the disk, by a thread of the log.
@@ -184,9 +201,28 @@ impl Log {
         batch: &mut Batch,
         then: Completion,
     ) -> Result<(), (StoreError, Completion)> {
-        match self.inner.add(slice::from_mut(batch), Durability::Synced) {
+        self.add_then(batch, Urgency::Sync, then)
+    }
+
+    /// Adds a batch; `then` is called when it is [written](Self::write), by a thread of the log.
+    pub(crate) fn write_then(
+        &self,
+        batch: &mut Batch,
+        then: Completion,
+    ) -> Result<(), (StoreError, Completion)> {
+        self.add_then(batch, Urgency::Write, then)
+    }
+
+    fn add_then(
+        &self,
+        batch: &mut Batch,
+        urgency: Urgency,
+        then: Completion,
+    ) -> Result<(), (StoreError, Completion)> {
+        match self.inner.add(slice::from_mut(batch)) {
             Ok(mut state) => {
                 state.group.completions.push(then);
+                state.need(urgency);
                 self.inner.work.notify_one();
                 Ok(())
             }
@@ -205,7 +241,49 @@ impl Log {
 
     /// Waits until everything that was added is on the disk.
     pub(crate) fn flush(&self) -> Result<(), StoreError> {
-        self.commit(&mut [], Durability::Synced)
+        self.reach(Urgency::Sync)
+    }
+
+    /// Waits until everything that was added is in the tables.
+    pub(crate) fn settle(&self) -> Result<(), StoreError> {
+        self.reach(Urgency::Write)
+    }
+
+    /// Writes nothing if nothing was added since.
+    fn reach(&self, urgency: Urgency) -> Result<(), StoreError> {
+        let mut state = self.inner.state.lock();
+        if let Some(error) = &state.failed {
+            return Err(error.clone());
+        }
+        let last = state.number - 1;
+        if state.group.commits == 0 && state.reached(urgency) >= last {
+            return Ok(());
+        }
+        if state.group.commits == 0 && urgency == Urgency::Write {
+            return self.inner.wait_for(&mut state, last, urgency);
+        }
+        self.inner.wait(&mut state, urgency)
+    }
+
+    /// Whether everything that was added is on the disk.
+    #[cfg(test)]
+    pub(crate) fn is_on_disk(&self) -> bool {
+        let state = self.inner.state.lock();
+        state.group.commits == 0 && state.synced + 1 == state.number
+    }
+
+    /// Whether everything that was added is written.
+    #[cfg(test)]
+    pub(crate) fn is_written(&self) -> bool {
+        let state = self.inner.state.lock();
+        state.group.commits == 0 && state.written + 1 == state.number
+    }
+
+    /// How many groups there were, the collected one included if it has anything.
+    #[cfg(test)]
+    pub(crate) fn groups(&self) -> u64 {
+        let state = self.inner.state.lock();
+        state.number - 1 + u64::from(state.group.commits > 0)
     }
 
     /// The error after which nothing more is written.
@@ -228,11 +306,7 @@ impl Drop for Log {
 }
 
 impl Inner {
-    fn add(
-        &self,
-        batches: &mut [Batch],
-        durability: Durability,
-    ) -> Result<MutexGuard<'_, State>, StoreError> {
+    fn add(&self, batches: &mut [Batch]) -> Result<MutexGuard<'_, State>, StoreError> {
         let mut state = self.state.lock();
         while state.group.batch.size() > FULL_AT && state.failed.is_none() {
             self.hasten(&mut state, Urgency::Write);
@@ -248,10 +322,6 @@ impl Inner {
         }
         for batch in batches {
             state.add(batch);
-        }
-        match durability {
-            Durability::Synced => state.group.urgency = Urgency::Sync,
-            Durability::Buffered { at_most } => self.sync_within(&mut state, at_most),
         }
         Ok(state)
     }
@@ -277,17 +347,30 @@ impl Inner {
         }
     }
 
-    /// Waits until a group is on the disk.
-    fn wait(&self, state: &mut MutexGuard<'_, State>, number: u64) -> Result<(), StoreError> {
+    /// Waits until the group that is being collected is as far as the urgency asks.
+    fn wait(&self, state: &mut MutexGuard<'_, State>, urgency: Urgency) -> Result<(), StoreError> {
+        let number = state.number;
+        state.need(urgency);
         state.group.waiters += 1;
-        while state.synced < number {
+        self.wait_for(state, number, urgency)
+    }
+
+    /// Waits until a group is so far: the one that is being collected, or the one that is being written.
+    fn wait_for(
+        &self,
+        state: &mut MutexGuard<'_, State>,
+        number: u64,
+        urgency: Urgency,
+    ) -> Result<(), StoreError> {
+        while state.reached(urgency) < number {
             if let Some(error) = &state.failed {
                 return Err(error.clone());
             }
             if state.writing || state.number != number {
                 self.ended[(number % 2) as usize].wait(state);
             } else {
-                self.write_group(state, true);
+                let sync = state.group.urgency == Urgency::Sync;
+                self.write_group(state, sync);
             }
         }
         Ok(())
@@ -337,7 +420,7 @@ impl Inner {
         let written = MutexGuard::unlocked(state, || {
             let written = guarded(|| self.disk.write(&mut batch, number, sync));
             batch.clear();
-            written.map_err(|error| StoreError::Poisoned(error.to_string().into()))
+            written.map_err(|error| self.disk.failure(&error))
         });
         if batch.capacity() <= KEPT {
             state.next = batch;
@@ -381,8 +464,11 @@ impl Inner {
             state.failed = Some(error);
             self.taken.notify_all();
             next.notify_all();
-        } else if sync {
-            state.synced = number;
+        } else {
+            state.written = number;
+            if sync {
+                state.synced = number;
+            }
         }
         if state.group.waiters > 0 {
             next.notify_one();
@@ -394,6 +480,19 @@ impl Inner {
 }
 
 impl State {
+    /// The group that is being collected is written as soon as that at least.
+    fn need(&mut self, urgency: Urgency) {
+        self.group.urgency = self.group.urgency.max(urgency);
+    }
+
+    /// The number of the last group that is so far.
+    fn reached(&self, urgency: Urgency) -> u64 {
+        match urgency {
+            Urgency::Sync => self.synced,
+            _ => self.written,
+        }
+    }
+
     /// Copies the changes into the group. The buffers of the batch stay with the caller.
     fn add(&mut self, batch: &mut Batch) {
         self.group.commits += 1;

@@ -91,9 +91,11 @@ impl<'t> Salvaged<'t> {
         let there = self.count();
         self.damage.missing = expected_count.saturating_sub(there);
         self.damage.extra = there.saturating_sub(expected_count);
-        self.damage.commits = acknowledged.saturating_sub(store.group);
-        let is_newest = self.damage.commits == 0 && queues == store.queues;
+        let is_newest = store.group >= acknowledged && queues == store.queues;
         let is_whole = is_newest && self.queues == expected;
+        if !is_whole {
+            self.damage.commits = source.missing(acknowledged);
+        }
         self.books(store, acknowledged)?;
         Ok(is_whole)
     }

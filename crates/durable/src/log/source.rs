@@ -1,12 +1,12 @@
 //! What is left of a damaged store: the rows of its tables, and the changes in its journals.
 
 use super::directory::Directory;
-use super::journal;
+use super::gaps::Readable;
 use super::tables::{guarded, Tables};
 use crate::error::StoreError;
+use crate::format::{decode_row, StoreRow, STORE_ROW};
 use fjall::Keyspace;
 use std::collections::BTreeMap;
-use std::path::Path;
 
 /// How often a table is read from another place after an error.
 const ATTEMPTS: u32 = 10_000;
@@ -18,6 +18,9 @@ pub(super) struct Source {
     /// Which tables were not lost.
     are_there: [bool; 5],
     changes: Changes,
+    journals: Readable,
+    /// The last group that the tables have without the journals.
+    group: u64,
 }
 
 /// The last change of each row, by table; `None` is a removal.
@@ -28,9 +31,14 @@ pub(super) type Row<'r> = &'r mut dyn FnMut(&[u8], &[u8]) -> Result<(), StoreErr
 impl Source {
     /// Reads the journals, and opens the tables.
     pub(super) fn open(directory: &Directory, memtable: u64) -> Result<Self, StoreError> {
-        let changes = replay(&directory.at("db"))?;
+        let journals = Readable::find(&directory.at("db"))?;
+        let changes = replay(&journals)?;
+        let group = match Tables::open_listed(&directory.copy_tables()?, memtable) {
+            Ok((tables, _)) => Self::row(&tables).unwrap_or_default().group,
+            Err(_) => 0,
+        };
         let copy = directory.copy_tables()?;
-        journal::copy(&directory.at("db"), &copy)?;
+        journals.copy(&copy)?;
         let (tables, are_there) = match Tables::open_listed(&copy, memtable) {
             Err(StoreError::Damaged(_)) => (None, [false; 5]),
             opened => opened.map(|(tables, are_there)| (Some(tables), are_there))?,
@@ -39,7 +47,19 @@ impl Source {
             tables,
             are_there,
             changes,
+            journals,
+            group,
         })
+    }
+
+    fn row(tables: &Tables) -> Option<StoreRow> {
+        let row = guarded(|| Ok(tables.store.get(STORE_ROW)?)).ok()??;
+        decode_row(STORE_ROW, &row).ok()
+    }
+
+    /// How many of the acknowledged groups are neither in the tables nor in the journals.
+    pub(super) fn missing(&self, acknowledged: u64) -> u64 {
+        self.journals.missing(self.group, acknowledged)
     }
 
     /// Leaves it to the storage engine which changes in the journals are newer than the tables, as far as they are there.
@@ -78,9 +98,9 @@ impl Source {
     }
 }
 
-fn replay(db: &Path) -> Result<Changes, StoreError> {
+fn replay(journals: &Readable) -> Result<Changes, StoreError> {
     let mut changes = Changes::default();
-    journal::replay(db, |(table, key, value)| {
+    journals.replay(|(table, key, value)| {
         let index = usize::try_from(table)
             .ok()
             .and_then(|table| table.checked_sub(1));

@@ -1,5 +1,6 @@
 //! The storage engine, as the rest sees it: five tables, and panics that are errors.
 
+use super::listed;
 use crate::error::StoreError;
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, PersistMode, UserKey, UserValue};
 use lsm_tree::{Config, SequenceNumberCounter};
@@ -8,7 +9,6 @@ use std::io;
 use std::ops::{Deref, RangeBounds};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
-use xxhash_rust::xxh3::xxh3_128;
 
 /// The tables of a store.
 pub(crate) struct Tables {
@@ -65,26 +65,34 @@ impl Tables {
         })
     }
 
-    /// Checks the lists of tables. The storage engine does not, and deletes the tables that are not listed.
+    /// Checks the lists of tables, and the tables in them: the storage engine trusts them.
     pub(super) fn check_lists(path: &Path) -> Result<(), StoreError> {
-        // It has a keyspace of its own.
-        (0..=Self::NAMES.len()).try_for_each(|number| check_list(&keyspace(path, number)))
+        if listed::read(&path.join(VERSION))? != VERSION_3 {
+            let details = "the file of the storage engine's version is damaged";
+            return Err(StoreError::damaged(details));
+        }
+        if let [stray, ..] = &*listed::strays(&path.join(KEYSPACES), COUNT)? {
+            let details = format!("{} is of another program", stray.display());
+            return Err(StoreError::damaged(details));
+        }
+        (0..COUNT).try_for_each(|number| listed::check(&keyspace(path, number)))
     }
 
     /// Opens the tables in a directory whose lists may be wrong; with whether each of them is there. Otherwise it is empty.
     pub(super) fn open_listed(path: &Path, memtable: u64) -> Result<(Self, [bool; 5]), StoreError> {
-        check_list(&keyspace(path, 0))?;
+        // A link, which must not be written through.
+        remove(&path.join(VERSION))?;
+        fs::write(path.join(VERSION), VERSION_3)?;
+        for stray in listed::strays(&path.join(KEYSPACES), COUNT)? {
+            remove(&stray)?;
+        }
+        listed::check(&keyspace(path, 0))?;
         let mut are_there = [true; 5];
         for (index, is_there) in are_there.iter_mut().enumerate() {
             let keyspace = keyspace(path, index + 1);
-            *is_there = check_list(&keyspace)
-                .or_else(|_| try_list(&keyspace))
-                .is_ok();
+            *is_there = try_list(&keyspace).is_ok();
             if !*is_there {
-                fs::remove_dir_all(keyspace).or_else(|error| match error.kind() {
-                    io::ErrorKind::NotFound => Ok(()),
-                    _ => Err(error),
-                })?;
+                remove(&keyspace)?;
             }
         }
         Ok((Self::open(path, memtable)?, are_there))
@@ -106,30 +114,16 @@ impl Tables {
     }
 }
 
-/// Compares the list of the tables of a keyspace with its checksum, which is in a file of its own.
-fn check_list(keyspace: &Path) -> Result<(), StoreError> {
-    let read = |name: &str| {
-        let bytes = fs::read(keyspace.join(name));
-        bytes.map_err(|error| unreadable(error.into()))
-    };
-    let current = read("current")?;
-    let parts = current.split_first_chunk::<8>();
-    let parts = parts.and_then(|(number, rest)| Some((number, rest.split_first_chunk::<16>()?)));
-    if let Some((number, (checksum, [0]))) = parts {
-        let list = read(&format!("v{}", u64::from_le_bytes(*number)))?;
-        if xxh3_128(&list) == u128::from_le_bytes(*checksum) {
-            return Ok(());
-        }
-    }
-    let keyspace = keyspace.display();
-    let details = format!("the list of tables in {keyspace} has a wrong checksum");
-    Err(StoreError::damaged(details))
-}
+/// The keyspaces: those of the store, after one of the storage engine.
+const COUNT: usize = 1 + Tables::NAMES.len();
+const KEYSPACES: &str = "keyspaces";
+/// The file with the version of the storage engine's format, and what is in it.
+const VERSION: &str = "version";
+const VERSION_3: &[u8] = b"FJL\x03";
 
 /// Opens a keyspace by its list, and closes it. A panic is an error: a database that panics while it is opened ends the process.
 fn try_list(keyspace: &Path) -> Result<(), StoreError> {
-    // Otherwise it would be created.
-    fs::metadata(keyspace.join("current"))?;
+    listed::check_without_checksum(keyspace)?;
     guarded(|| {
         let numbers = SequenceNumberCounter::default;
         let config = Config::new(keyspace, numbers(), numbers());
@@ -139,11 +133,24 @@ fn try_list(keyspace: &Path) -> Result<(), StoreError> {
 }
 
 fn keyspace(database: &Path, number: usize) -> PathBuf {
-    database.join("keyspaces").join(number.to_string())
+    database.join(KEYSPACES).join(number.to_string())
+}
+
+/// Removes a file, or a directory with all that is in it, if it is there.
+fn remove(path: &Path) -> io::Result<()> {
+    let removed = if path.is_dir() {
+        fs::remove_dir_all(path)
+    } else {
+        fs::remove_file(path)
+    };
+    removed.or_else(|error| match error.kind() {
+        io::ErrorKind::NotFound => Ok(()),
+        _ => Err(error),
+    })
 }
 
 /// What went wrong when files were opened. Files that are too short or not there are damage.
-fn unreadable(error: fjall::Error) -> StoreError {
+pub(super) fn unreadable(error: fjall::Error) -> StoreError {
     use std::io::ErrorKind::{AlreadyExists, InvalidData, InvalidInput, NotFound, UnexpectedEof};
     match error {
         fjall::Error::Io(error)

@@ -7,7 +7,7 @@ use std::sync::mpsc;
 const HOUR: Duration = Duration::from_secs(3600);
 
 fn open(path: &Path) -> Log {
-    let directory = Directory::enter(path).unwrap();
+    let directory = Directory::enter(path, false).unwrap();
     Log::new(Disk::open(directory, 1 << 20, 0, false).unwrap()).unwrap()
 }
 
@@ -85,4 +85,78 @@ fn threads_commit(ways: u64) {
     };
     assert_eq!(written.len() as u64, expected);
     assert!(written.iter().all(Result::is_ok));
+}
+
+#[test]
+fn what_opens_or_inspects_queues_writes_nothing_and_visits_no_others() {
+    let files = tempfile::tempdir().unwrap();
+    let store = crate::Store::open(files.path()).unwrap();
+    let names: Vec<_> = (0..50).map(|number| format!("queue {number}")).collect();
+    for name in &names {
+        store
+            .queue::<u32>(name)
+            .unwrap()
+            .push_batch([1, 2])
+            .unwrap();
+    }
+    drop(store);
+    let store = crate::Store::open(files.path()).unwrap();
+    let log = &store.inner.log;
+    let visited = || log.disk().books().queues.visited();
+    let (groups, before) = (log.groups(), visited());
+    let open = names.iter().map(|name| store.queue::<u32>(name).unwrap());
+    let queues: Vec<_> = open.collect();
+    let inspector = store.inspector();
+    assert!(inspector.dead_letters("queue 7").unwrap().is_empty());
+    store.flush().unwrap();
+    assert_eq!((log.groups(), visited()), (groups, before));
+    assert_eq!(inspector.queues().unwrap().len(), 50);
+    assert_eq!((log.groups(), visited()), (groups, before + 50));
+
+    for queue in &queues {
+        queue.push(3).unwrap();
+        queue.pop_batch(2).unwrap();
+    }
+    drop(queues);
+    assert!(store.remove("queue 8").unwrap());
+    assert_eq!((log.groups(), visited()), (groups + 101, before + 50));
+}
+
+/// What waits for a write is content with it; what waits for the disk is not.
+#[test]
+fn a_write_is_synced_only_if_a_commit_waits_for_that() {
+    let files = tempfile::tempdir().unwrap();
+    let log = open(files.path());
+    log.write(&mut Batch::default()).unwrap();
+    assert!(log.is_written() && !log.is_on_disk());
+    log.settle().unwrap();
+    assert!(!log.is_on_disk());
+    log.flush().unwrap();
+    assert!(log.is_on_disk());
+    let groups = log.groups();
+    log.flush().unwrap();
+    log.settle().unwrap();
+    assert_eq!(log.groups(), groups);
+}
+
+/// Those who wait for a write and those who wait for the disk share groups, and all of them are woken.
+#[test]
+fn writes_and_commits_write_each_other() {
+    const WRITES: u64 = 300;
+    let files = tempfile::tempdir().unwrap();
+    let log = open(files.path());
+    thread::scope(|scope| {
+        for number in 0..4 {
+            let log = &log;
+            scope.spawn(move || {
+                for _ in 0..WRITES {
+                    match number % 2 {
+                        0 => log.write(&mut Batch::default()).unwrap(),
+                        _ => commit(log, Durability::Synced),
+                    }
+                }
+            });
+        }
+    });
+    assert!(log.is_written());
 }

@@ -58,6 +58,15 @@ pub(crate) struct Place {
     pub(crate) due: Option<Instant>,
 }
 
+impl Default for Place {
+    fn default() -> Self {
+        Self {
+            priority: DEFAULT_PRIORITY,
+            due: None,
+        }
+    }
+}
+
 /// The implementation of an [`Order`].
 pub(crate) trait Engine<T>: Sized + 'static {
     /// The keys of items, `()` if they have none.

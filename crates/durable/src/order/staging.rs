@@ -1,9 +1,10 @@
 //! Pushes in memory.
 
-use super::{Place, Wait, DEFAULT_PRIORITY};
+use super::{Place, Wait};
 use requeue::priority::{PriorityError, PushWith};
-use requeue::{Order, OwnedTransaction, Prioritized, PushError, Ticket, Transaction};
+use requeue::{Order, OwnedTransaction, Prioritized, PushError, Restore, Ticket, Transaction};
 use std::future::Future;
+use std::time::Duration;
 
 /// How items `E` are pushed to a queue in memory whose order is `R`.
 pub(crate) trait Staging<E, R: Order<E>>: 'static {
@@ -23,6 +24,15 @@ pub(crate) trait Staging<E, R: Order<E>>: 'static {
         place: Option<Place>,
         wait: Wait,
     ) -> Result<Vec<Ticket>, PushError<Vec<E>>>;
+
+    /// Adds an item of an earlier process, which was delivered `attempts` times.
+    fn restore(
+        queue: &mut Restore<'_, E, R>,
+        entry: E,
+        place: Option<Place>,
+        attempts: u32,
+        delay: Duration,
+    ) -> Option<Ticket>;
 
     fn stage_async(
         tx: &OwnedTransaction<E, R>,
@@ -70,6 +80,17 @@ impl<E: Send, R: Order<E>> Staging<E, R> for Plain {
             Wait::Forever => tx.push_batch_blocking(entries),
         }
         .map(|_| Vec::new())
+    }
+
+    fn restore(
+        queue: &mut Restore<'_, E, R>,
+        entry: E,
+        _: Option<Place>,
+        attempts: u32,
+        delay: Duration,
+    ) -> Option<Ticket> {
+        queue.add(entry, attempts, delay);
+        None
     }
 
     fn stage_async(
@@ -128,6 +149,17 @@ impl<E: Send, R: Prioritized<E>> Staging<E, R> for Placed {
         staged.map_err(in_range)
     }
 
+    fn restore(
+        queue: &mut Restore<'_, E, R>,
+        entry: E,
+        place: Option<Place>,
+        attempts: u32,
+        delay: Duration,
+    ) -> Option<Ticket> {
+        let Place { priority, due } = place.unwrap_or_default();
+        Some(queue.add_with(entry, priority, due, attempts, delay))
+    }
+
     fn stage_async(
         tx: &OwnedTransaction<E, R>,
         entry: E,
@@ -152,10 +184,7 @@ fn with_place<E: Send, R: Prioritized<E>>(
     tx: &OwnedTransaction<E, R>,
     place: Option<Place>,
 ) -> PushWith<&Transaction<'static, E, R>> {
-    let place = place.unwrap_or(Place {
-        priority: DEFAULT_PRIORITY,
-        due: None,
-    });
+    let place = place.unwrap_or_default();
     let view = tx.priority(place.priority);
     match place.due {
         Some(due) => view.at(due),

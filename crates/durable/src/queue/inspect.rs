@@ -90,9 +90,13 @@ impl Inspector {
     ///
     /// [`StoreError::Poisoned`] if a write failed before.
     pub fn queues(&self) -> Result<Vec<QueueInfo>, StoreError> {
-        self.store.flush()?;
+        self.store.inner.log.settle()?;
         let books = self.store.inner.log.disk().books();
-        let mut queues: Vec<_> = books.queues.values().map(QueueInfo::of).collect();
+        let mut queues: Vec<_> = books
+            .queues
+            .all()
+            .map(|(_, row)| QueueInfo::of(row))
+            .collect();
         queues.sort_by(|one, other| one.name.cmp(&other.name));
         Ok(queues)
     }
@@ -155,13 +159,13 @@ impl Inspector {
 
     fn find(&self, name: &str) -> Result<(u32, QueueRow), StoreError> {
         let books = self.store.inner.log.disk().books();
-        let found = books.queues.iter().find(|(_, row)| row.name == name);
-        let found = found.map(|(queue, row)| (*queue, row.clone()));
+        let found = books.queues.find(name);
+        let found = found.map(|(queue, row)| (queue, row.clone()));
         found.ok_or_else(|| StoreError::NoQueue(name.into()))
     }
 
     fn rows(&self, queue: u32) -> Result<Vec<(Key, LetterRow)>, StoreError> {
-        self.store.flush()?;
+        self.store.inner.log.settle()?;
         let mut rows = Vec::new();
         let letters = &self.store.inner.log.disk().tables.letters;
         visit(letters, queue, |at, key, value| {

@@ -13,7 +13,7 @@ pub(crate) mod verbs;
 pub use builder::Builder;
 pub use inspect::{Inspector, LetterInfo, QueueInfo};
 pub use iter::Iter;
-pub use letters::{Cause, DeadLetter, DeadLetters};
+pub use letters::{Cause, DeadLetter, DeadLetters, UndecodableLetter};
 pub use priority::{PushTo, PushWith};
 
 use crate::batch::Change;
@@ -55,7 +55,7 @@ use thread_local::ThreadLocal;
 /// # After a crash
 ///
 /// A crash is an abort of all transactions that were open: their items are back at the head, in their order, as they were
-/// pushed. (An abort keeps the changes that a worker made to an item; a crash does not.)
+/// pushed, and before all that is pushed later. (An abort keeps the changes that a worker made to an item; a crash does not.)
 pub struct DurableQueue<T: Send + 'static, O: Order<T> = Fifo> {
     pub(crate) shared: Arc<Shared<T, O>>,
     pub(crate) ram: RamQueue<T, O>,

@@ -1,11 +1,12 @@
 //! Opening a queue: what is on the disk is checked, and comes into memory.
 
 use super::shared::Shared;
-use crate::batch::Change;
+use crate::batch::{Batch, Change, Run};
+use crate::codec::{CodecError, OnUndecodable};
 use crate::error::{Damage, StoreError};
 use crate::format::{decode_row, row_digest, Digest, Key, LetterRow, Mark, QueueRow, Schedule};
-use crate::log;
-use crate::order::{Engine, EntryOf, RamQueue, RamTx, Staging, Wait};
+use crate::log::{self, Durability};
+use crate::order::{Engine, EntryOf, RamQueue, Staging};
 use crate::queue::letters::Cause;
 use fjall::{Keyspace, UserKey, UserValue};
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -75,45 +76,46 @@ struct Recovered<T, O: Engine<T>> {
 pub(super) fn recover<T: Send + 'static, O: Engine<T>>(
     shared: &Arc<Shared<T, O>>,
     found: &Found,
+    on_undecodable: OnUndecodable,
     ram: impl FnOnce(&O::Settings, usize) -> RamQueue<T, O>,
 ) -> Result<RamQueue<T, O>, StoreError> {
-    let (items, digest) = read_items(shared, found)?;
+    let (items, undecodable, digest) = read_items(shared, found)?;
     check(shared, found, digest)?;
+    leave_out(shared, found, undecodable, on_undecodable)?;
     forget_strays(shared, found, &items);
     let keys = items.iter().map(|item| &item.entry.key);
     let ram = ram(&O::with_room(&shared.settings, keys), items.len());
-    let (mut poison, mut marked, mut ready) = (Vec::new(), Vec::new(), Vec::new());
-    for item in items {
-        let attempts = item.mark.attempts;
-        if shared.max_attempts.is_some_and(|most| attempts >= most) {
-            poison.push(item);
-        } else if attempts > 0 {
-            marked.push(item);
-        } else {
-            ready.push(item);
-        }
-    }
+    let is_poison = |item: &Recovered<T, O>| {
+        let most = shared.max_attempts;
+        most.is_some_and(|most| item.mark.attempts >= most)
+    };
+    let (poison, items) = items.into_iter().partition(is_poison);
     bury(shared, poison)?;
-    // All go through one handle, so that they are in one order.
-    let tx = deliver_again(shared, &ram, marked);
-    drop(push(shared, tx, ready));
+    restore(shared, &ram, items);
     if shared.is_closed_on_disk() {
         ram.close();
     }
     Ok(ram)
 }
 
-type Items<T, O> = (Vec<Recovered<T, O>>, Digest);
+/// Those that can be decoded, those that cannot, with the error, and the digest of all.
+type Items<T, O> = (Vec<Recovered<T, O>>, Vec<(u64, CodecError)>, Digest);
 
 fn read_items<T: Send + 'static, O: Engine<T>>(
     shared: &Shared<T, O>,
     found: &Found,
 ) -> Result<Items<T, O>, StoreError> {
-    let (mut items, mut digest) = (Vec::new(), Digest::default());
+    let (mut items, mut undecodable, mut digest) = (Vec::new(), Vec::new(), Digest::default());
     let rows = &shared.log().disk().tables.items;
     visit(rows, shared.id, |at, key, value| {
-        let (schedule, item) = shared.decode(at.id, &key, &value)?;
         digest.add(at.digest());
+        let (schedule, item) = match shared.decode(at.id, &key, &value) {
+            Err(StoreError::Codec(error)) => {
+                undecodable.push((at.id, error));
+                return Ok(());
+            }
+            decoded => decoded?,
+        };
         let entry = shared.entry(at.id, item, value.len());
         let mark = found.marks.get(&at.id).copied().unwrap_or_default();
         items.push(Recovered {
@@ -123,7 +125,44 @@ fn read_items<T: Send + 'static, O: Engine<T>>(
         });
         Ok(())
     })?;
-    Ok((items, digest))
+    Ok((items, undecodable, digest))
+}
+
+/// Items that are not delivered, since they cannot be decoded.
+fn leave_out<T: Send + 'static, O: Engine<T>>(
+    shared: &Arc<Shared<T, O>>,
+    found: &Found,
+    undecodable: Vec<(u64, CodecError)>,
+    what: OnUndecodable,
+) -> Result<(), StoreError> {
+    let mut rows = Vec::new();
+    let mut batch = Batch::default();
+    for (id, error) in undecodable {
+        match what {
+            OnUndecodable::Refuse => return Err(error.into()),
+            OnUndecodable::Discard => Run::add_each(&mut batch.removes, shared.id, id..=id),
+            OnUndecodable::Bury => {
+                let mark = found.marks.get(&id).copied().unwrap_or_default();
+                let letter = LetterRow {
+                    item: id,
+                    attempts: mark.attempts,
+                    reason: Cause::Undecodable.to_byte(),
+                    error: Some(error.to_string()),
+                    died: shared.store.wall_time(),
+                    schedule: shared.schedule_of(id)?,
+                    item_bytes: shared.read_bytes(id)?,
+                };
+                rows.push((shared.new_ids(1), letter));
+            }
+        }
+    }
+    if !batch.is_empty() {
+        shared.log().commit(&mut [batch], Durability::Synced)?;
+    }
+    if !rows.is_empty() {
+        shared.add_letters(rows);
+    }
+    Ok(())
 }
 
 /// Compares what was found with what the store says that there is.
@@ -133,7 +172,7 @@ fn check<T: Send + 'static, O: Engine<T>>(
     items: Digest,
 ) -> Result<(), StoreError> {
     let books = shared.log().disk().books();
-    let Some(row) = books.queues.get(&shared.id) else {
+    let Some(row) = books.queues.get(shared.id) else {
         return Ok(());
     };
     let actual = QueueRow {
@@ -201,67 +240,24 @@ fn bury<T: Send + 'static, O: Engine<T>>(
     Ok(())
 }
 
-/// Items that were delivered before. A transaction takes each of them as often as it was delivered, and then gives all of
-/// them back, so that they are at the head, in their order, or delayed, and the queue in memory knows their deliveries.
-fn deliver_again<T: Send + 'static, O: Engine<T>>(
+/// Puts items before all that are pushed from now on: first those that were delivered before. They keep their deliveries and
+/// delays, whatever the pace and the limits of the queue are.
+fn restore<T: Send + 'static, O: Engine<T>>(
     shared: &Shared<T, O>,
     ram: &RamQueue<T, O>,
-    marked: Vec<Recovered<T, O>>,
-) -> RamTx<T, O> {
-    let (now, tx) = (shared.store.wall_time(), ram.begin_owned());
-    let (mut pushing, mut held) = (ram.begin_owned(), Vec::new());
-    for item in marked {
-        let mark = item.mark;
-        pushing = push(shared, pushing, vec![item]);
-        // The transaction holds all others, so it takes this one. It takes none that is scheduled for later, and none
-        // beyond what may be held: their deliveries are counted anew.
-        for _ in 1..mark.attempts {
-            if let Ok(item) = tx.pop() {
-                let _ = tx.retry_after(item, Duration::ZERO);
-            }
-        }
-        held.extend(tx.pop().ok().map(|item| (item, mark.delayed)));
-    }
-    // One by one, the last one first: all to the head of one shard. An abort would put those that were not retried to
-    // that of another.
-    for (item, delayed) in held.into_iter().rev() {
-        let _ = match delayed {
-            Some(due) => tx.retry_after(item, Duration::from_millis(due.saturating_sub(now))),
-            None => tx.retry(item),
-        };
-    }
-    tx.abort();
-    pushing
-}
-
-/// Pushes items; returns the next transaction of the same handle.
-fn push<T: Send + 'static, O: Engine<T>>(
-    shared: &Shared<T, O>,
-    mut tx: RamTx<T, O>,
     items: Vec<Recovered<T, O>>,
-) -> RamTx<T, O> {
-    let mut tickets = Vec::new();
-    for (index, item) in items.into_iter().enumerate() {
-        let id = item.entry.id;
+) {
+    let now = shared.store.wall_time();
+    let (mut restore, mut tickets) = (ram.restore(), Vec::new());
+    for item in items {
+        let (id, mark) = (item.entry.id, item.mark);
         let place = item.schedule.map(|schedule| shared.place(schedule));
-        let ticket = O::Staging::stage(&tx, item.entry, place, Wait::Never);
-        let ticket =
-            ticket.unwrap_or_else(|_| unreachable!("the queue has room for all its items"));
+        let left = mark.delayed.map_or(0, |due| due.saturating_sub(now));
+        let delay = Duration::from_millis(left);
+        let ticket = O::Staging::restore(&mut restore, item.entry, place, mark.attempts, delay);
         tickets.extend(ticket.map(|ticket| (id, ticket)));
-        if index % 1024 == 1023 {
-            tx = commit::<T, O>(tx);
-        }
     }
     if let Some(known) = &shared.tickets {
         known.lock().extend(tickets);
-    }
-    commit::<T, O>(tx)
-}
-
-/// Commits; returns the next transaction of the same handle.
-fn commit<T: Send + 'static, O: Engine<T>>(tx: RamTx<T, O>) -> RamTx<T, O> {
-    match tx.try_commit() {
-        Ok(taken) => taken.begin_owned(),
-        Err(_) => unreachable!("it holds nothing whose lease could expire"),
     }
 }

@@ -92,7 +92,7 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
             return Ok(value);
         }
         // It is shown already, and not written yet.
-        self.log().flush()?;
+        self.log().settle()?;
         let missing =
             || StoreError::damaged(format!("item {id} of queue {:?} is missing", self.name));
         get()?.ok_or_else(missing)
@@ -106,7 +106,11 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         value: &[u8],
     ) -> Result<(Option<Schedule>, T), StoreError> {
         let (schedule, bytes) = self.split(id, key, value)?;
-        Ok((schedule, self.codec.decode(bytes)?))
+        let item = self.codec.decode(bytes);
+        Ok((
+            schedule,
+            item.map_err(|error| error.at(&self.name, Some(id)))?,
+        ))
     }
 
     fn split<'v>(
@@ -134,14 +138,7 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
     /// Whether the queue is closed in what is written.
     pub(crate) fn is_closed_on_disk(&self) -> bool {
         let books = self.log().disk().books();
-        books.queues.get(&self.id).is_some_and(|row| row.closed)
-    }
-
-    /// Writes down, without a wait, that items were delivered.
-    pub(crate) fn note_deliveries(&self, marks: impl Iterator<Item = (u64, u32)>) {
-        if self.max_attempts.is_some() {
-            self.note(marks.map(|(id, attempts)| Change::Delivered(self.key(id), attempts)));
-        }
+        books.queues.get(self.id).is_some_and(|row| row.closed)
     }
 
     /// Writes, without waiting, the number of deliveries of each item and when its delay ends.

@@ -79,7 +79,7 @@ fn pop<T: Send + 'static, O: Order<T>>(
     wait: Wait,
 ) -> Result<T, PopError> {
     let first = |(), mut taken: Taken<'_, T, O>| taken.next().expect("it held an item");
-    target.run(|tx| tx.hold(wait).map(drop), first)
+    target.run(|tx| tx.take(wait).map(drop), first)
 }
 
 fn pop_batch<T: Send + 'static, O: Order<T>>(
@@ -89,7 +89,10 @@ fn pop_batch<T: Send + 'static, O: Order<T>>(
     wait: Wait,
 ) -> Result<Vec<T>, StoreError> {
     target.run(
-        |tx| tx.hold_batch(min, max, wait).map(drop),
+        |tx| {
+            drop(tx.take_batch(min, max, wait));
+            Ok::<_, StoreError>(())
+        },
         |(), taken| taken.collect(),
     )
 }
@@ -119,8 +122,8 @@ pub(crate) async fn push_batch_async<T: Send + 'static, O: Order<T>>(
 async fn pop_async<T: Send + 'static, O: Order<T>>(
     tx: Transaction<'_, T, O>,
 ) -> Result<T, PopError> {
-    let holding = tx.hold_async();
-    holding.await?;
+    let taking = tx.take_async();
+    taking.await?;
     let mut taken = tx.commit_async().await?;
     Ok(taken.next().expect("it held an item"))
 }
@@ -130,8 +133,8 @@ async fn pop_batch_async<T: Send + 'static, O: Order<T>>(
     min: usize,
     max: usize,
 ) -> Result<Vec<T>, StoreError> {
-    let holding = tx.hold_batch_async(min, max);
-    holding.await?;
+    let taking = tx.take_batch_async(min, max);
+    drop(taking.await);
     Ok(tx.commit_async().await?.collect())
 }
 

@@ -38,7 +38,8 @@ impl<'t, T: Send + 'static, O: Order<T>> Recorded<'t, T, O> {
             before: batch.extent(),
         };
         let first = shared.key(first);
-        shared.codec.push_all(&mut batch, first, schedule, items)?;
+        let pushed = shared.codec.push_all(&mut batch, first, schedule, items);
+        pushed.map_err(|error| error.at(&shared.name, None))?;
         drop(batch);
         Ok(recorded)
     }

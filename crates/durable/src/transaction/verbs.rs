@@ -117,7 +117,8 @@ impl<T: Send + 'static, O: Order<T>> Transaction<'_, T, O> {
     /// # Errors
     ///
     /// [`PopError::Empty`] if nothing is ready, [`Closed`](PopError::Closed), or [`Store`](PopError::Store) if the item is not in
-    /// memory and could not be read; it is held nevertheless.
+    /// memory and could not be read, or if its delivery [could not be written](crate::Builder::max_attempts); it is held
+    /// nevertheless.
     #[inline]
     pub fn pop(&self) -> Result<Item<'_, T, O>, PopError> {
         self.hold(Wait::Never)
@@ -149,7 +150,7 @@ impl<T: Send + 'static, O: Order<T>> Transaction<'_, T, O> {
     ///
     /// # Cancel safety
     ///
-    /// Dropping the future loses nothing.
+    /// Dropping the future loses nothing: an item is held, and delivered, when the future is ready.
     pub fn pop_async(&self) -> impl Future<Output = Result<Item<'_, T, O>, PopError>> + Send + '_ {
         self.hold_async()
     }
@@ -158,7 +159,8 @@ impl<T: Send + 'static, O: Order<T>> Transaction<'_, T, O> {
     ///
     /// # Errors
     ///
-    /// [`StoreError`] if an item is not in memory and could not be read; all are held nevertheless.
+    /// [`StoreError`] if an item is not in memory and could not be read, or if the deliveries could not be written; all are held
+    /// nevertheless.
     pub fn pop_batch(&self, max: usize) -> Result<Items<'_, T, O>, StoreError> {
         self.hold_batch(1, max, Wait::Never)
     }
@@ -195,6 +197,10 @@ impl<T: Send + 'static, O: Order<T>> Transaction<'_, T, O> {
     /// # Errors
     ///
     /// As [`pop_batch`](Self::pop_batch).
+    ///
+    /// # Cancel safety
+    ///
+    /// Items that were taken before the future is dropped stay [held](Self::items).
     pub fn pop_batch_async(
         &self,
         min: usize,

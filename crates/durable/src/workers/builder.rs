@@ -56,7 +56,7 @@ impl<T: Send + 'static, O: Order<T>> WorkersBuilder<T, O> {
     }
 
     /// Calls `hook` after each run that failed or panicked. By then the items of the run were given back, or are dead
-    /// letters. A panic of the hook is ignored.
+    /// letters, which are on the disk. A panic of the hook is ignored.
     ///
     /// ```
     /// # let directory = tempfile::tempdir()?;
@@ -112,8 +112,8 @@ impl<T: Send + 'static, O: Order<T>> WorkersBuilder<T, O> {
         &self,
         spawn: impl Fn(thread::Builder, Shift) -> io::Result<Option<JoinHandle<()>>>,
     ) -> Workers {
-        let mut workers = Workers::new(self.crew());
-        for shift in Shift::all(&workers.crew) {
+        let mut workers = Workers::new(self.crew(), &self.queue);
+        for shift in Shift::all(&workers.crew, &self.queue.shared.store) {
             let thread = thread::Builder::new().name(shift.name().to_string());
             let started = spawn(thread, shift);
             workers

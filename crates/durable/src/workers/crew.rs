@@ -3,12 +3,35 @@
 use super::failure::Hook;
 use super::{Report, WorkerStatus};
 use crate::error::StoreError;
+use crate::order::Order;
+use crate::DurableQueue;
 use parking_lot::{Condvar, Mutex};
 use requeue::Backoff;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
 use std::task::Waker;
 use std::time::{Duration, Instant};
+
+/// How long a stopped pool sleeps before it looks at its workers again.
+const MOMENT: Duration = Duration::from_millis(1);
+
+/// What a pool does with its queue as a whole.
+pub(super) trait Pooled: Send + Sync {
+    fn close(&self) -> Result<(), StoreError>;
+    /// The number of items that are ready, delayed or held.
+    fn left(&self) -> u64;
+}
+
+impl<T: Send + 'static, O: Order<T>> Pooled for DurableQueue<T, O> {
+    fn close(&self) -> Result<(), StoreError> {
+        Self::close(self).map(drop)
+    }
+
+    fn left(&self) -> u64 {
+        let stats = self.stats();
+        stats.ready + stats.delayed + stats.held
+    }
+}
 
 /// The workers of a pool.
 pub(super) struct Crew {
@@ -131,6 +154,18 @@ impl Crew {
         match &state.error {
             Some(error) => Err(error.clone()),
             None => Ok(self.report()),
+        }
+    }
+
+    /// Waits until each worker runs or has ended, after a stop. So a worker that only waited for an item is not taken for a
+    /// stuck one.
+    pub(super) fn wait_for_idle(&self) {
+        // Relaxed: it publishes nothing.
+        let is_idle = |worker: &Worker| !worker.has_ended() && !worker.busy.load(Ordering::Relaxed);
+        let mut state = self.state.lock();
+        while self.workers.iter().any(is_idle) {
+            // The end of a worker is notified, the begin of a run is not.
+            self.ended.wait_for(&mut state, MOMENT);
         }
     }
 

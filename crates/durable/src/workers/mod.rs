@@ -32,7 +32,7 @@ pub use task::RunTransaction;
 use crate::error::StoreError;
 use crate::order::Order;
 use crate::DurableQueue;
-use crew::Crew;
+use crew::{Crew, Pooled};
 use std::fmt;
 use std::mem;
 use std::sync::Arc;
@@ -73,6 +73,7 @@ use std::time::Duration;
 #[must_use = "workers stop when they are dropped"]
 pub struct Workers {
     crew: Arc<Crew>,
+    queue: Box<dyn Pooled>,
     /// Empty if they are tasks, or if a scope joins them; otherwise one for each worker.
     threads: Vec<JoinHandle<()>>,
     ended: bool,
@@ -86,9 +87,10 @@ impl Workers {
         WorkersBuilder::new(queue.clone())
     }
 
-    fn new(crew: Arc<Crew>) -> Self {
+    fn new<T: Send + 'static, O: Order<T>>(crew: Arc<Crew>, queue: &DurableQueue<T, O>) -> Self {
         Self {
             crew,
+            queue: Box::new(queue.clone()),
             threads: Vec::new(),
             ended: false,
         }
@@ -108,7 +110,45 @@ impl Workers {
         self.end(Duration::MAX)
     }
 
-    /// Stops all workers, and waits until they have finished their runs. Ready items stay in the queue.
+    /// Closes the queue, and works until nothing is left in it, for at most `limit`; then the workers are stopped.
+    ///
+    /// What was accepted is done, follow-ups that runs push included, and nothing else is accepted. Delayed items are waited
+    /// for. [`Report::left`] says how many items are left at the deadline: a part of the work was not done if it is not 0.
+    /// They stay in the queue, which stays closed. Workers that are in a run at the deadline are listed in [`Report::stuck`]
+    /// and detached, as by [`shutdown`](Self::shutdown).
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = requeue_durable::Store::open(directory.path())?;
+    /// use requeue_durable::{PushError, Workers};
+    /// use std::time::Duration;
+    ///
+    /// let numbers = store.queue("numbers")?;
+    /// let workers = Workers::builder(&numbers).threads(2).run(|number, tx| {
+    ///     if *number > 0 {
+    ///         tx.push(*number - 1)?;
+    ///     }
+    ///     Ok::<_, PushError<u32>>(())
+    /// });
+    /// numbers.push(9)?;
+    /// let report = workers.finish(Duration::from_secs(30))?;
+    /// assert_eq!((report.done, report.left), (10, 0));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As for [`join`](Self::join), or if the close could not be written. The workers are stopped then.
+    pub fn finish(mut self, limit: Duration) -> Result<Report, StoreError> {
+        self.queue.close()?;
+        let _ = self.crew.wait(limit);
+        self.crew.stop();
+        self.crew.wait_for_idle();
+        self.end(Duration::ZERO)
+    }
+
+    /// Stops all workers, and waits until they have finished their runs. Ready items stay in the queue: see
+    /// [`finish`](Self::finish).
     ///
     /// ```
     /// # let directory = tempfile::tempdir()?;
@@ -132,7 +172,8 @@ impl Workers {
         self.shutdown(Duration::MAX)
     }
 
-    /// Stops all workers, and waits for them for at most `timeout`.
+    /// Stops all workers, and waits for them for at most `timeout`. They take no more items: ready ones stay in the queue. To
+    /// do what is left, call [`finish`](Self::finish).
     ///
     /// A thread cannot be killed: workers still running at the deadline are listed in [`Report::stuck`] and detached. They hold
     /// their items and keep the store open until their run ends, and end then. On a leased queue,
@@ -178,7 +219,8 @@ impl Workers {
                 let _ = thread.join();
             }
         }
-        report
+        let left = self.queue.left();
+        Ok(Report { left, ..report? })
     }
 }
 

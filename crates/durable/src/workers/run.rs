@@ -223,7 +223,8 @@ pub(super) fn take<'t, T: Send + 'static, O: Order<T>>(
     shift: &Shift,
     tx: &'t Transaction<'_, T, O>,
 ) -> Result<Item<'t, T, O>, Missing> {
-    block_on(shift.take(tx.hold_async()))
+    let item = block_on(shift.take(tx.take_async()))?;
+    tx.shared().deliver(item).map_err(Missing::Unread)
 }
 
 /// Waits for up to `max` items.
@@ -232,9 +233,8 @@ fn take_batch<'t, T: Send + 'static, O: Order<T>>(
     tx: &'t Transaction<'_, T, O>,
     max: usize,
 ) -> Result<Vec<Item<'t, T, O>>, Missing> {
-    match block_on(shift.wait(tx.hold_batch_async(1, max))) {
-        Some(Ok(items)) if items.len() > 0 => Ok(items.collect()),
-        Some(Ok(_)) | None => Err(Missing::End),
-        Some(Err(error)) => Err(Missing::Unread(error)),
-    }
+    let items = block_on(shift.wait(tx.take_batch_async(1, max)));
+    let items = items.filter(|items| items.len() > 0);
+    let items = tx.shared().deliver_batch(items.ok_or(Missing::End)?);
+    Ok(items.map_err(Missing::Unread)?.collect())
 }

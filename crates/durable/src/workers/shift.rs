@@ -4,6 +4,7 @@ use super::crew::{Crew, Worker};
 use super::failure::{swallow_panic, text_of, text_of_panic, Failure};
 use crate::error::{PopError, StoreError};
 use crate::order::Order;
+use crate::store::StoreInner;
 use crate::transaction;
 use crate::Transaction;
 use requeue::Reason;
@@ -20,6 +21,7 @@ use std::thread;
 /// The life of one worker.
 pub(super) struct Shift {
     crew: Arc<Crew>,
+    pub(super) store: Arc<StoreInner>,
     index: usize,
 }
 
@@ -42,9 +44,10 @@ pub(super) enum Missing {
 pub(super) type Ran<E> = thread::Result<Result<(), E>>;
 
 impl Shift {
-    pub(super) fn all(crew: &Arc<Crew>) -> Vec<Self> {
+    pub(super) fn all(crew: &Arc<Crew>, store: &Arc<StoreInner>) -> Vec<Self> {
         let shift = |index| Self {
             crew: Arc::clone(crew),
+            store: Arc::clone(store),
             index,
         };
         (0..crew.workers.len()).map(shift).collect()
@@ -99,29 +102,50 @@ impl Shift {
             Ok(Err(Missing::Unread(error))) => return Err(self.unread(tx, error)),
             Err(payload) => Err(payload),
         };
-        self.judge(tx, ran).ok_or(Next::Goes)
+        self.judge(tx, ran).map_err(|failed| {
+            if self.waits_for(&failed) {
+                // An error is one of the next commit too.
+                let _ = self.store.log.flush();
+            }
+            self.count_failure(failed);
+            Next::Goes
+        })
     }
 
-    /// Judges a run. `Some`: its transaction is to be committed. Otherwise it was aborted.
+    /// Whether the hook is to be called when the letters of a run are on the disk.
+    pub(super) fn waits_for(&self, failed: &Failed) -> bool {
+        failed.letters && self.crew.on_error.is_some()
+    }
+
+    /// Judges a run. `Ok`: its transaction is to be committed. Otherwise it was aborted.
     pub(super) fn judge<'h, T: Send + 'static, O: Order<T>, E: Debug>(
         &self,
         mut tx: Transaction<'h, T, O>,
         ran: Ran<E>,
-    ) -> Option<(Transaction<'h, T, O>, Deliveries)> {
+    ) -> Result<(Transaction<'h, T, O>, Deliveries), Failed> {
         let deliveries = Deliveries::of(&mut tx);
         let (reason, error) = match ran {
             Ok(Ok(())) => {
                 // An abort from here on is a failed commit.
                 self.blame(&mut tx, Reason::Aborted, "the commit failed");
-                return Some((tx, deliveries));
+                return Ok((tx, deliveries));
             }
-            Ok(Err(error)) => (Reason::Aborted, text_of(error)),
+            Ok(Err(error)) => (Reason::Failed, text_of(error)),
             Err(payload) => (Reason::Panicked, text_of_panic(&*payload)),
         };
         self.blame(&mut tx, reason, error.clone());
+        let letters = tx.core_mut().makes_letters();
+        swallow_panic(|| tx.core_mut().rollback());
+        if letters {
+            tx.shared().await_letters(tx.core().ram.died());
+        }
         swallow_panic(|| drop(tx));
-        self.count_failure(deliveries, error, reason == Reason::Panicked);
-        None
+        Err(Failed {
+            deliveries,
+            error,
+            panicked: reason == Reason::Panicked,
+            letters,
+        })
     }
 
     fn blame<T: Send + 'static, O: Order<T>>(
@@ -146,7 +170,7 @@ impl Shift {
                 Next::Goes
             }
             Err(error) => {
-                self.count_failure(deliveries, error.to_string(), false);
+                self.count_failure(Failed::of(deliveries, error.to_string()));
                 self.after(error)
             }
         }
@@ -161,18 +185,26 @@ impl Shift {
         Next::Ends
     }
 
-    /// An item that could not be read.
+    /// An item that could not be handed out.
     pub(super) fn unread<T: Send + 'static, O: Order<T>>(
         &self,
         tx: Transaction<'_, T, O>,
         error: StoreError,
     ) -> Next {
         let ran: Ran<String> = Ok(Err(error.to_string()));
-        drop(self.judge(tx, ran));
+        if let Err(failed) = self.judge(tx, ran) {
+            self.count_failure(failed);
+        }
         self.after(error)
     }
 
-    pub(super) fn count_failure(&self, deliveries: Deliveries, error: String, panicked: bool) {
+    pub(super) fn count_failure(&self, failed: Failed) {
+        let Failed {
+            deliveries,
+            error,
+            panicked,
+            ..
+        } = failed;
         let worker = self.worker();
         worker.busy.store(false, Ordering::Relaxed);
         let count = if panicked {
@@ -197,6 +229,26 @@ impl Shift {
 impl Drop for Shift {
     fn drop(&mut self) {
         self.crew.end(self.worker());
+    }
+}
+
+/// A run that failed. What it held was given back.
+pub(super) struct Failed {
+    deliveries: Deliveries,
+    error: String,
+    panicked: bool,
+    /// Whether there are dead letters of it, which may not be on the disk yet.
+    letters: bool,
+}
+
+impl Failed {
+    pub(super) fn of(deliveries: Deliveries, error: String) -> Self {
+        Self {
+            deliveries,
+            error,
+            panicked: false,
+            letters: false,
+        }
     }
 }
 
@@ -228,7 +280,9 @@ mod tests {
     fn a_poisoned_store_ends_all_workers() {
         let backoff = Backoff::fixed(Duration::ZERO);
         let crew = Arc::new(Crew::new("worker", 2, None, backoff));
-        let mut shifts = Shift::all(&crew);
+        let files = tempfile::tempdir().unwrap();
+        let store = crate::Store::open(files.path()).unwrap();
+        let mut shifts = Shift::all(&crew, &store.inner);
         let (first, second) = (shifts.remove(0), shifts.remove(0));
         let waiting = thread::spawn(move || block_on(second.wait(std::future::pending::<()>())));
         let full = first.count(Err(StoreError::DiskFull), Deliveries::default());

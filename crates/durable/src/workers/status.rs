@@ -28,6 +28,10 @@ pub struct Report {
     pub failed: u64,
     /// Runs that panicked.
     pub panicked: u64,
-    /// Workers that were still running when the timeout of [`shutdown`](crate::Workers::shutdown) had elapsed.
+    /// Workers that were still running when the timeout of [`shutdown`](crate::Workers::shutdown) or
+    /// [`finish`](crate::Workers::finish) had elapsed.
     pub stuck: Vec<WorkerStatus>,
+    /// Items that were left in the queue: ready, delayed, or held by workers that are stuck and by others. So 0 if all
+    /// accepted work is done.
+    pub left: u64,
 }

@@ -1,8 +1,9 @@
 //! Workers that are tasks.
 
 use super::failure::{drop_committed, swallow_panic};
-use super::shift::{Deliveries, Missing, Next, Ran, Shift};
+use super::shift::{Deliveries, Failed, Missing, Next, Ran, Shift};
 use super::{Workers, WorkersBuilder};
+use crate::delivery::flush;
 use crate::order::Order;
 use crate::{DurableQueue, Fifo, OwnedTransaction};
 use parking_lot::Mutex;
@@ -54,8 +55,8 @@ impl<T: Clone + Send + 'static, O: Order<T>> WorkersBuilder<T, O> {
         R: Future<Output = Result<(), E>> + Send + 'static,
     {
         let (crew, run) = (self.crew(), Arc::new(run));
-        let workers = Workers::new(Arc::clone(&crew));
-        for shift in Shift::all(&crew) {
+        let workers = Workers::new(Arc::clone(&crew), &self.queue);
+        for shift in Shift::all(&crew, &self.queue.shared.store) {
             let (queue, run) = (self.queue.clone(), Arc::clone(&run));
             spawn(Box::pin(async move {
                 while each(&shift, &queue, &*run).await == Next::Goes {}
@@ -81,8 +82,7 @@ where
         Ok(Err(Missing::End)) => return Next::Ends,
         Ok(Err(Missing::Unread(error))) => return shift.unread(tx, error),
         Err(payload) => {
-            drop(shift.judge(tx, Ran::<E>::Err(payload)));
-            return Next::Goes;
+            return end(shift, tx, Ran::<E>::Err(payload)).await;
         }
     };
     shift.begin_run();
@@ -94,15 +94,31 @@ where
     let ran = watch(|| run(item, running)).await;
     let Some(tx) = seat.lock().take() else {
         let error = "the transaction of the run is kept after its end".to_owned();
-        shift.count_failure(Deliveries::default(), error, false);
+        shift.count_failure(Failed::of(Deliveries::default(), error));
         return Next::Goes;
     };
+    end(shift, tx, ran).await
+}
+
+/// Ends the transaction of a run.
+async fn end<T: Send + 'static, O: Order<T>, E: Debug>(
+    shift: &Shift,
+    tx: OwnedTransaction<T, O>,
+    ran: Ran<E>,
+) -> Next {
     match shift.judge(tx, ran) {
-        Some((tx, deliveries)) => {
+        Ok((tx, deliveries)) => {
             let committed = tx.commit_async().await;
             shift.count(committed.map(drop_committed), deliveries)
         }
-        None => Next::Goes,
+        Err(failed) => {
+            if shift.waits_for(&failed) {
+                // An error is one of the next commit too.
+                let _ = flush(&shift.store.log).await;
+            }
+            shift.count_failure(failed);
+            Next::Goes
+        }
     }
 }
 

@@ -6,13 +6,17 @@
 //! | `DURABLE_DAMAGES` | how many damaged copies of a store are opened | 20 |
 //! | `DURABLE_CUTS` | how many power losses are simulated | 10 |
 //! | `DURABLE_FAILURES` | how often a write or a sync fails | 10 |
+//! | `DURABLE_LENGTHS` | 1: all lengths in all files of a store become other ones | 0: some |
 //! | `DURABLE_SEED` | the seed of all random choices | of the clock, and printed |
+//! | `DURABLE_KEPT` | with the seed repeats a test of damaged copies: the store that it has kept when it failed | a new one |
 
 #![cfg(target_os = "linux")]
 
+mod allocator;
 mod damage;
 mod failing;
 mod kill;
+mod lengths;
 mod load;
 mod poison;
 mod power;

@@ -1,7 +1,8 @@
 //! A disk that is full.
 
 use crate::options;
-use requeue_durable::{DurableQueue, PushError, StoreError};
+use requeue_durable::{DurableQueue, PushError, StoreError, StoreOptions};
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
@@ -84,6 +85,47 @@ fn a_full_disk_refuses_pushes_and_can_be_drained() {
     println!("{pushed} pages");
 }
 
+/// What is left is enough for the storage engine to write what it has in memory only, whatever the reserve is.
+#[test]
+fn a_disk_has_room_for_what_is_not_in_tables_yet() {
+    const PAGES: usize = 1_000;
+    let Some(disk) = Disk::mount(300) else {
+        return;
+    };
+    let page = |number: usize| format!("{number}{}", " ".repeat(100_000));
+    let open = || StoreOptions::new().open(disk.store()).unwrap();
+    let store = open();
+    let queue: DurableQueue<String> = store.queue("pages").unwrap();
+    let push = |first: usize| {
+        let tx = queue.begin_owned();
+        tx.push_batch((first..first + PAGES).map(page)).unwrap();
+        tx
+    };
+    // The second one is committed before the first one is in a table.
+    let transactions = [push(0), push(PAGES)];
+    let mut pushed = 0;
+    for tx in transactions {
+        match tx.commit() {
+            Ok(_) => pushed += PAGES,
+            Err(error) => assert!(matches!(error, StoreError::DiskFull), "{error:?}"),
+        }
+    }
+    println!("{pushed} pages");
+    assert!(pushed > 0);
+    let mut left: HashSet<_> = (0..pushed).map(page).collect();
+    let mut pop = |queue: &DurableQueue<String>| {
+        let popped = queue.pop().map_err(|error| (left.len(), error.to_string()));
+        assert!(left.remove(&popped.unwrap()));
+    };
+    (0..pushed / 2).for_each(|_| pop(&queue));
+    drop((queue, store));
+    let store = open();
+    let queue: DurableQueue<String> = store.queue("pages").unwrap();
+    (pushed / 2..pushed).for_each(|_| pop(&queue));
+    assert!(store.failure().is_none(), "{:?}", store.failure());
+    queue.push(page(0)).unwrap();
+}
+
 #[test]
 fn pushes_work_again_after_a_full_disk_was_drained() {
     let Some(disk) = Disk::mount(192) else {
@@ -119,7 +161,11 @@ fn without_a_reserve_a_full_disk_poisons_and_loses_nothing() {
     while handle.push(page(pushed)).is_ok() {
         pushed += 1;
     }
-    assert!(matches!(store.failure(), Some(StoreError::Poisoned(_))));
+    let Some(StoreError::Poisoned(why)) = store.failure() else {
+        panic!("{:?}", store.failure());
+    };
+    assert!(why.contains("bytes of the disk are free"), "{why}");
+    assert!(!why.contains("damaged"), "{why}");
     drop((handle, queue, store));
     // Somebody makes room.
     let remount = Command::new("mount")

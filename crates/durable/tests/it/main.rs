@@ -9,10 +9,12 @@ mod jobs;
 mod orders;
 #[path = "../common/random.rs"]
 mod random;
+mod reopened;
 #[cfg(feature = "stream")]
 mod stream;
 mod surface;
 mod threads;
+mod undecodable;
 mod workers;
 
 use requeue_durable::{Store, StoreOptions};

@@ -183,3 +183,28 @@ fn a_removed_queue_leaves_nothing_and_others_alone() {
     assert_eq!(store.queue::<u32>("old").unwrap().pop().unwrap(), 5);
     assert_eq!(store.queue::<u32>("other").unwrap().pop().unwrap(), 4);
 }
+
+/// Every type of `requeue` that a method takes or returns has a name here.
+#[test]
+fn no_other_crate_is_needed_to_name_a_type() {
+    use requeue_durable::{
+        Backoff, Clock, DeliveryId, Held, Imbalance, Limiter, ManualClock, Pace, RateSlot, Stats,
+        SystemClock, WeakPace,
+    };
+    fn clocks(_: &impl Clock) {}
+    clocks(&SystemClock);
+    let directory = directory();
+    let builder = open(&directory).builder("jobs").clock(ManualClock::new());
+    let builder = builder.backoff(Backoff::fixed(Duration::ZERO));
+    let jobs: DurableQueue<u32> = builder.pace(Pace::unlimited()).build().unwrap();
+    let _: Option<(WeakPace, RateSlot, Box<dyn Limiter>)> = None;
+    jobs.push(7).unwrap();
+    let tx = jobs.begin_owned();
+    tx.pop().unwrap();
+    let id: DeliveryId = tx.id();
+    let held: Vec<Held> = jobs.held();
+    assert_eq!(held[0].id, id);
+    let stats: Stats = jobs.stats();
+    let checked: Result<(), Imbalance> = stats.check();
+    checked.unwrap();
+}

@@ -1,6 +1,6 @@
 //! Pools of workers.
 
-use super::{directory, open};
+use super::{directory, open, options};
 use requeue::{Backoff, ManualClock, Reason};
 use requeue_durable::{
     Cause, Codec, CodecError, DurableQueue, Fifo, PushError, Workers, WorkersBuilder,
@@ -145,7 +145,7 @@ fn tasks_fail_panic_and_keep_their_transaction() {
         .map(|letter| (letter.item, letter.reason, letter.error.as_deref()))
         .collect();
     let expected = [
-        (0, Cause::Failed(Reason::Aborted), Some("\"no good\"")),
+        (0, Cause::Failed(Reason::Failed), Some("\"no good\"")),
         (1, Cause::Failed(Reason::Panicked), Some("bad luck")),
         (2, Cause::Failed(Reason::Failed), Some("never")),
     ];
@@ -202,6 +202,51 @@ fn a_shutdown_names_the_stuck_workers() {
     let report = workers.shutdown(Duration::ZERO).unwrap();
     let stuck = report.stuck.iter().find(|worker| *worker.name == *name);
     assert!(stuck.expect("it runs").busy);
+    release.send(()).unwrap();
+    assert_eq!(end.recv(), Ok(7));
+}
+
+/// A shutdown takes no more items, a finish does all that was accepted.
+#[test]
+fn a_finish_does_what_is_left() {
+    let directory = directory();
+    let store = open(&directory);
+    let numbers: DurableQueue<u32> = store.queue("numbers").unwrap();
+    numbers.push_batch(0..100).unwrap();
+    let workers = Workers::builder(&numbers).threads(2);
+    let workers = workers.run(|number, tx| match *number {
+        0 if number.attempts() == 1 => Err(PushError::Closed(0)), // delayed
+        99 => tx.push(100),
+        _ => Ok(()),
+    });
+    let report = workers.finish(Duration::MAX).unwrap();
+    assert_eq!((report.done, report.failed, report.left), (101, 1, 0));
+    assert_eq!(report.stuck, []);
+    assert!(numbers.push(1).unwrap_err().is_closed());
+    assert!(numbers.is_empty());
+}
+
+/// A worker in a run is stuck at the deadline, one that waits for an item is not.
+#[test]
+fn a_finish_that_is_over_says_what_is_left() {
+    let directory = directory();
+    let numbers: DurableQueue<u32> = open(&directory).queue("numbers").unwrap();
+    let (send, begun) = channel();
+    let (release, released) = channel::<()>();
+    let (send_end, end) = channel();
+    let released = parking_lot::Mutex::new(released);
+    let workers = Workers::builder(&numbers)
+        .threads(3)
+        .run(move |number, _tx| {
+            send.send(()).unwrap();
+            released.lock().recv().unwrap();
+            send_end.send(*number)
+        });
+    numbers.push(7).unwrap();
+    begun.recv().unwrap();
+    let report = workers.finish(Duration::ZERO).unwrap();
+    assert_eq!((report.done, report.stuck.len(), report.left), (0, 1, 1));
+    assert!(numbers.push(8).unwrap_err().is_closed());
     release.send(()).unwrap();
     assert_eq!(end.recv(), Ok(7));
 }
@@ -273,4 +318,46 @@ fn a_codec_panics(run: impl FnOnce(WorkersBuilder<u8, Fifo>) -> Workers) {
     let workers = run(Workers::builder(&bytes).threads(1));
     let report = workers.join().unwrap();
     assert_eq!((report.done, report.panicked), (1, 1));
+}
+
+#[test]
+fn a_letter_of_a_run_whose_commit_failed_has_the_error_of_the_commit() {
+    let directory = directory();
+    open(&directory)
+        .queue::<u32>("jobs")
+        .unwrap()
+        .push(1)
+        .unwrap();
+    let full = options().reserve(u64::MAX).open(directory.path()).unwrap();
+    let jobs = full.builder::<u32>("jobs").max_attempts(1).build().unwrap();
+    let (send, failed) = channel();
+    let workers = Workers::builder(&jobs)
+        .threads(1)
+        .on_error(move |failure| send.send(failure.error.clone()).unwrap())
+        .run(|job, tx| tx.push(*job + 1));
+    let error = failed.recv().unwrap();
+    workers.stop().unwrap();
+    let letter = jobs.dead_letters().oldest().unwrap().unwrap();
+    assert_eq!(letter.error.unwrap(), format!("the commit failed: {error}"));
+    assert!(error.contains("full"), "{error}");
+}
+
+/// As in memory: whatever ends a transaction without a commit counts.
+#[test]
+fn an_item_whose_transaction_was_dropped_counts_as_delivered() {
+    let directory = directory();
+    let build = || {
+        open(&directory)
+            .builder::<u32>("jobs")
+            .max_attempts(3)
+            .build()
+    };
+    let jobs = build().unwrap();
+    jobs.push(7).unwrap();
+    jobs.begin_owned().pop().unwrap();
+    drop(jobs);
+    let jobs = build().unwrap();
+    assert_eq!(jobs.begin_owned().pop().unwrap().attempts(), 2);
+    assert_eq!(jobs.begin_owned().pop().unwrap().attempts(), 3);
+    assert_eq!(jobs.dead_letters().len(), 1);
 }

@@ -22,7 +22,8 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
     /// # Errors
     ///
     /// [`StoreError::InUse`] if the queue is open, [`OtherOrder`](StoreError::OtherOrder) if it was made with another order,
-    /// [`Damaged`](StoreError::Damaged), [`Codec`](StoreError::Codec) if an item cannot be decoded, or
+    /// [`Damaged`](StoreError::Damaged), [`Codec`](StoreError::Codec) if an item cannot be decoded and
+    /// [`on_undecodable`](Self::on_undecodable) says so, or
     /// [`Poisoned`](StoreError::Poisoned).
     pub fn build(self) -> Result<DurableQueue<T, O>, StoreError>
     where
@@ -32,7 +33,7 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
         let id = store.enter(&self.name, O::TAG)?;
         let leave = Leave(Some((&self.store, &self.name)));
         // What earlier handles of the queue have committed, and not waited for.
-        store.log.flush()?;
+        store.log.settle()?;
         let found = Found::read(&store, id)?;
         let settings = self.settings;
         let shared = Arc::new(Shared::<T, O> {
@@ -55,14 +56,10 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
         if settings.reopened && shared.is_closed_on_disk() {
             shared.write(Change::Close(id, false))?;
         }
-        let (pace, paused) = (settings.pace.clone(), settings.paused);
-        let ram = recover(&shared, &found, |keys, items| {
+        let on_undecodable = settings.on_undecodable;
+        let ram = recover(&shared, &found, on_undecodable, |keys, items| {
             settings.build(&shared, keys, items)
         })?;
-        ram.set_pace(pace);
-        if paused {
-            ram.pause();
-        }
         Ok(DurableQueue::new(shared, ram))
     }
 }
@@ -85,7 +82,7 @@ impl Drop for Leave<'_> {
 }
 
 impl Settings {
-    /// The queue in memory, with room for `items` items, neither paused nor rate limited.
+    /// The queue in memory, with room for `items` items.
     fn build<T: Send + 'static, O: Engine<T>>(
         self,
         shared: &Arc<Shared<T, O>>,
@@ -94,6 +91,7 @@ impl Settings {
     ) -> RamQueue<T, O> {
         let mut builder = O::builder(order)
             .name(Arc::clone(&shared.name))
+            .pace(self.pace)
             .max_dead_letters(0);
         let dead = Arc::clone(shared);
         builder = builder.on_dead_overflow(move |letter| dead.bury(letter));
@@ -114,6 +112,9 @@ impl Settings {
         }
         if let Some(items) = self.max_held {
             builder = builder.max_held(items);
+        }
+        if self.paused {
+            builder = builder.paused();
         }
         builder.build()
     }

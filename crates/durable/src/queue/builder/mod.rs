@@ -4,7 +4,7 @@ mod build;
 mod order;
 
 use super::letters::{DeadLetter, Limit};
-use crate::codec::{Codec, Postcard};
+use crate::codec::{Codec, OnUndecodable, Postcard};
 use crate::order::Order;
 use crate::store::Store;
 use requeue::{Backoff, Clock, Fifo, Pace};
@@ -37,6 +37,7 @@ struct Settings {
     max_held: Option<usize>,
     paused: bool,
     reopened: bool,
+    on_undecodable: OnUndecodable,
 }
 
 impl<T: Send + 'static> Builder<T> {
@@ -58,6 +59,7 @@ impl<T: Send + 'static> Builder<T> {
                 max_held: None,
                 paused: false,
                 reopened: false,
+                on_undecodable: OnUndecodable::default(),
             },
         }
     }
@@ -85,6 +87,24 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
             letters: self.letters,
             settings: self.settings,
         }
+    }
+
+    /// Sets what becomes of items on the disk that the codec cannot decode when the queue is opened. By default they become
+    /// [dead letters](crate::DeadLetters::undecodable).
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = requeue_durable::Store::open(directory.path())?;
+    /// use requeue_durable::{OnUndecodable, StoreError};
+    ///
+    /// store.queue::<String>("jobs")?.push("x".repeat(300))?;
+    /// let jobs = store.builder::<u8>("jobs").on_undecodable(OnUndecodable::Refuse).build();
+    /// assert!(matches!(jobs, Err(StoreError::Codec(_))));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn on_undecodable(mut self, what: OnUndecodable) -> Self {
+        self.settings.on_undecodable = what;
+        self
     }
 
     /// Sets the maximum number of items, in memory and on the disk. The default is unlimited. A queue that has more on the
@@ -117,8 +137,19 @@ impl<T: Send + 'static, O: Order<T>, C> Builder<T, O, C> {
     }
 
     /// Sets how often an item is delivered before it becomes a [dead letter](crate::DurableQueue::dead_letters), over all processes:
-    /// each delivery is noted on the disk, without a wait. So an item that kills the process that holds it becomes a dead
-    /// letter too. The default is unlimited, and deliveries are counted for each process.
+    /// an item that kills each process that takes it kills no more than so many. The default is unlimited, and deliveries are
+    /// counted for each process.
+    ///
+    /// Whatever ends a transaction without a commit counts for all items that it held: an abort, a drop, an error, a panic, the end
+    /// of the process.
+    ///
+    /// Each delivery is written before the item is handed out: so a pop of a transaction waits for that, together with what other
+    /// threads write at the same time, and not for a sync, unless another commit needs one. A pop that is a transaction of its own
+    /// writes nothing more than without this limit. After a power loss the deliveries of the last half second may not count.
+    ///
+    /// The write takes some 6 microseconds. A synced commit of one of many threads waits for two groups instead of one: with 16 threads
+    /// a job took 160 microseconds instead of 86 on a busy machine with two processors, by
+    /// `cargo run --release -p requeue-durable --example durable_deliveries`.
     ///
     /// # Panics
     ///

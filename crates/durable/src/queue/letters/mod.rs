@@ -6,6 +6,7 @@ pub(crate) use table::{Letters, Limit};
 
 use super::DurableQueue;
 use crate::batch::{Batch, Change};
+use crate::codec::CodecError;
 use crate::error::StoreError;
 use crate::format::LetterRow;
 use crate::log::Durability;
@@ -41,14 +42,35 @@ impl<T> DeadLetter<T> {
     }
 }
 
+/// A dead letter whose item cannot be decoded, from [`DeadLetters::undecodable`].
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct UndecodableLetter {
+    /// The bytes of the item, as they were encoded.
+    pub bytes: Vec<u8>,
+    /// Why they cannot be decoded, with the queue and the number of the item.
+    pub error: CodecError,
+    id: u64,
+}
+
+impl UndecodableLetter {
+    /// The number that identifies the letter in [`DeadLetters::discard`] and [`DeadLetters::requeue`].
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+}
+
 /// Why the last delivery of a dead letter failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Cause {
-    /// In the process that held it, for the reason that `requeue` gives.
+    /// In the process that held it, for the reason that `requeue` gives. [`Reason::Failed`] is also that of a run of
+    /// [`Workers`](crate::Workers) that returned an error, which [`DeadLetter::error`] has.
     Failed(Reason),
     /// The process that held it died.
     Crashed,
+    /// Its bytes could not be decoded.
+    Undecodable,
 }
 
 impl Cause {
@@ -61,18 +83,23 @@ impl Cause {
         Reason::Expired,
     ];
     const CRASHED: u8 = u8::MAX;
+    const UNDECODABLE: u8 = u8::MAX - 1;
 
     pub(crate) fn to_byte(self) -> u8 {
-        let Self::Failed(reason) = self else {
-            return Self::CRASHED;
+        let reason = match self {
+            Self::Failed(reason) => reason,
+            Self::Crashed => return Self::CRASHED,
+            Self::Undecodable => return Self::UNDECODABLE,
         };
         let index = Self::REASONS.iter().position(|known| *known == reason);
         index.map_or(0, |index| u8::try_from(index).unwrap_or(0))
     }
 
     pub(crate) fn from_byte(byte: u8) -> Self {
-        if byte == Self::CRASHED {
-            return Self::Crashed;
+        match byte {
+            Self::CRASHED => return Self::Crashed,
+            Self::UNDECODABLE => return Self::Undecodable,
+            _ => {}
         }
         let reason = Self::REASONS.get(usize::from(byte));
         Self::Failed(reason.copied().unwrap_or(Reason::Aborted))
@@ -122,41 +149,92 @@ impl<T: Send + 'static, O: Order<T>> DeadLetters<T, O> {
         self.len() == 0
     }
 
-    /// The oldest letter, which stays.
+    /// The oldest letter, which stays. It is the oldest of those whose items can be decoded.
     ///
     /// # Errors
     ///
-    /// [`StoreError`] if the item cannot be read or decoded. Letters whose items cannot be read are the last.
+    /// [`StoreError`] if the item cannot be read. Letters whose items cannot be read are the last.
     pub fn oldest(&self) -> Result<Option<DeadLetter<T>>, StoreError> {
         if self.rows().lock().is_empty() {
             self.queue.shared.write_unread()?;
         }
-        let first = self
-            .rows()
-            .lock()
-            .first_key_value()
-            .map(|(id, row)| (*id, row.clone()));
-        first
-            .map(|(id, row)| self.queue.shared.letter(id, row))
-            .transpose()
+        let mut after = 0;
+        loop {
+            let rows = self.rows().lock();
+            let next = rows.range(after..).next();
+            let Some((id, row)) = next.map(|(id, row)| (*id, row.clone())) else {
+                return Ok(None);
+            };
+            drop(rows);
+            match self.queue.shared.letter(id, row) {
+                Err(StoreError::Codec(_)) => after = id + 1,
+                letter => return letter.map(Some),
+            }
+        }
     }
 
-    /// All letters, oldest first, which stay.
+    /// All letters, oldest first, which stay, but those that are [undecodable](Self::undecodable).
     ///
     /// # Errors
     ///
-    /// [`StoreError`] if an item cannot be read or decoded.
+    /// [`StoreError`] if an item cannot be read.
     pub fn all(&self) -> Result<Vec<DeadLetter<T>>, StoreError> {
+        let letters = self.each()?.into_iter().filter_map(|(id, row)| {
+            let letter = self.queue.shared.letter(id, row);
+            (!matches!(letter, Err(StoreError::Codec(_)))).then_some(letter)
+        });
+        letters.collect()
+    }
+
+    /// The letters whose items cannot be decoded, oldest first, which stay. A version of the program that can decode them may
+    /// [requeue](Self::requeue) them.
+    ///
+    /// ```
+    /// # let directory = tempfile::tempdir()?;
+    /// # let store = requeue_durable::Store::open(directory.path())?;
+    /// store.queue::<String>("jobs")?.push("x".repeat(300))?;
+    /// let jobs = store.queue::<u8>("jobs")?; // of another type
+    /// let letters = jobs.dead_letters().undecodable()?;
+    /// assert!(letters[0].error.to_string().contains("of queue \"jobs\""));
+    /// assert!(jobs.dead_letters().discard(letters[0].id())?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`] if an item cannot be read.
+    pub fn undecodable(&self) -> Result<Vec<UndecodableLetter>, StoreError> {
+        let letters = self.each()?.into_iter().filter_map(|(id, row)| {
+            let error = self.queue.shared.letter_item(&row).err()?;
+            let bytes = row.item_bytes;
+            Some(UndecodableLetter { bytes, error, id })
+        });
+        Ok(letters.collect())
+    }
+
+    fn each(&self) -> Result<Vec<(u64, LetterRow)>, StoreError> {
         self.queue.shared.write_unread()?;
-        let rows: Vec<_> = self
-            .rows()
-            .lock()
-            .iter()
-            .map(|(id, row)| (*id, row.clone()))
-            .collect();
-        rows.into_iter()
-            .map(|(id, row)| self.queue.shared.letter(id, row))
-            .collect()
+        let rows = self.rows().lock();
+        Ok(rows.iter().map(|(id, row)| (*id, row.clone())).collect())
+    }
+
+    /// Removes the letter with this number, whether or not its item can be decoded; returns whether it was there.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Transaction::commit`]; then the letter stays.
+    pub fn discard(&self, id: u64) -> Result<bool, StoreError> {
+        let Some(row) = self.rows().lock().remove(&id) else {
+            return Ok(false);
+        };
+        let shared = &self.queue.shared;
+        let mut batch = Batch::default();
+        batch.others.push(Change::Unbury(shared.key(id)));
+        let written = shared.log().commit(&mut [batch], Durability::Synced);
+        if written.is_err() {
+            self.rows().lock().insert(id, row);
+        }
+        written.map(|()| true)
     }
 
     /// Removes the letter with this number; returns it if it was there.
@@ -168,20 +246,8 @@ impl<T: Send + 'static, O: Order<T>> DeadLetters<T, O> {
         let Some(row) = self.rows().lock().get(&id).cloned() else {
             return Ok(None);
         };
-        let letter = self.queue.shared.letter(id, row.clone())?;
-        if self.rows().lock().remove(&id).is_none() {
-            return Ok(None);
-        }
-        let shared = &self.queue.shared;
-        let mut batch = Batch::default();
-        batch.others.push(Change::Unbury(shared.key(id)));
-        match shared.log().commit(&mut [batch], Durability::Synced) {
-            Ok(()) => Ok(Some(letter)),
-            Err(error) => {
-                self.rows().lock().insert(id, row);
-                Err(error)
-            }
-        }
+        let letter = self.queue.shared.letter(id, row)?;
+        Ok(self.discard(id)?.then_some(letter))
     }
 
     /// Pushes the item of the letter with this number to the queue, as a new item; returns whether the letter was there.
@@ -202,10 +268,7 @@ impl<T: Send + 'static, O: Order<T>> DeadLetters<T, O> {
 
     fn push_again(&self, id: u64, row: &LetterRow) -> Result<(), PushError<()>> {
         let shared = &self.queue.shared;
-        let item = shared
-            .codec
-            .decode(&row.item_bytes)
-            .map_err(StoreError::Codec)?;
+        let item = shared.letter_item(row).map_err(StoreError::Codec)?;
         let tx: Transaction<'static, T, O> = self.queue.begin_owned();
         let place = row.schedule.map(|schedule| shared.place(schedule));
         let unbury = Change::Unbury(shared.key(id));

@@ -2,20 +2,25 @@
 
 use super::{Cause, DeadLetter};
 use crate::batch::{Batch, Change};
+use crate::codec::CodecError;
 use crate::error::StoreError;
 use crate::format::LetterRow;
 use crate::order::{Engine, EntryOf};
 use crate::queue::shared::{Shared, TicketChanges};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
-use std::time::{Duration, UNIX_EPOCH};
+use std::thread;
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 /// The dead letters of a queue, by number.
 pub(crate) struct Letters<T> {
     pub(crate) rows: Mutex<BTreeMap<u64, LetterRow>>,
     /// Those whose items could not be read. They are written when their items can be read.
     pub(in crate::queue) unread: Mutex<Vec<LetterRow>>,
+    /// How many items that died in memory have become letters.
+    added: AtomicU64,
     limit: Option<Limit<T>>,
 }
 
@@ -25,6 +30,19 @@ pub(crate) struct Limit<T> {
     pub(crate) overflow: Arc<dyn Fn(DeadLetter<T>) + Send + Sync>,
 }
 
+/// How long a commit waits for another thread to add a letter.
+const PATIENCE: Duration = Duration::from_millis(100);
+
+/// Counts a letter as added when it is dropped.
+struct Added<'l>(&'l AtomicU64);
+
+impl Drop for Added<'_> {
+    fn drop(&mut self) {
+        // Release: a thread that sees it sees the letter in the log.
+        self.0.fetch_add(1, Ordering::Release);
+    }
+}
+
 impl<T> Letters<T> {
     pub(crate) fn new(rows: BTreeMap<u64, LetterRow>, limit: Option<Limit<T>>) -> Self {
         let rows = Mutex::new(rows);
@@ -32,6 +50,7 @@ impl<T> Letters<T> {
         Self {
             rows,
             unread,
+            added: AtomicU64::new(0),
             limit,
         }
     }
@@ -40,6 +59,7 @@ impl<T> Letters<T> {
 impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
     /// Writes an item that became a dead letter, without a wait.
     pub(in crate::queue) fn bury(self: &Arc<Self>, letter: requeue::DeadLetter<EntryOf<T, O>>) {
+        let _added = Added(&self.letters.added);
         let error = letter.error().map(str::to_owned);
         let entry = letter.item;
         let mut row = LetterRow {
@@ -57,6 +77,20 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
                 self.add_letters(vec![(self.new_ids(1), row)]);
             }
             Err(_) => self.letters.unread.lock().push(row),
+        }
+    }
+
+    /// Waits until the items that died in memory so far are letters: another thread may be adding them. It is about to, unless
+    /// its user code fails, so not for ever.
+    pub(crate) fn await_letters(&self, died: u64) {
+        let until = Instant::now() + PATIENCE;
+        // Acquire: pairs with the Release of `Added`.
+        while self.letters.added.load(Ordering::Acquire) < died {
+            if Instant::now() > until {
+                // Nobody waits for it again. Relaxed: there is nothing to see.
+                self.letters.added.fetch_max(died, Ordering::Relaxed);
+            }
+            thread::yield_now();
         }
     }
 
@@ -123,9 +157,14 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         let _ = self.log().commit_then(&mut batch, Box::new(then));
     }
 
+    pub(super) fn letter_item(&self, row: &LetterRow) -> Result<T, CodecError> {
+        let item = self.codec.decode(&row.item_bytes);
+        item.map_err(|error| error.at(&self.name, Some(row.item)))
+    }
+
     pub(super) fn letter(&self, id: u64, row: LetterRow) -> Result<DeadLetter<T>, StoreError> {
         Ok(DeadLetter {
-            item: self.codec.decode(&row.item_bytes)?,
+            item: self.letter_item(&row)?,
             attempts: row.attempts,
             reason: Cause::from_byte(row.reason),
             error: row.error,
@@ -139,6 +178,7 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
 mod tests {
     use crate::entry::Entry;
     use crate::{Store, StoreError};
+    use std::sync::atomic::Ordering;
 
     #[test]
     fn a_letter_whose_item_cannot_be_read_is_counted_and_written_later() {
@@ -185,6 +225,21 @@ mod tests {
         jobs.stats().check().unwrap();
         assert_eq!(jobs.pop().unwrap(), 1);
         jobs.stats().check().unwrap();
+    }
+
+    /// One whose user code failed before it was added, and which another thread would add.
+    #[test]
+    fn nobody_waits_twice_for_a_letter_that_never_comes() {
+        let files = tempfile::tempdir().unwrap();
+        let store = Store::open(files.path()).unwrap();
+        let jobs = store.queue::<u32>("jobs").unwrap();
+        let letters = &jobs.shared.letters;
+        jobs.shared.await_letters(3);
+        assert_eq!(letters.added.load(Ordering::Relaxed), 3);
+        jobs.push(1).unwrap();
+        let tx = jobs.begin_owned();
+        tx.fail(tx.pop().unwrap(), "no good").unwrap();
+        assert_eq!(letters.added.load(Ordering::Relaxed), 4);
     }
 
     #[test]

@@ -146,7 +146,7 @@ impl<T: Send + 'static, O: Engine<T>> Shared<T, O> {
         if let Some(schedule) = read()? {
             return Ok(Some(schedule));
         }
-        self.log().flush()?;
+        self.log().settle()?;
         read()
     }
 }

@@ -75,7 +75,7 @@ struct Case {
 }
 
 fn open_disk(files: &TempDir) -> Disk {
-    let directory = Directory::enter(files.path()).unwrap();
+    let directory = Directory::enter(files.path(), false).unwrap();
     Disk::open(directory, 1 << 16, 0, false).unwrap()
 }
 
@@ -128,7 +128,10 @@ impl Case {
             letters: Digest::default(),
             marks: Digest::default(),
         };
-        self.disk().books().queues.entry(queue).or_insert(row);
+        let mut books = self.disk().books();
+        if books.queues.get(queue).is_none() {
+            books.queues.insert(queue, row);
+        }
     }
 
     fn batch(&mut self, queue: u32) {
@@ -200,9 +203,12 @@ impl Case {
         let keys = model.items.keys().chain(model.letters.keys());
         let last = keys.map(|key| key.id).max().unwrap_or(0);
         assert!(disk.next_id.load(Ordering::Relaxed) > last);
-        let closed = |queue: &u32| books.queues.get(queue).is_some_and(|row| row.closed);
+        let closed = |queue: &u32| books.queues.get(*queue).is_some_and(|row| row.closed);
         assert!(model.closed.iter().all(|(queue, is)| closed(queue) == *is));
-        assert!(books.queues.keys().all(|id| model.closed.contains_key(id)));
+        let mut queues = books.queues.all();
+        assert!(queues.all(|(id, _)| model.closed.contains_key(&id)));
+        let items = books.queues.all().map(|(_, row)| row.items.count);
+        assert_eq!(books.queues.items(), items.sum());
         let items = rows(&disk.tables.items, |key, value| {
             let content = open(key, value).and_then(split_value);
             let (schedule, bytes) = content.unwrap();

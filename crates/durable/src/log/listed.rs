@@ -1,0 +1,186 @@
+//! The lists of tables of the storage engine, and the tables in them, looked at before it opens them.
+//!
+//! Both are archives: sections, a table of contents with a checksum, and a trailer of fixed length. The storage engine reserves
+//! memory for as many sections as a file says that it has before it compares the checksum, and for as many files of large
+//! values as a list says without a checksum. What cannot be reserved ends the process, which no `catch_unwind` sees. So what
+//! is checked here is what it trusts: each table of contents, whose sections are within their file, and each list. The other
+//! lengths are in blocks, whose checksums it compares first, and in journals, which are [read](super::journal) before.
+
+use crate::error::StoreError;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use xxhash_rust::xxh3::xxh3_128;
+
+const TRAILER: usize = 38;
+/// The name of an archive, its version, and the kind of its checksum.
+const TRAILER_START: &[u8; 6] = b"SFA!\x01\x00";
+const CONTENTS_START: &[u8; 4] = b"TOC!";
+/// More than the storage engine writes: it has ten sections at most.
+const MOST_CONTENTS: u64 = 1 << 16;
+/// More than a list of a hundred thousand tables has.
+const MOST_LIST: u64 = 1 << 22;
+/// What a list says of one table: its number, the kind of its checksum, that, and what is added to the numbers of its rows.
+const TABLE: usize = 8 + 1 + 16 + 8;
+/// The sections of a list that say how many files of large values there are. A store has none.
+const NONE: [(&[u8], [u8; 4]); 2] = [(b"blob_files", [0; 4]), (b"blob_gc_stats", [0; 4])];
+
+/// Checks that the list of a keyspace has its checksum, which is in a file of its own, and the tables in it. The storage engine
+/// does not compare it, and deletes the tables that are not listed.
+pub(super) fn check(keyspace: &Path) -> Result<(), StoreError> {
+    let (list, checksum) = current(keyspace)?;
+    let bytes = read(&list)?;
+    if checksum != Some(xxh3_128(&bytes)) {
+        let keyspace = keyspace.display();
+        let details = format!("the list of tables in {keyspace} has a wrong checksum");
+        return Err(StoreError::damaged(details));
+    }
+    check_tables(keyspace, &list, &bytes)
+}
+
+/// The same for a list that may have a wrong checksum: whether it can be tried.
+pub(super) fn check_without_checksum(keyspace: &Path) -> Result<(), StoreError> {
+    let (list, _) = current(keyspace)?;
+    let bytes = read(&list)?;
+    check_tables(keyspace, &list, &bytes)
+}
+
+/// What is in the directory of the keyspaces and is none of these: the storage engine panics there, and again while it is
+/// dropped, which ends the process.
+pub(super) fn strays(keyspaces: &Path, count: usize) -> Result<Vec<PathBuf>, StoreError> {
+    let mut strays = Vec::new();
+    for entry in fs::read_dir(keyspaces).map_err(lost)? {
+        let name = entry?.file_name();
+        let number = name.to_str().and_then(|name| name.parse::<usize>().ok());
+        if number.is_none_or(|number| number >= count) {
+            strays.push(keyspaces.join(name));
+        }
+    }
+    Ok(strays)
+}
+
+/// Where the list of a keyspace is, and its checksum, if it is readable.
+fn current(keyspace: &Path) -> Result<(PathBuf, Option<u128>), StoreError> {
+    let path = keyspace.join("current");
+    let bytes = read(&path)?;
+    let parts = bytes.split_first_chunk::<8>();
+    let (number, rest) = parts.ok_or_else(|| unreadable(&path))?;
+    let checksum = match rest.split_first_chunk::<16>() {
+        Some((checksum, [0])) => Some(u128::from_le_bytes(*checksum)),
+        _ => None,
+    };
+    let list = format!("v{}", u64::from_le_bytes(*number));
+    Ok((keyspace.join(list), checksum))
+}
+
+fn check_tables(keyspace: &Path, list: &Path, bytes: &[u8]) -> Result<(), StoreError> {
+    let sections = sections(list)?;
+    let section = |name: &[u8]| {
+        let (_, range) = sections.iter().find(|(known, _)| known == name)?;
+        let at = |at| usize::try_from(at).ok();
+        bytes.get(at(range.start)?..at(range.end)?)
+    };
+    let has_none = NONE.iter().all(|(name, none)| section(name) == Some(none));
+    let tables = section(b"tables").and_then(tables).filter(|_| has_none);
+    for table in tables.ok_or_else(|| unreadable(list))? {
+        self::sections(&keyspace.join("tables").join(table.to_string()))?;
+    }
+    for entry in fs::read_dir(keyspace.join("tables")).map_err(lost)? {
+        let entry = entry?;
+        if !entry.file_type()?.is_file() {
+            return Err(unreadable(&entry.path()));
+        }
+    }
+    Ok(())
+}
+
+/// The numbers of the tables of a list, by levels and runs.
+fn tables(section: &[u8]) -> Option<Vec<u64>> {
+    let mut numbers = Vec::new();
+    let (levels, mut rest) = section.split_first()?;
+    for _ in 0..*levels {
+        let (runs, mut runs_rest) = rest.split_first()?;
+        for _ in 0..*runs {
+            let (count, tables) = runs_rest.split_first_chunk::<4>()?;
+            let count = usize::try_from(u32::from_le_bytes(*count)).ok()?;
+            let (tables, after) = tables.split_at_checked(count.checked_mul(TABLE)?)?;
+            let tables = tables.chunks_exact(TABLE);
+            numbers
+                .extend(tables.filter_map(|table| Some(u64::from_le_bytes(*table.first_chunk()?))));
+            runs_rest = after;
+        }
+        rest = runs_rest;
+    }
+    rest.is_empty().then_some(numbers)
+}
+
+type Sections = Vec<(Vec<u8>, Range<u64>)>;
+
+/// The sections of an archive.
+fn sections(path: &Path) -> Result<Sections, StoreError> {
+    let contents = File::open(path).and_then(|file| contents(&file));
+    let (contents, end) = contents.map_err(lost)?.ok_or_else(|| unreadable(path))?;
+    parse(&contents, end).ok_or_else(|| unreadable(path))
+}
+
+/// The table of contents of an archive, and where it begins, if its checksum is right.
+fn contents(file: &File) -> io::Result<Option<(Vec<u8>, u64)>> {
+    let end = file.metadata()?.len().checked_sub(TRAILER as u64);
+    let Some(end) = end else {
+        return Ok(None);
+    };
+    let mut trailer = [0; TRAILER];
+    file.read_exact_at(&mut trailer, end)?;
+    let [checksum, start, len] = [6..22, 22..30, 30..38].map(|range| number(&trailer[range]));
+    let start = u64::try_from(start).unwrap_or(u64::MAX);
+    let is_sound = trailer.starts_with(TRAILER_START)
+        && end.checked_sub(start).map(u128::from) == Some(len)
+        && len <= MOST_CONTENTS.into();
+    if !is_sound {
+        return Ok(None);
+    }
+    let mut contents = vec![0; usize::try_from(end - start).unwrap_or(0)];
+    file.read_exact_at(&mut contents, start)?;
+    Ok((xxh3_128(&contents) == checksum).then_some((contents, start)))
+}
+
+fn parse(contents: &[u8], end: u64) -> Option<Sections> {
+    let rest = contents.strip_prefix(CONTENTS_START)?;
+    let (count, mut rest) = rest.split_first_chunk::<4>()?;
+    let mut sections = Vec::new();
+    for _ in 0..u32::from_le_bytes(*count) {
+        let (start, after) = rest.split_first_chunk::<8>()?;
+        let (len, after) = after.split_first_chunk::<8>()?;
+        let (name_len, after) = after.split_first_chunk::<2>()?;
+        let (name, after) = after.split_at_checked(u16::from_le_bytes(*name_len).into())?;
+        let start = u64::from_le_bytes(*start);
+        let stop = start.checked_add(u64::from_le_bytes(*len));
+        sections.push((name.to_vec(), start..stop.filter(|stop| *stop <= end)?));
+        rest = after;
+    }
+    rest.is_empty().then_some(sections)
+}
+
+/// A number of up to sixteen bytes.
+fn number(bytes: &[u8]) -> u128 {
+    let fold = |number, byte: &u8| number << 8 | u128::from(*byte);
+    bytes.iter().rev().fold(0, fold)
+}
+
+/// A file as a whole, which is short unless it is damaged.
+pub(super) fn read(path: &Path) -> Result<Vec<u8>, StoreError> {
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(lost)?;
+    file.take(MOST_LIST).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn lost(error: io::Error) -> StoreError {
+    super::tables::unreadable(error.into())
+}
+
+fn unreadable(path: &Path) -> StoreError {
+    StoreError::damaged(format!("{} is damaged", path.display()))
+}
